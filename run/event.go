@@ -1,0 +1,146 @@
+package run
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Event is one fact that the journal holds. Run is empty for facts that belong
+// to no run.
+type Event struct {
+	Run  ID
+	At   time.Time // UTC
+	Data EventData
+}
+
+// EventData is one of the types below.
+type EventData interface {
+	// Kind is the word under which the event is stored and published.
+	Kind() string
+}
+
+// TaskRef names a task run within its run. Key is the item's key in a fan-out.
+type TaskRef struct {
+	Task string `json:"task"`
+	Key  string `json:"key,omitempty"`
+}
+
+// Events of a run, in the order of its life.
+type (
+	// Submitted accepts a run.
+	Submitted struct {
+		Flow        string                     `json:"flow"`
+		Definition  string                     `json:"definition"` // digest
+		Trigger     Trigger                    `json:"trigger"`
+		Params      map[string]json.RawMessage `json:"params,omitempty"`
+		Concurrency string                     `json:"concurrency,omitempty"` // the run's key under the flow's limit
+	}
+
+	// Started lets the run's tasks go.
+	Started struct{}
+
+	// AttemptStarted gives an attempt to a host. Input and Config are recorded
+	// once, with the first attempt; later ones use the same bytes.
+	AttemptStarted struct {
+		TaskRef
+		Attempt  int             `json:"attempt"`
+		Module   string          `json:"module"`
+		Function string          `json:"function,omitempty"`
+		Input    json.RawMessage `json:"input,omitempty"`
+		Config   json.RawMessage `json:"config,omitempty"`
+	}
+
+	// AttemptFinished records the end of an attempt. With RetryAt set the task
+	// run is ready again and due then; otherwise it is done.
+	AttemptFinished struct {
+		TaskRef
+		Attempt  int             `json:"attempt"`
+		Outcome  Outcome         `json:"outcome"`
+		Output   json.RawMessage `json:"output,omitempty"`
+		Failure  *Failure        `json:"error,omitempty"`
+		RetryAt  time.Time       `json:"retry_at,omitzero"`
+		Duration time.Duration   `json:"duration_ns,omitempty"`
+	}
+
+	// TaskEnded ends a task run without a further attempt: skipped, canceled
+	// while it waited, or failed because its input could not be evaluated.
+	TaskEnded struct {
+		TaskRef
+		State   State    `json:"state"`
+		Failure *Failure `json:"error,omitempty"`
+	}
+
+	// CancelRequested stops a run: no further attempt starts but those of its
+	// hooks, and the ones under way are canceled.
+	CancelRequested struct {
+		Failure *Failure `json:"error"` // why; its outcome is canceled or timed_out
+	}
+
+	// Finished ends a run.
+	Finished struct {
+		State   State           `json:"state"`
+		Output  json.RawMessage `json:"output,omitempty"` // a JSON object
+		Failure *Failure        `json:"error,omitempty"`
+	}
+)
+
+// Events that belong to no run.
+type (
+	// Defined records a definition before the first run that refers to it.
+	Defined struct {
+		Definition *Definition `json:"definition"`
+	}
+
+	// Decided moves the watermark of a source of triggers: everything up to the
+	// position has made its run, or was turned away for good.
+	Decided struct {
+		Position
+	}
+)
+
+// Kinds under which events are stored.
+const (
+	KindSubmitted       = "submitted"
+	KindStarted         = "started"
+	KindAttemptStarted  = "attempt_started"
+	KindAttemptFinished = "attempt_finished"
+	KindTaskEnded       = "task_ended"
+	KindCancelRequested = "cancel_requested"
+	KindFinished        = "finished"
+	KindDefined         = "defined"
+	KindDecided         = "decided"
+)
+
+func (*Submitted) Kind() string       { return KindSubmitted }
+func (*Started) Kind() string         { return KindStarted }
+func (*AttemptStarted) Kind() string  { return KindAttemptStarted }
+func (*AttemptFinished) Kind() string { return KindAttemptFinished }
+func (*TaskEnded) Kind() string       { return KindTaskEnded }
+func (*CancelRequested) Kind() string { return KindCancelRequested }
+func (*Finished) Kind() string        { return KindFinished }
+func (*Defined) Kind() string         { return KindDefined }
+func (*Decided) Kind() string         { return KindDecided }
+
+func newEventData(kind string) EventData {
+	switch kind {
+	case KindSubmitted:
+		return new(Submitted)
+	case KindStarted:
+		return new(Started)
+	case KindAttemptStarted:
+		return new(AttemptStarted)
+	case KindAttemptFinished:
+		return new(AttemptFinished)
+	case KindTaskEnded:
+		return new(TaskEnded)
+	case KindCancelRequested:
+		return new(CancelRequested)
+	case KindFinished:
+		return new(Finished)
+	case KindDefined:
+		return new(Defined)
+	case KindDecided:
+		return new(Decided)
+	}
+	return nil
+}

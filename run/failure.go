@@ -1,0 +1,51 @@
+package run
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Failure says why an attempt, a task run or a run did not succeed. It is the
+// "error" object of every JSON output.
+type Failure struct {
+	Outcome   Outcome `json:"outcome"`
+	Code      string  `json:"code"` // short, stable, for machines; the guest's own or one of the Code constants
+	Message   string  `json:"message"`
+	Retryable bool    `json:"retryable"`
+
+	// RetryAfter is the least delay before the next attempt that the guest
+	// asked for; 0 leaves it to the policy.
+	RetryAfter time.Duration   `json:"retry_after_ns,omitempty"`
+	Details    json.RawMessage `json:"details,omitempty"`
+
+	Task string `json:"task,omitempty"` // in a run's failure: the task that failed first
+	At   string `json:"at,omitempty"`   // where the task stands in its flow file, "orders.hcl:14"
+}
+
+// Error gives the message, after the code where there is one.
+func (f *Failure) Error() string {
+	if f.Code == "" {
+		return f.Message
+	}
+	return f.Code + ": " + f.Message
+}
+
+// Codes that flowhost itself puts into failures.
+const (
+	CodeExpression   = "expression"    // an expression of the flow file could not be evaluated
+	CodeModule       = "module"        // the module is missing or cannot be hosted
+	CodeFunction     = "function"      // the module has no such function
+	CodeInputSize    = "input_size"    // the input is over its limit
+	CodeOutputSize   = "output_size"   // the output is over its limit
+	CodeOutputFormat = "output_format" // the output is not JSON
+	CodeMemory       = "memory"        // the memory limit was reached
+	CodeTrap         = "trap"          // a wasm trap or a panic
+	CodeExit         = "exit"          // the guest ended itself with a status
+	CodeTimeout      = "timeout"       // the attempt's or the run's time was up
+	CodeCanceled     = "canceled"      // canceled by request
+	CodeDenied       = "denied"        // not granted
+	CodeLost         = "lost"          // the host stopped during the attempt
+	CodeDefinition   = "definition"    // the recorded definition of the flow cannot be loaded any more
+	CodeUpstream     = "upstream"      // something the task depends on did not succeed
+	CodeConcurrency  = "concurrency"   // the flow's concurrency limit ended the run
+)

@@ -1,0 +1,43 @@
+package run
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ID names a run: a ULID, 26 characters of Crockford's base 32. IDs sort by the
+// millisecond in which they were made.
+// Format: https://github.com/ulid/spec.
+type ID string
+
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// NewID makes an ID for a run accepted at the given time, with 80 random bits.
+func NewID(at time.Time) ID {
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:8], uint64(at.UnixMilli())<<16)
+	rand.Read(raw[6:]) // never fails: crypto/rand ends the process instead
+	return encodeID(raw)
+}
+
+func encodeID(raw [16]byte) ID {
+	hi, lo := binary.BigEndian.Uint64(raw[:8]), binary.BigEndian.Uint64(raw[8:])
+	var text [26]byte
+	for i := len(text) - 1; i >= 0; i-- {
+		text[i] = crockford[lo&31]
+		lo = lo>>5 | hi<<59
+		hi >>= 5
+	}
+	return ID(text[:])
+}
+
+// ParseID checks that s has the form of an ID.
+func ParseID(s string) (ID, error) {
+	if len(s) != 26 || s[0] > '7' || strings.Trim(s, crockford) != "" {
+		return "", fmt.Errorf("%q is not a run id: 26 characters of 0-9 and A-Z are expected", s)
+	}
+	return ID(s), nil
+}

@@ -1,0 +1,106 @@
+package run
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Record is a run as other systems see it: the object that "exec --json"
+// prints, that a waiting publisher is answered with and that the event
+// "finished" carries. Its JSON form is stable.
+type Record struct {
+	Run        ID                         `json:"run"`
+	Flow       string                     `json:"flow"`
+	State      State                      `json:"state"`
+	Params     map[string]json.RawMessage `json:"params"`
+	Trigger    Trigger                    `json:"trigger"`
+	Output     json.RawMessage            `json:"output"` // null until the run is done
+	Error      *Failure                   `json:"error"`
+	CreatedAt  time.Time                  `json:"created_at"`
+	StartedAt  *time.Time                 `json:"started_at"`
+	FinishedAt *time.Time                 `json:"finished_at"`
+	DurationMS *float64                   `json:"duration_ms"` // from start to finish
+	Tasks      []TaskRecord               `json:"tasks"`
+}
+
+// TaskRecord is one task run of a [Record].
+type TaskRecord struct {
+	Task       string          `json:"task"`
+	Key        *string         `json:"key"`
+	State      State           `json:"state"`
+	Outcome    *Outcome        `json:"outcome"` // of the last attempt
+	Attempts   int             `json:"attempts"`
+	StartedAt  *time.Time      `json:"started_at"`
+	FinishedAt *time.Time      `json:"finished_at"`
+	DurationMS *float64        `json:"duration_ms"`
+	Module     string          `json:"module,omitempty"`
+	Input      json.RawMessage `json:"input"`
+	Output     json.RawMessage `json:"output"`
+	Error      *Failure        `json:"error"`
+}
+
+// Record is the run's present state, its tasks in the given order; tasks that
+// are not in it come last, and tasks of it to which nothing has happened yet
+// are shown as waiting.
+func (r *Run) Record(order []string) *Record {
+	rec := &Record{
+		Run: r.ID, Flow: r.Flow, State: r.State, Params: r.Params, Trigger: r.Trigger,
+		Output: r.Output, Error: r.Failure, CreatedAt: r.CreatedAt,
+		StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
+		DurationMS: milliseconds(r.StartedAt, r.FinishedAt),
+		Tasks:      make([]TaskRecord, 0, max(len(order), len(r.Tasks))),
+	}
+	if rec.Params == nil {
+		rec.Params = map[string]json.RawMessage{}
+	}
+	seen := make(map[string]int, len(order))
+	for i, name := range order {
+		seen[name] = i
+		if r.Task(TaskRef{Task: name}) == nil {
+			rec.Tasks = append(rec.Tasks, TaskRecord{Task: name, State: Waiting})
+		}
+	}
+	for _, t := range r.Tasks {
+		if _, known := seen[t.Task]; !known {
+			seen[t.Task] = len(seen)
+		}
+		rec.Tasks = append(rec.Tasks, t.record())
+	}
+	slices.SortStableFunc(rec.Tasks, func(a, b TaskRecord) int {
+		return cmp.Compare(seen[a.Task], seen[b.Task])
+	})
+	return rec
+}
+
+func (t *TaskRun) record() TaskRecord {
+	rec := TaskRecord{
+		Task: t.Task, State: t.State, Attempts: t.Attempts,
+		StartedAt: timeOrNil(t.StartedAt), FinishedAt: timeOrNil(t.FinishedAt),
+		DurationMS: milliseconds(t.StartedAt, t.FinishedAt),
+		Module:     t.Module, Input: t.Input, Output: t.Output, Error: t.Failure,
+	}
+	if t.Key != "" {
+		rec.Key = &t.Key
+	}
+	if t.Outcome != "" {
+		rec.Outcome = &t.Outcome
+	}
+	return rec
+}
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func milliseconds(from, to time.Time) *float64 {
+	if from.IsZero() || to.IsZero() {
+		return nil
+	}
+	ms := float64(to.Sub(from)) / float64(time.Millisecond)
+	return &ms
+}

@@ -1,0 +1,209 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Shard is the state that one journal holds: what [Shard.Apply] makes of its
+// events.
+type Shard struct {
+	Runs        map[ID]*Run
+	Definitions map[string]*Definition // by digest
+	Watermarks  map[string]uint64      // last decided sequence by source of triggers
+}
+
+// NewShard is the state before the first event.
+func NewShard() *Shard {
+	return &Shard{
+		Runs:        map[ID]*Run{},
+		Definitions: map[string]*Definition{},
+		Watermarks:  map[string]uint64{},
+	}
+}
+
+// TransitionError says that an event does not fit the state it was applied to:
+// the journal is damaged, or its writer is wrong.
+type TransitionError struct {
+	Event  Event
+	Reason string
+}
+
+func (e *TransitionError) Error() string {
+	return fmt.Sprintf("run %s: event %s: %s", e.Event.Run, e.Event.Data.Kind(), e.Reason)
+}
+
+// Apply folds one event into the state. It returns the run that changed, nil
+// for events that belong to no run, or a *TransitionError, and then nothing has
+// changed. The state shares the event's slices and maps: an event must not be
+// modified once it is applied.
+func (s *Shard) Apply(e Event) (*Run, error) {
+	if err := e.check(s); err != nil {
+		return nil, &TransitionError{Event: e, Reason: err.Error()}
+	}
+	switch d := e.Data.(type) {
+	case *Defined:
+		s.Definitions[d.Definition.Digest()] = d.Definition
+		return nil, nil
+	case *Decided:
+		s.Watermarks[d.Source] = d.Seq
+		return nil, nil
+	case *Submitted:
+		r := &Run{
+			ID: e.Run, Flow: d.Flow, Definition: d.Definition, Trigger: d.Trigger,
+			Params: d.Params, Concurrency: d.Concurrency,
+			State: Pending, CreatedAt: e.At, index: map[TaskRef]*TaskRun{},
+		}
+		s.Runs[e.Run] = r
+		return r, nil
+	}
+	r := s.Runs[e.Run]
+	r.apply(e.At, e.Data)
+	return r, nil
+}
+
+// Forget drops a finished run from the state.
+func (s *Shard) Forget(id ID) { delete(s.Runs, id) }
+
+func (e Event) check(s *Shard) error {
+	switch d := e.Data.(type) {
+	case nil:
+		return errors.New("unknown kind of event")
+	case *Defined:
+		if d.Definition == nil {
+			return errors.New("the definition is missing")
+		}
+		return nil
+	case *Decided:
+		if last := s.Watermarks[d.Source]; d.Seq <= last {
+			return fmt.Errorf("source %q was decided up to %d, and again %d", d.Source, last, d.Seq)
+		}
+		return nil
+	case *Submitted:
+		if s.Runs[e.Run] != nil {
+			return errors.New("the run exists already")
+		}
+		return nil
+	}
+	r := s.Runs[e.Run]
+	if r == nil {
+		return errors.New("no such run")
+	}
+	return r.check(e.Data)
+}
+
+func (r *Run) check(data EventData) error {
+	if r.State.Done() {
+		return fmt.Errorf("the run is %s already", r.State)
+	}
+	switch d := data.(type) {
+	case *Started:
+		return want(r.State, Pending)
+	case *AttemptStarted:
+		if err := want(r.State, Running); err != nil {
+			return err
+		}
+		return r.Task(d.TaskRef).checkStart(d.Attempt)
+	case *AttemptFinished:
+		t := r.Task(d.TaskRef)
+		if t == nil || t.State != Running || t.Attempts != d.Attempt {
+			return fmt.Errorf("attempt %d of task %q is not under way", d.Attempt, d.Task)
+		}
+	case *TaskEnded:
+		if t := r.Task(d.TaskRef); t != nil && (t.State.Done() || t.State == Running) {
+			return fmt.Errorf("task %q is %s", d.Task, t.State)
+		}
+		if !d.State.Done() {
+			return fmt.Errorf("task %q cannot end as %s", d.Task, d.State)
+		}
+	case *CancelRequested:
+		if r.Cancel != nil {
+			return errors.New("the run is being canceled already")
+		}
+	case *Finished:
+		for _, t := range r.Tasks {
+			if !t.State.Done() {
+				return fmt.Errorf("task %q is still %s", t.Task, t.State)
+			}
+		}
+		if !d.State.Done() || d.State == Skipped {
+			return fmt.Errorf("a run cannot end as %s", d.State)
+		}
+	}
+	return nil
+}
+
+func (t *TaskRun) checkStart(attempt int) error {
+	made := 0
+	if t != nil {
+		if t.State != Ready {
+			return fmt.Errorf("task %q is %s", t.Task, t.State)
+		}
+		made = t.Attempts
+	}
+	if attempt != made+1 {
+		return fmt.Errorf("attempt %d follows %d attempts", attempt, made)
+	}
+	return nil
+}
+
+func want(have, expected State) error {
+	if have != expected {
+		return fmt.Errorf("the run is %s, not %s", have, expected)
+	}
+	return nil
+}
+
+// apply folds an event that check has passed.
+func (r *Run) apply(at time.Time, data EventData) {
+	switch d := data.(type) {
+	case *Started:
+		r.State, r.StartedAt = Running, at
+	case *AttemptStarted:
+		r.task(d.TaskRef).start(at, d)
+	case *AttemptFinished:
+		r.task(d.TaskRef).finish(at, d)
+	case *TaskEnded:
+		t := r.task(d.TaskRef)
+		t.State, t.Failure, t.FinishedAt, t.Due = d.State, d.Failure, at, time.Time{}
+		if d.Failure != nil {
+			t.Outcome = d.Failure.Outcome
+		}
+	case *CancelRequested:
+		r.Cancel = d.Failure
+	case *Finished:
+		r.State, r.Output, r.Failure, r.FinishedAt = d.State, d.Output, d.Failure, at
+	}
+}
+
+func (r *Run) task(ref TaskRef) *TaskRun {
+	t := r.index[ref]
+	if t == nil {
+		t = &TaskRun{TaskRef: ref, State: Waiting}
+		r.index[ref] = t
+		r.Tasks = append(r.Tasks, t)
+	}
+	return t
+}
+
+func (t *TaskRun) start(at time.Time, d *AttemptStarted) {
+	t.State, t.Attempts, t.Due = Running, d.Attempt, time.Time{}
+	if d.Attempt > 1 {
+		return
+	}
+	t.StartedAt, t.Module, t.Function, t.Input, t.Config = at, d.Module, d.Function, d.Input, d.Config
+}
+
+func (t *TaskRun) finish(at time.Time, d *AttemptFinished) {
+	t.Outcome, t.Failure = d.Outcome, d.Failure
+	t.Busy += d.Duration
+	if d.Outcome == OutcomeLost {
+		t.Lost++
+	}
+	if !d.RetryAt.IsZero() {
+		t.State, t.Due = Ready, d.RetryAt
+		return
+	}
+	t.State, t.Output, t.FinishedAt = d.Outcome.State(), d.Output, at
+}

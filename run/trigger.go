@@ -1,0 +1,68 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// TriggerKind says what asked for a run.
+type TriggerKind string
+
+// Kinds of triggers.
+const (
+	TriggerManual   TriggerKind = "manual"   // a person or a program, through the CLI or the API
+	TriggerSchedule TriggerKind = "schedule" // a schedule of the flow
+	TriggerMessage  TriggerKind = "message"  // a message on NATS
+)
+
+// Trigger is what asked for a run, as the flow's expressions see it.
+type Trigger struct {
+	Kind    TriggerKind         `json:"kind"`
+	Name    string              `json:"name,omitempty"` // of the trigger block; empty when the flow was asked for by name
+	Time    time.Time           `json:"time"`           // nominal fire time, or when the message arrived
+	Subject string              `json:"subject,omitempty"`
+	Headers map[string][]string `json:"headers,omitempty"`
+	Payload json.RawMessage     `json:"payload,omitempty"` // valid JSON
+}
+
+// Request asks for a run of a flow.
+type Request struct {
+	Flow    string
+	Trigger Trigger
+	Params  map[string]json.RawMessage // given by name; others come from the trigger and the defaults
+
+	// Position is where the request stands in the stream that it came from. A
+	// request at or before the recorded watermark of its source has been decided
+	// before and is not accepted again. The zero value has no source.
+	Position Position
+}
+
+// Position is a place in an ordered source of triggers: a JetStream stream, or
+// a schedule, whose places are nominal times in UTC nanoseconds.
+type Position struct {
+	Source string `json:"source,omitempty"`
+	Seq    uint64 `json:"seq,omitempty"`
+}
+
+// RequestError answers a request that cannot make a run. Nothing was recorded.
+type RequestError struct {
+	Code    string // one of the Request codes
+	Message string // what is wrong and what to do
+}
+
+// Codes of request errors.
+const (
+	RequestUnknownFlow = "unknown_flow" // no flow, or no trigger of the flow, has that name
+	RequestPayload     = "payload"      // the message is not JSON
+	RequestParams      = "params"       // a parameter is unknown, missing or of the wrong type
+	RequestExpression  = "expression"   // filter, key or params of the trigger cannot be evaluated on it
+	RequestSize        = "size"         // larger than a record of the journal may be
+)
+
+func (e *RequestError) Error() string { return e.Message }
+
+// Requestf makes a RequestError.
+func Requestf(code, format string, args ...any) *RequestError {
+	return &RequestError{Code: code, Message: fmt.Sprintf(format, args...)}
+}
