@@ -8,17 +8,21 @@ import (
 	"time"
 )
 
-// CommitVersion is the version of the encoding that [EncodeCommit] writes.
+// CommitVersion is the version of the encoding that [Commit] writes.
 const CommitVersion = 1
 
 // ErrFenced is what a journal answers to an append whose expected revision is
 // not its last one: somebody else writes this journal. Nothing was recorded.
 var ErrFenced = errors.New("another writer has appended to the journal")
 
-// commit is the stored form of events that became durable together.
-type commit struct {
-	Version int           `json:"v"`
-	Events  []storedEvent `json:"e"`
+// Commit is the events that become durable together, in their stored form: one
+// line of JSON for the version and one for each event. The zero value is empty.
+type Commit struct {
+	lines []byte
+}
+
+type commitHeader struct {
+	Version int `json:"v"`
 }
 
 type storedEvent struct {
@@ -28,51 +32,88 @@ type storedEvent struct {
 	Data json.RawMessage `json:"d"`
 }
 
-// EncodeCommit encodes events as one message of the journal.
-func EncodeCommit(events []Event) ([]byte, error) {
-	c := commit{Version: CommitVersion, Events: make([]storedEvent, len(events))}
-	for i, e := range events {
-		data, err := marshal(e.Data)
-		if err != nil {
-			return nil, fmt.Errorf("event %s of run %s: %w", e.Data.Kind(), e.Run, err)
-		}
-		c.Events[i] = storedEvent{Kind: e.Data.Kind(), Run: e.Run, At: e.At.UnixNano(), Data: data}
+// Add appends events, all or none. It fails when an event holds bytes that are
+// not the JSON they should be.
+func (c *Commit) Add(events ...Event) error {
+	lines := c.lines
+	if len(lines) == 0 {
+		lines = fmt.Appendf(lines, `{"v":%d}`+"\n", CommitVersion)
 	}
-	return marshal(c)
+	for _, e := range events {
+		data, err := marshalLine(e.Data)
+		if err == nil {
+			data, err = marshalLine(storedEvent{e.Data.Kind(), e.Run, e.At.UnixNano(), data})
+		}
+		if err != nil {
+			return fmt.Errorf("event %s of run %s: %w", e.Data.Kind(), e.Run, err)
+		}
+		lines = append(lines, data...)
+	}
+	c.lines = lines
+	return nil
 }
 
-// marshal leaves the bytes of recorded JSON as they are: encoding/json would
-// otherwise escape <, > and &, and a retry after a restart would not see the
-// input that the first attempt saw.
-func marshal(v any) ([]byte, error) {
+// Append adds the events of another commit.
+func (c *Commit) Append(other *Commit) {
+	if len(c.lines) == 0 {
+		c.lines = append(c.lines, other.lines...)
+		return
+	}
+	_, events, _ := bytes.Cut(other.lines, []byte("\n"))
+	c.lines = append(c.lines, events...)
+}
+
+// Bytes is the commit as the journal stores it. It is valid until the next Add.
+func (c *Commit) Bytes() []byte { return c.lines }
+
+// Size is the length of Bytes.
+func (c *Commit) Size() int { return len(c.lines) }
+
+// marshalLine leaves the bytes of recorded JSON as they are: encoding/json
+// would otherwise escape <, > and &, and a retry after a restart would not see
+// the input that the first attempt saw.
+func marshalLine(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	err := enc.Encode(v)
+	return out.Bytes(), err
 }
 
-// DecodeCommit is the inverse of [EncodeCommit], for every version so far.
-func DecodeCommit(message []byte) ([]Event, error) {
-	var c commit
-	if err := json.Unmarshal(message, &c); err != nil {
+// DecodeCommit gives the events of a stored commit, of any version so far.
+func DecodeCommit(stored []byte) ([]Event, error) {
+	header, lines, _ := bytes.Cut(stored, []byte("\n"))
+	var h commitHeader
+	if err := json.Unmarshal(header, &h); err != nil {
 		return nil, fmt.Errorf("not a commit: %w", err)
 	}
-	if c.Version != CommitVersion {
-		return nil, fmt.Errorf("the commit has format version %d, this flowhost reads version %d: use a newer one", c.Version, CommitVersion)
+	if h.Version != CommitVersion {
+		return nil, fmt.Errorf("the commit has format version %d and this flowhost reads version %d: a newer one is needed", h.Version, CommitVersion)
 	}
-	events := make([]Event, len(c.Events))
-	for i, s := range c.Events {
-		data := newEventData(s.Kind)
-		if data == nil {
-			return nil, fmt.Errorf("event %d has the unknown kind %q", i, s.Kind)
+	var events []Event
+	for len(lines) > 0 {
+		var line []byte
+		line, lines, _ = bytes.Cut(lines, []byte("\n"))
+		e, err := decodeEvent(line)
+		if err != nil {
+			return nil, fmt.Errorf("event %d of the commit: %w", len(events), err)
 		}
-		if err := json.Unmarshal(s.Data, data); err != nil {
-			return nil, fmt.Errorf("event %d (%s): %w", i, s.Kind, err)
-		}
-		events[i] = Event{Run: s.Run, At: time.Unix(0, s.At).UTC(), Data: data}
+		events = append(events, e)
 	}
 	return events, nil
+}
+
+func decodeEvent(line []byte) (Event, error) {
+	var s storedEvent
+	if err := json.Unmarshal(line, &s); err != nil {
+		return Event{}, err
+	}
+	data := newEventData(s.Kind)
+	if data == nil {
+		return Event{}, fmt.Errorf("unknown kind %q", s.Kind)
+	}
+	if err := json.Unmarshal(s.Data, data); err != nil {
+		return Event{}, fmt.Errorf("%s: %w", s.Kind, err)
+	}
+	return Event{Run: s.Run, At: time.Unix(0, s.At).UTC(), Data: data}, nil
 }

@@ -1,0 +1,209 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// story applies events to a fresh shard and returns the run.
+func story(t *testing.T, data ...EventData) (*Shard, *Run) {
+	t.Helper()
+	s := NewShard()
+	for i, d := range data {
+		if _, err := s.Apply(Event{Run: "r", At: t0.Add(time.Duration(i) * time.Second), Data: d}); err != nil {
+			t.Fatalf("event %d: %v", i, err)
+		}
+	}
+	return s, s.Runs["r"]
+}
+
+func attempt(n int, task string) *AttemptStarted {
+	return &AttemptStarted{TaskRef: TaskRef{Task: task}, Attempt: n, Module: "sha256:m", Input: json.RawMessage(`1`)}
+}
+
+func ended(n int, task string, o Outcome) *AttemptFinished {
+	f := &AttemptFinished{TaskRef: TaskRef{Task: task}, Attempt: n, Outcome: o, Duration: time.Millisecond}
+	if o != OutcomeSucceeded {
+		f.Failure = &Failure{Outcome: o, Message: "no"}
+	}
+	return f
+}
+
+func retried(n int, task string, o Outcome) *AttemptFinished {
+	f := ended(n, task, o)
+	f.RetryAt = t0.Add(time.Hour)
+	return f
+}
+
+func TestRetryReturnsToReady(t *testing.T) {
+	t.Parallel()
+	_, r := story(t, &Submitted{Flow: "f"}, &Started{}, attempt(1, "a"), retried(1, "a", OutcomeFailed))
+	task := r.Task(TaskRef{Task: "a"})
+	if task.State != Ready || !task.Due.Equal(t0.Add(time.Hour)) {
+		t.Fatalf("after a failed attempt that may be retried: %s due %s", task.State, task.Due)
+	}
+	if task.Outcome != OutcomeFailed || task.Failure == nil {
+		t.Errorf("the last outcome is not kept: %q %v", task.Outcome, task.Failure)
+	}
+}
+
+func TestSuccessClearsTheFailureOfEarlierAttempts(t *testing.T) {
+	t.Parallel()
+	done := ended(2, "a", OutcomeSucceeded)
+	done.Output = json.RawMessage(`{"ok":true}`)
+	_, r := story(t, &Submitted{Flow: "f"}, &Started{}, attempt(1, "a"), retried(1, "a", OutcomeLost), attempt(2, "a"), done)
+	task := r.Task(TaskRef{Task: "a"})
+	if task.State != Succeeded || task.Failure != nil || string(task.Output) != `{"ok":true}` {
+		t.Errorf("task is %s with failure %v and output %s", task.State, task.Failure, task.Output)
+	}
+	if task.Attempts != 2 || task.Lost != 1 || task.Busy != 2*time.Millisecond {
+		t.Errorf("%d attempts, %d lost, busy %s", task.Attempts, task.Lost, task.Busy)
+	}
+	if want := t0.Add(2 * time.Second); !task.StartedAt.Equal(want) {
+		t.Errorf("started at %s, want the first attempt's start %s", task.StartedAt, want)
+	}
+}
+
+func TestApplyRefusesWhatCannotFollow(t *testing.T) {
+	t.Parallel()
+	submitted, started := &Submitted{Flow: "f"}, &Started{}
+	running := []EventData{submitted, started, attempt(1, "a")}
+	cases := map[string]struct {
+		before []EventData
+		event  EventData
+	}{
+		"start of an unknown run":         {nil, started},
+		"second submit":                   {[]EventData{submitted}, submitted},
+		"second start":                    {[]EventData{submitted, started}, started},
+		"attempt before the start":        {[]EventData{submitted}, attempt(1, "a")},
+		"attempt 2 first":                 {[]EventData{submitted, started}, attempt(2, "a")},
+		"attempt while one is under way":  {running, attempt(2, "a")},
+		"end of an unknown attempt":       {[]EventData{submitted, started}, ended(1, "a", OutcomeSucceeded)},
+		"end of another attempt":          {running, ended(2, "a", OutcomeSucceeded)},
+		"second end":                      {append(running[:3:3], ended(1, "a", OutcomeSucceeded)), ended(1, "a", OutcomeFailed)},
+		"attempt after the end":           {append(running[:3:3], ended(1, "a", OutcomeFailed)), attempt(2, "a")},
+		"skip of a running task":          {running, &TaskEnded{TaskRef: TaskRef{Task: "a"}, State: Skipped}},
+		"end in a state that is none":     {[]EventData{submitted, started}, &TaskEnded{TaskRef: TaskRef{Task: "a"}, State: Ready}},
+		"finish while a task runs":        {running, &Finished{State: Succeeded}},
+		"finish as skipped":               {[]EventData{submitted, started}, &Finished{State: Skipped}},
+		"event after the finish":          {[]EventData{submitted, started, &Finished{State: Succeeded}}, &CancelRequested{}},
+		"second cancel":                   {[]EventData{submitted, &CancelRequested{Failure: new(Failure)}}, &CancelRequested{}},
+		"watermark that does not move":    {[]EventData{&Decided{Position{"s", 3}}}, &Decided{Position{"s", 3}}},
+		"definition without its contents": {nil, &Defined{}},
+		"no data":                         {nil, nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, r := story(t, c.before...)
+			var before string
+			if r != nil {
+				before = recordJSON(t, r)
+			}
+			_, err := s.Apply(Event{Run: "r", At: t0, Data: c.event})
+			if transition := (*TransitionError)(nil); !errors.As(err, &transition) {
+				t.Fatalf("error %v, want a *TransitionError", err)
+			}
+			if r != nil && recordJSON(t, r) != before {
+				t.Errorf("the refused event changed the run to %s", recordJSON(t, r))
+			}
+		})
+	}
+}
+
+func TestWatermarksAndDefinitions(t *testing.T) {
+	t.Parallel()
+	d := &Definition{Files: map[string][]byte{"a.hcl": []byte("x")}}
+	s, _ := story(t, &Decided{Position{"a", 3}}, &Decided{Position{"b", 1}}, &Decided{Position{"a", 9}}, &Defined{d})
+	if s.Watermarks["a"] != 9 || s.Watermarks["b"] != 1 {
+		t.Errorf("watermarks %v", s.Watermarks)
+	}
+	if s.Definitions[d.Digest()] != d {
+		t.Errorf("the definition is not found under its digest")
+	}
+}
+
+// Random events, most of them out of place: whatever is accepted keeps the
+// invariants, and folding the accepted ones again gives the same state.
+func TestFoldIsDeterministic(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		s := NewShard()
+		var accepted []Event
+		for i := range 200 {
+			e := Event{Run: "r", At: t0.Add(time.Duration(i)), Data: randomEvent(rng)}
+			if _, err := s.Apply(e); err == nil {
+				accepted = append(accepted, e)
+				checkInvariants(t, seed, s.Runs["r"])
+			}
+		}
+		again := NewShard()
+		for _, e := range accepted {
+			if _, err := again.Apply(e); err != nil {
+				t.Fatalf("seed %d: an accepted event is refused in the second fold: %v", seed, err)
+			}
+		}
+		if a, b := recordJSON(t, s.Runs["r"]), recordJSON(t, again.Runs["r"]); a != b {
+			t.Fatalf("seed %d: the folds differ:\n%s\n%s", seed, a, b)
+		}
+	}
+}
+
+func randomEvent(rng *rand.Rand) EventData {
+	task := string(rune('a' + rng.IntN(3)))
+	outcomes := []Outcome{OutcomeSucceeded, OutcomeFailed, OutcomeLost, OutcomeCanceled}
+	switch rng.IntN(12) {
+	case 0:
+		return &Submitted{Flow: "f"}
+	case 1:
+		return &Started{}
+	case 2, 3, 4:
+		return attempt(1+rng.IntN(4), task)
+	case 5, 6:
+		return ended(1+rng.IntN(4), task, outcomes[rng.IntN(4)])
+	case 7, 8:
+		return retried(1+rng.IntN(4), task, outcomes[1+rng.IntN(2)])
+	case 9:
+		return &TaskEnded{TaskRef: TaskRef{Task: task}, State: Skipped}
+	case 10:
+		return &CancelRequested{Failure: &Failure{Outcome: OutcomeCanceled}}
+	}
+	if rng.IntN(20) > 0 {
+		return &Started{}
+	}
+	return &Finished{State: Succeeded}
+}
+
+func checkInvariants(t *testing.T, seed uint64, r *Run) {
+	t.Helper()
+	for _, task := range r.Tasks {
+		switch {
+		case task.Lost > task.Attempts:
+			t.Fatalf("seed %d: %d lost of %d attempts", seed, task.Lost, task.Attempts)
+		case task.State.Done() == task.FinishedAt.IsZero():
+			t.Fatalf("seed %d: task is %s with finish time %s", seed, task.State, task.FinishedAt)
+		case (task.State == Ready) == task.Due.IsZero():
+			t.Fatalf("seed %d: task is %s and due %s", seed, task.State, task.Due)
+		case r.State.Done() && !task.State.Done():
+			t.Fatalf("seed %d: the run is %s and its task %s", seed, r.State, task.State)
+		case r.State == Pending && task.Attempts > 0:
+			t.Fatalf("seed %d: a pending run has made attempts", seed)
+		}
+	}
+}
+
+func recordJSON(t *testing.T, r *Run) string {
+	t.Helper()
+	if r == nil {
+		return ""
+	}
+	text, err := json.Marshal(r.Record(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
