@@ -1,0 +1,42 @@
+package sdk
+
+import "github.com/flowhost/flowhost/sdk/internal/guest"
+
+// Function registers fn as a function that tasks can call by name. It belongs
+// into an init function of the plugin. The function named "main" is the one that
+// a task calls which names none; a plugin with one function needs no such name.
+//
+// It panics when the name is empty, reserved (flowhost_…, memory, _start,
+// _initialize) or taken, or when fn is nil: the plugin then cannot be loaded,
+// and the message says why.
+func Function[In, Out any](name string, fn func(Context, In) (Out, error)) Registration {
+	if fn == nil {
+		panic("flowhost: function " + name + " is nil")
+	}
+	guest.Registered.Add(name, guest.Typed(func(c *guest.Call, in In) (Out, error) {
+		return fn(c, in)
+	}))
+	return Registration{name: name}
+}
+
+// Registration is a function that was registered.
+type Registration struct{ name string }
+
+// Describe says in a sentence what the function does; the manifest carries it.
+func (r Registration) Describe(text string) Registration {
+	guest.Registered.Describe(r.name, text)
+	return r
+}
+
+// Info describes a plugin as a whole. All fields are optional.
+type Info struct {
+	Name        string
+	Version     string // of the plugin
+	Description string
+}
+
+// Plugin says what the manifest tells about the plugin itself. It belongs into
+// an init function, and the last call wins.
+func Plugin(info Info) {
+	guest.Registered.Info(info.Name, info.Version, info.Description)
+}

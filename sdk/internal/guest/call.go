@@ -1,0 +1,115 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/flowhost/flowhost/sdk/abi"
+)
+
+// Call is one call as the function sees it. It is a context.Context whose end
+// is noticed when somebody looks: a guest has no thread to watch for it. It is
+// safe for concurrent use by the function's goroutines.
+type Call struct {
+	host     Host
+	log      *slog.Logger
+	identity func() abi.Identity
+	deadline func() (time.Time, bool)
+
+	mu   sync.Mutex
+	done chan struct{} // closed under mu, when err is set
+	err  error
+}
+
+func newCall(h Host) *Call {
+	return &Call{
+		host:     h,
+		log:      slog.New(newLogHandler(h)),
+		identity: sync.OnceValue(func() abi.Identity { return readIdentity(h) }),
+		deadline: sync.OnceValues(func() (time.Time, bool) {
+			left, ok := h.TimeLeft()
+			if !ok {
+				return time.Time{}, false
+			}
+			return time.Now().Add(left), true
+		}),
+		done: make(chan struct{}),
+	}
+}
+
+// Call says which call this is.
+func (c *Call) Call() abi.Identity { return c.identity() }
+
+// Config decodes the call's config into v; null leaves v as it is.
+func (c *Call) Config(v any) error { return c.decode(abi.FieldConfig, "config", v) }
+
+// Log writes to the log of the attempt.
+func (c *Call) Log() *slog.Logger { return c.log }
+
+// Deadline is when the attempt's time is up, on the guest's own clock.
+func (c *Call) Deadline() (time.Time, bool) { return c.deadline() }
+
+// Done gives the channel that is closed when somebody notices the end of the
+// call: this method, another call of it, or Err.
+func (c *Call) Done() <-chan struct{} {
+	c.look()
+	return c.done
+}
+
+// Err asks the host whether the call's time is up or it is being canceled.
+func (c *Call) Err() error { return c.look() }
+
+// Value is nil for every key: a call carries nothing but itself.
+func (c *Call) Value(any) any { return nil }
+
+func (c *Call) look() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	left, limited := c.host.TimeLeft()
+	switch {
+	case limited && left <= 0:
+		c.err = context.DeadlineExceeded
+	case c.host.ShouldStop():
+		c.err = context.Canceled
+	default:
+		return nil
+	}
+	close(c.done)
+	return c.err
+}
+
+// decode reads a field into v. An error is not retryable: another attempt gets
+// the same bytes.
+func (c *Call) decode(field abi.Field, name string, v any) error {
+	data, err := c.host.Read(field)
+	if err != nil {
+		return fmt.Errorf("reading the %s: %w", name, err)
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return &codecError{code: name, message: explain(name, err)}
+	}
+	return nil
+}
+
+// readIdentity panics when the host gives none: it then does not speak this ABI,
+// and nothing that the function does would be right.
+func readIdentity(h Host) (id abi.Identity) {
+	data, err := h.Read(abi.FieldIdentity)
+	if err == nil {
+		err = json.Unmarshal(data, &id)
+	}
+	if err != nil {
+		panic("flowhost: the host gives the call no identity: " + err.Error())
+	}
+	return id
+}

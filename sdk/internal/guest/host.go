@@ -1,0 +1,36 @@
+package guest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/flowhost/flowhost/sdk/abi"
+)
+
+// Host is what a guest can ask of the one who runs it: flowhost:task/v1 in Go's
+// terms. An implementation serves one call at a time.
+type Host interface {
+	// Read gives a field of the call. The caller owns the bytes.
+	Read(abi.Field) ([]byte, error)
+
+	// Output sets the call's output, JSON; the last one wins. It returns
+	// ErrOutputSize when the output is over its limit.
+	Output(json []byte) error
+
+	// Fail sets the call's failure, the JSON of an [abi.Failure].
+	Fail(json []byte)
+
+	// Log writes one line. Fields are a JSON object or empty; the host must not
+	// keep them.
+	Log(level abi.Level, message string, fields []byte)
+
+	// TimeLeft is the time until the call's deadline, at least 0; false without
+	// a deadline.
+	TimeLeft() (time.Duration, bool)
+
+	// ShouldStop reports whether the call is being canceled.
+	ShouldStop() bool
+}
+
+// ErrOutputSize is the answer to an output that is over its limit.
+var ErrOutputSize = errors.New("the output is over its limit")

@@ -1,0 +1,127 @@
+package guest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flowhost/flowhost/sdk/abi"
+)
+
+// Registered is the plugin that this program is. It is a variable of the
+// package because functions are registered before main could pass anything
+// around, and main of a plugin does not run at all.
+var Registered Plugin
+
+// Plugin is a set of functions with what the manifest says about them. The zero
+// value is empty. It is filled by init functions and only read afterwards.
+type Plugin struct {
+	manifest abi.Manifest
+	handlers map[string]Handler
+}
+
+// Add registers a function. It panics when the name cannot be used or is taken.
+func (p *Plugin) Add(name string, fn Handler) {
+	switch {
+	case name == "":
+		panic("flowhost: a function needs a name")
+	case reserved(name):
+		panic(fmt.Sprintf("flowhost: the function name %q is reserved", name))
+	case p.handlers[name] != nil:
+		panic(fmt.Sprintf("flowhost: the function %q is registered twice", name))
+	}
+	if p.handlers == nil {
+		p.handlers = map[string]Handler{}
+	}
+	p.handlers[name] = fn
+	p.manifest.Functions = append(p.manifest.Functions, abi.ManifestFunction{Name: name})
+}
+
+func reserved(name string) bool {
+	switch name {
+	case abi.ExportMemory, abi.ExportInit, abi.ExportStart:
+		return true
+	}
+	return strings.HasPrefix(name, abi.ReservedPrefix)
+}
+
+// Describe sets the description of a registered function.
+func (p *Plugin) Describe(name, text string) {
+	for i := range p.manifest.Functions {
+		if f := &p.manifest.Functions[i]; f.Name == name {
+			f.Description = text
+		}
+	}
+}
+
+// Info sets what the manifest says of the plugin as a whole.
+func (p *Plugin) Info(name, version, description string) {
+	p.manifest.Name, p.manifest.Version, p.manifest.Description = name, version, description
+}
+
+// Serve runs the call that the host has ready. It returns what the export
+// returns.
+func (p *Plugin) Serve(h Host) int32 {
+	name, err := h.Read(abi.FieldFunction)
+	if err != nil {
+		return report(h, fmt.Errorf("reading the name of the function: %w", err))
+	}
+	fn, err := p.Lookup(string(name))
+	if err != nil {
+		return report(h, err)
+	}
+	return Serve(h, fn)
+}
+
+// mainFunction is the name of the function that is called without a name, in a
+// plugin that has several.
+const mainFunction = "main"
+
+// Lookup finds a function; without a name the only one, or the main one.
+func (p *Plugin) Lookup(name string) (Handler, error) {
+	switch {
+	case name != "":
+	case len(p.manifest.Functions) == 1:
+		name = p.manifest.Functions[0].Name
+	default:
+		name = mainFunction
+	}
+	if fn := p.handlers[name]; fn != nil {
+		return fn, nil
+	}
+	return nil, &codecError{
+		code:    codeFunction,
+		message: fmt.Sprintf("the plugin has no function %q; it has: %s", name, p.names()),
+	}
+}
+
+func (p *Plugin) names() string {
+	if len(p.manifest.Functions) == 0 {
+		return "none"
+	}
+	names := make([]string, len(p.manifest.Functions))
+	for i, f := range p.manifest.Functions {
+		names[i] = f.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Manifest describes the plugin, its functions in the order in which they were
+// registered. The caller must not change it.
+func (p *Plugin) Manifest() abi.Manifest {
+	m := p.manifest
+	m.ABI = abi.Version
+	if m.Functions == nil {
+		m.Functions = []abi.ManifestFunction{}
+	}
+	return m
+}
+
+// WriteManifest gives the manifest to the host as output. It returns what the
+// export returns.
+func (p *Plugin) WriteManifest(h Host) int32 {
+	data, err := Encode(p.Manifest())
+	if err == nil {
+		err = h.Output(data)
+	}
+	return report(h, err)
+}
