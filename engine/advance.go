@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// start lets a pending run go.
+func (e *Engine) start(o *openRun) {
+	if e.record(o.event(&run.Started{})) == nil {
+		e.resume(o)
+	}
+}
+
+// resume takes up a running run wherever its recorded state stands.
+func (e *Engine) resume(o *openRun) {
+	o.scope = o.flow.Scope(o.run)
+	if limit := o.flow.Timeout; limit > 0 {
+		o.deadline = e.at(o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
+	}
+	o.phase = phase{tasks: o.flow.Tasks, frontier: o.flow.Graph.Frontier()}
+	e.advance(o)
+}
+
+// advance settles and starts all tasks that what has happened so far allows, and
+// finishes the run when nothing is left.
+func (e *Engine) advance(o *openRun) {
+	for o.run.State == run.Running && e.fault == nil {
+		nodes := o.phase.frontier.Ready()
+		if len(nodes) == 0 {
+			break
+		}
+		for _, node := range nodes {
+			e.visit(task{o, o.phase.tasks[node], node})
+		}
+	}
+	if o.run.State == run.Running && o.phase.frontier.Done() && e.fault == nil {
+		e.phaseEnded(o)
+	}
+}
+
+// visit decides what becomes of a task all of whose upstream tasks are settled.
+func (e *Engine) visit(t task) {
+	state := t.state()
+	switch {
+	case state == nil || state.State == run.Waiting:
+		e.decide(t)
+	case state.State.Done():
+		e.settled(t)
+	case state.State == run.Running:
+		e.lost(t)
+	case state.State == run.Ready:
+		e.retryAt(t, state.Due)
+	}
+}
+
+// decide runs, skips or fails a task by its joins and its condition.
+func (e *Engine) decide(t task) {
+	if t.stopping() {
+		e.end(t, run.Canceled, t.run.Cancel)
+		return
+	}
+	if verdict, failure := t.join(); verdict != run.Ready {
+		e.end(t, verdict, failure)
+		return
+	}
+	wanted, failure := t.spec.When(t.scope)
+	switch {
+	case failure != nil:
+		e.end(t, run.Failed, failure)
+	case !wanted:
+		e.end(t, run.Skipped, nil)
+	default:
+		e.runnable = append(e.runnable, t)
+	}
+}
+
+// stopping reports whether the task may not start because its run is being
+// canceled. The tasks of hooks still run after a run whose time was up.
+func (t task) stopping() bool {
+	cancel := t.run.Cancel
+	return cancel != nil && (!t.phase.hook || cancel.Outcome == run.OutcomeCanceled)
+}
+
+// join gives Ready when the states of a task's upstream tasks let it run, and
+// Skipped otherwise, with a failure when the reason is that one did not succeed.
+// That failure tells this skip from one by condition: what lies further
+// downstream must not run either.
+func (t task) join() (run.State, *run.Failure) {
+	upstream := t.upstream()
+	var culprit *run.TaskRun
+	skipped := 0
+	for _, up := range upstream {
+		switch {
+		case up.State == run.Skipped && up.Failure == nil:
+			skipped++
+		case up.State != run.Succeeded && culprit == nil:
+			culprit = up
+		}
+	}
+	switch t.spec.RunOn {
+	case flows.RunAlways:
+		return run.Ready, nil
+	case flows.RunOnFailure:
+		if culprit == nil {
+			return run.Skipped, nil
+		}
+		return run.Ready, nil
+	}
+	if culprit != nil {
+		return run.Skipped, upstreamFailure(t, culprit)
+	}
+	if len(upstream) > 0 && skipped == len(upstream) {
+		return run.Skipped, nil
+	}
+	return run.Ready, nil
+}
+
+func upstreamFailure(t task, culprit *run.TaskRun) *run.Failure {
+	return &run.Failure{
+		Outcome: run.OutcomeCanceled, Code: run.CodeUpstream,
+		Message: "task " + culprit.Task + " did not succeed", At: t.spec.At(),
+	}
+}
+
+func (t task) upstream() []*run.TaskRun {
+	graph := t.flow.Graph
+	if t.phase.hook {
+		graph = t.flow.OnFailureGraph
+	}
+	nodes := graph.Upstream(t.node)
+	states := make([]*run.TaskRun, len(nodes))
+	for i, node := range nodes {
+		states[i] = t.run.Task(run.TaskRef{Task: t.phase.tasks[node].Name})
+	}
+	return states
+}
+
+// end records the end of a task that gets no (further) attempt.
+func (e *Engine) end(t task, state run.State, failure *run.Failure) {
+	if failure != nil && failure.At == "" {
+		failure.At = t.spec.At()
+	}
+	if e.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
+		return
+	}
+	e.log.Info("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.spec.Name, failureAttr(failure))
+	e.settled(t)
+}
+
+// settled makes a finished task's result visible and unblocks what waits for it.
+func (e *Engine) settled(t task) {
+	t.scope.Settle(t.state())
+	if err := t.phase.frontier.Complete(t.node); err != nil {
+		e.fail(err)
+	}
+}
+
+// phaseEnded goes on to the hook that the end of the main tasks asks for, or
+// finishes the run.
+func (e *Engine) phaseEnded(o *openRun) {
+	failure := o.failure()
+	if failure != nil && !o.phase.hook && len(o.flow.OnFailure) > 0 && failure.Outcome != run.OutcomeCanceled {
+		e.timers.Cancel(o.deadline)
+		o.scope.Failed(failure)
+		o.phase = phase{hook: true, tasks: o.flow.OnFailure, frontier: o.flow.OnFailureGraph.Frontier()}
+		e.advance(o)
+		return
+	}
+	e.finish(o, failure)
+}
+
+// failure is why the run will not succeed, nil when its main tasks went well.
+func (o *openRun) failure() *run.Failure {
+	if o.run.Cancel != nil {
+		return o.run.Cancel
+	}
+	var first *run.TaskRun
+	for _, spec := range o.flow.Tasks {
+		t := o.run.Task(run.TaskRef{Task: spec.Name})
+		if t.State == run.Failed && (first == nil || t.FinishedAt.Before(first.FinishedAt)) {
+			first = t
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	failure := *first.Failure
+	failure.Task = first.Task
+	return &failure
+}
+
+// finish ends a run whose tasks are all done.
+func (e *Engine) finish(o *openRun, failure *run.Failure) {
+	end := &run.Finished{State: run.Succeeded, Failure: failure}
+	if failure == nil {
+		end.Output, end.Failure = o.flow.Output(o.scope)
+	}
+	if end.Failure != nil {
+		end.State = run.Failed
+	}
+	if end.Failure != nil && end.Failure.Outcome == run.OutcomeCanceled {
+		end.State = run.Canceled
+	}
+	err := e.record(o.event(end))
+	if err != nil && e.fault == nil {
+		end.State, end.Output = run.Failed, nil
+		end.Failure = &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
+		err = e.record(o.event(end))
+	}
+	if err == nil {
+		e.close(o)
+	}
+}
+
+// close forgets a finished run but for its record, which waits for the journal.
+func (e *Engine) close(o *openRun) {
+	e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
+		"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
+	e.timers.Cancel(o.deadline)
+	o.end.record = o.run.Record(taskNames(o.flow))
+	e.finished.add(o.end)
+	e.afterCommit(func() { close(o.end.durable) })
+	delete(e.open, o.run.ID)
+	e.shard.Forget(o.run.ID)
+	e.leave(o)
+}

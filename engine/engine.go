@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// Config says what an engine works with. Journal, Invoker and Restore are
+// required; the zero value of everything else is its default.
+type Config struct {
+	Journal   Journal
+	Invoker   Invoker
+	Observers []Observer
+
+	// Restore loads a recorded definition again, for runs whose flow has changed
+	// or gone since they were accepted.
+	Restore func(context.Context, *run.Definition) (*flows.Set, error)
+
+	// CatchUp tells the observers of everything after Observed while the journal
+	// is replayed: what was durable when the process ended but not told yet.
+	CatchUp  bool
+	Observed Place
+
+	Workers  int // attempts at once; default twice GOMAXPROCS
+	OpenRuns int // runs that are not finished; default 100 000
+
+	Timeout time.Duration // of attempts whose task states none; default 5m
+
+	Log *slog.Logger // default: discarded
+}
+
+// Place is the place of an event in the journal.
+type Place struct {
+	Revision uint64
+	Index    int
+}
+
+// maxTimers is out of reach: open runs, their tasks and the deployed schedules
+// bound the timers, a few for each.
+const maxTimers = math.MaxInt32
+
+// Engine advances the runs of one journal. Its methods are safe for concurrent
+// use; they wait for [Engine.Run], bounded by their contexts.
+type Engine struct {
+	config Config
+	log    *slog.Logger
+
+	commands chan func()
+	results  chan result
+	work     chan *attempt
+	due      chan []func()
+	commits  chan *batch // to the committer
+	written  chan *batch // from the committer
+	notices  chan *batch // to the notifier
+	drain    chan struct{}
+	ready    chan struct{}
+	stopped  chan struct{}
+	timers   *scheduler.Queue[func()]
+
+	drainOnce sync.Once
+
+	// What follows belongs to the loop.
+	ctx      context.Context // of the loop; attempts and restores end with it
+	shard    *run.Shard
+	flows    map[string]*flows.Flow      // deployed, by name
+	sets     map[string]*flows.Set       // by digest of their definition
+	fires    map[fireKey]scheduler.Timer // armed schedule triggers
+	open     map[run.ID]*openRun         // not finished
+	gates    map[gateKey]*gate           // concurrency limits in use
+	starting []*openRun                  // have got their slot and start next
+	runnable []task                      // may start as soon as a worker is free
+	idle     int                         // workers without an attempt
+	pending  []*batch                    // not given to the committer yet; the last one is still growing
+	outbox   []*batch                    // durable, not given to the notifier yet
+	inFlight *batch                      // at the committer
+	unsaved  int                         // bytes in pending and inFlight
+	finished finishedRuns
+	draining bool
+	fault    error // ends the loop
+}
+
+// New makes an engine that does nothing until Run is called.
+func New(config Config) *Engine {
+	if config.Workers <= 0 {
+		config.Workers = 2 * runtime.GOMAXPROCS(0)
+	}
+	if config.OpenRuns <= 0 {
+		config.OpenRuns = 100_000
+	}
+	if config.Timeout <= 0 {
+		config.Timeout = 5 * time.Minute
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{
+		config:   config,
+		log:      config.Log,
+		commands: make(chan func()),
+		results:  make(chan result, config.Workers),
+		work:     make(chan *attempt, config.Workers),
+		due:      make(chan []func()),
+		commits:  make(chan *batch, 1),
+		written:  make(chan *batch, 1),
+		notices:  make(chan *batch),
+		drain:    make(chan struct{}),
+		ready:    make(chan struct{}),
+		stopped:  make(chan struct{}),
+		timers:   scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers}),
+		shard:    run.NewShard(),
+		flows:    map[string]*flows.Flow{},
+		sets:     map[string]*flows.Set{},
+		fires:    map[fireKey]scheduler.Timer{},
+		open:     map[run.ID]*openRun{},
+		gates:    map[gateKey]*gate{},
+		idle:     config.Workers,
+	}
+}
+
+// Ready is closed once the journal has been replayed and commands are taken.
+func (e *Engine) Ready() <-chan struct{} { return e.ready }
+
+// Drain asks for a soft stop: no new run is accepted, no attempt starts, those
+// under way end, everything is committed and told to the observers, and Run
+// returns nil. What has not started yet goes on when the journal is opened again.
+func (e *Engine) Drain() {
+	e.drainOnce.Do(func() { close(e.drain) })
+}
+
+// Run replays the journal and advances runs until it is drained (nil), until ctx
+// ends (its cause) or until the journal is lost to another writer
+// (run.ErrFenced). When ctx ends, attempts under way are abandoned: they are
+// made again when the journal is opened next. Run may be called once.
+func (e *Engine) Run(ctx context.Context) error {
+	defer close(e.stopped)
+	ctx, stop := context.WithCancelCause(ctx)
+	var running, notifying sync.WaitGroup
+	defer running.Wait()
+	defer stop(ErrStopped)
+
+	e.ctx = ctx
+	revision, err := e.recover(ctx)
+	if err != nil {
+		return err
+	}
+	for range e.config.Workers {
+		running.Go(func() { e.worker(ctx) })
+	}
+	running.Go(func() { e.committer(ctx, revision) })
+	running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
+	notifying.Go(func() { e.notifier(ctx) })
+	close(e.ready)
+	err = e.loop(ctx)
+	if err != nil {
+		stop(err)
+	}
+	close(e.notices) // what the notifier has taken is told to the end after a soft stop
+	notifying.Wait()
+	return err
+}
+
+// hand gives due timers to the loop. It blocks while the loop is busy: late
+// timers queue in the heap, nowhere else.
+func (e *Engine) hand(ctx context.Context) func([]func()) {
+	return func(batch []func()) {
+		batch = append([]func(){}, batch...)
+		select {
+		case e.due <- batch:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// loop owns everything. A nil channel is a closed gate.
+func (e *Engine) loop(ctx context.Context) error {
+	drain := e.drain
+	for {
+		e.dispatch()
+		commits, commit := e.nextCommit()
+		notices, notice := e.nextNotice()
+		commands, results, due := e.commands, e.results, e.due
+		if e.congested() {
+			commands, results, due = nil, nil, nil
+		}
+		if e.fault != nil {
+			return e.fault
+		}
+		if e.draining && e.drained() {
+			return nil
+		}
+		select {
+		case command := <-commands:
+			command()
+		case r := <-results:
+			e.attemptEnded(r)
+		case batch := <-due:
+			for _, alarm := range batch {
+				alarm()
+			}
+		case commits <- commit:
+			e.sent(commit)
+		case b := <-e.written:
+			e.committed(b)
+		case notices <- notice:
+			e.outbox = e.outbox[1:]
+		case <-drain:
+			drain, e.draining = nil, true
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// drained reports whether a soft stop has nothing left to wait for.
+func (e *Engine) drained() bool {
+	return e.idle == e.config.Workers && e.inFlight == nil && len(e.pending) == 0 && len(e.outbox) == 0
+}
+
+// at arms a timer whose alarm runs on the loop.
+func (e *Engine) at(due time.Time, alarm func()) scheduler.Timer {
+	timer, err := e.timers.Add(due, alarm)
+	if err != nil {
+		e.fail(fmt.Errorf("cannot arm a timer: %w", err))
+	}
+	return timer
+}
+
+// fail ends the loop with an error that it cannot go on after.
+func (e *Engine) fail(err error) {
+	if e.fault == nil {
+		e.fault = err
+	}
+}
+
+func now() time.Time { return time.Now().UTC() }
+
+// command runs f on the loop and waits for it.
+func (e *Engine) command(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case e.commands <- func() { f(); close(done) }:
+	case <-e.stopped:
+		return ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	<-done
+	return nil
+}
+
+// await gives what the loop answers later, once it is durable.
+func await[T any](ctx context.Context, e *Engine, answers <-chan T) (T, error) {
+	var none T
+	select {
+	case answer := <-answers:
+		return answer, nil
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	case <-e.stopped:
+	}
+	select {
+	case answer := <-answers:
+		return answer, nil
+	default:
+		return none, ErrStopped
+	}
+}
+
+var errInternal = errors.New("internal error")

@@ -1,0 +1,52 @@
+package engine
+
+import "github.com/flowhost/flowhost/run"
+
+// maxFinishedBytes bounds the records of finished runs that are kept so that a
+// Wait that comes after the end still finds its run. The history on NATS is the
+// place to look for older ones.
+const maxFinishedBytes = 64 << 20
+
+// ending is the end of a run as those who wait for it see it. The record may be
+// read once durable is closed.
+type ending struct {
+	durable chan struct{}
+	record  *run.Record
+}
+
+// finishedRuns keeps the latest endings. The zero value is empty.
+type finishedRuns struct {
+	endings map[run.ID]*ending
+	order   []run.ID
+	bytes   int
+}
+
+func (f *finishedRuns) get(id run.ID) *ending { return f.endings[id] }
+
+func (f *finishedRuns) add(end *ending) {
+	if f.endings == nil {
+		f.endings = map[run.ID]*ending{}
+	}
+	f.endings[end.record.Run] = end
+	f.order = append(f.order, end.record.Run)
+	f.bytes += recordBytes(end.record)
+	for f.bytes > maxFinishedBytes && len(f.order) > 1 {
+		oldest := f.order[0]
+		f.order = f.order[1:]
+		f.bytes -= recordBytes(f.endings[oldest].record)
+		delete(f.endings, oldest)
+	}
+}
+
+// recordBytes estimates what a record holds on to.
+func recordBytes(r *run.Record) int {
+	const perRun, perTask = 512, 256
+	n := perRun + len(r.Output) + len(r.Trigger.Payload)
+	for _, p := range r.Params {
+		n += len(p)
+	}
+	for _, t := range r.Tasks {
+		n += perTask + len(t.Input) + len(t.Output)
+	}
+	return n
+}

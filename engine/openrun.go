@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"github.com/flowhost/flowhost/dag"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// openRun is a run that is not finished, with what the loop keeps beside its
+// recorded state. All of it can be made again from that state.
+type openRun struct {
+	run      *run.Run
+	flow     *flows.Flow
+	scope    *flows.Scope // nil until the run starts
+	phase    phase
+	attempts map[run.TaskRef]*attempt        // under way
+	retries  map[run.TaskRef]scheduler.Timer // due later
+	deadline scheduler.Timer                 // of the main tasks
+	slot     bool                            // held under the flow's concurrency limit
+	end      *ending
+}
+
+// phase is the part of a flow that is being executed: its main tasks, then the
+// tasks of the hook that their end asks for.
+type phase struct {
+	hook     bool
+	tasks    []*flows.Task
+	frontier *dag.Frontier
+}
+
+// task is one task of an open run.
+type task struct {
+	*openRun
+	spec *flows.Task
+	node int // in the phase's graph
+}
+
+func (t task) ref() run.TaskRef    { return run.TaskRef{Task: t.spec.Name} }
+func (t task) state() *run.TaskRun { return t.run.Task(t.ref()) }
+
+func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
+	o := &openRun{
+		run: r, flow: f,
+		attempts: map[run.TaskRef]*attempt{},
+		retries:  map[run.TaskRef]scheduler.Timer{},
+		end:      &ending{durable: make(chan struct{})},
+	}
+	e.open[r.ID] = o
+	return o
+}
+
+// taskOrder is the order of declaration of a run's main tasks, as far as its flow
+// is known. Those of hooks come after them, when there was a reason to run them.
+func (e *Engine) taskOrder(r *run.Run) []string {
+	if o := e.open[r.ID]; o != nil {
+		return taskNames(o.flow)
+	}
+	return nil
+}
+
+func taskNames(f *flows.Flow) []string {
+	names := make([]string, len(f.Tasks))
+	for i, t := range f.Tasks {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// event makes an event of the run that happens now.
+func (o *openRun) event(data run.EventData) run.Event {
+	return run.Event{Run: o.run.ID, At: now(), Data: data}
+}

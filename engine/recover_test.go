@@ -1,0 +1,351 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+const diamondHCL = `
+flow "f" {
+  concurrency {
+    limit = 1
+  }
+  task "split" {
+    plugin = "./m.wasm"
+    input  = trigger.payload
+  }
+  task "left" {
+    plugin = "./m.wasm"
+    input  = task.split.output.a
+    retry {
+      attempts = 3
+      delay    = "5s"
+    }
+  }
+  task "right" {
+    plugin = "./m.wasm"
+    input  = task.split.output.b
+  }
+  task "never" {
+    plugin = "./m.wasm"
+    when   = task.split.output.a > 100
+  }
+  task "join" {
+    plugin = "./m.wasm"
+    input  = [task.left.output, task.right.output, task.never.output]
+  }
+  output "all" {
+    value = task.join.output
+  }
+}`
+
+// flaky fails each task's first attempt, so that every kind of event occurs.
+func flaky() guests {
+	return guests{"left": func(_ context.Context, c run.Call) (run.Result, error) {
+		if c.Attempt == 1 {
+			return fails(run.OutcomeFailed, true), nil
+		}
+		return gives(c.Input), nil
+	}}
+}
+
+// prefix gives a journal with the first commits of another.
+func prefix(t *testing.T, j Journal, n uint64) *MemoryJournal {
+	t.Helper()
+	cut := NewMemoryJournal()
+	j.Replay(t.Context(), 0, func(revision uint64, commit []byte) error {
+		if revision <= n {
+			cut.Append(t.Context(), revision-1, commit)
+		}
+		return nil
+	})
+	return cut
+}
+
+// The process may end after any commit. Whatever is in the journal then is
+// finished by the next engine, with the same result.
+func TestRunsContinueFromEveryRevision(t *testing.T) {
+	t.Parallel()
+	set := load(t, diamondHCL)
+	synctest.Test(t, func(t *testing.T) {
+		whole := NewMemoryJournal()
+		r := boot(t, Config{Journal: whole, Invoker: flaky(), Workers: 1}, set)
+		want := map[run.ID]*run.Record{}
+		for _, payload := range []string{`{"a":1,"b":2}`, `{"a":3,"b":4}`} {
+			id := r.submit("f", payload)
+			want[id] = r.wait(id)
+		}
+		r.stop()
+		for n := range uint64(len(whole.commits)) {
+			journal := prefix(t, whole, n)
+			accepted := fold(t, journal).Runs
+			r := boot(t, Config{Journal: journal, Invoker: flaky(), Workers: 1}, set)
+			for id, before := range accepted {
+				if before.State.Done() {
+					continue
+				}
+				got := r.wait(id)
+				if diff := cmp.Diff(string(want[id].Output), string(got.Output)); diff != "" || got.State != run.Succeeded {
+					t.Errorf("after revision %d: run is %s (%v), output differs:\n%s", n, got.State, got.Error, diff)
+				}
+			}
+			r.stop()
+		}
+	})
+}
+
+// A crash loses the attempts under way; they are made again with the same input,
+// and count as lost.
+func TestCrashLosesAttemptsNotRuns(t *testing.T) {
+	t.Parallel()
+	set := load(t, diamondHCL)
+	synctest.Test(t, func(t *testing.T) {
+		journal := NewMemoryJournal()
+		r := boot(t, Config{Journal: journal, Invoker: guests{"left": takes(time.Hour), "right": takes(time.Hour)}}, set)
+		first, second := r.submit("f", `{"a":1,"b":2}`), r.submit("f", `{"a":3,"b":4}`)
+		time.Sleep(time.Second)
+		r.crash()
+
+		r = boot(t, Config{Journal: journal}, set)
+		record := r.wait(first)
+		if left := taskOf(t, record, "left"); left.Attempts != 2 || string(left.Input) != "1" {
+			t.Errorf("left was made in %d attempts with %s", left.Attempts, left.Input)
+		}
+		if split := taskOf(t, record, "split"); split.Attempts != 1 {
+			t.Errorf("split had succeeded and was made again: %d attempts", split.Attempts)
+		}
+		if got := string(r.wait(second).Output); got != `{"all":[3,4,null]}` {
+			t.Errorf("the run that waited for its slot gives %s", got)
+		}
+		r.stop()
+	})
+}
+
+func TestRunKeepsTheDefinitionItWasAcceptedWith(t *testing.T) {
+	t.Parallel()
+	old := load(t, `flow "f" {
+  task "a" { plugin = "./m.wasm" }
+  output "v" {
+    value = "old"
+  }
+}`)
+	changed := load(t, `flow "f" {
+  task "z" { plugin = "./m.wasm" }
+  output "v" {
+    value = "new"
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		journal := NewMemoryJournal()
+		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(time.Minute)}}, old)
+		id := r.submit("f", `null`)
+		time.Sleep(time.Second)
+		r.crash()
+
+		r = boot(t, Config{Journal: journal}, changed)
+		if got := string(r.wait(id).Output); got != `{"v":"old"}` {
+			t.Errorf("the run in progress gives %s", got)
+		}
+		if got := string(r.run("f", `null`).Output); got != `{"v":"new"}` {
+			t.Errorf("a new run gives %s", got)
+		}
+		r.stop()
+	})
+}
+
+func TestRunWhoseDefinitionIsLostFailsWithAReason(t *testing.T) {
+	t.Parallel()
+	set := load(t, diamondHCL)
+	synctest.Test(t, func(t *testing.T) {
+		journal := NewMemoryJournal()
+		r := boot(t, Config{Journal: journal, Invoker: guests{"left": takes(time.Minute)}}, set)
+		id := r.submit("f", `{"a":1,"b":2}`)
+		time.Sleep(time.Second)
+		r.crash()
+
+		told := &notices{}
+		engine := New(Config{
+			Journal: journal, Invoker: guests{}, Observers: []Observer{told},
+			Restore: func(context.Context, *run.Definition) (*flows.Set, error) {
+				return nil, errors.New("module sha256:m is gone")
+			},
+		})
+		ended := make(chan error)
+		go func() { ended <- engine.Run(t.Context()) }()
+		<-engine.Ready()
+		engine.Drain()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		last := told.all()[len(told.all())-1]
+		if last.Event.Run != id || last.Record == nil || last.Record.Error.Code != run.CodeDefinition || !strings.Contains(last.Record.Error.Message, "is gone") {
+			t.Errorf("the last notice is %+v", last)
+		}
+		fold(t, journal)
+	})
+}
+
+func TestObserversAreToldWhatTheyMissed(t *testing.T) {
+	t.Parallel()
+	set := load(t, diamondHCL)
+	synctest.Test(t, func(t *testing.T) {
+		journal, first := NewMemoryJournal(), &notices{}
+		r := boot(t, Config{Journal: journal, Observers: []Observer{first}, Invoker: flaky()}, set)
+		r.run("f", `{"a":1,"b":2}`)
+		r.stop()
+		all := first.all()
+		for i := 1; i < len(all); i++ {
+			a, b := all[i-1], all[i]
+			if b.Revision < a.Revision || b.Revision == a.Revision && b.Index != a.Index+1 {
+				t.Fatalf("notice %d.%d follows %d.%d", b.Revision, b.Index, a.Revision, a.Index)
+			}
+		}
+		for _, seen := range []int{0, len(all) / 2, len(all) - 1} {
+			second := &notices{}
+			r := boot(t, Config{
+				Journal: journal, Observers: []Observer{second},
+				CatchUp: true, Observed: Place{all[seen].Revision, all[seen].Index},
+			}, set)
+			<-r.Ready()
+			r.stop()
+			if got, want := len(second.all()), len(all)-1-seen; got != want {
+				t.Errorf("after notice %d the observer is told %d more, want %d", seen, got, want)
+			}
+		}
+	})
+}
+
+func TestDamagedJournalIsReportedWithItsPlace(t *testing.T) {
+	t.Parallel()
+	for name, commit := range map[string]string{
+		"not a commit":      "garbage",
+		"impossible event":  "{\"v\":1}\n{\"k\":\"started\",\"r\":\"x\",\"t\":1,\"d\":{}}\n",
+		"a version to come": "{\"v\":2}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journal := NewMemoryJournal()
+			journal.Append(t.Context(), 0, []byte("{\"v\":1}\n"))
+			journal.Append(t.Context(), 1, []byte(commit))
+			err := New(Config{Journal: journal, Invoker: guests{}, Restore: restore}).Run(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "revision 2") {
+				t.Errorf("Run gives %v", err)
+			}
+		})
+	}
+}
+
+func TestTheSlowerOfTwoEnginesStepsDown(t *testing.T) {
+	t.Parallel()
+	set := load(t, diamondHCL)
+	synctest.Test(t, func(t *testing.T) {
+		journal := NewMemoryJournal()
+		a := boot(t, Config{Journal: journal}, set)
+		b := boot(t, Config{Journal: journal}, set)
+		won := a.submit("f", `{"a":1,"b":2}`)
+		_, err := b.Submit(t.Context(), run.Request{Flow: "f", Trigger: run.Trigger{Payload: json.RawMessage(`{"a":1,"b":2}`)}})
+		if !errors.Is(err, ErrStopped) {
+			t.Errorf("the submitter of the loser is answered with %v", err)
+		}
+		if err := <-b.ended; !errors.Is(err, run.ErrFenced) {
+			t.Errorf("the loser ends with %v", err)
+		}
+		b.kill()
+		if record := a.wait(won); record.State != run.Succeeded {
+			t.Errorf("the winner's run is %s", record.State)
+		}
+		a.stop()
+	})
+}
+
+// shaky is a journal that refuses and delays.
+type shaky struct {
+	Journal
+	away atomic.Bool
+}
+
+func (s *shaky) Append(ctx context.Context, after uint64, commit []byte) (uint64, error) {
+	if s.away.Load() {
+		return 0, errors.New("the disk is full")
+	}
+	time.Sleep(10 * time.Millisecond)
+	return s.Journal.Append(ctx, after, commit)
+}
+
+func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
+	t.Parallel()
+	set := load(t, diamondHCL)
+	synctest.Test(t, func(t *testing.T) {
+		journal, told := &shaky{Journal: NewMemoryJournal()}, &notices{}
+		r := boot(t, Config{Journal: journal, Observers: []Observer{told}}, set)
+		journal.away.Store(true)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		_, err := r.Submit(ctx, run.Request{Flow: "f", Trigger: run.Trigger{Payload: json.RawMessage(`{"a":1,"b":2}`)}})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a submit that is not durable is answered with %v", err)
+		}
+		if n := len(told.all()); n != 0 {
+			t.Errorf("observers were told of %d events that are not durable", n)
+		}
+		journal.away.Store(false)
+		time.Sleep(time.Minute)
+		last := told.all()[len(told.all())-1]
+		if last.Record == nil || last.Record.State != run.Succeeded {
+			t.Errorf("after the journal came back the last notice is %+v", last)
+		}
+		r.stop()
+	})
+}
+
+// stuck is an observer that takes nothing until it is let go.
+type stuck struct{ letGo chan struct{} }
+
+func (s stuck) Committed(ctx context.Context, _ run.Notice) error {
+	select {
+	case <-s.letGo:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func TestSlowObserverSlowsThePublisher(t *testing.T) {
+	t.Parallel()
+	set := load(t, `flow "f" {
+  task "a" { plugin = "./m.wasm" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		observer := stuck{make(chan struct{})}
+		r := boot(t, Config{Observers: []Observer{observer}}, set)
+		accepted := 0
+		for {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			_, err := r.Submit(ctx, run.Request{Flow: "f"})
+			stop()
+			if err != nil {
+				break
+			}
+			if accepted++; accepted > 10*maxOutbox {
+				t.Fatal("the engine never pushed back")
+			}
+		}
+		close(observer.letGo)
+		synctest.Wait()
+		r.submit("f", `null`)
+		r.stop()
+		if done := len(fold(t, r.journal).Runs); done < accepted+1 {
+			t.Errorf("%d runs are recorded, %d were accepted", done, accepted+1)
+		}
+	})
+}
