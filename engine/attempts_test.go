@@ -82,7 +82,7 @@ func TestRetriesEnd(t *testing.T) {
 	}{
 		"when the attempts are spent":       {fails(run.OutcomeFailed, true), 3},
 		"when the failure is permanent":     {fails(run.OutcomeFailed, false), 1},
-		"when the call is rejected":         {fails(run.OutcomeRejected, true), 1},
+		"when the call is rejected":         {fails(run.OutcomeRejected, false), 1},
 		"when something was denied":         {fails(run.OutcomeDenied, true), 1},
 		"when the outcome is a time-out":    {fails(run.OutcomeTimedOut, true), 3},
 		"late, when all attempts are lost":  {fails(run.OutcomeLost, true), run.MaxLost},

@@ -41,7 +41,7 @@ func (p RetryPolicy) Allows(f *Failure, spent, lost int) bool {
 	switch f.Outcome {
 	case OutcomeLost:
 		return lost < MaxLost
-	case OutcomeRejected, OutcomeDenied, OutcomeCanceled:
+	case OutcomeDenied, OutcomeCanceled:
 		return false
 	}
 	return f.Retryable && spent-lost < p.Attempts

@@ -1,0 +1,68 @@
+package host
+
+import (
+	"cmp"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Config says what a host may use. The zero value works.
+type Config struct {
+	// CacheDir keeps compiled modules between processes. It holds native code
+	// that is run without further checks, so it is made private to its owner
+	// (0700). Default: compiled modules are kept in memory only.
+	CacheDir string
+
+	// Modules is where modules are kept by digest. Default: in memory.
+	Modules Source
+
+	Instances  int           // calls that run at a time; default 2 × GOMAXPROCS
+	Memory     int64         // bytes of linear memory over all running calls; default 1 GiB
+	Queue      int           // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
+	Limits     run.Limits    // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB
+	Timeout    time.Duration // of a call that states none; default 5 minutes
+	ModuleSize int64         // bytes of the largest module; default 64 MiB
+	Log        *slog.Logger  // faults of the host itself; default: none
+}
+
+// Defaults of Config.
+const (
+	defaultMemory     = 1 << 30
+	defaultQueue      = 1024
+	defaultTimeout    = 5 * time.Minute
+	defaultModuleSize = 64 << 20
+
+	defaultCallMemory = 256 << 20
+	defaultCallOutput = 1 << 20
+	defaultCallLog    = 64 << 10
+)
+
+func (c Config) withDefaults() Config {
+	if c.Modules == nil {
+		c.Modules = NewMemorySource()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Instances = cmp.Or(max(c.Instances, 0), 2*runtime.GOMAXPROCS(0))
+	c.Memory = cmp.Or(max(c.Memory, 0), defaultMemory)
+	c.Queue = max(cmp.Or(c.Queue, defaultQueue), 0)
+	c.Timeout = cmp.Or(max(c.Timeout, 0), defaultTimeout)
+	c.ModuleSize = cmp.Or(max(c.ModuleSize, 0), defaultModuleSize)
+	c.Limits = limitsOr(c.Limits, run.Limits{
+		Memory: defaultCallMemory, Output: defaultCallOutput, Log: defaultCallLog,
+	})
+	return c
+}
+
+// limitsOr is l with its fields that are not positive taken from def.
+func limitsOr(l, def run.Limits) run.Limits {
+	return run.Limits{
+		Memory: cmp.Or(max(l.Memory, 0), def.Memory),
+		Output: cmp.Or(max(l.Output, 0), def.Output),
+		Log:    cmp.Or(max(l.Log, 0), def.Log),
+	}
+}

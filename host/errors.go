@@ -1,0 +1,66 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrClosed is returned by the methods of a host that is closed, or that is
+// being closed while they run.
+var ErrClosed = errors.New("the host is closed")
+
+// CodeBusy is the code of a call that was turned away because too many others
+// wait. Nothing of it ran.
+const CodeBusy = "busy"
+
+// ModuleError says why a module cannot be hosted.
+type ModuleError struct {
+	Path   string // of the file, or the digest of a module that is known by it
+	Reason string // what is wrong
+	Hint   string // what its author can do about it; may be empty
+}
+
+// Error gives path, reason and hint in one line.
+func (e *ModuleError) Error() string {
+	text := e.Path + ": " + e.Reason
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+// at is e for the file or digest by which the caller knows the module.
+func (e *ModuleError) at(path string) *ModuleError {
+	return &ModuleError{Path: path, Reason: e.Reason, Hint: e.Hint}
+}
+
+// locate names the module in err where err is about the module itself.
+func locate(err error, path string) error {
+	if fault, ok := errors.AsType[*ModuleError](err); ok {
+		return fault.at(path)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// Ways in which a sandbox ends a guest before its export returns. The first
+// two unwind the guest from within a host function.
+var (
+	errInterrupted = errors.New("the call's context has ended")
+	errOutputSize  = errors.New("the output is over its limit")
+)
+
+// exitError is a guest that ended itself.
+type exitError struct{ status uint32 }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+// trapError is a guest that broke.
+type trapError struct {
+	reason string // one line
+	trace  string // the guest's stack, one frame a line; may be empty
+
+	// hostTrace is set when something on the host's side of the border broke.
+	hostTrace string
+}
+
+func (e *trapError) Error() string { return e.reason }

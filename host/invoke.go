@@ -1,0 +1,126 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Invoke runs one call to its end and says how that was. The call's time starts
+// now: waiting for an instance, and preparing a module that is not known yet,
+// are part of it and of the result's duration.
+//
+// An error means that the attempt is lost: ctx ended with a cause other than
+// [run.ErrDeadline], [run.ErrCanceled] or [context.DeadlineExceeded], or the
+// host is closed.
+func (h *Host) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
+	started := time.Now()
+	timeout := call.Timeout
+	if timeout <= 0 {
+		timeout = h.config.Timeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, run.ErrDeadline)
+	defer cancel()
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return run.Result{}, err
+	}
+	defer leave()
+
+	result, err := h.invoke(ctx, &call)
+	if err != nil {
+		return run.Result{}, fmt.Errorf("run %s, task %s, attempt %d: %w", call.Run, call.Task, call.Attempt, err)
+	}
+	result.Duration = time.Since(started)
+	return result, nil
+}
+
+func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
+	m, err := h.stored(ctx, call.Module)
+	if err != nil {
+		return turnAway(ctx, err)
+	}
+	function, export, failure := m.resolve(call.Function)
+	if failure != nil {
+		return failed(failure), nil
+	}
+	limits := limitsOr(call.Limits, h.config.Limits)
+	limits.Memory = min(limits.Memory, h.config.Memory)
+	if need := m.minMemory(); need > limits.Memory {
+		return failed(rejected(run.CodeMemory, "the module starts with %d bytes of memory and the limit is %d: raise it", need, limits.Memory)), nil
+	}
+
+	var result run.Result
+	var lost error
+	inv := newInvocation(call, m.signature.ABI, function, limits)
+	err = h.calls.use(ctx, m.minMemory(), func(l *lease) {
+		inv.memory = newMemory(l, limits.Memory)
+		status, err := m.image.run(ctx, inv, export)
+		h.report(call, err)
+		result, lost = inv.conclude(ctx, status, err)
+	})
+	if err != nil {
+		return turnAway(ctx, err)
+	}
+	return result, lost
+}
+
+// stored gives the module that the source keeps under the digest.
+func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
+	m, err := h.module(ctx, digest, func(ctx context.Context) ([]byte, error) {
+		binary, err := h.config.Modules.Open(ctx, digest)
+		if err != nil {
+			return nil, err
+		}
+		if have := digestOf(binary); have != digest {
+			return nil, &ModuleError{Reason: "the stored bytes have the digest " + have, Hint: "store the module again"}
+		}
+		return binary, nil
+	})
+	if err == nil && m.fault != nil {
+		err = m.fault
+	}
+	if err != nil {
+		return nil, locate(err, digest)
+	}
+	return m, nil
+}
+
+// turnAway is the result of a call that did not get to run.
+func turnAway(ctx context.Context, err error) (run.Result, error) {
+	var fault *ModuleError
+	switch {
+	case errors.As(err, &fault):
+		return failed(rejected(run.CodeModule, "%v", fault)), nil
+	case errors.Is(err, errBusy):
+		failure := rejected(CodeBusy, "%v: more at a time than this host may run", err)
+		failure.Retryable = true
+		return failed(failure), nil
+	case errors.Is(err, ErrClosed):
+		return run.Result{}, err
+	case ctx.Err() != nil:
+		failure, lost := stopped(ctx)
+		if lost != nil {
+			return run.Result{}, lost
+		}
+		return failed(failure), nil
+	case errors.Is(err, fs.ErrNotExist):
+		return failed(rejected(run.CodeModule, "the module is not stored here: %v", err)), nil
+	}
+	failure := rejected(run.CodeModule, "the module cannot be opened: %v", err)
+	failure.Retryable = true
+	return failed(failure), nil
+}
+
+// report tells the operator when the host itself broke under a call: the call's
+// own result shows it as a trap.
+func (h *Host) report(call *run.Call, err error) {
+	if trap, ok := errors.AsType[*trapError](err); ok && trap.hostTrace != "" {
+		h.config.Log.Error("a host function broke", "run", call.Run, "flow", call.Flow, "task", call.Task,
+			"attempt", call.Attempt, "module", call.Module, "reason", trap.reason, "trace", trap.hostTrace)
+	}
+}

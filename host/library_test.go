@@ -1,0 +1,61 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+func TestLibraryPreparesOnceForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := library{volumes: map[string]*volume{}}
+		var workers, callers sync.WaitGroup
+		release, prepared, want := make(chan struct{}), 0, &module{}
+		get := func(ctx context.Context) (*module, error) {
+			return l.get(ctx, "digest", workers.Go, func() (*module, error) {
+				prepared++
+				<-release
+				return want, nil
+			})
+		}
+		impatient, cancel := context.WithCancel(t.Context())
+		callers.Go(func() {
+			if _, err := get(impatient); !errors.Is(err, context.Canceled) {
+				t.Errorf("impatient: %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 5 {
+			callers.Go(func() {
+				if m, err := get(t.Context()); m != want || err != nil {
+					t.Errorf("%p, %v", m, err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel() // the one who began does not take it away from the others
+		synctest.Wait()
+		close(release)
+		callers.Wait()
+		workers.Wait()
+		if prepared != 1 {
+			t.Errorf("prepared %d times", prepared)
+		}
+	})
+}
+
+func TestLibraryForgetsFailures(t *testing.T) {
+	t.Parallel()
+	l := library{volumes: map[string]*volume{}}
+	var workers sync.WaitGroup
+	broken := errors.New("broken")
+	for _, want := range []error{broken, broken, nil, nil} {
+		_, err := l.get(t.Context(), "digest", workers.Go, func() (*module, error) { return nil, want })
+		if !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	workers.Wait()
+}

@@ -1,0 +1,81 @@
+package host
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/sdk/abi"
+)
+
+// lineOverhead is what a line costs beside its text, so that empty lines are
+// bounded, too.
+const lineOverhead = 32
+
+// logBuffer keeps the beginning and the end of what a guest logs: the first
+// half of its limit fills up once, the rest is given to the latest lines. It
+// belongs to the goroutine of its call.
+type logBuffer struct {
+	limit int64
+	head  logPart
+	tail  logPart
+	full  bool // the head takes no more lines
+	drops int
+}
+
+type logPart struct {
+	lines []run.LogLine
+	bytes int64
+}
+
+// add logs a line. The message is cut to a quarter of the log's limit.
+func (b *logBuffer) add(level abi.Level, message string, fields json.RawMessage) {
+	line := run.LogLine{Level: level.String(), Message: b.fit(message), Fields: fields}
+	cost := lineCost(line)
+	if !b.full && b.head.bytes+cost <= b.limit/2 {
+		b.head.push(line, cost)
+		return
+	}
+	b.full = true
+	b.tail.push(line, cost)
+	for len(b.tail.lines) > 0 && b.head.bytes+b.tail.bytes > b.limit {
+		b.tail.shift()
+		b.drops++
+	}
+}
+
+func lineCost(l run.LogLine) int64 {
+	return int64(len(l.Message)+len(l.Fields)) + lineOverhead
+}
+
+func (p *logPart) push(l run.LogLine, cost int64) {
+	p.lines = append(p.lines, l)
+	p.bytes += cost
+}
+
+func (p *logPart) shift() {
+	p.bytes -= lineCost(p.lines[0])
+	p.lines[0] = run.LogLine{} // the array lives on until append moves it
+	p.lines = p.lines[1:]
+}
+
+// maxText is the length of the longest message, and of the longest fields.
+func (b *logBuffer) maxText() int { return int(max(b.limit/4-lineOverhead, 0)) }
+
+// fit makes text valid UTF-8 of a length that can be kept.
+func (b *logBuffer) fit(text string) string {
+	const mark = "…"
+	if limit := b.maxText(); len(text) > limit {
+		end := max(limit-len(mark), 0)
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + mark
+	}
+	return strings.ToValidUTF8(text, string(utf8.RuneError))
+}
+
+func (b *logBuffer) result() run.Log {
+	return run.Log{Lines: append(b.head.lines, b.tail.lines...), Dropped: b.drops}
+}

@@ -1,0 +1,163 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/sdk/abi"
+)
+
+// Where a manifest comes from.
+const (
+	ManifestSection = "section" // the custom section flowhost.manifest
+	ManifestExport  = "export"  // what the export flowhost_manifest wrote
+	ManifestExports = "exports" // none: the functions are the exports of type () -> i32
+)
+
+// describe finds the manifest of a module whose ABI is known and binds each of
+// its functions to the export that serves it. It runs guest code, within ctx
+// and the limits, when the manifest is in the module's export only.
+func (m *module) describe(ctx context.Context, l *lease, limits run.Limits) *ModuleError {
+	form := m.image.shape()
+	text, origin := form.manifest, ManifestSection
+	if text == nil && form.exportType(abi.ExportManifest) == functionShape {
+		var fault *ModuleError
+		if text, fault = m.askForManifest(ctx, l, limits); fault != nil {
+			return fault
+		}
+		origin = ManifestExport
+	}
+	if text == nil {
+		m.origin = ManifestExports
+		return m.bindExports(&form)
+	}
+	m.origin = origin
+	manifest, err := parseManifest(text)
+	if err != nil {
+		return &ModuleError{Reason: "its manifest is wrong: " + err.Error(), Hint: "build it again with its SDK"}
+	}
+	m.manifest = manifest
+	return m.bindManifest(&form)
+}
+
+func parseManifest(text []byte) (*abi.Manifest, error) {
+	if len(text) > abi.MaxManifest {
+		return nil, fmt.Errorf("%d bytes long, and %d are allowed", len(text), abi.MaxManifest)
+	}
+	m := new(abi.Manifest)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, err
+	}
+	if m.ABI != abi.Version {
+		return nil, fmt.Errorf("it states ABI version %d, and version %d is offered", m.ABI, abi.Version)
+	}
+	seen := map[string]bool{}
+	for _, f := range m.Functions {
+		if !validName(f.Name) {
+			return nil, fmt.Errorf("a function cannot have the name %q", f.Name)
+		}
+		if seen[f.Name] {
+			return nil, fmt.Errorf("function %q is listed twice", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return m, nil
+}
+
+// askForManifest runs the module's own export that writes its manifest.
+func (m *module) askForManifest(ctx context.Context, l *lease, limits run.Limits) ([]byte, *ModuleError) {
+	limits.Output = abi.MaxManifest
+	inv := newInvocation(&run.Call{}, m.signature.ABI, abi.ExportManifest, limits)
+	inv.memory = newMemory(l, limits.Memory)
+	status, err := m.image.run(ctx, inv, abi.ExportManifest)
+	result, lost := inv.conclude(ctx, status, err)
+	if lost != nil {
+		result = failed(&run.Failure{Outcome: run.OutcomeLost, Message: lost.Error()})
+	}
+	if result.Failure != nil {
+		return nil, &ModuleError{
+			Reason: "its export flowhost_manifest gave no manifest: " + result.Failure.Error(),
+			Hint:   "it must only describe the plugin, and nothing in the module's initialisation may fail",
+		}
+	}
+	return result.Output, nil
+}
+
+// bindExports makes the module's functions out of its exports alone.
+func (m *module) bindExports(form *shape) *ModuleError {
+	if m.signature.ABI == ABIWASI {
+		m.bind(abi.ManifestFunction{Name: commandFunction}, abi.ExportStart)
+		return nil
+	}
+	for _, name := range plainFunctions(form) {
+		m.bind(abi.ManifestFunction{Name: name}, name)
+	}
+	if len(m.exports) > 0 {
+		return nil
+	}
+	fault := &ModuleError{
+		Reason: "no function: nothing is exported with the type " + functionShape,
+		Hint:   "export one; in Go with //go:wasmexport and -buildmode=c-shared",
+	}
+	if form.exportType(abi.ExportInvoke) != "" {
+		fault.Reason = "no function: it has a dispatcher and no manifest that lists what it serves"
+		fault.Hint = "add the custom section flowhost.manifest or the export flowhost_manifest"
+	}
+	return fault
+}
+
+// bindManifest makes the functions that the manifest lists, and no others.
+func (m *module) bindManifest(form *shape) *ModuleError {
+	functions := m.manifest.Functions
+	if len(functions) == 0 {
+		return &ModuleError{Reason: "no function: its manifest lists none", Hint: "register one with the SDK"}
+	}
+	if m.signature.ABI == ABIWASI {
+		if len(functions) > 1 {
+			return &ModuleError{
+				Reason: fmt.Sprintf("its manifest lists %d functions, and a command has one", len(functions)),
+				Hint:   "build it with -buildmode=c-shared",
+			}
+		}
+		m.bind(functions[0], abi.ExportStart)
+		return nil
+	}
+	var missing []string
+	for _, f := range functions {
+		switch {
+		case form.exportType(f.Name) == functionShape:
+			m.bind(f, f.Name)
+		case form.exportType(abi.ExportInvoke) == functionShape:
+			m.bind(f, abi.ExportInvoke)
+		default:
+			missing = append(missing, f.Name)
+		}
+	}
+	if len(missing) > 0 {
+		return &ModuleError{
+			Reason: fmt.Sprintf("its manifest lists %q, which no export of type %s serves", missing, functionShape),
+			Hint:   "export them, or the dispatcher " + abi.ExportInvoke,
+		}
+	}
+	return nil
+}
+
+func (m *module) bind(f abi.ManifestFunction, export string) {
+	m.signature.Functions = append(m.signature.Functions, run.FunctionSignature(f))
+	m.exports[f.Name] = export
+}
+
+// unlisted is the exports that could be functions but are not in the manifest.
+func (m *module) unlisted() []string {
+	if m.manifest == nil || m.signature.ABI != ABIFlowhost {
+		return nil
+	}
+	form := m.image.shape()
+	return slices.DeleteFunc(plainFunctions(&form), func(name string) bool {
+		_, listed := m.exports[name]
+		return listed
+	})
+}

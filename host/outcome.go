@@ -1,0 +1,163 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/sdk/abi"
+)
+
+// conclude says how a call ended, from what its export returned and what the
+// guest told the host. The error is set when the call was cut off for a reason
+// that is not the call's own: its end is unknown.
+func (inv *invocation) conclude(ctx context.Context, status int32, err error) (run.Result, error) {
+	inv.closed()
+	failure, lost := inv.judge(ctx, status, err)
+	if lost != nil {
+		return run.Result{}, lost
+	}
+	var output json.RawMessage
+	if failure == nil {
+		output, failure = inv.checkOutput()
+	}
+	result := run.Result{Outcome: run.OutcomeSucceeded, Output: output}
+	if failure != nil {
+		result = failed(failure)
+	}
+	result.Log = inv.log.result()
+	return result, nil
+}
+
+// judge gives the failure of the call, nil when the guest says that it succeeded.
+func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run.Failure, error) {
+	var exit *exitError
+	switch {
+	case errors.Is(err, errInterrupted):
+		return stopped(ctx)
+	case errors.Is(err, errOutputSize):
+		return inv.tooLarge(), nil
+	case errors.As(err, &exit) && exit.status != 0:
+		return inv.exited(exit.status), nil
+	case err != nil && exit == nil:
+		return inv.broke(err), nil
+	case inv.failure != nil:
+		return guestFailure(inv.failure), nil
+	case inv.oversized:
+		return inv.tooLarge(), nil
+	case status != 0:
+		return &run.Failure{
+			Outcome: run.OutcomeFailed, Code: fmt.Sprintf("status_%d", status),
+			Message: fmt.Sprintf("function %s returned %d", inv.function, status),
+		}, nil
+	}
+	return nil, nil
+}
+
+// stopped is the failure of a call whose context has ended.
+func stopped(ctx context.Context) (*run.Failure, error) {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, run.ErrDeadline), errors.Is(cause, context.DeadlineExceeded):
+		return &run.Failure{
+			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout,
+			Message: run.ErrDeadline.Error(), Retryable: true,
+		}, nil
+	case errors.Is(cause, run.ErrCanceled):
+		return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: cause.Error()}, nil
+	}
+	return nil, fmt.Errorf("the call was cut off: %w", cause)
+}
+
+func failed(f *run.Failure) run.Result {
+	return run.Result{Outcome: f.Outcome, Failure: f}
+}
+
+func rejected(code, format string, args ...any) *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeRejected, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func (inv *invocation) tooLarge() *run.Failure {
+	return rejected(run.CodeOutputSize, "the output is larger than %d bytes: return less, or raise the limit", inv.limits.Output)
+}
+
+// broke is the failure of a guest that trapped. Its own runtime's words say more
+// than the trap does, which is often just the end of them.
+func (inv *invocation) broke(err error) *run.Failure {
+	failure := &run.Failure{
+		Outcome: run.OutcomeTrapped, Code: run.CodeTrap, Message: err.Error(), Retryable: true,
+	}
+	if trap, ok := errors.AsType[*trapError](err); ok && trap.trace != "" {
+		inv.log.add(abi.LevelError, trap.reason+"\n"+trap.trace, nil)
+	}
+	switch {
+	case inv.last.crash != "":
+		failure.Message = inv.last.crash
+	case inv.last.line != "":
+		failure.Message += "; last on stderr: " + inv.last.line
+	}
+	return inv.orMemory(failure)
+}
+
+// exited is the failure of a guest that ended itself with a status other than 0.
+// A command may do so; a reactor does it in the middle of its work.
+func (inv *invocation) exited(status uint32) *run.Failure {
+	failure := &run.Failure{
+		Outcome: run.OutcomeTrapped, Code: run.CodeExit, Message: fmt.Sprintf("exit status %d", status), Retryable: true,
+	}
+	if inv.abi == ABIWASI {
+		failure.Outcome, failure.Retryable = run.OutcomeFailed, status == abi.ExitTempFail
+	} else if inv.last.crash != "" {
+		failure.Code = run.CodeTrap
+	}
+	switch {
+	case inv.last.crash != "":
+		failure.Message = inv.last.crash
+	case inv.last.line != "":
+		failure.Message += ": " + inv.last.line
+	}
+	return inv.orMemory(failure)
+}
+
+// orMemory is f, unless the guest broke after it was refused memory.
+func (inv *invocation) orMemory(f *run.Failure) *run.Failure {
+	if inv.memory == nil || !inv.memory.refused {
+		return f
+	}
+	return &run.Failure{
+		Outcome: run.OutcomeTrapped, Code: run.CodeMemory, Retryable: true,
+		Message: fmt.Sprintf("no more memory was to be had, the limit of the call is %d bytes: %s", inv.memory.limit, f.Message),
+	}
+}
+
+// guestFailure is what the guest said with fail().
+func guestFailure(said *abi.Failure) *run.Failure {
+	const maxDelay = math.MaxInt64 / int64(time.Millisecond)
+	failure := &run.Failure{
+		Outcome: run.OutcomeFailed, Code: said.Code, Message: said.Message, Retryable: said.Retryable,
+		RetryAfter: time.Duration(min(max(said.RetryAfterMS, 0), maxDelay)) * time.Millisecond,
+		Details:    said.Details,
+	}
+	if said.Code == abi.CodeDenied {
+		failure.Outcome = run.OutcomeDenied
+	}
+	return failure
+}
+
+// checkOutput gives the output of a call that succeeded. No output is null.
+func (inv *invocation) checkOutput() (json.RawMessage, *run.Failure) {
+	output := bytes.TrimSpace(inv.result())
+	if len(output) == 0 {
+		return json.RawMessage("null"), nil
+	}
+	if json.Valid(output) {
+		return output, nil
+	}
+	err := json.Unmarshal(output, new(json.RawMessage)) // for its words
+	return nil, rejected(run.CodeOutputFormat, "the output is not JSON: %v", err)
+}

@@ -1,0 +1,64 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// clockStep is how far a guest's clocks move with each read. Equal calls read
+// equally often, so they see equal times.
+const clockStep = time.Millisecond
+
+// clock is the time inside one call. Both of its faces show the same elapsed
+// time: the wall from the call's nominal time, the monotonic one from zero.
+type clock struct {
+	start   time.Time
+	elapsed time.Duration
+}
+
+func newClock(scheduled time.Time) *clock {
+	if scheduled.IsZero() {
+		scheduled = time.Unix(0, 0)
+	}
+	return &clock{start: scheduled}
+}
+
+func (c *clock) walltime() (sec int64, nsec int32) {
+	c.elapsed += clockStep
+	now := c.start.Add(c.elapsed)
+	return now.Unix(), int32(now.Nanosecond())
+}
+
+func (c *clock) nanotime() int64 {
+	c.elapsed += clockStep
+	return int64(c.elapsed)
+}
+
+// sleep really waits, and moves the guest's time by exactly what it asked for.
+// When ctx ends first, it unwinds the guest.
+func (c *clock) sleep(ctx context.Context, ns int64) {
+	timer := time.NewTimer(time.Duration(ns))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		c.elapsed += time.Duration(ns)
+	case <-ctx.Done():
+		panic(errInterrupted) // the sandbox recovers it
+	}
+}
+
+// newRandom is the source of a guest's random numbers: the same for all
+// attempts of a task run.
+func newRandom(call *run.Call) *rand.ChaCha8 {
+	var seed []byte
+	for _, part := range []string{"flowhost random v1", string(call.Run), call.Task, call.Key} {
+		seed = binary.BigEndian.AppendUint32(seed, uint32(len(part)))
+		seed = append(seed, part...)
+	}
+	return rand.NewChaCha8(sha256.Sum256(seed))
+}

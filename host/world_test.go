@@ -1,0 +1,72 @@
+package host
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+func TestClockMovesByReadsAndSleepsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheduled := time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)
+		c := newClock(scheduled)
+		time.Sleep(time.Hour) // of the host
+		sec, nsec := c.walltime()
+		if got := time.Unix(sec, int64(nsec)).Sub(scheduled); got != clockStep {
+			t.Errorf("the wall clock begins %v after the nominal time", got)
+		}
+		before := time.Now()
+		c.sleep(t.Context(), int64(3*time.Second))
+		if slept := time.Since(before); slept != 3*time.Second {
+			t.Errorf("the host waited %v", slept)
+		}
+		if got := time.Duration(c.nanotime()); got != 3*time.Second+2*clockStep {
+			t.Errorf("the monotonic clock shows %v", got)
+		}
+	})
+}
+
+func TestSleepUnwindsTheGuestWhenTheCallEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		defer func() {
+			if r := recover(); r != errInterrupted || ctx.Err() == nil {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		newClock(time.Time{}).sleep(ctx, int64(time.Hour))
+		t.Error("sleep came back")
+	})
+}
+
+func TestClockWithoutANominalTime(t *testing.T) {
+	t.Parallel()
+	if sec, _ := newClock(time.Time{}).walltime(); sec != 0 {
+		t.Errorf("begins at %d", sec)
+	}
+}
+
+func TestRandomDependsOnWhatACallIs(t *testing.T) {
+	t.Parallel()
+	calls := []run.Call{
+		{Run: "a", Task: "b", Key: "c"},
+		{Run: "ab", Task: "", Key: "c"},
+		{Run: "a", Task: "bc", Key: ""},
+		{Run: "", Task: "a", Key: "bc"},
+	}
+	seen := map[uint64]int{}
+	for i, call := range calls {
+		first := newRandom(&call).Uint64()
+		if again := newRandom(&call).Uint64(); again != first {
+			t.Errorf("call %d: %d, then %d", i, first, again)
+		}
+		if j, ok := seen[first]; ok {
+			t.Errorf("calls %d and %d see the same numbers", i, j)
+		}
+		seen[first] = i
+	}
+}
