@@ -1,0 +1,161 @@
+package scheduler
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// benchTimers is how many timers are in place while one more is measured.
+const benchTimers = 1_000_000
+
+// far is random due times beyond the end of the benchmark.
+func far() []time.Time {
+	rnd := rand.New(rand.NewPCG(1, 5))
+	start := time.Now().Add(time.Hour)
+	dues := make([]time.Time, 1<<20)
+	for i := range dues {
+		dues[i] = start.Add(time.Duration(rnd.Int64N(int64(time.Hour))))
+	}
+	return dues
+}
+
+func filled(b *testing.B, dues []time.Time) (*Queue[int], []Timer) {
+	b.Helper()
+	q := NewQueue[int](Options{Limit: 2 * benchTimers})
+	timers := make([]Timer, benchTimers)
+	for i := range timers {
+		timers[i] = add(b, q, dues[i], i)
+	}
+	return q, timers
+}
+
+// BenchmarkAdd grows a queue from nothing to a million, again and again.
+func BenchmarkAdd(b *testing.B) {
+	dues := far()
+	b.Run("Queue", func(b *testing.B) {
+		b.ReportAllocs()
+		q := NewQueue[int](Options{})
+		for i := 0; b.Loop(); i++ {
+			if i%benchTimers == 0 {
+				q = NewQueue[int](Options{})
+			}
+			add(b, q, dues[i%benchTimers], i)
+		}
+	})
+	b.Run("AfterFunc", func(b *testing.B) {
+		b.ReportAllocs()
+		timers := make([]*time.Timer, 0, benchTimers)
+		for i := 0; b.Loop(); i++ {
+			if len(timers) == benchTimers {
+				b.StopTimer()
+				timers = stopAll(timers)
+				b.StartTimer()
+			}
+			timers = append(timers, time.AfterFunc(time.Until(dues[i%benchTimers]), func() {}))
+		}
+		stopAll(timers)
+	})
+}
+
+func stopAll(timers []*time.Timer) []*time.Timer {
+	for _, t := range timers {
+		t.Stop()
+	}
+	return timers[:0]
+}
+
+// BenchmarkCancel adds a timer and cancels another.
+func BenchmarkCancel(b *testing.B) {
+	dues := far()
+	b.Run("Queue", func(b *testing.B) {
+		q, timers := filled(b, dues)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			k := i * 7919 % benchTimers
+			if !q.Cancel(timers[k]) {
+				b.Fatal("stale handle")
+			}
+			timers[k] = add(b, q, dues[i%len(dues)], i)
+		}
+	})
+	b.Run("AfterFunc", func(b *testing.B) {
+		timers := afterFuncs(dues)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			k := i * 7919 % benchTimers
+			timers[k].Stop()
+			timers[k] = time.AfterFunc(time.Until(dues[i%len(dues)]), func() {})
+		}
+		stopAll(timers)
+	})
+}
+
+func afterFuncs(dues []time.Time) []*time.Timer {
+	timers := make([]*time.Timer, benchTimers)
+	for i := range timers {
+		timers[i] = time.AfterFunc(time.Until(dues[i]), func() {})
+	}
+	return timers
+}
+
+func BenchmarkReset(b *testing.B) {
+	dues := far()
+	b.Run("Queue", func(b *testing.B) {
+		q, timers := filled(b, dues)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			q.Reset(timers[i*7919%benchTimers], dues[i%len(dues)])
+		}
+	})
+	b.Run("AfterFunc", func(b *testing.B) {
+		timers := afterFuncs(dues)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			timers[i*7919%benchTimers].Reset(time.Until(dues[i%len(dues)]))
+		}
+		stopAll(timers)
+	})
+}
+
+// BenchmarkPop empties a queue of a million in batches. time.AfterFunc has no
+// counterpart that could be measured without its goroutines.
+func BenchmarkPop(b *testing.B) {
+	dues := far()
+	end := time.Now().Add(3 * time.Hour)
+	q, _ := filled(b, dues)
+	batch := make([]int, 0, maxBatch)
+	b.ReportAllocs()
+	for popped := 0; b.Loop(); popped++ {
+		if popped%maxBatch == 0 {
+			if batch, _ = q.due(batch[:0], end); len(batch) < maxBatch {
+				b.StopTimer()
+				q, _ = filled(b, dues)
+				b.StartTimer()
+			}
+		}
+	}
+}
+
+func BenchmarkCronNext(b *testing.B) {
+	for _, tt := range []struct{ name, expr, zone string }{
+		{"minutely UTC", "* * * * *", "UTC"},
+		{"daily zone", "30 2 * * *", "America/New_York"},
+		{"monthly or weekday zone", "0 9 13 * 5", "America/New_York"},
+		{"yearly zone", "0 0 1 1 *", "America/New_York"},
+		{"leap day zone", "0 0 29 2 *", "America/New_York"},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			c := cron(b, tt.expr, tt.zone)
+			start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			at := start
+			b.ReportAllocs()
+			for b.Loop() {
+				at, _ = c.Next(at)
+				if at.Year() > 2200 {
+					at = start
+				}
+			}
+		})
+	}
+}
