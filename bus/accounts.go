@@ -1,0 +1,133 @@
+package bus
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+	"golang.org/x/crypto/bcrypt"
+)
+
+// Accounts of the embedded server. Nothing is exported from one to another.
+const (
+	accountSystem  = "SYS"
+	accountJournal = "JOURNAL"
+	accountApp     = "FLOWHOST"
+)
+
+// accountsText is in the server's configuration language: its options have no
+// other way to enable JetStream for a named account before the server starts.
+const accountsText = `
+system_account: ` + accountSystem + `
+accounts {
+  ` + accountSystem + ` {}
+  ` + accountJournal + ` { jetstream: enabled }
+  ` + accountApp + ` { jetstream: enabled }
+}
+`
+
+// Users of the embedded server that have passwords.
+const (
+	userClient   = "client"
+	userOperator = "operator"
+)
+
+// engineKeys are this process's keys for the two accounts that it enters. They
+// are made at start and never leave the process.
+type engineKeys struct {
+	app, journal nkeys.KeyPair
+}
+
+// addAccounts sets the accounts and the engine's users.
+func addAccounts(opts *server.Options) (engineKeys, error) {
+	if err := opts.ProcessConfigString(accountsText); err != nil {
+		return engineKeys{}, fmt.Errorf("accounts of the NATS server: %w", err)
+	}
+	app, err := addEngine(opts, accountApp)
+	if err != nil {
+		return engineKeys{}, err
+	}
+	journal, err := addEngine(opts, accountJournal)
+	return engineKeys{app: app, journal: journal}, err
+}
+
+func addEngine(opts *server.Options, account string) (nkeys.KeyPair, error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, fmt.Errorf("key of the engine: %w", err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("key of the engine: %w", err)
+	}
+	opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: public, Account: findAccount(opts, account)})
+	return pair, nil
+}
+
+// addUser adds a user with a password. Its hash is of the lowest cost: the
+// password is random, with 130 bits, so that guessing is hopeless anyway.
+func addUser(opts *server.Options, c natsContext, permissions *server.Permissions) error {
+	hash, err := bcrypt.GenerateFromPassword([]byte(c.Password), bcrypt.MinCost)
+	if err != nil {
+		return fmt.Errorf("password of NATS user %s: %w", c.User, err)
+	}
+	opts.Users = append(opts.Users, &server.User{
+		Username: c.User, Password: string(hash),
+		Account: findAccount(opts, accountApp), Permissions: permissions,
+	})
+	return nil
+}
+
+func findAccount(opts *server.Options, name string) *server.Account {
+	for _, a := range opts.Accounts {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// clientPermissions let a program ask for runs and follow events: nothing else
+// of flowhost's subjects, and no change to any stream.
+func clientPermissions(subjects []string, log *slog.Logger) *server.Permissions {
+	publish := []string{
+		prefixTrigger + ">",
+		"fh.v1.api.>",
+		"$JS.API.INFO",
+		"$JS.API.STREAM.NAMES",
+		"$JS.API.STREAM.INFO." + StreamEvents,
+		"$JS.API.CONSUMER.CREATE." + StreamEvents,
+		"$JS.API.CONSUMER.CREATE." + StreamEvents + ".>",
+		"$JS.API.CONSUMER.DURABLE.CREATE." + StreamEvents + ".*",
+		"$JS.API.CONSUMER.INFO." + StreamEvents + ".*",
+		"$JS.API.CONSUMER.NAMES." + StreamEvents,
+		"$JS.API.CONSUMER.LIST." + StreamEvents,
+		"$JS.API.CONSUMER.MSG.NEXT." + StreamEvents + ".*",
+		"$JS.API.CONSUMER.DELETE." + StreamEvents + ".*",
+		"$JS.ACK." + StreamEvents + ".>",
+		"$JS.FC." + StreamEvents + ".>",
+	}
+	for _, subject := range subjects {
+		if reserved(subject) {
+			log.Warn("the client user may not publish on a subject that covers flowhost's own: use the operator user", "subject", subject)
+			continue
+		}
+		publish = append(publish, subject)
+	}
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: publish},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", prefixRun + ">"}},
+	}
+}
+
+// reserved reports whether a permission for the subject would reach the streams'
+// management, the events or the replies to others.
+func reserved(subject string) bool {
+	for _, own := range []string{prefixOwn + ">", "$JS.>", "$SYS.>", "$SRV.>", "_INBOX.>"} {
+		if server.SubjectsCollide(subject, own) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,117 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Codes of error answers, beside those of run.RequestError.
+const (
+	CodeTimeout     = "timeout"     // the wait ended before the run, which goes on
+	CodeBusy        = "busy"        // too many requests wait: try again later
+	CodeUnavailable = "unavailable" // the engine takes nothing now: try again later
+	CodeHeader      = "header"      // a header of the request is wrong
+	CodeTooLarge    = "too_large"   // the run ended; its record does not fit into a message
+)
+
+// answer is what a request is answered with. code and message are set in errors.
+type answer struct {
+	body          any
+	code, message string
+}
+
+type receiptBody struct {
+	Run      *run.ID `json:"run"`
+	Accepted *bool   `json:"accepted,omitempty"`
+}
+
+type faultBody struct {
+	Run   run.ID `json:"run,omitempty"` // of a run that was accepted nevertheless
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// received answers {"run":"…"}, or {"run":null,"accepted":false}.
+func received(r run.Receipt) answer {
+	if r.Run == "" {
+		return answer{body: receiptBody{Accepted: new(bool)}}
+	}
+	return answer{body: receiptBody{Run: &r.Run}}
+}
+
+func fault(id run.ID, code, message string) answer {
+	body := faultBody{Run: id}
+	body.Error.Code, body.Error.Message = code, message
+	return answer{body: body, code: code, message: message}
+}
+
+// faultOf answers with an error of the Starter.
+func (in *Intake) faultOf(id run.ID, err error) answer {
+	code := ""
+	var wrong *run.RequestError
+	switch {
+	case errors.As(err, &wrong):
+		code = wrong.Code
+	case in.code != nil:
+		code = in.code(err)
+	}
+	if code == "" {
+		code = CodeUnavailable
+	}
+	return fault(id, code, err.Error())
+}
+
+// finished answers with a run's record.
+func (in *Intake) finished(record *run.Record) answer {
+	limit := int(in.nc.MaxPayload()) - overhead
+	body, err := encodeRecord(record, limit)
+	if err == nil && len(body) > limit {
+		err = fmt.Errorf("the record has %d bytes and a message may have %d", len(body), limit)
+	}
+	if err != nil {
+		return fault(record.Run, CodeTooLarge, "the run is "+string(record.State)+": "+err.Error())
+	}
+	return answer{body: rawBody(body)}
+}
+
+// rawBody is JSON already.
+type rawBody []byte
+
+// respond sends an answer to whoever waits for it.
+func (in *Intake) respond(reply string, a answer) {
+	if reply == "" {
+		return
+	}
+	body, ready := a.body.(rawBody)
+	if !ready {
+		var err error
+		if body, err = encodeJSON(a.body); err != nil {
+			in.log.Error("an answer cannot be encoded", "error", err)
+			return
+		}
+	}
+	msg := &nats.Msg{Subject: reply, Data: body}
+	if a.code != "" {
+		msg.Header = nats.Header{micro.ErrorCodeHeader: {a.code}, micro.ErrorHeader: {a.message}}
+	}
+	if err := in.nc.PublishMsg(msg); err != nil {
+		in.log.Error("an answer cannot be sent", "error", err)
+	}
+}
+
+// answerable gives the reply subject when it can be somebody's inbox. The sender
+// chooses it, and this connection may publish where the sender may not.
+func answerable(reply string) string {
+	if strings.HasPrefix(reply, prefixOwn) || strings.HasPrefix(reply, "$") {
+		return ""
+	}
+	return reply
+}

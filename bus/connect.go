@@ -1,0 +1,99 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// ConnectConfig configures a connection to an external NATS server.
+type ConnectConfig struct {
+	URL   string       // "nats://host:4222", several with commas between; default nats.DefaultURL
+	Creds string       // file with credentials as nsc writes it; default: none but what the URL holds
+	Name  string       // of the connection, as the server's operator sees it; default "flowhost"
+	Log   *slog.Logger // default: none
+}
+
+// Connect connects to an external NATS server. It waits for one that does not
+// answer until ctx ends; credentials or an address that cannot be right are an error
+// at once. The
+// connection, once made, is made again for ever when it breaks. The caller
+// closes it.
+func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
+	log := logger(cfg.Log)
+	opts := append(handlers(log), nats.Name("flowhost"))
+	if cfg.Name != "" {
+		opts = append(opts, nats.Name(cfg.Name))
+	}
+	if cfg.Creds != "" {
+		opts = append(opts, nats.UserCredentials(cfg.Creds))
+	}
+	address := cfg.URL
+	if address == "" {
+		address = nats.DefaultURL
+	}
+	p := patience{log: log, what: "connect to NATS"}
+	for {
+		nc, err := nats.Connect(address, opts...)
+		if err == nil {
+			p.done()
+			return nc, nil
+		}
+		if hopeless(err) {
+			return nil, fmt.Errorf("connecting to NATS: %w", err)
+		}
+		if cause := p.wait(ctx, err); cause != nil {
+			return nil, fmt.Errorf("connecting to NATS: %w (%w)", cause, err)
+		}
+	}
+}
+
+// hopeless reports whether a first connection cannot come about by waiting: what
+// is wrong is in the configuration.
+func hopeless(err error) bool {
+	for _, wrong := range []error{
+		nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired,
+		fs.ErrNotExist, fs.ErrPermission,
+	} {
+		if errors.Is(err, wrong) {
+			return true
+		}
+	}
+	var address *url.Error
+	return errors.As(err, &address)
+}
+
+// handlers are the options of every connection: it is made again for ever, and
+// each change of its state is one line of the log.
+func handlers(log *slog.Logger) []nats.Option {
+	return []nats.Option{
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // a server that comes up may refuse until it has loaded its accounts
+		nats.CustomReconnectDelay(reconnectDelay),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if !nc.IsClosed() {
+				log.Warn("the connection to NATS is lost", "name", nc.Opts.Name, "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("connected to NATS again", "name", nc.Opts.Name, "url", nc.ConnectedUrlRedacted())
+		}),
+		nats.ErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Error("NATS reports an error", "name", nc.Opts.Name, "subject", subject, "error", err)
+		}),
+	}
+}
+
+func reconnectDelay(attempts int) time.Duration {
+	return min(retryFirst<<min(attempts, 10), 2*retryMax)
+}

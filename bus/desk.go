@@ -1,0 +1,226 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// MaxWait bounds the header Fh-Wait.
+const MaxWait = 24 * time.Hour
+
+var errStopping = errors.New("flowhost is stopping")
+
+// inbound is a message that came by a subscription. reply is empty when nobody
+// waits for an answer.
+type inbound struct {
+	subject string
+	reply   string
+	header  nats.Header
+	data    []byte
+}
+
+// desk is where requests and core messages arrive, from the start of an intake to
+// its end. Each accepted one has a goroutine that ends with its answer.
+type desk struct {
+	*Intake
+	soft <-chan struct{} // closed when no more are to be accepted
+
+	mu     sync.Mutex
+	closed bool
+	open   sync.WaitGroup // accepted and not answered
+}
+
+// close ends the acceptance and waits for all answers.
+func (d *desk) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.open.Wait()
+}
+
+// accept runs handle on a goroutine of its own, at most so many at a time: it
+// blocks the subscription meanwhile, whose queue is bounded. handle must call
+// submitted once, when it leaves the place to others. Once the intake stops,
+// accept answers the sender so and returns false.
+func (d *desk) accept(m inbound, handle func(submitted func())) bool {
+	select {
+	case d.submitting <- struct{}{}:
+		if d.begin(func() { handle(func() { <-d.submitting }) }) {
+			return true
+		}
+		<-d.submitting
+	case <-d.soft:
+	}
+	d.respond(m.reply, fault("", CodeUnavailable, errStopping.Error()))
+	return false
+}
+
+func (d *desk) begin(handle func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	d.open.Go(handle)
+	return true
+}
+
+// message takes a core message for a trigger.
+func (d *desk) message(hard context.Context, t Subscription, m *nats.Msg) {
+	in := inbound{subject: m.Subject, reply: answerable(m.Reply), header: m.Header, data: m.Data}
+	if strings.HasPrefix(m.Subject, prefixOwn) {
+		in.reply = "" // it is a stream that answers the publisher
+	}
+	d.submit(hard, in, newRequest(t.Flow, t.Trigger, run.TriggerMessage, in, time.Now().UTC()))
+}
+
+// run takes a request for a run of a flow.
+func (d *desk) run(hard context.Context, in inbound) {
+	flow := strings.TrimPrefix(in.subject, prefixAPIRun)
+	d.submit(hard, in, newRequest(flow, "", run.TriggerManual, in, time.Now().UTC()))
+}
+
+func newRequest(flow, trigger string, kind run.TriggerKind, m inbound, at time.Time) run.Request {
+	payload := json.RawMessage(m.data)
+	if len(payload) == 0 {
+		payload = json.RawMessage("null")
+	}
+	return run.Request{Flow: flow, Trigger: run.Trigger{
+		Kind: kind, Name: trigger, Time: at, Subject: m.subject, Headers: ownHeaders(m.header), Payload: payload,
+	}}
+}
+
+// ownHeaders are a message's headers without those that are addressed to NATS.
+func ownHeaders(h nats.Header) map[string][]string {
+	var own map[string][]string
+	for name, values := range h {
+		if strings.HasPrefix(name, "Nats-") {
+			continue
+		}
+		if own == nil {
+			own = make(map[string][]string, len(h))
+		}
+		own[name] = values
+	}
+	return own
+}
+
+func (d *desk) submit(hard context.Context, m inbound, req run.Request) {
+	wait, err := waitTime(m)
+	if err != nil {
+		d.respond(m.reply, fault("", CodeHeader, err.Error()))
+		return
+	}
+	leave := func() {}
+	if wait > 0 {
+		select {
+		case d.waiting <- struct{}{}:
+			leave = func() { <-d.waiting }
+		default:
+			d.respond(m.reply, fault("", CodeBusy, fmt.Sprintf(
+				"%d requests wait for the end of their runs, which is the limit: try again later, or without the header %s", cap(d.waiting), HeaderWait)))
+			return
+		}
+	}
+	accepted := d.accept(m, func(submitted func()) {
+		defer leave()
+		receipt, err := d.starter.Submit(hard, req)
+		submitted()
+		switch {
+		case err != nil:
+			d.refuse(hard, m, req, err)
+		case wait > 0 && receipt.Run != "":
+			d.await(hard, m, receipt.Run, wait)
+		default:
+			d.respond(m.reply, received(receipt))
+		}
+	})
+	if !accepted {
+		leave()
+	}
+}
+
+// waitTime is how long the sender wants to wait for the run's end, 0 when not at
+// all.
+func waitTime(m inbound) (time.Duration, error) {
+	text := m.header.Get(HeaderWait)
+	if text == "" || m.reply == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait <= 0 || wait > MaxWait {
+		return 0, fmt.Errorf("header %s: %q is not a duration up to %s, like 30s", HeaderWait, text, MaxWait)
+	}
+	return wait, nil
+}
+
+// refuse answers a request that Submit returned an error for.
+func (d *desk) refuse(hard context.Context, m inbound, req run.Request, err error) {
+	var wrong *run.RequestError
+	if !errors.As(err, &wrong) {
+		if m.reply == "" {
+			d.log.Warn("a message is lost: nobody waits for an answer, and no run could be started",
+				"flow", req.Flow, "trigger", req.Trigger.Name, "subject", m.subject, "error", err)
+		}
+		d.respond(m.reply, d.faultOf("", err))
+		return
+	}
+	ctx, cancel := context.WithTimeout(hard, apiTimeout)
+	defer cancel()
+	if err := d.bury(ctx, letter{flow: req.Flow, inbound: m, why: wrong}); err != nil {
+		d.log.Error("a dead letter is lost", "flow", req.Flow, "subject", m.subject, "reason", wrong, "error", err)
+	}
+	d.respond(m.reply, fault("", wrong.Code, wrong.Message))
+}
+
+// await answers with the record of a run, or with the code timeout when its end
+// does not come in time; the run goes on then.
+func (d *desk) await(hard context.Context, m inbound, id run.ID, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(hard, wait)
+	defer cancel()
+	record, err := d.starter.Wait(ctx, id)
+	switch {
+	case err == nil:
+		d.respond(m.reply, d.finished(record))
+	case hard.Err() != nil:
+		d.respond(m.reply, fault(id, CodeUnavailable, errStopping.Error()+"; the run is recorded and goes on later"))
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		d.respond(m.reply, fault(id, CodeTimeout, fmt.Sprintf("the run has not ended within %s and goes on", wait)))
+	default:
+		d.respond(m.reply, d.faultOf(id, err))
+	}
+}
+
+// cancel takes a request to cancel a run.
+func (d *desk) cancel(hard context.Context, m inbound) {
+	var body struct {
+		Run    string `json:"run"`
+		Reason string `json:"reason"`
+	}
+	if err := json.Unmarshal(m.data, &body); err != nil {
+		d.respond(m.reply, fault("", run.RequestPayload, fmt.Sprintf(`the message is not an object like {"run":"…","reason":"…"}: %s`, err)))
+		return
+	}
+	id, err := run.ParseID(body.Run)
+	if err != nil {
+		d.respond(m.reply, fault("", run.RequestParams, err.Error()))
+		return
+	}
+	d.accept(m, func(submitted func()) {
+		defer submitted()
+		if err := d.starter.Cancel(hard, id, body.Reason); err != nil {
+			d.respond(m.reply, d.faultOf(id, err))
+			return
+		}
+		d.respond(m.reply, received(run.Receipt{Run: id, Accepted: true}))
+	})
+}

@@ -1,0 +1,202 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Starter is what an intake needs of an engine.
+type Starter interface {
+	// Submit returns after the commit that records the run. A *run.RequestError
+	// refuses the request for good; any other error is taken to pass.
+	Submit(ctx context.Context, request run.Request) (run.Receipt, error)
+	// Wait returns when the run is done.
+	Wait(ctx context.Context, id run.ID) (*run.Record, error)
+	Cancel(ctx context.Context, id run.ID, reason string) error
+	// Watermark is the last position of the source that is decided, 0 for none.
+	Watermark(ctx context.Context, source string) (uint64, error)
+}
+
+// Subscription is a trigger of a flow that listens to messages.
+type Subscription struct {
+	Flow    string
+	Trigger string
+	Subject string // of core messages, wildcards allowed; with Stream a filter, empty for all of it
+	Stream  string // JetStream stream; empty for core messages, which come at most once
+	Durable string // name of the stream's consumer; default "flowhost_<flow>_<trigger>", with "=" for "/"
+}
+
+// IntakeConfig configures an intake. Its zero value works.
+type IntakeConfig struct {
+	Submitting int           // core messages and requests that are being submitted; default 256
+	Waiting    int           // requests that wait for their run's end; further ones are answered "busy"; default 4096
+	Grace      time.Duration // after ctx ended, for answers under way; default 10s
+	Version    string        // of the micro service; default "0.0.0"
+
+	// Code gives the error code with which an error of the Starter is answered, or
+	// "" for CodeUnavailable. *run.RequestError has its own. Default: none.
+	Code func(error) string
+
+	Log *slog.Logger // default: none
+}
+
+// Intake turns messages into requests to an engine: those of the micro service
+// "flowhost", of the stream FH_TRIGGERS, and those to which flows listen.
+//
+// Messages of a stream are submitted one after the other: an engine takes
+// whatever is before a source's watermark for decided. Core messages and requests
+// are submitted concurrently.
+type Intake struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	starter Starter
+	core    []Subscription
+	streams []Subscription
+	grace   time.Duration
+	version string
+	code    func(error) string
+	log     *slog.Logger
+
+	submitting chan struct{} // holds one for each submission under way
+	waiting    chan struct{} // holds one for each request that waits for its run
+	ready      chan struct{} // closed by Run
+}
+
+// NewIntake makes an intake for the given triggers, whose names and subjects it
+// checks. The connection stays the caller's.
+func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg IntakeConfig) (*Intake, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("intake: %w", err)
+	}
+	in := &Intake{
+		nc: nc, js: js, starter: starter, grace: cfg.Grace, version: cfg.Version, code: cfg.Code, log: logger(cfg.Log),
+		submitting: make(chan struct{}, orDefault(cfg.Submitting, 256)),
+		waiting:    make(chan struct{}, orDefault(cfg.Waiting, 4096)),
+		ready:      make(chan struct{}),
+	}
+	if in.grace <= 0 {
+		in.grace = 10 * time.Second
+	}
+	if in.version == "" {
+		in.version = "0.0.0"
+	}
+	for _, t := range triggers {
+		if err := t.check(); err != nil {
+			return nil, fmt.Errorf("trigger %q of flow %q: %w", t.Trigger, t.Flow, err)
+		}
+		if t.Stream == "" {
+			in.core = append(in.core, t)
+			continue
+		}
+		in.streams = append(in.streams, t)
+	}
+	return in, nil
+}
+
+func orDefault(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+func (t Subscription) check() error {
+	err := errors.Join(CheckToken(t.Flow), CheckToken(t.Trigger))
+	if t.Stream == "" || t.Subject != "" {
+		err = errors.Join(err, CheckSubject(t.Subject))
+	}
+	if t.Stream != "" {
+		err = errors.Join(err, CheckToken(t.Stream))
+	}
+	if t.Durable != "" {
+		err = errors.Join(err, CheckToken(t.Durable))
+	}
+	return err
+}
+
+// Ready is closed when Run listens: the server passes every request and core
+// message on from then.
+func (in *Intake) Ready() <-chan struct{} { return in.ready }
+
+// Run takes messages until ctx ends. Then it takes no more, waits for the answers
+// under way, but not longer than the grace, and returns nil. It returns an error
+// when it cannot start to listen. It is called once.
+func (in *Intake) Run(ctx context.Context) error {
+	hard, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	d := &desk{Intake: in, soft: ctx.Done()}
+	stopListening, err := in.listen(hard, d)
+	if err != nil {
+		return fmt.Errorf("intake: %w", err)
+	}
+	close(in.ready)
+	var readers sync.WaitGroup
+	readers.Go(func() { in.readTriggers(ctx, hard) })
+	for _, t := range in.streams {
+		readers.Go(func() { in.follow(ctx, hard, t) })
+	}
+
+	<-ctx.Done()
+	stopListening()
+	timer := time.AfterFunc(in.grace, func() { end(errStopping) })
+	defer timer.Stop()
+	d.close()
+	readers.Wait()
+	return nil
+}
+
+// listen subscribes to requests and core messages. What it returns stops all that,
+// without waiting for messages that are here already.
+func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error) {
+	service, err := micro.AddService(in.nc, micro.Config{
+		Name: "flowhost", Version: in.version, Description: "starts and cancels runs of flows",
+		QueueGroup: "flowhost",
+	})
+	if err != nil {
+		return nil, err
+	}
+	var subs []*nats.Subscription
+	stop = func() {
+		for _, sub := range subs {
+			_ = sub.Drain() // fails when the connection is closed, and then it is over anyway
+		}
+		_ = service.Stop()
+	}
+	endpoint := func(name, subject string, handle func(context.Context, inbound)) error {
+		return service.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+			handle(hard, inbound{subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
+		}), micro.WithEndpointSubject(subject))
+	}
+	err = errors.Join(endpoint("run", prefixAPIRun+"*", d.run), endpoint("cancel", SubjectCancel, d.cancel))
+	for _, t := range in.core {
+		sub, failed := in.nc.QueueSubscribe(t.Subject, queueGroup(t), func(m *nats.Msg) { d.message(hard, t, m) })
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		subs = append(subs, sub)
+	}
+	if err == nil {
+		err = in.nc.FlushTimeout(apiTimeout) // the server knows of all of it
+	}
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+// queueGroup is a trigger's own: in one group for all, a message would reach only
+// one of several triggers whose subjects overlap.
+func queueGroup(t Subscription) string { return "flowhost." + t.Flow + "." + t.Trigger }

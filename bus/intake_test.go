@@ -1,0 +1,282 @@
+package bus_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+var errBusy = errors.New("the engine is busy")
+
+func TestIntakeRequests(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	errGone := errors.New("no such run")
+	s := &starter{
+		submit: func(r run.Request) error {
+			if r.Flow == "busy" {
+				return errBusy
+			}
+			return nil
+		},
+		cancel: func(id run.ID, reason string) error {
+			if reason == "gone" {
+				return errGone
+			}
+			return nil
+		},
+	}
+	runIntake(t, nc, s, nil, bus.IntakeConfig{Code: func(err error) string {
+		if errors.Is(err, errGone) {
+			return "unknown_run"
+		}
+		return ""
+	}})
+	wait := func(text string) nats.Header { return nats.Header{bus.HeaderWait: {text}} }
+	id := string(runID)
+	for name, tt := range map[string]struct {
+		subject, body string
+		header        nats.Header
+		answer, code  string // the answer's beginning
+	}{
+		"accepted":        {subject: "fh.v1.api.run.orders", body: `{"a":1}`, answer: `{"run":"` + id + `"}`},
+		"folder's flow":   {subject: "fh.v1.api.run.billing/charge", answer: `{"run":"` + id + `"}`},
+		"filtered":        {subject: "fh.v1.api.run.orders", body: `"filtered"`, answer: `{"run":null,"accepted":false}`},
+		"filtered, wait":  {subject: "fh.v1.api.run.orders", body: `"filtered"`, header: wait("1s"), answer: `{"run":null,"accepted":false}`},
+		"record":          {subject: "fh.v1.api.run.orders", header: wait("30s"), answer: `{"run":"` + id + `","flow":"orders","state":"succeeded"`},
+		"malformed":       {subject: "fh.v1.api.run.orders", body: `{`, answer: `{"error":{"code":"payload","message":"the message is not JSON"}}`, code: "payload"},
+		"unknown flow":    {subject: "fh.v1.api.run.unknown", answer: `{"error":{"code":"unknown_flow"`, code: "unknown_flow"},
+		"engine busy":     {subject: "fh.v1.api.run.busy", answer: `{"error":{"code":"unavailable","message":"the engine is busy"}}`, code: "unavailable"},
+		"wait: no number": {subject: "fh.v1.api.run.orders", header: wait("soon"), answer: `{"error":{"code":"header"`, code: "header"},
+		"wait: negative":  {subject: "fh.v1.api.run.orders", header: wait("-1s"), answer: `{"error":{"code":"header"`, code: "header"},
+		"wait: too long":  {subject: "fh.v1.api.run.orders", header: wait("25h"), answer: `{"error":{"code":"header"`, code: "header"},
+		"cancel":          {subject: "fh.v1.api.cancel", body: `{"run":"` + id + `","reason":"why"}`, answer: `{"run":"` + id + `"}`},
+		"cancel: unknown": {subject: "fh.v1.api.cancel", body: `{"run":"` + id + `","reason":"gone"}`, answer: `{"run":"` + id + `","error":{"code":"unknown_run"`, code: "unknown_run"},
+		"cancel: no id":   {subject: "fh.v1.api.cancel", body: `{"run":"x"}`, answer: `{"error":{"code":"params"`, code: "params"},
+		"cancel: no JSON": {subject: "fh.v1.api.cancel", body: `run`, answer: `{"error":{"code":"payload"`, code: "payload"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, code := request(t, nc, tt.subject, tt.body, tt.header)
+			if !strings.HasPrefix(answer, tt.answer) || code != tt.code {
+				t.Errorf("answer %s, code %q; want %s…, %q", answer, code, tt.answer, tt.code)
+			}
+			if !json.Valid([]byte(answer)) {
+				t.Error("the answer is not JSON")
+			}
+		})
+	}
+}
+
+func TestIntakeRequestOfFlow(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{}
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	before := time.Now()
+	request(t, nc, "fh.v1.api.run.orders", "", nats.Header{"Nats-Msg-Id": {"1"}, "X-Source": {"a", "b"}})
+	got := s.accepted()[0]
+	if at := got.Trigger.Time; at.Before(before.Add(-time.Second)) || at.After(time.Now()) || at.Location() != time.UTC {
+		t.Errorf("time = %s", at)
+	}
+	got.Trigger.Time = time.Time{}
+	want := run.Request{Flow: "orders", Trigger: run.Trigger{
+		Kind: run.TriggerManual, Subject: "fh.v1.api.run.orders", Payload: json.RawMessage("null"),
+		Headers: map[string][]string{"X-Source": {"a", "b"}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+func TestIntakeWaitEnds(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	waiting := make(chan struct{}, 8)
+	s := &starter{wait: func(ctx context.Context, _ run.ID) (*run.Record, error) {
+		waiting <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	stop := runIntake(t, nc, s, nil, bus.IntakeConfig{Waiting: 1, Grace: 50 * time.Millisecond})
+	id := string(runID)
+
+	answer, code := request(t, nc, "fh.v1.api.run.orders", "", nats.Header{bus.HeaderWait: {"20ms"}})
+	if !strings.HasPrefix(answer, `{"run":"`+id+`","error":{"code":"timeout"`) || code != bus.CodeTimeout {
+		t.Errorf("answer after the wait: %s, %q", answer, code)
+	}
+	<-waiting
+
+	// One request waits: others are answered meanwhile, but no second one may wait.
+	inbox := nc.NewInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.PublishMsg(&nats.Msg{Subject: "fh.v1.api.run.orders", Reply: inbox, Header: nats.Header{bus.HeaderWait: {"1h"}}}); err != nil {
+		t.Fatal(err)
+	}
+	<-waiting
+	if _, code := request(t, nc, "fh.v1.api.run.orders", "", nats.Header{bus.HeaderWait: {"1s"}}); code != bus.CodeBusy {
+		t.Errorf("code of a second waiting request = %q, want busy", code)
+	}
+	if answer, code := request(t, nc, "fh.v1.api.run.orders", "", nil); code != "" || answer != `{"run":"`+id+`"}` {
+		t.Errorf("answer while another request waits: %s, %q", answer, code)
+	}
+
+	stop()
+	msg, err := sub.NextMsg(patience)
+	if err != nil || msg.Header.Get("Nats-Service-Error-Code") != bus.CodeUnavailable || !strings.HasPrefix(string(msg.Data), `{"run":"`+id) {
+		t.Errorf("answer to the waiting request at the stop: %v, %v", msg, err)
+	}
+	if n := len(s.accepted()); n != 3 {
+		t.Errorf("%d runs were started, want 3", n)
+	}
+}
+
+// A record that is too large for a message loses its tasks' bytes first.
+func TestIntakeLargeRecord(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	big := json.RawMessage(`"` + strings.Repeat("x", bus.MaxPayload) + `"`)
+	var record run.Record
+	s := &starter{wait: func(context.Context, run.ID) (*run.Record, error) { return &record, nil }}
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	wait := nats.Header{bus.HeaderWait: {"10s"}}
+
+	record = run.Record{Run: runID, State: run.Succeeded, Output: json.RawMessage("7"), Tasks: []run.TaskRecord{{Task: "a", Output: big}}}
+	answer, code := request(t, nc, "fh.v1.api.run.orders", "", wait)
+	var got struct {
+		run.Record
+		Truncated bool
+	}
+	if err := json.Unmarshal([]byte(answer), &got); err != nil || code != "" || !got.Truncated || string(got.Output) != "7" || got.Tasks[0].Task != "a" {
+		t.Errorf("answer %.200s, code %q, %v", answer, code, err)
+	}
+
+	record = run.Record{Run: runID, State: run.Succeeded, Output: big}
+	answer, code = request(t, nc, "fh.v1.api.run.orders", "", wait)
+	if code != bus.CodeTooLarge || !strings.HasPrefix(answer, `{"run":"`+string(runID)+`","error":{"code":"too_large"`) {
+		t.Errorf("answer %.200s, code %q", answer, code)
+	}
+}
+
+// A soft stop takes no more requests and lets the one under way be answered.
+func TestIntakeSoftStop(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	inside, release := make(chan struct{}), make(chan struct{})
+	s := &starter{submit: func(run.Request) error { close(inside); <-release; return nil }}
+	stop := runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	var asker sync.WaitGroup
+	asker.Go(func() {
+		if answer, code := request(t, nc, "fh.v1.api.run.orders", "", nil); code != "" {
+			t.Errorf("answer of the request under way: %s", answer)
+		}
+	})
+	<-inside
+	asker.Go(stop)
+	eventually(t, "no more requests are taken", func() bool {
+		_, err := nc.Request(bus.SubjectCancel, nil, time.Second)
+		return errors.Is(err, nats.ErrNoResponders)
+	})
+	close(release)
+	asker.Wait()
+}
+
+func TestIntakeCoreMessages(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{}
+	runIntake(t, nc, s, []bus.Subscription{
+		{Flow: "orders", Trigger: "any", Subject: "orders.*"},
+		{Flow: "audit", Trigger: "new", Subject: "orders.new"},
+		{Flow: "chain", Trigger: "done", Subject: "fh.v1.run.*.*.finished"},
+	}, bus.IntakeConfig{})
+
+	answer, code := request(t, nc, "orders.new", `{"n":1}`, nil)
+	if answer != `{"run":"`+string(runID)+`"}` || code != "" {
+		t.Errorf("answer = %s, %q", answer, code)
+	}
+	if _, code := request(t, nc, "orders.old", `{`, nil); code != run.RequestPayload {
+		t.Errorf("code = %q, want payload", code)
+	}
+	// Overlapping subjects reach each trigger.
+	eventually(t, "both flows are started", func() bool { return len(s.accepted()) == 2 })
+	var got []string
+	for _, r := range s.accepted() {
+		got = append(got, r.Flow+" "+r.Trigger.Name+" "+string(r.Trigger.Kind)+" "+r.Trigger.Subject+" "+string(r.Trigger.Payload))
+	}
+	slices.Sort(got)
+	want := []string{`audit new message orders.new {"n":1}`, `orders any message orders.new {"n":1}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	// A flow that listens to events does not answer their publisher in the stream's place.
+	give(t, publisher(t, nc, bus.EventsConfig{}), notice(1, 0, &run.Finished{State: run.Succeeded}))
+	eventually(t, "the chained flow is started", func() bool { return len(s.accepted()) == 3 })
+	if got := messages(t, nc, bus.StreamEvents); len(got) != 1 {
+		t.Errorf("the event is published %d times", len(got))
+	}
+}
+
+// The sender chooses the reply subject: it must not lead into a stream.
+func TestIntakeAnswersInboxesOnly(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{}
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	for _, reply := range []string{"fh.v1.run.a.b.finished", "$JS.API.STREAM.PURGE.FH_EVENTS"} {
+		if err := nc.PublishRequest("fh.v1.api.run.orders", reply, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.payloads(t, 2)
+	if _, code := request(t, nc, "fh.v1.api.run.orders", "", nil); code != "" {
+		t.Errorf("code = %q", code)
+	}
+	if got := messages(t, nc, bus.StreamEvents); len(got) != 0 {
+		t.Errorf("an answer became an event: %s", got[0].Data)
+	}
+}
+
+func TestIntakeConfigErrors(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	for name, trigger := range map[string]bus.Subscription{
+		"no subject":  {Flow: "a", Trigger: "b"},
+		"bad subject": {Flow: "a", Trigger: "b", Subject: "a..b"},
+		"bad flow":    {Flow: "a.b", Trigger: "b", Subject: "a"},
+		"bad trigger": {Flow: "a", Trigger: "b c", Subject: "a"},
+		"bad stream":  {Flow: "a", Trigger: "b", Stream: "A.B"},
+		"bad durable": {Flow: "a", Trigger: "b", Stream: "A", Durable: "x.y"},
+		"bad filter":  {Flow: "a", Trigger: "b", Stream: "A", Subject: "x..y"},
+	} {
+		if _, err := bus.NewIntake(nc, &starter{}, []bus.Subscription{trigger}, bus.IntakeConfig{}); err == nil {
+			t.Errorf("%s: NewIntake took %+v", name, trigger)
+		}
+	}
+}
+
+func TestIntakeClosedConnection(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	in, err := bus.NewIntake(nc, &starter{}, nil, bus.IntakeConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	if err := in.Run(t.Context()); err == nil {
+		t.Error("Run does not notice that the connection is closed")
+	}
+}

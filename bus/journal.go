@@ -1,0 +1,238 @@
+package bus
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// MaxCommit is the largest commit that a journal takes, in bytes, where the
+// server's payload limit allows it: half of an embedded server's, so that the
+// record of a run fits into one message together with what else it holds.
+const MaxCommit = 4 << 20
+
+// overhead is kept free of a payload limit for headers.
+const overhead = 4 << 10
+
+// ErrFull is what an append fails with when the stream or the disk that it may
+// use is full. Nothing was recorded.
+var ErrFull = errors.New("the journal is full: raise the size of stream " + StreamJournal + ", or make room on the disk, and start again")
+
+// SizeError refuses a commit that is larger than the journal's Limit.
+type SizeError struct {
+	Size, Limit int // bytes
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("a commit of %d bytes is over the journal's limit of %d", e.Size, e.Limit)
+}
+
+// JournalConfig configures a journal. Its zero value works.
+type JournalConfig struct {
+	Timeout time.Duration // of one attempt to append, after which it is repeated; default 5s
+	Log     *slog.Logger  // default: none
+}
+
+// Journal is the commit log of one shard in stream FH_JOURNAL. A commit's
+// revision is its sequence in the stream: revisions rise, and need not be
+// consecutive. Its methods are safe for concurrent use.
+type Journal struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+	subject string
+	shard   int
+	timeout time.Duration
+	log     *slog.Logger
+}
+
+// NewJournal opens the journal of a shard, whose stream [ProvisionJournal] has
+// made. The connection stays the caller's.
+func NewJournal(ctx context.Context, nc *nats.Conn, shard int, cfg JournalConfig) (*Journal, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	stream, err := js.Stream(ctx, StreamJournal)
+	if err != nil {
+		return nil, fmt.Errorf("journal: stream %s: %w", StreamJournal, err)
+	}
+	j := &Journal{
+		nc: nc, js: js, stream: stream, shard: shard, subject: JournalSubject(shard),
+		timeout: cfg.Timeout, log: logger(cfg.Log),
+	}
+	if j.timeout <= 0 {
+		j.timeout = 5 * time.Second
+	}
+	return j, nil
+}
+
+// Limit is the size of the largest commit in bytes: MaxCommit, or less where the
+// server's payload limit demands it.
+func (j *Journal) Limit() int { return min(MaxCommit, int(j.nc.MaxPayload())-overhead) }
+
+// Append adds a commit after the revision that is the shard's last, 0 when it has
+// none, and returns when the server has acknowledged it. While the server cannot
+// be reached it waits, until ctx ends; then it is unknown whether the commit was
+// recorded. Repeating an append with the same arguments is harmless and gives the
+// same revision. Errors: run.ErrFenced, ErrFull, *SizeError, nats.ErrConnectionClosed,
+// the cause of ctx.
+func (j *Journal) Append(ctx context.Context, after uint64, commit []byte) (uint64, error) {
+	if limit := j.Limit(); len(commit) > limit {
+		return 0, &SizeError{Size: len(commit), Limit: limit}
+	}
+	id := j.commitID(after, commit)
+	p := patience{log: j.log, what: "append to the journal"}
+	for {
+		revision, err := j.attempt(ctx, after, id, commit)
+		if err == nil {
+			p.done()
+			return revision, nil
+		}
+		if lasting(err) {
+			return 0, fmt.Errorf("append to the journal after revision %d: %w", after, err)
+		}
+		if err := p.wait(ctx, err); err != nil {
+			return 0, fmt.Errorf("append to the journal after revision %d: %w", after, err)
+		}
+	}
+}
+
+// commitID is the same for a repeated append and no other.
+func (j *Journal) commitID(after uint64, commit []byte) string {
+	digest := sha256.Sum256(commit)
+	return fmt.Sprintf("%d-%d-%x", j.shard, after, digest[:16])
+}
+
+func (j *Journal) attempt(ctx context.Context, after uint64, id string, commit []byte) (uint64, error) {
+	if err := usable(j.nc); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.timeout)
+	defer cancel()
+	msg := &nats.Msg{Subject: j.subject, Data: commit, Header: nats.Header{
+		jetstream.MsgIDHeader:               {id},
+		jetstream.ExpectedStreamHeader:      {StreamJournal},
+		jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(after, 10)},
+	}}
+	// An acknowledgement as a duplicate carries the sequence of the first one: the
+	// id says that it was ours.
+	ack, err := j.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	if err == nil {
+		return ack.Sequence, nil
+	}
+	switch {
+	case isConflict(err):
+		return j.settle(ctx, after, id)
+	case isFull(err):
+		return 0, fmt.Errorf("%w (%w)", ErrFull, err)
+	}
+	return 0, err
+}
+
+// errUnsettled says that the server refused a commit for another one that cannot
+// be seen yet.
+var errUnsettled = errors.New("another commit is being stored")
+
+// settle finds out whether the commit that follows revision after is ours, from
+// an attempt whose answer was lost.
+func (j *Journal) settle(ctx context.Context, after uint64, id string) (uint64, error) {
+	next, err := j.stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(j.subject))
+	if err == nil {
+		if next.Header.Get(jetstream.MsgIDHeader) == id {
+			return next.Sequence, nil
+		}
+		return 0, fmt.Errorf("%w: revision %d follows", run.ErrFenced, next.Sequence)
+	}
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, err
+	}
+	last, err := j.last(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if last < after {
+		return 0, fmt.Errorf("%w: it ends at revision %d, commits are missing", run.ErrFenced, last)
+	}
+	return 0, errUnsettled
+}
+
+// last is the shard's last revision, 0 when it has none.
+func (j *Journal) last(ctx context.Context) (uint64, error) {
+	msg, err := j.stream.GetLastMsgForSubject(ctx, j.subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return msg.Sequence, nil
+}
+
+// Replay hands the shard's commits above the revision to apply, in order, up to
+// the one that is last when it is called. The bytes belong to apply, whose error
+// ends the replay and is returned. While the server cannot be reached it waits,
+// until ctx ends.
+func (j *Journal) Replay(ctx context.Context, after uint64, apply func(revision uint64, commit []byte) error) error {
+	last, err := j.waitForLast(ctx)
+	if err != nil {
+		return fmt.Errorf("replay of the journal: %w", err)
+	}
+	r := reader{js: j.js, stream: StreamJournal, subject: j.subject, next: after + 1}
+	defer r.close(ctx)
+	p := patience{log: j.log, what: "read the journal"}
+	for r.next <= last {
+		var failed error
+		err := r.fetch(ctx, func(m jetstream.Msg, at place) error {
+			if failed = apply(at.seq, m.Data()); failed != nil {
+				return failed
+			}
+			if at.seq >= last {
+				return errEnough
+			}
+			return nil
+		})
+		if failed != nil {
+			return fmt.Errorf("replay of the journal: %w", failed)
+		}
+		if err == nil {
+			p.done()
+			continue
+		}
+		if lasting(err) {
+			return fmt.Errorf("replay of the journal: %w", err)
+		}
+		if err := p.wait(ctx, err); err != nil {
+			return fmt.Errorf("replay of the journal: %w", err)
+		}
+	}
+	return nil
+}
+
+func (j *Journal) waitForLast(ctx context.Context) (uint64, error) {
+	p := patience{log: j.log, what: "read the journal"}
+	for {
+		attempt, cancel := context.WithTimeout(ctx, j.timeout)
+		last, err := j.last(attempt)
+		cancel()
+		if err == nil {
+			p.done()
+			return last, nil
+		}
+		if lasting(err) {
+			return 0, err
+		}
+		if err := p.wait(ctx, err); err != nil {
+			return 0, err
+		}
+	}
+}

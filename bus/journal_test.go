@@ -1,0 +1,215 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/internal/testkit/journaltest"
+	"github.com/flowhost/flowhost/run"
+)
+
+func TestJournal(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []bus.Sync{bus.SyncStrict, bus.SyncRelaxed} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			journaltest.Run(t, func(t *testing.T) (journaltest.Journal, func() journaltest.Journal) {
+				s := startServer(t, bus.ServerConfig{Sync: mode})
+				first := connectJournal(t, s)
+				return openJournal(t, first, bus.JournalConfig{}), func() journaltest.Journal {
+					nc, err := s.ConnectJournal()
+					if err != nil {
+						t.Fatal(err)
+					}
+					return openJournal(t, nc, bus.JournalConfig{})
+				}
+			})
+		})
+	}
+}
+
+func TestJournalShardsAreApart(t *testing.T) {
+	t.Parallel()
+	nc := connectJournal(t, startServer(t, bus.ServerConfig{}))
+	last := map[int]uint64{}
+	want := map[int]string{}
+	for i := range 6 {
+		shard := i % 2
+		j, err := bus.NewJournal(t.Context(), nc, shard, bus.JournalConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last[shard], err = j.Append(t.Context(), last[shard], []byte("same")); err != nil {
+			t.Fatal(err)
+		}
+		want[shard] += fmt.Sprint(last[shard], " ")
+	}
+	for shard := range 2 {
+		j, err := bus.NewJournal(t.Context(), nc, shard, bus.JournalConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := j.Replay(t.Context(), 0, func(r uint64, _ []byte) error { got += fmt.Sprint(r, " "); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got != want[shard] {
+			t.Errorf("shard %d: revisions %s, want %s", shard, got, want[shard])
+		}
+	}
+}
+
+func TestJournalRepeatAfterOthers(t *testing.T) {
+	t.Parallel()
+	j := openJournal(t, connectJournal(t, startServer(t, bus.ServerConfig{})), bus.JournalConfig{})
+	first, err := j.Append(t.Context(), 0, []byte("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), first, []byte("second")); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := j.Append(t.Context(), 0, []byte("first")); err != nil || again != first {
+		t.Errorf("repeated Append = %d, %v, want %d", again, err, first)
+	}
+}
+
+// An acknowledgement that gets lost is the case for which appends can be repeated:
+// a relay between the journal and the server swallows the first ones.
+func TestJournalLostAcknowledgement(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, bus.ServerConfig{})
+	nc := connectJournal(t, s)
+	mute, err := s.ConnectJournal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := openJournal(t, mute, bus.JournalConfig{Timeout: 100 * time.Millisecond})
+	stored, err := nc.SubscribeSync(bus.JournalSubject(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	// A context that ends as soon as the commit is on its way loses the answer.
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { _, err := j.Append(ctx, 0, []byte("once")); done <- err }()
+	if _, err := stored.NextMsg(patience); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-done
+	eventually(t, "the commit is stored", func() bool { return len(messages(t, nc, bus.StreamJournal)) == 1 })
+
+	revision, err := j.Append(t.Context(), 0, []byte("once"))
+	if err != nil || revision != 1 {
+		t.Errorf("repeated Append = %d, %v, want 1", revision, err)
+	}
+	if _, err := j.Append(t.Context(), 0, []byte("other")); !errors.Is(err, run.ErrFenced) {
+		t.Errorf("Append of another commit = %v, want run.ErrFenced", err)
+	}
+	if got := len(messages(t, nc, bus.StreamJournal)); got != 1 {
+		t.Errorf("the journal holds %d commits, want 1", got)
+	}
+}
+
+func TestJournalFull(t *testing.T) {
+	t.Parallel()
+	nc, err := startServer(t, bus.ServerConfig{}).ConnectJournal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.ProvisionJournal(t.Context(), nc, bus.StreamConfig{JournalBytes: 64 << 10}); err != nil {
+		t.Fatal(err)
+	}
+	j := openJournal(t, nc, bus.JournalConfig{})
+	commit := bytes.Repeat([]byte("x"), 20<<10)
+	last := uint64(0)
+	for err == nil {
+		var revision uint64
+		if revision, err = j.Append(t.Context(), last, commit); err == nil {
+			last = revision
+		}
+	}
+	if !errors.Is(err, bus.ErrFull) || errors.Is(err, run.ErrFenced) || last != 3 {
+		t.Fatalf("Append after revision %d = %v, want ErrFull after 3", last, err)
+	}
+	if err := bus.ProvisionJournal(t.Context(), nc, bus.StreamConfig{JournalBytes: 128 << 10}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), last, commit); err != nil {
+		t.Errorf("Append after more room was given: %v", err)
+	}
+}
+
+func TestJournalNeedsItsStream(t *testing.T) {
+	t.Parallel()
+	nc, err := startServer(t, bus.ServerConfig{}).ConnectJournal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bus.NewJournal(t.Context(), nc, 0, bus.JournalConfig{}); err == nil {
+		t.Error("NewJournal does not miss the stream")
+	}
+}
+
+func TestJournalClosedConnection(t *testing.T) {
+	t.Parallel()
+	nc := connectJournal(t, startServer(t, bus.ServerConfig{}))
+	j := openJournal(t, nc, bus.JournalConfig{})
+	nc.Close()
+	if _, err := j.Append(t.Context(), 0, []byte("never")); !errors.Is(err, nats.ErrConnectionClosed) {
+		t.Errorf("Append = %v, want nats.ErrConnectionClosed", err)
+	}
+	if err := j.Replay(t.Context(), 0, func(uint64, []byte) error { return nil }); !errors.Is(err, nats.ErrConnectionClosed) {
+		t.Errorf("Replay = %v, want nats.ErrConnectionClosed", err)
+	}
+}
+
+func BenchmarkJournalAppend(b *testing.B) {
+	for _, mode := range []bus.Sync{bus.SyncStrict, bus.SyncRelaxed} {
+		for _, size := range []int{1 << 10, 100 << 10} {
+			b.Run(fmt.Sprintf("%s/%dKB", mode, size>>10), func(b *testing.B) {
+				j := openJournal(b, connectJournal(b, startServer(b, bus.ServerConfig{Sync: mode})), bus.JournalConfig{})
+				commit := bytes.Repeat([]byte("x"), size)
+				last := uint64(0)
+				b.SetBytes(int64(size))
+				for b.Loop() {
+					var err error
+					if last, err = j.Append(b.Context(), last, commit); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkJournalReplay(b *testing.B) {
+	j := openJournal(b, connectJournal(b, startServer(b, bus.ServerConfig{Sync: bus.SyncRelaxed})), bus.JournalConfig{})
+	commit := bytes.Repeat([]byte("x"), 1<<10)
+	const commits = 20_000
+	last := uint64(0)
+	for range commits {
+		var err error
+		if last, err = j.Append(b.Context(), last, commit); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		count := 0
+		if err := j.Replay(b.Context(), 0, func(uint64, []byte) error { count++; return nil }); err != nil || count != commits {
+			b.Fatal(count, err)
+		}
+	}
+	b.ReportMetric(float64(commits)*float64(b.N)/b.Elapsed().Seconds(), "commits/s")
+}

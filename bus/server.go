@@ -1,0 +1,321 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// DefaultListen is where an embedded server listens when nothing else is asked
+// for: the port at which NATS clients look first.
+const DefaultListen = "127.0.0.1:4222"
+
+// Limits of the embedded server. They are set because the server's own defaults
+// follow the disk and the memory that happen to be free.
+const (
+	MaxPayload      = 8 << 20   // bytes of one message with its headers
+	DefaultMaxStore = 16 << 30  // bytes of all streams on disk
+	maxMemory       = 256 << 20 // bytes of all streams and consumers in memory
+
+	syncRelaxed  = 100 * time.Millisecond
+	startTimeout = 30 * time.Second
+)
+
+// Sync says when a stored message is safe from a power loss. A message that was
+// acknowledged survives a crash of the process in either mode.
+type Sync string
+
+// Modes of [Sync].
+const (
+	SyncStrict  Sync = "strict"  // before it is acknowledged
+	SyncRelaxed Sync = "relaxed" // within 100 ms
+)
+
+// ServerConfig configures an embedded server. Only Dir is required.
+type ServerConfig struct {
+	Dir            string       // data folder, made with mode 0700
+	Listen         string       // loopback "host:port", port 0 for a free one; default DefaultListen, or a free port when that one is taken
+	NoListen       bool         // only this process can connect
+	ClientSubjects []string     // subjects beside fh.v1.trigger.> and fh.v1.api.> on which the client user may publish
+	Sync           Sync         // default SyncStrict
+	MaxStore       int64        // bytes of all streams on disk; default DefaultMaxStore
+	Log            *slog.Logger // default: none
+}
+
+// Server is a NATS server in this process, the only one on its data folder.
+// Its methods are safe for concurrent use.
+type Server struct {
+	nats *server.Server
+	keys engineKeys
+	dir  string
+	log  *slog.Logger
+	lock *os.File
+
+	mu    sync.Mutex
+	conns []*nats.Conn // given out, closed by Shutdown
+
+	stop    sync.Once
+	stopped chan struct{} // closed when the server is down and the lock is free
+}
+
+// StartServer starts a server and returns when it can be used. ctx bounds the
+// start only. A *LockedError says that another process has the folder.
+func StartServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
+	log := logger(cfg.Log)
+	if err := makePrivate(cfg.Dir); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: cfg.Dir, log: log, lock: lock, stopped: make(chan struct{})}
+	if err := s.start(ctx, cfg); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("embedded NATS server: %w", err)
+	}
+	return s, nil
+}
+
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = os.Chmod(dir, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) start(ctx context.Context, cfg ServerConfig) error {
+	opts, err := serverOptions(cfg, s.log)
+	if err != nil {
+		return err
+	}
+	if s.keys, err = addAccounts(opts); err != nil {
+		return err
+	}
+	client, operator, err := s.addUsers(opts, cfg)
+	if err != nil {
+		return err
+	}
+	if err := s.launch(ctx, opts); err != nil {
+		return err
+	}
+	if cfg.NoListen {
+		return nil
+	}
+	client.URL, operator.URL = s.URL(), s.URL()
+	err = errors.Join(
+		storeContext(filepath.Join(s.dir, ClientContext), client),
+		storeContext(filepath.Join(s.dir, OperatorContext), operator))
+	if err != nil {
+		s.nats.Shutdown()
+	}
+	return err
+}
+
+func serverOptions(cfg ServerConfig, log *slog.Logger) (*server.Options, error) {
+	opts := &server.Options{
+		ServerName: "flowhost", NoSigs: true, DisableJetStreamBanner: true,
+		MaxPayload: MaxPayload,
+		JetStream:  true, StoreDir: cfg.Dir,
+		JetStreamMaxStore: cfg.MaxStore, JetStreamMaxMemory: maxMemory,
+		DontListen: cfg.NoListen,
+	}
+	if opts.JetStreamMaxStore <= 0 {
+		opts.JetStreamMaxStore = DefaultMaxStore
+	}
+	switch cfg.Sync {
+	case "", SyncStrict:
+		opts.SyncAlways = true
+	case SyncRelaxed:
+		opts.SyncInterval = syncRelaxed
+	default:
+		return nil, fmt.Errorf("sync mode %q is unknown: use %q or %q", cfg.Sync, SyncStrict, SyncRelaxed)
+	}
+	if cfg.NoListen {
+		return opts, nil
+	}
+	var err error
+	opts.Host, opts.Port, err = listenAddress(cfg.Listen, log)
+	return opts, err
+}
+
+// listenAddress splits an address, port -1 standing for a free one.
+func listenAddress(listen string, log *slog.Logger) (host string, port int, err error) {
+	asked := listen != ""
+	if !asked {
+		listen = DefaultListen
+	}
+	host, text, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", 0, fmt.Errorf("listen address %q: %w", listen, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "", 0, fmt.Errorf("listen address %q is not on the loopback interface: the embedded server has no TLS; run an external NATS server to be reached from other machines", listen)
+	}
+	port, err = strconv.Atoi(text)
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("listen address %q: %q is not a port", listen, text)
+	}
+	if !asked && taken(listen) {
+		log.Info("the usual NATS address is in use, a free port is taken instead", "address", listen)
+		port = 0
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+func taken(address string) bool {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return true
+	}
+	l.Close()
+	return false
+}
+
+// addUsers adds the users that have passwords; without a listener nobody could
+// use them.
+func (s *Server) addUsers(opts *server.Options, cfg ServerConfig) (client, operator natsContext, err error) {
+	if cfg.NoListen {
+		return client, operator, nil
+	}
+	if client, err = loadContext(filepath.Join(s.dir, ClientContext), userClient, s.log); err != nil {
+		return client, operator, err
+	}
+	if operator, err = loadContext(filepath.Join(s.dir, OperatorContext), userOperator, s.log); err != nil {
+		return client, operator, err
+	}
+	err = errors.Join(
+		addUser(opts, client, clientPermissions(cfg.ClientSubjects, s.log)),
+		addUser(opts, operator, nil))
+	return client, operator, err
+}
+
+// launch starts the server. Its Start returns without an error whatever happens,
+// so the log and its state tell.
+func (s *Server) launch(ctx context.Context, opts *server.Options) error {
+	ns, err := server.NewServer(opts)
+	if err != nil {
+		return err
+	}
+	lines := &serverLog{log: s.log.With("part", "nats-server")}
+	ns.SetLoggerV2(lines, false, false, false)
+	ns.Start()
+	err = lines.err()
+	if err == nil && !ns.ReadyForConnections(startTimeout) {
+		err = fmt.Errorf("not ready after %s", startTimeout)
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+		return err
+	}
+	s.nats = ns
+	return nil
+}
+
+// URL is where other programs connect, empty without a listener.
+func (s *Server) URL() string {
+	addr := s.nats.Addr()
+	if addr == nil {
+		return ""
+	}
+	return "nats://" + addr.String()
+}
+
+// Connect gives a connection from within the process to all streams and subjects
+// but the journal's. Shutdown closes it when the caller has not.
+func (s *Server) Connect() (*nats.Conn, error) { return s.connect("flowhost", s.keys.app) }
+
+// ConnectJournal gives a connection from within the process to the account that
+// holds nothing but the journal. Shutdown closes it when the caller has not.
+func (s *Server) ConnectJournal() (*nats.Conn, error) {
+	return s.connect("flowhost-journal", s.keys.journal)
+}
+
+func (s *Server) connect(name string, key nkeys.KeyPair) (*nats.Conn, error) {
+	public, err := key.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("key of the engine: %w", err)
+	}
+	opts := append(handlers(s.log), nats.Name(name), nats.InProcessServer(s.nats), nats.Nkey(public, key.Sign))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nc, err := nats.Connect("", opts...)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the embedded NATS server: %w", err)
+	}
+	s.conns = append(s.conns, nc)
+	return nc, nil
+}
+
+// Sync flushes everything in the data folder to the disk. A stream that is not
+// synced at each message - all of them in relaxed mode, FH_EVENTS always - would be
+// lost by a power failure as a whole soon after it was made, not only its last
+// messages: call Sync once after provisioning.
+func (s *Server) Sync() error {
+	return filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // the server removes files meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		file, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(file.Sync(), file.Close())
+	})
+}
+
+// Shutdown closes the connections that the server gave out, stops it and waits
+// until its files are closed and its folder is free for another process, or until
+// ctx ends; it may be called again to wait on.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stop.Do(func() { go s.shutdown() })
+	select {
+	case <-s.stopped:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stopping the embedded NATS server: %w", context.Cause(ctx))
+	}
+}
+
+func (s *Server) shutdown() {
+	defer close(s.stopped)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, nc := range s.conns {
+		nc.Close()
+	}
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+	s.lock.Close()
+}

@@ -1,0 +1,393 @@
+package bus_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/bus"
+)
+
+type credentials struct{ URL, User, Password string }
+
+func readCredentials(t *testing.T, dir, file string) credentials {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c credentials
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// dial connects over the network as other programs do.
+func dial(t *testing.T, c credentials, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(c.URL, append(opts, nats.UserInfo(c.User, c.Password), nats.NoReconnect())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func TestServerFilesArePrivate(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "deep", "data")
+	startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
+	for name, want := range map[string]os.FileMode{".": 0o700, bus.ClientContext: 0o600, bus.OperatorContext: 0o600} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("mode of %s = %o, want %o", name, got, want)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".context-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
+	}
+}
+
+func TestServerTightensLooseFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	startServer(t, bus.ServerConfig{Dir: dir})
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o700 {
+		t.Errorf("mode of the folder = %o, want 700", got)
+	}
+}
+
+func TestServerKeepsCredentialsAndJournal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
+	before := []credentials{readCredentials(t, dir, bus.ClientContext), readCredentials(t, dir, bus.OperatorContext)}
+	j := openJournal(t, connectJournal(t, s), bus.JournalConfig{})
+	revision, err := j.Append(t.Context(), 0, []byte("kept"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopServer(t, s)
+
+	s = startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
+	after := []credentials{readCredentials(t, dir, bus.ClientContext), readCredentials(t, dir, bus.OperatorContext)}
+	for i := range before {
+		if len(before[i].Password) < 26 || before[i].User != after[i].User || before[i].Password != after[i].Password {
+			t.Errorf("credentials of %s changed over the restart", before[i].User)
+		}
+		dial(t, after[i])
+		if after[i].URL != s.URL() {
+			t.Errorf("url = %q, want %q", after[i].URL, s.URL())
+		}
+	}
+	var kept []string
+	err = openJournal(t, connectJournal(t, s), bus.JournalConfig{}).Replay(t.Context(), 0, func(r uint64, commit []byte) error {
+		if r != revision {
+			t.Errorf("revision = %d, want %d", r, revision)
+		}
+		kept = append(kept, string(commit))
+		return nil
+	})
+	if err != nil || len(kept) != 1 || kept[0] != "kept" {
+		t.Errorf("journal after the restart: %q, %v", kept, err)
+	}
+}
+
+func TestServerReplacesExposedPassword(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
+	exposed := readCredentials(t, dir, bus.ClientContext)
+	stopServer(t, s)
+	file := filepath.Join(dir, bus.ClientContext)
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	var log logLines
+	startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0", Log: log.logger()})
+	replaced := readCredentials(t, dir, bus.ClientContext)
+	if replaced.Password == exposed.Password {
+		t.Error("the password that others could read is still in use")
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode = %v, %v", info.Mode(), err)
+	}
+	if log.count("others could read") != 1 {
+		t.Error("the log does not say why the password changed")
+	}
+}
+
+func TestServerRefusesDamagedCredentials(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, bus.ClientContext), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
+	if err == nil || !strings.Contains(err.Error(), bus.ClientContext) {
+		t.Errorf("StartServer = %v, want an error that names the file", err)
+	}
+}
+
+func TestServerLocksItsFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, bus.ServerConfig{Dir: dir})
+	_, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: dir, NoListen: true})
+	var locked *bus.LockedError
+	if !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Dir != dir {
+		t.Fatalf("second StartServer = %v, want a *LockedError with pid %d", err, os.Getpid())
+	}
+	stopServer(t, s)
+	startServer(t, bus.ServerConfig{Dir: dir})
+}
+
+func TestServerTakesFreePortOnlyUnasked(t *testing.T) {
+	t.Parallel()
+	if l, err := net.Listen("tcp", bus.DefaultListen); err == nil {
+		defer l.Close()
+	}
+	s, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopServer(t, s)
+	if !strings.HasPrefix(s.URL(), "nats://127.0.0.1:") || strings.HasSuffix(s.URL(), ":4222") {
+		t.Errorf("URL = %s, want another loopback port than 4222", s.URL())
+	}
+	asked := strings.TrimPrefix(s.URL(), "nats://")
+	if second, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: t.TempDir(), Listen: asked}); err == nil {
+		stopServer(t, second)
+		t.Errorf("a server took %s, which was asked for and is in use", asked)
+	}
+}
+
+func TestServerConfigErrors(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]bus.ServerConfig{
+		"public address": {Listen: "0.0.0.0:4222"},
+		"other host":     {Listen: "example.com:4222"},
+		"no port":        {Listen: "127.0.0.1"},
+		"bad port":       {Listen: "127.0.0.1:x"},
+		"sync mode":      {Sync: "sometimes", NoListen: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg.Dir = t.TempDir()
+			if s, err := bus.StartServer(t.Context(), cfg); err == nil {
+				stopServer(t, s)
+				t.Error("StartServer took the configuration")
+			}
+		})
+	}
+}
+
+func TestServerWithoutListener(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, bus.ServerConfig{Dir: dir, Sync: bus.SyncRelaxed})
+	connect(t, s)
+	if err := s.Sync(); err != nil {
+		t.Error(err)
+	}
+	if s.URL() != "" {
+		t.Errorf("URL = %q, want none", s.URL())
+	}
+	if _, err := os.Stat(filepath.Join(dir, bus.ClientContext)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a context file was written for a server that nobody can reach: %v", err)
+	}
+}
+
+func TestServerRefusesAnonymous(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
+	c := readCredentials(t, dir, bus.ClientContext)
+	for name, opt := range map[string]nats.Option{
+		"anonymous":      nats.Name("nobody"),
+		"wrong password": nats.UserInfo(c.User, c.Password+"x"),
+		"other user":     nats.UserInfo("root", c.Password),
+	} {
+		nc, err := nats.Connect(s.URL(), opt, nats.NoReconnect())
+		if err == nil {
+			nc.Close()
+		}
+		if !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("%s: Connect = %v, want ErrAuthorization", name, err)
+		}
+	}
+}
+
+func TestClientPermissions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var log logLines
+	s := startServer(t, bus.ServerConfig{
+		Dir: dir, Listen: "127.0.0.1:0", Log: log.logger(),
+		ClientSubjects: []string{"orders.>", ">", "fh.v1.run.*.*.finished"},
+	})
+	connect(t, s)
+	connectJournal(t, s)
+	nc := dial(t, readCredentials(t, dir, bus.ClientContext), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+
+	publish := map[string]bool{
+		"fh.v1.trigger.a": true, "fh.v1.api.run.a": true, "fh.v1.api.cancel": true, "orders.new": true,
+		"fh.v1.journal.0": false, "fh.v1.run.a.b.finished": false, "fh.v1.deadletter.a": false, "other": false,
+		"$JS.API.STREAM.CREATE.X": false, "$JS.API.STREAM.DELETE.FH_EVENTS": false, "$JS.API.STREAM.PURGE.FH_TRIGGERS": false,
+		"$JS.API.STREAM.UPDATE.FH_JOURNAL": false, "$JS.API.STREAM.MSG.DELETE.FH_EVENTS": false,
+		"$JS.API.STREAM.MSG.GET.FH_JOURNAL": false, "$JS.API.CONSUMER.CREATE.FH_TRIGGERS": false, "$SYS.REQ.SERVER.PING": false,
+	}
+	for subject, allowed := range publish {
+		denied := refusal(t, nc, func() error { return nc.Publish(subject, nil) })
+		if denied == allowed {
+			t.Errorf("publish on %s: denied is %t", subject, denied)
+		}
+	}
+	subscribe := map[string]bool{
+		"_INBOX.x.>": true, "fh.v1.run.>": true,
+		"fh.v1.journal.>": false, "fh.v1.trigger.>": false, ">": false, "orders.new": false, "$SYS.>": false,
+	}
+	for subject, allowed := range subscribe {
+		denied := refusal(t, nc, func() error { _, err := nc.SubscribeSync(subject); return err })
+		if denied == allowed {
+			t.Errorf("subscribe to %s: denied is %t", subject, denied)
+		}
+	}
+	if log.count("may not publish on a subject that covers") != 2 {
+		t.Error("the log does not name the two subjects that were not granted")
+	}
+}
+
+// refusal reports whether the server refuses what do does. Its answer comes before
+// the one to a flush.
+func refusal(t *testing.T, nc *nats.Conn, do func() error) bool {
+	t.Helper()
+	refused := make(chan bool, 1)
+	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			select {
+			case refused <- true:
+			default:
+			}
+		}
+	})
+	if err := do(); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	// The handler runs on a goroutine of the connection: an unrelated refusal that
+	// comes after is the sign that the first one would have been handled.
+	if len(refused) == 0 {
+		barrier := make(chan struct{})
+		handler := nc.ErrorHandler()
+		nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
+			if strings.Contains(err.Error(), "barrier.barrier") {
+				close(barrier)
+				return
+			}
+			handler(nc, sub, err)
+		})
+		if err := nc.Publish("barrier.barrier", nil); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-barrier:
+		case <-time.After(patience):
+			t.Fatal("the server does not refuse the barrier")
+		}
+	}
+	return len(refused) == 1
+}
+
+func TestClientFollowsEvents(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
+	if err := connect(t, s).Publish("fh.v1.run.a.b.started", []byte("event")); err != nil {
+		t.Fatal(err)
+	}
+	js := jetStream(t, dial(t, readCredentials(t, dir, bus.ClientContext)))
+	consumer, err := js.OrderedConsumer(t.Context(), bus.StreamEvents, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := consumer.Next(jetstream.FetchMaxWait(patience))
+	if err != nil || string(msg.Data()) != "event" {
+		t.Errorf("Next = %v, %v", msg, err)
+	}
+	if _, err := js.Stream(t.Context(), bus.StreamTriggers); err == nil {
+		t.Error("the client sees the stream of triggers")
+	}
+}
+
+// The server sends acknowledgements and a consumer's messages to whatever subject
+// a client names; none of that may reach the journal.
+func TestClientCannotReachJournalByReply(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
+	engine := connect(t, s)
+	journal := connectJournal(t, s)
+	if err := engine.Publish("fh.v1.run.a.b.started", []byte("event")); err != nil {
+		t.Fatal(err)
+	}
+	nc := dial(t, readCredentials(t, dir, bus.ClientContext))
+	if err := nc.PublishRequest("fh.v1.trigger.a", bus.JournalSubject(0), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	legacy, err := nc.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := legacy.AddConsumer(bus.StreamEvents, &nats.ConsumerConfig{Name: "push", DeliverSubject: bus.JournalSubject(0), AckPolicy: nats.AckNonePolicy}); err != nil {
+		t.Fatal(err)
+	}
+	sub, err := engine.SubscribeSync(bus.JournalSubject(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.PublishRequest("fh.v1.trigger.a", bus.JournalSubject(0), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sub.NextMsg(patience); err != nil {
+		t.Fatalf("the attack does not work at all: %v", err)
+	}
+	if got := messages(t, journal, bus.StreamJournal); len(got) != 0 {
+		t.Errorf("the journal holds %q on %s", got[0].Data, got[0].Subject)
+	}
+}
+
+func TestShutdownEndsWithContext(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, bus.ServerConfig{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown = %v", err)
+	}
+	stopServer(t, s)
+}

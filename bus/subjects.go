@@ -1,0 +1,100 @@
+package bus
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Names of the streams.
+const (
+	StreamJournal    = "FH_JOURNAL"
+	StreamTriggers   = "FH_TRIGGERS"
+	StreamEvents     = "FH_EVENTS"
+	StreamDeadLetter = "FH_DEADLETTER"
+)
+
+// Subjects of requests, and the prefixes that a flow's name follows.
+const (
+	SubjectCancel = "fh.v1.api.cancel"
+
+	prefixOwn        = "fh." // everything that is flowhost's
+	prefixJournal    = "fh.v1.journal."
+	prefixTrigger    = "fh.v1.trigger."
+	prefixRun        = "fh.v1.run."
+	prefixDeadLetter = "fh.v1.deadletter."
+	prefixAPIRun     = "fh.v1.api.run."
+)
+
+// Headers of messages, beside those of NATS.
+const (
+	HeaderWait     = "Fh-Wait"     // of a request: answer with the run's record, wait at most this long ("30s")
+	HeaderKey      = "Fh-Key"      // reserved for an idempotency key
+	HeaderReason   = "Fh-Reason"   // of a dead letter: what is wrong and what to do
+	HeaderCode     = "Fh-Code"     // of a dead letter: one of the run.Request codes
+	HeaderSubject  = "Fh-Subject"  // of a dead letter: where the message was published
+	HeaderNoBody   = "Fh-No-Body"  // of a dead letter: the size in bytes of a body too large to be kept with it
+	HeaderRevision = "Fh-Revision" // of an event: the journal's revision that holds it
+	HeaderIndex    = "Fh-Index"    // of an event: its place in the commit, from 0
+)
+
+// SourceTriggers is the source of positions in FH_TRIGGERS.
+const SourceTriggers = "triggers"
+
+// StreamSource is the source of positions of a trigger that reads a stream.
+func StreamSource(stream, flow, trigger string) string {
+	return "stream/" + stream + "/" + flow + "/" + trigger
+}
+
+// JournalSubject is where a shard's commits are.
+func JournalSubject(shard int) string { return prefixJournal + strconv.Itoa(shard) }
+
+// TriggerSubject is where a durable message asks for a run of the flow.
+func TriggerSubject(flow string) string { return prefixTrigger + flow }
+
+// RunSubject is where a request asks for a run of the flow.
+func RunSubject(flow string) string { return prefixAPIRun + flow }
+
+// EventSubject is where an event of a run is published. The kind is one of the
+// run.Kind words.
+func EventSubject(flow string, id run.ID, kind string) string {
+	return prefixRun + flow + "." + string(id) + "." + kind
+}
+
+// DeadLetterSubject is where messages are kept that could not make a run of the
+// flow.
+func DeadLetterSubject(flow string) string { return prefixDeadLetter + flow }
+
+// CheckToken tells whether a name can be one token of a subject: the subjects
+// above take names that it accepts.
+func CheckToken(name string) error {
+	if name == "" {
+		return fmt.Errorf("an empty name cannot be part of a subject")
+	}
+	bad := func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(".*>", r) || r == utf8.RuneError
+	}
+	if i := strings.IndexFunc(name, bad); i >= 0 {
+		return fmt.Errorf("%q cannot be part of a subject: '.', '*', '>', spaces and control characters are not allowed", name)
+	}
+	return nil
+}
+
+// CheckSubject tells whether a trigger can listen to the subject: tokens with
+// dots between them, "*" for any one token, ">" at the end for all that follow.
+func CheckSubject(subject string) error {
+	tokens := strings.Split(subject, ".")
+	for i, token := range tokens {
+		if token == "*" || token == ">" && i == len(tokens)-1 {
+			continue
+		}
+		if err := CheckToken(token); err != nil {
+			return fmt.Errorf("subject %q: %w", subject, err)
+		}
+	}
+	return nil
+}

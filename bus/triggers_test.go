@@ -1,0 +1,304 @@
+package bus_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// publish stores messages in a stream.
+func publish(t *testing.T, nc *nats.Conn, subject string, bodies ...string) {
+	t.Helper()
+	js := jetStream(t, nc)
+	for _, body := range bodies {
+		if _, err := js.Publish(t.Context(), subject, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func numbers(from, to int) []string {
+	var all []string
+	for i := from; i <= to; i++ {
+		all = append(all, fmt.Sprint(i))
+	}
+	return all
+}
+
+func TestTriggersOfStream(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{}
+	publish(t, nc, "fh.v1.trigger.orders", numbers(1, 3)...)
+	stop := runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	publish(t, nc, "fh.v1.trigger.orders", numbers(4, 5)...)
+	if got := s.payloads(t, 5); !slices.Equal(got, numbers(1, 5)) {
+		t.Errorf("payloads = %q", got)
+	}
+	stored := messages(t, nc, bus.StreamTriggers)[3]
+	want := run.Request{
+		Flow: "orders", Position: run.Position{Source: bus.SourceTriggers, Seq: 4},
+		Trigger: run.Trigger{Kind: run.TriggerMessage, Time: stored.Time.UTC(), Subject: "fh.v1.trigger.orders", Payload: json.RawMessage("4")},
+	}
+	if diff := cmp.Diff(want, s.accepted()[3]); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	// Another start goes on from the engine's watermark.
+	stop()
+	publish(t, nc, "fh.v1.trigger.orders", numbers(6, 7)...)
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	if got := s.payloads(t, 7); !slices.Equal(got, numbers(1, 7)) {
+		t.Errorf("payloads = %q", got)
+	}
+	if got := s.attempts(); got != 7 {
+		t.Errorf("%d messages were submitted, want 7", got)
+	}
+}
+
+// An engine that takes nothing for a while loses nothing.
+func TestTriggersAreRetried(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	var down atomic.Bool
+	down.Store(true)
+	s := &starter{submit: func(run.Request) error {
+		if down.Load() {
+			return errBusy
+		}
+		return nil
+	}}
+	stream(t, nc, "ORDERS", "orders.*")
+	publish(t, nc, "fh.v1.trigger.orders", "1", "2")
+	publish(t, nc, "orders.new", "1", "2")
+	var log logLines
+	runIntake(t, nc, s, []bus.Subscription{{Flow: "orders", Trigger: "new", Stream: "ORDERS"}}, bus.IntakeConfig{Log: log.logger()})
+	eventually(t, "both are tried again", func() bool { return s.attempts() > 6 })
+	if n := len(s.accepted()); n != 0 {
+		t.Fatalf("%d requests were accepted", n)
+	}
+	down.Store(false)
+	got := s.payloads(t, 4)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"1", "1", "2", "2"}) {
+		t.Errorf("payloads = %q", got)
+	}
+	if n := log.count("waiting to start a run"); n != 2 {
+		t.Errorf("the log has %d lines about the wait, want one for each stream", n)
+	}
+}
+
+// A stream that was made anew counts from 1: what is published next must not be
+// taken for decided.
+func TestTriggersOfStreamMadeAnew(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{watermarks: map[string]uint64{bus.SourceTriggers: 40}}
+	var log logLines
+	runIntake(t, nc, s, nil, bus.IntakeConfig{Log: log.logger()})
+	eventually(t, "the stream is numbered", func() bool { return log.count("numbers go on") == 1 })
+	eventually(t, "the numbers are above the watermark", func() bool {
+		st, err := jetStream(t, nc).Stream(t.Context(), bus.StreamTriggers)
+		return err == nil && st.CachedInfo().State.LastSeq == 40
+	})
+	publish(t, nc, "fh.v1.trigger.orders", `"new"`)
+	s.payloads(t, 1)
+	if got := s.accepted()[0].Position.Seq; got != 41 {
+		t.Errorf("position = %d, want 41", got)
+	}
+}
+
+func stream(t *testing.T, nc *nats.Conn, name, subjects string) jetstream.Stream {
+	t.Helper()
+	st, err := jetStream(t, nc).CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{subjects}, MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func TestForeignStream(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	st := stream(t, nc, "ORDERS", "orders.*")
+	publish(t, nc, "orders.new", numbers(1, 2)...)
+	publish(t, nc, "orders.other", "0")
+	s := &starter{}
+	trigger := bus.Subscription{Flow: "billing/charge", Trigger: "new", Subject: "orders.new", Stream: "ORDERS"}
+	stop := runIntake(t, nc, s, []bus.Subscription{trigger}, bus.IntakeConfig{})
+	publish(t, nc, "orders.new", numbers(3, 9)...)
+	if got := s.payloads(t, 9); !slices.Equal(got, numbers(1, 9)) {
+		t.Errorf("payloads = %q", got)
+	}
+	got := s.accepted()[2]
+	if got.Flow != "billing/charge" || got.Trigger.Name != "new" || got.Trigger.Kind != run.TriggerMessage || got.Trigger.Subject != "orders.new" ||
+		got.Position != (run.Position{Source: "stream/ORDERS/billing/charge/new", Seq: 4}) {
+		t.Errorf("request = %+v", got)
+	}
+	acknowledged := func() bool {
+		c, err := st.Consumer(t.Context(), "flowhost_billing=charge_new")
+		return err == nil && c.CachedInfo().NumAckPending == 0 && c.CachedInfo().AckFloor.Stream == 10
+	}
+	eventually(t, "all is acknowledged", acknowledged)
+	stop()
+
+	// The consumer is gone, the engine's watermark is not.
+	if err := st.DeleteConsumer(t.Context(), "flowhost_billing=charge_new"); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, nc, "orders.new", "10")
+	runIntake(t, nc, s, []bus.Subscription{trigger}, bus.IntakeConfig{})
+	if got := s.payloads(t, 10); !slices.Equal(got, numbers(1, 10)) {
+		t.Errorf("payloads = %q", got)
+	}
+	if n := s.attempts(); n != 10 {
+		t.Errorf("%d messages were submitted, want 10", n)
+	}
+}
+
+// A stream or a consumer that is not as it must be is waited for; a consumer that
+// others made is bounded to one message under way, so that the order holds.
+func TestForeignStreamComesLater(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{}
+	var log logLines
+	trigger := bus.Subscription{Flow: "orders", Trigger: "new", Stream: "ORDERS", Durable: "mine"}
+	runIntake(t, nc, s, []bus.Subscription{trigger}, bus.IntakeConfig{Log: log.logger()})
+	eventually(t, "the wait is logged", func() bool { return log.count("waiting to read stream ORDERS") == 1 })
+	st := stream(t, nc, "ORDERS", "orders.*")
+	if _, err := st.CreateOrUpdateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "mine", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100}); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, nc, "orders.new", "1", "2")
+	if got := s.payloads(t, 2); !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("payloads = %q", got)
+	}
+	eventually(t, "the consumer is bounded", func() bool {
+		c, err := st.Consumer(t.Context(), "mine")
+		return err == nil && c.CachedInfo().Config.MaxAckPending == 1
+	})
+}
+
+func TestForeignConsumerWithoutAcks(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	st := stream(t, nc, "ORDERS", "orders.*")
+	if _, err := st.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "mine", AckPolicy: jetstream.AckAllPolicy}); err != nil {
+		t.Fatal(err)
+	}
+	var log logLines
+	runIntake(t, nc, &starter{}, []bus.Subscription{{Flow: "orders", Trigger: "new", Stream: "ORDERS", Durable: "mine"}}, bus.IntakeConfig{Log: log.logger()})
+	eventually(t, "the log says what to do", func() bool { return log.count("name another durable") == 1 })
+}
+
+func TestDeadLetters(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	st := stream(t, nc, "ORDERS", "orders.*")
+	s := &starter{}
+	header := nats.Header{"X-Source": {"shop"}, "Nats-Msg-Id": {"1"}}
+	js := jetStream(t, nc)
+	for _, subject := range []string{"fh.v1.trigger.unknown", "orders.new"} {
+		if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Data: []byte("{bad"), Header: header}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(t, nc, "fh.v1.trigger.orders", "1")
+	runIntake(t, nc, s, []bus.Subscription{
+		{Flow: "orders", Trigger: "stream", Stream: "ORDERS"},
+		{Flow: "orders", Trigger: "core", Subject: "shop.>"},
+	}, bus.IntakeConfig{})
+	if err := nc.PublishMsg(&nats.Msg{Subject: "shop.a", Data: []byte("{bad"), Header: header}); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := request(t, nc, "fh.v1.api.run.orders", "{bad", header); code != run.RequestPayload {
+		t.Errorf("code = %q", code)
+	}
+	s.payloads(t, 1) // a message after a bad one is read
+	eventually(t, "all are stored", func() bool { return len(messages(t, nc, bus.StreamDeadLetter)) == 4 })
+	var got []string
+	for _, m := range messages(t, nc, bus.StreamDeadLetter) {
+		got = append(got, m.Subject+" "+m.Header.Get(bus.HeaderSubject)+" "+m.Header.Get(bus.HeaderCode))
+		if string(m.Data) != "{bad" || m.Header.Get("X-Source") != "shop" || m.Header.Get(bus.HeaderReason) == "" {
+			t.Errorf("dead letter %q, headers %v", m.Data, m.Header)
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"fh.v1.deadletter.orders fh.v1.api.run.orders payload",
+		"fh.v1.deadletter.orders orders.new payload",
+		"fh.v1.deadletter.orders shop.a payload",
+		"fh.v1.deadletter.unknown fh.v1.trigger.unknown payload",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("dead letters (-want +got):\n%s", diff)
+	}
+	eventually(t, "the stream's message is acknowledged", func() bool {
+		c, err := st.Consumer(t.Context(), "flowhost_orders_stream")
+		return err == nil && c.CachedInfo().AckFloor.Stream == 1
+	})
+}
+
+// Whatever a publisher sends, it must not stop the stream behind it.
+func TestDeadLetterThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{}
+	js := jetStream(t, nc)
+	long := strings.Repeat("h", 65_450)
+	if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "fh.v1.trigger.unknown", Header: nats.Header{"X-Long": {long}}, Data: []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, nc, "fh.v1.trigger.unknown", `"`+strings.Repeat("b", bus.MaxPayload-10)+`"`)
+	publish(t, nc, "fh.v1.trigger.orders", `"after"`)
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	s.payloads(t, 1)
+	letters := messages(t, nc, bus.StreamDeadLetter)
+	if len(letters) != 2 {
+		t.Fatalf("%d dead letters, want 2", len(letters))
+	}
+	for i, size := range []int{1, bus.MaxPayload - 8} {
+		if m := letters[i]; len(m.Data) != 0 || m.Header.Get(bus.HeaderNoBody) != fmt.Sprint(size) || m.Header.Get("X-Long") != "" {
+			t.Errorf("dead letter %d: %d bytes, %s = %q", i, len(m.Data), bus.HeaderNoBody, m.Header.Get(bus.HeaderNoBody))
+		}
+	}
+}
+
+// Decided messages leave the stream after its window for duplicates, in two steps.
+func TestTriggersAreRemoved(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	js := jetStream(t, nc)
+	st, err := js.Stream(t.Context(), bus.StreamTriggers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := st.CachedInfo().Config
+	cfg.Duplicates = 100 * time.Millisecond
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	s := &starter{}
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	sent := 0
+	eventually(t, "the first message is removed", func() bool {
+		publish(t, nc, "fh.v1.trigger.orders", fmt.Sprint(sent))
+		sent++
+		info, err := st.Info(t.Context())
+		return err == nil && info.State.FirstSeq > 1
+	})
+	if got := s.payloads(t, sent); len(got) != sent || got[sent-1] != fmt.Sprint(sent-1) {
+		t.Errorf("%d of %d messages were submitted", len(got), sent)
+	}
+}
