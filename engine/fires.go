@@ -46,6 +46,9 @@ func (e *Engine) armNext(f *flows.Flow, t *flows.Trigger, after time.Time) {
 // fire asks for the run of one nominal time, exactly once in the journal's life.
 // The schedule goes on whatever becomes of it.
 func (e *Engine) fire(f *flows.Flow, t *flows.Trigger, nominal time.Time) {
+	if e.draining {
+		return // the next start arms it again
+	}
 	after := nominal
 	if late := now().Sub(nominal); late > tooLate {
 		after = now()

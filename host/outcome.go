@@ -46,10 +46,10 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 		return inv.exited(exit.status), nil
 	case err != nil && exit == nil:
 		return inv.broke(err), nil
+	case inv.oversized: // also when the guest fails because of it, as the SDK does
+		return inv.tooLarge(), nil
 	case inv.failure != nil:
 		return guestFailure(inv.failure), nil
-	case inv.oversized:
-		return inv.tooLarge(), nil
 	case status != 0:
 		return &run.Failure{
 			Outcome: run.OutcomeFailed, Code: fmt.Sprintf("status_%d", status),

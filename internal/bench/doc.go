@@ -1,0 +1,10 @@
+// Command bench measures the built program from outside: how long it takes to
+// start, what it holds in memory when idle, and how long a publisher waits for
+// the result of a run, beside a bare request and reply over the same server.
+//
+//	go run . -binary ../../bin/flowhost
+//
+// Its tests hold the benchmarks of the engine with the journals that it can have.
+// The module is one of its own, so that projects that are measured side by side
+// never reach the build of flowhost.
+package main
