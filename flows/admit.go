@@ -1,0 +1,210 @@
+package flows
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Admission is what a flow makes of a request for a run.
+type Admission struct {
+	Accepted    bool                       // false: the trigger's filter said no
+	Trigger     run.Trigger                // as it is to be recorded: the payload checked and compact
+	Params      map[string]json.RawMessage // of their declared types, defaults filled in
+	Concurrency string                     // the run's key under the flow's limit
+}
+
+// Admit decides a request: it checks the payload, asks the trigger's filter, and
+// fills the params from the request, the trigger's params or the equally named
+// fields of the payload, and the defaults, the first of these first. An error is
+// a *run.RequestError.
+func (f *Flow) Admit(r run.Request) (*Admission, error) {
+	t, err := f.triggerOf(r)
+	if err != nil {
+		return nil, err
+	}
+	a := &Admission{Trigger: r.Trigger}
+	if a.Trigger.Payload, err = checkPayload(r.Trigger.Payload); err != nil {
+		return nil, err
+	}
+	s := f.Scope(&run.Run{Trigger: a.Trigger})
+	if t.filter != nil {
+		accepted, failure := s.truth(t.filter)
+		if failure != nil {
+			return nil, expressionError(failure)
+		}
+		if !accepted {
+			return a, nil
+		}
+	}
+	if a.Params, err = f.fillParams(r, t, s); err != nil {
+		return nil, err
+	}
+	s.run.Params = a.Params
+	if a.Concurrency, err = f.concurrencyKey(s); err != nil {
+		return nil, err
+	}
+	a.Accepted = true
+	return a, nil
+}
+
+// triggerOf is the trigger that a request names; an empty one when it names
+// none.
+func (f *Flow) triggerOf(r run.Request) (*Trigger, error) {
+	if r.Trigger.Name == "" {
+		return new(Trigger), nil
+	}
+	if t := f.Trigger(r.Trigger.Name); t != nil {
+		return t, nil
+	}
+	return nil, run.Requestf(run.RequestUnknownFlow, "flow %s has no trigger %q", f.Name, r.Trigger.Name)
+}
+
+func checkPayload(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, raw); err != nil {
+		return nil, run.Requestf(run.RequestPayload, "the message is not JSON: %s", err)
+	}
+	return out.Bytes(), nil
+}
+
+func expressionError(f *run.Failure) error {
+	return run.Requestf(run.RequestExpression, "%s: %s", f.At, f.Message)
+}
+
+// fillParams gives every param its value.
+func (f *Flow) fillParams(r run.Request, t *Trigger, s *Scope) (map[string]json.RawMessage, error) {
+	for _, name := range keys(r.Params) {
+		if f.params[name] == nil {
+			return nil, f.unknownParam(name)
+		}
+	}
+	derived, err := f.derivedParams(t, s)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]json.RawMessage, len(f.Params))
+	for _, p := range f.Params {
+		v, given := derived[p.Name]
+		if raw, explicit := r.Params[p.Name]; explicit {
+			given = true
+			if v, err = decodeJSON(raw); err != nil {
+				return nil, run.Requestf(run.RequestParams, "param %s is %s", p.Name, err)
+			}
+		}
+		if out[p.Name], err = p.fill(v, given); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (f *Flow) unknownParam(name string) error {
+	return run.Requestf(run.RequestParams, "flow %s has no param %q.%s", f.Name, name, didYouMean(name, "", keys(f.params)))
+}
+
+// derivedParams are the params that come from the trigger: its own, or the
+// fields of an object payload.
+func (f *Flow) derivedParams(t *Trigger, s *Scope) (map[string]cty.Value, error) {
+	if len(f.Params) == 0 && t.params == nil {
+		return nil, nil
+	}
+	if t.params == nil {
+		if payload := s.run.Trigger.Payload; len(payload) == 0 || payload[0] != '{' {
+			return nil, nil
+		}
+		trigger, err := s.root("trigger")
+		if err != nil {
+			return nil, run.Requestf(run.RequestPayload, "%s", err)
+		}
+		return trigger.GetAttr("payload").AsValueMap(), nil
+	}
+	v, failure := s.evaluate(t.params)
+	if failure != nil {
+		return nil, expressionError(failure)
+	}
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() {
+		return nil, nil
+	}
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		return nil, run.Requestf(run.RequestExpression, "%s: params must be an object", place(t.params.Range()))
+	}
+	values := v.AsValueMap()
+	for _, name := range keys(values) {
+		if f.params[name] == nil {
+			return nil, f.unknownParam(name)
+		}
+	}
+	return values, nil
+}
+
+// fill converts a param's value, or takes its default. A null is as good as
+// none when there is a default.
+func (p *Param) fill(v cty.Value, given bool) (json.RawMessage, error) {
+	switch {
+	case !given && p.Required:
+		return nil, run.Requestf(run.RequestParams, "param %s is required: give it a value of type %s", p.Name, typeexpr.TypeString(p.Type))
+	case !p.Required && (!given || v.IsNull()):
+		return p.Default, nil
+	}
+	v, err := p.declaration.convert(v)
+	if err == nil && !v.IsNull() {
+		err = p.declaration.check(v)
+	}
+	if err == nil {
+		var encoded json.RawMessage
+		if encoded, err = encodeJSON(v); err == nil {
+			return encoded, nil
+		}
+	}
+	return nil, run.Requestf(run.RequestParams, "param %s: %s; its type is %s", p.Name, err, typeexpr.TypeString(p.Type))
+}
+
+// paramValues brings recorded params back to their declared types.
+func (f *Flow) paramValues(raw map[string]json.RawMessage) (cty.Value, error) {
+	values := make(map[string]cty.Value, len(f.Params))
+	for _, p := range f.Params {
+		v, err := decodeOrNull(raw[p.Name])
+		if err == nil {
+			v, err = convert.Convert(v, p.Type)
+		}
+		if err != nil {
+			return cty.NilVal, fmt.Errorf("param %s: %w", p.Name, err)
+		}
+		if p.Sensitive {
+			v = v.Mark(sensitive)
+		}
+		values[p.Name] = v
+	}
+	return cty.ObjectVal(values), nil
+}
+
+func (f *Flow) concurrencyKey(s *Scope) (string, error) {
+	if f.Concurrency == nil || f.Concurrency.key == nil {
+		return "", nil
+	}
+	x := f.Concurrency.key
+	v, failure := s.evaluate(x)
+	if failure != nil {
+		return "", expressionError(failure)
+	}
+	v, _ = v.UnmarkDeep()
+	v, err := convert.Convert(v, cty.String)
+	if err != nil || !v.IsKnown() {
+		return "", run.Requestf(run.RequestExpression, "%s: key must give a text, a number or a truth value", place(x.Range()))
+	}
+	if v.IsNull() {
+		return "", nil
+	}
+	return v.AsString(), nil
+}

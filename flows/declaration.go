@@ -1,0 +1,207 @@
+package flows
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// declaration is what variables and params have in common: a typed name with
+// conditions.
+type declaration struct {
+	root        string // "var" or "param"
+	name        string
+	at          hcl.Range
+	typed       bool // a type was stated
+	typ         cty.Type
+	fill        *typeexpr.Defaults // of optional attributes
+	preset      cty.Value          // the default, NilVal without one
+	description string
+	sensitive   bool
+	conditions  []condition
+	functions   map[string]function.Function
+}
+
+// condition is one validation block.
+type condition struct {
+	at        hcl.Range
+	condition hcl.Expression
+	message   hcl.Expression
+}
+
+func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
+	inner, c := s.decodeAt(b, variableWords)
+	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, preset: cty.NilVal, functions: s.runFunctions}
+	if a := c.arg("type"); a != nil {
+		var diags hcl.Diagnostics
+		d.typed = true
+		d.typ, d.fill, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
+		if s.take(RuleType, diags) {
+			d.typ, d.fill = cty.DynamicPseudoType, nil
+		}
+	}
+	d.description, _ = inner.text(c.arg("description"))
+	d.sensitive, _ = inner.flag(c.arg("sensitive"))
+	for _, v := range c.blocks["validation"] {
+		if v := inner.decodeCondition(v, d); v != nil {
+			d.conditions = append(d.conditions, *v)
+		}
+	}
+	if a := c.arg("default"); a != nil {
+		inner.decodeDefault(a, d)
+	}
+	return d
+}
+
+// decodeCondition checks that a validation refers to nothing but the value that
+// it validates.
+func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
+	_, c := s.decodeAt(b, validationWords)
+	test, message := c.arg("condition"), c.arg("error_message")
+	if test == nil || message == nil {
+		return nil
+	}
+	ok := true
+	for _, t := range append(test.Expr.Variables(), message.Expr.Variables()...) {
+		if name, _, named := step(t, 1); t.RootName() != d.root || !named || name != d.name {
+			s.add(RuleMisplaced, t.SourceRange(), "Validation of something else", "A validation can refer only to the value that it belongs to, %s.%s.", d.root, d.name)
+			ok = false
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return &condition{at: b.DefRange, condition: test.Expr, message: message.Expr}
+}
+
+func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
+	d.preset = cty.DynamicVal // when it is wrong, a missing value is not reported as well
+	v, ok := s.evaluate(a)
+	if !ok {
+		return
+	}
+	v, err := d.convert(v)
+	if err != nil {
+		s.add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
+		return
+	}
+	d.preset = v
+	if err := d.check(v); err != nil && !v.IsNull() {
+		s.add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
+	}
+}
+
+// convert brings a value to the declared type, without checking conditions.
+func (d *declaration) convert(v cty.Value) (cty.Value, error) {
+	if d.fill != nil {
+		v = d.fill.Apply(v)
+	}
+	v, err := convert.Convert(v, d.typ)
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("%s", conversionError(err))
+	}
+	return v, nil
+}
+
+// conversionError names the place in the value where it does not fit.
+func conversionError(err error) string {
+	if p, ok := err.(cty.PathError); ok && len(p.Path) > 0 {
+		return pathText(p.Path) + ": " + p.Error()
+	}
+	return err.Error()
+}
+
+func pathText(path cty.Path) string {
+	text := ""
+	for _, s := range path {
+		switch s := s.(type) {
+		case cty.GetAttrStep:
+			text += "." + s.Name
+		case cty.IndexStep:
+			if s.Key.Type() == cty.String {
+				text += fmt.Sprintf("[%q]", s.Key.AsString())
+			} else if s.Key.Type() == cty.Number {
+				text += "[" + s.Key.AsBigFloat().Text('f', -1) + "]"
+			}
+		}
+	}
+	return text
+}
+
+// check tells which validation a value does not pass.
+func (d *declaration) check(v cty.Value) error {
+	if d.sensitive {
+		v = v.Mark(sensitive)
+	}
+	for _, c := range d.conditions {
+		ctx := &hcl.EvalContext{
+			Variables: map[string]cty.Value{d.root: cty.ObjectVal(map[string]cty.Value{d.name: v})},
+			Functions: d.functions,
+		}
+		result, diags := c.condition.Value(ctx)
+		if !diags.HasErrors() {
+			result, _ = result.Unmark()
+			result, _ = convert.Convert(result, cty.Bool)
+		}
+		if diags.HasErrors() || result == cty.NilVal || result.IsNull() || !result.IsKnown() {
+			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must give true or false", place(c.at))
+		}
+		if result.False() {
+			return fmt.Errorf("%s (validation at %s)", c.text(ctx), place(c.at))
+		}
+	}
+	return nil
+}
+
+func (c *condition) text(ctx *hcl.EvalContext) string {
+	v, diags := c.message.Value(ctx)
+	if !diags.HasErrors() && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+		return v.AsString()
+	}
+	return "The value is not allowed"
+}
+
+// parse reads a value from text, by the rules of [VarValue].
+func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) {
+	if !d.typed || d.typ == cty.String {
+		return cty.StringVal(text), nil
+	}
+	expr, diags := parseExpression(text, filename)
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	return expr.Value(nil)
+}
+
+// Param is a value that a run is given.
+type Param struct {
+	Name        string
+	Description string
+	Type        cty.Type
+	Required    bool            // there is no default
+	Default     json.RawMessage // nil without one
+	Sensitive   bool
+	Range       hcl.Range
+
+	declaration *declaration
+}
+
+// Parse reads a param's value from text as on a command line: the text itself
+// for a param of type string or of no stated type, an HCL expression such as
+// 3, true or ["a"] for any other.
+func (p *Param) Parse(text string) (json.RawMessage, error) {
+	v, diags := p.declaration.parse(text, "--param "+p.Name)
+	if diags.HasErrors() {
+		return nil, fmt.Errorf("param %s: %s is expected, and %q is not that: %s", p.Name, typeexpr.TypeString(p.Type), text, diags[0].Detail)
+	}
+	if v, diags := p.declaration.convert(v); diags == nil {
+		return encodeJSON(v)
+	} else {
+		return nil, fmt.Errorf("param %s: %w", p.Name, diags)
+	}
+}

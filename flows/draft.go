@@ -1,0 +1,223 @@
+package flows
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// draft is a flow being decoded: its names, before what they stand for.
+type draft struct {
+	flow     *Flow
+	block    *hcl.Block
+	content  *content
+	site     *site
+	params   map[string]*Param
+	locals   map[string]*local
+	tasks    map[string]*Task
+	triggers map[string]*Trigger
+	base     *hcl.EvalContext // the module's values and flow.name
+	pending  []pendingTask
+	clean    bool // nothing was wrong with the names
+}
+
+// pendingTask is a declared task whose block is still to be decoded.
+type pendingTask struct {
+	task  *Task
+	block *hcl.Block
+}
+
+// declareFlow notes a flow and the names in it.
+func (m *module) declareFlow(b *hcl.Block) {
+	name, at, ok, from := b.Labels[0], b.LabelRanges[0], true, len(m.diags)
+	if !isToken(name) {
+		m.add(RuleName, at, "Name cannot be used",
+			"The flow's name %q is a subject on NATS: use letters, digits, - and _ only.", name)
+		ok = false
+	}
+	if first := m.drafts[name]; first != nil {
+		m.duplicate("flow", name, at, first.flow.Range)
+		return
+	}
+	d := &draft{
+		flow:  &Flow{Name: m.src.prefix + name, Labels: map[string]string{}, Definition: m.def, Range: b.DefRange},
+		block: b, params: map[string]*Param{}, locals: map[string]*local{},
+		tasks: map[string]*Task{}, triggers: map[string]*Trigger{},
+	}
+	if ok {
+		m.drafts[name] = d
+	}
+	d.site = &site{module: m, draft: d, words: flowWords}
+	d.content = m.decode(b.Body, flowWords, b.DefRange)
+	for _, l := range d.content.blocks["locals"] {
+		for _, a := range m.free(l.Body, "a locals block") {
+			d.declareLocal(a)
+		}
+	}
+	for _, t := range d.content.blocks["task"] {
+		d.declareTask(t, false)
+	}
+	if hook := d.content.one("on_failure"); hook != nil {
+		c := m.decode(hook.Body, hookWords, hook.DefRange)
+		for _, t := range c.blocks["task"] {
+			d.declareTask(t, true)
+		}
+	}
+	d.clean = !m.failed(from)
+}
+
+func (d *draft) declareLocal(a *hcl.Attribute) {
+	m := d.site.module
+	if first := m.locals[a.Name]; first != nil {
+		m.duplicate("local", a.Name, a.NameRange, first.at)
+		return
+	}
+	before := len(d.locals)
+	m.declareLocal(d.locals, a)
+	if len(d.locals) > before {
+		d.locals[a.Name].site = d.site
+	}
+}
+
+func (d *draft) declareTask(b *hcl.Block, hook bool) {
+	m := d.site.module
+	name, at, ok := m.label(b)
+	if !ok {
+		return
+	}
+	if first := d.tasks[name]; first != nil {
+		m.duplicate("task", name, at, first.Range)
+		return
+	}
+	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, hook: hook}
+	d.tasks[name] = t
+	d.pending = append(d.pending, pendingTask{t, b})
+	if hook {
+		d.flow.OnFailure = append(d.flow.OnFailure, t)
+		return
+	}
+	d.flow.Tasks = append(d.flow.Tasks, t)
+}
+
+// decodeFlows decodes the declared flows in order of the files and adds them to
+// the set.
+func (m *module) decodeFlows(blocks []*hcl.Block) {
+	var flows []*Flow
+	for _, b := range blocks {
+		if d := m.drafts[b.Labels[0]]; d != nil && d.block == b {
+			d.decode()
+			flows = append(flows, d.flow)
+		}
+	}
+	digest := m.def.Digest()
+	for _, f := range flows {
+		f.DefinitionDigest = digest
+		m.publish(f)
+	}
+}
+
+// decode reads everything in the flow's block. Params and locals come first:
+// the rest refers to them.
+func (d *draft) decode() {
+	m, s, c, f := d.site.module, d.site, d.content, d.flow
+	d.base = m.base.NewChild()
+	d.base.Variables = map[string]cty.Value{"flow": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(f.Name)})}
+	f.base = m.runContext(d.base.Variables["flow"])
+
+	for _, b := range c.blocks["param"] {
+		d.decodeParam(b)
+	}
+	f.params = d.params
+	for _, name := range keys(d.locals) {
+		if l := d.locals[name]; m.resolve(l) && l.expr.roots&runRoots != 0 {
+			f.locals = append(f.locals, l)
+		}
+	}
+	f.Description, _ = s.text(c.arg("description"))
+	f.Timeout, _ = s.duration(c.arg("timeout"))
+	if v, ok := s.value(c.arg("labels"), cty.Map(cty.String)); ok {
+		for name, label := range v.AsValueMap() {
+			if !label.IsNull() {
+				f.Labels[name] = label.AsString()
+			}
+		}
+	}
+	for _, b := range c.blocks["trigger"] {
+		d.decodeTrigger(b)
+	}
+	if b := c.one("concurrency"); b != nil {
+		d.decodeConcurrency(b)
+	}
+	d.decodeTasks()
+	for _, b := range c.blocks["output"] {
+		d.decodeOutput(b)
+	}
+	if len(f.Tasks) == 0 && d.clean {
+		m.add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
+	}
+	d.connect()
+}
+
+// runContext is what expressions see in runs beside run values: no file
+// functions.
+func (m *module) runContext(flow cty.Value) *hcl.EvalContext {
+	return &hcl.EvalContext{
+		Variables: map[string]cty.Value{"var": m.base.Variables["var"], "flow": flow},
+		Functions: m.runFunctions,
+	}
+}
+
+func (d *draft) decodeParam(b *hcl.Block) {
+	s := d.site
+	name, at, ok := s.label(b)
+	if !ok {
+		return
+	}
+	if first := d.params[name]; first != nil {
+		s.duplicate("param", name, at, first.Range)
+		return
+	}
+	decl := s.decodeDeclaration(b, "param", name)
+	p := &Param{
+		Name: name, Description: decl.description, Type: decl.typ, Required: decl.preset == cty.NilVal,
+		Sensitive: decl.sensitive, Range: b.DefRange, declaration: decl,
+	}
+	if !p.Required {
+		p.Default, _ = encodeJSON(decl.preset)
+	}
+	d.params[name] = p
+	d.flow.Params = append(d.flow.Params, p)
+}
+
+func (d *draft) decodeConcurrency(b *hcl.Block) {
+	s, c := d.site.decodeAt(b, concurrencyWords)
+	limit := &Concurrency{Limit: 1}
+	if n, ok := s.whole(c.arg("limit"), 1); ok {
+		limit.Limit = n
+	}
+	if a := c.arg("on_limit"); a != nil {
+		switch word, _ := s.word(a, "queue", "skip", "cancel_running"); word {
+		case "skip", "cancel_running":
+			s.later(word, "on_limit", a.Expr.Range())
+		}
+	}
+	limit.key = s.late(c.arg("key"))
+	d.flow.Concurrency = limit
+}
+
+func (d *draft) decodeOutput(b *hcl.Block) {
+	s, c := d.site.decodeAt(b, outputWords)
+	name, at, ok := s.label(b)
+	if !ok {
+		return
+	}
+	for _, o := range d.flow.Outputs {
+		if o.Name == name {
+			s.duplicate("output", name, at, o.Range)
+			return
+		}
+	}
+	o := &Output{Name: name, Range: b.DefRange, value: s.late(c.arg("value"))}
+	o.Description, _ = s.text(c.arg("description"))
+	o.Sensitive, _ = s.flag(c.arg("sensitive"))
+	d.flow.Outputs = append(d.flow.Outputs, o)
+}

@@ -1,0 +1,37 @@
+package flows
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// explain reports what evaluating an expression gave, in words that fit flow
+// files, and tells whether there were errors.
+func (s *site) explain(x *expression, diags hcl.Diagnostics) bool {
+	for _, d := range diags {
+		call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
+		switch {
+		case ok && call.CalledFunctionName() != "":
+			s.unknownFunction(x, call.CalledFunctionName(), subject(d))
+		default:
+			s.take(RuleExpression, hcl.Diagnostics{d})
+		}
+	}
+	return diags.HasErrors()
+}
+
+func (s *site) unknownFunction(x *expression, name string, at hcl.Range) {
+	switch {
+	case slices.Contains(fileFunctions, name):
+		s.add(RuleFileFunction, at, "File function with run values",
+			"%s reads when the flow is loaded, and this expression also uses values of a run (%s). Put the call into a local, such as text = %s(…), and use local.text here.",
+			name, (x.roots & runRoots).names(), name)
+	case refused[name] != "":
+		s.add(RuleExpression, at, "No function "+name, "%s", refused[name])
+	default:
+		names := append(keys(s.runFunctions), fileFunctions...)
+		s.add(RuleExpression, at, "Unknown function", "There is no function %q.%s", name, didYouMean(name, "", names))
+	}
+}

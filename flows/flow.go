@@ -1,0 +1,130 @@
+package flows
+
+import (
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/dag"
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// Flow is a checked flow. It is not changed after loading.
+type Flow struct {
+	Name        string // with the module's prefix, "billing/invoice"
+	Description string
+	Labels      map[string]string
+	Timeout     time.Duration // of a run; 0 is none
+	Concurrency *Concurrency  // nil without a limit
+	Range       hcl.Range
+
+	// Definition is shared by the flows of a module; DefinitionDigest is its digest.
+	Definition       *run.Definition
+	DefinitionDigest string
+
+	Params    []*Param // declared order, as with all that follows
+	Triggers  []*Trigger
+	Tasks     []*Task
+	OnFailure []*Task
+	Outputs   []*Output
+
+	Graph          *dag.Graph // node i is Tasks[i]
+	OnFailureGraph *dag.Graph // node i is OnFailure[i]
+
+	edges  []Edge
+	params map[string]*Param
+	locals []*local // those that use run values
+	base   *hcl.EvalContext
+}
+
+// Concurrency bounds how many runs of a flow are under way at once, for each
+// value of its key. Runs over the limit wait.
+type Concurrency struct {
+	Limit int
+
+	key *expression // nil: all runs share one limit
+}
+
+// Trigger starts runs of its flow by itself.
+type Trigger struct {
+	Name    string
+	Kind    run.TriggerKind // schedule or message
+	Enabled bool
+	Range   hcl.Range
+
+	// Of schedules.
+	Schedule scheduler.Schedule
+	Spec     string // the cron expression or the interval, as written
+	Zone     string // IANA name; UTC unless stated
+
+	// Of messages. Stream and Durable are both set for JetStream, or both empty.
+	Subject, Stream, Durable string
+
+	filter *expression
+	params *expression
+}
+
+// RunOn says after which ends of its upstream tasks a task runs.
+type RunOn string
+
+// Conditions on upstream tasks.
+const (
+	RunOnSuccess RunOn = "success" // all succeeded or were skipped
+	RunOnFailure RunOn = "failure" // at least one failed
+	RunAlways    RunOn = "always"
+)
+
+// Task is one task of a flow.
+type Task struct {
+	Name        string
+	Description string
+	Range       hcl.Range // of the block's header
+	Plugin      Plugin
+	Function    string // "" for a module without named functions
+	RunOn       RunOn
+	Timeout     time.Duration   // of an attempt; 0 is the host's default
+	Retry       run.RetryPolicy // the zero value is one attempt
+	Limits      run.Limits      // zero fields are the host's defaults
+
+	hook   bool
+	when   *expression // nil: always
+	input  *inputs
+	config *inputs
+	after  []use
+}
+
+// At is where the task stands, "orders.hcl:14".
+func (t *Task) At() string { return place(t.Range) }
+
+// Output is one value of a run's output.
+type Output struct {
+	Name        string
+	Description string
+	Sensitive   bool
+	Range       hcl.Range
+
+	value *expression
+}
+
+// TaskNames are the names of all tasks, those of on_failure last.
+func (f *Flow) TaskNames() []string {
+	names := make([]string, 0, len(f.Tasks)+len(f.OnFailure))
+	for _, t := range f.Tasks {
+		names = append(names, t.Name)
+	}
+	for _, t := range f.OnFailure {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Trigger is the trigger of that name, or nil.
+func (f *Flow) Trigger(name string) *Trigger {
+	for _, t := range f.Triggers {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}

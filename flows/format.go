@@ -1,0 +1,20 @@
+package flows
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+)
+
+// Format gives a flow file its canonical layout. Files in the JSON syntax come
+// back as they are. With a syntax error the source comes back unchanged beside
+// the diagnostics.
+func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
+	var r report
+	_, diags := parseFile(sourceFile{name: filename, display: filename, bytes: src})
+	if r.take(RuleSyntax, diags) || strings.HasSuffix(filename, ".json") {
+		return src, r.sorted()
+	}
+	return hclwrite.Format(src), nil
+}

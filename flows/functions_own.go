@@ -1,0 +1,192 @@
+package flows
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+var sumFunc = function.New(&function.Spec{
+	Description: "Adds the numbers of a list; 0 for an empty one.",
+	Params:      []function.Parameter{sequence},
+	Type:        function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		items, err := elements(args[0])
+		if err != nil {
+			return cty.NilVal, err
+		}
+		sum := cty.Zero
+		for i, item := range items {
+			n, err := convert.Convert(item, cty.Number)
+			if err != nil || n.IsNull() {
+				return cty.NilVal, function.NewArgErrorf(0, "element %d is not a number", i)
+			}
+			if !n.IsKnown() {
+				return cty.UnknownVal(cty.Number), nil
+			}
+			if sum, err = stdlib.Add(sum, n); err != nil {
+				return cty.NilVal, err
+			}
+		}
+		return sum, nil
+	},
+})
+
+var oneFunc = function.New(&function.Spec{
+	Description: "Gives the only element of a list, or null for an empty one.",
+	Params:      []function.Parameter{sequence},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if !args[0].IsKnown() {
+			return cty.DynamicPseudoType, nil
+		}
+		v, err := only(args[0])
+		return v.Type(), err
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return only(args[0]) },
+})
+
+func only(list cty.Value) (cty.Value, error) {
+	items, err := elements(list)
+	switch {
+	case err != nil:
+		return cty.DynamicVal, err
+	case len(items) == 0:
+		return cty.NullVal(cty.DynamicPseudoType), nil
+	case len(items) == 1:
+		return items[0], nil
+	}
+	return cty.DynamicVal, function.NewArgErrorf(0, "it has %d elements and must have one at most", len(items))
+}
+
+var indexFunc = function.New(&function.Spec{
+	Description: "Gives the position of a value in a list, from 0.",
+	Params:      []function.Parameter{sequence, {Name: "value", Type: cty.DynamicPseudoType, AllowNull: true}},
+	Type:        function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		items, err := elements(args[0])
+		if err != nil {
+			return cty.NilVal, err
+		}
+		for i, item := range items {
+			equal := item.Equals(args[1])
+			if !equal.IsKnown() {
+				return cty.UnknownVal(cty.Number), nil
+			}
+			if equal.True() {
+				return cty.NumberIntVal(int64(i)), nil
+			}
+		}
+		return cty.NilVal, function.NewArgErrorf(1, "the list does not hold this value")
+	},
+})
+
+// truthFunc tells whether all elements are true, or any is.
+func truthFunc(all bool) function.Function {
+	return function.New(&function.Spec{
+		Description: "Tells whether the truth values of a list hold together.",
+		Params:      []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
+		Type:        function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			unknown := false
+			for _, v := range args[0].AsValueSlice() {
+				switch {
+				case !v.IsKnown():
+					unknown = true
+				case (!v.IsNull() && v.True()) != all:
+					return cty.BoolVal(!all), nil
+				}
+			}
+			if unknown {
+				return cty.UnknownVal(cty.Bool), nil
+			}
+			return cty.BoolVal(all), nil
+		},
+	})
+}
+
+var (
+	prefixFunc   = twoTexts("Tells whether a text begins with another.", "prefix", strings.HasPrefix)
+	suffixFunc   = twoTexts("Tells whether a text ends with another.", "suffix", strings.HasSuffix)
+	containsFunc = twoTexts("Tells whether a text contains another.", "substr", strings.Contains)
+)
+
+func twoTexts(description, second string, test func(a, b string) bool) function.Function {
+	return function.New(&function.Spec{
+		Description: description,
+		Params:      []function.Parameter{{Name: "text", Type: cty.String}, {Name: second, Type: cty.String}},
+		Type:        function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			return cty.BoolVal(test(args[0].AsString(), args[1].AsString())), nil
+		},
+	})
+}
+
+// replaceFunc takes the searched text as a regular expression when it stands
+// between slashes.
+var replaceFunc = function.New(&function.Spec{
+	Description: "Replaces every occurrence of a text, or of a /regular expression/.",
+	Params: []function.Parameter{
+		{Name: "text", Type: cty.String}, {Name: "search", Type: cty.String}, {Name: "replacement", Type: cty.String},
+	},
+	Type: function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		search := args[1].AsString()
+		if len(search) > 1 && search[0] == '/' && search[len(search)-1] == '/' {
+			return stdlib.RegexReplace(args[0], cty.StringVal(search[1:len(search)-1]), args[2])
+		}
+		return stdlib.Replace(args[0], args[1], args[2])
+	},
+})
+
+var timecmpFunc = function.New(&function.Spec{
+	Description: "Compares two RFC 3339 times: -1, 0 or 1.",
+	Params:      []function.Parameter{{Name: "a", Type: cty.String}, {Name: "b", Type: cty.String}},
+	Type:        function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		var times [2]time.Time
+		for i, arg := range args {
+			var err error
+			if times[i], err = time.Parse(time.RFC3339, arg.AsString()); err != nil {
+				return cty.NilVal, function.NewArgErrorf(i, "not a time of RFC 3339, such as \"2006-01-02T15:04:05Z\"")
+			}
+		}
+		return cty.NumberIntVal(int64(times[0].Compare(times[1]))), nil
+	},
+})
+
+var urldecodeFunc = function.New(&function.Spec{
+	Description: "Undoes urlencode.",
+	Params:      []function.Parameter{{Name: "text", Type: cty.String}},
+	Type:        function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		text, err := url.QueryUnescape(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, function.NewArgErrorf(0, "not URL-encoded: %s", err)
+		}
+		return cty.StringVal(text), nil
+	},
+})
+
+var sensitiveFunc = function.New(&function.Spec{
+	Description: "Keeps a value out of messages.",
+	Params:      []function.Parameter{anything("value")},
+	Type:        func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return args[0].Mark(sensitive), nil
+	},
+})
+
+var nonsensitiveFunc = function.New(&function.Spec{
+	Description: "Lets a sensitive value be shown.",
+	Params:      []function.Parameter{anything("value")},
+	Type:        func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		v, _ := args[0].UnmarkDeep()
+		return v, nil
+	},
+})

@@ -1,0 +1,72 @@
+package flows
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// FuzzLoad loads a file in either syntax. Whatever it holds, nothing panics,
+// every diagnostic is complete, and flows without errors can be restored to the
+// same definition and evaluated.
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/*.hcl*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src, filepath.Ext(file) == ".json")
+	}
+	f.Add([]byte(paramsFlow), false)
+	f.Add([]byte(variablesFlow), false)
+	f.Fuzz(func(t *testing.T, src []byte, asJSON bool) {
+		name := "f.hcl"
+		if asJSON {
+			name = "f.hcl.json"
+		}
+		definition := &run.Definition{Files: map[string][]byte{name: src}}
+		set, diags := Restore(t.Context(), definition, Options{})
+		DiagnosticsJSON(diags, set.Files())
+		text(set, diags)
+		for _, d := range diags {
+			if RuleOf(d) == "" || d.Subject == nil {
+				t.Fatalf("incomplete: %#v", d)
+			}
+		}
+		if diags.HasErrors() {
+			return
+		}
+		for _, f := range set.Flows {
+			exercise(t, f)
+			again, diags := Restore(t.Context(), f.Definition, Options{})
+			if diags.HasErrors() || again.Flow(f.Name).DefinitionDigest != f.DefinitionDigest {
+				t.Fatalf("not restored: %v", diags)
+			}
+		}
+	})
+}
+
+// exercise evaluates everything of a flow with some data.
+func exercise(t *testing.T, f *Flow) {
+	const payload = `{"total":1,"customer":"c","items":[{"x":null}],"n":5}`
+	for _, trigger := range append(f.Triggers, new(Trigger)) {
+		f.Admit(request(trigger.Name, payload))
+	}
+	s := f.Scope(aRun(f, payload, nil))
+	for _, task := range append(f.Tasks, f.OnFailure...) {
+		task.When(s)
+		task.Input(s)
+		task.Config(s)
+		s.Settle(done(task.Name, payload))
+	}
+	s.Failed(&run.Failure{Task: "t"})
+	if out, failure := f.Output(s); failure == nil && len(out) < 2 {
+		t.Fatalf("output %q", out)
+	}
+}

@@ -1,0 +1,154 @@
+package flows
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// catalog knows modules by the base name of their path, whatever the folder.
+type catalog map[string][]string
+
+// modules is the catalog of most tests: the functions of each module.
+var modules = catalog{
+	"greet.wasm":   {"greet"},
+	"pricing.wasm": {"main", "approve", "refund"},
+	"review.wasm":  {"review"},
+	"notify.wasm":  {"chat", "mail"},
+	"tool.wasm":    nil,
+	"run.wasm":     {"check", "run"},
+}
+
+func digestOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func (c catalog) Signature(_ context.Context, path string) (run.Signature, error) {
+	name := filepath.Base(path)
+	functions, ok := c[name]
+	if !ok {
+		return run.Signature{}, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	s := run.Signature{Digest: digestOf(name), ABI: "flowhost"}
+	for _, f := range functions {
+		s.Functions = append(s.Functions, run.FunctionSignature{Name: f})
+	}
+	return s, nil
+}
+
+func (c catalog) SignatureOf(ctx context.Context, digest string) (run.Signature, error) {
+	for name := range c {
+		if digestOf(name) == digest {
+			return c.Signature(ctx, name)
+		}
+	}
+	return run.Signature{}, fmt.Errorf("module %s: %w", digest, fs.ErrNotExist)
+}
+
+// folder writes files and gives their folder.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// text renders diagnostics as the command line does.
+func text(set *Set, diags hcl.Diagnostics) string {
+	var out bytes.Buffer
+	if err := hcl.NewDiagnosticTextWriter(&out, set.Files(), 0, false).WriteDiagnostics(diags); err != nil {
+		return err.Error()
+	}
+	return out.String()
+}
+
+// load loads a folder that must be without errors.
+func load(t testing.TB, files map[string]string, options Options) *Set {
+	t.Helper()
+	if options.Catalog == nil {
+		options.Catalog = modules
+	}
+	set, diags := Load(t.Context(), []string{folder(t, files)}, options)
+	if len(diags) > 0 {
+		t.Fatal(text(set, diags))
+	}
+	return set
+}
+
+// only is the flow of a set that has one.
+func onlyFlow(t testing.TB, set *Set) *Flow {
+	t.Helper()
+	if len(set.Flows) != 1 {
+		t.Fatalf("%d flows", len(set.Flows))
+	}
+	return set.Flows[0]
+}
+
+// oneFlow loads the text of a file with one flow.
+func oneFlow(t testing.TB, src string) *Flow {
+	t.Helper()
+	return onlyFlow(t, load(t, map[string]string{"flow.hcl": src}, Options{}))
+}
+
+func (f *Flow) task(t testing.TB, name string) *Task {
+	t.Helper()
+	for _, task := range append(f.Tasks, f.OnFailure...) {
+		if task.Name == name {
+			return task
+		}
+	}
+	t.Fatalf("no task %s", name)
+	return nil
+}
+
+// aRun is a run as the journal gives it back.
+func aRun(f *Flow, payload string, params map[string]json.RawMessage) *run.Run {
+	at := time.Date(2026, 3, 8, 2, 30, 0, 500, time.UTC)
+	return &run.Run{
+		ID: "01JABCDEFGHJKMNPQRSTVWXYZ0", Flow: f.Name, Params: params, State: run.Running, StartedAt: at.Add(time.Second),
+		Trigger: run.Trigger{Kind: run.TriggerMessage, Name: "m", Time: at, Subject: "a.b", Headers: map[string][]string{"X": {"1", "2"}}, Payload: json.RawMessage(payload)},
+	}
+}
+
+func done(task, output string) *run.TaskRun {
+	at := time.Date(2026, 3, 8, 2, 30, 0, 0, time.UTC)
+	return &run.TaskRun{
+		TaskRef: run.TaskRef{Task: task}, State: run.Succeeded, Attempts: 2, Output: json.RawMessage(output),
+		StartedAt: at, FinishedAt: at.Add(1500 * time.Millisecond),
+	}
+}
+
+func skipped(task string) *run.TaskRun {
+	return &run.TaskRun{TaskRef: run.TaskRef{Task: task}, State: run.Skipped}
+}
+
+// input evaluates a task's input, which must succeed.
+func input(t testing.TB, task *Task, s *Scope) string {
+	t.Helper()
+	got, failure := task.Input(s)
+	if failure != nil {
+		t.Fatalf("input of %s: %v at %s", task.Name, failure, failure.At)
+	}
+	return string(got)
+}

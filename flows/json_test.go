@@ -1,0 +1,122 @@
+package flows
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+func TestJSONRoundTrip(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		`null`:                   `null`,
+		` [ true , false ] `:     `[true,false]`,
+		`{"b":1,"a":{"c":[]}}`:   `{"a":{"c":[]},"b":1}`,
+		`{}`:                     `{}`,
+		`[1,"x",null,{"y":[2]}]`: `[1,"x",null,{"y":[2]}]`,
+		`12000.10`:               `12000.1`,
+		`0.1`:                    `0.1`,
+		`-0.000001`:              `-0.000001`,
+		`1e3`:                    `1000`,
+		`123456789012345678901234567890123456789`: `123456789012345678901234567890123456789`,
+		`9007199254740993`:                        `9007199254740993`,
+		`3.141592653589793238462643383279502884197169399375105820974944592307816406286`: `3.141592653589793238462643383279502884197169399375105820974944592307816406286`,
+		`1e400`:                    `1e+400`,
+		`"<a href=\"x\">&\u2028"`:  "\"<a href=\\\"x\\\">&\u2028\"",
+		`"\u00e9\n\t\r\u0001\\\/"`: "\"é\\n\\t\\r\\u0001\\\\/\"",
+		`"\ud83d\ude00"`:           `"😀"`,
+		`{"a":1,"a":2}`:            `{"a":2}`,
+	} {
+		v, err := decodeJSON([]byte(src))
+		if err != nil {
+			t.Errorf("%s: %v", src, err)
+			continue
+		}
+		got, err := encodeJSON(v)
+		if err != nil || string(got) != want {
+			t.Errorf("%s: got %s %v, want %s", src, got, err, want)
+		}
+	}
+}
+
+func TestDecodeJSONErrors(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{
+		"", " ", "nul", "truefalse", "[1,]", "[1 2]", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `"`, `"\x"`, "\"\n\"", "01", "1.", "-", "+1", "1e", "1 2", "]", "NaN",
+		"1e99999999999", "\x00", "null\x00", strings.Repeat("[", 2000) + strings.Repeat("]", 2000),
+	} {
+		if v, err := decodeJSON([]byte(src)); err == nil {
+			t.Errorf("%q gives %#v", src, v)
+		}
+	}
+}
+
+func TestEncodeJSONErrors(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]cty.Value{
+		"unknown": cty.ObjectVal(map[string]cty.Value{"a": cty.DynamicVal}),
+		"capsule": cty.TupleVal([]cty.Value{cty.CapsuleVal(pluginType, new(plugin))}),
+		"endless": cty.PositiveInfinity,
+	} {
+		if got, err := encodeJSON(v); err == nil {
+			t.Errorf("%s gives %s", name, got)
+		}
+	}
+}
+
+func TestEncodeJSONCollections(t *testing.T) {
+	t.Parallel()
+	v := cty.ObjectVal(map[string]cty.Value{
+		"map":  cty.MapVal(map[string]cty.Value{"b": cty.True.Mark(sensitive), "a": cty.NullVal(cty.Bool)}),
+		"list": cty.ListVal([]cty.Value{cty.StringVal("z"), cty.StringVal("a")}),
+		"set":  cty.SetVal([]cty.Value{cty.NumberIntVal(3), cty.NumberIntVal(1), cty.NumberIntVal(3)}),
+	})
+	got, err := encodeJSON(v)
+	if want := `{"list":["z","a"],"map":{"a":null,"b":true},"set":[1,3]}`; err != nil || string(got) != want {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
+// FuzzJSON compares the conversion with cty's own: what one accepts the other
+// does too, and both mean the same value.
+func FuzzJSON(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":[1,2.50,-0,1e5,"x",null,true],"b":{"":"\ud800"}}`, `"\u00e9"`, `[[],{}]`, `1e-400`, `{"e\u0301":1}`, "\"\xff\"", `12345678901234567890.123`, `{"a":1,"a":2}`, `1e71666666`, `1e-71666666`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		v, err := decodeJSON(src)
+		if valid := json.Valid(src); err == nil && !valid {
+			t.Fatalf("invalid JSON is accepted: %q", src)
+		} else if valid && err != nil {
+			if !strings.Contains(err.Error(), "out of range") && !strings.Contains(err.Error(), "nested") {
+				t.Fatalf("valid JSON is refused: %q: %v", src, err)
+			}
+		}
+		if err != nil {
+			return
+		}
+		encoded, err := encodeJSON(v)
+		if err != nil || !json.Valid(encoded) {
+			t.Fatalf("%q: %q %v", src, encoded, err)
+		}
+		if again, err := decodeJSON(encoded); err != nil || !again.RawEquals(v) {
+			t.Fatalf("%q does not come back: %q %v", src, encoded, err)
+		}
+		if bytes.Count(src, []byte(`":`)) > 1 {
+			return // cty refuses duplicate keys of different types
+		}
+		ty, err := ctyjson.ImpliedType(src)
+		if err != nil {
+			return
+		}
+		if want, err := ctyjson.Unmarshal(src, ty); err == nil && !want.RawEquals(v) {
+			t.Fatalf("%q: cty reads %#v, we read %#v", src, want, v)
+		}
+	})
+}

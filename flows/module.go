@@ -1,0 +1,123 @@
+package flows
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// module is one folder's flow files on their way to flows.
+type module struct {
+	*loader
+	src      *source
+	restored *run.Definition // nil unless it is being restored
+	def      *run.Definition
+
+	variables map[string]*variable
+	locals    map[string]*local
+	plugins   map[string]*plugin
+	defaults  policy
+	drafts    map[string]*draft // flows by short name
+
+	// broken is set when a file could not be parsed: names that are missing may
+	// stand in it.
+	broken bool
+
+	base *hcl.EvalContext // var and local, with all functions
+
+	resolvingNow []*local // the locals that are being resolved, outermost first
+}
+
+// load decodes one module and adds its flows to the set.
+func (l *loader) load(s *source, restored *run.Definition) {
+	m := &module{
+		loader: l, src: s, restored: restored,
+		def:       &run.Definition{Prefix: s.prefix, Files: map[string][]byte{}, Vars: map[string]json.RawMessage{}, Plugins: map[string]string{}},
+		variables: map[string]*variable{},
+		locals:    map[string]*local{},
+		plugins:   map[string]*plugin{},
+		drafts:    map[string]*draft{},
+	}
+	m.base = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: m.deployFunctions()}
+	m.checkPrefix()
+	blocks := m.parse()
+	m.declare(blocks)
+	m.assignVariables(m.values())
+	m.evaluateLocals()
+	m.decodePlugins()
+	m.decodeDefaults(blocks["defaults"])
+	m.decodeFlows(blocks["flow"])
+}
+
+func (m *module) checkPrefix() {
+	if m.src.prefix == "" {
+		return
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(m.src.prefix, "/"), "/") {
+		if !isToken(part) {
+			m.add(RuleName, m.src.at(), "Folder name cannot be used",
+				"The folder %q is part of the names of its flows, which are subjects on NATS: use letters, digits, - and _ only.", part)
+		}
+	}
+}
+
+// isToken reports whether a name can be one token of a NATS subject and one
+// part of a path.
+func isToken(s string) bool {
+	return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+}
+
+// parse reads all flow files and gives their blocks by type, in order of files.
+func (m *module) parse() map[string][]*hcl.Block {
+	all := map[string][]*hcl.Block{}
+	for _, f := range m.src.files {
+		m.def.Files[f.name] = f.bytes
+		parsed, diags := parseFile(f)
+		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
+		if m.take(RuleSyntax, diags) {
+			m.broken, m.unread = true, true
+			continue
+		}
+		m.set.files[f.display] = parsed
+		c := m.decode(parsed.Body, fileWords, startOf(f.display))
+		for kind, blocks := range c.blocks {
+			all[kind] = append(all[kind], blocks...)
+		}
+	}
+	return all
+}
+
+// declare collects the names of the module before anything refers to them.
+func (m *module) declare(blocks map[string][]*hcl.Block) {
+	for _, b := range blocks["variable"] {
+		m.declareVariable(b)
+	}
+	for _, b := range blocks["locals"] {
+		for _, a := range m.free(b.Body, "a locals block") {
+			m.declareLocal(m.locals, a)
+		}
+	}
+	for _, b := range blocks["plugin"] {
+		m.declarePlugin(b)
+	}
+	for _, b := range blocks["flow"] {
+		m.declareFlow(b)
+	}
+}
+
+// label is a block's last label, checked to be a name that expressions can use.
+func (m *module) label(b *hcl.Block) (string, hcl.Range, bool) {
+	last := len(b.Labels) - 1
+	name, at := b.Labels[last], b.LabelRanges[last]
+	if !isToken(name) || !hclsyntax.ValidIdentifier(name) {
+		m.add(RuleName, at, "Name cannot be used",
+			"%q is not a name that expressions can refer to: begin with a letter and use letters, digits, - and _ only.", name)
+		return name, at, false
+	}
+	return name, at, true
+}

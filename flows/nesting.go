@@ -1,0 +1,207 @@
+package flows
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	hcljson "github.com/hashicorp/hcl/v2/json"
+)
+
+// The parsers of hcl recurse, and a stack that is used up ends the process. So
+// texts are looked through before they are parsed.
+const (
+	maxNesting = 1000    // brackets, templates and operators within each other
+	maxSource  = 1 << 20 // bytes of a flow file or a file of values
+)
+
+// lexer is hclsyntax.LexConfig, LexTemplate or LexExpression.
+type lexer func([]byte, string, hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
+
+// checkNative reports a text in HCL's native syntax that must not be parsed.
+func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
+	if len(src) > maxSource {
+		return tooLarge(startOf(filename))
+	}
+	if !couldNest(src) {
+		return nil
+	}
+	tokens, _ := lex(src, filename, hcl.InitialPos)
+	var n nesting
+	for _, t := range tokens {
+		if n.add(t.Type); n.depth() > maxNesting {
+			return tooDeep(t.Range)
+		}
+	}
+	return nil
+}
+
+// couldNest spares most files a second lexing: it counts every character with
+// which brackets and operators begin.
+func couldNest(src []byte) bool {
+	n := 0
+	for _, c := range src {
+		switch c {
+		case '(', '[', '{', '"', '!', '-', '?', '+', '*', '/', '%', '<', '>', '&', '|', '.', '=':
+			n++
+		}
+	}
+	return n > maxNesting
+}
+
+// nesting bounds the depth of the syntax tree at one token: the brackets that
+// are open, and the operators so far in each of them.
+type nesting struct {
+	open  []level
+	last  level // the innermost one
+	total int   // operators in all that is open
+}
+
+type level struct {
+	operators int
+	lines     bool // the end of a line ends an expression
+}
+
+func (n *nesting) depth() int { return len(n.open) + n.total }
+
+func (n *nesting) add(t hclsyntax.TokenType) {
+	switch t {
+	case hclsyntax.TokenOParen, hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp:
+		n.push(false)
+	case hclsyntax.TokenOBrace:
+		n.push(true)
+	case hclsyntax.TokenOBrack, hclsyntax.TokenTemplateControl:
+		n.operator() // indexes and directives nest without being in brackets
+		n.push(false)
+	case hclsyntax.TokenCParen, hclsyntax.TokenCBrack, hclsyntax.TokenCBrace, hclsyntax.TokenCQuote,
+		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
+		n.pop()
+	case hclsyntax.TokenComma:
+		n.end()
+	case hclsyntax.TokenNewline:
+		if n.last.lines || len(n.open) == 0 {
+			n.end()
+		}
+	case hclsyntax.TokenBang, hclsyntax.TokenMinus, hclsyntax.TokenPlus, hclsyntax.TokenStar, hclsyntax.TokenSlash,
+		hclsyntax.TokenPercent, hclsyntax.TokenQuestion, hclsyntax.TokenDot, hclsyntax.TokenAnd, hclsyntax.TokenOr,
+		hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq,
+		hclsyntax.TokenGreaterThan, hclsyntax.TokenGreaterThanEq:
+		n.operator()
+	}
+}
+
+func (n *nesting) operator() {
+	n.last.operators++
+	n.total++
+}
+
+// end forgets the operators of an expression that has come to its end.
+func (n *nesting) end() {
+	n.total -= n.last.operators
+	n.last.operators = 0
+}
+
+func (n *nesting) push(lines bool) {
+	n.open = append(n.open, n.last)
+	n.last = level{lines: lines}
+}
+
+func (n *nesting) pop() {
+	n.end()
+	if top := len(n.open) - 1; top >= 0 {
+		n.last, n.open = n.open[top], n.open[:top]
+	}
+}
+
+// checkJSON does the same for the JSON syntax, whose texts may be templates.
+func checkJSON(src []byte, filename string) hcl.Diagnostics {
+	if len(src) > maxSource {
+		return tooLarge(startOf(filename))
+	}
+	depth := 0
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case '"':
+			end := endOfText(src, i)
+			if diags := checkTemplate(src[i:end], filename); diags.HasErrors() {
+				return diags
+			}
+			i = end - 1
+		}
+		if depth > maxNesting {
+			return tooDeep(startOf(filename))
+		}
+	}
+	return nil
+}
+
+// checkTemplate looks through a text of the JSON syntax.
+func checkTemplate(quoted []byte, filename string) hcl.Diagnostics {
+	var text string
+	if len(quoted) <= maxNesting || json.Unmarshal(quoted, &text) != nil {
+		return nil
+	}
+	if diags := checkNative([]byte(text), filename, hclsyntax.LexTemplate); diags.HasErrors() {
+		return tooDeep(startOf(filename))
+	}
+	return nil
+}
+
+// endOfText is the index after the text in quotes that begins at start.
+func endOfText(src []byte, start int) int {
+	for i := start + 1; i < len(src); i++ {
+		switch src[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(src)
+}
+
+func tooLarge(at hcl.Range) hcl.Diagnostics {
+	return refuse(at, "File too large", fmt.Sprintf("A file may have %d bytes at most. Split it up.", maxSource))
+}
+
+func tooDeep(at hcl.Range) hcl.Diagnostics {
+	return refuse(at, "Nested too deeply", fmt.Sprintf("Brackets, templates and operators may stand %d deep within each other. Use locals for the parts.", maxNesting))
+}
+
+func refuse(at hcl.Range, summary, detail string) hcl.Diagnostics {
+	return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at, Extra: &Extra{Rule: RuleSyntax}}}
+}
+
+// parseFile parses a flow file or a file of values, in either syntax.
+func parseFile(f sourceFile) (*hcl.File, hcl.Diagnostics) {
+	if strings.HasSuffix(f.name, ".json") {
+		if diags := checkJSON(f.bytes, f.display); diags.HasErrors() {
+			return nil, diags
+		}
+		return hcljson.Parse(f.bytes, f.display)
+	}
+	if diags := checkNative(f.bytes, f.display, hclsyntax.LexConfig); diags.HasErrors() {
+		return nil, diags
+	}
+	return hclsyntax.ParseConfig(f.bytes, f.display, hcl.InitialPos)
+}
+
+func parseExpression(src, filename string) (hcl.Expression, hcl.Diagnostics) {
+	if diags := checkNative([]byte(src), filename, hclsyntax.LexExpression); diags.HasErrors() {
+		return nil, diags
+	}
+	return hclsyntax.ParseExpression([]byte(src), filename, hcl.InitialPos)
+}
+
+func parseTemplate(src []byte, filename string) (hcl.Expression, hcl.Diagnostics) {
+	if diags := checkNative(src, filename, hclsyntax.LexTemplate); diags.HasErrors() {
+		return nil, diags
+	}
+	return hclsyntax.ParseTemplate(src, filename, hcl.InitialPos)
+}

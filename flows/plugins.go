@@ -1,0 +1,240 @@
+package flows
+
+import (
+	"encoding/hex"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	hcljson "github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Plugin is the module that a task calls.
+type Plugin struct {
+	Name   string // of the plugin block; empty when the task names a path
+	Source string // as the flow file names it
+	Digest string // "sha256:..."; empty without a catalog
+}
+
+// plugin is a declared plugin, or a path that a task names.
+type plugin struct {
+	Plugin
+	at        hcl.Range
+	block     *hcl.Block
+	config    cty.Value // an object, or NilVal
+	limits    run.Limits
+	signature *signature // nil when the module cannot be used or is not known
+}
+
+// signature is what looking a module up gave, once.
+type signature struct {
+	run.Signature
+	err error
+}
+
+// pluginType carries plugins through expressions such as a condition that
+// chooses one.
+var pluginType = cty.Capsule("plugin", reflect.TypeFor[plugin]())
+
+func (m *module) declarePlugin(b *hcl.Block) {
+	name, at, ok := m.label(b)
+	if !ok {
+		return
+	}
+	if first := m.plugins[name]; first != nil {
+		m.duplicate("plugin", name, at, first.at)
+		return
+	}
+	m.plugins[name] = &plugin{Plugin: Plugin{Name: name}, at: at, block: b, config: cty.NilVal}
+}
+
+func (m *module) decodePlugins() {
+	values := make(map[string]cty.Value, len(m.plugins))
+	for _, name := range keys(m.plugins) {
+		m.decodePlugin(m.plugins[name])
+		values[name] = cty.CapsuleVal(pluginType, m.plugins[name])
+	}
+	m.base.Variables["plugin"] = cty.ObjectVal(values)
+}
+
+func (m *module) decodePlugin(p *plugin) {
+	s, c := m.site(nil).decodeAt(p.block, pluginWords)
+	if b := c.one("limits"); b != nil {
+		p.limits = s.limits(b)
+	}
+	if a := c.arg("config"); a != nil {
+		p.config = s.object(a)
+	}
+	digest, pinned := s.text(c.arg("digest"))
+	if pinned && !isDigest(digest) {
+		m.add(RuleDigest, c.arg("digest").Expr.Range(), "Not a digest", "A digest is \"sha256:\" and 64 hexadecimal digits in lower case.")
+		pinned = false
+	}
+	source := c.arg("source")
+	if p.Source, _ = s.text(source); p.Source == "" {
+		return
+	}
+	m.lookUp(p, source.Expr.Range())
+	if pinned && p.Digest != "" && p.Digest != digest {
+		m.add(RuleDigest, c.arg("digest").Expr.Range(), "Not the module that was pinned",
+			"%s has digest %s. If the change is wanted, write that one here.", p.Source, p.Digest)
+	}
+}
+
+func isDigest(s string) bool {
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	_, err := hex.DecodeString(digits)
+	return ok && err == nil && len(digits) == 64 && digits == strings.ToLower(digits)
+}
+
+// object reads a plugin's config, over which a task's can be laid. It may hold
+// sensitive values: it goes to the plugin only.
+func (s *site) object(a *hcl.Attribute) cty.Value {
+	v, ok := s.evaluate(a)
+	if !ok || !v.IsWhollyKnown() {
+		return cty.NilVal
+	}
+	v, _ = v.UnmarkDeep()
+	if t := v.Type(); !v.IsNull() && (t.IsObjectType() || t.IsMapType()) {
+		return v
+	}
+	s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be an object: { name = value, … }.", a.Name)
+	return cty.NilVal
+}
+
+// lookUp finds a plugin's module and notes its digest in the definition.
+func (m *module) lookUp(p *plugin, at hcl.Range) {
+	if scheme, _, remote := strings.Cut(p.Source, "://"); remote {
+		m.later(scheme+"://", "the source of a plugin", at)
+		return
+	}
+	if m.options.Catalog == nil {
+		if m.restored != nil {
+			p.Digest = m.restored.Plugins[p.Source]
+			m.def.Plugins[p.Source] = p.Digest
+		}
+		return
+	}
+	found := m.signatureOf(p.Source)
+	if found.err != nil {
+		m.add(RulePlugin, at, "Plugin cannot be used", "%s: %s", p.Source, found.err)
+		return
+	}
+	p.signature, p.Digest = found, found.Digest
+	m.def.Plugins[p.Source] = found.Digest
+}
+
+func (m *module) signatureOf(source string) *signature {
+	file := filepath.FromSlash(source)
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(m.src.folder, file)
+	}
+	key := "path " + file
+	if m.restored != nil {
+		key = "digest " + m.restored.Plugins[source]
+	}
+	if found := m.signatures[key]; found != nil {
+		return found
+	}
+	found := new(signature)
+	if m.restored != nil {
+		found.Signature, found.err = m.options.Catalog.SignatureOf(m.ctx, m.restored.Plugins[source])
+	} else {
+		found.Signature, found.err = m.options.Catalog.Signature(m.ctx, file)
+	}
+	m.signatures[key] = found
+	return found
+}
+
+// plugin gives the module that a task names, by reference or by path. It is nil
+// when that has been reported as wrong.
+func (s *site) plugin(a *hcl.Attribute) *plugin {
+	if a == nil {
+		return nil
+	}
+	if p, ok := s.jsonReference(a); ok {
+		return p
+	}
+	v, ok := s.value(a, cty.DynamicPseudoType)
+	if !ok {
+		return nil
+	}
+	switch {
+	case v.Type() == pluginType:
+		return v.EncapsulatedValue().(*plugin)
+	case v.Type() == cty.String && v.AsString() != "":
+		p := &plugin{Plugin: Plugin{Source: v.AsString()}, config: cty.NilVal}
+		s.lookUp(p, a.Expr.Range())
+		return p
+	}
+	s.add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as text.")
+	return nil
+}
+
+// jsonReference reads the JSON syntax's way to write a reference as a text,
+// "plugin.NAME".
+func (s *site) jsonReference(a *hcl.Attribute) (*plugin, bool) {
+	if !hcljson.IsJSONExpression(a.Expr) {
+		return nil, false
+	}
+	t, diags := hcl.AbsTraversalForExpr(a.Expr)
+	if diags.HasErrors() || t.RootName() != "plugin" || len(t) != 2 {
+		return nil, false
+	}
+	name, at, _ := step(t, 1)
+	p := s.plugins[name]
+	if p == nil {
+		b := &binding{site: s, x: new(expression)}
+		b.unknownName(rootWord("plugin"), name, at)
+	}
+	return p, true
+}
+
+// chooseFunction finds the function that a task calls.
+func (s *site) chooseFunction(p *plugin, a *hcl.Attribute, at hcl.Range) string {
+	chosen, given := s.text(a)
+	if p == nil || p.signature == nil {
+		return chosen
+	}
+	var names []string
+	for _, f := range p.signature.Functions {
+		names = append(names, f.Name)
+	}
+	if given {
+		for _, name := range names {
+			if name == chosen {
+				return chosen
+			}
+		}
+		hint := didYouMean(chosen, "", names)
+		if len(names) == 0 {
+			hint = " The module is one program without named functions: leave the argument out."
+		}
+		s.add(RuleFunction, a.Expr.Range(), "Unknown function", "%s has no function %q.%s", p.Source, chosen, hint)
+		return ""
+	}
+	return s.onlyFunction(p, names, at)
+}
+
+// onlyFunction is the one to call when a task names none.
+func (s *site) onlyFunction(p *plugin, names []string, at hcl.Range) string {
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	for _, usual := range []string{"main", "run"} {
+		for _, name := range names {
+			if name == usual {
+				return name
+			}
+		}
+	}
+	s.add(RuleFunction, at, "Which function?", "%s has several functions, and none of them is \"main\" or \"run\": name one with function = \"…\". There is %s.", p.Source, join(names, "and"))
+	return ""
+}

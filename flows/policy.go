@@ -1,0 +1,89 @@
+package flows
+
+import (
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// policy is what a defaults block sets for tasks, and what a task makes of it.
+type policy struct {
+	timeout time.Duration
+	retry   run.RetryPolicy
+}
+
+func (m *module) decodeDefaults(blocks []*hcl.Block) {
+	for i, b := range blocks {
+		if i > 0 {
+			m.add(RuleDuplicate, b.DefRange, "Duplicate block", "The module has its defaults already, at %s. Put the two together.", place(blocks[0].DefRange))
+			continue
+		}
+		s, c := m.site(nil).decodeAt(b, defaultsWords)
+		m.defaults = s.policy(c, policy{})
+	}
+}
+
+// policy reads timeout, retries and retry over what is inherited.
+func (s *site) policy(c *content, inherited policy) policy {
+	p := inherited
+	if d, ok := s.duration(c.arg("timeout")); ok {
+		p.timeout = d
+	}
+	retries, block := c.arg("retries"), c.one("retry")
+	if retries != nil && block != nil {
+		s.add(RuleConflict, retries.NameRange, "retries and retry", "retries = n is the short form of retry { attempts = n + 1 }: keep one of the two.")
+	}
+	if n, ok := s.whole(retries, 0); ok {
+		p.retry.Attempts = n + 1
+	}
+	if block != nil {
+		p.retry = s.retry(block, p.retry)
+	}
+	return p
+}
+
+func (s *site) retry(b *hcl.Block, inherited run.RetryPolicy) run.RetryPolicy {
+	s, c := s.decodeAt(b, retryWords)
+	r := inherited
+	if n, ok := s.whole(c.arg("attempts"), 1); ok {
+		r.Attempts = n
+	}
+	if word, ok := s.word(c.arg("backoff"), string(run.Exponential), string(run.Constant)); ok {
+		r.Backoff = run.Backoff(word)
+	}
+	if d, ok := s.duration(c.arg("delay")); ok {
+		r.Delay = d
+	}
+	if d, ok := s.duration(c.arg("max")); ok {
+		r.Max = d
+	}
+	if f, ok := s.share(c.arg("jitter")); ok {
+		r.Jitter = f
+	}
+	return r
+}
+
+func (s *site) limits(b *hcl.Block) run.Limits {
+	s, c := s.decodeAt(b, limitsWords)
+	var l run.Limits
+	l.Memory, _ = s.size(c.arg("memory"))
+	l.Output, _ = s.size(c.arg("output"))
+	l.Log, _ = s.size(c.arg("log"))
+	return l
+}
+
+// over lays a task's limits over its plugin's.
+func over(task, plugin run.Limits) run.Limits {
+	if task.Memory == 0 {
+		task.Memory = plugin.Memory
+	}
+	if task.Output == 0 {
+		task.Output = plugin.Output
+	}
+	if task.Log == 0 {
+		task.Log = plugin.Log
+	}
+	return task
+}

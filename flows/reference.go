@@ -1,0 +1,264 @@
+package flows
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// bind checks every reference of an expression and notes what it needs.
+func (s *site) bind(e hcl.Expression, argument string, at moment) (*expression, bool) {
+	from := len(s.diags)
+	b := &binding{site: s, x: &expression{Expression: e, argument: argument}, usable: at.usable(s.hook), at: at}
+	for _, t := range e.Variables() {
+		b.reference(t)
+	}
+	return b.x, !s.failed(from) && !b.incomplete
+}
+
+// typeNames are the names that stand for types in the function convert.
+var typeNames = []string{"any", "bool", "number", "string"}
+
+// binding is the check of one expression.
+type binding struct {
+	*site
+	x          *expression
+	usable     roots
+	at         moment
+	incomplete bool // something it needs is wrong elsewhere
+}
+
+func (b *binding) reference(t hcl.Traversal) {
+	word := rootWord(t.RootName())
+	switch {
+	case word == nil && len(t) == 1 && slices.Contains(typeNames, t.RootName()):
+		// The second argument of convert; anywhere else evaluation complains.
+	case word == nil:
+		b.unknownRoot(t)
+	case word.later:
+		b.later(word.name, "a reference", t.SourceRange())
+	case b.usable&word.bit == 0:
+		b.misplaced(t, word)
+	default:
+		b.x.direct |= word.bit
+		b.x.roots |= word.bit
+		b.named(t, word)
+	}
+}
+
+// named checks the name after the root.
+func (b *binding) named(t hcl.Traversal, word *root) {
+	name, at, ok := step(t, 1)
+	switch {
+	case !ok && word.has != nil:
+		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is no value by itself: write %s.ATTRIBUTE, where it is one of %s.", word.name, word.name, join(word.has, "and"))
+	case !ok:
+		b.add(RuleReference, t.SourceRange(), "A name is missing",
+			"%s stands for all of its kind: write %s.NAME, with a name that is known without evaluating anything.", word.name, word.name)
+	case word.has != nil:
+		b.attribute(word.name, word.name, name, at, word.has)
+	case word.bit == rootTask:
+		b.task(t, name, at)
+	case word.bit == rootLocal:
+		b.local(t, name, at)
+	case !slices.Contains(b.declaredNames(word), name):
+		b.unknownName(word, name, at)
+	}
+}
+
+// declaredNames are the names after a root that exist here.
+func (b *binding) declaredNames(word *root) []string {
+	switch word.bit {
+	case rootVar:
+		return keys(b.variables)
+	case rootPlugin:
+		return keys(b.plugins)
+	case rootLocal:
+		names := keys(b.locals)
+		if b.draft != nil {
+			names = append(names, keys(b.draft.locals)...)
+		}
+		return names
+	case rootParam:
+		return keys(b.draft.params)
+	case rootTask:
+		return keys(b.draft.tasks)
+	}
+	return nil
+}
+
+func (b *binding) unknownName(word *root, name string, at hcl.Range) {
+	b.incomplete = true
+	if b.broken && word.bit&(rootVar|rootLocal|rootPlugin) != 0 {
+		return // it may be declared in the file that could not be read
+	}
+	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootParam: "a param block", rootTask: "a task block"}
+	hint := didYouMean(name, word.name+".", b.declaredNames(word))
+	if hint == "" {
+		hint = " Declare it in " + declare[word.bit] + "."
+	}
+	if other := b.elsewhere(word, name); other != "" {
+		hint = " It exists in flow \"" + other + "\", and a flow sees only what is its own."
+	}
+	b.add(RuleUnknownName, at, "Unknown "+word.name, "There is no %s.%s here.%s", word.name, name, hint)
+}
+
+// elsewhere is another flow of the module that has the name.
+func (b *binding) elsewhere(word *root, name string) string {
+	for _, other := range keys(b.drafts) {
+		d := b.drafts[other]
+		has := false
+		switch {
+		case d == b.draft:
+		case word.bit == rootTask:
+			has = d.tasks[name] != nil
+		case word.bit == rootParam:
+			has = d.params[name] != nil
+		case word.bit == rootLocal:
+			has = d.locals[name] != nil
+		}
+		if has {
+			return other
+		}
+	}
+	return ""
+}
+
+func (b *binding) attribute(of, what, name string, at hcl.Range, has []string) bool {
+	switch {
+	case slices.Contains(has, name):
+		return true
+	case slices.Contains(laterAttributes[what], name):
+		b.later(of+"."+name, "a reference", at)
+	default:
+		b.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
+	}
+	return false
+}
+
+// task checks a reference to a task and notes the edge.
+func (b *binding) task(t hcl.Traversal, name string, at hcl.Range) {
+	target := b.draft.tasks[name]
+	switch {
+	case target == nil:
+		b.unknownName(rootWord("task"), name, at)
+		return
+	case target.hook && !b.hook:
+		b.add(RuleMisplaced, at, "Task of on_failure",
+			"task.%s runs in on_failure, after everything else has ended: only the tasks there can refer to it.", name)
+		return
+	}
+	attribute, where, ok := step(t, 2)
+	switch {
+	case !ok:
+		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "task.%s is a task: write task.%s.output for its result.", name, name)
+	case slices.Contains(taskAttributes, attribute) || slices.Contains(laterAttributes["task"], attribute):
+		b.attribute("task."+name, "task", attribute, where, taskAttributes)
+	case nearest(attribute, taskAttributes) != "":
+		b.attribute("task."+name, "task", attribute, where, taskAttributes)
+	default:
+		b.add(RuleUnknownAttribute, where, "Unknown attribute",
+			"A task has %s; what it returned is in its output: write task.%s.output.%s.", join(taskAttributes, "and"), name, attribute)
+	}
+	if !slices.Contains(b.x.tasks, name) {
+		b.x.tasks = append(b.x.tasks, name)
+	}
+	b.x.needs = append(b.x.needs, use{task: name, at: t.SourceRange()})
+}
+
+// local checks a reference to a local and carries on what that one refers to.
+func (b *binding) local(t hcl.Traversal, name string, at hcl.Range) {
+	l := b.module.locals[name]
+	if b.draft != nil && b.draft.locals[name] != nil {
+		l = b.draft.locals[name]
+	}
+	if l == nil {
+		b.unknownName(rootWord("local"), name, at)
+		return
+	}
+	if !b.resolve(l) {
+		b.incomplete = true
+		return
+	}
+	if extra := l.expr.roots &^ b.usable; extra != 0 {
+		b.localMisplaced(t, l, extra)
+		return
+	}
+	if !slices.Contains(b.x.locals, l) {
+		b.x.locals = append(b.x.locals, l)
+	}
+	b.x.roots |= l.expr.roots
+	for _, u := range l.expr.needs {
+		b.x.needs = append(b.x.needs, use{task: u.task, at: t.SourceRange(), via: "local." + name})
+	}
+}
+
+func (b *binding) localMisplaced(t hcl.Traversal, l *local, extra roots) {
+	b.add(RuleRunValue, t.SourceRange(), "Run value in an argument that is fixed earlier",
+		"local.%s (%s) uses %s, and %q is decided before that exists. It may use %s.",
+		l.name, place(l.at), extra.names(), b.x.argument, b.usable.names())
+}
+
+// misplaced reports a root that this argument cannot use.
+func (b *binding) misplaced(t hcl.Traversal, word *root) {
+	at, argument := t.SourceRange(), b.x.argument
+	switch {
+	case b.usable == 0:
+		b.add(RuleMisplaced, at, "A constant is required", "%q must be written out: it cannot refer to %s.", argument, word.name)
+	case word.bit == rootPlugin:
+		b.add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
+	case word.bit == rootError:
+		b.add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure.")
+	case b.at <= pluginRef:
+		b.add(RuleRunValue, at, "Run value in a deploy-time argument",
+			"%q is fixed when the flow is loaded, and %s.* exists only in a run. Use %s here.", argument, word.name, b.usable.names())
+	default:
+		b.add(RuleRunValue, at, "Run value before the run",
+			"%q is evaluated when the trigger fires, before there is a run: %s.* does not exist yet. Use %s here.", argument, word.name, b.usable.names())
+	}
+}
+
+// unknownRoot reports a reference that begins with no known word.
+func (b *binding) unknownRoot(t hcl.Traversal) {
+	name, at := t.RootName(), t.SourceRange()
+	if name == strings.ToUpper(name) && strings.ToLower(name) != name {
+		b.add(RuleEnvironment, at, "Environment variables are not visible",
+			"Flow files do not see the environment. Declare variable %q and write var.%s, or write $${%s} for the text itself.",
+			strings.ToLower(name), strings.ToLower(name), name)
+		return
+	}
+	if full := b.qualified(name); full != "" {
+		b.add(RuleUnknownRoot, at, "Incomplete reference", "There is no %q by itself. Did you mean %s?", name, full)
+		return
+	}
+	var usable []string
+	for _, r := range rootWords {
+		if b.usable&r.bit != 0 {
+			usable = append(usable, r.name)
+		}
+	}
+	hint := didYouMean(name, "", usable)
+	if len(usable) == 0 {
+		hint = " The value must be written out; a text needs quotes."
+	} else if nearest(name, usable) == "" {
+		hint = " References begin with " + join(usable, "or") + "; a text needs quotes."
+	}
+	b.add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", name, hint)
+}
+
+// qualified is the full form of a name that was written without its root.
+func (b *binding) qualified(name string) string {
+	for _, r := range rootWords {
+		if b.usable&r.bit == 0 || (b.draft == nil && r.bit&(rootParam|rootTask) != 0) {
+			continue
+		}
+		if slices.Contains(b.declaredNames(&r), name) {
+			if r.bit == rootTask {
+				return "task." + name + ".output"
+			}
+			return r.name + "." + name
+		}
+	}
+	return ""
+}

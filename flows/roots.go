@@ -1,0 +1,108 @@
+package flows
+
+// roots is a set of the names with which references begin.
+type roots uint16
+
+const (
+	rootVar roots = 1 << iota
+	rootLocal
+	rootFlow
+	rootPlugin
+	rootTrigger
+	rootParam
+	rootRun
+	rootTask
+	rootError
+
+	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError
+)
+
+// root is one beginning of references.
+type root struct {
+	name  string
+	bit   roots
+	has   []string // its attributes, for roots whose names are not declared
+	later bool
+}
+
+// rootWords are all beginnings of references of the language.
+var rootWords = []root{
+	{name: "var", bit: rootVar},
+	{name: "local", bit: rootLocal},
+	{name: "plugin", bit: rootPlugin},
+	{name: "flow", bit: rootFlow, has: []string{"name"}},
+	{name: "param", bit: rootParam},
+	{name: "trigger", bit: rootTrigger, has: []string{"headers", "kind", "name", "payload", "subject", "time"}},
+	{name: "run", bit: rootRun, has: []string{"flow", "id", "labels", "scheduled_at", "started_at"}},
+	{name: "task", bit: rootTask},
+	{name: "error", bit: rootError, has: []string{"attempt", "code", "message", "outcome", "task"}},
+	{name: "secret", later: true},
+	{name: "group", later: true},
+	{name: "wait", later: true},
+	{name: "each", later: true},
+}
+
+// taskAttributes are what a reference to a task can end in.
+var taskAttributes = []string{"attempts", "duration", "error", "output", "state"}
+
+// laterAttributes are attributes of the full language, by root.
+var laterAttributes = map[string][]string{
+	"run":  {"attempt", "previous_success_at"},
+	"task": {"errors"},
+}
+
+func rootWord(name string) *root {
+	for i := range rootWords {
+		if rootWords[i].name == name {
+			return &rootWords[i]
+		}
+	}
+	return nil
+}
+
+// usable is what an argument evaluated at that moment may refer to.
+func (m moment) usable(hook bool) roots {
+	switch m {
+	case deployed:
+		return rootVar | rootLocal | rootFlow
+	case pluginRef:
+		return deployed.usable(false) | rootPlugin
+	case filtering:
+		return deployed.usable(false) | rootTrigger
+	case keying:
+		return filtering.usable(false) | rootParam
+	case running:
+		usable := keying.usable(false) | rootRun | rootTask
+		if hook {
+			usable |= rootError
+		}
+		return usable
+	}
+	return 0
+}
+
+// names spells a set for messages: "var, local and trigger".
+func (s roots) names() string {
+	var names []string
+	for _, r := range rootWords {
+		if s&r.bit != 0 {
+			names = append(names, r.name)
+		}
+	}
+	return join(names, "and")
+}
+
+func join(names []string, last string) string {
+	switch n := len(names); n {
+	case 0:
+		return ""
+	case 1:
+		return names[0]
+	default:
+		text := names[0]
+		for _, name := range names[1 : n-1] {
+			text += ", " + name
+		}
+		return text + " " + last + " " + names[n-1]
+	}
+}

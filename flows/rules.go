@@ -1,0 +1,137 @@
+package flows
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Rule names what a diagnostic is about. Rules are stable: tools may select on
+// them, the texts may change.
+type Rule string
+
+// Rules of diagnostics.
+const (
+	RuleSyntax           Rule = "syntax"            // not HCL or not JSON
+	RuleStructure        Rule = "structure"         // labels or kinds of values that a block cannot have
+	RuleLater            Rule = "later"             // a word of the language that this version does not know yet
+	RuleUnknownArgument  Rule = "unknown-argument"  // no such argument in this block
+	RuleUnknownBlock     Rule = "unknown-block"     // no such block in this block
+	RuleBlockWithEquals  Rule = "block-with-equals" // task = { … } for task { … }
+	RuleArgumentAsBlock  Rule = "argument-as-block" // input { … } for input = { … }
+	RuleMissing          Rule = "missing"           // a required argument or block
+	RuleConflict         Rule = "conflict"          // arguments that exclude each other
+	RuleDuplicate        Rule = "duplicate"         // a name declared twice
+	RuleName             Rule = "name"              // a name that cannot be used
+	RulePath             Rule = "path"              // a file or folder that cannot be read
+	RuleValue            Rule = "value"             // a value that an argument cannot have
+	RuleType             Rule = "type"              // not a type, or a value of the wrong one
+	RuleExpression       Rule = "expression"        // an expression that cannot be evaluated
+	RuleReference        Rule = "reference"         // not the form of a reference
+	RuleUnknownRoot      Rule = "unknown-root"      // var, task, … is expected at the beginning
+	RuleUnknownName      Rule = "unknown-name"      // no such task, param, var, local or plugin
+	RuleUnknownAttribute Rule = "unknown-attribute" // no such attribute of task, trigger, run, error or flow
+	RuleRunValue         Rule = "run-value"         // a value of a run where none exists yet
+	RuleMisplaced        Rule = "misplaced"         // a reference that this argument cannot use
+	RuleEnvironment      Rule = "environment"       // ${HOME}
+	RuleSelfReference    Rule = "self-reference"    // a task or local that needs itself
+	RuleCycle            Rule = "cycle"             // tasks or locals that need each other
+	RuleFileFunction     Rule = "file-function"     // a file function where run values are used
+	RulePlugin           Rule = "plugin"            // a module that cannot be used
+	RuleDigest           Rule = "digest"            // a module that is not the one pinned
+	RuleFunction         Rule = "function"          // no such function in the module, or none chosen
+	RuleSchedule         Rule = "schedule"          // not a schedule
+	RuleSubject          Rule = "subject"           // not a NATS subject
+	RuleVariable         Rule = "variable"          // a variable's value is missing, undeclared or invalid
+)
+
+// Extra is what every diagnostic of this package carries in its Extra field.
+type Extra struct {
+	Rule    Rule
+	wrapped any
+}
+
+// UnwrapDiagnosticExtra gives what hcl itself attached to the diagnostic.
+func (e *Extra) UnwrapDiagnosticExtra() any { return e.wrapped }
+
+// RuleOf is the rule of a diagnostic, empty for one of another package.
+func RuleOf(d *hcl.Diagnostic) Rule {
+	if e, ok := hcl.DiagnosticExtra[*Extra](d); ok {
+		return e.Rule
+	}
+	return ""
+}
+
+// report collects diagnostics.
+type report struct {
+	diags hcl.Diagnostics
+}
+
+// add reports an error at a place, in a short summary and a detail that says
+// what to do.
+func (r *report) add(rule Rule, at hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	d := &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  summary,
+		Detail:   fmt.Sprintf(detail, args...),
+		Subject:  &at,
+		Extra:    &Extra{Rule: rule},
+	}
+	r.diags = append(r.diags, d)
+	return d
+}
+
+// take adds the diagnostics of a library under one rule and tells whether there
+// were errors among them.
+func (r *report) take(rule Rule, diags hcl.Diagnostics) bool {
+	for _, d := range diags {
+		if RuleOf(d) == "" {
+			copied := *d
+			copied.Extra = &Extra{Rule: rule, wrapped: d.Extra}
+			d = &copied
+		}
+		r.diags = append(r.diags, d)
+	}
+	return diags.HasErrors()
+}
+
+// duplicate reports a second declaration of a name.
+func (r *report) duplicate(what, name string, at, first hcl.Range) {
+	d := r.add(RuleDuplicate, at, "Duplicate "+what, "The %s %q is declared already, at %s. Rename one of the two.", what, name, place(first))
+	d.Context = &at
+}
+
+// failed reports whether there are errors among the diagnostics from the given
+// number on.
+func (r *report) failed(from int) bool { return r.diags[from:].HasErrors() }
+
+// sorted gives the diagnostics by file and line, each once.
+func (r *report) sorted() hcl.Diagnostics {
+	type key struct {
+		summary, detail string
+		subject         hcl.Range
+	}
+	seen := map[key]bool{}
+	var out hcl.Diagnostics
+	for _, d := range r.diags {
+		k := key{d.Summary, d.Detail, subject(d)}
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, d)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *hcl.Diagnostic) int {
+		ra, rb := subject(a), subject(b)
+		return cmp.Or(cmp.Compare(ra.Filename, rb.Filename), cmp.Compare(ra.Start.Byte, rb.Start.Byte))
+	})
+	return out
+}
+
+func subject(d *hcl.Diagnostic) hcl.Range {
+	if d.Subject == nil {
+		return hcl.Range{}
+	}
+	return *d.Subject
+}

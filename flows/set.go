@@ -1,0 +1,146 @@
+package flows
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Options says where values and modules come from. The zero value is for flows
+// without required variables whose plugins are not looked at.
+type Options struct {
+	// Vars are values of variables by name. They win over those of files.
+	Vars map[string]VarValue
+
+	// VarFiles are further files of values, HCL or JSON, for all modules. Later
+	// ones win, and all of them win over a folder's own flowhost.vars.hcl and
+	// *.auto.vars.hcl.
+	VarFiles []string
+
+	// Catalog knows the modules of plugins. Without one, digests stay empty and
+	// functions are not checked.
+	Catalog Catalog
+}
+
+// VarValue is a variable's value as text: the text itself for a variable of type
+// string or of no stated type, an HCL expression for any other.
+type VarValue struct {
+	Text string
+	From string // where it was given, for diagnostics: "--var region"
+
+	// Ambient values, such as those from the environment, need not belong to any
+	// variable.
+	Ambient bool
+}
+
+// Catalog looks modules up. Its errors are shown to the author of the flow.
+type Catalog interface {
+	// Signature reads the module at a path.
+	Signature(ctx context.Context, path string) (run.Signature, error)
+	// SignatureOf finds a module that was read before, "sha256:...".
+	SignatureOf(ctx context.Context, digest string) (run.Signature, error)
+}
+
+// Set is what one Load or Restore gave.
+type Set struct {
+	Flows []*Flow // sorted by name
+
+	byName map[string]*Flow
+	files  map[string]*hcl.File
+}
+
+// Flow is the flow of that full name, or nil.
+func (s *Set) Flow(name string) *Flow { return s.byName[name] }
+
+// Files holds what diagnostics point into, for snippets. It must not be changed.
+func (s *Set) Files() map[string]*hcl.File { return s.files }
+
+// Load reads flow files and folders of them. The set is never nil, so that
+// snippets can be shown, but its flows are usable only without errors.
+func Load(ctx context.Context, paths []string, options Options) (*Set, hcl.Diagnostics) {
+	l := newLoader(ctx, options)
+	sources := l.find(paths)
+	l.globals = l.readValues(options.VarFiles)
+	for _, s := range sources {
+		l.load(s, nil)
+	}
+	l.checkUndeclared()
+	return l.finish()
+}
+
+// Restore makes the flows of a recorded definition. Only the values of sensitive
+// variables, which are not recorded, are taken from the options, and modules are
+// found by their recorded digests.
+func Restore(ctx context.Context, definition *run.Definition, options Options) (*Set, hcl.Diagnostics) {
+	l := newLoader(ctx, options)
+	l.globals = l.readValues(options.VarFiles)
+	s := &source{prefix: definition.Prefix, read: recorded(definition.Files)}
+	for _, name := range slices.Sorted(maps.Keys(definition.Files)) {
+		if isFlowFile(name) {
+			s.files = append(s.files, sourceFile{name: name, display: name, bytes: definition.Files[name]})
+		}
+	}
+	l.load(s, definition)
+	return l.finish()
+}
+
+// loader loads modules into one set.
+type loader struct {
+	report
+	ctx     context.Context
+	options Options
+	globals []*given // values of Options.VarFiles
+	set     *Set
+
+	runFunctions map[string]function.Function // what runs may call
+
+	signatures map[string]*signature // by path or digest: each module is looked at once
+	declared   map[string]bool       // variables of all modules
+	unread     bool                  // a flow file could not be parsed
+}
+
+func newLoader(ctx context.Context, options Options) *loader {
+	return &loader{
+		ctx: ctx, options: options,
+		set:          &Set{byName: map[string]*Flow{}, files: map[string]*hcl.File{}},
+		runFunctions: runFunctions(),
+		signatures:   map[string]*signature{},
+		declared:     map[string]bool{},
+	}
+}
+
+func (l *loader) finish() (*Set, hcl.Diagnostics) {
+	slices.SortFunc(l.set.Flows, func(a, b *Flow) int { return cmp.Compare(a.Name, b.Name) })
+	return l.set, l.sorted()
+}
+
+// publish puts a flow into the set.
+func (l *loader) publish(f *Flow) {
+	if first := l.set.byName[f.Name]; first != nil {
+		l.duplicate("flow", f.Name, f.Range, first.Range)
+		return
+	}
+	l.set.byName[f.Name] = f
+	l.set.Flows = append(l.set.Flows, f)
+}
+
+// readValues reads files that give values for variables.
+func (l *loader) readValues(paths []string) []*given {
+	var out []*given
+	for _, p := range paths {
+		content, err := os.ReadFile(p)
+		if err != nil {
+			l.unreadable(p, err)
+			continue
+		}
+		out = append(out, l.parseValues(sourceFile{name: p, display: p, bytes: content})...)
+	}
+	return out
+}

@@ -1,0 +1,186 @@
+package flows
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// source is the folder of one module: its flow files and what they may read.
+type source struct {
+	folder string // where plugin paths start; "" for a restored module
+	prefix string // of flow names: "", or "billing/"
+	files  []sourceFile
+	values []sourceFile // files that give values for variables
+	read   func(name string) ([]byte, error)
+}
+
+// sourceFile is a file of a module. Its display name is what diagnostics say.
+type sourceFile struct {
+	name    string // in its folder
+	display string
+	bytes   []byte
+}
+
+func (s *source) at() hcl.Range {
+	if len(s.files) > 0 {
+		return startOf(s.files[0].display)
+	}
+	return startOf(s.folder)
+}
+
+func startOf(file string) hcl.Range {
+	return hcl.Range{Filename: file, Start: hcl.InitialPos, End: hcl.InitialPos}
+}
+
+// hclName takes the ending off the name of an HCL file, in either syntax.
+func hclName(name string) (stem string, ok bool) {
+	stem, ok = strings.CutSuffix(strings.TrimSuffix(name, ".json"), ".hcl")
+	return stem, ok && !strings.HasPrefix(name, ".")
+}
+
+// isFlowFile tells flow files from values, tests and the host's settings.
+func isFlowFile(name string) bool {
+	stem, ok := hclName(name)
+	return ok && stem != "flowhost" && !strings.HasSuffix(stem, ".vars") && !strings.HasSuffix(stem, ".test")
+}
+
+// isAutomatic tells the files of values that are read without being asked for.
+func isAutomatic(name string) bool {
+	stem, ok := hclName(name)
+	return ok && (stem == "flowhost.vars" || strings.HasSuffix(stem, ".auto.vars"))
+}
+
+// find gives the modules of files and folders, each folder once.
+func (r *report) find(paths []string) []*source {
+	var out []*source
+	seen := map[string]bool{}
+	for _, p := range paths {
+		if abs, err := filepath.Abs(p); err == nil {
+			if seen[abs] {
+				continue
+			}
+			seen[abs] = true
+		}
+		info, err := os.Stat(p)
+		switch {
+		case err != nil:
+			r.unreadable(p, err)
+		case info.IsDir():
+			out = append(out, r.findFolder(p)...)
+		default:
+			out = append(out, r.findFile(p)...)
+		}
+	}
+	return out
+}
+
+func (r *report) unreadable(p string, err error) {
+	r.add(RulePath, startOf(p), "Cannot read", "%s", err)
+}
+
+// findFile makes a module of one file.
+func (r *report) findFile(p string) []*source {
+	if !isFlowFile(filepath.Base(p)) {
+		r.add(RulePath, startOf(p), "Not a flow file", "The names of flow files end in .hcl or .hcl.json; *.vars.hcl, *.test.hcl and flowhost.hcl are for other things.")
+		return nil
+	}
+	s := &source{folder: filepath.Dir(p), read: jail(filepath.Dir(p))}
+	r.open(s, p)
+	return []*source{s}
+}
+
+// findFolder makes modules of a folder and the folders in it.
+func (r *report) findFolder(root string) []*source {
+	var out []*source
+	modules, from := map[string]*source{}, len(r.diags)
+	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+		hidden := p != root && strings.HasPrefix(e.Name(), ".")
+		switch {
+		case err != nil:
+			r.unreadable(p, err)
+		case e.IsDir() && hidden:
+			return fs.SkipDir
+		case !e.IsDir() && (isFlowFile(e.Name()) || isAutomatic(e.Name())):
+			folder := filepath.Dir(p)
+			if modules[folder] == nil {
+				modules[folder] = &source{folder: folder, prefix: prefixOf(root, folder), read: jail(folder)}
+				out = append(out, modules[folder])
+			}
+			r.open(modules[folder], p)
+		}
+		return nil
+	})
+	if err != nil {
+		r.unreadable(root, err)
+	}
+	out = slices.DeleteFunc(out, func(s *source) bool { return len(s.files) == 0 })
+	if len(out) == 0 && !r.failed(from) {
+		r.add(RulePath, startOf(root), "No flow files", "There is no *.hcl or *.hcl.json file in this folder or below it.")
+	}
+	return out
+}
+
+func prefixOf(root, folder string) string {
+	rel, err := filepath.Rel(root, folder)
+	if err != nil || rel == "." {
+		return ""
+	}
+	return filepath.ToSlash(rel) + "/"
+}
+
+// open reads a file into a module.
+func (r *report) open(s *source, p string) {
+	content, err := os.ReadFile(p)
+	if err != nil {
+		r.unreadable(p, err)
+		return
+	}
+	f := sourceFile{name: filepath.Base(p), display: p, bytes: content}
+	if isFlowFile(f.name) {
+		s.files = append(s.files, f)
+		return
+	}
+	s.values = append(s.values, f)
+}
+
+// maxDataFile bounds what a file function reads: it is recorded with the flows,
+// in one record of the journal.
+const maxDataFile = 1 << 20
+
+// jail reads files below a folder and nothing outside it, whatever links say.
+func jail(folder string) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		f, err := os.OpenInRoot(folder, filepath.FromSlash(name))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return nil, fmt.Errorf("%s is a folder", name)
+		}
+		content, err := io.ReadAll(io.LimitReader(f, maxDataFile+1))
+		if err == nil && len(content) > maxDataFile {
+			err = fmt.Errorf("%s is larger than %d bytes, the most that is kept with the flows: give it to the task another way", name, maxDataFile)
+		}
+		return content, err
+	}
+}
+
+// recorded reads the files that a definition holds.
+func recorded(files map[string][]byte) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		content, ok := files[path.Clean(name)]
+		if !ok {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+		return content, nil
+	}
+}

@@ -1,0 +1,148 @@
+package flows
+
+import (
+	"encoding/json"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// inputs is a value that a task is given: its input, or its config over its
+// plugin's.
+type inputs struct {
+	expr   *expression
+	below  map[string]cty.Value // the plugin's config
+	static json.RawMessage      // set when the value is known at load
+}
+
+func (d *draft) decodeTasks() {
+	inherited := d.site.defaults
+	if b := d.content.one("defaults"); b != nil {
+		s, c := d.site.decodeAt(b, defaultsWords)
+		inherited = s.policy(c, inherited)
+	}
+	for _, p := range d.pending {
+		s := *d.site
+		s.hook = p.task.hook
+		s.decodeTask(p.task, p.block, inherited)
+	}
+}
+
+func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
+	s, c := s.decodeAt(b, taskWords)
+	t.Description, _ = s.text(c.arg("description"))
+	if word, ok := s.word(c.arg("run_on"), string(RunOnSuccess), string(RunOnFailure), string(RunAlways)); ok {
+		t.RunOn = RunOn(word)
+	}
+	own := s.policy(c, inherited)
+	t.Timeout, t.Retry = own.timeout, own.retry
+	if limits := c.one("limits"); limits != nil {
+		t.Limits = s.limits(limits)
+	}
+	p := s.plugin(c.arg("plugin"))
+	t.Function = s.chooseFunction(p, c.arg("function"), t.Range)
+	t.when = s.condition(c.arg("when"))
+	t.input = s.inputs(c.arg("input"), cty.NilVal)
+	config := cty.NilVal
+	if p != nil {
+		t.Plugin, t.Limits, config = p.Plugin, over(t.Limits, p.limits), p.config
+	}
+	t.config = s.inputs(c.arg("config"), config)
+	t.after = s.after(c.arg("after"))
+}
+
+// condition is a late argument that must give true or false.
+func (s *site) condition(a *hcl.Attribute) *expression {
+	x := s.late(a)
+	if x == nil || x.constant == cty.NilVal {
+		return x
+	}
+	if _, err := convert.Convert(x.constant, cty.Bool); err != nil || x.constant.IsNull() {
+		s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must give true or false.", a.Name)
+	}
+	return x
+}
+
+// inputs binds what a task is given, and encodes it now when nothing of it
+// depends on the run.
+func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
+	in := &inputs{expr: s.late(a)}
+	if below != cty.NilVal {
+		in.below = below.AsValueMap()
+	}
+	if in.expr == nil && a != nil {
+		return in // wrong, and reported
+	}
+	if in.expr != nil && in.expr.constant == cty.NilVal {
+		return in
+	}
+	v := cty.NilVal
+	if in.expr != nil {
+		v = in.expr.constant
+	}
+	encoded, err := in.encode(v)
+	if err != nil {
+		s.add(RuleType, a.Expr.Range(), "Not a value for a task", "%q cannot be given to a task: %s.", a.Name, err)
+	}
+	in.static = encoded
+	return in
+}
+
+// encode gives a value its JSON form, laid over the plugin's config. It is nil
+// for no value at all.
+func (in *inputs) encode(v cty.Value) (json.RawMessage, error) {
+	if in.below == nil {
+		if v == cty.NilVal {
+			return nil, nil
+		}
+		return encodeJSON(v)
+	}
+	all := make(map[string]cty.Value, len(in.below))
+	for name, value := range in.below {
+		all[name] = value
+	}
+	if v != cty.NilVal {
+		v, _ = v.UnmarkDeep()
+	}
+	if v != cty.NilVal && !v.IsNull() {
+		if !v.CanIterateElements() || !(v.Type().IsObjectType() || v.Type().IsMapType()) {
+			return nil, errNotObject
+		}
+		for name, value := range v.AsValueMap() {
+			all[name] = value
+		}
+	}
+	return encodeJSON(cty.ObjectVal(all))
+}
+
+// after reads a list of references to tasks.
+func (s *site) after(a *hcl.Attribute) []use {
+	if a == nil {
+		return nil
+	}
+	items, diags := hcl.ExprList(a.Expr)
+	if diags.HasErrors() {
+		s.add(RuleReference, a.Expr.Range(), "A list of tasks is required", "Write after = [task.NAME, …].")
+		return nil
+	}
+	var out []use
+	for _, item := range items {
+		t, diags := hcl.AbsTraversalForExpr(item)
+		name, at, ok := step(t, 1)
+		if diags.HasErrors() || len(t) != 2 || t.RootName() != "task" || !ok {
+			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME.")
+			continue
+		}
+		b := &binding{site: s, x: new(expression)}
+		switch target := s.draft.tasks[name]; {
+		case target == nil:
+			b.unknownName(rootWord("task"), name, at)
+		case target.hook != s.hook:
+			s.add(RuleMisplaced, at, "Not in the same part of the flow", "The main tasks and those of on_failure do not run together: there is nothing to wait for. Leave task.%s out.", name)
+		default:
+			out = append(out, use{task: name, at: item.Range()})
+		}
+	}
+	return out
+}

@@ -1,0 +1,8 @@
+flow "a" {
+  task "t" {
+    plugin = "./greet.wasm"
+    input {
+      name = "x"
+    }
+  }
+}

@@ -1,0 +1,14 @@
+plugin "p" {
+}
+
+flow "a" {
+  trigger "message" "m" {
+  }
+
+  task "t" {
+    function = "x"
+  }
+
+  output "o" {
+  }
+}

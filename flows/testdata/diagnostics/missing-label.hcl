@@ -1,0 +1,8 @@
+flow "a" {
+  task {
+    plugin = "./greet.wasm"
+  }
+  trigger "schedule" {
+    every = "1h"
+  }
+}

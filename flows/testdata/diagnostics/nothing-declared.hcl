@@ -1,0 +1,6 @@
+flow "a" {
+  task "t" {
+    plugin = plugin.pricing
+    input  = [var.region, local.hosts, param.count]
+  }
+}

@@ -1,0 +1,3 @@
+flow "a" {
+  task "t" { plugin = "./greet.wasm", retries = 3 }
+}

@@ -1,0 +1,5 @@
+flow "a" {
+  task "t" {
+    plugin = "./greet.wasm
+  }
+}

@@ -1,0 +1,7 @@
+flow "a" {
+  task "t" {
+    plugin  = "./greet.wasm"
+    timeuot = "5s"
+    colour  = "red"
+  }
+}

@@ -1,0 +1,6 @@
+flow "hello" {
+  task "greet" {
+    plugin = "./greet.wasm"
+    input  = { name = "world" }
+  }
+}

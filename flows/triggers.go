@@ -1,0 +1,187 @@
+package flows
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+func (d *draft) decodeTrigger(b *hcl.Block) {
+	s := d.site
+	kind := b.Labels[0]
+	w, known := triggerKinds[kind]
+	switch {
+	case !known:
+		s.add(RuleUnknownBlock, b.LabelRanges[0], "Unknown kind of trigger", "There is no trigger %q.%s", kind, didYouMean(kind, "", []string{"schedule", "message"}))
+		return
+	case w == nil:
+		s.later(kind, "a trigger", b.LabelRanges[0])
+		return
+	}
+	name, at, ok := s.label(b)
+	if !ok {
+		return
+	}
+	if first := d.triggers[name]; first != nil {
+		s.duplicate("trigger", name, at, first.Range)
+		return
+	}
+	inner, c := s.decodeAt(b, w)
+	t := &Trigger{Name: name, Kind: run.TriggerKind(kind), Enabled: true, Range: b.DefRange}
+	if on, ok := inner.flag(c.arg("enabled")); ok {
+		t.Enabled = on
+	}
+	if t.Kind == run.TriggerSchedule {
+		inner.schedule(t, c)
+	} else {
+		inner.message(t, c)
+		t.filter = inner.late(c.arg("filter"))
+	}
+	t.params = inner.late(c.arg("params"))
+	inner.checkParamNames(c.arg("params"))
+	d.triggers[name] = t
+	d.flow.Triggers = append(d.flow.Triggers, t)
+}
+
+// checkParamNames finds misspelt params in an object that is written out.
+func (s *site) checkParamNames(a *hcl.Attribute) {
+	if a == nil {
+		return
+	}
+	pairs, diags := hcl.ExprMap(a.Expr)
+	if diags.HasErrors() {
+		return
+	}
+	for _, pair := range pairs {
+		v, diags := pair.Key.Value(nil)
+		if diags.HasErrors() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
+			continue
+		}
+		if name := v.AsString(); s.draft.params[name] == nil {
+			s.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, didYouMean(name, "", keys(s.draft.params)))
+		}
+	}
+}
+
+func (s *site) schedule(t *Trigger, c *content) {
+	cron, every := c.arg("cron"), c.arg("every")
+	t.Zone = "UTC"
+	zone := s.zone(t, c.arg("timezone"))
+	switch {
+	case cron == nil && every == nil:
+		s.add(RuleMissing, c.at, "When?", "A schedule trigger needs cron = \"…\" or every = \"…\".")
+	case cron != nil && every != nil:
+		s.add(RuleConflict, every.NameRange, "cron and every", "A schedule trigger takes exactly one of cron and every; declare a second trigger for the other.")
+	case cron != nil:
+		s.cron(t, cron, zone)
+	default:
+		s.every(t, every)
+	}
+}
+
+func (s *site) zone(t *Trigger, a *hcl.Attribute) *time.Location {
+	name, ok := s.text(a)
+	if !ok {
+		return time.UTC
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" {
+		s.add(RuleSchedule, a.Expr.Range(), "Unknown time zone", "%q is not a name of the IANA time zone database, such as \"Europe/Berlin\" or \"UTC\".", name)
+		return time.UTC
+	}
+	t.Zone = name
+	return zone
+}
+
+func (s *site) cron(t *Trigger, a *hcl.Attribute, zone *time.Location) {
+	expr, ok := s.text(a)
+	if !ok {
+		return
+	}
+	schedule, err := scheduler.ParseCron(expr, zone)
+	if err == nil {
+		t.Schedule, t.Spec = schedule, expr
+		return
+	}
+	at, reason := a.Expr.Range(), err.Error()
+	if fault := (*scheduler.ParseError)(nil); errors.As(err, &fault) {
+		at, reason = inText(a.Expr, expr, fault.Offset), fault.Reason
+		if fault.Field != "" {
+			reason = fault.Field + ": " + reason
+		}
+		if fault.Hint != "" {
+			reason += " (" + fault.Hint + ")"
+		}
+	}
+	s.add(RuleSchedule, at, "Not a cron expression", "In %q: %s.", expr, reason)
+}
+
+// inText is the rest of a word in a text that is written out plainly, from an
+// offset; the whole expression when it is not.
+func inText(e hcl.Expression, text string, offset int) hcl.Range {
+	at := e.Range()
+	if _, native := e.(hclsyntax.Expression); !native || at.End.Byte-at.Start.Byte != len(text)+2 || offset >= len(text) || offset < 0 {
+		return at
+	}
+	word, _, _ := strings.Cut(text[offset:], " ")
+	at.Start.Byte += 1 + offset
+	at.Start.Column += 1 + offset
+	at.End = at.Start
+	at.End.Byte += len(word)
+	at.End.Column += len(word)
+	return at
+}
+
+func (s *site) every(t *Trigger, a *hcl.Attribute) {
+	interval, ok := s.duration(a)
+	if !ok {
+		return
+	}
+	schedule, err := scheduler.NewEvery(interval, 0)
+	if fault := (*scheduler.IntervalError)(nil); errors.As(err, &fault) {
+		s.add(RuleSchedule, a.Expr.Range(), "Not an interval", "In %q: %s.", interval, fault.Reason)
+		return
+	}
+	t.Schedule, t.Spec = schedule, interval.String()
+}
+
+func (s *site) message(t *Trigger, c *content) {
+	subject := c.arg("subject")
+	t.Subject, _ = s.text(subject)
+	if subject != nil && t.Subject != "" && !isSubject(t.Subject) {
+		s.add(RuleSubject, subject.Expr.Range(), "Not a subject",
+			"%q is not a subject of NATS: tokens are joined by dots, hold no spaces, and * and > stand alone, > at the end only.", t.Subject)
+	}
+	t.Stream, _ = s.text(c.arg("stream"))
+	t.Durable, _ = s.text(c.arg("durable"))
+	for _, a := range []*hcl.Attribute{c.arg("stream"), c.arg("durable")} {
+		if v, ok := s.text(a); ok && !isToken(v) {
+			s.add(RuleName, a.Expr.Range(), "Name cannot be used", "%q is not a name for NATS: use letters, digits, - and _ only.", v)
+		}
+	}
+	if stream, durable := c.arg("stream"), c.arg("durable"); (stream == nil) != (durable == nil) {
+		s.add(RuleMissing, c.at, "stream and durable", "To consume from JetStream, give both stream and durable; for plain messages give neither.")
+	}
+}
+
+// isSubject reports whether s is a subject that can be subscribed to.
+func isSubject(s string) bool {
+	if strings.ContainsAny(s, " \t\r\n\x00") {
+		return false
+	}
+	tokens := strings.Split(s, ".")
+	for i, token := range tokens {
+		wild := strings.ContainsAny(token, "*>") && len(token) > 1
+		if token == "" || wild || (token == ">" && i < len(tokens)-1) {
+			return false
+		}
+	}
+	return true
+}

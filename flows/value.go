@@ -1,0 +1,148 @@
+package flows
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// This file reads deploy-time arguments. Each method takes an argument that may
+// be absent and gives ok false when there is no value to go on with: absent, or
+// wrong and reported.
+
+// value evaluates an argument to a type.
+func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
+	if a == nil {
+		return cty.NilVal, false
+	}
+	v, ok := s.evaluate(a)
+	if !ok {
+		return cty.NilVal, false
+	}
+	if v.ContainsMarked() {
+		s.add(RuleMisplaced, a.Expr.Range(), "Sensitive value where it would be shown",
+			"%q is shown in lists and messages: a sensitive value can be given to tasks, in input and config, and nowhere else.", a.Name)
+		return cty.NilVal, false
+	}
+	v, err := convert.Convert(v, want)
+	switch {
+	case err != nil:
+		s.add(RuleType, a.Expr.Range(), "Wrong type", "The argument %q is wrong: %s.", a.Name, err)
+		return cty.NilVal, false
+	case !v.IsWhollyKnown():
+		return cty.NilVal, false // what makes it unknown is reported where it stands
+	case v.IsNull():
+		if s.words.argument(a.Name).required {
+			s.add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", sentence(s.words.title), a.Name)
+		}
+		return cty.NilVal, false // as if it were not written
+	}
+	return v, true
+}
+
+func (s *site) text(a *hcl.Attribute) (string, bool) {
+	v, ok := s.value(a, cty.String)
+	if !ok {
+		return "", false
+	}
+	return v.AsString(), true
+}
+
+// word is a text that must be one of a few.
+func (s *site) word(a *hcl.Attribute, allowed ...string) (string, bool) {
+	v, ok := s.text(a)
+	if !ok {
+		return "", false
+	}
+	for _, w := range allowed {
+		if v == w {
+			return v, true
+		}
+	}
+	s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be %q.%s", a.Name, v, didYouMean(v, "", allowed))
+	return "", false
+}
+
+func (s *site) flag(a *hcl.Attribute) (bool, bool) {
+	v, ok := s.value(a, cty.Bool)
+	return ok && v.True(), ok
+}
+
+// whole is a whole number of at least the given size.
+func (s *site) whole(a *hcl.Attribute, least int) (int, bool) {
+	v, ok := s.value(a, cty.Number)
+	if !ok {
+		return 0, false
+	}
+	n, accuracy := v.AsBigFloat().Int64()
+	if accuracy != big.Exact || n < int64(least) || n > math.MaxInt32 {
+		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %d or more.", a.Name, least)
+		return 0, false
+	}
+	return int(n), true
+}
+
+// share is a number from 0 to 1.
+func (s *site) share(a *hcl.Attribute) (float64, bool) {
+	v, ok := s.value(a, cty.Number)
+	if !ok {
+		return 0, false
+	}
+	f, _ := v.AsBigFloat().Float64()
+	if f < 0 || f > 1 {
+		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a number from 0 to 1.", a.Name)
+		return 0, false
+	}
+	return f, true
+}
+
+// duration is a positive length of time.
+func (s *site) duration(a *hcl.Attribute) (time.Duration, bool) {
+	text, ok := s.text(a)
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		s.add(RuleValue, a.Expr.Range(), "Not a duration",
+			"%q must be a positive duration with a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h30m\"; %q is not.", a.Name, text)
+		return 0, false
+	}
+	return d, true
+}
+
+var sizeUnits = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
+}
+
+// size is a positive number of bytes, plain or with a unit.
+func (s *site) size(a *hcl.Attribute) (int64, bool) {
+	text, ok := s.text(a)
+	if !ok {
+		return 0, false
+	}
+	factor, digits := 1.0, text
+	for _, unit := range sizeUnits {
+		if rest, found := strings.CutSuffix(text, unit.suffix); found {
+			factor, digits = unit.bytes, strings.TrimSpace(rest)
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if bytes := n * factor; err == nil && bytes >= 1 && bytes < 1<<40 {
+		return int64(bytes), true
+	}
+	s.add(RuleValue, a.Expr.Range(), "Not a size",
+		"%q must be a number of bytes, or one with a unit, such as \"64KiB\", \"256MiB\" or \"1GB\"; %q is not.", a.Name, text)
+	return 0, false
+}

@@ -1,0 +1,206 @@
+package flows
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// variable is a declared variable of a module.
+type variable struct {
+	*declaration
+}
+
+// given is a value from outside for a variable.
+type given struct {
+	name  string
+	at    hcl.Range
+	from  string // "--var", or a file
+	attr  *hcl.Attribute
+	text  *VarValue // instead of attr
+	value cty.Value // instead of both: recorded before
+}
+
+func (m *module) declareVariable(b *hcl.Block) {
+	name, at, ok := m.label(b)
+	if !ok {
+		return
+	}
+	m.declared[name] = true
+	if first := m.variables[name]; first != nil {
+		m.duplicate("variable", name, at, first.at)
+		return
+	}
+	m.variables[name] = &variable{m.site(variableWords).decodeDeclaration(b, "var", name)}
+}
+
+// values are the values given to this module's variables, the strongest last.
+func (m *module) values() []*given {
+	var out []*given
+	if m.restored != nil {
+		for _, name := range keys(m.restored.Vars) {
+			if v, err := decodeJSON(m.restored.Vars[name]); err == nil {
+				out = append(out, &given{name: name, at: m.src.at(), from: "the recorded definition", value: v})
+			}
+		}
+		for _, g := range m.globals {
+			if v := m.variables[g.name]; v != nil && v.sensitive {
+				out = append(out, g)
+			}
+		}
+		return append(out, m.texts(func(v *variable) bool { return v.sensitive })...)
+	}
+	for _, f := range m.src.values {
+		own := m.parseValues(f)
+		for _, g := range own {
+			if m.variables[g.name] == nil && !m.broken {
+				m.undeclared(g.name, g.at, keys(m.variables))
+			}
+		}
+		out = append(out, own...)
+	}
+	out = append(out, m.globals...)
+	return append(out, m.texts(func(*variable) bool { return true })...)
+}
+
+// texts are the values of the options for those variables that are wanted.
+func (m *module) texts(wanted func(*variable) bool) []*given {
+	var out []*given
+	for _, name := range keys(m.options.Vars) {
+		if v := m.variables[name]; v != nil && wanted(v) {
+			text := m.options.Vars[name]
+			at := startOf(text.From)
+			if !v.sensitive {
+				m.set.files[text.From] = &hcl.File{Bytes: []byte(text.Text)}
+			}
+			out = append(out, &given{name: name, at: at, from: text.From, text: &text})
+		}
+	}
+	return out
+}
+
+// parseValues reads a file of values.
+func (l *loader) parseValues(f sourceFile) []*given {
+	parsed, diags := parseFile(f)
+	l.set.files[f.display] = &hcl.File{Bytes: f.bytes}
+	if l.take(RuleSyntax, diags) {
+		return nil
+	}
+	var out []*given
+	for _, a := range l.free(parsed.Body, "a file of values") {
+		out = append(out, &given{name: a.Name, at: a.NameRange, from: f.display, attr: a})
+	}
+	return out
+}
+
+// assignVariables gives every variable its value: the strongest of those given,
+// or the default.
+func (m *module) assignVariables(values []*given) {
+	strongest := map[string]*given{}
+	for _, g := range values {
+		strongest[g.name] = g
+	}
+	vars := map[string]cty.Value{}
+	for _, name := range keys(m.variables) {
+		v := m.variables[name]
+		vars[name] = m.assign(v, strongest[name])
+		if v.sensitive {
+			vars[name] = vars[name].Mark(sensitive)
+		}
+	}
+	m.base.Variables["var"] = cty.ObjectVal(vars)
+}
+
+// assign is unknown after an error, so that what follows from it is not
+// reported as well.
+func (m *module) assign(v *variable, g *given) cty.Value {
+	if g == nil {
+		if v.preset != cty.NilVal {
+			return v.preset
+		}
+		m.add(RuleVariable, v.at, "Variable without a value",
+			"var.%s has no default and was given no value. Give it one in a *.auto.vars.hcl file, with --var or in the environment, or give it a default.", v.name)
+		return cty.DynamicVal
+	}
+	at := g.at
+	if v.sensitive {
+		at = v.at // the line of the value would show it
+	}
+	value, ok := m.read(v, g, at)
+	if !ok {
+		return cty.DynamicVal
+	}
+	value, err := v.convert(value)
+	if err == nil && !value.IsWhollyKnown() {
+		return cty.DynamicVal
+	}
+	if err == nil {
+		err = v.check(value)
+	}
+	if err != nil {
+		m.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
+		return cty.DynamicVal
+	}
+	if !v.sensitive {
+		if encoded, err := encodeJSON(value); err == nil {
+			m.def.Vars[v.name] = encoded
+		}
+	}
+	return value
+}
+
+func (m *module) read(v *variable, g *given, at hcl.Range) (cty.Value, bool) {
+	switch {
+	case g.attr != nil && v.sensitive:
+		value, diags := g.attr.Expr.Value(nil)
+		if diags.HasErrors() {
+			m.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s in %s must be written out, without references and functions.", v.name, g.from)
+		}
+		return value, !diags.HasErrors()
+	case g.attr != nil:
+		x, ok := m.site(nil).bind(g.attr.Expr, g.name, constant)
+		if !ok {
+			return cty.NilVal, false
+		}
+		value, diags := x.Value(nil)
+		return value, !m.take(RuleExpression, diags)
+	case g.text != nil:
+		value, diags := v.parse(g.text.Text, g.from)
+		if diags.HasErrors() {
+			reason := "the text does not parse"
+			if !v.sensitive {
+				reason = diags[0].Detail
+			}
+			m.add(RuleVariable, at, "Invalid value of a variable",
+				"The value of var.%s from %s must be an HCL expression of type %s, such as 3, true or [\"a\"]: %s", v.name, g.from, typeexpr.TypeString(v.typ), reason)
+		}
+		return value, !diags.HasErrors()
+	}
+	return g.value, true
+}
+
+// checkUndeclared reports values that belong to no variable of any module.
+func (l *loader) checkUndeclared() {
+	if l.unread || len(l.declared) == 0 && l.failed(0) {
+		return // the variable may stand in what could not be read
+	}
+	for _, name := range keys(l.options.Vars) {
+		if v := l.options.Vars[name]; !l.declared[name] && !v.Ambient {
+			l.undeclared(name, startOf(v.From), keys(l.declared))
+		}
+	}
+	for _, g := range l.globals {
+		if !l.declared[g.name] {
+			l.undeclared(g.name, g.at, keys(l.declared))
+		}
+	}
+}
+
+func (r *report) undeclared(name string, at hcl.Range, names []string) {
+	r.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, didYouMean(name, "", names))
+}
+
+// sensitive marks values that must not be shown.
+const sensitive = mark("sensitive")
+
+type mark string

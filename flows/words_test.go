@@ -1,0 +1,128 @@
+package flows
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLaterWords writes every word of the full language that this version does
+// not know into the block that it belongs to: each must be answered as such, and
+// with nothing else.
+func TestLaterWords(t *testing.T) {
+	t.Parallel()
+	const plain = "  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n"
+	for name, c := range map[string]struct {
+		words  *words
+		around string
+	}{
+		"file":     {fileWords, "%s" + smallFlow("f")},
+		"plugin":   {pluginWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n%s}\n" + smallFlow("f")},
+		"limits":   {limitsWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f")},
+		"retry":    {retryWords, "defaults {\n  retry {\n%s  }\n}\n" + smallFlow("f")},
+		"flow":     {flowWords, "flow \"f\" {\n" + plain + "%s}\n"},
+		"schedule": {scheduleWords, "flow \"f\" {\n" + plain + "  trigger \"schedule\" \"s\" {\n    every = \"1h\"\n%s  }\n}\n"},
+		"message":  {messageWords, "flow \"f\" {\n" + plain + "  trigger \"message\" \"m\" {\n    subject = \"s\"\n%s  }\n}\n"},
+		"task":     {taskWords, "flow \"f\" {\n  task \"t\" {\n    plugin = \"./greet.wasm\"\n%s  }\n}\n"},
+	} {
+		for _, word := range laterWords(c.words) {
+			dir := folder(t, map[string]string{"f.hcl": fmt.Sprintf(c.around, word)})
+			set, diags := Load(t.Context(), []string{dir}, Options{Catalog: modules})
+			if len(diags) != 1 || RuleOf(diags[0]) != RuleLater {
+				t.Errorf("%s: %s: %s", name, word, text(set, diags))
+			}
+		}
+	}
+}
+
+func laterWords(w *words) []string {
+	var out []string
+	for _, a := range w.arguments {
+		if a.later {
+			out = append(out, a.name+" = 1\n")
+		}
+	}
+	for _, b := range w.blocks {
+		if b.later {
+			out = append(out, b.name+strings.Repeat(` "x"`, len(b.labels))+" {\n}\n")
+		}
+	}
+	return out
+}
+
+func TestLaterRoots(t *testing.T) {
+	t.Parallel()
+	for _, r := range rootWords {
+		if !r.later {
+			continue
+		}
+		src := strings.Replace(smallFlow("f"), `"./greet.wasm"`, "\"./greet.wasm\"\n    input  = "+r.name+".x", 1)
+		_, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": src})}, Options{Catalog: modules})
+		if diff := cmp.Diff([]string{"f.hcl:5 later"}, complaints(diags)); diff != "" {
+			t.Errorf("%s: %s", r.name, diff)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	names := []string{"timeout", "retries", "retry", "when", "input", "x"}
+	for given, want := range map[string]string{
+		"timeuot": "timeout", "Timeout": "timeout", "retrys": "retry", "wehn": "when", "inptu": "input", "y": "x",
+		"colour": "", "": "x", "completely_different": "", strings.Repeat("timeout", 20): "",
+	} {
+		if got := nearest(given, names); got != want {
+			t.Errorf("%q: got %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "adc", 1}, {"abcd", "bcd", 1}, {"ca", "abc", 3}, {"kitten", "sitting", 3}} {
+		if got := editDistance(c.a, c.b); got != c.want {
+			t.Errorf("%q %q: %d", c.a, c.b, got)
+		}
+	}
+}
+
+func TestSubjectsAndTokens(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]bool{
+		"a": true, "a.b.c": true, "a.*.c": true, "a.>": true, ">": true, "*": true, "$JS.x": true,
+		"": false, ".": false, "a.": false, ".a": false, "a..b": false, "a b": false, "a.>.b": false, "a*.b": false, "a.b>": false, "a\tb": false,
+	} {
+		if got := isSubject(s); got != want {
+			t.Errorf("subject %q: %v", s, got)
+		}
+	}
+	for s, want := range map[string]bool{"a": true, "A_b-9": true, "9": true, "": false, "a.b": false, "a b": false, "ä": false, "a/b": false, "*": false} {
+		if got := isToken(s); got != want {
+			t.Errorf("token %q: %v", s, got)
+		}
+	}
+}
+
+func TestFileNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"a.hcl": "flow", "a.hcl.json": "flow", "a.b.hcl": "flow", "flowhost.vars.hcl": "auto", "x.auto.vars.hcl.json": "auto",
+		"prod.vars.hcl": "", "a.test.hcl": "", "flowhost.hcl": "", "flowhost.hcl.json": "", ".a.hcl": "", "a.json": "", "a.hcl~": "", "hcl": "",
+	} {
+		got := ""
+		if isFlowFile(name) {
+			got = "flow"
+		}
+		if isAutomatic(name) {
+			got += "auto"
+		}
+		if got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
