@@ -107,18 +107,6 @@ type Output struct {
 	value *expression
 }
 
-// TaskNames are the names of all tasks, those of on_failure last.
-func (f *Flow) TaskNames() []string {
-	names := make([]string, 0, len(f.Tasks)+len(f.OnFailure))
-	for _, t := range f.Tasks {
-		names = append(names, t.Name)
-	}
-	for _, t := range f.OnFailure {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
 // Trigger is the trigger of that name, or nil.
 func (f *Flow) Trigger(name string) *Trigger {
 	for _, t := range f.Triggers {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -151,4 +152,13 @@ func input(t testing.TB, task *Task, s *Scope) string {
 		t.Fatalf("input of %s: %v at %s", task.Name, failure, failure.At)
 	}
 	return string(got)
+}
+
+// taskNames lists all tasks, those of on_failure last.
+func taskNames(f *Flow) []string {
+	var names []string
+	for _, t := range slices.Concat(f.Tasks, f.OnFailure) {
+		names = append(names, t.Name)
+	}
+	return names
 }
