@@ -29,7 +29,7 @@ type storedEvent struct {
 	Kind string          `json:"k"`
 	Run  ID              `json:"r,omitempty"`
 	At   int64           `json:"t"` // UTC nanoseconds
-	Data json.RawMessage `json:"d"`
+	Data json.RawMessage `json:"d,omitempty"`
 }
 
 // Add appends events, all or none. It fails when an event holds bytes that are
@@ -40,14 +40,10 @@ func (c *Commit) Add(events ...Event) error {
 		lines = fmt.Appendf(lines, `{"v":%d}`+"\n", CommitVersion)
 	}
 	for _, e := range events {
-		data, err := marshalLine(e.Data)
-		if err == nil {
-			data, err = marshalLine(storedEvent{e.Data.Kind(), e.Run, e.At.UnixNano(), data})
-		}
-		if err != nil {
+		var err error
+		if lines, err = appendEvent(lines, e); err != nil {
 			return fmt.Errorf("event %s of run %s: %w", e.Data.Kind(), e.Run, err)
 		}
-		lines = append(lines, data...)
 	}
 	c.lines = lines
 	return nil
@@ -69,15 +65,32 @@ func (c *Commit) Bytes() []byte { return c.lines }
 // Size is the length of Bytes.
 func (c *Commit) Size() int { return len(c.lines) }
 
-// marshalLine leaves the bytes of recorded JSON as they are: encoding/json
-// would otherwise escape <, > and &, and a retry after a restart would not see
-// the input that the first attempt saw.
-func marshalLine(v any) ([]byte, error) {
+// appendEvent writes a storedEvent whose data is encoded once: the encoder would
+// go through it again.
+func appendEvent(lines []byte, e Event) ([]byte, error) {
+	head, err := marshal(storedEvent{Kind: e.Data.Kind(), Run: e.Run, At: e.At.UnixNano()})
+	if err != nil {
+		return nil, err
+	}
+	data, err := marshal(e.Data)
+	if err != nil {
+		return nil, err
+	}
+	lines = append(lines, head[:len(head)-1]...)
+	lines = append(lines, `,"d":`...)
+	lines = append(lines, data...)
+	return append(lines, "}\n"...), nil
+}
+
+// marshal leaves the bytes of recorded JSON as they are: encoding/json would
+// otherwise escape <, > and &, and a retry after a restart would not see the
+// input that the first attempt saw.
+func marshal(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
-	return out.Bytes(), err
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // DecodeCommit gives the events of a stored commit, of any version so far.
