@@ -1,0 +1,304 @@
+// Package docs_test holds the documentation to the program: its flow files load,
+// its plugins build, and its lists are complete.
+package docs_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// block is a fenced block of a page. Its info string says what it is:
+//
+//	hcl            a whole flow file, which loads
+//	hcl wrong R    a whole flow file, which is refused by rule R and no other
+//	hcl fragment   part of a flow
+//	hcl values     values of variables
+//	json flow      a whole flow file in the JSON syntax
+//	go plugin      a plugin's main.go, which builds
+//	go test        a test beside the plugin before it, which passes
+//	go client      a program that builds with this module's dependencies
+//
+// Blocks of any other kind are not looked at.
+type block struct {
+	page string
+	line int
+	info string
+	text string
+}
+
+func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
+
+// blocks gives the fenced blocks of the pages in this folder.
+func blocks(t *testing.T) []block {
+	t.Helper()
+	pages, err := filepath.Glob("*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	var found []block
+	for _, page := range pages {
+		found = append(found, blocksOf(t, page)...)
+	}
+	return found
+}
+
+func blocksOf(t *testing.T, page string) []block {
+	t.Helper()
+	file, err := os.Open(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var found []block
+	var open *block
+	lines := bufio.NewScanner(file)
+	for n := 1; lines.Scan(); n++ {
+		info, fence := strings.CutPrefix(lines.Text(), "```")
+		switch {
+		case fence && open == nil:
+			open = &block{page: page, line: n, info: info}
+		case fence:
+			found = append(found, *open)
+			open = nil
+		case open != nil:
+			open.text += lines.Text() + "\n"
+		}
+	}
+	if open != nil || lines.Err() != nil {
+		t.Fatalf("%s: a block has no end: %v", page, lines.Err())
+	}
+	return found
+}
+
+// modules are the plugins that the pages name, with their functions.
+type modules map[string][]string
+
+var known = modules{
+	"greet.wasm": {"greet"}, "pricing.wasm": {"main", "approve"}, "review.wasm": {"review"},
+	"notify.wasm": {"send"}, "words.wasm": {"main"},
+}
+
+func (m modules) Signature(_ context.Context, path string) (run.Signature, error) {
+	s := run.Signature{Digest: "sha256:" + strings.Repeat("0", 64), ABI: "flowhost"}
+	for _, name := range m[filepath.Base(path)] {
+		s.Functions = append(s.Functions, run.FunctionSignature{Name: name})
+	}
+	if s.Functions == nil {
+		return s, fmt.Errorf("the pages have no plugin %s", path)
+	}
+	return s, nil
+}
+
+func (m modules) SignatureOf(ctx context.Context, _ string) (run.Signature, error) {
+	return m.Signature(ctx, "greet.wasm")
+}
+
+// surroundings make a flow file of a fragment: the plugins, and the tasks that
+// it refers to without declaring them.
+func surroundings(fragment string) string {
+	var file strings.Builder
+	for _, name := range []string{"pricing", "review", "notify"} {
+		fmt.Fprintf(&file, "plugin %q {\n  source = \"./%s.wasm\"\n}\n", name, name)
+	}
+	file.WriteString("flow \"example\" {\n")
+	if !strings.Contains(fragment, `task "price"`) {
+		file.WriteString("  task \"price\" {\n    plugin = plugin.pricing\n  }\n")
+	}
+	return file.String() + fragment + "}\n"
+}
+
+func load(t *testing.T, name, content string) hcl.Diagnostics {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, diags := flows.Load(t.Context(), []string{file}, flows.Options{Catalog: known})
+	return diags
+}
+
+func TestFlowFiles(t *testing.T) {
+	t.Parallel()
+	for _, b := range blocks(t) {
+		name, content, wrong := "flow.hcl", b.text, ""
+		switch {
+		case b.info == "hcl":
+		case b.info == "hcl fragment":
+			content = surroundings(b.text)
+		case b.info == "json flow":
+			name = "flow.hcl.json"
+		case strings.HasPrefix(b.info, "hcl wrong "):
+			wrong = strings.TrimPrefix(b.info, "hcl wrong ")
+		default:
+			continue
+		}
+		t.Run(b.String(), func(t *testing.T) {
+			t.Parallel()
+			check(t, load(t, name, content), flows.Rule(wrong))
+			if formatted, _ := flows.Format([]byte(b.text), name); string(formatted) != b.text {
+				t.Errorf("not in canonical form, which is:\n%s", formatted)
+			}
+		})
+	}
+}
+
+// check holds that there is no diagnostic, or, when one is wanted, that one only.
+func check(t *testing.T, diags hcl.Diagnostics, want flows.Rule) {
+	t.Helper()
+	for _, d := range diags {
+		if flows.RuleOf(d) != want {
+			t.Errorf("%s: %v", flows.RuleOf(d), d)
+		}
+	}
+	if want != "" && len(diags) != 1 {
+		t.Errorf("%d diagnostics, want one of rule %s", len(diags), want)
+	}
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	for _, b := range blocks(t) {
+		if b.info != "hcl values" {
+			continue
+		}
+		file, diags := hclsyntax.ParseConfig([]byte(b.text), "values.vars.hcl", hcl.InitialPos)
+		if !diags.HasErrors() {
+			_, diags = file.Body.JustAttributes()
+		}
+		check(t, diags, "")
+	}
+}
+
+func TestBlocksAreOfAKnownKind(t *testing.T) {
+	t.Parallel()
+	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl values|hcl wrong [a-z-]+|json flow|json|go plugin|go test|go client|js|c|sh)$`)
+	for _, b := range blocks(t) {
+		if !kind.MatchString(b.info) {
+			t.Errorf("%s: %q is no kind of block", b, b.info)
+		}
+	}
+}
+
+// TestPrograms builds the pages' plugins as their readers do, in a folder of their
+// own, runs the tests beside them, and builds the clients.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	checkout, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folder string
+	for _, b := range blocks(t) {
+		switch b.info {
+		case "go plugin":
+			folder = t.TempDir()
+			write(t, folder, "main.go", b.text)
+			command(t, folder, nil, "mod", "init", "example.com/plugin")
+			command(t, folder, nil, "mod", "edit", "-require=github.com/flowhost/flowhost@v0.0.0", "-replace=github.com/flowhost/flowhost="+checkout)
+			mode := "-buildmode=c-shared"
+			if !strings.Contains(b.text, "flowhost/sdk") {
+				mode = "-buildmode=exe"
+			}
+			command(t, folder, []string{"GOOS=wasip1", "GOARCH=wasm"}, "build", mode, "-o", "plugin.wasm", ".")
+		case "go test":
+			write(t, folder, "main_test.go", b.text)
+			command(t, folder, nil, "test", ".")
+		case "go client":
+			client := t.TempDir()
+			write(t, client, "main.go", b.text)
+			command(t, checkout, nil, "build", "-o", filepath.Join(client, "client"), filepath.Join(client, "main.go"))
+		}
+	}
+	if folder == "" {
+		t.Error("the pages hold no plugin")
+	}
+}
+
+func write(t *testing.T, folder, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func command(t *testing.T, folder string, env []string, args ...string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "go", args...)
+	c.Dir, c.Env = folder, append(append(os.Environ(), "GOFLAGS=", "GOWORK=off"), env...)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// TestListsAreComplete holds that flow-language.md names everything that the
+// tables of package flows hold.
+func TestListsAreComplete(t *testing.T) {
+	t.Parallel()
+	page := read(t, "flow-language.md")
+	for _, table := range []struct{ what, file, pattern string }{
+		{"rule", "rules.go", `Rule = "([a-z-]+)"`},
+		{"word", "words.go", `{name: "([a-z_]+)"`},
+		{"function", "functions.go", `(?m)^\t+"([a-z0-9]+)": +(?:\w+\.\w+|\w+Func|guarded)\b`},
+		{"file function", "functions_files.go", `all\["([a-z0-9]+)"\]`},
+	} {
+		names := regexp.MustCompile(table.pattern).FindAllStringSubmatch(read(t, filepath.Join("..", "flows", table.file)), -1)
+		if len(names) < 4 {
+			t.Errorf("%s holds %d names of the kind %s: the pattern does not fit", table.file, len(names), table.what)
+		}
+		for _, name := range names {
+			if !regexp.MustCompile("`" + name[1] + "\\b").MatchString(page) {
+				t.Errorf("flow-language.md does not name the %s %q", table.what, name[1])
+			}
+		}
+	}
+}
+
+// TestFunctionsExist holds that each function in the page's tables can be called.
+func TestFunctionsExist(t *testing.T) {
+	t.Parallel()
+	page := read(t, "flow-language.md")
+	_, section, _ := strings.Cut(page, "\n## Functions\n")
+	section, _, _ = strings.Cut(section, "\nWhat differs")
+	var file strings.Builder
+	var names []string
+	for _, row := range regexp.MustCompile("(?m)^\\| \\w+ \\| `.*").FindAllString(section, -1) {
+		for _, name := range regexp.MustCompile("`([a-z0-9]+)`").FindAllStringSubmatch(row, -1) {
+			if slices.Contains(names, name[1]) {
+				t.Errorf("%s is listed twice", name[1])
+			}
+			names = append(names, name[1])
+			fmt.Fprintf(&file, "locals {\n  f_%s = %s()\n}\n", name[1], name[1])
+		}
+	}
+	if len(names) < 90 {
+		t.Errorf("%d functions were found in the page", len(names))
+	}
+	for _, d := range load(t, "flow.hcl", file.String()) {
+		if strings.HasPrefix(d.Summary, "Unknown function") {
+			t.Error(d.Detail)
+		}
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
