@@ -160,6 +160,9 @@ func (e *Engine) settled(t task) {
 // finishes the run.
 func (e *Engine) phaseEnded(o *openRun) {
 	failure := o.failure()
+	if failure == nil {
+		o.output, failure = o.flow.Output(o.scope)
+	}
 	if failure != nil && !o.phase.hook && len(o.flow.OnFailure) > 0 && failure.Outcome != run.OutcomeCanceled {
 		e.timers.Cancel(o.deadline)
 		o.scope.Failed(failure)
@@ -192,10 +195,7 @@ func (o *openRun) failure() *run.Failure {
 
 // finish ends a run whose tasks are all done.
 func (e *Engine) finish(o *openRun, failure *run.Failure) {
-	end := &run.Finished{State: run.Succeeded, Failure: failure}
-	if failure == nil {
-		end.Output, end.Failure = o.flow.Output(o.scope)
-	}
+	end := &run.Finished{State: run.Succeeded, Output: o.output, Failure: failure}
 	if end.Failure != nil {
 		end.State = run.Failed
 	}

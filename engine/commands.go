@@ -93,7 +93,11 @@ func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
 		o := e.open[id]
-		if o == nil {
+		switch {
+		case o == nil && e.finished.get(id) != nil:
+			answers <- ErrFinished
+			return
+		case o == nil:
 			answers <- ErrUnknownRun
 			return
 		}

@@ -313,3 +313,32 @@ flow "f" {
 		r.stop()
 	})
 }
+
+func TestOutputThatFailsIsAFailureOfTheRun(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  task "a" { plugin = "./m.wasm" }
+  output "v" {
+    value = trigger.payload.missing.deeper
+  }
+  on_failure {
+    task "alert" {
+      plugin = "./m.wasm"
+      input  = error.code
+    }
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{}, set)
+		record := r.run("f", `{}`)
+		wantStates(t, record, map[string]run.State{"": run.Failed, "a": run.Succeeded, "alert": run.Succeeded})
+		if e := record.Error; e == nil || e.Code != run.CodeExpression || e.Task != "" {
+			t.Errorf("the run's error is %+v", e)
+		}
+		if got := string(taskOf(t, record, "alert").Input); got != `"expression"` {
+			t.Errorf("the hook sees the code %s", got)
+		}
+		r.stop()
+	})
+}

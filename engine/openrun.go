@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/json"
+
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -17,6 +19,7 @@ type openRun struct {
 	attempts map[run.TaskRef]*attempt        // under way
 	retries  map[run.TaskRef]scheduler.Timer // due later
 	deadline scheduler.Timer                 // of the main tasks
+	output   json.RawMessage                 // once the main tasks have succeeded
 	slot     bool                            // held under the flow's concurrency limit
 	end      *ending
 }

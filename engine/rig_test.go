@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // catalog knows every module: it has the one function "run".
 type catalog struct{}
 
-func (catalog) Signature(_ context.Context, path string) (run.Signature, error) {
-	return catalog{}.SignatureOf(nil, "sha256:"+filepath.Base(path))
+func (catalog) Signature(ctx context.Context, path string) (run.Signature, error) {
+	return catalog{}.SignatureOf(ctx, "sha256:"+filepath.Base(path))
 }
 
 func (catalog) SignatureOf(_ context.Context, digest string) (run.Signature, error) {

@@ -43,6 +43,7 @@ type Observer interface {
 var (
 	ErrDraining   = errors.New("the host is stopping and takes no new runs")
 	ErrStopped    = errors.New("the engine is not running")
+	ErrFinished   = errors.New("the run has finished already")
 	ErrUnknownRun = errors.New("no such run, or it finished too long ago to be still known here")
 )
 

@@ -94,6 +94,22 @@ func TestCancelOfAnUnknownRun(t *testing.T) {
 	})
 }
 
+func TestCancelOfAFinishedRun(t *testing.T) {
+	t.Parallel()
+	set := load(t, stopHCL)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{}, set)
+		id := r.run("f", `null`).Run
+		if err := r.Cancel(t.Context(), id, "too late"); !errors.Is(err, ErrFinished) {
+			t.Errorf("error %v", err)
+		}
+		if record, err := r.Get(t.Context(), id); err != nil || record.State != run.Succeeded {
+			t.Errorf("the run is %+v, %v", record, err)
+		}
+		r.stop()
+	})
+}
+
 func TestRunTimesOut(t *testing.T) {
 	t.Parallel()
 	set := load(t, stopHCL)

@@ -218,6 +218,5 @@ func (d *draft) decodeOutput(b *hcl.Block) {
 	}
 	o := &Output{Name: name, Range: b.DefRange, value: s.late(c.arg("value"))}
 	o.Description, _ = s.text(c.arg("description"))
-	o.Sensitive, _ = s.flag(c.arg("sensitive"))
 	d.flow.Outputs = append(d.flow.Outputs, o)
 }

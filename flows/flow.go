@@ -101,7 +101,6 @@ func (t *Task) At() string { return place(t.Range) }
 type Output struct {
 	Name        string
 	Description string
-	Sensitive   bool
 	Range       hcl.Range
 
 	value *expression

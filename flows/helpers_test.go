@@ -29,7 +29,7 @@ var modules = catalog{
 	"review.wasm":  {"review"},
 	"notify.wasm":  {"chat", "mail"},
 	"tool.wasm":    nil,
-	"run.wasm":     {"check", "run"},
+	"run.wasm":     {"run"},
 }
 
 func digestOf(name string) string {

@@ -83,6 +83,23 @@ func TestAFileAloneIsAModule(t *testing.T) {
 	}
 }
 
+// Under two paths a file would give two flows with different names, and each
+// schedule would fire twice.
+func TestAFileIsReadUnderOnePathOnly(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a.hcl": smallFlow("a"), "sub/b.hcl": smallFlow("b")})
+	sub := filepath.Join(dir, "sub")
+	for _, paths := range [][]string{{dir, sub}, {dir, filepath.Join(sub, "b.hcl")}, {filepath.Join(dir, "a.hcl"), dir}} {
+		_, diags := Load(t.Context(), paths, Options{Catalog: modules})
+		if len(diags) != 1 || diags[0].Summary != "File given twice" || RuleOf(diags[0]) != RulePath {
+			t.Errorf("%v: %v", paths, diags)
+		}
+	}
+	if set, diags := Load(t.Context(), []string{dir, dir + "/", sub + "/.."}, Options{Catalog: modules}); diags.HasErrors() || len(set.Flows) != 2 {
+		t.Errorf("one folder in three spellings: %v", diags)
+	}
+}
+
 func TestErrorsOfAllFilesInOneGo(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{

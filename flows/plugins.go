@@ -217,24 +217,10 @@ func (s *site) chooseFunction(p *plugin, a *hcl.Attribute, at hcl.Range) string 
 		s.add(RuleFunction, a.Expr.Range(), "Unknown function", "%s has no function %q.%s", p.Source, chosen, hint)
 		return ""
 	}
-	return s.onlyFunction(p, names, at)
-}
-
-// onlyFunction is the one to call when a task names none.
-func (s *site) onlyFunction(p *plugin, names []string, at hcl.Range) string {
-	if len(names) == 0 {
-		return ""
+	chosen = p.signature.Default()
+	if chosen == "" && len(names) > 0 {
+		s.add(RuleFunction, at, "Which function?", "%s has several functions, and none of them is %q: name one with function = \"…\". There is %s.",
+			p.Source, run.MainFunction, join(names, "and"))
 	}
-	if len(names) == 1 {
-		return names[0]
-	}
-	for _, usual := range []string{"main", "run"} {
-		for _, name := range names {
-			if name == usual {
-				return name
-			}
-		}
-	}
-	s.add(RuleFunction, at, "Which function?", "%s has several functions, and none of them is \"main\" or \"run\": name one with function = \"…\". There is %s.", p.Source, join(names, "and"))
-	return ""
+	return chosen
 }

@@ -58,8 +58,30 @@ func isAutomatic(name string) bool {
 	return ok && (stem == "flowhost.vars" || strings.HasSuffix(stem, ".auto.vars"))
 }
 
-// find gives the modules of files and folders, each folder once.
+// find gives the modules of files and folders. A path that is given twice is
+// read once; a file that is part of two modules is an error, because its flows
+// would run twice under two names.
 func (r *report) find(paths []string) []*source {
+	out := r.findAll(paths)
+	owner := map[string]string{}
+	for i, s := range out {
+		for _, f := range s.files {
+			abs, err := filepath.Abs(f.display)
+			if err != nil {
+				continue
+			}
+			if first, taken := owner[abs]; taken {
+				r.add(RulePath, startOf(f.display), "File given twice",
+					"It is read as part of %s already: leave out one of the paths.", first)
+				return out[:i]
+			}
+			owner[abs] = s.folder
+		}
+	}
+	return out
+}
+
+func (r *report) findAll(paths []string) []*source {
 	var out []*source
 	seen := map[string]bool{}
 	for _, p := range paths {
@@ -122,6 +144,9 @@ func (r *report) findFolder(root string) []*source {
 		r.unreadable(root, err)
 	}
 	out = slices.DeleteFunc(out, func(s *source) bool { return len(s.files) == 0 })
+	for _, s := range out {
+		slices.SortStableFunc(s.values, weakestFirst)
+	}
 	if len(out) == 0 && !r.failed(from) {
 		r.add(RulePath, startOf(root), "No flow files", "There is no *.hcl or *.hcl.json file in this folder or below it.")
 	}
@@ -134,6 +159,17 @@ func prefixOf(root, folder string) string {
 		return ""
 	}
 	return filepath.ToSlash(rel) + "/"
+}
+
+// weakestFirst puts flowhost.vars.hcl before the files of values that add to it.
+func weakestFirst(a, b sourceFile) int {
+	rank := func(f sourceFile) int {
+		if stem, _ := hclName(f.name); stem == "flowhost.vars" {
+			return 0
+		}
+		return 1
+	}
+	return rank(a) - rank(b)
 }
 
 // open reads a file into a module.

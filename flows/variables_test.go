@@ -44,7 +44,7 @@ func TestPrecedenceOfValues(t *testing.T) {
 		want    string
 	}{
 		"defaults":  {nil, Options{}, `{"loose":null,"n":0,"region":"default","token":"none"}`},
-		"own files": {own, Options{}, `{"loose":5,"n":0,"region":"own","token":"none"}`},
+		"own files": {own, Options{}, `{"loose":5,"n":0,"region":"auto","token":"none"}`},
 		"var files": {own, Options{VarFiles: files}, `{"loose":5,"n":11,"region":"x","token":"none"}`},
 		"vars": {own, Options{VarFiles: files, Vars: map[string]VarValue{
 			"region": {Text: `"3 + 4"`}, "n": {Text: "-12.50"}, "loose": {Text: "[1]"}, "token": {Text: `{ key = "k" }`}, "stray": {Ambient: true},

@@ -264,7 +264,7 @@ var outputWords = &words{
 	arguments: []argument{
 		{name: "value", at: running, required: true},
 		{name: "description", at: deployed},
-		{name: "sensitive", at: deployed},
+		{name: "sensitive", later: true},
 	},
 }
 

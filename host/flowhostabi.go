@@ -141,7 +141,8 @@ func answerTimeLeft(ctx context.Context, _ *invocation, _ api.Memory, _ argument
 	if !ok {
 		return -1
 	}
-	return max(time.Until(deadline).Milliseconds(), 0)
+	left := max(time.Until(deadline), 0) + time.Millisecond - 1 // rounded up: 0 means that it has passed
+	return left.Milliseconds()
 }
 
 func answerShouldStop(ctx context.Context, _ *invocation, _ api.Memory, _ arguments) int64 {

@@ -36,10 +36,10 @@ type module struct {
 // minMemory is the bytes of linear memory that an instance starts with.
 func (m *module) minMemory() int64 { return m.image.shape().memory.Min }
 
-// resolve finds the function of that name, or the only one for "".
+// resolve finds the function of that name, or the default one for "".
 func (m *module) resolve(name string) (function, export string, failure *run.Failure) {
-	if name == "" && len(m.signature.Functions) == 1 {
-		name = m.signature.Functions[0].Name
+	if name == "" {
+		name = m.signature.Default()
 	}
 	if export, ok := m.exports[name]; ok {
 		return name, export, nil
@@ -50,7 +50,7 @@ func (m *module) resolve(name string) (function, export string, failure *run.Fai
 	}
 	known := strings.Join(names, ", ")
 	if name == "" {
-		return "", "", rejected(run.CodeFunction, "the module has several functions, name one of them: %s", known)
+		return "", "", rejected(run.CodeFunction, "the module has several functions and none is named main, name one of them: %s", known)
 	}
 	return "", "", rejected(run.CodeFunction, "the module has no function %q, it has: %s", name, known)
 }

@@ -48,6 +48,8 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 		return inv.broke(err), nil
 	case inv.oversized: // also when the guest fails because of it, as the SDK does
 		return inv.tooLarge(), nil
+	case inv.failure != nil && ended(ctx): // the guest saw it and gave up
+		return stopped(ctx)
 	case inv.failure != nil:
 		return guestFailure(inv.failure), nil
 	case status != 0:
@@ -59,11 +61,18 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 	return nil, nil
 }
 
+// ended reports whether ctx has ended, or would have if the timer of its deadline
+// were exact: a guest that looks at its time is not a millisecond late.
+func ended(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
+}
+
 // stopped is the failure of a call whose context has ended.
 func stopped(ctx context.Context) (*run.Failure, error) {
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, run.ErrDeadline), errors.Is(cause, context.DeadlineExceeded):
+	case cause == nil, errors.Is(cause, run.ErrDeadline), errors.Is(cause, context.DeadlineExceeded):
 		return &run.Failure{
 			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout,
 			Message: run.ErrDeadline.Error(), Retryable: true,

@@ -44,6 +44,7 @@ func TestOutcomesOfReactor(t *testing.T) {
 		{"raw", `"hello"`, run.OutcomeRejected, run.CodeOutputFormat, false, "not JSON"},
 		{"large", "1000", run.OutcomeSucceeded, "", false, `"` + strings.Repeat("x", 998) + `"`},
 		{"large", "1001", run.OutcomeRejected, run.CodeOutputSize, false, "1000 bytes"},
+		{"large_then_fails", "1001", run.OutcomeRejected, run.CodeOutputSize, false, "1000 bytes"},
 		{"recovers", "1001", run.OutcomeSucceeded, "", false, "-1"},
 		{"fails", `{"code":"no_stock","message":"sold out"}`, run.OutcomeFailed, "no_stock", false, "sold out"},
 		{"fails", `{"message":"try again","retryable":true}`, run.OutcomeFailed, "", true, "try again"},

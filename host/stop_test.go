@@ -17,6 +17,18 @@ import (
 // below would last.
 const patience = 30 * time.Second
 
+// The guest and the host's timer see the deadline in either order: the outcome
+// is the same.
+func TestGuestThatGivesUpAtItsDeadlineTimesOut(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, host.Config{})
+	call := callOf(load(t, h, guest(t, "tasks")), "gives_up", "0")
+	for i := range 10 {
+		call.Timeout = 20*time.Millisecond + time.Duration(i)*100*time.Microsecond
+		wantFailure(t, invoke(t, h, call), run.OutcomeTimedOut, run.CodeTimeout)
+	}
+}
+
 func TestLoopAndSleepEndAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{})

@@ -23,8 +23,21 @@ func TestIDsSortByTimeAndParse(t *testing.T) {
 			t.Errorf("ParseID(%q) = %q, %v", id, got, err)
 		}
 	}
-	if NewID(t0) == NewID(t0) {
+	if a, b := NewID(t0), NewID(t0); a == b {
 		t.Error("two ids of one instant are equal")
+	}
+}
+
+func TestDefaultFunction(t *testing.T) {
+	t.Parallel()
+	for want, names := range map[string][]string{"only": {"only"}, "main": {"a", "main"}, "": {"a", "b"}} {
+		var s Signature
+		for _, name := range names {
+			s.Functions = append(s.Functions, FunctionSignature{Name: name})
+		}
+		if got := s.Default(); got != want {
+			t.Errorf("of %v the default is %q", names, got)
+		}
 	}
 }
 
@@ -107,7 +120,7 @@ func TestDefinitionDigestCoversEverything(t *testing.T) {
 			Vars: map[string]json.RawMessage{"v": json.RawMessage(`1`)}, Plugins: map[string]string{"s": "d"},
 		}
 	}
-	if base().Digest() != base().Digest() {
+	if a, b := base(), base(); a.Digest() != b.Digest() {
 		t.Fatal("the digest is not stable")
 	}
 	for name, change := range map[string]func(*Definition){

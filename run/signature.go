@@ -10,6 +10,24 @@ type Signature struct {
 	Functions []FunctionSignature `json:"functions"`
 }
 
+// MainFunction is the function that a task calls which names none, where there
+// are several.
+const MainFunction = "main"
+
+// Default is the function to call when none is named: the only one, or the one
+// named [MainFunction]. It is empty when there is neither.
+func (s *Signature) Default() string {
+	if len(s.Functions) == 1 {
+		return s.Functions[0].Name
+	}
+	for _, f := range s.Functions {
+		if f.Name == MainFunction {
+			return MainFunction
+		}
+	}
+	return ""
+}
+
 // FunctionSignature is one function that tasks can call. The schemas are JSON
 // Schema; one that is missing accepts anything.
 type FunctionSignature struct {

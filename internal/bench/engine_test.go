@@ -100,8 +100,8 @@ func (noop) Invoke(_ context.Context, call run.Call) (run.Result, error) {
 
 type catalog struct{}
 
-func (catalog) Signature(_ context.Context, path string) (run.Signature, error) {
-	return catalog{}.SignatureOf(nil, "sha256:"+filepath.Base(path))
+func (catalog) Signature(ctx context.Context, path string) (run.Signature, error) {
+	return catalog{}.SignatureOf(ctx, "sha256:"+filepath.Base(path))
 }
 
 func (catalog) SignatureOf(_ context.Context, digest string) (run.Signature, error) {

@@ -119,6 +119,23 @@ func large() int32 {
 	return 0
 }
 
+//go:wasmexport large_then_fails
+func largeThenFails() int32 {
+	large()
+	failWith(`{"code":"output_size","message":"too much"}`)
+	return 1
+}
+
+// gives_up sees that its time is up and says that it failed.
+//
+//go:wasmexport gives_up
+func givesUp() int32 {
+	for timeLeft() > 0 {
+	}
+	failWith(`{"message":"out of time"}`)
+	return 1
+}
+
 //go:wasmexport recovers
 func recovers() int32 {
 	refused := give(`"` + strings.Repeat("x", number()) + `"`)

@@ -1,0 +1,111 @@
+# flowhost: build, run and check. `make` alone shows what there is.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BENCH ?= .
+BENCHTIME ?= 1s
+FUZZTIME ?= 1m
+
+# Guests: examples/<example>/plugins/<plugin>/ becomes examples/<example>/<plugin>.wasm.
+# A folder whose name ends in -cmd is a command (reads stdin); the others are
+# reactors (export functions).
+PLUGIN_DIRS := $(patsubst %/main.go,%,$(wildcard examples/*/plugins/*/main.go))
+wasm = $(dir $(patsubst %/,%,$(dir $(1))))$(notdir $(1)).wasm
+PLUGINS := $(foreach dir,$(PLUGIN_DIRS),$(call wasm,$(dir)))
+SHARED := go.mod go.sum $(shell find sdk -name '*.go' -not -name '*_test.go' -not -path '*/testdata/*')
+GUEST := GOOS=wasip1 GOARCH=wasm go build -trimpath -ldflags='-s -w'
+STATICCHECK := go tool -modfile=internal/tools/go.mod staticcheck
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: plugins ## Build bin/flowhost and the examples' plugins.
+	@mkdir -p bin
+	go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/flowhost ./cmd/flowhost
+
+.PHONY: plugins
+plugins: $(PLUGINS) ## Build the examples' plugins.
+
+# $(1) is the plugin's folder, $(2) the module made of it. Any Go file of the
+# example may be shared by its plugins.
+define PLUGIN_RULE
+$(2): $(SHARED) $(shell find $(firstword $(subst /plugins/, ,$(1))) -name '*.go' -not -name '*_test.go')
+	$(GUEST) $(if $(filter %-cmd,$(1)),,-buildmode=c-shared) -o $$@ ./$(1)
+endef
+$(foreach dir,$(PLUGIN_DIRS),$(eval $(call PLUGIN_RULE,$(dir),$(call wasm,$(dir)))))
+
+.PHONY: run
+run: build ## Build, then serve the examples.
+	bin/flowhost run examples
+
+.PHONY: test
+test: plugins ## Run all tests.
+	go test ./...
+
+.PHONY: test-race
+test-race: plugins ## Run all tests under the race detector.
+	go test -race -timeout 30m ./...
+
+.PHONY: test-js
+test-js: build ## Run the tests in which a JavaScript program is the client; needs node and npm.
+	cd internal/e2e/js && npm ci --no-audit --no-fund && npm test
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (1m).
+	@grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
+	  sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file" | while read -r target; do \
+	    echo "$$(dirname "$$file") $$target"; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: build ## Run the benchmarks that match BENCH (.), each for BENCHTIME (1s), and measure the program.
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+	cd internal/bench && go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./... && go run .
+
+# The first recipe line notes the state of the tree, the last compares with it.
+.PHONY: check
+check: ## Check format, vet, lint, layering and build; ends with "nothing changed in git".
+	@mkdir -p bin && $(TREE_STATE) > bin/.tree-before
+	@$(MAKE) --no-print-directory check-format check-vet check-lint check-layers check-build
+	@$(TREE_STATE) | diff bin/.tree-before - || { echo 'the checks changed files of the tree' >&2; exit 1; }
+	@rm bin/.tree-before
+	@echo 'nothing changed in git'
+
+TREE_STATE := { git status --porcelain && git diff HEAD | sha256sum; }
+
+.PHONY: check-format
+check-format:
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [[ -n $$unformatted ]]; then echo "run gofmt -w on:" $$unformatted >&2; exit 1; fi
+
+.PHONY: check-vet
+check-vet:
+	go vet ./...
+	GOOS=wasip1 GOARCH=wasm go vet ./sdk/... ./examples/...
+
+.PHONY: check-lint
+check-lint:
+	$(STATICCHECK) ./...
+
+.PHONY: check-layers
+check-layers:
+	go test -count=1 ./internal/archtest
+
+# For another operating system too: what hides behind a build tag shows here.
+.PHONY: check-build
+check-build: build
+	go build ./...
+	GOOS=darwin GOARCH=arm64 go build ./...
+	cd internal/bench && go vet ./...
+
+.PHONY: clean
+clean: ## Remove what the build made.
+	rm -rf bin $(PLUGINS)

@@ -1,0 +1,10 @@
+// Command flowhost runs flows whose tasks are WebAssembly plugins.
+//
+// This package puts the other packages together. It alone handles signals, exit
+// codes and the terminal: results go to stdout, everything else to stderr. There
+// is one file per subcommand, named after it; node.go assembles host, journal and
+// engine for exec and run.
+//
+// Goroutines: those of node.start, which node.stop waits for; that of listenSignals,
+// which the function that it gives waits for; the intake of run, which run awaits.
+package main

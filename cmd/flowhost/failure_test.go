@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// What is printed, and the exit code, for each way in which a run ends.
+func TestShow(t *testing.T) {
+	t.Parallel()
+	canceled := &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: "by request"}
+	tests := []struct {
+		name           string
+		state          run.State
+		why            error
+		asJSON         bool
+		stdout, stderr string // parts; "" for nothing at all
+		code           int
+	}{
+		{"succeeded", run.Succeeded, nil, false, `{"n":1}`, "", exitOK},
+		{"succeeded although interrupted", run.Succeeded, errInterrupted, false, `{"n":1}`, "", exitOK},
+		{"failed", run.Failed, nil, false, "", "run failed: canceled: by request", exitFailed},
+		{"failed, as JSON", run.Failed, nil, true, `"state":"failed"`, "run failed", exitFailed},
+		{"canceled by somebody else", run.Canceled, nil, false, "", "run canceled", exitCanceled},
+		{"interrupted", run.Canceled, errInterrupted, false, "", "run canceled", exitInterrupted},
+		{"timed out", run.Canceled, errTimedOut, false, "", "run canceled", exitTimeout},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			x := &execution{app: newApp(nil, &stdout, &stderr), asJSON: test.asJSON}
+			record := &run.Record{State: test.state, Output: json.RawMessage(`{"n":1}`)}
+			if test.state != run.Succeeded {
+				record.Error = canceled
+			}
+			p, err := newProgress(x.errout, "quiet")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code := codeOf(x.show(record, test.why, &flows.Flow{}, p)); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			says(t, "stdout", stdout.String(), test.stdout)
+			says(t, "stderr", stderr.String(), test.stderr)
+		})
+	}
+}
+
+func says(t *testing.T, stream, got, want string) {
+	t.Helper()
+	if want == "" && got != "" || !strings.Contains(got, want) {
+		t.Errorf("%s is %q, want %q", stream, got, want)
+	}
+}
+
+// A task that failed is shown with its lines of the flow file as they were when
+// the flow was loaded, and with the end of its log.
+func TestShowFailure(t *testing.T) {
+	t.Parallel()
+	source := "flow \"f\" {\n  task \"t\" {\n  }\n}\n"
+	f := &flows.Flow{
+		Definition: &run.Definition{Files: map[string][]byte{"f.hcl": []byte(source)}},
+		Tasks: []*flows.Task{{Name: "t", Range: hcl.Range{
+			Filename: "some/folder/f.hcl",
+			Start:    hcl.Pos{Line: 2, Column: 3, Byte: 13}, End: hcl.Pos{Line: 2, Column: 11, Byte: 21},
+		}}},
+	}
+	var stderr bytes.Buffer
+	a := newApp(nil, &bytes.Buffer{}, &stderr)
+	p, err := newProgress(a.errout, "quiet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log run.Log
+	for i := range shownLines + 1 {
+		log.Lines = append(log.Lines, run.LogLine{Level: "info", Message: string(rune('A' + i))})
+	}
+	log.Lines = append(log.Lines, run.LogLine{Level: "error", Message: "two\nlines", Fields: json.RawMessage(`{"a":1}`)})
+	p.logs[callKey{"R", "t"}] = log
+	failure := &run.Failure{Outcome: run.OutcomeTrapped, Code: run.CodeTrap, Message: "out of \x1bbounds", Task: "t"}
+	a.showFailure(&run.Record{
+		Run: "R", State: run.Failed, Error: failure,
+		Tasks: []run.TaskRecord{{Task: "t", State: run.Failed, Attempts: 3, Error: failure}, {Task: "u", State: run.Skipped}},
+	}, f, p)
+
+	got := stderr.String()
+	for _, part := range []string{
+		"Error: Task t trapped\n", "on some/folder/f.hcl line 2:\n   2:   task \"t\" {\n",
+		`trap: out of \x1bbounds (attempt 3)`, "last log lines of t:\n    INFO C\n", "    ERROR two\n        lines {\"a\":1}\n",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q is missing in:\n%s", part, got)
+		}
+	}
+	if strings.Count(got, "Error:") != 1 {
+		t.Errorf("the failure is told more than once:\n%s", got)
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+// varPrefix begins the environment variables that give values for variables.
+const varPrefix = "FLOWHOST_VAR_"
+
+// flowFlags are the flags with which commands load flow files.
+type flowFlags struct {
+	vars     []string
+	varFiles []string
+}
+
+func (f *flowFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.vars, "var", nil, "value of a variable, as `NAME=VALUE`; may be repeated; also "+varPrefix+"NAME in the environment")
+	flags.StringArrayVar(&f.varFiles, "var-file", nil, "`FILE` with values of variables; may be repeated")
+}
+
+// options are the options of loading, with the given catalog of plugins.
+func (f *flowFlags) options(cmd *cobra.Command, environ []string, catalog flows.Catalog) (flows.Options, error) {
+	vars := map[string]flows.VarValue{}
+	for _, entry := range environ {
+		if name, text, ok := cutVar(entry, varPrefix); ok {
+			vars[name] = flows.VarValue{Text: text, From: "environment variable " + varPrefix + name, Ambient: true}
+		}
+	}
+	for _, arg := range f.vars {
+		name, text, ok := cutVar(arg, "")
+		if !ok {
+			return flows.Options{}, usage(cmd, "--var %q: NAME=VALUE is expected", arg)
+		}
+		vars[name] = flows.VarValue{Text: text, From: "--var " + name}
+	}
+	return flows.Options{Vars: vars, VarFiles: f.varFiles, Catalog: catalog}, nil
+}
+
+func cutVar(entry, prefix string) (name, text string, ok bool) {
+	entry, ok = strings.CutPrefix(entry, prefix)
+	if !ok {
+		return "", "", false
+	}
+	name, text, ok = strings.Cut(entry, "=")
+	return name, text, ok && name != ""
+}
+
+// load loads flow files. Problems are shown, and end the command when they are
+// errors.
+func (a *app) load(ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
+	set, diags := flows.Load(ctx, paths, options)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // modules that were not read are no mistakes
+	}
+	a.showDiagnostics(set.Files(), diags)
+	if diags.HasErrors() {
+		return nil, quiet(exitInvalid)
+	}
+	return set, nil
+}
+
+// showDiagnostics writes problems with their lines of source to stderr.
+func (a *app) showDiagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) {
+	w := hcl.NewDiagnosticTextWriter(a.errout, files, uint(a.errout.width), a.errout.color)
+	if err := w.WriteDiagnostics(diags); err != nil {
+		a.say("cannot show all problems: %s", err)
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+func (a *app) graphCommand() *cobra.Command {
+	var files flowFlags
+	var name, format string
+	cmd := exits(&cobra.Command{
+		Use:   "graph PATH [--flow NAME] [--format FORMAT]",
+		Short: "Show which task depends on which",
+		Long: `Shows the graphs of the flows in PATH, a flow file or a folder. Plugins need not
+be built for it.`,
+		Example: `  flowhost graph orders.hcl
+  flowhost graph flows/ --flow orders --format mermaid
+  flowhost graph orders.hcl --format dot | dot -Tsvg > orders.svg`,
+		Args: between(1, 1, "PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return a.graph(cmd, paths, files, name, format)
+		},
+	}, exitInvalid)
+	files.add(cmd.Flags())
+	cmd.Flags().StringVar(&name, "flow", "", "show the flow of this `NAME` only")
+	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT` of the output: text, mermaid, dot or json")
+	return cmd
+}
+
+func (a *app) graph(cmd *cobra.Command, paths []string, files flowFlags, name, format string) error {
+	formats := map[string]func(io.Writer, []*flows.Flow){"text": graphText, "mermaid": graphMermaid, "dot": graphDOT}
+	if formats[format] == nil && format != "json" {
+		return usage(cmd, "--format %q: text, mermaid, dot or json is expected", format)
+	}
+	options, err := files.options(cmd, a.environ, nil)
+	if err != nil {
+		return err
+	}
+	set, err := a.load(cmd.Context(), paths, options)
+	if err != nil {
+		return err
+	}
+	chosen := set.Flows
+	if name != "" {
+		f, err := pickFlow(cmd, set, name)
+		if err != nil {
+			return err
+		}
+		chosen = []*flows.Flow{f}
+	}
+	if format == "json" {
+		return a.printJSON(graphOf(chosen))
+	}
+	formats[format](a.out, chosen)
+	return nil
+}
+
+// pickFlow is the flow of that name, or the only one when none is named.
+func pickFlow(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) {
+	var names []string
+	for _, f := range set.Flows {
+		names = append(names, f.Name)
+	}
+	if name != "" {
+		if f := set.Flow(name); f != nil {
+			return f, nil
+		}
+		return nil, usage(cmd, "there is no flow %q%s", name, suggest(name, names))
+	}
+	if len(set.Flows) == 1 {
+		return set.Flows[0], nil
+	}
+	return nil, usage(cmd, "there are %s, choose one with --flow: %s", count(len(names), "flow"), strings.Join(names, ", "))
+}

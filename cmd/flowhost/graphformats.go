@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+// graphNode is one task of a graph and the tasks that it waits for.
+type graphNode struct {
+	task *flows.Task
+	hook bool // of on_failure
+	from []string
+}
+
+// nodesOf are a flow's tasks in topological order, those of on_failure last.
+func nodesOf(f *flows.Flow) []graphNode {
+	from := map[string][]string{}
+	for _, e := range f.Edges() {
+		from[e.To] = append(from[e.To], e.From)
+	}
+	var nodes []graphNode
+	for _, i := range f.Graph.Order() {
+		nodes = append(nodes, graphNode{f.Tasks[i], false, from[f.Tasks[i].Name]})
+	}
+	for _, i := range f.OnFailureGraph.Order() {
+		nodes = append(nodes, graphNode{f.OnFailure[i], true, from[f.OnFailure[i].Name]})
+	}
+	return nodes
+}
+
+func graphText(w io.Writer, chosen []*flows.Flow) {
+	for i, f := range chosen {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		nodes := nodesOf(f)
+		width := 0
+		for _, n := range nodes {
+			width = max(width, len(n.task.Name))
+		}
+		fmt.Fprintln(w, f.Name)
+		for j, n := range nodes {
+			indent := "  "
+			if n.hook {
+				indent = "    "
+			}
+			if n.hook && (j == 0 || !nodes[j-1].hook) {
+				fmt.Fprintln(w, "  on failure:")
+			}
+			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s%-*s  %s", indent, width, n.task.Name, n.waitsFor()), " "))
+		}
+	}
+}
+
+func (n graphNode) waitsFor() string {
+	if len(n.from) == 0 {
+		return ""
+	}
+	text := "after " + strings.Join(n.from, ", ")
+	if n.task.RunOn != flows.RunOnSuccess {
+		text += " (on " + string(n.task.RunOn) + ")"
+	}
+	return text
+}
+
+// graphMermaid writes one flowchart with a subgraph for each flow.
+// Syntax: https://mermaid.js.org/syntax/flowchart.html.
+func graphMermaid(w io.Writer, chosen []*flows.Flow) {
+	fmt.Fprintln(w, "flowchart TD")
+	for i, f := range chosen {
+		fmt.Fprintf(w, "  subgraph flow%d [%q]\n", i, f.Name)
+		nodes := nodesOf(f)
+		for _, n := range nodes {
+			shape := "[%q]"
+			if n.hook {
+				shape = "([%q])"
+			}
+			fmt.Fprintf(w, "    %s"+shape+"\n", mermaidID(i, n.task.Name), n.task.Name)
+		}
+		for _, n := range nodes {
+			for _, from := range n.from {
+				fmt.Fprintf(w, "    %s %s %s\n", mermaidID(i, from), mermaidArrow(n.task.RunOn), mermaidID(i, n.task.Name))
+			}
+		}
+		fmt.Fprintln(w, "  end")
+	}
+}
+
+// mermaidID avoids names that mean something to Mermaid, such as end.
+func mermaidID(flow int, task string) string {
+	return fmt.Sprintf("f%d_%s", flow, strings.ReplaceAll(task, "-", "_"))
+}
+
+func mermaidArrow(on flows.RunOn) string {
+	if on == flows.RunOnSuccess {
+		return "-->"
+	}
+	return "-. " + string(on) + " .->"
+}
+
+// graphDOT writes one digraph with a cluster for each flow.
+// Syntax: https://graphviz.org/doc/info/lang.html.
+func graphDOT(w io.Writer, chosen []*flows.Flow) {
+	fmt.Fprintln(w, "digraph flows {")
+	fmt.Fprintln(w, "  node [shape=box];")
+	for i, f := range chosen {
+		fmt.Fprintf(w, "  subgraph cluster_%d {\n    label=%q;\n", i, f.Name)
+		nodes := nodesOf(f)
+		for _, n := range nodes {
+			style := ""
+			if n.hook {
+				style = ", style=rounded"
+			}
+			fmt.Fprintf(w, "    %q [label=%q%s];\n", f.Name+"/"+n.task.Name, n.task.Name, style)
+		}
+		for _, n := range nodes {
+			for _, from := range n.from {
+				fmt.Fprintf(w, "    %q -> %q%s;\n", f.Name+"/"+from, f.Name+"/"+n.task.Name, dotStyle(n.task.RunOn))
+			}
+		}
+		fmt.Fprintln(w, "  }")
+	}
+	fmt.Fprintln(w, "}")
+}
+
+func dotStyle(on flows.RunOn) string {
+	if on == flows.RunOnSuccess {
+		return ""
+	}
+	return fmt.Sprintf(" [style=dashed, label=%q]", on)
+}
+
+type (
+	graphFile struct {
+		Flows []graphFlow `json:"flows"`
+	}
+	graphFlow struct {
+		Flow      string      `json:"flow"`
+		Tasks     []graphTask `json:"tasks"` // in topological order
+		OnFailure []graphTask `json:"on_failure"`
+	}
+	graphTask struct {
+		Task     string      `json:"task"`
+		After    []string    `json:"after"`
+		RunOn    flows.RunOn `json:"run_on"`
+		Plugin   string      `json:"plugin"` // as the flow file names its module
+		Function string      `json:"function,omitempty"`
+		At       string      `json:"at"` // "orders.hcl:14"
+	}
+)
+
+// graphOf is what --format json prints.
+func graphOf(chosen []*flows.Flow) graphFile {
+	out := graphFile{Flows: []graphFlow{}}
+	for _, f := range chosen {
+		g := graphFlow{Flow: f.Name, Tasks: []graphTask{}, OnFailure: []graphTask{}}
+		for _, n := range nodesOf(f) {
+			t := graphTask{
+				Task: n.task.Name, After: append([]string{}, n.from...), RunOn: n.task.RunOn,
+				Plugin: n.task.Plugin.Source, Function: n.task.Function, At: n.task.At(),
+			}
+			if n.hook {
+				g.OnFailure = append(g.OnFailure, t)
+			} else {
+				g.Tasks = append(g.Tasks, t)
+			}
+		}
+		out.Flows = append(out.Flows, g)
+	}
+	return out
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// maxInput bounds what is read as input: no message that asks for a run can be
+// larger.
+const maxInput = 8 << 20
+
+// readJSON gives the JSON of an argument: the text itself, @FILE or - for stdin.
+func (a *app) readJSON(arg string) (json.RawMessage, error) {
+	text, from := []byte(arg), "the input"
+	var err error
+	if name, isFile := strings.CutPrefix(arg, "@"); isFile {
+		text, err = readFile(name)
+		from = name
+	} else if arg == "-" {
+		text, err = readAll(a.stdin)
+		from = "stdin"
+	}
+	if err != nil {
+		return nil, exitf(exitInvalid, "%w", err)
+	}
+	text = bytes.TrimSpace(text)
+	if err := checkJSON(text); err != nil {
+		return nil, exitf(exitInvalid, "%s is not JSON: %w", from, err)
+	}
+	return text, nil
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f)
+}
+
+func readAll(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(text) > maxInput {
+		err = fmt.Errorf("the input is larger than %d bytes", maxInput)
+	}
+	return text, err
+}
+
+// checkJSON says where a text stops being JSON.
+func checkJSON(text []byte) error {
+	var value json.RawMessage
+	err := json.Unmarshal(text, &value)
+	if syntax, ok := err.(*json.SyntaxError); ok {
+		line := 1 + bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n"))
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	return err
+}

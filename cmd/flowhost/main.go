@@ -1,0 +1,19 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+)
+
+func main() {
+	os.Exit(realMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// realMain is the program: its arguments and streams in, its exit code out.
+func realMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := newApp(stdin, stdout, stderr)
+	root := a.rootCommand()
+	root.SetArgs(args)
+	return a.report(root.ExecuteContext(context.Background()))
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+)
+
+// testRoot is the temporary folder that holds what the scripts share: guests,
+// the examples with their plugins, the cache of compiled modules.
+var testRoot string
+
+func TestMain(m *testing.M) {
+	testscript.Main(suite{m}, map[string]func(){"flowhost": main})
+}
+
+// suite builds all wasm once before the tests. It is not used when this binary
+// plays flowhost for a script.
+type suite struct{ m *testing.M }
+
+func (s suite) Run() int {
+	root, err := os.MkdirTemp("", "flowhost-test-")
+	if err == nil {
+		defer os.RemoveAll(root)
+		testRoot = root
+		err = buildGuests(root)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := s.m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// buildGuests builds <root>/guests/*.wasm, and copies the examples to
+// <root>/examples with their plugins built from the sources in this tree.
+func buildGuests(root string) error {
+	guests, err := filepath.Glob("testdata/guests/*")
+	if err != nil {
+		return err
+	}
+	for _, dir := range guests {
+		if err := buildGuest(dir, filepath.Join(root, "guests", filepath.Base(dir)+".wasm")); err != nil {
+			return err
+		}
+	}
+	examples := filepath.Join(root, "examples")
+	if err := os.CopyFS(examples, os.DirFS("../../examples")); err != nil {
+		return err
+	}
+	plugins, err := filepath.Glob("../../examples/*/plugins/*/main.go")
+	if err != nil {
+		return err
+	}
+	for _, main := range plugins {
+		dir := filepath.Dir(main)
+		example := filepath.Base(filepath.Dir(filepath.Dir(dir)))
+		if err := buildGuest(dir, filepath.Join(examples, example, filepath.Base(dir)+".wasm")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildGuest builds a reactor, or a command when the folder's name ends in -cmd.
+func buildGuest(dir, out string) error {
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}
+	if !strings.HasSuffix(dir, "-cmd") {
+		args = append(args, "-buildmode=c-shared")
+	}
+	cmd := exec.Command("go", append(args, "./"+filepath.ToSlash(dir))...)
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", dir, err, text)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/run"
+)
+
+// stopTime bounds what is still to be done once the engine has ended: telling of
+// the last events, closing files.
+const stopTime = 10 * time.Second
+
+// newHost makes the sandbox host. It is also the catalog with which flows are
+// loaded.
+func newHost(ctx context.Context, s settings, log *slog.Logger) (*host.Host, error) {
+	config := host.Config{
+		CacheDir: s.cache, Instances: s.workers, Limits: s.limits, Timeout: s.timeout, Log: log,
+	}
+	if config.CacheDir == "" {
+		if cache, err := os.UserCacheDir(); err == nil {
+			config.CacheDir = filepath.Join(cache, "flowhost")
+		}
+	}
+	if s.data != "" {
+		config.Modules = host.Folder(filepath.Join(s.data, "modules"))
+	}
+	return host.New(ctx, config)
+}
+
+// nodeConfig is what a node is made of.
+type nodeConfig struct {
+	settings
+	host      *host.Host
+	link      *link                               // to NATS; nil: the journal is in memory and nobody is told of events
+	flows     flows.Options                       // with which the flows were loaded
+	invoker   func(engine.Invoker) engine.Invoker // decorates the host; nil: nothing
+	observers []engine.Observer
+	log       *slog.Logger
+}
+
+// node is a host, a journal and an engine at work. start and stop are called once
+// each, on one goroutine.
+type node struct {
+	engine *engine.Engine
+	link   *link
+
+	working sync.WaitGroup
+	abandon context.CancelCauseFunc
+	ended   chan struct{} // closed when the engine has ended
+	fault   error         // why it ended, nil after a soft stop; once ended is closed
+}
+
+func newNode(ctx context.Context, c nodeConfig) (*node, error) {
+	config := engine.Config{
+		Journal: engine.NewMemoryJournal(), Invoker: c.host, Observers: c.observers,
+		Restore: restorer(c.flows), Workers: c.workers, Timeout: c.timeout, Log: c.log,
+	}
+	if c.invoker != nil {
+		config.Invoker = c.invoker(config.Invoker)
+	}
+	if c.link != nil {
+		revision, index, err := c.link.events.Last(ctx)
+		if err != nil {
+			return nil, exitf(exitUnreachable, "%w", err)
+		}
+		config.Journal = c.link.journal
+		config.Observers = append(config.Observers, c.link.events)
+		config.CatchUp, config.Observed = true, engine.Place{Revision: revision, Index: index}
+	}
+	return &node{engine: engine.New(config), link: c.link, ended: make(chan struct{})}, nil
+}
+
+// restorer loads recorded definitions for runs that began before the flow files
+// were changed.
+func restorer(options flows.Options) func(context.Context, *run.Definition) (*flows.Set, error) {
+	return func(ctx context.Context, d *run.Definition) (*flows.Set, error) {
+		set, diags := flows.Restore(ctx, d, options)
+		if diags.HasErrors() {
+			return nil, firstError(diags)
+		}
+		return set, nil
+	}
+}
+
+func firstError(diags hcl.Diagnostics) error {
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			return fmt.Errorf("%s: %s", d.Summary, d.Detail)
+		}
+	}
+	return diags
+}
+
+// start lets the engine read the journal and advance runs, until stop or until
+// ctx ends.
+func (n *node) start(ctx context.Context) {
+	ctx, n.abandon = context.WithCancelCause(ctx)
+	n.working.Go(func() {
+		defer close(n.ended)
+		n.fault = n.engine.Run(ctx)
+	})
+	if n.link != nil {
+		n.working.Go(func() { n.link.events.Run(ctx) }) // its only error is the end of ctx
+	}
+}
+
+// stop lets running attempts end, tells of the last events and waits for
+// everything that start started. It hurries when ctx, that of start, ends.
+func (n *node) stop(ctx context.Context) error {
+	n.engine.Drain()
+	<-n.ended
+	if n.link != nil && n.fault == nil {
+		ctx, cancel := context.WithTimeout(ctx, stopTime)
+		defer cancel()
+		if err := n.link.events.Flush(ctx); err != nil {
+			n.fault = fmt.Errorf("the last events are published at the next start: %w", err)
+		}
+	}
+	n.abandon(errors.New("stopped"))
+	n.working.Wait()
+	return n.fault
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/run"
+)
+
+// progress shows what happens to one run, the first that is submitted after it
+// was made. It is safe for concurrent use.
+type progress struct {
+	out  *terminal
+	form string // plain, json or quiet
+	made time.Time
+
+	mu   sync.Mutex
+	run  run.ID              // empty before the run is known
+	logs map[callKey]run.Log // of the last attempt
+}
+
+type callKey struct {
+	run  run.ID
+	task string
+}
+
+func newProgress(out *terminal, form string) (*progress, error) {
+	switch form {
+	case "auto":
+		form = "plain"
+	case "plain", "json", "quiet":
+	default:
+		return nil, fmt.Errorf("--progress %q: auto, plain, json or quiet is expected", form)
+	}
+	return &progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}, nil
+}
+
+// Committed implements engine.Observer.
+func (p *progress) Committed(_ context.Context, n run.Notice) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, submitted := n.Event.Data.(*run.Submitted); submitted && p.run == "" && !n.Event.At.Before(p.made) {
+		p.run = n.Event.Run
+	}
+	if n.Event.Run == "" || n.Event.Run != p.run {
+		return nil
+	}
+	switch p.form {
+	case "plain":
+		p.plain(n)
+	case "json":
+		return p.json(n)
+	}
+	return nil
+}
+
+// plain writes one line for each change of state.
+func (p *progress) plain(n run.Notice) {
+	switch d := n.Event.Data.(type) {
+	case *run.Submitted:
+		p.line("run "+string(n.Event.Run), "pending", "flow "+d.Flow)
+	case *run.AttemptStarted:
+		detail := ""
+		if d.Attempt > 1 {
+			detail = fmt.Sprintf("attempt %d", d.Attempt)
+		}
+		p.line(d.Task, string(run.Running), detail)
+	case *run.AttemptFinished:
+		detail := short(d.Duration)
+		if d.Failure != nil {
+			detail += ", " + printable(d.Failure.Error())
+		}
+		if !d.RetryAt.IsZero() {
+			detail += ", again in " + short(d.RetryAt.Sub(n.Event.At))
+		}
+		p.line(d.Task, string(d.Outcome), detail)
+	case *run.TaskEnded:
+		detail := ""
+		if d.Failure != nil {
+			detail = printable(d.Failure.Error())
+		}
+		p.line(d.Task, string(d.State), detail)
+	case *run.CancelRequested:
+		p.line("run "+string(n.Event.Run), "stopping", printable(d.Failure.Message))
+	case *run.Finished:
+		detail := ""
+		if n.Record != nil && n.Record.DurationMS != nil {
+			detail = short(time.Duration(*n.Record.DurationMS * float64(time.Millisecond)))
+		}
+		p.line("run "+string(n.Event.Run), string(d.State), detail)
+	}
+}
+
+func (p *progress) line(what, word, detail string) {
+	if detail != "" {
+		detail = p.out.paint(dim, " ("+detail+")")
+	}
+	fmt.Fprintf(p.out, "%s: %s%s\n", what, p.out.paint(wordColor(word), word), detail)
+}
+
+func wordColor(word string) string {
+	switch run.Outcome(word) {
+	case run.OutcomeSucceeded:
+		return green
+	case run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeDenied, run.OutcomeLost:
+		return red
+	case run.OutcomeCanceled:
+		return yellow
+	}
+	return bold
+}
+
+// short is a duration without digits that nobody reads.
+func short(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}
+
+// progressEvent is one line of the JSON form.
+type progressEvent struct {
+	Kind    string      `json:"kind"` // as the journal names events
+	At      time.Time   `json:"at"`
+	Flow    string      `json:"flow"`
+	Run     run.ID      `json:"run"`
+	Task    string      `json:"task,omitempty"`
+	Attempt int         `json:"attempt,omitempty"`
+	Outcome run.Outcome `json:"outcome,omitempty"` // of an attempt
+	State   run.State   `json:"state,omitempty"`   // of a task or the run that has ended
+	RetryAt time.Time   `json:"retry_at,omitzero"`
+
+	Error *run.Failure `json:"error,omitempty"`
+}
+
+func (p *progress) json(n run.Notice) error {
+	e := progressEvent{Kind: n.Event.Data.Kind(), At: n.Event.At, Flow: n.Flow, Run: n.Event.Run}
+	switch d := n.Event.Data.(type) {
+	case *run.AttemptStarted:
+		e.Task, e.Attempt = d.Task, d.Attempt
+	case *run.AttemptFinished:
+		e.Task, e.Attempt, e.Outcome, e.Error, e.RetryAt = d.Task, d.Attempt, d.Outcome, d.Failure, d.RetryAt
+	case *run.TaskEnded:
+		e.Task, e.State, e.Error = d.Task, d.State, d.Failure
+	case *run.CancelRequested:
+		e.Error = d.Failure
+	case *run.Finished:
+		e.State, e.Error = d.State, d.Failure
+	}
+	return encodeLine(p.out, e)
+}
+
+func encodeLine(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// listen decorates an invoker to keep the guests' logs.
+func (p *progress) listen(next engine.Invoker) engine.Invoker {
+	return invokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
+		result, err := next.Invoke(ctx, call)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.logs[callKey{call.Run, call.Task}] = result.Log
+		return result, err
+	})
+}
+
+// log is what a task's last attempt wrote.
+func (p *progress) log(id run.ID, task string) run.Log {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.logs[callKey{id, task}]
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) rootCommand() *cobra.Command {
+	root := a.group(&cobra.Command{
+		Use:   "flowhost",
+		Short: "Runs flows whose tasks are WebAssembly plugins",
+		Long: `flowhost runs flows: graphs of tasks, written in HCL, each of which calls a
+function of a WebAssembly plugin in a sandbox of its own.`,
+		Example: `  flowhost validate flows/                 check flow files, without running anything
+  flowhost exec flows/hello.hcl            run one flow now and print its output
+  flowhost run flows/                      serve the flows: schedules, messages, requests
+  flowhost plugin call greet.wasm greet '{"name":"world"}'`,
+	})
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetIn(a.stdin)
+	root.SetOut(a.out)
+	root.SetErr(a.errout)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(a.out, cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { writeHelp(a.errout, cmd); return nil })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
+	root.AddCommand(
+		a.runCommand(), a.execCommand(),
+		a.validateCommand(), a.graphCommand(), a.fmtCommand(),
+		a.pluginCommand(), a.versionCommand(),
+	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// group makes a command that only holds others.
+func (a *app) group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = knownCommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// knownCommand refuses the arguments of a group: they are no command's name.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.SuggestionsMinimumDistance == 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage(cmd, "there is no command %q%s", args[0], hint)
+}
+
+// usage is an error of the person who called the command.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return exitf(exitInvalid, "%w\n'%s --help' shows how it is used", fmt.Errorf(format, args...), cmd.CommandPath())
+}
+
+// atLeast and between check the number of arguments.
+func atLeast(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return usage(cmd, "%s is missing", what)
+		}
+		return nil
+	}
+}
+
+func between(low, high int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > high {
+			return usage(cmd, "%q is one argument too many", args[high])
+		}
+		return atLeast(low, what)(cmd, args)
+	}
+}

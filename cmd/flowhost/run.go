@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/flows"
+)
+
+// service is run with its flags.
+type service struct {
+	*app
+	files      flowFlags
+	settings   settings // from the flags; zero fields leave it to the settings file
+	durability string
+	config     string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	s := &service{app: a}
+	cmd := exits(&cobra.Command{
+		Use:   "run PATH...",
+		Short: "Serve flows: schedules, messages and requests",
+		Long: `Loads the flows of PATH, flow files and folders, and runs them when their
+schedules are due, when messages arrive on NATS and when they are asked for. With
+an embedded NATS server unless --nats is given. What was accepted is finished
+after a restart with the same data folder or server.
+
+The first Ctrl-C (or SIGTERM) stops softly: nothing new starts, running attempts
+end. The second stops at once; what was running is run again at the next start.
+
+Settings are read from ` + settingsName + ` beside the flows; flags win over it.`,
+		Example: `  flowhost run flows/
+  flowhost run flows/ --data /var/lib/flowhost --workers 16
+  flowhost run flows/ --nats nats://nats.internal:4222 --creds flowhost.creds`,
+		Args: atLeast(1, "PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return s.serve(cmd, paths) },
+	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	flags := cmd.Flags()
+	flags.StringVar(&s.settings.data, "data", "", "`FOLDER` of the journal and the modules; default: .flowhost beside the flows")
+	flags.StringVar(&s.settings.natsURL, "nats", "", "`URL` of an external NATS server with JetStream")
+	flags.StringVar(&s.settings.natsCreds, "creds", "", "`FILE` with credentials for it")
+	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
+	flags.IntVar(&s.settings.workers, "workers", 0, "attempts that run at a time; default: twice the number of CPUs")
+	flags.StringVar(&s.durability, "durability", "", "strict: synced before it is acknowledged (default); relaxed: within 100 ms")
+	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
+	s.files.add(flags)
+	return cmd
+}
+
+func (s *service) serve(cmd *cobra.Command, paths []string) error {
+	merged, err := s.merge(cmd, paths[0])
+	if err != nil {
+		return err
+	}
+	soft, hard, stopListening := listenSignals(cmd.Context())
+	defer stopListening()
+	log := s.log(slog.LevelInfo)
+	h, err := newHost(soft, merged, log)
+	if err != nil {
+		return err
+	}
+	defer closeHost(h)
+	options, err := s.files.options(cmd, s.environ, h)
+	if err != nil {
+		return err
+	}
+	set, err := s.load(soft, paths, options)
+	if err != nil {
+		return err
+	}
+	l, err := openLink(soft, merged, true, set, log)
+	if err != nil {
+		return err
+	}
+	n, err := newNode(soft, nodeConfig{
+		settings: merged, host: h, link: l, flows: options, invoker: logGuests(log), log: log,
+	})
+	if err != nil {
+		return errors.Join(err, l.close())
+	}
+	n.start(hard)
+	err = s.intake(soft, n, set, log)
+	return cmp.Or(n.stop(hard), err, l.close())
+}
+
+// merge puts the flags above the settings file.
+func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
+	merged, err := s.readSettings(s.config, path)
+	if err != nil {
+		return settings{}, err
+	}
+	override(&merged.data, s.settings.data)
+	override(&merged.natsURL, s.settings.natsURL)
+	override(&merged.natsCreds, s.settings.natsCreds)
+	override(&merged.natsListen, s.settings.natsListen)
+	override(&merged.workers, s.settings.workers)
+	if s.durability != "" {
+		if merged.durability, err = parseDurability(s.durability); err != nil {
+			return settings{}, usage(cmd, "--durability: %w", err)
+		}
+	}
+	if merged.natsURL != "" && s.settings.natsListen != "" {
+		return settings{}, usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
+	}
+	if merged.data == "" {
+		merged.data = filepath.Join(folderOf(path), ".flowhost")
+	}
+	if merged.data, err = filepath.Abs(merged.data); err != nil {
+		return settings{}, exitf(exitInvalid, "--data: %w", err)
+	}
+	return merged, nil
+}
+
+func override[T comparable](to *T, with T) {
+	var none T
+	if with != none {
+		*to = with
+	}
+}
+
+// intake deploys the flows and takes messages and requests until soft ends or the
+// engine does.
+func (s *service) intake(soft context.Context, n *node, set *flows.Set, log *slog.Logger) error {
+	if err := n.engine.Deploy(soft, set); err != nil {
+		return err
+	}
+	intake, err := bus.NewIntake(n.link.conn, n.engine, subscriptions(set), bus.IntakeConfig{
+		Version: thisBuild().semantic(), Code: codeOfEngine, Log: log,
+	})
+	if err != nil {
+		return &exitError{exitInvalid, err}
+	}
+	taking, stop := context.WithCancelCause(soft)
+	defer stop(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- intake.Run(taking) }()
+	ready := intake.Ready()
+	for {
+		select {
+		case <-ready:
+			ready = nil
+			s.reportStart(n.link, set)
+			continue
+		case err := <-ended:
+			return err
+		case <-n.ended:
+			stop(n.fault)
+		case <-soft.Done():
+			log.Info("stopping: running attempts end first; interrupt again to stop at once")
+			n.engine.Drain() // before the last answers: while the intake waits for them nothing new may start
+		}
+		return <-ended
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs the scripts against the real main. Beside the commands of
+// testscript they use:
+//
+//	code N command...               runs it and expects exit code N
+//	interrupt N PATTERN command...  sends SIGINT when a line of stderr matches, expects exit code N;
+//	                                more patterns after "; " wait for a line each, in order
+//	request HOST SUBJECT JSON       asks over NATS, and waits for the run's end; HOST is a data folder or a URL
+//	natsserver                      starts a NATS server with JetStream at $NATS_URL
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLES", filepath.Join(testRoot, "examples"))
+			env.Setenv("GUESTS", filepath.Join(testRoot, "guests"))
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(testRoot, "cache"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": codeCommand, "interrupt": interruptCommand, "request": requestCommand, "natsserver": serverCommand,
+		},
+		RequireUniqueNames: true,
+	})
+}
+
+func codeCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command...")
+	}
+	checkCode(ts, args[0], ts.Exec(args[1], args[2:]...))
+}
+
+func checkCode(ts *testscript.TestScript, want string, err error) {
+	got, exit := 0, (*exec.ExitError)(nil)
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%s", err)
+	}
+	if strconv.Itoa(got) != want {
+		ts.Fatalf("exit code %d, want %s", got, want)
+	}
+}
+
+func interruptCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: interrupt N PATTERN command...")
+	}
+	patterns := strings.Split(args[1], "; ")
+	cmd := exec.Command(args[2], args[3:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+ts.Getenv("XDG_CACHE_HOME"))
+	cmd.Stdout = ts.Stdout()
+	stderr, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	lines := bufio.NewScanner(io.TeeReader(stderr, ts.Stderr()))
+	for lines.Scan() {
+		if len(patterns) > 0 && regexp.MustCompile(patterns[0]).MatchString(lines.Text()) {
+			patterns = patterns[1:]
+			ts.Check(cmd.Process.Signal(os.Interrupt))
+		}
+	}
+	checkCode(ts, args[0], cmd.Wait())
+	if len(patterns) > 0 {
+		ts.Fatalf("no line of stderr matched %s", patterns[0])
+	}
+}
+
+// patience bounds how long a host may take to come up on a busy machine.
+const patience = time.Minute
+
+func requestCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: request HOST SUBJECT JSON")
+	}
+	end := time.Now().Add(patience)
+	nc := connectTo(ts, args[0], end)
+	defer nc.Close()
+	msg := &nats.Msg{Subject: args[1], Data: []byte(args[2]), Header: nats.Header{"Fh-Wait": {patience.String()}}}
+	for {
+		reply, err := nc.RequestMsg(msg, patience)
+		if errors.Is(err, nats.ErrNoResponders) && time.Now().Before(end) {
+			time.Sleep(10 * time.Millisecond) // nothing tells when the host begins to listen
+			continue
+		}
+		ts.Check(err)
+		_, err = ts.Stdout().Write(append(reply.Data, '\n'))
+		ts.Check(err)
+		return
+	}
+}
+
+// connectTo connects to a URL, or with the address and credentials that a host
+// leaves in its data folder.
+func connectTo(ts *testscript.TestScript, host string, end time.Time) *nats.Conn {
+	for {
+		context := struct{ URL, User, Password string }{URL: host}
+		var err error
+		if !strings.Contains(host, "://") {
+			var text []byte
+			if text, err = os.ReadFile(filepath.Join(ts.MkAbs(host), "nats-context.json")); err == nil {
+				err = json.Unmarshal(text, &context)
+			}
+		}
+		if err == nil {
+			var nc *nats.Conn
+			if nc, err = nats.Connect(context.URL, nats.UserInfo(context.User, context.Password)); err == nil {
+				return nc
+			}
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("the host does not come up: %s", err)
+		}
+		time.Sleep(10 * time.Millisecond) // another process writes the file
+	}
+}
+
+func serverCommand(ts *testscript.TestScript, _ bool, _ []string) {
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: ts.MkAbs("nats"), NoSigs: true,
+		JetStreamMaxStore: 16 << 30,
+	})
+	ts.Check(err)
+	s.Start()
+	ts.Defer(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(patience) {
+		ts.Fatalf("the NATS server does not come up")
+	}
+	ts.Setenv("NATS_URL", s.ClientURL())
+}

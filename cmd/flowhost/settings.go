@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// settingsName is the file of a folder of flows that holds the host's settings.
+const settingsName = "flowhost.hcl"
+
+// settings are those of the host. The zero value is all defaults.
+type settings struct {
+	natsURL    string // external server; empty: the embedded one
+	natsCreds  string // file with credentials for it
+	natsListen string // where the embedded server listens; default bus.DefaultListen
+
+	data       string        // data folder; empty: nothing is kept
+	cache      string        // folder of compiled modules; default: the user's cache folder
+	workers    int           // attempts at once; default 2 × GOMAXPROCS
+	durability bus.Sync      // default strict
+	timeout    time.Duration // of attempts whose task states none; default 5m
+	limits     run.Limits    // of tasks that state none
+}
+
+// settingsFile is the schema of flowhost.hcl. Paths are relative to its folder.
+type settingsFile struct {
+	NATS       *natsBlock     `hcl:"nats,block"`
+	Limits     *limitsBlock   `hcl:"limits,block"`
+	Data       string         `hcl:"data,optional"`
+	Cache      string         `hcl:"cache,optional"`
+	Workers    *hcl.Attribute `hcl:"workers,optional"`
+	Durability *hcl.Attribute `hcl:"durability,optional"`
+	Timeout    *hcl.Attribute `hcl:"timeout,optional"`
+}
+
+type natsBlock struct {
+	URL    string `hcl:"url,optional"`
+	Creds  string `hcl:"creds,optional"`
+	Listen string `hcl:"listen,optional"`
+}
+
+type limitsBlock struct {
+	Memory *hcl.Attribute `hcl:"memory,optional"`
+	Output *hcl.Attribute `hcl:"output,optional"`
+	Log    *hcl.Attribute `hcl:"log,optional"`
+}
+
+// readSettings reads the settings file that was named, or else the one in the
+// folder of flows, if there is one.
+func (a *app) readSettings(named, flowPath string) (settings, error) {
+	name := named
+	if name == "" {
+		name = filepath.Join(folderOf(flowPath), settingsName)
+		if _, err := os.Stat(name); err != nil {
+			return settings{}, nil
+		}
+	}
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return settings{}, exitf(exitInvalid, "settings: %w", err)
+	}
+	s, diags := decodeSettings(source, name)
+	a.showDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
+	if diags.HasErrors() {
+		return settings{}, quiet(exitInvalid)
+	}
+	return s, nil
+}
+
+// folderOf is a folder of flows, or the one that holds a flow file.
+func folderOf(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
+}
+
+func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
+	file, diags := hclsyntax.ParseConfig(source, name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return settings{}, diags
+	}
+	var f settingsFile
+	diags = append(diags, gohcl.DecodeBody(file.Body, nil, &f)...)
+	r := settingsReader{diags: diags}
+	s := settings{
+		data: inFolder(name, f.Data), cache: inFolder(name, f.Cache),
+		workers: r.workers(f.Workers), durability: r.durability(f.Durability), timeout: r.duration(f.Timeout),
+	}
+	if n := f.NATS; n != nil {
+		s.natsURL, s.natsCreds, s.natsListen = n.URL, inFolder(name, n.Creds), n.Listen
+	}
+	if l := f.Limits; l != nil {
+		s.limits = run.Limits{Memory: r.size(l.Memory), Output: r.size(l.Output), Log: r.size(l.Log)}
+	}
+	return s, r.diags
+}
+
+func inFolder(file, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
+}

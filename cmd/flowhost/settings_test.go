@@ -1,0 +1,103 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+func TestDecodeSettings(t *testing.T) {
+	t.Parallel()
+	got, diags := decodeSettings([]byte(`
+data       = "state"
+cache      = "/var/cache/flowhost"
+workers    = 3
+durability = "relaxed"
+timeout    = "90s"
+
+nats {
+  url    = "nats://example.com:4222"
+  creds  = "host.creds"
+  listen = "127.0.0.1:0"
+}
+
+limits {
+  memory = "64MiB"
+  output = 2048
+  log    = "1.5 KB"
+}
+`), filepath.Join("flows", "flowhost.hcl"))
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	want := settings{
+		natsURL: "nats://example.com:4222", natsCreds: filepath.Join("flows", "host.creds"), natsListen: "127.0.0.1:0",
+		data: filepath.Join("flows", "state"), cache: "/var/cache/flowhost", workers: 3,
+		durability: bus.SyncRelaxed, timeout: 90 * time.Second,
+		limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(settings{})); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+// Every wrong value is reported, at its place.
+func TestDecodeWrongSettings(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ source, want string }{
+		{`workers = 0`, `"workers" must be a whole number`},
+		{`workers = "many"`, `"workers" must be a whole number`},
+		{`workers = [1]`, `string required`},
+		{`durability = "safe"`, `"safe" is neither "strict" nor "relaxed"`},
+		{`timeout = 5`, `"timeout" must be a positive duration`},
+		{`timeout = "-5s"`, `"timeout" must be a positive duration`},
+		{"limits {\n memory = \"-1KiB\"\n}", `"memory" must be a number of bytes`},
+		{"limits {\n memory = \"2 elephants\"\n}", `"memory" must be a number of bytes`},
+		{"limits {\n memory = \"5000000 GiB\"\n}", `"memory" must be a number of bytes`},
+		{"limits {\n fuel = 1\n}", `"fuel" is not expected here`},
+		{`data = ["a"]`, `string required`},
+		{`flow "x" {}`, `Blocks of type "flow" are not expected here`},
+		{"nats {}\nnats {}", `Only one nats block is allowed`},
+		{`data = `, `Expected the start of an expression`},
+	}
+	for _, test := range tests {
+		t.Run(test.source, func(t *testing.T) {
+			t.Parallel()
+			_, diags := decodeSettings([]byte(test.source), "flowhost.hcl")
+			if len(diags) != 1 || !strings.Contains(diags[0].Detail, test.want) || diags[0].Subject == nil {
+				t.Errorf("got %v, want one located problem with %q", diags, test.want)
+			}
+		})
+	}
+}
+
+func FuzzDecodeSettings(f *testing.F) {
+	f.Add([]byte("workers = 3\nlimits {\n memory = \"64MiB\"\n}\n"))
+	f.Add([]byte(`nats { url = null }`))
+	f.Add([]byte(`timeout = "1h`))
+	f.Fuzz(func(t *testing.T, source []byte) {
+		s, diags := decodeSettings(source, "flowhost.hcl")
+		if !diags.HasErrors() && (s.workers < 0 || s.timeout < 0 || s.limits.Memory < 0) {
+			t.Errorf("%q gives %+v", source, s)
+		}
+	})
+}
+
+func TestOverride(t *testing.T) {
+	t.Parallel()
+	value := "file"
+	override(&value, "")
+	if value != "file" {
+		t.Errorf("a flag that was not given makes %q", value)
+	}
+	override(&value, "flag")
+	if value != "flag" {
+		t.Errorf("the flag loses against %q", value)
+	}
+}

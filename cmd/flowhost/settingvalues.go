@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+
+	"github.com/flowhost/flowhost/bus"
+)
+
+// settingsReader reads the values of settings and collects what is wrong with
+// them. An attribute that is nil has not been set.
+type settingsReader struct {
+	diags hcl.Diagnostics
+}
+
+// wrong notes a value that cannot be.
+func (r *settingsReader) wrong(a *hcl.Attribute, format string, args ...any) {
+	at := a.Expr.Range()
+	r.diags = append(r.diags, &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Value not allowed", Detail: fmt.Sprintf(format, args...), Subject: &at,
+	})
+}
+
+func (r *settingsReader) text(a *hcl.Attribute) (string, bool) {
+	if a == nil {
+		return "", false
+	}
+	var text string
+	diags := gohcl.DecodeExpression(a.Expr, nil, &text)
+	r.diags = append(r.diags, diags...)
+	return text, !diags.HasErrors()
+}
+
+func (r *settingsReader) workers(a *hcl.Attribute) int {
+	text, ok := r.text(a)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		r.wrong(a, "%q must be a whole number, 1 or more.", a.Name)
+	}
+	return n
+}
+
+func (r *settingsReader) durability(a *hcl.Attribute) bus.Sync {
+	text, ok := r.text(a)
+	if !ok {
+		return ""
+	}
+	sync, err := parseDurability(text)
+	if err != nil {
+		r.wrong(a, "%q: %s.", a.Name, err)
+	}
+	return sync
+}
+
+func parseDurability(text string) (bus.Sync, error) {
+	switch s := bus.Sync(text); s {
+	case bus.SyncStrict, bus.SyncRelaxed:
+		return s, nil
+	}
+	return "", fmt.Errorf("%q is neither %q nor %q", text, bus.SyncStrict, bus.SyncRelaxed)
+}
+
+func (r *settingsReader) duration(a *hcl.Attribute) time.Duration {
+	text, ok := r.text(a)
+	if !ok {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		r.wrong(a, `%q must be a positive duration with a unit, such as "30s" or "5m"; %q is not.`, a.Name, text)
+	}
+	return d
+}
+
+var sizeUnits = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
+}
+
+// size is a positive number of bytes, plain or with a unit, as flow files have it.
+func (r *settingsReader) size(a *hcl.Attribute) int64 {
+	text, ok := r.text(a)
+	if !ok {
+		return 0
+	}
+	for _, unit := range sizeUnits {
+		digits, found := strings.CutSuffix(text, unit.suffix)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		if size := n * unit.bytes; err == nil && size >= 1 && size < 1<<40 {
+			return int64(size)
+		}
+		break
+	}
+	r.wrong(a, `%q must be a number of bytes, or one with a unit, such as "64KiB" or "256MiB"; %q is not.`, a.Name, text)
+	return 0
+}

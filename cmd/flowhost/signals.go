@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// listenSignals turns SIGINT and SIGTERM into the ends of two contexts, with
+// errInterrupted as the cause: soft ends at the first signal and asks for an
+// orderly stop, hard ends at the second and cuts everything off. The function
+// that it gives ends the listening and waits for it.
+func listenSignals(ctx context.Context) (soft, hard context.Context, stop func()) {
+	hard, cutOff := context.WithCancelCause(ctx)
+	soft, ask := context.WithCancelCause(hard)
+	arrived := make(chan os.Signal, 2)
+	signal.Notify(arrived, os.Interrupt, syscall.SIGTERM)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for _, end := range []context.CancelCauseFunc{ask, cutOff} {
+			select {
+			case <-arrived:
+				end(errInterrupted)
+			case <-hard.Done():
+				return
+			}
+		}
+	})
+	return soft, hard, func() {
+		signal.Stop(arrived)
+		cutOff(nil)
+		listening.Wait()
+	}
+}

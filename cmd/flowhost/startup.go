@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// reportStart says where the host is reached, how runs are asked for and what
+// starts each flow by itself.
+func (s *service) reportStart(l *link, set *flows.Set) {
+	at := l.url
+	if l.context != "" {
+		at += ", credentials in " + relative(l.context)
+	}
+	events := strings.TrimSuffix(bus.EventSubject("<flow>", ">", ""), ".")
+	fmt.Fprintf(s.out, "flowhost %s serves %s\n", thisBuild().Version, count(len(set.Flows), "flow"))
+	fmt.Fprintf(s.out, "  nats     %s\n", at)
+	fmt.Fprintf(s.out, "  ask      %s: a request, answered with the run or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
+	fmt.Fprintf(s.out, "  publish  %s: a message to JetStream that makes exactly one run\n", bus.TriggerSubject("<flow>"))
+	fmt.Fprintf(s.out, "  follow   %s: events and results\n\n", events)
+	writeTriggers(s.out, set, time.Now())
+}
+
+// relative is a path as seen from the working directory where it lies below it.
+func relative(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	below, err := filepath.Rel(here, path)
+	if err != nil || !filepath.IsLocal(below) {
+		return path
+	}
+	return below
+}
+
+// writeTriggers lists the flows with their triggers, one on each line.
+func writeTriggers(w io.Writer, set *flows.Set, now time.Time) {
+	width := 0
+	for _, f := range set.Flows {
+		width = max(width, len(f.Name))
+	}
+	for _, f := range set.Flows {
+		if len(f.Triggers) == 0 {
+			fmt.Fprintf(w, "  %s\n", f.Name)
+		}
+		for i, t := range f.Triggers {
+			name := f.Name
+			if i > 0 {
+				name = ""
+			}
+			fmt.Fprintf(w, "  %-*s  %s\n", width, name, triggerLine(t, now))
+		}
+	}
+}
+
+func triggerLine(t *flows.Trigger, now time.Time) string {
+	line := string(t.Kind) + " " + t.Name + ": "
+	switch {
+	case t.Kind == run.TriggerSchedule:
+		line += t.Spec
+		if t.Zone != "UTC" {
+			line += " " + t.Zone
+		}
+		if next, ok := t.Schedule.Next(now); ok && t.Enabled {
+			line += ", next " + next.Format(time.RFC3339)
+		}
+	case t.Stream != "":
+		line += strings.TrimSpace("stream " + t.Stream + " " + t.Subject)
+	default:
+		line += t.Subject
+	}
+	if !t.Enabled {
+		line += " (not enabled)"
+	}
+	return line
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// suggest ends a message about an unknown name with the nearest one, or with all
+// of them when none is near. A flow's name without its folder is near.
+func suggest(given string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	distance := func(name string) int {
+		if strings.HasSuffix(name, "/"+given) {
+			return 0
+		}
+		return levenshtein.Distance(given, name, nil)
+	}
+	best := slices.MinFunc(names, func(a, b string) int { return distance(a) - distance(b) })
+	if distance(best) <= max(1, len(given)/3) {
+		return "; did you mean \"" + best + "\"?"
+	}
+	return "; there is " + strings.Join(names, ", ")
+}

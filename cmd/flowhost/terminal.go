@@ -1,0 +1,51 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// defaultWidth is for streams that are no terminal: hcl wraps texts at it.
+const defaultWidth = 78
+
+// terminal is an output stream and what can be shown on it. Writes to it are as
+// safe for concurrent use as those to the stream.
+type terminal struct {
+	io.Writer
+	interactive bool // a person looks at it
+	color       bool
+	width       int // columns
+}
+
+func newTerminal(w io.Writer, getenv func(string) string) *terminal {
+	t := &terminal{Writer: w, width: defaultWidth}
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return t
+	}
+	t.interactive = true
+	t.color = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" // https://no-color.org
+	if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
+		t.width = columns
+	}
+	return t
+}
+
+// Colours by meaning, as SGR parameters (ECMA-48, 8.3.117).
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+// paint colours a text where the terminal shows colours.
+func (t *terminal) paint(color, text string) string {
+	if !t.color || text == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}

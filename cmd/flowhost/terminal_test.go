@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+func TestPaint(t *testing.T) {
+	t.Parallel()
+	colored, plain := &terminal{color: true}, &terminal{}
+	if got := colored.paint(red, "failed"); got != "\x1b[31mfailed\x1b[0m" {
+		t.Errorf("with colours: %q", got)
+	}
+	if got := plain.paint(red, "failed"); got != "failed" {
+		t.Errorf("without: %q", got)
+	}
+	if got := colored.paint(red, ""); got != "" {
+		t.Errorf("nothing is painted as %q", got)
+	}
+}
+
+func TestStreamsThatAreNoTerminal(t *testing.T) {
+	t.Parallel()
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	environ := func(string) string { return "" }
+	for _, out := range []*terminal{newTerminal(file, environ), newTerminal(&bytes.Buffer{}, environ)} {
+		if out.interactive || out.color || out.width != defaultWidth {
+			t.Errorf("taken for a terminal: %+v", out)
+		}
+	}
+}
+
+// A person gets JSON that can be read, a program one line of it.
+func TestPrintJSON(t *testing.T) {
+	t.Parallel()
+	for interactive, want := range map[bool]string{
+		false: `{"a":"<b>"}` + "\n",
+		true:  "{\n  \"a\": \"<b>\"\n}\n",
+	} {
+		var out bytes.Buffer
+		a := &app{out: &terminal{Writer: &out, interactive: interactive}}
+		if err := a.printJSON(map[string]string{"a": "<b>"}); err != nil || out.String() != want {
+			t.Errorf("interactive %v: %q, %v, want %q", interactive, out.String(), err, want)
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"plain ü 世\t":     "plain ü 世\t",
+		"\x1b[2J\r\x00\n": `\x1b[2J\x0d\x00\x0a`,
+		"\u009b1m\x7f":    `\x9b1m\x7f`,
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}

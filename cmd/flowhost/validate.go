@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	var files flowFlags
+	var asJSON bool
+	cmd := exits(&cobra.Command{
+		Use:   "validate PATH...",
+		Short: "Check flow files",
+		Long: `Checks flow files and the plugins that they name, and shows all problems at
+once. PATH is a flow file or a folder. Nothing is run.`,
+		Example: `  flowhost validate flows/
+  flowhost validate orders.hcl --var region=eu
+  flowhost validate --json flows/ | jq .diagnostics`,
+		Args: atLeast(1, "PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			return a.validate(cmd, paths, files, asJSON)
+		},
+	}, exitInvalid)
+	files.add(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, in the form of terraform validate")
+	return cmd
+}
+
+func (a *app) validate(cmd *cobra.Command, paths []string, files flowFlags, asJSON bool) error {
+	ctx := cmd.Context()
+	h, err := newHost(ctx, settings{}, a.log(slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	defer closeHost(h)
+	options, err := files.options(cmd, a.environ, h)
+	if err != nil {
+		return err
+	}
+	set, diags := flows.Load(ctx, paths, options)
+	if asJSON {
+		if err := a.printJSON(flows.DiagnosticsJSON(diags, set.Files())); err != nil {
+			return err
+		}
+	} else {
+		a.showDiagnostics(set.Files(), diags)
+	}
+	if diags.HasErrors() {
+		return quiet(exitInvalid)
+	}
+	if !asJSON {
+		fmt.Fprintln(a.out, summary(set))
+	}
+	return nil
+}
+
+// summary says how much is valid.
+func summary(set *flows.Set) string {
+	files := map[string]bool{}
+	for _, f := range set.Flows {
+		files[f.Range.Filename] = true
+	}
+	verb := "are"
+	if len(set.Flows) == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%s in %s %s valid", count(len(set.Flows), "flow"), count(len(files), "file"), verb)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,177 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Module is the path of the module that the tables describe.
+const Module = "github.com/flowhost/flowhost"
+
+// Layer is what the packages of one folder, and of the folders below that have
+// no row of their own, may import.
+type Layer struct {
+	Folder   string
+	Imports  []string // folders of this module, each with all that lies below it
+	Outside  bool     // may import third-party modules, as far as [Owners] let it
+	Never    []string // packages of the standard library
+	TestOnly bool     // may be imported by tests only, and by its own folder
+	Reason   string   // why it is so, as the end of a sentence
+}
+
+// Layers is the table: imports point down only, and packages of one layer do not
+// import each other. A folder's own packages may always import each other.
+var Layers = []Layer{
+	// L0
+	{Folder: "run", Never: []string{"net/http"},
+		Reason: "run is the vocabulary that every package speaks: whatever it imported, all would import"},
+	{Folder: "dag",
+		Reason: "dag knows a graph of ids and nothing of what they stand for"},
+	{Folder: "scheduler",
+		Reason: "scheduler hands out values when they are due and must not know whose they are"},
+	{Folder: "sdk/abi",
+		Reason: "sdk/abi is the contract that guests and the host share: it holds numbers and names only"},
+
+	// L1
+	{Folder: "flows", Imports: []string{"run", "dag", "scheduler"}, Outside: true,
+		Reason: "flows turns files into checked flows, without a host, a bus or an engine: it asks its Catalog"},
+	{Folder: "host", Imports: []string{"run", "sdk/abi"}, Outside: true, Never: []string{"net/http"},
+		Reason: "host runs one call of a module and must be usable without flows, engine and NATS"},
+	{Folder: "bus", Imports: []string{"run"}, Outside: true,
+		Reason: "bus speaks NATS on one side and the words of run on the other"},
+	{Folder: "sdk", Imports: []string{"sdk/abi"},
+		Reason: "what the SDK imports ends up in the wasm of every plugin"},
+	{Folder: "sdk/sdktest", Imports: []string{"sdk", "run"},
+		Reason: "sdktest runs natively in tests and shows outcomes as the host has them, without needing one"},
+
+	// L2
+	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows"}, Never: []string{"net/http"},
+		Reason: "engine reaches hosts, journals and observers through its own seams only"},
+
+	// L3
+	{Folder: "web", Imports: []string{"run"},
+		Reason: "web shows and commands runs through its own seams only"},
+	{Folder: "plugins", Imports: []string{"sdk"}, Outside: true,
+		Reason: "a plugin is a guest: it is built for wasm, with the SDK and nothing of the host"},
+	{Folder: "examples", Imports: []string{"sdk"},
+		Reason: "the plugins of the examples are guests, and show what an author needs: the SDK alone"},
+
+	// L4
+	{Folder: "cmd", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web"}, Outside: true,
+		Reason: "cmd puts the parts of the host together; plugins and examples reach it as wasm files"},
+
+	{Folder: "internal", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "sdk"},
+		Outside: true, TestOnly: true,
+		Reason: "internal holds what tests, benchmarks and checks need"},
+}
+
+// Owner is who may import a third-party module. Those without a row are free for
+// every folder that may import from outside at all.
+type Owner struct {
+	Module  string   // its path, or the beginning that several share
+	Folders []string // who may import it
+	Reason  string
+}
+
+// Owners is the table of modules that are kept in one place.
+var Owners = []Owner{
+	{Module: "github.com/tetratelabs/wazero", Folders: []string{"host", "internal"},
+		Reason: "the WebAssembly runtime can be exchanged in host alone"},
+	{Module: "github.com/nats-io", Folders: []string{"bus", "cmd", "internal"},
+		Reason: "NATS is one way to keep a journal and to hear of triggers, and it is known to bus alone"},
+	{Module: "github.com/hashicorp", Folders: []string{"flows", "cmd", "internal"},
+		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
+	{Module: "github.com/zclconf", Folders: []string{"flows", "internal"},
+		Reason: "cty values stay inside flows: everything after it speaks JSON"},
+	{Module: "github.com/spf13", Folders: []string{"cmd"},
+		Reason: "flags and commands belong to the program"},
+}
+
+// Violation is one place that breaks a rule.
+type Violation struct {
+	Place string // "host/pool.go:12"
+	What  string
+	Why   string
+}
+
+func (v Violation) String() string { return v.Place + ": " + v.What + ": " + v.Why }
+
+// CheckImports holds the imports of all files that are not tests against the
+// tables. Tests may import what they like: they are not part of the program.
+func CheckImports(packages []*Package, layers []Layer, owners []Owner) []Violation {
+	var found []Violation
+	for _, p := range packages {
+		if p.testOnly() {
+			continue
+		}
+		layer := layerOf(layers, p.Folder)
+		if layer == nil {
+			found = append(found, Violation{p.Folder, "the folder is not in the table of layers",
+				"say in archtest.Layers where it belongs and what it may import"})
+			continue
+		}
+		for _, f := range p.Files {
+			if !f.Test {
+				found = append(found, checkFile(f, layer, layers, owners)...)
+			}
+		}
+	}
+	return found
+}
+
+func checkFile(f *File, layer *Layer, layers []Layer, owners []Owner) []Violation {
+	var found []Violation
+	for _, i := range f.Imports {
+		if why := forbidden(i.Path, layer, layers, owners); why != "" {
+			found = append(found, Violation{fmt.Sprintf("%s:%d", f.Path, i.Line), layer.Folder + " must not import " + i.Path, why})
+		}
+	}
+	return found
+}
+
+// forbidden says why layer must not import the path, or "".
+func forbidden(imported string, layer *Layer, layers []Layer, owners []Owner) string {
+	if folder, own := strings.CutPrefix(imported, Module+"/"); own {
+		return forbiddenFolder(folder, layer, layers)
+	}
+	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+		if slices.Contains(layer.Never, imported) {
+			return layer.Reason
+		}
+		return ""
+	}
+	if !layer.Outside {
+		return "only the standard library is allowed there, " + layer.Reason
+	}
+	for _, o := range owners {
+		if within(imported, o.Module) && !slices.Contains(o.Folders, layer.Folder) {
+			return o.Reason
+		}
+	}
+	return ""
+}
+
+func forbiddenFolder(folder string, layer *Layer, layers []Layer) string {
+	target := layerOf(layers, folder)
+	switch {
+	case target == nil || target.Folder == layer.Folder:
+		return "" // a folder that the table does not know is reported itself
+	case target.TestOnly:
+		return "only tests may: " + target.Reason
+	case slices.ContainsFunc(layer.Imports, func(parent string) bool { return within(folder, parent) }):
+		return ""
+	}
+	return layer.Reason
+}
+
+// layerOf finds the row with the longest folder that holds the given one.
+func layerOf(layers []Layer, folder string) *Layer {
+	var best *Layer
+	for i, l := range layers {
+		if within(folder, l.Folder) && (best == nil || len(l.Folder) > len(best.Folder)) {
+			best = &layers[i]
+		}
+	}
+	return best
+}

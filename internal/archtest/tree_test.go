@@ -1,0 +1,39 @@
+package archtest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/flowhost/flowhost/internal/archtest"
+)
+
+// TestModule holds the module itself against every rule.
+func TestModule(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+	packages, err := archtest.Read(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) < 10 {
+		t.Fatalf("only %d packages were found: the checks would prove nothing", len(packages))
+	}
+	checks := map[string][]archtest.Violation{
+		"imports":  archtest.CheckImports(packages, archtest.Layers, archtest.Owners),
+		"docs":     archtest.CheckDocs(packages),
+		"contexts": archtest.CheckContexts(packages),
+		"inits":    archtest.CheckInits(packages),
+	}
+	for name, found := range checks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, v := range found {
+				t.Error(v)
+			}
+		})
+	}
+}
