@@ -2,6 +2,8 @@ package flows
 
 import (
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -120,8 +122,15 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 		return
 	}
 	found := m.signatureOf(p.Source)
-	if found.err != nil {
-		m.add(RulePlugin, at, "Plugin cannot be used", "%s: %s", p.Source, found.err)
+	switch {
+	case errors.Is(found.err, fs.ErrNotExist) && m.restored != nil:
+		m.add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
+		return
+	case errors.Is(found.err, fs.ErrNotExist):
+		m.add(RulePlugin, at, "No such module", "There is no file %s, as seen from the folder of this flow file: build the plugin, or correct the path.", p.Source)
+		return
+	case found.err != nil:
+		m.add(RulePlugin, at, "Plugin cannot be used", "%s.", found.err)
 		return
 	}
 	p.signature, p.Digest = found, found.Digest

@@ -40,7 +40,8 @@ type VarValue struct {
 	Ambient bool
 }
 
-// Catalog looks modules up. Its errors are shown to the author of the flow.
+// Catalog looks modules up. Its errors name the module and are shown to the
+// author of the flow; fs.ErrNotExist says that there is none.
 type Catalog interface {
 	// Signature reads the module at a path.
 	Signature(ctx context.Context, path string) (run.Signature, error)
