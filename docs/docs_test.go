@@ -27,6 +27,7 @@ import (
 //	hcl wrong R    a whole flow file, which is refused by rule R and no other
 //	hcl fragment   part of a flow
 //	hcl values     values of variables
+//	hcl settings   settings of the host, loaded by a test of the command line
 //	json flow      a whole flow file in the JSON syntax
 //	go plugin      a plugin's main.go, which builds
 //	go test        a test beside the plugin before it, which passes
@@ -185,7 +186,7 @@ func TestValues(t *testing.T) {
 
 func TestBlocksAreOfAKnownKind(t *testing.T) {
 	t.Parallel()
-	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl values|hcl wrong [a-z-]+|json flow|json|go plugin|go test|go client|js|c|sh)$`)
+	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl values|hcl settings|hcl wrong [a-z-]+|json flow|json|go plugin|go test|go client|js|c|sh)$`)
 	for _, b := range blocks(t) {
 		if !kind.MatchString(b.info) {
 			t.Errorf("%s: %q is no kind of block", b, b.info)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,6 +49,28 @@ limits {
 }
 
 // Every wrong value is reported, at its place.
+// The sample of docs/operating.md names every setting, with values that are
+// taken.
+func TestSettingsOfTheDocs(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sample, found := strings.Cut(string(page), "```hcl settings\n")
+	sample, _, ended := strings.Cut(sample, "```")
+	if !found || !ended {
+		t.Fatal("the page has no sample")
+	}
+	s, diags := decodeSettings([]byte(sample), "flowhost.hcl")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if s.workers != 16 || s.limits.Memory != 256<<20 || s.natsListen == "" || s.timeout != 5*time.Minute {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestDecodeWrongSettings(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ source, want string }{
