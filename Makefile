@@ -53,8 +53,8 @@ test-race: plugins ## Run all tests under the race detector.
 	go test -race -timeout 30m ./...
 
 .PHONY: test-js
-test-js: build ## Run the tests in which a JavaScript program is the client; needs node and npm.
-	cd internal/e2e/js && npm ci --no-audit --no-fund && npm test
+test-js: build ## Run the tests of the JavaScript client; needs Node.js and npm.
+	cd internal/e2e/js && npm ci --no-audit --no-fund && FLOWHOST_BIN=$(CURDIR)/bin/flowhost node --test
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (1m).
