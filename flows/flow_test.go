@@ -130,7 +130,7 @@ func TestTriggers(t *testing.T) {
 		}`)
 	want := []*Trigger{
 		{Name: "night", Kind: run.TriggerSchedule, Enabled: true, Spec: "15 2 * * *", Zone: "Europe/Berlin"},
-		{Name: "often", Kind: run.TriggerSchedule, Spec: "1m30s", Zone: "UTC"},
+		{Name: "often", Kind: run.TriggerSchedule, Spec: "90s", Zone: "UTC"},
 		{Name: "core", Kind: run.TriggerMessage, Enabled: true, Subject: "orders.*.created.>"},
 		{Name: "stream", Kind: run.TriggerMessage, Enabled: true, Subject: "orders.created", Stream: "ORDERS", Durable: "flow-host"},
 	}

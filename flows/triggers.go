@@ -149,7 +149,8 @@ func (s *site) every(t *Trigger, a *hcl.Attribute) {
 		s.add(RuleSchedule, a.Expr.Range(), "Not an interval", "In %q: %s.", interval, fault.Reason)
 		return
 	}
-	t.Schedule, t.Spec = schedule, interval.String()
+	t.Schedule = schedule
+	t.Spec, _ = s.text(a)
 }
 
 func (s *site) message(t *Trigger, c *content) {

@@ -11,6 +11,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
 )
 
 // reportStart says where the host is reached, how runs are asked for and what
@@ -66,6 +67,9 @@ func triggerLine(t *flows.Trigger, now time.Time) string {
 	line := string(t.Kind) + " " + t.Name + ": "
 	switch {
 	case t.Kind == run.TriggerSchedule:
+		if _, interval := t.Schedule.(scheduler.Every); interval {
+			line += "every "
+		}
 		line += t.Spec
 		if t.Zone != "UTC" {
 			line += " " + t.Zone
