@@ -93,7 +93,7 @@ func (in *Intake) respond(reply string, a answer) {
 	body, ready := a.body.(rawBody)
 	if !ready {
 		var err error
-		if body, err = encodeJSON(a.body); err != nil {
+		if body, err = run.EncodeJSON(a.body); err != nil {
 			in.log.Error("an answer cannot be encoded", "error", err)
 			return
 		}

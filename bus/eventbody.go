@@ -1,8 +1,6 @@
 package bus
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -61,7 +59,7 @@ func encodeEvent(n run.Notice, id string, limit int) ([]byte, error) {
 	e := newEventBody(n, id)
 	for _, record := range recordForms(n.Record) {
 		e.Record, e.Truncated = record, record != n.Record
-		body, err := encodeJSON(e)
+		body, err := run.EncodeJSON(e)
 		if err != nil {
 			return nil, fmt.Errorf("event %s: %w", id, err)
 		}
@@ -81,11 +79,11 @@ type recordBody struct {
 // encodeRecord gives a record's JSON, without the tasks' inputs and outputs where
 // it would be over the limit. It may still be.
 func encodeRecord(record *run.Record, limit int) ([]byte, error) {
-	body, err := encodeJSON(recordBody{Record: record})
+	body, err := run.EncodeJSON(recordBody{Record: record})
 	if err != nil || len(body) <= limit {
 		return body, err
 	}
-	return encodeJSON(recordBody{Record: slim(record), Truncated: true})
+	return run.EncodeJSON(recordBody{Record: slim(record), Truncated: true})
 }
 
 // recordForms are a record, the same without the tasks' inputs and outputs, and
@@ -105,16 +103,4 @@ func slim(record *run.Record) *run.Record {
 		less.Tasks[i] = t
 	}
 	return &less
-}
-
-// encodeJSON leaves the bytes of recorded JSON as they are: encoding/json would
-// otherwise escape <, > and & in them.
-func encodeJSON(v any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }

@@ -68,11 +68,11 @@ func (c *Commit) Size() int { return len(c.lines) }
 // appendEvent writes a storedEvent whose data is encoded once: the encoder would
 // go through it again.
 func appendEvent(lines []byte, e Event) ([]byte, error) {
-	head, err := marshal(storedEvent{Kind: e.Data.Kind(), Run: e.Run, At: e.At.UnixNano()})
+	head, err := EncodeJSON(storedEvent{Kind: e.Data.Kind(), Run: e.Run, At: e.At.UnixNano()})
 	if err != nil {
 		return nil, err
 	}
-	data, err := marshal(e.Data)
+	data, err := EncodeJSON(e.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -80,17 +80,6 @@ func appendEvent(lines []byte, e Event) ([]byte, error) {
 	lines = append(lines, `,"d":`...)
 	lines = append(lines, data...)
 	return append(lines, "}\n"...), nil
-}
-
-// marshal leaves the bytes of recorded JSON as they are: encoding/json would
-// otherwise escape <, > and &, and a retry after a restart would not see the
-// input that the first attempt saw.
-func marshal(v any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // DecodeCommit gives the events of a stored commit, of any version so far.
