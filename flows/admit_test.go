@@ -151,6 +151,8 @@ func TestParamParse(t *testing.T) {
 		{"size", `1`, `"1"`},
 		{"n", "x y", "error: param n: number is expected"},
 		{"n", `"x"`, "error: param n: a number is required"},
+		{"n", "[1]", "error: param n: a number is required, and this is a list"},
+		{"tags", "a", `error: param tags: list(string) is expected, and "a" is not that: a is a name and not a value; texts stand in quotes`},
 	} {
 		if got := parse(c.param, c.text); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s=%s: %s", c.param, c.text, got)

@@ -101,11 +101,22 @@ func (d *declaration) convert(v cty.Value) (cty.Value, error) {
 	if d.fill != nil {
 		v = d.fill.Apply(v)
 	}
-	v, err := convert.Convert(v, d.typ)
-	if err != nil {
-		return cty.NilVal, fmt.Errorf("%s", conversionError(err))
+	converted, err := convert.Convert(v, d.typ)
+	if err == nil {
+		return converted, nil
 	}
-	return v, nil
+	if d.typ.IsPrimitiveType() && !v.Type().IsPrimitiveType() { // cty speaks of tuples
+		return cty.NilVal, fmt.Errorf("a %s is required, and this is %s", d.typ.FriendlyName(), kindOf(v))
+	}
+	return cty.NilVal, fmt.Errorf("%s", conversionError(err))
+}
+
+// kindOf names what a compound value is as JSON does.
+func kindOf(v cty.Value) string {
+	if t := v.Type(); t.IsObjectType() || t.IsMapType() {
+		return "an object"
+	}
+	return "a list"
 }
 
 // conversionError names the place in the value where it does not fit.
@@ -174,6 +185,14 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 	expr, diags := parseExpression(text, filename)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
+	}
+	if names := expr.Variables(); len(names) > 0 {
+		at := names[0].SourceRange()
+		return cty.NilVal, hcl.Diagnostics{{
+			Severity: hcl.DiagError, Summary: "Names cannot be used here",
+			Detail:  fmt.Sprintf("%s is a name and not a value; texts stand in quotes.", at.SliceBytes([]byte(text))),
+			Subject: &at,
+		}}
 	}
 	return expr.Value(nil)
 }
