@@ -17,12 +17,15 @@ import (
 
 // Starter is what an intake needs of an engine.
 type Starter interface {
-	// Submit returns after the commit that records the run. A *run.RequestError
-	// refuses the request for good; any other error is taken to pass.
+	// Submit returns after the commit that records the run, or that the filter said
+	// no. A *run.RequestError refuses the request for good; any other error is taken
+	// to pass.
 	Submit(ctx context.Context, request run.Request) (run.Receipt, error)
 	// Wait returns when the run is done.
 	Wait(ctx context.Context, id run.ID) (*run.Record, error)
 	Cancel(ctx context.Context, id run.ID, reason string) error
+	// Decide marks the position of a refused request as decided.
+	Decide(ctx context.Context, position run.Position) error
 	// Watermark is the last position of the source that is decided, 0 for none.
 	Watermark(ctx context.Context, source string) (uint64, error)
 }

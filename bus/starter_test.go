@@ -47,16 +47,27 @@ func (s *starter) Submit(_ context.Context, r run.Request) (run.Receipt, error) 
 		if p.Seq <= s.watermarks[p.Source] {
 			return run.Receipt{}, nil
 		}
-		if s.watermarks == nil {
-			s.watermarks = map[string]uint64{}
-		}
-		s.watermarks[p.Source] = p.Seq
+		s.decide(p)
 	}
 	if string(r.Trigger.Payload) == `"filtered"` {
 		return run.Receipt{}, nil
 	}
 	s.requests = append(s.requests, r)
 	return run.Receipt{Run: runID, Accepted: true}, nil
+}
+
+func (s *starter) decide(p run.Position) {
+	if s.watermarks == nil {
+		s.watermarks = map[string]uint64{}
+	}
+	s.watermarks[p.Source] = max(s.watermarks[p.Source], p.Seq)
+}
+
+func (s *starter) Decide(_ context.Context, p run.Position) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.decide(p)
+	return nil
 }
 
 func (s *starter) Wait(ctx context.Context, id run.ID) (*run.Record, error) {

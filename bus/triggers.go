@@ -27,6 +27,9 @@ func (in *Intake) decide(ctx, hard context.Context, req run.Request, m inbound, 
 		if errors.As(err, &wrong) {
 			id := fmt.Sprintf("%s/%d", req.Position.Source, req.Position.Seq)
 			err = in.bury(ctx, letter{flow: req.Flow, inbound: m, why: wrong, id: id})
+			if err == nil { // only now: a crash in between must not lose the message
+				err = in.starter.Decide(hard, req.Position)
+			}
 			if err == nil {
 				return nil
 			}

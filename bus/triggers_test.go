@@ -248,6 +248,9 @@ func TestDeadLetters(t *testing.T) {
 		c, err := st.Consumer(t.Context(), "flowhost_orders_stream")
 		return err == nil && c.CachedInfo().AckFloor.Stream == 1
 	})
+	if mark, _ := s.Watermark(t.Context(), bus.StreamSource("ORDERS", "orders", "stream")); mark != 1 {
+		t.Errorf("the refused message of the stream is not decided: the watermark is %d", mark)
+	}
 }
 
 // Whatever a publisher sends, it must not stop the stream behind it.

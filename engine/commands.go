@@ -21,8 +21,11 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 
 // Submit asks for a run and gives its receipt once the run is durable. A request
 // that cannot make a run is answered with a *run.RequestError, one that comes
-// too many with a *BusyError; a request with a position is decided by either
-// answer but the second.
+// too many with a *BusyError.
+//
+// A receipt decides the request's position: asked for again, it makes no second
+// run. An error does not; whoever asked decides it with [Engine.Decide] once the
+// message is kept elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
 	type answer struct {
 		receipt run.Receipt
@@ -41,6 +44,23 @@ func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, 
 		return run.Receipt{}, err
 	}
 	return a.receipt, a.err
+}
+
+// Decide moves the watermark of a source of triggers past a request that was
+// refused. It returns once that is durable.
+func (e *Engine) Decide(ctx context.Context, position run.Position) error {
+	answers := make(chan struct{}, 1)
+	err := e.command(ctx, func() {
+		if position.Seq > e.shard.Watermarks[position.Source] {
+			e.record(e.decided(position))
+		}
+		e.afterCommit(func() { answers <- struct{}{} })
+	})
+	if err != nil {
+		return err
+	}
+	_, err = await(ctx, e, answers)
+	return err
 }
 
 // Wait gives a run's record once it is finished and durable.

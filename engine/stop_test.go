@@ -257,8 +257,20 @@ flow "f" {
 			if receipt.Accepted || c.code != "" && (!errors.As(err, &refused) || refused.Code != c.code) {
 				t.Errorf("%s is answered with %+v, %v", c.payload, receipt, err)
 			}
-			if mark, err := r.Watermark(t.Context(), "s"); err != nil || mark != seq {
+			decided := seq
+			if err != nil { // it is the asker's to decide, once the message is kept elsewhere
+				decided--
+			}
+			if mark, err := r.Watermark(t.Context(), "s"); err != nil || mark != decided {
 				t.Errorf("after %s the watermark is %d, %v", c.payload, mark, err)
+			}
+			for range 2 {
+				if err := r.Decide(t.Context(), run.Position{Source: "s", Seq: seq}); err != nil {
+					t.Error(err)
+				}
+			}
+			if mark, err := r.Watermark(t.Context(), "s"); err != nil || mark != seq {
+				t.Errorf("after the decision on %s the watermark is %d, %v", c.payload, mark, err)
 			}
 		}
 		if receipt, err := r.Submit(t.Context(), message("f", `{"n":1}`, 9)); err != nil || !receipt.Accepted {

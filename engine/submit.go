@@ -20,7 +20,7 @@ func (e *Engine) submit(request run.Request) (run.Receipt, error) {
 		return run.Receipt{}, &BusyError{Limit: e.config.OpenRuns}
 	}
 	receipt, err := e.accept(request)
-	if !receipt.Accepted && position.Source != "" {
+	if err == nil && !receipt.Accepted && position.Source != "" {
 		e.record(e.decided(position))
 	}
 	return receipt, err
