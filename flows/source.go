@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -72,7 +73,7 @@ func (r *report) find(paths []string) []*source {
 			}
 			if first, taken := owner[abs]; taken {
 				r.add(RulePath, startOf(f.display), "File given twice",
-					"It is read as part of %s already: leave out one of the paths.", first)
+					"%s is read as part of %s already: leave out one of the paths.", f.display, first)
 				return out[:i]
 			}
 			owner[abs] = s.folder
@@ -105,13 +106,17 @@ func (r *report) findAll(paths []string) []*source {
 }
 
 func (r *report) unreadable(p string, err error) {
-	r.add(RulePath, startOf(p), "Cannot read", "%s", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.add(RulePath, startOf(p), "No such file or folder", "There is no %s.", p)
+		return
+	}
+	r.add(RulePath, startOf(p), "Cannot read", "%s.", err)
 }
 
 // findFile makes a module of one file.
 func (r *report) findFile(p string) []*source {
 	if !isFlowFile(filepath.Base(p)) {
-		r.add(RulePath, startOf(p), "Not a flow file", "The names of flow files end in .hcl or .hcl.json; *.vars.hcl, *.test.hcl and flowhost.hcl are for other things.")
+		r.add(RulePath, startOf(p), "Not a flow file", "%s is not read: the names of flow files end in .hcl or .hcl.json, and *.vars.hcl, *.test.hcl and flowhost.hcl are for other things.", p)
 		return nil
 	}
 	s := &source{folder: filepath.Dir(p), read: jail(filepath.Dir(p))}
@@ -148,7 +153,7 @@ func (r *report) findFolder(root string) []*source {
 		slices.SortStableFunc(s.values, weakestFirst)
 	}
 	if len(out) == 0 && !r.failed(from) {
-		r.add(RulePath, startOf(root), "No flow files", "There is no *.hcl or *.hcl.json file in this folder or below it.")
+		r.add(RulePath, startOf(root), "No flow files", "There is no *.hcl or *.hcl.json file in %s or below it.", root)
 	}
 	return out
 }

@@ -69,7 +69,15 @@ func (a *app) load(ctx context.Context, paths []string, options flows.Options) (
 // showDiagnostics writes problems with their lines of source to stderr.
 func (a *app) showDiagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) {
 	w := hcl.NewDiagnosticTextWriter(a.errout, files, uint(a.errout.width), a.errout.color)
-	if err := w.WriteDiagnostics(diags); err != nil {
-		a.say("cannot show all problems: %s", err)
+	for _, d := range diags {
+		if d.Subject != nil && files[d.Subject.Filename] == nil { // it is about the path, there is no line to show
+			whole := *d
+			whole.Subject = nil
+			d = &whole
+		}
+		if err := w.WriteDiagnostic(d); err != nil {
+			a.say("cannot show all problems: %s", err)
+			return
+		}
 	}
 }
