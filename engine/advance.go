@@ -138,14 +138,23 @@ func (t task) upstream() []*run.TaskRun {
 
 // end records the end of a task that gets no (further) attempt.
 func (e *Engine) end(t task, state run.State, failure *run.Failure) {
-	if failure != nil && failure.At == "" {
-		failure.At = t.spec.At()
-	}
+	failure = t.locate(failure)
 	if e.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
 		return
 	}
 	e.log.Info("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.spec.Name, failureAttr(failure))
 	e.settled(t)
+}
+
+// locate gives a failure the task's place in its flow file. The failure may be
+// that of the whole run, and is left as it is.
+func (t task) locate(failure *run.Failure) *run.Failure {
+	if failure == nil || failure.At != "" {
+		return failure
+	}
+	located := *failure
+	located.At = t.spec.At()
+	return &located
 }
 
 // settled makes a finished task's result visible and unblocks what waits for it.

@@ -58,7 +58,7 @@ func TestCancelEndsARunWhereverItStands(t *testing.T) {
 				}
 				record := r.wait(id)
 				wantStates(t, record, map[string]run.State{"": run.Canceled, "a": run.Canceled, "b": run.Canceled})
-				if record.Error == nil || record.Error.Message != "no longer needed" {
+				if record.Error == nil || record.Error.Message != "no longer needed" || record.Error.At != "" {
 					t.Errorf("error %+v", record.Error)
 				}
 				if took := record.FinishedAt.Sub(record.CreatedAt); took != 5*time.Second {
