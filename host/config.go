@@ -19,13 +19,14 @@ type Config struct {
 	// Modules is where modules are kept by digest. Default: in memory.
 	Modules Source
 
-	Instances  int           // calls that run at a time; default 2 × GOMAXPROCS
-	Memory     int64         // bytes of linear memory over all running calls; default 1 GiB
-	Queue      int           // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
-	Limits     run.Limits    // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB
-	Timeout    time.Duration // of a call that states none; default 5 minutes
-	ModuleSize int64         // bytes of the largest module; default 64 MiB
-	Log        *slog.Logger  // faults of the host itself; default: none
+	Instances  int             // calls that run at a time; default 2 × GOMAXPROCS
+	Memory     int64           // bytes of linear memory over all running calls; default 1 GiB
+	Queue      int             // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
+	Limits     run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB
+	Timeout    time.Duration   // of a call that states none; default 5 minutes
+	ModuleSize int64           // bytes of the largest module; default 64 MiB
+	Preflight  PreflightLimits // of a module's parts; the defaults are stated there
+	Log        *slog.Logger    // faults of the host itself; default: none
 }
 
 // Defaults of Config.

@@ -6,6 +6,7 @@
 // The path of a call:
 //
 //	Invoke ─► library      module by digest, prepared once, then cached
+//	                       walked by the preflight before it is compiled
 //	       ─► pool         waits, in order of arrival, for an instance and its memory
 //	       ─► sandbox      runs one export of a pristine instance (wazero)
 //	       ─► outcome      what the guest did, as a run.Result
@@ -23,6 +24,14 @@
 // sleeps; its random numbers are a function of run, task and key. A host function
 // answers a request it refuses with a negative error number and never ends the
 // guest for it.
+//
+// # Preflight
+//
+// A module is somebody else's bytes too. Before wazero sees any, a decoder of our
+// own walks all of them within [PreflightLimits] and refuses, as a *[ModuleError],
+// what could end the process while it is decoded or compiled and what no guest
+// may use. wazero is then given a module without custom sections and with a
+// maximum for each table; the digest stays that of the original.
 //
 // # Goroutines
 //

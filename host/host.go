@@ -33,7 +33,7 @@ type Host struct {
 // New makes a host. The context is for setting up only; [Host.Close] ends the host.
 func New(ctx context.Context, config Config) (*Host, error) {
 	config = config.withDefaults()
-	box, err := newWazeroSandbox(ctx, config.CacheDir)
+	box, err := newWazeroSandbox(ctx, config.CacheDir, config.Preflight)
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}

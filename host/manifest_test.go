@@ -73,7 +73,6 @@ func TestManifestsThatAreWrong(t *testing.T) {
 		{"not JSON", section(noop(), `{`), "manifest is wrong"},
 		{"another ABI", section(noop(), `{"abi":2,"functions":[{"name":"run"}]}`), "ABI version 2"},
 		{"no ABI", section(noop(), `{"functions":[{"name":"run"}]}`), "ABI version 0"},
-		{"too long", section(noop(), `{"abi":1,"name":"`+strings.Repeat("x", 64<<10)+`"}`), "bytes long"},
 		{"no functions", section(noop(), `{"abi":1}`), "lists none"},
 		{"listed twice", section(noop(), `{"abi":1,"functions":[{"name":"run"},{"name":"run"}]}`), "listed twice"},
 		{"reserved name", section(noop(), `{"abi":1,"functions":[{"name":"flowhost_run"}]}`), "flowhost_run"},

@@ -38,8 +38,10 @@ func TestModulesThatCannotBeHosted(t *testing.T) {
 		{"text form", []byte("(module)"), "text form", "wat2wasm"},
 		{"component", []byte("\x00asm\x0d\x00\x01\x00"), "component", "wasm32-wasip1"},
 		{"another version", []byte("\x00asm\x02\x00\x00\x00"), "unknown version", "version 1"},
-		{"truncated", good[:len(good)-3], "not a valid module", "cut short"},
-		{"later proposal", task(0x12, 0).bytes(), "not a valid module", "without later proposals"}, // return_call
+		{"truncated", good[:len(good)-3], "the code section, byte 0x32", "cut short"},
+		{"later proposal", task(0x12, 0).bytes(), "the code section, byte 0x37: function 0 uses tail calls", "-mno-tail-call"}, // return_call
+		{"wrong by its types", task(opI32Add).bytes(), "not a valid module", "toolchain"},
+		{"manifest that is too long", withCustomSection(good, "flowhost.manifest", strings.Repeat(" ", 64<<10+1)), "flowhost.manifest is 65537 bytes long", "smaller"},
 		{"larger than allowed", make([]byte, 1<<20+1), "larger than 1048576 bytes", "strip"},
 		{"unknown import module", importing("env", "abort", unary), `imports function abort from module "env"`, "wasi_snapshot_preview1 and flowhost:task/v1"},
 		{"Extism", importing("extism:host/env", "length", unary), "extism:host/env", "Extism plugin"},

@@ -73,7 +73,6 @@ const (
 	KindTable    = "table"
 	KindMemory   = "memory"
 	KindGlobal   = "global"
-	KindTag      = "tag"
 )
 
 // Memory is the linear memory that a module exports, in bytes.

@@ -12,20 +12,23 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"github.com/flowhost/flowhost/host/internal/wasm"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
 const wasiModule = wasi_snapshot_preview1.ModuleName
 
-// wazeroSandbox compiles a module as it is and makes a new instance for each call.
+// wazeroSandbox compiles modules that pass the preflight and makes a new
+// instance for each call.
 type wazeroSandbox struct {
+	limits  PreflightLimits
 	runtime wazero.Runtime
 	cache   wazero.CompilationCache // nil without a directory
 	offered offers
 }
 
 // newWazeroSandbox keeps compiled modules in the directory, unless it is "".
-func newWazeroSandbox(ctx context.Context, cacheDir string) (*wazeroSandbox, error) {
+func newWazeroSandbox(ctx context.Context, cacheDir string, limits PreflightLimits) (*wazeroSandbox, error) {
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2).
 		WithCloseOnContextDone(true).
@@ -37,7 +40,7 @@ func newWazeroSandbox(ctx context.Context, cacheDir string) (*wazeroSandbox, err
 	if cache != nil {
 		config = config.WithCompilationCache(cache)
 	}
-	s := &wazeroSandbox{runtime: wazero.NewRuntimeWithConfig(ctx, config), cache: cache}
+	s := &wazeroSandbox{limits: limits, runtime: wazero.NewRuntimeWithConfig(ctx, config), cache: cache}
 	if err := s.provide(ctx); err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
@@ -93,27 +96,26 @@ func (s *wazeroSandbox) prepare(ctx context.Context, binary []byte) (img image, 
 			img, err = nil, &ModuleError{Reason: fmt.Sprintf("compiling it broke the compiler: %v", r), Hint: "build it with another version of its toolchain"}
 		}
 	}()
-	if fault := checkHeader(binary); fault != nil {
+	walked, fault := preflight(binary, s.limits)
+	if fault != nil {
 		return nil, fault
 	}
-	code, err := s.runtime.CompileModule(ctx, binary)
+	code, err := s.runtime.CompileModule(ctx, walked.Core(s.limits.TableMaximum))
 	if err != nil {
 		return nil, compileFault(err)
 	}
-	return &freshImage{runtime: s.runtime, code: code, form: shapeOf(binary, code)}, nil
+	form := shapeOf(walked, code)
+	form.size = int64(len(binary))
+	return &freshImage{runtime: s.runtime, code: code, form: form}, nil
 }
 
 func compileFault(err error) *ModuleError {
 	reason, _, _ := strings.Cut(err.Error(), "\n")
-	fault := &ModuleError{Reason: "not a valid module: " + reason, Hint: "the file may have been cut short: build or copy it again"}
-	if strings.Contains(reason, "is disabled") {
-		fault.Hint = "build it for WebAssembly 2.0, without later proposals such as threads, tail calls or exceptions"
-	}
-	return fault
+	return &ModuleError{Reason: "not a valid module: " + reason, Hint: "build it again, or with another version of its toolchain"}
 }
 
-func shapeOf(binary []byte, code wazero.CompiledModule) shape {
-	form := shape{size: int64(len(binary)), imports: importsOf(binary)}
+func shapeOf(walked *wasm.Module, code wazero.CompiledModule) shape {
+	form := shape{imports: importsOf(walked), manifest: walked.Custom}
 	functions := code.ImportedFunctions() // in the module's order
 	for i := range form.imports {
 		if form.imports[i].Kind == KindFunction && len(functions) > 0 {
@@ -129,7 +131,6 @@ func shapeOf(binary []byte, code wazero.CompiledModule) shape {
 		form.memory = memoryOf(name, def)
 	}
 	slices.SortFunc(form.exports, func(a, b Extern) int { return strings.Compare(a.Name, b.Name) })
-	form.manifest = customSection(binary, abi.ManifestSection)
 	return form
 }
 

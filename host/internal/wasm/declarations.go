@@ -1,0 +1,256 @@
+package wasm
+
+// Kinds of imports and exports.
+const (
+	KindFunction byte = iota
+	KindTable
+	KindMemory
+	KindGlobal
+	kindTag // of the exceptions proposal
+)
+
+// Import is one import of a module.
+type Import struct {
+	Module, Name string
+	Kind         byte // one of the Kind constants
+}
+
+// Table is a table that the module defines.
+type Table struct {
+	Type     byte // of its elements, as the binary format states it
+	Min, Max int  // elements
+	Bounded  bool // Max is stated
+}
+
+// Types of values.
+const (
+	typeI32, typeI64, typeF32, typeF64, typeV128 = 0x7f, 0x7e, 0x7d, 0x7c, 0x7b
+	typeFuncref, typeExternref                   = 0x70, 0x6f
+	typeExnref                                   = 0x69
+	typeRefNull, typeRef                         = 0x63, 0x64
+	typeFunction                                 = 0x60
+)
+
+const maxPages = 1 << 16 // of a 32-bit memory
+
+func (d *decoder) readTypes() {
+	n := d.count("types", 3, d.limits.Types, "Types")
+	d.types = make([]arity, 0, n)
+	for range n {
+		at := d.pos
+		switch form := d.byte(); form {
+		case typeFunction:
+			d.types = append(d.types, arity{d.readValueTypes("parameters"), d.readValueTypes("results")})
+		case 0x4e, 0x4f, 0x50, 0x5e, 0x5f: // recursive, final, sub, array, struct
+			d.unsupported(at, "a type", collector)
+		default:
+			d.malformed(at, "a type begins with %#x", form)
+		}
+		if d.err != nil {
+			return
+		}
+	}
+	d.Figures.Types = n
+}
+
+// readValueTypes reads a vector of types and gives its length.
+func (d *decoder) readValueTypes(what string) int {
+	n := d.count(what+" of a type", 1, d.limits.Parameters, "Parameters")
+	for range n {
+		d.valueType()
+	}
+	d.Figures.Parameters = max(d.Figures.Parameters, n)
+	return n
+}
+
+// valueType reads the type of a value.
+func (r *reader) valueType() {
+	at := r.pos
+	switch t := r.byte(); t {
+	case typeI32, typeI64, typeF32, typeF64, typeV128, typeFuncref, typeExternref:
+	default:
+		r.wrongType(at, t)
+	}
+}
+
+// referenceType reads the type of a reference.
+func (r *reader) referenceType() byte {
+	at := r.pos
+	t := r.byte()
+	if t != typeFuncref && t != typeExternref {
+		r.wrongType(at, t)
+	}
+	return t
+}
+
+func (r *reader) wrongType(at int, t byte) {
+	switch {
+	case t == typeExnref:
+		r.unsupported(at, "a value", exceptions)
+	case t == typeRefNull || t == typeRef:
+		r.unsupported(at, "a value", references)
+	case t > typeRef && t <= 0x74: // abstract heap types
+		r.unsupported(at, "a value", collector)
+	default:
+		r.malformed(at, "no value has the type %#x", t)
+	}
+}
+
+func (d *decoder) readImports() {
+	n := d.count("imports", 4, d.limits.Imports, "Imports")
+	d.Imports = make([]Import, 0, n)
+	for range n {
+		i := Import{Module: string(d.name()), Name: string(d.name())}
+		at := d.pos
+		i.Kind = d.byte()
+		switch i.Kind {
+		case KindFunction:
+			d.functions = append(d.functions, d.readTypeIndex())
+		case KindTable:
+			d.readTable()
+		case KindMemory:
+			d.readMemory()
+		case KindGlobal:
+			d.readGlobalType()
+		case kindTag:
+			d.unsupported(at, "an import", exceptions)
+		default:
+			d.malformed(at, "no import has the kind %d", i.Kind)
+		}
+		if d.err != nil {
+			return
+		}
+		d.Imports = append(d.Imports, i)
+	}
+	d.Figures.Imports = n
+}
+
+func (d *decoder) readTypeIndex() int {
+	at := d.pos
+	i := d.u32()
+	if d.err == nil && i >= len(d.types) {
+		d.malformed(at, "type %d is used and there are %d", i, len(d.types))
+		return 0
+	}
+	return i
+}
+
+func (d *decoder) readFunctions() {
+	n := d.count("functions", 1, d.limits.Functions, "Functions")
+	all := make([]int, len(d.functions), len(d.functions)+n)
+	copy(all, d.functions)
+	d.functions = all
+	for range n {
+		d.functions = append(d.functions, d.readTypeIndex())
+	}
+	d.Figures.Functions = n
+}
+
+func (d *decoder) readTables() {
+	n := d.count("tables", 3, d.limits.Tables, "Tables")
+	for range n {
+		table := d.readTable()
+		d.Tables = append(d.Tables, table)
+		d.Figures.TableMinimum = max(d.Figures.TableMinimum, table.Min)
+	}
+	d.Figures.Tables = n
+}
+
+func (d *decoder) readTable() Table {
+	at := d.pos
+	if d.left() > 0 && d.module[at] == 0x40 { // begins a table with an initial value
+		d.unsupported(at, "a table", references)
+	}
+	t := Table{Type: d.referenceType()}
+	at = d.pos
+	t.Min, t.Max, t.Bounded = d.readLimits("a table")
+	if t.Min > d.limits.TableMinimum {
+		d.over(at, d.limits.TableMinimum, "TableMinimum", "a table starts with %d elements", t.Min)
+	}
+	return t
+}
+
+func (d *decoder) readMemories() {
+	at := d.pos
+	n := d.u32()
+	if n > 1 {
+		d.unsupported(at, "the module", memories)
+	}
+	for range min(n, 1) {
+		d.readMemory()
+	}
+}
+
+func (d *decoder) readMemory() {
+	at := d.pos
+	low, high, bounded := d.readLimits("a memory")
+	if low > maxPages || bounded && high > maxPages {
+		d.malformed(at, "a memory has more than %d pages", maxPages)
+	}
+}
+
+// readLimits reads the bounds of a table or memory.
+func (d *decoder) readLimits(what string) (low, high int, bounded bool) {
+	at := d.pos
+	switch flags := d.byte(); {
+	case flags > 0x0f:
+		d.malformed(at, "%s has bounds of the form %#x", what, flags)
+	case flags&0x08 != 0:
+		d.unsupported(at, what, pageSizes)
+	case flags&0x04 != 0:
+		d.unsupported(at, what, memory64)
+	case flags&0x02 != 0:
+		d.unsupported(at, what, threads)
+	default:
+		bounded = flags&0x01 != 0
+	}
+	low = d.u32()
+	if bounded {
+		if high = d.u32(); high < low {
+			d.malformed(at, "%s has the maximum %d, less than its minimum %d", what, high, low)
+		}
+	}
+	return low, high, bounded
+}
+
+func (d *decoder) readGlobals() {
+	n := d.count("globals", 5, d.limits.Globals, "Globals")
+	for i := 0; i < n && d.err == nil; i++ {
+		d.readGlobalType()
+		d.constant()
+	}
+	d.Figures.Globals = n
+}
+
+func (d *decoder) readGlobalType() {
+	d.valueType()
+	at := d.pos
+	if mutability := d.byte(); mutability&^0x03 != 0 {
+		d.malformed(at, "a global has the mutability %#x", mutability)
+	} else if mutability&0x02 != 0 {
+		d.unsupported(at, "a global", threads)
+	}
+}
+
+func (d *decoder) readExports() {
+	n := d.count("exports", 3, d.limits.Exports, "Exports")
+	for i := 0; i < n && d.err == nil; i++ {
+		d.name()
+		at := d.pos
+		switch kind := d.byte(); {
+		case kind == kindTag:
+			d.unsupported(at, "an export", exceptions)
+		case kind > kindTag:
+			d.malformed(at, "no export has the kind %d", kind)
+		}
+		d.u32()
+	}
+	d.Figures.Exports = n
+}
+
+func (d *decoder) readStart() {
+	at := d.pos
+	if i := d.u32(); i >= len(d.functions) {
+		d.malformed(at, "function %d is to start and there are %d", i, len(d.functions))
+	}
+}
