@@ -1,0 +1,17 @@
+// Package memory holds linear memories of WebAssembly instances that go back to
+// an image of themselves after each call.
+//
+// A [Memory] is written to by a guest. [Memory.Freeze] makes an [Image] of what
+// it holds at that moment; [Memory.Adopt] puts a memory of another instance into
+// the same state; [Memory.Reset] brings it back to that state later.
+//
+// On Linux a memory is address space that is reserved once, so that it never
+// moves when it grows, and an image is a sealed file in memory (memfd) that all
+// its memories map privately: pages that nobody writes to exist once. There are
+// three ways back, see [Way]; each image measures those that the kernel offers
+// on the pages that its first call wrote to, and keeps the fastest. Elsewhere,
+// and where the kernel refuses, memories are slices that are copied back.
+//
+// The package imports the standard library and golang.org/x/sys only and starts
+// no goroutines.
+package memory

@@ -1,0 +1,84 @@
+package memory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// freeze writes all pages that are not zero into a file in memory, which nobody
+// can write to afterwards.
+func (r *region) freeze(size int) (image *Image, err error) {
+	file, err := unix.MemfdCreate("flowhost-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("making a file in memory: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, unix.Close(file))
+		}
+	}()
+	image = &Image{size: size, file: file, extents: extentsOf(r.all[:size])}
+	if err := image.fill(r.all); err != nil {
+		return nil, fmt.Errorf("writing an image: %w", err)
+	}
+	if size > 0 {
+		image.bytes, err = unix.Mmap(file, 0, size, unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return nil, fmt.Errorf("reading an image: %w", err)
+		}
+	}
+	image.pagemap = r.openPagemap()
+	image.close = image.unmap
+	return image, nil
+}
+
+// extentsOf finds the pages that are not zero.
+func extentsOf(content []byte) []extent {
+	page := os.Getpagesize()
+	zeros := make([]byte, page)
+	var extents []extent
+	for at := 0; at < len(content); at += page {
+		end := min(at+page, len(content))
+		switch last := len(extents) - 1; {
+		case bytes.Equal(content[at:end], zeros[:end-at]):
+		case last >= 0 && extents[last].end == at:
+			extents[last].end = end
+		default:
+			extents = append(extents, extent{at, end})
+		}
+	}
+	return extents
+}
+
+func (i *Image) fill(content []byte) error {
+	if err := unix.Ftruncate(i.file, int64(roundUp(i.size))); err != nil {
+		return err
+	}
+	for _, e := range i.extents {
+		for at := e.start; at < e.end; {
+			n, err := unix.Pwrite(i.file, content[at:e.end], int64(at))
+			if err != nil {
+				return err
+			}
+			at += n
+		}
+	}
+	const seals = unix.F_SEAL_WRITE | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+	_, err := unix.FcntlInt(uintptr(i.file), unix.F_ADD_SEALS, seals)
+	return err
+}
+
+func (i *Image) unmap() error {
+	var errs []error
+	if i.bytes != nil {
+		errs = append(errs, unix.Munmap(i.bytes))
+	}
+	if i.pagemap >= 0 {
+		errs = append(errs, unix.Close(i.pagemap))
+	}
+	return errors.Join(append(errs, unix.Close(i.file))...)
+}

@@ -1,0 +1,100 @@
+package memory
+
+import "errors"
+
+// ErrNoImage is returned by [Memory.Reset] for a memory that has no image.
+var ErrNoImage = errors.New("the memory has no image")
+
+// Memory is the linear memory of one instance. It belongs to one goroutine at a
+// time.
+type Memory struct {
+	backing
+	size  int    // bytes in use
+	image *Image // nil before Freeze or Adopt
+}
+
+// backing is where the bytes of a memory are.
+type backing interface {
+	// grow makes the first size bytes usable, of which those beyond used are
+	// zero, and gives them. nil means that there are no more.
+	grow(used, size int) []byte
+
+	// freeze makes an image of the first size bytes.
+	freeze(size int) (*Image, error)
+
+	// adopt makes the image's bytes the first ones.
+	adopt(image *Image) error
+
+	// reset undoes what was written to the image's bytes, and forgets those
+	// from there up to used. The image is the one that was adopted.
+	reset(image *Image, used int) error
+
+	// private is the bytes that this memory holds for itself.
+	private() int
+
+	close() error
+}
+
+// New makes an empty memory that can grow to limit bytes.
+func New(limit int) *Memory {
+	if region, err := reserve(limit); err == nil {
+		return &Memory{backing: region}
+	}
+	return &Memory{backing: newHeap(limit)}
+}
+
+// Bytes is what is in use. It is valid until the next call of a method.
+func (m *Memory) Bytes() []byte { return m.grow(m.size, m.size) }
+
+// Grow makes the memory size bytes large, with zeros at its end, and gives all
+// of them. It gives nil, and changes nothing, when the limit is reached; a
+// memory never gets smaller this way.
+func (m *Memory) Grow(size int) []byte {
+	bytes := m.grow(m.size, max(size, m.size))
+	if bytes != nil {
+		m.size = len(bytes)
+	}
+	return bytes
+}
+
+// Freeze makes an image of the memory, which stands on it from now on. Whoever
+// calls it closes the image when no memory uses it any more.
+func (m *Memory) Freeze() (*Image, error) {
+	image, err := m.freeze(m.size)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Adopt(image); err != nil {
+		return nil, errors.Join(err, image.Close())
+	}
+	return image, nil
+}
+
+// Adopt gives the memory size and content of the image.
+func (m *Memory) Adopt(image *Image) error {
+	if err := m.adopt(image); err != nil {
+		return err
+	}
+	m.image, m.size = image, image.size
+	return nil
+}
+
+// Reset gives the memory size and content of its image again. After an error
+// the memory is of no use any more.
+func (m *Memory) Reset() error {
+	if m.image == nil {
+		return ErrNoImage
+	}
+	if err := m.reset(m.image, m.size); err != nil {
+		return err
+	}
+	m.size = m.image.size
+	return nil
+}
+
+// Private is how many bytes the memory keeps for itself, measured at its last
+// reset. What it shares with others of its image is not part of it.
+func (m *Memory) Private() int { return m.private() }
+
+// Close frees the memory. Nothing may use its bytes afterwards.
+func (m *Memory) Close() error { return m.close() }

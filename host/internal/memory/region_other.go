@@ -1,0 +1,10 @@
+//go:build !linux
+
+package memory
+
+import "errors"
+
+// reserve says that memories are slices here.
+func reserve(int) (backing, error) {
+	return nil, errors.ErrUnsupported
+}
