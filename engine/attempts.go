@@ -94,7 +94,7 @@ func (e *Engine) begin(t task) {
 	a := &attempt{task: t, call: run.Call{
 		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Attempt: state.Attempts,
 		Scheduled: t.run.Trigger.Time, Module: state.Module, Function: state.Function,
-		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits,
+		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
 	a.deadline = e.at(time.Now().Add(timeout), func() { a.cancel(run.ErrDeadline) })

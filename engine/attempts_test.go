@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -200,6 +201,33 @@ flow "f" {
 		}})
 		if refused, ok := err.(*run.RequestError); !ok || refused.Code != run.RequestSize {
 			t.Errorf("a payload over the limit is answered with %v", err)
+		}
+		r.stop()
+	})
+}
+
+func TestCallsCarryTheGrantsOfTheirTask(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  task "a" {
+    plugin = "./m.wasm"
+    grant {
+      files = { "./out" = "rw" }
+    }
+  }
+  task "b" {
+    plugin = "./m.wasm"
+    after  = [task.a]
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		s := &tries{results: []run.Result{gives(nil)}}
+		r := boot(t, Config{Invoker: guests{"a": s.invoke, "b": s.invoke}}, set)
+		r.run("f", "null")
+		want := []run.FileGrant{{Folder: set.Flow("f").Definition.Folder, Path: "out", Guest: "/out", Write: true}}
+		if len(s.calls) != 2 || !slices.Equal(s.calls[0].Grants.Files, want) || s.calls[1].Grants.Files != nil {
+			t.Errorf("calls: %+v", s.calls)
 		}
 		r.stop()
 	})

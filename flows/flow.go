@@ -86,6 +86,7 @@ type Task struct {
 	Timeout     time.Duration   // of an attempt; 0 is the host's default
 	Retry       run.RetryPolicy // the zero value is one attempt
 	Limits      run.Limits      // zero fields are the host's defaults
+	Grants      run.Grants      // what its calls may touch; the zero value is nothing
 
 	hook   bool
 	when   *expression // nil: always

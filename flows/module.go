@@ -24,6 +24,9 @@ type module struct {
 	defaults  policy
 	drafts    map[string]*draft // flows by short name
 
+	written []grantedFolder // all that grants let guests write to
+	missing []grantedFolder // those to be read that are not there
+
 	// broken is set when a file could not be parsed: names that are missing may
 	// stand in it.
 	broken bool
@@ -52,6 +55,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 	m.decodePlugins()
 	m.decodeDefaults(blocks["defaults"])
 	m.decodeFlows(blocks["flow"])
+	m.checkMissing()
 }
 
 func (m *module) checkPrefix() {

@@ -57,7 +57,7 @@ func didYouMean(given, prefix string, names []string) string {
 	if name := nearest(given, names); name != "" {
 		return fmt.Sprintf(" Did you mean %s%s?", prefix, name)
 	}
-	const few = 12
+	const few = 16
 	if len(names) == 0 || len(names) > few {
 		return ""
 	}

@@ -29,6 +29,7 @@ type plugin struct {
 	block     *hcl.Block
 	config    cty.Value // an object, or NilVal
 	limits    run.Limits
+	grant     *grant     // nil without a grant block
 	signature *signature // nil when the module cannot be used or is not known
 }
 
@@ -68,6 +69,7 @@ func (m *module) decodePlugin(p *plugin) {
 	if b := c.one("limits"); b != nil {
 		p.limits = s.limits(b)
 	}
+	p.grant = s.grant(c.one("grant"))
 	if a := c.arg("config"); a != nil {
 		p.config = s.object(a)
 	}

@@ -41,6 +41,7 @@ const (
 	RuleFileFunction     Rule = "file-function"     // a file function where run values are used
 	RulePlugin           Rule = "plugin"            // a module that cannot be used
 	RuleDigest           Rule = "digest"            // a module that is not the one pinned
+	RuleGrant            Rule = "grant"             // what cannot be granted, or is not granted to the task's plugin
 	RuleFunction         Rule = "function"          // no such function in the module, or none chosen
 	RuleSchedule         Rule = "schedule"          // not a schedule
 	RuleSubject          Rule = "subject"           // not a NATS subject
@@ -67,6 +68,10 @@ func RuleOf(d *hcl.Diagnostic) Rule {
 // report collects diagnostics.
 type report struct {
 	diags hcl.Diagnostics
+
+	// unsearched are those about what could not be read below a folder that was
+	// searched for flow files.
+	unsearched hcl.Diagnostics
 }
 
 // add reports an error at a place, in a short summary and a detail that says

@@ -69,9 +69,7 @@ func Load(ctx context.Context, paths []string, options Options) (*Set, hcl.Diagn
 	l := newLoader(ctx, options)
 	sources := l.find(paths)
 	l.globals = l.readValues(options.VarFiles)
-	for _, s := range sources {
-		l.load(s, nil)
-	}
+	l.loadAll(sources)
 	l.checkUndeclared()
 	return l.finish()
 }
@@ -104,6 +102,7 @@ type loader struct {
 
 	signatures map[string]*signature // by path or digest: each module is looked at once
 	declared   map[string]bool       // variables of all modules
+	writable   writable              // as far as grants have been read
 	unread     bool                  // a flow file could not be parsed
 }
 

@@ -105,12 +105,11 @@ func (r *report) findAll(paths []string) []*source {
 	return out
 }
 
-func (r *report) unreadable(p string, err error) {
+func (r *report) unreadable(p string, err error) *hcl.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
-		r.add(RulePath, startOf(p), "No such file or folder", "There is no %s.", p)
-		return
+		return r.add(RulePath, startOf(p), "No such file or folder", "There is no %s.", p)
 	}
-	r.add(RulePath, startOf(p), "Cannot read", "%s.", err)
+	return r.add(RulePath, startOf(p), "Cannot read", "%s.", err)
 }
 
 // findFile makes a module of one file.
@@ -131,8 +130,10 @@ func (r *report) findFolder(root string) []*source {
 	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		hidden := p != root && strings.HasPrefix(e.Name(), ".")
 		switch {
-		case err != nil:
+		case err != nil && p == root:
 			r.unreadable(p, err)
+		case err != nil:
+			r.unsearched = append(r.unsearched, r.unreadable(p, err))
 		case e.IsDir() && hidden:
 			return fs.SkipDir
 		case !e.IsDir() && (isFlowFile(e.Name()) || isAutomatic(e.Name())):
@@ -179,7 +180,7 @@ func weakestFirst(a, b sourceFile) int {
 
 // open reads a file into a module.
 func (r *report) open(s *source, p string) {
-	content, err := os.ReadFile(p)
+	content, err := readSource(p)
 	if err != nil {
 		r.unreadable(p, err)
 		return
@@ -190,6 +191,16 @@ func (r *report) open(s *source, p string) {
 		return
 	}
 	s.values = append(s.values, f)
+}
+
+// readSource reads a file no further than to see that it is too large.
+func readSource(p string) ([]byte, error) {
+	f, err := os.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxSource+1))
 }
 
 // maxDataFile bounds what a file function reads: it is recorded with the flows,

@@ -35,12 +35,13 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	if word, ok := s.word(c.arg("run_on"), string(RunOnSuccess), string(RunOnFailure), string(RunAlways)); ok {
 		t.RunOn = RunOn(word)
 	}
-	own := s.policy(c, inherited)
-	t.Timeout, t.Retry = own.timeout, own.retry
+	attempts := s.policy(c, inherited)
+	t.Timeout, t.Retry = attempts.timeout, attempts.retry
 	if limits := c.one("limits"); limits != nil {
 		t.Limits = s.limits(limits)
 	}
-	p := s.plugin(c.arg("plugin"))
+	own, p := s.grant(c.one("grant")), s.plugin(c.arg("plugin"))
+	t.Grants = s.granted(own, p)
 	t.Function = s.chooseFunction(p, c.arg("function"), t.Range)
 	t.when = s.condition(c.arg("when"))
 	t.input = s.inputs(c.arg("input"), cty.NilVal)

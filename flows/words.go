@@ -115,8 +115,22 @@ var pluginWords = &words{
 	},
 	blocks: []block{
 		{name: "limits", body: limitsWords, single: true},
-		{name: "grant", later: true},
+		{name: "grant", body: grantWords, single: true},
 		{name: "pool", later: true},
+	},
+}
+
+var grantWords = &words{
+	title: "a grant block",
+	arguments: []argument{
+		{name: "files", at: deployed},
+		{name: "http", later: true},
+		{name: "env", later: true},
+		{name: "kv", later: true},
+		{name: "publish", later: true},
+		{name: "secrets", later: true},
+		{name: "clock", later: true},
+		{name: "random", later: true},
 	},
 }
 
@@ -253,8 +267,8 @@ var taskWords = &words{
 	blocks: []block{
 		{name: "retry", body: retryWords, single: true},
 		{name: "limits", body: limitsWords, single: true},
+		{name: "grant", body: grantWords, single: true},
 		{name: "cache", later: true},
-		{name: "grant", later: true},
 		{name: "placement", later: true},
 	},
 }

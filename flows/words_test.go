@@ -20,6 +20,7 @@ func TestLaterWords(t *testing.T) {
 	}{
 		"file":     {fileWords, "%s" + smallFlow("f")},
 		"plugin":   {pluginWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n%s}\n" + smallFlow("f")},
+		"grant":    {grantWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f")},
 		"limits":   {limitsWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f")},
 		"retry":    {retryWords, "defaults {\n  retry {\n%s  }\n}\n" + smallFlow("f")},
 		"flow":     {flowWords, "flow \"f\" {\n" + plain + "%s}\n"},

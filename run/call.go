@@ -23,6 +23,7 @@ type Call struct {
 
 	Timeout time.Duration `json:"timeout,omitempty"` // of this attempt; 0 is the host's default
 	Limits  Limits        `json:"limits"`
+	Grants  Grants        `json:"grants,omitzero"`
 }
 
 // IdempotencyKey is the same for all attempts of a task run, so that an outside
@@ -36,6 +37,10 @@ type Limits struct {
 	Memory int64 `json:"memory,omitempty"` // bytes of linear memory
 	Output int64 `json:"output,omitempty"` // bytes of output
 	Log    int64 `json:"log,omitempty"`    // bytes of log that are kept
+
+	// Fuel is units of work, about one for each instruction: the same call uses
+	// the same number of them everywhere. Unlike the others it has no default.
+	Fuel int64 `json:"fuel,omitempty"`
 }
 
 // Result is how one call ended.
@@ -45,6 +50,7 @@ type Result struct {
 	Failure  *Failure        `json:"error,omitempty"`  // set unless the call succeeded
 	Duration time.Duration   `json:"duration_ns"`
 	Log      Log             `json:"log"`
+	Fuel     int64           `json:"fuel,omitempty"` // units that were used, see [Limits]
 }
 
 // Log is what a guest wrote while it ran, bounded by [Limits.Log]: the

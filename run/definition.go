@@ -14,6 +14,7 @@ import (
 // to the files meanwhile.
 type Definition struct {
 	Prefix  string                     `json:"prefix,omitempty"` // of flow names, "billing/" for flows of folder billing
+	Folder  string                     `json:"folder,omitempty"` // absolute, of the files; set when folders below it are granted
 	Files   map[string][]byte          `json:"files"`            // flow files and files read by file functions, by path in the folder
 	Vars    map[string]json.RawMessage `json:"vars,omitempty"`   // values given from outside, without those of sensitive variables
 	Plugins map[string]string          `json:"plugins"`          // module digest by source as the files name it
@@ -27,6 +28,10 @@ func (d *Definition) Digest() string {
 		hash.Write(b)
 	}
 	field([]byte(d.Prefix))
+	if d.Folder != "" {
+		field([]byte("folder"))
+		field([]byte(d.Folder))
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
 		field([]byte("file " + name))
 		field(d.Files[name])

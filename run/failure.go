@@ -35,10 +35,13 @@ const (
 	CodeExpression   = "expression"    // an expression of the flow file could not be evaluated
 	CodeModule       = "module"        // the module is missing or cannot be hosted
 	CodeFunction     = "function"      // the module has no such function
+	CodeGrant        = "grant"         // a granted folder cannot be had on this machine
 	CodeInputSize    = "input_size"    // the input is over its limit
 	CodeOutputSize   = "output_size"   // the output is over its limit
 	CodeOutputFormat = "output_format" // the output is not JSON
 	CodeMemory       = "memory"        // the memory limit was reached
+	CodeFuel         = "fuel"          // the units of the call were used up
+	CodeDepth        = "depth"         // the guest's functions called each other too deeply
 	CodeTrap         = "trap"          // a wasm trap or a panic
 	CodeExit         = "exit"          // the guest ended itself with a status
 	CodeTimeout      = "timeout"       // the attempt's or the run's time was up

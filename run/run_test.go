@@ -124,6 +124,7 @@ func TestDefinitionDigestCoversEverything(t *testing.T) {
 		t.Fatal("the digest is not stable")
 	}
 	for name, change := range map[string]func(*Definition){
+		"folder":    func(d *Definition) { d.Folder = "/flows" },
 		"prefix":    func(d *Definition) { d.Prefix = "q/" },
 		"file":      func(d *Definition) { d.Files["a"] = []byte("c") },
 		"file name": func(d *Definition) { d.Files = map[string][]byte{"ab": nil} },

@@ -1,0 +1,277 @@
+package flows
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Words for what a guest may do with a folder.
+const (
+	readOnly  = "ro"
+	readWrite = "rw"
+)
+
+// grant is a grant block.
+type grant struct {
+	folders []grantedFolder // by path
+	broken  bool            // something in it is wrong, and reported
+}
+
+// grantedFolder is a folder below that of the flow file.
+type grantedFolder struct {
+	path  string // clean, with slashes: "data/in"
+	spelt string // as the flow file has it: "./data/in"
+	write bool
+	at    hcl.Range
+}
+
+// grant reads a grant block; nil without one.
+func (s *site) grant(b *hcl.Block) *grant {
+	if b == nil {
+		return nil
+	}
+	from := len(s.diags)
+	s, c := s.decodeAt(b, grantWords)
+	g := &grant{folders: s.folders(c.arg("files"))}
+	g.broken = s.failed(from)
+	for _, f := range g.folders {
+		if f.write && s.restored == nil {
+			s.written = append(s.written, f)
+			s.writable.add(filepath.Join(s.src.folder, filepath.FromSlash(f.path)))
+		}
+	}
+	return g
+}
+
+// folders reads the argument files, { "./data" = "ro", … }.
+func (s *site) folders(a *hcl.Attribute) []grantedFolder {
+	v, ok := s.value(a, cty.Map(cty.String))
+	if !ok {
+		return nil
+	}
+	places, values := s.keyPlaces(a), v.AsValueMap()
+	var out []grantedFolder
+	for _, key := range keys(values) {
+		f := grantedFolder{path: path.Clean(key), spelt: key, at: a.Expr.Range()}
+		if at, known := places[key]; known {
+			f.at = at
+		}
+		write, ok := s.folderMode(key, values[key], f.at)
+		if f.write = write; ok && s.checkFolder(f) && s.apart(f, out) {
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b grantedFolder) int { return strings.Compare(a.path, b.path) })
+	return out
+}
+
+// keyPlaces finds where the keys of an object are written, as far as they are
+// written out.
+func (s *site) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
+	pairs, _ := hcl.ExprMap(a.Expr) // nothing for an expression of another form
+	places := make(map[string]hcl.Range, len(pairs))
+	for _, p := range pairs {
+		key, diags := p.Key.Value(nil)
+		if diags.HasErrors() || key.Type() != cty.String {
+			continue
+		}
+		name, at := key.AsString(), p.Key.Range()
+		if first, twice := places[name]; twice {
+			s.add(RuleDuplicate, at, "Duplicate folder", "%q is granted already, at %s. Leave one of the two out.", name, place(first))
+			continue
+		}
+		places[name] = at
+	}
+	return places
+}
+
+func (s *site) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool) {
+	if v.IsNull() {
+		s.add(RuleValue, at, "Value not allowed", "%q is granted as \"ro\", to be read, or as \"rw\", to be written too; null is neither.", key)
+		return false, false
+	}
+	switch word := v.AsString(); word {
+	case readOnly, readWrite:
+		return word == readWrite, true
+	default:
+		s.add(RuleValue, at, "Value not allowed", "%q cannot be granted as %q: \"ro\" is to be read, \"rw\" to be written too.%s",
+			key, word, didYouMean(word, "", []string{readOnly, readWrite}))
+		return false, false
+	}
+}
+
+// checkFolder reports a folder that cannot be granted.
+func (s *site) checkFolder(f grantedFolder) bool {
+	refuse := func(detail string, args ...any) bool {
+		s.add(RuleGrant, f.at, "Folder cannot be granted", detail, args...)
+		return false
+	}
+	local := filepath.FromSlash(f.path)
+	switch {
+	case path.IsAbs(f.path) || filepath.IsAbs(local):
+		return refuse("%q is an absolute path. Folders are granted by their path below the folder of the flow file, such as \"./data\".", f.spelt)
+	case !filepath.IsLocal(local):
+		return refuse("%q leads out of the folder of the flow file. Only what lies below it can be granted: move the folder there.", f.spelt)
+	case f.path == ".":
+		return refuse("The folder of the flow file itself cannot be granted: it holds the flows. Grant a folder below it, such as \"./data\".")
+	case slices.ContainsFunc(strings.Split(f.path, "/"), func(name string) bool { return strings.HasPrefix(name, ".") }):
+		return refuse("%q has a name that begins with a dot: such folders hold what is not for guests, .git and .flowhost among them.", f.spelt)
+	}
+	if s.restored != nil {
+		return true // the host sees what there is when it runs the call
+	}
+	info, err := statBelow(s.src.folder, local)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.write: // made by the first call
+	case errors.Is(err, fs.ErrNotExist):
+		s.missing = append(s.missing, f)
+	case err != nil:
+		return refuse("%s cannot be used: %s.", f.spelt, err)
+	case !info.IsDir():
+		return refuse("%s is not a folder. Grant the folder that it is in.", f.spelt)
+	}
+	return true
+}
+
+// checkMissing reports folders that are to be read and are not there, unless
+// they are in one that guests write to: then a task may make them first.
+func (m *module) checkMissing() {
+	for _, f := range m.missing {
+		if !slices.ContainsFunc(m.written, f.in) {
+			m.add(RuleGrant, f.at, "No such folder", "There is no folder %s, as seen from the folder of this flow file: make it, or correct the path.", f.spelt)
+		}
+	}
+}
+
+// statBelow looks at a file below a folder without following links, as the host
+// will.
+func statBelow(folder, name string) (fs.FileInfo, error) {
+	var info fs.FileInfo
+	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
+		var err error
+		folder = filepath.Join(folder, part)
+		info, err = os.Lstat(folder)
+		if e, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) {
+			err = e.Err
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return nil, errors.New("a link is on the way, and what it leads to could change: put the folder itself there")
+		}
+	}
+	return info, nil
+}
+
+// apart reports a folder within another one of the same block: a guest could
+// reach it in two ways, with two sets of rights.
+func (s *site) apart(f grantedFolder, others []grantedFolder) bool {
+	for _, o := range others {
+		switch {
+		case o.path == f.path:
+			s.add(RuleDuplicate, f.at, "Duplicate folder", "%q and %q are the same folder. Leave one of the two out.", o.spelt, f.spelt)
+		case f.in(o) || o.in(f):
+			s.add(RuleConflict, f.at, "Folder within a folder", "%q and %q overlap: what is granted must not lie within each other. Leave one of the two out.", o.spelt, f.spelt)
+		default:
+			continue
+		}
+		return false
+	}
+	return true
+}
+
+// in tells whether a folder is another one or below it.
+func (f grantedFolder) in(o grantedFolder) bool {
+	rest, ok := strings.CutPrefix(f.path, o.path)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// granted is what a task may touch: what its own block says, which may narrow
+// what its plugin is granted and never widen it, or all that the plugin is
+// granted. A plugin that is named by its path has no block, and the task's is
+// all there is.
+func (s *site) granted(own *grant, p *plugin) run.Grants {
+	switch {
+	case p == nil:
+		return run.Grants{}
+	case own == nil && p.grant == nil:
+		return run.Grants{}
+	case own == nil:
+		return s.record(p.grant.folders)
+	case p.Name != "":
+		s.narrows(own, p)
+	}
+	return s.record(own.folders)
+}
+
+func (s *site) narrows(own *grant, p *plugin) {
+	of := p.grant
+	if of == nil {
+		of = new(grant)
+	}
+	if of.broken {
+		return // what it should say is not known
+	}
+	for _, f := range own.folders {
+		i := slices.IndexFunc(of.folders, f.in)
+		switch {
+		case i < 0:
+			s.add(RuleGrant, f.at, "Not granted to the plugin",
+				"A task's grant narrows that of its plugin, and plugin %q is not granted %q%s. Grant it there first, or leave it out.", p.Name, f.spelt, listed(of.folders))
+		case f.write && !of.folders[i].write:
+			s.add(RuleGrant, f.at, "Not granted to the plugin",
+				"A task's grant narrows that of its plugin, and plugin %q is granted %q as \"ro\" only. Grant it as \"rw\" there, or as \"ro\" here.", p.Name, of.folders[i].spelt)
+		}
+	}
+}
+
+// listed says what there is, for the end of half a sentence.
+func listed(folders []grantedFolder) string {
+	if len(folders) == 0 {
+		return " or any other folder"
+	}
+	var names []string
+	for _, f := range folders {
+		names = append(names, f.spelt)
+	}
+	return ", only " + join(names, "and")
+}
+
+// record gives folders the form of calls, and notes in the definition where
+// they are: the run may go on when the flow files are somewhere else.
+func (m *module) record(folders []grantedFolder) run.Grants {
+	if len(folders) == 0 {
+		return run.Grants{}
+	}
+	if m.def.Folder == "" {
+		m.def.Folder = m.home()
+	}
+	var g run.Grants
+	for _, f := range folders {
+		g.Files = append(g.Files, run.FileGrant{Folder: m.def.Folder, Path: f.path, Guest: "/" + f.path, Write: f.write})
+	}
+	return g
+}
+
+// home is the absolute path of the flow files' folder.
+func (m *module) home() string {
+	if m.restored != nil {
+		return m.restored.Folder
+	}
+	abs, err := filepath.Abs(m.src.folder)
+	if err != nil { // the process has no working folder any more
+		m.add(RulePath, m.src.at(), "Cannot read", "%s.", err)
+	}
+	return abs
+}
