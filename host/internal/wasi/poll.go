@@ -1,0 +1,133 @@
+package wasi
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+const (
+	maxSubscriptions = 4096
+	subscriptionSize = 48
+	eventSize        = 32
+)
+
+// Types of events, eventtype.
+const (
+	eventClock uint8 = iota
+	eventRead
+	eventWrite
+)
+
+// subscription is one thing that a guest waits for, in its memory.
+type subscription []byte
+
+func (s subscription) userdata() uint64 { return binary.LittleEndian.Uint64(s) }
+func (s subscription) event() uint8     { return s[8] }
+func (s subscription) fd() uint32       { return binary.LittleEndian.Uint32(s[16:]) }
+func (s subscription) clock() uint32    { return binary.LittleEndian.Uint32(s[16:]) }
+func (s subscription) timeout() uint64  { return binary.LittleEndian.Uint64(s[24:]) }
+func (s subscription) flags() uint16    { return binary.LittleEndian.Uint16(s[40:]) }
+
+// pollOneoff waits for the first of what is subscribed to. Nothing but a clock
+// takes time: streams and files are ready at once.
+func (p *Process) pollOneoff(m memory, a []uint64) errno {
+	count, result := uint32(a[2]), uint32(a[3])
+	if count == 0 || count > maxSubscriptions {
+		return einval
+	}
+	in, e := m.view(uint32(a[0]), uint64(count)*subscriptionSize)
+	if e != 0 {
+		return e
+	}
+	out, e := m.view(uint32(a[1]), uint64(count)*eventSize)
+	if e != 0 {
+		return e
+	}
+	if _, e := m.view(result, 4); e != 0 {
+		return e
+	}
+	now := instant{process: p}
+	wait, e := now.nearest(in)
+	if e != 0 {
+		return e
+	}
+	if wait > 0 && p.Sleep != nil {
+		p.Sleep(wait)
+	}
+	return m.putUint32(result, now.report(in, out, wait))
+}
+
+// instant is when a poll began. Each clock is read at most once, when a
+// subscription is about it.
+type instant struct {
+	process *Process
+	known   [clocks]bool
+	value   [clocks]int64
+}
+
+func (i *instant) of(clock uint32) int64 {
+	if !i.known[clock] {
+		i.known[clock], i.value[clock] = true, i.process.now(clock)
+	}
+	return i.value[clock]
+}
+
+// until tells how many nanoseconds after the instant something happens.
+func (i *instant) until(s subscription) (int64, errno) {
+	const absolute = 1
+	switch s.event() {
+	case eventClock:
+	case eventRead, eventWrite:
+		return 0, 0
+	default:
+		return 0, einval
+	}
+	switch {
+	case s.clock() >= clocks || s.flags()&^absolute != 0:
+		return 0, einval
+	case s.flags() == 0: // any clock does: all of them go equally fast
+		return int64(min(s.timeout(), math.MaxInt64)), 0
+	case !i.process.hasClock(s.clock()):
+		return 0, einval
+	}
+	now := uint64(max(i.of(s.clock()), 0))
+	if s.timeout() <= now {
+		return 0, 0
+	}
+	return int64(min(s.timeout()-now, math.MaxInt64)), 0
+}
+
+func (i *instant) nearest(in []byte) (int64, errno) {
+	wait := int64(math.MaxInt64)
+	for ; len(in) > 0; in = in[subscriptionSize:] {
+		w, e := i.until(subscription(in))
+		if e != 0 {
+			return 0, e
+		}
+		wait = min(wait, w)
+	}
+	return wait, 0
+}
+
+// report writes an event for each subscription that has come true and tells how
+// many those are. Events may overwrite subscriptions, also with nonsense, when
+// the guest has put them in the same place.
+func (i *instant) report(in, out []byte, wait int64) (events uint32) {
+	for ; len(in) > 0; in = in[subscriptionSize:] {
+		s := subscription(in)
+		if w, e := i.until(s); e != 0 || w > wait {
+			continue
+		}
+		var fault errno
+		if s.event() != eventClock {
+			_, fault = i.process.lookup(s.fd())
+		}
+		var event [eventSize]byte
+		binary.LittleEndian.PutUint64(event[0:], s.userdata())
+		binary.LittleEndian.PutUint16(event[8:], uint16(fault))
+		event[10] = s.event()
+		copy(out[events*eventSize:], event[:])
+		events++
+	}
+	return events
+}
