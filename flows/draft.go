@@ -3,6 +3,7 @@ package flows
 import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"math"
 )
 
 // draft is a flow being decoded: its names, before what they stand for.
@@ -191,8 +192,8 @@ func (d *draft) decodeParam(b *hcl.Block) {
 func (d *draft) decodeConcurrency(b *hcl.Block) {
 	s, c := d.site.decodeAt(b, concurrencyWords)
 	limit := &Concurrency{Limit: 1}
-	if n, ok := s.whole(c.arg("limit"), 1); ok {
-		limit.Limit = n
+	if n, ok := s.whole(c.arg("limit"), 1, math.MaxInt32); ok {
+		limit.Limit = int(n)
 	}
 	if a := c.arg("on_limit"); a != nil {
 		switch word, _ := s.word(a, "queue", "skip", "cancel_running"); word {

@@ -29,6 +29,7 @@ func TestTaskSettings(t *testing.T) {
 		  limits {
 		    memory = "64MiB"
 		    output = 1024
+		    fuel   = 5000000000
 		  }
 		}
 		plugin "q" {
@@ -53,6 +54,7 @@ func TestTaskSettings(t *testing.T) {
 		    limits {
 		      memory = "1.5KB"
 		      log    = "2 KiB"
+		      fuel   = 7
 		    }
 		    after = [task.plain, task.plain]
 		  }
@@ -76,17 +78,17 @@ func TestTaskSettings(t *testing.T) {
 	want := []*Task{
 		{
 			Name: "plain", Plugin: Plugin{"p", "./pricing.wasm", digestOf("pricing.wasm")}, Function: "main", RunOn: RunOnSuccess,
-			Timeout: 7 * time.Second, Retry: run.RetryPolicy{Attempts: 3, Delay: 2 * time.Second}, Limits: run.Limits{Memory: 64 << 20, Output: 1024},
+			Timeout: 7 * time.Second, Retry: run.RetryPolicy{Attempts: 3, Delay: 2 * time.Second}, Limits: run.Limits{Memory: 64 << 20, Output: 1024, Fuel: 5_000_000_000},
 		},
 		{
 			Name: "own", Description: "d", Plugin: Plugin{"q", "./run.wasm", digestOf("run.wasm")}, Function: "run", RunOn: RunOnFailure,
-			Timeout: 250 * time.Millisecond, Retry: run.RetryPolicy{Attempts: 1, Delay: 2 * time.Second}, Limits: run.Limits{Memory: 1500, Log: 2048},
+			Timeout: 250 * time.Millisecond, Retry: run.RetryPolicy{Attempts: 1, Delay: 2 * time.Second}, Limits: run.Limits{Memory: 1500, Log: 2048, Fuel: 7},
 		},
 		{
 			Name: "full", Plugin: Plugin{"p", "./pricing.wasm", digestOf("pricing.wasm")}, Function: "refund", RunOn: RunOnSuccess,
 			Timeout: 7 * time.Second,
 			Retry:   run.RetryPolicy{Attempts: 9, Backoff: run.Constant, Delay: 2 * time.Second, Max: time.Minute, Jitter: 0.5},
-			Limits:  run.Limits{Memory: 1 << 30, Output: 1024},
+			Limits:  run.Limits{Memory: 1 << 30, Output: 1024, Fuel: 5_000_000_000},
 		},
 	}
 	if diff := cmp.Diff(want, f.Tasks, cmpopts.IgnoreUnexported(Task{}), cmpopts.IgnoreTypes(hcl.Range{})); diff != "" {

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"math"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -35,8 +36,8 @@ func (s *site) policy(c *content, inherited policy) policy {
 	if retries != nil && block != nil {
 		s.add(RuleConflict, retries.NameRange, "retries and retry", "retries = n is the short form of retry { attempts = n + 1 }: keep one of the two.")
 	}
-	if n, ok := s.whole(retries, 0); ok {
-		p.retry.Attempts = n + 1
+	if n, ok := s.whole(retries, 0, math.MaxInt32); ok {
+		p.retry.Attempts = int(n) + 1
 	}
 	if block != nil {
 		p.retry = s.retry(block, p.retry)
@@ -47,8 +48,8 @@ func (s *site) policy(c *content, inherited policy) policy {
 func (s *site) retry(b *hcl.Block, inherited run.RetryPolicy) run.RetryPolicy {
 	s, c := s.decodeAt(b, retryWords)
 	r := inherited
-	if n, ok := s.whole(c.arg("attempts"), 1); ok {
-		r.Attempts = n
+	if n, ok := s.whole(c.arg("attempts"), 1, math.MaxInt32); ok {
+		r.Attempts = int(n)
 	}
 	if word, ok := s.word(c.arg("backoff"), string(run.Exponential), string(run.Constant)); ok {
 		r.Backoff = run.Backoff(word)
@@ -71,6 +72,7 @@ func (s *site) limits(b *hcl.Block) run.Limits {
 	l.Memory, _ = s.size(c.arg("memory"))
 	l.Output, _ = s.size(c.arg("output"))
 	l.Log, _ = s.size(c.arg("log"))
+	l.Fuel, _ = s.whole(c.arg("fuel"), 1, math.MaxInt64)
 	return l
 }
 
@@ -84,6 +86,9 @@ func over(task, plugin run.Limits) run.Limits {
 	}
 	if task.Log == 0 {
 		task.Log = plugin.Log
+	}
+	if task.Fuel == 0 {
+		task.Fuel = plugin.Fuel
 	}
 	return task
 }

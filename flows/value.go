@@ -1,7 +1,6 @@
 package flows
 
 import (
-	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -74,18 +73,18 @@ func (s *site) flag(a *hcl.Attribute) (bool, bool) {
 	return ok && v.True(), ok
 }
 
-// whole is a whole number of at least the given size.
-func (s *site) whole(a *hcl.Attribute, least int) (int, bool) {
+// whole is a whole number from least to most.
+func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 	v, ok := s.value(a, cty.Number)
 	if !ok {
 		return 0, false
 	}
 	n, accuracy := v.AsBigFloat().Int64()
-	if accuracy != big.Exact || n < int64(least) || n > math.MaxInt32 {
+	if accuracy != big.Exact || n < least || n > most {
 		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %d or more.", a.Name, least)
 		return 0, false
 	}
-	return int(n), true
+	return n, true
 }
 
 // share is a number from 0 to 1.

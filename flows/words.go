@@ -140,7 +140,7 @@ var limitsWords = &words{
 		{name: "memory", at: deployed},
 		{name: "output", at: deployed},
 		{name: "log", at: deployed},
-		{name: "fuel", later: true},
+		{name: "fuel", at: deployed},
 	},
 }
 
