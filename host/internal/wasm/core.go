@@ -1,9 +1,6 @@
 package wasm
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "slices"
 
 // Core is the module without its custom sections, and with a maximum of that
 // many elements for each table that states none or a larger one; a table's
@@ -22,21 +19,4 @@ func (m *Module) Core(tableMaximum int) []byte {
 		}
 	}
 	return slices.Clip(core)
-}
-
-// appendTables appends a table section.
-func appendTables(module []byte, tables []Table, maximum int) []byte {
-	content := binary.AppendUvarint(nil, uint64(len(tables)))
-	for _, t := range tables {
-		high := max(maximum, t.Min)
-		if t.Bounded {
-			high = min(high, t.Max)
-		}
-		content = append(content, t.Type, 1)
-		content = binary.AppendUvarint(content, uint64(t.Min))
-		content = binary.AppendUvarint(content, uint64(high))
-	}
-	module = append(module, sectionTable)
-	module = binary.AppendUvarint(module, uint64(len(content)))
-	return append(module, content...)
 }

@@ -1,5 +1,10 @@
 package wasm
 
+import (
+	"bytes"
+	"fmt"
+)
+
 // Kinds of imports and exports.
 const (
 	KindFunction byte = iota
@@ -40,7 +45,9 @@ func (d *decoder) readTypes() {
 		at := d.pos
 		switch form := d.byte(); form {
 		case typeFunction:
-			d.types = append(d.types, arity{d.readValueTypes("parameters"), d.readValueTypes("results")})
+			t := arity{params: d.readValueTypes("parameters"), results: d.readValueTypes("results")}
+			t.at = d.pos - t.results // each takes a byte
+			d.types = append(d.types, t)
 		case 0x4e, 0x4f, 0x50, 0x5e, 0x5f: // recursive, final, sub, array, struct
 			d.unsupported(at, "a type", collector)
 		default:
@@ -64,13 +71,15 @@ func (d *decoder) readValueTypes(what string) int {
 }
 
 // valueType reads the type of a value.
-func (r *reader) valueType() {
+func (r *reader) valueType() byte {
 	at := r.pos
-	switch t := r.byte(); t {
+	t := r.byte()
+	switch t {
 	case typeI32, typeI64, typeF32, typeF64, typeV128, typeFuncref, typeExternref:
 	default:
 		r.wrongType(at, t)
 	}
+	return t
 }
 
 // referenceType reads the type of a reference.
@@ -100,7 +109,7 @@ func (d *decoder) readImports() {
 	n := d.count("imports", 4, d.limits.Imports, "Imports")
 	d.Imports = make([]Import, 0, n)
 	for range n {
-		i := Import{Module: string(d.name()), Name: string(d.name())}
+		i := Import{Module: string(d.freeName()), Name: string(d.freeName())}
 		at := d.pos
 		i.Kind = d.byte()
 		switch i.Kind {
@@ -111,7 +120,7 @@ func (d *decoder) readImports() {
 		case KindMemory:
 			d.readMemory()
 		case KindGlobal:
-			d.readGlobalType()
+			d.globals = append(d.globals, d.readGlobalType())
 		case kindTag:
 			d.unsupported(at, "an import", exceptions)
 		default:
@@ -123,6 +132,20 @@ func (d *decoder) readImports() {
 		d.Imports = append(d.Imports, i)
 	}
 	d.Figures.Imports = n
+	d.imported.functions, d.imported.globals = len(d.functions), len(d.globals)
+}
+
+// freeName reads a name that the author of the module has chosen.
+func (d *decoder) freeName() []byte {
+	at := d.pos
+	name := d.name()
+	if bytes.HasPrefix(name, []byte(SandboxModule)) {
+		d.refuse(at, Error{
+			Reason: fmt.Sprintf("the name %.80q begins with %s, and such names are the host's own", name, SandboxModule),
+			Hint:   "give it another name",
+		})
+	}
+	return name
 }
 
 func (d *decoder) readTypeIndex() int {
@@ -216,41 +239,67 @@ func (d *decoder) readLimits(what string) (low, high int, bounded bool) {
 func (d *decoder) readGlobals() {
 	n := d.count("globals", 5, d.limits.Globals, "Globals")
 	for i := 0; i < n && d.err == nil; i++ {
-		d.readGlobalType()
-		d.constant()
+		g := d.readGlobalType()
+		d.constant() // which may use those before it
+		d.globals = append(d.globals, g)
 	}
 	d.Figures.Globals = n
 }
 
-func (d *decoder) readGlobalType() {
-	d.valueType()
+func (d *decoder) readGlobalType() global {
+	t := d.valueType()
 	at := d.pos
-	if mutability := d.byte(); mutability&^0x03 != 0 {
+	mutability := d.byte()
+	if mutability&^0x03 != 0 {
 		d.malformed(at, "a global has the mutability %#x", mutability)
 	} else if mutability&0x02 != 0 {
 		d.unsupported(at, "a global", threads)
 	}
+	return global{t, mutability&0x01 != 0}
+}
+
+// globalIndex reads which global is used. There must be one, for the host adds
+// its own behind the module's.
+func (d *decoder) globalIndex() {
+	at := d.pos
+	if i := d.u32(); d.err == nil && i >= len(d.globals) {
+		d.malformed(at, "global %d is used and there are %d", i, len(d.globals))
+	}
+}
+
+// functionIndex reads which function is used. There must be one, see globalIndex.
+func (d *decoder) functionIndex() int {
+	at := d.pos
+	i := d.u32()
+	if i >= len(d.functions) {
+		d.malformed(at, "function %d is used and there are %d", i, len(d.functions))
+		return 0
+	}
+	if d.onFunction != nil {
+		d.onFunction(at, i)
+	}
+	return i
 }
 
 func (d *decoder) readExports() {
 	n := d.count("exports", 3, d.limits.Exports, "Exports")
 	for i := 0; i < n && d.err == nil; i++ {
-		d.name()
+		d.freeName()
 		at := d.pos
-		switch kind := d.byte(); {
-		case kind == kindTag:
+		switch kind := d.byte(); kind {
+		case KindFunction:
+			d.functionIndex()
+		case KindGlobal:
+			d.globalIndex()
+		case KindTable, KindMemory:
+			d.u32()
+		case kindTag:
 			d.unsupported(at, "an export", exceptions)
-		case kind > kindTag:
+		default:
 			d.malformed(at, "no export has the kind %d", kind)
 		}
-		d.u32()
 	}
 	d.Figures.Exports = n
 }
 
-func (d *decoder) readStart() {
-	at := d.pos
-	if i := d.u32(); i >= len(d.functions) {
-		d.malformed(at, "function %d is to start and there are %d", i, len(d.functions))
-	}
-}
+func (d *decoder) readStart() { d.functionIndex() }

@@ -9,8 +9,8 @@
 // anything is done with it, so that decoding takes time and memory in proportion
 // to the input.
 //
-// [Module.Core] gives the bytes that are worth compiling: without custom
-// sections, and with a maximum for each table.
+// [Module.Rewrite] then gives a module that can be interrupted and that can be
+// brought back to its first state, although the runtime does neither.
 //
 // The package imports the standard library only, starts no goroutines and keeps
 // no reference to a module but in what Decode returns.

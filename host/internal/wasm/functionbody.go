@@ -6,13 +6,19 @@ import "fmt"
 type body struct {
 	*decoder
 	index     int   // of the function, imports included
+	start     int   // where its locals are declared
 	labels    []int // how many values a branch to each open block passes, the innermost last
 	variables int   // parameters and locals
 	blocks    int   // seen so far
 	operands  int   // passed so far
+	function  int   // that the last call or reference named
+	number    int   // of the last operation on a range
 }
 
-func (d *decoder) readCode() {
+func (d *decoder) readCode() { d.eachBody((*body).readInstructions) }
+
+// eachBody reads the code section, and the instructions of each body with read.
+func (d *decoder) eachBody(read func(*body)) {
 	at := d.pos
 	n := d.count("function bodies", 3, d.limits.Functions, "Functions")
 	if d.err == nil && n != d.Figures.Functions {
@@ -22,14 +28,14 @@ func (d *decoder) readCode() {
 	section := d.end
 	for i := 0; i < n && d.err == nil; i++ {
 		b.index = len(d.functions) - n + i
-		b.read(section)
+		b.read(section, read)
 	}
 	d.end = section
 	d.bodies = n
 }
 
 // read reads the body that comes next in a code section that ends there.
-func (b *body) read(section int) {
+func (b *body) read(section int, instructions func(*body)) {
 	at := b.pos
 	size := b.u32()
 	if size > b.limits.FunctionBody {
@@ -40,9 +46,9 @@ func (b *body) read(section int) {
 		b.malformed(at, "%s is %d bytes long and %d are left", b.subject(), size, b.left())
 		return
 	}
-	b.end = b.pos + size
+	b.start, b.end = b.pos, b.pos+size
 	b.readLocals()
-	b.readInstructions()
+	instructions(b)
 	b.end = section
 	b.Figures.FunctionBody = max(b.Figures.FunctionBody, size)
 }
@@ -72,17 +78,25 @@ func (b *body) readLocals() {
 // readInstructions reads up to the end that closes the function, which must be
 // the body's last byte.
 func (b *body) readInstructions() {
-	b.labels = append(b.labels[:0], b.types[b.functions[b.index]].results)
-	b.blocks, b.operands = 0, 0
+	b.open()
 	for len(b.labels) > 0 && b.err == nil {
-		at := b.pos
-		b.instruction(at, b.byte())
+		b.step()
 	}
 	if b.err == nil && b.pos != b.end {
 		b.malformed(b.pos, "%s has %d bytes after its end", b.subject(), b.end-b.pos)
 	}
 	b.Figures.Operands = max(b.Figures.Operands, b.operands)
 	b.Figures.Joins = max(b.Figures.Joins, b.variables*b.blocks)
+	b.Figures.Blocks = max(b.Figures.Blocks, b.blocks)
+	if b.Figures.Work += b.blocks * b.blocks; b.Figures.Work > b.limits.Work {
+		b.over(b.start, b.limits.Work, "Work", "the squares of the functions' blocks up to %s make %d", b.subject(), b.Figures.Work)
+	}
+}
+
+// open opens the block that the function itself is.
+func (b *body) open() {
+	b.labels = append(b.labels[:0], b.types[b.functions[b.index]].results)
+	b.blocks, b.operands = 0, 0
 }
 
 // control reads what has to do with blocks, branches and calls.
@@ -104,7 +118,8 @@ func (b *body) control(at int, op byte) {
 	case opReturn:
 		b.pass(at, b.labels[0])
 	case opCall:
-		b.call(at)
+		b.function = b.functionIndex()
+		b.passType(at, b.functions[b.function])
 	case opCallIndirect:
 		b.passType(at, b.readTypeIndex())
 		b.u32() // the table
@@ -120,7 +135,9 @@ func (b *body) enter(at, values int) {
 	if depth > b.limits.Nesting {
 		b.over(at, b.limits.Nesting, "Nesting", "%s nests %d blocks", b.subject(), depth)
 	}
-	if b.blocks++; b.variables*b.blocks > b.limits.Joins {
+	if b.blocks++; b.blocks > b.limits.Blocks {
+		b.over(at, b.limits.Blocks, "Blocks", "%s has %d blocks or more", b.subject(), b.blocks)
+	} else if b.variables*b.blocks > b.limits.Joins {
 		b.over(at, b.limits.Joins, "Joins", "%s has %d variables and %d blocks or more, which makes %d",
 			b.subject(), b.variables, b.blocks, b.variables*b.blocks)
 	}
@@ -131,10 +148,10 @@ func (b *body) blockType() arity {
 	at := b.pos
 	if b.left() > 0 {
 		switch t := b.module[at]; {
-		case t == 0x40:
+		case t == noType:
 			b.pos++
 			return arity{}
-		case t > 0x40 && t < 0x80:
+		case t > noType && t < 0x80:
 			b.valueType()
 			return arity{results: 1}
 		}
@@ -159,16 +176,10 @@ func (b *body) branch() {
 		b.malformed(at, "%s branches out of %d blocks and is in %d", b.subject(), depth+1, len(b.labels))
 		return
 	}
-	b.pass(at, b.labels[len(b.labels)-1-depth])
-}
-
-func (b *body) call(at int) {
-	i := b.u32()
-	if i >= len(b.functions) {
-		b.malformed(at, "%s calls function %d and there are %d", b.subject(), i, len(b.functions))
-		return
+	if b.onLabel != nil {
+		b.onLabel(at, depth)
 	}
-	b.passType(at, b.functions[i])
+	b.pass(at, b.labels[len(b.labels)-1-depth])
 }
 
 // passType counts what a call of a function of that type passes.

@@ -44,14 +44,23 @@ func code(locals, instructions string) []byte {
 	return functions([]byte(locals + instructions))
 }
 
-// functions is a module with functions () -> () of those bodies.
+// oneType is the type () -> (), oneImport a function of it, and oneGlobal a
+// mutable i32.
+var (
+	oneType   = section(sectionType, []byte("\x01\x60\x00\x00"))
+	oneImport = section(sectionImport, []byte("\x01\x01a\x01f\x00\x00"))
+	oneGlobal = section(sectionGlobal, []byte("\x01\x7f\x01\x41\x00\x0b"))
+)
+
+// functions is a module with functions () -> () of those bodies, and a global.
 func functions(bodies ...[]byte) []byte {
 	var entries [][]byte
 	for _, body := range bodies {
 		entries = append(entries, append(uleb(len(body)), body...))
 	}
-	return module(section(sectionType, []byte("\x01\x60\x00\x00")),
+	return module(oneType,
 		section(sectionFunction, repeated(len(bodies), "\x00")),
+		oneGlobal,
 		section(sectionCode, vector(entries...)))
 }
 

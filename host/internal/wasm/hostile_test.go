@@ -45,13 +45,16 @@ var hostile = []struct {
 	{"body size", module(section(sectionType, []byte("\x01\x60\x00\x00")), section(sectionFunction, []byte("\x01\x00")), section(sectionCode, []byte("\x01\xff\x07\x00\x0b"))), "code", "function 0 is 1023 bytes long and 2 are left"},
 
 	// Small entries that a runtime keeps in a large form.
-	{"locals of all functions", functions(bytesOf(30, "\x01\xd0\x86\x03\x7f\x0b")...), "code", "the functions up to 20 have 1050000 locals"},
-	{"locals in groups", code("\x02\xb0\xea\x01\x7f\xb0\xea\x01\x7e", "\x0b"), "code", "function 0 has 60000 locals"},
-	{"elements of all segments", module(section(sectionElement, vector(bytesOf(2, "\x01\x00"+string(repeated(600_000, "\x00")))...))), "element", "1200000 elements"},
+	{"locals of all functions", functions(bytesOf(201, "\x01\x88\x27\x7f\x0b")...), "code", "the functions up to 200 have 1005000 locals"},
+	{"locals in groups", code("\x02\xb8\x17\x7f\xb8\x17\x7e", "\x0b"), "code", "function 0 has 6000 locals"},
+	{"elements of all segments", module(oneType, oneImport, section(sectionElement, vector(bytesOf(2, "\x01\x00"+string(repeated(600_000, "\x00")))...))), "element", "1200000 elements"},
 	{"many parameters", module(section(sectionType, []byte("\x01\x60"), repeated(129, "\x7f"), []byte("\x00"))), "type", "129 parameters"},
 
 	// A body that takes minutes to compile: many blocks one after the other.
 	{"long body", code("\x00", strings.Repeat("\x41\x00\x04\x40\x01\x0b", 577<<10/6)+"\x0b"), "code", "function 0 is 590846 bytes long and the limit is 131072"},
+	// The same in a body of a usual size, and in many of them.
+	{"many blocks", code("\x00", strings.Repeat("\x02\x40\x0b", 5_001)+"\x0b"), "code", "function 0 has 5001 blocks"},
+	{"many blocks in all", functions(bytesOf(17, "\x00"+strings.Repeat("\x02\x40\x0b", 5_000)+"\x0b")...), "code", "up to function 16 make 425000000"},
 	// Blocks in blocks, for whatever walks them recursively.
 	{"deep nesting", code("\x00", strings.Repeat("\x02\x40", 4_001)+strings.Repeat("\x0b", 4_002)), "code", "function 0 nests 4001 blocks"},
 	// Two bytes each that push and pop hundreds of values.
@@ -66,7 +69,7 @@ var hostile = []struct {
 		section(sectionCode, bodyOf("\x00\x00\x0e\xb8\x17"+strings.Repeat("\x00", 3_001)+"\x0b"))), "code", "function 0 pass 262272 values"},
 
 	// Values of thousands of variables meet at each of thousands of loops.
-	{"loops over many locals", code("\x01\xd0\x86\x03\x7f", strings.Repeat("\x03\x40\x0b", 41)+"\x0b"), "code", "function 0 has 50000 variables and 41 blocks or more, which makes 2050000"},
+	{"loops over many locals", code("\x01\x88\x27\x7f", strings.Repeat("\x03\x40\x0b", 401)+"\x0b"), "code", "function 0 has 5000 variables and 401 blocks or more, which makes 2005000"},
 
 	// Tables are outside a runtime's limit of memory.
 	{"large tables", module(section(sectionTable, repeated(4, "\x70\x00\x80\x80\x80\x40"))), "table", "a table starts with 134217728 elements"},
@@ -91,8 +94,8 @@ var hostile = []struct {
 
 	// Indices that point nowhere.
 	{"unknown type", module(section(sectionFunction, []byte("\x01\x00"))), "function", "type 0 is used and there are 0"},
-	{"unknown start", module(section(sectionStart, []byte("\x00"))), "start", "function 0 is to start"},
-	{"unknown function", code("\x00", "\x10\x01\x0b"), "code", "calls function 1 and there are 1"},
+	{"unknown start", module(section(sectionStart, []byte("\x00"))), "start", "function 0 is used and there are 0"},
+	{"unknown function", code("\x00", "\x10\x01\x0b"), "code", "function 1 is used and there are 1"},
 	{"unknown block type", code("\x00", "\x02\x01\x0b\x0b"), "code", "a block of type 1"},
 	{"branch out of the function", code("\x00", "\x0c\x01\x0b"), "code", "branches out of 2 blocks and is in 1"},
 	{"code after its end", code("\x00", "\x0b\x01"), "code", "1 bytes after its end"},

@@ -2,51 +2,71 @@ package wasm
 
 // Instructions that are told apart, section 5.4 of the specification.
 const (
-	opUnreachable  = 0x00
-	opNop          = 0x01
-	opBlock        = 0x02
-	opLoop         = 0x03
-	opIf           = 0x04
-	opElse         = 0x05
-	opEnd          = 0x0b
-	opBr           = 0x0c
-	opBrIf         = 0x0d
-	opBrTable      = 0x0e
-	opReturn       = 0x0f
-	opCall         = 0x10
-	opCallIndirect = 0x11
-	opDrop         = 0x1a
-	opSelect       = 0x1b
-	opSelectTyped  = 0x1c
-	opLocalGet     = 0x20
-	opGlobalGet    = 0x23
-	opTableSet     = 0x26
-	opI32Load      = 0x28
-	opI64Store32   = 0x3e
-	opMemorySize   = 0x3f
-	opMemoryGrow   = 0x40
-	opI32Const     = 0x41
-	opI64Const     = 0x42
-	opF32Const     = 0x43
-	opF64Const     = 0x44
-	opI32Eqz       = 0x45 // the first one of arithmetic
-	opI64Extend32  = 0xc4 // the last one
-	opRefNull      = 0xd0
-	opRefIsNull    = 0xd1
-	opRefFunc      = 0xd2
-	opCollector    = 0xfb // prefixes, followed by the instruction's number
-	opBulk         = 0xfc
-	opVector       = 0xfd
-	opAtomic       = 0xfe
+	opUnreachable   = 0x00
+	opNop           = 0x01
+	opBlock         = 0x02
+	opLoop          = 0x03
+	opIf            = 0x04
+	opElse          = 0x05
+	opEnd           = 0x0b
+	opBr            = 0x0c
+	opBrIf          = 0x0d
+	opBrTable       = 0x0e
+	opReturn        = 0x0f
+	opCall          = 0x10
+	opCallIndirect  = 0x11
+	opDrop          = 0x1a
+	opSelect        = 0x1b
+	opSelectTyped   = 0x1c
+	opLocalGet      = 0x20
+	opLocalTee      = 0x22
+	opGlobalGet     = 0x23
+	opGlobalSet     = 0x24
+	opTableGet      = 0x25
+	opTableSet      = 0x26
+	opI32Load       = 0x28
+	opI64Store32    = 0x3e
+	opMemorySize    = 0x3f
+	opMemoryGrow    = 0x40
+	opI32Const      = 0x41
+	opI64Const      = 0x42
+	opF32Const      = 0x43
+	opF64Const      = 0x44
+	opI32Eqz        = 0x45 // the first one of arithmetic
+	opI64LtS        = 0x53
+	opI32Add        = 0x6a
+	opI32LtS        = 0x48
+	opI32ShrU       = 0x76
+	opI64Sub        = 0x7d
+	opI64ExtendI32U = 0xad
+	opI64Extend32   = 0xc4 // the last one
+	noType          = 0x40 // of a block: no parameters and results
+	opRefNull       = 0xd0
+	opRefIsNull     = 0xd1
+	opRefFunc       = 0xd2
+	opCollector     = 0xfb // prefixes, followed by the instruction's number
+	opBulk          = 0xfc
+	opVector        = 0xfd
+	opAtomic        = 0xfe
 )
+
+// step reads the next instruction and gives its code and where it was.
+func (b *body) step() (at int, op byte) {
+	at = b.pos
+	op = b.byte()
+	b.instruction(at, op)
+	return at, op
+}
 
 // instruction reads one instruction whose code is op, found at an offset.
 // Arithmetic and locals come first, they are most of any program.
 func (b *body) instruction(at int, op byte) {
 	switch {
 	case op >= opI32Eqz && op <= opI64Extend32:
-	case op >= opLocalGet && op <= opTableSet:
+	case op >= opLocalGet && op <= opLocalTee, op == opTableGet, op == opTableSet:
 		b.u32()
+	case op == opGlobalGet, op == opGlobalSet:
+		b.globalIndex()
 	case op >= opI32Load && op <= opI64Store32:
 		b.memoryArgument()
 	case op <= opCallIndirect:
@@ -77,7 +97,7 @@ func (b *body) other(at int, op byte) {
 	case opRefNull:
 		b.referenceType()
 	case opRefFunc:
-		b.u32()
+		b.function = b.functionIndex()
 	case opBulk:
 		b.bulk(at)
 	case opVector:
@@ -128,25 +148,40 @@ func (b *body) vectorNumber() int {
 	return n
 }
 
+// Numbers of operations on whole ranges.
+const (
+	bulkMemoryInit = 8 + iota
+	bulkDataDrop
+	bulkMemoryCopy
+	bulkMemoryFill
+	bulkTableInit
+	bulkElemDrop
+	bulkTableCopy
+	bulkTableGrow
+	bulkTableSize
+	bulkTableFill
+)
+
 // bulk reads conversions that saturate and operations on whole ranges.
 func (b *body) bulk(at int) {
-	switch n := b.u32(); n {
+	b.number = b.u32()
+	switch b.number {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // conversions
-	case 8: // memory.init
+	case bulkMemoryInit:
 		b.u32()
 		b.onlyMemory("an instruction")
-	case 10: // memory.copy
+	case bulkMemoryCopy:
 		b.onlyMemory("an instruction")
 		b.onlyMemory("an instruction")
-	case 11: // memory.fill
+	case bulkMemoryFill:
 		b.onlyMemory("an instruction")
-	case 9, 13, 15, 16, 17: // data.drop, elem.drop, table.grow, table.size, table.fill
+	case bulkDataDrop, bulkElemDrop, bulkTableGrow, bulkTableSize, bulkTableFill:
 		b.u32()
-	case 12, 14: // table.init, table.copy
+	case bulkTableInit, bulkTableCopy:
 		b.u32()
 		b.u32()
 	default:
-		b.malformed(at, "%s has the unknown instruction 0xfc %d", b.subject(), n)
+		b.malformed(at, "%s has the unknown instruction 0xfc %d", b.subject(), b.number)
 	}
 }
 

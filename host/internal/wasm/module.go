@@ -43,8 +43,13 @@ type Module struct {
 	Custom  []byte // content of the first custom section of the asked name; nil without
 	Figures Limits // what the module has of each; the largest one of what is limited singly
 
-	binary   []byte
-	sections []span // without custom sections
+	binary    []byte
+	limits    Limits // with all defaults
+	sections  []span // without custom sections
+	types     []arity
+	functions []int    // types of imported and defined functions
+	globals   []global // imported and defined ones
+	imported  struct{ functions, globals int }
 }
 
 // span is where a section is: its id at start, its content from body to end.
@@ -53,8 +58,15 @@ type span struct {
 	start, body, end int
 }
 
-// arity is how many values a function or block takes and gives.
-type arity struct{ params, results int }
+// arity is how many values a function or block takes and gives. The types of a
+// function's results are stated at an offset of the file.
+type arity struct{ params, results, at int }
+
+// global is a variable of the module.
+type global struct {
+	typ     byte
+	mutable bool
+}
 
 // Decode walks a module. It fails with an *[Error].
 func Decode(binary []byte, options Options) (*Module, error) {
@@ -63,8 +75,8 @@ func Decode(binary []byte, options Options) (*Module, error) {
 	}
 	d := &decoder{
 		reader:  reader{module: binary, pos: headerSize, end: len(binary)},
-		options: options, limits: options.Limits.withDefaults(),
-		Module: &Module{binary: binary}, dataCount: -1,
+		options: options, dataCount: -1,
+		Module: &Module{binary: binary, limits: options.Limits.withDefaults()},
 	}
 	last := byte(sectionCustom)
 	for d.pos < len(binary) && d.err == nil {
@@ -81,13 +93,13 @@ func Decode(binary []byte, options Options) (*Module, error) {
 type decoder struct {
 	reader
 	*Module
-	options Options
-	limits  Limits // with all defaults
-
-	types     []arity
-	functions []int // types of imported and defined functions
+	options   Options
 	bodies    int
 	dataCount int // -1 without that section
+
+	// What is to be called with each index of a function and each label of a
+	// branch, and the offset where it begins; nil for nothing.
+	onFunction, onLabel func(at, index int)
 }
 
 // readSection reads the next section, which comes after the last one, and

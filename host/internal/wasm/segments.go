@@ -41,7 +41,7 @@ func (d *decoder) readElementSegment() {
 		if form&segmentExpressions != 0 {
 			d.constant()
 		} else {
-			d.u32()
+			d.functionIndex()
 		}
 	}
 }
@@ -99,7 +99,8 @@ func (r *reader) onlyMemory(what string) {
 }
 
 // constant reads a constant expression: one instruction and an end.
-func (r *reader) constant() {
+func (d *decoder) constant() {
+	r := &d.reader
 	at := r.pos
 	switch op := r.byte(); op {
 	case opI32Const:
@@ -110,8 +111,10 @@ func (r *reader) constant() {
 		r.skip(4)
 	case opF64Const:
 		r.skip(8)
-	case opGlobalGet, opRefFunc:
-		r.u32()
+	case opGlobalGet:
+		d.globalIndex()
+	case opRefFunc:
+		d.functionIndex()
 	case opRefNull:
 		r.referenceType()
 	case opVector:

@@ -1,0 +1,153 @@
+package wasm
+
+import "strconv"
+
+// rewriter writes a module anew.
+type rewriter struct {
+	*Module
+	writer
+	options RewriteOptions
+	survey  *survey
+	result  Rewritten
+
+	added [sectionTag]addition // to each section
+
+	// Indices of what is added.
+	interrupt, spend, spendRange int         // functions; the last two are 0 if not needed
+	units, depth, changed        int         // globals
+	blocks                       map[int]int // types () -> (results) by the type of a function
+}
+
+// addition is entries that are put behind those of a vector.
+type addition struct {
+	count   int
+	entries writer
+}
+
+// next is the writer of one more entry.
+func (a *addition) next() *writer {
+	a.count++
+	return &a.entries
+}
+
+// layOut decides what is added.
+func (r *rewriter) layOut() {
+	r.interrupt = r.imported.functions
+	imports := r.added[sectionImport].next()
+	imports.name(SandboxModule)
+	imports.name(ImportInterrupt)
+	imports.bytes(KindFunction)
+	imports.uvarint(r.addType([]byte{typeI32}, nil))
+
+	r.units = r.addGlobal(typeI64, ExportUnits, r.options.Units)
+	r.depth = r.addGlobal(typeI32, ExportDepth, int64(r.options.Depth))
+	if r.survey.changes {
+		r.changed = r.addGlobal(typeI32, ExportChanged, 0)
+	}
+	if r.survey.spends {
+		r.spend = r.addFunction([]byte{typeI64}, nil, r.spendBody())
+	}
+	if r.survey.ranges {
+		r.spendRange = r.addFunction([]byte{typeI32}, []byte{typeI32}, r.spendRangeBody())
+	}
+	r.addBlockTypes()
+	r.exportGlobals()
+}
+
+// addType adds a type of functions and gives its index.
+func (r *rewriter) addType(params, results []byte) int {
+	index := len(r.types) + r.added[sectionType].count
+	w := r.added[sectionType].next()
+	w.bytes(typeFunction)
+	w.uvarint(len(params))
+	w.bytes(params...)
+	w.uvarint(len(results))
+	w.bytes(results...)
+	return index
+}
+
+// addGlobal adds a mutable global of an integer type and gives its index.
+func (r *rewriter) addGlobal(typ byte, export string, value int64) int {
+	index := len(r.globals) + r.added[sectionGlobal].count
+	w := r.added[sectionGlobal].next()
+	w.bytes(typ, 1)
+	if typ == typeI32 {
+		w.i32Const(value)
+	} else {
+		w.i64Const(value)
+	}
+	w.bytes(opEnd)
+	r.addExport(export, index)
+	return index
+}
+
+func (r *rewriter) addExport(name string, global int) {
+	w := r.added[sectionExport].next()
+	w.name(name)
+	w.bytes(KindGlobal)
+	w.uvarint(global)
+}
+
+// addFunction adds a function without locals and gives its index, which comes
+// after those of the module's own functions.
+func (r *rewriter) addFunction(params, results []byte, instructions writer) int {
+	index := len(r.functions) + 1 + r.added[sectionFunction].count
+	r.added[sectionFunction].next().uvarint(r.addType(params, results))
+	w := r.added[sectionCode].next()
+	w.uvarint(len(instructions.out) + 1)
+	w.bytes(0)
+	w.bytes(instructions.out...)
+	return index
+}
+
+// spendBody is a function that takes an i64, subtracts that many units and
+// calls the host below zero.
+func (r *rewriter) spendBody() writer {
+	var w writer
+	w.global(opGlobalGet, r.units)
+	w.bytes(opLocalGet, 0, opI64Sub)
+	w.global(opGlobalSet, r.units)
+	w.interruptBelowZero(r.units, r.interrupt)
+	w.bytes(opEnd)
+	return w
+}
+
+// spendRangeBody is a function that takes the length of a range, subtracts a
+// unit for each 16 and one more, and gives the length back.
+func (r *rewriter) spendRangeBody() writer {
+	var w writer
+	w.global(opGlobalGet, r.units)
+	w.bytes(opLocalGet, 0)
+	w.i32Const(4)
+	w.bytes(opI32ShrU)
+	w.i32Const(1)
+	w.bytes(opI32Add, opI64ExtendI32U, opI64Sub)
+	w.global(opGlobalSet, r.units)
+	w.interruptBelowZero(r.units, r.interrupt)
+	w.bytes(opLocalGet, 0, opEnd)
+	return w
+}
+
+// addBlockTypes adds the types of the blocks around bodies that have several results.
+func (r *rewriter) addBlockTypes() {
+	r.blocks = map[int]int{}
+	for i, f := range r.survey.functions {
+		t := r.functions[r.imported.functions+i]
+		results := r.types[t].results
+		if _, known := r.blocks[t]; known || !f.counted || results < 2 {
+			continue
+		}
+		at := r.types[t].at
+		r.blocks[t] = r.addType(nil, r.binary[at:at+results])
+	}
+}
+
+func (r *rewriter) exportGlobals() {
+	for i := r.imported.globals; i < len(r.globals); i++ {
+		if g := r.globals[i]; g.mutable {
+			name := exportGlobal + strconv.Itoa(i)
+			r.addExport(name, i)
+			r.result.Globals = append(r.result.Globals, Global{name, g.typ})
+		}
+	}
+}
