@@ -22,7 +22,7 @@ STATICCHECK := go tool -modfile=internal/tools/go.mod staticcheck
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: plugins ## Build bin/flowhost and the examples' plugins.
@@ -51,6 +51,10 @@ test: plugins ## Run all tests.
 .PHONY: test-race
 test-race: plugins ## Run all tests under the race detector.
 	go test -race -timeout 30m ./...
+
+.PHONY: test-hostile
+test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
+	go test -count=1 -timeout 30m ./host/internal/hostile -args -all
 
 .PHONY: test-js
 test-js: build ## Run the tests of the JavaScript client; needs Node.js and npm.

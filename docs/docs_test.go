@@ -125,6 +125,9 @@ func surroundings(fragment string) string {
 func load(t *testing.T, name, content string) hcl.Diagnostics {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
+	if err := os.Mkdir(filepath.Join(filepath.Dir(file), "data"), 0o700); err != nil { // which the pages grant
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type Config struct {
 	CatchUp  bool
 	Observed Place
 
-	Workers  int // attempts at once; default twice GOMAXPROCS
+	Workers  int // attempts at once; default four times GOMAXPROCS
 	OpenRuns int // runs that are not finished; default 100 000
 
 	Timeout time.Duration // of attempts whose task states none; default 5m
@@ -92,7 +92,7 @@ type Engine struct {
 // New makes an engine that does nothing until Run is called.
 func New(config Config) *Engine {
 	if config.Workers <= 0 {
-		config.Workers = 2 * runtime.GOMAXPROCS(0)
+		config.Workers = 4 * runtime.GOMAXPROCS(0)
 	}
 	if config.OpenRuns <= 0 {
 		config.OpenRuns = 100_000

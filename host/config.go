@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"log/slog"
+	"math"
 	"runtime"
 	"time"
 
@@ -19,20 +20,38 @@ type Config struct {
 	// Modules is where modules are kept by digest. Default: in memory.
 	Modules Source
 
-	Instances  int             // calls that run at a time; default 2 × GOMAXPROCS
-	Memory     int64           // bytes of linear memory over all running calls; default 1 GiB
+	// Instances is how many calls run at a time, of which three quarters may be
+	// of one module. Default: 4 × GOMAXPROCS, as a call may sleep or wait.
+	Instances int
+
+	Memory     int64           // bytes of linear memory over all calls that run and instances that are idle; default 1 GiB
 	Queue      int             // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
-	Limits     run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB
+	Idle       int             // instances that are kept ready; default 4 × Instances, negative: none
+	IdleTime   time.Duration   // after which an instance that nobody needed is given up; default 1 minute
+	Engine     Engine          // default: Compiler
+	Depth      int             // calls of recursive functions within each other; default 10 000
+	Limits     run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited
 	Timeout    time.Duration   // of a call that states none; default 5 minutes
 	ModuleSize int64           // bytes of the largest module; default 64 MiB
 	Preflight  PreflightLimits // of a module's parts; the defaults are stated there
 	Log        *slog.Logger    // faults of the host itself; default: none
 }
 
+// Engine is how a guest's code is executed.
+type Engine uint8
+
+// Engines of a host.
+const (
+	Compiler    Engine = iota // native code
+	Interpreter               // slow, on every kind of machine
+)
+
 // Defaults of Config.
 const (
 	defaultMemory     = 1 << 30
 	defaultQueue      = 1024
+	defaultIdleTime   = time.Minute
+	defaultDepth      = 10_000
 	defaultTimeout    = 5 * time.Minute
 	defaultModuleSize = 64 << 20
 
@@ -48,7 +67,10 @@ func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	c.Instances = cmp.Or(max(c.Instances, 0), 2*runtime.GOMAXPROCS(0))
+	c.Instances = cmp.Or(max(c.Instances, 0), 4*runtime.GOMAXPROCS(0))
+	c.Idle = max(cmp.Or(c.Idle, 4*c.Instances), 0)
+	c.IdleTime = cmp.Or(max(c.IdleTime, 0), defaultIdleTime)
+	c.Depth = cmp.Or(min(max(c.Depth, 0), math.MaxInt32), defaultDepth)
 	c.Memory = cmp.Or(max(c.Memory, 0), defaultMemory)
 	c.Queue = max(cmp.Or(c.Queue, defaultQueue), 0)
 	c.Timeout = cmp.Or(max(c.Timeout, 0), defaultTimeout)
@@ -65,5 +87,6 @@ func limitsOr(l, def run.Limits) run.Limits {
 		Memory: cmp.Or(max(l.Memory, 0), def.Memory),
 		Output: cmp.Or(max(l.Output, 0), def.Output),
 		Log:    cmp.Or(max(l.Log, 0), def.Log),
+		Fuel:   cmp.Or(max(l.Fuel, 0), def.Fuel),
 	}
 }

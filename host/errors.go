@@ -42,17 +42,28 @@ func locate(err error, path string) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// Ways in which a sandbox ends a guest before its export returns. The first
-// two unwind the guest from within a host function.
+// Ways in which a guest ends before its export returns: it is unwound from
+// within a host function.
 var (
 	errInterrupted = errors.New("the call's context has ended")
 	errOutputSize  = errors.New("the output is over its limit")
+	errFuel        = errors.New("the call's fuel is used up")
+	errDepth       = errors.New("the functions call each other too deeply")
 )
 
 // exitError is a guest that ended itself.
-type exitError struct{ status uint32 }
+type exitError struct {
+	status uint32
+	early  bool // while it was being initialised: what was called did not run
+}
 
-func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+func (e *exitError) Error() string {
+	text := fmt.Sprintf("exit status %d", e.status)
+	if e.early {
+		text += " while the module was being initialised"
+	}
+	return text
+}
 
 // trapError is a guest that broke.
 type trapError struct {

@@ -42,8 +42,6 @@ func taskImports() []taskImport {
 	}
 }
 
-type invocationKey struct{}
-
 // provideTaskModule makes flowhost:task/v1 importable.
 func provideTaskModule(ctx context.Context, r wazero.Runtime) error {
 	builder := r.NewHostModuleBuilder(abi.Module)
@@ -53,7 +51,7 @@ func provideTaskModule(ctx context.Context, r wazero.Runtime) error {
 			params[i] = api.ValueTypeI32
 		}
 		call := func(ctx context.Context, mod api.Module, stack []uint64) {
-			inv := ctx.Value(invocationKey{}).(*invocation)
+			inv := invocationOf(ctx)
 			answer := f.answer(ctx, inv, mod.Memory(), stack)
 			if f.result == api.ValueTypeI32 {
 				stack[0] = api.EncodeI32(int32(answer))

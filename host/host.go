@@ -1,12 +1,14 @@
 package host
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -17,34 +19,35 @@ const manifestTimeout = 5 * time.Second
 // Host runs functions of modules. It is safe for concurrent use.
 type Host struct {
 	config  Config // with all defaults
-	sandbox sandbox
+	sandbox *sandbox
 	library library
 	calls   *pool
-	prepare *pool // modules that are being prepared, apart from the calls that wait for them
+	prepare *semaphore.Weighted // of modules that are being compiled
 
 	life context.Context // ends with ErrClosed
 	end  context.CancelCauseFunc
 
-	mu     sync.Mutex
-	closed bool
-	busy   sync.WaitGroup // calls and preparations; grows only under mu, or when it is not zero
+	mu      sync.Mutex
+	closed  bool
+	entered map[*entry]struct{}
+	busy    sync.WaitGroup // calls and preparations; grows only under mu, or when it is not zero
 }
 
 // New makes a host. The context is for setting up only; [Host.Close] ends the host.
 func New(ctx context.Context, config Config) (*Host, error) {
 	config = config.withDefaults()
-	box, err := newWazeroSandbox(ctx, config.CacheDir, config.Preflight)
+	box, err := newSandbox(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	preparing := max(runtime.GOMAXPROCS(0)/2, 1)
 	return &Host{
 		config:  config,
 		sandbox: box,
 		library: library{volumes: map[string]*volume{}},
-		calls:   newPool(config.Instances, config.Memory, config.Queue),
-		prepare: newPool(preparing, int64(preparing)*config.Limits.Memory, defaultQueue),
+		calls:   newPool(&config),
+		prepare: semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)/2, 1))),
+		entered: map[*entry]struct{}{},
 		life:    life,
 		end:     end,
 	}, nil
@@ -57,6 +60,9 @@ func New(ctx context.Context, config Config) (*Host, error) {
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
+	for e := range h.entered {
+		e.cancel(ErrClosed)
+	}
 	h.mu.Unlock()
 	h.end(ErrClosed)
 
@@ -67,7 +73,8 @@ func (h *Host) Close(ctx context.Context) error {
 	}()
 	select {
 	case <-idle:
-		return h.sandbox.close(ctx)
+		h.calls.close()
+		return errors.Join(h.library.close(), h.sandbox.close(ctx))
 	case <-ctx.Done():
 		return fmt.Errorf("host: calls are still running: %w", context.Cause(ctx))
 	}
@@ -82,46 +89,62 @@ func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
 	}
 	h.busy.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
-	detach := context.AfterFunc(h.life, func() { cancel(ErrClosed) })
+	e := &entry{cancel}
+	h.entered[e] = struct{}{}
 	return ctx, func() {
-		detach()
+		h.mu.Lock()
+		delete(h.entered, e)
+		h.mu.Unlock()
 		cancel(nil)
 		h.busy.Done()
 	}, nil
 }
 
+// entry is a call of a method that the host's end cuts off. To keep a list of
+// them costs a third of what it costs to derive their contexts from the host's.
+type entry struct{ cancel context.CancelCauseFunc }
+
 // module gives a prepared module, whose bytes come from open when it is not
 // known yet. It is called between enter and leave.
 func (h *Host) module(ctx context.Context, digest string, open func(context.Context) ([]byte, error)) (*module, error) {
-	return h.library.get(ctx, digest, h.busy.Go, func() (m *module, err error) {
-		admitted := h.prepare.use(h.life, 0, func(l *lease) {
-			var binary []byte
-			if binary, err = open(h.life); err == nil {
-				m, err = h.makeModule(l, digest, binary)
-			}
-		})
+	return h.library.get(ctx, digest, h.busy.Go, func() (*module, error) {
+		m, err := h.makeModule(digest, open)
 		if h.life.Err() != nil { // whatever went wrong, that is why
-			return nil, ErrClosed
+			return nil, errors.Join(ErrClosed, m.close())
 		}
-		return m, cmp.Or(admitted, err)
+		return m, err
 	})
 }
 
 // makeModule prepares a module and finds out what it is. A module that wazero
 // takes but that cannot be called has its fault noted in it.
-func (h *Host) makeModule(l *lease, digest string, binary []byte) (*module, error) {
-	img, err := h.sandbox.prepare(h.life, binary)
+func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, error)) (*module, error) {
+	img, err := h.compile(open)
 	if err != nil {
 		return nil, err
 	}
+	img.digest = digest
 	m := &module{image: img, exports: map[string]string{}}
 	m.signature.Digest = digest
-	form := img.shape()
-	if m.signature.ABI, m.fault = inferABI(&form, h.sandbox.offers()); m.fault != nil {
+	form := img.form
+	if m.signature.ABI, m.fault = inferABI(&form, h.sandbox.offered); m.fault != nil {
 		return m, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(h.life, manifestTimeout, run.ErrDeadline)
 	defer cancel()
-	m.fault = m.describe(ctx, l, h.config.Limits)
+	m.fault = m.describe(ctx, h.calls, h.config.Limits)
 	return m, nil
+}
+
+// compile opens and prepares a module, a few at a time.
+func (h *Host) compile(open func(context.Context) ([]byte, error)) (*image, error) {
+	if err := h.prepare.Acquire(h.life, 1); err != nil {
+		return nil, err
+	}
+	defer h.prepare.Release(1)
+	binary, err := open(h.life)
+	if err != nil {
+		return nil, err
+	}
+	return h.sandbox.prepare(h.life, binary)
 }

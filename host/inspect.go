@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/flowhost/flowhost/run"
@@ -25,6 +26,36 @@ type Inspection struct {
 	Usable bool     `json:"usable"`
 }
 
+// Sandbox says how instances of the module at path are had. It makes one, and
+// runs its initialisation, but none of its functions. It fails with a
+// *[ModuleError] for a module that cannot be hosted, and with another error when
+// its initialisation takes too long.
+func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	m, _, err := h.loadFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if m.fault != nil {
+		return nil, m.fault.at(path)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, run.ErrDeadline)
+	defer cancel()
+	inv := newInvocation(&run.Call{}, m.signature.ABI, "", h.config.Limits)
+	used := h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+		err = m.image.trial(ctx, l, inv)
+	})
+	if err = errors.Join(used, err); err != nil {
+		return nil, fmt.Errorf("%s: making an instance: %w", path, err)
+	}
+	box := m.image.sandbox()
+	return &box, nil
+}
+
 // Inspect describes the module at path, also one that fits no ABI. It fails
 // with a *[ModuleError] for a file that is no module at all.
 func (h *Host) Inspect(ctx context.Context, path string) (*Inspection, error) {
@@ -37,7 +68,7 @@ func (h *Host) Inspect(ctx context.Context, path string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	form := m.image.shape()
+	form := m.image.form
 	return &Inspection{
 		Path: path, Size: form.size, Signature: m.signature,
 		Manifest: m.manifest, Origin: m.origin,

@@ -3,124 +3,146 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
-	"strings"
+	"reflect"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/sys"
 
+	"github.com/flowhost/flowhost/host/internal/wasm"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
-// freshImage is a compiled module. Each call gets an instance of its own that
-// is thrown away afterwards, whatever happened in it.
-type freshImage struct {
-	runtime wazero.Runtime
-	code    wazero.CompiledModule
-	form    shape
+// instance is one live sandbox. It belongs to one goroutine at a time.
+type instance struct {
+	image     *image
+	module    api.Module
+	memory    *linear
+	globals   globals
+	units     api.MutableGlobal
+	depth     api.MutableGlobal
+	changed   api.MutableGlobal       // nil where nothing can change beside memory and globals
+	functions map[string]api.Function // by export; to look one up costs more than to call it
 }
 
-func (i *freshImage) shape() shape { return i.form }
-
-func (i *freshImage) run(ctx context.Context, inv *invocation, export string) (status int32, err error) {
-	defer func() {
-		// wazero recovers what happens while a guest runs, but not while it
-		// makes an instance, where an allocator that refuses is a panic.
-		if r := recover(); r != nil {
-			err = newInstanceTrap(inv, r)
-		}
-	}()
-	ctx = experimental.WithMemoryAllocator(ctx, inv.memory)
-	ctx = context.WithValue(ctx, invocationKey{}, inv)
-	instance, err := i.runtime.InstantiateModule(ctx, i.code, instanceConfig(ctx, inv))
-	if err != nil {
-		return 0, guestError(ctx, err)
-	}
-	defer instance.Close(ctx) // frees what it has; there is nobody to tell of an error
-	if export != abi.ExportStart {
-		if _, err := callExport(ctx, instance, abi.ExportInit); err != nil {
-			return 0, err
-		}
-	}
-	return callExport(ctx, instance, export)
-}
-
-// callExport calls an export, if there is one.
-func callExport(ctx context.Context, instance api.Module, name string) (int32, error) {
-	function := instance.ExportedFunction(name)
+// call runs an export of type () -> i32, a command's _start or an initialiser,
+// and gives what it returned. It fails with errInterrupted, errFuel, errDepth,
+// errOutputSize, *exitError or *trapError and never panics.
+func (i *instance) call(ctx context.Context, inv *invocation, export string) (status int32, err error) {
+	function := i.function(export)
 	if function == nil {
 		return 0, nil
 	}
-	results, err := function.Call(ctx)
+	inv.units = i.units
+	inv.process.Sleep = func(ns int64) { inv.clock.sleep(ctx, ns) }
+	i.units.Set(uint64(inv.meter.first()))
+	var stack [1]uint64
+	err = function.CallWithStack(context.WithValue(ctx, invocationKey{}, inv), stack[:])
+	inv.fuel = inv.meter.total(int64(i.units.Get()))
 	if err != nil {
-		return 0, guestError(ctx, err)
+		return 0, i.image.guestError(err)
 	}
-	if len(results) == 0 {
+	if len(function.Definition().ResultTypes()) == 0 {
 		return 0, nil
 	}
-	return api.DecodeI32(results[0]), nil
+	return api.DecodeI32(stack[0]), nil
 }
 
-// instanceConfig grants what every guest has: its streams, its own clocks and
-// random numbers, and a name. wazero denies all that is not named here.
-func instanceConfig(ctx context.Context, inv *invocation) wazero.ModuleConfig {
-	return wazero.NewModuleConfig().
-		WithName(""). // anonymous: any number of them at a time
-		WithStartFunctions().
-		WithArgs(inv.function).
-		WithStdin(inv.stdin()).
-		WithStdout(inv.stdout).
-		WithStderr(inv.stderr).
-		WithRandSource(newRandom(inv.call)).
-		WithWalltime(inv.clock.walltime, sys.ClockResolution(clockStep)).
-		WithNanotime(inv.clock.nanotime, sys.ClockResolution(clockStep)).
-		WithNanosleep(func(ns int64) { inv.clock.sleep(ctx, ns) })
+// function finds an export, nil where there is none.
+func (i *instance) function(export string) api.Function {
+	if f, ok := i.functions[export]; ok {
+		return f
+	}
+	f := i.module.ExportedFunction(export)
+	if f != nil {
+		i.functions[export] = f
+	}
+	return f
 }
 
-// guestError turns an error of wazero into one of the sandbox's.
-func guestError(ctx context.Context, err error) error {
-	var exit *sys.ExitError
-	switch {
-	case errors.Is(err, errInterrupted):
-		return errInterrupted
-	case errors.Is(err, errOutputSize):
-		return errOutputSize
-	case errors.As(err, &exit):
-		if ctx.Err() != nil && isContextExit(exit) {
-			return errInterrupted
+// reset makes the instance what it was when its image was taken. The error says
+// why that cannot be, and the instance is to be closed.
+func (i *instance) reset() error {
+	if i.changed != nil && i.changed.Get() != 0 {
+		return errChanged
+	}
+	if err := i.memory.Reset(); err != nil {
+		return err
+	}
+	if !i.memory.settle(i.module.Memory()) {
+		return errGrown
+	}
+	i.globals.restore()
+	i.depth.Set(uint64(i.image.depth))
+	for export, f := range i.functions {
+		if stackSize(f) > maxStack {
+			delete(i.functions, export)
 		}
-		return &exitError{exit.ExitCode()}
 	}
-	return newTrap(err)
+	return nil
 }
 
-// isContextExit reports whether wazero closed the instance because the context
-// had ended. A guest can exit with the same numbers by itself.
-func isContextExit(exit *sys.ExitError) bool {
-	return exit.ExitCode() == sys.ExitCodeContextCanceled || exit.ExitCode() == sys.ExitCodeDeadlineExceeded
+// Why an instance cannot be used again.
+var (
+	errChanged = errors.New("the call changed a table or dropped a segment")
+	errGrown   = errors.New("the call grew the memory to the module's own maximum")
+)
+
+// maxStack is the bytes of native stack that an idle instance may keep. wazero
+// lets it grow with the depth of calls, and never shrinks it.
+const maxStack = 256 << 10
+
+// stackSize is the bytes of stack that wazero keeps for a function, 0 where
+// that cannot be known: there is no other way to ask.
+func stackSize(f api.Function) int {
+	engine := reflect.Indirect(reflect.ValueOf(f))
+	if engine.Kind() != reflect.Struct {
+		return 0
+	}
+	stack := engine.FieldByName("stack")
+	if !stack.IsValid() || stack.Kind() != reflect.Slice {
+		return 0
+	}
+	return stack.Cap() * int(stack.Type().Elem().Size())
 }
 
-// newTrap takes apart what wazero says: the reason, then the guest's stack, and
-// when a host function broke, the host's stack.
-func newTrap(err error) *trapError {
-	text, hostTrace, _ := strings.Cut(err.Error(), "Go runtime stack trace:")
-	reason, trace, _ := strings.Cut(text, "\n")
-	_, trace, _ = strings.Cut(trace, "\n") // without the headline
-	return &trapError{
-		reason:    strings.TrimPrefix(reason, "wasm error: "),
-		trace:     strings.ReplaceAll(strings.TrimSpace(trace), "\t", ""),
-		hostTrace: strings.TrimSpace(hostTrace),
-	}
+// discard closes the instance and notes why.
+func (i *instance) discard(reason string) {
+	i.image.tally.discard(reason)
+	i.close()
 }
 
-// newInstanceTrap is a panic of wazero. Memory that was refused explains it.
-func newInstanceTrap(inv *invocation, recovered any) *trapError {
-	trap := &trapError{reason: fmt.Sprintf("no instance can be made: %v", recovered)}
-	if !inv.memory.refused {
-		trap.hostTrace = string(debug.Stack())
+// close frees the instance. What cannot be freed is lost: there is nobody who
+// could do anything about it.
+func (i *instance) close() {
+	_ = i.module.Close(i.image.base)
+	_ = i.memory.Close()
+}
+
+// unprepared is a new instance of the module, on which nothing ran but the
+// module's start function. inv is what that sees.
+func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linear) (made *instance, err error) {
+	defer func() {
+		// wazero recovers what happens while a guest runs, but not while it makes
+		// an instance, where an allocator that refuses is a panic.
+		if r := recover(); r != nil {
+			made, err = nil, newInstanceTrap(memory, r)
+		}
+	}()
+	module, err := i.instantiate(ctx, inv, memory)
+	if err != nil {
+		return nil, i.guestError(err)
 	}
-	return trap
+	return &instance{
+		image: i, module: module, memory: memory, globals: globalsOf(module, i.globals),
+		units: mutable(module, wasm.ExportUnits), depth: mutable(module, wasm.ExportDepth),
+		changed: mutable(module, wasm.ExportChanged), functions: map[string]api.Function{},
+	}, nil
+}
+
+// initialise runs what a reactor runs before its first call.
+func (i *instance) initialise(ctx context.Context, inv *invocation) error {
+	if i.image.command() {
+		return nil
+	}
+	_, err := i.call(ctx, inv, abi.ExportInit)
+	return err
 }

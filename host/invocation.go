@@ -2,9 +2,14 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"io"
+	"time"
 
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/flowhost/flowhost/host/internal/guestfs"
+	"github.com/flowhost/flowhost/host/internal/wasi"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -16,19 +21,29 @@ type invocation struct {
 	abi      string
 	function string // the name under which the guest serves it
 	limits   run.Limits
-	memory   *memory
-	clock    *clock
+	refused  bool              // its memory was refused a growth
+	units    api.MutableGlobal // of its instance: what is left of the grant
+	meter    meter
+	fuel     int64 // units that were used
+
+	clock   clock
+	random  random
+	process wasi.Process
+	none    guestfs.FS  // what is seen without a grant
+	files   *guestfs.FS // of the call
+	input   []byte
+	stdin   bytes.Reader
+	stdout  lineWriter   // of a reactor
+	written outputWriter // of a command
+	stderr  lineWriter
 
 	identity  []byte // made when it is asked for
 	output    []byte // of the flowhost ABI; nil: none was set
 	oversized bool   // the last output was refused for its size
 	failure   *abi.Failure
 
-	log    logBuffer
-	stdout io.Writer
-	stderr *lineWriter
-	closed func() // flushes the standard streams
-	last   lastWords
+	log  logBuffer
+	last lastWords
 }
 
 // newInvocation prepares a call of the named function, with limits that are
@@ -36,39 +51,110 @@ type invocation struct {
 func newInvocation(call *run.Call, abiName, function string, limits run.Limits) *invocation {
 	inv := &invocation{
 		call: call, abi: abiName, function: function, limits: limits,
-		clock: newClock(call.Scheduled),
+		meter: meter{limit: limits.Fuel},
 		log:   logBuffer{limit: limits.Log},
 	}
-	maxLine := inv.log.maxText()
-	inv.stderr = &lineWriter{max: maxLine, emit: func(line string) {
-		inv.last.hear(line)
-		inv.log.add(abi.LevelInfo, line, nil)
-	}}
-	inv.closed = inv.stderr.close
+	inv.input = jsonOrNull(call.Input)
+	inv.stdout = lineWriter{max: inv.log.maxText(), sink: (*logSink)(inv)}
+	inv.stderr = lineWriter{max: inv.log.maxText(), sink: (*stderrSink)(inv)}
+	inv.written.limit = limits.Output
+	inv.files = &inv.none
 	if abiName == ABIWASI {
-		inv.stdout = &outputWriter{limit: limits.Output}
-		return inv
+		inv.stdin.Reset(inv.input)
 	}
-	stdout := &lineWriter{max: maxLine, emit: func(line string) {
-		inv.log.add(abi.LevelInfo, line, nil)
-	}}
-	inv.stdout = stdout
-	inv.closed = func() { stdout.close(); inv.stderr.close() }
 	return inv
 }
 
-// stdin is where a command finds its input.
-func (inv *invocation) stdin() io.Reader {
-	if inv.abi != ABIWASI {
-		return bytes.NewReader(nil)
+// start begins a process of the guest, which sees these files.
+func (inv *invocation) start(files *guestfs.FS) {
+	inv.process = wasi.Process{
+		Args:  processArgs,
+		Stdin: &inv.stdin, Stdout: &inv.stdout, Stderr: &inv.stderr,
+		Random: &inv.random, Walltime: inv.clock.walltime, Nanotime: inv.clock.nanotime,
+		Resolution: int64(clockStep), FS: files,
 	}
-	return bytes.NewReader(inv.input())
+	if inv.abi == ABIWASI {
+		inv.process.Stdout = &inv.written
+	}
+}
+
+// open gets the files that the call was granted. Its failure is the call's.
+func (inv *invocation) open(ctx context.Context) *run.Failure {
+	if len(inv.call.Grants.Files) == 0 {
+		return nil
+	}
+	files, err := guestfs.Open(ctx, inv.call.Grants.Files, guestfs.Limits{})
+	if err != nil {
+		failure := rejected(run.CodeGrant, "%v", err)
+		failure.Retryable = true // somebody may put it right
+		return failure
+	}
+	inv.files = files
+	return nil
+}
+
+// processArgs is the same for all calls: a runtime may look at it before the
+// first one. Nobody changes it.
+var processArgs = []string{"plugin"}
+
+// logSink takes lines of a reactor's stdout.
+type logSink invocation
+
+func (s *logSink) line(text string) { s.log.add(abi.LevelInfo, text, nil) }
+
+// stderrSink takes lines of stderr, where a runtime says why it broke.
+type stderrSink invocation
+
+func (s *stderrSink) line(text string) {
+	s.last.hear(text)
+	s.log.add(abi.LevelInfo, text, nil)
+}
+
+// end closes what the guest left open. Nothing of it runs any more.
+func (inv *invocation) end() {
+	inv.stdout.close()
+	inv.stderr.close()
+	inv.process.Close()
+	if used := inv.files.Close(); used.Reached != "" {
+		inv.log.add(abi.LevelWarn, "a limit of the call was reached: "+used.Reached, nil)
+	}
+}
+
+type invocationKey struct{}
+
+// invocationOf finds the call of which a host function is a part. It is where a
+// guest stops that does nothing but call the host, which takes long and few units.
+func invocationOf(ctx context.Context) *invocation {
+	if ended(ctx) {
+		panic(errInterrupted) // the instance recovers it
+	}
+	return ctx.Value(invocationKey{}).(*invocation)
+}
+
+// processOf finds what a guest sees of WASI.
+func processOf(ctx context.Context) *wasi.Process { return &invocationOf(ctx).process }
+
+// beginInit lets the guest see the world in which modules are initialised: the
+// same one for all instances of all modules.
+func (inv *invocation) beginInit() {
+	inv.clock.set(time.Time{}, 0)
+	inv.start(&inv.none)
+	inv.random = random{call: &run.Call{}}
+}
+
+// begin lets the guest see the world of its call. Its monotonic clock goes on
+// from where it was when the instance was initialised.
+func (inv *invocation) begin(elapsed time.Duration) {
+	inv.process.Close() // what an initialisation may have left open
+	inv.clock.set(inv.call.Scheduled, elapsed)
+	inv.start(inv.files)
+	inv.random = random{call: inv.call}
 }
 
 // result is what the guest gave as its output, by the way of its ABI.
 func (inv *invocation) result() []byte {
-	if w, ok := inv.stdout.(*outputWriter); ok {
-		return w.bytes
+	if inv.abi == ABIWASI {
+		return inv.written.bytes
 	}
 	return inv.output
 }
@@ -78,7 +164,7 @@ func (inv *invocation) result() []byte {
 func (inv *invocation) field(f abi.Field) []byte {
 	switch f {
 	case abi.FieldInput:
-		return inv.input()
+		return inv.input
 	case abi.FieldConfig:
 		return jsonOrNull(inv.call.Config)
 	case abi.FieldFunction:
@@ -91,8 +177,6 @@ func (inv *invocation) field(f abi.Field) []byte {
 	}
 	return nil
 }
-
-func (inv *invocation) input() []byte { return jsonOrNull(inv.call.Input) }
 
 func jsonOrNull(v json.RawMessage) []byte {
 	if len(v) == 0 {

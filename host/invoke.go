@@ -57,9 +57,12 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	var result run.Result
 	var lost error
 	inv := newInvocation(call, m.signature.ABI, function, limits)
-	err = h.calls.use(ctx, m.minMemory(), func(l *lease) {
-		inv.memory = newMemory(l, limits.Memory)
-		status, err := m.image.run(ctx, inv, export)
+	err = h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+		if failure := inv.open(ctx); failure != nil {
+			result = failed(failure)
+			return
+		}
+		status, err := m.image.run(ctx, l, inv, export)
 		h.report(call, err)
 		result, lost = inv.conclude(ctx, status, err)
 	})

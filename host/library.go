@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -35,11 +36,28 @@ func (l *library) get(ctx context.Context, digest string, spawn func(func()), pr
 	l.mu.Unlock()
 
 	select {
+	case <-v.ready: // without a look at ctx, as it is for all calls but the first
+		return v.module, v.err
+	default:
+	}
+	select {
 	case <-v.ready:
 		return v.module, v.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// close frees all modules, of which none may be used or be prepared any more.
+func (l *library) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for digest, v := range l.volumes {
+		errs = append(errs, v.module.close())
+		delete(l.volumes, digest)
+	}
+	return errors.Join(errs...)
 }
 
 // settle lets those who wait go on. A failure is forgotten: the module may be

@@ -59,7 +59,7 @@ func TestLineWriter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		w := &lineWriter{max: 10, emit: func(line string) { got = append(got, line) }}
+		w := &lineWriter{max: 10, sink: (*collected)(&got)}
 		for _, text := range tt.writes {
 			if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
 				t.Errorf("%s: %d, %v", tt.name, n, err)
@@ -92,3 +92,8 @@ func TestLastWords(t *testing.T) {
 		}
 	}
 }
+
+// collected is the lines of a lineWriter.
+type collected []string
+
+func (c *collected) line(text string) { *c = append(*c, text) }

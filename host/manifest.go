@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,12 +21,12 @@ const (
 // describe finds the manifest of a module whose ABI is known and binds each of
 // its functions to the export that serves it. It runs guest code, within ctx
 // and the limits, when the manifest is in the module's export only.
-func (m *module) describe(ctx context.Context, l *lease, limits run.Limits) *ModuleError {
-	form := m.image.shape()
+func (m *module) describe(ctx context.Context, calls *pool, limits run.Limits) *ModuleError {
+	form := m.image.form
 	text, origin := form.manifest, ManifestSection
 	if text == nil && form.exportType(abi.ExportManifest) == functionShape {
 		var fault *ModuleError
-		if text, fault = m.askForManifest(ctx, l, limits); fault != nil {
+		if text, fault = m.askForManifest(ctx, calls, limits); fault != nil {
 			return fault
 		}
 		origin = ManifestExport
@@ -68,14 +69,17 @@ func parseManifest(text []byte) (*abi.Manifest, error) {
 }
 
 // askForManifest runs the module's own export that writes its manifest.
-func (m *module) askForManifest(ctx context.Context, l *lease, limits run.Limits) ([]byte, *ModuleError) {
+func (m *module) askForManifest(ctx context.Context, calls *pool, limits run.Limits) ([]byte, *ModuleError) {
 	limits.Output = abi.MaxManifest
 	inv := newInvocation(&run.Call{}, m.signature.ABI, abi.ExportManifest, limits)
-	inv.memory = newMemory(l, limits.Memory)
-	status, err := m.image.run(ctx, inv, abi.ExportManifest)
-	result, lost := inv.conclude(ctx, status, err)
-	if lost != nil {
-		result = failed(&run.Failure{Outcome: run.OutcomeLost, Message: lost.Error()})
+	var result run.Result
+	var lost error
+	err := calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+		status, err := m.image.run(ctx, l, inv, abi.ExportManifest)
+		result, lost = inv.conclude(ctx, status, err)
+	})
+	if err = errors.Join(err, lost); err != nil {
+		result = failed(&run.Failure{Outcome: run.OutcomeLost, Message: err.Error()})
 	}
 	if result.Failure != nil {
 		return nil, &ModuleError{
@@ -155,7 +159,7 @@ func (m *module) unlisted() []string {
 	if m.manifest == nil || m.signature.ABI != ABIFlowhost {
 		return nil
 	}
-	form := m.image.shape()
+	form := m.image.form
 	return slices.DeleteFunc(plainFunctions(&form), func(name string) bool {
 		_, listed := m.exports[name]
 		return listed

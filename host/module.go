@@ -25,7 +25,7 @@ const functionShape = "() -> i32"
 
 // module is what the host knows of one module. It does not change once made.
 type module struct {
-	image     image
+	image     *image
 	signature run.Signature
 	manifest  *abi.Manifest
 	origin    string            // where the manifest comes from, one of the Manifest constants
@@ -34,7 +34,15 @@ type module struct {
 }
 
 // minMemory is the bytes of linear memory that an instance starts with.
-func (m *module) minMemory() int64 { return m.image.shape().memory.Min }
+func (m *module) minMemory() int64 { return m.image.need() }
+
+// close frees what a module has; nil has nothing.
+func (m *module) close() error {
+	if m == nil {
+		return nil
+	}
+	return m.image.close()
+}
 
 // resolve finds the function of that name, or the default one for "".
 func (m *module) resolve(name string) (function, export string, failure *run.Failure) {

@@ -17,7 +17,7 @@ import (
 // guest told the host. The error is set when the call was cut off for a reason
 // that is not the call's own: its end is unknown.
 func (inv *invocation) conclude(ctx context.Context, status int32, err error) (run.Result, error) {
-	inv.closed()
+	inv.end()
 	failure, lost := inv.judge(ctx, status, err)
 	if lost != nil {
 		return run.Result{}, lost
@@ -30,7 +30,7 @@ func (inv *invocation) conclude(ctx context.Context, status int32, err error) (r
 	if failure != nil {
 		result = failed(failure)
 	}
-	result.Log = inv.log.result()
+	result.Log, result.Fuel = inv.log.result(), inv.fuel
 	return result, nil
 }
 
@@ -42,8 +42,15 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 		return stopped(ctx)
 	case errors.Is(err, errOutputSize):
 		return inv.tooLarge(), nil
-	case errors.As(err, &exit) && exit.status != 0:
-		return inv.exited(exit.status), nil
+	case errors.Is(err, errFuel):
+		return &run.Failure{
+			Outcome: run.OutcomeTrapped, Code: run.CodeFuel,
+			Message: fmt.Sprintf("%v, the limit of the call is %d units", err, inv.limits.Fuel),
+		}, nil
+	case errors.Is(err, errDepth):
+		return &run.Failure{Outcome: run.OutcomeTrapped, Code: run.CodeDepth, Message: err.Error()}, nil
+	case errors.As(err, &exit) && (exit.status != 0 || exit.early):
+		return inv.exited(exit), nil
 	case err != nil && exit == nil:
 		return inv.broke(err), nil
 	case inv.oversized: // also when the guest fails because of it, as the SDK does
@@ -115,12 +122,12 @@ func (inv *invocation) broke(err error) *run.Failure {
 
 // exited is the failure of a guest that ended itself with a status other than 0.
 // A command may do so; a reactor does it in the middle of its work.
-func (inv *invocation) exited(status uint32) *run.Failure {
+func (inv *invocation) exited(exit *exitError) *run.Failure {
 	failure := &run.Failure{
-		Outcome: run.OutcomeTrapped, Code: run.CodeExit, Message: fmt.Sprintf("exit status %d", status), Retryable: true,
+		Outcome: run.OutcomeTrapped, Code: run.CodeExit, Message: exit.Error(), Retryable: true,
 	}
-	if inv.abi == ABIWASI {
-		failure.Outcome, failure.Retryable = run.OutcomeFailed, status == abi.ExitTempFail
+	if inv.abi == ABIWASI && !exit.early {
+		failure.Outcome, failure.Retryable = run.OutcomeFailed, exit.status == abi.ExitTempFail
 	} else if inv.last.crash != "" {
 		failure.Code = run.CodeTrap
 	}
@@ -135,12 +142,12 @@ func (inv *invocation) exited(status uint32) *run.Failure {
 
 // orMemory is f, unless the guest broke after it was refused memory.
 func (inv *invocation) orMemory(f *run.Failure) *run.Failure {
-	if inv.memory == nil || !inv.memory.refused {
+	if !inv.refused {
 		return f
 	}
 	return &run.Failure{
 		Outcome: run.OutcomeTrapped, Code: run.CodeMemory, Retryable: true,
-		Message: fmt.Sprintf("no more memory was to be had, the limit of the call is %d bytes: %s", inv.memory.limit, f.Message),
+		Message: fmt.Sprintf("no more memory was to be had, the limit of the call is %d bytes: %s", inv.limits.Memory, f.Message),
 	}
 }
 

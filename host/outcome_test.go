@@ -1,10 +1,8 @@
 package host_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +80,7 @@ func TestOutcomesOfCommand(t *testing.T) {
 		retryable bool
 		message   string
 	}{
-		{`"echo"`, run.OutcomeSucceeded, "", false, `{"stdin":"echo","args":["main"],"env":0}`},
+		{`"echo"`, run.OutcomeSucceeded, "", false, `{"stdin":"echo","args":["plugin"],"env":0}`},
 		{`"nothing"`, run.OutcomeSucceeded, "", false, "null"},
 		{`"exit 0"`, run.OutcomeSucceeded, "", false, "null"},
 		{`"exit 1"`, run.OutcomeFailed, run.CodeExit, false, "exit status 1: last words"},
@@ -146,32 +144,34 @@ func TestTrapShowsTheGuestsStack(t *testing.T) {
 	}
 }
 
-func TestBrokenHostFunctionIsATrap(t *testing.T) {
+func TestRecursionEndsAtItsDepth(t *testing.T) {
 	t.Parallel()
-	// poll_oneoff of wazero v1.12.0 does not expect that 2^28 subscriptions of
-	// 48 bytes come to 0 bytes in 32 bits.
-	module := task(opI32Const, 0, opI32Const, 0, opI32Const, 0x80, 0x80, 0x80, 0x80, 0x01, opI32Const, 0, opCall, 0)
-	module.imports = []importEntry{{"wasi_snapshot_preview1", "poll_oneoff", signature{[]byte{i32, i32, i32, i32}, []byte{i32}}}}
-	var operator bytes.Buffer
-	h := newHost(t, host.Config{Log: slog.New(slog.NewTextHandler(&operator, nil))})
-	result := invoke(t, h, callOf(loadBytes(t, h, module.bytes()), "", "1"))
-	failure := wantFailure(t, result, run.OutcomeTrapped, run.CodeTrap)
-	if !strings.Contains(failure.Message, "index out of range") {
-		t.Errorf("message %q", failure.Message)
-	}
-	for who, log := range map[string]string{"guest": fmt.Sprint(result.Log), "operator": operator.String()} {
-		if strings.Contains(log, ".go:") != (who == "operator") {
-			t.Errorf("the %s's log: %s", who, log)
-		}
+	h := newHost(t, host.Config{})
+	failure := wantFailure(t, invoke(t, h, callOf(loadBytes(t, h, task(opCall, 0).bytes()), "", "1")), run.OutcomeTrapped, run.CodeDepth)
+	if failure.Retryable {
+		t.Error("it would be too deep again")
 	}
 }
 
-func TestStackOverflowIsATrap(t *testing.T) {
+func TestFuelEndsACallAtTheSameUnit(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{})
-	result := invoke(t, h, callOf(loadBytes(t, h, task(opCall, 0).bytes()), "", "1"))
-	if failure := wantFailure(t, result, run.OutcomeTrapped, run.CodeTrap); failure.Message != "stack overflow" {
-		t.Errorf("message %q", failure.Message)
+	call := callOf(load(t, h, guest(t, "tasks")), "echo", `{"items":[1,2,3]}`)
+	used := invoke(t, h, call).Fuel
+	if used <= 0 {
+		t.Fatalf("the call used %d units", used)
+	}
+	for range 3 {
+		call.Limits.Fuel = used
+		if result := invoke(t, h, call); result.Outcome != run.OutcomeSucceeded || result.Fuel != used {
+			t.Errorf("with all that it needs: %s, %d units, want %d", result.Outcome, result.Fuel, used)
+		}
+		call.Limits.Fuel = used / 2
+		result := invoke(t, h, call)
+		failure := wantFailure(t, result, run.OutcomeTrapped, run.CodeFuel)
+		if failure.Retryable || result.Fuel <= used/2 {
+			t.Errorf("with half of it: retryable %v, %d units", failure.Retryable, result.Fuel)
+		}
 	}
 }
 

@@ -1,65 +1,122 @@
 package host
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 )
 
 var errBusy = errors.New("too many calls are waiting for an instance")
 
-// pool admits calls, in the order in which they come, as long as there are
-// instances and memory for them.
+// maxPassed is how often a call that waits for memory is overtaken by calls of
+// other modules that need less. Then all wait for it.
+const maxPassed = 64
+
+// pool admits calls as long as there are places and memory for them, and keeps
+// the instances that they leave behind ready for the next ones.
+//
+// The memory counts what running calls may write to, which is all that their
+// linear memories have, and what idle instances hold for themselves. When it is
+// short, idle instances go first, those that were used longest ago.
+//
+// Calls of one module are admitted in the order in which they come. Among
+// modules the one with the fewest running calls is next, so that one that is slow
+// does not hold up the others; and none may have more than three quarters of the
+// places, running or waiting.
 type pool struct {
+	instances int           // places in all
+	memory    int64         // bytes in all
+	share     int           // places of one module
+	queue     int           // bound of waiting calls
+	line      int           // bound of one module's waiting calls
+	spare     int           // bound of idle instances
+	lifetime  time.Duration // of an idle instance
+
 	mu        sync.Mutex
-	instances int       // free
-	bytes     int64     // free
-	queue     int       // bound of waiting
-	waiting   list.List // of *ticket; the first one is the next to be admitted
+	places    int   // free
+	bytes     int64 // free
+	waiting   int
+	arrivals  uint64 // calls that ever waited
+	lines     map[*image]*line
+	idle      list.List // of *rest, the one used longest ago first
+	idleBytes int64
+	doomed    []*instance // to be closed once the lock is free
+	sweeper   *time.Timer // nil while nothing is idle
+	closed    bool
+}
+
+// line is what the pool has of one module.
+type line struct {
+	running int
+	waiting list.List       // of *ticket
+	idle    []*list.Element // in pool.idle, the one used last at the end
 }
 
 type ticket struct {
 	bytes    int64
+	passed   int           // calls that overtook it while it waited for memory
+	number   uint64        // order of arrival
 	admitted chan struct{} // closed under the pool's lock
 }
 
 // lease is what one call holds of a pool while it runs.
 type lease struct {
 	pool  *pool
+	image *image
 	bytes int64
 }
 
-func newPool(instances int, bytes int64, queue int) *pool {
-	return &pool{instances: instances, bytes: bytes, queue: queue}
+// newPool makes a pool; spare may be 0. Its memory is in bytes.
+func newPool(config *Config) *pool {
+	return &pool{
+		instances: config.Instances, memory: config.Memory, queue: config.Queue, spare: config.Idle, lifetime: config.IdleTime,
+		share: threeQuarters(config.Instances), line: threeQuarters(config.Queue),
+		places: config.Instances, bytes: config.Memory,
+		lines: map[*image]*line{},
+	}
 }
 
-// use runs fn with one instance and the given bytes of memory, and takes back
-// all that the lease holds when fn returns, or panics. It fails without running
-// fn with errBusy, or with the cause with which ctx ended.
-func (p *pool) use(ctx context.Context, bytes int64, fn func(*lease)) error {
-	if err := p.admit(ctx, bytes); err != nil {
+// threeQuarters is the share of one module: all but a quarter, rounded up, of
+// what there is, and never nothing of something.
+func threeQuarters(n int) int {
+	return max(n-(n+3)/4, min(n, 1))
+}
+
+// use runs fn with a place and so many bytes of memory for a call of the image,
+// and takes back all that the lease holds when fn returns, or panics. It fails
+// without running fn with errBusy, or with the cause with which ctx ended.
+func (p *pool) use(ctx context.Context, image *image, bytes int64, fn func(*lease)) error {
+	if err := p.admit(ctx, image, bytes); err != nil {
 		return err
 	}
-	l := &lease{pool: p, bytes: bytes}
+	l := &lease{pool: p, image: image, bytes: bytes}
 	defer l.release()
 	fn(l)
 	return nil
 }
 
-func (p *pool) admit(ctx context.Context, bytes int64) error {
+func (p *pool) admit(ctx context.Context, image *image, bytes int64) error {
 	p.mu.Lock()
-	if p.waiting.Len() == 0 && p.take(bytes) {
-		p.mu.Unlock()
+	own := p.lineOf(image)
+	if p.waiting == 0 && p.admits(own, bytes) {
+		p.hand(own, bytes)
+		p.unlock()
 		return nil
 	}
-	if p.waiting.Len() >= p.queue {
-		p.mu.Unlock()
+	if p.waiting >= p.queue || own.waiting.Len() >= p.line {
+		p.unlock()
 		return errBusy
 	}
-	t := &ticket{bytes: bytes, admitted: make(chan struct{})}
-	place := p.waiting.PushBack(t)
-	p.mu.Unlock()
+	p.arrivals++
+	t := &ticket{bytes: bytes, number: p.arrivals, admitted: make(chan struct{})}
+	place := own.waiting.PushBack(t)
+	p.waiting++
+	p.advance() // those before may wait for what this one does not need
+	p.unlock()
 
 	select {
 	case <-t.admitted:
@@ -67,62 +124,134 @@ func (p *pool) admit(ctx context.Context, bytes int64) error {
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	select {
 	case <-t.admitted: // in the meantime
-		p.put(bytes)
+		p.put(own, bytes)
 	default:
-		p.waiting.Remove(place)
-		p.advance() // the next one may need less
+		own.waiting.Remove(place)
+		p.waiting--
 	}
+	p.advance() // the next one may need less
 	return context.Cause(ctx)
 }
 
-// take is called with the lock held, as are put and advance.
-func (p *pool) take(bytes int64) bool {
-	if p.instances == 0 || p.bytes < bytes {
+// lineOf is called with the lock held, as are all below that do not lock.
+func (p *pool) lineOf(image *image) *line {
+	own := p.lines[image]
+	if own == nil {
+		own = &line{}
+		p.lines[image] = own
+	}
+	return own
+}
+
+// admits reports whether there are a place and memory for a call, for which
+// idle instances may have gone.
+func (p *pool) admits(own *line, bytes int64) bool {
+	return p.places > 0 && own.running < p.share && p.room(bytes)
+}
+
+func (p *pool) hand(own *line, bytes int64) {
+	p.places--
+	p.bytes -= bytes
+	own.running++
+}
+
+func (p *pool) put(own *line, bytes int64) {
+	p.places++
+	p.bytes += bytes
+	own.running--
+}
+
+// room reports whether so many bytes are free, for which idle instances may
+// have gone.
+func (p *pool) room(bytes int64) bool {
+	if p.bytes+p.idleBytes < bytes {
 		return false
 	}
-	p.instances--
-	p.bytes -= bytes
+	for p.bytes < bytes {
+		p.evict(p.idle.Front())
+	}
 	return true
 }
 
-func (p *pool) put(bytes int64) {
-	p.instances++
-	p.bytes += bytes
-	p.advance()
-}
-
-// advance lets no call overtake another: the first one waits for the memory it
-// needs even when a later one needs less.
+// advance admits those who wait, as far as that goes.
 func (p *pool) advance() {
-	for front := p.waiting.Front(); front != nil; front = p.waiting.Front() {
-		t := front.Value.(*ticket)
-		if !p.take(t.bytes) {
+	var stuck []*line // their first call waits for memory
+	for p.places > 0 && p.waiting > len(stuck) {
+		next := p.next(stuck)
+		if next == nil {
 			return
 		}
-		p.waiting.Remove(front)
+		front := next.waiting.Front()
+		t := front.Value.(*ticket)
+		if !p.room(t.bytes) {
+			if t.passed >= maxPassed {
+				return
+			}
+			stuck = append(stuck, next)
+			continue
+		}
+		for _, s := range stuck {
+			s.waiting.Front().Value.(*ticket).passed++
+		}
+		next.waiting.Remove(front)
+		p.waiting--
+		p.hand(next, t.bytes)
 		close(t.admitted)
 	}
 }
 
-// grow adds to the lease's memory. It never waits: a running guest that waited
-// for others could make all of them wait for each other.
-func (l *lease) grow(bytes int64) bool {
+// next is the line whose turn it is, nil when none can have one.
+func (p *pool) next(stuck []*line) *line {
+	var next *line
+	for _, l := range p.lines {
+		if l.waiting.Len() == 0 || l.running >= p.share || slices.Contains(stuck, l) {
+			continue
+		}
+		if next == nil || cmp.Or(cmp.Compare(l.running, next.running), cmp.Compare(l.number(), next.number())) < 0 {
+			next = l
+		}
+	}
+	return next
+}
+
+// number is when the first one that waits has come.
+func (l *line) number() uint64 { return l.waiting.Front().Value.(*ticket).number }
+
+// unlock gives the lock back and closes what has to go.
+func (p *pool) unlock() {
+	doomed := p.doomed
+	p.doomed = nil
+	p.mu.Unlock()
+	for _, d := range doomed {
+		d.close()
+	}
+}
+
+// cover makes the lease's memory at least so large. It never waits: a running
+// guest that waited for others could make all of them wait for each other.
+func (l *lease) cover(bytes int64) bool {
+	missing := bytes - l.bytes
+	if missing <= 0 {
+		return true
+	}
 	l.pool.mu.Lock()
-	defer l.pool.mu.Unlock()
-	if l.pool.bytes < bytes {
+	defer l.pool.unlock()
+	if !l.pool.room(missing) {
 		return false
 	}
-	l.pool.bytes -= bytes
-	l.bytes += bytes
+	l.pool.bytes -= missing
+	l.bytes += missing
 	return true
 }
 
 func (l *lease) release() {
-	l.pool.mu.Lock()
-	defer l.pool.mu.Unlock()
-	l.pool.put(l.bytes)
+	p := l.pool
+	p.mu.Lock()
+	defer p.unlock()
+	p.put(p.lineOf(l.image), l.bytes)
 	l.bytes = 0
+	p.advance()
 }

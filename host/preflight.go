@@ -22,16 +22,3 @@ func preflight(binary []byte, limits PreflightLimits) (*wasm.Module, *ModuleErro
 	}
 	return walked, nil
 }
-
-// importsOf lists all imports, without types.
-func importsOf(walked *wasm.Module) []Extern {
-	kinds := [...]string{
-		wasm.KindFunction: KindFunction, wasm.KindTable: KindTable,
-		wasm.KindMemory: KindMemory, wasm.KindGlobal: KindGlobal,
-	}
-	var imports []Extern
-	for _, i := range walked.Imports {
-		imports = append(imports, Extern{Module: i.Module, Name: i.Name, Kind: kinds[i.Kind]})
-	}
-	return imports
-}

@@ -1,83 +1,118 @@
 package host
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
 
-// sandbox stands between what a call means and how a module is made to run.
-// Everything that knows wazero is behind it.
-type sandbox interface {
-	// prepare makes a module ready to run. It fails with a *ModuleError that
-	// has no path yet, or with ctx's error.
-	prepare(ctx context.Context, binary []byte) (image, error)
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 
-	// offers is what modules may import.
-	offers() offers
+	"github.com/flowhost/flowhost/host/internal/wasi"
+	"github.com/flowhost/flowhost/host/internal/wasm"
+	"github.com/flowhost/flowhost/sdk/abi"
+)
 
-	// close frees everything. It must not be called while something runs.
-	close(ctx context.Context) error
-}
+const wasiModule = "wasi_snapshot_preview1"
 
-// image is a prepared module. It is safe for concurrent use.
-type image interface {
-	shape() shape
-
-	// run calls an export of type () -> i32, or a command's _start, in an
-	// instance that no other call has touched or will touch, and gives what it
-	// returned. It fails with errInterrupted, errOutputSize, *exitError or
-	// *trapError and never panics.
-	run(ctx context.Context, inv *invocation, export string) (status int32, err error)
+// sandbox is wazero as this host uses it: what modules may import, and how they
+// are compiled.
+type sandbox struct {
+	base    context.Context // of what is closed later; it never ends
+	limits  PreflightLimits
+	depth   int32
+	runtime wazero.Runtime
+	cache   wazero.CompilationCache // nil without a directory
+	offered offers
 }
 
 // offers is the types of the functions that can be imported, by module and name.
 type offers map[string]map[string]string
 
-// shape is what can be said of a module without running it.
-type shape struct {
-	size     int64
-	imports  []Extern // in the module's order
-	exports  []Extern // sorted by name
-	memory   *Memory  // the exported one; nil without
-	manifest []byte   // custom section flowhost.manifest; nil without
-}
-
-// exportType is the type of an exported function, "" where there is none.
-func (s *shape) exportType(name string) string {
-	for _, e := range s.exports {
-		if e.Name == name && e.Kind == KindFunction {
-			return e.Type
-		}
+func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
+	settings := wazero.NewRuntimeConfigCompiler()
+	if config.Engine == Interpreter {
+		settings = wazero.NewRuntimeConfigInterpreter()
 	}
-	return ""
-}
-
-// importsFrom reports whether anything is imported from the module.
-func (s *shape) importsFrom(module string) bool {
-	for _, i := range s.imports {
-		if i.Module == module {
-			return true
-		}
+	// Guests are stopped by what the rewrite has put into them.
+	settings = settings.WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false)
+	cache, err := openCache(config.CacheDir)
+	if err != nil {
+		return nil, err
 	}
-	return false
+	if cache != nil {
+		settings = settings.WithCompilationCache(cache)
+	}
+	s := &sandbox{
+		base:   context.WithoutCancel(ctx),
+		limits: config.Preflight, depth: int32(config.Depth),
+		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, offered: offers{},
+	}
+	if err := s.provide(ctx); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	return s, nil
 }
 
-// Extern is one import or export of a module.
-type Extern struct {
-	Module string `json:"module,omitempty"` // imports only
-	Name   string `json:"name"`
-	Kind   string `json:"kind"`           // one of the Kind constants
-	Type   string `json:"type,omitempty"` // of functions, "(i32, i32) -> i32"
+// provide makes the host's import modules and notes what guests may use of them.
+func (s *sandbox) provide(ctx context.Context) error {
+	if err := wasi.Provide(ctx, s.runtime, processOf); err != nil {
+		return err
+	}
+	if err := provideTaskModule(ctx, s.runtime); err != nil {
+		return err
+	}
+	if err := provideInterrupt(ctx, s.runtime); err != nil {
+		return err
+	}
+	for _, name := range []string{wasiModule, abi.Module} {
+		functions := map[string]string{}
+		for fn, def := range s.runtime.Module(name).ExportedFunctionDefinitions() {
+			functions[fn] = functionType(def)
+		}
+		s.offered[name] = functions
+	}
+	return nil
 }
 
-// Kinds of externs.
-const (
-	KindFunction = "function"
-	KindTable    = "table"
-	KindMemory   = "memory"
-	KindGlobal   = "global"
-)
+func (s *sandbox) close(ctx context.Context) error {
+	err := s.runtime.Close(ctx)
+	if s.cache != nil {
+		err = errors.Join(err, s.cache.Close(ctx))
+	}
+	return err
+}
 
-// Memory is the linear memory that a module exports, in bytes.
-type Memory struct {
-	Name string `json:"name"`
-	Min  int64  `json:"min"`           // at the start of a call
-	Max  int64  `json:"max,omitempty"` // that the module declares; 0 without
+// prepare makes a module ready to run. It fails with a *ModuleError that has no
+// path yet, or with ctx's error.
+func (s *sandbox) prepare(ctx context.Context, binary []byte) (img *image, err error) {
+	defer func() {
+		if r := recover(); r != nil { // in wazero: no module may end the host
+			img, err = nil, &ModuleError{Reason: fmt.Sprintf("compiling it broke the compiler: %v", r), Hint: "build it with another version of its toolchain"}
+		}
+	}()
+	walked, fault := preflight(binary, s.limits)
+	if fault != nil {
+		return nil, fault
+	}
+	rewritten := walked.Rewrite(wasm.RewriteOptions{
+		TableMaximum: s.limits.TableMaximum, Units: firstGrant, Depth: s.depth,
+	})
+	code, err := s.runtime.CompileModule(ctx, rewritten.Binary)
+	if err != nil {
+		return nil, compileFault(err)
+	}
+	img = &image{
+		base: s.base, runtime: s.runtime, code: code, form: shapeOf(walked, code, len(binary)),
+		globals: rewritten.Globals, depth: s.depth, building: make(chan struct{}, 1),
+		checks: Checks{Loops: rewritten.Loops, Functions: rewritten.Entries},
+	}
+	img.judge(rewritten)
+	return img, nil
+}
+
+func compileFault(err error) *ModuleError {
+	reason, _, _ := strings.Cut(err.Error(), "\n")
+	return &ModuleError{Reason: "not a valid module: " + reason, Hint: "build it again, or with another version of its toolchain"}
 }

@@ -10,8 +10,10 @@ import (
 type lineWriter struct {
 	max     int
 	partial []byte
-	emit    func(line string)
+	sink    lineSink
 }
+
+type lineSink interface{ line(text string) }
 
 // Write hands out the lines that p ends. It keeps no part of p.
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -38,7 +40,7 @@ func (w *lineWriter) close() {
 }
 
 func (w *lineWriter) flush() {
-	w.emit(strings.TrimSuffix(string(w.partial), "\r"))
+	w.sink.line(strings.TrimSuffix(string(w.partial), "\r"))
 	w.partial = w.partial[:0]
 }
 

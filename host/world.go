@@ -17,15 +17,17 @@ const clockStep = time.Millisecond
 // clock is the time inside one call. Both of its faces show the same elapsed
 // time: the wall from the call's nominal time, the monotonic one from zero.
 type clock struct {
-	start   time.Time
+	start   time.Time // on the wall, when nothing has elapsed
 	elapsed time.Duration
 }
 
-func newClock(scheduled time.Time) *clock {
+// set lets the wall show the call's nominal time when so much has elapsed on the
+// monotonic clock.
+func (c *clock) set(scheduled time.Time, elapsed time.Duration) {
 	if scheduled.IsZero() {
 		scheduled = time.Unix(0, 0)
 	}
-	return &clock{start: scheduled}
+	c.start, c.elapsed = scheduled.Add(-elapsed), elapsed
 }
 
 func (c *clock) walltime() (sec int64, nsec int32) {
@@ -52,8 +54,21 @@ func (c *clock) sleep(ctx context.Context, ns int64) {
 	}
 }
 
-// newRandom is the source of a guest's random numbers: the same for all
-// attempts of a task run.
+// random is the source of a guest's random numbers: the same for all attempts
+// of a task run.
+type random struct {
+	call   *run.Call
+	source *rand.ChaCha8 // made when the first one is asked for
+}
+
+// Read never fails.
+func (r *random) Read(p []byte) (int, error) {
+	if r.source == nil {
+		r.source = newRandom(r.call)
+	}
+	return r.source.Read(p)
+}
+
 func newRandom(call *run.Call) *rand.ChaCha8 {
 	var seed []byte
 	for _, part := range []string{"flowhost random v1", string(call.Run), call.Task, call.Key} {

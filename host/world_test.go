@@ -12,7 +12,8 @@ import (
 func TestClockMovesByReadsAndSleepsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheduled := time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)
-		c := newClock(scheduled)
+		var c clock
+		c.set(scheduled, 0)
 		time.Sleep(time.Hour) // of the host
 		sec, nsec := c.walltime()
 		if got := time.Unix(sec, int64(nsec)).Sub(scheduled); got != clockStep {
@@ -38,14 +39,16 @@ func TestSleepUnwindsTheGuestWhenTheCallEnds(t *testing.T) {
 				t.Errorf("recovered %v", r)
 			}
 		}()
-		newClock(time.Time{}).sleep(ctx, int64(time.Hour))
+		new(clock).sleep(ctx, int64(time.Hour))
 		t.Error("sleep came back")
 	})
 }
 
 func TestClockWithoutANominalTime(t *testing.T) {
 	t.Parallel()
-	if sec, _ := newClock(time.Time{}).walltime(); sec != 0 {
+	var c clock
+	c.set(time.Time{}, 0)
+	if sec, _ := c.walltime(); sec != 0 {
 		t.Errorf("begins at %d", sec)
 	}
 }

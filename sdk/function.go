@@ -16,8 +16,19 @@ func Function[In, Out any](name string, fn func(Context, In) (Out, error)) Regis
 	guest.Registered.Add(name, guest.Typed(func(c *guest.Call, in In) (Out, error) {
 		return fn(c, in)
 	}))
+	guest.Registered.WarmUp(guest.WarmTypes[In, Out])
 	return Registration{name: name}
 }
+
+// WarmUp registers what is to be done once, before any call: tables to build,
+// templates to parse, whatever package variables keep. The host keeps the state
+// that the plugin is in afterwards, and each call begins in it, so that none
+// pays for it again. It belongs into an init function.
+//
+// There is no call yet: fn sees the epoch on its clock and the same random
+// numbers on every host. If it fails, or panics, calls begin in the state before
+// it, and what it would have prepared must then be made on demand.
+func WarmUp(fn func() error) { guest.Registered.WarmUp(fn) }
 
 // Registration is a function that was registered.
 type Registration struct{ name string }

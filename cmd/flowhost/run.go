@@ -47,7 +47,7 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 	flags.StringVar(&s.settings.natsURL, "nats", "", "`URL` of an external NATS server with JetStream")
 	flags.StringVar(&s.settings.natsCreds, "creds", "", "`FILE` with credentials for it")
 	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
-	flags.IntVar(&s.settings.workers, "workers", 0, "attempts that run at a time; default: twice the number of CPUs")
+	flags.IntVar(&s.settings.workers, "workers", 0, "attempts that run at a time; default: four times the number of CPUs")
 	flags.StringVar(&s.durability, "durability", "", "strict: synced before it is acknowledged (default); relaxed: within 100 ms")
 	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
 	s.files.add(flags)

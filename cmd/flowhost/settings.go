@@ -24,7 +24,7 @@ type settings struct {
 
 	data       string        // data folder; empty: nothing is kept
 	cache      string        // folder of compiled modules; default: the user's cache folder
-	workers    int           // attempts at once; default 2 × GOMAXPROCS
+	workers    int           // attempts at once; default 4 × GOMAXPROCS
 	durability bus.Sync      // default strict
 	timeout    time.Duration // of attempts whose task states none; default 5m
 	limits     run.Limits    // of tasks that state none

@@ -49,7 +49,7 @@ const (
 	ReservedPrefix = "flowhost_"
 	ExportInvoke   = "flowhost_invoke"   // () i32: runs the function that FieldFunction names
 	ExportManifest = "flowhost_manifest" // () i32: writes the Manifest through ImportOutput, without any other effect
-	ExportWarmup   = "flowhost_warmup"   // () i32: reserved for what is to be run once, before the first call
+	ExportWarmup   = "flowhost_warmup"   // () i32: run once, before the state is kept with which each call begins
 	ExportMemory   = "memory"
 	ExportInit     = "_initialize"
 	ExportStart    = "_start"

@@ -25,7 +25,9 @@ func (h *heap) grow(used, size int) []byte {
 }
 
 func (h *heap) freeze(size int) (*Image, error) {
-	return &Image{size: size, bytes: bytes.Clone(h.bytes[:size]), close: func() error { return nil }}, nil
+	return &Image{
+		size: size, bytes: bytes.Clone(h.bytes[:size]), close: func() error { return nil }, file: -1, pagemap: -1,
+	}, nil
 }
 
 func (h *heap) adopt(image *Image) error {

@@ -37,7 +37,7 @@ type Image struct {
 	close   func() error
 
 	// Of images that are mapped.
-	file    int                      // descriptor
+	file    int                      // descriptor; -1 of copies
 	pagemap int                      // descriptor; -1 where the kernel cannot scan
 	choice  atomic.Pointer[[]Timing] // nil until one memory has measured
 }
@@ -66,6 +66,10 @@ type Timing struct {
 
 // Size is the bytes of a memory that is in this state.
 func (i *Image) Size() int { return i.size }
+
+// Shared reports whether memories of the image share the pages that they have
+// not written to.
+func (i *Image) Shared() bool { return i.file >= 0 }
 
 // Way is the one that is used. Timings is what was measured to choose it, best
 // first; it is empty before the first reset and where there is nothing to choose.

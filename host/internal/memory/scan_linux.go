@@ -30,7 +30,7 @@ type scanRequest struct {
 }
 
 // scanRegion is struct page_region.
-type scanRegion struct{ start, end, categories uint64 }
+type scanRegion struct{ start, end, _ uint64 } // the last one is its categories
 
 // batch is how many runs of pages are asked for at a time.
 const batch = 128

@@ -17,6 +17,7 @@ var Registered Plugin
 type Plugin struct {
 	manifest abi.Manifest
 	handlers map[string]Handler
+	warmups  []func() error
 }
 
 // Add registers a function. It panics when the name cannot be used or is taken.

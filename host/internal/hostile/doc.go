@@ -1,0 +1,15 @@
+// Package hostile is tests only: a corpus of modules that attack the host, each
+// with the one right ending of the call that runs it.
+//
+// A case runs against a real host in a process of its own, which may hold so many
+// bytes and take so much time; the right answer has to come within these bounds,
+// and a good call of a module that is new to the host must succeed afterwards.
+// Memory is what the kernel counts as the process's peak resident set
+// (VmHWM): RLIMIT_AS cannot be used, as address space is reserved generously. The
+// parent watches the resident set meanwhile and kills a process that goes far
+// beyond, so that a failing test does not take the machine with it. Where there
+// is no /proc, only the bounds of time hold.
+//
+// go test runs the quick cases, several in one process; go test -args -all runs
+// all of them, each in its own, see the make target test-hostile.
+package hostile

@@ -1,0 +1,8 @@
+//go:build !race
+
+package hostile
+
+const (
+	timeFactor   = 1
+	memoryFactor = 1
+)

@@ -1,0 +1,50 @@
+//go:build !extism
+
+package main
+
+import (
+	"encoding/json"
+	"runtime"
+	"unsafe"
+)
+
+//go:wasmimport flowhost:task/v1 size
+func size(field int32) int32
+
+//go:wasmimport flowhost:task/v1 read
+func read(field int32, ptr unsafe.Pointer, capacity int32) int32
+
+//go:wasmimport flowhost:task/v1 output
+func output(ptr unsafe.Pointer, length int32) int32
+
+//go:wasmimport flowhost:task/v1 fail
+func fail(ptr unsafe.Pointer, length int32) int32
+
+//go:wasmimport flowhost:task/v1 log
+func log(level int32, message unsafe.Pointer, messageLen int32, fields unsafe.Pointer, fieldsLen int32) int32
+
+// take gives the call's input.
+func take() []byte {
+	buf := make([]byte, size(0))
+	read(0, unsafe.Pointer(unsafe.SliceData(buf)), int32(len(buf)))
+	return buf
+}
+
+// give sets the call's output.
+func give(text []byte) { output(unsafe.Pointer(unsafe.SliceData(text)), int32(len(text))) }
+
+// warmup does once what the JSON package does for each type at first.
+//
+//go:wasmexport flowhost_warmup
+func warmup() int32 {
+	text, err := json.Marshal(order{Items: []item{{}}})
+	if err != nil {
+		return 1
+	}
+	var o order
+	if err := json.Unmarshal(text, &o); err != nil {
+		return 2
+	}
+	runtime.GC()
+	return 0
+}
