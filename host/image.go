@@ -66,6 +66,7 @@ func (i *image) need() int64 {
 // run calls an export in an instance that is as if no other call had ever
 // touched it. It fails as [instance.call] does.
 func (i *image) run(ctx context.Context, l *lease, inv *invocation, export string) (status int32, err error) {
+	inv.lease = l
 	made, err := i.instance(ctx, l, inv)
 	if err != nil {
 		return 0, err
@@ -202,7 +203,7 @@ func (i *image) newLinear(l *lease, inv *invocation) *linear {
 // instantiate makes an instance of wazero's. Whatever it is granted comes with
 // each call.
 func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linear) (api.Module, error) {
-	inv.meter.first()
+	inv.meter.first(time.Now())
 	ctx = experimental.WithMemoryAllocator(ctx, memory)
 	ctx = context.WithValue(ctx, invocationKey{}, inv)
 	config := wazero.NewModuleConfig().
@@ -248,6 +249,7 @@ func (i *image) build(ctx context.Context, l *lease, inv *invocation) (*instance
 // takeState initialises an instance and makes an image of it.
 func (i *image) takeState(ctx context.Context, l *lease, inv *invocation, warm bool) (*instance, *state, error) {
 	setup := newInvocation(inv.call, inv.abi, inv.function, inv.limits)
+	setup.lease = l
 	first, err := i.initialised(ctx, l, setup)
 	if err != nil {
 		inv.refused = setup.refused

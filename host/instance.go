@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"time"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -33,7 +34,7 @@ func (i *instance) call(ctx context.Context, inv *invocation, export string) (st
 	}
 	inv.units = i.units
 	inv.process.Sleep = func(ns int64) { inv.clock.sleep(ctx, ns) }
-	i.units.Set(uint64(inv.meter.first()))
+	i.units.Set(uint64(inv.meter.first(time.Now())))
 	var stack [1]uint64
 	err = function.CallWithStack(context.WithValue(ctx, invocationKey{}, inv), stack[:])
 	inv.fuel = inv.meter.total(int64(i.units.Get()))

@@ -21,6 +21,7 @@ type invocation struct {
 	abi      string
 	function string // the name under which the guest serves it
 	limits   run.Limits
+	lease    *lease
 	refused  bool              // its memory was refused a growth
 	units    api.MutableGlobal // of its instance: what is left of the grant
 	meter    meter

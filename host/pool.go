@@ -5,8 +5,10 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,13 +30,16 @@ const maxPassed = 64
 // does not hold up the others; and none may have more than three quarters of the
 // places, running or waiting.
 type pool struct {
-	instances int           // places in all
-	memory    int64         // bytes in all
-	share     int           // places of one module
-	queue     int           // bound of waiting calls
-	line      int           // bound of one module's waiting calls
-	spare     int           // bound of idle instances
-	lifetime  time.Duration // of an idle instance
+	instances  int           // places in all
+	memory     int64         // bytes in all
+	share      int           // places of one module
+	queue      int           // bound of waiting calls
+	queueShare int           // bound of one module's waiting calls
+	spare      int           // bound of idle instances
+	lifetime   time.Duration // of an idle instance
+
+	processors int
+	crowded    atomic.Bool // as many calls run as there are processors
 
 	mu        sync.Mutex
 	places    int   // free
@@ -74,9 +79,10 @@ type lease struct {
 func newPool(config *Config) *pool {
 	return &pool{
 		instances: config.Instances, memory: config.Memory, queue: config.Queue, spare: config.Idle, lifetime: config.IdleTime,
-		share: threeQuarters(config.Instances), line: threeQuarters(config.Queue),
+		share: threeQuarters(config.Instances), queueShare: threeQuarters(config.Queue),
 		places: config.Instances, bytes: config.Memory,
-		lines: map[*image]*line{},
+		processors: runtime.GOMAXPROCS(0),
+		lines:      map[*image]*line{},
 	}
 }
 
@@ -107,7 +113,7 @@ func (p *pool) admit(ctx context.Context, image *image, bytes int64) error {
 		p.unlock()
 		return nil
 	}
-	if p.waiting >= p.queue || own.waiting.Len() >= p.line {
+	if p.waiting >= p.queue || own.waiting.Len() >= p.queueShare {
 		p.unlock()
 		return errBusy
 	}
@@ -154,12 +160,14 @@ func (p *pool) admits(own *line, bytes int64) bool {
 
 func (p *pool) hand(own *line, bytes int64) {
 	p.places--
+	p.crowded.Store(p.instances-p.places >= p.processors)
 	p.bytes -= bytes
 	own.running++
 }
 
 func (p *pool) put(own *line, bytes int64) {
 	p.places++
+	p.crowded.Store(p.instances-p.places >= p.processors)
 	p.bytes += bytes
 	own.running--
 }

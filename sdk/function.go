@@ -16,7 +16,7 @@ func Function[In, Out any](name string, fn func(Context, In) (Out, error)) Regis
 	guest.Registered.Add(name, guest.Typed(func(c *guest.Call, in In) (Out, error) {
 		return fn(c, in)
 	}))
-	guest.Registered.WarmUp(guest.WarmTypes[In, Out])
+	guest.AddTypes[In, Out](&guest.Registered)
 	return Registration{name: name}
 }
 

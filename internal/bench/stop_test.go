@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -78,11 +79,13 @@ func overdue(ctx context.Context, call caller, parallel, each int) ([]time.Durat
 func BenchmarkCollection(b *testing.B) {
 	binary := keptGuest(b, "wat/tight")
 	ways := []*way{{name: "no-guest"}, {name: "wazero-interruptible"}, {name: "flowhost"}}
+	stops := []*way{{name: "no-guest-pause"}, {name: "wazero-interruptible-pause"}, {name: "flowhost-pause"}}
 	callers := []caller{nil, newBare(b, binary, true).fresh, flowhost(b, binary)}
 	for b.Loop() {
 		for i, call := range callers {
-			pauses := collections(b.Context(), call, runtime.GOMAXPROCS(0), 20)
-			ways[i].took = append(ways[i].took, pauses...)
+			took, pauses := collections(b.Context(), call, runtime.GOMAXPROCS(0), 20)
+			ways[i].took = append(ways[i].took, took...)
+			stops[i].took = append(stops[i].took, pauses...)
 		}
 	}
 	plain := newBare(b, binary, false)
@@ -94,9 +97,12 @@ func BenchmarkCollection(b *testing.B) {
 	guest.Wait()
 	b.Logf("the guest of wazero without interruption ran for %v", time.Since(begin).Round(time.Millisecond))
 	tabulate(b, ways, ways[0])
+	tabulate(b, stops, stops[0])
 }
 
-func collections(ctx context.Context, call caller, parallel, times int) []time.Duration {
+// collections gives how long collections took from beginning to end, and how long
+// the program stood still in each, stopping included.
+func collections(ctx context.Context, call caller, parallel, times int) (took, pauses []time.Duration) {
 	ctx, stop := context.WithCancelCause(ctx)
 	var guests sync.WaitGroup
 	if call != nil {
@@ -105,13 +111,15 @@ func collections(ctx context.Context, call caller, parallel, times int) []time.D
 		}
 		time.Sleep(20 * time.Millisecond) // they are at work now
 	}
-	var took []time.Duration
 	for range times {
 		took = append(took, collect())
+		var stats debug.GCStats
+		debug.ReadGCStats(&stats)
+		pauses = append(pauses, stats.Pause[0])
 	}
 	stop(run.ErrCanceled)
 	guests.Wait()
-	return took
+	return took, pauses
 }
 
 func collect() time.Duration {

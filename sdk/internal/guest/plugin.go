@@ -17,7 +17,8 @@ var Registered Plugin
 type Plugin struct {
 	manifest abi.Manifest
 	handlers map[string]Handler
-	warmups  []func() error
+	types    []func()       // prepare the types of a function
+	warmups  []func() error // of the author
 }
 
 // Add registers a function. It panics when the name cannot be used or is taken.

@@ -14,31 +14,48 @@ const warmHeap = 4 << 20
 // with which all calls begin.
 func (p *Plugin) WarmUp(do func() error) { p.warmups = append(p.warmups, do) }
 
+// AddTypes registers the types of a function.
+func AddTypes[In, Out any](p *Plugin) { p.types = append(p.types, warmTypes[In, Out]) }
+
 // RunWarmUp brings the plugin into that state. It returns what the export
 // returns; the host does without when it fails.
 func (p *Plugin) RunWarmUp(h Host) int32 {
+	p.warmTypes()
 	for _, do := range p.warmups {
 		if err := do(); err != nil {
 			return report(h, err)
 		}
 	}
-	if _, err := Encode(p.Manifest()); err != nil { // what is reused of the encoder's own
-		return report(h, err)
-	}
 	growHeap()
+	p.warmTypes() // a collection gives up what the allocator and pools have at hand
 	return statusOK
 }
 
-// growHeap leaves the heap collected, with room in it.
+func (p *Plugin) warmTypes() {
+	for _, warm := range p.types {
+		warm()
+	}
+}
+
+// growHeap leaves the heap collected, with room in it, and with a span at hand
+// for small objects of each size: the first allocation of a size looks for one,
+// and each call would begin with its first.
 func growHeap() {
 	room := make([]byte, warmHeap)
 	runtime.KeepAlive(room)
 	runtime.GC()
+	for size := 8; size <= maxWarmObject; size += max(8, size/8) {
+		runtime.KeepAlive(make([]byte, size))
+		runtime.KeepAlive(make([]*byte, size/8))
+	}
 }
 
-// WarmTypes makes encoding/json look at the types, which it does once for each
+// maxWarmObject is in bytes.
+const maxWarmObject = 4 << 10
+
+// warmTypes makes encoding/json look at the types, which it does once for each
 // of them and remembers.
-func WarmTypes[In, Out any]() error {
+func warmTypes[In, Out any]() {
 	var in In
 	var out Out
 	for _, v := range []reflect.Value{reflect.ValueOf(&in).Elem(), reflect.ValueOf(&out).Elem()} {
@@ -48,7 +65,6 @@ func WarmTypes[In, Out any]() error {
 		_ = json.Unmarshal(data, new(In)) // a type may have its own idea of what is valid
 	}
 	_, _ = Encode(out) // the same
-	return nil
 }
 
 // maxFill is how deeply nested types are looked at. They may be recursive.

@@ -33,18 +33,25 @@ func take() []byte {
 // give sets the call's output.
 func give(text []byte) { output(unsafe.Pointer(unsafe.SliceData(text)), int32(len(text))) }
 
-// warmup does once what the JSON package does for each type at first.
+// warmup does once what the JSON package does for each type at first, and leaves
+// the heap collected and the allocator with room for objects of all sizes.
 //
 //go:wasmexport flowhost_warmup
 func warmup() int32 {
-	text, err := json.Marshal(order{Items: []item{{}}})
-	if err != nil {
-		return 1
-	}
-	var o order
-	if err := json.Unmarshal(text, &o); err != nil {
-		return 2
-	}
 	runtime.GC()
+	for range 2 {
+		text, err := json.Marshal(order{ID: "id", Customer: "name", Items: []item{{SKU: "sku"}, {}}})
+		if err != nil {
+			return 1
+		}
+		var o order
+		if err := json.Unmarshal(text, &o); err != nil {
+			return 2
+		}
+	}
+	for size := 8; size <= 4096; size += max(8, size/8) {
+		runtime.KeepAlive(make([]byte, size))
+		runtime.KeepAlive(make([]*byte, size/8))
+	}
 	return 0
 }

@@ -1,0 +1,63 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type tree struct {
+	Name     string           `json:"name"`
+	Children []*tree          `json:"children,omitempty"`
+	Index    map[string]*leaf `json:"index,omitempty"`
+	hidden   []int
+}
+
+type leaf struct {
+	Weights [2]float64 `json:"weights"`
+	Any     any        `json:"any"`
+}
+
+func TestFillReachesTypesWithinTypes(t *testing.T) {
+	t.Parallel()
+	var v tree
+	fill(reflect.ValueOf(&v).Elem(), 5)
+	want := tree{
+		Children: []*tree{{Children: []*tree{nil}, Index: map[string]*leaf{"": nil}}},
+		Index:    map[string]*leaf{"": {}},
+	}
+	if diff := cmp.Diff(want, v, cmp.AllowUnexported(tree{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// awkward is a type that does not take what it gives.
+type awkward struct{}
+
+func (awkward) MarshalJSON() ([]byte, error)  { return []byte(`"x"`), nil }
+func (*awkward) UnmarshalJSON(b []byte) error { return errors.New("never") }
+
+func TestWarmUp(t *testing.T) {
+	t.Parallel()
+	var p Plugin
+	AddTypes[tree, map[string]tree](&p)
+	AddTypes[awkward, func()](&p) // a function is no JSON
+	AddTypes[json.RawMessage, any](&p)
+	var order []string
+	p.WarmUp(func() error { order = append(order, "first"); return nil })
+	p.WarmUp(func() error { order = append(order, "second"); return nil })
+	if status := p.RunWarmUp(&scripted{}); status != statusOK {
+		t.Errorf("status %d", status)
+	}
+	if diff := cmp.Diff([]string{"first", "second"}, order); diff != "" {
+		t.Error(diff)
+	}
+	p.WarmUp(func() error { return errors.New("no table") })
+	h := &scripted{}
+	if status := p.RunWarmUp(h); status != statusFailed || h.fail == "" {
+		t.Errorf("a warm-up that fails: status %d, told %q", status, h.fail)
+	}
+}
