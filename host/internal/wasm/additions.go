@@ -1,6 +1,9 @@
 package wasm
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // rewriter writes a module anew.
 type rewriter struct {
@@ -143,6 +146,10 @@ func (r *rewriter) addBlockTypes() {
 }
 
 func (r *rewriter) exportGlobals() {
+	defined := len(r.globals) - r.imported.globals
+	r.result.Globals = make([]Global, 0, defined)
+	entries := &r.added[sectionExport].entries
+	entries.out = slices.Grow(entries.out, defined*(len(exportGlobal)+10))
 	for i := r.imported.globals; i < len(r.globals); i++ {
 		if g := r.globals[i]; g.mutable {
 			name := exportGlobal + strconv.Itoa(i)

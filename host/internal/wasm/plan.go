@@ -33,7 +33,7 @@ type stretch struct {
 
 // small reports whether the loop is worth unrolling.
 func (s *stretch) small() bool {
-	return !s.outer && s.size <= unrolledBody
+	return s.plain && !s.outer && s.size <= unrolledBody
 }
 
 // plan is what is known of a function before it is written. It can be used for
@@ -71,6 +71,23 @@ func newPlan(functions []facts) *plan {
 
 // many reports whether the function has many loops.
 func (p *plan) many() bool { return p.loops > manyLoops }
+
+// growth is how many bytes longer the function becomes, about.
+func (p *plan) growth() int {
+	const check, payment = 28, 10
+	sum := check
+	for i := range p.stretches {
+		switch s := &p.stretches[i]; {
+		case s.loop && !p.many() && s.small():
+			sum += check + unrolledCopies*(s.size+5)
+		case s.loop:
+			sum += check
+		case s.units > 0:
+			sum += payment
+		}
+	}
+	return sum
+}
 
 // read reads the instructions of a body.
 func (p *plan) read(b *body) {

@@ -12,6 +12,8 @@ type survey struct {
 	changes bool // there are instructions that Rewritten.Changes tells of
 	spends  bool // the function to spend units is needed
 	ranges  bool // the function to spend units for a range is needed
+
+	growth int // bytes that checks add to the code, about
 }
 
 // facts of a function.
@@ -48,6 +50,7 @@ func (s *survey) note(p *plan, f *facts) {
 	} else {
 		f.inline = uint8(own)
 	}
+	s.growth += p.growth()
 	s.changes = s.changes || p.changes
 	s.ranges = s.ranges || p.ranges
 	s.spends = s.spends || p.grows || p.many()

@@ -5,32 +5,6 @@ import (
 	"testing"
 )
 
-func TestCoreKeepsAllButCustomSections(t *testing.T) {
-	t.Parallel()
-	file := complete()
-	m, err := Decode(file, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	core := m.Core(0)
-	want := file
-	for _, dropped := range [][]byte{custom("between", "sections"), custom("manifest", `{"abi":1}`), custom("name", "\x01"+many)} {
-		want = bytes.Replace(want, dropped, nil, 1)
-	}
-	want = bytes.Replace(want, section(sectionTable, []byte("\x02\x70\x00\x05\x6f\x01\x01\x02")),
-		section(sectionTable, []byte("\x02\x70\x01\x05\xc0\x84\x3d\x6f\x01\x01\x02")), 1)
-	if !bytes.Equal(core, want) {
-		t.Errorf("core %x\nwant %x", core, want)
-	}
-	if bytes.Equal(file, want) || !bytes.Equal(file, complete()) {
-		t.Error("the module itself was changed")
-	}
-	again, err := Decode(core, Options{})
-	if err != nil || !bytes.Equal(again.Core(0), core) {
-		t.Errorf("the core is not a module whose core it is: %v", err)
-	}
-}
-
 func TestTablesGetAMaximum(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
