@@ -46,6 +46,11 @@ type IntakeConfig struct {
 	Grace      time.Duration // after ctx ended, for answers under way; default 10s
 	Version    string        // of the micro service; default "0.0.0"
 
+	// Stats gives what the micro service tells of the host, as JSON, beside its own
+	// statistics: "data" of the endpoint "run" in the answer to
+	// $SRV.STATS.flowhost. It must not block. Default: none.
+	Stats func() any
+
 	// Code gives the error code with which an error of the Starter is answered, or
 	// "" for CodeUnavailable. *run.RequestError has its own. Default: none.
 	Code func(error) string
@@ -67,6 +72,7 @@ type Intake struct {
 	streams []Subscription
 	grace   time.Duration
 	version string
+	stats   func() any
 	code    func(error) string
 	log     *slog.Logger
 
@@ -83,7 +89,7 @@ func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Inta
 		return nil, fmt.Errorf("intake: %w", err)
 	}
 	in := &Intake{
-		nc: nc, js: js, starter: starter, grace: cfg.Grace, version: cfg.Version, code: cfg.Code, log: logger(cfg.Log),
+		nc: nc, js: js, starter: starter, grace: cfg.Grace, version: cfg.Version, stats: cfg.Stats, code: cfg.Code, log: logger(cfg.Log),
 		submitting: make(chan struct{}, orDefault(cfg.Submitting, 256)),
 		waiting:    make(chan struct{}, orDefault(cfg.Waiting, 4096)),
 		ready:      make(chan struct{}),
@@ -159,12 +165,23 @@ func (in *Intake) Run(ctx context.Context) error {
 	return nil
 }
 
+// serviceStats is what one endpoint tells beside its own figures.
+func (in *Intake) serviceStats(e *micro.Endpoint) any {
+	if in.stats == nil || e.Name != endpointRun {
+		return nil
+	}
+	return in.stats()
+}
+
+// endpointRun is the name of the endpoint that starts runs.
+const endpointRun = "run"
+
 // listen subscribes to requests and core messages. What it returns stops all that,
 // without waiting for messages that are here already.
 func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error) {
 	service, err := micro.AddService(in.nc, micro.Config{
 		Name: "flowhost", Version: in.version, Description: "starts and cancels runs of flows",
-		QueueGroup: "flowhost",
+		QueueGroup: "flowhost", StatsHandler: in.serviceStats,
 	})
 	if err != nil {
 		return nil, err
@@ -181,7 +198,7 @@ func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error)
 			handle(hard, inbound{subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
 		}), micro.WithEndpointSubject(subject))
 	}
-	err = errors.Join(endpoint("run", prefixAPIRun+"*", d.run), endpoint("cancel", SubjectCancel, d.cancel))
+	err = errors.Join(endpoint(endpointRun, prefixAPIRun+"*", d.run), endpoint("cancel", SubjectCancel, d.cancel))
 	for _, t := range in.core {
 		sub, failed := in.nc.QueueSubscribe(t.Subject, queueGroup(t), func(m *nats.Msg) { d.message(hard, t, m) })
 		if failed != nil {

@@ -280,3 +280,29 @@ func TestIntakeClosedConnection(t *testing.T) {
 		t.Error("Run does not notice that the connection is closed")
 	}
 }
+
+func TestServiceTellsOfTheHost(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	runIntake(t, nc, &starter{}, nil, bus.IntakeConfig{Stats: func() any { return map[string]int{"running": 3} }})
+	answer, err := nc.Request("$SRV.STATS.flowhost", nil, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stats struct {
+		Endpoints []struct {
+			Name string          `json:"name"`
+			Data json.RawMessage `json:"data"`
+		} `json:"endpoints"`
+	}
+	if err := json.Unmarshal(answer.Data, &stats); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, e := range stats.Endpoints {
+		got[e.Name] = string(e.Data)
+	}
+	if diff := cmp.Diff(map[string]string{"run": `{"running":3}`, "cancel": "null"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

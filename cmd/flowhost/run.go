@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
 )
 
 // service is run with its flags.
@@ -86,7 +87,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 		return errors.Join(err, l.close())
 	}
 	n.start(hard)
-	err = s.intake(soft, n, set, log)
+	err = s.intake(soft, n, h, set, log)
 	return cmp.Or(n.stop(hard), err, l.close())
 }
 
@@ -127,12 +128,12 @@ func override[T comparable](to *T, with T) {
 
 // intake deploys the flows and takes messages and requests until soft ends or the
 // engine does.
-func (s *service) intake(soft context.Context, n *node, set *flows.Set, log *slog.Logger) error {
+func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows.Set, log *slog.Logger) error {
 	if err := n.engine.Deploy(soft, set); err != nil {
 		return err
 	}
 	intake, err := bus.NewIntake(n.link.conn, n.engine, subscriptions(set), bus.IntakeConfig{
-		Version: thisBuild().semantic(), Code: codeOfEngine, Log: log,
+		Version: thisBuild().semantic(), Stats: func() any { return h.Stats() }, Code: codeOfEngine, Log: log,
 	})
 	if err != nil {
 		return &exitError{exitInvalid, err}
