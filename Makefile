@@ -56,6 +56,10 @@ test-race: plugins ## Run all tests under the race detector.
 test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
 	go test -count=1 -timeout 30m ./host/internal/hostile -args -all
 
+.PHONY: test-pristine
+test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.
+	FLOWHOST_LONG=1 go test -race -count=1 -timeout 3h -run TestEveryCallSees ./host
+
 .PHONY: test-js
 test-js: build ## Run the tests of the JavaScript client; needs Node.js and npm.
 	cd internal/e2e/js && npm ci --no-audit --no-fund && FLOWHOST_BIN=$(CURDIR)/bin/flowhost node --test
@@ -65,7 +69,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m).
 	@grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
 	  sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file" | while read -r target; do \
 	    echo "$$(dirname "$$file") $$target"; \
-	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$(dirname "$$file")" </dev/null; \
 	  done; \
 	done
 
