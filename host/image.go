@@ -88,9 +88,14 @@ func (i *image) trial(ctx context.Context, l *lease, inv *invocation) error {
 		return err
 	}
 	defer i.finish(l, made)
-	_, err = made.call(ctx, inv, abi.ExportWarmup)
+	if i.warms() {
+		_, err = made.call(ctx, inv, abi.ExportWarmup)
+	}
 	return err
 }
+
+// warms reports whether the module has a warm-up of its own.
+func (i *image) warms() bool { return i.form.exportType(abi.ExportWarmup) == functionShape }
 
 // finish puts the instance back among the idle ones, or closes it.
 func (i *image) finish(l *lease, made *instance) {
@@ -167,7 +172,7 @@ func early(err error) error {
 // without running anything of it.
 func (i *image) another(ctx context.Context, l *lease, inv *invocation, s *state) (*instance, error) {
 	linear := i.newLinear(l, inv)
-	made, err := i.unprepared(ctx, inv, linear)
+	made, err := i.unprepared(ctx, setup(l, inv), linear)
 	if err != nil {
 		inv.refused = linear.refused
 		_ = linear.Close() // what went wrong before counts
@@ -231,7 +236,7 @@ func (i *image) build(ctx context.Context, l *lease, inv *invocation) (*instance
 		return nil, nil
 	}
 	started := time.Now()
-	first, s, err := i.takeState(ctx, l, inv, i.form.exportType(abi.ExportWarmup) == functionShape)
+	first, s, err := i.takeState(ctx, l, inv, i.warms())
 	if err != nil {
 		if errors.Is(err, errInterrupted) || inv.refused {
 			return nil, err
@@ -246,17 +251,25 @@ func (i *image) build(ctx context.Context, l *lease, inv *invocation) (*instance
 	return first, nil
 }
 
+// setup is what a guest sees while an instance is made that is not for one call
+// alone. Nothing that it says is kept.
+func setup(l *lease, inv *invocation) *invocation {
+	before := newInvocation(inv.call, inv.abi, inv.function, inv.limits)
+	before.lease = l
+	before.beginInit()
+	return before
+}
+
 // takeState initialises an instance and makes an image of it.
 func (i *image) takeState(ctx context.Context, l *lease, inv *invocation, warm bool) (*instance, *state, error) {
-	setup := newInvocation(inv.call, inv.abi, inv.function, inv.limits)
-	setup.lease = l
-	first, err := i.initialised(ctx, l, setup)
+	before := setup(l, inv)
+	first, err := i.initialised(ctx, l, before)
 	if err != nil {
-		inv.refused = setup.refused
+		inv.refused = before.refused
 		return nil, nil, err
 	}
 	if warm {
-		status, err := first.call(ctx, setup, abi.ExportWarmup)
+		status, err := first.call(ctx, before, abi.ExportWarmup)
 		if errors.Is(err, errInterrupted) {
 			first.close()
 			return nil, nil, err
@@ -266,7 +279,7 @@ func (i *image) takeState(ctx context.Context, l *lease, inv *invocation, warm b
 			return i.takeState(ctx, l, inv, false)
 		}
 	}
-	s := &state{elapsed: setup.clock.elapsed, warmed: warm, globals: first.globals.read()}
+	s := &state{elapsed: before.clock.elapsed, warmed: warm, globals: first.globals.read()}
 	first.globals.values = s.globals
 	if first.changed != nil && first.changed.Get() != 0 {
 		s.fresh = "its initialisation changes tables or drops segments"

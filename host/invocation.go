@@ -52,8 +52,7 @@ type invocation struct {
 func newInvocation(call *run.Call, abiName, function string, limits run.Limits) *invocation {
 	inv := &invocation{
 		call: call, abi: abiName, function: function, limits: limits,
-		meter: meter{limit: limits.Fuel},
-		log:   logBuffer{limit: limits.Log},
+		log: logBuffer{limit: limits.Log},
 	}
 	inv.input = jsonOrNull(call.Input)
 	inv.stdout = lineWriter{max: inv.log.maxText(), sink: (*logSink)(inv)}
@@ -138,6 +137,7 @@ func processOf(ctx context.Context) *wasi.Process { return &invocationOf(ctx).pr
 // beginInit lets the guest see the world in which modules are initialised: the
 // same one for all instances of all modules.
 func (inv *invocation) beginInit() {
+	inv.meter = meter{} // the call's fuel is its own
 	inv.clock.set(time.Time{}, 0)
 	inv.start(&inv.none)
 	inv.random = random{call: &run.Call{}}
@@ -147,6 +147,7 @@ func (inv *invocation) beginInit() {
 // from where it was when the instance was initialised.
 func (inv *invocation) begin(elapsed time.Duration) {
 	inv.process.Close() // what an initialisation may have left open
+	inv.meter = meter{limit: inv.limits.Fuel}
 	inv.clock.set(inv.call.Scheduled, elapsed)
 	inv.start(inv.files)
 	inv.random = random{call: inv.call}
