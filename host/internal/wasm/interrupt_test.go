@@ -27,6 +27,9 @@ type sandbox struct {
 	units      uint64         // that an interrupt gives to the guest
 	patience   int            // how many interrupts there may be; 0: any number
 	interrupts map[uint32]int // by the reason why
+
+	guest  api.Module // that was interrupted last, and its units
+	global api.MutableGlobal
 }
 
 func newSandbox(t testing.TB, config wazero.RuntimeConfig) *sandbox {
@@ -55,7 +58,10 @@ func (s *sandbox) interrupt(_ context.Context, guest api.Module, stack []uint64)
 	if why == InterruptDepth || s.interrupts[why] == s.patience {
 		panic(errUnwound)
 	}
-	mutable(guest, ExportUnits).Set(s.units)
+	if s.guest != guest {
+		s.guest, s.global = guest, mutable(guest, ExportUnits)
+	}
+	s.global.Set(s.units)
 }
 
 func mutable(guest api.Module, global string) api.MutableGlobal {

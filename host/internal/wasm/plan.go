@@ -13,9 +13,15 @@ const (
 // compile a function grows with the square of its blocks.
 const manyLoops = 256
 
-// smallStretch is how many units are not worth a subtraction of their own. In a
-// Go guest 8 would cost 2 % more time, and 32 charge three times as many units.
-const smallStretch = 16
+// What is not worth a subtraction of its own, and paid by an earlier stretch: up
+// to so many units, and more as long as that pays up to so many for others. A Go
+// guest pays for three times what it runs. If each stretch paid for itself it
+// would take 10 % longer, and if the first one did for all, it would pay for 25
+// times as much.
+const (
+	smallStretch = 8
+	paidInAll    = 128
+)
 
 // stretch is instructions that are paid for together, where the first one
 // stands: no other of them runs but after that. The first stretch of a function
@@ -25,10 +31,14 @@ const smallStretch = 16
 type stretch struct {
 	at    int   // where it begins
 	units int64 // 0: they are with an earlier one
-	loop  bool  // it is the first one of a loop
-	plain bool  // which has no parameters and results
-	outer bool  // which has loops in it
-	size  int   // bytes of the loop's body
+	extra int64 // those of units that are for later ones
+
+	// Of the first one of a loop:
+	loop   bool
+	closed bool // it has no parameters
+	plain  bool // and no results
+	outer  bool // there are loops in it
+	size   int  // bytes of its body
 }
 
 // small reports whether the loop is worth unrolling.
@@ -74,14 +84,14 @@ func (p *plan) many() bool { return p.loops > manyLoops }
 
 // growth is how many bytes longer the function becomes, about.
 func (p *plan) growth() int {
-	const check, payment = 28, 10
+	const check, guard, payment = 28, 45, 10
 	sum := check
 	for i := range p.stretches {
 		switch s := &p.stretches[i]; {
 		case s.loop && !p.many() && s.small():
 			sum += check + unrolledCopies*(s.size+5)
 		case s.loop:
-			sum += check
+			sum += guard
 		case s.units > 0:
 			sum += payment
 		}
@@ -124,7 +134,10 @@ func (p *plan) note(b *body, at int, op byte) {
 		before := p.top()
 		p.open = append(p.open, openBlock{p.begin(b.pos), before.stretch, before.loop, len(p.open)})
 	case opLoop:
-		p.enterLoop(b.pos, b.module[at+1] == noType)
+		p.enterLoop(b.pos)
+		first := &p.stretches[p.top().stretch]
+		first.plain = b.module[at+1] == noType
+		first.closed = b.module[at+1] >= noType && b.pos == at+2
 	case opUnreachable:
 		p.straight = false
 	case opReturn:
@@ -151,23 +164,27 @@ func (p *plan) begin(at int) int {
 	return len(p.stretches) - 1
 }
 
-// settle ends the current stretch. If it is small, the one before pays for it.
+// settle ends the current stretch. An earlier one pays for it, unless that is too
+// much.
 func (p *plan) settle() {
 	top := p.top()
-	switch s := &p.stretches[top.stretch]; {
-	case top.stretch == top.before:
-	case s.units < smallStretch:
-		p.stretches[top.before].units += s.units
-		s.units = 0
-	default:
-		top.before = top.stretch
+	if top.stretch == top.before {
+		return
 	}
+	s, before := &p.stretches[top.stretch], &p.stretches[top.before]
+	if s.units > smallStretch && s.units+before.extra > paidInAll {
+		top.before = top.stretch
+		return
+	}
+	before.units += s.units
+	before.extra += s.units
+	s.units = 0
 }
 
-func (p *plan) enterLoop(body int, plain bool) {
+func (p *plan) enterLoop(body int) {
 	p.stretches[p.top().loop].outer = true
 	s := p.begin(body)
-	p.stretches[s].loop, p.stretches[s].plain = true, plain
+	p.stretches[s].loop = true
 	p.open = append(p.open, openBlock{s, s, s, len(p.open)})
 	p.leads = p.leads || p.straight && s == 1
 	p.loops++

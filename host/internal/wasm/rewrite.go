@@ -13,7 +13,7 @@ const (
 
 	// ImportInterrupt is a function (i32) -> () that the module calls with
 	// InterruptUnits or InterruptDepth. The host may unwind the guest, or set the
-	// units to a new value and return.
+	// units to a new value, not below zero, and return.
 	ImportInterrupt = "interrupt"
 
 	// ExportUnits is a mutable i64: the units that are left. A check subtracts
@@ -77,7 +77,7 @@ type Global struct {
 // A unit is about an instruction. The same module gives the same binary and the
 // same counts. Any module that Decode accepts can be rewritten; types that are
 // wrong stay wrong. The binary is at most 16 times as long as the module, and 32
-// times as much and 1 MiB is allocated; a Go guest grows by a tenth.
+// times as much and 1 MiB is allocated; a Go guest grows by a fifth.
 func (m *Module) Rewrite(options RewriteOptions) *Rewritten {
 	options.TableMaximum = Limits{TableMaximum: options.TableMaximum}.withDefaults().TableMaximum
 	r := &rewriter{Module: m, options: options, survey: m.survey()}

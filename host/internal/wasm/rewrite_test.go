@@ -158,6 +158,18 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestLoopOfALateType has a loop with a parameter whose type has an index of two
+// bytes.
+func TestLoopOfALateType(t *testing.T) {
+	t.Parallel()
+	types := repeated(70, "\x60\x01\x7f\x01\x7f")
+	eachEngine(t, func(t *testing.T, config wazero.RuntimeConfig) {
+		w := newTwins(t, config, programWith(map[byte][]byte{sectionType: types}, function("\x01\x7f", "\x01\x7f", "\x00",
+			"\x20\x00\x03\xc5\x00\x41\x01\x6b\x22\x00\x20\x00\x0d\x00\x0b")))
+		w.call(t, "0", 9)
+	})
+}
+
 // TestWrongTypesStayWrong has modules that a careless rewrite would repair.
 func TestWrongTypesStayWrong(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,10 @@ func countdown(more int) string {
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	const i32 = "\x01\x7f"
-	three := function(i32, i32, "\x00", "\x20\x00\x41\x02\x6a") // 3 units
+	long := strings.Repeat("\x41\x00\x1a", paidInAll/2+1) // 2 units more than an earlier stretch would pay
+	const own = paidInAll + 2
+	three := function(i32, i32, "\x00", "\x20\x00\x41\x02\x6a")                   // 3 units
+	large := function("\x00", "\x00", "\x00", strings.Repeat("\x41\x00\x1a", 30)) // 60 units
 	table := map[byte][]byte{
 		sectionTable:   []byte("\x01\x70\x00\x04"),
 		sectionElement: []byte("\x01\x00\x41\x00\x0b\x01\x00"), // function 0
@@ -47,15 +50,17 @@ func TestUnits(t *testing.T) {
 				"\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b")}, 3, 3 * (3 + 5 + 4*5)},
 		{"a loop with parameters", nil, []entry{function(i32, i32, "\x00",
 			"\x20\x00\x03\x00\x41\x01\x6b\x22\x00\x20\x00\x0d\x00\x0b")}, 5, 5 * 5},
-		{"what is not run", nil, []entry{function(i32, "\x00", "\x00", "\x20\x00\x04\x40"+strings.Repeat("\x41\x00\x1a", 8)+"\x0b")}, 0, 0},
-		{"what is run", nil, []entry{function(i32, "\x00", "\x00", "\x20\x00\x04\x40"+strings.Repeat("\x41\x00\x1a", 8)+"\x0b")}, 1, 16},
+		{"what is not run", nil, []entry{function(i32, "\x00", "\x00", "\x20\x00\x04\x40"+long+"\x0b")}, 0, 0},
+		{"what is run", nil, []entry{function(i32, "\x00", "\x00", "\x20\x00\x04\x40"+long+"\x0b")}, 1, own},
 		{"what comes after a branch", nil, []entry{function(i32, "\x00", "\x00",
-			"\x02\x40\x02\x40\x20\x00\x0d\x00\x20\x00\x45\x0d\x01\x0b"+strings.Repeat("\x41\x00\x1a", 8)+"\x0b")}, 0, 0},
+			"\x02\x40\x02\x40\x20\x00\x0d\x00\x20\x00\x45\x0d\x01\x0b"+long+"\x0b")}, 0, 0},
 		{"what a branch leads to", nil, []entry{function(i32, "\x00", "\x00",
-			"\x02\x40\x02\x40\x20\x00\x0d\x00\x20\x00\x45\x0d\x01\x0b"+strings.Repeat("\x41\x00\x1a", 8)+"\x0b")}, 1, 16},
+			"\x02\x40\x02\x40\x20\x00\x0d\x00\x20\x00\x45\x0d\x01\x0b"+long+"\x0b")}, 1, own},
+		{"what is not run, of two", nil, []entry{function(i32, "\x00", "\x00",
+			strings.Repeat("\x20\x00\x04\x40"+strings.Repeat("\x41\x00\x1a", 40)+"\x0b", 2))}, 0, 4 + 80},
 		{"a small stretch after a large one", nil, []entry{function(i32, "\x00", "\x00",
-			"\x02\x40\x02\x40\x20\x00\x45\x0d\x01\x0b"+strings.Repeat("\x41\x00\x1a", 8)+
-				"\x02\x40\x20\x00\x45\x0d\x01\x0b\x41\x00\x1a\x0b")}, 1, 16 + 3 + 2},
+			"\x02\x40\x02\x40\x20\x00\x45\x0d\x01\x0b"+long+
+				"\x02\x40\x20\x00\x45\x0d\x01\x0b\x41\x00\x1a\x0b")}, 1, own + 3 + 2},
 		{"the entry of a function that is a loop", nil, []entry{three, function(i32, "\x00", "\x00",
 			"\x03\x40\x20\x00\x10\x00\x1a"+countdown(0)+"\x0b")}, 1, 1 + (1 + 1 + 3 + 1 + 1) + 20},
 		{"the entry of a function that may leave before", nil, []entry{three, function(i32, "\x00", "\x00",
@@ -67,9 +72,9 @@ func TestUnits(t *testing.T) {
 			function(i32, "\x00", "\x00", "\x10\x00\x03\x40"+strings.Repeat("\x20\x00\x1a", 20)+"\x0b")}, 1, 1 + 1 + 1},
 		{"the entry of a function with a smaller loop", nil, []entry{three, function(i32, "\x00", "\x00",
 			strings.Repeat("\x20\x00\x1a", 20)+countdown(60)+"\x20\x00\x10\x00\x1a")}, 9, (40 + 1 + 1 + 4 + 1) + 9*5},
-		{"a stretch in four copies", nil, []entry{function(i32, "\x00", "\x00",
-			"\x03\x40\x20\x00\x41\x01\x71\x04\x40"+strings.Repeat("\x41\x00\x1a", 8)+"\x0b\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b")},
-			9, 3*4*9 + 5*16},
+		{"a stretch in four copies", nil, []entry{large, function(i32, "\x00", "\x00",
+			"\x03\x40\x20\x00\x41\x01\x71\x04\x40\x10\x00\x10\x00\x10\x00\x0b\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b")},
+			9, 3*4*(1+9) + 5*3*(1+60)},
 		{"memory.fill", nil, []entry{function(i32, "\x00", "\x00", "\x41\x00\x41\x07\x20\x00\xfc\x0b\x00")}, 1600, 101},
 		{"memory.copy", nil, []entry{function(i32, "\x00", "\x00", "\x41\x00\x41\x07\x20\x00\xfc\x0a\x00\x00")}, 15, 1},
 		{"memory.grow", nil, []entry{function(i32, "\x00", "\x00", "\x20\x00\x40\x00\x1a")}, 1, 4096},
@@ -151,6 +156,27 @@ func TestStartFunctionIsInterrupted(t *testing.T) {
 	binary := rewrite(t, programWith(map[byte][]byte{sectionStart: {0}}, endless["empty loop"])).Binary
 	if _, err := s.Instantiate(t.Context(), binary); !errors.Is(err, errUnwound) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestChecksAreCounted(t *testing.T) {
+	t.Parallel()
+	if r := rewrite(t, tight()); r.Loops != 1 || r.Entries != 0 {
+		t.Errorf("a loop: %d and %d", r.Loops, r.Entries)
+	}
+	if r := rewrite(t, fibonacci()); r.Loops != 0 || r.Entries != 1 {
+		t.Errorf("a function: %d and %d", r.Loops, r.Entries)
+	}
+}
+
+// TestManyLoopsCallAFunction: the checks of many loops make no blocks.
+func TestManyLoopsCallAFunction(t *testing.T) {
+	t.Parallel()
+	for loops, most := range map[int]int{manyLoops: 100 * manyLoops, manyLoops + 1: 10 * manyLoops} {
+		file := program(function("\x01\x7f", "\x00", "\x00", strings.Repeat(countdown(60), loops)))
+		if added := len(rewrite(t, file).Binary) - len(file); added > most || added < most/4 {
+			t.Errorf("%d loops: %d bytes were added", loops, added)
+		}
 	}
 }
 

@@ -13,11 +13,10 @@ type weaver struct {
 	left     int  // bytes that copies of loops may still add to the function
 	counted  bool // the function counts depth
 
-	shiftFunction, shiftLabel func(at, index int)
+	targets []int // for each label, how many blocks are around what it means now
+	nesting int   // how many blocks are open now, the function's included
 
-	// While a copy of a loop's body is written:
-	loopLabels int // how many labels there are in it, when no block of it is open
-	shift      int // how many more blocks than before are around it; 0 outside
+	shiftFunction, shiftLabel func(at, index int)
 }
 
 // weave writes the bodies of the code section.
@@ -38,6 +37,7 @@ func (w *weaver) write(b *body) {
 	facts := w.rewriter.survey.functions[b.index-b.imported.functions]
 	w.body, w.counted = b, facts.counted
 	w.next, w.left = 1, unrolledInAll
+	w.targets, w.nesting = append(w.targets[:0], 0), 1
 
 	w.copied = b.start
 	size := w.reserve()
@@ -133,16 +133,32 @@ func (w *weaver) until(labels int) {
 	}
 }
 
+// push opens blocks. A label of the module means one of them from now on, that
+// with so many inside.
+func (w *weaver) push(blocks, inner int) {
+	w.nesting += blocks
+	w.targets = append(w.targets, w.nesting-1-inner)
+}
+
+func (w *weaver) pop(blocks int) {
+	w.nesting -= blocks
+	w.targets = w.targets[:len(w.labels)]
+}
+
 // instruction writes what has to come before an instruction, or instead of it.
 func (w *weaver) instruction(at int, op byte) {
 	switch op {
+	case opBlock, opIf:
+		w.push(1, 0)
+	case opEnd:
+		w.pop(1)
 	case opLoop:
 		w.enterLoop(at)
 	case opReturn:
 		if w.counted {
 			w.copyTo(at)
 			w.bytes(opBr)
-			w.uvarint(len(w.labels) - 1 + w.shift)
+			w.uvarint(w.nesting - 1)
 			w.copied = w.pos
 		}
 	case opMemoryGrow:
@@ -174,14 +190,52 @@ func (w *weaver) enterLoop(at int) {
 	w.next++
 	w.rewriter.result.Loops++
 	more := (unrolledCopies - 1) * first.size
-	if first.small() && more <= w.left && !w.plan.many() {
+	switch typ := w.module[at+1 : w.pos]; {
+	case w.plan.many() || !first.closed:
+		w.copyTo(w.pos)
+		w.check(first.units)
+		w.push(1, 0)
+	case first.small() && more <= w.left:
 		w.left -= more
 		w.copyTo(at)
 		w.unroll(first)
-		return
+	default:
+		w.copyTo(at)
+		w.guard(first, typ)
 	}
-	w.copyTo(w.pos)
-	w.check(first.units)
+}
+
+// guard writes a loop without parameters whose check does not return to where it
+// came from, but begins again, and gets back what it paid. So nothing in the loop
+// has to be ready for a call, and the call is out of the way:
+//
+//	block loop block
+//	  PAY ; br_if 0, when the units are used up
+//	  block BODY end br 2
+//	end
+//	INTERRUPT ; take PAY back ; br 0
+//	end end
+func (w *weaver) guard(first *stretch, typ []byte) {
+	units := w.rewriter.units
+	for _, op := range [...]byte{opBlock, opLoop} {
+		w.bytes(op)
+		w.bytes(typ...)
+	}
+	w.bytes(opBlock, noType)
+	w.subtract(units, first.units)
+	w.global(opGlobalGet, units)
+	w.i64Const(0)
+	w.bytes(opI64LtS, opBrIf, 0, opBlock)
+	w.copied = w.pos - len(typ)
+	w.push(4, 2)
+	w.until(len(w.labels) - 1)
+	w.pop(4)
+	w.bytes(opEnd, opBr, 2, opEnd)
+	w.i32Const(InterruptUnits)
+	w.call(w.rewriter.interrupt)
+	w.subtract(units, -first.units)
+	w.bytes(opBr, 0, opEnd, opEnd)
+	w.copied = w.pos
 }
 
 // unroll writes an innermost loop with one check for several copies of its body:
@@ -196,35 +250,31 @@ func (w *weaver) enterLoop(at int) {
 func (w *weaver) unroll(first *stretch) {
 	w.bytes(opBlock, noType, opLoop, noType)
 	w.check(first.units * unrolledCopies)
-	w.loopLabels = len(w.labels)
+	next, labels := w.next, len(w.labels)
 	for range unrolledCopies - 1 {
 		w.bytes(opBlock, noType)
-		w.copyBody(first, 2)
+		w.copyBody(first, labels, 3)
 		w.bytes(opBr, 2, opEnd)
+		w.next = next // the same stretches come again
 	}
-	w.copyBody(first, 1)
+	w.copyBody(first, labels, 2)
 	w.bytes(opEnd, opEnd)
 	w.copied = w.pos
 }
 
-// copyBody writes a copy of a loop's body with so many more blocks around it.
-func (w *weaver) copyBody(first *stretch, shift int) {
-	next := w.next
-	w.labels = w.labels[:w.loopLabels]
-	w.blocks, w.operands = 0, 0 // each copy is within the limits
+// copyBody writes a copy of a loop's body, in so many blocks instead of one.
+func (w *weaver) copyBody(first *stretch, labels, blocks int) {
+	w.labels = w.labels[:labels]
+	w.body.blocks, w.operands = 0, 0 // each copy is within the limits
 	w.pos, w.copied = first.at, first.at
-	w.shift = shift
-	w.until(w.loopLabels - 1)
-	w.shift = 0
-	if shift > 1 {
-		w.next = next // the same stretches come again
-	}
+	w.push(blocks, 0)
+	w.until(labels - 1)
+	w.pop(blocks)
 }
 
-// label writes the label of a branch: one that is outside of the loop that is
-// being unrolled is farther away.
+// label writes the label of a branch, if there are more blocks on the way now.
 func (w *weaver) label(at, depth int) {
-	if w.shift > 0 && depth > len(w.labels)-w.loopLabels {
-		w.replace(at, depth+w.shift)
+	if now := w.nesting - 1 - w.targets[len(w.labels)-1-depth]; now != depth {
+		w.replace(at, now)
 	}
 }
