@@ -20,7 +20,7 @@ func TestRewrittenIsInProportion(t *testing.T) {
 	same := func(instructions string) func(int) string {
 		return func(int) string { return instructions }
 	}
-	const size = 1 << 20
+	const size = 1 << 18
 	for name, file := range map[string][]byte{
 		"small functions":  manyOf(size/10, same("")),
 		"small loops":      manyOf(size, same(strings.Repeat("\x03\x40\x0b", manyLoops))),
@@ -36,7 +36,7 @@ func TestRewrittenIsInProportion(t *testing.T) {
 		"nested blocks":    manyOf(size/10, same(strings.Repeat("\x02\x40", 4_000)+strings.Repeat("\x0b", 4_000))),
 		"stretches":        manyOf(size, same(strings.Repeat("\x04\x40"+strings.Repeat("\x45", smallStretch)+"\x0b", 4_000))),
 		"globals":          module(section(sectionGlobal, repeated(10_000, "\x7f\x01\x41\x00\x0b"))),
-		"elements":         module(oneType, oneImport, section(sectionElement, []byte("\x01\x01\x00"), repeated(1_000_000, "\x00"))),
+		"elements":         module(oneType, oneImport, section(sectionElement, []byte("\x01\x01\x00"), repeated(size, "\x00"))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := Decode(file, Options{})

@@ -27,6 +27,7 @@ func TestFillReachesTypesWithinTypes(t *testing.T) {
 	fill(reflect.ValueOf(&v).Elem(), 5)
 	want := tree{
 		Children: []*tree{{Children: []*tree{nil}, Index: map[string]*leaf{"": nil}}},
+		hidden:   nil, // nobody outside of the package could fill it
 		Index:    map[string]*leaf{"": {}},
 	}
 	if diff := cmp.Diff(want, v, cmp.AllowUnexported(tree{})); diff != "" {
