@@ -72,7 +72,8 @@ type Global struct {
 //   - has a maximum for each table that states none or a larger one (a table's
 //     minimum counts if it is larger): a table that does not grow any further is
 //     within the specification;
-//   - has no custom sections.
+//   - has no custom sections, and one data segment for several that lie behind
+//     each other.
 //
 // A unit is about an instruction. The same module gives the same binary and the
 // same counts. Any module that Decode accepts can be rewritten; types that are
