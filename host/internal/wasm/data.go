@@ -27,6 +27,8 @@ type dataMerger struct {
 	run   dataRun
 	done  []dataRun // earlier ones, without content
 	blind bool      // a segment has come of which it is not known where it writes
+
+	scratch []byte // for the content of the next run
 }
 
 // mergeable reports whether segments may be merged: they have no numbers that
@@ -44,7 +46,8 @@ func (r *rewriter) data(s span) {
 		return
 	}
 	d := r.again(s)
-	var m dataMerger
+	m := dataMerger{scratch: make([]byte, 0, s.end-s.body)}
+	m.out = make([]byte, 0, (s.end-s.body)*5/4)
 	for range d.u32() {
 		m.segment(d)
 	}
@@ -76,9 +79,10 @@ func (m *dataMerger) segment(d *decoder) {
 	d.skip(size)
 	if m.run.content == nil || start < m.run.end || start > m.run.end+maxGap || !m.zero(m.run.end, start) {
 		m.flush()
-		m.run = dataRun{start: start, end: start, content: []byte{}}
+		m.run = dataRun{start: start, end: start, content: m.scratch[:0]}
 	}
-	m.run.content = append(m.run.content, make([]byte, start-m.run.end)...)
+	var zeros [maxGap]byte
+	m.run.content = append(m.run.content, zeros[:start-m.run.end]...)
 	m.run.content = append(m.run.content, content...)
 	m.run.end = start + size
 }
@@ -107,5 +111,5 @@ func (m *dataMerger) flush() {
 	if len(m.done) < maxRuns {
 		m.done = append(m.done, dataRun{start: m.run.start, end: m.run.end})
 	}
-	m.run = dataRun{}
+	m.scratch, m.run = m.run.content, dataRun{}
 }
