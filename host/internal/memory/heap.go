@@ -1,7 +1,5 @@
 package memory
 
-import "bytes"
-
 // heap keeps a memory in a slice. It works everywhere.
 type heap struct {
 	limit int
@@ -25,9 +23,7 @@ func (h *heap) grow(used, size int) []byte {
 }
 
 func (h *heap) freeze(size int) (*Image, error) {
-	return &Image{
-		size: size, bytes: bytes.Clone(h.bytes[:size]), close: func() error { return nil }, file: -1, pagemap: -1,
-	}, nil
+	return copied(h.bytes[:size]), nil
 }
 
 func (h *heap) adopt(image *Image) error {

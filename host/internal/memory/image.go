@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"sort"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,14 @@ func (i *Image) Way() (way Way, timings []Timing) {
 		return (*choice)[0].Way, *choice
 	}
 	return WayCopy, nil
+}
+
+// copied is an image that memories cannot map.
+func copied(content []byte) *Image {
+	return &Image{
+		size: len(content), bytes: bytes.Clone(content), extents: []extent{{0, len(content)}},
+		close: func() error { return nil }, file: -1, pagemap: -1,
+	}
 }
 
 // Close frees the image. No memory may use it any more.

@@ -50,6 +50,10 @@ func (r *region) adopt(image *Image) error {
 	if image.size == 0 {
 		return nil
 	}
+	if !image.Shared() {
+		r.copy(image)
+		return r.forget(image.size, len(r.all))
+	}
 	_, err := unix.MmapPtr(image.file, 0, unsafe.Pointer(unsafe.SliceData(r.all)), uintptr(image.size),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
 	if err != nil {
@@ -69,7 +73,7 @@ func (r *region) reset(image *Image, used int) error {
 		return nil
 	}
 	way, timings := image.Way()
-	if timings == nil {
+	if timings == nil && image.Shared() {
 		return r.calibrate(image)
 	}
 	return r.resetBy(way, image)
