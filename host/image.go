@@ -26,6 +26,7 @@ type image struct {
 	globals []wasm.Global // what the rewrite has exported
 	depth   int32
 	checks  Checks
+	names   wasm.Names
 	unfit   string // why no state can be taken; "" when it can
 
 	building chan struct{} // holds one while the state is being taken

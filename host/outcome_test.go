@@ -144,6 +144,16 @@ func TestTrapShowsTheGuestsStack(t *testing.T) {
 	}
 }
 
+func TestTrapShowsTheNamesOfFunctions(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, host.Config{})
+	named := withCustomSection(task(opUnreachable).bytes(), "name", "\x01\x07\x01\x00\x04boom")
+	result := invoke(t, h, callOf(loadBytes(t, h, named), "", "1"))
+	if lines := result.Log.Lines; len(lines) != 1 || !strings.Contains(lines[0].Message, ".boom() i32") {
+		t.Errorf("log %+v", lines)
+	}
+}
+
 func TestRecursionEndsAtItsDepth(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{})

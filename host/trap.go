@@ -55,8 +55,12 @@ func newInstanceTrap(memory *linear, recovered any) *trapError {
 // frame is a function without a name in a trace of wazero's.
 var frame = regexp.MustCompile(`(?m)^\.\$(\d+)\(`)
 
-// unshift numbers the functions in a trace as the module's author has them: the
-// rewrite has put one of its own between those that are imported and the others.
+// maxName is the bytes of a function's name in a trace.
+const maxName = 200
+
+// unshift names the functions in a trace as the module's author does, or at least
+// numbers them so: the rewrite drops names, and has put a function of its own
+// between those that are imported and the others.
 func (i *image) unshift(trace string) string {
 	return frame.ReplaceAllStringFunc(trace, func(found string) string {
 		index, err := strconv.Atoi(frame.FindStringSubmatch(found)[1])
@@ -65,6 +69,9 @@ func (i *image) unshift(trace string) string {
 			return found
 		case index == i.form.importedFunctions():
 			return ".interrupt("
+		}
+		if name := i.names.Function(index - 1); name != "" {
+			return "." + name[:min(len(name), maxName)] + "("
 		}
 		return fmt.Sprintf(".$%d(", index-1)
 	})

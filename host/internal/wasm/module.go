@@ -41,6 +41,7 @@ type Module struct {
 	Imports []Import
 	Tables  []Table
 	Custom  []byte // content of the first custom section of the asked name; nil without
+	Names   Names  // of functions
 	Figures Limits // what the module has of each; the largest one of what is limited singly
 
 	binary    []byte
@@ -200,6 +201,9 @@ func (d *decoder) readCustom() {
 	start := d.pos
 	name, from := d.name(), d.pos
 	d.pos = d.end
+	if size := d.end - from; d.err == nil && string(name) == "name" && d.Names.section == nil && size <= maxNames {
+		d.Names.section = append([]byte{}, d.module[from:d.end]...)
+	}
 	if d.err != nil || d.Custom != nil || d.options.Custom == "" || string(name) != d.options.Custom {
 		return
 	}
