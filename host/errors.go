@@ -18,6 +18,8 @@ type ModuleError struct {
 	Path   string // of the file, or the digest of a module that is known by it
 	Reason string // what is wrong
 	Hint   string // what its author can do about it; may be empty
+
+	passing bool // it may be the host's load: the next one who asks tries again
 }
 
 // Error gives path, reason and hint in one line.
@@ -31,7 +33,7 @@ func (e *ModuleError) Error() string {
 
 // at is e for the file or digest by which the caller knows the module.
 func (e *ModuleError) at(path string) *ModuleError {
-	return &ModuleError{Path: path, Reason: e.Reason, Hint: e.Hint}
+	return &ModuleError{Path: path, Reason: e.Reason, Hint: e.Hint, passing: e.passing}
 }
 
 // locate names the module in err where err is about the module itself.

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-
-	"github.com/flowhost/flowhost/run"
 )
 
 // manifestTimeout bounds a module's export that describes it.
@@ -130,9 +128,10 @@ func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, err
 	if m.signature.ABI, m.fault = inferABI(&form, h.sandbox.offered); m.fault != nil {
 		return m, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(h.life, manifestTimeout, run.ErrDeadline)
-	defer cancel()
-	m.fault = m.describe(ctx, h.calls, h.config.Limits)
+	m.fault = m.describe(h.life, h.calls, h.config.Limits)
+	if m.fault != nil && m.fault.passing {
+		return nil, errors.Join(m.fault, m.close())
+	}
 	return m, nil
 }
 

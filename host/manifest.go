@@ -75,6 +75,8 @@ func (m *module) askForManifest(ctx context.Context, calls *pool, limits run.Lim
 	var result run.Result
 	var lost error
 	err := calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+		ctx, cancel := context.WithTimeoutCause(ctx, manifestTimeout, run.ErrDeadline) // without the time in which it waited
+		defer cancel()
 		status, err := m.image.run(ctx, l, inv, abi.ExportManifest)
 		result, lost = inv.conclude(ctx, status, err)
 	})
@@ -83,8 +85,9 @@ func (m *module) askForManifest(ctx context.Context, calls *pool, limits run.Lim
 	}
 	if result.Failure != nil {
 		return nil, &ModuleError{
-			Reason: "its export flowhost_manifest gave no manifest: " + result.Failure.Error(),
-			Hint:   "it must only describe the plugin, and nothing in the module's initialisation may fail",
+			passing: result.Failure.Outcome == run.OutcomeLost, // it did not run, or not to its end
+			Reason:  "its export flowhost_manifest gave no manifest: " + result.Failure.Error(),
+			Hint:    "it must only describe the plugin, and nothing in the module's initialisation may fail",
 		}
 	}
 	return result.Output, nil

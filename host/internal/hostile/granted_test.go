@@ -27,7 +27,7 @@ func newFolder(dir string) (string, error) {
 		os.WriteFile(filepath.Join(folder, "kept.txt"), []byte(kept), 0o600),
 		os.Symlink("../kept.txt", filepath.Join(granted, "beside")),
 		os.Symlink("..", filepath.Join(granted, "up")),
-		os.Symlink("/", filepath.Join(granted, "root")),
+		os.Symlink("/", filepath.Join(granted, "slash")),
 	)
 }
 
@@ -116,8 +116,8 @@ func grantedFiles() []attack {
 			module: func() []byte { return refusedPaths(writeRight, file, made) }},
 		{name: "granted/links out", what: "links that lead out of the folder, and other ways out", calls: thrice,
 			module: func() []byte {
-				return refusedPaths(readRight, "data/beside", "data/up/kept.txt", "data/root/etc/hostname", "data/../kept.txt",
-					"data/up/"+grantedFolder+"/up/kept.txt", "/etc/hostname", "../etc/hostname", "data/root", "data/up")
+				return refusedPaths(readRight, "data/beside", "data/up/kept.txt", "data/slash/etc/hostname", "data/../kept.txt",
+					"data/up/"+grantedFolder+"/up/kept.txt", "/etc/hostname", "../etc/hostname", "data/slash", "data/up")
 			}},
 		{name: "granted/new link", what: "a link of the guest's own", writes: true, calls: thrice, module: withFile(file, 0, readRight,
 			number(pathAt), number(len("data")), number(firstDescriptor), number(pathAt), number(len(file)-1), call(callSymlink),

@@ -34,35 +34,31 @@ func (p *Process) fdWrite(m memory, a []uint64) errno {
 }
 
 func (p *Process) fdPread(m memory, a []uint64) errno {
-	offset := int64(a[3])
 	file, e := p.file(uint32(a[0]))
 	if e != 0 {
 		return e
 	}
-	return transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[4]), func(b []byte) (int, sys.Errno) {
-		if offset < 0 {
-			return 0, sys.EINVAL
-		}
-		n, e := file.Pread(b, offset)
-		offset += int64(n)
-		return n, e
-	})
+	return transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[4]), from(int64(a[3]), file.Pread))
 }
 
 func (p *Process) fdPwrite(m memory, a []uint64) errno {
-	offset := int64(a[3])
 	file, e := p.file(uint32(a[0]))
 	if e != 0 {
 		return e
 	}
-	return transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[4]), func(b []byte) (int, sys.Errno) {
+	return transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[4]), from(int64(a[3]), file.Pwrite))
+}
+
+// from moves buffers one behind the other, beginning at an offset in a file.
+func from(offset int64, move func([]byte, int64) (int, sys.Errno)) func([]byte) (int, sys.Errno) {
+	return func(b []byte) (int, sys.Errno) {
 		if offset < 0 {
 			return 0, sys.EINVAL
 		}
-		n, e := file.Pwrite(b, offset)
+		n, e := move(b, offset)
 		offset += int64(n)
 		return n, e
-	})
+	}
 }
 
 // transfer has each of the guest's buffers moved, until one is not moved wholly,
