@@ -17,10 +17,15 @@ const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 // NewID makes an ID for a run accepted at the given time, with 80 random bits.
 func NewID(at time.Time) ID {
-	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:8], uint64(at.UnixMilli())<<16)
+	raw := idTime(at)
 	rand.Read(raw[6:]) // never fails: crypto/rand ends the process instead
 	return encodeID(raw)
+}
+
+// idTime is the part of an ID that tells the time.
+func idTime(at time.Time) (raw [16]byte) {
+	binary.BigEndian.PutUint64(raw[:8], uint64(at.UnixMilli())<<16)
+	return raw
 }
 
 func encodeID(raw [16]byte) ID {
