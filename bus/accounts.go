@@ -39,30 +39,36 @@ type engineKeys struct {
 	app, journal nkeys.KeyPair
 }
 
-// addAccounts sets the accounts and the engine's users.
-func addAccounts(opts *server.Options) (engineKeys, error) {
-	if err := opts.ProcessConfigString(accountsText); err != nil {
-		return engineKeys{}, fmt.Errorf("accounts of the NATS server: %w", err)
-	}
-	app, err := addEngine(opts, accountApp)
+func newEngineKeys() (engineKeys, error) {
+	app, err := nkeys.CreateUser()
 	if err != nil {
-		return engineKeys{}, err
+		return engineKeys{}, fmt.Errorf("key of the engine: %w", err)
 	}
-	journal, err := addEngine(opts, accountJournal)
-	return engineKeys{app: app, journal: journal}, err
+	journal, err := nkeys.CreateUser()
+	if err != nil {
+		return engineKeys{}, fmt.Errorf("key of the engine: %w", err)
+	}
+	return engineKeys{app: app, journal: journal}, nil
 }
 
-func addEngine(opts *server.Options, account string) (nkeys.KeyPair, error) {
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		return nil, fmt.Errorf("key of the engine: %w", err)
+// addAccounts sets the accounts and the engine's users.
+func addAccounts(opts *server.Options, keys engineKeys) error {
+	if err := opts.ProcessConfigString(accountsText); err != nil {
+		return fmt.Errorf("accounts of the NATS server: %w", err)
 	}
-	public, err := pair.PublicKey()
+	if err := addEngine(opts, accountApp, keys.app); err != nil {
+		return err
+	}
+	return addEngine(opts, accountJournal, keys.journal)
+}
+
+func addEngine(opts *server.Options, account string, key nkeys.KeyPair) error {
+	public, err := key.PublicKey()
 	if err != nil {
-		return nil, fmt.Errorf("key of the engine: %w", err)
+		return fmt.Errorf("key of the engine: %w", err)
 	}
 	opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: public, Account: findAccount(opts, account)})
-	return pair, nil
+	return nil
 }
 
 // addUser adds a user with a password. Its hash is of the lowest cost: the

@@ -13,11 +13,16 @@ import (
 
 // Codes of error answers, beside those of run.RequestError.
 const (
-	CodeTimeout     = "timeout"     // the wait ended before the run, which goes on
-	CodeBusy        = "busy"        // too many requests wait: try again later
-	CodeUnavailable = "unavailable" // the engine takes nothing now: try again later
-	CodeHeader      = "header"      // a header of the request is wrong
-	CodeTooLarge    = "too_large"   // the run ended; its record does not fit into a message
+	CodeTimeout     = "timeout"      // the wait ended before the run, which goes on
+	CodeBusy        = "busy"         // too many requests wait: try again later
+	CodeUnavailable = "unavailable"  // the host takes nothing now: try again later
+	CodeHeader      = "header"       // a header of the request is wrong
+	CodeTooLarge    = "too_large"    // the answer does not fit into a message
+	CodeUnknownRun  = "unknown_run"  // no such run, or it is older than the history that is kept
+	CodeUnknownTask = "unknown_task" // the run has no such task
+	CodeFinished    = "finished"     // the run, or its task, has finished already
+	CodeUnfinished  = "unfinished"   // the run has not finished yet
+	CodeSucceeded   = "succeeded"    // the run succeeded, and there is nothing to be continued
 )
 
 // answer is what a request is answered with. code and message are set in errors.
@@ -29,6 +34,7 @@ type answer struct {
 type receiptBody struct {
 	Run      *run.ID `json:"run"`
 	Accepted *bool   `json:"accepted,omitempty"`
+	Repeated bool    `json:"repeated,omitempty"` // the request's key was known
 }
 
 type faultBody struct {
@@ -39,12 +45,13 @@ type faultBody struct {
 	} `json:"error"`
 }
 
-// received answers {"run":"…"}, or {"run":null,"accepted":false}.
+// received answers {"run":"…"}, with "repeated":true where it was there before, or
+// {"run":null,"accepted":false}.
 func received(r run.Receipt) answer {
 	if r.Run == "" {
 		return answer{body: receiptBody{Accepted: new(bool)}}
 	}
-	return answer{body: receiptBody{Run: &r.Run}}
+	return answer{body: receiptBody{Run: &r.Run, Repeated: r.Repeated}}
 }
 
 func fault(id run.ID, code, message string) answer {
@@ -53,15 +60,17 @@ func fault(id run.ID, code, message string) answer {
 	return answer{body: body, code: code, message: message}
 }
 
-// faultOf answers with an error of the Starter.
+// faultOf answers with an error of the Starter or of Control.
 func (in *Intake) faultOf(id run.ID, err error) answer {
 	code := ""
 	var wrong *run.RequestError
 	switch {
 	case errors.As(err, &wrong):
 		code = wrong.Code
-	case in.code != nil:
-		code = in.code(err)
+	case errors.Is(err, run.ErrUnknown):
+		code = CodeUnknownRun
+	case in.config.Code != nil:
+		code = in.config.Code(err)
 	}
 	if code == "" {
 		code = CodeUnavailable
@@ -71,7 +80,7 @@ func (in *Intake) faultOf(id run.ID, err error) answer {
 
 // finished answers with a run's record.
 func (in *Intake) finished(record *run.Record) answer {
-	limit := int(in.nc.MaxPayload()) - overhead
+	limit := in.largest()
 	body, err := encodeRecord(record, limit)
 	if err == nil && len(body) > limit {
 		err = fmt.Errorf("the record has %d bytes and a message may have %d", len(body), limit)
@@ -81,6 +90,9 @@ func (in *Intake) finished(record *run.Record) answer {
 	}
 	return answer{body: rawBody(body)}
 }
+
+// largest is the size of an answer's body that fits into a message.
+func (in *Intake) largest() int { return int(in.nc.MaxPayload()) - overhead }
 
 // rawBody is JSON already.
 type rawBody []byte

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type inbound struct {
 // its end. Each accepted one has a goroutine that ends with its answer.
 type desk struct {
 	*Intake
-	soft <-chan struct{} // closed when no more are to be accepted
+	soft context.Context // ends when no more are to be accepted
 
 	mu     sync.Mutex
 	closed bool
@@ -47,18 +48,18 @@ func (d *desk) close() {
 	d.open.Wait()
 }
 
-// accept runs handle on a goroutine of its own, at most so many at a time: it
-// blocks the subscription meanwhile, whose queue is bounded. handle must call
-// submitted once, when it leaves the place to others. Once the intake stops,
+// accept runs handle on a goroutine of its own, at most as many at a time as there
+// are places: it blocks the subscription meanwhile, whose queue is bounded. handle
+// must call leave once, when it gives its place to others. Once the intake stops,
 // accept answers the sender so and returns false.
-func (d *desk) accept(m inbound, handle func(submitted func())) bool {
+func (d *desk) accept(m inbound, places chan struct{}, handle func(leave func())) bool {
 	select {
-	case d.submitting <- struct{}{}:
-		if d.begin(func() { handle(func() { <-d.submitting }) }) {
+	case places <- struct{}{}:
+		if d.begin(func() { handle(func() { <-places }) }) {
 			return true
 		}
-		<-d.submitting
-	case <-d.soft:
+		<-places
+	case <-d.soft.Done():
 	}
 	d.respond(m.reply, fault("", CodeUnavailable, errStopping.Error()))
 	return false
@@ -86,7 +87,15 @@ func (d *desk) message(hard context.Context, t Subscription, m *nats.Msg) {
 // run takes a request for a run of a flow.
 func (d *desk) run(hard context.Context, in inbound) {
 	flow := strings.TrimPrefix(in.subject, prefixAPIRun)
-	d.submit(hard, in, newRequest(flow, "", run.TriggerManual, in, time.Now().UTC()))
+	req := newRequest(flow, "", run.TriggerManual, in, time.Now().UTC())
+	if text := in.header.Get(HeaderParams); text != "" {
+		if err := json.Unmarshal([]byte(text), &req.Params); err != nil {
+			d.respond(in.reply, fault("", CodeHeader, fmt.Sprintf(`header %s is not an object like {"name":"value"}: %s`, HeaderParams, err)))
+			return
+		}
+		delete(req.Trigger.Headers, HeaderParams) // they are recorded as what they are
+	}
+	d.submit(hard, in, req)
 }
 
 func newRequest(flow, trigger string, kind run.TriggerKind, m inbound, at time.Time) run.Request {
@@ -94,9 +103,20 @@ func newRequest(flow, trigger string, kind run.TriggerKind, m inbound, at time.T
 	if len(payload) == 0 {
 		payload = json.RawMessage("null")
 	}
-	return run.Request{Flow: flow, Trigger: run.Trigger{
+	return run.Request{Flow: flow, Key: keyOf(m.header.Get(HeaderKey)), Trigger: run.Trigger{
 		Kind: kind, Name: trigger, Time: at, Subject: m.subject, Headers: ownHeaders(m.header), Payload: payload,
 	}}
+}
+
+// maxKey is the length from which on a key is replaced by its digest: an engine
+// keeps the keys of a day.
+const maxKey = 64
+
+func keyOf(text string) string {
+	if len(text) <= maxKey {
+		return text
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text)))
 }
 
 // ownHeaders are a message's headers without those that are addressed to NATS.
@@ -115,29 +135,27 @@ func ownHeaders(h nats.Header) map[string][]string {
 }
 
 func (d *desk) submit(hard context.Context, m inbound, req run.Request) {
-	wait, err := waitTime(m)
-	if err != nil {
-		d.respond(m.reply, fault("", CodeHeader, err.Error()))
+	d.start(hard, m, func() (run.Receipt, error) { return d.starter.Submit(hard, req) }, func(err error) { d.refuse(hard, m, req, err) })
+}
+
+// start answers with the receipt of a new run, or with its record when the sender
+// waits for that.
+func (d *desk) start(hard context.Context, m inbound, submit func() (run.Receipt, error), refuse func(error)) {
+	wait, leave, ok := d.patient(m)
+	if !ok {
 		return
 	}
-	leave := func() {}
-	if wait > 0 {
-		select {
-		case d.waiting <- struct{}{}:
-			leave = func() { <-d.waiting }
-		default:
-			d.respond(m.reply, fault("", CodeBusy, fmt.Sprintf(
-				"%d requests wait for the end of their runs, which is the limit: try again later, or without the header %s", cap(d.waiting), HeaderWait)))
-			return
-		}
-	}
-	accepted := d.accept(m, func(submitted func()) {
+	accepted := d.accept(m, d.submitting, func(submitted func()) {
 		defer leave()
-		receipt, err := d.starter.Submit(hard, req)
+		var receipt run.Receipt
+		err := d.unready()
+		if err == nil {
+			receipt, err = submit()
+		}
 		submitted()
 		switch {
 		case err != nil:
-			d.refuse(hard, m, req, err)
+			refuse(err)
 		case wait > 0 && receipt.Run != "":
 			d.await(hard, m, receipt.Run, wait)
 		default:
@@ -149,8 +167,29 @@ func (d *desk) submit(hard context.Context, m inbound, req run.Request) {
 	}
 }
 
-// waitTime is how long the sender wants to wait for the run's end, 0 when not at
-// all.
+// patient tells how long the sender wants to wait, and holds a place for it until
+// leave is called. Without ok the sender is answered already.
+func (d *desk) patient(m inbound) (wait time.Duration, leave func(), ok bool) {
+	wait, err := waitTime(m)
+	if err != nil {
+		d.respond(m.reply, fault("", CodeHeader, err.Error()))
+		return 0, nil, false
+	}
+	if wait == 0 {
+		return 0, func() {}, true
+	}
+	select {
+	case d.waiting <- struct{}{}:
+		return wait, func() { <-d.waiting }, true
+	default:
+		d.respond(m.reply, fault("", CodeBusy, fmt.Sprintf(
+			"%d requests wait, which is the limit: try again later, or without the header %s", cap(d.waiting), HeaderWait)))
+		return 0, nil, false
+	}
+}
+
+// waitTime is how long the sender wants to wait for what it asks for, 0 when not
+// at all.
 func waitTime(m inbound) (time.Duration, error) {
 	text := m.header.Get(HeaderWait)
 	if text == "" || m.reply == "" {
@@ -198,29 +237,4 @@ func (d *desk) await(hard context.Context, m inbound, id run.ID, wait time.Durat
 	default:
 		d.respond(m.reply, d.faultOf(id, err))
 	}
-}
-
-// cancel takes a request to cancel a run.
-func (d *desk) cancel(hard context.Context, m inbound) {
-	var body struct {
-		Run    string `json:"run"`
-		Reason string `json:"reason"`
-	}
-	if err := json.Unmarshal(m.data, &body); err != nil {
-		d.respond(m.reply, fault("", run.RequestPayload, fmt.Sprintf(`the message is not an object like {"run":"…","reason":"…"}: %s`, err)))
-		return
-	}
-	id, err := run.ParseID(body.Run)
-	if err != nil {
-		d.respond(m.reply, fault("", run.RequestParams, err.Error()))
-		return
-	}
-	d.accept(m, func(submitted func()) {
-		defer submitted()
-		if err := d.starter.Cancel(hard, id, body.Reason); err != nil {
-			d.respond(m.reply, d.faultOf(id, err))
-			return
-		}
-		d.respond(m.reply, received(run.Receipt{Run: id, Accepted: true}))
-	})
 }

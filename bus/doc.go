@@ -4,10 +4,12 @@
 // # What lies where
 //
 //	FH_JOURNAL     fh.v1.journal.<shard>            commits; one writer per shard
+//	FH_SNAPSHOTS   FH_BLOBS                         buckets of objects, beside the journal
 //	FH_TRIGGERS    fh.v1.trigger.<flow>             messages that ask for a run
 //	FH_EVENTS      fh.v1.run.<flow>.<run>.<kind>    what happened, for others to follow
+//	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
 //	FH_DEADLETTER  fh.v1.deadletter.<flow>          messages that cannot make a run
-//	               fh.v1.api.run.<flow>, fh.v1.api.cancel   requests, micro service "flowhost"
+//	               fh.v1.api.run.<flow>, fh.v1.api.<verb>   requests, micro service "flowhost"
 //
 // # Isolation
 //
@@ -23,15 +25,21 @@
 // # Promises
 //
 // [Journal.Append] never reports success without an acknowledgement, and can be
-// repeated. [Events] keeps the journal's order and does not skip: what is missing
-// after a crash is found with [Events.Last]. A message of a stream is taken as
-// decided only after the engine's commit, or after it is stored as a dead letter.
-// A request that names a reply subject gets an answer.
+// repeated; it waits for a server that is away, full or unable to write, and [Health]
+// tells so and starts the embedded one again. [Journal.Replay] gives all commits or
+// says which are missing. An object of [Objects] is there as a whole or not at all.
+// [Events] keeps the journal's order and does not skip: what is missing
+// after a crash is found with [Events.Last]. [History] does the same with the
+// records of finished runs, and finds them by an index that it makes anew when it
+// must. What either has flushed, the journal may forget. A message of a stream is
+// taken as decided only after the engine's commit, or after it is stored as a dead
+// letter. A request that names a reply subject gets an answer.
 //
 // # Goroutines
 //
 // The embedded server's end with [Server.Shutdown], which also closes the
-// connections it gave out; a connection's end when it is closed. [Events.Run] and
-// [Intake.Run] block and end with their context; Run of an intake waits for the
-// answers under way and for its readers. The package starts no others.
+// connections it gave out; a connection's end when it is closed. [Events.Run],
+// [History.Run], [Health.Run] and [Intake.Run] block and end with their context; Run
+// of an intake waits for the answers under way and for its readers, Run of a history for its
+// publisher. The package starts no others.
 package bus

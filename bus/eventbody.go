@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -25,8 +26,8 @@ type eventBody struct {
 	RetryAt    *time.Time   `json:"retry_at,omitempty"`
 	DurationMS *float64     `json:"duration_ms,omitempty"`
 
-	Record    *run.Record `json:"record,omitempty"`
-	Truncated bool        `json:"truncated,omitempty"` // the record, or parts of it, did not fit
+	// "record", and "truncated" when it, or parts of it, did not fit, are added to
+	// the encoded event.
 }
 
 // newEventBody gives the event of a notice without its record.
@@ -56,51 +57,94 @@ func newEventBody(n run.Notice, id string) eventBody {
 // encodeEvent gives an event's JSON in at most limit bytes where that can be had
 // by leaving parts of the record out.
 func encodeEvent(n run.Notice, id string, limit int) ([]byte, error) {
-	e := newEventBody(n, id)
-	for _, record := range recordForms(n.Record) {
-		e.Record, e.Truncated = record, record != n.Record
-		body, err := run.EncodeJSON(e)
-		if err != nil {
-			return nil, fmt.Errorf("event %s: %w", id, err)
-		}
-		if len(body) <= limit || record == nil {
-			return body, nil
-		}
+	event, err := run.EncodeJSON(newEventBody(n, id))
+	if err != nil {
+		return nil, fmt.Errorf("event %s: %w", id, err)
 	}
-	return nil, nil // not reached: the last form is nil
+	if n.Record == nil {
+		return event, nil
+	}
+	record, err := recordJSON(n)
+	if err == nil && len(event)+len(record)+len(`,"record":`) <= limit {
+		return extend(event, `,"record":`, record), nil
+	}
+	if err == nil {
+		record, err = slim(n.Record).AppendJSON(nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("event %s: %w", id, err)
+	}
+	event = extend(event, `,"truncated":true`, nil)
+	if len(event)+len(record)+len(`,"record":`) > limit {
+		return event, nil
+	}
+	return extend(event, `,"record":`, record), nil
 }
 
-// recordBody is a record that answers a request.
-type recordBody struct {
-	*run.Record
-	Truncated bool `json:"truncated,omitempty"`
+// extend adds a member to a JSON object that has some: the encoder would go through
+// an encoded value again.
+func extend(object []byte, member string, value []byte) []byte {
+	longer := make([]byte, 0, len(object)+len(member)+len(value))
+	longer = append(longer, object[:len(object)-1]...)
+	longer = append(longer, member...)
+	longer = append(longer, value...)
+	return append(longer, '}')
 }
 
 // encodeRecord gives a record's JSON, without the tasks' inputs and outputs where
 // it would be over the limit. It may still be.
 func encodeRecord(record *run.Record, limit int) ([]byte, error) {
-	body, err := run.EncodeJSON(recordBody{Record: record})
+	body, err := record.AppendJSON(nil)
 	if err != nil || len(body) <= limit {
 		return body, err
 	}
-	return run.EncodeJSON(recordBody{Record: slim(record), Truncated: true})
+	return slim(record).AppendJSON(nil)
 }
 
-// recordForms are a record, the same without the tasks' inputs and outputs, and
-// none.
-func recordForms(record *run.Record) []*run.Record {
-	if record == nil {
-		return []*run.Record{nil}
-	}
-	return []*run.Record{record, slim(record), nil}
-}
-
+// slim is a record without the tasks' inputs and outputs.
 func slim(record *run.Record) *run.Record {
 	less := *record
+	less.Truncated = true
 	less.Tasks = make([]run.TaskRecord, len(record.Tasks))
 	for i, t := range record.Tasks {
 		t.Input, t.Output = nil, nil
 		less.Tasks[i] = t
+	}
+	return &less
+}
+
+// recordJSON gives the JSON of the record that a notice carries.
+func recordJSON(n run.Notice) ([]byte, error) {
+	if n.RecordJSON != nil {
+		return n.RecordJSON, nil
+	}
+	return n.Record.AppendJSON(nil)
+}
+
+// encodeKept gives the JSON of a notice's record for the history, in at most limit
+// bytes: first the tasks' inputs and outputs are left out, then all of the tasks, the
+// params, the payload and the output.
+func encodeKept(n run.Notice, limit int) ([]byte, error) {
+	body, err := recordJSON(n)
+	for _, less := range []func(*run.Record) *run.Record{slim, bare} {
+		if err != nil || len(body) <= limit {
+			break
+		}
+		body, err = less(n.Record).AppendJSON(nil)
+	}
+	return body, err
+}
+
+// bare is a record without what can be large.
+func bare(record *run.Record) *run.Record {
+	less := *record
+	less.Truncated = true
+	less.Params, less.Output, less.Tasks = map[string]json.RawMessage{}, nil, []run.TaskRecord{}
+	less.Trigger.Headers, less.Trigger.Payload = nil, nil
+	if record.Error != nil {
+		failure := *record.Error
+		failure.Details = nil
+		less.Error = &failure
 	}
 	return &less
 }

@@ -217,7 +217,7 @@ func TestEventsTooLargeIsLeftOut(t *testing.T) {
 	if got := messages(t, nc, bus.StreamEvents); len(got) != 2 {
 		t.Errorf("%d events are published, want 2", len(got))
 	}
-	if log.count("an event cannot be published") != 1 {
+	if log.count("one of the events cannot be published") != 1 {
 		t.Error("the log does not tell")
 	}
 }

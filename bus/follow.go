@@ -61,7 +61,7 @@ func (in *Intake) takeFrom(ctx, hard context.Context, t Subscription, m jetstrea
 	msg := inbound{subject: m.Subject(), header: m.Headers(), data: m.Data()}
 	req := newRequest(t.Flow, t.Trigger, run.TriggerMessage, msg, meta.Timestamp.UTC())
 	req.Position = run.Position{Source: StreamSource(t.Stream, t.Flow, t.Trigger), Seq: meta.Sequence.Stream}
-	if err := in.decide(ctx, hard, req, msg, func() { _ = m.InProgress() }); err != nil {
+	if err := in.decide(ctx, hard, []asked{{req, msg}}, func() { _ = m.InProgress() }); err != nil {
 		return err
 	}
 	return m.Ack() // lost: it comes again, and the engine knows its position

@@ -15,15 +15,18 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Starter is what an intake needs of an engine.
+// Starter is what an intake needs of an engine to start runs.
 type Starter interface {
 	// Submit returns after the commit that records the run, or that the filter said
 	// no. A *run.RequestError refuses the request for good; any other error is taken
 	// to pass.
 	Submit(ctx context.Context, request run.Request) (run.Receipt, error)
+	// SubmitBatch submits requests of one source in the given order and returns after
+	// the commit. It ends at the first that Submit would return an error for, with that
+	// error, and tells how many were decided before it.
+	SubmitBatch(ctx context.Context, requests []run.Request) (decided int, err error)
 	// Wait returns when the run is done.
 	Wait(ctx context.Context, id run.ID) (*run.Record, error)
-	Cancel(ctx context.Context, id run.ID, reason string) error
 	// Decide marks the position of a refused request as decided.
 	Decide(ctx context.Context, position run.Position) error
 	// Watermark is the last position of the source that is decided, 0 for none.
@@ -42,17 +45,34 @@ type Subscription struct {
 // IntakeConfig configures an intake. Its zero value works.
 type IntakeConfig struct {
 	Submitting int           // core messages and requests that are being submitted; default 256
-	Waiting    int           // requests that wait for their run's end; further ones are answered "busy"; default 4096
+	Reading    int           // requests that are being answered with runs and logs; default 64
+	Waiting    int           // requests that wait for something to happen; further ones are answered "busy"; default 4096
 	Grace      time.Duration // after ctx ended, for answers under way; default 10s
 	Version    string        // of the micro service; default "0.0.0"
+
+	// Control answers requests about runs. Default: the service starts runs only.
+	Control Control
+
+	// Logs are what the request "logs" reads, which needs Control too. Default: that
+	// request is not served.
+	Logs LogReader
+
+	// Flows gives the flows that can be asked for. It must not block. Default: none.
+	Flows func() []FlowInfo
+
+	// Ready says why no run can be started now, nil when it can. Requests are refused
+	// with CodeUnavailable and the reason then, and messages of streams stay where they
+	// are. It must not block. Default: always ready.
+	Ready func() error
 
 	// Stats gives what the micro service tells of the host, as JSON, beside its own
 	// statistics: "data" of the endpoint "run" in the answer to
 	// $SRV.STATS.flowhost. It must not block. Default: none.
 	Stats func() any
 
-	// Code gives the error code with which an error of the Starter is answered, or
-	// "" for CodeUnavailable. *run.RequestError has its own. Default: none.
+	// Code gives the error code with which an error of the Starter or of Control is
+	// answered, or "" for CodeUnavailable. *run.RequestError has its own, and
+	// run.ErrUnknown is CodeUnknownRun. Default: none.
 	Code func(error) string
 
 	Log *slog.Logger // default: none
@@ -61,23 +81,21 @@ type IntakeConfig struct {
 // Intake turns messages into requests to an engine: those of the micro service
 // "flowhost", of the stream FH_TRIGGERS, and those to which flows listen.
 //
-// Messages of a stream are submitted one after the other: an engine takes
-// whatever is before a source's watermark for decided. Core messages and requests
-// are submitted concurrently.
+// Messages of a stream are submitted in their order: an engine takes whatever is
+// before a source's watermark for decided. Core messages and requests are
+// submitted concurrently.
 type Intake struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	starter Starter
 	core    []Subscription
 	streams []Subscription
-	grace   time.Duration
-	version string
-	stats   func() any
-	code    func(error) string
+	config  IntakeConfig
 	log     *slog.Logger
 
 	submitting chan struct{} // holds one for each submission under way
-	waiting    chan struct{} // holds one for each request that waits for its run
+	reading    chan struct{} // holds one for each request that reads
+	waiting    chan struct{} // holds one for each request that waits for something to happen
 	ready      chan struct{} // closed by Run
 }
 
@@ -88,17 +106,18 @@ func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Inta
 	if err != nil {
 		return nil, fmt.Errorf("intake: %w", err)
 	}
+	if cfg.Grace <= 0 {
+		cfg.Grace = 10 * time.Second
+	}
+	if cfg.Version == "" {
+		cfg.Version = "0.0.0"
+	}
 	in := &Intake{
-		nc: nc, js: js, starter: starter, grace: cfg.Grace, version: cfg.Version, stats: cfg.Stats, code: cfg.Code, log: logger(cfg.Log),
+		nc: nc, js: js, starter: starter, config: cfg, log: logger(cfg.Log),
 		submitting: make(chan struct{}, orDefault(cfg.Submitting, 256)),
+		reading:    make(chan struct{}, orDefault(cfg.Reading, 64)),
 		waiting:    make(chan struct{}, orDefault(cfg.Waiting, 4096)),
 		ready:      make(chan struct{}),
-	}
-	if in.grace <= 0 {
-		in.grace = 10 * time.Second
-	}
-	if in.version == "" {
-		in.version = "0.0.0"
 	}
 	for _, t := range triggers {
 		if err := t.check(); err != nil {
@@ -144,7 +163,7 @@ func (in *Intake) Ready() <-chan struct{} { return in.ready }
 func (in *Intake) Run(ctx context.Context) error {
 	hard, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	d := &desk{Intake: in, soft: ctx.Done()}
+	d := &desk{Intake: in, soft: ctx}
 	stopListening, err := in.listen(hard, d)
 	if err != nil {
 		return fmt.Errorf("intake: %w", err)
@@ -158,7 +177,7 @@ func (in *Intake) Run(ctx context.Context) error {
 
 	<-ctx.Done()
 	stopListening()
-	timer := time.AfterFunc(in.grace, func() { end(errStopping) })
+	timer := time.AfterFunc(in.config.Grace, func() { end(errStopping) })
 	defer timer.Stop()
 	d.close()
 	readers.Wait()
@@ -167,20 +186,25 @@ func (in *Intake) Run(ctx context.Context) error {
 
 // serviceStats is what one endpoint tells beside its own figures.
 func (in *Intake) serviceStats(e *micro.Endpoint) any {
-	if in.stats == nil || e.Name != endpointRun {
+	if in.config.Stats == nil || e.Name != VerbRun {
 		return nil
 	}
-	return in.stats()
+	return in.config.Stats()
 }
 
-// endpointRun is the name of the endpoint that starts runs.
-const endpointRun = "run"
+// unready says why no run can be started now.
+func (in *Intake) unready() error {
+	if in.config.Ready == nil {
+		return nil
+	}
+	return in.config.Ready()
+}
 
 // listen subscribes to requests and core messages. What it returns stops all that,
 // without waiting for messages that are here already.
 func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error) {
 	service, err := micro.AddService(in.nc, micro.Config{
-		Name: "flowhost", Version: in.version, Description: "starts and cancels runs of flows",
+		Name: "flowhost", Version: in.config.Version, Description: "starts, shows and controls runs of flows",
 		QueueGroup: "flowhost", StatsHandler: in.serviceStats,
 	})
 	if err != nil {
@@ -193,12 +217,11 @@ func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error)
 		}
 		_ = service.Stop()
 	}
-	endpoint := func(name, subject string, handle func(context.Context, inbound)) error {
-		return service.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
-			handle(hard, inbound{subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
-		}), micro.WithEndpointSubject(subject))
+	for _, e := range d.endpoints() {
+		err = errors.Join(err, service.AddEndpoint(e.name, micro.HandlerFunc(func(r micro.Request) {
+			e.handle(hard, inbound{subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
+		}), micro.WithEndpointSubject(e.subject)))
 	}
-	err = errors.Join(endpoint(endpointRun, prefixAPIRun+"*", d.run), endpoint("cancel", SubjectCancel, d.cancel))
 	for _, t := range in.core {
 		sub, failed := in.nc.QueueSubscribe(t.Subject, queueGroup(t), func(m *nats.Msg) { d.message(hard, t, m) })
 		if failed != nil {

@@ -22,7 +22,6 @@ var errBusy = errors.New("the engine is busy")
 func TestIntakeRequests(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	errGone := errors.New("no such run")
 	s := &starter{
 		submit: func(r run.Request) error {
 			if r.Flow == "busy" {
@@ -30,19 +29,8 @@ func TestIntakeRequests(t *testing.T) {
 			}
 			return nil
 		},
-		cancel: func(id run.ID, reason string) error {
-			if reason == "gone" {
-				return errGone
-			}
-			return nil
-		},
 	}
-	runIntake(t, nc, s, nil, bus.IntakeConfig{Code: func(err error) string {
-		if errors.Is(err, errGone) {
-			return "unknown_run"
-		}
-		return ""
-	}})
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
 	wait := func(text string) nats.Header { return nats.Header{bus.HeaderWait: {text}} }
 	id := string(runID)
 	for name, tt := range map[string]struct {
@@ -61,10 +49,6 @@ func TestIntakeRequests(t *testing.T) {
 		"wait: no number": {subject: "fh.v1.api.run.orders", header: wait("soon"), answer: `{"error":{"code":"header"`, code: "header"},
 		"wait: negative":  {subject: "fh.v1.api.run.orders", header: wait("-1s"), answer: `{"error":{"code":"header"`, code: "header"},
 		"wait: too long":  {subject: "fh.v1.api.run.orders", header: wait("25h"), answer: `{"error":{"code":"header"`, code: "header"},
-		"cancel":          {subject: "fh.v1.api.cancel", body: `{"run":"` + id + `","reason":"why"}`, answer: `{"run":"` + id + `"}`},
-		"cancel: unknown": {subject: "fh.v1.api.cancel", body: `{"run":"` + id + `","reason":"gone"}`, answer: `{"run":"` + id + `","error":{"code":"unknown_run"`, code: "unknown_run"},
-		"cancel: no id":   {subject: "fh.v1.api.cancel", body: `{"run":"x"}`, answer: `{"error":{"code":"params"`, code: "params"},
-		"cancel: no JSON": {subject: "fh.v1.api.cancel", body: `run`, answer: `{"error":{"code":"payload"`, code: "payload"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, code := request(t, nc, tt.subject, tt.body, tt.header)
@@ -156,10 +140,7 @@ func TestIntakeLargeRecord(t *testing.T) {
 
 	record = run.Record{Run: runID, State: run.Succeeded, Output: json.RawMessage("7"), Tasks: []run.TaskRecord{{Task: "a", Output: big}}}
 	answer, code := request(t, nc, "fh.v1.api.run.orders", "", wait)
-	var got struct {
-		run.Record
-		Truncated bool
-	}
+	var got run.Record
 	if err := json.Unmarshal([]byte(answer), &got); err != nil || code != "" || !got.Truncated || string(got.Output) != "7" || got.Tasks[0].Task != "a" {
 		t.Errorf("answer %.200s, code %q, %v", answer, code, err)
 	}
@@ -177,7 +158,7 @@ func TestIntakeSoftStop(t *testing.T) {
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
 	inside, release := make(chan struct{}), make(chan struct{})
 	s := &starter{submit: func(run.Request) error { close(inside); <-release; return nil }}
-	stop := runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	stop := runIntake(t, nc, s, nil, bus.IntakeConfig{Flows: func() []bus.FlowInfo { return nil }})
 	var asker sync.WaitGroup
 	asker.Go(func() {
 		if answer, code := request(t, nc, "fh.v1.api.run.orders", "", nil); code != "" {
@@ -187,7 +168,7 @@ func TestIntakeSoftStop(t *testing.T) {
 	<-inside
 	asker.Go(stop)
 	eventually(t, "no more requests are taken", func() bool {
-		_, err := nc.Request(bus.SubjectCancel, nil, time.Second)
+		_, err := nc.Request(bus.APISubject(bus.VerbFlows), nil, time.Second)
 		return errors.Is(err, nats.ErrNoResponders)
 	})
 	close(release)
@@ -284,7 +265,9 @@ func TestIntakeClosedConnection(t *testing.T) {
 func TestServiceTellsOfTheHost(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	runIntake(t, nc, &starter{}, nil, bus.IntakeConfig{Stats: func() any { return map[string]int{"running": 3} }})
+	runIntake(t, nc, &starter{}, nil, bus.IntakeConfig{
+		Stats: func() any { return map[string]int{"running": 3} }, Flows: func() []bus.FlowInfo { return nil },
+	})
 	answer, err := nc.Request("$SRV.STATS.flowhost", nil, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +285,7 @@ func TestServiceTellsOfTheHost(t *testing.T) {
 	for _, e := range stats.Endpoints {
 		got[e.Name] = string(e.Data)
 	}
-	if diff := cmp.Diff(map[string]string{"run": `{"running":3}`, "cancel": "null"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"run": `{"running":3}`, "flows": "null"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

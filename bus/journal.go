@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,9 +24,10 @@ const MaxCommit = 4 << 20
 // overhead is kept free of a payload limit for headers.
 const overhead = 4 << 10
 
-// ErrFull is what an append fails with when the stream or the disk that it may
-// use is full. Nothing was recorded.
-var ErrFull = errors.New("the journal is full: raise the size of stream " + StreamJournal + ", or make room on the disk, and start again")
+// ErrFull is what an append waits for when the stream, or what the server may use
+// of the disk, is full: [Journal.Pending] and [Health] tell it. The append goes on
+// when there is room again.
+var ErrFull = errors.New("the journal is full: raise the size of stream " + StreamJournal + ", or that of all streams together")
 
 // SizeError refuses a commit that is larger than the journal's Limit.
 type SizeError struct {
@@ -53,6 +55,16 @@ type Journal struct {
 	shard   int
 	timeout time.Duration
 	log     *slog.Logger
+
+	mu     sync.Mutex
+	flight flight // guarded by mu
+}
+
+// flight is what an append waits for.
+type flight struct {
+	appends int       // under way
+	since   time.Time // of the first of them
+	err     error     // of the last attempt that failed
 }
 
 // NewJournal opens the journal of a shard, whose stream [ProvisionJournal] has
@@ -82,14 +94,16 @@ func (j *Journal) Limit() int { return min(MaxCommit, int(j.nc.MaxPayload())-ove
 
 // Append adds a commit after the revision that is the shard's last, 0 when it has
 // none, and returns when the server has acknowledged it. While the server cannot
-// be reached it waits, until ctx ends; then it is unknown whether the commit was
-// recorded. Repeating an append with the same arguments is harmless and gives the
-// same revision. Errors: run.ErrFenced, ErrFull, *SizeError, nats.ErrConnectionClosed,
-// the cause of ctx.
+// be reached, has no room, or cannot write, it waits, until ctx ends; then it is
+// unknown whether the commit was recorded. Repeating an append with the same
+// arguments is harmless and gives the same revision. Errors: run.ErrFenced,
+// *SizeError, nats.ErrConnectionClosed, the cause of ctx.
 func (j *Journal) Append(ctx context.Context, after uint64, commit []byte) (uint64, error) {
 	if limit := j.Limit(); len(commit) > limit {
 		return 0, &SizeError{Size: len(commit), Limit: limit}
 	}
+	j.begin()
+	defer j.end()
 	id := j.commitID(after, commit)
 	p := patience{log: j.log, what: "append to the journal"}
 	for {
@@ -98,12 +112,43 @@ func (j *Journal) Append(ctx context.Context, after uint64, commit []byte) (uint
 			p.done()
 			return revision, nil
 		}
-		if lasting(err) {
+		if lasting(err) && !errors.Is(err, ErrFull) {
 			return 0, fmt.Errorf("append to the journal after revision %d: %w", after, err)
 		}
+		j.failed(err)
 		if err := p.wait(ctx, err); err != nil {
 			return 0, fmt.Errorf("append to the journal after revision %d: %w", after, err)
 		}
+	}
+}
+
+// Pending tells since when a commit is on its way to the disk, the zero time when
+// none is, and why it could not be recorded so far, nil when nothing went wrong.
+func (j *Journal) Pending() (since time.Time, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.flight.since, j.flight.err
+}
+
+func (j *Journal) begin() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.flight.appends++; j.flight.appends == 1 {
+		j.flight.since = time.Now()
+	}
+}
+
+func (j *Journal) failed(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.flight.err = err
+}
+
+func (j *Journal) end() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.flight.appends--; j.flight.appends == 0 {
+		j.flight = flight{}
 	}
 }
 
@@ -178,61 +223,47 @@ func (j *Journal) last(ctx context.Context) (uint64, error) {
 	return msg.Sequence, nil
 }
 
-// Replay hands the shard's commits above the revision to apply, in order, up to
-// the one that is last when it is called. The bytes belong to apply, whose error
-// ends the replay and is returned. While the server cannot be reached it waits,
-// until ctx ends.
-func (j *Journal) Replay(ctx context.Context, after uint64, apply func(revision uint64, commit []byte) error) error {
-	last, err := j.waitForLast(ctx)
-	if err != nil {
-		return fmt.Errorf("replay of the journal: %w", err)
-	}
-	r := reader{js: j.js, stream: StreamJournal, subject: j.subject, next: after + 1}
-	defer r.close(ctx)
-	p := patience{log: j.log, what: "read the journal"}
-	for r.next <= last {
-		var failed error
-		err := r.fetch(ctx, func(m jetstream.Msg, at place) error {
-			if failed = apply(at.seq, m.Data()); failed != nil {
-				return failed
-			}
-			if at.seq >= last {
-				return errEnough
-			}
-			return nil
-		})
-		if failed != nil {
-			return fmt.Errorf("replay of the journal: %w", failed)
-		}
+// Compact removes the shard's commits up to and including the revision, but never
+// the last one: it is what the next append follows. While the server cannot be
+// reached it waits, until ctx ends. Repeating it is harmless.
+func (j *Journal) Compact(ctx context.Context, upTo uint64) error {
+	p := patience{log: j.log, what: "compact the journal"}
+	for {
+		err := j.compact(ctx, upTo)
 		if err == nil {
 			p.done()
-			continue
+			return nil
 		}
 		if lasting(err) {
-			return fmt.Errorf("replay of the journal: %w", err)
+			return fmt.Errorf("compaction of the journal: %w", err)
 		}
 		if err := p.wait(ctx, err); err != nil {
-			return fmt.Errorf("replay of the journal: %w", err)
+			return fmt.Errorf("compaction of the journal: %w", err)
 		}
 	}
-	return nil
 }
 
-func (j *Journal) waitForLast(ctx context.Context) (uint64, error) {
-	p := patience{log: j.log, what: "read the journal"}
-	for {
-		attempt, cancel := context.WithTimeout(ctx, j.timeout)
-		last, err := j.last(attempt)
-		cancel()
-		if err == nil {
-			p.done()
-			return last, nil
-		}
-		if lasting(err) {
-			return 0, err
-		}
-		if err := p.wait(ctx, err); err != nil {
-			return 0, err
-		}
+func (j *Journal) compact(ctx context.Context, upTo uint64) error {
+	if err := usable(j.nc); err != nil {
+		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, j.timeout)
+	defer cancel()
+	e, err := j.extent(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := j.last(ctx)
+	if err != nil {
+		return err
+	}
+	if last == 0 || min(upTo, last-1) < e.first {
+		return nil
+	}
+	until := jetstream.WithPurgeSequence(min(upTo, last-1) + 1)
+	if e.alone {
+		// Whole files are dropped; with a subject each message would be looked at.
+		return j.stream.Purge(ctx, until)
+	}
+	return j.stream.Purge(ctx, until, jetstream.WithPurgeSubject(j.subject))
 }

@@ -122,7 +122,7 @@ func TestJournalLostAcknowledgement(t *testing.T) {
 	}
 }
 
-func TestJournalFull(t *testing.T) {
+func TestJournalFullWaits(t *testing.T) {
 	t.Parallel()
 	nc, err := startServer(t, bus.ServerConfig{}).ConnectJournal()
 	if err != nil {
@@ -134,21 +134,44 @@ func TestJournalFull(t *testing.T) {
 	j := openJournal(t, nc, bus.JournalConfig{})
 	commit := bytes.Repeat([]byte("x"), 20<<10)
 	last := uint64(0)
-	for err == nil {
-		var revision uint64
-		if revision, err = j.Append(t.Context(), last, commit); err == nil {
-			last = revision
+	for range 3 {
+		if last, err = j.Append(t.Context(), last, commit); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if !errors.Is(err, bus.ErrFull) || errors.Is(err, run.ErrFenced) || last != 3 {
-		t.Fatalf("Append after revision %d = %v, want ErrFull after 3", last, err)
+	for _, room := range []func() error{
+		func() error {
+			return bus.ProvisionJournal(t.Context(), nc, bus.StreamConfig{JournalBytes: 84 << 10})
+		},
+		func() error { return j.Compact(t.Context(), last-1) },
+	} {
+		waiting := make(chan appended, 1)
+		go func() {
+			revision, err := j.Append(t.Context(), last, commit)
+			waiting <- appended{revision, err}
+		}()
+		eventually(t, "the append says what it waits for", func() bool {
+			since, err := j.Pending()
+			return !since.IsZero() && errors.Is(err, bus.ErrFull)
+		})
+		if err := room(); err != nil {
+			t.Fatal(err)
+		}
+		got := <-waiting
+		if got.err != nil || got.revision != last+1 {
+			t.Fatalf("Append after there was room = %d, %v, want %d", got.revision, got.err, last+1)
+		}
+		last = got.revision
+		if since, err := j.Pending(); !since.IsZero() || err != nil {
+			t.Errorf("Pending after the append = %v, %v", since, err)
+		}
 	}
-	if err := bus.ProvisionJournal(t.Context(), nc, bus.StreamConfig{JournalBytes: 128 << 10}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := j.Append(t.Context(), last, commit); err != nil {
-		t.Errorf("Append after more room was given: %v", err)
-	}
+}
+
+// appended is the answer of Append.
+type appended struct {
+	revision uint64
+	err      error
 }
 
 func TestJournalNeedsItsStream(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -21,34 +19,15 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = &LockedError{Dir: dir, PID: readPID(file)}
+		h := readHolder(file)
+		err = &LockedError{Dir: dir, PID: h.PID, Host: h.Host, Since: h.Since}
 	}
 	if err == nil {
-		err = writePID(file)
+		err = writeHolder(file)
 	}
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return file, nil
-}
-
-func readPID(file *os.File) int {
-	text := make([]byte, 20)
-	n, _ := file.ReadAt(text, 0)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
-	if err != nil {
-		return 0
-	}
-	return pid
-}
-
-func writePID(file *os.File) error {
-	if err := file.Truncate(0); err != nil {
-		return fmt.Errorf("lock of the data folder: %w", err)
-	}
-	if _, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
-		return fmt.Errorf("lock of the data folder: %w", err)
-	}
-	return nil
 }

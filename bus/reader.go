@@ -29,8 +29,9 @@ var errGap = errors.New("messages were lost on the way")
 
 // place is where and when a message was stored.
 type place struct {
-	seq uint64
-	at  time.Time
+	seq  uint64
+	at   time.Time
+	more bool // the next one is here already
 }
 
 // reader hands over the messages of a stream in order. Nothing is acknowledged:
@@ -43,7 +44,10 @@ type reader struct {
 	js      jetstream.JetStream
 	stream  string
 	subject string
-	next    uint64 // sequence to read next
+	next    uint64        // sequence to read next
+	since   time.Time     // of the first message, while next is 0
+	pull    time.Duration // bound of one fetch; default fetchTime
+	headers bool          // leave the bodies away
 
 	consumer  jetstream.Consumer // nil before the first fetch and after an error
 	delivered uint64             // by this consumer
@@ -56,7 +60,11 @@ func (r *reader) fetch(ctx context.Context, handle func(jetstream.Msg, place) er
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	pull, cancel := context.WithTimeout(ctx, fetchTime)
+	bound := r.pull
+	if bound <= 0 {
+		bound = fetchTime
+	}
+	pull, cancel := context.WithTimeout(ctx, bound)
 	batch, err := r.consumer.Fetch(fetchMessages, jetstream.FetchContext(pull), jetstream.FetchMaxBytes(fetchBytes))
 	if err != nil {
 		cancel()
@@ -65,11 +73,12 @@ func (r *reader) fetch(ctx context.Context, handle func(jetstream.Msg, place) er
 	}
 	defer drain(batch)
 	defer cancel()
-	for msg := range batch.Messages() {
+	messages := batch.Messages()
+	for msg := range messages {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		err := r.pass(msg, handle)
+		err := r.pass(msg, len(messages) > 0, handle)
 		if errors.Is(err, errEnough) {
 			return nil // what is left of the pull shows as a gap later
 		}
@@ -92,7 +101,7 @@ func drain(batch jetstream.MessageBatch) {
 	}
 }
 
-func (r *reader) pass(msg jetstream.Msg, handle func(jetstream.Msg, place) error) error {
+func (r *reader) pass(msg jetstream.Msg, more bool, handle func(jetstream.Msg, place) error) error {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return err
@@ -101,7 +110,7 @@ func (r *reader) pass(msg jetstream.Msg, handle func(jetstream.Msg, place) error
 		return errGap
 	}
 	r.delivered++
-	err = handle(msg, place{seq: meta.Sequence.Stream, at: meta.Timestamp.UTC()})
+	err = handle(msg, place{seq: meta.Sequence.Stream, at: meta.Timestamp.UTC(), more: more})
 	if err == nil || errors.Is(err, errEnough) {
 		r.next = meta.Sequence.Stream + 1
 	}
@@ -114,11 +123,15 @@ func (r *reader) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	consumer, err := r.js.CreateConsumer(ctx, r.stream, jetstream.ConsumerConfig{
+	cfg := jetstream.ConsumerConfig{
 		FilterSubject: r.subject, AckPolicy: jetstream.AckNonePolicy,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.next,
-		InactiveThreshold: readerIdle, MemoryStorage: true, Replicas: 1,
-	})
+		InactiveThreshold: readerIdle, MemoryStorage: true, Replicas: 1, HeadersOnly: r.headers,
+	}
+	if r.next == 0 && !r.since.IsZero() {
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &r.since
+	}
+	consumer, err := r.js.CreateConsumer(ctx, r.stream, cfg)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", r.stream, err)
 	}

@@ -49,6 +49,7 @@ type ServerConfig struct {
 	NoListen       bool         // only this process can connect
 	ClientSubjects []string     // subjects beside fh.v1.trigger.> and fh.v1.api.> on which the client user may publish
 	Sync           Sync         // default SyncStrict
+	Version        string       // of the program, noted in a new data folder
 	MaxStore       int64        // bytes of all streams on disk; default DefaultMaxStore
 	Log            *slog.Logger // default: none
 }
@@ -56,21 +57,27 @@ type ServerConfig struct {
 // Server is a NATS server in this process, the only one on its data folder.
 // Its methods are safe for concurrent use.
 type Server struct {
-	nats *server.Server
-	keys engineKeys
-	dir  string
-	log  *slog.Logger
-	lock *os.File
+	cfg   ServerConfig
+	keys  engineKeys
+	log   *slog.Logger
+	lock  *os.File
+	fsync time.Duration
 
-	mu    sync.Mutex
-	conns []*nats.Conn // given out, closed by Shutdown
+	work sync.Mutex // held while the NATS server is started or stopped
+
+	mu      sync.Mutex
+	nats    *server.Server // guarded by mu; replaced by Restart
+	address string         // guarded by mu; where it listens
+	conns   []*nats.Conn   // guarded by mu; given out, closed by Shutdown
+	closed  bool           // guarded by mu; for good
 
 	stop    sync.Once
 	stopped chan struct{} // closed when the server is down and the lock is free
 }
 
 // StartServer starts a server and returns when it can be used. ctx bounds the
-// start only. A *LockedError says that another process has the folder.
+// start only. A *LockedError says that another process has the folder, a
+// *FormatError that another version of the program wrote it.
 func StartServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
 	log := logger(cfg.Log)
 	if err := makePrivate(cfg.Dir); err != nil {
@@ -80,12 +87,33 @@ func StartServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: cfg.Dir, log: log, lock: lock, stopped: make(chan struct{})}
-	if err := s.start(ctx, cfg); err != nil {
+	s := &Server{cfg: cfg, log: log, lock: lock, stopped: make(chan struct{})}
+	if err := s.prepare(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	if err := s.start(ctx); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("embedded NATS server: %w", err)
 	}
 	return s, nil
+}
+
+// prepare looks at the data folder before the server does.
+func (s *Server) prepare() error {
+	if err := checkFormat(s.cfg.Dir, s.cfg.Version); err != nil {
+		return err
+	}
+	slack := time.Duration(0)
+	if s.cfg.Sync == SyncRelaxed {
+		slack = relaxedSlack
+	}
+	if err := mendJournal(s.cfg.Dir, slack, s.log); err != nil {
+		return err
+	}
+	var err error
+	s.fsync, err = measureFsync(s.cfg.Dir)
+	return err
 }
 
 func makePrivate(dir string) error {
@@ -102,30 +130,37 @@ func makePrivate(dir string) error {
 	return nil
 }
 
-func (s *Server) start(ctx context.Context, cfg ServerConfig) error {
+func (s *Server) start(ctx context.Context) error {
+	var err error
+	if s.keys, err = newEngineKeys(); err != nil {
+		return err
+	}
+	return s.launch(ctx, s.cfg)
+}
+
+// launch starts a NATS server and makes it the current one.
+func (s *Server) launch(ctx context.Context, cfg ServerConfig) error {
 	opts, err := serverOptions(cfg, s.log)
 	if err != nil {
 		return err
 	}
-	if s.keys, err = addAccounts(opts); err != nil {
+	if err := addAccounts(opts, s.keys); err != nil {
 		return err
 	}
 	client, operator, err := s.addUsers(opts, cfg)
 	if err != nil {
 		return err
 	}
-	if err := s.launch(ctx, opts); err != nil {
+	ns, err := s.run(ctx, opts)
+	if err != nil || cfg.NoListen {
 		return err
-	}
-	if cfg.NoListen {
-		return nil
 	}
 	client.URL, operator.URL = s.URL(), s.URL()
 	err = errors.Join(
-		storeContext(filepath.Join(s.dir, ClientContext), client),
-		storeContext(filepath.Join(s.dir, OperatorContext), operator))
+		storeContext(filepath.Join(cfg.Dir, ClientContext), client),
+		storeContext(filepath.Join(cfg.Dir, OperatorContext), operator))
 	if err != nil {
-		s.nats.Shutdown()
+		ns.Shutdown()
 	}
 	return err
 }
@@ -199,10 +234,10 @@ func (s *Server) addUsers(opts *server.Options, cfg ServerConfig) (client, opera
 	if cfg.NoListen {
 		return client, operator, nil
 	}
-	if client, err = loadContext(filepath.Join(s.dir, ClientContext), userClient, s.log); err != nil {
+	if client, err = loadContext(filepath.Join(s.cfg.Dir, ClientContext), userClient, s.log); err != nil {
 		return client, operator, err
 	}
-	if operator, err = loadContext(filepath.Join(s.dir, OperatorContext), userOperator, s.log); err != nil {
+	if operator, err = loadContext(filepath.Join(s.cfg.Dir, OperatorContext), userOperator, s.log); err != nil {
 		return client, operator, err
 	}
 	err = errors.Join(
@@ -211,12 +246,12 @@ func (s *Server) addUsers(opts *server.Options, cfg ServerConfig) (client, opera
 	return client, operator, err
 }
 
-// launch starts the server. Its Start returns without an error whatever happens,
+// run starts a NATS server. Its Start returns without an error whatever happens,
 // so the log and its state tell.
-func (s *Server) launch(ctx context.Context, opts *server.Options) error {
+func (s *Server) run(ctx context.Context, opts *server.Options) (*server.Server, error) {
 	ns, err := server.NewServer(opts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lines := &serverLog{log: s.log.With("part", "nats-server")}
 	ns.SetLoggerV2(lines, false, false, false)
@@ -231,20 +266,41 @@ func (s *Server) launch(ctx context.Context, opts *server.Options) error {
 	if err != nil {
 		ns.Shutdown()
 		ns.WaitForShutdown()
-		return err
+		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.nats = ns
-	return nil
+	if addr := ns.Addr(); addr != nil {
+		s.address = addr.String()
+	}
+	return ns, nil
 }
 
 // URL is where other programs connect, empty without a listener.
 func (s *Server) URL() string {
-	addr := s.nats.Addr()
-	if addr == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.address == "" {
 		return ""
 	}
-	return "nats://" + addr.String()
+	return "nats://" + s.address
 }
+
+// FsyncTime is how long a write of 4 KiB took to reach the disk when the server
+// started: the median of some. A commit costs about as much in strict mode; above
+// SlowFsync relaxed mode is worth a thought.
+func (s *Server) FsyncTime() time.Duration { return s.fsync }
+
+func (s *Server) current() *server.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nats
+}
+
+// InProcessConn connects to the NATS server of the moment, for connections that
+// outlive one.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.current().InProcessConn() }
 
 // Connect gives a connection from within the process to all streams and subjects
 // but the journal's. Shutdown closes it when the caller has not.
@@ -261,13 +317,15 @@ func (s *Server) connect(name string, key nkeys.KeyPair) (*nats.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key of the engine: %w", err)
 	}
-	opts := append(handlers(s.log), nats.Name(name), nats.InProcessServer(s.nats), nats.Nkey(public, key.Sign))
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	opts := append(handlers(s.log), nats.Name(name), nats.InProcessServer(s), nats.Nkey(public, key.Sign))
+	s.work.Lock()
+	defer s.work.Unlock()
 	nc, err := nats.Connect("", opts...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the embedded NATS server: %w", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.conns = append(s.conns, nc)
 	return nc, nil
 }
@@ -277,21 +335,14 @@ func (s *Server) connect(name string, key nkeys.KeyPair) (*nats.Conn, error) {
 // lost by a power failure as a whole soon after it was made, not only its last
 // messages: call Sync once after provisioning.
 func (s *Server) Sync() error {
-	return filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
+	return filepath.WalkDir(s.cfg.Dir, func(path string, _ os.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil // the server removes files meanwhile
 		}
 		if err != nil {
 			return err
 		}
-		file, err := os.Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return errors.Join(file.Sync(), file.Close())
+		return syncFile(path)
 	})
 }
 
@@ -310,12 +361,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 func (s *Server) shutdown() {
 	defer close(s.stopped)
+	s.work.Lock()
+	defer s.work.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, nc := range s.conns {
+	ns, conns := s.nats, s.conns
+	s.closed = true
+	s.mu.Unlock()
+	for _, nc := range conns {
 		nc.Close()
 	}
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
+	ns.Shutdown()
+	ns.WaitForShutdown()
 	s.lock.Close()
 }

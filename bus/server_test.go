@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -159,6 +160,15 @@ func TestServerLocksItsFolder(t *testing.T) {
 	var locked *bus.LockedError
 	if !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Dir != dir {
 		t.Fatalf("second StartServer = %v, want a *LockedError with pid %d", err, os.Getpid())
+	}
+	host, err := os.Hostname()
+	if err != nil || locked.Host != host || time.Since(locked.Since) > time.Minute || locked.Since.IsZero() {
+		t.Errorf("%+v does not say who has the folder, on %s", locked, host)
+	}
+	for _, part := range []string{fmt.Sprint("process ", os.Getpid()), host, locked.Since.Format(time.DateTime), dir} {
+		if !strings.Contains(locked.Error(), part) {
+			t.Errorf("%q does not say %q", locked, part)
+		}
 	}
 	stopServer(t, s)
 	startServer(t, bus.ServerConfig{Dir: dir})

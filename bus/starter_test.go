@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,11 +19,11 @@ import (
 type starter struct {
 	submit func(run.Request) error // refuses a request; may block
 	wait   func(context.Context, run.ID) (*run.Record, error)
-	cancel func(run.ID, string) error
 
 	mu         sync.Mutex
 	requests   []run.Request // accepted
 	tried      int
+	batches    []int // how many requests each had
 	watermarks map[string]uint64
 }
 
@@ -52,8 +53,23 @@ func (s *starter) Submit(_ context.Context, r run.Request) (run.Receipt, error) 
 	if string(r.Trigger.Payload) == `"filtered"` {
 		return run.Receipt{}, nil
 	}
+	if r.Key != "" && slices.ContainsFunc(s.requests, func(a run.Request) bool { return a.Key == r.Key && a.Flow == r.Flow }) {
+		return run.Receipt{Run: runID, Accepted: true, Repeated: true}, nil
+	}
 	s.requests = append(s.requests, r)
 	return run.Receipt{Run: runID, Accepted: true}, nil
+}
+
+func (s *starter) SubmitBatch(ctx context.Context, requests []run.Request) (int, error) {
+	s.mu.Lock()
+	s.batches = append(s.batches, len(requests))
+	s.mu.Unlock()
+	for i, r := range requests {
+		if _, err := s.Submit(ctx, r); err != nil {
+			return i, err
+		}
+	}
+	return len(requests), nil
 }
 
 func (s *starter) decide(p run.Position) {
@@ -75,13 +91,6 @@ func (s *starter) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
 		return s.wait(ctx, id)
 	}
 	return &run.Record{Run: id, Flow: "orders", State: run.Succeeded, Output: json.RawMessage(`"<ok>"`)}, nil
-}
-
-func (s *starter) Cancel(_ context.Context, id run.ID, reason string) error {
-	if s.cancel != nil {
-		return s.cancel(id, reason)
-	}
-	return nil
 }
 
 func (s *starter) Watermark(_ context.Context, source string) (uint64, error) {

@@ -14,25 +14,47 @@ import (
 // Defaults of [StreamConfig], and limits of the streams that it does not set.
 const (
 	DefaultJournalBytes    = 4 << 30
+	DefaultSnapshotBytes   = 1 << 30
+	DefaultBlobBytes       = 2 << 30
 	DefaultTriggerBytes    = 1 << 30
 	DefaultEventBytes      = 1 << 30
 	DefaultEventAge        = 7 * 24 * time.Hour
 	DefaultDeadLetterBytes = 256 << 20
 	DefaultDeadLetterAge   = 30 * 24 * time.Hour
+	DefaultHistoryBytes    = 4 << 30
+	DefaultHistoryAge      = 30 * 24 * time.Hour
+	DefaultHistoryPerFlow  = 100_000
+	DefaultLogBytes        = 512 << 20
+	DefaultLogAge          = 7 * 24 * time.Hour
 
 	// duplicates is how long a stream knows a message by its Nats-Msg-Id.
 	duplicates = 2 * time.Minute
+
+	// historyDuplicates is shorter: the server keeps each id in memory, and what is
+	// repeated later is recognised by the index.
+	historyDuplicates = 30 * time.Second
+
+	// logDuplicates is shorter: there are many of these messages, the server keeps
+	// each id in memory, and they are repeated within seconds or not at all.
+	logDuplicates = 30 * time.Second
 )
 
 // StreamConfig sets the size of the streams. A zero field leaves an existing
 // stream as it is, and gives a new one the default.
 type StreamConfig struct {
 	JournalBytes    int64         // default DefaultJournalBytes; a full journal refuses appends
+	SnapshotBytes   int64         // default DefaultSnapshotBytes; a full bucket refuses objects
+	BlobBytes       int64         // default DefaultBlobBytes; a full bucket refuses objects
 	TriggerBytes    int64         // default DefaultTriggerBytes; a full stream refuses publishers
 	EventBytes      int64         // default DefaultEventBytes; the oldest are dropped
 	EventAge        time.Duration // default DefaultEventAge
 	DeadLetterBytes int64         // default DefaultDeadLetterBytes; the oldest are dropped
 	DeadLetterAge   time.Duration // default DefaultDeadLetterAge
+	HistoryBytes    int64         // of records of finished runs, default DefaultHistoryBytes; the oldest are dropped
+	HistoryAge      time.Duration // default DefaultHistoryAge
+	HistoryPerFlow  int64         // records of one flow in one state, default DefaultHistoryPerFlow; -1 for any number
+	LogBytes        int64         // of tasks' logs, default DefaultLogBytes; the oldest are dropped
+	LogAge          time.Duration // default DefaultLogAge
 	Replicas        int           // default 1
 }
 
@@ -45,19 +67,37 @@ type ProvisionError struct {
 
 func (e *ProvisionError) Error() string { return "stream " + e.Stream + ": " + e.Reason }
 
-// ProvisionJournal makes the stream of the journal, or changes it to fit. It
-// refuses, with a *ProvisionError, what would drop commits or copies of them.
+// ProvisionJournal makes the stream of the journal and the buckets of snapshots and
+// blobs, or changes them to fit. It refuses, with a *ProvisionError, what would drop
+// something of them or copies of it.
 func ProvisionJournal(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
-	return provision(ctx, nc, jetstream.StreamConfig{
+	err := provision(ctx, nc, jetstream.StreamConfig{
 		Name: StreamJournal, Subjects: []string{prefixJournal + "*"},
 		Description: "what happened to runs; written by the engine only",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.JournalBytes, Replicas: cfg.Replicas, Duplicates: duplicates,
 	}, DefaultJournalBytes, 0)
+	if err == nil {
+		err = provisionBucket(ctx, nc, BucketSnapshots, "states of the journal, from which a start goes on", cfg.SnapshotBytes, DefaultSnapshotBytes, cfg)
+	}
+	if err == nil {
+		err = provisionBucket(ctx, nc, BucketBlobs, "large inputs and outputs of runs, by digest", cfg.BlobBytes, DefaultBlobBytes, cfg)
+	}
+	return err
 }
 
-// Provision makes the streams of triggers, events and dead letters, or changes
-// them to fit.
+func provisionBucket(ctx context.Context, nc *nats.Conn, bucket, description string, size, usual int64, cfg StreamConfig) error {
+	return provision(ctx, nc, jetstream.StreamConfig{
+		Name: bucketStream(bucket), Subjects: bucketSubjects(bucket),
+		Description: description,
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+		MaxBytes: size, Replicas: cfg.Replicas, Duplicates: duplicates,
+		AllowRollup: true, AllowDirect: true,
+	}, usual, 0)
+}
+
+// Provision makes the streams of triggers, events, history, dead letters and logs,
+// or changes them to fit.
 func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	err := provision(ctx, nc, jetstream.StreamConfig{
 		Name: StreamTriggers, Subjects: []string{prefixTrigger + "*"},
@@ -70,7 +110,7 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		return err
 	}
 	events := jetstream.StreamConfig{
-		Name: StreamEvents, Subjects: []string{prefixRun + "*.*.*"},
+		Name: StreamEvents, Subjects: []string{prefixRun + "*.*.*", flushSubject(StreamEvents)},
 		Description: "what happened to runs, for others to follow",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.EventBytes, MaxAge: cfg.EventAge, Replicas: cfg.Replicas, Duplicates: duplicates,
@@ -82,12 +122,46 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	if err := provision(ctx, nc, events, DefaultEventBytes, DefaultEventAge); err != nil {
 		return err
 	}
-	return provision(ctx, nc, jetstream.StreamConfig{
+	if err := provisionHistory(ctx, nc, cfg); err != nil {
+		return err
+	}
+	err = provision(ctx, nc, jetstream.StreamConfig{
 		Name: StreamDeadLetter, Subjects: []string{prefixDeadLetter + "*"},
 		Description: "messages that cannot make a run, with the reason in a header",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.DeadLetterBytes, MaxAge: cfg.DeadLetterAge, Replicas: cfg.Replicas, Duplicates: duplicates,
 	}, DefaultDeadLetterBytes, DefaultDeadLetterAge)
+	if err != nil {
+		return err
+	}
+	return provisionLogs(ctx, nc, cfg)
+}
+
+func provisionHistory(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
+	history := jetstream.StreamConfig{
+		Name: StreamHistory, Subjects: []string{historySubjects, flushSubject(StreamHistory)},
+		Description: "records of finished runs",
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+		MaxBytes: cfg.HistoryBytes, MaxAge: cfg.HistoryAge, MaxMsgsPerSubject: cfg.HistoryPerFlow,
+		Replicas: cfg.Replicas, Duplicates: historyDuplicates,
+	}
+	if cfg.Replicas <= 1 {
+		history.PersistMode = jetstream.AsyncPersistMode // the journal holds runs until they are flushed
+	}
+	return provision(ctx, nc, history, DefaultHistoryBytes, DefaultHistoryAge)
+}
+
+func provisionLogs(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
+	logs := jetstream.StreamConfig{
+		Name: StreamLogs, Subjects: []string{prefixLog + "*.*"},
+		Description: "what tasks wrote while they ran",
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+		MaxBytes: cfg.LogBytes, MaxAge: cfg.LogAge, Replicas: cfg.Replicas, Duplicates: logDuplicates,
+	}
+	if cfg.Replicas <= 1 {
+		logs.PersistMode = jetstream.AsyncPersistMode // nothing is recovered from them
+	}
+	return provision(ctx, nc, logs, DefaultLogBytes, DefaultLogAge)
 }
 
 // provision creates or updates one stream. Zero sizes of want are those of the
@@ -97,10 +171,13 @@ func provision(ctx context.Context, nc *nats.Conn, want jetstream.StreamConfig, 
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", want.Name, err)
 	}
+	if want.Name != StreamHistory {
+		want.MaxMsgsPerSubject = -1
+	}
 	stream, err := js.Stream(ctx, want.Name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		_, err = js.CreateStream(ctx, filled(want, jetstream.StreamConfig{MaxBytes: size, MaxAge: age, Replicas: 1}))
+		_, err = js.CreateStream(ctx, filled(want, jetstream.StreamConfig{MaxBytes: size, MaxAge: age, MaxMsgsPerSubject: DefaultHistoryPerFlow, Replicas: 1}))
 	case err == nil:
 		err = update(ctx, js, stream.CachedInfo(), want)
 	}
@@ -118,6 +195,9 @@ func filled(want, from jetstream.StreamConfig) jetstream.StreamConfig {
 	if want.MaxAge == 0 {
 		want.MaxAge = from.MaxAge
 	}
+	if want.MaxMsgsPerSubject == 0 {
+		want.MaxMsgsPerSubject = from.MaxMsgsPerSubject
+	}
 	if want.Replicas == 0 {
 		want.Replicas = from.Replicas
 	}
@@ -130,16 +210,16 @@ func filled(want, from jetstream.StreamConfig) jetstream.StreamConfig {
 func update(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
 	have := info.Config
 	want = filled(want, have)
-	if want.Name == StreamJournal {
-		want.MaxAge = 0 // commits never age out, whatever the stream says now
-		if err := keepsJournal(info, want); err != nil {
+	if keepsAll(want.Name) {
+		want.MaxAge = 0 // nothing ages out, whatever the stream says now
+		if err := keeps(info, want); err != nil {
 			return err
 		}
 	}
 	next := have
 	next.Description, next.Subjects, next.Retention, next.Discard = want.Description, want.Subjects, want.Retention, want.Discard
 	next.MaxBytes, next.MaxAge, next.Replicas, next.Duplicates = want.MaxBytes, want.MaxAge, want.Replicas, want.Duplicates
-	next.MaxMsgSize, next.MaxMsgs, next.MaxMsgsPerSubject = want.MaxMsgSize, -1, -1
+	next.MaxMsgSize, next.MaxMsgs, next.MaxMsgsPerSubject = want.MaxMsgSize, -1, want.MaxMsgsPerSubject
 	if reflect.DeepEqual(next, have) {
 		return nil
 	}
@@ -147,9 +227,14 @@ func update(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamI
 	return err
 }
 
-// keepsJournal refuses changes after which commits, or copies of them, would be
-// gone: the server removes the oldest messages to get below a new limit.
-func keepsJournal(info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
+// keepsAll tells whether nothing of a stream may be lost.
+func keepsAll(stream string) bool {
+	return stream == StreamJournal || stream == bucketStream(BucketSnapshots) || stream == bucketStream(BucketBlobs)
+}
+
+// keeps refuses changes after which messages, or copies of them, would be gone: the
+// server removes the oldest messages to get below a new limit.
+func keeps(info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
 	refuse := func(format string, args ...any) error {
 		return &ProvisionError{Stream: want.Name, Reason: fmt.Sprintf(format, args...)}
 	}

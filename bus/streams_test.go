@@ -47,7 +47,8 @@ func TestProvision(t *testing.T) {
 	}{
 		{journal, bus.StreamJournal, limits{jetstream.DiscardNew, 4 << 30, -1, 0, 1, 2 * time.Minute, []string{"fh.v1.journal.*"}}},
 		{app, bus.StreamTriggers, limits{jetstream.DiscardNew, 1 << 30, bus.MaxPayload, 0, 1, 2 * time.Minute, []string{"fh.v1.trigger.*"}}},
-		{app, bus.StreamEvents, limits{jetstream.DiscardOld, 1 << 30, -1, 7 * 24 * time.Hour, 1, 2 * time.Minute, []string{"fh.v1.run.*.*.*"}}},
+		{app, bus.StreamEvents, limits{jetstream.DiscardOld, 1 << 30, -1, 7 * 24 * time.Hour, 1, 2 * time.Minute, []string{"fh.v1.run.*.*.*", "fh.v1.flush.FH_EVENTS"}}},
+		{app, bus.StreamHistory, limits{jetstream.DiscardOld, 4 << 30, -1, 30 * 24 * time.Hour, 1, 30 * time.Second, []string{"fh.v1.history.*.*", "fh.v1.flush.FH_HISTORY"}}},
 		{app, bus.StreamDeadLetter, limits{jetstream.DiscardOld, 256 << 20, -1, 30 * 24 * time.Hour, 1, 2 * time.Minute, []string{"fh.v1.deadletter.*"}}},
 	} {
 		if diff := cmp.Diff(tt.want, streamLimits(t, tt.nc, tt.name)); diff != "" {
@@ -59,7 +60,7 @@ func TestProvision(t *testing.T) {
 func TestProvisionAgain(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	if err := bus.Provision(t.Context(), nc, bus.StreamConfig{EventBytes: 1 << 20, EventAge: time.Hour, TriggerBytes: 2 << 20}); err != nil {
+	if err := bus.Provision(t.Context(), nc, bus.StreamConfig{EventBytes: 1 << 20, EventAge: time.Hour, TriggerBytes: 2 << 20, HistoryPerFlow: 7}); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Publish("fh.v1.run.a.b.started", []byte("kept")); err != nil {
@@ -75,9 +76,24 @@ func TestProvisionAgain(t *testing.T) {
 	if got := streamLimits(t, nc, bus.StreamTriggers); got.Bytes != 2<<20 {
 		t.Errorf("triggers: %+v", got)
 	}
+	if got := perSubject(t, nc, bus.StreamHistory); got != 7 {
+		t.Errorf("history: %d records of a flow in a state, want 7", got)
+	}
+	if got := perSubject(t, connect(t, startServer(t, bus.ServerConfig{})), bus.StreamHistory); got != bus.DefaultHistoryPerFlow {
+		t.Errorf("history: %d records of a flow in a state, want %d", got, bus.DefaultHistoryPerFlow)
+	}
 	if got := messages(t, nc, bus.StreamEvents); len(got) != 1 || string(got[0].Data) != "kept" {
 		t.Errorf("events: %v", got)
 	}
+}
+
+func perSubject(t *testing.T, nc *nats.Conn, name string) int64 {
+	t.Helper()
+	stream, err := jetStream(t, nc).Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().Config.MaxMsgsPerSubject
 }
 
 func TestProvisionRepairsJournal(t *testing.T) {
@@ -90,6 +106,7 @@ func TestProvisionRepairsJournal(t *testing.T) {
 	}
 	cfg := stream.CachedInfo().Config
 	cfg.Discard, cfg.MaxAge, cfg.MaxMsgs = jetstream.DiscardOld, time.Hour, 10
+	cfg.MaxMsgsPerSubject = 5
 	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +118,7 @@ func TestProvisionRepairsJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := stream.CachedInfo().Config
-	if got.Discard != jetstream.DiscardNew || got.MaxAge != 0 || got.MaxMsgs != -1 {
+	if got.Discard != jetstream.DiscardNew || got.MaxAge != 0 || got.MaxMsgs != -1 || got.MaxMsgsPerSubject != -1 {
 		t.Errorf("the journal would still lose commits: %+v", got)
 	}
 }

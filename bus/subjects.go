@@ -16,30 +16,38 @@ const (
 	StreamTriggers   = "FH_TRIGGERS"
 	StreamEvents     = "FH_EVENTS"
 	StreamDeadLetter = "FH_DEADLETTER"
+	StreamHistory    = "FH_HISTORY"
+	StreamLogs       = "FH_LOGS"
 )
 
-// Subjects of requests, and the prefixes that a flow's name follows.
+// The prefixes of subjects that a flow's name follows.
 const (
-	SubjectCancel = "fh.v1.api.cancel"
-
 	prefixOwn        = "fh." // everything that is flowhost's
 	prefixJournal    = "fh.v1.journal."
 	prefixTrigger    = "fh.v1.trigger."
 	prefixRun        = "fh.v1.run."
 	prefixDeadLetter = "fh.v1.deadletter."
+	prefixHistory    = "fh.v1.history."
+	prefixFlush      = "fh.v1.flush."
+	prefixLog        = "fh.v1.log."
 	prefixAPIRun     = "fh.v1.api.run."
 )
 
 // Headers of messages, beside those of NATS.
 const (
 	HeaderWait     = "Fh-Wait"     // of a request: answer with the run's record, wait at most this long ("30s")
-	HeaderKey      = "Fh-Key"      // reserved for an idempotency key
+	HeaderKey      = "Fh-Key"      // of what asks for a run: the same key for the same flow makes one run within a day
+	HeaderParams   = "Fh-Params"   // of a request for a run: values of its params, a JSON object
 	HeaderReason   = "Fh-Reason"   // of a dead letter: what is wrong and what to do
 	HeaderCode     = "Fh-Code"     // of a dead letter: one of the run.Request codes
 	HeaderSubject  = "Fh-Subject"  // of a dead letter: where the message was published
 	HeaderNoBody   = "Fh-No-Body"  // of a dead letter: the size in bytes of a body too large to be kept with it
 	HeaderRevision = "Fh-Revision" // of an event: the journal's revision that holds it
 	HeaderIndex    = "Fh-Index"    // of an event: its place in the commit, from 0
+	HeaderRun      = "Fh-Run"      // of lines of a log, and of a finished run's record: the run
+	HeaderSummary  = "Fh-Summary"  // of a finished run's record: its run.Summary, JSON
+	HeaderTask     = "Fh-Task"     // of lines of a log: the task that wrote them
+	HeaderAttempt  = "Fh-Attempt"  // of lines of a log: its attempt, from 1
 )
 
 // SourceTriggers is the source of positions in FH_TRIGGERS.
@@ -68,6 +76,25 @@ func EventSubject(flow string, id run.ID, kind string) string {
 // DeadLetterSubject is where messages are kept that could not make a run of the
 // flow.
 func DeadLetterSubject(flow string) string { return prefixDeadLetter + flow }
+
+// HistorySubject is where the records of finished runs are kept.
+func HistorySubject(flow string, state run.State) string {
+	return prefixHistory + flow + "." + string(state)
+}
+
+// historySubjects are all subjects of HistorySubject.
+const historySubjects = prefixHistory + "*.*"
+
+// flushSubject is where a stream takes what is stored and removed again only to
+// have the server write its files.
+func flushSubject(stream string) string { return prefixFlush + stream }
+
+// LogSubject is where lines of the run's log are stored, with those of the other
+// runs of the flow whose ids end with the same character: a server remembers each
+// subject of a stream for as long as the stream has a message there.
+func LogSubject(flow string, id run.ID) string {
+	return prefixLog + flow + "." + string(id[max(len(id)-1, 0):])
+}
 
 // CheckToken tells whether a name can be one token of a subject: the subjects
 // above take names that it accepts.

@@ -12,33 +12,68 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// decide gives a message of a stream to the engine, again and again until it is
-// taken, or refused for good and stored as a dead letter. alive is called in
-// between. An error means that ctx ended: nothing is decided then.
-func (in *Intake) decide(ctx, hard context.Context, req run.Request, m inbound, alive func()) error {
-	p := patience{log: in.log.With("flow", req.Flow, "trigger", req.Trigger.Name), what: "start a run"}
-	for {
-		_, err := in.starter.Submit(hard, req)
-		if err == nil {
-			p.done()
-			return nil
-		}
+// Bounds of what the engine is asked to take at once. They keep its loop from
+// being busy with triggers alone.
+const (
+	batchRequests = 256
+	batchBytes    = 1 << 20
+)
+
+// asked is a request for a run, and the message of a stream that it was made of.
+type asked struct {
+	request run.Request
+	message inbound
+}
+
+// decide gives messages of one source to the engine, in their order, again and
+// again until each is taken, or refused for good and stored as a dead letter. None
+// is given before the one ahead of it is decided: the engine would take that one
+// for decided. alive is called in between. An error means that ctx ended: what has
+// not been decided then comes again.
+func (in *Intake) decide(ctx, hard context.Context, all []asked, alive func()) error {
+	p := patience{log: in.log.With("source", all[0].request.Position.Source), what: "start a run"}
+	for len(all) > 0 {
+		decided, err := in.submitInOrder(hard, all)
+		all = all[decided:]
 		var wrong *run.RequestError
 		if errors.As(err, &wrong) {
-			id := fmt.Sprintf("%s/%d", req.Position.Source, req.Position.Seq)
-			err = in.bury(ctx, letter{flow: req.Flow, inbound: m, why: wrong, id: id})
-			if err == nil { // only now: a crash in between must not lose the message
-				err = in.starter.Decide(hard, req.Position)
+			if err = in.giveUp(ctx, hard, all[0], wrong); err == nil {
+				all = all[1:]
 			}
-			if err == nil {
-				return nil
-			}
+		}
+		if err == nil {
+			p.done()
+			continue
 		}
 		if err := p.wait(ctx, err); err != nil {
 			return err
 		}
 		alive()
 	}
+	return nil
+}
+
+// submitInOrder submits until one is not taken, which the error is about. It tells
+// how many were taken before.
+func (in *Intake) submitInOrder(ctx context.Context, all []asked) (decided int, err error) {
+	if err := in.unready(); err != nil {
+		return 0, err
+	}
+	requests := make([]run.Request, len(all))
+	for i, a := range all {
+		requests[i] = a.request
+	}
+	return in.starter.SubmitBatch(ctx, requests)
+}
+
+// giveUp stores a refused message as a dead letter and marks it as decided.
+func (in *Intake) giveUp(ctx, hard context.Context, a asked, why *run.RequestError) error {
+	position := a.request.Position
+	id := fmt.Sprintf("%s/%d", position.Source, position.Seq)
+	if err := in.bury(ctx, letter{flow: a.request.Flow, inbound: a.message, why: why, id: id}); err != nil {
+		return err
+	}
+	return in.starter.Decide(hard, position) // only now: a crash in between must not lose the message
 }
 
 // readTriggers reads FH_TRIGGERS from the engine's watermark on, until ctx ends.
@@ -66,15 +101,30 @@ func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) err
 	trim := trimmer{stream: stream, log: in.log, every: 2 * stream.CachedInfo().Config.Duplicates, last: time.Now()}
 	r := reader{js: in.js, stream: StreamTriggers, subject: prefixTrigger + "*", next: decided + 1}
 	defer r.close(ctx)
+	var batch triggerBatch
+	flush := func() error {
+		if len(batch.asked) == 0 {
+			return nil
+		}
+		if err := in.decide(ctx, hard, batch.asked, func() {}); err != nil {
+			return err
+		}
+		trim.decided(ctx, batch.last)
+		batch = triggerBatch{}
+		return nil
+	}
 	for {
 		err := r.fetch(ctx, func(m jetstream.Msg, at place) error {
-			if err := in.takeTrigger(ctx, hard, m, at); err != nil {
-				return err
+			batch.add(m, at)
+			if at.more && !batch.full() {
+				return nil
 			}
-			trim.decided(ctx, at.seq)
-			return nil
+			return flush()
 		})
-		if err != nil && !errors.Is(err, errGap) {
+		if err == nil || errors.Is(err, errGap) {
+			err = flush() // what came before the gap
+		}
+		if err != nil {
 			return err
 		}
 		going()
@@ -82,11 +132,25 @@ func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) err
 	}
 }
 
-func (in *Intake) takeTrigger(ctx, hard context.Context, m jetstream.Msg, at place) error {
+// triggerBatch is messages of FH_TRIGGERS that follow each other.
+type triggerBatch struct {
+	asked []asked
+	bytes int
+	last  uint64 // sequence of the last one
+}
+
+func (b *triggerBatch) full() bool { return len(b.asked) >= batchRequests || b.bytes >= batchBytes }
+
+func (b *triggerBatch) add(m jetstream.Msg, at place) {
 	msg := inbound{subject: m.Subject(), header: m.Headers(), data: m.Data()}
 	req := newRequest(strings.TrimPrefix(msg.subject, prefixTrigger), "", run.TriggerMessage, msg, at.at)
 	req.Position = run.Position{Source: SourceTriggers, Seq: at.seq}
-	return in.decide(ctx, hard, req, msg, func() {})
+	if req.Key == "" {
+		req.Key = keyOf(msg.header.Get(jetstream.MsgIDHeader))
+	}
+	b.asked = append(b.asked, asked{req, msg})
+	b.bytes += len(msg.data)
+	b.last = at.seq
 }
 
 // numberedAfter makes sure that the stream's next message has a sequence above the

@@ -305,3 +305,74 @@ func TestTriggersAreRemoved(t *testing.T) {
 		t.Errorf("%d of %d messages were submitted", len(got), sent)
 	}
 }
+
+// What is in the stream is submitted in batches. A message that is refused is
+// decided before the next one is submitted.
+func TestTriggersInBatches(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{}
+	s.submit = func(r run.Request) error {
+		mark, err := s.Watermark(t.Context(), bus.SourceTriggers)
+		if mark+1 != r.Position.Seq {
+			t.Errorf("message %d is submitted while %d are decided", r.Position.Seq, mark)
+		}
+		return err
+	}
+	js := jetStream(t, nc)
+	for i := range 600 {
+		body := fmt.Sprint(i)
+		if i%100 == 50 {
+			body = "{bad"
+		}
+		if _, err := js.PublishAsync("fh.v1.trigger.orders", []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+	publish(t, nc, "fh.v1.trigger.orders", `"`+strings.Repeat("x", 2<<20)+`"`, `"last"`)
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	got := s.payloads(t, 596)
+	if got[594] != `"`+strings.Repeat("x", 2<<20)+`"` || got[595] != `"last"` {
+		t.Error("the large messages are not the last ones")
+	}
+	want := slices.DeleteFunc(numbers(0, 599), func(n string) bool { return strings.HasSuffix(n, "50") })
+	if diff := cmp.Diff(want, got[:594]); diff != "" {
+		t.Errorf("payloads (-want +got):\n%s", diff)
+	}
+	if n := len(messages(t, nc, bus.StreamDeadLetter)); n != 6 {
+		t.Errorf("%d dead letters, want 6", n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.batches); n > 100 {
+		t.Errorf("%d batches for 602 messages", n)
+	}
+	for _, batch := range s.batches {
+		if batch > 256 {
+			t.Errorf("a batch has %d messages", batch)
+		}
+	}
+}
+
+// The id that makes a publisher's repetition harmless goes on to the engine.
+func TestTriggerKeys(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := &starter{}
+	js := jetStream(t, nc)
+	for _, header := range []nats.Header{{"Nats-Msg-Id": {"m1"}}, {"Nats-Msg-Id": {"m2"}, bus.HeaderKey: {"k2"}}, nil} {
+		if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "fh.v1.trigger.orders", Header: header, Data: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runIntake(t, nc, s, nil, bus.IntakeConfig{})
+	s.payloads(t, 3)
+	var keys []string
+	for _, r := range s.accepted() {
+		keys = append(keys, r.Key)
+	}
+	if want := []string{"m1", "k2", ""}; !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
+	}
+}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"log/slog"
+
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -18,7 +20,7 @@ func (e *Engine) resume(o *openRun) {
 	if limit := o.flow.Timeout; limit > 0 {
 		o.deadline = e.at(o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
 	}
-	o.phase = phase{tasks: o.flow.Tasks, frontier: o.flow.Graph.Frontier()}
+	o.phase = newPhase(false, o.flow.Tasks, o.flow.Graph)
 	e.advance(o)
 }
 
@@ -60,6 +62,10 @@ func (e *Engine) decide(t task) {
 		e.end(t, run.Canceled, t.run.Cancel)
 		return
 	}
+	if state := t.state(); state != nil && state.Cancel != nil {
+		e.end(t, run.Canceled, state.Cancel)
+		return
+	}
 	if verdict, failure := t.join(); verdict != run.Ready {
 		e.end(t, verdict, failure)
 		return
@@ -71,7 +77,7 @@ func (e *Engine) decide(t task) {
 	case !wanted:
 		e.end(t, run.Skipped, nil)
 	default:
-		e.runnable = append(e.runnable, t)
+		e.runnable.push(t)
 	}
 }
 
@@ -90,7 +96,8 @@ func (t task) join() (run.State, *run.Failure) {
 	upstream := t.upstream()
 	var culprit *run.TaskRun
 	skipped := 0
-	for _, up := range upstream {
+	for _, node := range upstream {
+		up := task{t.openRun, t.phase.tasks[node], node}.state()
 		switch {
 		case up.State == run.Skipped && up.Failure == nil:
 			skipped++
@@ -123,17 +130,12 @@ func upstreamFailure(t task, culprit *run.TaskRun) *run.Failure {
 	}
 }
 
-func (t task) upstream() []*run.TaskRun {
-	graph := t.flow.Graph
+// upstream are the nodes that the task depends on.
+func (t task) upstream() []int {
 	if t.phase.hook {
-		graph = t.flow.OnFailureGraph
+		return t.flow.OnFailureGraph.Upstream(t.node)
 	}
-	nodes := graph.Upstream(t.node)
-	states := make([]*run.TaskRun, len(nodes))
-	for i, node := range nodes {
-		states[i] = t.run.Task(run.TaskRef{Task: t.phase.tasks[node].Name})
-	}
-	return states
+	return t.flow.Graph.Upstream(t.node)
 }
 
 // end records the end of a task that gets no (further) attempt.
@@ -142,7 +144,9 @@ func (e *Engine) end(t task, state run.State, failure *run.Failure) {
 	if e.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
 		return
 	}
-	e.log.Info("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.spec.Name, failureAttr(failure))
+	if e.log.Enabled(e.ctx, slog.LevelDebug) {
+		e.log.Debug("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.spec.Name, failureAttr(failure))
+	}
 	e.settled(t)
 }
 
@@ -175,7 +179,7 @@ func (e *Engine) phaseEnded(o *openRun) {
 	if failure != nil && !o.phase.hook && len(o.flow.OnFailure) > 0 && failure.Outcome != run.OutcomeCanceled {
 		e.timers.Cancel(o.deadline)
 		o.scope.Failed(failure)
-		o.phase = phase{hook: true, tasks: o.flow.OnFailure, frontier: o.flow.OnFailureGraph.Frontier()}
+		o.phase = newPhase(true, o.flow.OnFailure, o.flow.OnFailureGraph)
 		e.advance(o)
 		return
 	}
@@ -190,7 +194,7 @@ func (o *openRun) failure() *run.Failure {
 	var first *run.TaskRun
 	for _, spec := range o.flow.Tasks {
 		t := o.run.Task(run.TaskRef{Task: spec.Name})
-		if t.State == run.Failed && (first == nil || t.FinishedAt.Before(first.FinishedAt)) {
+		if (t.State == run.Failed || t.State == run.Canceled) && (first == nil || t.FinishedAt.Before(first.FinishedAt)) {
 			first = t
 		}
 	}
@@ -204,6 +208,9 @@ func (o *openRun) failure() *run.Failure {
 
 // finish ends a run whose tasks are all done.
 func (e *Engine) finish(o *openRun, failure *run.Failure) {
+	if err := fits(o.output); err != nil && failure == nil {
+		o.output, failure = nil, outputFailure(err)
+	}
 	end := &run.Finished{State: run.Succeeded, Output: o.output, Failure: failure}
 	if end.Failure != nil {
 		end.State = run.Failed
@@ -214,7 +221,7 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 	err := e.record(o.event(end))
 	if err != nil && e.fault == nil {
 		end.State, end.Output = run.Failed, nil
-		end.Failure = &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
+		end.Failure = outputFailure(err)
 		err = e.record(o.event(end))
 	}
 	if err == nil {
@@ -222,14 +229,19 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 	}
 }
 
+func outputFailure(err error) *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
+}
+
 // close forgets a finished run but for its record, which waits for the journal.
 func (e *Engine) close(o *openRun) {
-	e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
-		"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
+	if e.log.Enabled(e.ctx, slog.LevelInfo) {
+		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
+			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
+	}
 	e.timers.Cancel(o.deadline)
-	o.end.record = o.run.Record(taskNames(o.flow))
 	e.finished.add(o.end)
-	e.afterCommit(func() { close(o.end.durable) })
+	e.afterCommit(o.end.settle)
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.leave(o)

@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/flowhost/flowhost/run"
@@ -21,6 +21,7 @@ type attempt struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	deadline scheduler.Timer
+	given    atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
 }
 
 // result is what a worker returns of an attempt: an error when it is lost.
@@ -31,15 +32,17 @@ type result struct {
 }
 
 // worker makes one attempt at a time. Its result always has a place in the
-// channel, which is as long as there are workers.
-func (e *Engine) worker(ctx context.Context) {
-	for {
-		select {
-		case a := <-e.work:
-			e.results <- e.invoke(a)
-		case <-ctx.Done():
+// channel, which is as long as there are workers. A worker whose attempt was
+// given up has been replaced and ends.
+func (e *Engine) worker() {
+	for a := range e.work {
+		r := e.invoke(a)
+		if !a.given.CompareAndSwap(false, true) {
+			e.stuck.Add(-1)
+			e.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
 			return
 		}
+		e.results <- r
 	}
 }
 
@@ -64,9 +67,11 @@ func (e *Engine) dispatch() {
 			e.start(o)
 		}
 	}
-	for e.idle > 0 && len(e.runnable) > 0 && !e.draining && !e.congested() && e.fault == nil {
-		t := e.runnable[0]
-		e.runnable = e.runnable[1:]
+	for e.idle > 0 && e.runnable.size > 0 && !e.draining && !e.congested() && e.fault == nil {
+		t, ok := e.runnable.pop(e.share)
+		if !ok {
+			return
+		}
 		e.begin(t)
 	}
 }
@@ -79,6 +84,7 @@ func (e *Engine) begin(t task) {
 		failure = e.recordStart(t, started)
 	}
 	if failure != nil {
+		e.runnable.done(t.run.Flow)
 		e.end(t, run.Failed, failure)
 		e.advance(t.openRun)
 		return
@@ -97,8 +103,8 @@ func (e *Engine) begin(t task) {
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
-	a.deadline = e.at(time.Now().Add(timeout), func() { a.cancel(run.ErrDeadline) })
-	t.attempts[t.ref()] = a
+	a.deadline = e.at(time.Now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
+	t.attempts = append(t.attempts, a)
 	e.idle--
 	e.work <- a // never blocks: there are as many places as workers
 }
@@ -118,19 +124,61 @@ func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
 }
 
 func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
-	err := e.record(t.event(started))
+	err := errors.Join(fits(started.Input), fits(started.Config))
+	if err == nil {
+		err = e.record(t.event(started))
+	}
 	if size := (*SizeError)(nil); errors.As(err, &size) {
-		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + err.Error()}
+		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}
 	}
 	return nil
+}
+
+// giveUp is how long an attempt may take to end once it was told to. A call that
+// takes longer hangs where the sandbox cannot interrupt it.
+const giveUp = 10 * time.Second
+
+// interrupt tells an attempt to end, and gives it up when it does not.
+func (e *Engine) interrupt(a *attempt, cause error) {
+	if a.ctx.Err() != nil {
+		return
+	}
+	a.cancel(cause)
+	e.timers.Cancel(a.deadline)
+	a.deadline = e.at(time.Now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+}
+
+// abandonAttempt records the end of an attempt that hangs and puts a new worker
+// in the place of its own, as long as not too many hang.
+func (e *Engine) abandonAttempt(a *attempt, cause error) {
+	if int(e.stuck.Load()) >= e.config.Workers {
+		a.deadline = e.at(time.Now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+		return
+	}
+	if !a.given.CompareAndSwap(false, true) {
+		return // its result is on the way
+	}
+	hanging := e.stuck.Add(1)
+	e.log.Error("an attempt does not end and is given up; its memory stays in use", "run", a.call.Run, "flow", a.call.Flow,
+		"task", a.call.Task, "attempt", a.call.Attempt, "module", a.call.Module, "hanging", hanging)
+	e.hire()
+	outcome := run.OutcomeTimedOut
+	if errors.Is(cause, run.ErrCanceled) {
+		outcome = run.OutcomeCanceled
+	}
+	e.attemptEnded(result{attempt: a, Result: run.Result{Outcome: outcome, Failure: &run.Failure{
+		Outcome: outcome, Code: run.CodeStuck, Retryable: outcome == run.OutcomeTimedOut,
+		Message: fmt.Sprintf("the call did not end within %s after it was told to", giveUp),
+	}}})
 }
 
 // attemptEnded records a result and lets the run go on.
 func (e *Engine) attemptEnded(r result) {
 	e.idle++
+	e.runnable.done(r.run.Flow)
 	e.timers.Cancel(r.deadline)
 	r.cancel(nil)
-	delete(r.attempts, r.ref())
+	r.openRun.attempts = slices.DeleteFunc(r.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
 	if r.err != nil {
 		if e.ctx.Err() != nil {
 			return // the host stops; the attempt is found without an end and made again
@@ -158,13 +206,18 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 	state := t.state()
 	end := &run.AttemptFinished{
 		TaskRef: t.ref(), Attempt: state.Attempts,
-		Outcome: r.Outcome, Output: compact(r.Output), Failure: r.Failure, Duration: r.Duration,
+		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration,
 	}
 	if r.Failure != nil {
 		r.Failure.At = t.spec.At()
-		end.Output, end.RetryAt = nil, e.nextDue(t, r.Failure)
+		end.Output = nil
+		end.RetryAt = e.nextDue(t, end)
 	}
-	if err := e.record(t.event(end)); errors.As(err, new(*SizeError)) {
+	err := fits(end.Output)
+	if err == nil {
+		err = e.record(t.event(end))
+	}
+	if errors.As(err, new(*SizeError)) {
 		end.Outcome, end.Output = run.OutcomeRejected, nil
 		end.Failure = &run.Failure{
 			Outcome: run.OutcomeRejected, Code: run.CodeOutputSize,
@@ -183,49 +236,57 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 	e.retryAt(t, state.Due)
 }
 
-// nextDue is when the attempt after a failed one may start; zero for never.
-func (e *Engine) nextDue(t task, f *run.Failure) time.Time {
+// nextDue is when the attempt after a failed one may start; zero for never. A
+// retry condition that cannot be evaluated takes the place of the failure.
+func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	state := t.state()
 	spent, lost := state.Attempts, state.Lost
-	if f.Outcome == run.OutcomeLost {
+	if end.Outcome == run.OutcomeLost {
 		lost++
 	}
-	if t.stopping() || !t.spec.Retry.Allows(f, spent, lost) {
+	if t.stopping() || state.Cancel != nil {
 		return time.Time{}
 	}
-	if f.Outcome == run.OutcomeLost {
+	again, broken := t.spec.Again(t.scope, end.Failure, spent, lost)
+	if broken != nil {
+		end.Failure = t.locate(broken)
+		end.Outcome = broken.Outcome
+	}
+	switch {
+	case !again:
+		return time.Time{}
+	case end.Outcome == run.OutcomeLost:
 		return now()
 	}
-	return now().Add(max(t.spec.Retry.After(spent-lost, rand.Float64()), f.RetryAfter))
+	return now().Add(max(t.spec.Retry.After(spent-lost, rand.Float64()), end.Failure.RetryAfter))
 }
 
 // retryAt makes a task runnable when it is due.
 func (e *Engine) retryAt(t task, due time.Time) {
+	if t.retries == nil {
+		t.openRun.retries = map[run.TaskRef]scheduler.Timer{}
+	}
 	t.retries[t.ref()] = e.at(due, func() {
 		if _, waiting := t.retries[t.ref()]; waiting {
 			delete(t.retries, t.ref())
-			e.runnable = append(e.runnable, t)
+			e.runnable.push(t)
 		}
 	})
 }
 
-// compact gives JSON the form in which the journal keeps it, so that a task that
-// is given it now and one that is given it after a restart see the same bytes.
-func compact(output json.RawMessage) json.RawMessage {
-	var out bytes.Buffer
-	if json.Compact(&out, output) != nil {
-		return output
-	}
-	return out.Bytes()
-}
-
 func (e *Engine) logEnd(t task, end *run.AttemptFinished) {
-	level, attrs := slog.LevelInfo, []slog.Attr{
+	level := slog.LevelDebug
+	if end.Failure != nil {
+		level = slog.LevelWarn
+	}
+	if !e.log.Enabled(e.ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
 		slog.Any("run", t.run.ID), slog.String("flow", t.run.Flow), slog.String("task", t.spec.Name),
 		slog.Int("attempt", end.Attempt), slog.Duration("took", end.Duration),
 	}
 	if end.Failure != nil {
-		level = slog.LevelWarn
 		attrs = append(attrs, failureAttr(end.Failure))
 	}
 	if !end.RetryAt.IsZero() {

@@ -64,7 +64,7 @@ func TestRetriesUntilSuccess(t *testing.T) {
 				t.Error("the idempotency key changes between attempts")
 			}
 		}
-		if got := string(taskOf(t, record, "a").Output); got != `{"x":1}` {
+		if got := string(taskOf(t, record, "a").Output); got != `{ "x": 1 }` {
 			t.Errorf("output %s", got)
 		}
 		if got := string(taskOf(t, record, "b").Input); got != `3` {
@@ -185,19 +185,19 @@ flow "f" {
 		return func(context.Context, run.Call) (run.Result, error) { return gives(text), nil }
 	}
 	synctest.Test(t, func(t *testing.T) {
-		output := guests{"a": large(memoryCommitLimit)}
+		output := guests{"a": large(maxPayload)}
 		r := boot(t, Config{Invoker: output}, set)
 		record := r.run("f", `null`)
 		if task := taskOf(t, record, "a"); task.Error == nil || task.Error.Code != run.CodeOutputSize {
 			t.Errorf("an output over the limit ends with %+v", task.Error)
 		}
-		output["a"] = large(memoryCommitLimit * 2 / 3)
+		output["a"] = large(maxPayload * 2 / 3)
 		record = r.run("f", `{"twice":true}`)
 		if task := taskOf(t, record, "b"); task.Error == nil || task.Error.Code != run.CodeInputSize {
 			t.Errorf("an input over the limit ends with %+v", task.Error)
 		}
 		_, err := r.Submit(t.Context(), run.Request{Flow: "f", Trigger: run.Trigger{
-			Kind: run.TriggerManual, Payload: json.RawMessage(`"` + strings.Repeat("x", memoryCommitLimit) + `"`),
+			Kind: run.TriggerManual, Payload: json.RawMessage(`"` + strings.Repeat("x", maxPayload) + `"`),
 		}})
 		if refused, ok := err.(*run.RequestError); !ok || refused.Code != run.RequestSize {
 			t.Errorf("a payload over the limit is answered with %v", err)

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -18,16 +20,18 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 	}
 	for ref, timer := range o.retries {
 		e.timers.Cancel(timer)
-		e.unready(o, ref)
+		e.unready(o, ref, o.run.Cancel)
 	}
 	cause := run.ErrCanceled
 	if why.Outcome == run.OutcomeTimedOut {
 		cause = run.ErrDeadline
 	}
 	for _, a := range o.attempts {
-		a.cancel(cause)
+		e.interrupt(a, cause)
 	}
-	e.runnable = e.withdraw(o)
+	for _, t := range e.runnable.withdraw(func(t task) bool { return t.openRun == o && t.stopping() }) {
+		e.end(t, run.Canceled, o.run.Cancel)
+	}
 	e.advance(o)
 }
 
@@ -42,30 +46,60 @@ func (e *Engine) cancelPending(o *openRun) {
 	e.finish(o, o.run.Cancel)
 }
 
-// withdraw takes a run's tasks off the list of runnable ones, ending them.
-func (e *Engine) withdraw(o *openRun) []task {
-	var kept, ended []task
-	for _, t := range e.runnable {
-		if t.openRun == o && t.stopping() {
-			ended = append(ended, t)
-		} else {
-			kept = append(kept, t)
-		}
+// unready ends a task that waits for its next attempt.
+func (e *Engine) unready(o *openRun, ref run.TaskRef, why *run.Failure) {
+	delete(o.retries, ref)
+	if t, ok := o.task(ref); ok {
+		e.end(t, run.Canceled, why)
 	}
-	for _, t := range ended {
-		e.end(t, run.Canceled, o.run.Cancel)
-	}
-	return kept
 }
 
-// unready ends a task that waits for its next attempt.
-func (e *Engine) unready(o *openRun, ref run.TaskRef) {
-	delete(o.retries, ref)
+// task finds a task of the phase that is being executed.
+func (o *openRun) task(ref run.TaskRef) (task, bool) {
 	for node, spec := range o.phase.tasks {
 		if spec.Name == ref.Task {
-			e.end(task{o, spec, node}, run.Canceled, o.run.Cancel)
+			return task{o, spec, node}, true
 		}
 	}
+	return task{}, false
+}
+
+// cancelTask stops one task of a run: the attempt under way is told, no further
+// one starts. A task that has not started ends when its turn comes.
+func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error {
+	if !o.knows(ref) {
+		return ErrUnknownTask
+	}
+	state := o.run.Task(ref)
+	if state != nil && state.State.Done() {
+		return ErrFinished
+	}
+	if state != nil && state.Cancel != nil {
+		return nil
+	}
+	if err := e.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})); err != nil {
+		return err
+	}
+	for _, a := range o.attempts {
+		if a.ref() == ref {
+			e.interrupt(a, run.ErrCanceled)
+		}
+	}
+	if timer, waiting := o.retries[ref]; waiting {
+		e.timers.Cancel(timer)
+		e.unready(o, ref, why)
+	}
+	for _, t := range e.runnable.withdraw(func(t task) bool { return t.openRun == o && t.ref() == ref }) {
+		e.end(t, run.Canceled, why)
+	}
+	e.advance(o)
+	return nil
+}
+
+// knows reports whether the run's flow has the task, or one of its hooks.
+func (o *openRun) knows(ref run.TaskRef) bool {
+	named := func(spec *flows.Task) bool { return spec.Name == ref.Task }
+	return ref.Key == "" && (slices.ContainsFunc(o.flow.Tasks, named) || slices.ContainsFunc(o.flow.OnFailure, named))
 }
 
 func (e *Engine) runTimedOut(o *openRun) {

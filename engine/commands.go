@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -27,13 +28,48 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 // run. An error does not; whoever asked decides it with [Engine.Decide] once the
 // message is kept elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
+	return e.receive(ctx, func() (run.Receipt, error) { return e.submit(request) })
+}
+
+// SubmitBatch asks for runs, one after the other, until one is refused, and
+// gives the number of those that were not, once they are durable: an error is
+// about the request that follows them. It is Submit for a source of many
+// messages, at the price of one commit.
+func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decided int, err error) {
+	type answer struct {
+		decided int
+		err     error
+	}
+	answers := make(chan answer, 1)
+	err = e.command(ctx, func() {
+		var a answer
+		for _, request := range requests {
+			if _, a.err = e.submit(request); a.err != nil {
+				break
+			}
+			a.decided++
+		}
+		e.afterCommit(func() { answers <- a })
+	})
+	if err != nil {
+		return 0, err
+	}
+	a, err := await(ctx, e, answers)
+	if err != nil {
+		return 0, err
+	}
+	return a.decided, a.err
+}
+
+// receive asks for a run on the loop and gives its receipt once it is durable.
+func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (run.Receipt, error) {
 	type answer struct {
 		receipt run.Receipt
 		err     error
 	}
 	answers := make(chan answer, 1)
 	err := e.command(ctx, func() {
-		receipt, err := e.submit(request)
+		receipt, err := ask()
 		e.afterCommit(func() { answers <- answer{receipt, err} })
 	})
 	if err != nil {
@@ -63,73 +99,57 @@ func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 	return err
 }
 
-// Wait gives a run's record once it is finished and durable.
-func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
-	var end *ending
-	err := e.command(ctx, func() {
-		if o := e.open[id]; o != nil {
-			end = o.end
-			return
-		}
-		end = e.finished.get(id)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if end == nil {
-		return nil, ErrUnknownRun
-	}
-	if _, err := await(ctx, e, end.durable); err != nil {
-		return nil, err
-	}
-	return end.record, nil
-}
-
-// Get gives a run's present record.
-func (e *Engine) Get(ctx context.Context, id run.ID) (*run.Record, error) {
-	answers := make(chan *run.Record, 1)
-	err := e.command(ctx, func() {
-		var record *run.Record
-		if o := e.open[id]; o != nil {
-			record = o.run.Record(taskNames(o.flow))
-		} else if end := e.finished.get(id); end != nil {
-			record = end.record
-		}
-		e.afterCommit(func() { answers <- record })
-	})
-	if err != nil {
-		return nil, err
-	}
-	record, err := await(ctx, e, answers)
-	if err == nil && record == nil {
-		err = ErrUnknownRun
-	}
-	return record, err
-}
-
 // Cancel stops a run: attempts under way are canceled, no other starts. It
 // returns once that is durable; the run is finished soon after.
 func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
 		o := e.open[id]
-		switch {
-		case o == nil && e.finished.get(id) != nil:
-			answers <- ErrFinished
-			return
-		case o == nil:
-			answers <- ErrUnknownRun
+		if o == nil {
+			answers <- run.ErrUnknown
 			return
 		}
-		e.cancel(o, &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: reason})
+		e.cancel(o, canceled(reason))
 		e.afterCommit(func() { answers <- nil })
 	})
+	return e.canceling(ctx, id, answers, err)
+}
+
+// CancelTask stops one task of a run: the attempt under way is canceled, no
+// other starts, and the tasks downstream see that it did not succeed. It returns
+// once that is durable.
+func (e *Engine) CancelTask(ctx context.Context, id run.ID, ref run.TaskRef, reason string) error {
+	answers := make(chan error, 1)
+	err := e.command(ctx, func() {
+		o := e.open[id]
+		if o == nil {
+			answers <- run.ErrUnknown
+			return
+		}
+		err := e.cancelTask(o, ref, canceled(reason))
+		e.afterCommit(func() { answers <- err })
+	})
+	return e.canceling(ctx, id, answers, err)
+}
+
+func canceled(reason string) *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: reason}
+}
+
+// canceling waits for the answer and tells finished runs from unknown ones.
+func (e *Engine) canceling(ctx context.Context, id run.ID, answers <-chan error, err error) error {
 	if err != nil {
 		return err
 	}
 	answer, err := await(ctx, e, answers)
 	if err != nil {
 		return err
+	}
+	if errors.Is(answer, run.ErrUnknown) {
+		if _, err := e.past(ctx, id); err != nil {
+			return err
+		}
+		return ErrFinished
 	}
 	return answer
 }

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -13,11 +11,16 @@ const (
 	maxBatch   = 512 << 10 // bytes after which a commit takes no further events
 	maxUnsaved = 4 << 20   // bytes of events on their way to the journal
 	maxOutbox  = 64        // commits that observers may be behind
+	maxPayload = 16 << 20  // bytes of one JSON value of an event
+	maxSpare   = 4         // emptied commits that are kept for their memory
 )
 
 // batch is one commit with everything that waits for it.
 type batch struct {
-	commit   run.Commit
+	commit   *run.Commit
+	closed   bool // takes no further events
+	follows  int  // the generation of the snapshot that it follows
+	size     int  // bytes, with what its events refer to
 	notices  []run.Notice
 	then     []func() // run on the loop once the commit is durable
 	revision uint64
@@ -30,46 +33,103 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%d bytes are more than one record of the journal can hold (%d)", e.Size, e.Limit)
+	return fmt.Sprintf("%d bytes are more than the %d that the journal takes", e.Size, e.Limit)
+}
+
+// fits refuses JSON that is too large to be recorded.
+func fits(payload json.RawMessage) error {
+	if len(payload) > maxPayload {
+		return &SizeError{Size: len(payload), Limit: maxPayload}
+	}
+	return nil
 }
 
 // record applies events that become durable together and puts them into the
 // growing batch. When they are too large, nothing has happened. Any other error
 // is a mistake of the engine and ends the loop.
 func (e *Engine) record(events ...run.Event) error {
-	var encoded run.Commit
-	if err := encoded.Add(events...); err != nil {
-		e.fail(err)
-		return errInternal
+	b, err := e.enroll(events)
+	if err != nil {
+		return err
 	}
-	if encoded.Size() > e.config.Journal.Limit() {
-		return &SizeError{Size: encoded.Size(), Limit: e.config.Journal.Limit()}
-	}
-	b := e.growing(encoded.Size())
-	before := b.commit.Size()
-	b.commit.Append(&encoded)
-	e.unsaved += b.commit.Size() - before
-	for _, event := range events {
+	index := b.commit.Len() - len(events)
+	for i, event := range events {
+		e.preserve(event.Run)
 		r, err := e.shard.Apply(event)
 		if err != nil {
 			e.fail(err)
 			return errInternal
 		}
-		b.notices = append(b.notices, e.notice(r, event, len(b.notices)))
+		e.events++
+		if _, finished := event.Data.(*run.Finished); finished {
+			e.conclude(r)
+		}
+		if len(e.config.Observers) > 0 {
+			b.notices = append(b.notices, e.notice(r, event, index+i))
+		}
+		if len(e.watched) > 0 && r != nil {
+			e.changed(r)
+		}
 	}
 	return nil
 }
 
-// growing is the batch that takes the next events of the given size.
-func (e *Engine) growing(size int) *batch {
-	if n := len(e.pending); n > 0 {
-		if last := e.pending[n-1]; last.commit.Size()+size <= min(maxBatch, e.config.Journal.Limit()) {
-			return last
+// enroll adds events to the batch that takes them.
+func (e *Engine) enroll(events []run.Event) (*batch, error) {
+	if n := len(e.pending); n > 0 && !e.pending[n-1].closed {
+		last := e.pending[n-1]
+		if fits, err := last.commit.AddWithin(min(maxBatch, e.config.Journal.Limit()), events...); err != nil || fits {
+			return last, e.enrolled(last, err)
 		}
 	}
-	b := new(batch)
+	b := &batch{commit: e.spareCommit(), follows: e.generation}
+	fits, err := b.commit.AddWithin(e.config.Journal.Limit(), events...)
+	if err == nil && !fits {
+		return nil, e.tooLarge(b.commit, events)
+	}
 	e.pending = append(e.pending, b)
-	return b
+	return b, e.enrolled(b, err)
+}
+
+// enrolled accounts for what a batch has grown by.
+func (e *Engine) enrolled(b *batch, err error) error {
+	if err != nil {
+		e.fail(err)
+		return errInternal
+	}
+	size := b.commit.Size()
+	for _, blob := range b.commit.Blobs() {
+		size += len(blob.Data)
+	}
+	e.unsaved += size - b.size
+	b.size = size
+	return nil
+}
+
+func (e *Engine) tooLarge(c *run.Commit, events []run.Event) error {
+	if err := c.Add(events...); err != nil {
+		return err
+	}
+	err := &SizeError{Size: c.Size(), Limit: e.config.Journal.Limit()}
+	e.recycle(c)
+	return err
+}
+
+func (e *Engine) spareCommit() *run.Commit {
+	n := len(e.spare)
+	if n == 0 {
+		return new(run.Commit)
+	}
+	c := e.spare[n-1]
+	e.spare = e.spare[:n-1]
+	return c
+}
+
+func (e *Engine) recycle(c *run.Commit) {
+	if len(e.spare) < maxSpare {
+		c.Reset()
+		e.spare = append(e.spare, c)
+	}
 }
 
 // afterCommit runs f on the loop once everything recorded so far is durable.
@@ -111,52 +171,19 @@ func (e *Engine) committed(b *batch) {
 		return
 	}
 	e.inFlight = nil
-	e.unsaved -= b.commit.Size()
-	for i := range b.notices {
-		b.notices[i].Revision = b.revision
-	}
-	if len(e.config.Observers) > 0 {
+	e.revision = b.revision
+	e.unsaved -= b.size
+	e.recycle(b.commit)
+	b.commit = nil
+	if len(b.notices) > 0 {
+		for i := range b.notices {
+			b.notices[i].Revision = b.revision
+		}
 		e.outbox = append(e.outbox, b)
 	}
 	for _, f := range b.then {
 		f()
 	}
 	b.then = nil
-}
-
-// committer appends one commit at a time. It owns the journal's revision.
-func (e *Engine) committer(ctx context.Context, revision uint64) {
-	for {
-		select {
-		case b := <-e.commits:
-			b.revision, b.err = e.append(ctx, revision, b)
-			revision = b.revision
-			e.written <- b
-			if b.err != nil {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// append repeats an append until the journal takes it: what was accepted must
-// not be lost because the journal is away for a while.
-func (e *Engine) append(ctx context.Context, after uint64, b *batch) (uint64, error) {
-	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
-		revision, err := e.config.Journal.Append(ctx, after, b.commit.Bytes())
-		if err == nil || errors.Is(err, run.ErrFenced) {
-			return revision, err
-		}
-		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
-		}
-		e.log.Error("the journal takes no commit; trying again", "error", err, "in", delay)
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
-	}
+	e.count()
 }

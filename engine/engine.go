@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flowhost/flowhost/flows"
@@ -20,30 +21,27 @@ import (
 type Config struct {
 	Journal   Journal
 	Invoker   Invoker
-	Observers []Observer
+	Observers []Observation
+
+	Snapshots Store   // default none: the journal is read as a whole at each start and never shortened
+	Blobs     Store   // of JSON from run.BlobSize on; default a MemoryStore
+	History   History // of finished runs; default none
 
 	// Restore loads a recorded definition again, for runs whose flow has changed
 	// or gone since they were accepted.
 	Restore func(context.Context, *run.Definition) (*flows.Set, error)
 
-	// CatchUp tells the observers of everything after Observed while the journal
-	// is replayed: what was durable when the process ended but not told yet.
-	CatchUp  bool
-	Observed Place
-
-	Workers  int // attempts at once; default four times GOMAXPROCS
-	OpenRuns int // runs that are not finished; default 100 000
+	Workers        int // attempts at once; default four times GOMAXPROCS. One flow has three quarters of them at most
+	OpenRuns       int // runs that are not finished; default 100 000
+	SnapshotEvents int // events after which a snapshot is made; default 50 000
 
 	Timeout time.Duration // of attempts whose task states none; default 5m
 
 	Log *slog.Logger // default: discarded
 }
 
-// Place is the place of an event in the journal.
-type Place struct {
-	Revision uint64
-	Index    int
-}
+// maxTurn is how many commands or results one turn of the loop handles.
+const maxTurn = 64
 
 // maxTimers is out of reach: open runs, their tasks and the deployed schedules
 // bound the timers, a few for each.
@@ -55,38 +53,55 @@ type Engine struct {
 	config Config
 	log    *slog.Logger
 
-	commands chan func()
-	results  chan result
-	work     chan *attempt
-	due      chan []func()
-	commits  chan *batch // to the committer
-	written  chan *batch // from the committer
-	notices  chan *batch // to the notifier
-	drain    chan struct{}
-	ready    chan struct{}
-	stopped  chan struct{}
-	timers   *scheduler.Queue[func()]
+	commands  chan func()
+	results   chan result
+	work      chan *attempt
+	due       chan []func()
+	commits   chan *batch           // to the committer
+	written   chan *batch           // from the committer
+	notices   chan *batch           // to the notifier
+	sweeps    chan sweep            // to the committer
+	snapshots chan finishedSnapshot // to the archivist
+	archived  chan struct{}         // from the archivist
+	drain     chan struct{}
+	ready     chan struct{}
+	stopped   chan struct{}
+	timers    *scheduler.Queue[func()]
 
 	drainOnce sync.Once
+	told      atomic.Uint64 // the revision up to which the observers were told
+	stats     atomic.Pointer[Stats]
+	stuck     atomic.Int32 // attempts that were given up and have not ended yet
+	blobs     blobs        // of the committer
 
 	// What follows belongs to the loop.
-	ctx      context.Context // of the loop; attempts and restores end with it
-	shard    *run.Shard
-	flows    map[string]*flows.Flow      // deployed, by name
-	sets     map[string]*flows.Set       // by digest of their definition
-	fires    map[fireKey]scheduler.Timer // armed schedule triggers
-	open     map[run.ID]*openRun         // not finished
-	gates    map[gateKey]*gate           // concurrency limits in use
-	starting []*openRun                  // have got their slot and start next
-	runnable []task                      // may start as soon as a worker is free
-	idle     int                         // workers without an attempt
-	pending  []*batch                    // not given to the committer yet; the last one is still growing
-	outbox   []*batch                    // durable, not given to the notifier yet
-	inFlight *batch                      // at the committer
-	unsaved  int                         // bytes in pending and inFlight
-	finished finishedRuns
-	draining bool
-	fault    error // ends the loop
+	ctx        context.Context // of the loop; attempts and restores end with it
+	shard      *run.Shard
+	flows      map[string]*flows.Flow      // deployed, by name
+	sets       map[string]*flows.Set       // by digest of their definition
+	fires      map[fireKey]scheduler.Timer // armed schedule triggers
+	open       map[run.ID]*openRun         // not finished
+	gates      map[gateKey]*gate           // concurrency limits in use
+	starting   []*openRun                  // have got their slot and start next
+	runnable   readyQueue                  // may start as soon as a worker is free
+	idle       int                         // workers without an attempt
+	share      int                         // workers that one flow may have
+	hire       func()                      // starts a worker
+	pending    []*batch                    // not given to the committer yet; the last one is still growing
+	outbox     []*batch                    // durable, not given to the notifier yet
+	inFlight   *batch                      // at the committer
+	unsaved    int                         // bytes in pending and inFlight
+	spare      []*run.Commit               // emptied
+	revision   uint64                      // of the last durable commit
+	finished   finishedRuns
+	watched    map[run.ID][]watcher
+	snapshot   *snapshot // being written
+	archiving  bool      // the archivist has one
+	generation int       // of the snapshot that was begun last
+	snapshotAt time.Time // when
+	events     int       // since then
+	draining   bool
+	fault      error // ends the loop
 }
 
 // New makes an engine that does nothing until Run is called.
@@ -97,34 +112,52 @@ func New(config Config) *Engine {
 	if config.OpenRuns <= 0 {
 		config.OpenRuns = 100_000
 	}
+	if config.SnapshotEvents <= 0 {
+		config.SnapshotEvents = 50_000
+	}
+	if config.Blobs == nil {
+		config.Blobs = NewMemoryStore()
+	}
 	if config.Timeout <= 0 {
 		config.Timeout = 5 * time.Minute
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{
-		config:   config,
-		log:      config.Log,
-		commands: make(chan func()),
-		results:  make(chan result, config.Workers),
-		work:     make(chan *attempt, config.Workers),
-		due:      make(chan []func()),
-		commits:  make(chan *batch, 1),
-		written:  make(chan *batch, 1),
-		notices:  make(chan *batch),
-		drain:    make(chan struct{}),
-		ready:    make(chan struct{}),
-		stopped:  make(chan struct{}),
-		timers:   scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers}),
-		shard:    run.NewShard(),
-		flows:    map[string]*flows.Flow{},
-		sets:     map[string]*flows.Set{},
-		fires:    map[fireKey]scheduler.Timer{},
-		open:     map[run.ID]*openRun{},
-		gates:    map[gateKey]*gate{},
-		idle:     config.Workers,
+	e := &Engine{
+		config:     config,
+		log:        config.Log,
+		commands:   make(chan func()),
+		results:    make(chan result, config.Workers),
+		work:       make(chan *attempt, config.Workers),
+		due:        make(chan []func()),
+		commits:    make(chan *batch, 1),
+		written:    make(chan *batch, 1),
+		notices:    make(chan *batch),
+		sweeps:     make(chan sweep),
+		snapshots:  make(chan finishedSnapshot, 1),
+		archived:   make(chan struct{}),
+		drain:      make(chan struct{}),
+		ready:      make(chan struct{}),
+		stopped:    make(chan struct{}),
+		timers:     scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers}),
+		shard:      run.NewShard(),
+		flows:      map[string]*flows.Flow{},
+		sets:       map[string]*flows.Set{},
+		fires:      map[fireKey]scheduler.Timer{},
+		open:       map[run.ID]*openRun{},
+		gates:      map[gateKey]*gate{},
+		watched:    map[run.ID][]watcher{},
+		idle:       config.Workers,
+		share:      config.Workers - config.Workers/4,
+		generation: firstGeneration,
 	}
+	e.finished.limit = maxFinishedBytes
+	if config.History != nil {
+		e.finished.limit = maxFinishedBytes / 8
+	}
+	e.blobs = blobs{store: config.Blobs, log: config.Log, insist: e.insist, stored: map[string]int{}}
+	return e
 }
 
 // Ready is closed once the journal has been replayed and commands are taken.
@@ -149,21 +182,29 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(ErrStopped)
 
 	e.ctx = ctx
-	revision, err := e.recover(ctx)
+	recovered, err := e.recover(ctx)
 	if err != nil {
 		return err
 	}
+	e.hire = func() { running.Go(e.worker) }
 	for range e.config.Workers {
-		running.Go(func() { e.worker(ctx) })
+		e.hire()
 	}
-	running.Go(func() { e.committer(ctx, revision) })
+	running.Go(func() { e.committer(ctx, recovered.last) })
+	running.Go(func() { e.archivist(ctx, recovered.archive) })
 	running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
 	notifying.Go(func() { e.notifier(ctx) })
+	e.snapshotAt = time.Now()
+	if e.config.Snapshots != nil {
+		e.tick()
+	}
+	e.count()
 	close(e.ready)
 	err = e.loop(ctx)
 	if err != nil {
 		stop(err)
 	}
+	close(e.work)
 	close(e.notices) // what the notifier has taken is told to the end after a soft stop
 	notifying.Wait()
 	return err
@@ -186,6 +227,9 @@ func (e *Engine) loop(ctx context.Context) error {
 	drain := e.drain
 	for {
 		e.dispatch()
+		if e.snapshotDue() {
+			e.beginSnapshot()
+		}
 		commits, commit := e.nextCommit()
 		notices, notice := e.nextNotice()
 		commands, results, due := e.commands, e.results, e.due
@@ -200,9 +244,9 @@ func (e *Engine) loop(ctx context.Context) error {
 		}
 		select {
 		case command := <-commands:
-			command()
+			each(command, commands, func(f func()) { f() })
 		case r := <-results:
-			e.attemptEnded(r)
+			each(r, results, e.attemptEnded)
 		case batch := <-due:
 			for _, alarm := range batch {
 				alarm()
@@ -213,6 +257,10 @@ func (e *Engine) loop(ctx context.Context) error {
 			e.committed(b)
 		case notices <- notice:
 			e.outbox = e.outbox[1:]
+		case <-e.writing():
+			e.continueSnapshot()
+		case <-e.archived:
+			e.archiving = false
 		case <-drain:
 			drain, e.draining = nil, true
 		case <-ctx.Done():
@@ -220,6 +268,23 @@ func (e *Engine) loop(ctx context.Context) error {
 		}
 	}
 }
+
+// each handles what has just been received and some of what else waits: receiving
+// from one channel is cheaper than selecting among all.
+func each[T any](first T, more <-chan T, handle func(T)) {
+	handle(first)
+	for range maxTurn - 1 {
+		select {
+		case next := <-more:
+			handle(next)
+		default:
+			return
+		}
+	}
+}
+
+// tick lets the loop look at the clock when nothing happens.
+func (e *Engine) tick() { e.at(time.Now().Add(snapshotAge), e.tick) }
 
 // drained reports whether a soft stop has nothing left to wait for.
 func (e *Engine) drained() bool {

@@ -1,21 +1,48 @@
 package engine
 
-import "github.com/flowhost/flowhost/run"
+import (
+	"slices"
+
+	"github.com/flowhost/flowhost/run"
+)
 
 // maxFinishedBytes bounds the records of finished runs that are kept so that a
 // Wait that comes after the end still finds its run. The history on NATS is the
 // place to look for older ones.
 const maxFinishedBytes = 64 << 20
 
-// ending is the end of a run as those who wait for it see it. The record may be
-// read once durable is closed.
+// ending is the end of a run as those who wait for it see it.
 type ending struct {
-	durable chan struct{}
-	record  *run.Record
+	record  *run.Record // once the run is finished; not told before durable
+	durable bool
+	waiting []chan<- *run.Record // one place each
 }
 
-// finishedRuns keeps the latest endings. The zero value is empty.
+// wait gives the record to answer once it is durable.
+func (end *ending) wait(answer chan<- *run.Record) {
+	if end.durable {
+		answer <- end.record
+		return
+	}
+	end.waiting = append(end.waiting, answer)
+}
+
+// leave forgets one that waits no longer.
+func (end *ending) leave(answer chan<- *run.Record) {
+	end.waiting = slices.DeleteFunc(end.waiting, func(other chan<- *run.Record) bool { return other == answer })
+}
+
+func (end *ending) settle() {
+	end.durable = true
+	for _, answer := range end.waiting {
+		answer <- end.record
+	}
+	end.waiting = nil
+}
+
+// finishedRuns keeps the latest endings, up to a number of bytes.
 type finishedRuns struct {
+	limit   int
 	endings map[run.ID]*ending
 	order   []run.ID
 	bytes   int
@@ -30,7 +57,7 @@ func (f *finishedRuns) add(end *ending) {
 	f.endings[end.record.Run] = end
 	f.order = append(f.order, end.record.Run)
 	f.bytes += recordBytes(end.record)
-	for f.bytes > maxFinishedBytes && len(f.order) > 1 {
+	for f.bytes > f.limit && len(f.order) > 1 {
 		oldest := f.order[0]
 		f.order = f.order[1:]
 		f.bytes -= recordBytes(f.endings[oldest].record)

@@ -29,13 +29,16 @@ func fired(t *testing.T, j Journal) []time.Time {
 	t.Helper()
 	var times []time.Time
 	j.Replay(t.Context(), 0, func(_ uint64, commit []byte) error {
-		events, err := run.DecodeCommit(commit)
-		for _, e := range events {
+		stored, err := run.DecodeCommit(commit)
+		if err != nil {
+			return err
+		}
+		for _, e := range stored.Events {
 			if s, ok := e.Data.(*run.Submitted); ok {
 				times = append(times, s.Trigger.Time)
 			}
 		}
-		return err
+		return nil
 	})
 	return times
 }

@@ -17,7 +17,8 @@ const memoryCommitLimit = 4 << 20
 // safe for concurrent use.
 type MemoryJournal struct {
 	mu      sync.Mutex
-	commits [][]byte
+	removed uint64   // revisions up to and including this one are compacted away
+	commits [][]byte // of the revisions that follow
 }
 
 // NewMemoryJournal gives an empty journal.
@@ -33,30 +34,54 @@ func (j *MemoryJournal) Append(ctx context.Context, after uint64, commit []byte)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	last := uint64(len(j.commits))
+	last := j.last()
 	if after == last {
 		j.commits = append(j.commits, bytes.Clone(commit))
 		return last + 1, nil
 	}
-	if after+1 == last && bytes.Equal(j.commits[after], commit) {
+	if last > 0 && after == last-1 && bytes.Equal(j.commits[len(j.commits)-1], commit) {
 		return last, nil
 	}
 	return 0, run.ErrFenced
 }
 
+// last is the newest revision. Its commit is never removed.
+func (j *MemoryJournal) last() uint64 { return j.removed + uint64(len(j.commits)) }
+
 // Replay is part of Journal.
 func (j *MemoryJournal) Replay(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
 	j.mu.Lock()
-	commits := j.commits
+	commits, removed := j.commits, j.removed
 	j.mu.Unlock()
-	for i := after; i < uint64(len(commits)); i++ {
+	for i, commit := range commits {
+		revision := removed + uint64(i) + 1
+		if revision <= after {
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := apply(i+1, bytes.Clone(commits[i])); err != nil {
+		if err := apply(revision, bytes.Clone(commit)); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// Compact is part of Journal.
+func (j *MemoryJournal) Compact(ctx context.Context, upTo uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	last := j.last()
+	if last == 0 || min(upTo, last-1) <= j.removed {
+		return nil
+	}
+	upTo = min(upTo, last-1)
+	j.commits = append([][]byte(nil), j.commits[upTo-j.removed:]...) // so that the others can be collected
+	j.removed = upTo
 	return nil
 }
 

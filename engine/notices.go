@@ -6,8 +6,28 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// Observation is an observer and how far it has come.
+type Observation struct {
+	Observer Observer
+
+	// CatchUp tells the observer of everything after Seen while the journal is
+	// read: what was durable when the process ended but not told yet.
+	CatchUp bool
+	Seen    Place
+}
+
+// Place is the place of an event in the journal.
+type Place struct {
+	Revision uint64
+	Index    int
+}
+
+// unseen reports whether the observer is to be told of an event of the past.
+func (o Observation) unseen(at Place) bool {
+	return o.CatchUp && (at.Revision > o.Seen.Revision || at.Revision == o.Seen.Revision && at.Index > o.Seen.Index)
+}
+
 // notice makes what observers are told of an event that has just been applied.
-// The record is taken now, while the run is in the state that the event made.
 func (e *Engine) notice(r *run.Run, event run.Event, index int) run.Notice {
 	n := run.Notice{Index: index, Event: event}
 	if r == nil {
@@ -15,9 +35,25 @@ func (e *Engine) notice(r *run.Run, event run.Event, index int) run.Notice {
 	}
 	n.Flow = r.Flow
 	if _, finished := event.Data.(*run.Finished); finished {
-		n.Record = r.Record(e.taskOrder(r))
+		n.Record = e.recordOf(r)
 	}
 	return n
+}
+
+// conclude takes the record of a run that has just finished.
+func (e *Engine) conclude(r *run.Run) {
+	if o := e.open[r.ID]; o != nil {
+		o.end.record = r.Record(taskNames(o.flow))
+	}
+}
+
+// recordOf gives the record of a finished run, its tasks in order of declaration
+// as far as the flow is known.
+func (e *Engine) recordOf(r *run.Run) *run.Record {
+	if o := e.open[r.ID]; o != nil {
+		return o.end.record
+	}
+	return r.Record(nil)
 }
 
 func (e *Engine) nextNotice() (chan<- *batch, *batch) {
@@ -31,15 +67,19 @@ func (e *Engine) nextNotice() (chan<- *batch, *batch) {
 func (e *Engine) notifier(ctx context.Context) {
 	for b := range e.notices {
 		for _, n := range b.notices {
-			e.tell(ctx, n)
+			if n.Record != nil {
+				n.RecordJSON, _ = n.Record.AppendJSON(nil) // who needs it meets the error again
+			}
+			for _, o := range e.config.Observers {
+				e.tell(ctx, o.Observer, n)
+			}
 		}
+		e.told.Store(b.revision)
 	}
 }
 
-func (e *Engine) tell(ctx context.Context, n run.Notice) {
-	for _, o := range e.config.Observers {
-		if err := o.Committed(ctx, n); err != nil && ctx.Err() == nil {
-			e.log.Error("an observer was not told of an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
-		}
+func (e *Engine) tell(ctx context.Context, o Observer, n run.Notice) {
+	if err := o.Committed(ctx, n); err != nil && ctx.Err() == nil {
+		e.log.Error("an observer was not told of an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
 	}
 }

@@ -16,8 +16,8 @@ type openRun struct {
 	flow     *flows.Flow
 	scope    *flows.Scope // nil until the run starts
 	phase    phase
-	attempts map[run.TaskRef]*attempt        // under way
-	retries  map[run.TaskRef]scheduler.Timer // due later
+	attempts []*attempt                      // under way
+	retries  map[run.TaskRef]scheduler.Timer // due later; nil before the first
 	deadline scheduler.Timer                 // of the main tasks
 	output   json.RawMessage                 // once the main tasks have succeeded
 	slot     bool                            // held under the flow's concurrency limit
@@ -29,7 +29,12 @@ type openRun struct {
 type phase struct {
 	hook     bool
 	tasks    []*flows.Task
+	states   []*run.TaskRun // of tasks, nil before something has happened
 	frontier *dag.Frontier
+}
+
+func newPhase(hook bool, tasks []*flows.Task, graph *dag.Graph) phase {
+	return phase{hook: hook, tasks: tasks, states: make([]*run.TaskRun, len(tasks)), frontier: graph.Frontier()}
 }
 
 // task is one task of an open run.
@@ -39,29 +44,29 @@ type task struct {
 	node int // in the phase's graph
 }
 
-func (t task) ref() run.TaskRef    { return run.TaskRef{Task: t.spec.Name} }
-func (t task) state() *run.TaskRun { return t.run.Task(t.ref()) }
+func (t task) ref() run.TaskRef { return run.TaskRef{Task: t.spec.Name} }
+
+// state is what has happened to the task, nil for nothing. It is looked up once:
+// a task run stays where it is.
+func (t task) state() *run.TaskRun {
+	known := &t.phase.states[t.node]
+	if *known == nil {
+		*known = t.run.Task(t.ref())
+	}
+	return *known
+}
 
 func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	o := &openRun{
 		run: r, flow: f,
-		attempts: map[run.TaskRef]*attempt{},
-		retries:  map[run.TaskRef]scheduler.Timer{},
-		end:      &ending{durable: make(chan struct{})},
+		end: new(ending),
 	}
 	e.open[r.ID] = o
 	return o
 }
 
-// taskOrder is the order of declaration of a run's main tasks, as far as its flow
-// is known. Those of hooks come after them, when there was a reason to run them.
-func (e *Engine) taskOrder(r *run.Run) []string {
-	if o := e.open[r.ID]; o != nil {
-		return taskNames(o.flow)
-	}
-	return nil
-}
-
+// taskNames is the order of declaration of a flow's main tasks. Those of hooks
+// come after them, when there was a reason to run them.
 func taskNames(f *flows.Flow) []string {
 	names := make([]string, len(f.Tasks))
 	for i, t := range f.Tasks {

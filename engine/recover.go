@@ -1,127 +1,215 @@
 package engine
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
-	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
-// recover folds the journal into the state of the shard and takes up every run
-// that is not finished. It gives the journal's last revision.
-func (e *Engine) recover(ctx context.Context) (uint64, error) {
-	var last uint64
-	err := e.config.Journal.Replay(ctx, 0, func(revision uint64, commit []byte) error {
-		last = revision
-		return e.replay(ctx, revision, commit)
+// recovery is the reading of what earlier processes have left.
+type recovery struct {
+	*Engine
+	archive archive
+	last    uint64 // revision of what has been read so far
+	read    int    // events of the journal
+}
+
+// recover reads the newest snapshot that serves and the journal after it, and
+// takes up every run that is not finished.
+func (e *Engine) recover(ctx context.Context) (*recovery, error) {
+	r := &recovery{Engine: e}
+	if err := r.readAll(ctx); err != nil {
+		return nil, err
+	}
+	e.revision, e.events = r.last, r.read
+	e.told.Store(r.last)
+	if err := e.takeUpAll(ctx); err != nil {
+		return nil, err
+	}
+	return r, e.fault
+}
+
+func (r *recovery) readAll(ctx context.Context) error {
+	var revisions []uint64
+	if r.config.Snapshots != nil {
+		names, err := r.config.Snapshots.List(ctx)
+		if err != nil {
+			return fmt.Errorf("the snapshots cannot be listed: %w", err)
+		}
+		revisions = r.inOrder(revisionsOf(names))
+	}
+	for _, revision := range revisions {
+		shard, err := r.load(ctx, revision)
+		if err == nil {
+			r.shard, r.last = shard, revision
+			r.archive.newest = &finishedSnapshot{revision: revision, generation: firstGeneration}
+			break
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.log.Error("a snapshot cannot be used; an older one and more of the journal take its place", "revision", revision, "error", err)
+	}
+	from := r.last
+	err := r.config.Journal.Replay(ctx, from, func(revision uint64, commit []byte) error {
+		return r.replay(ctx, revision, commit)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("the journal cannot be read: %w", err)
+		return fmt.Errorf("the journal cannot be read: %w", err)
 	}
-	unfinished := make([]*run.Run, 0, len(e.shard.Runs))
-	for _, r := range e.shard.Runs {
-		unfinished = append(unfinished, r)
-	}
-	slices.SortFunc(unfinished, func(a, b *run.Run) int { return cmp.Compare(a.ID, b.ID) })
-	for _, r := range unfinished {
-		if err := e.takeUp(ctx, r); err != nil {
-			return 0, err
+	r.log.Info("the journal is read", "snapshot", from, "revision", r.last, "events", r.read, "unfinished_runs", len(r.shard.Runs))
+	return nil
+}
+
+// inOrder puts those snapshots first, the newest of them at the head, that no
+// observer is behind: what happened since is read again and told.
+func (r *recovery) inOrder(revisions []uint64) []uint64 {
+	behind := uint64(math.MaxUint64)
+	for _, o := range r.config.Observers {
+		if o.CatchUp {
+			behind = min(behind, o.Seen.Revision)
 		}
 	}
-	e.log.Info("the journal is read", "revision", last, "unfinished_runs", len(unfinished))
-	return last, e.fault
+	slices.SortStableFunc(revisions, func(a, b uint64) int {
+		switch {
+		case (a <= behind) == (b <= behind):
+			return 0
+		case a <= behind:
+			return -1
+		}
+		return 1
+	})
+	return revisions
+}
+
+// load gives the state of a snapshot that the journal goes on from.
+func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error) {
+	stored, err := r.config.Snapshots.Get(ctx, snapshotName(revision))
+	if err != nil {
+		return nil, err
+	}
+	shard, of, err := run.DecodeSnapshot(stored)
+	if err != nil {
+		return nil, err
+	}
+	if of != revision {
+		return nil, fmt.Errorf("it is %w: it is of revision %d", run.ErrDamaged, of)
+	}
+	if err := r.reaches(ctx, revision); err != nil {
+		return nil, err
+	}
+	for _, open := range shard.Runs {
+		open.Payloads(r.blobs.found)
+	}
+	return shard, nil
+}
+
+var errEnough = errors.New("enough is read")
+
+// reaches checks that the journal holds the revision, or the one after it: it
+// would not when it had lost its end.
+func (r *recovery) reaches(ctx context.Context, revision uint64) error {
+	found := false
+	err := r.config.Journal.Replay(ctx, revision-1, func(first uint64, stored []byte) error {
+		commit, err := run.DecodeCommit(stored)
+		found = first == revision || err == nil && commit.After == revision
+		return errEnough
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	if !found {
+		return errors.New("the journal does not reach it")
+	}
+	return nil
+}
+
+// ChainError says that commits are missing in the journal.
+type ChainError struct {
+	Last     uint64 // the last revision that could be read
+	Revision uint64 // the first one after the gap
+	After    uint64 // the one that it follows
+}
+
+func (e *ChainError) Error() string {
+	return fmt.Sprintf("revision %d follows %d, and the last one that can be read before it is %d: "+
+		"the commits between are lost, or the snapshot that held them. Everything up to revision %d can be salvaged: "+
+		"restore a copy of the data folder, or move the folder away and begin with an empty one",
+		e.Revision, e.After, e.Last, e.Last)
 }
 
 // replay applies one commit, and tells the observers what they have not been
 // told yet.
-func (e *Engine) replay(ctx context.Context, revision uint64, commit []byte) error {
-	events, err := run.DecodeCommit(commit)
+func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) error {
+	commit, err := run.DecodeCommit(stored)
 	if err != nil {
 		return fmt.Errorf("revision %d: %w", revision, err)
 	}
-	for i, event := range events {
-		r, err := e.shard.Apply(event)
+	if commit.After != run.UnknownRevision && commit.After != r.last {
+		return &ChainError{Last: r.last, Revision: revision, After: commit.After}
+	}
+	for i, event := range commit.Events {
+		event.Payloads(r.blobs.found)
+		changed, err := r.shard.Apply(event)
 		if err != nil {
 			return fmt.Errorf("revision %d: %w", revision, err)
 		}
-		if e.untold(revision, i) {
-			n := e.notice(r, event, i)
-			n.Revision = revision
-			e.tell(ctx, n)
+		if err := r.tellAgain(ctx, changed, event, Place{revision, i}); err != nil {
+			return err
 		}
-		if r != nil && r.State.Done() {
-			e.shard.Forget(r.ID)
+		if changed != nil && changed.State.Done() {
+			r.shard.Forget(changed.ID)
+		}
+	}
+	r.last = revision
+	r.read += len(commit.Events)
+	return nil
+}
+
+// tellAgain tells those observers of an event that have not seen it.
+func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Event, at Place) error {
+	if !slices.ContainsFunc(r.config.Observers, func(o Observation) bool { return o.unseen(at) }) {
+		return nil
+	}
+	if err := r.complete(ctx, event.Payloads); err != nil {
+		return err
+	}
+	if _, done := event.Data.(*run.Finished); done {
+		if err := r.complete(ctx, changed.Payloads); err != nil {
+			return err
+		}
+	}
+	n := r.notice(changed, event, at.Index)
+	n.Revision = at.Revision
+	for _, o := range r.config.Observers {
+		if o.unseen(at) {
+			r.tell(ctx, o.Observer, n)
 		}
 	}
 	return nil
 }
 
-func (e *Engine) untold(revision uint64, index int) bool {
-	seen := e.config.Observed
-	return e.config.CatchUp && (revision > seen.Revision || revision == seen.Revision && index > seen.Index)
-}
-
-// takeUp opens an unfinished run with the definition that it was accepted with.
-func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
-	f, err := e.restore(ctx, r)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		e.abandon(r, err)
-		return nil
-	}
-	o := e.newOpenRun(r, f)
-	if r.State == run.Pending {
-		e.enter(o)
-		return nil
-	}
-	if f.Concurrency != nil {
-		e.gate(o).started++
-		o.slot = true
-	}
-	e.resume(o)
-	return nil
-}
-
-func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
-	set := e.sets[r.Definition]
-	if set == nil {
-		definition := e.shard.Definitions[r.Definition]
-		if definition == nil {
-			return nil, fmt.Errorf("the journal does not hold definition %s", r.Definition)
+// complete fetches what is stored apart. What is lost for good stays away.
+func (e *Engine) complete(ctx context.Context, payloads func(func(*json.RawMessage))) error {
+	var failed error
+	payloads(func(p *json.RawMessage) {
+		err := e.insist(ctx, "a large value cannot be read; trying again", func() error {
+			err := e.blobs.fetch(ctx, p)
+			if lost := (*BlobError)(nil); errors.As(err, &lost) && lost.lasting() {
+				e.log.Error("a large value is lost", "error", err)
+				*p = nil
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			failed = err
 		}
-		var err error
-		if set, err = e.config.Restore(ctx, definition); err != nil {
-			return nil, err
-		}
-		e.sets[r.Definition] = set
-	}
-	if f := set.Flow(r.Flow); f != nil {
-		return f, nil
-	}
-	return nil, fmt.Errorf("definition %s has no flow %q", r.Definition, r.Flow)
-}
-
-// abandon ends a run whose flow cannot be loaded any more: its modules are gone,
-// or this version does not accept the files.
-func (e *Engine) abandon(r *run.Run, why error) {
-	e.log.Error("a run cannot be continued", "run", r.ID, "flow", r.Flow, "error", why)
-	failure := &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeDefinition, Message: why.Error()}
-	for _, t := range r.Tasks {
-		ref := t.TaskRef
-		switch t.State {
-		case run.Running:
-			e.record(run.Event{Run: r.ID, At: now(), Data: &run.AttemptFinished{
-				TaskRef: ref, Attempt: t.Attempts, Outcome: run.OutcomeLost, Failure: failure,
-			}})
-		case run.Ready, run.Waiting:
-			e.record(run.Event{Run: r.ID, At: now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
-		}
-	}
-	e.record(run.Event{Run: r.ID, At: now(), Data: &run.Finished{State: run.Failed, Failure: failure}})
-	e.shard.Forget(r.ID)
+	})
+	return failed
 }

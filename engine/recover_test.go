@@ -176,7 +176,7 @@ func TestRunWhoseDefinitionIsLostFailsWithAReason(t *testing.T) {
 
 		told := &notices{}
 		engine := New(Config{
-			Journal: journal, Invoker: guests{}, Observers: []Observer{told},
+			Journal: journal, Invoker: guests{}, Observers: []Observation{{Observer: told}},
 			Restore: func(context.Context, *run.Definition) (*flows.Set, error) {
 				return nil, errors.New("module sha256:m is gone")
 			},
@@ -201,7 +201,7 @@ func TestObserversAreToldWhatTheyMissed(t *testing.T) {
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
 		journal, first := NewMemoryJournal(), &notices{}
-		r := boot(t, Config{Journal: journal, Observers: []Observer{first}, Invoker: flaky()}, set)
+		r := boot(t, Config{Journal: journal, Observers: []Observation{{Observer: first}}, Invoker: flaky()}, set)
 		r.run("f", `{"a":1,"b":2}`)
 		r.stop()
 		all := first.all()
@@ -214,8 +214,7 @@ func TestObserversAreToldWhatTheyMissed(t *testing.T) {
 		for _, seen := range []int{0, len(all) / 2, len(all) - 1} {
 			second := &notices{}
 			r := boot(t, Config{
-				Journal: journal, Observers: []Observer{second},
-				CatchUp: true, Observed: Place{all[seen].Revision, all[seen].Index},
+				Journal: journal, Observers: []Observation{{Observer: second, CatchUp: true, Seen: Place{all[seen].Revision, all[seen].Index}}},
 			}, set)
 			<-r.Ready()
 			r.stop()
@@ -288,7 +287,7 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
 		journal, told := &shaky{Journal: NewMemoryJournal()}, &notices{}
-		r := boot(t, Config{Journal: journal, Observers: []Observer{told}}, set)
+		r := boot(t, Config{Journal: journal, Observers: []Observation{{Observer: told}}}, set)
 		journal.away.Store(true)
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
@@ -312,6 +311,8 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 // stuck is an observer that takes nothing until it is let go.
 type stuck struct{ letGo chan struct{} }
 
+func (stuck) Flush(context.Context) error { return nil }
+
 func (s stuck) Committed(ctx context.Context, _ run.Notice) error {
 	select {
 	case <-s.letGo:
@@ -327,7 +328,7 @@ func TestSlowObserverSlowsThePublisher(t *testing.T) {
 }`)
 	synctest.Test(t, func(t *testing.T) {
 		observer := stuck{make(chan struct{})}
-		r := boot(t, Config{Observers: []Observer{observer}}, set)
+		r := boot(t, Config{Observers: []Observation{{Observer: observer}}}, set)
 		accepted := 0
 		for {
 			ctx, stop := context.WithTimeout(t.Context(), time.Second)

@@ -128,6 +128,13 @@ func (r *rig) stop() {
 	}
 	r.kill()
 	replayed := fold(r.t, r.journal)
+	for _, old := range replayed.Runs {
+		old.Payloads(func(p *json.RawMessage) {
+			if err := r.blobs.fetch(context.Background(), p); err != nil {
+				r.t.Error(err)
+			}
+		})
+	}
 	for id, want := range r.shard.Runs {
 		got := replayed.Runs[id]
 		if got == nil {
@@ -165,17 +172,21 @@ func (r *rig) crash() {
 	<-r.ended
 }
 
+// fold gives the state that a journal holds.
 func fold(t testing.TB, j Journal) *run.Shard {
 	t.Helper()
 	shard := run.NewShard()
-	err := j.Replay(context.Background(), 0, func(revision uint64, commit []byte) error {
-		events, err := run.DecodeCommit(commit)
-		for _, e := range events {
+	err := j.Replay(context.Background(), 0, func(revision uint64, stored []byte) error {
+		commit, err := run.DecodeCommit(stored)
+		if err != nil {
+			return err
+		}
+		for _, e := range commit.Events {
 			if _, err := shard.Apply(e); err != nil {
 				t.Fatalf("revision %d: %v", revision, err)
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -249,6 +260,8 @@ func (n *notices) Committed(_ context.Context, notice run.Notice) error {
 	n.list = append(n.list, notice)
 	return nil
 }
+
+func (n *notices) Flush(context.Context) error { return nil }
 
 func (n *notices) all() []run.Notice {
 	n.mu.Lock()

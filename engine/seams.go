@@ -21,8 +21,36 @@ type Journal interface {
 	// order, and returns at the end of the log. The bytes belong to apply.
 	Replay(ctx context.Context, after uint64, apply func(revision uint64, commit []byte) error) error
 
+	// Compact removes commits up to and including the given revision, but never
+	// the last one. Replay begins after them from then on.
+	Compact(ctx context.Context, upTo uint64) error
+
 	// Limit is the size of the largest commit that Append takes, in bytes.
 	Limit() int
+}
+
+// Store keeps named bytes: snapshots and blobs. It is safe for concurrent use.
+type Store interface {
+	// Put returns once the bytes are durable. They replace those of the same name.
+	Put(ctx context.Context, name string, data []byte) error
+
+	// Get answers an error that wraps fs.ErrNotExist for a name that is not there,
+	// and another one for bytes that are damaged.
+	Get(ctx context.Context, name string) ([]byte, error)
+
+	// Delete of a name that is not there is no error.
+	Delete(ctx context.Context, name string) error
+
+	// List gives all names, sorted.
+	List(ctx context.Context) ([]string, error)
+}
+
+// History has the records of finished runs.
+type History interface {
+	// Get answers an error that wraps run.ErrUnknown for a run that it has not.
+	Get(ctx context.Context, id run.ID) (*run.Record, error)
+
+	List(ctx context.Context, query run.Query) (run.Page, error)
 }
 
 // Invoker runs one attempt. It must end when ctx ends: with the outcome
@@ -37,14 +65,20 @@ type Invoker interface {
 // an error is logged and told of the next event.
 type Observer interface {
 	Committed(ctx context.Context, notice run.Notice) error
+
+	// Flush returns once everything that it was told before is safe with it: the
+	// journal forgets it then.
+	Flush(ctx context.Context) error
 }
 
 // Errors of the engine's methods.
 var (
-	ErrDraining   = errors.New("the host is stopping and takes no new runs")
-	ErrStopped    = errors.New("the engine is not running")
-	ErrFinished   = errors.New("the run has finished already")
-	ErrUnknownRun = errors.New("no such run, or it finished too long ago to be still known here")
+	ErrDraining    = errors.New("the host is stopping and takes no new runs")
+	ErrStopped     = errors.New("the engine is not running")
+	ErrFinished    = errors.New("the run has finished already")
+	ErrUnfinished  = errors.New("the run has not finished yet: wait for its end, or cancel it")
+	ErrSucceeded   = errors.New("the run succeeded: there is nothing to be continued; start a new one")
+	ErrUnknownTask = errors.New("the run's flow has no such task")
 )
 
 // BusyError answers a request while as many runs are open as the engine may

@@ -81,13 +81,13 @@ func TestCancelOfAnUnknownRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := boot(t, Config{})
-		if err := r.Cancel(t.Context(), run.NewID(time.Now()), ""); !errors.Is(err, ErrUnknownRun) {
+		if err := r.Cancel(t.Context(), run.NewID(time.Now()), ""); !errors.Is(err, run.ErrUnknown) {
 			t.Errorf("error %v", err)
 		}
-		if _, err := r.Get(t.Context(), "x"); !errors.Is(err, ErrUnknownRun) {
+		if _, err := r.Get(t.Context(), "x"); !errors.Is(err, run.ErrUnknown) {
 			t.Errorf("error %v", err)
 		}
-		if _, err := r.Wait(t.Context(), "x"); !errors.Is(err, ErrUnknownRun) {
+		if _, err := r.Wait(t.Context(), "x"); !errors.Is(err, run.ErrUnknown) {
 			t.Errorf("error %v", err)
 		}
 		r.stop()
@@ -132,7 +132,7 @@ func TestDrainLetsAttemptsEndAndLeavesTheRest(t *testing.T) {
 	set := load(t, stopHCL)
 	synctest.Test(t, func(t *testing.T) {
 		told := &notices{}
-		config := Config{Invoker: guests{"a": takes(10 * time.Second)}, Observers: []Observer{told}, Journal: NewMemoryJournal()}
+		config := Config{Invoker: guests{"a": takes(10 * time.Second)}, Observers: []Observation{{Observer: told}}, Journal: NewMemoryJournal()}
 		r := boot(t, config, set)
 		id := r.submit("f", `null`)
 		time.Sleep(time.Second)

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -13,17 +14,36 @@ func (e *Engine) submit(request run.Request) (run.Receipt, error) {
 	if position.Source != "" && position.Seq <= e.shard.Watermarks[position.Source] {
 		return run.Receipt{}, nil
 	}
-	if e.draining {
-		return run.Receipt{}, ErrDraining
+	if first, known := e.shard.Keys.Run(request.Flow, request.Key, now()); known {
+		e.decideIf(position)
+		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
-	if len(e.open) >= e.config.OpenRuns {
-		return run.Receipt{}, &BusyError{Limit: e.config.OpenRuns}
+	if err := e.taking(); err != nil {
+		return run.Receipt{}, err
 	}
 	receipt, err := e.accept(request)
-	if err == nil && !receipt.Accepted && position.Source != "" {
-		e.record(e.decided(position))
+	if err == nil && !receipt.Accepted {
+		e.decideIf(position)
 	}
 	return receipt, err
+}
+
+// taking tells why no new run is taken now.
+func (e *Engine) taking() error {
+	switch {
+	case e.draining:
+		return ErrDraining
+	case len(e.open) >= e.config.OpenRuns:
+		return &BusyError{Limit: e.config.OpenRuns}
+	}
+	return nil
+}
+
+// decideIf moves the watermark of a request that has a position.
+func (e *Engine) decideIf(position run.Position) {
+	if position.Source != "" {
+		e.record(e.decided(position))
+	}
 }
 
 func (e *Engine) decided(position run.Position) run.Event {
@@ -39,23 +59,35 @@ func (e *Engine) accept(request run.Request) (run.Receipt, error) {
 	if err != nil || !admission.Accepted {
 		return run.Receipt{}, err
 	}
+	return e.admit(f, request.Position, &run.Submitted{
+		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
+		Params: admission.Params, Concurrency: admission.Concurrency, Key: request.Key,
+	})
+}
+
+// admit records a new run and lets it go. What it takes over from the run that
+// it continues is recorded with it.
+func (e *Engine) admit(f *flows.Flow, position run.Position, submitted *run.Submitted, reused ...*run.TaskReused) (run.Receipt, error) {
+	if err := fits(submitted.Trigger.Payload); err != nil {
+		return run.Receipt{}, tooLarge("the payload", err)
+	}
 	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
 		return run.Receipt{}, err
 	}
 	at := now()
 	id := run.NewID(at)
-	events := []run.Event{{Run: id, At: at, Data: &run.Submitted{
-		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
-		Params: admission.Params, Concurrency: admission.Concurrency,
-	}}}
-	if request.Position.Source != "" {
-		events = append(events, e.decided(request.Position))
+	events := make([]run.Event, 0, 2+len(reused))
+	events = append(events, run.Event{Run: id, At: at, Data: submitted})
+	for _, r := range reused {
+		events = append(events, run.Event{Run: id, At: at, Data: r})
+	}
+	if position.Source != "" {
+		events = append(events, e.decided(position))
 	}
 	if err := e.record(events...); err != nil {
 		return run.Receipt{}, tooLarge("the request", err)
 	}
-	o := e.newOpenRun(e.shard.Runs[id], f)
-	e.enter(o)
+	e.enter(e.newOpenRun(e.shard.Runs[id], f))
 	return run.Receipt{Run: id, Accepted: true}, nil
 }
 
@@ -70,7 +102,7 @@ func (e *Engine) define(digest string, definition *run.Definition) error {
 
 func tooLarge(what string, err error) error {
 	if size := (*SizeError)(nil); errors.As(err, &size) {
-		return run.Requestf(run.RequestSize, "%s takes %d bytes and the journal's records hold at most %d", what, size.Size, size.Limit)
+		return run.Requestf(run.RequestSize, "%s takes %d bytes and the journal takes at most %d", what, size.Size, size.Limit)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package flows
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
@@ -25,7 +24,7 @@ type Admission struct {
 // fields of the payload, and the defaults, the first of these first. An error is
 // a *run.RequestError.
 func (f *Flow) Admit(r run.Request) (*Admission, error) {
-	t, err := f.triggerOf(r)
+	t, err := f.triggerOf(&r)
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +32,13 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 	if a.Trigger.Payload, err = checkPayload(r.Trigger.Payload); err != nil {
 		return nil, err
 	}
+	if f.admitsAll(t) && len(r.Params) == 0 {
+		a.Accepted = true
+		return a, nil
+	}
 	s := f.Scope(&run.Run{Trigger: a.Trigger})
-	if t.filter != nil {
-		accepted, failure := s.truth(t.filter)
+	if t != nil && t.filter != nil {
+		accepted, failure := s.truth(t.filter, s)
 		if failure != nil {
 			return nil, expressionError(failure)
 		}
@@ -43,7 +46,7 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 			return a, nil
 		}
 	}
-	if a.Params, err = f.fillParams(r, t, s); err != nil {
+	if a.Params, err = f.fillParams(&r, t, s); err != nil {
 		return nil, err
 	}
 	s.run.Params = a.Params
@@ -54,11 +57,10 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 	return a, nil
 }
 
-// triggerOf is the trigger that a request names; an empty one when it names
-// none.
-func (f *Flow) triggerOf(r run.Request) (*Trigger, error) {
+// triggerOf is the trigger that a request names; nil when it names none.
+func (f *Flow) triggerOf(r *run.Request) (*Trigger, error) {
 	if r.Trigger.Name == "" {
-		return new(Trigger), nil
+		return nil, nil
 	}
 	if t := f.Trigger(r.Trigger.Name); t != nil {
 		return t, nil
@@ -66,12 +68,19 @@ func (f *Flow) triggerOf(r run.Request) (*Trigger, error) {
 	return nil, run.Requestf(run.RequestUnknownFlow, "flow %s has no trigger %q", f.Name, r.Trigger.Name)
 }
 
+// admitsAll reports whether nothing needs to be evaluated for a request without
+// params.
+func (f *Flow) admitsAll(t *Trigger) bool {
+	evaluates := t != nil && (t.filter != nil || t.params != nil) || f.Concurrency != nil && f.Concurrency.key != nil
+	return !evaluates && len(f.Params) == 0
+}
+
 func checkPayload(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	var out bytes.Buffer
-	if err := json.Compact(&out, raw); err != nil {
+	out := bytes.NewBuffer(make([]byte, 0, len(raw)))
+	if err := json.Compact(out, raw); err != nil {
 		return nil, run.Requestf(run.RequestPayload, "the message is not JSON: %s", err)
 	}
 	return out.Bytes(), nil
@@ -82,11 +91,14 @@ func expressionError(f *run.Failure) error {
 }
 
 // fillParams gives every param its value.
-func (f *Flow) fillParams(r run.Request, t *Trigger, s *Scope) (map[string]json.RawMessage, error) {
+func (f *Flow) fillParams(r *run.Request, t *Trigger, s *Scope) (map[string]json.RawMessage, error) {
 	for _, name := range keys(r.Params) {
 		if f.params[name] == nil {
 			return nil, f.unknownParam(name)
 		}
+	}
+	if len(f.Params) == 0 && (t == nil || t.params == nil) {
+		return nil, nil
 	}
 	derived, err := f.derivedParams(t, s)
 	if err != nil {
@@ -115,20 +127,17 @@ func (f *Flow) unknownParam(name string) error {
 // derivedParams are the params that come from the trigger: its own, or the
 // fields of an object payload.
 func (f *Flow) derivedParams(t *Trigger, s *Scope) (map[string]cty.Value, error) {
-	if len(f.Params) == 0 && t.params == nil {
-		return nil, nil
-	}
-	if t.params == nil {
+	if t == nil || t.params == nil {
 		if payload := s.run.Trigger.Payload; len(payload) == 0 || payload[0] != '{' {
 			return nil, nil
 		}
-		trigger, err := s.root("trigger")
+		payload, err := s.value(wanted{root: rootWord("trigger"), name: "payload"})
 		if err != nil {
 			return nil, run.Requestf(run.RequestPayload, "%s", err)
 		}
-		return trigger.GetAttr("payload").AsValueMap(), nil
+		return payload.AsValueMap(), nil
 	}
-	v, failure := s.evaluate(t.params)
+	v, failure := s.evaluate(t.params, s)
 	if failure != nil {
 		return nil, expressionError(failure)
 	}
@@ -170,31 +179,12 @@ func (p *Param) fill(v cty.Value, given bool) (json.RawMessage, error) {
 	return nil, run.Requestf(run.RequestParams, "param %s: %s; its type is %s", p.Name, err, typeexpr.TypeString(p.Type))
 }
 
-// paramValues brings recorded params back to their declared types.
-func (f *Flow) paramValues(raw map[string]json.RawMessage) (cty.Value, error) {
-	values := make(map[string]cty.Value, len(f.Params))
-	for _, p := range f.Params {
-		v, err := decodeOrNull(raw[p.Name])
-		if err == nil {
-			v, err = convert.Convert(v, p.Type)
-		}
-		if err != nil {
-			return cty.NilVal, fmt.Errorf("param %s: %w", p.Name, err)
-		}
-		if p.Sensitive {
-			v = v.Mark(sensitive)
-		}
-		values[p.Name] = v
-	}
-	return cty.ObjectVal(values), nil
-}
-
 func (f *Flow) concurrencyKey(s *Scope) (string, error) {
 	if f.Concurrency == nil || f.Concurrency.key == nil {
 		return "", nil
 	}
 	x := f.Concurrency.key
-	v, failure := s.evaluate(x)
+	v, failure := s.evaluate(x, s)
 	if failure != nil {
 		return "", expressionError(failure)
 	}

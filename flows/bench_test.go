@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 func BenchmarkLoad100Flows20Tasks(b *testing.B) {
@@ -30,31 +32,112 @@ func BenchmarkLoad100Flows20Tasks(b *testing.B) {
 	}
 }
 
+// benchFlow has ten tasks in a row, as most of a flow's tasks are, and some more
+// whose inputs are of other kinds.
+func benchFlow(b *testing.B) *Flow {
+	var src strings.Builder
+	src.WriteString("flow \"f\" {\n")
+	for i := range 10 {
+		fmt.Fprintf(&src, "  task \"t%d\" {\n    plugin = \"./greet.wasm\"\n", i)
+		if i > 0 {
+			fmt.Fprintf(&src, "    input  = { n = task.t%d.output.n, i = %d }\n", i-1, i)
+		}
+		src.WriteString("  }\n")
+	}
+	for _, c := range benchInputs {
+		fmt.Fprintf(&src, "  task %q {\n    plugin = \"./greet.wasm\"\n    input  = %s\n  }\n", strings.ReplaceAll(c.name, " ", "_"), c.input)
+	}
+	src.WriteString("}\n")
+	return oneFlow(b, src.String())
+}
+
+var benchInputs = []struct{ name, input string }{
+	{"output", "task.t0.output"},
+	{"payload", "trigger.payload"},
+	{"field", "{ n = task.t3.output.n, i = 4 }"},
+	{"three fields", "{ total = trigger.payload.total, customer = trigger.payload.customer, run = run.id }"},
+	{"output in object", "{ order = trigger.payload, from = task.t0.output }"},
+	{"template", "{ text = \"${trigger.payload.customer} owes ${trigger.payload.total}\" }"},
+	{"computed", "{ n = task.t3.output.n + 1, all = [for i in trigger.payload.items : i * 2] }"},
+}
+
+const (
+	benchPayload = `{"total":12000.10,"customer":"c","items":[1,2,3]}`
+	benchOutput  = `{"n":12345,"text":"hello, world","ok":true}`
+)
+
 func BenchmarkInput(b *testing.B) {
-	f := oneFlow(b, `
-		flow "f" {
-		  task "a" {
-		    plugin = "./greet.wasm"
-		  }
-		  task "b" {
-		    plugin = "./greet.wasm"
-		    input  = { total = task.a.output.total, customer = task.a.output.customer, run = run.id }
-		  }
-		  task "c" {
-		    plugin = "./greet.wasm"
-		    input  = task.a.output
-		  }
-		}`)
-	r := aRun(f, "", nil)
-	for _, task := range []string{"b", "c"} {
-		b.Run(map[string]string{"b": "three fields", "c": "whole"}[task], func(b *testing.B) {
-			t := f.task(b, task)
+	f := benchFlow(b)
+	r := aRun(f, benchPayload, nil)
+	t0, t3 := done("t0", benchOutput), done("t3", benchOutput)
+	for _, c := range benchInputs {
+		b.Run(c.name, func(b *testing.B) {
+			t := f.task(b, strings.ReplaceAll(c.name, " ", "_"))
 			b.ReportAllocs()
+			// Each evaluation has a new scope: a task is the first to use the output of the
+			// one before it. BenchmarkScope shows what the scope itself costs.
 			for b.Loop() {
 				s := f.Scope(r)
-				s.Settle(done("a", `{"total":12000.10,"customer":"c","items":[1,2,3]}`))
+				s.Settle(t0)
+				s.Settle(t3)
 				if _, failure := t.Input(s); failure != nil {
 					b.Fatal(failure)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkInputAgain is without the scope, whose values have been converted.
+func BenchmarkInputAgain(b *testing.B) {
+	f := benchFlow(b)
+	s := f.Scope(aRun(f, benchPayload, nil))
+	s.Settle(done("t0", benchOutput))
+	s.Settle(done("t3", benchOutput))
+	for _, c := range benchInputs {
+		b.Run(c.name, func(b *testing.B) {
+			t := f.task(b, strings.ReplaceAll(c.name, " ", "_"))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, failure := t.Input(s); failure != nil {
+					b.Fatal(failure)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkScope(b *testing.B) {
+	f := benchFlow(b)
+	r := aRun(f, benchPayload, nil)
+	var ended []*run.TaskRun
+	for _, t := range f.Tasks {
+		ended = append(ended, done(t.Name, benchOutput))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s := f.Scope(r)
+		for i, t := range f.Tasks {
+			if wanted, _ := t.When(s); !wanted {
+				b.Fatal("not wanted")
+			}
+			s.Settle(ended[i])
+		}
+		if _, failure := f.Output(s); failure != nil {
+			b.Fatal(failure)
+		}
+	}
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	for name, src := range map[string]string{"plain": "flow \"f\" {\n  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n}", "params": paramsFlow} {
+		b.Run(name, func(b *testing.B) {
+			f := oneFlow(b, src)
+			r := request("", `{"key":"k","n":1.5}`)
+			b.ReportAllocs()
+			for b.Loop() {
+				if a, err := f.Admit(r); err != nil || !a.Accepted {
+					b.Fatal(a, err)
 				}
 			}
 		})

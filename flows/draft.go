@@ -17,6 +17,7 @@ type draft struct {
 	tasks    map[string]*Task
 	triggers map[string]*Trigger
 	base     *hcl.EvalContext // the module's values and flow.name
+	priority int              // of tasks that state none
 	pending  []pendingTask
 	clean    bool // nothing was wrong with the names
 }
@@ -89,7 +90,8 @@ func (d *draft) declareTask(b *hcl.Block, hook bool) {
 		m.duplicate("task", name, at, first.Range)
 		return
 	}
-	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, hook: hook}
+	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, hook: hook, number: len(d.tasks)}
+	t.output = wanted{root: rootWord("task"), name: name, attribute: "output", number: t.number}
 	d.tasks[name] = t
 	d.pending = append(d.pending, pendingTask{t, b})
 	if hook {
@@ -127,14 +129,13 @@ func (d *draft) decode() {
 	for _, b := range c.blocks["param"] {
 		d.decodeParam(b)
 	}
-	f.params = d.params
+	f.params, f.tasks = d.params, d.tasks
 	for _, name := range keys(d.locals) {
-		if l := d.locals[name]; m.resolve(l) && l.expr.roots&runRoots != 0 {
-			f.locals = append(f.locals, l)
-		}
+		m.resolve(d.locals[name])
 	}
 	f.Description, _ = s.text(c.arg("description"))
 	f.Timeout, _ = s.duration(c.arg("timeout"))
+	d.priority = s.priority(c.arg("priority"), 0)
 	if v, ok := s.value(c.arg("labels"), cty.Map(cty.String)); ok {
 		for name, label := range v.AsValueMap() {
 			if !label.IsNull() {
@@ -161,10 +162,14 @@ func (d *draft) decode() {
 // runContext is what expressions see in runs beside run values: no file
 // functions.
 func (m *module) runContext(flow cty.Value) *hcl.EvalContext {
-	return &hcl.EvalContext{
-		Variables: map[string]cty.Value{"var": m.base.Variables["var"], "flow": flow},
+	ctx := &hcl.EvalContext{
+		Variables: map[string]cty.Value{"var": m.base.Variables["var"]},
 		Functions: m.runFunctions,
 	}
+	if flow != cty.NilVal {
+		ctx.Variables["flow"] = flow
+	}
+	return ctx
 }
 
 func (d *draft) decodeParam(b *hcl.Block) {
@@ -217,7 +222,7 @@ func (d *draft) decodeOutput(b *hcl.Block) {
 			return
 		}
 	}
-	o := &Output{Name: name, Range: b.DefRange, value: s.late(c.arg("value"))}
+	o := &Output{Name: name, Range: b.DefRange, value: s.inputs(c.arg("value"), cty.NilVal)}
 	o.Description, _ = s.text(c.arg("description"))
 	d.flow.Outputs = append(d.flow.Outputs, o)
 }

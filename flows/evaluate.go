@@ -3,6 +3,7 @@ package flows
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -18,10 +19,30 @@ func (t *Task) When(s *Scope) (bool, *run.Failure) {
 	if t.when == nil {
 		return true, nil
 	}
-	return s.truth(t.when)
+	return s.truth(t.when, s)
 }
 
-// Input evaluates the task's input to compact JSON; null when it has none.
+// Again tells whether another attempt may follow one that ended with f, when
+// spent attempts were made and lost of these were lost. While the policy has
+// attempts left, retry { when } decides, for all failures but lost attempts;
+// without it, what the failure says of itself does. A failure to decide is like
+// those of [Task.When], and there is no other attempt.
+func (t *Task) Again(s *Scope, f *run.Failure, spent, lost int) (bool, *run.Failure) {
+	if t.again == nil || f.Outcome == run.OutcomeLost {
+		return t.Retry.Allows(f, spent, lost), nil
+	}
+	if !t.Retry.Left(f, spent, lost) {
+		return false, nil
+	}
+	again, failure := s.truth(t.again, attempted{s, f, spent})
+	if failure != nil {
+		failure.Message += fmt.Sprintf(" (attempt %d ended with %s)", spent, f)
+	}
+	return again, failure
+}
+
+// Input evaluates the task's input to compact JSON; null when it has none. It
+// may be bytes that the run holds: do not change it.
 func (t *Task) Input(s *Scope) (json.RawMessage, *run.Failure) {
 	input, failure := t.input.evaluate(s)
 	if input == nil && failure == nil {
@@ -31,17 +52,27 @@ func (t *Task) Input(s *Scope) (json.RawMessage, *run.Failure) {
 }
 
 // Config evaluates the task's config, laid over its plugin's, to compact JSON;
-// nil when there is none.
+// nil when there is none. Do not change it.
 func (t *Task) Config(s *Scope) (json.RawMessage, *run.Failure) { return t.config.evaluate(s) }
 
 func (in *inputs) evaluate(s *Scope) (json.RawMessage, *run.Failure) {
-	if in.static != nil || in.expr == nil {
+	switch {
+	case in.static != nil || in.expr == nil:
 		return in.static, nil
+	case in.whole != nil:
+		return s.recorded(*in.whole), nil
+	case in.layout != nil:
+		if out, ok := in.layout.fill(s); ok {
+			return out, nil
+		}
 	}
-	if in.below == nil && in.expr.whole != "" {
-		return s.recorded(in.expr.whole), nil
-	}
-	v, failure := s.evaluate(in.expr)
+	return in.compute(s)
+}
+
+// compute evaluates the expression as HCL does. It is the way that always works,
+// and the one that finds words for what is wrong.
+func (in *inputs) compute(s *Scope) (json.RawMessage, *run.Failure) {
+	v, failure := s.evaluate(in.expr, s)
 	if failure != nil {
 		return nil, failure
 	}
@@ -52,53 +83,49 @@ func (in *inputs) evaluate(s *Scope) (json.RawMessage, *run.Failure) {
 	return encoded, nil
 }
 
-// recorded gives bytes that are passed on without being looked at.
-func (s *Scope) recorded(whole string) json.RawMessage {
-	var bytes json.RawMessage
-	if whole == wholePayload {
-		bytes = s.run.Trigger.Payload
-	} else if t := s.settled[whole]; t != nil {
-		bytes = t.Output
-	}
-	if len(bytes) == 0 {
-		return json.RawMessage("null")
-	}
-	return bytes
-}
-
 // Output evaluates the flow's outputs to one JSON object, in declared order.
 // Without any, it holds the outputs of the tasks on which no other depends.
 func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
-	out := []byte{'{'}
-	add := func(name string, value json.RawMessage) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(appendText(out, name), ':'), value...)
+	if len(f.Outputs) == 0 {
+		return f.sunk(s), nil
 	}
+	out := []byte{'{'}
 	for _, o := range f.Outputs {
-		value, failure := (&inputs{expr: o.value}).evaluate(s)
+		value, failure := o.value.evaluate(s)
 		if failure != nil {
 			return nil, failure
 		}
-		add(o.Name, value)
-	}
-	if len(f.Outputs) == 0 {
-		for i, t := range f.Tasks {
-			if len(f.Graph.Downstream(i)) == 0 {
-				add(t.Name, s.recorded(t.Name))
-			}
-		}
+		out = appendField(out, o.Name, value)
 	}
 	return append(out, '}'), nil
 }
 
+func (f *Flow) sunk(s *Scope) json.RawMessage {
+	size := len("{}")
+	for _, t := range f.sinks {
+		size += len(t.Name) + len(s.recorded(t.output)) + len(`"":,`)
+	}
+	out := append(make([]byte, 0, size), '{')
+	for _, t := range f.sinks {
+		out = appendField(out, t.Name, s.recorded(t.output))
+	}
+	return append(out, '}')
+}
+
+// appendField adds to an object that was begun.
+func appendField(out []byte, name string, value json.RawMessage) []byte {
+	if out[len(out)-1] != '{' {
+		out = append(out, ',')
+	}
+	return append(append(appendText(out, name), ':'), value...)
+}
+
 // evaluate gives an expression's value in the run.
-func (s *Scope) evaluate(x *expression) (cty.Value, *run.Failure) {
+func (s *Scope) evaluate(x *expression, v values) (cty.Value, *run.Failure) {
 	if x.constant != cty.NilVal {
 		return x.constant, nil
 	}
-	v, diags := x.evaluate(s.flow.base, s)
+	value, diags := x.evaluate(s.flow.base, v)
 	if diags.HasErrors() {
 		d := diags.Errs()[0].(*hcl.Diagnostic)
 		at := x.Range()
@@ -107,7 +134,7 @@ func (s *Scope) evaluate(x *expression) (cty.Value, *run.Failure) {
 		}
 		return cty.NilVal, reject(at, x.argument+": "+message(d))
 	}
-	return v, nil
+	return value, nil
 }
 
 // message is a diagnostic in one line.
@@ -116,8 +143,8 @@ func message(d *hcl.Diagnostic) string {
 }
 
 // truth evaluates a condition.
-func (s *Scope) truth(x *expression) (bool, *run.Failure) {
-	v, failure := s.evaluate(x)
+func (s *Scope) truth(x *expression, among values) (bool, *run.Failure) {
+	v, failure := s.evaluate(x, among)
 	if failure != nil {
 		return false, failure
 	}

@@ -1,6 +1,9 @@
 package flows
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -10,20 +13,25 @@ import (
 type expression struct {
 	hcl.Expression
 	argument string // whose value it is, for messages
+	at       moment
 
 	direct roots    // named by the expression itself
 	roots  roots    // with those that its locals need
-	tasks  []string // named by the expression itself
+	wanted []wanted // run values named by the expression itself, by root and name
 	needs  []use    // tasks that must be settled first, also through locals
 	locals []*local
 
 	constant cty.Value // NilVal unless the value is known at load
-	whole    string    // the task whose output is the value, or trigger.payload
 }
 
-// wholePayload marks an expression that is trigger.payload and nothing else. No
-// task has this name.
-const wholePayload = "trigger.payload"
+// wanted is a run value that an expression names: run.id, param.n or
+// task.a.output.
+type wanted struct {
+	root      *root
+	name      string // param, attribute or task
+	attribute string // of a task
+	number    int    // of a task
+}
 
 // use is one reference to a task.
 type use struct {
@@ -34,9 +42,19 @@ type use struct {
 
 // values gives run values to expressions, or what is known of them.
 type values interface {
-	root(name string) (cty.Value, error) // param, trigger, run, error
-	task(name string) (cty.Value, error)
+	value(w wanted) (cty.Value, error)
+	single(w wanted) (cty.Value, error) // an object that holds nothing but the value
 	local(l *local) (cty.Value, error)
+}
+
+// want notes a run value that the expression names, once.
+func (x *expression) want(w wanted) {
+	at, found := slices.BinarySearchFunc(x.wanted, w, func(a, b wanted) int {
+		return cmp.Or(cmp.Compare(a.root.bit, b.root.bit), cmp.Compare(a.name, b.name), cmp.Compare(a.attribute, b.attribute))
+	})
+	if !found {
+		x.wanted = slices.Insert(x.wanted, at, w)
+	}
 }
 
 // evaluate gives the expression's value. Only what the expression names is
@@ -76,7 +94,7 @@ func redacted(diags hcl.Diagnostics) hcl.Diagnostics {
 }
 
 func (x *expression) context(base *hcl.EvalContext, v values) (*hcl.EvalContext, error) {
-	if x.direct&(runRoots|rootLocal) == 0 {
+	if len(x.wanted)+len(x.locals) == 0 {
 		return base, nil
 	}
 	child := base.NewChild()
@@ -92,28 +110,75 @@ func (x *expression) context(base *hcl.EvalContext, v values) (*hcl.EvalContext,
 		}
 		child.Variables["local"] = cty.ObjectVal(locals)
 	}
-	if len(x.tasks) > 0 {
-		tasks := make(map[string]cty.Value, len(x.tasks))
-		for _, name := range x.tasks {
-			value, err := v.task(name)
-			if err != nil {
-				return nil, err
-			}
-			tasks[name] = value
-		}
-		child.Variables["task"] = cty.ObjectVal(tasks)
-	}
-	for _, r := range rootWords {
-		if r.bit&x.direct&(rootParam|rootTrigger|rootRun|rootError) == 0 {
-			continue
-		}
-		value, err := v.root(r.name)
+	for rest := x.wanted; len(rest) > 0; {
+		first := rest[0]
+		group := split(&rest, func(w wanted) bool { return w.root == first.root })
+		attrs, err := object(group, v)
 		if err != nil {
 			return nil, err
 		}
-		child.Variables[r.name] = value
+		child.Variables[first.root.name] = attrs
 	}
 	return child, nil
+}
+
+// object is what a root stands for, as far as it is wanted.
+func object(all []wanted, v values) (cty.Value, error) {
+	if all[0].root.bit != rootTask {
+		return attributes(all, v)
+	}
+	tasks := map[string]cty.Value{}
+	for len(all) > 0 {
+		name := all[0].name
+		task, err := attributes(split(&all, func(w wanted) bool { return w.name == name }), v)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		tasks[name] = task
+	}
+	return cty.ObjectVal(tasks), nil
+}
+
+// attributes is an object of values of one root, or of one task.
+func attributes(all []wanted, v values) (cty.Value, error) {
+	if len(all) == 1 {
+		return v.single(all[0])
+	}
+	attrs := make(map[string]cty.Value, len(all))
+	for _, w := range all {
+		var err error
+		if attrs[w.last()], err = v.value(w); err != nil {
+			return cty.NilVal, err
+		}
+	}
+	return cty.ObjectVal(attrs), nil
+}
+
+// last is the name at the end of the reference.
+func (w wanted) last() string {
+	if w.root.bit == rootTask {
+		return w.attribute
+	}
+	return w.name
+}
+
+func single(w wanted, v values) (cty.Value, error) {
+	value, err := v.value(w)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	return cty.ObjectVal(map[string]cty.Value{w.last(): value}), nil
+}
+
+// split takes the values at the front that belong together.
+func split(all *[]wanted, together func(wanted) bool) []wanted {
+	n := 1
+	for n < len(*all) && together((*all)[n]) {
+		n++
+	}
+	group := (*all)[:n]
+	*all = (*all)[n:]
+	return group
 }
 
 // settle keeps what is known of the expression at load.
@@ -121,29 +186,40 @@ func (x *expression) settle(v cty.Value) {
 	if x.roots&runRoots == 0 && v.IsWhollyKnown() {
 		x.constant = v
 	}
-	x.whole = wholeReference(x.Expression)
 }
 
-// wholeReference finds expressions that are a task's output or the trigger's
-// payload and nothing else, in parentheses or as the only thing in a template.
-func wholeReference(e hcl.Expression) string {
-	switch e := e.(type) {
-	case *hclsyntax.ParenthesesExpr:
-		return wholeReference(e.Expression)
-	case *hclsyntax.TemplateWrapExpr:
-		return wholeReference(e.Wrapped)
-	case *hclsyntax.ScopeTraversalExpr:
-		t := e.Traversal
-		last, _, _ := step(t, len(t)-1)
-		if len(t) == 2 && t.RootName() == "trigger" && last == "payload" {
-			return wholePayload
-		}
-		if len(t) == 3 && t.RootName() == "task" && last == "output" {
-			name, _, _ := step(t, 1)
-			return name
+// native gives what an expression is in HCL's own syntax, without what makes no
+// difference to its value: parentheses, and a template that holds nothing else. A
+// compound value of the JSON syntax is left as it is.
+func native(e hcl.Expression) hcl.Expression {
+	for {
+		switch x := e.(type) {
+		case *hclsyntax.ParenthesesExpr:
+			e = x.Expression
+		case *hclsyntax.TemplateWrapExpr:
+			e = x.Wrapped
+		case hclsyntax.Expression:
+			return e
+		default:
+			template, ok := templateOf(e)
+			if !ok {
+				return e
+			}
+			e = template
 		}
 	}
-	return ""
+}
+
+// templateOf parses a text of the JSON syntax. Without a context it evaluates to
+// what is written.
+func templateOf(e hcl.Expression) (hcl.Expression, bool) {
+	text, diags := e.Value(nil)
+	if diags.HasErrors() || text.Type() != cty.String || text.IsNull() {
+		return nil, false
+	}
+	at := e.Range()
+	parsed, diags := hclsyntax.ParseTemplate([]byte(text.AsString()), at.Filename, at.Start)
+	return parsed, !diags.HasErrors()
 }
 
 // step is one step of a traversal as a name, however it is written: .a or ["a"].

@@ -34,8 +34,9 @@ type Flow struct {
 
 	edges  []Edge
 	params map[string]*Param
-	locals []*local // those that use run values
-	base   *hcl.EvalContext
+	tasks  map[string]*Task // all of them
+	sinks  []*Task          // main tasks on which no other depends
+	base   *hcl.EvalContext // of expressions in runs
 }
 
 // Concurrency bounds how many runs of a flow are under way at once, for each
@@ -83,13 +84,17 @@ type Task struct {
 	Plugin      Plugin
 	Function    string // "" for a module without named functions
 	RunOn       RunOn
+	Priority    int             // -100 to 100, its own or the flow's: of the tasks that are ready, higher ones start first
 	Timeout     time.Duration   // of an attempt; 0 is the host's default
 	Retry       run.RetryPolicy // the zero value is one attempt
 	Limits      run.Limits      // zero fields are the host's defaults
 	Grants      run.Grants      // what its calls may touch; the zero value is nothing
 
 	hook   bool
+	number int         // among all tasks of the flow, from 0
+	output wanted      // task.NAME.output
 	when   *expression // nil: always
+	again  *expression // nil: as the failure says
 	input  *inputs
 	config *inputs
 	after  []use
@@ -104,7 +109,7 @@ type Output struct {
 	Description string
 	Range       hcl.Range
 
-	value *expression
+	value *inputs
 }
 
 // Trigger is the trigger of that name, or nil.

@@ -63,6 +63,7 @@ func exercise(t *testing.T, f *Flow) {
 		task.When(s)
 		task.Input(s)
 		task.Config(s)
+		task.Again(s, &run.Failure{Outcome: run.OutcomeFailed, Details: []byte(payload)}, 0, 0)
 		s.Settle(done(task.Name, payload))
 	}
 	s.Failed(&run.Failure{Task: "t"})

@@ -35,6 +35,11 @@ func (d *draft) connect() {
 	f := d.flow
 	f.Graph = d.graph(f.Tasks)
 	f.OnFailureGraph = d.graph(f.OnFailure)
+	for i, t := range f.Tasks {
+		if f.Graph != nil && len(f.Graph.Downstream(i)) == 0 {
+			f.sinks = append(f.sinks, t)
+		}
+	}
 }
 
 func (d *draft) graph(tasks []*Task) *dag.Graph {
@@ -81,11 +86,14 @@ func (d *draft) edgesTo(t *Task) []Edge {
 	return out
 }
 
-// expressions are those that are evaluated before the task can start.
+// expressions are those that are evaluated before the task starts or while it is
+// attempted: what they refer to must be done.
 func (t *Task) expressions() []*expression {
 	var out []*expression
-	if t.when != nil {
-		out = append(out, t.when)
+	for _, x := range []*expression{t.when, t.again} {
+		if x != nil {
+			out = append(out, x)
+		}
 	}
 	for _, in := range []*inputs{t.input, t.config} {
 		if in != nil && in.expr != nil {

@@ -1,8 +1,10 @@
 package flows
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -108,15 +110,109 @@ func FuzzJSON(f *testing.F) {
 		if again, err := decodeJSON(encoded); err != nil || !again.RawEquals(v) {
 			t.Fatalf("%q does not come back: %q %v", src, encoded, err)
 		}
-		if bytes.Count(src, []byte(`":`)) > 1 {
-			return // cty refuses duplicate keys of different types
-		}
-		ty, err := ctyjson.ImpliedType(src)
+		sameAsCty(t, src, v, encoded)
+	})
+}
+
+// sameAsCty compares with cty's own codec: reading both forms of the JSON gives
+// the value, and what it writes of the value is read as the same again. Its
+// reader takes the types of objects from the JSON, and refuses names that come
+// twice with values of different types.
+func sameAsCty(t *testing.T, src []byte, v cty.Value, encoded []byte) {
+	t.Helper()
+	for _, form := range [][]byte{src, encoded} {
+		ty, err := ctyjson.ImpliedType(form)
 		if err != nil {
+			continue
+		}
+		if got, err := ctyjson.Unmarshal(form, ty); err == nil && !got.RawEquals(v) {
+			t.Fatalf("%q: cty reads %#v, we read %#v", form, got, v)
+		}
+	}
+	written, err := ctyjson.Marshal(v, v.Type())
+	if err != nil {
+		t.Fatalf("%q: cty cannot write it: %v", src, err)
+	}
+	if got, err := decodeJSON(written); err != nil || !got.RawEquals(v) {
+		t.Fatalf("%q: cty writes %q, which we read as %#v %v", src, written, got, err)
+	}
+}
+
+// FuzzNumber does the same with numbers of any size: whole, decimal, and with an
+// exponent. They are exact as far as 512 bits go, some 154 digits.
+func FuzzNumber(f *testing.F) {
+	f.Add("9007199254740993", "", int16(0))
+	f.Add("-123456789012345678901234567890123456789012345678901234567890", "000100", int16(0))
+	f.Add("0", "1", int16(0))
+	f.Add("999999999999999", "9", int16(0))
+	f.Add("1", "7976931348623157", int16(308))
+	f.Add("4", "9406564584124654", int16(-324))
+	f.Add("18446744073709551616", "", int16(-20))
+	f.Add("9223372036854775808", "0", int16(0))
+	f.Add("-1", strings.Repeat("3", 200), int16(600))
+	f.Fuzz(func(t *testing.T, whole, fraction string, exponent int16) {
+		src := whole
+		if fraction != "" {
+			src += "." + fraction
+		}
+		if exponent != 0 {
+			src += fmt.Sprintf("e%d", exponent)
+		}
+		v, err := decodeJSON([]byte(src))
+		if err != nil || v.Type() != cty.Number {
 			return
 		}
-		if want, err := ctyjson.Unmarshal(src, ty); err == nil && !want.RawEquals(v) {
-			t.Fatalf("%q: cty reads %#v, we read %#v", src, want, v)
+		encoded, err := encodeJSON(v)
+		if err != nil {
+			t.Fatalf("%s: %v", src, err)
+		}
+		if got, err := rewritten(src); err != nil || got != string(encoded) {
+			t.Fatalf("%s: rewritten as %s %v, encoded as %s", src, got, err, encoded)
+		}
+		sameAsCty(t, []byte(src), v, encoded)
+		if fraction == "" && exponent == 0 && len(whole) < 150 {
+			exact, _ := new(big.Int).SetString(whole, 10)
+			if back, ok := new(big.Int).SetString(string(encoded), 10); !ok || back.Cmp(exact) != 0 {
+				t.Fatalf("%s is not exact: %s", src, encoded)
+			}
 		}
 	})
+}
+
+// TestNumbersAreExact reads numbers of random digits: they come back as they were
+// but for zeros that say nothing.
+func TestNumbersAreExact(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 2000 {
+		whole, fraction := make([]byte, 1+r.IntN(70)), make([]byte, r.IntN(70))
+		for _, part := range [][]byte{whole, fraction} {
+			for i := range part {
+				part[i] = byte('0' + r.IntN(10))
+			}
+		}
+		src := strings.TrimLeft(string(whole), "0")
+		if src == "" {
+			src = "0"
+		}
+		if len(fraction) > 0 {
+			src += "." + string(fraction)
+		}
+		want := src
+		if len(fraction) > 0 {
+			want = strings.TrimSuffix(strings.TrimRight(src, "0"), ".")
+		}
+		v, err := decodeJSON([]byte(src))
+		if err != nil {
+			t.Fatal(src, err)
+		}
+		encoded, err := encodeJSON(v)
+		if err != nil || string(encoded) != want {
+			t.Fatalf("%s: encoded as %s %v", src, encoded, err)
+		}
+		if got, err := rewritten(src); err != nil || got != want {
+			t.Fatalf("%s: rewritten as %s %v", src, got, err)
+		}
+		sameAsCty(t, []byte(src), v, encoded)
+	}
 }

@@ -4,10 +4,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
+)
+
+// Reasons why JSON is not valid.
+var (
+	errTooDeep  = fmt.Errorf("nested more than %d deep", maxDepth)
+	errNoValue  = errors.New("a value is expected")
+	errNoName   = errors.New("a name in quotes is expected")
+	errNoColon  = errors.New("a colon is expected")
+	errNoComma  = errors.New("a comma or the closing bracket is expected")
+	errNoEnd    = errors.New("something follows the value")
+	errControl  = errors.New("a control character must be escaped")
+	errOpenText = errors.New("the text has no end")
+	errEscape   = errors.New("the text has a wrong escape")
+	errNumber   = errors.New("not a number")
 )
 
 // maxDepth bounds the nesting of JSON that expressions can look into.
@@ -18,17 +34,17 @@ const maxDepth = 1000
 func decodeJSON(src []byte) (cty.Value, error) {
 	p := &jsonParser{src: src}
 	v, err := p.value(0)
-	if err == nil && p.peek() != 0 {
-		err = errors.New("something follows the value")
-	}
-	if err == nil && p.pos < len(p.src) {
-		err = errors.New("something follows the value")
+	if err == nil {
+		err = p.end()
 	}
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("not valid JSON at byte %d: %w", p.pos, err)
 	}
 	return v, nil
 }
+
+// precision is that of all numbers in expressions, in bits.
+const precision = 512
 
 type jsonParser struct {
 	src []byte
@@ -47,9 +63,40 @@ func (p *jsonParser) peek() byte {
 	return 0
 }
 
+// end checks that nothing but white space is left.
+func (p *jsonParser) end() error {
+	if p.peek() != 0 || p.pos < len(p.src) {
+		return errNoEnd
+	}
+	return nil
+}
+
+// sequence reads an object or an array up to its closing bracket.
+func (p *jsonParser) sequence(closing byte, item func() error) error {
+	p.pos++
+	if p.peek() == closing {
+		p.pos++
+		return nil
+	}
+	for {
+		if err := item(); err != nil {
+			return err
+		}
+		switch p.peek() {
+		case ',':
+			p.pos++
+		case closing:
+			p.pos++
+			return nil
+		default:
+			return errNoComma
+		}
+	}
+}
+
 func (p *jsonParser) value(depth int) (cty.Value, error) {
 	if depth > maxDepth {
-		return cty.NilVal, fmt.Errorf("nested more than %d deep", maxDepth)
+		return cty.NilVal, errTooDeep
 	}
 	switch c := p.peek(); {
 	case c == '{':
@@ -68,7 +115,7 @@ func (p *jsonParser) value(depth int) (cty.Value, error) {
 	case p.word("false"):
 		return cty.False, nil
 	}
-	return cty.NilVal, errors.New("a value is expected")
+	return cty.NilVal, errNoValue
 }
 
 func (p *jsonParser) word(w string) bool {
@@ -80,67 +127,53 @@ func (p *jsonParser) word(w string) bool {
 }
 
 func (p *jsonParser) object(depth int) (cty.Value, error) {
-	p.pos++
 	attrs := map[string]cty.Value{}
-	if p.peek() == '}' {
-		p.pos++
-		return cty.EmptyObjectVal, nil
+	err := p.sequence('}', func() error {
+		name, _, err := p.key()
+		if err == nil {
+			attrs[string(name)], err = p.value(depth + 1)
+		}
+		return err
+	})
+	if err != nil {
+		return cty.NilVal, err
 	}
-	for {
-		if p.peek() != '"' {
-			return cty.NilVal, errors.New("a name in quotes is expected")
-		}
-		name, err := p.text()
-		if err != nil {
-			return cty.NilVal, err
-		}
-		if p.peek() != ':' {
-			return cty.NilVal, errors.New("a colon is expected")
-		}
-		p.pos++
-		if attrs[cty.NormalizeString(name)], err = p.value(depth + 1); err != nil {
-			return cty.NilVal, err
-		}
-		switch p.peek() {
-		case ',':
-			p.pos++
-		case '}':
-			p.pos++
-			return cty.ObjectVal(attrs), nil
-		default:
-			return cty.NilVal, errors.New("a comma or } is expected")
-		}
-	}
+	return cty.ObjectVal(attrs), nil
 }
 
 func (p *jsonParser) array(depth int) (cty.Value, error) {
-	p.pos++
-	if p.peek() == ']' {
-		p.pos++
-		return cty.EmptyTupleVal, nil
-	}
 	var items []cty.Value
-	for {
+	err := p.sequence(']', func() error {
 		item, err := p.value(depth + 1)
-		if err != nil {
-			return cty.NilVal, err
-		}
 		items = append(items, item)
-		switch p.peek() {
-		case ',':
-			p.pos++
-		case ']':
-			p.pos++
-			return cty.TupleVal(items), nil
-		default:
-			return cty.NilVal, errors.New("a comma or ] is expected")
-		}
+		return err
+	})
+	if err != nil {
+		return cty.NilVal, err
 	}
+	return cty.TupleVal(items), nil
 }
 
 // text reads a string. One without escapes, as most are, is taken as it is.
 func (p *jsonParser) text() (string, error) {
-	start, plain := p.pos, true
+	quoted, plain, err := p.quoted()
+	if err != nil {
+		return "", err
+	}
+	if body := quoted[1 : len(quoted)-1]; plain && utf8.Valid(body) {
+		return string(body), nil
+	}
+	var s string
+	if err := json.Unmarshal(quoted, &s); err != nil {
+		return "", errEscape
+	}
+	return s, nil
+}
+
+// quoted finds the end of a string. It is plain without escapes.
+func (p *jsonParser) quoted() (quoted []byte, plain bool, err error) {
+	start := p.pos
+	plain = true
 	for p.pos++; p.pos < len(p.src); p.pos++ {
 		switch c := p.src[p.pos]; {
 		case c == '\\':
@@ -148,35 +181,25 @@ func (p *jsonParser) text() (string, error) {
 			p.pos++
 		case c == '"':
 			p.pos++
-			return p.unquote(p.src[start:p.pos], plain)
+			return p.src[start:p.pos], plain, nil
 		case c < 0x20:
-			return "", errors.New("a control character must be escaped")
+			return nil, false, errControl
 		}
 	}
-	return "", errors.New("the text has no end")
-}
-
-func (p *jsonParser) unquote(quoted []byte, plain bool) (string, error) {
-	if body := quoted[1 : len(quoted)-1]; plain && utf8.Valid(body) {
-		return string(body), nil
-	}
-	var s string
-	if err := json.Unmarshal(quoted, &s); err != nil {
-		return "", errors.New("the text has a wrong escape")
-	}
-	return s, nil
+	return nil, false, errOpenText
 }
 
 func (p *jsonParser) number() (cty.Value, error) {
-	start := p.pos
-	for p.pos < len(p.src) && strings.IndexByte("+-.0123456789Ee", p.src[p.pos]) >= 0 {
-		p.pos++
+	n := scanNumber(p.src[p.pos:])
+	if n.length == 0 {
+		return cty.NilVal, errNumber
 	}
-	literal := p.src[start:p.pos]
-	if !json.Valid(literal) {
-		return cty.NilVal, errors.New("not a number")
+	literal := string(p.src[p.pos : p.pos+n.length])
+	p.pos += n.length
+	if whole, err := strconv.ParseInt(literal, 10, 64); err == nil && whole != 0 {
+		return cty.NumberVal(new(big.Float).SetPrec(precision).SetInt64(whole)), nil
 	}
-	v, err := cty.ParseNumberVal(string(literal))
+	v, err := cty.ParseNumberVal(literal)
 	if err != nil || outOfRange(v.AsBigFloat()) {
 		return cty.NilVal, errNumberRange
 	}

@@ -13,6 +13,7 @@ import (
 type policy struct {
 	timeout time.Duration
 	retry   run.RetryPolicy
+	again   *expression // nil: as the failure says
 }
 
 func (m *module) decodeDefaults(blocks []*hcl.Block) {
@@ -21,9 +22,14 @@ func (m *module) decodeDefaults(blocks []*hcl.Block) {
 			m.add(RuleDuplicate, b.DefRange, "Duplicate block", "The module has its defaults already, at %s. Put the two together.", place(blocks[0].DefRange))
 			continue
 		}
-		s, c := m.site(nil).decodeAt(b, defaultsWords)
-		m.defaults = s.policy(c, policy{})
+		m.defaults = m.site(nil).defaultsOf(b, policy{})
 	}
+}
+
+func (s *site) defaultsOf(b *hcl.Block, inherited policy) policy {
+	s, c := s.decodeAt(b, defaultsWords)
+	s.shared = true
+	return s.policy(c, inherited)
 }
 
 // policy reads timeout, retries and retry over what is inherited.
@@ -40,14 +46,14 @@ func (s *site) policy(c *content, inherited policy) policy {
 		p.retry.Attempts = int(n) + 1
 	}
 	if block != nil {
-		p.retry = s.retry(block, p.retry)
+		s.retry(block, &p)
 	}
 	return p
 }
 
-func (s *site) retry(b *hcl.Block, inherited run.RetryPolicy) run.RetryPolicy {
+func (s *site) retry(b *hcl.Block, p *policy) {
 	s, c := s.decodeAt(b, retryWords)
-	r := inherited
+	r := &p.retry
 	if n, ok := s.whole(c.arg("attempts"), 1, math.MaxInt32); ok {
 		r.Attempts = int(n)
 	}
@@ -63,7 +69,10 @@ func (s *site) retry(b *hcl.Block, inherited run.RetryPolicy) run.RetryPolicy {
 	if f, ok := s.share(c.arg("jitter")); ok {
 		r.Jitter = f
 	}
-	return r
+	if x := s.condition(c.arg("when")); x != nil {
+		x.argument = "retry.when" // a task has another when
+		p.again = x
+	}
 }
 
 func (s *site) limits(b *hcl.Block) run.Limits {

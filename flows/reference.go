@@ -10,7 +10,7 @@ import (
 // bind checks every reference of an expression and notes what it needs.
 func (s *site) bind(e hcl.Expression, argument string, at moment) (*expression, bool) {
 	from := len(s.diags)
-	b := &binding{site: s, x: &expression{Expression: e, argument: argument}, usable: at.usable(s.hook), at: at}
+	b := &binding{site: s, x: &expression{Expression: e, argument: argument, at: at}, usable: s.usable(at), at: at}
 	for _, t := range e.Variables() {
 		b.reference(t)
 	}
@@ -57,13 +57,17 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 		b.add(RuleReference, t.SourceRange(), "A name is missing",
 			"%s stands for all of its kind: write %s.NAME, with a name that is known without evaluating anything.", word.name, word.name)
 	case word.has != nil:
-		b.attribute(word.name, word.name, name, at, word.has)
+		if b.attribute(word.name, word.name, name, at, word.attributes(b.at)) && word.bit&runRoots != 0 {
+			b.x.want(wanted{root: word, name: name})
+		}
 	case word.bit == rootTask:
 		b.task(t, name, at)
 	case word.bit == rootLocal:
 		b.local(t, name, at)
 	case !slices.Contains(b.declaredNames(word), name):
 		b.unknownName(word, name, at)
+	case word.bit == rootParam:
+		b.x.want(wanted{root: word, name: name})
 	}
 }
 
@@ -161,9 +165,7 @@ func (b *binding) task(t hcl.Traversal, name string, at hcl.Range) {
 		b.add(RuleUnknownAttribute, where, "Unknown attribute",
 			"A task has %s; what it returned is in its output: write task.%s.output.%s.", join(taskAttributes, "and"), name, attribute)
 	}
-	if !slices.Contains(b.x.tasks, name) {
-		b.x.tasks = append(b.x.tasks, name)
-	}
+	b.x.want(wanted{root: rootWord("task"), name: name, attribute: attribute, number: target.number})
 	b.x.needs = append(b.x.needs, use{task: name, at: t.SourceRange()})
 }
 
@@ -195,6 +197,11 @@ func (b *binding) local(t hcl.Traversal, name string, at hcl.Range) {
 }
 
 func (b *binding) localMisplaced(t hcl.Traversal, l *local, extra roots) {
+	if b.at == retrying {
+		b.add(RuleMisplaced, t.SourceRange(), "Not the same for all tasks",
+			"local.%s (%s) uses %s, and this holds for every task that inherits it. It may use %s.", l.name, place(l.at), extra.names(), b.usable.names())
+		return
+	}
 	b.add(RuleRunValue, t.SourceRange(), "Run value in an argument that is fixed earlier",
 		"local.%s (%s) uses %s, and %q is decided before that exists. It may use %s.",
 		l.name, place(l.at), extra.names(), b.x.argument, b.usable.names())
@@ -209,7 +216,10 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 	case word.bit == rootPlugin:
 		b.add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
 	case word.bit == rootError:
-		b.add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure.")
+		b.add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure, and to \"when\" in a retry block.")
+	case b.at == retrying:
+		b.add(RuleMisplaced, at, "Not the same for all tasks",
+			"%q in a defaults block holds for every task that inherits it: it cannot refer to %s. Use %s here.", argument, word.name, b.usable.names())
 	case b.at <= pluginRef:
 		b.add(RuleRunValue, at, "Run value in a deploy-time argument",
 			"%q is fixed when the flow is loaded, and %s.* exists only in a run. Use %s here.", argument, word.name, b.usable.names())

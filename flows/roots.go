@@ -60,6 +60,17 @@ func rootWord(name string) *root {
 	return nil
 }
 
+// attemptAttributes are those of error in retry { when }: the end of an attempt.
+var attemptAttributes = []string{"attempt", "code", "details", "message", "outcome", "retryable"}
+
+// attributes are those that a root has at a moment.
+func (r *root) attributes(at moment) []string {
+	if r.bit == rootError && at == retrying {
+		return attemptAttributes
+	}
+	return r.has
+}
+
 // usable is what an argument evaluated at that moment may refer to.
 func (m moment) usable(hook bool) roots {
 	switch m {
@@ -77,6 +88,8 @@ func (m moment) usable(hook bool) roots {
 			usable |= rootError
 		}
 		return usable
+	case retrying:
+		return running.usable(true)
 	}
 	return 0
 }

@@ -288,11 +288,19 @@ func TestSettleDropsWhatRestedOnTheTask(t *testing.T) {
 		      plugin = "./greet.wasm"
 		      input  = { state = local.state, error = error.task, code = error.code, n = error.attempt }
 		    }
+		    task "computed" {
+		      plugin = "./greet.wasm"
+		      input  = "${upper(local.state)} ${jsonencode(task.t.output)}"
+		    }
 		  }
 		}`)
 	s := f.Scope(aRun(f, "", nil))
 	h := f.task(t, "h")
+	computed := f.task(t, "computed")
 	if got := input(t, h, s); got != `{"code":"","error":null,"n":0,"state":"waiting"}` {
+		t.Error(got)
+	}
+	if got := input(t, computed, s); got != `"WAITING null"` {
 		t.Error(got)
 	}
 	s.Settle(done("t", "1"))
@@ -300,4 +308,8 @@ func TestSettleDropsWhatRestedOnTheTask(t *testing.T) {
 	if got := input(t, h, s); got != `{"code":"c","error":"t","n":2,"state":"succeeded"}` {
 		t.Error(got)
 	}
+	if got := input(t, computed, s); got != `"SUCCEEDED 1"` {
+		t.Error(got)
+	}
+	s.Settle(done("of another flow", "1"))
 }

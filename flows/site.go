@@ -12,6 +12,9 @@ type site struct {
 	words *words
 	draft *draft // nil at the top level
 	hook  bool   // inside on_failure
+
+	// shared is set inside defaults, whose arguments hold for all tasks.
+	shared bool
 }
 
 func (m *module) site(w *words) *site { return &site{module: m, words: w} }
@@ -44,18 +47,38 @@ func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 	return s.compute(x)
 }
 
+// usable is what an argument evaluated at that moment may refer to here.
+func (s *site) usable(at moment) roots {
+	usable := at.usable(s.hook)
+	if at == retrying && s.shared {
+		usable &^= rootTask
+	}
+	if at == retrying && s.draft == nil {
+		usable &^= rootParam | rootFlow
+	}
+	return usable
+}
+
 // compute gives the value of an expression as far as it can be known now: run
 // values are unknown.
 func (s *site) compute(x *expression) (cty.Value, bool) {
 	base := s.base()
 	if x.roots&runRoots != 0 {
-		base = s.draft.flow.base
+		base = s.runBase()
 	}
 	v, diags := x.evaluate(base, (*foreseen)(s))
 	if s.explain(x, diags) {
 		return cty.DynamicVal, false
 	}
 	return v, true
+}
+
+// runBase holds the deploy-time values that expressions here see in runs.
+func (s *site) runBase() *hcl.EvalContext {
+	if s.draft != nil {
+		return s.draft.flow.base
+	}
+	return s.runContext(cty.NilVal)
 }
 
 // late binds an argument that is evaluated after loading, and checks it with
@@ -81,38 +104,34 @@ func (s *site) late(a *hcl.Attribute) *expression {
 // most.
 type foreseen site
 
-func (f *foreseen) root(name string) (cty.Value, error) {
-	switch name {
-	case "param":
-		params := map[string]cty.Value{}
-		for name, p := range f.draft.params {
-			params[name] = cty.UnknownVal(p.Type)
-		}
-		return cty.ObjectVal(params), nil
-	case "trigger":
-		return cty.ObjectVal(map[string]cty.Value{
-			"kind": cty.UnknownVal(cty.String), "name": cty.UnknownVal(cty.String),
-			"subject": cty.UnknownVal(cty.String), "time": cty.UnknownVal(cty.String),
-			"headers": cty.UnknownVal(cty.Map(cty.List(cty.String))), "payload": cty.DynamicVal,
-		}), nil
-	case "run":
-		return cty.ObjectVal(map[string]cty.Value{
-			"id": cty.UnknownVal(cty.String), "flow": cty.UnknownVal(cty.String),
-			"scheduled_at": cty.UnknownVal(cty.String), "started_at": cty.UnknownVal(cty.String),
-			"labels": cty.UnknownVal(cty.Map(cty.String)),
-		}), nil
+func (f *foreseen) value(w wanted) (cty.Value, error) {
+	switch w.root.bit {
+	case rootParam:
+		return cty.UnknownVal(f.draft.params[w.name].Type), nil
+	case rootTask:
+		return unknown(w.attribute), nil
 	}
-	return cty.ObjectVal(map[string]cty.Value{ // error
-		"task": cty.UnknownVal(cty.String), "outcome": cty.UnknownVal(cty.String), "code": cty.UnknownVal(cty.String),
-		"message": cty.UnknownVal(cty.String), "attempt": cty.UnknownVal(cty.Number),
-	}), nil
+	return unknown(w.name), nil
 }
 
-func (f *foreseen) task(string) (cty.Value, error) {
-	return cty.ObjectVal(map[string]cty.Value{
-		"output": cty.DynamicVal, "error": cty.DynamicVal, "state": cty.UnknownVal(cty.String),
-		"attempts": cty.UnknownVal(cty.Number), "duration": cty.UnknownVal(cty.Number),
-	}), nil
+func (f *foreseen) single(w wanted) (cty.Value, error) { return single(w, f) }
+
+// unknown is an attribute of a root or a task of which only the type is known.
+// Attributes of one name have one type.
+func unknown(attribute string) cty.Value {
+	switch attribute {
+	case "payload", "output", "error", "details":
+		return cty.DynamicVal
+	case "headers":
+		return cty.UnknownVal(cty.Map(cty.List(cty.String)))
+	case "labels":
+		return cty.UnknownVal(cty.Map(cty.String))
+	case "attempt", "attempts", "duration":
+		return cty.UnknownVal(cty.Number)
+	case "retryable":
+		return cty.UnknownVal(cty.Bool)
+	}
+	return cty.UnknownVal(cty.String)
 }
 
 func (f *foreseen) local(l *local) (cty.Value, error) { return l.value, nil }

@@ -8,19 +8,20 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// inputs is a value that a task is given: its input, or its config over its
-// plugin's.
+// inputs is a value that leaves as JSON: a task's input, its config over its
+// plugin's, or an output.
 type inputs struct {
 	expr   *expression
 	below  map[string]cty.Value // the plugin's config
 	static json.RawMessage      // set when the value is known at load
+	whole  *wanted              // set when it is recorded JSON and nothing else
+	layout *layout              // set when it can be put together of JSON
 }
 
 func (d *draft) decodeTasks() {
 	inherited := d.site.defaults
 	if b := d.content.one("defaults"); b != nil {
-		s, c := d.site.decodeAt(b, defaultsWords)
-		inherited = s.policy(c, inherited)
+		inherited = d.site.defaultsOf(b, inherited)
 	}
 	for _, p := range d.pending {
 		s := *d.site
@@ -36,7 +37,8 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 		t.RunOn = RunOn(word)
 	}
 	attempts := s.policy(c, inherited)
-	t.Timeout, t.Retry = attempts.timeout, attempts.retry
+	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
+	t.Priority = s.priority(c.arg("priority"), s.draft.priority)
 	if limits := c.one("limits"); limits != nil {
 		t.Limits = s.limits(limits)
 	}
@@ -76,6 +78,7 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 		return in // wrong, and reported
 	}
 	if in.expr != nil && in.expr.constant == cty.NilVal {
+		s.prepare(in)
 		return in
 	}
 	v := cty.NilVal
@@ -84,10 +87,18 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 	}
 	encoded, err := in.encode(v)
 	if err != nil {
-		s.add(RuleType, a.Expr.Range(), "Not a value for a task", "%q cannot be given to a task: %s.", a.Name, err)
+		s.add(RuleType, a.Expr.Range(), "Not a value for "+s.receiver(), "%q cannot be given to %s: %s.", a.Name, s.receiver(), err)
 	}
 	in.static = encoded
 	return in
+}
+
+// receiver is who gets the inputs of a block.
+func (s *site) receiver() string {
+	if s.words == outputWords {
+		return "others"
+	}
+	return "a task"
 }
 
 // encode gives a value its JSON form, laid over the plugin's config. It is nil

@@ -1,6 +1,8 @@
 package flows
 
 import (
+	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -81,10 +83,24 @@ func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 	}
 	n, accuracy := v.AsBigFloat().Int64()
 	if accuracy != big.Exact || n < least || n > most {
-		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %d or more.", a.Name, least)
+		bounds := fmt.Sprintf("%d or more", least)
+		if most < math.MaxInt32 {
+			bounds = fmt.Sprintf("from %d to %d", least, most)
+		}
+		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %s.", a.Name, bounds)
 		return 0, false
 	}
 	return n, true
+}
+
+// maxPriority is the highest priority of a task, and the lowest turned round.
+const maxPriority = 100
+
+func (s *site) priority(a *hcl.Attribute, inherited int) int {
+	if n, ok := s.whole(a, -maxPriority, maxPriority); ok {
+		return int(n)
+	}
+	return inherited
 }
 
 // share is a number from 0 to 1.

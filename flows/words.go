@@ -10,6 +10,7 @@ const (
 	filtering               // when a trigger fires: also trigger
 	keying                  // when a trigger fires: also param
 	running                 // in a run: also run and task; error in on_failure
+	retrying                // when an attempt has failed: as running; error is the attempt's
 	apart                   // read by its own decoder: types, lists of references
 )
 
@@ -161,7 +162,7 @@ var retryWords = &words{
 		{name: "delay", at: deployed},
 		{name: "max", at: deployed},
 		{name: "jitter", at: deployed},
-		{name: "when", later: true},
+		{name: "when", at: retrying},
 	},
 }
 
@@ -171,6 +172,7 @@ var flowWords = &words{
 		{name: "description", at: deployed},
 		{name: "labels", at: deployed},
 		{name: "timeout", at: deployed},
+		{name: "priority", at: deployed},
 	},
 	blocks: []block{
 		{name: "param", labels: name, body: variableWords},
@@ -256,13 +258,13 @@ var taskWords = &words{
 		{name: "run_on", at: deployed},
 		{name: "timeout", at: deployed},
 		{name: "retries", at: deployed},
+		{name: "priority", at: deployed},
 		{name: "description", at: deployed},
 		{name: "flow", later: true},
 		{name: "for_each", later: true},
 		{name: "max_parallel", later: true},
 		{name: "on_error", later: true},
 		{name: "limit", later: true},
-		{name: "priority", later: true},
 	},
 	blocks: []block{
 		{name: "retry", body: retryWords, single: true},

@@ -22,7 +22,6 @@ func TestLaterWords(t *testing.T) {
 		"plugin":   {pluginWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n%s}\n" + smallFlow("f")},
 		"grant":    {grantWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f")},
 		"limits":   {limitsWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f")},
-		"retry":    {retryWords, "defaults {\n  retry {\n%s  }\n}\n" + smallFlow("f")},
 		"flow":     {flowWords, "flow \"f\" {\n" + plain + "%s}\n"},
 		"schedule": {scheduleWords, "flow \"f\" {\n" + plain + "  trigger \"schedule\" \"s\" {\n    every = \"1h\"\n%s  }\n}\n"},
 		"message":  {messageWords, "flow \"f\" {\n" + plain + "  trigger \"message\" \"m\" {\n    subject = \"s\"\n%s  }\n}\n"},

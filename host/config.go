@@ -32,9 +32,20 @@ type Config struct {
 	Depth      int             // calls of recursive functions within each other; default 10 000
 	Limits     run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited
 	Timeout    time.Duration   // of a call that states none; default 5 minutes
+	Grace      time.Duration   // of a call that is canceled, if its guest can ask for it, to come to its own end; default 2 seconds, negative: none
 	ModuleSize int64           // bytes of the largest module; default 64 MiB
 	Preflight  PreflightLimits // of a module's parts; the defaults are stated there
 	Log        *slog.Logger    // faults of the host itself; default: none
+
+	// Lines takes the lines of guests' logs while the guests run, with the time
+	// at which the host took each. They come in order within a call, one at a
+	// time, on the call's goroutine, so it must not block; other calls' come at
+	// the same time. At most as many bytes as [run.Limits].Log come of a call: what
+	// is written once three quarters of them are used waits for the call's end,
+	// where a line says how many were left out before the last ones. The last
+	// line has come before Invoke returns. Call and line must not be changed.
+	// Default: nobody follows.
+	Lines func(call *run.Call, at time.Time, line run.LogLine)
 }
 
 // Engine is how a guest's code is executed.
@@ -53,6 +64,7 @@ const (
 	defaultIdleTime   = time.Minute
 	defaultDepth      = 10_000
 	defaultTimeout    = 5 * time.Minute
+	defaultGrace      = 2 * time.Second
 	defaultModuleSize = 64 << 20
 
 	defaultCallMemory = 256 << 20
@@ -74,6 +86,7 @@ func (c Config) withDefaults() Config {
 	c.Memory = cmp.Or(max(c.Memory, 0), defaultMemory)
 	c.Queue = max(cmp.Or(c.Queue, defaultQueue), 0)
 	c.Timeout = cmp.Or(max(c.Timeout, 0), defaultTimeout)
+	c.Grace = max(cmp.Or(c.Grace, defaultGrace), 0)
 	c.ModuleSize = cmp.Or(max(c.ModuleSize, 0), defaultModuleSize)
 	c.Limits = limitsOr(c.Limits, run.Limits{
 		Memory: defaultCallMemory, Output: defaultCallOutput, Log: defaultCallLog,

@@ -19,6 +19,11 @@ func TestZeroConfigWorks(t *testing.T) {
 			t.Errorf("limits %+v, want %+v", c.Limits, want)
 		}
 	}
+	for given, want := range map[time.Duration]time.Duration{0: 2 * time.Second, -1: 0, time.Minute: time.Minute} {
+		if c := (Config{Grace: given}).withDefaults(); c.Grace != want {
+			t.Errorf("grace %v, want %v", c.Grace, want)
+		}
+	}
 }
 
 func TestLimitsOfACallComeBeforeTheHosts(t *testing.T) {

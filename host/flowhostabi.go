@@ -143,11 +143,8 @@ func answerTimeLeft(ctx context.Context, _ *invocation, _ api.Memory, _ argument
 	return left.Milliseconds()
 }
 
-func answerShouldStop(ctx context.Context, _ *invocation, _ api.Memory, _ arguments) int64 {
-	if ctx.Err() != nil {
-		return 1
-	}
-	return 0
+func answerShouldStop(_ context.Context, inv *invocation, _ api.Memory, _ arguments) int64 {
+	return inv.grace.left()
 }
 
 // take copies bytes out of the guest's memory: the guest may change it later.

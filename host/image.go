@@ -28,6 +28,7 @@ type image struct {
 	checks  Checks
 	names   wasm.Names
 	unfit   string // why no state can be taken; "" when it can
+	asks    bool   // it can ask whether it should stop
 
 	building chan struct{} // holds one while the state is being taken
 	state    atomic.Pointer[state]
@@ -73,6 +74,10 @@ func (i *image) run(ctx context.Context, l *lease, inv *invocation, export strin
 		return 0, err
 	}
 	defer i.finish(l, made)
+	if ctx.Err() != nil {
+		return 0, errInterrupted
+	}
+	inv.grace.open = true
 	status, err = made.call(ctx, inv, export)
 	inv.refused = made.memory.refused
 	return status, err
@@ -137,7 +142,7 @@ func (i *image) fresh(ctx context.Context, l *lease, inv *invocation) (*instance
 	if err != nil {
 		return nil, err
 	}
-	inv.log = logBuffer{limit: inv.limits.Log} // the call's begins here
+	inv.log = logBuffer{limit: inv.limits.Log, follow: inv.log.follow} // the call's begins here
 	inv.begin(inv.clock.elapsed)
 	return made, nil
 }

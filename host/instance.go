@@ -33,7 +33,7 @@ func (i *instance) call(ctx context.Context, inv *invocation, export string) (st
 		return 0, nil
 	}
 	inv.units = i.units
-	inv.process.Sleep = func(ns int64) { inv.clock.sleep(ctx, ns) }
+	inv.process.Sleep = func(ns int64) { inv.sleep(ctx, time.Duration(ns)) }
 	i.units.Set(uint64(inv.meter.first(time.Now())))
 	var stack [1]uint64
 	err = function.CallWithStack(context.WithValue(ctx, invocationKey{}, inv), stack[:])

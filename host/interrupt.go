@@ -94,7 +94,7 @@ func interrupt(ctx context.Context, module api.Module, stack []uint64) {
 		panic(errFuel)
 	}
 	units.Set(uint64(grant))
-	if ended(ctx) {
+	if inv.over(ctx) {
 		panic(errInterrupted)
 	}
 	if inv.lease != nil && inv.lease.pool.crowded.Load() {

@@ -26,6 +26,7 @@ type invocation struct {
 	units    api.MutableGlobal // of its instance: what is left of the grant
 	meter    meter
 	fuel     int64 // units that were used
+	grace    grace
 
 	clock   clock
 	random  random
@@ -83,7 +84,7 @@ func (inv *invocation) open(ctx context.Context) *run.Failure {
 	if len(inv.call.Grants.Files) == 0 {
 		return nil
 	}
-	files, err := guestfs.Open(ctx, inv.call.Grants.Files, guestfs.Limits{})
+	files, err := guestfs.Open(func() bool { return inv.over(ctx) }, inv.call.Grants.Files, guestfs.Limits{})
 	if err != nil {
 		failure := rejected(run.CodeGrant, "%v", err)
 		failure.Retryable = true // somebody may put it right
@@ -125,10 +126,11 @@ type invocationKey struct{}
 // invocationOf finds the call of which a host function is a part. It is where a
 // guest stops that does nothing but call the host, which takes long and few units.
 func invocationOf(ctx context.Context) *invocation {
-	if ended(ctx) {
+	inv := ctx.Value(invocationKey{}).(*invocation)
+	if inv.over(ctx) {
 		panic(errInterrupted) // the instance recovers it
 	}
-	return ctx.Value(invocationKey{}).(*invocation)
+	return inv
 }
 
 // processOf finds what a guest sees of WASI.
@@ -151,6 +153,7 @@ func (inv *invocation) begin(elapsed time.Duration) {
 	inv.clock.set(inv.call.Scheduled, elapsed)
 	inv.start(inv.files)
 	inv.random = random{call: inv.call}
+	inv.log.follow.begin()
 }
 
 // result is what the guest gave as its output, by the way of its ABI.

@@ -57,6 +57,12 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	var result run.Result
 	var lost error
 	inv := newInvocation(call, m.signature.ABI, function, limits)
+	if m.image.asks {
+		inv.grace.host = h
+	}
+	if h.config.Lines != nil {
+		inv.log.follow = newFollower(func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) })
+	}
 	err = h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
 		if failure := inv.open(ctx); failure != nil {
 			result = failed(failure)

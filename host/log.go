@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/flowhost/flowhost/run"
@@ -17,15 +18,17 @@ const lineOverhead = 32
 // half of its limit fills up once, the rest is given to the latest lines. It
 // belongs to the goroutine of its call.
 type logBuffer struct {
-	limit int64
-	head  logPart
-	tail  logPart
-	full  bool // the head takes no more lines
-	drops int
+	limit  int64
+	head   logPart
+	tail   logPart
+	full   bool // the head takes no more lines
+	drops  int
+	follow follower
 }
 
 type logPart struct {
 	lines []run.LogLine
+	times []time.Time // of the lines, when somebody follows
 	bytes int64
 }
 
@@ -33,12 +36,16 @@ type logPart struct {
 func (b *logBuffer) add(level abi.Level, message string, fields json.RawMessage) {
 	line := run.LogLine{Level: level.String(), Message: b.fit(message), Fields: fields}
 	cost := lineCost(line)
-	if !b.full && b.head.bytes+cost <= b.limit/2 {
-		b.head.push(line, cost)
-		return
+	part := &b.head
+	if b.full || b.head.bytes+cost > b.limit/2 {
+		b.full, part = true, &b.tail
 	}
-	b.full = true
-	b.tail.push(line, cost)
+	part.push(line, cost)
+	if b.follow.hand != nil {
+		at := time.Now()
+		part.times = append(part.times, at)
+		b.follow.take(at, line, cost, b.limit)
+	}
 	for len(b.tail.lines) > 0 && b.head.bytes+b.tail.bytes > b.limit {
 		b.tail.shift()
 		b.drops++
@@ -58,6 +65,9 @@ func (p *logPart) shift() {
 	p.bytes -= lineCost(p.lines[0])
 	p.lines[0] = run.LogLine{} // the array lives on until append moves it
 	p.lines = p.lines[1:]
+	if len(p.times) > 0 {
+		p.times = p.times[1:]
+	}
 }
 
 // maxText is the length of the longest message, and of the longest fields.

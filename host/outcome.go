@@ -19,8 +19,12 @@ import (
 func (inv *invocation) conclude(ctx context.Context, status int32, err error) (run.Result, error) {
 	inv.end()
 	failure, lost := inv.judge(ctx, status, err)
+	inv.log.end()
 	if lost != nil {
 		return run.Result{}, lost
+	}
+	if inv.grace.begun() {
+		failure = inv.canceled(ctx, failure, err)
 	}
 	var output json.RawMessage
 	if failure == nil {
@@ -55,7 +59,7 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 		return inv.broke(err), nil
 	case inv.oversized: // also when the guest fails because of it, as the SDK does
 		return inv.tooLarge(), nil
-	case inv.failure != nil && ended(ctx): // the guest saw it and gave up
+	case inv.failure != nil && inv.over(ctx) && !inv.grace.begun(): // the guest saw it and gave up
 		return stopped(ctx)
 	case inv.failure != nil:
 		return guestFailure(inv.failure), nil
@@ -66,13 +70,6 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 		}, nil
 	}
 	return nil, nil
-}
-
-// ended reports whether ctx has ended, or would have if the timer of its deadline
-// were exact: a guest that looks at its time is not a millisecond late.
-func ended(ctx context.Context) bool {
-	deadline, limited := ctx.Deadline()
-	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
 
 // stopped is the failure of a call whose context has ended.
@@ -88,6 +85,20 @@ func stopped(ctx context.Context) (*run.Failure, error) {
 		return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: cause.Error()}, nil
 	}
 	return nil, fmt.Errorf("the call was cut off: %w", cause)
+}
+
+// canceled is the failure of a call that had its grace. Whatever the guest made of
+// it, the call was to end; the guest's own words about its end are kept.
+func (inv *invocation) canceled(ctx context.Context, own *run.Failure, err error) *run.Failure {
+	failure := &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: context.Cause(ctx).Error()}
+	switch {
+	case errors.Is(err, errInterrupted):
+		failure.Message += fmt.Sprintf("; the guest did not end by itself within %v", time.Since(inv.grace.period.since).Round(time.Millisecond))
+	case own != nil && own.Message != context.Canceled.Error(): // as a guest in Go gives back what it was told
+		failure.Message += ": " + own.Error()
+		failure.Details = own.Details
+	}
+	return failure
 }
 
 func failed(f *run.Failure) run.Result {

@@ -108,6 +108,7 @@ func (s *sandbox) prepare(ctx context.Context, binary []byte) (img *image, err e
 		globals: rewritten.Globals, names: walked.Names, depth: s.depth, building: make(chan struct{}, 1),
 		checks: Checks{Loops: rewritten.Loops, Functions: rewritten.Entries},
 	}
+	img.asks = img.form.importsFunction(abi.Module, abi.ImportShouldStop)
 	img.judge(rewritten)
 	return img, nil
 }

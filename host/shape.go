@@ -34,6 +34,11 @@ func (s *shape) importsFrom(module string) bool {
 	return slices.ContainsFunc(s.imports, func(i Extern) bool { return i.Module == module })
 }
 
+// importsFunction reports whether the function is imported from the module.
+func (s *shape) importsFunction(module, name string) bool {
+	return slices.ContainsFunc(s.imports, func(i Extern) bool { return i.Module == module && i.Name == name })
+}
+
 // importedFunctions is how many functions are imported.
 func (s *shape) importedFunctions() int {
 	n := 0

@@ -66,7 +66,7 @@ func TestHostsDefaultTimeoutApplies(t *testing.T) {
 
 func TestCauseOfTheContextDecidesTheOutcome(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, host.Config{})
+	h := newHost(t, host.Config{Grace: 100 * time.Millisecond})
 	tasks := load(t, h, guest(t, "tasks"))
 	stopping := errors.New("this worker stops")
 	tests := []struct {

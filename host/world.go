@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/rand/v2"
@@ -39,19 +38,6 @@ func (c *clock) walltime() (sec int64, nsec int32) {
 func (c *clock) nanotime() int64 {
 	c.elapsed += clockStep
 	return int64(c.elapsed)
-}
-
-// sleep really waits, and moves the guest's time by exactly what it asked for.
-// When ctx ends first, it unwinds the guest.
-func (c *clock) sleep(ctx context.Context, ns int64) {
-	timer := time.NewTimer(time.Duration(ns))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		c.elapsed += time.Duration(ns)
-	case <-ctx.Done():
-		panic(errInterrupted) // the sandbox recovers it
-	}
 }
 
 // random is the source of a guest's random numbers: the same for all attempts

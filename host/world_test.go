@@ -12,7 +12,8 @@ import (
 func TestClockMovesByReadsAndSleepsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheduled := time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)
-		var c clock
+		var inv invocation
+		c := &inv.clock
 		c.set(scheduled, 0)
 		time.Sleep(time.Hour) // of the host
 		sec, nsec := c.walltime()
@@ -20,7 +21,7 @@ func TestClockMovesByReadsAndSleepsOnly(t *testing.T) {
 			t.Errorf("the wall clock begins %v after the nominal time", got)
 		}
 		before := time.Now()
-		c.sleep(t.Context(), int64(3*time.Second))
+		inv.sleep(t.Context(), 3*time.Second)
 		if slept := time.Since(before); slept != 3*time.Second {
 			t.Errorf("the host waited %v", slept)
 		}
@@ -39,7 +40,7 @@ func TestSleepUnwindsTheGuestWhenTheCallEnds(t *testing.T) {
 				t.Errorf("recovered %v", r)
 			}
 		}()
-		new(clock).sleep(ctx, int64(time.Hour))
+		new(invocation).sleep(ctx, time.Hour)
 		t.Error("sleep came back")
 	})
 }

@@ -34,6 +34,15 @@ type (
 		Trigger     Trigger                    `json:"trigger"`
 		Params      map[string]json.RawMessage `json:"params,omitempty"`
 		Concurrency string                     `json:"concurrency,omitempty"` // the run's key under the flow's limit
+		Key         string                     `json:"key,omitempty"`         // idempotency key of the request
+		RetryOf     ID                         `json:"retry_of,omitempty"`    // the run that this one continues
+	}
+
+	// TaskReused takes over the output of a task that succeeded in the run that
+	// this one continues.
+	TaskReused struct {
+		TaskRef
+		Output json.RawMessage `json:"output,omitempty"`
 	}
 
 	// Started lets the run's tasks go.
@@ -70,6 +79,13 @@ type (
 		Failure *Failure `json:"error,omitempty"`
 	}
 
+	// TaskCancelRequested stops one task run: it gets no further attempt, and the
+	// one under way is canceled. What follows it sees it as not succeeded.
+	TaskCancelRequested struct {
+		TaskRef
+		Failure *Failure `json:"error"` // why
+	}
+
 	// CancelRequested stops a run: no further attempt starts but those of its
 	// hooks, and the ones under way are canceled.
 	CancelRequested struct {
@@ -100,47 +116,27 @@ type (
 
 // Kinds under which events are stored.
 const (
-	KindSubmitted       = "submitted"
-	KindStarted         = "started"
-	KindAttemptStarted  = "attempt_started"
-	KindAttemptFinished = "attempt_finished"
-	KindTaskEnded       = "task_ended"
-	KindCancelRequested = "cancel_requested"
-	KindFinished        = "finished"
-	KindDefined         = "defined"
-	KindDecided         = "decided"
+	KindSubmitted           = "submitted"
+	KindStarted             = "started"
+	KindAttemptStarted      = "attempt_started"
+	KindAttemptFinished     = "attempt_finished"
+	KindTaskEnded           = "task_ended"
+	KindCancelRequested     = "cancel_requested"
+	KindFinished            = "finished"
+	KindTaskReused          = "task_reused"
+	KindTaskCancelRequested = "task_cancel_requested"
+	KindDefined             = "defined"
+	KindDecided             = "decided"
 )
 
-func (*Submitted) Kind() string       { return KindSubmitted }
-func (*Started) Kind() string         { return KindStarted }
-func (*AttemptStarted) Kind() string  { return KindAttemptStarted }
-func (*AttemptFinished) Kind() string { return KindAttemptFinished }
-func (*TaskEnded) Kind() string       { return KindTaskEnded }
-func (*CancelRequested) Kind() string { return KindCancelRequested }
-func (*Finished) Kind() string        { return KindFinished }
-func (*Defined) Kind() string         { return KindDefined }
-func (*Decided) Kind() string         { return KindDecided }
-
-func newEventData(kind string) EventData {
-	switch kind {
-	case KindSubmitted:
-		return new(Submitted)
-	case KindStarted:
-		return new(Started)
-	case KindAttemptStarted:
-		return new(AttemptStarted)
-	case KindAttemptFinished:
-		return new(AttemptFinished)
-	case KindTaskEnded:
-		return new(TaskEnded)
-	case KindCancelRequested:
-		return new(CancelRequested)
-	case KindFinished:
-		return new(Finished)
-	case KindDefined:
-		return new(Defined)
-	case KindDecided:
-		return new(Decided)
-	}
-	return nil
-}
+func (*Submitted) Kind() string           { return KindSubmitted }
+func (*Started) Kind() string             { return KindStarted }
+func (*AttemptStarted) Kind() string      { return KindAttemptStarted }
+func (*AttemptFinished) Kind() string     { return KindAttemptFinished }
+func (*TaskEnded) Kind() string           { return KindTaskEnded }
+func (*TaskReused) Kind() string          { return KindTaskReused }
+func (*TaskCancelRequested) Kind() string { return KindTaskCancelRequested }
+func (*CancelRequested) Kind() string     { return KindCancelRequested }
+func (*Finished) Kind() string            { return KindFinished }
+func (*Defined) Kind() string             { return KindDefined }
+func (*Decided) Kind() string             { return KindDecided }

@@ -44,6 +44,7 @@ const (
 	CodeDepth        = "depth"         // the guest's functions called each other too deeply
 	CodeTrap         = "trap"          // a wasm trap or a panic
 	CodeExit         = "exit"          // the guest ended itself with a status
+	CodeStuck        = "stuck"         // the call did not end when it was told to
 	CodeTimeout      = "timeout"       // the attempt's or the run's time was up
 	CodeCanceled     = "canceled"      // canceled by request
 	CodeDenied       = "denied"        // not granted

@@ -9,10 +9,15 @@ type Notice struct {
 	Event    Event
 	Flow     string
 	Record   *Record // of the run, with the event Finished only
+
+	// RecordJSON is the record's JSON form, for observers that need it; nil when it
+	// was not made or cannot be.
+	RecordJSON []byte
 }
 
 // Receipt answers a request for a run.
 type Receipt struct {
 	Run      ID   // empty unless accepted
 	Accepted bool // false: the trigger's filter said no, or the position was decided before
+	Repeated bool // the request's key was known: Run is the one that it made the first time
 }

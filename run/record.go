@@ -14,6 +14,7 @@ type Record struct {
 	Run        ID                         `json:"run"`
 	Flow       string                     `json:"flow"`
 	State      State                      `json:"state"`
+	RetryOf    ID                         `json:"retry_of,omitempty"` // the run that this one continues
 	Params     map[string]json.RawMessage `json:"params"`
 	Trigger    Trigger                    `json:"trigger"`
 	Output     json.RawMessage            `json:"output"` // null until the run is done
@@ -23,6 +24,7 @@ type Record struct {
 	FinishedAt *time.Time                 `json:"finished_at"`
 	DurationMS *float64                   `json:"duration_ms"` // from start to finish
 	Tasks      []TaskRecord               `json:"tasks"`
+	Truncated  bool                       `json:"truncated,omitempty"` // kept without what would not fit into a message
 }
 
 // TaskRecord is one task run of a [Record].
@@ -32,6 +34,7 @@ type TaskRecord struct {
 	State      State           `json:"state"`
 	Outcome    *Outcome        `json:"outcome"` // of the last attempt
 	Attempts   int             `json:"attempts"`
+	Reused     bool            `json:"reused,omitempty"` // the output is that of the run which this one continues
 	StartedAt  *time.Time      `json:"started_at"`
 	FinishedAt *time.Time      `json:"finished_at"`
 	DurationMS *float64        `json:"duration_ms"`
@@ -46,7 +49,7 @@ type TaskRecord struct {
 // are shown as waiting.
 func (r *Run) Record(order []string) *Record {
 	rec := &Record{
-		Run: r.ID, Flow: r.Flow, State: r.State, Params: r.Params, Trigger: r.Trigger,
+		Run: r.ID, Flow: r.Flow, State: r.State, RetryOf: r.RetryOf, Params: r.Params, Trigger: r.Trigger,
 		Output: r.Output, Error: r.Failure, CreatedAt: r.CreatedAt,
 		StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
 		DurationMS: milliseconds(r.StartedAt, r.FinishedAt),
@@ -76,7 +79,7 @@ func (r *Run) Record(order []string) *Record {
 
 func (t *TaskRun) record() TaskRecord {
 	rec := TaskRecord{
-		Task: t.Task, State: t.State, Attempts: t.Attempts,
+		Task: t.Task, State: t.State, Attempts: t.Attempts, Reused: t.Reused,
 		StartedAt: timeOrNil(t.StartedAt), FinishedAt: timeOrNil(t.FinishedAt),
 		DurationMS: milliseconds(t.StartedAt, t.FinishedAt),
 		Module:     t.Module, Input: t.Input, Output: t.Output, Error: t.Failure,

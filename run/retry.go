@@ -38,13 +38,19 @@ const MaxLost = 5
 // Allows reports whether another attempt may follow one that ended with f, when
 // spent attempts were made and lost of these were lost.
 func (p RetryPolicy) Allows(f *Failure, spent, lost int) bool {
+	return p.Left(f, spent, lost) && (f.Retryable || f.Outcome == OutcomeLost)
+}
+
+// Left is Allows but for what the failure says about itself: it reports whether
+// there is another attempt at all, for whoever else decides about it.
+func (p RetryPolicy) Left(f *Failure, spent, lost int) bool {
 	switch f.Outcome {
 	case OutcomeLost:
 		return lost < MaxLost
 	case OutcomeDenied, OutcomeCanceled:
 		return false
 	}
-	return f.Retryable && spent-lost < p.Attempts
+	return spent-lost < p.Attempts
 }
 
 // After is the delay after the given number of attempts that were not lost. u

@@ -88,6 +88,30 @@ func TestRetryPolicyAllows(t *testing.T) {
 	}
 }
 
+func TestRetryPolicyLeft(t *testing.T) {
+	t.Parallel()
+	three := RetryPolicy{Attempts: 3}
+	for _, c := range []struct {
+		outcome     Outcome
+		retryable   bool
+		spent, lost int
+		want        bool
+	}{
+		{OutcomeFailed, false, 2, 0, true},
+		{OutcomeFailed, true, 2, 0, true},
+		{OutcomeRejected, false, 4, 2, true},
+		{OutcomeTrapped, true, 3, 0, false},
+		{OutcomeDenied, true, 1, 0, false},
+		{OutcomeCanceled, true, 1, 0, false},
+		{OutcomeLost, false, MaxLost, MaxLost - 1, true},
+		{OutcomeLost, true, MaxLost, MaxLost, false},
+	} {
+		if got := three.Left(&Failure{Outcome: c.outcome, Retryable: c.retryable}, c.spent, c.lost); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 func TestRetryPolicyDelays(t *testing.T) {
 	t.Parallel()
 	ms := time.Millisecond

@@ -12,6 +12,7 @@ type Shard struct {
 	Runs        map[ID]*Run
 	Definitions map[string]*Definition // by digest
 	Watermarks  map[string]uint64      // last decided sequence by source of triggers
+	Keys        Keys                   // idempotency keys of accepted requests
 }
 
 // NewShard is the state before the first event.
@@ -52,13 +53,17 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 	case *Submitted:
 		r := &Run{
 			ID: e.Run, Flow: d.Flow, Definition: d.Definition, Trigger: d.Trigger,
-			Params: d.Params, Concurrency: d.Concurrency,
-			State: Pending, CreatedAt: e.At, index: map[TaskRef]*TaskRun{},
+			Params: d.Params, Concurrency: d.Concurrency, RetryOf: d.RetryOf,
+			Version: 1, State: Pending, CreatedAt: e.At,
 		}
 		s.Runs[e.Run] = r
+		if d.Key != "" {
+			s.Keys.add(d.Flow, d.Key, e.Run, e.At)
+		}
 		return r, nil
 	}
 	r := s.Runs[e.Run]
+	r.Version++
 	r.apply(e.At, e.Data)
 	return r, nil
 }
@@ -110,6 +115,14 @@ func (r *Run) check(data EventData) error {
 		if t == nil || t.State != Running || t.Attempts != d.Attempt {
 			return fmt.Errorf("attempt %d of task %q is not under way", d.Attempt, d.Task)
 		}
+	case *TaskReused:
+		if r.Task(d.TaskRef) != nil {
+			return fmt.Errorf("something has happened to task %q already", d.Task)
+		}
+	case *TaskCancelRequested:
+		if t := r.Task(d.TaskRef); t != nil && (t.State.Done() || t.Cancel != nil) {
+			return fmt.Errorf("task %q is %s or being canceled already", d.Task, t.State)
+		}
 	case *TaskEnded:
 		if t := r.Task(d.TaskRef); t != nil && (t.State.Done() || t.State == Running) {
 			return fmt.Errorf("task %q is %s", d.Task, t.State)
@@ -137,7 +150,7 @@ func (r *Run) check(data EventData) error {
 func (t *TaskRun) checkStart(attempt int) error {
 	made := 0
 	if t != nil {
-		if t.State != Ready {
+		if t.State != Ready || t.Cancel != nil {
 			return fmt.Errorf("task %q is %s", t.Task, t.State)
 		}
 		made = t.Attempts
@@ -170,6 +183,12 @@ func (r *Run) apply(at time.Time, data EventData) {
 		if d.Failure != nil {
 			t.Outcome = d.Failure.Outcome
 		}
+	case *TaskReused:
+		t := r.task(d.TaskRef)
+		t.State, t.Outcome, t.Output, t.Reused = Succeeded, OutcomeSucceeded, d.Output, true
+		t.StartedAt, t.FinishedAt = at, at
+	case *TaskCancelRequested:
+		r.task(d.TaskRef).Cancel = d.Failure
 	case *CancelRequested:
 		r.Cancel = d.Failure
 	case *Finished:
@@ -178,11 +197,10 @@ func (r *Run) apply(at time.Time, data EventData) {
 }
 
 func (r *Run) task(ref TaskRef) *TaskRun {
-	t := r.index[ref]
+	t := r.Task(ref)
 	if t == nil {
 		t = &TaskRun{TaskRef: ref, State: Waiting}
-		r.index[ref] = t
-		r.Tasks = append(r.Tasks, t)
+		r.add(t)
 	}
 	return t
 }

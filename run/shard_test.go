@@ -90,6 +90,9 @@ func TestApplyRefusesWhatCannotFollow(t *testing.T) {
 		"finish while a task runs":        {running, &Finished{State: Succeeded}},
 		"finish as skipped":               {[]EventData{submitted, started}, &Finished{State: Skipped}},
 		"event after the finish":          {[]EventData{submitted, started, &Finished{State: Succeeded}}, &CancelRequested{}},
+		"reuse after an attempt":          {running, &TaskReused{TaskRef: TaskRef{Task: "a"}}},
+		"second cancel of a task":         {append(running[:3:3], &TaskCancelRequested{TaskRef{Task: "a"}, new(Failure)}), &TaskCancelRequested{TaskRef: TaskRef{Task: "a"}}},
+		"attempt of a canceled task":      {[]EventData{submitted, started, &TaskCancelRequested{TaskRef{Task: "a"}, new(Failure)}}, attempt(1, "a")},
 		"second cancel":                   {[]EventData{submitted, &CancelRequested{Failure: new(Failure)}}, &CancelRequested{}},
 		"watermark that does not move":    {[]EventData{&Decided{Position{"s", 3}}}, &Decided{Position{"s", 3}}},
 		"definition without its contents": {nil, &Defined{}},
@@ -156,7 +159,11 @@ func TestFoldIsDeterministic(t *testing.T) {
 func randomEvent(rng *rand.Rand) EventData {
 	task := string(rune('a' + rng.IntN(3)))
 	outcomes := []Outcome{OutcomeSucceeded, OutcomeFailed, OutcomeLost, OutcomeCanceled}
-	switch rng.IntN(12) {
+	switch rng.IntN(14) {
+	case 12:
+		return &TaskReused{TaskRef: TaskRef{Task: task}, Output: json.RawMessage(`2`)}
+	case 13:
+		return &TaskCancelRequested{TaskRef: TaskRef{Task: task}, Failure: &Failure{Outcome: OutcomeCanceled}}
 	case 0:
 		return &Submitted{Flow: "f"}
 	case 1:

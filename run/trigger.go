@@ -32,6 +32,10 @@ type Request struct {
 	Trigger Trigger
 	Params  map[string]json.RawMessage // given by name; others come from the trigger and the defaults
 
+	// Key makes the request safe to repeat: the same key for the same flow within a
+	// day gives the receipt of the first run again. Empty for none.
+	Key string
+
 	// Position is where the request stands in the stream that it came from. A
 	// request at or before the recorded watermark of its source has been decided
 	// before and is not accepted again. The zero value has no source.

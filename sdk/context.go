@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -14,11 +15,20 @@ type Identity = abi.Identity
 // Context is one call of a function. It ends with the call.
 //
 // As a context.Context it has the attempt's deadline and is canceled with the
-// run, but only as far as somebody looks: Err and each new call of Done ask the
-// host. A channel that Done returned earlier is closed by the next such look,
-// so a select that waits on it needs another case that ends.
+// run or the task. A guest has one thread, so the end is noticed where somebody
+// looks: Err, Canceled and each call of Done ask the host. Once Done was called, as
+// a context that is derived from this one does, a goroutine looks too, whenever
+// the function waits: for a channel, for a timer, for time to pass. A function
+// that computes must look by itself, at this context and not at a derived one.
 type Context interface {
 	context.Context
+
+	// Canceled reports whether the call is being canceled, and then how long the
+	// function may take, in real time, to come to its end: to undo, to tidy up, to
+	// say how far it got. After that it is ended wherever it is. Its output does
+	// not count any more; the message and the details of an error that it returns
+	// do. Sleeping takes no time any more.
+	Canceled() (left time.Duration, canceled bool)
 
 	// Call says which call this is.
 	Call() Identity

@@ -76,9 +76,11 @@
 // # Time
 //
 // A guest has one thread and nothing interrupts it from within: the
-// cancellation of a [Context] is seen when the function asks for it. Long loops
-// should look at ctx.Err() now and then. One that does not is ended by the host
-// when its time is up.
+// cancellation of a [Context] is seen when the function asks for it, or waits.
+// Long loops should look at ctx.Err() now and then, and return it. A function that
+// is canceled has a moment to wind down, see Canceled of [Context], and one that
+// does not look is ended by the host then. At the deadline every call is ended at
+// once.
 //
 // # Tests
 //

@@ -23,7 +23,7 @@ import (
 type wasmHost struct {
 	fields       map[abi.Field]string
 	timeLeft     []int64 // answers in order, the last one repeats; none: no deadline
-	stopAfter    int     // should_stop says yes from then on; 0: never
+	stopAfter    int     // should_stop says 250 ms from then on; 0: never
 	outputLimit  int
 	output, fail string
 	log          []string
@@ -81,7 +81,7 @@ func (h *wasmHost) exports() map[string]any {
 		abi.ImportShouldStop: func(context.Context, api.Module) int32 {
 			h.asked++
 			if h.stopAfter > 0 && h.asked >= h.stopAfter {
-				return 1
+				return 250
 			}
 			return 0
 		},
@@ -162,7 +162,7 @@ func TestGuest(t *testing.T) {
 		},
 		"no such function": {
 			host: call("lower", `{}`), status: 1,
-			fail: `{"code":"function","message":"the plugin has no function \"lower\"; it has: main, configured, identity, fail, log, stop, crash","retryable":false}`,
+			fail: `{"code":"function","message":"the plugin has no function \"lower\"; it has: main, configured, identity, fail, log, stop, wait, crash","retryable":false}`,
 		},
 		"no config": {host: call("configured", `null`), output: `{"text":"default"}`},
 		"config":    {host: configured(call("configured", `null`), `{"text":"given"}`), output: `{"text":"given"}`},
@@ -180,6 +180,7 @@ func TestGuest(t *testing.T) {
 			log: []string{`info|plain|`, `warn|careful|{"a":1,"g":{"b":true}}`},
 		},
 		"canceled": {host: stopped(call("stop", `null`), 100), output: `{"text":"context canceled"}`},
+		"waiting":  {host: stopped(call("wait", `null`), 3), output: `{"text":"context canceled, 250ms left"}`},
 		"deadline": {
 			host:   timed(call("stop", `null`), 20, 10, 0),
 			output: `{"text":"context deadline exceeded with a deadline"}`,
@@ -234,7 +235,7 @@ func checkManifest(t *testing.T, module guestModule) {
 		ABI: 1, Name: "guest", Version: "1.2.3", Description: "Everything that crosses the border.",
 		Functions: []abi.ManifestFunction{
 			{Name: "main", Description: "Shouts <politely>."},
-			{Name: "configured"}, {Name: "identity"}, {Name: "fail"}, {Name: "log"}, {Name: "stop"}, {Name: "crash"},
+			{Name: "configured"}, {Name: "identity"}, {Name: "fail"}, {Name: "log"}, {Name: "stop"}, {Name: "wait"}, {Name: "crash"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

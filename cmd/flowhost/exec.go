@@ -73,7 +73,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	soft, hard, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
 	log := x.log(slog.LevelError) // the progress tells the rest
-	h, err := newHost(soft, s, log)
+	h, err := newHost(soft, s, nil, log)
 	if err != nil {
 		return err
 	}

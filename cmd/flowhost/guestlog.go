@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
+	"time"
 
+	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/run"
 )
@@ -28,6 +31,17 @@ func logGuests(log *slog.Logger) func(engine.Invoker) engine.Invoker {
 			}
 			return result, err
 		})
+	}
+}
+
+// guestLines gives what guests write to the logs on NATS once there are any: the
+// host comes first, as flows are checked with it before anything is connected. Its
+// write is for [host.Config].Lines.
+type guestLines struct{ logs atomic.Pointer[bus.Logs] }
+
+func (g *guestLines) write(call *run.Call, at time.Time, line run.LogLine) {
+	if logs := g.logs.Load(); logs != nil {
+		logs.Write(call, at, line)
 	}
 }
 

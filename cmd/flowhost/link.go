@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -21,13 +22,23 @@ const shard = 0
 // connectTime is how long a first connection to an external NATS server is tried.
 const connectTime = 10 * time.Second
 
+// slowFsync is from when on an fsync makes strict durability a burden.
+const slowFsync = 5 * time.Millisecond
+
 // link is a node's side of NATS: a server in this process or a connection to
-// another one, with the journal and the publisher of events on it.
+// another one, with everything that is kept there.
 type link struct {
-	server  *bus.Server // nil with an external server
-	conn    *nats.Conn
-	journal *bus.Journal
-	events  *bus.Events
+	server *bus.Server // nil with an external server
+	conn   *nats.Conn
+
+	journal   *bus.Journal
+	snapshots *bus.Objects
+	blobs     *bus.Objects
+	events    *bus.Events
+	history   *bus.History
+	logs      *bus.Logs
+	health    *bus.Health
+
 	url     string // where other programs connect; empty without a listener
 	context string // file with address and credentials for them; empty with an external server
 }
@@ -38,7 +49,10 @@ func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log 
 	l := &link{}
 	journal, err := l.connect(ctx, s, listen, set, log)
 	if err == nil {
-		err = l.open(ctx, journal, log)
+		err = l.provision(ctx, journal, s.streams)
+	}
+	if err == nil {
+		err = l.open(ctx, journal, s, log)
 	}
 	if err == nil {
 		return l, nil
@@ -63,11 +77,14 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 		return l.conn, err
 	}
 	l.server, err = bus.StartServer(ctx, bus.ServerConfig{
-		Dir: s.data, Listen: s.natsListen, NoListen: !listen, Sync: s.durability,
+		Dir: s.data, Listen: s.natsListen, NoListen: !listen, Sync: s.durability, Version: thisBuild().Version,
 		ClientSubjects: coreSubjects(set), Log: log,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if took := l.server.FsyncTime(); took > slowFsync && s.durability != bus.SyncRelaxed {
+		log.Warn("the disk is slow: each commit waits for it. durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
 	}
 	l.url, l.context = l.server.URL(), filepath.Join(s.data, bus.ClientContext)
 	if l.conn, err = l.server.Connect(); err != nil {
@@ -76,21 +93,78 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 	return l.server.ConnectJournal()
 }
 
-func (l *link) open(ctx context.Context, journal *nats.Conn, log *slog.Logger) error {
-	err := bus.ProvisionJournal(ctx, journal, bus.StreamConfig{})
+func (l *link) provision(ctx context.Context, journal *nats.Conn, streams bus.StreamConfig) error {
+	err := bus.ProvisionJournal(ctx, journal, streams)
 	if err == nil {
-		err = bus.Provision(ctx, l.conn, bus.StreamConfig{})
-	}
-	if err == nil && l.server != nil {
-		err = l.server.Sync()
+		err = bus.Provision(ctx, l.conn, streams)
 	}
 	if err == nil {
-		l.journal, err = bus.NewJournal(ctx, journal, shard, bus.JournalConfig{Log: log})
-	}
-	if err == nil {
-		l.events, err = bus.NewEvents(ctx, l.conn, shard, bus.EventsConfig{Log: log})
+		err = l.sync()
 	}
 	return err
+}
+
+// sync flushes the embedded server's files to the disk. Those of an external one
+// are its own.
+func (l *link) sync() error {
+	if l.server == nil {
+		return nil
+	}
+	return l.server.Sync()
+}
+
+func (l *link) open(ctx context.Context, journal *nats.Conn, s settings, log *slog.Logger) error {
+	objects := bus.ObjectsConfig{Log: log}
+	if l.server != nil {
+		objects.Grace = -1
+	}
+	var errs [6]error
+	l.journal, errs[0] = bus.NewJournal(ctx, journal, shard, bus.JournalConfig{Log: log})
+	l.snapshots, errs[1] = bus.NewObjects(ctx, journal, bus.BucketSnapshots, objects)
+	l.blobs, errs[2] = bus.NewObjects(ctx, journal, bus.BucketBlobs, objects)
+	l.events, errs[3] = bus.NewEvents(ctx, l.conn, shard, bus.EventsConfig{RunsOnly: s.runEventsOnly, Sync: l.sync, Log: log})
+	l.history, errs[4] = bus.NewHistory(ctx, l.conn, bus.HistoryConfig{
+		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Log: log,
+	})
+	l.logs, errs[5] = bus.NewLogs(ctx, l.conn, bus.LogsConfig{Log: log})
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	l.health = bus.NewHealth(bus.HealthConfig{Server: l.server, Journals: []*bus.Journal{l.journal}, Log: log})
+	return nil
+}
+
+// observers are what is told of durable events, and where each of them stands.
+func (l *link) observers(ctx context.Context) ([]engine.Observation, error) {
+	type follower interface {
+		engine.Observer
+		Last(context.Context) (revision uint64, index int, err error)
+	}
+	var all []engine.Observation
+	for _, f := range []follower{l.events, l.history} {
+		revision, index, err := f.Last(ctx)
+		if err != nil {
+			return nil, exitf(exitUnreachable, "%w", err)
+		}
+		all = append(all, engine.Observation{Observer: f, CatchUp: true, Seen: engine.Place{Revision: revision, Index: index}})
+	}
+	return all, nil
+}
+
+// serve runs what works beside the engine, until ctx ends.
+func (l *link) serve(ctx context.Context, start func(func())) {
+	for _, part := range []interface{ Run(context.Context) error }{l.events, l.history, l.logs, l.health} {
+		start(func() { part.Run(ctx) }) // their only error is the end of ctx
+	}
+}
+
+// flush waits until everything that was told is kept.
+func (l *link) flush(ctx context.Context) error {
+	err := errors.Join(l.events.Flush(ctx), l.history.Flush(ctx))
+	if err != nil {
+		err = fmt.Errorf("the last events are published at the next start: %w", err)
+	}
+	return errors.Join(err, l.logs.Flush(ctx))
 }
 
 // close ends the connections and the embedded server, whatever of them there is.
@@ -140,10 +214,14 @@ func codeOfEngine(err error) string {
 	switch {
 	case errors.As(err, &busy):
 		return bus.CodeBusy
-	case errors.Is(err, engine.ErrUnknownRun):
-		return "unknown_run"
 	case errors.Is(err, engine.ErrFinished):
 		return "finished"
+	case errors.Is(err, engine.ErrUnfinished):
+		return "unfinished"
+	case errors.Is(err, engine.ErrSucceeded):
+		return "succeeded"
+	case errors.Is(err, engine.ErrUnknownTask):
+		return "unknown_task"
 	}
 	return ""
 }

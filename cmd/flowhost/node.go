@@ -23,10 +23,10 @@ import (
 const stopTime = 10 * time.Second
 
 // newHost makes the sandbox host. It is also the catalog with which flows are
-// loaded.
-func newHost(ctx context.Context, s settings, log *slog.Logger) (*host.Host, error) {
+// loaded, and so made before there is anywhere to put the lines of guests.
+func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
 	config := host.Config{
-		CacheDir: s.cache, Instances: s.workers, Limits: s.limits, Timeout: s.timeout, Log: log,
+		CacheDir: s.cache, Instances: s.workers, Limits: s.limits, Timeout: s.timeout, Lines: lines, Log: log,
 	}
 	if config.CacheDir == "" {
 		if cache, err := os.UserCacheDir(); err == nil {
@@ -64,20 +64,23 @@ type node struct {
 
 func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 	config := engine.Config{
-		Journal: engine.NewMemoryJournal(), Invoker: c.host, Observers: c.observers,
+		Journal: engine.NewMemoryJournal(), Invoker: c.host,
 		Restore: restorer(c.flows), Workers: c.workers, Timeout: c.timeout, Log: c.log,
+	}
+	for _, o := range c.observers {
+		config.Observers = append(config.Observers, engine.Observation{Observer: o})
 	}
 	if c.invoker != nil {
 		config.Invoker = c.invoker(config.Invoker)
 	}
 	if c.link != nil {
-		revision, index, err := c.link.events.Last(ctx)
+		kept, err := c.link.observers(ctx)
 		if err != nil {
-			return nil, exitf(exitUnreachable, "%w", err)
+			return nil, err
 		}
-		config.Journal = c.link.journal
-		config.Observers = append(config.Observers, c.link.events)
-		config.CatchUp, config.Observed = true, engine.Place{Revision: revision, Index: index}
+		config.Observers = append(config.Observers, kept...)
+		config.Journal, config.Snapshots, config.Blobs = c.link.journal, c.link.snapshots, c.link.blobs
+		config.History, config.SnapshotEvents = c.link.history, c.snapshotEvery
 	}
 	return &node{engine: engine.New(config), link: c.link, ended: make(chan struct{})}, nil
 }
@@ -112,7 +115,7 @@ func (n *node) start(ctx context.Context) {
 		n.fault = n.engine.Run(ctx)
 	})
 	if n.link != nil {
-		n.working.Go(func() { n.link.events.Run(ctx) }) // its only error is the end of ctx
+		n.link.serve(ctx, n.working.Go)
 	}
 }
 
@@ -124,9 +127,7 @@ func (n *node) stop(ctx context.Context) error {
 	if n.link != nil && n.fault == nil {
 		ctx, cancel := context.WithTimeout(ctx, stopTime)
 		defer cancel()
-		if err := n.link.events.Flush(ctx); err != nil {
-			n.fault = fmt.Errorf("the last events are published at the next start: %w", err)
-		}
+		n.fault = n.link.flush(ctx)
 	}
 	n.abandon(errors.New("stopped"))
 	n.working.Wait()

@@ -46,7 +46,7 @@ with one function and for commands that read stdin.`,
 func (c *pluginCall) call(ctx context.Context, args []string) error {
 	soft, hard, stopListening := listenSignals(ctx)
 	defer stopListening()
-	h, err := newHost(soft, settings{}, c.log(slog.LevelWarn))
+	h, err := newHost(soft, settings{}, nil, c.log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

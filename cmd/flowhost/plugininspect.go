@@ -40,7 +40,7 @@ type inspection struct {
 }
 
 func (a *app) inspect(ctx context.Context, file string, asJSON, verbose bool) error {
-	h, err := newHost(ctx, settings{}, a.log(slog.LevelWarn))
+	h, err := newHost(ctx, settings{}, nil, a.log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

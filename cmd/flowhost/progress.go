@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,13 @@ type callKey struct {
 	task string
 }
 
+// follow picks the run that is shown.
+func (p *progress) follow(id run.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run = id
+}
+
 func newProgress(out *terminal, form string) (*progress, error) {
 	switch form {
 	case "auto":
@@ -39,6 +47,9 @@ func newProgress(out *terminal, form string) (*progress, error) {
 	}
 	return &progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}, nil
 }
+
+// Flush implements engine.Observer: what was shown is shown.
+func (p *progress) Flush(context.Context) error { return nil }
 
 // Committed implements engine.Observer.
 func (p *progress) Committed(_ context.Context, n run.Notice) error {
@@ -71,14 +82,17 @@ func (p *progress) plain(n run.Notice) {
 		}
 		p.line(d.Task, string(run.Running), detail)
 	case *run.AttemptFinished:
-		detail := short(d.Duration)
+		var details []string
+		if d.Duration > 0 { // not known of every attempt of a run that is watched
+			details = append(details, short(d.Duration))
+		}
 		if d.Failure != nil {
-			detail += ", " + printable(d.Failure.Error())
+			details = append(details, printable(d.Failure.Error()))
 		}
 		if !d.RetryAt.IsZero() {
-			detail += ", again in " + short(d.RetryAt.Sub(n.Event.At))
+			details = append(details, "again in "+short(d.RetryAt.Sub(n.Event.At)))
 		}
-		p.line(d.Task, string(d.Outcome), detail)
+		p.line(d.Task, string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
 		detail := ""
 		if d.Failure != nil {

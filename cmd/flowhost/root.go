@@ -16,6 +16,8 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 		Example: `  flowhost validate flows/                 check flow files, without running anything
   flowhost exec flows/hello.hcl            run one flow now and print its output
   flowhost run flows/                      serve the flows: schedules, messages, requests
+  flowhost trigger hello --wait            ask the host for a run, and wait for its output
+  flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
 	})
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -27,6 +29,8 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
 	root.AddCommand(
 		a.runCommand(), a.execCommand(),
+		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
+		a.cancelCommand(), a.retryCommand(),
 		a.validateCommand(), a.graphCommand(), a.fmtCommand(),
 		a.pluginCommand(), a.versionCommand(),
 	)

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 )
@@ -63,7 +67,8 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	soft, hard, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
 	log := s.log(slog.LevelInfo)
-	h, err := newHost(soft, merged, log)
+	lines := new(guestLines)
+	h, err := newHost(soft, merged, lines.write, log)
 	if err != nil {
 		return err
 	}
@@ -80,6 +85,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
+	lines.logs.Store(l.logs)
 	n, err := newNode(soft, nodeConfig{
 		settings: merged, host: h, link: l, flows: options, invoker: logGuests(log), log: log,
 	})
@@ -89,6 +95,20 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	n.start(hard)
 	err = s.intake(soft, n, h, set, log)
 	return cmp.Or(n.stop(hard), err, l.close())
+}
+
+// stats is what the micro service tells of the process.
+type stats struct {
+	host.Stats
+	Engine     engine.Stats `json:"engine"`
+	Goroutines int          `json:"goroutines"`
+	HeapBytes  uint64       `json:"heap_bytes"` // in use or not collected yet
+}
+
+func statsOf(h *host.Host, e *engine.Engine) stats {
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(heap)
+	return stats{Stats: h.Stats(), Engine: e.Stats(), Goroutines: runtime.NumGoroutine(), HeapBytes: heap[0].Value.Uint64()}
 }
 
 // merge puts the flags above the settings file.
@@ -109,6 +129,9 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 	}
 	if merged.natsURL != "" && s.settings.natsListen != "" {
 		return settings{}, usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
+	}
+	if merged.natsURL == "" && merged.streams.Replicas > 1 {
+		return settings{}, exitf(exitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
 	}
 	if merged.data == "" {
 		merged.data = filepath.Join(folderOf(path), ".flowhost")
@@ -132,8 +155,10 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows
 	if err := n.engine.Deploy(soft, set); err != nil {
 		return err
 	}
+	infos := flowInfos(set)
 	intake, err := bus.NewIntake(n.link.conn, n.engine, subscriptions(set), bus.IntakeConfig{
-		Version: thisBuild().semantic(), Stats: func() any { return h.Stats() }, Code: codeOfEngine, Log: log,
+		Version: thisBuild().semantic(), Control: n.engine, Logs: n.link.logs, Ready: n.link.health.Ready,
+		Flows: func() []bus.FlowInfo { return infos }, Stats: func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,
 	})
 	if err != nil {
 		return &exitError{exitInvalid, err}
@@ -148,6 +173,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows
 		case <-ready:
 			ready = nil
 			s.reportStart(n.link, set)
+			debug.FreeOSMemory() // reading modules and flows leaves several times what is kept of them, and an idle host has no reason to collect it
 			continue
 		case err := <-ended:
 			return err

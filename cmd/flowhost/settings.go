@@ -22,6 +22,10 @@ type settings struct {
 	natsCreds  string // file with credentials for it
 	natsListen string // where the embedded server listens; default bus.DefaultListen
 
+	streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
+	runEventsOnly bool             // events of tasks are not published
+	snapshotEvery int              // events of the journal; default 50 000
+
 	data       string        // data folder; empty: nothing is kept
 	cache      string        // folder of compiled modules; default: the user's cache folder
 	workers    int           // attempts at once; default 4 × GOMAXPROCS
@@ -34,6 +38,11 @@ type settings struct {
 type settingsFile struct {
 	NATS       *natsBlock     `hcl:"nats,block"`
 	Limits     *limitsBlock   `hcl:"limits,block"`
+	Journal    *journalBlock  `hcl:"journal,block"`
+	Events     *eventsBlock   `hcl:"events,block"`
+	History    *historyBlock  `hcl:"history,block"`
+	Logs       *keptBlock     `hcl:"logs,block"`
+	Triggers   *triggersBlock `hcl:"triggers,block"`
 	Data       string         `hcl:"data,optional"`
 	Cache      string         `hcl:"cache,optional"`
 	Workers    *hcl.Attribute `hcl:"workers,optional"`
@@ -42,15 +51,43 @@ type settingsFile struct {
 }
 
 type natsBlock struct {
-	URL    string `hcl:"url,optional"`
-	Creds  string `hcl:"creds,optional"`
-	Listen string `hcl:"listen,optional"`
+	URL      string         `hcl:"url,optional"`
+	Creds    string         `hcl:"creds,optional"`
+	Listen   string         `hcl:"listen,optional"`
+	Replicas *hcl.Attribute `hcl:"replicas,optional"`
 }
 
 type limitsBlock struct {
 	Memory *hcl.Attribute `hcl:"memory,optional"`
 	Output *hcl.Attribute `hcl:"output,optional"`
 	Log    *hcl.Attribute `hcl:"log,optional"`
+}
+
+type journalBlock struct {
+	Size          *hcl.Attribute `hcl:"size,optional"`
+	SnapshotEvery *hcl.Attribute `hcl:"snapshot_every,optional"`
+}
+
+type triggersBlock struct {
+	Size *hcl.Attribute `hcl:"size,optional"`
+}
+
+// keptBlock bounds a stream that drops its oldest messages.
+type keptBlock struct {
+	Size *hcl.Attribute `hcl:"size,optional"`
+	Age  *hcl.Attribute `hcl:"age,optional"`
+}
+
+type eventsBlock struct {
+	Of   *hcl.Attribute `hcl:"of,optional"`
+	Size *hcl.Attribute `hcl:"size,optional"`
+	Age  *hcl.Attribute `hcl:"age,optional"`
+}
+
+type historyBlock struct {
+	PerFlow *hcl.Attribute `hcl:"per_flow,optional"`
+	Size    *hcl.Attribute `hcl:"size,optional"`
+	Age     *hcl.Attribute `hcl:"age,optional"`
 }
 
 // readSettings reads the settings file that was named, or else the one in the
@@ -93,15 +130,37 @@ func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
 	r := settingsReader{diags: diags}
 	s := settings{
 		data: inFolder(name, f.Data), cache: inFolder(name, f.Cache),
-		workers: r.workers(f.Workers), durability: r.durability(f.Durability), timeout: r.duration(f.Timeout),
+		workers: r.whole(f.Workers), durability: r.durability(f.Durability), timeout: r.duration(f.Timeout),
 	}
 	if n := f.NATS; n != nil {
 		s.natsURL, s.natsCreds, s.natsListen = n.URL, inFolder(name, n.Creds), n.Listen
+		s.streams.Replicas = r.whole(n.Replicas)
 	}
+	r.streams(&f, &s)
 	if l := f.Limits; l != nil {
 		s.limits = run.Limits{Memory: r.size(l.Memory), Output: r.size(l.Output), Log: r.size(l.Log)}
 	}
 	return s, r.diags
+}
+
+// streams reads how much is kept.
+func (r *settingsReader) streams(f *settingsFile, s *settings) {
+	c := &s.streams
+	if b := f.Journal; b != nil {
+		c.JournalBytes, s.snapshotEvery = r.size(b.Size), r.whole(b.SnapshotEvery)
+	}
+	if b := f.Triggers; b != nil {
+		c.TriggerBytes = r.size(b.Size)
+	}
+	if b := f.Events; b != nil {
+		c.EventBytes, c.EventAge, s.runEventsOnly = r.size(b.Size), r.duration(b.Age), r.oneOf(b.Of, "tasks", "runs") == "runs"
+	}
+	if b := f.History; b != nil {
+		c.HistoryBytes, c.HistoryAge, c.HistoryPerFlow = r.size(b.Size), r.duration(b.Age), int64(r.whole(b.PerFlow))
+	}
+	if b := f.Logs; b != nil {
+		c.LogBytes, c.LogAge = r.size(b.Size), r.duration(b.Age)
+	}
 }
 
 func inFolder(file, path string) string {

@@ -26,6 +26,8 @@ nats {
   url    = "nats://example.com:4222"
   creds  = "host.creds"
   listen = "127.0.0.1:0"
+
+  replicas = 3
 }
 
 limits {
@@ -39,7 +41,8 @@ limits {
 	}
 	want := settings{
 		natsURL: "nats://example.com:4222", natsCreds: filepath.Join("flows", "host.creds"), natsListen: "127.0.0.1:0",
-		data: filepath.Join("flows", "state"), cache: "/var/cache/flowhost", workers: 3,
+		streams: bus.StreamConfig{Replicas: 3},
+		data:    filepath.Join("flows", "state"), cache: "/var/cache/flowhost", workers: 3,
 		durability: bus.SyncRelaxed, timeout: 90 * time.Second,
 		limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500},
 	}
@@ -76,6 +79,7 @@ func TestDecodeWrongSettings(t *testing.T) {
 	tests := []struct{ source, want string }{
 		{`workers = 0`, `"workers" must be a whole number`},
 		{`workers = "many"`, `"workers" must be a whole number`},
+		{"nats {\n replicas = -3\n}", `"replicas" must be a whole number`},
 		{`workers = [1]`, `string required`},
 		{`durability = "safe"`, `"safe" is neither "strict" nor "relaxed"`},
 		{`timeout = 5`, `"timeout" must be a positive duration`},

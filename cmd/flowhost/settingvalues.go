@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,7 +37,8 @@ func (r *settingsReader) text(a *hcl.Attribute) (string, bool) {
 	return text, !diags.HasErrors()
 }
 
-func (r *settingsReader) workers(a *hcl.Attribute) int {
+// whole is a whole number above 0.
+func (r *settingsReader) whole(a *hcl.Attribute) int {
 	text, ok := r.text(a)
 	if !ok {
 		return 0
@@ -46,6 +48,18 @@ func (r *settingsReader) workers(a *hcl.Attribute) int {
 		r.wrong(a, "%q must be a whole number, 1 or more.", a.Name)
 	}
 	return n
+}
+
+// oneOf is one of some words, the first of them by default.
+func (r *settingsReader) oneOf(a *hcl.Attribute, words ...string) string {
+	text, ok := r.text(a)
+	if !ok {
+		return words[0]
+	}
+	if !slices.Contains(words, text) {
+		r.wrong(a, "%q must be one of %q; %q is not.", a.Name, words, text)
+	}
+	return text
 }
 
 func (r *settingsReader) durability(a *hcl.Attribute) bus.Sync {

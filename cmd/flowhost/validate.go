@@ -32,7 +32,7 @@ once. PATH is a flow file or a folder. Nothing is run.`,
 
 func (a *app) validate(cmd *cobra.Command, paths []string, files flowFlags, asJSON bool) error {
 	ctx := cmd.Context()
-	h, err := newHost(ctx, settings{}, a.log(slog.LevelWarn))
+	h, err := newHost(ctx, settings{}, nil, a.log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,8 @@ var Owners = []Owner{
 		Reason: "the WebAssembly runtime can be exchanged in host alone"},
 	{Module: "github.com/nats-io", Folders: []string{"bus", "cmd", "internal"},
 		Reason: "NATS is one way to keep a journal and to hear of triggers, and it is known to bus alone"},
+	{Module: "go.etcd.io/bbolt", Folders: []string{"bus", "internal"},
+		Reason: "the index of the history is a file that can be made anew, and how it is kept is known to bus alone"},
 	{Module: "github.com/hashicorp", Folders: []string{"flows", "cmd", "internal"},
 		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
 	{Module: "github.com/zclconf", Folders: []string{"flows", "internal"},

@@ -3,6 +3,7 @@
 // the result of a run, beside a bare request and reply over the same server.
 //
 //	go run . -binary ../../bin/flowhost
+//	go run . -idle   what a host of 100 flows costs while nothing happens
 //
 // Its tests hold the benchmarks of the engine with the journals that it can have.
 // The module is one of its own, so that projects that are measured side by side

@@ -58,22 +58,8 @@ func measure(b *testing.B, source string, journal engine.Journal, tasks, inFligh
 		b.Fatal(err)
 	}
 	b.ResetTimer()
-	slots := make(chan error, inFlight)
-	for range min(inFlight, b.N) {
-		slots <- nil
-	}
 	start := time.Now()
-	for range b.N {
-		if err := <-slots; err != nil {
-			b.Fatal(err)
-		}
-		go func() { slots <- oneRun(ctx, e) }()
-	}
-	for range min(inFlight, b.N) {
-		if err := <-slots; err != nil {
-			b.Fatal(err)
-		}
-	}
+	keepInFlight(b, inFlight, func() error { return oneRun(ctx, e) })
 	b.ReportMetric(float64(b.N*tasks)/time.Since(start).Seconds(), "tasks/s")
 	b.StopTimer()
 	stop()
@@ -117,15 +103,19 @@ func restore(ctx context.Context, d *run.Definition) (*flows.Set, error) {
 }
 
 func load(b *testing.B, source string) *flows.Set {
-	file := filepath.Join(b.TempDir(), "bench.hcl")
-	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	set, diags := flows.Load(b.Context(), []string{file}, flows.Options{Catalog: catalog{}})
+	set, diags := flows.Load(b.Context(), []string{writeFile(b, "bench.hcl", source)}, flows.Options{Catalog: catalog{}})
 	if diags.HasErrors() {
 		b.Fatal(diags)
 	}
 	return set
+}
+
+func writeFile(b *testing.B, name, content string) string {
+	path := filepath.Join(b.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return path
 }
 
 func jetStream(b testing.TB, sync bus.Sync) engine.Journal {
@@ -134,6 +124,10 @@ func jetStream(b testing.TB, sync bus.Sync) engine.Journal {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { server.Shutdown(context.Background()) })
+	return journalOn(b, server)
+}
+
+func journalOn(b testing.TB, server *bus.Server) engine.Journal {
 	nc, err := server.ConnectJournal()
 	if err != nil {
 		b.Fatal(err)

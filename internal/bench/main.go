@@ -23,9 +23,17 @@ func measureAll(ctx context.Context) error {
 	plugin := flag.String("plugin", "../../examples/hello/greet.wasm", "module whose function greet the measured flow calls")
 	starts := flag.Int("starts", 11, "how often to start the program")
 	asks := flag.Int("asks", 2000, "how many results to wait for, one at a time")
+	idle := flag.Bool("idle", false, "measure instead what a host of 100 flows costs while nothing happens; takes two minutes")
 	flag.Parse()
 
-	site, err := newSite(*binary, *plugin)
+	module, err := os.ReadFile(*plugin)
+	if err != nil {
+		return fmt.Errorf("%w: run make build first", err)
+	}
+	if *idle {
+		return measureIdle(ctx, *binary, module)
+	}
+	site, err := newSite(*binary, benchFiles(module))
 	if err != nil {
 		return err
 	}
@@ -60,16 +68,14 @@ func measureRunning(ctx context.Context, site *site, asks int) error {
 		return err
 	}
 	defer p.stop()
-	select {
-	case <-time.After(5 * time.Second): // idle, with the garbage of the start collected
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := sleep(ctx, 5*time.Second); err != nil {
+		return err
 	}
-	resident, err := p.resident()
+	has, err := p.memory()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("resident memory, idle after 5 s          %8.1f MB\n", float64(resident)/1e6)
+	fmt.Printf("resident memory, idle after 5 s          %8.1f MB\n", mb(has.resident))
 	trips, err := p.trips(ctx, asks)
 	if err != nil {
 		return err
@@ -77,9 +83,9 @@ func measureRunning(ctx context.Context, site *site, asks int) error {
 	for _, t := range trips {
 		fmt.Printf("%-40s %8.3f ms p50 %8.3f ms p99, %d times\n", t.name, ms(quantile(t.took, 0.5)), ms(quantile(t.took, 0.99)), len(t.took))
 	}
-	if resident, err = p.resident(); err != nil {
+	if has, err = p.memory(); err != nil {
 		return err
 	}
-	fmt.Printf("resident memory, after these             %8.1f MB\n", float64(resident)/1e6)
+	fmt.Printf("resident memory, after these             %8.1f MB\n", mb(has.resident))
 	return nil
 }

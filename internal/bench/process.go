@@ -51,22 +51,23 @@ var tiny = []byte("\x00asm\x01\x00\x00\x00" + // magic, version
 	"\x07\x10\x02\x06memory\x02\x00\x03run\x00\x00" + // exports
 	"\x0a\x06\x01\x04\x00\x41\x00\x0b") // i32.const 0
 
-func newSite(binary, plugin string) (*site, error) {
+// benchFiles are the flows that are asked for results, and their modules.
+func benchFiles(plugin []byte) map[string][]byte {
+	return map[string][]byte{"bench.hcl": []byte(benchFlows), "greet.wasm": plugin, "tiny.wasm": tiny}
+}
+
+// newSite makes a folder with the given files in its folder of flows.
+func newSite(binary string, files map[string][]byte) (*site, error) {
 	dir, err := os.MkdirTemp("", "flowhost-bench-")
 	if err != nil {
 		return nil, err
 	}
-	module, err := os.ReadFile(plugin)
-	if err != nil {
-		return nil, fmt.Errorf("%w: run make build first", err)
-	}
 	binary, err = filepath.Abs(binary)
-	return &site{binary: binary, dir: dir}, errors.Join(err,
-		os.Mkdir(filepath.Join(dir, "flows"), 0o700),
-		os.WriteFile(filepath.Join(dir, "flows", "bench.hcl"), []byte(benchFlows), 0o600),
-		os.WriteFile(filepath.Join(dir, "flows", "greet.wasm"), module, 0o600),
-		os.WriteFile(filepath.Join(dir, "flows", "tiny.wasm"), tiny, 0o600),
-	)
+	err = errors.Join(err, os.Mkdir(filepath.Join(dir, "flows"), 0o700))
+	for name, content := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "flows", name), content, 0o600))
+	}
+	return &site{binary: binary, dir: dir}, err
 }
 
 // process is a started program that answers.
@@ -134,17 +135,60 @@ func (p *process) stop() error {
 	return p.cmd.Wait()
 }
 
-// resident is the process's resident memory in bytes (proc(5), status, VmRSS).
-func (p *process) resident() (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+// memory is what a process has of the machine's memory, in bytes (proc(5),
+// smaps_rollup).
+type memory struct {
+	resident int64 // all pages that are mapped; those of the program's file are shared with other processes
+	own      int64 // of these, what no file holds and the kernel cannot drop: anonymous pages, and files in memory
+}
+
+func (p *process) memory() (memory, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.cmd.Process.Pid))
+	if err != nil {
+		return memory{}, err
+	}
+	var m memory
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[2] != "kB" {
+			continue
+		}
+		kb, err := strconv.ParseInt(fields[1], 10, 64)
+		if err != nil {
+			return memory{}, fmt.Errorf("smaps_rollup: %w", err)
+		}
+		switch fields[0] {
+		case "Rss:":
+			m.resident = kb * 1024
+		case "Pss_Anon:", "Pss_Shmem:":
+			m.own += kb * 1024
+		}
+	}
+	if m.resident == 0 || m.own == 0 {
+		return memory{}, errors.New("smaps_rollup says nothing of resident memory")
+	}
+	return m, nil
+}
+
+// processor is the processor time that the process's threads have had so far
+// (proc(5), schedstat, in nanoseconds where stat has hundredths of a second).
+func (p *process) processor() (time.Duration, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kb * 1024, err
+	var sum time.Duration
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if err != nil {
+			return 0, err
 		}
+		first, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("schedstat: %w", err)
+		}
+		sum += time.Duration(ns)
 	}
-	return 0, errors.New("the status of the process has no line VmRSS")
+	return sum, nil
 }

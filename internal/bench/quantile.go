@@ -13,3 +13,5 @@ func quantile(sample []time.Duration, q float64) time.Duration {
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func mb(bytes int64) float64 { return float64(bytes) / 1e6 }

@@ -29,7 +29,7 @@ const (
 	ImportFail       = "fail"        // (ptr, len i32) i32: sets a Failure, the last one wins; the call fails, whatever it returns
 	ImportLog        = "log"         // (level, msg, msgLen, fields, fieldsLen i32) i32: fields is a JSON object or empty
 	ImportTimeLeft   = "time_left"   // () i64: milliseconds until the deadline, -1 without one
-	ImportShouldStop = "should_stop" // () i32: 1 when the call is being canceled
+	ImportShouldStop = "should_stop" // () i32: 0 as long as the call may go on; once it is canceled, the milliseconds until it is ended, at least 1
 )
 
 // Field is a part of the call that a guest can read.

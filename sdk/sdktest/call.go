@@ -17,6 +17,10 @@ import (
 // otherwise, in bytes.
 const DefaultOutputLimit = 1 << 20
 
+// DefaultGrace is what a host gives a call that is canceled to come to its end,
+// unless it is told otherwise.
+const DefaultGrace = 2 * time.Second
+
 // Options describes the call. The zero value is a first attempt without config.
 type Options struct {
 	// Config is the task's config, encoded as JSON. Default: none.
@@ -29,6 +33,10 @@ type Options struct {
 
 	// OutputLimit bounds the output, in bytes. Default: DefaultOutputLimit.
 	OutputLimit int
+
+	// Grace is the time that the function has left when it first learns that the
+	// call is canceled. Nothing ends one that takes longer. Default: DefaultGrace.
+	Grace time.Duration
 }
 
 // Result is how a call ended, as a host reports it, with the function's typed
@@ -99,11 +107,10 @@ func newHost(ctx context.Context, input any, o Options) (*host, error) {
 		}
 		fields[field] = data
 	}
-	limit := o.OutputLimit
-	if limit == 0 {
-		limit = DefaultOutputLimit
-	}
-	return &host{ctx: ctx, fields: fields, limit: limit}, nil
+	return &host{
+		ctx: ctx, fields: fields,
+		limit: cmp.Or(o.OutputLimit, DefaultOutputLimit), grace: cmp.Or(o.Grace, DefaultGrace),
+	}, nil
 }
 
 func identityOrDefault(id sdk.Identity) sdk.Identity {

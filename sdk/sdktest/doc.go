@@ -10,8 +10,10 @@
 //	}
 //
 // The context given to [Call] is the attempt's: its deadline is the attempt's
-// deadline, and canceling it cancels the call. A panic is not caught: it fails
+// deadline, and canceling it cancels the call. Unlike a host, the package ends no
+// function that does not end by itself. A panic is not caught: it fails
 // the test with its stack, where a host would record the outcome trapped.
 //
-// The package starts no goroutines.
+// A call whose context was asked for its channel has a goroutine that ends with
+// the function.
 package sdktest

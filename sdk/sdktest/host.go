@@ -17,6 +17,9 @@ type host struct {
 	ctx    context.Context // the attempt's: the fake is what the context ends
 	fields map[abi.Field][]byte
 	limit  int
+	grace  time.Duration
+
+	told time.Time // that the call is canceled, first; zero: the function did not ask since
 
 	output   []byte
 	oversize bool
@@ -49,24 +52,69 @@ func (h *host) TimeLeft() (time.Duration, bool) {
 	return max(time.Until(deadline), 0), ok
 }
 
-func (h *host) ShouldStop() bool { return h.ctx.Err() != nil }
+// Canceled is called by one goroutine at a time.
+func (h *host) Canceled() (left time.Duration, canceled bool) {
+	if !errors.Is(h.ctx.Err(), context.Canceled) {
+		return 0, false
+	}
+	if h.told.IsZero() {
+		h.told = time.Now()
+	}
+	return max(h.grace-time.Since(h.told), time.Millisecond), true
+}
+
+func (h *host) Wait(stop <-chan struct{}) bool {
+	select {
+	case <-h.ctx.Done():
+		return true
+	case <-stop:
+		return false
+	}
+}
 
 // result is what a host would make of the call.
 func (h *host) result() run.Result {
-	if h.failure == nil {
+	failure := h.said()
+	switch {
+	case !h.told.IsZero(), failure != nil && errors.Is(h.ctx.Err(), context.Canceled):
+		failure = h.asCanceled(failure)
+	case failure == nil:
 		return run.Result{Outcome: run.OutcomeSucceeded, Output: h.output, Log: h.log}
+	default:
+		h.classify(failure)
+	}
+	return run.Result{Outcome: failure.Outcome, Failure: failure, Log: h.log}
+}
+
+// said is the function's failure, nil without one.
+func (h *host) said() *run.Failure {
+	if h.failure == nil {
+		return nil
 	}
 	var said abi.Failure
 	if err := json.Unmarshal(h.failure, &said); err != nil {
 		said.Message = "the failure is not JSON: " + err.Error()
 	}
-	failure := &run.Failure{
+	return &run.Failure{
 		Code: said.Code, Message: said.Message, Retryable: said.Retryable,
 		RetryAfter: time.Duration(said.RetryAfterMS) * time.Millisecond,
 		Details:    said.Details,
 	}
-	h.classify(failure)
-	return run.Result{Outcome: failure.Outcome, Failure: failure, Log: h.log}
+}
+
+// asCanceled is the failure of a call that was canceled, with what the function
+// said of its end.
+func (h *host) asCanceled(own *run.Failure) *run.Failure {
+	cause := context.Cause(h.ctx)
+	if !errors.Is(cause, run.ErrCanceled) {
+		cause = run.ErrCanceled
+	}
+	f := &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: cause.Error()}
+	if own != nil && own.Message != context.Canceled.Error() {
+		f.Message += ": " + own.Error()
+		f.Details = own.Details
+	}
+	return f
 }
 
 // classify gives the failure its outcome. What ended the call from outside goes
@@ -75,8 +123,6 @@ func (h *host) result() run.Result {
 func (h *host) classify(f *run.Failure) {
 	left, limited := h.TimeLeft()
 	switch {
-	case errors.Is(h.ctx.Err(), context.Canceled):
-		f.Outcome, f.Code, f.Retryable = run.OutcomeCanceled, run.CodeCanceled, false
 	case limited && left == 0:
 		f.Outcome, f.Code, f.Retryable = run.OutcomeTimedOut, run.CodeTimeout, true
 	case h.oversize:

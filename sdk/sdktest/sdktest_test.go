@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -135,14 +136,76 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// A canceled call has failed as a host has it: by its cause, with what the
+// function says of its end.
 func TestCancel(t *testing.T) {
 	t.Parallel()
+	tests := map[string]struct {
+		cause   error
+		end     func(sdk.Context) (string, error)
+		message string
+		details string
+	}{
+		"no words":       {nil, func(ctx sdk.Context) (string, error) { return "", ctx.Err() }, "canceled", ""},
+		"as the cause":   {fmt.Errorf("%w: wrong order", run.ErrCanceled), func(ctx sdk.Context) (string, error) { return "", ctx.Err() }, "canceled: wrong order", ""},
+		"another cause":  {errors.New("stop"), func(ctx sdk.Context) (string, error) { return "", ctx.Err() }, "canceled", ""},
+		"with an answer": {nil, func(sdk.Context) (string, error) { return "done", nil }, "canceled", ""},
+		"with words": {nil, func(ctx sdk.Context) (string, error) {
+			return "", &sdk.Error{Code: "half", Message: "7 of 20", Err: ctx.Err(), Retryable: true, Details: 7}
+		}, "canceled: half: 7 of 20: context canceled", "7"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			got := sdktest.Call(ctx, func(ctx sdk.Context, _ struct{}) (string, error) {
+				cancel(test.cause)
+				<-ctx.Done()
+				return test.end(ctx)
+			}, struct{}{}, sdktest.Options{})
+			want := &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: test.message}
+			if test.details != "" {
+				want.Details = json.RawMessage(test.details)
+			}
+			if diff := cmp.Diff(want, got.Failure); diff != "" || got.Outcome != run.OutcomeCanceled || got.Output != nil || got.Value != "" {
+				t.Errorf("%s %s\n%s", got.Outcome, got.Output, diff)
+			}
+		})
+	}
+}
+
+func TestFunctionThatDoesNotLookIsNotCanceled(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	got := sdktest.Call(ctx, wait, struct{}{}, sdktest.Options{})
-	want := &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: "context canceled"}
-	if diff := cmp.Diff(want, got.Failure); diff != "" || got.Outcome != run.OutcomeCanceled {
-		t.Error(diff)
+	got := sdktest.Call(ctx, func(sdk.Context, struct{}) (int, error) { cancel(); return 7, nil }, struct{}{}, sdktest.Options{})
+	if got.Outcome != run.OutcomeSucceeded || got.Value != 7 {
+		t.Errorf("%s %v", got.Outcome, got.Failure)
+	}
+	got = sdktest.Call(ctx, func(sdk.Context, struct{}) (int, error) { return 0, errors.New("no luck") }, struct{}{}, sdktest.Options{})
+	if got.Outcome != run.OutcomeCanceled || got.Failure.Message != "canceled: no luck" {
+		t.Errorf("%s %v", got.Outcome, got.Failure)
+	}
+}
+
+func TestGraceRunsOut(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[time.Duration]time.Duration{0: sdktest.DefaultGrace, time.Second: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			sdktest.Call(ctx, func(ctx sdk.Context, _ struct{}) (int, error) {
+				if _, canceled := ctx.Canceled(); canceled {
+					t.Error("canceled before")
+				}
+				cancel()
+				for _, step := range []struct{ wait, left time.Duration }{{0, want}, {want / 2, want / 2}, {time.Minute, time.Millisecond}} {
+					time.Sleep(step.wait)
+					if left, canceled := ctx.Canceled(); left != step.left || !canceled {
+						t.Errorf("%v left, canceled %t; want %v", left, canceled, step.left)
+					}
+				}
+				return 0, nil
+			}, struct{}{}, sdktest.Options{Grace: given})
+		})
 	}
 }
 

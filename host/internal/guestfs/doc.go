@@ -1,7 +1,7 @@
 // Package guestfs is the file system that a guest sees: the folders that its
 // call was granted, and nothing else.
 //
-//	files, err := guestfs.Open(ctx, call.Grants.Files, guestfs.Limits{})
+//	files, err := guestfs.Open(over, call.Grants.Files, guestfs.Limits{})
 //	process := &wasi.Process{FS: files, …}
 //	…                                   // the call
 //	process.Close()
@@ -32,8 +32,7 @@
 // A call has a bounded number of open files of the host, of bytes that it writes and of
 // directory entries that are held for it. Space counts as written where a file
 // grows without data, as it does by seeking; so does the entry of each file made.
-// One operation reads a bounded piece, and none begins once the context of the
-// call has ended.
+// One operation reads a bounded piece, and none begins once the call has to end.
 //
 // wazero has no number for some errors: a limit that is reached is EIO and a
 // rename between grants is ENOTSUP, where POSIX has EMFILE, ENOSPC and EXDEV.

@@ -1,7 +1,6 @@
 package guestfs
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
@@ -46,7 +45,7 @@ type Usage struct {
 type FS struct {
 	sys.UnimplementedFS
 
-	ctx    context.Context // of the call, whose scope the FS has too
+	over   func() bool // nil: never
 	mounts []mount
 	limits Limits
 	usage  Usage
@@ -69,13 +68,14 @@ type position = int64
 
 // Open opens the granted folders for one call; with none, the guest finds an
 // empty directory. A folder that is granted for writing is made when it is
-// missing. An error names the grant that cannot be had on this machine.
-func Open(ctx context.Context, grants []run.FileGrant, limits Limits) (*FS, error) {
+// missing. No operation begins once over tells that the call has to end; nil
+// never does. An error names the grant that cannot be had on this machine.
+func Open(over func() bool, grants []run.FileGrant, limits Limits) (*FS, error) {
 	mounts, err := openMounts(grants)
 	if err != nil {
 		return nil, err
 	}
-	return &FS{ctx: ctx, mounts: mounts, limits: limits.withDefaults()}, nil
+	return &FS{over: over, mounts: mounts, limits: limits.withDefaults()}, nil
 }
 
 // Close closes the folders, and what the guest left open. Nothing is there from
@@ -140,4 +140,4 @@ func (f *FS) reached(limit string, value any) sys.Errno {
 
 // stopped tells that the call's time is up: a host function is not interrupted,
 // so it looks itself.
-func (f *FS) stopped() bool { return f.ctx != nil && f.ctx.Err() != nil }
+func (f *FS) stopped() bool { return f.over != nil && f.over() }

@@ -60,7 +60,7 @@ func newInstance(t *testing.T) *instance {
 // run does something with the guest that has a process and files of its own.
 func (i *instance) run(grants []run.FileGrant, input []byte, do func(context.Context) error) ([]byte, guestfs.Usage, error) {
 	i.t.Helper()
-	files, err := guestfs.Open(i.t.Context(), grants, guestfs.Limits{Written: 8 << 20})
+	files, err := guestfs.Open(nil, grants, guestfs.Limits{Written: 8 << 20})
 	must(i.t, err)
 	var output bytes.Buffer
 	process := &wasi.Process{

@@ -75,7 +75,7 @@ func (r *rig) begin(limits guestfs.Limits) {
 
 func (r *rig) beginWith(limits guestfs.Limits, grants ...run.FileGrant) {
 	r.t.Helper()
-	files, err := guestfs.Open(r.t.Context(), grants, limits)
+	files, err := guestfs.Open(nil, grants, limits)
 	must(r.t, err)
 	r.FS = files
 	r.t.Cleanup(func() { files.Close() })

@@ -17,6 +17,7 @@ type attack struct {
 	want   string // see step
 
 	deadline time.Duration // of each call; default 100 ms
+	cancel   time.Duration // after which each call is canceled; default: it is not
 	prepares time.Duration // bound of decoding and compiling; default 2 s
 	answers  time.Duration // bound of each call; default 2 s, far above the deadline as machines are shared
 	peak     int64         // bound of the process's resident set in MiB; default 200
@@ -44,6 +45,8 @@ const (
 	traps    = "trapped trap"
 	tooDeep  = "trapped depth"
 	exits    = "trapped exit"
+
+	isCanceled = "canceled canceled"
 )
 
 func (a attack) withDefaults() attack {
@@ -65,7 +68,7 @@ func (a attack) patience() time.Duration {
 // corpus is all cases.
 func corpus() []attack {
 	all := slices.Concat(decodeBombs(), compileBombs(), loops(), recursions(), memoryBombs(), tableBombs(),
-		floods(), files(), grantedFiles(), sleeps(), exitsEarly(), badPointers(), spoilers(), reservedNames(), manifests())
+		floods(), files(), grantedFiles(), sleeps(), exitsEarly(), badPointers(), spoilers(), reservedNames(), manifests(), canceled())
 	for i := range all {
 		all[i] = all[i].withDefaults()
 	}

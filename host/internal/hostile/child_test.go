@@ -49,7 +49,7 @@ func runChild(names []string, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	c := &child{source: host.NewMemorySource(), dir: dir}
-	if c.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 2}); err != nil {
+	if c.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 2, Grace: grace}); err != nil {
 		return err
 	}
 	cases := corpus()
@@ -85,7 +85,7 @@ func (c *child) run(ctx context.Context, a attack) report {
 		if a.granted {
 			call.Grants.Files = []run.FileGrant{{Folder: folder, Path: grantedFolder, Guest: "/data", Write: a.writes}}
 		}
-		r.call(ctx, c.host, call, s.want, a.answers)
+		r.canceledCall(ctx, c.host, call, s.want, a)
 	}
 	c.good(ctx, &r)
 	r.complain(checkFolder(folder))
@@ -163,6 +163,16 @@ func callOf(digest, function string, a attack) run.Call {
 		Run: "01JZZZZZZZZZZZZZZZZZZZZZZZ", Flow: "hostile", Task: "attack", Attempt: 1,
 		Module: digest, Function: function, Input: json.RawMessage("1"), Timeout: a.deadline, Limits: a.limits,
 	}
+}
+
+// canceledCall makes one call of the case, which may cancel it.
+func (r *report) canceledCall(ctx context.Context, h *host.Host, call run.Call, want string, a attack) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if a.cancel > 0 {
+		defer time.AfterFunc(a.cancel, func() { cancel(run.ErrCanceled) }).Stop()
+	}
+	r.call(ctx, h, call, want, a.answers)
 }
 
 // call makes one call and compares how it ends.

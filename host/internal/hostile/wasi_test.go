@@ -53,18 +53,26 @@ func files() []attack {
 	}
 }
 
+var poll = imported{wasi, "poll_oneoff", errno(i32, i32, i32, i32)}
+
+// clockSubscription waits for a time to pass, for sleep at address 0: user data,
+// the kind clock, the clock, time, precision, flags.
+func clockSubscription(wait time.Duration) string {
+	subscription := make([]byte, 48)
+	binary.LittleEndian.PutUint32(subscription[16:], 1)
+	binary.LittleEndian.PutUint64(subscription[24:], uint64(wait))
+	return string(subscription)
+}
+
+// sleep calls function f, which is poll.
+func sleep(f int) code { return seq(number(0), number(64), number(1), number(128), call(f), drop) }
+
 // sleeps is guests that wait in the host for longer than they may.
 func sleeps() []attack {
-	poll := imported{wasi, "poll_oneoff", errno(i32, i32, i32, i32)}
 	sleeper := func(wait time.Duration, body func(sleep code) code) func() []byte {
-		// A subscription: user data, the kind clock, the clock, time, precision, flags.
-		subscription := make([]byte, 48)
-		binary.LittleEndian.PutUint32(subscription[16:], 1)
-		binary.LittleEndian.PutUint64(subscription[24:], uint64(wait))
-		sleep := seq(number(0), number(64), number(1), number(128), call(0), drop)
 		return guest{
-			imports: []imported{poll}, data: []code{at(0, string(subscription))},
-			functions: []function{{export: "run", kind: task, body: body(sleep)}},
+			imports: []imported{poll}, data: []code{at(0, clockSubscription(wait))},
+			functions: []function{{export: "run", kind: task, body: body(sleep(0))}},
 		}.bytes
 	}
 	once := func(sleep code) code { return seq(sleep, number(0)) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 type Journal interface {
 	Append(ctx context.Context, after uint64, commit []byte) (revision uint64, err error)
 	Replay(ctx context.Context, after uint64, apply func(revision uint64, commit []byte) error) error
+	Compact(ctx context.Context, upTo uint64) error
 	Limit() int
 }
 
@@ -47,6 +49,12 @@ func Run(t *testing.T, open Open) {
 		{"commits up to the limit", testLarge},
 		{"commit over the limit", testOverLimit},
 		{"ended context", testContext},
+		{"compaction removes the oldest", testCompact},
+		{"compaction keeps the last", testCompactAll},
+		{"compaction of nothing", testCompactNothing},
+		{"compaction again and again", testCompactOften},
+		{"fencing after compaction", testCompactFenced},
+		{"repeated append after compaction", testCompactRepeat},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,7 +94,6 @@ func testMiddle(t *testing.T, open Open) {
 	for i, e := range written {
 		expect(t, j, e.revision, written[i+1:]...)
 	}
-	expect(t, j, written[6].revision+100)
 }
 
 func testApplyError(t *testing.T, open Open) {
@@ -251,6 +258,79 @@ func testContext(t *testing.T, open Open) {
 	expect(t, j, 0, written...)
 }
 
+func testCompact(t *testing.T, open Open) {
+	j, again := open(t)
+	written := fill(t, j, 7)
+	mustCompact(t, j, written[2].revision)
+	expect(t, j, 0, written[3:]...)
+	expect(t, j, written[0].revision, written[3:]...)
+	expect(t, j, written[4].revision, written[5:]...)
+	written = append(written, entry{mustAppend(t, j, written[6].revision, []byte("after")), "after"})
+	expect(t, again(), 0, written[3:]...)
+}
+
+func testCompactAll(t *testing.T, open Open) {
+	j, again := open(t)
+	last := fill(t, j, 5)[4]
+	for _, upTo := range []uint64{last.revision, last.revision + 100, math.MaxUint64} {
+		mustCompact(t, j, upTo)
+		expect(t, j, 0, last)
+	}
+	next := entry{mustAppend(t, again(), last.revision, []byte("next")), "next"}
+	expect(t, j, 0, last, next)
+	mustCompact(t, j, last.revision)
+	expect(t, again(), 0, next)
+}
+
+func testCompactNothing(t *testing.T, open Open) {
+	j, _ := open(t)
+	for _, upTo := range []uint64{0, 1, 9} {
+		mustCompact(t, j, upTo)
+	}
+	written := fill(t, j, 3)
+	mustCompact(t, j, 0)
+	expect(t, j, 0, written...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := j.Compact(ctx, written[1].revision); !errors.Is(err, context.Canceled) {
+		t.Errorf("Compact = %v, want context.Canceled", err)
+	}
+	expect(t, j, 0, written...)
+}
+
+func testCompactOften(t *testing.T, open Open) {
+	j, again := open(t)
+	written := fill(t, j, 20)
+	for i := 1; i < len(written)-1; i += 3 {
+		mustCompact(t, j, written[i].revision)
+		mustCompact(t, again(), written[i].revision)
+		mustCompact(t, j, written[i-1].revision)
+		expect(t, j, 0, written[i+1:]...)
+	}
+}
+
+func testCompactFenced(t *testing.T, open Open) {
+	j, _ := open(t)
+	written := fill(t, j, 5)
+	mustCompact(t, j, written[3].revision)
+	for _, after := range []uint64{0, written[0].revision, written[3].revision, written[4].revision + 1} {
+		wantFenced(t, j, after, "other")
+	}
+	expect(t, j, 0, written[4])
+}
+
+func testCompactRepeat(t *testing.T, open Open) {
+	j, again := open(t)
+	written := fill(t, j, 5)
+	mustCompact(t, j, written[4].revision)
+	for _, writer := range []Journal{j, again()} {
+		if got := mustAppend(t, writer, written[3].revision, []byte(written[4].commit)); got != written[4].revision {
+			t.Errorf("the repeated append gave revision %d, the first one %d", got, written[4].revision)
+		}
+	}
+	expect(t, j, 0, written[4])
+}
+
 // fill appends n different commits to an empty journal.
 func fill(t *testing.T, j Journal, n int) []entry {
 	t.Helper()
@@ -274,6 +354,13 @@ func mustAppend(t *testing.T, j Journal, after uint64, commit []byte) uint64 {
 		t.Fatalf("Append after %d gave revision %d", after, revision)
 	}
 	return revision
+}
+
+func mustCompact(t *testing.T, j Journal, upTo uint64) {
+	t.Helper()
+	if err := j.Compact(t.Context(), upTo); err != nil {
+		t.Fatalf("Compact up to %d: %v", upTo, err)
+	}
 }
 
 func wantFenced(t *testing.T, j Journal, after uint64, commit string) {

@@ -12,17 +12,21 @@ import (
 )
 
 // Call is one call as the function sees it. It is a context.Context whose end
-// is noticed when somebody looks: a guest has no thread to watch for it. It is
-// safe for concurrent use by the function's goroutines.
+// is noticed when somebody looks. Once its channel was asked for, a goroutine
+// does so now and then, as far as the others let it run: a guest has one thread.
+// It is safe for concurrent use by the function's goroutines.
 type Call struct {
 	host     Host
 	log      *slog.Logger
 	identity func() abi.Identity
 	deadline func() (time.Time, bool)
 
-	mu   sync.Mutex
-	done chan struct{} // closed under mu, when err is set
-	err  error
+	mu       sync.Mutex
+	done     chan struct{} // closed under mu, when err is set
+	err      error
+	ended    bool          // the function has returned
+	returned chan struct{} // closed then; nil without a watcher
+	watcher  sync.WaitGroup
 }
 
 func newCall(h Host) *Call {
@@ -41,6 +45,17 @@ func newCall(h Host) *Call {
 	}
 }
 
+// end ends the watcher, once the function has returned.
+func (c *Call) end() {
+	c.mu.Lock()
+	c.ended = true
+	if c.returned != nil {
+		close(c.returned)
+	}
+	c.mu.Unlock()
+	c.watcher.Wait()
+}
+
 // Call says which call this is.
 func (c *Call) Call() abi.Identity { return c.identity() }
 
@@ -53,36 +68,61 @@ func (c *Call) Log() *slog.Logger { return c.log }
 // Deadline is when the attempt's time is up, on the guest's own clock.
 func (c *Call) Deadline() (time.Time, bool) { return c.deadline() }
 
-// Done gives the channel that is closed when somebody notices the end of the
-// call: this method, another call of it, or Err.
+// Done gives the channel that is closed when the end of the call is noticed: by
+// this method, by any other that asks for it, or by the watcher that it starts.
 func (c *Call) Done() <-chan struct{} {
-	c.look()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.look() == nil && c.returned == nil && !c.ended {
+		c.returned = make(chan struct{})
+		c.watcher.Go(c.watch)
+	}
 	return c.done
 }
 
+func (c *Call) watch() {
+	for c.host.Wait(c.returned) && c.Err() == nil {
+	}
+}
+
 // Err asks the host whether the call's time is up or it is being canceled.
-func (c *Call) Err() error { return c.look() }
+func (c *Call) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.look()
+}
+
+// Canceled asks the host whether the call is being canceled, and how long it may
+// take until it is ended.
+func (c *Call) Canceled() (left time.Duration, canceled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left, canceled = c.host.Canceled()
+	if canceled && c.err == nil {
+		c.finish(context.Canceled)
+	}
+	return left, canceled
+}
 
 // Value is nil for every key: a call carries nothing but itself.
 func (c *Call) Value(any) any { return nil }
 
+// look is called with the lock held, as is finish.
 func (c *Call) look() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.err != nil {
 		return c.err
 	}
-	left, limited := c.host.TimeLeft()
-	switch {
-	case limited && left <= 0:
-		c.err = context.DeadlineExceeded
-	case c.host.ShouldStop():
-		c.err = context.Canceled
-	default:
-		return nil
+	if left, limited := c.host.TimeLeft(); limited && left <= 0 {
+		c.finish(context.DeadlineExceeded)
+	} else if _, canceled := c.host.Canceled(); canceled {
+		c.finish(context.Canceled)
 	}
-	close(c.done)
 	return c.err
+}
+
+func (c *Call) finish(err error) {
+	c.err = err
+	close(c.done)
 }
 
 // decode reads a field into v. An error is not retryable: another attempt gets

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,8 @@ type scripted struct {
 	left    time.Duration
 	limited bool
 	stop    bool
+	grace   time.Duration
+	wake    chan struct{} // lets Wait come back
 
 	output, fail string
 	log          []string
@@ -30,15 +33,34 @@ func (h *scripted) Read(f abi.Field) ([]byte, error) { return []byte(h.fields[f]
 func (h *scripted) Output(data []byte) error         { h.output = string(data); return nil }
 func (h *scripted) Fail(failure []byte)              { h.fail = string(failure) }
 func (h *scripted) TimeLeft() (time.Duration, bool)  { return h.left, h.limited }
-func (h *scripted) ShouldStop() bool                 { return h.stop }
+func (h *scripted) Canceled() (time.Duration, bool)  { return h.grace, h.stop }
+func (h *scripted) Wait(stop <-chan struct{}) bool {
+	select {
+	case <-h.wake:
+		return true
+	case <-stop:
+		return false
+	}
+}
 func (h *scripted) Log(l abi.Level, message string, fields []byte) {
 	h.log = append(h.log, l.String()+" "+message+" "+string(fields))
+}
+
+// during runs fn in a call of the host's.
+func during(t *testing.T, h Host, fn func(*Call)) {
+	t.Helper()
+	if status := Serve(h, func(c *Call) ([]byte, error) { fn(c); return nil, nil }); status != statusOK {
+		t.Errorf("status %d", status)
+	}
 }
 
 func TestContextFollowsTheHost(t *testing.T) {
 	t.Parallel()
 	h := &scripted{}
-	c := newCall(h)
+	during(t, h, func(c *Call) { followsTheHost(t, h, c) })
+}
+
+func followsTheHost(t *testing.T, h *scripted, c *Call) {
 	done := c.Done()
 	if _, limited := c.Deadline(); limited || c.Err() != nil || closed(done) {
 		t.Fatal("the call ended before the host said so")
@@ -56,10 +78,73 @@ func TestContextFollowsTheHost(t *testing.T) {
 	}
 }
 
+func TestCanceledAsksEachTime(t *testing.T) {
+	t.Parallel()
+	h := &scripted{}
+	during(t, h, func(c *Call) {
+		if left, canceled := c.Canceled(); left != 0 || canceled || c.Err() != nil {
+			t.Errorf("before: %v, %t, %v", left, canceled, c.Err())
+		}
+		for _, h.grace = range []time.Duration{time.Second, time.Millisecond} {
+			h.stop = true
+			if left, canceled := c.Canceled(); left != h.grace || !canceled || c.Err() != context.Canceled {
+				t.Errorf("%v, %t, %v; want %v", left, canceled, c.Err(), h.grace)
+			}
+		}
+		if !closed(c.Done()) {
+			t.Error("the channel is open")
+		}
+	})
+}
+
+// What waits for the channel, or for a context that was made of this one, is woken.
+func TestWatcherSeesTheEnd(t *testing.T) {
+	t.Parallel()
+	h := &scripted{wake: make(chan struct{})}
+	during(t, h, func(c *Call) {
+		child, cancel := context.WithCancel(c)
+		defer cancel()
+		again := c.Done()
+		h.wake <- struct{}{} // too early: nothing has ended
+		h.wake <- struct{}{} // that look is over
+		c.mu.Lock()
+		h.stop = true
+		c.mu.Unlock()
+		select {
+		case h.wake <- struct{}{}:
+		case <-again: // by the second look, which was late
+		}
+		<-child.Done()
+		if child.Err() != context.Canceled || !closed(again) {
+			t.Errorf("child %v", child.Err())
+		}
+	})
+}
+
+// A function that waits for nothing leaves no goroutine behind, which this test
+// would wait for.
+func TestWatcherEndsWithTheFunction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var left *Call
+		during(t, &scripted{}, func(c *Call) {
+			c.Done()
+			c.Done()
+			left = c
+		})
+		if closed(left.Done()) { // starts none any more
+			t.Error("the call was canceled")
+		}
+	})
+}
+
 func TestContextDeadline(t *testing.T) {
 	t.Parallel()
 	h := &scripted{limited: true, left: time.Hour, stop: false}
-	c := newCall(h)
+	during(t, h, func(c *Call) { keepsTheDeadline(t, h, c) })
+}
+
+func keepsTheDeadline(t *testing.T, h *scripted, c *Call) {
 	first, ok := c.Deadline()
 	if left := time.Until(first); !ok || left > time.Hour || left < time.Hour-time.Minute {
 		t.Errorf("deadline in %s, %t", left, ok)

@@ -6,5 +6,5 @@
 // implements it over the imports of flowhost:task/v1, sdktest natively. A new
 // group of imports is a new method there.
 //
-// The package starts no goroutines.
+// A call whose Done was used has a goroutine that ends with its function.
 package guest

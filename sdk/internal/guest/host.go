@@ -28,8 +28,13 @@ type Host interface {
 	// a deadline.
 	TimeLeft() (time.Duration, bool)
 
-	// ShouldStop reports whether the call is being canceled.
-	ShouldStop() bool
+	// Canceled reports whether the call is being canceled, and the time until it
+	// is ended.
+	Canceled() (left time.Duration, canceled bool)
+
+	// Wait gives back true when it is time to look again whether the call goes
+	// on, and false when stop was closed before.
+	Wait(stop <-chan struct{}) bool
 }
 
 // ErrOutputSize is the answer to an output that is over its limit.

@@ -75,8 +75,28 @@ func (Imports) TimeLeft() (time.Duration, bool) {
 	return time.Duration(max(left, 0)) * time.Millisecond, left >= 0
 }
 
-// ShouldStop asks the host whether the call is being canceled.
-func (Imports) ShouldStop() bool { return importShouldStop() != 0 }
+// Canceled asks the host whether the call is being canceled.
+func (Imports) Canceled() (left time.Duration, canceled bool) {
+	left = time.Duration(importShouldStop()) * time.Millisecond
+	return left, left > 0
+}
+
+// watchInterval is how often a guest that waits looks up. It may be long, as the
+// host cuts the sleeps of a call that is canceled short, and should be: each look
+// takes some steps of the guest's clock from what it sleeps.
+const watchInterval = time.Second
+
+// Wait lets the interval pass.
+func (Imports) Wait(stop <-chan struct{}) bool {
+	timer := time.NewTimer(watchInterval)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stop:
+		return false
+	}
+}
 
 func view(data []byte) (unsafe.Pointer, uint32) {
 	return unsafe.Pointer(unsafe.SliceData(data)), uint32(len(data))

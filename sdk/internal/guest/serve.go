@@ -38,7 +38,9 @@ func Typed[In, Out any](fn func(*Call, In) (Out, error)) Handler {
 // Serve runs one call of fn and gives its output or its failure to the host. It
 // returns what the export returns. A panic of fn is not caught.
 func Serve(h Host, fn Handler) int32 {
-	output, err := fn(newCall(h))
+	c := newCall(h)
+	defer c.end()
+	output, err := fn(c)
 	if err == nil {
 		err = h.Output(output)
 	}

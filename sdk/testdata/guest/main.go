@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ func init() {
 	sdk.Function("fail", fail)
 	sdk.Function("log", log)
 	sdk.Function("stop", stop)
+	sdk.Function("wait", wait)
 	sdk.Function("crash", crash)
 }
 
@@ -59,6 +61,15 @@ func stop(ctx sdk.Context, _ struct{}) (text, error) {
 		return text{ctx.Err().Error()}, nil
 	}
 	return text{ctx.Err().Error() + " with a deadline"}, nil
+}
+
+// wait waits until the host wants it to stop, in a context of its own.
+func wait(ctx sdk.Context, _ struct{}) (text, error) {
+	child, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	<-child.Done()
+	left, _ := ctx.Canceled()
+	return text{child.Err().Error() + ", " + left.String() + " left"}, nil
 }
 
 func crash(sdk.Context, struct{}) (struct{}, error) {

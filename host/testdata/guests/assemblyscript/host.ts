@@ -7,6 +7,9 @@
 @external("flowhost:task/v1", "log")
 declare function fh_log(level: i32, msg: usize, len: i32, fields: usize, fieldsLen: i32): i32;
 
+/** 0 as long as the call may go on, else the milliseconds until it is ended. */
+@external("flowhost:task/v1", "should_stop") export declare function shouldStop(): i32;
+
 /** Ends the call with a status. */
 @external("wasi_snapshot_preview1", "proc_exit")
 export declare function exit(status: i32): void;

@@ -22,6 +22,9 @@ IMPORT("flowhost:task/v1", "output") int32_t fh_output(const void *buf, int32_t 
 IMPORT("flowhost:task/v1", "fail") int32_t fh_fail(const void *buf, int32_t len);
 IMPORT("flowhost:task/v1", "log")
 int32_t fh_log(int32_t level, const void *msg, int32_t len, const void *fields, int32_t fields_len);
+/* 0 as long as the call may go on, else the milliseconds until it is ended. A
+ * guest that imports it has these when it is canceled. */
+IMPORT("flowhost:task/v1", "should_stop") int32_t fh_should_stop(void);
 IMPORT("wasi_snapshot_preview1", "proc_exit") _Noreturn void proc_exit(int32_t status);
 
 static inline int32_t take(uint8_t *buf, int32_t cap) { return fh_read(0, buf, cap); }

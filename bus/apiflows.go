@@ -1,0 +1,76 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// FlowInfo describes a flow to those who may ask for it.
+type FlowInfo struct {
+	Flow        string        `json:"flow"` // full name
+	Description string        `json:"description,omitempty"`
+	Params      []ParamInfo   `json:"params,omitempty"`
+	Triggers    []TriggerInfo `json:"triggers,omitempty"`
+}
+
+// ParamInfo describes a param of a flow.
+type ParamInfo struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Type        string          `json:"type"` // as flow files have it: "list(string)", or "any"
+	Required    bool            `json:"required,omitempty"`
+	Default     json.RawMessage `json:"default,omitempty"` // not shown when the param is sensitive
+	Sensitive   bool            `json:"sensitive,omitempty"`
+}
+
+// TriggerInfo describes a trigger of a flow.
+type TriggerInfo struct {
+	Kind     run.TriggerKind `json:"kind"`
+	Name     string          `json:"name"`
+	Enabled  bool            `json:"enabled"`
+	Schedule string          `json:"schedule,omitempty"` // cron expression or interval
+	Timezone string          `json:"timezone,omitempty"`
+	Subject  string          `json:"subject,omitempty"`
+	Stream   string          `json:"stream,omitempty"`
+}
+
+type flowsBody struct {
+	Flow  string `json:"flow"`  // full name of the only one to tell of
+	After string `json:"after"` // cursor: only flows whose names come later
+}
+
+func (*flowsBody) check() error { return nil }
+
+// flowsPage is the answer to flows, in the order of their names.
+type flowsPage struct {
+	Flows []FlowInfo `json:"flows"`
+	Next  string     `json:"next,omitempty"` // cursor of what did not fit
+}
+
+// flows answers with the flows that can be asked for.
+func (d *desk) flows(hard context.Context, m inbound) {
+	var body flowsBody
+	if !d.understood(m, &body) {
+		return
+	}
+	d.read(hard, m, func(context.Context) answer {
+		all := []FlowInfo{}
+		for _, f := range d.config.Flows() {
+			if (body.Flow == "" || f.Flow == body.Flow) && f.Flow > body.After {
+				all = append(all, f)
+			}
+		}
+		slices.SortFunc(all, func(a, b FlowInfo) int { return strings.Compare(a.Flow, b.Flow) })
+		return d.shorten(len(all), func(n int) any {
+			page := flowsPage{Flows: all[:n]}
+			if n > 0 && n < len(all) {
+				page.Next = all[n-1].Flow
+			}
+			return page
+		})
+	})
+}

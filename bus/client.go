@@ -1,0 +1,227 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// DialConfig says where a host is reached. The zero value is a server at
+// nats.DefaultURL without credentials.
+type DialConfig struct {
+	URL     string // "nats://host:4222", several with commas between; default nats.DefaultURL
+	Creds   string // file with credentials as nsc writes it
+	Context string // file with address and credentials that an embedded server left: [ClientContext]
+}
+
+// Client asks a host for runs and about them, over NATS. Its methods are safe for
+// concurrent use; each is one request, bounded by its context and by a time of its
+// own.
+type Client struct {
+	nc  *nats.Conn
+	url string
+
+	mu     sync.Mutex
+	asking map[*nats.Msg]context.CancelCauseFunc // requests under way; guarded by mu
+}
+
+// UnreachableError says that a request came to no host.
+type UnreachableError struct {
+	URL    string
+	Reason string
+	Err    error // what NATS said, nil when it said nothing
+}
+
+func (e *UnreachableError) Error() string { return e.Reason }
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// AnswerError is an error that a host answered with.
+type AnswerError struct {
+	Code    string // one of the Code constants or of those of run.RequestError
+	Message string
+	Run     run.ID // the run that it is about, or that was accepted nevertheless
+}
+
+func (e *AnswerError) Error() string { return e.Message }
+
+const (
+	dialTime   = 5 * time.Second
+	answerTime = 30 * time.Second // longer than a host takes by itself
+)
+
+// Dial connects, once: a server that does not answer is an *UnreachableError. The
+// connection, once made, is made again when it breaks, until ctx ends. The caller
+// closes the client.
+func Dial(ctx context.Context, cfg DialConfig) (*Client, error) {
+	d := &dialer{ctx: ctx}
+	c := &Client{asking: map[*nats.Msg]context.CancelCauseFunc{}}
+	url, opts := cfg.URL, []nats.Option{
+		nats.Name("flowhost client"), nats.Timeout(dialTime), nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), nats.CustomReconnectDelay(reconnectDelay),
+		nats.SetCustomDialer(d),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.disconnected() }),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests end with errors of their own
+	}
+	if cfg.Context != "" {
+		at, err := readContext(cfg.Context)
+		if err != nil {
+			return nil, &UnreachableError{Reason: err.Error(), Err: err}
+		}
+		url, opts = at.URL, append(opts, nats.UserInfo(at.User, at.Password))
+	}
+	if cfg.Creds != "" {
+		opts = append(opts, nats.UserCredentials(cfg.Creds))
+	}
+	if url == "" {
+		url = nats.DefaultURL
+	}
+	nc, err := nats.Connect(url, opts...)
+	if err != nil {
+		return nil, refused(url, cmp.Or(d.failed(), err))
+	}
+	c.nc, c.url = nc, nc.ConnectedUrlRedacted()
+	return c, nil
+}
+
+var errDisconnected = errors.New("disconnected")
+
+// disconnected ends the requests under way: nobody will answer them.
+func (c *Client) disconnected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, end := range c.asking {
+		end(errDisconnected)
+	}
+}
+
+// request sends a message and gives the answer, unless the connection breaks first.
+func (c *Client) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	c.mu.Lock()
+	c.asking[msg] = end
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.asking, msg)
+		c.mu.Unlock()
+	}()
+	if err := usable(c.nc); err != nil {
+		return nil, err
+	}
+	reply, err := c.nc.RequestMsgWithContext(ctx, msg)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return reply, err
+}
+
+func refused(url string, err error) error {
+	reason := fmt.Sprintf("no NATS server answers at %s: %s", url, err)
+	if errors.Is(err, nats.ErrAuthorization) {
+		reason = fmt.Sprintf("the NATS server at %s does not let us in: %s", url, err)
+	}
+	return &UnreachableError{URL: url, Reason: reason, Err: err}
+}
+
+// dialer dials until its context ends, and keeps what nats.go forgets: why it could
+// not.
+type dialer struct {
+	ctx context.Context
+
+	mu   sync.Mutex
+	last error // guarded by mu
+}
+
+// Dial implements nats.CustomDialer.
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(d.ctx, network, address)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = err
+	return conn, err
+}
+
+func (d *dialer) failed() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.last
+}
+
+func readContext(file string) (natsContext, error) {
+	var at natsContext
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &at)
+	}
+	if err != nil {
+		return at, fmt.Errorf("credentials of the host: %w", err)
+	}
+	return at, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() { c.nc.Close() }
+
+// URL is where the client is connected, without a password.
+func (c *Client) URL() string { return c.url }
+
+// ask sends a request and decodes the answer. wait is how long the host may wait
+// for what is asked for.
+func (c *Client) ask(ctx context.Context, subject string, body any, header nats.Header, wait time.Duration, answer any) error {
+	msg := &nats.Msg{Subject: subject, Header: header}
+	var err error
+	if raw, ready := body.(json.RawMessage); ready {
+		msg.Data = raw
+	} else if msg.Data, err = run.EncodeJSON(body); err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	if wait > 0 {
+		if msg.Header == nil {
+			msg.Header = nats.Header{}
+		}
+		msg.Header.Set(HeaderWait, wait.String())
+	}
+	within, cancel := context.WithTimeout(ctx, wait+answerTime)
+	defer cancel()
+	reply, err := c.request(within, msg)
+	switch {
+	case err == nil:
+		return understand(reply, answer)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return &AnswerError{Code: run.RequestSize, Message: fmt.Sprintf("the request has %d bytes and a message may have %d", len(msg.Data), c.nc.MaxPayload())}
+	case errors.Is(err, nats.ErrNoResponders):
+		return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("no host answers at %s: NATS is there, flowhost is not, or is too old for this request", c.url)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("the host at %s did not answer within %s; without permission to publish on %s it never does", c.url, wait+answerTime, subject)}
+	}
+	return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("the connection to %s is lost: %s", c.url, err)}
+}
+
+func understand(reply *nats.Msg, answer any) error {
+	if code := reply.Header.Get(micro.ErrorCodeHeader); code != "" {
+		var body faultBody
+		if err := json.Unmarshal(reply.Data, &body); err != nil || body.Error.Message == "" {
+			body.Error.Message = reply.Header.Get(micro.ErrorHeader)
+		}
+		return &AnswerError{Code: code, Message: body.Error.Message, Run: body.Run}
+	}
+	if err := json.Unmarshal(reply.Data, answer); err != nil {
+		return fmt.Errorf("the answer of the host is not understood: %w", err)
+	}
+	return nil
+}

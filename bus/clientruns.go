@@ -1,0 +1,107 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Start asks for a run of a flow.
+type Start struct {
+	Flow    string
+	Payload json.RawMessage            // default: none
+	Params  map[string]json.RawMessage // by name; others come from the payload and the defaults
+	Key     string                     // the same key for the same flow makes one run within a day; default: none
+}
+
+// Start starts a run and gives its receipt once the run is recorded.
+func (c *Client) Start(ctx context.Context, s Start) (run.Receipt, error) {
+	header := nats.Header{}
+	if s.Key != "" {
+		header.Set(HeaderKey, s.Key)
+	}
+	if len(s.Params) > 0 {
+		params, err := run.EncodeJSON(s.Params)
+		if err != nil {
+			return run.Receipt{}, err
+		}
+		header.Set(HeaderParams, string(params))
+	}
+	return c.receipt(ctx, RunSubject(s.Flow), s.Payload, header)
+}
+
+// Retry makes a new run of one that did not succeed.
+func (c *Client) Retry(ctx context.Context, id run.ID, whole bool) (run.Receipt, error) {
+	return c.receipt(ctx, APISubject(VerbRetry), retryBody{runBody{id}, whole}, nil)
+}
+
+// Cancel stops a run, or one task of it when that is named.
+func (c *Client) Cancel(ctx context.Context, id run.ID, task run.TaskRef, reason string) error {
+	_, err := c.receipt(ctx, APISubject(VerbCancel), cancelBody{runBody{id}, task.Task, task.Key, reason}, nil)
+	return err
+}
+
+func (c *Client) receipt(ctx context.Context, subject string, body any, header nats.Header) (run.Receipt, error) {
+	var answer struct {
+		Run      run.ID `json:"run"`
+		Repeated bool   `json:"repeated"`
+	}
+	err := c.ask(ctx, subject, body, header, 0, &answer)
+	return run.Receipt{Run: answer.Run, Accepted: answer.Run != "", Repeated: answer.Repeated}, err
+}
+
+// Get gives a run's present record.
+func (c *Client) Get(ctx context.Context, id run.ID) (*run.Record, error) {
+	record := new(run.Record)
+	if err := c.ask(ctx, APISubject(VerbGet), runBody{id}, nil, 0, record); err != nil {
+		return nil, err
+	}
+	return record, nil
+}
+
+// List gives a page of runs, newest first. It may be shorter than the query allows
+// and have a next one nevertheless.
+func (c *Client) List(ctx context.Context, q run.Query) (run.Page, error) {
+	var page run.Page
+	err := c.ask(ctx, APISubject(VerbList), q, nil, 0, &page)
+	return page, err
+}
+
+// Watch gives a run's record, without the inputs and outputs of tasks, as soon as
+// its version is above seen; nil when that takes longer than wait.
+func (c *Client) Watch(ctx context.Context, id run.ID, seen uint64, wait time.Duration) (*run.Record, uint64, error) {
+	var answer struct {
+		Record  *run.Record `json:"record"`
+		Version uint64      `json:"version"`
+	}
+	err := c.ask(ctx, APISubject(VerbWatch), watchBody{runBody{id}, seen, true}, nil, wait, &answer)
+	return answer.Record, answer.Version, err
+}
+
+// Logs gives a page of a run's log behind a cursor, "" for the beginning. With a
+// wait, and as long as the run goes on, it waits that long for a line when there
+// is none.
+func (c *Client) Logs(ctx context.Context, q run.LogQuery, after string, wait time.Duration) (LogPage, error) {
+	var page LogPage
+	err := c.ask(ctx, APISubject(VerbLogs), logsBody{q, after, wait > 0}, nil, wait, &page)
+	return page, err
+}
+
+// Flows gives the flows that the host serves: all, or only the named one.
+func (c *Client) Flows(ctx context.Context, name string) ([]FlowInfo, error) {
+	var all []FlowInfo
+	for body := (flowsBody{Flow: name}); ; {
+		var page flowsPage
+		if err := c.ask(ctx, APISubject(VerbFlows), body, nil, 0, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Flows...)
+		if body.After = page.Next; page.Next == "" {
+			return all, nil
+		}
+	}
+}

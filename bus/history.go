@@ -1,0 +1,295 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Bounds of what is published and not in the index yet.
+const (
+	indexBatch = 1000                   // entries that are indexed together, and at once when there are so many
+	indexEvery = 500 * time.Millisecond // how long fewer wait
+	indexQueue = 64 * 1024              // entries; with more the index reads them from the stream later
+)
+
+// errorCode bounds the code of a failure in a summary, in bytes: guests make up
+// their own, and the summary is in a header.
+const errorCode = 128
+
+// HistoryConfig configures the history. Only Index is required.
+type HistoryConfig struct {
+	Index string // file of the index, made when it is missing; its folder belongs to this process
+
+	Shard   int           // of the journal; default 0
+	Window  int           // messages that are under way together; default 256
+	Timeout time.Duration // for an acknowledgement, after which they are sent again; default 5s
+	Sync    func() error  // flushes the stream's files to the disk; default: nothing, they are the server's
+	Log     *slog.Logger  // default: none
+}
+
+// History keeps the records of finished runs in stream FH_HISTORY, and finds them
+// there by an index of its own. Several processes may write the stream; each has an
+// index of all of it. Committed takes a record, Run publishes and indexes it, Get
+// and List see it at once.
+type History struct {
+	publisher *publisher
+	shard     int
+	path      string // of the index
+	log       *slog.Logger
+	many      chan struct{} // told when a batch is there to be indexed
+
+	mu     sync.Mutex
+	fresh  map[run.ID]*freshRecord // given, and not in the index yet
+	stored []*freshRecord          // of these, in the stream: in its order
+	index  *historyIndex           // nil while it is not up to date
+	change chan struct{}           // closed when index is set, or ended
+	ended  error                   // why Run has ended
+}
+
+// freshRecord is a record that is not in the index yet. Its seq is 0, and body is
+// kept, while it is not in the stream either.
+type freshRecord struct {
+	historyEntry
+	body []byte
+}
+
+// NewHistory opens the stream that [Provision] has made. The connection stays the
+// caller's. The index is opened by Run.
+func NewHistory(ctx context.Context, nc *nats.Conn, cfg HistoryConfig) (*History, error) {
+	h := &History{
+		shard: cfg.Shard, path: cfg.Index, log: logger(cfg.Log), many: make(chan struct{}, 1),
+		fresh: map[run.ID]*freshRecord{}, change: make(chan struct{}),
+	}
+	var err error
+	h.publisher, err = newPublisher(ctx, nc, publisherConfig{
+		stream: StreamHistory, what: "records of finished runs", window: cfg.Window, timeout: cfg.Timeout,
+		sync: cfg.Sync, log: cfg.Log, settled: h.settled,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Committed takes the record of a run that has finished; other notices are none of
+// its business. It waits while too many are on their way, until ctx ends. Runs
+// whose record the stream has, or has had, are left out.
+func (h *History) Committed(ctx context.Context, n run.Notice) error {
+	if n.Record == nil || !h.publisher.keeps(n.Event.At) {
+		return nil
+	}
+	r, msg, err := h.message(n)
+	if err != nil {
+		return fmt.Errorf("record of run %s: %w", n.Record.Run, err)
+	}
+	known, err := h.known(ctx, n)
+	if err != nil || known || !h.enter(r) {
+		return err
+	}
+	if err := h.publisher.give(ctx, msg); err != nil {
+		h.leave(r)
+		return fmt.Errorf("record of run %s: %w", n.Record.Run, err)
+	}
+	return nil
+}
+
+func (h *History) message(n run.Notice) (*freshRecord, *nats.Msg, error) {
+	entry := historyEntry{Summary: n.Record.Summary()}
+	if err := CheckToken(n.Record.Flow); err != nil {
+		return nil, nil, fmt.Errorf("flow: %w", err)
+	}
+	if !slices.Contains(finalStates, n.Record.State) {
+		return nil, nil, fmt.Errorf("it is %s, and only finished runs are kept", n.Record.State)
+	}
+	entry.Error = cut(entry.Error, errorCode)
+	summary, err := run.EncodeJSON(entry.Summary)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := encodeKept(n, h.publisher.limit())
+	if err != nil {
+		return nil, nil, err
+	}
+	return &freshRecord{historyEntry: entry, body: body}, &nats.Msg{
+		Subject: HistorySubject(entry.Flow, entry.State),
+		Data:    body,
+		Header: nats.Header{
+			jetstream.MsgIDHeader: {fmt.Sprintf("%d-%s", h.shard, entry.Run)},
+			HeaderRun:             {string(entry.Run)},
+			HeaderRevision:        {strconv.FormatUint(n.Revision, 10)},
+			HeaderIndex:           {strconv.Itoa(n.Index)},
+			HeaderSummary:         {string(summary)},
+		},
+	}, nil
+}
+
+// cut shortens a text to at most n bytes without breaking a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// known reports whether the record is in the stream already. The server knows what
+// it took lately; of the rest the index tells.
+func (h *History) known(ctx context.Context, n run.Notice) (bool, error) {
+	if time.Since(n.Event.At) < historyDuplicates/2 {
+		return false, nil
+	}
+	seq, err := h.find(ctx, n.Record.Run)
+	return seq > 0, err
+}
+
+// find asks the index for the sequence of a record, 0 when there is none. It waits
+// while the index is not up to date.
+func (h *History) find(ctx context.Context, id run.ID) (uint64, error) {
+	for {
+		index, err := h.opened(ctx)
+		if err != nil {
+			return 0, err
+		}
+		seq, err := index.find(id)
+		if !h.broken(index, err) {
+			return seq, err
+		}
+	}
+}
+
+// enter notes a record that is to be published, unless it is on its way already.
+func (h *History) enter(r *freshRecord) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fresh[r.Run] != nil {
+		return false
+	}
+	h.fresh[r.Run] = r
+	return true
+}
+
+// leave forgets records that are not to be published any more, or are in the index.
+func (h *History) leave(records ...*freshRecord) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range records {
+		if h.fresh[r.Run] == r {
+			delete(h.fresh, r.Run)
+		}
+	}
+}
+
+// settled takes from the publisher what became of a record.
+func (h *History) settled(msg *nats.Msg, seq uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.fresh[run.ID(msg.Header.Get(HeaderRun))]
+	if seq == 0 {
+		delete(h.fresh, r.Run)
+		return
+	}
+	r.seq, r.body = seq, nil
+	h.stored = append(h.stored, r)
+	if len(h.stored) > indexQueue {
+		for _, r := range h.stored {
+			delete(h.fresh, r.Run)
+		}
+		h.stored = nil
+	}
+	if len(h.stored) >= indexBatch {
+		select {
+		case h.many <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Flush waits until everything that Committed took before is acknowledged and on
+// the disk, as far as Sync is there to bring it there, or until ctx ends. Run must
+// be running.
+func (h *History) Flush(ctx context.Context) error { return h.publisher.flush(ctx) }
+
+// Last finds where publishing ended: the journal's revision that holds the end of
+// the run whose record is the newest in the stream, and the event's index in it.
+// Both are 0 when the stream holds none of this shard. Notices after it are to be
+// given to Committed again at start.
+func (h *History) Last(ctx context.Context) (revision uint64, index int, err error) {
+	_, err = h.publisher.backwards(ctx, func(msg *jetstream.RawStreamMsg) bool {
+		if !strings.HasPrefix(msg.Header.Get(jetstream.MsgIDHeader), strconv.Itoa(h.shard)+"-") {
+			return false
+		}
+		r, err1 := strconv.ParseUint(msg.Header.Get(HeaderRevision), 10, 64)
+		i, err2 := strconv.Atoi(msg.Header.Get(HeaderIndex))
+		if err1 != nil || err2 != nil {
+			return false
+		}
+		revision, index = r, i
+		return true
+	})
+	return revision, index, err
+}
+
+// Get gives the record of a finished run, or run.ErrUnknown. It waits while the
+// index is not up to date, until ctx ends.
+func (h *History) Get(ctx context.Context, id run.ID) (*run.Record, error) {
+	seq, body := h.lookFresh(id)
+	if body != nil {
+		return decodeRecord(id, body)
+	}
+	if seq == 0 {
+		var err error
+		if seq, err = h.find(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	if seq == 0 {
+		return nil, run.ErrUnknown
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	msg, err := h.publisher.stream.GetMsg(ctx, seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, run.ErrUnknown // the index learns later that it is dropped
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record of run %s: %w", id, err)
+	}
+	if msg.Header.Get(HeaderRun) != string(id) {
+		return nil, run.ErrUnknown
+	}
+	return decodeRecord(id, msg.Data)
+}
+
+// lookFresh looks for a record that is not in the index yet.
+func (h *History) lookFresh(id run.ID) (seq uint64, body []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.fresh[id]; r != nil {
+		return r.seq, r.body
+	}
+	return 0, nil
+}
+
+func decodeRecord(id run.ID, body []byte) (*run.Record, error) {
+	record := &run.Record{}
+	if err := json.Unmarshal(body, record); err != nil {
+		return nil, fmt.Errorf("record of run %s: %w", id, err)
+	}
+	return record, nil
+}

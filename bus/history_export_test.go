@@ -1,0 +1,12 @@
+package bus
+
+import "go.etcd.io/bbolt"
+
+// Indexed reports whether everything that was given is in the index.
+func (h *History) Indexed() bool { return h.idle() }
+
+// size is that of the file's used part in bytes.
+func (x *historyIndex) size() (n int64) {
+	_ = x.view(func(tx *bbolt.Tx) error { n = tx.Size(); return nil })
+	return n
+}

@@ -1,0 +1,212 @@
+package bus_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// Lines of an attempt share messages, which are neither many nor large.
+func TestLogsAreBatched(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	l := openLogs(t, nc, bus.LogsConfig{Delay: time.Hour})
+	const lines = 2000
+	for i := range lines {
+		l.Write(callOf(runID, "price", 1+i%2), time.Now(), info("line %d", i))
+	}
+	storeLogs(t, l)
+	flush(t, l)
+	all := messages(t, nc, bus.StreamLogs)
+	if len(all) < 2 || len(all) > 12 {
+		t.Errorf("%d messages", len(all))
+	}
+	for _, m := range all {
+		if len(m.Data) > 40<<10 || m.Subject != "fh.v1.log.orders.V" || m.Header.Get(bus.HeaderRun) != string(runID) || m.Header.Get(bus.HeaderTask) != "price" {
+			t.Errorf("%s with %d bytes, %v", m.Subject, len(m.Data), m.Header)
+		}
+	}
+	for attempt := range 2 {
+		got := readLogs(t, l, recordOf(callOf(runID, "price", 1)), run.LogQuery{Attempt: attempt + 1})
+		for i, e := range got {
+			if want := fmt.Sprintf("line %d", 2*i+attempt); e.Message != want {
+				t.Fatalf("attempt %d: %q where %q is next", attempt+1, e.Message, want)
+			}
+		}
+		if len(got) != lines/2 {
+			t.Errorf("attempt %d: %d lines", attempt+1, len(got))
+		}
+	}
+}
+
+// A message goes out when it is full or old, whatever else waits.
+func TestLogsGoOutByThemselves(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	full := startLogs(t, nc, bus.LogsConfig{Delay: time.Hour})
+	full.Write(callOf(runID, "waits", 1), time.Now(), info("alone"))
+	full.Write(callOf(runID, "fills", 1), time.Now(), info("%s", strings.Repeat("x", 40<<10)))
+	old := startLogs(t, nc, bus.LogsConfig{Delay: time.Millisecond})
+	old.Write(callOf(runID, "delayed", 1), time.Now(), info("old"))
+	var tasks []string
+	eventually(t, "two messages are stored", func() bool {
+		tasks = nil
+		for _, m := range messages(t, nc, bus.StreamLogs) {
+			tasks = append(tasks, m.Header.Get(bus.HeaderTask))
+		}
+		return len(tasks) == 2
+	})
+	slices.Sort(tasks)
+	if !slices.Equal(tasks, []string{"delayed", "fills"}) {
+		t.Errorf("stored are lines of %v", tasks)
+	}
+}
+
+// A full buffer costs lines, never time, and the log says where and how many.
+func TestLogsDropWhatTheyCannotHold(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	var operator logLines
+	l := openLogs(t, nc, bus.LogsConfig{Buffer: 64 << 10, Log: operator.logger()})
+	a, b := callOf(runID, "price", 1), callOf(runID, "notify", 1)
+	written := 0
+	for range 5000 { // the first fills the buffer, the second comes too late
+		l.Write(a, time.Now(), info("line %d", written))
+		written++
+	}
+	l.Write(b, time.Now(), info("too late"))
+	storeLogs(t, l)
+	flush(t, l)
+	l.Write(a, time.Now(), info("line %d", written))
+	flush(t, l)
+
+	next, gaps := 0, 0
+	for _, e := range readLogs(t, l, recordOf(a), run.LogQuery{Task: "price"}) {
+		if e.Level == "warn" {
+			var fields struct{ Lines int }
+			if err := json.Unmarshal(e.Fields, &fields); err != nil {
+				t.Fatal(err)
+			}
+			gaps, next = gaps+1, next+fields.Lines
+			continue
+		}
+		if want := fmt.Sprintf("line %d", next); e.Message != want {
+			t.Fatalf("%q where %q is next", e.Message, want)
+		}
+		next++
+	}
+	if next != written+1 || gaps != 1 {
+		t.Errorf("the log knows of %d lines with %d gaps, %d were written", next, gaps, written+1)
+	}
+	got := readLogs(t, l, recordOf(b), run.LogQuery{Task: "notify"})
+	if len(got) != 1 || string(got[0].Fields) != `{"lines":1}` {
+		t.Errorf("the log of the one that came too late: %+v", got)
+	}
+	eventually(t, "the operator is told", func() bool { return operator.count("were dropped") == 1 })
+}
+
+// Even the notes of what was dropped are bounded.
+func TestLogsAreBounded(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	l := openLogs(t, nc, bus.LogsConfig{Buffer: 16 << 10})
+	const attempts = 10_000
+	for i := range attempts {
+		l.Write(callOf(runID, "price", i+1), time.Now(), info("line"))
+	}
+	storeLogs(t, l)
+	flush(t, l)
+	if got := len(messages(t, nc, bus.StreamLogs)); got == 0 || got > 40 {
+		t.Errorf("%d messages of a buffer of 16 KiB", got)
+	}
+	// All of it is free again.
+	for i := range 20 {
+		l.Write(callOf(runID, "later", i+1), time.Now(), info("line"))
+	}
+	flush(t, l)
+	if got := readLogs(t, l, recordOf(callOf(runID, "", 0)), run.LogQuery{Task: "later", Level: "info"}); len(got) != 20 || got[19].Level != "info" {
+		t.Errorf("%d lines: %+v", len(got), got)
+	}
+}
+
+func TestLogsIgnoreCallsOfNoRun(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	l := startLogs(t, nc, bus.LogsConfig{})
+	bad := callOf(runID, "price", 1)
+	bad.Flow = "a.>"
+	for _, call := range []*run.Call{{Flow: "orders"}, callOf("x", "price", 1), bad} {
+		l.Write(call, time.Now(), info("lost"))
+	}
+	flush(t, l)
+	if got := messages(t, nc, bus.StreamLogs); len(got) != 0 {
+		t.Errorf("stored: %v", got)
+	}
+	if err := l.Read(t.Context(), recordOf(bad), run.LogQuery{}, "", false, nil); err == nil {
+		t.Error("a flow that is no token can be read")
+	}
+}
+
+// Lines wait for a server that is away, and come once and in order.
+func TestLogsOverRestarts(t *testing.T) {
+	t.Parallel()
+	x := newExternal(t)
+	x.start()
+	var log logLines
+	nc := x.connect(&log, x.address())
+	if err := bus.Provision(t.Context(), nc, bus.StreamConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	l := startLogs(t, nc, bus.LogsConfig{Delay: time.Millisecond, Timeout: 200 * time.Millisecond, Log: log.logger()})
+	call := callOf(runID, "price", 1)
+	const each = 5000
+	for round := range 3 {
+		var guest sync.WaitGroup
+		guest.Go(func() {
+			for i := range each {
+				l.Write(call, time.Now(), info("line %d", round*each+i))
+			}
+		})
+		x.stop()
+		guest.Wait() // without a server
+		x.start()
+	}
+	flush(t, l)
+	if diff := cmp.Diff(numbered(0, 3*each), texts(readLogs(t, l, recordOf(call), run.LogQuery{}))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The server's answers get lost on the way while the lines are stored.
+func TestLogsLostAnswers(t *testing.T) {
+	t.Parallel()
+	x := newExternal(t)
+	x.start()
+	relay := newRelay(t, x.address())
+	var log logLines
+	direct := x.connect(&log, x.address())
+	if err := bus.Provision(t.Context(), direct, bus.StreamConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	l := startLogs(t, x.connect(&log, relay.address()), bus.LogsConfig{Timeout: 100 * time.Millisecond, Log: log.logger()})
+	relay.mute.Store(true)
+	for i := range 10 {
+		l.Write(callOf(runID, "price", 1), time.Now(), info("line %d", i))
+	}
+	eventually(t, "the wait is told", func() bool { return log.count("waiting to store the logs") > 0 })
+	relay.mute.Store(false)
+	flush(t, l)
+	got := readLogs(t, openLogs(t, direct, bus.LogsConfig{}), recordOf(callOf(runID, "price", 1)), run.LogQuery{})
+	if !slices.Equal(texts(got), numbered(0, 10)) {
+		t.Errorf("%q", texts(got))
+	}
+}

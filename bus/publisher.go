@@ -1,0 +1,327 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
+)
+
+// publishBytes bounds what waits to be acknowledged, in bytes of bodies.
+const publishBytes = 32 << 20
+
+// publisherConfig says what a publisher publishes, and where.
+type publisherConfig struct {
+	stream  string // that [Provision] has made
+	what    string // "events", for errors and the log
+	window  int    // messages that are under way together; default 256
+	timeout time.Duration
+	sync    func() error // flushes the stream's files to the disk; nil: nothing to do
+	log     *slog.Logger
+
+	// settled is told of each message, in order: the sequence under which the
+	// stream holds it, or 0 when the stream can never take it. nil: nobody asks.
+	settled func(msg *nats.Msg, seq uint64)
+}
+
+// publisher publishes messages in a stream, in the order in which they were given
+// and without a gap. Each message has an id by which the stream knows it when it
+// comes again.
+type publisher struct {
+	publisherConfig
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	stream jetstream.Stream
+
+	queue    chan *nats.Msg
+	pending  *semaphore.Weighted // bytes given and not acknowledged
+	flushing *semaphore.Weighted // held by the flush that goes on
+	dirty    atomic.Bool         // something may have been published that no flush has covered
+}
+
+// newPublisher opens the stream. The connection stays the caller's.
+func newPublisher(ctx context.Context, nc *nats.Conn, cfg publisherConfig) (*publisher, error) {
+	if cfg.window <= 0 {
+		cfg.window = 256
+	}
+	if cfg.timeout <= 0 {
+		cfg.timeout = 5 * time.Second
+	}
+	cfg.log = logger(cfg.log)
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(cfg.window), jetstream.WithPublishAsyncTimeout(cfg.timeout))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.what, err)
+	}
+	stream, err := js.Stream(ctx, cfg.stream)
+	if err != nil {
+		return nil, fmt.Errorf("%s: stream %s: %w", cfg.what, cfg.stream, err)
+	}
+	p := &publisher{
+		publisherConfig: cfg, nc: nc, js: js, stream: stream,
+		queue: make(chan *nats.Msg, cfg.window), pending: semaphore.NewWeighted(publishBytes), flushing: semaphore.NewWeighted(1),
+	}
+	p.dirty.Store(true) // by the process before this one
+	return p, nil
+}
+
+// limit is the size of the largest body in bytes.
+func (p *publisher) limit() int { return int(p.nc.MaxPayload()) - overhead }
+
+// keeps reports whether the stream would keep what happened at the given time:
+// after a long pause it may have been there, and left again.
+func (p *publisher) keeps(at time.Time) bool {
+	age := p.stream.CachedInfo().Config.MaxAge
+	return age <= 0 || time.Since(at) <= age
+}
+
+// give takes a message to be published. It waits while too many are on their way,
+// until ctx ends.
+func (p *publisher) give(ctx context.Context, msg *nats.Msg) error {
+	if err := p.pending.Acquire(ctx, weight(msg)); err != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case p.queue <- msg:
+		return nil
+	case <-ctx.Done():
+		p.pending.Release(weight(msg))
+		return context.Cause(ctx)
+	}
+}
+
+// weight is what a message counts of the bytes on their way.
+func weight(m *nats.Msg) int64 { return min(int64(len(m.Data)), publishBytes) }
+
+// run publishes until ctx ends, and returns its cause. What is not acknowledged
+// then is published when it is given again after the next start.
+func (p *publisher) run(ctx context.Context) error {
+	for {
+		flight, err := p.collect(ctx)
+		if err != nil {
+			return err
+		}
+		if err := p.publish(ctx, flight); err != nil {
+			return err
+		}
+	}
+}
+
+// collect waits for a message and takes what else is there.
+func (p *publisher) collect(ctx context.Context) ([]*nats.Msg, error) {
+	var flight []*nats.Msg
+	select {
+	case msg := <-p.queue:
+		flight = append(flight, msg)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	for len(flight) < p.window {
+		select {
+		case msg := <-p.queue:
+			flight = append(flight, msg)
+		default:
+			return flight, nil
+		}
+	}
+	return flight, nil
+}
+
+// publish sends messages until all are acknowledged, or ctx ends. One that the
+// stream cannot take is left out.
+func (p *publisher) publish(ctx context.Context, flight []*nats.Msg) error {
+	delay := patience{log: p.log, what: "publish " + p.what}
+	for len(flight) > 0 {
+		stored, err := p.send(ctx, flight)
+		for i, seq := range stored {
+			p.settle(flight[i], seq)
+		}
+		flight = flight[len(stored):]
+		if err == nil || len(stored) > 0 && outOfTurn(err) {
+			delay.done()
+			continue
+		}
+		if unstorable(err) {
+			p.log.Error("one of the "+p.what+" cannot be published", "id", flight[0].Header.Get(jetstream.MsgIDHeader),
+				"subject", flight[0].Subject, "bytes", len(flight[0].Data), "error", err)
+			p.settle(flight[0], 0)
+			flight = flight[1:]
+			continue
+		}
+		if errors.Is(err, nats.ErrConnectionClosed) {
+			return fmt.Errorf("%s: %w", p.what, err)
+		}
+		if err := delay.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle frees the message's place among those on their way.
+func (p *publisher) settle(msg *nats.Msg, seq uint64) {
+	p.dirty.Store(true)
+	if p.settled != nil {
+		p.settled(msg, seq)
+	}
+	p.pending.Release(weight(msg))
+}
+
+// send publishes messages without waiting in between, and then waits for what
+// became of each. It returns the sequences of the first ones, which are stored, and
+// why the next one is not.
+//
+// Each message but the first names the one before it as the stream's last, so that
+// the server refuses it when that one got lost: the order holds, and what is stored
+// has no gap. Another writer of the stream in between costs a repetition.
+func (p *publisher) send(ctx context.Context, flight []*nats.Msg) ([]uint64, error) {
+	if err := usable(p.nc); err != nil {
+		return nil, err
+	}
+	var futures []jetstream.PubAckFuture
+	var failed error
+	previous := ""
+	for _, msg := range flight {
+		msg.Header.Del(jetstream.ExpectedLastMsgIDHeader)
+		if previous != "" {
+			msg.Header.Set(jetstream.ExpectedLastMsgIDHeader, previous)
+		}
+		previous = msg.Header.Get(jetstream.MsgIDHeader)
+		future, err := p.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
+		if err != nil {
+			failed = err
+			break
+		}
+		futures = append(futures, future)
+	}
+	stored, err := await(ctx, futures)
+	if err == nil {
+		err = failed
+	}
+	return stored, err
+}
+
+// await waits for all futures, each of which ends by its timeout at the latest. It
+// gives the sequences of those that succeeded before the first failure.
+func await(ctx context.Context, futures []jetstream.PubAckFuture) (stored []uint64, failed error) {
+	for _, future := range futures {
+		select {
+		case ack := <-future.Ok():
+			if failed == nil {
+				stored = append(stored, ack.Sequence)
+			}
+		case err := <-future.Err():
+			if failed == nil {
+				failed = err
+			}
+		case <-ctx.Done():
+			return stored, context.Cause(ctx)
+		}
+	}
+	return stored, failed
+}
+
+// outOfTurn reports whether a message was refused because another one than the one
+// before it is the stream's last.
+func outOfTurn(err error) bool {
+	code, _ := apiCode(err)
+	return code == codeWrongLastID
+}
+
+// unstorable reports whether the stream can never take the message.
+func unstorable(err error) bool {
+	code, _ := apiCode(err)
+	return errors.Is(err, nats.ErrMaxPayload) || code == int(jetstream.JSErrCodeStreamMessageExceedsMaximum)
+}
+
+// flush waits until everything that was given before is acknowledged and in the
+// stream's files, and the files are on the disk, or until ctx ends. run must be
+// running.
+func (p *publisher) flush(ctx context.Context) error {
+	if err := p.flushing.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("%s: %w", p.what, context.Cause(ctx))
+	}
+	defer p.flushing.Release(1)
+	if err := p.pending.Acquire(ctx, publishBytes); err != nil {
+		return fmt.Errorf("%s: %w", p.what, context.Cause(ctx))
+	}
+	dirty := p.dirty.Swap(false)
+	p.pending.Release(publishBytes)
+	if !dirty {
+		return nil
+	}
+	err := p.writeOut(ctx)
+	if err == nil && p.sync != nil {
+		err = p.sync()
+	}
+	if err != nil {
+		p.dirty.Store(true)
+		return fmt.Errorf("%s: flush to disk: %w", p.what, err)
+	}
+	return nil
+}
+
+// writeOut has the server write into the stream's files what it has acknowledged.
+// With async persistence it holds that back for some milliseconds, and no request
+// asks for it; but before it answers a purge that leaves something in the stream's
+// last block, it writes out that block. So a message is stored and purged that is
+// nobody's, on a subject of its own.
+func (p *publisher) writeOut(ctx context.Context) error {
+	if p.stream.CachedInfo().Config.PersistMode != jetstream.AsyncPersistMode {
+		return nil
+	}
+	delay := patience{log: p.log, what: "flush " + p.what}
+	for {
+		err := p.mark(ctx)
+		if err == nil {
+			delay.done()
+			return nil
+		}
+		if errors.Is(err, nats.ErrConnectionClosed) {
+			return err
+		}
+		if err := delay.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *publisher) mark(ctx context.Context) error {
+	if err := usable(p.nc); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	subject := flushSubject(p.publisherConfig.stream)
+	if _, err := p.js.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithRetryAttempts(0)); err != nil {
+		return err
+	}
+	return p.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
+}
+
+// backwards hands over the stream's messages, the last one first, until found says
+// yes. It reports whether it did.
+func (p *publisher) backwards(ctx context.Context, found func(*jetstream.RawStreamMsg) bool) (bool, error) {
+	info, err := p.stream.Info(ctx)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", p.what, err)
+	}
+	for seq := info.State.LastSeq; seq > 0 && seq >= info.State.FirstSeq; seq-- {
+		msg, err := p.stream.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", p.what, err)
+		}
+		if found(msg) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+func (a *app) cancelCommand() *cobra.Command {
+	r := &remote{app: a}
+	var task, reason string
+	cmd := exits(&cobra.Command{
+		Use:   "cancel RUN",
+		Short: "Cancel a run, or one task of it",
+		Long: `Cancels a run: attempts under way are stopped and no other starts, but for the
+tasks of on_failure. With --task only that task is canceled. The command returns
+when the cancellation is recorded; the run ends soon after.
+
+` + selectorHelp,
+		Example: `  flowhost cancel orders@latest --reason "wrong input"
+  flowhost cancel 01M7YYDDJ8TYRD7Q2ARHP9C7BV --task price`,
+		Args:              between(1, 1, "RUN"),
+		ValidArgsFunction: r.complete(latestRuns),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+				id, err := pickRun(ctx, client, args[0])
+				if err != nil {
+					return err
+				}
+				if err := checkTask(ctx, client, id, task); err != nil {
+					return err
+				}
+				if err := client.Cancel(ctx, id, run.TaskRef{Task: task}, reason); err != nil {
+					return err
+				}
+				what := "run " + string(id)
+				if task != "" {
+					what = "task " + task + " of " + what
+				}
+				a.say("%s is canceled", what)
+				return nil
+			})
+		},
+	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	flags := cmd.Flags()
+	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel")
+	flags.StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
+	r.add(flags)
+	return cmd
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// logReading is logs with its flags.
+type logReading struct {
+	remote
+	query  run.LogQuery
+	follow bool
+	asJSON bool
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	l := &logReading{remote: remote{app: a}}
+	cmd := exits(&cobra.Command{
+		Use:   "logs RUN [TASK]",
+		Short: "Show what the tasks of a run wrote",
+		Long: `Shows the lines that the tasks of a run wrote, in the order in which they came, of
+all tasks or of one. With -f it goes on until the run ends.
+
+` + selectorHelp,
+		Example: `  flowhost logs @latest
+  flowhost logs orders@latest price -f
+  flowhost logs 01M7YYDDJ8TYRD7Q2ARHP9C7BV --level warn --json | jq .message`,
+		Args:              between(1, 2, "RUN"),
+		ValidArgsFunction: l.complete(latestRuns),
+		RunE:              func(cmd *cobra.Command, args []string) error { return l.show(cmd, args) },
+	}, exitInvalid, exitUnreachable, exitInterrupted)
+	flags := cmd.Flags()
+	flags.BoolVarP(&l.follow, "follow", "f", false, "go on until the run ends")
+	flags.StringVar(&l.query.Level, "level", "", "least severe `LEVEL` to show: debug, info, warn or error")
+	flags.IntVar(&l.query.Attempt, "attempt", 0, "only the lines of the attempt of this `NUMBER`")
+	flags.BoolVar(&l.asJSON, "json", false, "print one object for each line, on a line of its own")
+	l.add(flags)
+	return cmd
+}
+
+func (l *logReading) show(cmd *cobra.Command, args []string) error {
+	levels := []string{"debug", "info", "warn", "error"}
+	switch {
+	case l.query.Level != "" && !slices.Contains(levels, l.query.Level):
+		return usage(cmd, "--level %q is no level%s", l.query.Level, suggest(l.query.Level, levels))
+	case l.query.Attempt < 0:
+		return usage(cmd, "--attempt %d: attempts are counted from 1", l.query.Attempt)
+	case len(args) > 1:
+		l.query.Task = args[1]
+	}
+	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
+		id, err := pickRun(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		l.query.Run = id
+		if err := checkTask(ctx, client, id, l.query.Task); err != nil {
+			return err
+		}
+		return l.read(ctx, client)
+	})
+}
+
+// checkTask refuses a task that a run does not have.
+func checkTask(ctx context.Context, client *bus.Client, id run.ID, task string) error {
+	if task == "" {
+		return nil
+	}
+	record, _, err := client.Watch(ctx, id, 0, 0)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range record.Tasks {
+		if t.Task == task {
+			return nil
+		}
+		names = append(names, t.Task)
+	}
+	return exitf(exitInvalid, "run %s of flow %s has no task %q%s", id, record.Flow, task, suggest(task, slices.Compact(names)))
+}
+
+// read shows page after page.
+func (l *logReading) read(ctx context.Context, client *bus.Client) error {
+	wait := time.Duration(0)
+	if l.follow {
+		wait = pollTime
+	}
+	for cursor := ""; ; {
+		var page bus.LogPage
+		err := l.persistently(ctx, func() (err error) {
+			page, err = client.Logs(ctx, l.query, cursor, wait)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, line := range page.Lines {
+			if err := l.line(line); err != nil {
+				return err
+			}
+		}
+		cursor = page.Next
+		if page.End || !l.follow && len(page.Lines) == 0 {
+			return nil
+		}
+	}
+}
+
+func (l *logReading) line(e run.LogEntry) error {
+	if l.asJSON {
+		return encodeLine(l.out, e)
+	}
+	who := e.Task
+	if e.Key != "" {
+		who += "[" + printable(e.Key) + "]"
+	}
+	if e.Attempt > 1 {
+		who += fmt.Sprintf("#%d", e.Attempt)
+	}
+	text := l.out.paint(dim, e.At.Local().Format("15:04:05.000")) + " " + who + " " + l.out.paint(levelColor(e.Level), strings.ToUpper(e.Level))
+	for i, part := range strings.Split(e.Message, "\n") {
+		if i > 0 {
+			text += "\n "
+		}
+		text += " " + printable(part)
+	}
+	if len(e.Fields) > 0 {
+		text += " " + l.out.paint(dim, printable(string(e.Fields)))
+	}
+	_, err := fmt.Fprintln(l.out, text)
+	return err
+}
+
+func levelColor(level string) string {
+	switch level {
+	case "error":
+		return red
+	case "warn":
+		return yellow
+	case "debug":
+		return dim
+	}
+	return bold
+}

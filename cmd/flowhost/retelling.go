@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// retelling tells a progress what happened to a run from one record of it to the
+// next. What began and was over in between is not told.
+type retelling struct {
+	progress *progress
+	seen     map[run.TaskRef]run.TaskRecord // nil before the first record
+	record   *run.Record
+}
+
+func (r *retelling) tell(ctx context.Context, record *run.Record) error {
+	r.record = record
+	var events []run.EventData
+	if r.seen == nil {
+		r.seen = map[run.TaskRef]run.TaskRecord{}
+		r.progress.follow(record.Run)
+		events = append(events, &run.Submitted{Flow: record.Flow})
+	}
+	for _, t := range record.Tasks {
+		ref := run.TaskRef{Task: t.Task}
+		if t.Key != nil {
+			ref.Key = *t.Key
+		}
+		events = append(events, happened(ref, r.seen[ref], t)...)
+		r.seen[ref] = t
+	}
+	if record.State.Done() {
+		events = append(events, &run.Finished{State: record.State, Output: record.Output, Failure: record.Error})
+	}
+	for _, data := range events {
+		if err := r.progress.Committed(ctx, r.notice(data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *retelling) notice(data run.EventData) run.Notice {
+	n := run.Notice{Flow: r.record.Flow, Event: run.Event{Run: r.record.Run, At: time.Now().UTC(), Data: data}}
+	if _, last := data.(*run.Finished); last {
+		n.Record = r.record
+	}
+	return n
+}
+
+// happened is what a task's record says beyond the one before it.
+func happened(ref run.TaskRef, before, now run.TaskRecord) []run.EventData {
+	var events []run.EventData
+	begun := now.Attempts > before.Attempts
+	if begun {
+		events = append(events, &run.AttemptStarted{TaskRef: ref, Attempt: now.Attempts, Module: now.Module})
+	}
+	over := now.State.Done() && !before.State.Done()
+	again := now.State == run.Ready && now.Attempts > 0 && (begun || before.State == run.Running)
+	switch {
+	case (over || again) && now.Attempts > 0 && now.Outcome != nil:
+		end := &run.AttemptFinished{TaskRef: ref, Attempt: now.Attempts, Outcome: *now.Outcome, Failure: now.Error}
+		if over && now.DurationMS != nil {
+			end.Duration = milliseconds(*now.DurationMS)
+		}
+		events = append(events, end)
+	case over:
+		events = append(events, &run.TaskEnded{TaskRef: ref, State: now.State, Failure: now.Error})
+	}
+	return events
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// retold is what a progress says about a run whose record is shown again and again.
+func retold(t *testing.T, records ...*run.Record) string {
+	t.Helper()
+	var out bytes.Buffer
+	p, err := newProgress(&terminal{Writer: &out}, "plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := retelling{progress: p}
+	for _, record := range records {
+		record.Run, record.Flow = "01HZXW0000000000000000MINE", "f"
+		if err := r.tell(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.String()
+}
+
+func task(name string, state run.State, attempts int, more ...func(*run.TaskRecord)) run.TaskRecord {
+	t := run.TaskRecord{Task: name, State: state, Attempts: attempts}
+	for _, change := range more {
+		change(&t)
+	}
+	return t
+}
+
+func outcome(o run.Outcome, ms float64, message string) func(*run.TaskRecord) {
+	return func(t *run.TaskRecord) {
+		t.Outcome = &o
+		if ms > 0 {
+			t.DurationMS = &ms
+		}
+		if message != "" {
+			t.Error = &run.Failure{Outcome: o, Message: message}
+		}
+	}
+}
+
+func TestRetelling(t *testing.T) {
+	t.Parallel()
+	failed := outcome(run.OutcomeFailed, 0, "not yet")
+	got := retold(t,
+		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Running, 1), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
+		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Ready, 1, failed), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
+		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Ready, 1, failed), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
+		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Succeeded, 2, outcome(run.OutcomeSucceeded, 3, "")), task("b", run.Running, 3), task("c", run.Waiting, 0)}},
+		&run.Record{State: run.Failed, Tasks: []run.TaskRecord{task("a", run.Succeeded, 2, outcome(run.OutcomeSucceeded, 3, "")), task("b", run.Failed, 3, outcome(run.OutcomeTrapped, 2, "boom")), task("c", run.Skipped, 0)}},
+	)
+	want := `run 01HZXW0000000000000000MINE: pending (flow f)
+a: running
+a: failed (not yet)
+a: running (attempt 2)
+a: succeeded (3ms)
+b: running (attempt 3)
+b: trapped (2ms, boom)
+c: skipped
+run 01HZXW0000000000000000MINE: failed
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+// A run that has ended long ago is told as a whole.
+func TestRetellingOfThePast(t *testing.T) {
+	t.Parallel()
+	took := 12.5
+	got := retold(t, &run.Record{State: run.Succeeded, DurationMS: &took, Tasks: []run.TaskRecord{task("a", run.Succeeded, 1, outcome(run.OutcomeSucceeded, 3, ""))}})
+	want := `run 01HZXW0000000000000000MINE: pending (flow f)
+a: running
+a: succeeded (3ms)
+run 01HZXW0000000000000000MINE: succeeded (12.5ms)
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+func TestParamValue(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ declared, text, want string }{
+		{"string", "5", `"5"`},
+		{"", "<é>", `"<é>"`},
+		{"any", "5", `"5"`},
+		{"number", "5", "5"},
+		{"number", "many", `"many"`},
+		{"list(string)", `["a"]`, `["a"]`},
+		{"bool", "true", "true"},
+	} {
+		if got := string(paramValue(test.declared, test.text)); got != test.want {
+			t.Errorf("%s %q: %s, want %s", test.declared, test.text, got, test.want)
+		}
+	}
+}

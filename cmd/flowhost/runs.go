@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// listing is runs with its flags.
+type listing struct {
+	remote
+	flow         string
+	states       []string
+	since, until string
+	limit        int
+	asJSON       bool
+}
+
+func (a *app) runsCommand() *cobra.Command {
+	l := &listing{remote: remote{app: a}}
+	cmd := exits(&cobra.Command{
+		Use:   "runs",
+		Short: "List runs, newest first",
+		Long:  `Lists the runs of a host, newest first: those that go on and those that have ended.`,
+		Example: `  flowhost runs
+  flowhost runs --flow orders --state failed --since 24h
+  flowhost runs --since 2026-01-02 --until 2026-01-03 --limit 0 --json | jq .run`,
+		Args: between(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.list(cmd) },
+	}, exitInvalid, exitUnreachable, exitInterrupted)
+	flags := cmd.Flags()
+	flags.StringVar(&l.flow, "flow", "", "only those of the flow of this `NAME`")
+	flags.StringSliceVar(&l.states, "state", nil, "only those in this `STATE`: pending, running, succeeded, failed or canceled; may be repeated")
+	flags.StringVar(&l.since, "since", "", "only those accepted since this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d ago")
+	flags.StringVar(&l.until, "until", "", "only those accepted before this `TIME`")
+	flags.IntVar(&l.limit, "limit", 20, "`NUMBER` of runs, 0 for all")
+	flags.BoolVar(&l.asJSON, "json", false, "print one object for each run, on a line of its own")
+	l.add(flags)
+	cmd.RegisterFlagCompletionFunc("flow", l.complete(flowNames))
+	return cmd
+}
+
+func (l *listing) list(cmd *cobra.Command) error {
+	query, err := l.query(cmd, time.Now())
+	if err != nil {
+		return err
+	}
+	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
+		show := l.table()
+		for left := l.limit; ; {
+			query.Limit = run.MaxPage
+			if l.limit > 0 {
+				query.Limit = min(left, run.MaxPage)
+			}
+			page, err := client.List(ctx, query)
+			if err != nil {
+				return err
+			}
+			if err := show(page.Runs); err != nil {
+				return err
+			}
+			left -= len(page.Runs)
+			query.Before = page.Next
+			switch {
+			case page.Next == "":
+				return nil
+			case l.limit > 0 && left <= 0:
+				if l.out.interactive {
+					l.say("there may be older ones: --limit %d shows more", 5*l.limit)
+				}
+				return nil
+			}
+		}
+	})
+}
+
+func (l *listing) query(cmd *cobra.Command, now time.Time) (run.Query, error) {
+	q := run.Query{Flow: l.flow}
+	if l.limit < 0 {
+		return q, usage(cmd, "--limit %d: a number of runs is expected, 0 for all", l.limit)
+	}
+	known := []string{string(run.Pending), string(run.Running), string(run.Succeeded), string(run.Failed), string(run.Canceled)}
+	for _, state := range l.states {
+		q.States = append(q.States, run.State(state))
+		if !slices.Contains(known, state) {
+			return q, usage(cmd, "--state %q is no state of a run%s", state, suggest(state, known))
+		}
+	}
+	var err error
+	if q.Since, err = parseTime(l.since, now); err != nil {
+		return q, usage(cmd, "--since: %w", err)
+	}
+	if q.Until, err = parseTime(l.until, now); err != nil {
+		return q, usage(cmd, "--until: %w", err)
+	}
+	return q, nil
+}
+
+// parseTime reads an instant, a day, which begins at midnight here, or how long
+// ago. An empty text is the zero time.
+func parseTime(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	for _, form := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if at, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return at, nil
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how long ago is expected", text)
+}
+
+// table gives what shows pages of runs.
+func (l *listing) table() func([]run.Summary) error {
+	if l.asJSON {
+		return func(runs []run.Summary) error {
+			for _, s := range runs {
+				if err := encodeLine(l.out, s); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	header := []string{"RUN", "FLOW", "STATE", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"}
+	return func(runs []run.Summary) error {
+		var rows [][]string
+		if header != nil && len(runs) > 0 {
+			rows = append(rows, header)
+			header = nil
+		}
+		for _, s := range runs {
+			rows = append(rows, summaryRow(s))
+		}
+		l.out.table(rows, 2)
+		return nil
+	}
+}
+
+func summaryRow(s run.Summary) []string {
+	took := ""
+	if s.FinishedAt != nil {
+		took = short(s.FinishedAt.Sub(s.CreatedAt))
+	}
+	trigger := string(s.Trigger.Kind)
+	if s.Trigger.Name != "" {
+		trigger += " " + s.Trigger.Name
+	}
+	return []string{string(s.Run), s.Flow, string(s.State), localTime(s.CreatedAt), took, trigger, printable(s.Error)}
+}
+
+// localTime is an instant for people, who know where they are.
+func localTime(at time.Time) string { return at.Local().Format(time.DateTime) }

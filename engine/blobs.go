@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// blobs keeps JSON that is too large for the journal's events. It belongs to the
+// committer once the loop runs, and to the recovery before.
+//
+// A blob may go when no snapshot refers to it and no commit that follows the
+// older one of the two kept snapshots. Commits are told apart by the snapshot
+// that they follow: its number is the generation.
+type blobs struct {
+	store  Store
+	log    *slog.Logger
+	insist func(ctx context.Context, complaint string, f func() error) error
+	stored map[string]int // the last generation whose commits refer to it
+}
+
+// sweep asks for the removal of what nothing refers to but commits of earlier
+// generations.
+type sweep struct {
+	generation int                 // that begins with the newest snapshot
+	named      map[string]struct{} // referred to by the kept snapshots
+}
+
+// keep stores what a commit of the given generation refers to and is not stored
+// yet. It returns when all of it is durable.
+func (b *blobs) keep(ctx context.Context, generation int, all []run.Blob) error {
+	for _, blob := range all {
+		if _, known := b.stored[blob.Name]; !known {
+			err := b.insist(ctx, "a large value cannot be stored; trying again", func() error {
+				return b.store.Put(ctx, blob.Name, blob.Data)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		b.stored[blob.Name] = generation
+	}
+	return nil
+}
+
+// sweep removes what is not referred to any more. What it cannot remove now, the
+// next one finds again.
+func (b *blobs) sweep(ctx context.Context, s sweep) {
+	names, err := b.store.List(ctx)
+	if err != nil {
+		b.log.Warn("large values that are not needed any more cannot be listed", "error", err)
+		return
+	}
+	for _, name := range names {
+		_, named := s.named[name]
+		if last, known := b.stored[name]; named || known && last >= s.generation-1 {
+			continue
+		}
+		delete(b.stored, name)
+		if err := b.store.Delete(ctx, name); err != nil {
+			b.log.Warn("a large value that is not needed any more cannot be removed", "name", name, "error", err)
+			return
+		}
+	}
+}
+
+// found notes what a commit or snapshot refers to that is read at start.
+func (b *blobs) found(p *json.RawMessage) {
+	if name, apart := run.BlobName(*p); apart {
+		b.stored[name] = firstGeneration
+	}
+}
+
+// BlobError says that a large value which the journal refers to cannot be had.
+type BlobError struct {
+	Name string
+	Err  error
+}
+
+func (e *BlobError) Error() string {
+	return fmt.Sprintf("the journal refers to a large value, %s, that cannot be read: %v", e.Name, e.Err)
+}
+
+func (e *BlobError) Unwrap() error { return e.Err }
+
+// lasting reports whether trying again cannot help.
+func (e *BlobError) lasting() bool {
+	return errors.Is(e.Err, fs.ErrNotExist) || errors.Is(e.Err, run.ErrDamaged)
+}
+
+// fetch puts the JSON in place of a reference to it.
+func (b *blobs) fetch(ctx context.Context, p *json.RawMessage) error {
+	name, apart := run.BlobName(*p)
+	if !apart {
+		return nil
+	}
+	data, err := b.store.Get(ctx, name)
+	if err == nil && !run.IsBlob(name, data) {
+		err = run.ErrDamaged
+	}
+	if err != nil {
+		return &BlobError{Name: name, Err: err}
+	}
+	*p = data
+	return nil
+}

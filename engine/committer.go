@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// committer appends one commit at a time, after what its events refer to, and
+// removes blobs that are not referred to any more. It owns the journal's
+// revision and the blobs.
+func (e *Engine) committer(ctx context.Context, revision uint64) {
+	for {
+		select {
+		case b := <-e.commits:
+			b.err = e.blobs.keep(ctx, b.follows, b.commit.Blobs())
+			if b.err == nil {
+				b.revision, b.err = e.append(ctx, revision, b.commit)
+			}
+			revision = b.revision
+			e.written <- b
+			if b.err != nil {
+				return
+			}
+		case sweep := <-e.sweeps:
+			e.blobs.sweep(ctx, sweep)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// append repeats an append until the journal takes it: what was accepted must
+// not be lost because the journal is away for a while.
+func (e *Engine) append(ctx context.Context, after uint64, c *run.Commit) (uint64, error) {
+	sealed := c.Seal(after)
+	var revision uint64
+	err := e.insist(ctx, "the journal takes no commit; trying again", func() (err error) {
+		revision, err = e.config.Journal.Append(ctx, after, sealed)
+		return err
+	})
+	return revision, err
+}
+
+// insist repeats what must not fail until it succeeds, the journal is somebody
+// else's or ctx ends.
+func (e *Engine) insist(ctx context.Context, complaint string, f func() error) error {
+	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
+		err := f()
+		if err == nil || errors.Is(err, run.ErrFenced) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e.log.Error(complaint, "error", err, "in", delay)
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

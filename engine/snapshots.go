@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// A snapshot is the state at one revision. It is written by the loop, some runs
+// at each turn; a run that is about to change is written before it does. So the
+// state is that of one moment, and no turn of the loop takes long.
+const (
+	firstGeneration = 1 // of the snapshot that the engine began with, if there was one
+
+	snapshotTurn  = 64               // runs that one turn of the loop writes
+	snapshotPause = 10 * time.Second // between two snapshots at least
+	snapshotAge   = time.Minute      // after which a few events are enough for a snapshot
+	snapshotShare = 8                // events for each open run, so that the cost stays small
+)
+
+// snapshot is one that is being written.
+type snapshot struct {
+	data       *run.Snapshot
+	left       map[run.ID]*run.Run // not written yet
+	revision   uint64              // 0 until the commit before it is durable
+	generation int
+}
+
+// finishedSnapshot is one on its way to the store.
+type finishedSnapshot struct {
+	bytes      []byte
+	revision   uint64
+	generation int
+	blobs      map[string]struct{} // that it refers to
+	runs       int
+}
+
+// snapshotDue reports whether enough has happened since the last snapshot.
+func (e *Engine) snapshotDue() bool {
+	if e.snapshot != nil || e.archiving || e.config.Snapshots == nil || e.events == 0 || e.draining {
+		return false
+	}
+	enough := e.events >= max(e.config.SnapshotEvents, snapshotShare*len(e.shard.Runs))
+	if !enough && e.events&1023 != 0 && e.idle != e.config.Workers {
+		return false // not worth a look at the clock
+	}
+	since := time.Since(e.snapshotAt)
+	return enough && since >= snapshotPause || since >= snapshotAge
+}
+
+// beginSnapshot fixes the moment: everything recorded so far is in it, nothing
+// that comes later.
+func (e *Engine) beginSnapshot() {
+	e.forgetDefinitions()
+	data, err := run.NewSnapshot(e.shard)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	if n := len(e.pending); n > 0 {
+		e.pending[n-1].closed = true
+	}
+	e.generation++
+	s := &snapshot{data: data, left: make(map[run.ID]*run.Run, len(e.shard.Runs)), generation: e.generation}
+	for id, r := range e.shard.Runs {
+		s.left[id] = r
+	}
+	e.snapshot, e.events, e.snapshotAt = s, 0, time.Now()
+	e.afterCommit(func() { s.revision = e.revision })
+}
+
+// always is ready at any time.
+var always = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// writing is ready when the snapshot can be continued.
+func (e *Engine) writing() <-chan struct{} {
+	if s := e.snapshot; s != nil && (len(s.left) > 0 || s.revision > 0) {
+		return always
+	}
+	return nil
+}
+
+// preserve writes a run into the snapshot before it changes.
+func (e *Engine) preserve(id run.ID) {
+	if e.snapshot == nil {
+		return
+	}
+	if r := e.snapshot.left[id]; r != nil {
+		e.write(r)
+	}
+}
+
+func (e *Engine) write(r *run.Run) {
+	delete(e.snapshot.left, r.ID)
+	if err := e.snapshot.data.Add(r); err != nil {
+		e.fail(err)
+	}
+}
+
+// continueSnapshot writes some more runs, and hands the snapshot on once it is
+// complete and its revision known.
+func (e *Engine) continueSnapshot() {
+	s := e.snapshot
+	n := 0
+	for _, r := range s.left {
+		if n++; n > snapshotTurn || e.fault != nil {
+			return
+		}
+		e.write(r)
+	}
+	if s.revision == 0 {
+		return
+	}
+	done := finishedSnapshot{revision: s.revision, generation: s.generation, runs: s.data.Runs(), blobs: map[string]struct{}{}}
+	for _, blob := range s.data.Blobs() {
+		done.blobs[blob.Name] = struct{}{}
+	}
+	done.bytes = s.data.Seal(s.revision)
+	e.snapshot, e.archiving = nil, true
+	e.snapshots <- done // never blocks: there is one place, and one snapshot at a time
+}
+
+// forgetDefinitions drops what neither an open run nor a deployed flow needs. It
+// is done with a snapshot only: the state that is folded from one has them no
+// more either.
+func (e *Engine) forgetDefinitions() {
+	needed := make(map[string]struct{}, len(e.flows))
+	for _, r := range e.shard.Runs {
+		needed[r.Definition] = struct{}{}
+	}
+	for digest := range e.shard.Definitions {
+		if _, ok := needed[digest]; !ok {
+			delete(e.shard.Definitions, digest)
+		}
+	}
+	for _, f := range e.flows {
+		needed[f.DefinitionDigest] = struct{}{}
+	}
+	for digest := range e.sets {
+		if _, ok := needed[digest]; !ok {
+			delete(e.sets, digest)
+		}
+	}
+}

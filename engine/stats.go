@@ -1,0 +1,27 @@
+package engine
+
+// Stats is what an engine has to do, as of its last commit.
+type Stats struct {
+	Open     int    `json:"open_runs"`
+	Ready    int    `json:"ready_tasks"` // wait for a worker
+	Running  int    `json:"running_attempts"`
+	Stuck    int    `json:"stuck_attempts"` // given up, and not ended yet
+	Timers   int    `json:"timers"`         // fires, retries and deadlines
+	Revision uint64 `json:"revision"`       // of the journal
+	Tail     int    `json:"events_since_snapshot"`
+}
+
+// Stats tells what the engine has to do. It does not wait for it.
+func (e *Engine) Stats() Stats {
+	if s := e.stats.Load(); s != nil {
+		return *s
+	}
+	return Stats{}
+}
+
+func (e *Engine) count() {
+	e.stats.Store(&Stats{
+		Open: len(e.open), Ready: e.runnable.size, Running: e.config.Workers - e.idle, Stuck: int(e.stuck.Load()),
+		Timers: e.timers.Len(), Revision: e.revision, Tail: e.events,
+	})
+}

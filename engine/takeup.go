@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// takeUpAll opens every unfinished run, in the order in which they were accepted.
+func (e *Engine) takeUpAll(ctx context.Context) error {
+	unfinished := make([]*run.Run, 0, len(e.shard.Runs))
+	for _, r := range e.shard.Runs {
+		unfinished = append(unfinished, r)
+	}
+	slices.SortFunc(unfinished, func(a, b *run.Run) int { return cmp.Compare(a.ID, b.ID) })
+	for _, r := range unfinished {
+		if err := e.takeUp(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeUp opens an unfinished run with the definition that it was accepted with.
+func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
+	f, err := e.restore(ctx, r)
+	if err == nil {
+		err = e.fetchAll(ctx, r)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		e.abandon(r, err)
+		return nil
+	}
+	o := e.newOpenRun(r, f)
+	if r.State == run.Pending {
+		e.enter(o)
+		return nil
+	}
+	if f.Concurrency != nil {
+		e.gate(o).started++
+		o.slot = true
+	}
+	e.resume(o)
+	return nil
+}
+
+// fetchAll puts the large values of a run in place.
+func (e *Engine) fetchAll(ctx context.Context, r *run.Run) error {
+	var failed error
+	r.Payloads(func(p *json.RawMessage) {
+		if err := e.blobs.fetch(ctx, p); err != nil {
+			failed = err
+		}
+	})
+	return failed
+}
+
+func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
+	set := e.sets[r.Definition]
+	if set == nil {
+		definition := e.shard.Definitions[r.Definition]
+		if definition == nil {
+			return nil, fmt.Errorf("the journal does not hold definition %s", r.Definition)
+		}
+		var err error
+		if set, err = e.config.Restore(ctx, definition); err != nil {
+			return nil, err
+		}
+		e.sets[r.Definition] = set
+	}
+	if f := set.Flow(r.Flow); f != nil {
+		return f, nil
+	}
+	return nil, fmt.Errorf("definition %s has no flow %q", r.Definition, r.Flow)
+}
+
+// abandon ends a run whose flow cannot be loaded any more: its modules are gone,
+// or this version does not accept the files.
+func (e *Engine) abandon(r *run.Run, why error) {
+	e.log.Error("a run cannot be continued", "run", r.ID, "flow", r.Flow, "error", why)
+	failure := &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeDefinition, Message: why.Error()}
+	for _, t := range r.Tasks {
+		ref := t.TaskRef
+		switch t.State {
+		case run.Running:
+			e.record(run.Event{Run: r.ID, At: now(), Data: &run.AttemptFinished{
+				TaskRef: ref, Attempt: t.Attempts, Outcome: run.OutcomeLost, Failure: failure,
+			}})
+		case run.Ready, run.Waiting:
+			e.record(run.Event{Run: r.ID, At: now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
+		}
+	}
+	e.record(run.Event{Run: r.ID, At: now(), Data: &run.Finished{State: run.Failed, Failure: failure}})
+	e.shard.Forget(r.ID)
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// watcher waits for a run to change.
+type watcher chan<- sighting
+
+// sighting is a run as one who watches it sees it.
+type sighting struct {
+	record  *run.Record
+	version uint64
+}
+
+// Watch gives a run's record and its version, the number of events so far, as
+// soon as that is above seen: at once for 0. A run whose record is done changes
+// no more; its version is above any other.
+func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record, uint64, error) {
+	answers := make(chan sighting, 1)
+	err := e.command(ctx, func() { e.watch(id, seen, answers) })
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err := await(ctx, e, answers)
+	if err != nil {
+		e.command(context.WithoutCancel(ctx), func() { e.unwatch(id, answers) })
+		return nil, 0, err
+	}
+	if s.record == nil {
+		s.record, err = e.past(ctx, id)
+		s.version = seen + 1
+	}
+	return s.record, s.version, err
+}
+
+// watch answers now, or lets the run's next event do it. A sighting without a
+// record says that the run is not open.
+func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
+	if o := e.open[id]; o == nil {
+		w <- sighting{}
+	} else if o.run.Version > seen {
+		s := o.sighting()
+		e.afterCommit(func() { w <- s })
+	} else {
+		e.watched[id] = append(e.watched[id], w)
+	}
+}
+
+func (e *Engine) unwatch(id run.ID, w watcher) {
+	waiting := e.watched[id]
+	for i, other := range waiting {
+		if other == w {
+			waiting = append(waiting[:i:i], waiting[i+1:]...)
+			break
+		}
+	}
+	if len(waiting) == 0 {
+		delete(e.watched, id)
+		return
+	}
+	e.watched[id] = waiting
+}
+
+// changed answers those who wait for a change of the run.
+func (e *Engine) changed(r *run.Run) {
+	waiting := e.watched[r.ID]
+	o := e.open[r.ID]
+	if len(waiting) == 0 || o == nil {
+		return
+	}
+	delete(e.watched, r.ID)
+	s := o.sighting()
+	e.afterCommit(func() {
+		for _, w := range waiting {
+			w <- s
+		}
+	})
+}
+
+func (o *openRun) sighting() sighting {
+	return sighting{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
+}
+
+// Wait gives a run's record once it is finished and durable.
+func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
+	return e.wait(ctx, id, func() *ending {
+		if o := e.open[id]; o != nil {
+			return o.end
+		}
+		return e.finished.get(id)
+	})
+}
+
+// past gives the record of a finished run.
+func (e *Engine) past(ctx context.Context, id run.ID) (*run.Record, error) {
+	return e.wait(ctx, id, func() *ending { return e.finished.get(id) })
+}
+
+// wait gives the record of the ending that find finds on the loop, or the one
+// that is history already.
+func (e *Engine) wait(ctx context.Context, id run.ID, find func() *ending) (*run.Record, error) {
+	answers := make(chan *run.Record, 1)
+	var end *ending
+	err := e.command(ctx, func() {
+		if end = find(); end != nil {
+			end.wait(answers)
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case end == nil && e.config.History == nil:
+		return nil, run.ErrUnknown
+	case end == nil:
+		return e.config.History.Get(ctx, id)
+	}
+	record, err := await(ctx, e, answers)
+	if err != nil {
+		e.command(context.WithoutCancel(ctx), func() { end.leave(answers) })
+	}
+	return record, err
+}
+
+// Get gives a run's present record.
+func (e *Engine) Get(ctx context.Context, id run.ID) (*run.Record, error) {
+	record, _, err := e.Watch(ctx, id, 0)
+	return record, err
+}

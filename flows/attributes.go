@@ -1,0 +1,183 @@
+package flows
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// This file makes the run values that expressions name, one at a time: only what
+// is named costs anything.
+
+// param brings a recorded param back to its declared type.
+func (s *Scope) param(name string) (cty.Value, error) {
+	p := s.flow.params[name]
+	v, err := decodeOrNull(s.run.Params[name])
+	if err == nil {
+		v, err = convert.Convert(v, p.Type)
+	}
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("param %s: %w", p.Name, err)
+	}
+	if p.Sensitive {
+		v = v.Mark(sensitive)
+	}
+	return v, nil
+}
+
+func (s *Scope) triggerValue(name string) (cty.Value, error) {
+	t := &s.run.Trigger
+	switch name {
+	case "kind":
+		return cty.StringVal(string(t.Kind)), nil
+	case "name":
+		return textOrNull(t.Name), nil
+	case "subject":
+		return textOrNull(t.Subject), nil
+	case "time":
+		return timeValue(t.Time), nil
+	case "headers":
+		return headersValue(t.Headers), nil
+	}
+	payload, err := decodeOrNull(t.Payload)
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("the trigger's payload is %w", err)
+	}
+	return payload, nil
+}
+
+func headersValue(headers map[string][]string) cty.Value {
+	if len(headers) == 0 {
+		return cty.MapValEmpty(cty.List(cty.String))
+	}
+	all := make(map[string]cty.Value, len(headers))
+	for name, values := range headers {
+		list := cty.ListValEmpty(cty.String)
+		if len(values) > 0 {
+			items := make([]cty.Value, len(values))
+			for i, v := range values {
+				items[i] = cty.StringVal(v)
+			}
+			list = cty.ListVal(items)
+		}
+		all[name] = list
+	}
+	return cty.MapVal(all)
+}
+
+func (s *Scope) runValue(name string) cty.Value {
+	switch name {
+	case "id":
+		return cty.StringVal(string(s.run.ID))
+	case "flow":
+		return cty.StringVal(s.flow.Name)
+	case "scheduled_at":
+		return timeValue(s.run.Trigger.Time)
+	case "started_at":
+		return timeValue(s.run.StartedAt)
+	}
+	if len(s.flow.Labels) == 0 {
+		return cty.MapValEmpty(cty.String)
+	}
+	all := make(map[string]cty.Value, len(s.flow.Labels))
+	for name, label := range s.flow.Labels {
+		all[name] = cty.StringVal(label)
+	}
+	return cty.MapVal(all)
+}
+
+func (s *Scope) taskValue(w wanted) (cty.Value, error) {
+	t := s.task(w.number)
+	var err error
+	v := cty.NullVal(cty.DynamicPseudoType)
+	switch w.attribute {
+	case "state":
+		v = cty.StringVal(string(t.State))
+	case "attempts":
+		v = cty.NumberIntVal(int64(t.Attempts))
+	case "duration":
+		var took time.Duration
+		if !t.StartedAt.IsZero() && !t.FinishedAt.IsZero() {
+			took = t.FinishedAt.Sub(t.StartedAt)
+		}
+		v = cty.NumberFloatVal(took.Seconds())
+	case "output":
+		v, err = decodeOrNull(t.Output)
+	case "error":
+		if t.Failure != nil {
+			v, err = failureObject(t.Failure)
+		}
+	}
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("the output of task %s is %w", w.name, err)
+	}
+	return v, nil
+}
+
+// failureAttributes are those of task.NAME.error.
+var failureAttributes = []string{"code", "details", "message", "outcome", "retryable"}
+
+func failureObject(f *run.Failure) (cty.Value, error) {
+	attrs := make(map[string]cty.Value, len(failureAttributes))
+	for _, name := range failureAttributes {
+		var err error
+		if attrs[name], err = failureValue(f, name); err != nil {
+			return cty.NilVal, err
+		}
+	}
+	return cty.ObjectVal(attrs), nil
+}
+
+func failureValue(f *run.Failure, name string) (cty.Value, error) {
+	switch name {
+	case "outcome":
+		return cty.StringVal(string(f.Outcome)), nil
+	case "code":
+		return cty.StringVal(f.Code), nil
+	case "message":
+		return cty.StringVal(f.Message), nil
+	case "retryable":
+		return cty.BoolVal(f.Retryable), nil
+	}
+	return decodeOrNull(f.Details)
+}
+
+// errorValue is what tasks of on_failure see as error.
+func (s *Scope) errorValue(name string) cty.Value {
+	f := s.failure
+	if f == nil {
+		f = new(run.Failure)
+	}
+	switch name {
+	case "task":
+		return textOrNull(f.Task)
+	case "attempt":
+		attempt := 0
+		if t := s.flow.tasks[f.Task]; t != nil {
+			attempt = s.task(t.number).Attempts
+		}
+		return cty.NumberIntVal(int64(attempt))
+	}
+	v, _ := failureValue(f, name) // a text, which cannot fail
+	return v
+}
+
+func textOrNull(s string) cty.Value {
+	if s == "" {
+		return cty.NullVal(cty.String)
+	}
+	return cty.StringVal(s)
+}
+
+// timeValue writes a time as RFC 3339 in UTC, the form that formatdate and
+// timeadd read.
+func timeValue(t time.Time) cty.Value {
+	if t.IsZero() {
+		return cty.NullVal(cty.String)
+	}
+	return cty.StringVal(t.UTC().Format(time.RFC3339Nano))
+}

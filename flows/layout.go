@@ -1,0 +1,267 @@
+package flows
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// layout is an expression taken apart at load into JSON that is known and
+// references whose JSON goes between: { n = task.a.output.n, i = 4 } is
+// `{"i":4,"n":`, the reference, and `}`. Filling it gives the bytes that
+// evaluating the expression gives, at a fraction of the cost.
+type layout struct {
+	parts []part
+	known int // bytes of JSON that is known
+}
+
+// part is a piece of a layout: JSON, and then, but for the last, a reference or
+// another expression.
+type part struct {
+	known []byte
+	ref   *reference
+	expr  *expression
+}
+
+// reference is a run value, or a place within its JSON.
+type reference struct {
+	wanted
+	steps []jsonStep
+	typ   cty.Type // that of a param; any for all others
+}
+
+// prepare looks for a cheaper way to an input than evaluating its expression.
+func (s *site) prepare(in *inputs) {
+	if named, ok := native(in.expr.Expression).(*hclsyntax.ScopeTraversalExpr); ok && in.below == nil {
+		if r := s.reference(named.Traversal); r.whole() {
+			in.whole = &r.wanted
+			return
+		}
+	}
+	parts := s.takeApart(in.expr.Expression)
+	if in.below != nil {
+		parts = s.overlay(in)
+	}
+	references, others := 0, 0
+	for _, p := range parts {
+		if p.ref != nil {
+			references++
+		} else if p.expr != nil {
+			others++
+		}
+	}
+	// Each expression has a context of its own, which costs about as much as a
+	// reference saves.
+	if references > 0 && others <= references {
+		in.layout = newLayout(parts)
+	}
+}
+
+// whole reports whether the reference is to all of what is recorded as JSON.
+func (r *reference) whole() bool {
+	return r != nil && len(r.steps) == 0 && r.recorded() && r.root.bit != rootParam
+}
+
+// recorded reports whether the value is recorded as JSON.
+func (r *reference) recorded() bool {
+	switch r.root.bit {
+	case rootTask:
+		return r.attribute == "output"
+	case rootTrigger:
+		return r.name == "payload"
+	}
+	return r.root.bit == rootParam
+}
+
+// takeApart makes parts of an expression that is known to be right.
+func (s *site) takeApart(e hcl.Expression) []part {
+	e = native(e)
+	if named, ok := e.(*hclsyntax.ScopeTraversalExpr); ok {
+		if r := s.reference(named.Traversal); r != nil {
+			return []part{{ref: r}}
+		}
+		if l := s.lateLocal(named.Traversal); l != nil {
+			return s.takeApart(l.attr.Expr)
+		}
+	}
+	x, _ := s.bind(e, "", running)
+	if x.roots&runRoots == 0 {
+		if known, ok := s.constant(x); ok {
+			return []part{{known: known}}
+		}
+	}
+	if fields, ok := s.fields(e); ok {
+		return objectOf(fields)
+	}
+	if items, diags := hcl.ExprList(e); !diags.HasErrors() {
+		return s.list(items)
+	}
+	return []part{{expr: x}}
+}
+
+func (s *site) constant(x *expression) ([]byte, bool) {
+	v, diags := x.evaluate(s.runBase(), (*foreseen)(s))
+	if diags.HasErrors() || !v.IsWhollyKnown() {
+		return nil, false
+	}
+	known, err := encodeJSON(v)
+	return known, err == nil
+}
+
+// lateLocal is the local that a traversal names and goes no further into, when it
+// has its value in runs only.
+func (s *site) lateLocal(t hcl.Traversal) *local {
+	name, _, _ := step(t, 1)
+	if l := s.draft.locals[name]; l != nil && len(t) == 2 && t.RootName() == "local" && l.expr.roots&runRoots != 0 {
+		return l
+	}
+	return nil
+}
+
+// field is a member of an object that is taken apart.
+type field struct {
+	name  string
+	value []part
+}
+
+// fields are those of an object whose names are known and all different.
+func (s *site) fields(e hcl.Expression) ([]field, bool) {
+	pairs, diags := hcl.ExprMap(e)
+	if diags.HasErrors() {
+		return nil, false
+	}
+	out := make([]field, 0, len(pairs))
+	for _, p := range pairs {
+		if len(p.Key.Variables()) > 0 {
+			return nil, false
+		}
+		name, diags := p.Key.Value(s.runBase())
+		if diags.HasErrors() || name.IsMarked() || !name.IsKnown() || name.IsNull() || name.Type() != cty.String {
+			return nil, false
+		}
+		f := field{name: cty.NormalizeString(name.AsString()), value: s.takeApart(p.Value)}
+		at, found := slices.BinarySearchFunc(out, f.name, func(f field, name string) int { return cmp.Compare(f.name, name) })
+		if found {
+			return nil, false
+		}
+		out = slices.Insert(out, at, f)
+	}
+	return out, true
+}
+
+// overlay is a task's config over its plugin's. A config that is not written out
+// as an object is not taken apart.
+func (s *site) overlay(in *inputs) []part {
+	own, ok := s.fields(native(in.expr.Expression))
+	if !ok {
+		return nil
+	}
+	for name, v := range in.below {
+		known, err := encodeJSON(v)
+		if err != nil {
+			return nil
+		}
+		at, found := slices.BinarySearchFunc(own, name, func(f field, name string) int { return cmp.Compare(f.name, name) })
+		if !found {
+			own = slices.Insert(own, at, field{name, []part{{known: known}}})
+		}
+	}
+	return objectOf(own)
+}
+
+// objectOf gives the parts of an object whose fields are sorted.
+func objectOf(fields []field) []part {
+	var parts []part
+	before := []byte{'{'}
+	for _, f := range fields {
+		parts = append(parts, part{known: append(appendText(before, f.name), ':')})
+		parts = append(parts, f.value...)
+		before = []byte{','}
+	}
+	if len(fields) == 0 {
+		return []part{{known: []byte("{}")}}
+	}
+	return append(parts, part{known: []byte{'}'}})
+}
+
+func (s *site) list(items []hcl.Expression) []part {
+	parts := []part{{known: []byte{'['}}}
+	for i, item := range items {
+		if i > 0 {
+			parts = append(parts, part{known: []byte{','}})
+		}
+		parts = append(parts, s.takeApart(item)...)
+	}
+	return append(parts, part{known: []byte{']'}})
+}
+
+// reference is what a traversal names, nil when only evaluating it can tell.
+func (s *site) reference(t hcl.Traversal) *reference {
+	name, _, ok := step(t, 1)
+	word := rootWord(t.RootName())
+	if !ok || word == nil {
+		return nil
+	}
+	r := &reference{wanted: wanted{root: word, name: name}, typ: cty.DynamicPseudoType}
+	rest := t[2:]
+	switch word.bit {
+	case rootRun, rootTrigger, rootError:
+	case rootParam:
+		r.typ = s.draft.params[name].Type
+	case rootTask:
+		r.attribute, _, _ = step(t, 2)
+		r.number = s.draft.tasks[name].number
+		rest = t[3:]
+	default:
+		return nil
+	}
+	if len(rest) > 0 && !(r.recorded() && r.typ == cty.DynamicPseudoType) {
+		return nil
+	}
+	for i := range rest {
+		step, ok := stepInto(rest[i])
+		if !ok {
+			return nil
+		}
+		r.steps = append(r.steps, step)
+	}
+	return r
+}
+
+// stepInto is a step into JSON: by name into objects, by number into lists.
+func stepInto(t hcl.Traverser) (jsonStep, bool) {
+	switch t := t.(type) {
+	case hcl.TraverseAttr:
+		return jsonStep{name: cty.NormalizeString(t.Name), index: -1}, true
+	case hcl.TraverseIndex:
+		if t.Key.Type() == cty.String {
+			return jsonStep{name: t.Key.AsString(), index: -1}, true
+		}
+		if t.Key.Type() == cty.Number {
+			n, accuracy := t.Key.AsBigFloat().Int64()
+			return jsonStep{index: int(n)}, accuracy == big.Exact && n >= 0 && n < 1<<31
+		}
+	}
+	return jsonStep{}, false
+}
+
+// newLayout joins what is known to the left of each reference.
+func newLayout(parts []part) *layout {
+	l := new(layout)
+	var known []byte
+	for _, p := range parts {
+		known = append(known, p.known...)
+		if p.ref != nil || p.expr != nil {
+			l.parts = append(l.parts, part{known: known, ref: p.ref, expr: p.expr})
+			l.known += len(known)
+			known = nil
+		}
+	}
+	l.parts = append(l.parts, part{known: known})
+	l.known += len(known)
+	return l
+}

@@ -1,0 +1,187 @@
+package run
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"time"
+)
+
+// SnapshotVersion is the version of the encoding of snapshots.
+const SnapshotVersion = 1
+
+// Stored snapshots begin with this byte and the version.
+const snapshotMagic = 0xf8
+
+// Snapshot is the state of a shard in its stored form while it is being
+// written: first everything but the runs, then one run after the other, each in
+// the state that it had at the snapshot's revision.
+type Snapshot struct {
+	enc  encoder
+	runs int
+}
+
+// NewSnapshot writes everything of a shard but its runs.
+func NewSnapshot(s *Shard) (*Snapshot, error) {
+	n := new(Snapshot)
+	e := &n.enc
+	e.out = append(e.out, snapshotMagic, SnapshotVersion)
+	e.count(len(s.Watermarks))
+	for _, source := range slices.Sorted(maps.Keys(s.Watermarks)) {
+		e.name(source)
+		e.uint(s.Watermarks[source])
+	}
+	e.count(len(s.Definitions))
+	for _, digest := range slices.Sorted(maps.Keys(s.Definitions)) {
+		e.json(s.Definitions[digest])
+	}
+	e.count(len(s.Keys.order))
+	for _, k := range s.Keys.order {
+		e.name(k.flow)
+		e.text(k.key)
+		e.time(k.at)
+		e.text(string(s.Keys.runs[k.keyOf].run))
+	}
+	return n, e.err
+}
+
+// Add writes one run.
+func (n *Snapshot) Add(r *Run) error {
+	e := &n.enc
+	e.bool(true)
+	e.run(r)
+	n.runs++
+	return e.err
+}
+
+// Runs is the number of runs so far.
+func (n *Snapshot) Runs() int { return n.runs }
+
+// Blobs are the names of what the runs so far refer to.
+func (n *Snapshot) Blobs() []Blob { return n.enc.blobs }
+
+// Size is the number of bytes so far.
+func (n *Snapshot) Size() int { return len(n.enc.out) }
+
+// Seal gives the stored form once all runs are written. The revision is the last
+// one whose commit the state holds.
+func (n *Snapshot) Seal(revision uint64) []byte {
+	n.enc.bool(false)
+	n.enc.uint(revision)
+	out := n.enc.out
+	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, checksum))
+}
+
+// DecodeSnapshot reads a stored snapshot and gives the state and its revision.
+func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
+	if len(stored) < 2 || stored[0] != snapshotMagic {
+		return nil, 0, fmt.Errorf("the snapshot is %w: it does not begin as one", ErrDamaged)
+	}
+	if stored[1] != SnapshotVersion {
+		return nil, 0, fmt.Errorf("the snapshot has format version %d and this flowhost reads version %d: a newer flowhost is needed", stored[1], SnapshotVersion)
+	}
+	body, err := verify(stored)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the snapshot is %w", err)
+	}
+	d := decoder{in: body, pos: 2}
+	s := d.shard()
+	revision := d.uint()
+	if d.more() {
+		d.fail(errors.New("something follows the end"))
+	}
+	if d.err != nil {
+		return nil, 0, fmt.Errorf("the snapshot is %w: %w", ErrDamaged, d.err)
+	}
+	return s, revision, nil
+}
+
+func (d *decoder) shard() *Shard {
+	s := NewShard()
+	for range d.count() {
+		source := d.name()
+		s.Watermarks[source] = d.uint()
+	}
+	for range d.count() {
+		definition := new(Definition)
+		d.json(definition)
+		s.Definitions[definition.Digest()] = definition
+	}
+	for range d.count() {
+		flow, name, at := d.name(), d.text(), d.time()
+		s.Keys.add(flow, name, ID(d.text()), at)
+	}
+	for d.bool() {
+		r := d.run()
+		s.Runs[r.ID] = r
+	}
+	return s
+}
+
+func (e *encoder) run(r *Run) {
+	e.text(string(r.ID))
+	e.name(r.Flow)
+	e.name(r.Definition)
+	e.trigger(&r.Trigger)
+	e.params(r.Params)
+	e.text(r.Concurrency)
+	e.text(string(r.RetryOf))
+	e.uint(r.Version)
+	e.name(string(r.State))
+	e.failure(r.Cancel)
+	e.payload(r.Output)
+	e.failure(r.Failure)
+	e.time(r.CreatedAt)
+	e.time(r.StartedAt)
+	e.time(r.FinishedAt)
+	e.count(len(r.Tasks))
+	for _, t := range r.Tasks {
+		e.taskRun(t)
+	}
+}
+
+func (d *decoder) run() *Run {
+	r := &Run{
+		ID: ID(d.text()), Flow: d.name(), Definition: d.name(), Trigger: d.trigger(), Params: d.params(),
+		Concurrency: d.text(), RetryOf: ID(d.text()), Version: d.uint(), State: State(d.name()), Cancel: d.failure(),
+		Output: json.RawMessage(d.bytes()), Failure: d.failure(),
+		CreatedAt: d.time(), StartedAt: d.time(), FinishedAt: d.time(),
+	}
+	for range d.count() {
+		r.add(d.taskRun())
+	}
+	return r
+}
+
+func (e *encoder) taskRun(t *TaskRun) {
+	e.ref(t.TaskRef)
+	e.name(string(t.State))
+	e.int(int64(t.Attempts))
+	e.int(int64(t.Lost))
+	e.bool(t.Reused)
+	e.failure(t.Cancel)
+	e.name(t.Module)
+	e.name(t.Function)
+	e.payload(t.Input)
+	e.payload(t.Config)
+	e.name(string(t.Outcome))
+	e.payload(t.Output)
+	e.failure(t.Failure)
+	e.time(t.Due)
+	e.time(t.StartedAt)
+	e.time(t.FinishedAt)
+	e.int(int64(t.Busy))
+}
+
+func (d *decoder) taskRun() *TaskRun {
+	return &TaskRun{
+		TaskRef: d.ref(), State: State(d.name()), Attempts: d.small(), Lost: d.small(), Reused: d.bool(), Cancel: d.failure(),
+		Module: d.name(), Function: d.name(), Input: d.bytes(), Config: d.bytes(),
+		Outcome: Outcome(d.name()), Output: d.bytes(), Failure: d.failure(),
+		Due: d.time(), StartedAt: d.time(), FinishedAt: d.time(), Busy: time.Duration(d.int()),
+	}
+}
