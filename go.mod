@@ -33,7 +33,7 @@ require (
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
-	github.com/minio/highwayhash v1.0.4 // indirect
+	github.com/minio/highwayhash v1.0.4
 	github.com/mitchellh/go-wordwrap v1.0.1 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
 	golang.org/x/mod v0.41.0 // indirect

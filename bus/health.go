@@ -164,24 +164,24 @@ func (h *Health) look(ctx context.Context) *UnreadyError {
 
 // serverState looks at the embedded server and its disk.
 func (h *Health) serverState(s *Server, now time.Time) *UnreadyError {
-	free, err := freeSpace(s.cfg.Dir)
+	free, err := freeSpace(s.store())
 	if err != nil {
 		return &UnreadyError{
-			Reason: fmt.Sprintf("the disk of %s cannot be looked at: %v", s.cfg.Dir, err),
+			Reason: fmt.Sprintf("the disk of %s cannot be looked at: %v", s.store(), err),
 			Advice: "look at the disk", Since: now, Err: err,
 		}
 	}
 	wrong := s.healthz()
 	if free < h.cfg.Margin {
 		return &UnreadyError{
-			Reason: fmt.Sprintf("the disk of %s is full: %d MiB are free, and %d MiB must be", s.cfg.Dir, free>>20, h.cfg.Margin>>20),
+			Reason: fmt.Sprintf("the disk of %s is full: %d MiB are free, and %d MiB must be", s.store(), free>>20, h.cfg.Margin>>20),
 			Advice: "make room on the disk", Since: now, Err: errors.Join(syscall.ENOSPC, wrong),
 		}
 	}
 	if wrong != nil {
 		return &UnreadyError{
 			Reason: fmt.Sprintf("the embedded NATS server cannot write: %v", wrong),
-			Advice: "look at the disk of " + s.cfg.Dir + "; the server is started again by itself until it can", Since: now, Err: wrong,
+			Advice: "look at the disk of " + s.store() + "; the server is started again by itself until it can", Since: now, Err: wrong,
 		}
 	}
 	return nil
@@ -300,7 +300,7 @@ func (h *Health) compareRoom(ctx context.Context) {
 	if h.cfg.Server == nil {
 		return
 	}
-	free, err := freeSpace(h.cfg.Server.cfg.Dir)
+	free, err := freeSpace(h.cfg.Server.store())
 	if err != nil {
 		return // look tells
 	}

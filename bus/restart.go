@@ -33,7 +33,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	if s.address != "" {
 		cfg.Listen = s.address
 	}
-	err := rewriteTails(cfg.Dir)
+	err := rewriteTails(s.store())
 	if err == nil {
 		err = s.launch(ctx, cfg)
 	}

@@ -29,6 +29,7 @@ const (
 	maxMemory       = 256 << 20 // bytes of all streams and consumers in memory
 
 	syncRelaxed  = 100 * time.Millisecond
+	syncMemory   = time.Hour
 	startTimeout = 30 * time.Second
 )
 
@@ -40,6 +41,7 @@ type Sync string
 const (
 	SyncStrict  Sync = "strict"  // before it is acknowledged
 	SyncRelaxed Sync = "relaxed" // within 100 ms
+	SyncMemory  Sync = "memory"  // not at all: streams are in a temporary folder that goes with the server
 )
 
 // ServerConfig configures an embedded server. Only Dir is required.
@@ -62,6 +64,8 @@ type Server struct {
 	log   *slog.Logger
 	lock  *os.File
 	fsync time.Duration
+
+	temporary string // folder of the streams that goes with the server; empty when they stay
 
 	work sync.Mutex // held while the NATS server is started or stopped
 
@@ -93,6 +97,7 @@ func StartServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
 		return nil, err
 	}
 	if err := s.start(ctx); err != nil {
+		s.removeTemporary()
 		lock.Close()
 		return nil, fmt.Errorf("embedded NATS server: %w", err)
 	}
@@ -101,6 +106,11 @@ func StartServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
 
 // prepare looks at the data folder before the server does.
 func (s *Server) prepare() error {
+	if s.cfg.Sync == SyncMemory {
+		var err error
+		s.temporary, err = os.MkdirTemp("", "flowhost-")
+		return err
+	}
 	if err := checkFormat(s.cfg.Dir, s.cfg.Version); err != nil {
 		return err
 	}
@@ -114,6 +124,23 @@ func (s *Server) prepare() error {
 	var err error
 	s.fsync, err = measureFsync(s.cfg.Dir)
 	return err
+}
+
+// store is the folder of the streams.
+func (s *Server) store() string {
+	if s.temporary != "" {
+		return s.temporary
+	}
+	return s.cfg.Dir
+}
+
+func (s *Server) removeTemporary() {
+	if s.temporary == "" {
+		return
+	}
+	if err := os.RemoveAll(s.temporary); err != nil {
+		s.log.Warn("a temporary folder is left behind", "error", err)
+	}
 }
 
 func makePrivate(dir string) error {
@@ -144,6 +171,7 @@ func (s *Server) launch(ctx context.Context, cfg ServerConfig) error {
 	if err != nil {
 		return err
 	}
+	opts.StoreDir = s.store()
 	if err := addAccounts(opts, s.keys); err != nil {
 		return err
 	}
@@ -168,8 +196,8 @@ func (s *Server) launch(ctx context.Context, cfg ServerConfig) error {
 func serverOptions(cfg ServerConfig, log *slog.Logger) (*server.Options, error) {
 	opts := &server.Options{
 		ServerName: "flowhost", NoSigs: true, DisableJetStreamBanner: true,
-		MaxPayload: MaxPayload,
-		JetStream:  true, StoreDir: cfg.Dir,
+		MaxPayload:        MaxPayload,
+		JetStream:         true,
 		JetStreamMaxStore: cfg.MaxStore, JetStreamMaxMemory: maxMemory,
 		DontListen: cfg.NoListen,
 	}
@@ -179,10 +207,12 @@ func serverOptions(cfg ServerConfig, log *slog.Logger) (*server.Options, error) 
 	switch cfg.Sync {
 	case "", SyncStrict:
 		opts.SyncAlways = true
+	case SyncMemory:
+		opts.SyncInterval = syncMemory
 	case SyncRelaxed:
 		opts.SyncInterval = syncRelaxed
 	default:
-		return nil, fmt.Errorf("sync mode %q is unknown: use %q or %q", cfg.Sync, SyncStrict, SyncRelaxed)
+		return nil, fmt.Errorf("sync mode %q is unknown: use %q, %q or %q", cfg.Sync, SyncStrict, SyncRelaxed, SyncMemory)
 	}
 	if cfg.NoListen {
 		return opts, nil
@@ -335,7 +365,7 @@ func (s *Server) connect(name string, key nkeys.KeyPair) (*nats.Conn, error) {
 // lost by a power failure as a whole soon after it was made, not only its last
 // messages: call Sync once after provisioning.
 func (s *Server) Sync() error {
-	return filepath.WalkDir(s.cfg.Dir, func(path string, _ os.DirEntry, err error) error {
+	return filepath.WalkDir(s.store(), func(path string, _ os.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil // the server removes files meanwhile
 		}
@@ -372,5 +402,6 @@ func (s *Server) shutdown() {
 	}
 	ns.Shutdown()
 	ns.WaitForShutdown()
+	s.removeTemporary()
 	s.lock.Close()
 }

@@ -401,3 +401,41 @@ func TestShutdownEndsWithContext(t *testing.T) {
 	}
 	stopServer(t, s)
 }
+
+// What is kept in memory is gone with the server, and leaves nothing behind.
+func TestMemoryGoesWithTheServer(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	dir := t.TempDir()
+	for range 2 {
+		server, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: dir, NoListen: true, Sync: bus.SyncMemory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nc, err := server.ConnectJournal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := bus.ProvisionJournal(t.Context(), nc, bus.StreamConfig{}); err != nil {
+			t.Fatal(err)
+		}
+		journal, err := bus.NewJournal(t.Context(), nc, 0, bus.JournalConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := journal.Append(t.Context(), 0, []byte("first")); err != nil {
+			t.Fatalf("the journal is not empty: %v", err)
+		}
+		if err := server.Sync(); err != nil {
+			t.Error(err)
+		}
+		if err := server.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, folder := range []string{temporary, filepath.Join(dir, "jetstream")} {
+		if left, _ := os.ReadDir(folder); len(left) > 0 {
+			t.Errorf("%d entries are left in %s", len(left), folder)
+		}
+	}
+}

@@ -51,6 +51,8 @@ func (e *Engine) visit(t task) {
 		e.settled(t)
 	case state.State == run.Running:
 		e.lost(t)
+	case t.stopped() != nil:
+		e.end(t, run.Canceled, t.stopped())
 	case state.State == run.Ready:
 		e.retryAt(t, state.Due)
 	}
@@ -58,12 +60,8 @@ func (e *Engine) visit(t task) {
 
 // decide runs, skips or fails a task by its joins and its condition.
 func (e *Engine) decide(t task) {
-	if t.stopping() {
-		e.end(t, run.Canceled, t.run.Cancel)
-		return
-	}
-	if state := t.state(); state != nil && state.Cancel != nil {
-		e.end(t, run.Canceled, state.Cancel)
+	if why := t.stopped(); why != nil {
+		e.end(t, run.Canceled, why)
 		return
 	}
 	if verdict, failure := t.join(); verdict != run.Ready {
@@ -79,6 +77,17 @@ func (e *Engine) decide(t task) {
 	default:
 		e.runnable.push(t)
 	}
+}
+
+// stopped is why the task gets no further attempt, nil while it may have one.
+func (t task) stopped() *run.Failure {
+	if t.stopping() {
+		return t.run.Cancel
+	}
+	if state := t.state(); state != nil {
+		return state.Cancel
+	}
+	return nil
 }
 
 // stopping reports whether the task may not start because its run is being
@@ -218,6 +227,7 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 	if end.Failure != nil && end.Failure.Outcome == run.OutcomeCanceled {
 		end.State = run.Canceled
 	}
+	e.endUnused(o)
 	err := e.record(o.event(end))
 	if err != nil && e.fault == nil {
 		end.State, end.Output = run.Failed, nil
@@ -226,6 +236,16 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 	}
 	if err == nil {
 		e.close(o)
+	}
+}
+
+// endUnused ends the tasks of a hook that were canceled before there was a reason
+// to run it.
+func (e *Engine) endUnused(o *openRun) {
+	for _, t := range o.run.Tasks {
+		if !t.State.Done() {
+			e.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
+		}
 	}
 }
 

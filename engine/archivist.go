@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // archive is what the archivist knows of the stored snapshots.
@@ -13,44 +15,60 @@ type archive struct {
 	newest, older *finishedSnapshot // nil when there is none; without their bytes
 }
 
+// shortenAgain is how long after a failure the journal is shortened again: what
+// stood in the way, an observer that could not flush, may be gone, while a journal
+// that is full takes no commit and so has no next snapshot.
+const shortenAgain = 10 * time.Second
+
 // archivist stores snapshots, one at a time, and lets the journal forget what
 // two of them and all observers hold.
 func (e *Engine) archivist(ctx context.Context, a archive) {
+	again := time.NewTimer(shortenAgain)
+	defer again.Stop()
+	again.Stop()
 	for {
+		var err error
 		select {
 		case s := <-e.snapshots:
-			if err := e.store(ctx, &a, s); err != nil && ctx.Err() == nil {
-				e.log.Warn("the journal is not shortened; the next snapshot tries again", "revision", s.revision, "error", err)
+			if err = e.keepSnapshot(ctx, &a, s); err == nil {
+				err = e.shorten(ctx, a)
 			}
 			select {
 			case e.archived <- struct{}{}:
 			case <-ctx.Done():
 				return
 			}
+		case <-again.C:
+			err = e.shorten(ctx, a)
 		case <-ctx.Done():
 			return
+		}
+		again.Stop()
+		if err != nil && ctx.Err() == nil {
+			e.log.Warn("the journal could not be shortened; trying again", "error", err, "in", shortenAgain)
+			again.Reset(shortenAgain)
 		}
 	}
 }
 
-func (e *Engine) store(ctx context.Context, a *archive, s finishedSnapshot) error {
+func (e *Engine) keepSnapshot(ctx context.Context, a *archive, s finishedSnapshot) error {
 	if err := e.config.Snapshots.Put(ctx, snapshotName(s.revision), s.bytes); err != nil {
-		return fmt.Errorf("storing the snapshot: %w", err)
+		return fmt.Errorf("storing the snapshot of revision %d: %w", s.revision, err)
 	}
 	e.log.Debug("snapshot", "revision", s.revision, "open_runs", s.runs, "bytes", len(s.bytes))
 	s.bytes = nil
 	a.newest, a.older = &s, a.newest
-	if a.older == nil {
-		return nil
-	}
-	return e.shorten(ctx, *a)
+	return nil
 }
 
 // shorten removes commits up to the older one of two snapshots: when the newest
 // turns out to be damaged, the older one and the journal make up for it.
 func (e *Engine) shorten(ctx context.Context, a archive) error {
+	if a.older == nil {
+		return nil
+	}
 	if told := e.told.Load(); len(e.config.Observers) > 0 && told < a.older.revision {
-		return fmt.Errorf("observers are at revision %d", told)
+		return fmt.Errorf("observers are at revision %d, and the commits up to %d are to go", told, a.older.revision)
 	}
 	for _, o := range e.config.Observers {
 		if err := o.Observer.Flush(ctx); err != nil {
@@ -63,17 +81,12 @@ func (e *Engine) shorten(ctx context.Context, a archive) error {
 	if err := e.removeSnapshots(ctx, a); err != nil {
 		return err
 	}
-	if e.config.Blobs != nil {
-		named := make(map[string]struct{}, len(a.newest.blobs)+len(a.older.blobs))
-		for _, s := range []*finishedSnapshot{a.newest, a.older} {
-			for name := range s.blobs {
-				named[name] = struct{}{}
-			}
-		}
-		select {
-		case e.sweeps <- sweep{generation: a.newest.generation, named: named}:
-		case <-ctx.Done():
-		}
+	named := make(map[string]struct{}, len(a.newest.blobs)+len(a.older.blobs))
+	maps.Copy(named, a.newest.blobs)
+	maps.Copy(named, a.older.blobs)
+	select {
+	case e.sweeps <- sweep{generation: a.older.generation, named: named}:
+	case <-ctx.Done():
 	}
 	return nil
 }

@@ -33,17 +33,18 @@ type result struct {
 
 // worker makes one attempt at a time. Its result always has a place in the
 // channel, which is as long as there are workers. A worker whose attempt was
-// given up has been replaced and ends.
-func (e *Engine) worker() {
+// given up has been replaced and ends: nobody waits for it any more.
+func (e *Engine) worker() (replaced bool) {
 	for a := range e.work {
 		r := e.invoke(a)
 		if !a.given.CompareAndSwap(false, true) {
 			e.stuck.Add(-1)
 			e.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
-			return
+			return true
 		}
 		e.results <- r
 	}
+	return false
 }
 
 // invoke turns a panic of the invoker into a lost attempt: one broken call must
@@ -162,6 +163,7 @@ func (e *Engine) abandonAttempt(a *attempt, cause error) {
 	e.log.Error("an attempt does not end and is given up; its memory stays in use", "run", a.call.Run, "flow", a.call.Flow,
 		"task", a.call.Task, "attempt", a.call.Attempt, "module", a.call.Module, "hanging", hanging)
 	e.hire()
+	e.release()
 	outcome := run.OutcomeTimedOut
 	if errors.Is(cause, run.ErrCanceled) {
 		outcome = run.OutcomeCanceled

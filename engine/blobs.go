@@ -27,7 +27,7 @@ type blobs struct {
 // sweep asks for the removal of what nothing refers to but commits of earlier
 // generations.
 type sweep struct {
-	generation int                 // that begins with the newest snapshot
+	generation int                 // that begins with the older of the two kept snapshots
 	named      map[string]struct{} // referred to by the kept snapshots
 }
 
@@ -58,7 +58,7 @@ func (b *blobs) sweep(ctx context.Context, s sweep) {
 	}
 	for _, name := range names {
 		_, named := s.named[name]
-		if last, known := b.stored[name]; named || known && last >= s.generation-1 {
+		if last, known := b.stored[name]; named || known && last >= s.generation {
 			continue
 		}
 		delete(b.stored, name)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -323,6 +324,50 @@ func (r *rig) snapshotTurns(n int) {
 	}
 }
 
+func TestLargeValuesGoWhenNothingRefersToThem(t *testing.T) {
+	t.Parallel()
+	set := load(t, blobsHCL)
+	synctest.Test(t, func(t *testing.T) {
+		store, snapshots, journal := NewMemoryStore(), NewMemoryStore(), NewMemoryJournal()
+		stays := guests{"a": func(ctx context.Context, c run.Call) (run.Result, error) {
+			if bytes.HasPrefix(c.Input, []byte(`"stay`)) {
+				return takes(24*time.Hour)(ctx, c)
+			}
+			return gives(json.RawMessage(`1`)), nil
+		}}
+		config := Config{Journal: journal, Blobs: store, Snapshots: snapshots, Invoker: stays, Timeout: 48 * time.Hour}
+		r := boot(t, config, set)
+		open := r.submit("f", string(large("stay")))
+		r.run("f", string(large("go")))
+		wantBlobs(t, store, "at first", large("stay"), large("go"))
+		// Until two snapshots are without it, the journal may have to be read from
+		// where it was.
+		for i := 1; len(names(t, store)) == 2; i++ {
+			if i > 5 {
+				t.Fatal("what nothing refers to is never removed")
+			}
+			r.snapshotTurns(1)
+			checkRecoverable(t, journal, snapshots, store)
+		}
+		wantBlobs(t, store, "after some snapshots", large("stay"))
+		r.snapshotTurns(4)
+		wantBlobs(t, store, "after more", large("stay"))
+		r.run("f", string(large("go"))) // comes back
+		r.snapshotTurns(1)
+		wantBlobs(t, store, "when it came back", large("stay"), large("go"))
+		r.crash()
+
+		config.Invoker = guests{}
+		r = boot(t, config, set)
+		if record := r.wait(open); !bytes.Equal(taskOf(t, record, "a").Output, large("stay")) {
+			t.Errorf("the run that was open is %s, and its task gives %.40q", record.State, taskOf(t, record, "a").Output)
+		}
+		r.snapshotTurns(5)
+		wantBlobs(t, store, "at last")
+		r.halt()
+	})
+}
+
 // checkRecoverable reads each stored snapshot and the journal after it: all that
 // they refer to must be there.
 func checkRecoverable(t *testing.T, journal Journal, snapshots, blobs Store) {
@@ -367,6 +412,36 @@ func checkRecoverable(t *testing.T, journal Journal, snapshots, blobs Store) {
 	}
 }
 
+// Snapshots that could not be stored do not count: what follows the older one of
+// those that could stays.
+func TestLargeValuesStayWhenASnapshotFails(t *testing.T) {
+	t.Parallel()
+	set := load(t, blobsHCL)
+	synctest.Test(t, func(t *testing.T) {
+		store, journal := NewMemoryStore(), NewMemoryJournal()
+		snapshots := &away{Store: NewMemoryStore()}
+		r := boot(t, Config{
+			Journal: journal, Blobs: store, Snapshots: snapshots,
+			Invoker: guests{"a": func(context.Context, run.Call) (run.Result, error) { return gives(json.RawMessage(`1`)), nil }},
+		}, set)
+		for round := range 12 {
+			r.run("f", string(large(fmt.Sprint("of", round/2)))) // each value comes twice
+			if snapshots.fail(nil); round%3 == 1 || round > 6 && round < 10 {
+				snapshots.fail(errors.New("no space is left"))
+			}
+			time.Sleep(snapshotAge + time.Second)
+			checkRecoverable(t, journal, snapshots.Store, store)
+		}
+		if n := len(names(t, snapshots.Store)); n != 2 {
+			t.Errorf("%d snapshots are stored", n)
+		}
+		if n := len(names(t, store)); n > 8 {
+			t.Errorf("%d values are kept", n)
+		}
+		r.halt()
+	})
+}
+
 // While the store is away, nothing that refers to large values is durable.
 func TestStoreOfLargeValuesFailsForAWhile(t *testing.T) {
 	t.Parallel()
@@ -399,6 +474,69 @@ func TestStoreOfLargeValuesFailsForAWhile(t *testing.T) {
 	})
 }
 
+// A store that is not there yet when the engine starts costs time, not runs.
+func TestStoreOfLargeValuesIsAwayAtTheStart(t *testing.T) {
+	t.Parallel()
+	set := load(t, blobsHCL)
+	synctest.Test(t, func(t *testing.T) {
+		store := &away{Store: NewMemoryStore()}
+		config := Config{Journal: NewMemoryJournal(), Blobs: store, Invoker: guests{"a": takes(time.Hour)}}
+		r := boot(t, config, set)
+		id := r.submit("f", string(large("p")))
+		time.Sleep(time.Second)
+		r.crash()
+		store.fail(errors.New("no connection"))
+		config.Invoker = guests{}
+		time.AfterFunc(time.Minute, func() { store.fail(nil) })
+		r = boot(t, config, set)
+		record := r.wait(id)
+		if record.State != run.Succeeded {
+			t.Errorf("the run is %s: %v", record.State, record.Error)
+		}
+		r.stop()
+	})
+}
+
+// A run whose large value is lost for good cannot be continued, and says why. The
+// others go on.
+func TestRunWhoseLargeValueIsLost(t *testing.T) {
+	t.Parallel()
+	set := load(t, blobsHCL)
+	for name, damage := range map[string]func(Store, string) error{
+		"gone":    func(s Store, name string) error { return s.Delete(context.Background(), name) },
+		"damaged": func(s Store, name string) error { return s.Put(context.Background(), name, []byte(`"other"`)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, told := NewMemoryStore(), &notices{}
+				config := Config{Journal: NewMemoryJournal(), Blobs: store, Invoker: guests{"a": takes(time.Hour)}}
+				r := boot(t, config, set)
+				lost, kept := r.submit("f", string(large("lost"))), r.submit("f", string(large("kept")))
+				time.Sleep(time.Second)
+				r.crash()
+				for _, name := range names(t, store) {
+					if data, _ := store.Get(t.Context(), name); bytes.Equal(data, large("lost")) {
+						if err := damage(store, name); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				config.Invoker, config.Observers = guests{}, []Observation{{Observer: told}}
+				r = boot(t, config, set)
+				if record := r.wait(kept); record.State != run.Succeeded {
+					t.Errorf("another run is %s: %v", record.State, record.Error)
+				}
+				r.halt()
+				record := finishedOf(t, told, lost)
+				if record.State != run.Failed || record.Error.Code != run.CodeDefinition || !strings.Contains(record.Error.Message, "large value") {
+					t.Errorf("the run is %s: %+v", record.State, record.Error)
+				}
+			})
+		})
+	}
+}
+
 // finishedOf gives the record of a run's end as observers were told it. It must
 // be fit to leave the process.
 func finishedOf(t *testing.T, told *notices, id run.ID) *run.Record {
@@ -413,4 +551,31 @@ func finishedOf(t *testing.T, told *notices, id run.ID) *run.Record {
 	}
 	t.Fatalf("observers were not told of the end of run %s", id)
 	return nil
+}
+
+// A run that ends because its flow cannot be loaded any more has the values that
+// it had.
+func TestRunOfALostDefinitionKeepsItsLargeValues(t *testing.T) {
+	t.Parallel()
+	set := load(t, blobsHCL)
+	synctest.Test(t, func(t *testing.T) {
+		store, told, journal := NewMemoryStore(), &notices{}, NewMemoryJournal()
+		r := boot(t, Config{Journal: journal, Blobs: store, Invoker: guests{"a": takes(time.Hour)}}, set)
+		id := r.submit("f", string(large("p")))
+		time.Sleep(time.Second)
+		r.crash()
+		engine := New(Config{
+			Journal: journal, Blobs: store, Invoker: guests{}, Observers: []Observation{{Observer: told}},
+			Restore: func(context.Context, *run.Definition) (*flows.Set, error) {
+				return nil, errors.New("module sha256:m is gone")
+			},
+		})
+		engine.Drain()
+		if err := engine.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if record := finishedOf(t, told, id); !bytes.Equal(record.Trigger.Payload, large("p")) {
+			t.Errorf("the payload is %.40q", record.Trigger.Payload)
+		}
+	})
 }

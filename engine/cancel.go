@@ -38,7 +38,11 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 // cancelPending ends a run that waits for its slot: nothing of it has started.
 func (e *Engine) cancelPending(o *openRun) {
 	for _, spec := range o.flow.Tasks {
-		end := &run.TaskEnded{TaskRef: run.TaskRef{Task: spec.Name}, State: run.Canceled, Failure: o.run.Cancel}
+		ref := run.TaskRef{Task: spec.Name}
+		if state := o.run.Task(ref); state != nil && state.State.Done() {
+			continue // taken over from the run that this one continues
+		}
+		end := &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: o.run.Cancel}
 		if e.record(o.event(end)) != nil {
 			return
 		}

@@ -216,6 +216,41 @@ func TestCancelOfATaskInAHook(t *testing.T) {
 	})
 }
 
+// A hook's task may be canceled before there is a reason to run the hook.
+func TestCancelOfATaskOfAHookToCome(t *testing.T) {
+	t.Parallel()
+	set := load(t, hookHCL)
+	for name, c := range map[string]struct {
+		a    func(context.Context, run.Call) (run.Result, error)
+		want map[string]run.State
+	}{
+		"that is not needed": {takes(time.Minute), map[string]run.State{"": run.Succeeded, "a": run.Succeeded, "alert": run.Canceled}},
+		"that is run": {
+			func(ctx context.Context, c run.Call) (run.Result, error) {
+				time.Sleep(time.Minute)
+				return fails(run.OutcomeFailed, false), nil
+			},
+			map[string]run.State{"": run.Failed, "a": run.Failed, "alert": run.Canceled, "page": run.Succeeded},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Invoker: guests{"a": c.a}}, set)
+				id := r.submit("f", `null`)
+				time.Sleep(time.Second)
+				r.cancelTask(id, "alert", "nobody is there")
+				record := r.wait(id)
+				wantStates(t, record, c.want)
+				if alert := taskOf(t, record, "alert"); alert.Attempts != 0 || alert.Error.Message != "nobody is there" {
+					t.Errorf("the hook's task is %+v", alert)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
 // A task may be canceled before its run has its slot.
 func TestCancelOfATaskOfAPendingRun(t *testing.T) {
 	t.Parallel()
@@ -267,6 +302,93 @@ func TestCancelOfARunAfterOneOfItsTasks(t *testing.T) {
 		}
 		r.stop()
 	})
+}
+
+// Whoever asked for a cancel was told that it is durable. Wherever the process
+// ends after that, the task gets no attempt more.
+func TestCanceledTaskStaysCanceledFromEveryEvent(t *testing.T) {
+	t.Parallel()
+	set := load(t, cancelTaskHCL)
+	for name, invoker := range map[string]guests{
+		"while it waits for another": {"before": takes(20 * time.Second)},
+		"during an attempt":          {"a": takes(time.Hour)},
+		"while its next one is due":  {"a": failing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Invoker: invoker}, set)
+				id := r.submit("f", `null`)
+				time.Sleep(5 * time.Second)
+				r.cancelTask(id, "a", "not needed")
+				r.wait(id)
+				r.stop()
+				fromEveryEvent(t, r.journal, id, func(j Journal) *rig {
+					return boot(t, Config{Journal: j, Invoker: guests{}}, set)
+				}, func(n uint64, r *rig, got *run.Record) {
+					canceled, made := false, 0
+					for _, e := range eventsIn(t, r.journal) {
+						switch d := e.Data.(type) {
+						case *run.TaskCancelRequested:
+							canceled = true
+						case *run.AttemptStarted:
+							if d.Task == "a" && canceled {
+								made++
+							}
+						}
+					}
+					if made > 0 || canceled && got.State == run.Succeeded {
+						t.Errorf("after event %d: %d attempts of the canceled task, the run is %s", n, made, got.State)
+					}
+					if next := taskOf(t, got, "next").State; canceled && next != run.Skipped {
+						t.Errorf("after event %d: the task downstream is %s", n, next)
+					}
+				})
+			})
+		})
+	}
+}
+
+// The same holds for runs.
+func TestCanceledRunStaysCanceledFromEveryEvent(t *testing.T) {
+	t.Parallel()
+	set := load(t, cancelTaskHCL)
+	for name, invoker := range map[string]guests{
+		"during an attempt":         {"a": takes(time.Hour)},
+		"while its next one is due": {"a": failing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Invoker: invoker}, set)
+				id := r.submit("f", `null`)
+				time.Sleep(5 * time.Second)
+				if err := r.Cancel(t.Context(), id, "not needed"); err != nil {
+					t.Fatal(err)
+				}
+				r.wait(id)
+				r.stop()
+				fromEveryEvent(t, r.journal, id, func(j Journal) *rig {
+					return boot(t, Config{Journal: j, Invoker: guests{}}, set)
+				}, func(n uint64, r *rig, got *run.Record) {
+					canceled := false
+					for _, e := range eventsIn(t, r.journal) {
+						switch e.Data.(type) {
+						case *run.CancelRequested:
+							canceled = true
+						case *run.AttemptStarted:
+							if canceled {
+								t.Errorf("after event %d: an attempt starts in the canceled run", n)
+							}
+						}
+					}
+					if canceled && got.State != run.Canceled {
+						t.Errorf("after event %d: the run is %s", n, got.State)
+					}
+				})
+			})
+		})
+	}
 }
 
 // eventsIn gives all events of a journal.

@@ -35,6 +35,11 @@ type Config struct {
 	OpenRuns       int // runs that are not finished; default 100 000
 	SnapshotEvents int // events after which a snapshot is made; default 50 000
 
+	// AcceptLoss goes on with a journal that has lost its end, which is otherwise
+	// answered with a *LostEndError: power losses do that where commits are not
+	// synced before they are acknowledged.
+	AcceptLoss bool
+
 	Timeout time.Duration // of attempts whose task states none; default 5m
 
 	Log *slog.Logger // default: discarded
@@ -54,6 +59,7 @@ type Engine struct {
 	log    *slog.Logger
 
 	commands  chan func()
+	leaving   chan func() // from those who wait for nothing any more
 	results   chan result
 	work      chan *attempt
 	due       chan []func()
@@ -87,6 +93,7 @@ type Engine struct {
 	idle       int                         // workers without an attempt
 	share      int                         // workers that one flow may have
 	hire       func()                      // starts a worker
+	release    func()                      // stops waiting for one that hangs
 	pending    []*batch                    // not given to the committer yet; the last one is still growing
 	outbox     []*batch                    // durable, not given to the notifier yet
 	inFlight   *batch                      // at the committer
@@ -100,6 +107,7 @@ type Engine struct {
 	generation int       // of the snapshot that was begun last
 	snapshotAt time.Time // when
 	events     int       // since then
+	ticked     bool      // it may be old enough for another one
 	draining   bool
 	fault      error // ends the loop
 }
@@ -128,6 +136,7 @@ func New(config Config) *Engine {
 		config:     config,
 		log:        config.Log,
 		commands:   make(chan func()),
+		leaving:    make(chan func()),
 		results:    make(chan result, config.Workers),
 		work:       make(chan *attempt, config.Workers),
 		due:        make(chan []func()),
@@ -186,7 +195,15 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.hire = func() { running.Go(e.worker) }
+	e.release = running.Done
+	e.hire = func() {
+		running.Add(1)
+		go func() {
+			if replaced := e.worker(); !replaced {
+				running.Done()
+			}
+		}()
+	}
 	for range e.config.Workers {
 		e.hire()
 	}
@@ -245,6 +262,8 @@ func (e *Engine) loop(ctx context.Context) error {
 		select {
 		case command := <-commands:
 			each(command, commands, func(f func()) { f() })
+		case leave := <-e.leaving:
+			leave()
 		case r := <-results:
 			each(r, results, e.attemptEnded)
 		case batch := <-due:
@@ -283,8 +302,11 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 	}
 }
 
-// tick lets the loop look at the clock when nothing happens.
-func (e *Engine) tick() { e.at(time.Now().Add(snapshotAge), e.tick) }
+// tick lets the loop look at the clock, also when nothing happens.
+func (e *Engine) tick() {
+	e.ticked = true
+	e.at(time.Now().Add(snapshotAge), e.tick)
+}
 
 // drained reports whether a soft stop has nothing left to wait for.
 func (e *Engine) drained() bool {
@@ -321,6 +343,15 @@ func (e *Engine) command(ctx context.Context, f func()) error {
 	}
 	<-done
 	return nil
+}
+
+// forgo runs f on the loop, also while that takes no commands. f records
+// nothing.
+func (e *Engine) forgo(f func()) {
+	select {
+	case e.leaving <- f:
+	case <-e.stopped:
+	}
 }
 
 // await gives what the loop answers later, once it is durable.

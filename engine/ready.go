@@ -42,7 +42,8 @@ func (r *readyQueue) push(t task) {
 			return
 		}
 	}
-	level.queues = append(level.queues, &queue{lane: l, tasks: []task{t}})
+	level.queues = slices.Insert(level.queues, level.next, &queue{lane: l, tasks: []task{t}})
+	level.next++ // its turn is after that of all others
 }
 
 // pop takes out the task whose turn it is among the flows that have less than
@@ -73,7 +74,7 @@ func (r *readyQueue) take(l *level, q *queue) task {
 	r.size--
 	switch {
 	case q.head == len(q.tasks):
-		r.drop(l)
+		r.drop(l, l.next)
 	case q.head > len(q.tasks)/2 && q.head > 1024:
 		q.tasks = append([]task(nil), q.tasks[q.head:]...)
 		q.head = 0
@@ -84,9 +85,12 @@ func (r *readyQueue) take(l *level, q *queue) task {
 	return t
 }
 
-// drop forgets the queue whose turn it is, which is empty.
-func (r *readyQueue) drop(l *level) {
-	l.queues = slices.Delete(l.queues, l.next, l.next+1)
+// drop forgets a queue that is empty.
+func (r *readyQueue) drop(l *level, i int) {
+	l.queues = slices.Delete(l.queues, i, i+1)
+	if i < l.next {
+		l.next--
+	}
 	if len(l.queues) == 0 {
 		r.levels = slices.DeleteFunc(r.levels, func(other *level) bool { return other == l })
 	}
@@ -118,8 +122,7 @@ func (r *readyQueue) withdraw(match func(task) bool) []task {
 			r.size -= gone
 			q.lane.waiting -= gone
 			if len(kept) == 0 {
-				l.next = i
-				r.drop(l)
+				r.drop(l, i)
 			}
 			r.forget(q.lane)
 		}

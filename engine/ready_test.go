@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,43 @@ func (m *queueModel) idle(share int) bool {
 	return true
 }
 
+func TestReadyQueueAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		var r readyQueue
+		m := newQueueModel()
+		share, flowCount, levels := 1+rng.IntN(4), 1+rng.IntN(6), 1+rng.IntN(3)
+		pushes := 2 + rng.IntN(6) // of ten steps: some queues stay short, some grow
+		for step := range 400 {
+			switch flow := fmt.Sprint("f", rng.IntN(flowCount)); {
+			case rng.IntN(10) < pushes:
+				added := queued(flow, rng.IntN(levels)-1, fmt.Sprint("t", step))
+				r.push(added)
+				m.push(added)
+			case rng.IntN(20) == 0:
+				digit := fmt.Sprint(rng.IntN(10))
+				withdrawBoth(t, &r, m, flow, func(name string) bool { return strings.HasSuffix(name, digit) })
+			case m.running[flow] > 0 && rng.IntN(2) == 0:
+				r.done(flow)
+				m.running[flow]--
+			default:
+				popBoth(t, &r, m, share)
+			}
+			if got, want := r.size, m.size(); got != want {
+				t.Fatalf("step %d: the queue has %d tasks, the model %d", step, got, want)
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d, step %d", seed, step)
+			}
+		}
+		emptyBoth(t, &r, m)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
 func popBoth(t *testing.T, r *readyQueue, m *queueModel, share int) {
 	t.Helper()
 	next, ok := r.pop(share)
@@ -153,6 +191,29 @@ func emptyBoth(t *testing.T, r *readyQueue, m *queueModel) {
 	}
 	if len(r.lanes) != 0 {
 		t.Errorf("lanes are left in a queue without tasks: %v", r.lanes)
+	}
+}
+
+// Two flows that come back with their next task as soon as one is taken must not
+// keep the turn between them.
+func TestFlowsThatComeBackWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	var r readyQueue
+	for i := range 10 {
+		r.push(queued("patient", 0, fmt.Sprint("p", i)))
+	}
+	r.push(queued("x", 0, "x"))
+	r.push(queued("y", 0, "y"))
+	turns := map[string]int{}
+	for range 15 {
+		next, _ := r.pop(100)
+		if next.run.Flow != "patient" {
+			r.push(next)
+		}
+		turns[next.run.Flow]++
+	}
+	if diff := cmp.Diff(map[string]int{"patient": 5, "x": 5, "y": 5}, turns); diff != "" {
+		t.Errorf("turns differ (-want +got):\n%s", diff)
 	}
 }
 

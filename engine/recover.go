@@ -62,6 +62,9 @@ func (r *recovery) readAll(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the journal cannot be read: %w", err)
 	}
+	if err := r.endReached(); err != nil {
+		return err
+	}
 	r.log.Info("the journal is read", "snapshot", from, "revision", r.last, "events", r.read, "unfinished_runs", len(r.shard.Runs))
 	return nil
 }
@@ -107,6 +110,34 @@ func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error
 		open.Payloads(r.blobs.found)
 	}
 	return shard, nil
+}
+
+// LostEndError says that the journal ends before what observers have been told.
+type LostEndError struct {
+	Last uint64 // the last revision that the journal holds
+	Told uint64 // the revision that an observer knows
+}
+
+func (e *LostEndError) Error() string {
+	return fmt.Sprintf("the journal ends at revision %d, and events up to revision %d were published: its end is lost. "+
+		"Restore a copy of the data folder, or accept the loss: what happened after revision %d is forgotten then, "+
+		"runs that were under way go on from there, and runs that were accepted since are gone",
+		e.Last, e.Told, e.Last)
+}
+
+// endReached checks that the journal is as long as the observers know it.
+func (r *recovery) endReached() error {
+	for _, o := range r.config.Observers {
+		if !o.CatchUp || o.Seen.Revision <= r.last {
+			continue
+		}
+		lost := &LostEndError{Last: r.last, Told: o.Seen.Revision}
+		if !r.config.AcceptLoss {
+			return lost
+		}
+		r.log.Error("a loss is accepted", "error", lost)
+	}
+	return nil
 }
 
 var errEnough = errors.New("enough is read")
@@ -176,11 +207,11 @@ func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Ev
 	if !slices.ContainsFunc(r.config.Observers, func(o Observation) bool { return o.unseen(at) }) {
 		return nil
 	}
-	if err := r.complete(ctx, event.Payloads); err != nil {
+	if err := r.complete(ctx, event.Payloads, r.missing); err != nil {
 		return err
 	}
 	if _, done := event.Data.(*run.Finished); done {
-		if err := r.complete(ctx, changed.Payloads); err != nil {
+		if err := r.complete(ctx, changed.Payloads, r.missing); err != nil {
 			return err
 		}
 	}
@@ -194,15 +225,14 @@ func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Ev
 	return nil
 }
 
-// complete fetches what is stored apart. What is lost for good stays away.
-func (e *Engine) complete(ctx context.Context, payloads func(func(*json.RawMessage))) error {
+// complete fetches what is stored apart, and calls lost for what is gone for good.
+func (e *Engine) complete(ctx context.Context, payloads func(func(*json.RawMessage)), lost func(*json.RawMessage, error)) error {
 	var failed error
 	payloads(func(p *json.RawMessage) {
 		err := e.insist(ctx, "a large value cannot be read; trying again", func() error {
 			err := e.blobs.fetch(ctx, p)
-			if lost := (*BlobError)(nil); errors.As(err, &lost) && lost.lasting() {
-				e.log.Error("a large value is lost", "error", err)
-				*p = nil
+			if blob := (*BlobError)(nil); errors.As(err, &blob) && blob.lasting() {
+				lost(p, err)
 				return nil
 			}
 			return err
@@ -212,4 +242,10 @@ func (e *Engine) complete(ctx context.Context, payloads func(func(*json.RawMessa
 		}
 	})
 	return failed
+}
+
+// missing goes on without a value that is lost.
+func (e *Engine) missing(p *json.RawMessage, err error) {
+	e.log.Error("a large value is lost", "error", err)
+	*p = nil
 }

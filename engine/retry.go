@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"slices"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -28,6 +30,9 @@ func (e *Engine) retry(old *run.Record, whole bool) (run.Receipt, error) {
 	if err := e.taking(); err != nil {
 		return run.Receipt{}, err
 	}
+	if old.Truncated && len(old.Tasks) == 0 {
+		return run.Receipt{}, run.Requestf(run.RequestSize, "the run was too large for its record, payload and params were left out: start a new one")
+	}
 	f := e.flows[old.Flow]
 	if f == nil {
 		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "flow %q of the run is not deployed any more", old.Flow)
@@ -41,7 +46,7 @@ func (e *Engine) retry(old *run.Record, whole bool) (run.Receipt, error) {
 	}
 	var reused []*run.TaskReused
 	if !whole {
-		if reused, err = reusable(taskNames(f), old); err != nil {
+		if reused, err = reusable(f, old); err != nil {
 			return run.Receipt{}, err
 		}
 	}
@@ -51,25 +56,36 @@ func (e *Engine) retry(old *run.Record, whole bool) (run.Receipt, error) {
 	}, reused...)
 }
 
-// reusable are the tasks that succeeded and are still part of the flow.
-func reusable(names []string, old *run.Record) ([]*run.TaskReused, error) {
+// reusable are the tasks that succeeded, are still part of the flow and depend on
+// nothing that will be run again: what a rescue did after a failure that is tried
+// again does not count.
+func reusable(f *flows.Flow, old *run.Record) ([]*run.TaskReused, error) {
 	if old.Truncated {
 		return nil, run.Requestf(run.RequestSize, "the outputs of the run were too large for its record, so it can only be run again as a whole")
 	}
-	declared := make(map[string]bool, len(names))
-	for _, name := range names {
-		declared[name] = true
+	before := make(map[string]*run.TaskRecord, len(old.Tasks))
+	for i := range old.Tasks {
+		before[old.Tasks[i].Task] = &old.Tasks[i]
 	}
+	settled := make([]bool, len(f.Tasks)) // reused, or skipped by its own condition
 	var reused []*run.TaskReused
-	for _, t := range old.Tasks {
-		if !declared[t.Task] || t.State != run.Succeeded {
-			continue
+	frontier := f.Graph.Frontier()
+	for nodes := frontier.Ready(); len(nodes) > 0; nodes = frontier.Ready() {
+		for _, node := range nodes {
+			t := before[f.Tasks[node].Name]
+			again := slices.ContainsFunc(f.Graph.Upstream(node), func(up int) bool { return !settled[up] })
+			switch {
+			case t == nil || again:
+			case t.State == run.Succeeded:
+				settled[node] = true
+				reused = append(reused, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, Output: t.Output})
+			case t.State == run.Skipped && t.Error == nil:
+				settled[node] = true
+			}
+			if err := frontier.Complete(node); err != nil {
+				return nil, err
+			}
 		}
-		ref := run.TaskRef{Task: t.Task}
-		if t.Key != nil {
-			ref.Key = *t.Key
-		}
-		reused = append(reused, &run.TaskReused{TaskRef: ref, Output: t.Output})
 	}
 	return reused, nil
 }

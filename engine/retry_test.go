@@ -271,6 +271,47 @@ func withoutParams(history *pastRuns, ids ...run.ID) {
 	}
 }
 
+// A history leaves out of a record what does not fit: first the inputs and outputs
+// of tasks, then everything that can be large. What is left out must not be taken
+// for empty.
+func TestRetryOfAShortenedRecord(t *testing.T) {
+	t.Parallel()
+	set := load(t, brokenHCL)
+	synctest.Test(t, func(t *testing.T) {
+		history := newPastRuns()
+		config := Config{Journal: NewMemoryJournal(), Invoker: &mended{}, History: history}
+		r := boot(t, config, set)
+		slim, bare := *r.run("f", `{"p":1}`), *r.run("f", `{"p":1}`)
+		r.stop()
+		slim.Tasks = slices.Clone(slim.Tasks)
+		for i := range slim.Tasks {
+			slim.Tasks[i].Input, slim.Tasks[i].Output = nil, nil
+		}
+		bare.Tasks, bare.Params, bare.Trigger.Payload = []run.TaskRecord{}, nil, nil
+		for _, record := range []run.Record{slim, bare} {
+			history.records[record.Run] = asStored(t, struct {
+				run.Record
+				Truncated bool `json:"truncated"`
+			}{record, true})
+		}
+
+		r = boot(t, config, set)
+		var refused *run.RequestError
+		for id, ways := range map[run.ID][]bool{slim.Run: {false}, bare.Run: {false, true}} {
+			for _, whole := range ways {
+				if receipt, err := r.Retry(t.Context(), id, whole); !errors.As(err, &refused) || refused.Code != run.RequestSize {
+					t.Errorf("whole is %t, and the answer is %+v, %v", whole, receipt, err)
+				}
+			}
+		}
+		record := r.wait(r.retried(slim.Run, true))
+		if a := taskOf(t, record, "a"); a.Reused || a.Attempts != 1 || string(a.Input) != `{"payload":{"p":1},"x":5}` {
+			t.Errorf("as a whole, task a is %+v", a)
+		}
+		r.stop()
+	})
+}
+
 // A task may succeed without any output.
 func TestRetryTakesOverWhatHasNoOutput(t *testing.T) {
 	t.Parallel()
@@ -332,6 +373,45 @@ flow "f" {
 		if len(r.gates) != 0 {
 			t.Errorf("%d gates are left", len(r.gates))
 		}
+	})
+}
+
+func TestRetryCanBeCanceledBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  concurrency {
+    limit = 1
+  }
+  task "a" { plugin = "./m.wasm" }
+  task "b" {
+    plugin = "./m.wasm"
+    after  = [task.a]
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		bad := true
+		r := boot(t, Config{Invoker: guests{"b": func(ctx context.Context, c run.Call) (run.Result, error) {
+			if bad {
+				return fails(run.OutcomeFailed, false), nil
+			}
+			return takes(time.Minute)(ctx, c)
+		}}}, set)
+		old := r.run("f", `null`)
+		bad = false
+		holds := r.submit("f", `null`)
+		id := r.retried(old.Run, false)
+		synctest.Wait()
+		if err := r.Cancel(t.Context(), id, "changed my mind"); err != nil {
+			t.Errorf("cancel of a run that waits for its slot: %v", err)
+		}
+		record, err := r.Wait(t.Context(), id)
+		if err != nil {
+			t.Fatalf("%v, %v", err, <-r.ended)
+		}
+		wantStates(t, record, map[string]run.State{"": run.Canceled, "a": run.Succeeded, "b": run.Canceled})
+		r.wait(holds)
+		r.stop()
 	})
 }
 

@@ -41,7 +41,7 @@ func (e *Engine) snapshotDue() bool {
 		return false
 	}
 	enough := e.events >= max(e.config.SnapshotEvents, snapshotShare*len(e.shard.Runs))
-	if !enough && e.events&1023 != 0 && e.idle != e.config.Workers {
+	if !enough && !e.ticked {
 		return false // not worth a look at the clock
 	}
 	since := time.Since(e.snapshotAt)
@@ -65,7 +65,7 @@ func (e *Engine) beginSnapshot() {
 	for id, r := range e.shard.Runs {
 		s.left[id] = r
 	}
-	e.snapshot, e.events, e.snapshotAt = s, 0, time.Now()
+	e.snapshot, e.events, e.ticked, e.snapshotAt = s, 0, false, time.Now()
 	e.afterCommit(func() { s.revision = e.revision })
 }
 

@@ -3,12 +3,17 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -89,6 +94,48 @@ func (k *keeper) between(t *testing.T, after, upTo uint64) int {
 	return n
 }
 
+func TestSnapshotsComeWithTime(t *testing.T) {
+	t.Parallel()
+	set := load(t, twoFlowsHCL)
+	for name, busy := range map[string]bool{"when nothing is under way": false, "while an attempt is": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				k := newKeeper()
+				r := boot(t, Config{Journal: k, Snapshots: k, Invoker: invokerFunc(quickAndSlow), Timeout: 24 * time.Hour}, set)
+				start := time.Now()
+				time.Sleep(time.Hour)
+				if n := len(k.snapshots()); n != 0 {
+					t.Errorf("%d snapshots were made of nothing", n)
+				}
+				if busy {
+					r.submit("slow", `null`)
+				}
+				for range 30 {
+					r.run("quick", `null`)
+					time.Sleep(10 * time.Second)
+				}
+				made := k.snapshots()
+				if n := len(made); n < 3 || n > 6 {
+					t.Errorf("%d snapshots were made in 5 minutes of a run now and then, want one a minute", n)
+				}
+				for i, s := range made {
+					if i > 0 && s.at.Sub(made[i-1].at) < snapshotAge {
+						t.Errorf("snapshot %d comes %s after the one before", i, s.at.Sub(made[i-1].at))
+					}
+				}
+				time.Sleep(3 * snapshotAge)
+				n := len(k.snapshots())
+				time.Sleep(20 * time.Minute)
+				if more := len(k.snapshots()) - n; more != 0 {
+					t.Errorf("%d snapshots were made of what had one (%s after the start)", more, time.Since(start))
+				}
+				r.crash()
+			})
+		})
+	}
+}
+
 // Under load a snapshot comes after so many events, more for many open runs, but
 // not before the pause is over.
 func TestSnapshotsComeWithEvents(t *testing.T) {
@@ -162,6 +209,91 @@ func TestOneSnapshotAtATime(t *testing.T) {
 	})
 }
 
+// A snapshot is the state of one moment although it is written bit by bit, while
+// runs come, change and go.
+func TestSnapshotsAreWhatTheJournalTells(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  task "a" { plugin = "./m.wasm" }
+  task "b" { plugin = "./m.wasm" }
+  task "c" {
+    plugin = "./m.wasm"
+    after  = [task.a, task.b]
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		k, rng, began := newKeeper(), rand.New(rand.NewPCG(1, 5)), time.Now()
+		r := boot(t, Config{
+			Journal: &slow{k}, Snapshots: k, Workers: 500, Timeout: 24 * time.Hour, Invoker: invokerFunc(takes(10 * time.Hour)),
+		}, set)
+		var ids []run.ID
+		for range 300 {
+			ids = append(ids, r.submit("f", `null`))
+		}
+		for round := range 5 {
+			// The loop is held up until many commands and the tick that makes a snapshot
+			// wait for it: it takes them in any order.
+			time.Sleep(snapshotAge - time.Since(began)%snapshotAge - time.Second)
+			letGo := make(chan struct{})
+			var asking sync.WaitGroup
+			asking.Go(func() { r.onLoop(func() { <-letGo }) })
+			synctest.Wait()
+			for i := range 250 {
+				id, ctx := ids[rng.IntN(len(ids))], t.Context()
+				switch rng.IntN(6) {
+				case 0:
+					asking.Go(func() { r.Cancel(ctx, id, "") })
+				case 1:
+					request := keyed("f", fmt.Sprint("k", round, i), `null`)
+					request.Position = run.Position{Source: fmt.Sprint("s", i%10), Seq: uint64(round + 1)}
+					asking.Go(func() { r.Submit(ctx, request) })
+				default:
+					ref := run.TaskRef{Task: []string{"a", "b", "c"}[rng.IntN(3)]}
+					asking.Go(func() { r.CancelTask(ctx, id, ref, "") })
+				}
+			}
+			time.Sleep(2 * time.Second)
+			close(letGo)
+			asking.Wait()
+		}
+		for _, id := range ids {
+			r.Cancel(t.Context(), id, "")
+		}
+		time.Sleep(11 * time.Hour)
+		r.stop()
+		crowded := 0
+		for _, s := range k.snapshots() {
+			got, revision, err := run.DecodeSnapshot(s.stored)
+			if err != nil || revision != s.revision {
+				t.Fatalf("snapshot %d is of revision %d, %v", s.revision, revision, err)
+			}
+			want := fold(t, prefix(t, k, s.revision))
+			maps.DeleteFunc(want.Runs, func(_ run.ID, r *run.Run) bool { return r.State.Done() })
+			if diff := cmp.Diff(want.Runs, got.Runs, cmpopts.IgnoreUnexported(run.Run{})); diff != "" {
+				t.Errorf("snapshot %d differs from the journal up to there (-journal +snapshot):\n%s", s.revision, diff)
+			}
+			if diff := cmp.Diff(want.Watermarks, got.Watermarks); diff != "" {
+				t.Errorf("watermarks of snapshot %d differ:\n%s", s.revision, diff)
+			}
+			if want.Keys.Len() != got.Keys.Len() {
+				t.Errorf("snapshot %d has %d keys, the journal %d", s.revision, got.Keys.Len(), want.Keys.Len())
+			}
+			for _, r := range got.Runs {
+				if got.Definitions[r.Definition] == nil {
+					t.Errorf("snapshot %d does not have the definition of run %s", s.revision, r.ID)
+				}
+			}
+			if len(got.Runs) > 2*snapshotTurn {
+				crowded++
+			}
+		}
+		if crowded < 2 {
+			t.Errorf("%d snapshots were too large for one turn of the loop", crowded)
+		}
+	})
+}
+
 // slow is a journal that takes its time, so that events come while a snapshot
 // waits for its revision.
 type slow struct{ *keeper }
@@ -178,6 +310,62 @@ func definitionsOf(t *testing.T, s madeSnapshot) []string {
 		t.Fatal(err)
 	}
 	return slices.Sorted(maps.Keys(shard.Definitions))
+}
+
+func TestSnapshotsDropDefinitionsThatNoRunNeeds(t *testing.T) {
+	t.Parallel()
+	first := load(t, twoFlowsHCL)
+	second := load(t, twoFlowsHCL+"\n# changed\n")
+	old, changed := first.Flows[0].DefinitionDigest, second.Flows[0].DefinitionDigest
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		config := Config{Journal: k, Snapshots: k, Invoker: invokerFunc(quickAndSlow)}
+		r := boot(t, config, first)
+		open := r.submit("slow", `null`)
+		turn := func(want ...string) {
+			t.Helper()
+			r.run("quick", `null`)
+			before := len(k.snapshots())
+			time.Sleep(2 * snapshotAge)
+			made := k.snapshots()
+			if len(made) == before {
+				t.Fatal("no snapshot was made")
+			}
+			slices.Sort(want)
+			if diff := cmp.Diff(want, definitionsOf(t, made[len(made)-1])); diff != "" {
+				t.Errorf("the snapshot has other definitions (-want +got):\n%s", diff)
+			}
+		}
+		turn(old)
+		if err := r.Deploy(t.Context(), second); err != nil {
+			t.Fatal(err)
+		}
+		turn(old)
+		if err := r.Cancel(t.Context(), open, ""); err != nil {
+			t.Fatal(err)
+		}
+		open = r.submit("slow", `null`)
+		turn(changed)
+		r.onLoop(func() {
+			if r.sets[old] != nil || r.sets[changed] == nil {
+				t.Errorf("the loaded sets are %v", slices.Collect(maps.Keys(r.sets)))
+			}
+		})
+		// What was dropped is recorded again when a run needs it.
+		if err := r.Deploy(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		again := r.submit("slow", `null`)
+		turn(old, changed)
+		r.crash()
+		r = boot(t, Config{Journal: k, Snapshots: k})
+		for _, id := range []run.ID{open, again} {
+			if record := r.wait(id); record.State != run.Succeeded {
+				t.Errorf("after a restart the run is %s: %v", record.State, record.Error)
+			}
+		}
+		r.halt()
+	})
 }
 
 // hesitant is an observer that takes notices and makes them safe when it is told
@@ -279,4 +467,71 @@ func revisions(made []madeSnapshot) (all []uint64) {
 		all = append(all, s.revision)
 	}
 	return all
+}
+
+// Of two snapshots the older one and the journal make up for a damaged newer one;
+// without both there is no way, and the engine says so.
+func TestRecoveryFromTheSnapshotsThatAreLeft(t *testing.T) {
+	t.Parallel()
+	set := load(t, twoFlowsHCL)
+	damage := func(s Store, name string) error { return s.Put(context.Background(), name, []byte("damaged")) }
+	for name, c := range map[string]struct {
+		broken int // how many of the newest
+		change func(Store, string) error
+	}{
+		"both are there":           {0, nil},
+		"the newer one is damaged": {1, damage},
+		"the newer one is gone":    {1, func(s Store, name string) error { return s.Delete(context.Background(), name) }},
+		"both are damaged":         {2, damage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				journal, store := NewMemoryJournal(), NewMemoryStore()
+				config := Config{Journal: journal, Snapshots: store, Invoker: invokerFunc(quickAndSlow), Timeout: 24 * time.Hour}
+				r := boot(t, config, set)
+				open := []run.ID{r.submit("slow", `null`)}
+				for range 5 {
+					r.run("quick", `null`)
+					open = append(open, r.submit("slow", `null`))
+					time.Sleep(snapshotAge + time.Second)
+				}
+				open = append(open, r.first(keyed("slow", "k", `null`)))
+				r.crash()
+				stored := names(t, store)
+				if len(stored) != 2 || journal.removed == 0 {
+					t.Fatalf("there are %d snapshots, and the journal begins after %d", len(stored), journal.removed)
+				}
+				for _, name := range stored[2-c.broken:] {
+					if err := c.change(store, name); err != nil {
+						t.Fatal(err)
+					}
+				}
+				config.Invoker = guests{}
+				if c.broken == 2 {
+					config.Restore = restore
+					var gap *ChainError
+					if err := New(config).Run(t.Context()); !errors.As(err, &gap) || gap.Last != 0 || gap.After != journal.removed {
+						t.Errorf("Run gives %v", err)
+					}
+					return
+				}
+				r = boot(t, config, set)
+				r.repeated(keyed("slow", "k", `null`), open[len(open)-1])
+				for _, id := range open {
+					if record := r.wait(id); record.State != run.Succeeded || taskOf(t, record, "a").Attempts > 2 {
+						t.Errorf("run %s is %s: %v", id, record.State, record.Error)
+					}
+				}
+				for range 2 {
+					r.run("quick", `null`)
+					time.Sleep(2 * snapshotAge)
+				}
+				r.halt()
+				if left := names(t, store); len(left) != 2 || left[0] <= stored[1] {
+					t.Errorf("after two more snapshots there are %v, before %v", left, stored)
+				}
+			})
+		})
+	}
 }

@@ -237,3 +237,25 @@ func TestLateReturnMakesRoomForTheNext(t *testing.T) {
 		r.stop()
 	})
 }
+
+// A call that never ends must not keep the process from stopping.
+func TestSoftStopLeavesBehindWhatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	set := load(t, hangsHCL)
+	synctest.Test(t, func(t *testing.T) {
+		host := newDeaf()
+		defer close(host.letGo)
+		r := boot(t, Config{Workers: 2, Invoker: host}, set)
+		r.wait(r.submit("f", `1`))
+		r.Drain()
+		select {
+		case err := <-r.ended:
+			if err != nil {
+				t.Errorf("Run gives %v", err)
+			}
+		case <-time.After(time.Hour):
+			t.Error("Run waits for a call that was given up")
+		}
+		r.kill()
+	})
+}

@@ -36,8 +36,7 @@ func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		e.abandon(r, err)
-		return nil
+		return e.abandon(ctx, r, err)
 	}
 	o := e.newOpenRun(r, f)
 	if r.State == run.Pending {
@@ -52,15 +51,12 @@ func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 	return nil
 }
 
-// fetchAll puts the large values of a run in place.
+// fetchAll puts the large values of a run in place. It fails when one is lost for
+// good.
 func (e *Engine) fetchAll(ctx context.Context, r *run.Run) error {
-	var failed error
-	r.Payloads(func(p *json.RawMessage) {
-		if err := e.blobs.fetch(ctx, p); err != nil {
-			failed = err
-		}
-	})
-	return failed
+	var lost error
+	err := e.complete(ctx, r.Payloads, func(_ *json.RawMessage, err error) { lost = err })
+	return cmp.Or(err, lost)
 }
 
 func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
@@ -84,7 +80,10 @@ func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
 
 // abandon ends a run whose flow cannot be loaded any more: its modules are gone,
 // or this version does not accept the files.
-func (e *Engine) abandon(r *run.Run, why error) {
+func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
+	if err := e.complete(ctx, r.Payloads, e.missing); err != nil {
+		return err
+	}
 	e.log.Error("a run cannot be continued", "run", r.ID, "flow", r.Flow, "error", why)
 	failure := &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeDefinition, Message: why.Error()}
 	for _, t := range r.Tasks {
@@ -100,4 +99,5 @@ func (e *Engine) abandon(r *run.Run, why error) {
 	}
 	e.record(run.Event{Run: r.ID, At: now(), Data: &run.Finished{State: run.Failed, Failure: failure}})
 	e.shard.Forget(r.ID)
+	return nil
 }

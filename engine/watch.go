@@ -26,7 +26,7 @@ func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record
 	}
 	s, err := await(ctx, e, answers)
 	if err != nil {
-		e.command(context.WithoutCancel(ctx), func() { e.unwatch(id, answers) })
+		e.forgo(func() { e.unwatch(id, answers) })
 		return nil, 0, err
 	}
 	if s.record == nil {
@@ -119,7 +119,7 @@ func (e *Engine) wait(ctx context.Context, id run.ID, find func() *ending) (*run
 	}
 	record, err := await(ctx, e, answers)
 	if err != nil {
-		e.command(context.WithoutCancel(ctx), func() { end.leave(answers) })
+		e.forgo(func() { end.leave(answers) })
 	}
 	return record, err
 }

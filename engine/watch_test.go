@@ -458,3 +458,46 @@ func TestWaitersThatGiveUpAreForgotten(t *testing.T) {
 		r.stop()
 	})
 }
+
+// An engine whose observers are behind takes no commands. That must not hold up
+// those who do not want an answer any more.
+func TestThoseWhoGiveUpDoNotWaitForACongestedEngine(t *testing.T) {
+	t.Parallel()
+	set := load(t, twoTasksHCL)
+	synctest.Test(t, func(t *testing.T) {
+		observer := stuck{make(chan struct{})}
+		r := boot(t, Config{Observers: []Observation{{Observer: observer}}, Invoker: invokerFunc(takes(24 * time.Hour))}, set)
+		id := r.submit("f", `1`)
+		synctest.Wait()
+		_, seen := r.watch(id, 0)
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		answers := make(chan error, 2)
+		go func() { _, _, err := r.Watch(ctx, id, seen); answers <- err }()
+		go func() { _, err := r.Wait(ctx, id); answers <- err }()
+		for congested := false; !congested; {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			_, err := r.Submit(ctx, run.Request{Flow: "f"})
+			congested = errors.Is(err, context.DeadlineExceeded)
+			stop()
+		}
+		time.Sleep(2 * time.Hour)
+		for range 2 {
+			select {
+			case err := <-answers:
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("one whose time is up is answered with %v", err)
+				}
+			default:
+				t.Error("one whose time is up still waits for the engine")
+			}
+		}
+		close(observer.letGo)
+		r.onLoop(func() {
+			if len(r.watched) != 0 || len(r.Engine.open[id].end.waiting) != 0 {
+				t.Errorf("those who gave up are still there: %v, %v", r.watched, r.Engine.open[id].end.waiting)
+			}
+		})
+		r.crash()
+	})
+}

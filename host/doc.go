@@ -38,7 +38,8 @@
 // Guests run native code that nothing can interrupt from outside. The rewrite has
 // put checks into it, which call the host about every 100 µs; there, and in each
 // host function, a call ends whose context has ended, whose fuel is used up or
-// whose recursion is too deep.
+// whose recursion is too deep. A guest that can ask whether it should stop has
+// [Config].Grace to do so by itself when its call is canceled.
 //
 // # Goroutines
 //

@@ -22,9 +22,6 @@ const shard = 0
 // connectTime is how long a first connection to an external NATS server is tried.
 const connectTime = 10 * time.Second
 
-// slowFsync is from when on an fsync makes strict durability a burden.
-const slowFsync = 5 * time.Millisecond
-
 // link is a node's side of NATS: a server in this process or a connection to
 // another one, with everything that is kept there.
 type link struct {
@@ -83,7 +80,7 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 	if err != nil {
 		return nil, err
 	}
-	if took := l.server.FsyncTime(); took > slowFsync && s.durability != bus.SyncRelaxed {
+	if took := l.server.FsyncTime(); took > bus.SlowFsync && s.durability != bus.SyncRelaxed {
 		log.Warn("the disk is slow: each commit waits for it. durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
 	}
 	l.url, l.context = l.server.URL(), filepath.Join(s.data, bus.ClientContext)
@@ -151,10 +148,15 @@ func (l *link) observers(ctx context.Context) ([]engine.Observation, error) {
 	return all, nil
 }
 
-// serve runs what works beside the engine, until ctx ends.
-func (l *link) serve(ctx context.Context, start func(func())) {
+// serve runs what works beside the engine, until ctx ends. Without one of them the
+// host cannot go on: its error ends everything.
+func (l *link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
 	for _, part := range []interface{ Run(context.Context) error }{l.events, l.history, l.logs, l.health} {
-		start(func() { part.Run(ctx) }) // their only error is the end of ctx
+		start(func() {
+			if err := part.Run(ctx); err != nil && ctx.Err() == nil {
+				end(err)
+			}
+		})
 	}
 }
 
@@ -215,13 +217,13 @@ func codeOfEngine(err error) string {
 	case errors.As(err, &busy):
 		return bus.CodeBusy
 	case errors.Is(err, engine.ErrFinished):
-		return "finished"
+		return bus.CodeFinished
 	case errors.Is(err, engine.ErrUnfinished):
-		return "unfinished"
+		return bus.CodeUnfinished
 	case errors.Is(err, engine.ErrSucceeded):
-		return "succeeded"
+		return bus.CodeSucceeded
 	case errors.Is(err, engine.ErrUnknownTask):
-		return "unknown_task"
+		return bus.CodeUnknownTask
 	}
 	return ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -81,6 +82,7 @@ func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 		config.Observers = append(config.Observers, kept...)
 		config.Journal, config.Snapshots, config.Blobs = c.link.journal, c.link.snapshots, c.link.blobs
 		config.History, config.SnapshotEvents = c.link.history, c.snapshotEvery
+		config.AcceptLoss = c.acceptLoss || c.durability == bus.SyncRelaxed
 	}
 	return &node{engine: engine.New(config), link: c.link, ended: make(chan struct{})}, nil
 }
@@ -115,7 +117,7 @@ func (n *node) start(ctx context.Context) {
 		n.fault = n.engine.Run(ctx)
 	})
 	if n.link != nil {
-		n.link.serve(ctx, n.working.Go)
+		n.link.serve(ctx, n.working.Go, n.abandon)
 	}
 }
 

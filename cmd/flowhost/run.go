@@ -24,6 +24,7 @@ type service struct {
 	files      flowFlags
 	settings   settings // from the flags; zero fields leave it to the settings file
 	durability string
+	logLevel   string
 	config     string
 }
 
@@ -53,8 +54,10 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 	flags.StringVar(&s.settings.natsCreds, "creds", "", "`FILE` with credentials for it")
 	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
 	flags.IntVar(&s.settings.workers, "workers", 0, "attempts that run at a time; default: four times the number of CPUs")
-	flags.StringVar(&s.durability, "durability", "", "strict: synced before it is acknowledged (default); relaxed: within 100 ms")
+	flags.StringVar(&s.durability, "durability", "", "strict: synced before it is acknowledged (default); relaxed: within 100 ms; memory: gone with the process")
+	flags.StringVar(&s.logLevel, "log-level", "", "least severe `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
 	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
+	flags.BoolVar(&s.settings.acceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
 	s.files.add(flags)
 	return cmd
 }
@@ -66,7 +69,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	}
 	soft, hard, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
-	log := s.log(slog.LevelInfo)
+	log := s.log(merged.logLevel)
 	lines := new(guestLines)
 	h, err := newHost(soft, merged, lines.write, log)
 	if err != nil {
@@ -122,13 +125,22 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 	override(&merged.natsCreds, s.settings.natsCreds)
 	override(&merged.natsListen, s.settings.natsListen)
 	override(&merged.workers, s.settings.workers)
+	override(&merged.acceptLoss, s.settings.acceptLoss)
 	if s.durability != "" {
 		if merged.durability, err = parseDurability(s.durability); err != nil {
 			return settings{}, usage(cmd, "--durability: %w", err)
 		}
 	}
+	if s.logLevel != "" {
+		if err := merged.logLevel.UnmarshalText([]byte(s.logLevel)); err != nil {
+			return settings{}, usage(cmd, "--log-level: %q is not debug, info, warn or error", s.logLevel)
+		}
+	}
 	if merged.natsURL != "" && s.settings.natsListen != "" {
 		return settings{}, usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
+	}
+	if merged.natsURL != "" && merged.durability == bus.SyncMemory {
+		return settings{}, exitf(exitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
 	}
 	if merged.natsURL == "" && merged.streams.Replicas > 1 {
 		return settings{}, exitf(exitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
@@ -173,7 +185,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows
 		case <-ready:
 			ready = nil
 			s.reportStart(n.link, set)
-			debug.FreeOSMemory() // reading modules and flows leaves several times what is kept of them, and an idle host has no reason to collect it
+			debug.FreeOSMemory() // a host that is idle from here on would keep what reading modules and flows has left behind
 			continue
 		case err := <-ended:
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,6 +26,7 @@ type settings struct {
 	streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
 	runEventsOnly bool             // events of tasks are not published
 	snapshotEvery int              // events of the journal; default 50 000
+	acceptLoss    bool             // of the journal's end
 
 	data       string        // data folder; empty: nothing is kept
 	cache      string        // folder of compiled modules; default: the user's cache folder
@@ -32,6 +34,7 @@ type settings struct {
 	durability bus.Sync      // default strict
 	timeout    time.Duration // of attempts whose task states none; default 5m
 	limits     run.Limits    // of tasks that state none
+	logLevel   slog.Level    // default info
 }
 
 // settingsFile is the schema of flowhost.hcl. Paths are relative to its folder.
@@ -48,6 +51,7 @@ type settingsFile struct {
 	Workers    *hcl.Attribute `hcl:"workers,optional"`
 	Durability *hcl.Attribute `hcl:"durability,optional"`
 	Timeout    *hcl.Attribute `hcl:"timeout,optional"`
+	LogLevel   *hcl.Attribute `hcl:"log_level,optional"`
 }
 
 type natsBlock struct {
@@ -136,6 +140,7 @@ func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
 		s.natsURL, s.natsCreds, s.natsListen = n.URL, inFolder(name, n.Creds), n.Listen
 		s.streams.Replicas = r.whole(n.Replicas)
 	}
+	s.logLevel.UnmarshalText([]byte(r.oneOf(f.LogLevel, "info", "debug", "warn", "error"))) // cannot fail: a wrong word is reported
 	r.streams(&f, &s)
 	if l := f.Limits; l != nil {
 		s.limits = run.Limits{Memory: r.size(l.Memory), Output: r.size(l.Output), Log: r.size(l.Log)}

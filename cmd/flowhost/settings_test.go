@@ -81,7 +81,7 @@ func TestDecodeWrongSettings(t *testing.T) {
 		{`workers = "many"`, `"workers" must be a whole number`},
 		{"nats {\n replicas = -3\n}", `"replicas" must be a whole number`},
 		{`workers = [1]`, `string required`},
-		{`durability = "safe"`, `"safe" is neither "strict" nor "relaxed"`},
+		{`durability = "safe"`, `"safe" is not one of "strict", "relaxed" and "memory"`},
 		{`timeout = 5`, `"timeout" must be a positive duration`},
 		{`timeout = "-5s"`, `"timeout" must be a positive duration`},
 		{"limits {\n memory = \"-1KiB\"\n}", `"memory" must be a number of bytes`},

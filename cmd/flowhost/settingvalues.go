@@ -76,10 +76,10 @@ func (r *settingsReader) durability(a *hcl.Attribute) bus.Sync {
 
 func parseDurability(text string) (bus.Sync, error) {
 	switch s := bus.Sync(text); s {
-	case bus.SyncStrict, bus.SyncRelaxed:
+	case bus.SyncStrict, bus.SyncRelaxed, bus.SyncMemory:
 		return s, nil
 	}
-	return "", fmt.Errorf("%q is neither %q nor %q", text, bus.SyncStrict, bus.SyncRelaxed)
+	return "", fmt.Errorf("%q is not one of %q, %q and %q", text, bus.SyncStrict, bus.SyncRelaxed, bus.SyncMemory)
 }
 
 func (r *settingsReader) duration(a *hcl.Attribute) time.Duration {

@@ -52,7 +52,7 @@ func (h *host) TimeLeft() (time.Duration, bool) {
 	return max(time.Until(deadline), 0), ok
 }
 
-// Canceled is called by one goroutine at a time.
+// Canceled notes when it first says so. It is called by one goroutine at a time.
 func (h *host) Canceled() (left time.Duration, canceled bool) {
 	if !errors.Is(h.ctx.Err(), context.Canceled) {
 		return 0, false
@@ -63,6 +63,7 @@ func (h *host) Canceled() (left time.Duration, canceled bool) {
 	return max(h.grace-time.Since(h.told), time.Millisecond), true
 }
 
+// Wait waits for the end of the context, which nobody has to look for here.
 func (h *host) Wait(stop <-chan struct{}) bool {
 	select {
 	case <-h.ctx.Done():

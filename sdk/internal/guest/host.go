@@ -32,8 +32,8 @@ type Host interface {
 	// is ended.
 	Canceled() (left time.Duration, canceled bool)
 
-	// Wait gives back true when it is time to look again whether the call goes
-	// on, and false when stop was closed before.
+	// Wait returns true when it is time to look again whether the call goes on,
+	// and false when stop was closed before.
 	Wait(stop <-chan struct{}) bool
 }
 
