@@ -2,6 +2,7 @@ package engine
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -185,7 +186,7 @@ func (e *Engine) phaseEnded(o *openRun) {
 	if failure == nil {
 		o.output, failure = o.flow.Output(o.scope)
 	}
-	if failure != nil && !o.phase.hook && len(o.flow.OnFailure) > 0 && failure.Outcome != run.OutcomeCanceled {
+	if failure != nil && !o.phase.hook && len(o.flow.OnFailure) > 0 && (failure.Outcome != run.OutcomeCanceled || o.hooked()) {
 		e.timers.Cancel(o.deadline)
 		o.scope.Failed(failure)
 		o.phase = newPhase(true, o.flow.OnFailure, o.flow.OnFailureGraph)
@@ -193,6 +194,15 @@ func (e *Engine) phaseEnded(o *openRun) {
 		return
 	}
 	e.finish(o, failure)
+}
+
+// hooked reports whether the tasks of the hook had begun before a restart: they
+// are ended, too, when the run was canceled meanwhile.
+func (o *openRun) hooked() bool {
+	return slices.ContainsFunc(o.flow.OnFailure, func(spec *flows.Task) bool {
+		t := o.run.Task(run.TaskRef{Task: spec.Name})
+		return t != nil && t.State != run.Waiting
+	})
 }
 
 // failure is why the run will not succeed, nil when its main tasks went well.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -48,20 +49,31 @@ func (b *blobs) keep(ctx context.Context, generation int, all []run.Blob) error 
 	return nil
 }
 
-// sweep removes what is not referred to any more. What it cannot remove now, the
-// next one finds again.
-func (b *blobs) sweep(ctx context.Context, s sweep) {
+// doomed lists what is not referred to any more.
+func (b *blobs) doomed(ctx context.Context, s sweep) []string {
 	names, err := b.store.List(ctx)
 	if err != nil {
 		b.log.Warn("large values that are not needed any more cannot be listed", "error", err)
-		return
+		return nil
 	}
-	for _, name := range names {
+	return slices.DeleteFunc(names, func(name string) bool {
 		_, named := s.named[name]
-		if last, known := b.stored[name]; named || known && last >= s.generation {
-			continue
+		last, known := b.stored[name]
+		if needed := named || known && last >= s.generation; needed {
+			return true
 		}
 		delete(b.stored, name)
+		return false
+	})
+}
+
+// remove removes what was listed, unless it was stored again since. What it cannot
+// remove now, the next sweep finds again.
+func (b *blobs) remove(ctx context.Context, names []string) {
+	for _, name := range names {
+		if _, again := b.stored[name]; again {
+			continue
+		}
 		if err := b.store.Delete(ctx, name); err != nil {
 			b.log.Warn("a large value that is not needed any more cannot be removed", "name", name, "error", err)
 			return

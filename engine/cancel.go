@@ -107,7 +107,7 @@ func (o *openRun) knows(ref run.TaskRef) bool {
 }
 
 func (e *Engine) runTimedOut(o *openRun) {
-	if o.run.State.Done() {
+	if o.run.State.Done() || o.phase.hook {
 		return
 	}
 	e.cancel(o, &run.Failure{

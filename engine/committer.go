@@ -12,6 +12,7 @@ import (
 // removes blobs that are not referred to any more. It owns the journal's
 // revision and the blobs.
 func (e *Engine) committer(ctx context.Context, revision uint64) {
+	var doomed []string // listed before a commit, removed after it: the journal was still ours then
 	for {
 		select {
 		case b := <-e.commits:
@@ -24,8 +25,10 @@ func (e *Engine) committer(ctx context.Context, revision uint64) {
 			if b.err != nil {
 				return
 			}
+			e.blobs.remove(ctx, doomed)
+			doomed = nil
 		case sweep := <-e.sweeps:
-			e.blobs.sweep(ctx, sweep)
+			doomed = e.blobs.doomed(ctx, sweep)
 		case <-ctx.Done():
 			return
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/flowhost/flowhost/run"
@@ -26,6 +25,7 @@ func (e *Engine) recover(ctx context.Context) (*recovery, error) {
 	if err := r.readAll(ctx); err != nil {
 		return nil, err
 	}
+	e.forgetDefinitions() // a newer snapshot that was left aside has only what open runs need
 	e.revision, e.events = r.last, r.read
 	e.told.Store(r.last)
 	if err := e.takeUpAll(ctx); err != nil {
@@ -41,22 +41,13 @@ func (r *recovery) readAll(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("the snapshots cannot be listed: %w", err)
 		}
-		revisions = r.inOrder(revisionsOf(names))
+		revisions = revisionsOf(names)
 	}
-	for _, revision := range revisions {
-		shard, err := r.load(ctx, revision)
-		if err == nil {
-			r.shard, r.last = shard, revision
-			r.archive.newest = &finishedSnapshot{revision: revision, generation: firstGeneration}
-			break
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		r.log.Error("a snapshot cannot be used; an older one and more of the journal take its place", "revision", revision, "error", err)
+	from, err := r.begin(ctx, revisions)
+	if err != nil {
+		return err
 	}
-	from := r.last
-	err := r.config.Journal.Replay(ctx, from, func(revision uint64, commit []byte) error {
+	err = r.config.Journal.Replay(ctx, from, func(revision uint64, commit []byte) error {
 		return r.replay(ctx, revision, commit)
 	})
 	if err != nil {
@@ -66,32 +57,97 @@ func (r *recovery) readAll(ctx context.Context) error {
 		return err
 	}
 	r.log.Info("the journal is read", "snapshot", from, "revision", r.last, "events", r.read, "unfinished_runs", len(r.shard.Runs))
-	return nil
+	return r.removeLost(ctx, revisions)
 }
 
-// inOrder puts those snapshots first, the newest of them at the head, that no
-// observer is behind: what happened since is read again and told.
-func (r *recovery) inOrder(revisions []uint64) []uint64 {
-	behind := uint64(math.MaxUint64)
-	for _, o := range r.config.Observers {
-		if o.CatchUp {
-			behind = min(behind, o.Seen.Revision)
+// begin takes the first state that serves: a snapshot, or the empty state before
+// the first commit, which is revision 0.
+func (r *recovery) begin(ctx context.Context, revisions []uint64) (from uint64, err error) {
+	candidates, err := r.inOrder(ctx, revisions)
+	if err != nil {
+		return 0, err
+	}
+	for _, revision := range candidates {
+		shard, err := r.load(ctx, revision)
+		if err == nil {
+			r.shard, r.last = shard, revision
+			if revision > 0 {
+				r.archive.newest = &finishedSnapshot{revision: revision, generation: firstGeneration}
+			}
+			return revision, nil
+		}
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if revision > 0 {
+			r.log.Error("a snapshot cannot be used; an older one and more of the journal take its place", "revision", revision, "error", err)
 		}
 	}
-	slices.SortStableFunc(revisions, func(a, b uint64) int {
-		switch {
-		case (a <= behind) == (b <= behind):
-			return 0
-		case a <= behind:
-			return -1
+	if first, _, err := r.after(ctx, 0); first == 0 && len(revisions) > 0 {
+		return 0, errors.Join(err, &ChainError{Last: 0, After: revisions[0]})
+	}
+	return 0, nil // the replay tells what is missing
+}
+
+// inOrder puts those states first, the newest of them at the head, that no
+// observer is behind: what happened since is read again and told. Of the others,
+// the older ones tell more.
+func (r *recovery) inOrder(ctx context.Context, revisions []uint64) ([]uint64, error) {
+	var ahead, behind []uint64
+	for _, revision := range revisions {
+		seen, err := r.seen(ctx, revision)
+		if err != nil {
+			return nil, err
 		}
-		return 1
-	})
-	return revisions
+		if seen {
+			ahead = append(ahead, revision)
+		} else {
+			behind = append(behind, revision)
+		}
+	}
+	slices.Reverse(behind)
+	return slices.Concat(ahead, []uint64{0}, behind), nil
+}
+
+// seen reports whether all observers know everything up to a revision.
+func (r *recovery) seen(ctx context.Context, revision uint64) (bool, error) {
+	for _, o := range r.config.Observers {
+		switch {
+		case !o.CatchUp || o.Seen.Revision > revision:
+		case o.Seen.Revision < revision:
+			return false, nil
+		default:
+			first, commit, err := r.after(ctx, revision-1)
+			if ctx.Err() != nil {
+				return false, context.Cause(ctx)
+			}
+			if err != nil || commit != nil && first == revision && o.unseen(Place{revision, len(commit.Events) - 1}) {
+				return false, nil // a journal that cannot be read there does not serve the snapshot either
+			}
+		}
+	}
+	return true, nil
+}
+
+// removeLost removes snapshots of what came after the journal's end: it has lost
+// that, and other commits will have these revisions.
+func (r *recovery) removeLost(ctx context.Context, revisions []uint64) error {
+	for _, revision := range revisions {
+		if revision <= r.last {
+			continue
+		}
+		if err := r.config.Snapshots.Delete(ctx, snapshotName(revision)); err != nil {
+			return fmt.Errorf("a snapshot of what the journal has lost cannot be removed: %w", err)
+		}
+	}
+	return nil
 }
 
 // load gives the state of a snapshot that the journal goes on from.
 func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error) {
+	if revision == 0 {
+		return run.NewShard(), r.reaches(ctx, 0)
+	}
 	stored, err := r.config.Snapshots.Get(ctx, snapshotName(revision))
 	if err != nil {
 		return nil, err
@@ -143,31 +199,46 @@ func (r *recovery) endReached() error {
 var errEnough = errors.New("enough is read")
 
 // reaches checks that the journal holds the revision, or the one after it: it
-// would not when it had lost its end.
+// would not when it had lost its end. Before the first commit is revision 0.
 func (r *recovery) reaches(ctx context.Context, revision uint64) error {
-	found := false
-	err := r.config.Journal.Replay(ctx, revision-1, func(first uint64, stored []byte) error {
-		commit, err := run.DecodeCommit(stored)
-		found = first == revision || err == nil && commit.After == revision
+	first, commit, err := r.after(ctx, max(revision, 1)-1)
+	switch {
+	case err != nil:
+		return err
+	case first > 0 && first == revision:
+		return nil
+	case commit != nil && (commit.After == revision || revision == 0 && commit.After == run.UnknownRevision):
+		return nil
+	}
+	return errors.New("the journal does not reach it")
+}
+
+// after gives the first commit after a revision, nil when it cannot be read, and
+// 0 when there is none.
+func (r *recovery) after(ctx context.Context, revision uint64) (first uint64, commit *run.StoredCommit, err error) {
+	err = r.config.Journal.Replay(ctx, revision, func(at uint64, stored []byte) error {
+		first = at
+		commit, _ = run.DecodeCommit(stored)
 		return errEnough
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	if !found {
-		return errors.New("the journal does not reach it")
-	}
-	return nil
+	return first, commit, err
 }
 
 // ChainError says that commits are missing in the journal.
 type ChainError struct {
 	Last     uint64 // the last revision that could be read
-	Revision uint64 // the first one after the gap
+	Revision uint64 // the first one after the gap; 0 when there is none
 	After    uint64 // the one that it follows
 }
 
 func (e *ChainError) Error() string {
+	if e.Revision == 0 {
+		return fmt.Sprintf("there is a snapshot of revision %d, and the journal is empty: restore a copy of the data folder, "+
+			"or move the folder away and begin with an empty one", e.After)
+	}
 	return fmt.Sprintf("revision %d follows %d, and the last one that can be read before it is %d: "+
 		"the commits between are lost, or the snapshot that held them. Everything up to revision %d can be salvaged: "+
 		"restore a copy of the data folder, or move the folder away and begin with an empty one",

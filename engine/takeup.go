@@ -11,13 +11,22 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// takeUpAll opens every unfinished run, in the order in which they were accepted.
+// takeUpAll opens every unfinished run, in the order in which they were accepted:
+// first those that have started, whose slots the others must not take.
 func (e *Engine) takeUpAll(ctx context.Context) error {
 	unfinished := make([]*run.Run, 0, len(e.shard.Runs))
 	for _, r := range e.shard.Runs {
 		unfinished = append(unfinished, r)
 	}
-	slices.SortFunc(unfinished, func(a, b *run.Run) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(unfinished, func(a, b *run.Run) int {
+		if a, b := a.State == run.Pending, b.State == run.Pending; a != b {
+			if b {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
 	for _, r := range unfinished {
 		if err := e.takeUp(ctx, r); err != nil {
 			return err
@@ -31,6 +40,9 @@ func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 	f, err := e.restore(ctx, r)
 	if err == nil {
 		err = e.fetchAll(ctx, r)
+	}
+	if err == nil {
+		err = e.keepLarge(ctx, r)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -57,6 +69,19 @@ func (e *Engine) fetchAll(ctx context.Context, r *run.Run) error {
 	var lost error
 	err := e.complete(ctx, r.Payloads, func(_ *json.RawMessage, err error) { lost = err })
 	return cmp.Or(err, lost)
+}
+
+// keepLarge stores large values that are not stored apart yet: commits of version
+// 1 hold them, snapshots do not.
+func (e *Engine) keepLarge(ctx context.Context, r *run.Run) error {
+	s, err := run.NewSnapshot(run.NewShard())
+	if err == nil {
+		err = s.Add(r)
+	}
+	if err != nil {
+		return err
+	}
+	return e.blobs.keep(ctx, firstGeneration, s.Blobs())
 }
 
 func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {

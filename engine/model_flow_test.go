@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// flowPlan is a random flow, with what its guests do.
+type flowPlan struct {
+	module string // all tasks of this version of the flow call it
+	name   string
+	tasks  []*taskPlan
+	hooks  []*taskPlan
+
+	timeout  time.Duration // 0 for none
+	limit    int           // of concurrency; 0 for none
+	keyed    bool
+	priority int
+	broken   bool // its output cannot be evaluated
+}
+
+type taskPlan struct {
+	name   string
+	hook   bool
+	after  []int // by number in its graph
+	inputs []int
+	input  inputKind
+	when   whenKind
+	runOn  flows.RunOn
+	retry  run.RetryPolicy
+	again  againKind
+
+	priority int
+	timeout  time.Duration
+	guest    guestPlan
+}
+
+type inputKind int
+
+const (
+	inputNone   inputKind = iota
+	inputWhole            // the output of the first of inputs, as it is
+	inputList             // the outputs of inputs
+	inputBroken           // cannot be evaluated
+)
+
+// whenKind is a condition: always, never, or one that looks.
+type whenKind int
+
+const (
+	whenAlways whenKind = iota
+	whenNever
+	whenPayload // trigger.payload.n > 0
+	whenState   // the first task of after has succeeded
+)
+
+// againKind is a retry condition.
+type againKind int
+
+const (
+	againAsItSays againKind = iota
+	againEarly              // attempts 1 and 2 only
+	againFailed             // not what traps or takes too long
+	againBroken             // cannot be evaluated
+)
+
+// guestPlan is what a guest does: something bad in its first attempts, and then
+// well.
+type guestPlan struct {
+	bad      int         // attempts that do not go well
+	outcome  run.Outcome // of these; lost for a host that breaks
+	again    bool        // says that a failure is retryable
+	takes    time.Duration
+	large    bool          // its output is stored apart
+	stubborn time.Duration // goes on for so long when it is told to end
+}
+
+func (f *flowPlan) hcl() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "flow %q {\n  priority = %d\n", f.name, f.priority)
+	if f.timeout > 0 {
+		fmt.Fprintf(&b, "  timeout = %q\n", f.timeout)
+	}
+	if f.limit > 0 {
+		fmt.Fprintf(&b, "  concurrency {\n    limit = %d\n", f.limit)
+		if f.keyed {
+			b.WriteString("    key = trigger.payload.k\n")
+		}
+		b.WriteString("  }\n")
+	}
+	for _, t := range f.tasks {
+		t.hcl(&b, f.module, f.tasks)
+	}
+	if f.broken {
+		b.WriteString("  output \"v\" {\n    value = trigger.payload.missing.deeper\n  }\n")
+	}
+	if len(f.hooks) > 0 {
+		b.WriteString("  on_failure {\n")
+		for _, t := range f.hooks {
+			t.hcl(&b, f.module, f.hooks)
+		}
+		b.WriteString("  }\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+func (t *taskPlan) hcl(b *strings.Builder, module string, all []*taskPlan) {
+	refs := func(numbers []int, suffix string) string {
+		var list []string
+		for _, n := range numbers {
+			list = append(list, "task."+all[n].name+suffix)
+		}
+		return strings.Join(list, ", ")
+	}
+	fmt.Fprintf(b, "  task %q {\n    plugin = \"./%s\"\n    priority = %d\n    run_on = %q\n", t.name, module, t.priority, t.runOn)
+	fmt.Fprintf(b, "    timeout = %q\n    after = [%s]\n", t.timeout, refs(t.after, ""))
+	switch t.input {
+	case inputWhole:
+		fmt.Fprintf(b, "    input = %s\n", refs(t.inputs[:1], ".output"))
+	case inputList:
+		fmt.Fprintf(b, "    input = [%s]\n", refs(t.inputs, ".output"))
+	case inputBroken:
+		fmt.Fprintf(b, "    input = trigger.payload.missing.deeper\n")
+	}
+	switch t.when {
+	case whenNever:
+		b.WriteString("    when = false\n")
+	case whenPayload:
+		b.WriteString("    when = trigger.payload.n > 0\n")
+	case whenState:
+		fmt.Fprintf(b, "    when = %s == \"succeeded\"\n", refs(t.after[:1], ".state"))
+	}
+	fmt.Fprintf(b, "    retry {\n      attempts = %d\n      backoff = %q\n      delay = %q\n      max = %q\n      jitter = 0\n",
+		t.retry.Attempts, t.retry.Backoff, t.retry.Delay, t.retry.Max)
+	switch t.again {
+	case againEarly:
+		b.WriteString("      when = error.attempt < 3\n")
+	case againFailed:
+		b.WriteString("      when = error.outcome == \"failed\"\n")
+	case againBroken:
+		b.WriteString("      when = trigger.payload.missing.deeper\n")
+	}
+	b.WriteString("    }\n  }\n")
+}
+
+// upstream are the numbers of the tasks that one waits for.
+func (t *taskPlan) upstream() []int {
+	all := append([]int{}, t.after...)
+	switch t.input {
+	case inputWhole:
+		all = append(all, t.inputs[0])
+	case inputList:
+		all = append(all, t.inputs...)
+	}
+	return all
+}
+
+func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
+	f := &flowPlan{name: name, module: module, tasks: randomPlans(rng, "t", 2+rng.IntN(11)), priority: rng.IntN(3), broken: chance(rng, 15)}
+	if chance(rng, 2) {
+		f.hooks = randomPlans(rng, "h", 1+rng.IntN(3))
+	}
+	if chance(rng, 4) {
+		f.timeout = pick(rng, time.Second, 5*time.Second, 20*time.Second, time.Minute)
+	}
+	if chance(rng, 3) {
+		f.limit, f.keyed = 1+rng.IntN(2), chance(rng, 2)
+	}
+	return f
+}
+
+func randomPlans(rng *rand.Rand, prefix string, n int) []*taskPlan {
+	plans := make([]*taskPlan, n)
+	for i := range plans {
+		t := &taskPlan{name: fmt.Sprint(prefix, i), hook: prefix == "h", runOn: flows.RunOnSuccess, guest: randomGuest(rng), priority: rng.IntN(3)}
+		for d := range i {
+			switch rng.IntN(8) {
+			case 0, 1:
+				t.after = append(t.after, d)
+			case 2:
+				t.inputs = append(t.inputs, d)
+			}
+		}
+		t.input = randomInput(rng, t)
+		t.when = pick(rng, whenAlways, whenAlways, whenAlways, whenAlways, whenNever, whenPayload, whenState)
+		if t.when == whenState && len(t.after) == 0 {
+			t.when = whenAlways
+		}
+		if len(t.upstream()) > 0 {
+			t.runOn = pick(rng, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnFailure, flows.RunAlways)
+		}
+		t.timeout = pick(rng, time.Second, 5*time.Second, time.Minute)
+		t.retry = run.RetryPolicy{
+			Attempts: 1 + rng.IntN(4), Backoff: pick(rng, run.Exponential, run.Constant),
+			Delay: pick(rng, time.Millisecond, time.Second, 10*time.Second), Max: pick(rng, 2*time.Second, time.Minute),
+		}
+		t.again = pick(rng, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againEarly, againFailed, againBroken)
+		plans[i] = t
+	}
+	return plans
+}
+
+func randomInput(rng *rand.Rand, t *taskPlan) inputKind {
+	switch {
+	case chance(rng, 20):
+		return inputBroken
+	case len(t.inputs) == 0:
+		return inputNone
+	}
+	return pick(rng, inputWhole, inputList)
+}
+
+func randomGuest(rng *rand.Rand) guestPlan {
+	g := guestPlan{takes: pick(rng, 0, 0, time.Millisecond, 100*time.Millisecond, time.Second, 3*time.Second), large: chance(rng, 12)}
+	if chance(rng, 3) {
+		g.bad = pick(rng, 1, 1, 2, 3, 99)
+		g.outcome = pick(rng, run.OutcomeFailed, run.OutcomeFailed, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeLost)
+		g.again = !chance(rng, 4) || g.outcome != run.OutcomeFailed
+	}
+	if g.outcome == run.OutcomeLost {
+		g.bad = 1
+	}
+	if chance(rng, 15) {
+		g.stubborn = pick(rng, 3*time.Second, 12*time.Second)
+	}
+	return g
+}
+
+// expects reports whether an attempt that is left alone can end so. One whose
+// deadline comes late may end by itself before.
+func (t *taskPlan) expects(attempt int, o run.Outcome, late bool) bool {
+	bad := attempt <= t.guest.bad
+	switch {
+	case o == run.OutcomeTimedOut && t.guest.takes >= t.timeout:
+		return true
+	case t.guest.takes > t.timeout && !late && !(bad && t.guest.outcome == run.OutcomeTimedOut):
+		return false
+	case bad:
+		return o == t.guest.outcome
+	}
+	return o == run.OutcomeSucceeded
+}
+
+// output is what the guest gives when all is well.
+func (t *taskPlan) output() json.RawMessage {
+	text := []byte(`"` + t.name + `"`)
+	if t.guest.large {
+		text = append(bytes.Repeat([]byte(" "), run.BlobSize), text...)
+	}
+	return text
+}
+
+var errHost = errors.New("the host is broken")
+
+func (t *taskPlan) invoke(ctx context.Context, call run.Call) (run.Result, error) {
+	bad := call.Attempt <= t.guest.bad
+	took := t.guest.takes
+	if bad && t.guest.outcome == run.OutcomeTimedOut {
+		took = 2 * t.timeout
+	}
+	if result, err := takes(took)(ctx, call); err != nil || result.Failure != nil {
+		time.Sleep(t.guest.stubborn)
+		return result, err
+	}
+	switch {
+	case bad && t.guest.outcome == run.OutcomeLost:
+		return run.Result{}, errHost
+	case bad:
+		return fails(t.guest.outcome, t.guest.again), nil
+	}
+	return gives(t.output()), nil
+}
+
+func chance(rng *rand.Rand, oneIn int) bool { return rng.IntN(oneIn) == 0 }
+
+func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
