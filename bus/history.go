@@ -151,7 +151,7 @@ func cut(s string, n int) string {
 // known reports whether the record is in the stream already. The server knows what
 // it took lately; of the rest the index tells.
 func (h *History) known(ctx context.Context, n run.Notice) (bool, error) {
-	if time.Since(n.Event.At) < historyDuplicates/2 {
+	if time.Since(n.Event.At) < ownDuplicates/2 {
 		return false, nil
 	}
 	seq, err := h.find(ctx, n.Record.Run)

@@ -312,7 +312,7 @@ func manyLogs(t testing.TB, nc *nats.Conn, n int) {
 func TestLogsStream(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	want := limits{jetstream.DiscardOld, 512 << 20, -1, 7 * 24 * time.Hour, 1, 30 * time.Second, []string{"fh.v1.log.*.*"}}
+	want := limits{jetstream.DiscardOld, 512 << 20, -1, 7 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.log.*.*"}}
 	if diff := cmp.Diff(want, streamLimits(t, nc, bus.StreamLogs)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -17,7 +17,7 @@ const (
 	DefaultSnapshotBytes   = 1 << 30
 	DefaultBlobBytes       = 2 << 30
 	DefaultTriggerBytes    = 1 << 30
-	DefaultEventBytes      = 1 << 30
+	DefaultEventBytes      = 256 << 20
 	DefaultEventAge        = 7 * 24 * time.Hour
 	DefaultDeadLetterBytes = 256 << 20
 	DefaultDeadLetterAge   = 30 * 24 * time.Hour
@@ -30,13 +30,11 @@ const (
 	// duplicates is how long a stream knows a message by its Nats-Msg-Id.
 	duplicates = 2 * time.Minute
 
-	// historyDuplicates is shorter: the server keeps each id in memory, and what is
-	// repeated later is recognised by the index.
-	historyDuplicates = 30 * time.Second
-
-	// logDuplicates is shorter: there are many of these messages, the server keeps
-	// each id in memory, and they are repeated within seconds or not at all.
-	logDuplicates = 30 * time.Second
+	// ownDuplicates is that of streams that this process writes often: the server
+	// keeps each id in memory, some 200 bytes, and a message is sent again within
+	// seconds or not at all. The journal needs it least: a commit that was stored is
+	// found by what it follows.
+	ownDuplicates = 15 * time.Second
 )
 
 // StreamConfig sets the size of the streams. A zero field leaves an existing
@@ -75,7 +73,7 @@ func ProvisionJournal(ctx context.Context, nc *nats.Conn, cfg StreamConfig) erro
 		Name: StreamJournal, Subjects: []string{prefixJournal + "*"},
 		Description: "what happened to runs; written by the engine only",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
-		MaxBytes: cfg.JournalBytes, Replicas: cfg.Replicas, Duplicates: duplicates,
+		MaxBytes: cfg.JournalBytes, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
 	}, DefaultJournalBytes, 0)
 	if err == nil {
 		err = provisionBucket(ctx, nc, BucketSnapshots, "states of the journal, from which a start goes on", cfg.SnapshotBytes, DefaultSnapshotBytes, cfg)
@@ -91,7 +89,7 @@ func provisionBucket(ctx context.Context, nc *nats.Conn, bucket, description str
 		Name: bucketStream(bucket), Subjects: bucketSubjects(bucket),
 		Description: description,
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
-		MaxBytes: size, Replicas: cfg.Replicas, Duplicates: duplicates,
+		MaxBytes: size, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
 		AllowRollup: true, AllowDirect: true,
 	}, usual, 0)
 }
@@ -113,7 +111,7 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		Name: StreamEvents, Subjects: []string{prefixRun + "*.*.*", flushSubject(StreamEvents)},
 		Description: "what happened to runs, for others to follow",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		MaxBytes: cfg.EventBytes, MaxAge: cfg.EventAge, Replicas: cfg.Replicas, Duplicates: duplicates,
+		MaxBytes: cfg.EventBytes, MaxAge: cfg.EventAge, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
 	}
 	if cfg.Replicas <= 1 {
 		// Events are derived from the journal: what a crash loses is published again.
@@ -143,7 +141,7 @@ func provisionHistory(ctx context.Context, nc *nats.Conn, cfg StreamConfig) erro
 		Description: "records of finished runs",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.HistoryBytes, MaxAge: cfg.HistoryAge, MaxMsgsPerSubject: cfg.HistoryPerFlow,
-		Replicas: cfg.Replicas, Duplicates: historyDuplicates,
+		Replicas: cfg.Replicas, Duplicates: ownDuplicates,
 	}
 	if cfg.Replicas <= 1 {
 		history.PersistMode = jetstream.AsyncPersistMode // the journal holds runs until they are flushed
@@ -156,7 +154,7 @@ func provisionLogs(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		Name: StreamLogs, Subjects: []string{prefixLog + "*.*"},
 		Description: "what tasks wrote while they ran",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		MaxBytes: cfg.LogBytes, MaxAge: cfg.LogAge, Replicas: cfg.Replicas, Duplicates: logDuplicates,
+		MaxBytes: cfg.LogBytes, MaxAge: cfg.LogAge, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
 	}
 	if cfg.Replicas <= 1 {
 		logs.PersistMode = jetstream.AsyncPersistMode // nothing is recovered from them
