@@ -52,13 +52,15 @@ func NewEvents(ctx context.Context, nc *nats.Conn, shard int, cfg EventsConfig) 
 // way, until ctx ends. Events that belong to no run are left out, and so are those
 // older than the stream keeps.
 func (e *Events) Committed(ctx context.Context, n run.Notice) error {
-	if n.Event.Run == "" || e.runsOnly && ofTask(n.Event.Data) || !e.publisher.keeps(n.Event.At) {
+	if n.Event.Run == "" || e.runsOnly && run.OfTask(n.Event.Data) || !e.publisher.keeps(n.Event.At) {
 		return nil
 	}
 	if err := CheckToken(n.Flow); err != nil {
 		return fmt.Errorf("event of run %s: flow: %w", n.Event.Run, err)
 	}
-	id := fmt.Sprintf("%d-%d-%d", e.shard, n.Revision, n.Index)
+	// The time tells events apart whose revision was used twice: a journal may lose
+	// its end where commits are not synced before they are acknowledged.
+	id := fmt.Sprintf("%d-%d-%d-%s", e.shard, n.Revision, n.Index, strconv.FormatInt(n.Event.At.UnixNano(), 36))
 	body, err := encodeEvent(n, id, e.publisher.limit())
 	if err != nil {
 		return err
@@ -76,15 +78,6 @@ func (e *Events) Committed(ctx context.Context, n run.Notice) error {
 		return fmt.Errorf("event %s: %w", id, err)
 	}
 	return nil
-}
-
-// ofTask reports whether an event is about one task of a run.
-func ofTask(data run.EventData) bool {
-	switch data.(type) {
-	case *run.AttemptStarted, *run.AttemptFinished, *run.TaskEnded, *run.TaskReused, *run.TaskCancelRequested:
-		return true
-	}
-	return false
 }
 
 // Flush waits until everything that Committed took before is acknowledged and on

@@ -43,6 +43,8 @@ type publisher struct {
 	pending  *semaphore.Weighted // bytes given and not acknowledged
 	flushing *semaphore.Weighted // held by the flush that goes on
 	dirty    atomic.Bool         // something may have been published that no flush has covered
+
+	kept keptMessages // of run
 }
 
 // newPublisher opens the stream. The connection stays the caller's.
@@ -67,6 +69,7 @@ func newPublisher(ctx context.Context, nc *nats.Conn, cfg publisherConfig) (*pub
 		queue: make(chan *nats.Msg, cfg.window), pending: semaphore.NewWeighted(publishBytes), flushing: semaphore.NewWeighted(1),
 	}
 	p.dirty.Store(true) // by the process before this one
+	p.kept.reconnects = nc.Stats().Reconnects
 	return p, nil
 }
 
@@ -109,15 +112,25 @@ func (p *publisher) run(ctx context.Context) error {
 		if err := p.publish(ctx, flight); err != nil {
 			return err
 		}
+		if p.kept.due() {
+			if err := p.release(ctx); err != nil {
+				return err
+			}
+		}
 	}
 }
 
-// collect waits for a message and takes what else is there.
+// collect waits for a message and takes what else is there. It gives none when
+// what was published before is to be written out.
 func (p *publisher) collect(ctx context.Context) ([]*nats.Msg, error) {
 	var flight []*nats.Msg
+	writeOut := p.kept.timer()
+	defer writeOut.Stop()
 	select {
 	case msg := <-p.queue:
 		flight = append(flight, msg)
+	case <-writeOut.C:
+		return nil, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -137,8 +150,16 @@ func (p *publisher) collect(ctx context.Context) ([]*nats.Msg, error) {
 func (p *publisher) publish(ctx context.Context, flight []*nats.Msg) error {
 	delay := patience{log: p.log, what: "publish " + p.what}
 	for len(flight) > 0 {
-		stored, err := p.send(ctx, flight)
+		err := p.restore(ctx)
+		var stored []uint64
+		if err == nil {
+			stored, err = p.send(ctx, flight)
+		}
+		if lost := (*LostMessagesError)(nil); errors.As(err, &lost) {
+			return err
+		}
 		for i, seq := range stored {
+			p.kept.add(flight[i], seq)
 			p.settle(flight[i], seq)
 		}
 		flight = flight[len(stored):]

@@ -64,7 +64,7 @@ func (e *Engine) record(events ...run.Event) error {
 		if _, finished := event.Data.(*run.Finished); finished {
 			e.conclude(r)
 		}
-		if len(e.config.Observers) > 0 {
+		if e.observed(event.Data) {
 			b.notices = append(b.notices, e.notice(r, event, index+i))
 		}
 		if len(e.watched) > 0 && r != nil {
@@ -72,6 +72,11 @@ func (e *Engine) record(events ...run.Event) error {
 		}
 	}
 	return nil
+}
+
+// observed reports whether anybody is to be told of such an event.
+func (e *Engine) observed(data run.EventData) bool {
+	return e.taskObservers || len(e.config.Observers) > 0 && !run.OfTask(data)
 }
 
 // enroll adds events to the batch that takes them.
@@ -175,7 +180,7 @@ func (e *Engine) committed(b *batch) {
 	e.unsaved -= b.size
 	e.recycle(b.commit)
 	b.commit = nil
-	if len(b.notices) > 0 {
+	if len(e.config.Observers) > 0 {
 		for i := range b.notices {
 			b.notices[i].Revision = b.revision
 		}

@@ -80,6 +80,8 @@ type Engine struct {
 	stuck     atomic.Int32 // attempts that were given up and have not ended yet
 	blobs     blobs        // of the committer
 
+	taskObservers bool // somebody is told of events of tasks
+
 	// What follows belongs to the loop.
 	ctx        context.Context // of the loop; attempts and restores end with it
 	shard      *run.Shard
@@ -161,6 +163,9 @@ func New(config Config) *Engine {
 		share:      config.Workers - config.Workers/4,
 		generation: firstGeneration,
 	}
+	for _, o := range config.Observers {
+		e.taskObservers = e.taskObservers || !o.RunsOnly
+	}
 	e.finished.limit = maxFinishedBytes
 	if config.History != nil {
 		e.finished.limit = maxFinishedBytes / 8
@@ -211,7 +216,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	running.Go(func() { e.archivist(ctx, recovered.archive) })
 	running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
 	notifying.Go(func() { e.notifier(ctx) })
-	e.snapshotAt = time.Now()
+	e.snapshotAt = time.Now().Add(-e.pause()) // a long journal was read: do not read it again
 	if e.config.Snapshots != nil {
 		e.tick()
 	}

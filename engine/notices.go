@@ -10,6 +10,10 @@ import (
 type Observation struct {
 	Observer Observer
 
+	// RunsOnly spares the observer, and the engine, the events of tasks: it is told
+	// of those about a run as a whole.
+	RunsOnly bool
+
 	// CatchUp tells the observer of everything after Seen while the journal is
 	// read: what was durable when the process ended but not told yet.
 	CatchUp bool
@@ -21,6 +25,9 @@ type Place struct {
 	Revision uint64
 	Index    int
 }
+
+// wants reports whether the observer is to be told of such an event.
+func (o Observation) wants(data run.EventData) bool { return !o.RunsOnly || !run.OfTask(data) }
 
 // unseen reports whether the observer is to be told of an event of the past.
 func (o Observation) unseen(at Place) bool {
@@ -71,7 +78,9 @@ func (e *Engine) notifier(ctx context.Context) {
 				n.RecordJSON, _ = n.Record.AppendJSON(nil) // who needs it meets the error again
 			}
 			for _, o := range e.config.Observers {
-				e.tell(ctx, o.Observer, n)
+				if o.wants(n.Event.Data) {
+					e.tell(ctx, o.Observer, n)
+				}
 			}
 		}
 		e.told.Store(b.revision)

@@ -275,7 +275,7 @@ func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) e
 
 // tellAgain tells those observers of an event that have not seen it.
 func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Event, at Place) error {
-	if !slices.ContainsFunc(r.config.Observers, func(o Observation) bool { return o.unseen(at) }) {
+	if !slices.ContainsFunc(r.config.Observers, func(o Observation) bool { return o.unseen(at) && o.wants(event.Data) }) {
 		return nil
 	}
 	if err := r.complete(ctx, event.Payloads, r.missing); err != nil {
@@ -289,7 +289,7 @@ func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Ev
 	n := r.notice(changed, event, at.Index)
 	n.Revision = at.Revision
 	for _, o := range r.config.Observers {
-		if o.unseen(at) {
+		if o.unseen(at) && o.wants(event.Data) {
 			r.tell(ctx, o.Observer, n)
 		}
 	}

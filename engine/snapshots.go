@@ -13,7 +13,7 @@ const (
 	firstGeneration = 1 // of the snapshot that the engine began with, if there was one
 
 	snapshotTurn  = 64               // runs that one turn of the loop writes
-	snapshotPause = 10 * time.Second // between two snapshots at least
+	snapshotPause = 10 * time.Second // between two snapshots at least, for 50 000 events; less for less
 	snapshotAge   = time.Minute      // after which a few events are enough for a snapshot
 	snapshotShare = 8                // events for each open run, so that the cost stays small
 )
@@ -45,7 +45,13 @@ func (e *Engine) snapshotDue() bool {
 		return false // not worth a look at the clock
 	}
 	since := time.Since(e.snapshotAt)
-	return enough && since >= snapshotPause || since >= snapshotAge
+	return enough && since >= e.pause() || since >= snapshotAge
+}
+
+// pause is how long the next snapshot waits at least for the sake of the commits,
+// which share the disk with it.
+func (e *Engine) pause() time.Duration {
+	return min(snapshotPause, snapshotPause/50_000*time.Duration(e.config.SnapshotEvents))
 }
 
 // beginSnapshot fixes the moment: everything recorded so far is in it, nothing

@@ -140,3 +140,12 @@ func (*CancelRequested) Kind() string     { return KindCancelRequested }
 func (*Finished) Kind() string            { return KindFinished }
 func (*Defined) Kind() string             { return KindDefined }
 func (*Decided) Kind() string             { return KindDecided }
+
+// OfTask reports whether an event is about one task of a run.
+func OfTask(data EventData) bool {
+	switch data.(type) {
+	case *AttemptStarted, *AttemptFinished, *TaskEnded, *TaskReused, *TaskCancelRequested:
+		return true
+	}
+	return false
+}

@@ -22,6 +22,10 @@ const shard = 0
 // connectTime is how long a first connection to an external NATS server is tried.
 const connectTime = 10 * time.Second
 
+// clusterTime is how long a cluster is waited for that can be reached and does not
+// answer. Without a leader after a partition it was up to 18 s.
+const clusterTime = time.Minute
+
 // link is a node's side of NATS: a server in this process or a connection to
 // another one, with everything that is kept there.
 type link struct {
@@ -46,10 +50,13 @@ func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log 
 	l := &link{}
 	journal, err := l.connect(ctx, s, listen, set, log)
 	if err == nil {
-		err = l.provision(ctx, journal, s.streams)
-	}
-	if err == nil {
-		err = l.open(ctx, journal, s, log)
+		err = l.settle(ctx, log, func() error {
+			err := l.provision(ctx, journal, s.streams)
+			if err == nil {
+				err = l.open(ctx, journal, s, log)
+			}
+			return err
+		})
 	}
 	if err == nil {
 		return l, nil
@@ -59,6 +66,18 @@ func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log 
 		return nil, cause
 	}
 	return nil, &exitError{exitUnreachable, err}
+}
+
+// settle tries what an external cluster may not answer yet: one that has lost a
+// server needs some seconds to agree on who leads a stream.
+func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) error {
+	for end := time.Now().Add(clusterTime); ; {
+		err := try()
+		if err == nil || l.server != nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		log.Warn("the NATS cluster does not answer; trying again", "error", err)
+	}
 }
 
 // connect gives the connection for the journal.
@@ -119,7 +138,7 @@ func (l *link) open(ctx context.Context, journal *nats.Conn, s settings, log *sl
 	l.journal, errs[0] = bus.NewJournal(ctx, journal, shard, bus.JournalConfig{Log: log})
 	l.snapshots, errs[1] = bus.NewObjects(ctx, journal, bus.BucketSnapshots, objects)
 	l.blobs, errs[2] = bus.NewObjects(ctx, journal, bus.BucketBlobs, objects)
-	l.events, errs[3] = bus.NewEvents(ctx, l.conn, shard, bus.EventsConfig{RunsOnly: s.runEventsOnly, Sync: l.sync, Log: log})
+	l.events, errs[3] = bus.NewEvents(ctx, l.conn, shard, bus.EventsConfig{RunsOnly: s.eventsOf == "runs", Sync: l.sync, Log: log})
 	l.history, errs[4] = bus.NewHistory(ctx, l.conn, bus.HistoryConfig{
 		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Log: log,
 	})
@@ -132,20 +151,31 @@ func (l *link) open(ctx context.Context, journal *nats.Conn, s settings, log *sl
 }
 
 // observers are what is told of durable events, and where each of them stands.
-func (l *link) observers(ctx context.Context) ([]engine.Observation, error) {
-	type follower interface {
-		engine.Observer
-		Last(context.Context) (revision uint64, index int, err error)
+func (l *link) observers(ctx context.Context, eventsOf string) ([]engine.Observation, error) {
+	history, err := l.observation(ctx, l.history)
+	if err != nil {
+		return nil, err
 	}
-	var all []engine.Observation
-	for _, f := range []follower{l.events, l.history} {
-		revision, index, err := f.Last(ctx)
-		if err != nil {
-			return nil, exitf(exitUnreachable, "%w", err)
-		}
-		all = append(all, engine.Observation{Observer: f, CatchUp: true, Seen: engine.Place{Revision: revision, Index: index}})
+	history.RunsOnly = true
+	if eventsOf == "none" {
+		return []engine.Observation{history}, nil
 	}
-	return all, nil
+	events, err := l.observation(ctx, l.events)
+	events.RunsOnly = eventsOf == "runs"
+	return []engine.Observation{events, history}, err
+}
+
+type follower interface {
+	engine.Observer
+	Last(context.Context) (revision uint64, index int, err error)
+}
+
+func (l *link) observation(ctx context.Context, f follower) (engine.Observation, error) {
+	revision, index, err := f.Last(ctx)
+	if err != nil {
+		return engine.Observation{}, exitf(exitUnreachable, "%w", err)
+	}
+	return engine.Observation{Observer: f, CatchUp: true, Seen: engine.Place{Revision: revision, Index: index}}, nil
 }
 
 // serve runs what works beside the engine, until ctx ends. Without one of them the

@@ -75,7 +75,7 @@ func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 		config.Invoker = c.invoker(config.Invoker)
 	}
 	if c.link != nil {
-		kept, err := c.link.observers(ctx)
+		kept, err := c.link.observers(ctx, c.eventsOf)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ type settings struct {
 	natsListen string // where the embedded server listens; default bus.DefaultListen
 
 	streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
-	runEventsOnly bool             // events of tasks are not published
+	eventsOf      string           // what is published: "tasks" (default), "runs" or "none"
 	snapshotEvery int              // events of the journal; default 50 000
 	acceptLoss    bool             // of the journal's end
 
@@ -158,7 +158,7 @@ func (r *settingsReader) streams(f *settingsFile, s *settings) {
 		c.TriggerBytes = r.size(b.Size)
 	}
 	if b := f.Events; b != nil {
-		c.EventBytes, c.EventAge, s.runEventsOnly = r.size(b.Size), r.duration(b.Age), r.oneOf(b.Of, "tasks", "runs") == "runs"
+		c.EventBytes, c.EventAge, s.eventsOf = r.size(b.Size), r.duration(b.Age), r.oneOf(b.Of, "tasks", "runs", "none")
 	}
 	if b := f.History; b != nil {
 		c.HistoryBytes, c.HistoryAge, c.HistoryPerFlow = r.size(b.Size), r.duration(b.Age), int64(r.whole(b.PerFlow))

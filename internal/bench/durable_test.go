@@ -16,36 +16,42 @@ import (
 	"github.com/flowhost/flowhost/host"
 )
 
-// What a task costs in all: engine, sandboxed call of a small C guest, and
-// journal, snapshots and blobs on the embedded NATS server, in one process.
-// 1 000 runs of ten tasks in a chain are in flight. A task's input is what the one
-// before it gave ("reference"), or an object with a member of that and a constant
-// ("object"). Read tasks/s and µs of CPU for each task.
+// What a task costs in all, on the embedded NATS server, in one process: engine,
+// sandboxed call of a small C guest, and the journal with its snapshots; with the
+// history of finished runs; with events of runs, or of tasks, too. 1 000 runs of
+// ten tasks in a chain are in flight. A task's input is what the one before it gave
+// ("reference"), or an object with a member of that and a constant ("object"). Read
+// tasks/s and µs of CPU for each task. Run it with GOGC=400, which is what the
+// program sets for itself.
 func BenchmarkDurable(b *testing.B) {
-	for _, level := range []bus.Sync{bus.SyncStrict, bus.SyncRelaxed} {
-		for _, input := range []struct{ name, source string }{
-			{"reference", `task.t%d.output`},
-			{"object", `{ n = task.t%d.output.n, i = 1 }`},
-		} {
-			b.Run(string(level)+"/"+input.name, func(b *testing.B) {
-				measureDurable(b, level, input.source)
-			})
-		}
+	const reference, object = `task.t%d.output`, `{ n = task.t%d.output.n, i = 1 }`
+	for _, c := range []struct {
+		name         string
+		level        bus.Sync
+		keeps, input string
+	}{
+		{"strict/journal/reference", bus.SyncStrict, "journal", reference},
+		{"relaxed/journal/reference", bus.SyncRelaxed, "journal", reference},
+		{"strict/history/reference", bus.SyncStrict, "history", reference},
+		{"relaxed/history/reference", bus.SyncRelaxed, "history", reference},
+		{"strict/history/object", bus.SyncStrict, "history", object},
+		{"strict/runs/reference", bus.SyncStrict, "runs", reference},
+		{"strict/tasks/reference", bus.SyncStrict, "tasks", reference},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			const tasks, inFlight = 10, 1000
+			rig := newDurable(b, c.level, c.keeps, echoChain(b, tasks, c.input))
+			before := cpuTime(b)
+			b.ResetTimer()
+			keepInFlight(b, inFlight, rig.one)
+			took := b.Elapsed()
+			b.StopTimer()
+			done := float64(b.N * tasks)
+			b.ReportMetric(done/took.Seconds(), "tasks/s")
+			b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/done, "cpu-µs/task")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
-}
-
-func measureDurable(b *testing.B, level bus.Sync, input string) {
-	const tasks, inFlight = 10, 1000
-	rig := newDurable(b, level, echoChain(b, tasks, input))
-	before := cpuTime(b)
-	b.ResetTimer()
-	keepInFlight(b, inFlight, rig.one)
-	took := b.Elapsed()
-	b.StopTimer()
-	done := float64(b.N * tasks)
-	b.ReportMetric(done/took.Seconds(), "tasks/s")
-	b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/done, "cpu-µs/task")
-	b.ReportMetric(0, "ns/op")
 }
 
 // durable is everything of a host that serves but its triggers: what it keeps is
@@ -55,8 +61,9 @@ type durable struct {
 	ctx context.Context
 }
 
-func newDurable(b *testing.B, level bus.Sync, source string) *durable {
-	h, err := host.New(b.Context(), host.Config{CacheDir: b.TempDir()})
+func newDurable(b *testing.B, level bus.Sync, keeps, source string) *durable {
+	const workers = 32 // calls of some microseconds: enough of them hide the time that it takes to wake one
+	h, err := host.New(b.Context(), host.Config{CacheDir: b.TempDir(), Instances: workers})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -66,10 +73,10 @@ func newDurable(b *testing.B, level bus.Sync, source string) *durable {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { server.Shutdown(context.Background()) })
-	config := engine.Config{Invoker: h, Restore: restore, Journal: journalOn(b, server)}
+	config := engine.Config{Invoker: h, Workers: workers, Restore: restore, Journal: journalOn(b, server)}
 	ctx, stop := context.WithCancel(b.Context())
 	var working sync.WaitGroup
-	observe(b, ctx, &working, server, &config)
+	observe(b, ctx, &working, server, &config, keeps)
 	e := engine.New(config)
 	working.Go(func() { e.Run(ctx) })
 	b.Cleanup(func() {
@@ -87,7 +94,7 @@ func newDurable(b *testing.B, level bus.Sync, source string) *durable {
 }
 
 // observe gives an engine everything that it keeps beside its journal.
-func observe(b *testing.B, ctx context.Context, working *sync.WaitGroup, server *bus.Server, config *engine.Config) {
+func observe(b *testing.B, ctx context.Context, working *sync.WaitGroup, server *bus.Server, config *engine.Config, keeps string) {
 	must := func(err error) {
 		if err != nil {
 			b.Fatal(err)
@@ -102,14 +109,20 @@ func observe(b *testing.B, ctx context.Context, working *sync.WaitGroup, server 
 	must(err)
 	blobs, err := bus.NewObjects(ctx, journal, bus.BucketBlobs, bus.ObjectsConfig{})
 	must(err)
-	events, err := bus.NewEvents(ctx, nc, 0, bus.EventsConfig{RunsOnly: true, Sync: server.Sync})
+	events, err := bus.NewEvents(ctx, nc, 0, bus.EventsConfig{RunsOnly: keeps == "runs", Sync: server.Sync})
 	must(err)
 	history, err := bus.NewHistory(ctx, nc, bus.HistoryConfig{Index: filepath.Join(b.TempDir(), "index"), Sync: server.Sync})
 	must(err)
 	config.Snapshots, config.Blobs, config.History = snapshots, blobs, history
-	config.Observers = []engine.Observation{{Observer: events}, {Observer: history}}
-	working.Go(func() { events.Run(ctx) })
 	working.Go(func() { history.Run(ctx) })
+	if keeps == "journal" {
+		return
+	}
+	config.Observers = []engine.Observation{{Observer: history, RunsOnly: true}}
+	if keeps != "history" {
+		config.Observers = append(config.Observers, engine.Observation{Observer: events, RunsOnly: keeps == "runs"})
+		working.Go(func() { events.Run(ctx) })
+	}
 }
 
 func (d *durable) one() error { return oneRun(d.ctx, d.Engine) }
