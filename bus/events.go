@@ -40,7 +40,7 @@ type Events struct {
 // connection stays the caller's.
 func NewEvents(ctx context.Context, nc *nats.Conn, shard int, cfg EventsConfig) (*Events, error) {
 	p, err := newPublisher(ctx, nc, publisherConfig{
-		stream: StreamEvents, what: "events", window: cfg.Window, timeout: cfg.Timeout, sync: cfg.Sync, log: cfg.Log,
+		stream: StreamEvents, what: "events", ordered: true, window: cfg.Window, timeout: cfg.Timeout, sync: cfg.Sync, log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -58,9 +58,7 @@ func (e *Events) Committed(ctx context.Context, n run.Notice) error {
 	if err := CheckToken(n.Flow); err != nil {
 		return fmt.Errorf("event of run %s: flow: %w", n.Event.Run, err)
 	}
-	// The time tells events apart whose revision was used twice: a journal may lose
-	// its end where commits are not synced before they are acknowledged.
-	id := fmt.Sprintf("%d-%d-%d-%s", e.shard, n.Revision, n.Index, strconv.FormatInt(n.Event.At.UnixNano(), 36))
+	id := fmt.Sprintf("%d-%d-%d", e.shard, n.Revision, n.Index)
 	body, err := encodeEvent(n, id, e.publisher.limit())
 	if err != nil {
 		return err

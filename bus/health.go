@@ -171,14 +171,13 @@ func (h *Health) serverState(s *Server, now time.Time) *UnreadyError {
 			Advice: "look at the disk", Since: now, Err: err,
 		}
 	}
-	wrong := s.healthz()
-	if free < h.cfg.Margin {
+	if free < h.cfg.Margin { // the server is not asked: it may hang in a write
 		return &UnreadyError{
 			Reason: fmt.Sprintf("the disk of %s is full: %d MiB are free, and %d MiB must be", s.store(), free>>20, h.cfg.Margin>>20),
-			Advice: "make room on the disk", Since: now, Err: errors.Join(syscall.ENOSPC, wrong),
+			Advice: "make room on the disk", Since: now, Err: syscall.ENOSPC,
 		}
 	}
-	if wrong != nil {
+	if wrong := s.healthz(); wrong != nil {
 		return &UnreadyError{
 			Reason: fmt.Sprintf("the embedded NATS server cannot write: %v", wrong),
 			Advice: "look at the disk of " + s.store() + "; the server is started again by itself until it can", Since: now, Err: wrong,

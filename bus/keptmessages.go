@@ -1,11 +1,14 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Bounds of what a publisher keeps of messages that are acknowledged.
@@ -25,7 +28,8 @@ type keptMessages struct {
 	since    time.Time   // of the first one
 
 	written    uint64 // sequence of the last message of ours that was written out
-	last       uint64 // of the last one that was acknowledged
+	last       uint64 // of the stream's last one, as far as known here
+	doubtful   bool   // the stream seems to end elsewhere
 	reconnects uint64 // of the connection when that was found to be so
 }
 
@@ -117,11 +121,11 @@ func (p *publisher) restore(ctx context.Context) error {
 		return err
 	}
 	for len(p.kept.lost) > 0 {
-		stored, err := p.send(ctx, p.kept.lost)
-		for i, seq := range stored {
-			p.kept.add(p.kept.lost[i], seq)
-		}
-		p.kept.lost = p.kept.lost[len(stored):]
+		again := p.kept.lost
+		p.kept.lost = nil
+		stored, err := p.send(ctx, again)
+		err = cmp.Or(p.keep(ctx, again, stored), err)
+		p.kept.lost = append(p.kept.lost, again[len(stored):]...)
 		if err != nil && (len(stored) == 0 || !outOfTurn(err)) {
 			return err
 		}
@@ -129,29 +133,74 @@ func (p *publisher) restore(ctx context.Context) error {
 	return nil
 }
 
-// findLost compares where the stream ends with what was acknowledged.
-func (p *publisher) findLost(ctx context.Context) error {
+// keep takes messages that are acknowledged. A number that was given out before
+// says that the server has lost what had it: it came back while these were sent.
+func (p *publisher) keep(ctx context.Context, msgs []*nats.Msg, stored []*jetstream.PubAck) error {
+	for i, ack := range stored {
+		if ack.Duplicate {
+			continue // stored before, by an earlier process or with an answer that was lost
+		}
+		if ack.Sequence <= p.kept.last {
+			if _, err := p.compare(ctx, ack.Sequence-1); err != nil {
+				return err
+			}
+		}
+		p.kept.add(msgs[i], ack.Sequence)
+	}
+	return nil
+}
+
+// lostAfter puts what is kept above the sequence where the stream ended aside, to
+// be published again.
+func (p *publisher) lostAfter(last uint64) error {
 	k := &p.kept
+	switch {
+	case last >= k.last:
+		return nil
+	case last < k.written:
+		return &LostMessagesError{Stream: p.publisherConfig.stream, Last: last, Published: k.written}
+	}
+	lost := k.after(last)
+	if len(lost) == 0 {
+		return nil
+	}
+	p.log.Warn("the server has lost messages and gets them again", "stream", p.publisherConfig.stream, "messages", len(lost))
+	k.lost = append(lost, k.lost...)
+	return nil
+}
+
+// findLost compares where the stream ends with what was acknowledged, when there is
+// a reason to.
+func (p *publisher) findLost(ctx context.Context) error {
 	now := p.nc.Stats().Reconnects
-	if now == k.reconnects {
+	if now == p.kept.reconnects && !p.kept.doubtful {
 		return nil
 	}
 	if err := usable(p.nc); err != nil {
 		return err
 	}
-	info, err := p.stream.Info(ctx)
+	last, err := p.compare(ctx, math.MaxUint64)
 	if err != nil {
 		return err
 	}
-	last := info.State.LastSeq
-	if last < k.written {
-		return &LostMessagesError{Stream: p.publisherConfig.stream, Last: last, Published: k.written}
-	}
-	if last < k.last {
-		lost := k.after(last)
-		p.log.Warn("the server has lost messages and gets them again", "stream", p.publisherConfig.stream, "messages", len(lost))
-		k.lost = append(lost, k.lost...)
-	}
-	k.reconnects = now
+	p.kept.reconnects, p.kept.doubtful = now, false
+	p.kept.last = max(p.kept.last, last) // what follows others' messages
 	return nil
+}
+
+// compare finds what the stream has lost of what was acknowledged, when it ended at
+// the given sequence or before. It gives the one where it ends now.
+func (p *publisher) compare(ctx context.Context, ended uint64) (last uint64, err error) {
+	info, err := p.stream.Info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	last = info.State.LastSeq
+	if !info.Created.Equal(p.created) {
+		p.log.Error("the stream is another one: what it held is gone", "stream", p.publisherConfig.stream)
+		p.created = info.Created
+		p.kept = keptMessages{reconnects: p.kept.reconnects}
+		return last, nil
+	}
+	return last, p.lostAfter(min(ended, last))
 }

@@ -1,10 +1,12 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +27,10 @@ type publisherConfig struct {
 	sync    func() error // flushes the stream's files to the disk; nil: nothing to do
 	log     *slog.Logger
 
+	// ordered refuses messages whose stream does not end where it should, so that
+	// none overtakes those that the server has lost and must get again.
+	ordered bool
+
 	// settled is told of each message, in order: the sequence under which the
 	// stream holds it, or 0 when the stream can never take it. nil: nobody asks.
 	settled func(msg *nats.Msg, seq uint64)
@@ -44,7 +50,8 @@ type publisher struct {
 	flushing *semaphore.Weighted // held by the flush that goes on
 	dirty    atomic.Bool         // something may have been published that no flush has covered
 
-	kept keptMessages // of run
+	created time.Time    // of the stream; of run
+	kept    keptMessages // of run
 }
 
 // newPublisher opens the stream. The connection stays the caller's.
@@ -69,7 +76,7 @@ func newPublisher(ctx context.Context, nc *nats.Conn, cfg publisherConfig) (*pub
 		queue: make(chan *nats.Msg, cfg.window), pending: semaphore.NewWeighted(publishBytes), flushing: semaphore.NewWeighted(1),
 	}
 	p.dirty.Store(true) // by the process before this one
-	p.kept.reconnects = nc.Stats().Reconnects
+	p.created, p.kept.reconnects = stream.CachedInfo().Created, nc.Stats().Reconnects
 	return p, nil
 }
 
@@ -149,22 +156,26 @@ func (p *publisher) collect(ctx context.Context) ([]*nats.Msg, error) {
 // stream cannot take is left out.
 func (p *publisher) publish(ctx context.Context, flight []*nats.Msg) error {
 	delay := patience{log: p.log, what: "publish " + p.what}
-	for len(flight) > 0 {
+	for len(flight) > 0 || len(p.kept.lost) > 0 {
 		err := p.restore(ctx)
-		var stored []uint64
-		if err == nil {
+		var stored []*jetstream.PubAck
+		if err == nil && len(flight) > 0 {
 			stored, err = p.send(ctx, flight)
+			err = cmp.Or(p.keep(ctx, flight, stored), err)
 		}
 		if lost := (*LostMessagesError)(nil); errors.As(err, &lost) {
 			return err
 		}
-		for i, seq := range stored {
-			p.kept.add(flight[i], seq)
-			p.settle(flight[i], seq)
+		for i, ack := range stored {
+			p.settle(flight[i], ack.Sequence)
 		}
 		flight = flight[len(stored):]
 		if err == nil || len(stored) > 0 && outOfTurn(err) {
 			delay.done()
+			continue
+		}
+		if elsewhere(err) && !p.kept.doubtful {
+			p.kept.doubtful = true
 			continue
 		}
 		if unstorable(err) {
@@ -194,13 +205,13 @@ func (p *publisher) settle(msg *nats.Msg, seq uint64) {
 }
 
 // send publishes messages without waiting in between, and then waits for what
-// became of each. It returns the sequences of the first ones, which are stored, and
-// why the next one is not.
+// became of each. It returns the acknowledgements of the first ones, which are
+// stored, and why the next one is not.
 //
 // Each message but the first names the one before it as the stream's last, so that
 // the server refuses it when that one got lost: the order holds, and what is stored
 // has no gap. Another writer of the stream in between costs a repetition.
-func (p *publisher) send(ctx context.Context, flight []*nats.Msg) ([]uint64, error) {
+func (p *publisher) send(ctx context.Context, flight []*nats.Msg) ([]*jetstream.PubAck, error) {
 	if err := usable(p.nc); err != nil {
 		return nil, err
 	}
@@ -209,8 +220,12 @@ func (p *publisher) send(ctx context.Context, flight []*nats.Msg) ([]uint64, err
 	previous := ""
 	for _, msg := range flight {
 		msg.Header.Del(jetstream.ExpectedLastMsgIDHeader)
-		if previous != "" {
+		msg.Header.Del(jetstream.ExpectedLastSeqHeader)
+		switch {
+		case previous != "":
 			msg.Header.Set(jetstream.ExpectedLastMsgIDHeader, previous)
+		case p.ordered && p.kept.last > 0:
+			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(p.kept.last, 10))
 		}
 		previous = msg.Header.Get(jetstream.MsgIDHeader)
 		future, err := p.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
@@ -228,13 +243,13 @@ func (p *publisher) send(ctx context.Context, flight []*nats.Msg) ([]uint64, err
 }
 
 // await waits for all futures, each of which ends by its timeout at the latest. It
-// gives the sequences of those that succeeded before the first failure.
-func await(ctx context.Context, futures []jetstream.PubAckFuture) (stored []uint64, failed error) {
+// gives the acknowledgements of those that succeeded before the first failure.
+func await(ctx context.Context, futures []jetstream.PubAckFuture) (stored []*jetstream.PubAck, failed error) {
 	for _, future := range futures {
 		select {
 		case ack := <-future.Ok():
 			if failed == nil {
-				stored = append(stored, ack.Sequence)
+				stored = append(stored, ack)
 			}
 		case err := <-future.Err():
 			if failed == nil {
@@ -252,6 +267,13 @@ func await(ctx context.Context, futures []jetstream.PubAckFuture) (stored []uint
 func outOfTurn(err error) bool {
 	code, _ := apiCode(err)
 	return code == codeWrongLastID
+}
+
+// elsewhere reports whether a message was refused because the stream ends elsewhere
+// than was expected: it has lost messages, or holds others.
+func elsewhere(err error) bool {
+	code, _ := apiCode(err)
+	return code == int(jetstream.JSErrCodeStreamWrongLastSequence)
 }
 
 // unstorable reports whether the stream can never take the message.
