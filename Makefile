@@ -22,7 +22,7 @@ STATICCHECK := go tool -modfile=internal/tools/go.mod staticcheck
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: plugins ## Build bin/flowhost and the examples' plugins.
@@ -59,6 +59,36 @@ test-hostile: ## Run the corpus of hostile modules, each in a process of its own
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.
 	FLOWHOST_LONG=1 go test -race -count=1 -timeout 3h -run TestEveryCallSees ./host
+
+MODE ?= strict
+KILLS ?= 500
+CUTS ?= 100
+MINUTES ?= 30
+LOAD ?= 0.8
+TORTURE := go test -count=1 -v -timeout 24h
+
+.PHONY: test-kill
+test-kill: ## Kill the host KILLS (500) times under load, in MODE (strict, relaxed, replicas).
+	$(TORTURE) -run '^TestKill$$/^$(MODE)$$' ./internal/torture -args -kills $(KILLS)
+
+.PHONY: test-powerloss
+test-powerloss: need-disks ## Cut the power CUTS (100) times under load, in each mode; Linux, needs root and loop devices.
+	$(TORTURE) -tags powerloss -run '^TestPowerLoss$$' ./internal/torture -args -cuts $(CUTS)
+
+.PHONY: test-faults
+test-faults: need-disks ## Full, slow and broken disks, lost NATS servers; Linux, needs root, loop devices and strace.
+	@command -v strace >/dev/null || { echo 'strace is missing: it puts the faults into the calls (apt-get install strace)' >&2; exit 1; }
+	$(TORTURE) -tags faults -run '^(TestFullDisk|TestSlowDisk|TestStuckDisk|TestBrokenDisk|TestServerEnds|TestServerHangs)$$' ./internal/torture
+
+.PHONY: need-disks
+need-disks:
+	@[[ $$(uname -s) == Linux && $$(id -u) == 0 && -e /dev/loop-control ]] || \
+	  { echo 'this needs Linux, root and loop devices: it mounts disks that are files' >&2; exit 1; }
+	@command -v mkfs.ext4 >/dev/null || { echo 'mkfs.ext4 is missing (apt-get install e2fsprogs)' >&2; exit 1; }
+
+.PHONY: soak
+soak: ## Keep the host at LOAD (0.8) of its capacity for MINUTES (30) and look for what grows; Linux.
+	$(TORTURE) -tags soak -run '^TestSoak$$' ./internal/torture -args -minutes $(MINUTES) -load $(LOAD)
 
 .PHONY: test-js
 test-js: build ## Run the tests of the JavaScript client; needs Node.js and npm.
@@ -97,11 +127,13 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	go vet ./...
+	go vet -tags powerloss,faults,soak ./internal/torture
 	GOOS=wasip1 GOARCH=wasm go vet ./sdk/... ./examples/...
 
 .PHONY: check-lint
 check-lint:
 	$(STATICCHECK) ./...
+	$(STATICCHECK) -tags powerloss,faults,soak ./internal/torture
 
 .PHONY: check-layers
 check-layers:

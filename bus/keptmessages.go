@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -64,8 +65,8 @@ func (k *keptMessages) timer() *time.Timer {
 
 // clear forgets messages that the server has written out.
 func (k *keptMessages) clear() {
-	if n := len(k.messages); n > 0 {
-		k.written = k.messages[n-1].seq
+	for _, m := range k.messages {
+		k.written = max(k.written, m.seq)
 	}
 	clear(k.messages)
 	k.messages, k.bytes = k.messages[:0], 0
@@ -82,7 +83,7 @@ func (k *keptMessages) after(seq uint64) []*nats.Msg {
 			k.bytes -= len(m.msg.Data)
 		} else {
 			kept = append(kept, m)
-			k.last = m.seq
+			k.last = max(k.last, m.seq)
 		}
 	}
 	k.messages = kept
@@ -137,10 +138,8 @@ func (p *publisher) restore(ctx context.Context) error {
 // says that the server has lost what had it: it came back while these were sent.
 func (p *publisher) keep(ctx context.Context, msgs []*nats.Msg, stored []*jetstream.PubAck) error {
 	for i, ack := range stored {
-		if ack.Duplicate {
-			continue // stored before, by an earlier process or with an answer that was lost
-		}
-		if ack.Sequence <= p.kept.last {
+		// One that is stored already may have been so by an earlier process.
+		if ack.Sequence <= p.kept.last && !ack.Duplicate {
 			if _, err := p.compare(ctx, ack.Sequence-1); err != nil {
 				return err
 			}
@@ -202,5 +201,28 @@ func (p *publisher) compare(ctx context.Context, ended uint64) (last uint64, err
 		p.kept = keptMessages{reconnects: p.kept.reconnects}
 		return last, nil
 	}
-	return last, p.lostAfter(min(ended, last))
+	whole, err := p.wholeUntil(ctx, min(ended, last))
+	if err != nil {
+		return 0, err
+	}
+	return last, p.lostAfter(whole)
+}
+
+// wholeUntil gives the sequence up to which the stream holds what is kept, at most
+// the given one: a server that is killed while it writes may keep later records
+// than the first one that it loses.
+func (p *publisher) wholeUntil(ctx context.Context, last uint64) (uint64, error) {
+	for _, m := range p.kept.messages {
+		if m.seq > last {
+			break
+		}
+		_, err := p.stream.GetMsg(ctx, m.seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return m.seq - 1, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return last, nil
 }

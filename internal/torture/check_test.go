@@ -1,0 +1,201 @@
+package torture
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// world is a ledger and an archive that fit together: a request that was answered
+// with a record, a trigger, a cancelled nap and a tick of the clock.
+type world struct {
+	book    *Ledger
+	archive *Archive
+	effects map[string]int
+}
+
+var told = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func newWorld() *world {
+	w := &world{book: &Ledger{}, archive: &Archive{}, effects: map[string]int{"R1/note/": 1}}
+	w.book.Send(Entry{Marker: "m1", Flow: "effect", Way: Request, N: 4})
+	w.book.Finish("m1", "R1", ended("R1", "effect", "m1", 4, "succeeded"))
+	w.book.Send(Entry{Marker: "m2", Flow: "chain", Way: Trigger, N: 7})
+	w.book.Accept("m2", "")
+	w.book.Send(Entry{Marker: "m3", Flow: "nap", Way: Request, N: 1})
+	w.book.Accept("m3", "R3")
+	w.book.Cancel("m3")
+	w.book.Send(Entry{Marker: "m4", Flow: "chain", Way: Keyed})
+	w.book.Send(Entry{Marker: "m5", Flow: "chain", Way: Request})
+	w.book.Refuse("m5")
+	w.end(ended("R1", "effect", "m1", 4, "succeeded"))
+	w.end(ended("R2", "chain", "m2", 7, "succeeded"))
+	w.end(ended("R3", "nap", "m3", 1, "canceled"))
+	w.end(ended("R9", "clock", "", 0, "succeeded"))
+	w.archive.History = slices.Clone(w.archive.Ends)
+	return w
+}
+
+func (w *world) end(text []byte) {
+	end, err := newEnd(text)
+	if err != nil {
+		panic(err)
+	}
+	w.archive.Ends = append(w.archive.Ends, end)
+}
+
+// ended is the record of a run.
+func ended(run, flow, marker string, n int, state string) []byte {
+	kind, task, output := "manual", "only", outputOf(flow, n)
+	switch {
+	case flow == "clock":
+		kind = "schedule"
+	case flow == "effect":
+		task = "note"
+	case state != "succeeded":
+		output = "null"
+	}
+	return fmt.Appendf(nil, `{"run":%q,"flow":%q,"state":%q,"output":%s,"trigger":{"kind":%q,"time":%q,"payload":{"marker":%q,"n":%d}},"tasks":[{"task":%q,"state":%q}]}`,
+		run, flow, state, output, kind, told.Format(time.RFC3339), marker, n, task, state)
+}
+
+// TestCheck breaks one promise after the other.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*world)
+		want   []Rule
+	}{
+		"nothing is broken": {func(*world) {}, nil},
+		"an acknowledged message has no run": {func(w *world) {
+			w.archive.Ends = slices.Delete(w.archive.Ends, 1, 2)
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleLost}},
+		"no event tells of a run that the history has": {func(w *world) {
+			w.archive.Ends = slices.Delete(w.archive.Ends, 1, 2)
+		}, []Rule{RuleLost}},
+		"a run does not end": {func(w *world) { w.archive.Open = map[string]bool{"R7": true} }, []Rule{RuleLost}},
+		"another run than the one that was told": {func(w *world) {
+			w.archive.Ends[2].Run = "R8"
+			w.archive.History[2].Run = "R8"
+		}, []Rule{RuleLost}},
+		"a message has two runs": {func(w *world) {
+			w.end(ended("R8", "chain", "m2", 7, "succeeded"))
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleTwice}},
+		"a run ends twice":   {func(w *world) { w.end(ended("R2", "chain", "m2", 7, "succeeded")) }, []Rule{RuleTwice}},
+		"a key has two runs": {func(w *world) { w.book.Accept("m3", "R8") }, []Rule{RuleTwice}},
+		"nobody has asked": {func(w *world) {
+			w.end(ended("R8", "chain", "m8", 7, "succeeded"))
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleInvented}},
+		"the run of something else": {func(w *world) {
+			w.archive.Ends[1].Trigger.Payload.N = 8
+		}, []Rule{RuleInvented}},
+		"a refused request has a run": {func(w *world) {
+			w.end(ended("R8", "chain", "m5", 0, "succeeded"))
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleInvented}},
+		"what had no answer may have a run": {func(w *world) {
+			w.end(ended("R8", "chain", "m4", 0, "succeeded"))
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, nil},
+		"a wrong result": {func(w *world) { w.archive.Ends[1].Output = json.RawMessage(`{"n":9}`) }, []Rule{RuleResult}},
+		"a failed run":   {func(w *world) { w.archive.Ends[1].State = "failed" }, []Rule{RuleResult}},
+		"a run that was given up after five losses": {func(w *world) {
+			end := &w.archive.Ends[1]
+			end.State = "failed"
+			end.Tasks[0].Outcome, end.Tasks[0].Attempts = "lost", 5
+			if err := json.Unmarshal([]byte(`{"error":{"outcome":"lost"}}`), &end.Record); err != nil {
+				panic(err)
+			}
+		}, nil},
+		"a cancellation without effect": {func(w *world) {
+			w.archive.Ends[2].State, w.archive.Ends[2].Output = "succeeded", json.RawMessage(`{"n":1}`)
+		}, []Rule{RuleResult}},
+		"another record than the one that was told": {func(w *world) {
+			text := ended("R1", "effect", "m1", 5, "succeeded")
+			w.archive.Ends[0].Text, w.archive.History[0].Text = text, text
+		}, []Rule{RuleTold}},
+		"a task that was not executed": {func(w *world) { w.effects = nil }, []Rule{RuleEffect}},
+		"two runs for one time": {func(w *world) {
+			w.end(ended("R8", "clock", "", 0, "succeeded"))
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleSchedule}},
+		"a run at no time": {func(w *world) {
+			w.archive.Ends[3].Trigger.Time = told.Add(time.Millisecond)
+		}, []Rule{RuleSchedule}},
+		"the history misses a run":    {func(w *world) { w.archive.History = w.archive.History[1:] }, []Rule{RuleHistory}},
+		"the history has a run twice": {func(w *world) { w.archive.History = append(w.archive.History, w.archive.History[0]) }, []Rule{RuleHistory}},
+		"the history says otherwise":  {func(w *world) { w.archive.History[1].Text = w.archive.History[0].Text }, []Rule{RuleHistory}},
+		"the history has a run more": {func(w *world) {
+			w.end(ended("R8", "chain", "m8", 0, "succeeded"))
+			w.archive.History, w.archive.Ends = w.archive.Ends, w.archive.Ends[:4]
+		}, []Rule{RuleInvented}},
+		"without a history":            {func(w *world) { w.archive.History = nil }, nil},
+		"what the archive has noticed": {func(w *world) { w.archive.broke(RuleOrder, "R1", "out of order") }, []Rule{RuleOrder}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			test.change(w)
+			var got []Rule
+			for _, f := range Check(w.book, w.archive, w.effects) {
+				got = append(got, f.Rule)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("found %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestOrder tells events to an archive.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		events string // "<id> <kind> <task> <attempt>", one a line
+		want   int    // findings
+	}{
+		"a life":                  {"0-1-0 submitted\n0-1-1 started\n0-2-0 attempt_started a 1\n0-3-0 attempt_finished a 1\n0-3-1 attempt_started a 2\n0-4-0 attempt_finished a 2\n0-4-1 finished", 0},
+		"an event twice":          {"0-1-0 submitted\n0-1-0 submitted", 2},
+		"an event too late":       {"0-2-0 submitted\n0-1-0 started", 1},
+		"no beginning":            {"0-2-0 started", 1},
+		"something after the end": {"0-1-0 submitted\n0-1-1 finished\n0-2-0 attempt_started a 1", 1},
+		"two ends":                {"0-1-0 submitted\n0-1-1 finished\n0-2-0 finished", 1},
+		"an attempt missing":      {"0-1-0 submitted\n0-2-0 attempt_started a 2", 1},
+		"an attempt's end twice":  {"0-1-0 submitted\n0-2-0 attempt_started a 1\n0-2-1 attempt_finished a 1\n0-2-2 attempt_finished a 1", 1},
+		"an attempt's end alone":  {"0-1-0 submitted\n0-2-1 attempt_finished a 1", 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &Archive{Open: map[string]bool{}, places: map[string]place{}, runs: map[string]*story{}}
+			for line := range strings.Lines(test.events) {
+				e := event{Run: "R1", Record: ended("R1", "chain", "m1", 0, "succeeded")}
+				fmt.Sscan(line, &e.ID, &e.Kind, &e.Task, &e.Attempt) // fewer words leave the rest empty
+				if err := a.tell(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(a.broken) != test.want {
+				t.Errorf("found %v, want %d findings", a.broken, test.want)
+			}
+		})
+	}
+}
+
+func TestFindingAt(t *testing.T) {
+	t.Parallel()
+	f := Finding{Run: "01M7ZHBGDNSQKMZVWXRS61VMMM"}
+	if got := f.At().UTC(); got.Format(time.DateTime) != "2026-11-21 17:09:38" {
+		t.Errorf("the run was accepted at %s", got)
+	}
+	if f.Told = told; !f.At().Equal(told) {
+		t.Errorf("told at %s", f.At())
+	}
+}

@@ -1,0 +1,103 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Host serves a site: one process after the other on the same data folder.
+type Host struct {
+	Program Program
+	Site    *Site
+	Data    string   // data folder
+	Args    []string // further ones of flowhost run
+	Cluster *Cluster // the external servers; nil with the embedded one
+}
+
+// NewHost makes a host with the embedded server on a free port, which it keeps.
+func NewHost(program Program, site *Site, data string, args ...string) (*Host, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	args = append([]string{"--nats-listen", fmt.Sprintf("127.0.0.1:%d", port)}, args...)
+	return &Host{Program: program, Site: site, Data: data, Args: args}, nil
+}
+
+// Start starts a process. The one before has ended.
+func (h *Host) Start() (*Process, error) {
+	return h.Program.Start(append([]string{"run", h.Site.Dir, "--data", h.Data}, h.Args...)...)
+}
+
+// Serves returns when the process says that it serves the flows.
+func (h *Host) Serves(ctx context.Context, p *Process) error {
+	if err := p.Await(ctx, " serves "); err != nil {
+		return fmt.Errorf("%w; it said:\n%s", err, p.Output())
+	}
+	return nil
+}
+
+// Connect connects as other programs do, as soon as it can.
+func (h *Host) Connect(ctx context.Context) (*nats.Conn, error) {
+	return h.connect(ctx, "nats-context.json")
+}
+
+// Operator connects as the user that may read all streams but the journal.
+func (h *Host) Operator(ctx context.Context) (*nats.Conn, error) {
+	return h.connect(ctx, "nats-operator-context.json")
+}
+
+func (h *Host) connect(ctx context.Context, file string) (*nats.Conn, error) {
+	if h.Cluster != nil {
+		return h.Cluster.Connect(ctx)
+	}
+	return try(ctx, func() (*nats.Conn, error) {
+		text, err := os.ReadFile(filepath.Join(h.Data, file))
+		if err != nil {
+			return nil, err
+		}
+		var at struct{ URL, User, Password string }
+		if err := json.Unmarshal(text, &at); err != nil {
+			return nil, err
+		}
+		return nats.Connect(at.URL, nats.UserInfo(at.User, at.Password), nats.NoReconnect())
+	})
+}
+
+// try repeats f until it succeeds, or ctx ends.
+func try[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		v, err := f()
+		if err == nil {
+			return v, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return v, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// folders are where the messages of a stream lie.
+func (h *Host) folders(stream string) []string {
+	stores := []string{h.Data}
+	if h.Cluster != nil {
+		stores = nil
+		for _, n := range h.Cluster.Nodes {
+			stores = append(stores, n.Store)
+		}
+	}
+	for i := range stores {
+		stores[i] = filepath.Join(stores[i], "jetstream", "*", "streams", stream, "msgs")
+	}
+	return stores
+}

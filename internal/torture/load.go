@@ -1,0 +1,236 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// again is how long after it was sent first something may be sent again: less
+// than the two minutes for which a stream knows the id of a message.
+const again = 90 * time.Second
+
+// Load asks for runs of the flows of a [Site] in all ways, and enters what it asks
+// for and what it is told in the ledger. Its zero value works.
+type Load struct {
+	Ledger  *Ledger
+	Name    string  // begins all markers; unlike that of other loads on the ledger
+	Workers int     // that ask one after the other each; default 8
+	Rate    float64 // of what is asked for, in 1/s; default 100
+	Bulk    float64 // share of runs with a payload of BulkSize; default 0.02
+	Pad     int     // bytes of a bulky payload; default 64 KiB
+	Seed    uint64
+
+	made int // entries so far, over all calls of Run
+	mu   sync.Mutex
+}
+
+// Run asks until ctx ends or the connection is closed, and returns when all
+// workers have. What has no answer then is of unknown fate. First it repeats what
+// has no answer from calls before and can be repeated.
+func (l *Load) Run(ctx context.Context, nc *nats.Conn) error {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	workers := or(l.Workers, 8)
+	pace := make(chan struct{}) // one for each thing to ask for
+	var working sync.WaitGroup
+	for i := range workers {
+		c := &asker{Load: l, nc: nc, js: js, rand: rand.New(rand.NewPCG(l.Seed, uint64(l.next()+i)))}
+		working.Go(func() {
+			defer cancel() // a worker ends when the connection does, and then all do
+			if i == 0 {
+				c.repeat(ctx)
+			}
+			for range pace {
+				if !c.ask(ctx) {
+					return
+				}
+			}
+		})
+	}
+	l.pace(ctx, pace)
+	close(pace)
+	working.Wait()
+	return nil
+}
+
+func or[T comparable](value, otherwise T) T {
+	var none T
+	if value == none {
+		return otherwise
+	}
+	return value
+}
+
+// pace gives the workers their turns. Turns that nobody could take are not made
+// up for.
+func (l *Load) pace(ctx context.Context, turns chan<- struct{}) {
+	tick := time.NewTicker(time.Duration(float64(time.Second) / or(l.Rate, 100)))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case turns <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// next is a number that no other entry of the load has.
+func (l *Load) next() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.made++
+	return l.made
+}
+
+// asker is one worker.
+type asker struct {
+	*Load
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	rand *rand.Rand
+}
+
+// repeat sends again what may have got lost with its answer.
+func (a *asker) repeat(ctx context.Context) {
+	for _, e := range a.Ledger.Open(Trigger, again) {
+		a.publish(ctx, e)
+	}
+	for _, e := range a.Ledger.Open(Keyed, again) {
+		a.request(ctx, e, nil)
+	}
+}
+
+// ask asks for one thing. It reports whether the connection can go on.
+func (a *asker) ask(ctx context.Context) bool {
+	e := Entry{Marker: fmt.Sprintf("%s%07d", a.Name, a.next()), Flow: a.flow(), N: a.rand.IntN(1000)}
+	switch p := a.rand.Float64(); {
+	case e.Flow == "nap":
+		e.Way = Request
+	case p < 0.4:
+		e.Way = Trigger
+	case p < 0.6:
+		e.Way = Keyed
+	default:
+		e.Way = Request
+	}
+	a.Ledger.Send(e)
+	switch {
+	case e.Way == Trigger:
+		a.publish(ctx, e)
+	case e.Flow == "nap":
+		a.cancel(ctx, e)
+	case e.Way == Keyed:
+		a.request(ctx, e, nil)
+		if a.rand.IntN(4) == 0 {
+			a.request(ctx, e, nil) // the ledger compares the answers
+		}
+	case a.rand.IntN(3) == 0:
+		a.request(ctx, e, nats.Header{"Fh-Wait": {"30s"}})
+	default:
+		a.request(ctx, e, nil)
+	}
+	return ctx.Err() == nil && !a.nc.IsClosed()
+}
+
+func (a *asker) flow() string {
+	if a.rand.Float64() < or(a.Bulk, 0.02) {
+		return "bulk"
+	}
+	return []string{"chain", "chain", "chain", "fan", "fan", "flaky", "effect", "effect", "effect", "nap"}[a.rand.IntN(10)]
+}
+
+func (a *asker) body(e Entry) []byte {
+	pad := ""
+	if e.Flow == "bulk" {
+		pad = strings.Repeat("x", or(a.Pad, 64<<10))
+	}
+	return fmt.Appendf(nil, `{"marker":%q,"n":%d,"pad":%q}`, e.Marker, e.N, pad)
+}
+
+// publish stores a message that asks for a run. An error that is an answer of the
+// stream says that it was not stored.
+func (a *asker) publish(ctx context.Context, e Entry) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	msg := &nats.Msg{Subject: "fh.v1.trigger." + e.Flow, Data: a.body(e)}
+	_, err := a.js.PublishMsg(ctx, msg, jetstream.WithMsgID(e.Marker), jetstream.WithRetryAttempts(0))
+	if err == nil {
+		a.Ledger.Accept(e.Marker, "")
+	}
+}
+
+// answer is what a request is answered with: a receipt, a record or an error.
+type answer struct {
+	Run   string `json:"run"`
+	State string `json:"state"`
+	Error *struct {
+		Code string `json:"code"`
+	} `json:"error"`
+}
+
+// request asks for a run and enters the answer. It reports whether a run was
+// accepted, as far as the answer tells.
+func (a *asker) request(ctx context.Context, e Entry, header nats.Header) (run string) {
+	if e.Way == Keyed {
+		header = nats.Header{"Fh-Key": {e.Marker}}
+	}
+	text, got, err := a.say(ctx, &nats.Msg{Subject: "fh.v1.api.run." + e.Flow, Data: a.body(e), Header: header})
+	switch {
+	case errors.Is(err, nats.ErrNoResponders) && e.Way == Request: // nobody has got it
+		a.Ledger.Refuse(e.Marker)
+		sleep(ctx, idle)
+	case err != nil:
+	case got.Run != "" && got.State != "":
+		a.Ledger.Finish(e.Marker, got.Run, text)
+	case got.Run != "": // also of an error: the run was accepted then
+		a.Ledger.Accept(e.Marker, got.Run)
+	case got.Error != nil && got.Error.Code == "busy":
+		a.Ledger.Refuse(e.Marker)
+	}
+	return got.Run
+}
+
+// cancel asks for a run and soon cancels it.
+func (a *asker) cancel(ctx context.Context, e Entry) {
+	run := a.request(ctx, e, nil)
+	if run == "" {
+		return
+	}
+	msg := &nats.Msg{Subject: "fh.v1.api.cancel", Data: fmt.Appendf(nil, `{"run":%q,"reason":"test"}`, run)}
+	if _, got, err := a.say(ctx, msg); err == nil && got.Error == nil && got.Run == run {
+		a.Ledger.Cancel(e.Marker)
+	}
+}
+
+// idle is how long a worker rests that has found no host.
+const idle = 50 * time.Millisecond
+
+// say sends a request and gives the answer, if there is one.
+func (a *asker) say(ctx context.Context, msg *nats.Msg) (text []byte, got answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 35*time.Second)
+	defer cancel()
+	reply, err := a.nc.RequestMsgWithContext(ctx, msg)
+	if err != nil {
+		return nil, got, err
+	}
+	return reply.Data, got, json.Unmarshal(reply.Data, &got)
+}

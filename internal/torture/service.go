@@ -1,0 +1,112 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Service is one process of a host that stays up while something happens to what
+// it stands on, with a load that connects again whenever it has to.
+type Service struct {
+	Host    *Host
+	Load    *Load
+	Process *Process
+
+	stop    context.CancelFunc
+	loading sync.WaitGroup
+}
+
+// Serve starts a service and its load. It lasts until [Service.Settle], or until
+// ctx ends; the process is the caller's to kill.
+func Serve(ctx context.Context, h *Host, l *Load) (*Service, error) {
+	p, err := h.Start()
+	if err != nil {
+		return nil, err
+	}
+	starting, cancel := context.WithTimeout(ctx, lifetime)
+	defer cancel()
+	if err := h.Serves(starting, p); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	s := &Service{Host: h, Load: l, Process: p}
+	ctx, s.stop = context.WithCancel(ctx)
+	s.loading.Go(func() {
+		for ctx.Err() == nil {
+			s.load(ctx)
+		}
+	})
+	return s, nil
+}
+
+func (s *Service) load(ctx context.Context) {
+	nc, err := s.Host.Connect(ctx)
+	if err != nil {
+		return // ctx has ended
+	}
+	defer nc.Close()
+	s.Load.Run(ctx, nc)
+}
+
+// Settle ends the load, waits until everything that was accepted has ended, stops
+// the process and gives what does not hold. The process must have lasted.
+func (s *Service) Settle(ctx context.Context) (*Archive, []Finding, error) {
+	s.stop()
+	s.loading.Wait()
+	select {
+	case <-s.Process.Ended():
+		return nil, nil, fmt.Errorf("the process has ended; it said:\n%s", s.Process.Output())
+	default:
+	}
+	nc, err := s.Host.Operator(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer nc.Close()
+	a, found, err := Audit(ctx, nc, s.Load.Ledger, s.Host.Site)
+	if err != nil {
+		return a, found, fmt.Errorf("%w; the process said:\n%s", err, s.Process.Output())
+	}
+	return a, found, s.Process.Stop(ctx)
+}
+
+// Refusal is the answer of a host that accepts nothing.
+type Refusal struct {
+	Code, Message string
+}
+
+// Ask asks for one run, and enters it in the ledger. The refusal is nil when it was
+// accepted. Without an answer there is an error.
+func (s *Service) Ask(ctx context.Context) (*Refusal, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	nc, err := s.Host.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	e := Entry{Marker: fmt.Sprintf("%s-ask%d", s.Load.Name, s.Load.next()), Flow: "chain", Way: Request}
+	s.Load.Ledger.Send(e)
+	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{
+		Subject: "fh.v1.api.run.chain", Data: fmt.Appendf(nil, `{"marker":%q,"n":0}`, e.Marker),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var got struct {
+		Run   string
+		Error *Refusal
+	}
+	if err := json.Unmarshal(reply.Data, &got); err != nil {
+		return nil, err
+	}
+	if got.Run != "" {
+		s.Load.Ledger.Accept(e.Marker, got.Run)
+	}
+	return got.Error, nil
+}

@@ -1,0 +1,206 @@
+package torture
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// flowsText are the flows of a [Site]. What each gives is in [outputOf].
+const flowsText = `
+flow "chain" {
+  task "one" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = trigger.payload.n, plus = 1 }
+  }
+
+  task "two" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = task.one.output.n, plus = 1 }
+  }
+
+  task "three" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = task.two.output.n, plus = 1 }
+  }
+
+  output "n" {
+    value = task.three.output.n
+  }
+}
+
+flow "fan" {
+  task "a" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = trigger.payload.n, plus = 1 }
+  }
+
+  task "b" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = trigger.payload.n, plus = 2 }
+  }
+
+  task "c" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = trigger.payload.n, plus = 3 }
+  }
+
+  task "all" {
+    plugin   = "./chores.wasm"
+    function = "sum"
+    input    = [task.a.output.n, task.b.output.n, task.c.output.n]
+  }
+
+  output "n" {
+    value = task.all.output.n
+  }
+}
+
+flow "flaky" {
+  task "try" {
+    plugin   = "./chores.wasm"
+    function = "stumble"
+    input    = { n = trigger.payload.n, plus = 10 }
+
+    retry {
+      attempts = 20
+      backoff  = "constant"
+      delay    = "20ms"
+    }
+  }
+
+  output "n" {
+    value = task.try.output.n
+  }
+}
+
+flow "effect" {
+  task "note" {
+    plugin   = "./chores.wasm"
+    function = "note"
+    input    = { n = trigger.payload.n, plus = 20 }
+
+    grant {
+      files = { "./effects" = "rw" }
+    }
+  }
+
+  task "after" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = task.note.output.n, plus = 1 }
+  }
+
+  output "n" {
+    value = task.after.output.n
+  }
+}
+
+flow "bulk" {
+  task "echo" {
+    plugin   = "./chores.wasm"
+    function = "echo"
+    input    = { n = trigger.payload.n, pad = trigger.payload.pad }
+  }
+
+  output "n" {
+    value = task.echo.output.n
+  }
+}
+
+flow "nap" {
+  task "nap" {
+    plugin   = "./chores.wasm"
+    function = "nap"
+    input    = { n = trigger.payload.n, plus = 250 }
+  }
+
+  output "n" {
+    value = task.nap.output.n
+  }
+}
+
+flow "clock" {
+  trigger "schedule" "tick" {
+    every = "1s"
+  }
+
+  task "one" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = 1, plus = 1 }
+  }
+
+  output "n" {
+    value = task.one.output.n
+  }
+}
+`
+
+// outputOf is what a flow of [flowsText] gives for a number.
+func outputOf(flow string, n int) string {
+	switch flow {
+	case "chain":
+		n += 3
+	case "fan":
+		n = 3*n + 6
+	case "flaky":
+		n += 10
+	case "effect":
+		n += 21
+	case "clock":
+		n = 2
+	}
+	return fmt.Sprintf(`{"n":%d}`, n)
+}
+
+// Site is a folder with flows and their module, and a file for each last
+// character of a run's id with the effects of its tasks.
+type Site struct {
+	Dir string // of the flow file
+}
+
+// NewSite makes a site in an empty folder. module is the built guest chores;
+// settings is the text of flowhost.hcl, empty for none.
+func NewSite(dir, module, settings string) (*Site, error) {
+	err := errors.Join(
+		os.MkdirAll(filepath.Join(dir, "effects"), 0o700),
+		os.WriteFile(filepath.Join(dir, "flows.hcl"), []byte(flowsText[1:]), 0o600),
+		os.Link(module, filepath.Join(dir, "chores.wasm")))
+	if err == nil && settings != "" {
+		err = os.WriteFile(filepath.Join(dir, "flowhost.hcl"), []byte(settings), 0o600)
+	}
+	return &Site{Dir: dir}, err
+}
+
+// Effects counts the effects of task runs by their idempotency keys.
+func (s *Site) Effects() (map[string]int, error) {
+	names, err := filepath.Glob(filepath.Join(s.Dir, "effects", "*.txt"))
+	effects := map[string]int{}
+	for _, name := range names {
+		err = errors.Join(err, count(name, effects))
+	}
+	return effects, err
+}
+
+func count(name string, effects map[string]int) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		effects[strings.TrimSpace(lines.Text())]++
+	}
+	return lines.Err()
+}
