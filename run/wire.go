@@ -24,10 +24,9 @@ type encoder struct {
 	err   error             // of the first value that has no stored form
 }
 
-func (e *encoder) uint(n uint64)   { e.out = binary.AppendUvarint(e.out, n) }
-func (e *encoder) int(n int64)     { e.out = binary.AppendVarint(e.out, n) }
-func (e *encoder) count(n int)     { e.uint(uint64(n)) }
-func (e *encoder) float(f float64) { e.uint(math.Float64bits(f)) }
+func (e *encoder) uint(n uint64) { e.out = binary.AppendUvarint(e.out, n) }
+func (e *encoder) int(n int64)   { e.out = binary.AppendVarint(e.out, n) }
+func (e *encoder) count(n int)   { e.uint(uint64(n)) }
 
 func (e *encoder) bool(b bool) {
 	if b {
@@ -200,8 +199,6 @@ func (d *decoder) count() int {
 	}
 	return int(n)
 }
-
-func (d *decoder) float() float64 { return math.Float64frombits(d.uint()) }
 
 func (d *decoder) bool() bool {
 	b := d.take(1)
