@@ -20,6 +20,7 @@ type EventsConfig struct {
 	Window  int           // messages that are under way together; default 256
 	Timeout time.Duration // for an acknowledgement, after which they are sent again; default 5s
 	Sync    func() error  // flushes the stream's files to the disk; default: nothing, they are the server's
+	Room    func() error  // ErrNoRoom while the server must not be asked to write its files; default: it always may
 	Log     *slog.Logger  // default: none
 
 	// RunsOnly leaves out what happens to the tasks of a run: one message for each
@@ -40,7 +41,7 @@ type Events struct {
 // connection stays the caller's.
 func NewEvents(ctx context.Context, nc *nats.Conn, shard int, cfg EventsConfig) (*Events, error) {
 	p, err := newPublisher(ctx, nc, publisherConfig{
-		stream: StreamEvents, what: "events", ordered: true, window: cfg.Window, timeout: cfg.Timeout, sync: cfg.Sync, log: cfg.Log,
+		stream: StreamEvents, what: "events", ordered: true, window: cfg.Window, timeout: cfg.Timeout, sync: cfg.Sync, room: cfg.Room, log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,6 +183,18 @@ func (h *Health) serverState(s *Server, now time.Time) *UnreadyError {
 			Reason: fmt.Sprintf("the embedded NATS server cannot write: %v", wrong),
 			Advice: "look at the disk of " + s.store() + "; the server is started again by itself until it can", Since: now, Err: wrong,
 		}
+	}
+	return nil
+}
+
+// ErrNoRoom says that the disk of the embedded server is full.
+var ErrNoRoom = errors.New("the disk of the data folder is full")
+
+// Room tells whether the server may be asked to write out its files: ErrNoRoom
+// while less than DefaultMargin is free on their disk.
+func (s *Server) Room() error {
+	if free, err := freeSpace(s.store()); err != nil || free < DefaultMargin {
+		return cmp.Or(err, ErrNoRoom)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ type HistoryConfig struct {
 	Window  int           // messages that are under way together; default 256
 	Timeout time.Duration // for an acknowledgement, after which they are sent again; default 5s
 	Sync    func() error  // flushes the stream's files to the disk; default: nothing, they are the server's
+	Room    func() error  // ErrNoRoom while the server must not be asked to write its files; default: it always may
 	Log     *slog.Logger  // default: none
 }
 
@@ -77,7 +78,7 @@ func NewHistory(ctx context.Context, nc *nats.Conn, cfg HistoryConfig) (*History
 	var err error
 	h.publisher, err = newPublisher(ctx, nc, publisherConfig{
 		stream: StreamHistory, what: "records of finished runs", window: cfg.Window, timeout: cfg.Timeout,
-		sync: cfg.Sync, log: cfg.Log, settled: h.settled,
+		sync: cfg.Sync, room: cfg.Room, log: cfg.Log, settled: h.settled,
 	})
 	if err != nil {
 		return nil, err

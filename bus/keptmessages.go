@@ -50,7 +50,7 @@ func (k *keptMessages) add(msg *nats.Msg, seq uint64) {
 
 // due reports whether what is kept should be written out.
 func (k *keptMessages) due() bool {
-	return len(k.messages) > 0 && (k.bytes >= keptBytes || time.Since(k.since) >= keptTime)
+	return len(k.messages) > 0 && (k.bytes >= keptBytes && time.Since(k.since) >= keptTime/10 || time.Since(k.since) >= keptTime)
 }
 
 // timer fires when that is so.
@@ -106,7 +106,12 @@ func (e *LostMessagesError) Error() string {
 // release has the server write out what it has acknowledged, and forgets it. When
 // another server has answered meanwhile, it is kept for the next time.
 func (p *publisher) release(ctx context.Context) error {
-	if err := p.writeOut(ctx); err != nil {
+	err := p.writeOut(ctx)
+	switch {
+	case errors.Is(err, ErrNoRoom):
+		p.kept.since = time.Now() // it is kept, and asked for again later
+		return nil
+	case err != nil:
 		return fmt.Errorf("%s: %w", p.what, err)
 	}
 	if p.nc.Stats().Reconnects == p.kept.reconnects {

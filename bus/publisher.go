@@ -25,6 +25,7 @@ type publisherConfig struct {
 	window  int    // messages that are under way together; default 256
 	timeout time.Duration
 	sync    func() error // flushes the stream's files to the disk; nil: nothing to do
+	room    func() error // why the server must not be asked to write its files; nil: it always may
 	log     *slog.Logger
 
 	// ordered refuses messages whose stream does not end where it should, so that
@@ -317,6 +318,11 @@ func (p *publisher) flush(ctx context.Context) error {
 func (p *publisher) writeOut(ctx context.Context) error {
 	if p.stream.CachedInfo().Config.PersistMode != jetstream.AsyncPersistMode {
 		return nil
+	}
+	if p.room != nil {
+		if err := p.room(); err != nil { // a purge that fails for want of room blocks the stream for good
+			return err
+		}
 	}
 	delay := patience{log: p.log, what: "flush " + p.what}
 	for {

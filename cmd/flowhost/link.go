@@ -129,6 +129,14 @@ func (l *link) sync() error {
 	return l.server.Sync()
 }
 
+// room tells whether the embedded server has room to write.
+func (l *link) room() error {
+	if l.server == nil {
+		return nil
+	}
+	return l.server.Room()
+}
+
 func (l *link) open(ctx context.Context, journal *nats.Conn, s settings, log *slog.Logger) error {
 	objects := bus.ObjectsConfig{Log: log}
 	if l.server != nil {
@@ -138,9 +146,9 @@ func (l *link) open(ctx context.Context, journal *nats.Conn, s settings, log *sl
 	l.journal, errs[0] = bus.NewJournal(ctx, journal, shard, bus.JournalConfig{Log: log})
 	l.snapshots, errs[1] = bus.NewObjects(ctx, journal, bus.BucketSnapshots, objects)
 	l.blobs, errs[2] = bus.NewObjects(ctx, journal, bus.BucketBlobs, objects)
-	l.events, errs[3] = bus.NewEvents(ctx, l.conn, shard, bus.EventsConfig{RunsOnly: s.eventsOf == "runs", Sync: l.sync, Log: log})
+	l.events, errs[3] = bus.NewEvents(ctx, l.conn, shard, bus.EventsConfig{RunsOnly: s.eventsOf == "runs", Sync: l.sync, Room: l.room, Log: log})
 	l.history, errs[4] = bus.NewHistory(ctx, l.conn, bus.HistoryConfig{
-		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Log: log,
+		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
 	l.logs, errs[5] = bus.NewLogs(ctx, l.conn, bus.LogsConfig{Log: log})
 	if err := errors.Join(errs[:]...); err != nil {
