@@ -291,10 +291,7 @@ func TestCloseDoesNotWaitForTheGrace(t *testing.T) {
 	t.Parallel()
 	ready := make(chan struct{}, 2)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	h := newHost(t, host.Config{Grace: ample, Lines: func(*run.Call, time.Time, run.LogLine) {
-		cancel(errNotNeeded)
-		ready <- struct{}{}
-	}})
+	h := newHost(t, host.Config{Grace: ample, Lines: func(*run.Call, time.Time, run.LogLine) { ready <- struct{}{} }})
 	module := load(t, h, kept("c/winddown")(t))
 	inGo := load(t, h, guest(t, "winddown"))
 	var calls sync.WaitGroup
@@ -309,6 +306,8 @@ func TestCloseDoesNotWaitForTheGrace(t *testing.T) {
 		})
 	}
 	<-ready
+	<-ready // both are under way
+	cancel(errNotNeeded)
 	if err := h.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
