@@ -21,6 +21,7 @@ const (
 const (
 	rebuildBatch = 8 * indexBatch  // entries that are indexed together
 	readPull     = 2 * time.Second // of one pull that brings nothing
+	idleLooks    = 4               // of so many looks one is taken while nothing is published here
 )
 
 // errOtherStream says that the index does not belong to what the stream holds now.
@@ -130,11 +131,14 @@ func (f *follower) isOf(info *jetstream.StreamInfo) bool {
 func (f *follower) keepUp(ctx context.Context) error {
 	tick := time.NewTicker(indexEvery)
 	defer tick.Stop()
-	for {
+	for n := 0; ; n++ {
 		work := f.takeIn
 		select {
 		case <-f.many:
 		case <-tick.C:
+			if f.idle() && n%idleLooks != 0 {
+				continue
+			}
 			work = f.look
 		case <-ctx.Done():
 			return context.Cause(ctx)
