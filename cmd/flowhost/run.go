@@ -21,8 +21,9 @@ import (
 
 // gcPercent is how much the heap grows between two collections where GOGC does
 // not say. What lives is small, some 10 to 100 MB, and what a task leaves behind is
-// much: with Go's own 100 collections take a fifth of the processor under load.
-const gcPercent = 400
+// much: with Go's own 100 collections take a fifth of the processor under load, with more
+// the heap grows to gigabytes.
+const gcPercent = 200
 
 // service is run with its flags.
 type service struct {
