@@ -63,6 +63,7 @@ func (e *Engine) invoke(a *attempt) (r result) {
 func (e *Engine) dispatch() {
 	for len(e.starting) > 0 {
 		o := e.starting[0]
+		e.starting[0] = nil // nothing but the engine's maps holds a run
 		e.starting = e.starting[1:]
 		if o.run.State == run.Pending {
 			e.start(o)

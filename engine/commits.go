@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -11,6 +12,7 @@ const (
 	maxBatch   = 512 << 10 // bytes after which a commit takes no further events
 	maxUnsaved = 4 << 20   // bytes of events on their way to the journal
 	maxOutbox  = 64        // commits that observers may be behind
+	maxUntold  = 16 << 10  // events in them: each holds what it says, the last of a run its record
 	maxPayload = 16 << 20  // bytes of one JSON value of an event
 	maxSpare   = 4         // emptied commits that are kept for their memory
 )
@@ -152,7 +154,7 @@ func (e *Engine) afterCommit(f func()) {
 
 // congested reports whether the loop must let journal and observers catch up.
 func (e *Engine) congested() bool {
-	return e.unsaved > maxUnsaved || len(e.outbox) > maxOutbox
+	return e.unsaved > maxUnsaved || len(e.outbox) > maxOutbox || e.untold > maxUntold
 }
 
 // nextCommit gives the committer's channel and what to send on it, or nil while
@@ -167,7 +169,7 @@ func (e *Engine) nextCommit() (chan<- *batch, *batch) {
 
 func (e *Engine) sent(b *batch) {
 	e.inFlight = b
-	e.pending = e.pending[1:]
+	e.pending = slices.Delete(e.pending, 0, 1)
 }
 
 func (e *Engine) committed(b *batch) {
@@ -185,6 +187,7 @@ func (e *Engine) committed(b *batch) {
 			b.notices[i].Revision = b.revision
 		}
 		e.outbox = append(e.outbox, b)
+		e.untold += len(b.notices)
 	}
 	for _, f := range b.then {
 		f()

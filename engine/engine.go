@@ -98,6 +98,7 @@ type Engine struct {
 	release    func()                      // stops waiting for one that hangs
 	pending    []*batch                    // not given to the committer yet; the last one is still growing
 	outbox     []*batch                    // durable, not given to the notifier yet
+	untold     int                         // events in outbox
 	inFlight   *batch                      // at the committer
 	unsaved    int                         // bytes in pending and inFlight
 	spare      []*run.Commit               // emptied
@@ -280,7 +281,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		case b := <-e.written:
 			e.committed(b)
 		case notices <- notice:
-			e.outbox = e.outbox[1:]
+			e.noticed(notice)
 		case <-e.writing():
 			e.continueSnapshot()
 		case <-e.archived:

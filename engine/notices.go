@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -68,6 +69,12 @@ func (e *Engine) nextNotice() (chan<- *batch, *batch) {
 		return nil, nil
 	}
 	return e.notices, e.outbox[0]
+}
+
+// noticed takes the first commit, which the notifier has, out of the outbox.
+func (e *Engine) noticed(b *batch) {
+	e.outbox = slices.Delete(e.outbox, 0, 1)
+	e.untold -= len(b.notices)
 }
 
 // notifier tells the observers, one event after the other.

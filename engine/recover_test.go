@@ -350,3 +350,34 @@ func TestSlowObserverSlowsThePublisher(t *testing.T) {
 		}
 	})
 }
+
+func TestSlowObserverIsBehindByABoundedNumberOfEvents(t *testing.T) {
+	t.Parallel()
+	set := load(t, `flow "f" {
+  task "a" { plugin = "./m.wasm" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		observer := stuck{make(chan struct{})}
+		r := boot(t, Config{Observers: []Observation{{Observer: observer}}, OpenRuns: 10 * maxUntold}, set)
+		batch := make([]run.Request, 1000)
+		for i := range batch {
+			batch[i] = run.Request{Flow: "f"}
+		}
+		accepted := 0
+		for accepted <= maxUntold {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			decided, err := r.SubmitBatch(ctx, batch)
+			stop()
+			accepted += decided
+			if err != nil {
+				break
+			}
+		}
+		if accepted > maxUntold {
+			t.Errorf("%d runs were accepted while nothing was told", accepted)
+		}
+		close(observer.letGo)
+		synctest.Wait()
+		r.stop()
+	})
+}
