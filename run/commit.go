@@ -10,7 +10,7 @@ import (
 
 // CommitVersion is the version of the encoding that [Commit] writes. Commits of
 // all versions from 1 on can be read.
-const CommitVersion = 2
+const CommitVersion = 3
 
 // ErrFenced is what a journal answers to an append whose expected revision is
 // not its last one: somebody else writes this journal. Nothing was recorded.
@@ -121,7 +121,7 @@ func DecodeCommit(stored []byte) (*StoredCommit, error) {
 	if len(stored) < 2 || stored[0] != commitMagic {
 		return decodeCommit1(stored)
 	}
-	if version := stored[1]; version != CommitVersion {
+	if version := stored[1]; version < 2 || version > CommitVersion {
 		return nil, versionError(int(version))
 	}
 	body, err := verify(stored)
@@ -129,7 +129,7 @@ func DecodeCommit(stored []byte) (*StoredCommit, error) {
 		return nil, fmt.Errorf("the commit is %w", err)
 	}
 	d := decoder{in: body, pos: 2}
-	c := &StoredCommit{Version: CommitVersion, After: d.uint()}
+	c := &StoredCommit{Version: int(stored[1]), After: d.uint()}
 	for d.more() {
 		c.Events = append(c.Events, d.event())
 	}

@@ -23,6 +23,8 @@ func everyEvent() []Event {
 		RetryAfter: 3 * time.Second, Details: json.RawMessage(`{"sku":"a<b"}`), Task: "price", At: "orders.hcl:14",
 	}
 	ref := TaskRef{Task: "price", Key: "eu"}
+	schedule := ScheduleRef{Flow: "orders", Trigger: "night"}
+	const backfill = "01KMVQZ3G0ABCDEFGHJKMNPQRT"
 	id := NewID(t0)
 	data := []EventData{
 		&Defined{Definition: &Definition{
@@ -48,6 +50,13 @@ func everyEvent() []Event {
 		&TaskCancelRequested{TaskRef: ref, Failure: failure},
 		&CancelRequested{Failure: failure},
 		&Finished{State: Failed, Output: json.RawMessage(`{}`), Failure: failure},
+		&ScheduleSet{ScheduleRef: schedule, Spec: "cron 0 * * * * UTC", From: t0},
+		&ScheduleAdvanced{ScheduleRef: schedule, Nominal: t0.Add(time.Hour), Dropped: 12, Reason: DropMisfire},
+		&SchedulePaused{ScheduleRef: schedule, Reason: "upstream is down"},
+		&ScheduleResumed{ScheduleRef: schedule},
+		&BackfillStarted{ID: backfill, Schedule: schedule, Times: []time.Time{t0, t0.Add(-time.Hour)}, MaxActive: 3},
+		&BackfillAdvanced{ID: backfill},
+		&BackfillEnded{ID: backfill, Reason: "not needed"},
 	}
 	events := make([]Event, len(data))
 	for i, d := range data {
@@ -120,6 +129,10 @@ func keptEvents(version int) []Event {
 			}
 		case *TaskReused, *TaskCancelRequested:
 			if version == 1 {
+				continue
+			}
+		case *ScheduleSet, *ScheduleAdvanced, *SchedulePaused, *ScheduleResumed, *BackfillStarted, *BackfillAdvanced, *BackfillEnded:
+			if version < 3 {
 				continue
 			}
 		}

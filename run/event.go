@@ -127,6 +127,13 @@ const (
 	KindTaskCancelRequested = "task_cancel_requested"
 	KindDefined             = "defined"
 	KindDecided             = "decided"
+	KindScheduleSet         = "schedule_set"
+	KindScheduleAdvanced    = "schedule_advanced"
+	KindSchedulePaused      = "schedule_paused"
+	KindScheduleResumed     = "schedule_resumed"
+	KindBackfillStarted     = "backfill_started"
+	KindBackfillAdvanced    = "backfill_advanced"
+	KindBackfillEnded       = "backfill_ended"
 )
 
 func (*Submitted) Kind() string           { return KindSubmitted }

@@ -20,6 +20,13 @@ const (
 	wireDecided
 	wireTaskReused
 	wireTaskCancelRequested
+	wireScheduleSet
+	wireScheduleAdvanced
+	wireSchedulePaused
+	wireScheduleResumed
+	wireBackfillStarted
+	wireBackfillAdvanced
+	wireBackfillEnded
 )
 
 func (e *encoder) event(event Event) {
@@ -75,6 +82,45 @@ func (e *encoder) event(event Event) {
 		e.name(d.Source)
 		e.uint(d.Seq)
 	default:
+		e.scheduleEvent(event)
+	}
+}
+
+// scheduleEvent writes the events of schedules and backfills.
+func (e *encoder) scheduleEvent(event Event) {
+	switch d := event.Data.(type) {
+	case *ScheduleSet:
+		e.head(wireScheduleSet, event)
+		e.schedule(d.ScheduleRef)
+		e.text(d.Spec)
+		e.time(d.From)
+	case *ScheduleAdvanced:
+		e.head(wireScheduleAdvanced, event)
+		e.schedule(d.ScheduleRef)
+		e.time(d.Nominal)
+		e.int(int64(d.Dropped))
+		e.name(d.Reason)
+	case *SchedulePaused:
+		e.head(wireSchedulePaused, event)
+		e.schedule(d.ScheduleRef)
+		e.text(d.Reason)
+	case *ScheduleResumed:
+		e.head(wireScheduleResumed, event)
+		e.schedule(d.ScheduleRef)
+	case *BackfillStarted:
+		e.head(wireBackfillStarted, event)
+		e.text(string(d.ID))
+		e.schedule(d.Schedule)
+		e.times(d.Times)
+		e.int(int64(d.MaxActive))
+	case *BackfillAdvanced:
+		e.head(wireBackfillAdvanced, event)
+		e.text(string(d.ID))
+	case *BackfillEnded:
+		e.head(wireBackfillEnded, event)
+		e.text(string(d.ID))
+		e.text(d.Reason)
+	default:
 		e.err = fmt.Errorf("%T is no event", d)
 	}
 }
@@ -83,6 +129,18 @@ func (e *encoder) head(kind byte, event Event) {
 	e.out = append(e.out, kind)
 	e.name(string(event.Run))
 	e.time(event.At)
+}
+
+func (e *encoder) schedule(r ScheduleRef) {
+	e.name(r.Flow)
+	e.name(r.Trigger)
+}
+
+func (e *encoder) times(times []time.Time) {
+	e.count(len(times))
+	for _, t := range times {
+		e.time(t)
+	}
 }
 
 func (e *encoder) ref(r TaskRef) {
@@ -163,9 +221,41 @@ func (d *decoder) event() Event {
 	case wireDecided:
 		event.Data = &Decided{Position{Source: d.name(), Seq: d.uint()}}
 	default:
-		d.fail(fmt.Errorf("unknown kind of event %d", kind))
+		event.Data = d.scheduleEvent(kind)
 	}
 	return event
+}
+
+// scheduleEvent reads the events of schedules and backfills.
+func (d *decoder) scheduleEvent(kind byte) EventData {
+	switch kind {
+	case wireScheduleSet:
+		return &ScheduleSet{ScheduleRef: d.schedule(), Spec: d.text(), From: d.time()}
+	case wireScheduleAdvanced:
+		return &ScheduleAdvanced{ScheduleRef: d.schedule(), Nominal: d.time(), Dropped: d.small(), Reason: d.name()}
+	case wireSchedulePaused:
+		return &SchedulePaused{ScheduleRef: d.schedule(), Reason: d.text()}
+	case wireScheduleResumed:
+		return &ScheduleResumed{ScheduleRef: d.schedule()}
+	case wireBackfillStarted:
+		return &BackfillStarted{ID: ID(d.text()), Schedule: d.schedule(), Times: d.times(), MaxActive: d.small()}
+	case wireBackfillAdvanced:
+		return &BackfillAdvanced{ID: ID(d.text())}
+	case wireBackfillEnded:
+		return &BackfillEnded{ID: ID(d.text()), Reason: d.text()}
+	}
+	d.fail(fmt.Errorf("unknown kind of event %d", kind))
+	return nil
+}
+
+func (d *decoder) schedule() ScheduleRef { return ScheduleRef{Flow: d.name(), Trigger: d.name()} }
+
+func (d *decoder) times() []time.Time {
+	var times []time.Time
+	for range d.count() {
+		times = append(times, d.time())
+	}
+	return times
 }
 
 func (d *decoder) ref() TaskRef { return TaskRef{Task: d.name(), Key: d.text()} }

@@ -13,6 +13,8 @@ type Shard struct {
 	Definitions map[string]*Definition // by digest
 	Watermarks  map[string]uint64      // last decided sequence by source of triggers
 	Keys        Keys                   // idempotency keys of accepted requests
+	Schedules   map[ScheduleRef]*Schedule
+	Backfills   []*Backfill // those that go, and the last ones that have ended, as they began
 }
 
 // NewShard is the state before the first event.
@@ -21,6 +23,7 @@ func NewShard() *Shard {
 		Runs:        map[ID]*Run{},
 		Definitions: map[string]*Definition{},
 		Watermarks:  map[string]uint64{},
+		Schedules:   map[ScheduleRef]*Schedule{},
 	}
 }
 
@@ -50,6 +53,12 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 	case *Decided:
 		s.Watermarks[d.Source] = d.Seq
 		return nil, nil
+	case *ScheduleSet, *ScheduleAdvanced, *SchedulePaused, *ScheduleResumed:
+		s.applySchedule(e)
+		return nil, nil
+	case *BackfillStarted, *BackfillAdvanced, *BackfillEnded:
+		s.applyBackfill(e)
+		return nil, nil
 	case *Submitted:
 		r := &Run{
 			ID: e.Run, Flow: d.Flow, Definition: d.Definition, Trigger: d.Trigger,
@@ -65,6 +74,9 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 	r := s.Runs[e.Run]
 	r.Version++
 	r.apply(e.At, e.Data)
+	if r.State.Done() {
+		s.runEnded(r)
+	}
 	return r, nil
 }
 
@@ -85,6 +97,10 @@ func (e Event) check(s *Shard) error {
 			return fmt.Errorf("source %q was decided up to %d, and again %d", d.Source, last, d.Seq)
 		}
 		return nil
+	case *ScheduleSet, *ScheduleAdvanced, *SchedulePaused, *ScheduleResumed:
+		return s.checkSchedule(d)
+	case *BackfillStarted, *BackfillAdvanced, *BackfillEnded:
+		return s.checkBackfill(d)
 	case *Submitted:
 		if s.Runs[e.Run] != nil {
 			return errors.New("the run exists already")

@@ -159,13 +159,16 @@ func TestFoldIsDeterministic(t *testing.T) {
 func randomEvent(rng *rand.Rand) EventData {
 	task := string(rune('a' + rng.IntN(3)))
 	outcomes := []Outcome{OutcomeSucceeded, OutcomeFailed, OutcomeLost, OutcomeCanceled}
-	switch rng.IntN(14) {
+	switch rng.IntN(16) {
+	case 14, 15:
+		return randomScheduleEvent(rng)
 	case 12:
 		return &TaskReused{TaskRef: TaskRef{Task: task}, Output: json.RawMessage(`2`)}
 	case 13:
 		return &TaskCancelRequested{TaskRef: TaskRef{Task: task}, Failure: &Failure{Outcome: OutcomeCanceled}}
 	case 0:
-		return &Submitted{Flow: "f"}
+		kind := []TriggerKind{TriggerManual, TriggerSchedule, TriggerBackfill}[rng.IntN(3)]
+		return &Submitted{Flow: "f", Trigger: Trigger{Kind: kind, Name: "s"}}
 	case 1:
 		return &Started{}
 	case 2, 3, 4:
@@ -182,11 +185,36 @@ func randomEvent(rng *rand.Rand) EventData {
 	if rng.IntN(20) > 0 {
 		return &Started{}
 	}
-	return &Finished{State: Succeeded}
+	return &Finished{State: []State{Succeeded, Failed, Canceled}[rng.IntN(3)]}
+}
+
+func randomScheduleEvent(rng *rand.Rand) EventData {
+	schedule := ScheduleRef{Flow: "f", Trigger: "s"}
+	at := t0.Add(time.Duration(rng.IntN(300)) * time.Second)
+	backfill := ID(rune('A' + rng.IntN(3)))
+	switch rng.IntN(7) {
+	case 0:
+		return &ScheduleSet{ScheduleRef: schedule, Spec: string(rune('x' + rng.IntN(3))), From: at}
+	case 1, 2:
+		return &ScheduleAdvanced{ScheduleRef: schedule, Nominal: at}
+	case 3:
+		return &SchedulePaused{ScheduleRef: schedule, Reason: "r"}
+	case 4:
+		return &ScheduleResumed{ScheduleRef: schedule}
+	case 5:
+		return &BackfillStarted{ID: backfill, Schedule: schedule, Times: []time.Time{at, at, at}, MaxActive: 2}
+	}
+	if rng.IntN(4) > 0 {
+		return &BackfillAdvanced{ID: backfill}
+	}
+	return &BackfillEnded{ID: backfill}
 }
 
 func checkInvariants(t *testing.T, seed uint64, r *Run) {
 	t.Helper()
+	if r == nil {
+		return
+	}
 	for _, task := range r.Tasks {
 		switch {
 		case task.Lost > task.Attempts:

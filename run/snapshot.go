@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// SnapshotVersion is the version of the encoding of snapshots.
-const SnapshotVersion = 1
+// SnapshotVersion is the version of the encoding of snapshots. Version 1, which
+// is read as well, has no schedules and no backfills.
+const SnapshotVersion = 2
 
 // Stored snapshots begin with this byte and the version.
 const snapshotMagic = 0xf8
@@ -46,6 +47,7 @@ func NewSnapshot(s *Shard) (*Snapshot, error) {
 		e.time(k.at)
 		e.text(string(s.Keys.runs[k.keyOf].run))
 	}
+	e.schedules(s)
 	return n, e.err
 }
 
@@ -81,15 +83,16 @@ func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
 	if len(stored) < 2 || stored[0] != snapshotMagic {
 		return nil, 0, fmt.Errorf("the snapshot is %w: it does not begin as one", ErrDamaged)
 	}
-	if stored[1] != SnapshotVersion {
-		return nil, 0, fmt.Errorf("the snapshot has format version %d and this flowhost reads version %d: a newer flowhost is needed", stored[1], SnapshotVersion)
+	version := stored[1]
+	if version < 1 || version > SnapshotVersion {
+		return nil, 0, fmt.Errorf("the snapshot has format version %d and this flowhost reads versions up to %d: a newer flowhost is needed", version, SnapshotVersion)
 	}
 	body, err := verify(stored)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the snapshot is %w", err)
 	}
 	d := decoder{in: body, pos: 2}
-	s := d.shard()
+	s := d.shard(version)
 	revision := d.uint()
 	if d.more() {
 		d.fail(errors.New("something follows the end"))
@@ -100,7 +103,7 @@ func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
 	return s, revision, nil
 }
 
-func (d *decoder) shard() *Shard {
+func (d *decoder) shard(version byte) *Shard {
 	s := NewShard()
 	for range d.count() {
 		source := d.name()
@@ -114,6 +117,9 @@ func (d *decoder) shard() *Shard {
 	for range d.count() {
 		flow, name, at := d.name(), d.text(), d.time()
 		s.Keys.add(flow, name, ID(d.text()), at)
+	}
+	if version > 1 {
+		d.schedules(s)
 	}
 	for d.bool() {
 		r := d.run()

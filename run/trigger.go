@@ -13,6 +13,7 @@ type TriggerKind string
 const (
 	TriggerManual   TriggerKind = "manual"   // a person or a program, through the CLI or the API
 	TriggerSchedule TriggerKind = "schedule" // a schedule of the flow
+	TriggerBackfill TriggerKind = "backfill" // a nominal time of a schedule, asked for afterwards
 	TriggerMessage  TriggerKind = "message"  // a message on NATS
 )
 
@@ -42,8 +43,7 @@ type Request struct {
 	Position Position
 }
 
-// Position is a place in an ordered source of triggers: a JetStream stream, or
-// a schedule, whose places are nominal times in UTC nanoseconds.
+// Position is a place in an ordered source of triggers: a JetStream stream.
 type Position struct {
 	Source string `json:"source,omitempty"`
 	Seq    uint64 `json:"seq,omitempty"`
