@@ -76,8 +76,17 @@ func (e *Engine) decide(t task) {
 	case !wanted:
 		e.end(t, run.Skipped, nil)
 	default:
-		e.runnable.push(t)
+		e.queue(t)
 	}
+}
+
+// queue lets a task start as soon as it is its turn.
+func (e *Engine) queue(t task) {
+	if earlier := e.ahead(t); earlier != nil {
+		t.follow(earlier)
+		return
+	}
+	e.runnable.push(t)
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -177,6 +186,7 @@ func (e *Engine) settled(t task) {
 	if err := t.phase.frontier.Complete(t.node); err != nil {
 		e.fail(err)
 	}
+	e.pass(t)
 }
 
 // phaseEnded goes on to the hook that the end of the main tasks asks for, or
@@ -275,4 +285,5 @@ func (e *Engine) close(o *openRun) {
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.leave(o)
+	e.closed(o)
 }

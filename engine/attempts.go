@@ -66,7 +66,7 @@ func (e *Engine) dispatch() {
 		e.starting[0] = nil // nothing but the engine's maps holds a run
 		e.starting = e.starting[1:]
 		if o.run.State == run.Pending {
-			e.start(o)
+			e.enter(o)
 		}
 	}
 	for e.idle > 0 && e.runnable.size > 0 && !e.draining && !e.congested() && e.fault == nil {

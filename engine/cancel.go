@@ -29,7 +29,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 	for _, a := range o.attempts {
 		e.interrupt(a, cause)
 	}
-	for _, t := range e.runnable.withdraw(func(t task) bool { return t.openRun == o && t.stopping() }) {
+	for _, t := range e.withdraw(o, task.stopping) {
 		e.end(t, run.Canceled, o.run.Cancel)
 	}
 	e.advance(o)
@@ -93,7 +93,7 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 		e.timers.Cancel(timer)
 		e.unready(o, ref, why)
 	}
-	for _, t := range e.runnable.withdraw(func(t task) bool { return t.openRun == o && t.ref() == ref }) {
+	for _, t := range e.withdraw(o, func(t task) bool { return t.ref() == ref }) {
 		e.end(t, run.Canceled, why)
 	}
 	e.advance(o)

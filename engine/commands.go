@@ -17,6 +17,7 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 			e.sets[f.DefinitionDigest] = set
 			e.arm(f)
 		}
+		e.fillAll()
 	})
 }
 

@@ -85,24 +85,25 @@ type Engine struct {
 	// What follows belongs to the loop.
 	ctx        context.Context // of the loop; attempts and restores end with it
 	shard      *run.Shard
-	flows      map[string]*flows.Flow      // deployed, by name
-	sets       map[string]*flows.Set       // by digest of their definition
-	fires      map[fireKey]scheduler.Timer // armed schedule triggers
-	open       map[run.ID]*openRun         // not finished
-	gates      map[gateKey]*gate           // concurrency limits in use
-	starting   []*openRun                  // have got their slot and start next
-	runnable   readyQueue                  // may start as soon as a worker is free
-	idle       int                         // workers without an attempt
-	share      int                         // workers that one flow may have
-	hire       func()                      // starts a worker
-	release    func()                      // stops waiting for one that hangs
-	pending    []*batch                    // not given to the committer yet; the last one is still growing
-	outbox     []*batch                    // durable, not given to the notifier yet
-	untold     int                         // events in outbox
-	inFlight   *batch                      // at the committer
-	unsaved    int                         // bytes in pending and inFlight
-	spare      []*run.Commit               // emptied
-	revision   uint64                      // of the last durable commit
+	flows      map[string]*flows.Flow // deployed, by name
+	sets       map[string]*flows.Set  // by digest of their definition
+	schedules  map[run.ScheduleRef]*schedule
+	dropped    uint64              // nominal times that made no run, since the start
+	open       map[run.ID]*openRun // not finished
+	gates      map[gateKey]*gate   // concurrency limits in use
+	starting   []*openRun          // have got their slot and start next
+	runnable   readyQueue          // may start as soon as a worker is free
+	idle       int                 // workers without an attempt
+	share      int                 // workers that one flow may have
+	hire       func()              // starts a worker
+	release    func()              // stops waiting for one that hangs
+	pending    []*batch            // not given to the committer yet; the last one is still growing
+	outbox     []*batch            // durable, not given to the notifier yet
+	untold     int                 // events in outbox
+	inFlight   *batch              // at the committer
+	unsaved    int                 // bytes in pending and inFlight
+	spare      []*run.Commit       // emptied
+	revision   uint64              // of the last durable commit
 	finished   finishedRuns
 	watched    map[run.ID][]watcher
 	snapshot   *snapshot // being written
@@ -111,6 +112,7 @@ type Engine struct {
 	snapshotAt time.Time // when
 	events     int       // since then
 	ticked     bool      // it may be old enough for another one
+	filling    bool      // backfills go on when there may be room
 	draining   bool
 	fault      error // ends the loop
 }
@@ -156,7 +158,7 @@ func New(config Config) *Engine {
 		shard:      run.NewShard(),
 		flows:      map[string]*flows.Flow{},
 		sets:       map[string]*flows.Set{},
-		fires:      map[fireKey]scheduler.Timer{},
+		schedules:  map[run.ScheduleRef]*schedule{},
 		open:       map[run.ID]*openRun{},
 		gates:      map[gateKey]*gate{},
 		watched:    map[run.ID][]watcher{},

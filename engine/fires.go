@@ -1,77 +1,97 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
-// tooLate is how late a fire may be and still count. A schedule that is further
-// behind, after a suspend or a jump of the clock, goes on from now.
-const tooLate = time.Minute
-
-// fireKey names an armed schedule.
-type fireKey struct {
-	flow, trigger string
+// fire decides one nominal time, for ever: its run is accepted together with the
+// watermark, or the watermark says that there is none. It reports false when no
+// run can be taken now and nothing has been decided.
+func (e *Engine) fire(s *schedule, nominal time.Time) bool {
+	if blocking := s.blocking(); blocking != nil {
+		e.log.Info("a schedule skips a time: an earlier run is still going",
+			"flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "run", blocking.run.ID, "overlap", s.spec.Overlap)
+		e.skip(s, nominal, 1, run.DropOverlap)
+		return true
+	}
+	if e.taking() != nil {
+		return false
+	}
+	if s.spec.Overlap == flows.OverlapCancelRunning {
+		e.replace(s)
+	}
+	advanced := &run.ScheduleAdvanced{ScheduleRef: s.ref, Nominal: nominal.UTC()}
+	request := run.Request{Flow: s.ref.Flow, Trigger: run.Trigger{Kind: run.TriggerSchedule, Name: s.ref.Trigger, Time: nominal.UTC()}}
+	if _, err := e.accept(s.flow, request, advanced); err != nil {
+		e.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
+		e.skip(s, nominal, 1, run.DropRejected)
+	}
+	return true
 }
 
-// arm sets the schedules of a flow, in place of those that it had before.
-func (e *Engine) arm(f *flows.Flow) {
-	for key, timer := range e.fires {
-		if key.flow == f.Name {
-			e.timers.Cancel(timer)
-			delete(e.fires, key)
+// blocking is the run because of which the schedule makes no further one now; nil
+// when it may. Runs that wait for others count: what waits is bounded.
+func (s *schedule) blocking() *openRun {
+	limit := 0
+	switch s.spec.Overlap {
+	case flows.OverlapSkip:
+		limit = 1
+	case flows.OverlapQueueOne:
+		limit = 2
+	case flows.OverlapQueue, flows.OverlapNode:
+		limit = 1 + s.spec.OverlapMax
+	default:
+		return nil
+	}
+	if len(s.open) < limit {
+		return nil
+	}
+	return s.open[0]
+}
+
+// replace cancels the runs of a schedule in favour of the one that comes.
+func (e *Engine) replace(s *schedule) {
+	for _, o := range append([]*openRun(nil), s.open...) {
+		e.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
+	}
+}
+
+// OverlapError answers a fire that is asked for while the schedule's overlap
+// policy lets no further run start.
+type OverlapError struct {
+	Schedule run.ScheduleRef
+	Run      run.ID // that is still going
+	Overlap  string // the policy
+}
+
+func (e *OverlapError) Error() string {
+	return fmt.Sprintf("run %s of %s is still going, and its overlap is %q: wait for its end, or cancel it", e.Run, e.Schedule, e.Overlap)
+}
+
+// errNotDeployed answers what is asked of a schedule that is off.
+var errNotDeployed = errors.New("the trigger is not enabled in the flow")
+
+// fireNow makes a run of a schedule because somebody asks for it. Its nominal
+// time is now; the schedule goes on as if nothing had happened.
+func (e *Engine) fireNow(s *schedule, request run.Request) (run.Receipt, error) {
+	if first, known := e.shard.Keys.Run(request.Flow, request.Key, now()); known {
+		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
+	}
+	if err := e.taking(); err != nil {
+		return run.Receipt{}, err
+	}
+	if s.spec != nil {
+		if blocking := s.blocking(); blocking != nil {
+			return run.Receipt{}, &OverlapError{Schedule: s.ref, Run: blocking.run.ID, Overlap: string(s.spec.Overlap)}
+		}
+		if s.spec.Overlap == flows.OverlapCancelRunning {
+			e.replace(s)
 		}
 	}
-	for _, t := range f.Triggers {
-		if t.Kind == run.TriggerSchedule && t.Enabled {
-			decided := time.Unix(0, int64(e.shard.Watermarks[fireSource(f, t)]))
-			e.armNext(f, t, latest(now(), decided))
-		}
-	}
-}
-
-// armNext arms a schedule's first fire after the given time.
-func (e *Engine) armNext(f *flows.Flow, t *flows.Trigger, after time.Time) {
-	nominal, ok := t.Schedule.Next(after)
-	if !ok {
-		delete(e.fires, fireKey{f.Name, t.Name})
-		e.log.Info("a schedule has come to its end", "flow", f.Name, "trigger", t.Name)
-		return
-	}
-	e.fires[fireKey{f.Name, t.Name}] = e.at(nominal, func() { e.fire(f, t, nominal) })
-}
-
-// fire asks for the run of one nominal time, exactly once in the journal's life.
-// The schedule goes on whatever becomes of it.
-func (e *Engine) fire(f *flows.Flow, t *flows.Trigger, nominal time.Time) {
-	if e.draining {
-		return // the next start arms it again
-	}
-	after := nominal
-	if late := now().Sub(nominal); late > tooLate {
-		after = now()
-		e.log.Warn("a schedule fires late and goes on from now", "flow", f.Name, "trigger", t.Name, "nominal", nominal, "late", late)
-	}
-	_, err := e.submit(run.Request{
-		Flow:     f.Name,
-		Trigger:  run.Trigger{Kind: run.TriggerSchedule, Name: t.Name, Time: nominal.UTC()},
-		Position: run.Position{Source: fireSource(f, t), Seq: uint64(nominal.UnixNano())},
-	})
-	if err != nil {
-		e.log.Error("a scheduled run was not started", "flow", f.Name, "trigger", t.Name, "nominal", nominal, "error", err)
-	}
-	e.armNext(f, t, after)
-}
-
-func fireSource(f *flows.Flow, t *flows.Trigger) string {
-	return "schedule/" + f.Name + "/" + t.Name
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return e.accept(s.flow, request)
 }

@@ -1,70 +1,118 @@
 package engine
 
-import "github.com/flowhost/flowhost/run"
+import (
+	"slices"
 
-// gateKey names a limit on runs at once: a flow's, per value of its key.
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// gateKey names a limit on runs at once: a flow's, per value of its key, or a
+// schedule's.
 type gateKey struct {
-	flow, key string
+	flow, key, schedule string
+}
+
+// limit is how many runs may hold a slot of a gate at once.
+type limit struct {
+	gate  gateKey
+	slots int
 }
 
 // gate counts the runs that hold a slot and keeps those that wait, in order. It
 // is rebuilt from the runs' states at start, so a slot cannot leak.
 type gate struct {
 	started int
-	waiting []run.ID
+	waiting []run.ID // those that are filled in afterwards come behind all others
+	filled  int      // how many of waiting these are, at the end
 }
 
-// enter starts a run, or lets it wait for a slot under its flow's concurrency
-// limit.
+// limits are the limits that a run has to pass, in this order: another run of its
+// schedule lets it wait, then its flow's concurrency.
+func (o *openRun) limits() []limit {
+	var limits []limit
+	switch o.overlap {
+	case flows.OverlapSkip, flows.OverlapQueueOne, flows.OverlapQueue, flows.OverlapCancelRunning:
+		limits = append(limits, limit{gateKey{flow: o.run.Flow, schedule: o.run.Trigger.Name}, 1})
+	}
+	if c := o.flow.Concurrency; c != nil {
+		limits = append(limits, limit{gateKey{flow: o.run.Flow, key: o.run.Concurrency}, c.Limit})
+	}
+	return limits
+}
+
+// enter starts a run, or lets it wait for the next slot that it needs.
 func (e *Engine) enter(o *openRun) {
-	if o.flow.Concurrency == nil {
-		e.start(o)
-		return
+	limits := o.limits()
+	for o.held < len(limits) {
+		l := limits[o.held]
+		if g := e.gate(l.gate); g.started >= l.slots {
+			g.wait(o)
+			return
+		}
+		e.gate(l.gate).started++
+		o.held++
 	}
-	g := e.gate(o)
-	if g.started >= o.flow.Concurrency.Limit {
-		g.waiting = append(g.waiting, o.run.ID)
-		return
-	}
-	g.started++
-	o.slot = true
 	e.start(o)
 }
 
-// leave gives up the slot of a finished run, if it had one, and lets the next
-// ones start.
-func (e *Engine) leave(o *openRun) {
-	if o.flow.Concurrency == nil {
-		return
-	}
-	g, key := e.gate(o), o.gateKey()
-	if o.slot {
-		g.started--
-	}
-	for len(g.waiting) > 0 {
-		next := e.open[g.waiting[0]]
-		if next != nil && g.started >= next.flow.Concurrency.Limit {
-			break
-		}
-		g.waiting = g.waiting[1:]
-		if next != nil {
-			g.started++
-			next.slot = true
-			e.starting = append(e.starting, next)
-		}
-	}
-	if g.started == 0 && len(g.waiting) == 0 {
-		delete(e.gates, key)
+// hold gives a run that has started before all its slots.
+func (e *Engine) hold(o *openRun) {
+	for _, l := range o.limits() {
+		e.gate(l.gate).started++
+		o.held++
 	}
 }
 
-func (o *openRun) gateKey() gateKey { return gateKey{o.run.Flow, o.run.Concurrency} }
+// leave gives up the slots of a finished run and lets the next ones go on.
+func (e *Engine) leave(o *openRun) {
+	for i, l := range o.limits() {
+		g := e.gate(l.gate)
+		if i < o.held {
+			g.started--
+		}
+		e.admitWaiting(g)
+		if g.started == 0 && len(g.waiting) == 0 {
+			delete(e.gates, l.gate)
+		}
+	}
+}
 
-func (e *Engine) gate(o *openRun) *gate {
-	g := e.gates[o.gateKey()]
+// admitWaiting gives the slots that are free to those that wait for them.
+func (e *Engine) admitWaiting(g *gate) {
+	for len(g.waiting) > 0 {
+		next := e.open[g.waiting[0]]
+		if next != nil && g.started >= next.limits()[next.held].slots {
+			return
+		}
+		g.next()
+		if next != nil {
+			g.started++
+			next.held++
+			e.starting = append(e.starting, next)
+		}
+	}
+}
+
+func (g *gate) wait(o *openRun) {
+	if o.run.Trigger.Kind == run.TriggerBackfill {
+		g.waiting = append(g.waiting, o.run.ID)
+		g.filled++
+		return
+	}
+	g.waiting = slices.Insert(g.waiting, len(g.waiting)-g.filled, o.run.ID)
+}
+
+func (g *gate) next() {
+	g.waiting = g.waiting[1:]
+	g.filled = min(g.filled, len(g.waiting))
+}
+
+func (e *Engine) gate(key gateKey) *gate {
+	g := e.gates[key]
 	if g == nil {
 		g = new(gate)
-		e.gates[o.gateKey()] = g
+		e.gates[key] = g
 	}
 	return g
 }

@@ -264,8 +264,8 @@ func (e *Engine) consistent() error {
 			return fmt.Errorf("the definition of run %s is forgotten", id)
 		}
 		under += len(o.attempts)
-		if o.slot {
-			held[o.gateKey()]++
+		for _, l := range o.limits()[:o.held] {
+			held[l.gate]++
 		}
 	}
 	for key, g := range e.gates {
@@ -443,7 +443,7 @@ func (w *world) judgeSlots() {
 			if r == nil || w.limitOf(r) == 0 {
 				continue
 			}
-			key := gateKey{r.Definition, r.Concurrency}
+			key := gateKey{flow: r.Definition, key: r.Concurrency}
 			switch e.Data.(type) {
 			case *run.Started:
 				under[key] = append(under[key], r.ID)

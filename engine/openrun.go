@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows"
@@ -20,8 +21,12 @@ type openRun struct {
 	retries  map[run.TaskRef]scheduler.Timer // due later; nil before the first
 	deadline scheduler.Timer                 // of the main tasks
 	output   json.RawMessage                 // once the main tasks have succeeded
-	slot     bool                            // held under the flow's concurrency limit
+	held     int                             // slots, of those that its limits ask for
 	end      *ending
+
+	schedule  *schedule     // that has made it; nil for none
+	overlap   flows.Overlap // of that schedule, as of the run's definition
+	followers []task        // of later runs of the schedule, which wait for tasks of this one
 }
 
 // phase is the part of a flow that is being executed: its main tasks, then the
@@ -46,6 +51,15 @@ type task struct {
 
 func (t task) ref() run.TaskRef { return run.TaskRef{Task: t.spec.Name} }
 
+// priority is where the task stands among those that are ready: what is filled in
+// afterwards comes after everything that is due.
+func (t task) priority() int {
+	if t.run.Trigger.Kind == run.TriggerBackfill {
+		return math.MinInt
+	}
+	return t.spec.Priority
+}
+
 // state is what has happened to the task, nil for nothing. It is looked up once:
 // a task run stays where it is.
 func (t task) state() *run.TaskRun {
@@ -62,6 +76,7 @@ func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 		end: new(ending),
 	}
 	e.open[r.ID] = o
+	e.opened(o)
 	return o
 }
 

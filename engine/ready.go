@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // readyQueue holds the tasks that may start as soon as a worker is free: those
 // of higher priority first, the flows of one priority in turn, the tasks of one
@@ -35,7 +38,7 @@ func (r *readyQueue) push(t task) {
 	l := r.lane(t.run.Flow)
 	l.waiting++
 	r.size++
-	level := r.level(t.spec.Priority)
+	level := r.level(t.priority())
 	for _, q := range level.queues {
 		if q.lane == l {
 			q.tasks = append(q.tasks, t)
@@ -149,7 +152,7 @@ func (r *readyQueue) forget(l *lane) {
 }
 
 func (r *readyQueue) level(priority int) *level {
-	i, found := slices.BinarySearchFunc(r.levels, priority, func(l *level, p int) int { return p - l.priority })
+	i, found := slices.BinarySearchFunc(r.levels, priority, func(l *level, p int) int { return cmp.Compare(p, l.priority) })
 	if !found {
 		r.levels = slices.Insert(r.levels, i, &level{priority: priority})
 	}

@@ -44,13 +44,13 @@ func (e *Engine) retry(old *run.Record, whole bool) (run.Receipt, error) {
 	if !admission.Accepted {
 		return run.Receipt{}, run.Requestf(run.RequestExpression, "the filter of the run's trigger turns it away now")
 	}
-	var reused []*run.TaskReused
+	var reused []run.EventData
 	if !whole {
 		if reused, err = reusable(f, old); err != nil {
 			return run.Receipt{}, err
 		}
 	}
-	return e.admit(f, run.Position{}, &run.Submitted{
+	return e.admit(f, &run.Submitted{
 		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
 		Params: admission.Params, Concurrency: admission.Concurrency, RetryOf: old.Run,
 	}, reused...)
@@ -59,7 +59,7 @@ func (e *Engine) retry(old *run.Record, whole bool) (run.Receipt, error) {
 // reusable are the tasks that succeeded, are still part of the flow and depend on
 // nothing that will be run again: what a rescue did after a failure that is tried
 // again does not count.
-func reusable(f *flows.Flow, old *run.Record) ([]*run.TaskReused, error) {
+func reusable(f *flows.Flow, old *run.Record) ([]run.EventData, error) {
 	if old.Truncated {
 		return nil, run.Requestf(run.RequestSize, "the outputs of the run were too large for its record, so it can only be run again as a whole")
 	}
@@ -68,7 +68,7 @@ func reusable(f *flows.Flow, old *run.Record) ([]*run.TaskReused, error) {
 		before[old.Tasks[i].Task] = &old.Tasks[i]
 	}
 	settled := make([]bool, len(f.Tasks)) // reused, or skipped by its own condition
-	var reused []*run.TaskReused
+	var reused []run.EventData
 	frontier := f.Graph.Frontier()
 	for nodes := frontier.Ready(); len(nodes) > 0; nodes = frontier.Ready() {
 		for _, node := range nodes {

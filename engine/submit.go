@@ -21,7 +21,15 @@ func (e *Engine) submit(request run.Request) (run.Receipt, error) {
 	if err := e.taking(); err != nil {
 		return run.Receipt{}, err
 	}
-	receipt, err := e.accept(request)
+	f := e.flows[request.Flow]
+	if f == nil {
+		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "there is no flow %q here", request.Flow)
+	}
+	var also []run.EventData
+	if position.Source != "" {
+		also = append(also, &run.Decided{Position: position})
+	}
+	receipt, err := e.accept(f, request, also...)
 	if err == nil && !receipt.Accepted {
 		e.decideIf(position)
 	}
@@ -50,24 +58,22 @@ func (e *Engine) decided(position run.Position) run.Event {
 	return run.Event{At: now(), Data: &run.Decided{Position: position}}
 }
 
-func (e *Engine) accept(request run.Request) (run.Receipt, error) {
-	f := e.flows[request.Flow]
-	if f == nil {
-		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "there is no flow %q here", request.Flow)
-	}
+// accept makes the run that is asked for, unless the trigger's filter says no.
+// What else there is to say about it is recorded with it.
+func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventData) (run.Receipt, error) {
 	admission, err := f.Admit(request)
 	if err != nil || !admission.Accepted {
 		return run.Receipt{}, err
 	}
-	return e.admit(f, request.Position, &run.Submitted{
+	return e.admit(f, &run.Submitted{
 		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
 		Params: admission.Params, Concurrency: admission.Concurrency, Key: request.Key,
-	})
+	}, also...)
 }
 
-// admit records a new run and lets it go. What it takes over from the run that
-// it continues is recorded with it.
-func (e *Engine) admit(f *flows.Flow, position run.Position, submitted *run.Submitted, reused ...*run.TaskReused) (run.Receipt, error) {
+// admit records a new run, with what else there is to say about it, and lets it
+// go.
+func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.EventData) (run.Receipt, error) {
 	if err := fits(submitted.Trigger.Payload); err != nil {
 		return run.Receipt{}, tooLarge("the payload", err)
 	}
@@ -76,13 +82,10 @@ func (e *Engine) admit(f *flows.Flow, position run.Position, submitted *run.Subm
 	}
 	at := now()
 	id := run.NewID(at)
-	events := make([]run.Event, 0, 2+len(reused))
+	events := make([]run.Event, 0, 1+len(also))
 	events = append(events, run.Event{Run: id, At: at, Data: submitted})
-	for _, r := range reused {
-		events = append(events, run.Event{Run: id, At: at, Data: r})
-	}
-	if position.Source != "" {
-		events = append(events, e.decided(position))
+	for _, data := range also {
+		events = append(events, run.Event{Run: id, At: at, Data: data})
 	}
 	if err := e.record(events...); err != nil {
 		return run.Receipt{}, tooLarge("the request", err)

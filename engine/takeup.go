@@ -55,10 +55,7 @@ func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 		e.enter(o)
 		return nil
 	}
-	if f.Concurrency != nil {
-		e.gate(o).started++
-		o.slot = true
-	}
+	e.hold(o)
 	e.resume(o)
 	return nil
 }

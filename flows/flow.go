@@ -55,9 +55,17 @@ type Trigger struct {
 	Range   hcl.Range
 
 	// Of schedules.
-	Schedule scheduler.Schedule
-	Spec     string // the cron expression or the interval, as written
-	Zone     string // IANA name; UTC unless stated
+	Schedule      scheduler.Schedule // within its bounds
+	Spec          string             // the expression, interval or instant, as written
+	Zone          string             // IANA name; UTC unless stated
+	Identity      string             // what the nominal times come from: with another one, the schedule begins anew
+	Jitter        scheduler.Jitter
+	Policy        scheduler.Policy
+	CatchUpStated bool // the policy holds for pauses, too
+	Overlap       Overlap
+	OverlapMax    int // runs that wait, with OverlapQueue and OverlapNode
+	Count         int // runs after which the schedule ends; 0 for no such bound
+	PauseAfter    int // failures in a row that pause it; 0 for never
 
 	// Of messages. Stream and Durable are both set for JetStream, or both empty.
 	Subject, Stream, Durable string
@@ -65,6 +73,22 @@ type Trigger struct {
 	filter *expression
 	params *expression
 }
+
+// Overlap says what a schedule does while an earlier run of it is going.
+type Overlap string
+
+// What to do about runs that overlap.
+const (
+	OverlapSkip          Overlap = "skip"           // the new run is left out
+	OverlapQueueOne      Overlap = "queue_one"      // one waits for the end of the earlier, others are left out
+	OverlapQueue         Overlap = "queue"          // all wait, up to a bound
+	OverlapCancelRunning Overlap = "cancel_running" // the earlier one is canceled, the new one follows
+	OverlapAllow         Overlap = "allow"          // both go
+	OverlapNode          Overlap = "node"           // each task waits for the same task of the earlier run
+)
+
+// DefaultOverlapMax is how many runs of a schedule wait at most, unless stated.
+const DefaultOverlapMax = 100
 
 // RunOn says after which ends of its upstream tasks a task runs.
 type RunOn string

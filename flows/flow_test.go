@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
 )
 
 func TestTaskSettings(t *testing.T) {
@@ -118,6 +119,24 @@ func TestTriggers(t *testing.T) {
 		    every   = "90s"
 		    enabled = false
 		  }
+		  trigger "schedule" "full" {
+		    cron            = "0 9 1-7 * MON"
+		    day_match       = "and"
+		    dst             = "last"
+		    timezone        = "America/New_York"
+		    start           = "2026-01-01T00:00:00Z"
+		    end             = "2027-01-01T00:00:00-05:00"
+		    count           = 9
+		    jitter          = "5m"
+		    splay           = "hash"
+		    misfire_after   = "2m"
+		    catch_up        = "all"
+		    catch_up_window = "3h"
+		    catch_up_max    = 7
+		    overlap         = "queue"
+		    overlap_max     = 4
+		    pause_after     = 3
+		  }
 		  trigger "message" "core" {
 		    subject = "orders.*.created.>"
 		  }
@@ -131,8 +150,17 @@ func TestTriggers(t *testing.T) {
 		  }
 		}`)
 	want := []*Trigger{
-		{Name: "night", Kind: run.TriggerSchedule, Enabled: true, Spec: "15 2 * * *", Zone: "Europe/Berlin"},
-		{Name: "often", Kind: run.TriggerSchedule, Spec: "90s", Zone: "UTC"},
+		{Name: "night", Kind: run.TriggerSchedule, Enabled: true, Spec: "15 2 * * *", Zone: "Europe/Berlin",
+			Identity: "15 2 * * *, Europe/Berlin, dst cron", Overlap: OverlapSkip, OverlapMax: DefaultOverlapMax},
+		{Name: "often", Kind: run.TriggerSchedule, Spec: "90s", Zone: "UTC",
+			Identity: "every 1m30s, UTC, dst cron", Overlap: OverlapSkip, OverlapMax: DefaultOverlapMax},
+		{
+			Name: "full", Kind: run.TriggerSchedule, Enabled: true, Spec: "0 9 1-7 * MON", Zone: "America/New_York",
+			Identity: "0 9 1-7 * 1 from 2026-01-01T00:00:00Z until 2027-01-01T00:00:00-05:00, America/New_York, dst last, day_match and",
+			Jitter:   scheduler.Jitter{Max: 5 * time.Minute, Stable: true, Name: "f/full"},
+			Policy:   scheduler.Policy{MisfireAfter: 2 * time.Minute, CatchUp: scheduler.CatchUpAll, Window: 3 * time.Hour, Max: 7},
+			Overlap:  OverlapQueue, OverlapMax: 4, Count: 9, PauseAfter: 3, CatchUpStated: true,
+		},
 		{Name: "core", Kind: run.TriggerMessage, Enabled: true, Subject: "orders.*.created.>"},
 		{Name: "stream", Kind: run.TriggerMessage, Enabled: true, Subject: "orders.created", Stream: "ORDERS", Durable: "flow-host"},
 	}
@@ -140,7 +168,7 @@ func TestTriggers(t *testing.T) {
 		t.Error(diff)
 	}
 	after := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
-	for name, want := range map[string]string{"night": "2026-03-08T01:15:00Z", "often": "2026-03-08T00:01:30Z"} {
+	for name, want := range map[string]string{"night": "2026-03-08T01:15:00Z", "often": "2026-03-08T00:01:30Z", "full": "2026-04-06T13:00:00Z"} {
 		next, ok := f.Trigger(name).Schedule.Next(after)
 		if got := next.UTC().Format(time.RFC3339); !ok || got != want {
 			t.Errorf("%s: %s %v", name, got, ok)

@@ -1,16 +1,12 @@
 package flows
 
 import (
-	"errors"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/run"
-	"github.com/flowhost/flowhost/scheduler"
 )
 
 func (d *draft) decodeTrigger(b *hcl.Block) {
@@ -68,89 +64,6 @@ func (s *site) checkParamNames(a *hcl.Attribute) {
 			s.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, didYouMean(name, "", keys(s.draft.params)))
 		}
 	}
-}
-
-func (s *site) schedule(t *Trigger, c *content) {
-	cron, every := c.arg("cron"), c.arg("every")
-	t.Zone = "UTC"
-	zone := s.zone(t, c.arg("timezone"))
-	switch {
-	case cron == nil && every == nil:
-		s.add(RuleMissing, c.at, "When?", "A schedule trigger needs cron = \"…\" or every = \"…\".")
-	case cron != nil && every != nil:
-		s.add(RuleConflict, every.NameRange, "cron and every", "A schedule trigger takes exactly one of cron and every; declare a second trigger for the other.")
-	case cron != nil:
-		s.cron(t, cron, zone)
-	default:
-		s.every(t, every)
-	}
-}
-
-func (s *site) zone(t *Trigger, a *hcl.Attribute) *time.Location {
-	name, ok := s.text(a)
-	if !ok {
-		return time.UTC
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "" || name == "Local" {
-		s.add(RuleSchedule, a.Expr.Range(), "Unknown time zone", "%q is not a name of the IANA time zone database, such as \"Europe/Berlin\" or \"UTC\".", name)
-		return time.UTC
-	}
-	t.Zone = name
-	return zone
-}
-
-func (s *site) cron(t *Trigger, a *hcl.Attribute, zone *time.Location) {
-	expr, ok := s.text(a)
-	if !ok {
-		return
-	}
-	schedule, err := scheduler.ParseCron(expr, zone)
-	if err == nil {
-		t.Schedule, t.Spec = schedule, expr
-		return
-	}
-	at, reason := a.Expr.Range(), err.Error()
-	if fault := (*scheduler.ParseError)(nil); errors.As(err, &fault) {
-		at, reason = inText(a.Expr, expr, fault.Offset), fault.Reason
-		if fault.Field != "" {
-			reason = fault.Field + ": " + reason
-		}
-		if fault.Hint != "" {
-			reason += " (" + fault.Hint + ")"
-		}
-	}
-	s.add(RuleSchedule, at, "Not a cron expression", "In %q: %s.", expr, reason)
-}
-
-// inText is the rest of a word in a text that is written out plainly, from an
-// offset; the whole expression when it is not.
-func inText(e hcl.Expression, text string, offset int) hcl.Range {
-	at := e.Range()
-	if _, native := e.(hclsyntax.Expression); !native || at.End.Byte-at.Start.Byte != len(text)+2 || offset >= len(text) || offset < 0 {
-		return at
-	}
-	word, _, _ := strings.Cut(text[offset:], " ")
-	at.Start.Byte += 1 + offset
-	at.Start.Column += 1 + offset
-	at.End = at.Start
-	at.End.Byte += len(word)
-	at.End.Column += len(word)
-	return at
-}
-
-func (s *site) every(t *Trigger, a *hcl.Attribute) {
-	interval, ok := s.duration(a)
-	if !ok {
-		return
-	}
-	schedule, err := scheduler.NewEvery(interval, 0)
-	if fault := (*scheduler.IntervalError)(nil); errors.As(err, &fault) {
-		s.add(RuleSchedule, a.Expr.Range(), "Not an interval", "In %q: %s.", interval, fault.Reason)
-		return
-	}
-	t.Schedule = schedule
-	t.Spec, _ = s.text(a)
 }
 
 func (s *site) message(t *Trigger, c *content) {

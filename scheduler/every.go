@@ -60,6 +60,23 @@ func (e Every) Next(after time.Time) (time.Time, bool) {
 	return time.Unix(0, now+ahead).UTC(), true
 }
 
+// Prev is the last time of the schedule before the given one, in UTC.
+func (e Every) Prev(before time.Time) (time.Time, bool) {
+	if e.interval <= 0 {
+		return time.Time{}, false
+	}
+	interval, offset := int64(e.interval), int64(e.offset)
+	now := nanos(before)
+	back := now%interval - offset
+	for back <= 0 {
+		back += interval
+	}
+	if now < math.MinInt64+back {
+		return time.Time{}, false
+	}
+	return time.Unix(0, now-back).UTC(), true
+}
+
 // String is the schedule in words, "every 15m" or "every 1h offset 5m".
 func (e Every) String() string {
 	s := "every " + duration(e.interval)

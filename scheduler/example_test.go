@@ -13,7 +13,7 @@ func ExampleParseCron() {
 		fmt.Println(err)
 		return
 	}
-	daily, err := scheduler.ParseCron("30 2 * * *", zone)
+	daily, err := scheduler.ParseCron("30 2 * * *", scheduler.CronOptions{Zone: zone})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -25,7 +25,7 @@ func ExampleParseCron() {
 		fmt.Println(at)
 	}
 
-	_, err = scheduler.ParseCron("61 * * * *", zone)
+	_, err = scheduler.ParseCron("61 * * * *", scheduler.CronOptions{})
 	fmt.Println(err)
 	// Output:
 	// 2026-03-07 02:30:00 -0500 EST

@@ -2,90 +2,102 @@ package scheduler
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
-
-// word is a part of an expression and the byte at which it starts.
-type word struct {
-	text   string
-	offset int
-}
-
-// star reports whether the word, a field, starts with "all".
-func (w word) star() bool { return w.text[0] == '*' || w.text[0] == '?' }
-
-// cut is strings.Cut on words.
-func (w word) cut(sep string) (before, after word, ok bool) {
-	i := strings.Index(w.text, sep)
-	if i < 0 {
-		return w, word{}, false
-	}
-	return word{w.text[:i], w.offset}, word{w.text[i+len(sep):], w.offset + i + len(sep)}, true
-}
-
-// split gives the words between any of the separators, without empty ones.
-func split(s, separators string) []word {
-	var words []word
-	start := 0
-	for i := 0; i <= len(s); i++ {
-		if i < len(s) && strings.IndexByte(separators, s[i]) < 0 {
-			continue
-		}
-		if i > start {
-			words = append(words, word{s[start:i], start})
-		}
-		start = i + 1
-	}
-	return words
-}
 
 // field is what a field of an expression may hold.
 type field struct {
 	name     string
 	min, max int
+	hashMax  int    // the greatest value that H gives without a range
 	names    string // of the values from min on, three letters each
-	sunday   bool   // the day of week: max+1 is another word for min
+	kind     fieldKind
 }
 
-// parse gives the mask of the field's values. In the day of week, bit 7 is
-// Sunday too.
-func (f field) parse(w word) (uint64, *ParseError) {
-	var mask uint64
-	for rest, more := w, true; more; {
+// fieldKind tells the fields apart that have forms of their own.
+type fieldKind uint8
+
+const (
+	plainField fieldKind = iota
+	dayOfMonth
+	dayOfWeek    // max+1 is another word for min
+	calendarPart // of a calendar expression
+)
+
+// values is what a field says. Values past 63, which are years, count from
+// minYear in years; the others are bits of mask.
+type values struct {
+	mask  uint64
+	years years
+	star  int // the step of the * that the field starts with; 0 when it does not
+
+	special monthDays // of the day of the month; from1 is mask
+	nth     uint64    // of the day of the week, as in weekDays
+}
+
+// add puts in the values from, from+step … up to and including to.
+func (v *values) add(from, to, step int) {
+	for ; from <= to; from += step {
+		if from >= minYear {
+			v.years.add(from)
+		} else {
+			v.mask |= 1 << from
+		}
+	}
+}
+
+// parse reads a field. Seed is what H hashes.
+func (f *field) parse(w word, seed string) (values, *ParseError) {
+	var v values
+	if w.text[0] == '*' || w.text[0] == '?' {
+		v.star = 1
+	}
+	for rest, more, at := w, true, 0; more; at++ {
 		var item word
 		item, rest, more = rest.cut(",")
-		values, fault := f.item(item)
+		step, fault := f.item(item, seed, &v)
 		if fault != nil {
-			return 0, fault
+			fault.Field = f.name
+			return values{}, fault
 		}
-		mask |= values
+		if at == 0 && v.star != 0 {
+			v.star = step
+		}
 	}
-	return mask, nil
+	if f.kind == dayOfWeek {
+		v.mask = v.mask&(1<<7-1) | v.mask>>7
+	}
+	return v, nil
 }
 
-// item reads one element of the list: a value, a range or all, with a step.
-func (f field) item(w word) (uint64, *ParseError) {
-	span, stepWord, stepped := w.cut("/")
-	from, to, fault := f.span(span, stepped)
-	if fault != nil {
-		return 0, fault
+// item reads one element of the list and gives its step.
+func (f *field) item(w word, seed string, v *values) (int, *ParseError) {
+	if f.kind == dayOfMonth && isMonthDay(w.text) {
+		return 0, f.monthDay(w, v)
 	}
+	if f.kind == dayOfWeek && isNthDay(w.text) {
+		return 0, f.nthDay(w, v)
+	}
+	body, stepWord, stepped := w.cut("/")
 	step := 1
 	if stepped {
+		var fault *ParseError
 		if step, fault = f.step(stepWord); fault != nil {
 			return 0, fault
 		}
 	}
-	var mask uint64
-	for v := from; v <= to; v += step {
-		mask |= 1 << v
+	if isHash(body.text) {
+		return step, f.hash(body, seed, step, stepped, v)
 	}
-	return mask, nil
+	from, to, fault := f.span(body, stepped)
+	if fault == nil {
+		v.add(from, to, step)
+	}
+	return step, fault
 }
 
 // span reads the part of an item before its step.
-func (f field) span(w word, stepped bool) (from, to int, fault *ParseError) {
+func (f *field) span(w word, stepped bool) (from, to int, fault *ParseError) {
 	if w.text == "*" || w.text == "?" {
 		return f.min, f.max, nil
 	}
@@ -99,15 +111,23 @@ func (f field) span(w word, stepped bool) (from, to int, fault *ParseError) {
 	case !ranged:
 		return from, from, nil
 	}
+	return f.ends(w, low, high, "-")
+}
+
+// ends reads the ends of the range w, which have a word between them.
+func (f *field) ends(w, low, high word, between string) (from, to int, fault *ParseError) {
+	if from, fault = f.value(low); fault != nil {
+		return 0, 0, fault
+	}
 	if to, fault = f.value(high); fault != nil {
 		return 0, 0, fault
 	}
-	if f.sunday {
+	if f.kind == dayOfWeek {
 		from, to = weekdays(from, to)
 	}
 	if to < from {
-		return 0, 0, &ParseError{Offset: w.offset, Reason: fmt.Sprintf("the range %s runs backwards", w.text),
-			Hint: fmt.Sprintf("write it as two, %s-%d,%d-%s", low.text, f.max, f.min, high.text)}
+		return 0, 0, w.fault(fmt.Sprintf("the range %s runs backwards", w.text),
+			fmt.Sprintf("write it as two, %s%s%d,%d%s%s", low.text, between, f.max, f.min, between, high.text))
 	}
 	return from, to, nil
 }
@@ -125,47 +145,41 @@ func weekdays(from, to int) (int, int) {
 }
 
 // last is the largest value that may be written.
-func (f field) last() int {
-	if f.sunday {
+func (f *field) last() int {
+	if f.kind == dayOfWeek {
 		return f.max + 1
 	}
 	return f.max
 }
 
 // step reads what follows a slash.
-func (f field) step(w word) (int, *ParseError) {
+func (f *field) step(w word) (int, *ParseError) {
+	most := f.max
+	if f.min == minYear {
+		most -= f.min
+	}
 	step, ok := number(w.text)
-	if !ok || step < 1 || step > f.max {
-		return 0, &ParseError{Offset: w.offset, Reason: fmt.Sprintf("%q is not a step", w.text),
-			Hint: fmt.Sprintf("steps are 1 to %d", f.max)}
+	if !ok || step < 1 || step > most {
+		return 0, w.fault(fmt.Sprintf("%q is not a step", w.text), fmt.Sprintf("steps are 1 to %d", most))
 	}
 	return step, nil
 }
 
 // value reads a number or a name.
-func (f field) value(w word) (int, *ParseError) {
+func (f *field) value(w word) (int, *ParseError) {
 	if v, ok := number(w.text); ok {
 		if v < f.min || v > f.last() {
-			return 0, &ParseError{Offset: w.offset, Reason: w.text + " is out of range", Hint: f.allowed()}
+			return 0, w.fault(w.text+" is out of range", f.allowed())
 		}
 		return v, nil
 	}
 	if v, ok := f.named(w.text); ok {
 		return v, nil
 	}
-	return 0, &ParseError{Offset: w.offset, Reason: fmt.Sprintf("%q is not a value", w.text), Hint: f.hint(w.text)}
+	return 0, w.fault(fmt.Sprintf("%q is not a value", w.text), f.hint(w.text))
 }
 
-// number reads up to four digits: no value is longer, and none overflows.
-func number(s string) (int, bool) {
-	if len(s) > 4 {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(s, 10, 16)
-	return int(v), err == nil
-}
-
-func (f field) named(s string) (int, bool) {
+func (f *field) named(s string) (int, bool) {
 	for i, name := range strings.Fields(f.names) {
 		if strings.EqualFold(s, name) {
 			return f.min + i, true
@@ -174,7 +188,7 @@ func (f field) named(s string) (int, bool) {
 	return 0, false
 }
 
-func (f field) allowed() string {
+func (f *field) allowed() string {
 	s := fmt.Sprintf("%s is %d to %d", f.name, f.min, f.last())
 	if f.names != "" {
 		s += " or " + f.names[:3] + " to " + f.names[len(f.names)-3:]
@@ -183,27 +197,23 @@ func (f field) allowed() string {
 }
 
 // hint says what to do about something that is not a value.
-func (f field) hint(s string) string {
+func (f *field) hint(s string) string {
 	if len(s) > 3 {
 		if v, ok := f.named(s[:3]); ok {
-			return fmt.Sprintf("names have three letters; or write %d", v)
+			return fmt.Sprintf("names have three letters, write %s; or write %d", strings.ToLower(s[:3]), v)
 		}
 	}
-	if special(strings.ToUpper(s)) {
-		return "L, W, # and H are not supported; " + f.allowed()
+	switch {
+	case f.kind == calendarPart && f.name == "day of month":
+		return f.allowed() + "; ~01 is the last day, ~02 the one before"
+	case f.kind == calendarPart:
+		return f.allowed()
+	case isNthDay(s):
+		return "# and L after a day are for the day of week; " + f.allowed()
+	case isMonthDay(s) && f.kind == dayOfWeek:
+		return "the last Friday of the month is fri#L; " + f.allowed()
+	case isMonthDay(s):
+		return "L and W are for the day of month; " + f.allowed()
 	}
 	return f.allowed()
-}
-
-// special reports whether s is one of the forms of other dialects: L, LW, 15W,
-// 5L, 5#2, H, H(0-29).
-func special(s string) bool {
-	switch {
-	case s == "":
-		return false
-	case s == "H", s == "L", s == "W", s == "LW", strings.HasPrefix(s, "H("), strings.Contains(s, "#"):
-		return true
-	}
-	_, err := strconv.ParseUint(s[:len(s)-1], 10, 16)
-	return err == nil && strings.HasSuffix(s, "L") || err == nil && strings.HasSuffix(s, "W")
 }

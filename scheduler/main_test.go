@@ -18,13 +18,23 @@ func add[T any](t testing.TB, q *Queue[T], due time.Time, value T) Timer {
 	return timer
 }
 
-func cron(t testing.TB, expr, zone string) *Cron {
+func location(t testing.TB, zone string) *time.Location {
 	t.Helper()
-	location, err := time.LoadLocation(zone)
+	l, err := time.LoadLocation(zone)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := ParseCron(expr, location)
+	return l
+}
+
+func cron(t testing.TB, expr, zone string) *Cron {
+	t.Helper()
+	return cronWith(t, expr, CronOptions{Zone: location(t, zone)})
+}
+
+func cronWith(t testing.TB, expr string, o CronOptions) *Cron {
+	t.Helper()
+	c, err := ParseCron(expr, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,23 +3,23 @@ package scheduler
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // maxExpr bounds expressions: every list of values fits, written once.
 const maxExpr = 1024
 
-// ParseError says what is wrong with a cron expression.
+// ParseError says what is wrong with an expression.
 type ParseError struct {
-	Expr   string
-	Offset int    // byte in Expr at which the fault is
-	Field  string // "minute", "day of month" …; empty when it is no single field
-	Reason string
-	Hint   string // what to do; may be empty
+	Notation string // "cron expression" or "calendar expression"
+	Expr     string
+	Offset   int    // byte in Expr at which the fault is
+	Field    string // "minute", "day of month" …; empty when it is no single field
+	Reason   string
+	Hint     string // what to do; may be empty
 }
 
 func (e *ParseError) Error() string {
-	s := fmt.Sprintf("cron expression %q: ", e.Expr)
+	s := fmt.Sprintf("%s %q: ", e.Notation, e.Expr)
 	if e.Field != "" {
 		s += e.Field + ": "
 	}
@@ -30,124 +30,194 @@ func (e *ParseError) Error() string {
 	return s
 }
 
-// ParseCron reads a cron expression whose local times are those of a zone; nil
-// is UTC. It fails with *ParseError, also for expressions that can never match.
+// ParseCron reads a cron expression. It fails with *ParseError, also for
+// expressions that can never match.
 //
 // An expression is five fields: minute (0-59), hour (0-23), day of month (1-31),
-// month (1-12 or jan-dec) and day of week (0-7 or sun-sat; Sunday is 0 and 7). A
-// sixth field in front is the second (0-59), else 0. A field is a list, split by
-// commas, of values, ranges a-b, and * for all, each with an optional step /n
-// that takes every nth value from the first on; a/n goes on to the field's end.
-// A ? is a *. A day must match both of its fields; but when neither starts with
-// *, one is enough. Names and the short forms @hourly, @daily, @midnight,
-// @weekly, @monthly, @yearly and @annually may be in upper or lower case.
-func ParseCron(expr string, zone *time.Location) (*Cron, error) {
-	if zone == nil {
-		zone = time.UTC
-	}
-	p, fault := parsePattern(expr)
+// month (1-12 or jan-dec) and day of week (0-7 or sun-sat; Sunday is 0 and 7). Of
+// six, the first is the second (0-59), else 0; a seventh is the year (1970-2262).
+// A field is a list, split by commas, of values, ranges a-b, and * for all, each
+// with an optional step /n that takes every nth value from the first on; a/n goes
+// on to the field's end. A ? is a *. Letters may be in upper or lower case.
+//
+// Days of the month are also L, the last; L-n, n days before it; nW, the day from
+// Monday to Friday nearest to the nth and in its month; LW, the last such day.
+// Days of the week are also d#n, the nth of the month, and d#L or dL, the last. A
+// day must match both of its fields; but when neither starts with *, one is
+// enough unless the options say otherwise.
+//
+// H is a value that a hash of the options' name chooses, H(a-b) one of that range,
+// H/n and H(a-b)/n every nth from such a one on. It chooses among the first 28
+// days of a month and counts as a value, not as a *.
+//
+// The short forms are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and
+// @annually.
+func ParseCron(expr string, o CronOptions) (*Cron, error) {
+	c, fault := parseCron(expr, o)
 	if fault != nil {
-		fault.Expr = expr
+		fault.Notation, fault.Expr = "cron expression", expr
 		return nil, fault
 	}
-	return &Cron{expr: expr, pattern: p, zone: zone}, nil
+	return c, nil
 }
 
-const hintFields = "write minute, hour, day of month, month and day of week, with the second in front if it is needed"
-
-func parsePattern(expr string) (pattern, *ParseError) {
-	if len(expr) > maxExpr {
-		return pattern{}, &ParseError{Offset: maxExpr, Reason: fmt.Sprintf("longer than %d bytes", maxExpr)}
+func parseCron(expr string, o CronOptions) (*Cron, *ParseError) {
+	words, fault := cronWords(expr)
+	if fault != nil {
+		return nil, fault
 	}
+	p, text, fault := parseFields(words, o)
+	if fault != nil {
+		return nil, fault
+	}
+	c := &Cron{text: text}
+	c.times.init(p, o.Zone, o.DST)
+	if !c.times.everFires() {
+		return nil, words[len(words)-1].fault(neverFires, "")
+	}
+	return c, nil
+}
+
+const hintFields = "write minute, hour, day of month, month and day of week, with the second in front and the year at the end if they are needed"
+
+// cronWords is the seven fields of an expression.
+func cronWords(expr string) ([]word, *ParseError) {
 	words := split(expr, " \t")
 	if len(words) == 0 {
-		return pattern{}, &ParseError{Reason: "the expression is empty", Hint: hintFields}
+		return nil, &ParseError{Reason: "the expression is empty", Hint: hintFields}
 	}
-	head := words[0]
-	if name, _, ok := strings.Cut(head.text, "="); ok && (name == "TZ" || name == "CRON_TZ") {
-		return pattern{}, &ParseError{Offset: head.offset, Reason: "a zone cannot be part of the expression", Hint: "set the schedule's own time zone"}
+	if name, zone, ok := strings.Cut(words[0].text, "="); ok && (strings.EqualFold(name, "TZ") || strings.EqualFold(name, "CRON_TZ")) {
+		return nil, zoneFault(words[0], zone)
 	}
-	if head.text[0] == '@' {
-		return parseShort(words)
+	if len(expr) > maxExpr {
+		return nil, tooLong()
 	}
+	if words[0].text[0] == '@' {
+		return shortWords(words)
+	}
+	always := word{text: "*", offset: len(expr)}
 	switch len(words) {
 	case 5:
 		words = append([]word{{text: "0"}}, words...)
+		return append(words, always), nil
 	case 6:
+		return append(words, always), nil
 	case 7:
-		return pattern{}, &ParseError{Offset: words[6].offset, Reason: "a seventh field, the year, is not supported", Hint: hintFields}
-	default:
-		return pattern{}, &ParseError{Offset: len(expr), Reason: fmt.Sprintf("there must be 5 or 6 fields, not %d", len(words)), Hint: hintFields}
+		return words, nil
 	}
-	return parseFields(words)
+	return nil, &ParseError{Offset: len(expr), Reason: fmt.Sprintf("there must be 5 to 7 fields, not %d", len(words)), Hint: hintFields}
 }
 
-// parseShort reads the forms that start with @.
-func parseShort(words []word) (pattern, *ParseError) {
-	head := words[0]
-	if len(words) > 1 {
-		return pattern{}, &ParseError{Offset: words[1].offset, Reason: "nothing may follow " + head.text}
+func tooLong() *ParseError {
+	return &ParseError{Offset: maxExpr, Reason: fmt.Sprintf("longer than %d bytes", maxExpr)}
+}
+
+// zoneFault refuses a zone within an expression.
+func zoneFault(w word, zone string) *ParseError {
+	if zone == "" || len(zone) > 50 {
+		zone = "Europe/Berlin"
 	}
+	return w.fault("a zone cannot be part of the expression", fmt.Sprintf("set the timezone attribute, timezone = %q; in Go, the zone of the schedule", zone))
+}
+
+// shortWords reads the forms that start with @.
+func shortWords(words []word) ([]word, *ParseError) {
+	head := words[0]
 	var long string
 	switch strings.ToLower(head.text) {
 	case "@hourly":
-		long = "0 0 * * * *"
+		long = "0 0 * * * * *"
 	case "@daily", "@midnight":
-		long = "0 0 0 * * *"
+		long = "0 0 0 * * * *"
 	case "@weekly":
-		long = "0 0 0 * * 0"
+		long = "0 0 0 * * 0 *"
 	case "@monthly":
-		long = "0 0 0 1 * *"
+		long = "0 0 0 1 * * *"
 	case "@yearly", "@annually":
-		long = "0 0 0 1 1 *"
+		long = "0 0 0 1 1 * *"
 	case "@every":
-		return pattern{}, &ParseError{Offset: head.offset, Reason: "@every is not a cron expression", Hint: "use a schedule with an interval"}
+		interval := "5m"
+		if len(words) > 1 {
+			interval = words[1].text
+		}
+		return nil, head.fault("@every is not a cron expression", fmt.Sprintf("set every = %q instead of cron; in Go, NewEvery", interval))
+	case "@reboot":
+		return nil, head.fault("@reboot is no time", `there is nothing that fires at the start; every = "…" fires from then on`)
 	default:
-		return pattern{}, &ParseError{Offset: head.offset, Reason: fmt.Sprintf("unknown short form %q", head.text),
-			Hint: "there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"}
+		return nil, head.fault(fmt.Sprintf("unknown short form %q", head.text),
+			"there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually; for an interval set every = \"…\"")
 	}
-	return parseFields(split(long, " "))
+	if len(words) > 1 {
+		return nil, words[1].fault("nothing may follow "+head.text, "")
+	}
+	fields := split(long, " ")
+	for i := range fields {
+		fields[i].offset = head.offset
+	}
+	return fields, nil
 }
 
-// parseFields reads six fields.
-func parseFields(words []word) (pattern, *ParseError) {
-	fields := [6]field{
-		{name: "second", max: 59},
-		{name: "minute", max: 59},
-		{name: "hour", max: 23},
-		{name: "day of month", min: 1, max: 31},
-		{name: "month", min: 1, max: 12, names: "jan feb mar apr may jun jul aug sep oct nov dec"},
-		{name: "day of week", max: 6, names: "sun mon tue wed thu fri sat", sunday: true},
+// The fields of an expression, in order.
+const (
+	atSecond = iota
+	atMinute
+	atHour
+	atDay
+	atMonth
+	atWeekday
+	atYear
+	fieldCount
+)
+
+// fieldTable is what the fields may hold.
+func fieldTable() [fieldCount]field {
+	return [fieldCount]field{
+		{name: "second", max: 59, hashMax: 59},
+		{name: "minute", max: 59, hashMax: 59},
+		{name: "hour", max: 23, hashMax: 23},
+		{name: "day of month", min: 1, max: 31, hashMax: 28, kind: dayOfMonth},
+		{name: "month", min: 1, max: 12, hashMax: 12, names: "jan feb mar apr may jun jul aug sep oct nov dec"},
+		{name: "day of week", max: 6, hashMax: 6, names: "sun mon tue wed thu fri sat", kind: dayOfWeek},
+		{name: "year", min: minYear, max: maxYear},
 	}
-	var masks [6]uint64
-	for i, f := range fields {
-		mask, fault := f.parse(words[i])
+}
+
+// parseFields reads seven fields into a pattern and its canonical text.
+func parseFields(words []word, o CronOptions) (pattern, string, *ParseError) {
+	fields := fieldTable()
+	var all [fieldCount]values
+	for i := range fields {
+		v, fault := fields[i].parse(words[i], o.Name)
 		if fault != nil {
-			fault.Field = f.name
-			return pattern{}, fault
+			return pattern{}, "", fault
 		}
-		masks[i] = mask
+		all[i] = v
 	}
-	p := pattern{
-		second: masks[0], minute: masks[1], hour: masks[2],
-		dom: masks[3], month: masks[4], dow: masks[5]&(1<<7-1) | masks[5]>>7,
-		eitherDay: !words[3].star() && !words[5].star(),
-		elapsed:   words[1].star() || words[2].star(),
+	p := newPattern(&all)
+	p.eitherDay = o.DayMatch == DayEither && all[atDay].star == 0 && all[atWeekday].star == 0
+	if fault := p.impossible(); fault != nil {
+		for i, f := range fields {
+			if f.name == fault.Field {
+				fault.Offset = words[i].offset
+			}
+		}
+		return pattern{}, "", fault
 	}
-	if !p.possible() {
-		return pattern{}, &ParseError{Offset: words[3].offset, Field: fields[3].name, Reason: "none of the months has such a day", Hint: "February ends on 28 or 29, April, June, September and November on 30"}
-	}
-	return p, nil
+	return p, cronText(&fields, &all), nil
 }
 
-// possible reports whether any day matches. Each day of the year falls on each
-// weekday at some time.
-func (p *pattern) possible() bool {
-	const leapYear = 2000
-	for month := 1; month <= 12; month++ {
-		if p.month>>month&1 == 1 && first(p.dom) <= monthLength(leapYear, month) {
-			return true
-		}
+// newPattern is the pattern of the values of all fields; a day must match both of
+// its fields.
+func newPattern(v *[fieldCount]values) pattern {
+	p := pattern{
+		second: v[atSecond].mask, minute: v[atMinute].mask, hour: v[atHour].mask, month: v[atMonth].mask,
+		days:    v[atDay].special,
+		week:    weekDays{v[atWeekday].mask, v[atWeekday].nth},
+		elapsed: v[atMinute].star != 0 || v[atHour].star != 0,
 	}
-	return p.eitherDay
+	p.days.from1 = v[atDay].mask
+	if v[atYear].star != 1 {
+		p.years = &v[atYear].years
+	}
+	return p
 }

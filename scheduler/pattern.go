@@ -7,17 +7,24 @@ const (
 	daySeconds  = 24 * hourSeconds
 )
 
-// searchMonths bounds the search for a day. No wait is longer than that for a 29
-// February on one given weekday over a year 2100: 40 years.
-const searchMonths = 50 * 12
+// The years that a year field may name, and that a search goes through: those
+// that nanoseconds in 64 bits touch and, for local time, one on either side.
+const (
+	minYear, maxYear     = 1970, 2262
+	firstYear, finalYear = 1676, maxYear + 1
+)
 
-// pattern is what a cron expression says about local time. Bit n of a mask
-// stands for the value n. Local times are seconds since 1970-01-01 00:00 local.
+// pattern is what an expression says about local time. Bit n of a mask stands
+// for the value n. Local times are seconds since 1970-01-01 00:00 local.
 type pattern struct {
 	second, minute, hour uint64
-	dom, month, dow      uint64 // days and months from 1, weekdays from Sunday, 0
+	month                uint64 // from 1
+	days                 monthDays
+	week                 weekDays
+	years                *years // nil is all
 
-	// eitherDay says that both day fields restrict: a day needs to match one.
+	// eitherDay says that both day fields restrict, but a day needs to match
+	// only one.
 	eitherDay bool
 
 	// elapsed says that the minute or the hour field starts with a star.
@@ -26,15 +33,17 @@ type pattern struct {
 
 // next is the first match at or after a local time.
 func (p *pattern) next(local int64) (int64, bool) {
-	today := floorDiv(local, daySeconds)
-	day, ok := p.nextDay(today)
-	if ok && day == today {
-		if clock, ok := p.nextClock(local - today*daySeconds); ok {
-			return today*daySeconds + clock, true
-		}
-		day, ok = p.nextDay(today + 1)
+	day := floorDiv(local, daySeconds)
+	today, left := p.nextClock(local - day*daySeconds)
+	from := day
+	if !left {
+		from++
 	}
-	return day*daySeconds + p.clock(first(p.hour), first(p.minute), first(p.second)), ok
+	on, ok := p.nextDay(from)
+	if on == day {
+		return day*daySeconds + today, ok
+	}
+	return on*daySeconds + clock(first(p.hour), first(p.minute), first(p.second)), ok
 }
 
 // nextClock is the first match within a day at or after a second of it.
@@ -43,54 +52,63 @@ func (p *pattern) nextClock(from int64) (int64, bool) {
 	if p.hour>>hour&1 == 1 {
 		if p.minute>>minute&1 == 1 {
 			if s := first(p.second >> second << second); s < 64 {
-				return p.clock(hour, minute, s), true
+				return clock(hour, minute, s), true
 			}
 		}
 		if m := first(p.minute >> (minute + 1) << (minute + 1)); m < 64 {
-			return p.clock(hour, m, first(p.second)), true
+			return clock(hour, m, first(p.second)), true
 		}
 	}
 	if h := first(p.hour >> (hour + 1) << (hour + 1)); h < 64 {
-		return p.clock(h, first(p.minute), first(p.second)), true
+		return clock(h, first(p.minute), first(p.second)), true
 	}
 	return 0, false
-}
-
-func (*pattern) clock(hour, minute, second int) int64 {
-	return int64(hour*hourSeconds + minute*60 + second)
 }
 
 // nextDay is the first match at or after a day. Days count from 1970-01-01.
 func (p *pattern) nextDay(from int64) (int64, bool) {
 	year, month, day := civil(from)
-	for range searchMonths {
-		if p.month>>month&1 == 1 {
-			start, length := firstOfMonth(year, month), monthLength(year, month)
-			if d := first(p.days(start, length) >> day << day); d < 64 {
-				return start + int64(d) - 1, true
-			}
+	for {
+		if y := p.years.next(year); y != year {
+			year, month, day = y, 1, 1
 		}
-		day = 1
-		if month++; month > 12 {
-			year, month = year+1, 1
+		if year > finalYear {
+			return 0, false
 		}
+		m := first(p.month >> month << month)
+		if m > 12 {
+			year, month, day = year+1, 1, 1
+			continue
+		}
+		if m != month {
+			month, day = m, 1
+		}
+		start := firstOfMonth(year, month)
+		if d := first(p.matching(start, monthLength(year, month)) >> day << day); d < 64 {
+			return start + int64(d) - 1, true
+		}
+		month, day = month+1, 1
 	}
-	return 0, false
 }
 
-// days is the matching days of the month that starts on a day.
-func (p *pattern) days(start int64, length int) uint64 {
-	const weeks = 1 | 1<<7 | 1<<14 | 1<<21 | 1<<28
-	shift := weekday(start)
-	week := (p.dow>>shift | p.dow<<(7-shift)) & (1<<7 - 1) // from the first of the month
-	days := week * weeks << 1
+// matching is the matching days of a month that starts on a day.
+func (p *pattern) matching(start int64, length int) uint64 {
+	weekday := weekday(start)
+	week := p.week.in(weekday, length)
+	days := p.days.in(weekday, length)
 	if p.eitherDay {
-		days |= p.dom
+		days |= week
 	} else {
-		days &= p.dom
+		days &= week
 	}
 	return days & (1<<(length+1) - 2)
 }
 
-// first is the least value in a mask, 64 when there is none.
+func clock(hour, minute, second int) int64 {
+	return int64(hour*hourSeconds + minute*60 + second)
+}
+
+// first is the least value in a mask, 64 when there is none; last is the
+// greatest, -1 when there is none.
 func first(mask uint64) int { return bits.TrailingZeros64(mask) }
+func last(mask uint64) int  { return bits.Len64(mask) - 1 }

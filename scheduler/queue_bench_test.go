@@ -136,26 +136,3 @@ func BenchmarkPop(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkCronNext(b *testing.B) {
-	for _, tt := range []struct{ name, expr, zone string }{
-		{"minutely UTC", "* * * * *", "UTC"},
-		{"daily zone", "30 2 * * *", "America/New_York"},
-		{"monthly or weekday zone", "0 9 13 * 5", "America/New_York"},
-		{"yearly zone", "0 0 1 1 *", "America/New_York"},
-		{"leap day zone", "0 0 29 2 *", "America/New_York"},
-	} {
-		b.Run(tt.name, func(b *testing.B) {
-			c := cron(b, tt.expr, tt.zone)
-			start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-			at := start
-			b.ReportAllocs()
-			for b.Loop() {
-				at, _ = c.Next(at)
-				if at.Year() > 2200 {
-					at = start
-				}
-			}
-		})
-	}
-}

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// Errors of backfills.
+var (
+	ErrNoTimes         = errors.New("the schedule has no times in that range that it has decided already: what lies ahead fires by itself")
+	ErrUnknownBackfill = errors.New("no such backfill, or it ended long ago")
+)
+
+// TooManyError answers a backfill of more times than one may have.
+type TooManyError struct {
+	Limit int
+	Last  time.Time // the last one of those that fit
+}
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("the range has more than %d times: ask for it in parts, the first one up to %s", e.Limit, e.Last.Format(time.RFC3339))
+}
+
+// BackfillRequest asks for the runs of the nominal times of a schedule in a range
+// of the past.
+type BackfillRequest struct {
+	ID          run.ID // names the backfill: asked for again, it makes no second one. Default: a new one
+	Schedule    run.ScheduleRef
+	From, To    time.Time // from is part of the range, to is not
+	Reverse     bool      // the latest time first
+	OnlyMissing bool      // leave out times of which a run is known, whatever has become of it
+	MaxActive   int       // runs at once; default run.DefaultBackfilled
+	DryRun      bool      // start nothing
+}
+
+// BackfillPlan is what a request for a backfill comes to.
+type BackfillPlan struct {
+	ID     run.ID         // empty for a dry run
+	Times  []BackfillTime // in the order in which their turn comes
+	Edited time.Time      // when the schedule was edited last, if that is within the range: times before were others then
+	Until  time.Time      // the end of what is filled, when the range goes beyond what the schedule has decided
+}
+
+// BackfillTime is a nominal time and what is known of its runs.
+type BackfillTime struct {
+	Time  time.Time
+	Run   run.ID    // the latest one; empty when none is known
+	State run.State // of that run
+}
+
+// Backfill makes the runs of past nominal times, a few at a time, after everything
+// that is due. It goes on after a restart until all of them have ended.
+func (e *Engine) Backfill(ctx context.Context, request BackfillRequest) (BackfillPlan, error) {
+	spec, known, err := e.look(ctx, request.Schedule)
+	if err != nil {
+		return BackfillPlan{}, err
+	}
+	plan, err := planBackfill(request, spec, known)
+	if err != nil {
+		return BackfillPlan{}, err
+	}
+	if request.DryRun || request.OnlyMissing {
+		if err := e.lookBack(ctx, request, &plan); err != nil {
+			return BackfillPlan{}, err
+		}
+	}
+	if request.DryRun {
+		return plan, nil
+	}
+	if len(plan.Times) == 0 {
+		return BackfillPlan{}, ErrNoTimes
+	}
+	return e.startBackfill(ctx, request, plan)
+}
+
+// look gives a schedule as it is deployed and as it is recorded.
+func (e *Engine) look(ctx context.Context, ref run.ScheduleRef) (*flows.Trigger, run.Schedule, error) {
+	var known run.Schedule
+	var spec *flows.Trigger
+	err := errNotDeployed
+	if asked := e.command(ctx, func() {
+		s, found := e.deployed(ref)
+		if recorded := e.shard.Schedules[ref]; found == nil && s.spec != nil && recorded != nil {
+			spec, known, err = s.spec, *recorded, nil
+		} else if found != nil {
+			err = found
+		}
+	}); asked != nil {
+		return nil, known, asked
+	}
+	return spec, known, err
+}
+
+func planBackfill(request BackfillRequest, spec *flows.Trigger, known run.Schedule) (BackfillPlan, error) {
+	var plan BackfillPlan
+	to := request.To
+	if beyond := known.Decided.Add(1); to.After(beyond) {
+		to, plan.Until = beyond, known.Decided
+	}
+	if known.Edited.After(request.From) {
+		plan.Edited = known.Edited
+	}
+	times := scheduler.Between(spec.Schedule, request.From, to)
+	if request.Reverse {
+		times = scheduler.Backward(spec.Schedule, request.From, to)
+	}
+	for t := range times {
+		if len(plan.Times) == run.MaxBackfillTimes {
+			return plan, &TooManyError{Limit: run.MaxBackfillTimes, Last: plan.Times[len(plan.Times)-1].Time}
+		}
+		plan.Times = append(plan.Times, BackfillTime{Time: t.UTC()})
+	}
+	if len(plan.Times) == 0 {
+		return plan, ErrNoTimes
+	}
+	return plan, nil
+}
+
+// lookBack finds the runs that the times of a plan have made, and leaves out those
+// times when only what is missing is wanted.
+func (e *Engine) lookBack(ctx context.Context, request BackfillRequest, plan *BackfillPlan) error {
+	found := map[int64]run.Summary{}
+	q := run.Query{Flow: request.Schedule.Flow, Since: request.From, Limit: run.MaxPage}
+	for {
+		page, err := e.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, s := range page.Runs {
+			of := s.Trigger.Name == request.Schedule.Trigger && (s.Trigger.Kind == run.TriggerSchedule || s.Trigger.Kind == run.TriggerBackfill)
+			if _, newer := found[s.Trigger.Time.UnixNano()]; of && !newer {
+				found[s.Trigger.Time.UnixNano()] = s
+			}
+		}
+		if q.Before = page.Next; q.Before == "" {
+			break
+		}
+	}
+	for i := range plan.Times {
+		if s, known := found[plan.Times[i].Time.UnixNano()]; known {
+			plan.Times[i].Run, plan.Times[i].State = s.Run, s.State
+		}
+	}
+	if request.OnlyMissing {
+		plan.Times = slices.DeleteFunc(plan.Times, func(t BackfillTime) bool { return t.Run != "" })
+	}
+	return nil
+}
+
+// startBackfill records a backfill and lets it go.
+func (e *Engine) startBackfill(ctx context.Context, request BackfillRequest, plan BackfillPlan) (BackfillPlan, error) {
+	plan.ID = request.ID
+	if plan.ID == "" {
+		plan.ID = run.NewID(now())
+	}
+	started := &run.BackfillStarted{ID: plan.ID, Schedule: request.Schedule, MaxActive: max(request.MaxActive, run.DefaultBackfilled)}
+	for _, t := range plan.Times {
+		started.Times = append(started.Times, t.Time)
+	}
+	err := e.durably(ctx, func() error {
+		if e.shard.Backfill(plan.ID) != nil {
+			return nil // asked for again
+		}
+		if err := e.record(run.Event{At: now(), Data: started}); err != nil {
+			return tooLarge("the backfill", err)
+		}
+		e.fill(e.shard.Backfill(plan.ID))
+		return nil
+	})
+	return plan, err
+}
+
+// Backfills gives the backfills that go and the last ones that have ended, as they
+// began.
+func (e *Engine) Backfills(ctx context.Context) ([]run.Backfill, error) {
+	var all []run.Backfill
+	err := e.durably(ctx, func() error {
+		for _, b := range e.shard.Backfills {
+			all = append(all, *b)
+			all[len(all)-1].Times, all[len(all)-1].Active = slices.Clone(b.Times), slices.Clone(b.Active)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// CancelBackfill ends a backfill: what is left of its times makes no run, and the
+// runs that are going are canceled.
+func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) error {
+	return e.durably(ctx, func() error {
+		b := e.shard.Backfill(id)
+		switch {
+		case b == nil:
+			return ErrUnknownBackfill
+		case !b.EndedAt.IsZero():
+			return ErrFinished
+		}
+		if err := e.record(run.Event{At: now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
+			return err
+		}
+		for _, active := range slices.Clone(b.Active) {
+			if o := e.open[active]; o != nil {
+				e.cancel(o, canceled("its backfill was canceled: "+reason))
+			}
+		}
+		return nil
+	})
+}
+
+// fillAll lets all backfills go on.
+func (e *Engine) fillAll() {
+	for _, b := range slices.Clone(e.shard.Backfills) {
+		e.fill(b)
+	}
+}
+
+// fill starts as many runs of a backfill as may go at once, and ends it after the
+// last one.
+func (e *Engine) fill(b *run.Backfill) {
+	if !b.EndedAt.IsZero() {
+		return
+	}
+	s := e.schedules[b.Schedule]
+	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && e.fault == nil {
+		if e.taking() != nil {
+			e.fillLater()
+			return
+		}
+		e.fillNext(b, s.flow)
+	}
+	if len(b.Times) == 0 && len(b.Active) == 0 {
+		e.record(run.Event{At: now(), Data: &run.BackfillEnded{ID: b.ID}})
+		e.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
+			"succeeded", b.Succeeded, "failed", b.Failed, "canceled", b.Canceled, "rejected", b.Rejected)
+	}
+}
+
+func (e *Engine) fillNext(b *run.Backfill, f *flows.Flow) {
+	nominal := b.Times[0]
+	advanced := &run.BackfillAdvanced{ID: b.ID}
+	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
+	if _, err := e.accept(f, request, advanced); err != nil {
+		e.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
+		e.record(run.Event{At: now(), Data: advanced})
+	}
+}
+
+// fillLater lets backfills go on when there may be room again.
+func (e *Engine) fillLater() {
+	if e.filling || e.draining {
+		return
+	}
+	e.filling = true
+	e.at(now().Add(postponement), func() {
+		e.filling = false
+		e.fillAll()
+	})
+}

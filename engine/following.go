@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+// Where the runs of a schedule overlap by node, a task of a run starts once all
+// earlier runs of the schedule that are still going have ended theirs.
+
+// ahead is the earlier run that has yet to end a task before this one may start,
+// nil when there is none.
+func (e *Engine) ahead(t task) *openRun {
+	if t.overlap != flows.OverlapNode || t.phase.hook {
+		return nil
+	}
+	for _, earlier := range t.schedule.open {
+		if earlier == t.openRun {
+			break
+		}
+		if !earlier.knows(t.ref()) {
+			continue
+		}
+		if state := earlier.run.Task(t.ref()); state == nil || !state.State.Done() {
+			return earlier
+		}
+	}
+	return nil
+}
+
+// follow lets a task wait for its turn after an earlier run.
+func (t task) follow(earlier *openRun) { earlier.followers = append(earlier.followers, t) }
+
+// pass lets those go that waited for a task to end.
+func (e *Engine) pass(t task) {
+	if len(t.followers) > 0 && !t.phase.hook {
+		e.letGo(t.unfollow(func(waiting task) bool { return waiting.ref() == t.ref() }))
+	}
+}
+
+// letGo decides tasks anew that have waited for an earlier run.
+func (e *Engine) letGo(waiting []task) {
+	for _, t := range waiting {
+		e.decide(t)
+		e.advance(t.openRun)
+	}
+}
+
+// unfollow takes out the tasks that match of those that wait for a run.
+func (o *openRun) unfollow(match func(task) bool) []task {
+	var out []task
+	o.followers = slices.DeleteFunc(o.followers, func(t task) bool {
+		if match(t) {
+			out = append(out, t)
+			return true
+		}
+		return false
+	})
+	return out
+}
+
+// withdraw takes out the tasks of a run that match and have not started.
+func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
+	own := func(t task) bool { return t.openRun == o && match(t) }
+	out := e.runnable.withdraw(own)
+	if o.overlap == flows.OverlapNode {
+		for _, earlier := range o.schedule.open {
+			out = append(out, earlier.unfollow(own)...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// Errors of commands on schedules.
+var (
+	ErrPaused    = errors.New("the schedule is paused already")
+	ErrNotPaused = errors.New("the schedule is not paused")
+)
+
+// UnknownScheduleError answers a command on a schedule that is not deployed.
+type UnknownScheduleError struct {
+	Schedule run.ScheduleRef // without a trigger: the flow has no schedule at all
+}
+
+func (e *UnknownScheduleError) Error() string {
+	if e.Schedule.Trigger == "" {
+		return fmt.Sprintf("there is no flow %q with a schedule here", e.Schedule.Flow)
+	}
+	return fmt.Sprintf("flow %q has no schedule %q here", e.Schedule.Flow, e.Schedule.Trigger)
+}
+
+// ScheduleStatus is a schedule as it stands.
+type ScheduleStatus struct {
+	run.Schedule
+	Expression string // as written in the flow
+	Zone       string
+	Enabled    bool
+	Next       time.Time // the next nominal time; the zero time when there is none
+	Due        time.Time // when that fires
+	Open       []run.ID  // its runs that are not finished, oldest first
+}
+
+// Schedules tells how the schedules that are deployed stand, by flow and trigger.
+func (e *Engine) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
+	var all []ScheduleStatus
+	err := e.durably(ctx, func() error {
+		for _, s := range e.schedules {
+			if s.flow != nil && s.flow.Trigger(s.ref.Trigger) != nil {
+				all = append(all, e.status(s))
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b ScheduleStatus) int { return a.ScheduleRef.Compare(b.ScheduleRef) })
+	return all, err
+}
+
+func (e *Engine) status(s *schedule) ScheduleStatus {
+	t := s.flow.Trigger(s.ref.Trigger)
+	status := ScheduleStatus{Schedule: run.Schedule{ScheduleRef: s.ref}, Expression: t.Spec, Zone: t.Zone, Enabled: t.Enabled, Next: s.next}
+	if known := e.shard.Schedules[s.ref]; known != nil {
+		status.Schedule = *known
+	}
+	if !s.next.IsZero() {
+		status.Due = t.Jitter.Due(t.Schedule, s.next)
+	}
+	for _, o := range s.open {
+		status.Open = append(status.Open, o.run.ID)
+	}
+	return status
+}
+
+// Pause stops a schedule, or all of a flow when no trigger is named: nothing fires
+// until it is resumed. It returns once that is durable.
+func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) ([]run.ScheduleRef, error) {
+	return e.onSchedules(ctx, ref, ErrPaused, func(s *schedule) bool {
+		known := e.shard.Schedules[s.ref]
+		return known != nil && known.Pause == nil && e.pauseSchedule(s, reason)
+	})
+}
+
+func (e *Engine) pauseSchedule(s *schedule, reason string) bool {
+	if e.record(run.Event{At: now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}}) != nil {
+		return false
+	}
+	e.wind(s)
+	return true
+}
+
+// Resume lets a paused schedule go on, or all of a flow when no trigger is named.
+// Times that were missed meanwhile fire only where the flow states what to catch
+// up with. It returns once that is durable.
+func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleRef, error) {
+	return e.onSchedules(ctx, ref, ErrNotPaused, func(s *schedule) bool {
+		known := e.shard.Schedules[s.ref]
+		if known == nil || known.Pause == nil || e.record(run.Event{At: now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}}) != nil {
+			return false
+		}
+		if s.spec != nil {
+			e.decideBy(s, s.resumed(), run.DropPaused)
+		}
+		return true
+	})
+}
+
+// resumed is the policy for the time of a pause. What is not stated is none: who
+// pauses a schedule does not expect it to fire for that time.
+func (s *schedule) resumed() scheduler.Policy {
+	policy := s.spec.Policy
+	if !s.spec.CatchUpStated {
+		policy.CatchUp, policy.MisfireAfter = scheduler.CatchUpNone, 1
+	}
+	return policy
+}
+
+// Fire makes a run of a schedule now, also while it is paused. Its overlap policy
+// holds: a run that may not start is answered with an *OverlapError.
+func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Request) (run.Receipt, error) {
+	return e.receive(ctx, func() (run.Receipt, error) {
+		s, err := e.deployed(ref)
+		if err != nil {
+			return run.Receipt{}, err
+		}
+		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: now()}
+		return e.fireNow(s, request)
+	})
+}
+
+// deployed finds a schedule that a flow has.
+func (e *Engine) deployed(ref run.ScheduleRef) (*schedule, error) {
+	if f := e.flows[ref.Flow]; f != nil {
+		if t := f.Trigger(ref.Trigger); t != nil && t.Kind == run.TriggerSchedule {
+			return e.schedule(ref), nil
+		}
+	}
+	return nil, &UnknownScheduleError{Schedule: ref}
+}
+
+// onSchedules does something to a schedule, or to all of a flow, and gives those
+// to which it was done. None is answered with the error.
+func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, none error, do func(*schedule) bool) ([]run.ScheduleRef, error) {
+	var done []run.ScheduleRef
+	err := e.durably(ctx, func() error {
+		meant, err := e.meant(ref)
+		for _, s := range meant {
+			if do(s) {
+				done = append(done, s.ref)
+			}
+		}
+		if err == nil && len(done) == 0 {
+			err = none
+		}
+		return err
+	})
+	return done, err
+}
+
+// meant are the schedules that a reference with or without a trigger means.
+func (e *Engine) meant(ref run.ScheduleRef) ([]*schedule, error) {
+	if ref.Trigger != "" {
+		s, err := e.deployed(ref)
+		if err != nil {
+			return nil, err
+		}
+		return []*schedule{s}, nil
+	}
+	var all []*schedule
+	if f := e.flows[ref.Flow]; f != nil {
+		for _, t := range f.Triggers {
+			if t.Kind == run.TriggerSchedule {
+				all = append(all, e.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, &UnknownScheduleError{Schedule: ref}
+	}
+	return all, nil
+}
+
+// durably runs f on the loop and gives its answer once everything that it has
+// recorded is durable.
+func (e *Engine) durably(ctx context.Context, f func() error) error {
+	answers := make(chan error, 1)
+	err := e.command(ctx, func() {
+		err := f()
+		e.afterCommit(func() { answers <- err })
+	})
+	if err != nil {
+		return err
+	}
+	answer, err := await(ctx, e, answers)
+	if err != nil {
+		return err
+	}
+	return answer
+}

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// postponement is how long a fire that finds the house full waits.
+const postponement = time.Second
+
+// schedule is a schedule trigger as the loop keeps it beside its recorded state.
+type schedule struct {
+	ref   run.ScheduleRef
+	flow  *flows.Flow    // as it is deployed; nil while it is not
+	spec  *flows.Trigger // of flow; nil while the trigger is not deployed or off
+	timer scheduler.Timer
+	next  time.Time  // the nominal time that the timer is armed for; the zero time for none
+	open  []*openRun // its runs that are not finished, in the order in which they were accepted
+}
+
+// schedule finds a schedule, or begins to keep it.
+func (e *Engine) schedule(ref run.ScheduleRef) *schedule {
+	s := e.schedules[ref]
+	if s == nil {
+		s = &schedule{ref: ref}
+		e.schedules[ref] = s
+	}
+	return s
+}
+
+// arm sets the schedules of a flow, in place of those that it had before. One that
+// is new, was off or has got another spec begins now: an edit makes nothing of
+// the past due.
+func (e *Engine) arm(f *flows.Flow) {
+	for _, t := range f.Triggers {
+		if t.Kind == run.TriggerSchedule {
+			e.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name})
+		}
+	}
+	for ref := range e.shard.Schedules {
+		if ref.Flow == f.Name {
+			e.schedule(ref)
+		}
+	}
+	for ref, s := range e.schedules {
+		if ref.Flow == f.Name {
+			e.put(s, f)
+		}
+	}
+}
+
+// put makes a schedule what the flow says.
+func (e *Engine) put(s *schedule, f *flows.Flow) {
+	spec := ""
+	s.flow, s.spec = f, nil
+	if t := f.Trigger(s.ref.Trigger); t != nil && t.Kind == run.TriggerSchedule && t.Enabled {
+		s.spec, spec = t, t.Identity
+	}
+	known := e.shard.Schedules[s.ref]
+	if known == nil && spec == "" {
+		return
+	}
+	if known == nil || known.Spec != spec {
+		e.record(run.Event{At: now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: now()}})
+	}
+	e.wind(s)
+}
+
+// wind arms a schedule for its first nominal time that is not decided.
+func (e *Engine) wind(s *schedule) {
+	e.timers.Cancel(s.timer)
+	s.next = time.Time{}
+	known := e.shard.Schedules[s.ref]
+	if s.spec == nil || known == nil || known.Pause != nil {
+		return
+	}
+	nominal, more := s.spec.Schedule.Next(known.Decided)
+	if !more || s.finished(known) {
+		e.log.Info("a schedule has come to its end", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
+		return
+	}
+	s.next = nominal
+	s.timer = e.at(s.spec.Jitter.Due(s.spec.Schedule, nominal), func() { e.decideDue(s) })
+}
+
+// finished reports whether the schedule has made all runs that it may make.
+func (s *schedule) finished(known *run.Schedule) bool {
+	return s.spec.Count > 0 && known.Fired >= s.spec.Count
+}
+
+// decideDue decides the nominal times that have become due: usually one; after a
+// downtime, a suspend or a jump of the clock those that the policy takes.
+func (e *Engine) decideDue(s *schedule) {
+	known := e.shard.Schedules[s.ref]
+	if s.spec == nil || known == nil || known.Pause != nil || e.draining {
+		return
+	}
+	e.decideBy(s, s.spec.Policy, run.DropMisfire)
+}
+
+// decideBy decides everything that is due now by a policy, and arms the
+// schedule for what follows.
+func (e *Engine) decideBy(s *schedule, policy scheduler.Policy, reason string) {
+	known := e.shard.Schedules[s.ref]
+	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, now())
+	if d.Dropped > 0 {
+		e.drop(s, d, reason)
+	}
+	for _, nominal := range d.Fire {
+		if s.finished(known) {
+			break
+		}
+		if !e.fire(s, nominal) {
+			e.postpone(s, nominal)
+			return
+		}
+	}
+	e.wind(s)
+}
+
+// drop records that nominal times fire no more. They lie before those that do.
+func (e *Engine) drop(s *schedule, d scheduler.Decision, reason string) {
+	until := d.Until
+	if len(d.Fire) > 0 {
+		until, _ = s.spec.Schedule.Prev(d.Fire[0])
+	}
+	e.log.Warn("a schedule goes on without the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+		"until", until, "dropped", d.Dropped, "reason", reason, "catch_up", s.spec.Policy.CatchUp.String())
+	e.skip(s, until, d.Dropped, reason)
+}
+
+// skip moves the watermark over nominal times that make no run.
+func (e *Engine) skip(s *schedule, until time.Time, dropped int, reason string) {
+	e.dropped += uint64(dropped)
+	e.record(run.Event{At: now(), Data: &run.ScheduleAdvanced{
+		ScheduleRef: s.ref, Nominal: until.UTC(), Dropped: dropped, Reason: reason,
+	}})
+}
+
+// postpone lets a nominal time wait because no run is taken now. It is not lost:
+// it stays undecided, also over a restart.
+func (e *Engine) postpone(s *schedule, nominal time.Time) {
+	s.next = nominal
+	s.timer = e.at(now().Add(postponement), func() { e.decideDue(s) })
+}
+
+// opened takes note of a run that a schedule has made, whether it was due or asked
+// for.
+func (e *Engine) opened(o *openRun) {
+	t := o.flow.Trigger(o.run.Trigger.Name)
+	if t == nil || t.Kind != run.TriggerSchedule || o.run.Trigger.Kind == run.TriggerBackfill {
+		return
+	}
+	o.schedule, o.overlap = e.schedule(run.ScheduleRef{Flow: o.run.Flow, Trigger: t.Name}), t.Overlap
+	o.schedule.open = append(o.schedule.open, o)
+}
+
+// closed takes note of the end of a run that a schedule or a backfill has made.
+func (e *Engine) closed(o *openRun) {
+	if o.run.Trigger.Kind == run.TriggerBackfill {
+		e.fillAll()
+	}
+	s := o.schedule
+	if s == nil {
+		return
+	}
+	s.open = slices.DeleteFunc(s.open, func(other *openRun) bool { return other == o })
+	waiting := o.followers
+	o.followers = nil
+	e.letGo(waiting)
+	e.pauseFailing(s)
+	if s.flow == nil && len(s.open) == 0 {
+		delete(e.schedules, s.ref)
+	}
+}
+
+// pauseFailing pauses a schedule of which as many runs in a row have failed as its
+// flow takes.
+func (e *Engine) pauseFailing(s *schedule) {
+	known := e.shard.Schedules[s.ref]
+	if s.spec == nil || known == nil || known.Pause != nil || s.spec.PauseAfter == 0 || known.Failures < s.spec.PauseAfter {
+		return
+	}
+	e.pauseSchedule(s, fmt.Sprintf("%d runs in a row have failed", known.Failures))
+	e.log.Error("a schedule is paused: its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
+}
