@@ -3,9 +3,16 @@ module github.com/flowhost/flowhost/internal/bench
 go 1.26.0
 
 require (
+	github.com/adhocore/gronx v1.20.4
 	github.com/extism/go-sdk v1.7.1
 	github.com/flowhost/flowhost v0.0.0
+	github.com/go-co-op/gocron/v2 v2.21.2
+	github.com/google/uuid v1.6.0
+	github.com/jonboulle/clockwork v0.5.0
 	github.com/nats-io/nats.go v1.55.0
+	github.com/netresearch/go-cron v0.9.1
+	github.com/reugn/go-quartz v0.15.2
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/tetratelabs/wazero v1.12.0
 )
 
