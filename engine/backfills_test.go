@@ -58,8 +58,9 @@ func TestBackfill(t *testing.T) {
 					journal := NewMemoryJournal()
 					r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(time.Minute)}}, set)
 					time.Sleep(2*h + 10*time.Minute)
-					c.request.Schedule, c.request.From, c.request.To = hourly, epoch.Add(-2*h), epoch.Add(24*h)
-					plan, err := r.Backfill(t.Context(), c.request)
+					request := c.request
+					request.Schedule, request.From, request.To = hourly, epoch.Add(-2*h), epoch.Add(24*h)
+					plan, err := r.Backfill(t.Context(), request)
 					if err != nil || len(plan.Times) != len(c.want) || !plan.Until.Equal(epoch.Add(2*h)) {
 						t.Fatalf("%+v, %v", plan, err)
 					}
@@ -89,7 +90,7 @@ func TestBackfillIsAskedForTwice(t *testing.T) {
 	set := load(t, scheduled(`cron = "0 * * * *"`))
 	synctest.Test(t, func(t *testing.T) {
 		journal := NewMemoryJournal()
-		r := boot(t, Config{Journal: journal}, set)
+		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(time.Second)}}, set)
 		request := BackfillRequest{ID: run.NewID(time.Now()), Schedule: hourly, From: epoch.Add(-2 * time.Hour), To: epoch}
 		for range 2 {
 			if _, err := r.Backfill(t.Context(), request); err != nil {

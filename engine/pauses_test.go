@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,10 +78,10 @@ func TestFailingSchedulesPauseThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const s = time.Second
 		outcomes := []bool{false, false, true, false, false, false, false, true}
+		var made atomic.Int32
 		journal := NewMemoryJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": func(_ context.Context, call run.Call) (run.Result, error) {
-			n := len(fired(t, journal)) - 1
-			if outcomes[n] {
+			if outcomes[made.Add(1)-1] {
 				return gives(call.Input), nil
 			}
 			return fails(run.OutcomeFailed, false), nil
