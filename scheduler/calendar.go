@@ -59,7 +59,7 @@ func ParseCalendar(expr string, zone *time.Location, dst DST) (*Calendar, error)
 const hintCalendar = `write days of the week, date and time, such as "Mon..Fri *-*-* 09:00", or a short form such as daily`
 
 func parseCalendar(expr string) (pattern, string, *ParseError) {
-	words := split(expr, " \t")
+	words := split(expr[:min(len(expr), maxExpr)], " \t")
 	if fault := calendarZone(words); fault != nil {
 		return pattern{}, "", fault
 	}
@@ -94,12 +94,20 @@ func calendarZone(words []word) *ParseError {
 		switch first := w.text[0] | ' '; {
 		case set && strings.HasSuffix(strings.ToUpper(name.text), "TZ"):
 			return zoneFault(w, zone.text)
-		case first < 'a' || first > 'z':
+		case first < 'a' || first > 'z' || isWeek(w):
 		case i > 0 || strings.Contains(w.text, "/") || strings.EqualFold(w.text, "UTC"):
 			return zoneFault(w, w.text)
 		}
 	}
 	return nil
+}
+
+// isWeek reports whether w starts with a day of the week or is a short form.
+func isWeek(w word) bool {
+	end := strings.IndexAny(w.text+",", ",.")
+	_, short := calendarShort(w.text)
+	_, fault := calendarWeekday(w.to(end))
+	return short || fault == nil
 }
 
 func calendarShort(s string) (string, bool) {

@@ -51,3 +51,17 @@ func BenchmarkCronPrev(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCronNextByRule goes through years that the zone's table does not list:
+// package time then works the window out from the zone's rule.
+func BenchmarkCronNextByRule(b *testing.B) {
+	c := cron(b, "@yearly", "America/New_York")
+	from, to := time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := from
+	b.ReportAllocs()
+	for b.Loop() {
+		if at, _ = c.Next(at); at.After(to) {
+			at = from
+		}
+	}
+}

@@ -74,8 +74,10 @@ func (l *localTimes) prevSecond(at int64) (int64, bool) {
 		from, end := l.counted(&w)
 		local, found := l.pattern.prev(min(at, end-1) + w.offset)
 		fire, ok := local-w.offset, found && local-w.offset >= from
-		if made, skipped := l.prevSkipped(&w, at); skipped && (!ok || made > fire) {
-			fire, ok = made, true
+		if !ok || fire < w.start+w.gap() {
+			if made, skipped := l.prevSkipped(&w, at); skipped && (!ok || made > fire) {
+				fire, ok = made, true
+			}
 		}
 		switch {
 		case ok:

@@ -15,8 +15,13 @@ type face struct {
 
 func faceOf(local int64) face {
 	t := time.Unix(local, 0).UTC()
-	return face{t.Second(), t.Minute(), t.Hour(), t.Day(), int(t.Month()), t.Year(), int(t.Weekday()),
-		time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()}
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	length := 31
+	if day < 31 {
+		_, _, length = time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Date()
+	}
+	return face{second, minute, hour, day, int(month), year, int(t.Weekday()), length}
 }
 
 // meaning is an expression as predicates, each as plain as can be.

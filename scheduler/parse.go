@@ -82,7 +82,7 @@ const hintFields = "write minute, hour, day of month, month and day of week, wit
 
 // cronWords is the seven fields of an expression.
 func cronWords(expr string) ([]word, *ParseError) {
-	words := split(expr, " \t")
+	words := split(expr[:min(len(expr), maxExpr)], " \t")
 	if len(words) == 0 {
 		return nil, &ParseError{Reason: "the expression is empty", Hint: hintFields}
 	}

@@ -113,42 +113,88 @@ func TestEitherDayMakesImpossibleDaysPossible(t *testing.T) {
 	}
 }
 
-// FuzzParseCron parses anything without panic; what parses has a next time, and
-// another after it.
+// fuzzZones are zones that the fuzz targets choose among.
+func fuzzZones(f *testing.F) []*time.Location {
+	f.Helper()
+	return []*time.Location{time.UTC, location(f, "America/New_York"), location(f, "Australia/Lord_Howe"), location(f, "Pacific/Apia")}
+}
+
+// FuzzParseCron parses anything without panic. What parses has canonical words
+// that mean the same, and times that go forwards and back again.
 func FuzzParseCron(f *testing.F) {
-	for _, expr := range []string{
-		"* * * * *", "*/5 0-23/2 1,15 jan-dec mon-fri", "0 0 29 2 *", "30 30 2 * * 7", "@hourly", "@yearly",
-		"0 0 30 2 *", "0 0 L * *", "H * * * *", "TZ=0", "CRON_TZ=", "61 * * * *", "", "@", "?/7 ? ? ? ?", "0 0 1-5 * sat-sun",
-		"1/ * * * *", "- * * * *", ", * * * *", "/ / / / /", "* * * * 7/7", "* * * * 7-1", "\xff * * * *",
+	for i, expr := range []string{
+		"* * * * *", "*/5 0-23/2 1,15 jan-dec mon-fri", "0 0 29 2 *", "30 30 2 * * 7", "@hourly", "@yearly", "0 0 0 1 1 * 1970-2262/3",
+		"0 0 30 2 *", "0 0 L * *", "0 0 L-3,15W,LW * fri#2,5L,0#L", "H H(3-5) H/7 H H", "H(1-2)/9 * * * *", "TZ=0", "CRON_TZ=", "61 * * * *",
+		"", "@", "@every 5m", "?/7 ? ? ? ?", "0 0 1-5 * sat-sun", "0 30 2 8 3 ? 2026", "30 1 1 11 *", "0 0 31W 2 *", "H( * * * *", "H(-) * * * *", "0 0 L- * *",
+		"0 0 * * #", "0 0 * * L", "0 0 W * *", "1/ * * * *", "- * * * *", ", * * * *", "/ / / / /", "* * * * 7/7", "* * * * 7-1", "\xff * * * *",
 	} {
-		f.Add(expr, int64(1_772_953_199)) // a second before New York's change in 2026
+		f.Add(expr, int64(1_772_953_199+i*86_400*30), uint8(i)) // from a second before New York's change in 2026 on
 	}
-	zone, err := time.LoadLocation("America/New_York")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, expr string, at int64) {
-		c, err := ParseCron(expr, CronOptions{Zone: zone})
+	zones := fuzzZones(f)
+	f.Fuzz(func(t *testing.T, expr string, at int64, options uint8) {
+		o := CronOptions{Zone: zones[options%4], DST: DST(options / 4 % 6), DayMatch: DayMatch(options / 24 % 2), Name: "flow/trigger"}
+		c, err := ParseCron(expr, o)
 		if err != nil {
-			var fault *ParseError
-			if !errors.As(err, &fault) || fault.Offset < 0 || fault.Offset > len(expr) {
-				t.Fatalf("%#v", err)
-			}
+			checkOffset(t, err, expr)
 			return
 		}
-		after := time.Unix(at, 0)
-		for range 3 {
-			next, ok := c.Next(after)
-			if !ok {
-				if nanos(after) < time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano() {
-					t.Fatalf("%q has no time after %v", expr, after)
-				}
-				return
-			}
-			if !next.After(after) {
-				t.Fatalf("%q: %v is not after %v", expr, next, after)
-			}
-			after = next
+		again, err := ParseCron(c.String(), o)
+		if err != nil || again.String() != c.String() {
+			t.Fatalf("%q is %q, which is %v, %v", expr, c, again, err)
 		}
+		checkTimes(t, c, again, at)
 	})
+}
+
+// FuzzParseCalendar is FuzzParseCron for the other notation.
+func FuzzParseCalendar(f *testing.F) {
+	for i, expr := range []string{
+		"Mon..Fri *-*-~01 09:00", "Mon,Wed", "*-*-*", "2026-01..03-*", "*:0/15", "daily", "weekly", "minutely", "quarterly", "Mon *-05~07/1", "*-02~03",
+		"2026-03-08 02:30", "Sun *-*-1..7 1:30:59", "*-*-~01..31/3 0:0:0/7", "Mon 09:00 Europe/Berlin", "TZ=UTC daily", "", "~", "-", ":", "..", "*-*", "*-*-",
+		"Mon..", "..Fri", "*:*/5", "1970/1-*-*", "*-~-*", "*-*-~*", "02-29", "02-30", "Sun..Mon", "9..17/4:30", "\xff", "*-*-* *:*:* *",
+	} {
+		f.Add(expr, int64(1_772_953_199+i*86_400*30), uint8(i))
+	}
+	zones := fuzzZones(f)
+	f.Fuzz(func(t *testing.T, expr string, at int64, options uint8) {
+		zone, dst := zones[options%4], DST(options/4%6)
+		c, err := ParseCalendar(expr, zone, dst)
+		if err != nil {
+			checkOffset(t, err, expr)
+			return
+		}
+		again, err := ParseCalendar(c.String(), zone, dst)
+		if err != nil || again.String() != c.String() {
+			t.Fatalf("%q is %q, which is %v, %v", expr, c, again, err)
+		}
+		checkTimes(t, c, again, at)
+	})
+}
+
+func checkOffset(t *testing.T, err error, expr string) {
+	t.Helper()
+	var fault *ParseError
+	if !errors.As(err, &fault) || fault.Offset < 0 || fault.Offset > len(expr) || fault.Reason == "" {
+		t.Fatalf("%#v", err)
+	}
+}
+
+// checkTimes goes on from a time and back; again is the same schedule.
+func checkTimes(t *testing.T, s, again Schedule, at int64) {
+	t.Helper()
+	after := time.Unix(at, 0)
+	for range 3 {
+		next, ok := s.Next(after)
+		if same, sameOK := again.Next(after); sameOK != ok || !same.Equal(next) {
+			t.Fatalf("%s: after %v comes %v, or %v", s, after, next, same)
+		}
+		if !ok {
+			break
+		}
+		checkInverse(t, s, after)
+		after = next
+	}
+	if _, ok := s.Next(time.Time{}); !ok {
+		t.Fatalf("%s never fires", s)
+	}
 }
