@@ -82,7 +82,7 @@ func TestPolicyDecidesOutages(t *testing.T) {
 func checkDecision(t *testing.T, rnd *rand.Rand, s Schedule, after, now time.Time) {
 	t.Helper()
 	for c := CatchUpLatest; c <= CatchUpAll; c++ {
-		p := Policy{CatchUp: c, MisfireAfter: pick(rnd, 0, time.Second, time.Hour), Window: pick(rnd, 0, 2*time.Hour, 100*24*time.Hour), Max: pick(rnd, 0, 1, 7)}
+		p := Policy{CatchUp: c, MisfireAfter: pick(rnd, 0, time.Second, time.Hour), Window: pick(rnd, 0, time.Minute, 2*time.Hour, 100*24*time.Hour), Max: pick(rnd, 0, 1, 7)}
 		j := Jitter{Max: pick(rnd, 0, time.Second, time.Hour), Stable: rnd.IntN(2) == 0, Name: fmt.Sprint(rnd.IntN(9))}
 		want := decide(p, s, j, after, now)
 		want.Dropped = min(want.Dropped, maxCounted-len(want.Fire))
