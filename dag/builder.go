@@ -2,6 +2,7 @@ package dag
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -10,8 +11,10 @@ import (
 type Builder struct {
 	ids   []string
 	index map[string]int
-	down  [][]int // by node, in order of Connect, with repetitions
+	edges []edge // in order of Connect, with repetitions
 }
+
+type edge struct{ from, to int32 }
 
 // New is a builder without nodes.
 func New() *Builder { return &Builder{index: map[string]int{}} }
@@ -32,7 +35,7 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("edge %s → %s: there is no node %q: add nodes before the edges between them", e.From, e.To, e.ID)
+	return fmt.Sprintf("edge %s → %s: there is no node %q", e.From, e.To, e.ID)
 }
 
 // Add adds a node. It fails with *DuplicateError.
@@ -42,7 +45,6 @@ func (b *Builder) Add(id string) error {
 	}
 	b.index[id] = len(b.ids)
 	b.ids = append(b.ids, id)
-	b.down = append(b.down, nil)
 	return nil
 }
 
@@ -57,30 +59,19 @@ func (b *Builder) Connect(from, to string) error {
 	if !ok {
 		return &UnknownError{ID: to, From: from, To: to}
 	}
-	b.down[i] = append(b.down[i], j)
+	b.edges = append(b.edges, edge{int32(i), int32(j)})
 	return nil
 }
 
 // Build makes the graph of what was added so far. It fails with *CycleError.
 // The builder may be used further; graphs it has built do not change.
 func (b *Builder) Build() (*Graph, error) {
-	g := &Graph{
-		ids:   slices.Clone(b.ids),
-		index: make(map[string]int, len(b.ids)),
-		up:    make([][]int, len(b.ids)),
-		down:  make([][]int, len(b.ids)),
-	}
-	for i, id := range g.ids {
-		g.index[id] = i
-		targets := slices.Sorted(slices.Values(b.down[i]))
-		g.down[i] = slices.Clip(slices.Compact(targets))
-		for _, j := range g.down[i] {
-			g.up[j] = append(g.up[j], i)
-		}
-	}
+	g := &Graph{ids: slices.Clone(b.ids), index: maps.Clone(b.index)}
+	g.up, g.down = linksOf(len(g.ids), b.edges)
 	g.order = g.sort()
 	if len(g.order) < g.Len() {
-		return nil, &CycleError{Path: g.shortestCycle()}
+		return nil, &CycleError{Path: g.cycle()}
 	}
+	g.height = g.heights()
 	return g, nil
 }

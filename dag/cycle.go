@@ -7,9 +7,11 @@ import (
 
 // CycleError says that nodes depend on each other in a circle.
 type CycleError struct {
-	// Path is the ids along a shortest cycle, each depending on the one before.
-	// It starts at the node of the cycle that was added first and ends with the
-	// same id.
+	// Path is the ids along a cycle, each depending on the one before. It starts
+	// at the node of the cycle that was added first and ends with the same id. It
+	// is a shortest cycle, and of several the one whose first node was added
+	// first, unless the graph is so large that the search is cut off after a moment:
+	// then it is the shortest that was met.
 	Path []string
 }
 
@@ -17,16 +19,29 @@ func (e *CycleError) Error() string {
 	return "dependency cycle: " + strings.Join(e.Path, " → ")
 }
 
-// shortestCycle is the path of a shortest cycle; of several, the one whose
-// first node was added first. It takes a breadth-first search from each node,
-// cut off at the best length so far.
-func (g *Graph) shortestCycle() []string {
-	s := cycleSearch{graph: g, parent: make([]int, g.Len()), seen: make([]int, g.Len())}
+// cycleSteps bounds the search for a shortest cycle, which takes nodes × edges in
+// the worst case. Counted rather than timed, so that answers stay the same.
+const cycleSteps = 20_000_000
+
+// cycle is the path of a shortest cycle. It takes a breadth-first search from
+// each node, cut off at the best length so far.
+func (g *Graph) cycle() []string {
+	s := cycleSearch{graph: g, parent: make([]int, g.Len()), seen: make([]int, g.Len()), steps: cycleSteps}
+	stuck := slices.Repeat([]bool{true}, g.Len()) // on a cycle or downstream of one
+	for _, i := range g.order {
+		stuck[i] = false
+	}
 	var best []int
-	for start := range g.Len() {
+	for start := 0; start < g.Len() && s.steps > 0; start++ {
+		if !stuck[start] {
+			continue
+		}
 		if path := s.from(start, len(best)); path != nil {
 			best = path
 		}
+	}
+	if best == nil {
+		best = g.anyCycle(stuck)
 	}
 	ids := make([]string, len(best))
 	for i, node := range best {
@@ -40,6 +55,7 @@ type cycleSearch struct {
 	parent []int
 	seen   []int // start+1 of the last search that came by: nothing to clear
 	queue  []int
+	steps  int // edges that may still be looked at
 }
 
 // from is the shortest path from start back to it, when it has fewer than limit
@@ -50,7 +66,10 @@ func (s *cycleSearch) from(start, limit int) []int {
 	nodes, levelEnd := 2, 1 // nodes of a path that closes on this level
 	for head := 0; head < len(s.queue) && (limit == 0 || nodes < limit); head++ {
 		i := s.queue[head]
-		for _, j := range s.graph.down[i] {
+		for _, j := range s.graph.down.of(i) {
+			if s.steps--; s.steps < 0 {
+				return nil
+			}
 			if j == start {
 				return s.path(start, i)
 			}
@@ -74,4 +93,23 @@ func (s *cycleSearch) path(start, last int) []int {
 	path = append(path, start)
 	slices.Reverse(path)
 	return path
+}
+
+// anyCycle goes upstream from a stuck node. Each has one upstream, so the way comes
+// back to where it has been.
+func (g *Graph) anyCycle(stuck []bool) []int {
+	at := make([]int, g.Len()) // by node: 1 + its place on the way
+	var way []int
+	for i := slices.Index(stuck, true); at[i] == 0; {
+		way = append(way, i)
+		at[i] = len(way)
+		up := g.up.of(i)
+		i = up[slices.IndexFunc(up, func(j int) bool { return stuck[j] })]
+		if at[i] > 0 {
+			way = way[at[i]-1:]
+		}
+	}
+	slices.Reverse(way)
+	first := slices.Index(way, slices.Min(way))
+	return slices.Concat(way[first:], way[:first], way[first:first+1])
 }

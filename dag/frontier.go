@@ -30,9 +30,9 @@ func (g *Graph) Frontier() *Frontier {
 		ready:   make([]int, 0, g.Len()),
 		open:    g.Len(),
 	}
-	for i, up := range g.up {
-		f.blocked[i] = int32(len(up))
-		if len(up) == 0 {
+	for i := range f.blocked {
+		f.blocked[i] = int32(g.up.count(i))
+		if f.blocked[i] == 0 {
 			f.ready = append(f.ready, i)
 		}
 	}
@@ -79,7 +79,7 @@ func (f *Frontier) Complete(i int) error {
 	}
 	f.blocked[i] = stateComplete
 	f.open--
-	for _, j := range f.graph.down[i] {
+	for _, j := range f.graph.down.of(i) {
 		if f.blocked[j]--; f.blocked[j] == 0 {
 			f.ready = append(f.ready, j)
 		}

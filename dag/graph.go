@@ -1,17 +1,16 @@
 package dag
 
-import "container/heap"
-
 // Graph is a directed graph without cycles. Its nodes are the integers from 0
 // to Len()-1, in order of addition, each with an id. Methods that take a node
 // panic, as indexing a slice does, on one that is out of range. Slices that
 // methods return belong to the graph and must not be modified.
 type Graph struct {
-	ids   []string
-	index map[string]int
-	up    [][]int // ascending, without repetitions
-	down  [][]int // ascending, without repetitions
-	order []int
+	ids    []string
+	index  map[string]int
+	up     links
+	down   links
+	order  []int
+	height []int32 // by node: how many nodes the longest path from it has
 }
 
 // Len is the number of nodes.
@@ -27,10 +26,10 @@ func (g *Graph) Index(id string) (int, bool) {
 }
 
 // Upstream is the nodes that node i depends on, in order of addition.
-func (g *Graph) Upstream(i int) []int { return g.up[i] }
+func (g *Graph) Upstream(i int) []int { return g.up.of(i) }
 
 // Downstream is the nodes that depend on node i, in order of addition.
-func (g *Graph) Downstream(i int) []int { return g.down[i] }
+func (g *Graph) Downstream(i int) []int { return g.down.of(i) }
 
 // Order is all nodes, each after the ones it depends on. Of the nodes that
 // could come next, the one added first does: nodes added in such an order keep
@@ -41,37 +40,34 @@ func (g *Graph) Order() []int { return g.order }
 // Nodes on cycles and downstream of them are missing from its result.
 func (g *Graph) sort() []int {
 	blocked := make([]int, g.Len())
-	var next ascending
+	var next minHeap
 	for i := range blocked {
-		blocked[i] = len(g.up[i])
+		blocked[i] = g.up.count(i)
 		if blocked[i] == 0 {
 			next = append(next, i) // ascending, so a heap already
 		}
 	}
 	order := make([]int, 0, g.Len())
 	for len(next) > 0 {
-		i := heap.Pop(&next).(int)
+		i := next.pop()
 		order = append(order, i)
-		for _, j := range g.down[i] {
+		for _, j := range g.down.of(i) {
 			if blocked[j]--; blocked[j] == 0 {
-				heap.Push(&next, j)
+				next.push(j)
 			}
 		}
 	}
 	return order
 }
 
-// ascending is a container/heap of nodes, the one added first on top.
-type ascending []int
-
-func (h ascending) Len() int           { return len(h) }
-func (h ascending) Less(i, j int) bool { return h[i] < h[j] }
-func (h ascending) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *ascending) Push(x any)        { *h = append(*h, x.(int)) }
-
-func (h *ascending) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
+func (g *Graph) heights() []int32 {
+	height := make([]int32, g.Len())
+	for k := len(g.order) - 1; k >= 0; k-- {
+		i := g.order[k]
+		for _, j := range g.down.of(i) {
+			height[i] = max(height[i], height[j])
+		}
+		height[i]++
+	}
+	return height
 }

@@ -89,10 +89,13 @@ func graphMermaid(w io.Writer, chosen []*flows.Flow) {
 	}
 }
 
-// mermaidID avoids names that mean something to Mermaid, such as end.
+// mermaidID avoids names that mean something to Mermaid, such as end, and hyphens,
+// which it may take for a part of an arrow. Different tasks keep different names.
 func mermaidID(flow int, task string) string {
-	return fmt.Sprintf("f%d_%s", flow, strings.ReplaceAll(task, "-", "_"))
+	return fmt.Sprintf("f%d_%s", flow, mermaidNames.Replace(task))
 }
+
+var mermaidNames = strings.NewReplacer("_", "__", "-", "_h")
 
 func mermaidArrow(on flows.RunOn) string {
 	if on == flows.RunOnSuccess {

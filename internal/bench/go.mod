@@ -8,9 +8,12 @@ require (
 	github.com/flowhost/flowhost v0.0.0
 	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/google/uuid v1.6.0
+	github.com/heimdalr/dag v1.5.0
 	github.com/jonboulle/clockwork v0.5.0
+	github.com/natessilva/dag v0.0.0-20180124060714-7194b8dcc5c4
 	github.com/nats-io/nats.go v1.55.0
 	github.com/netresearch/go-cron v0.9.1
+	github.com/noneback/go-taskflow v1.1.0
 	github.com/reugn/go-quartz v0.15.2
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/tetratelabs/wazero v1.12.0
@@ -23,6 +26,7 @@ require (
 	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect
 	github.com/apparentlymart/go-textseg/v17 v17.0.1 // indirect
 	github.com/dylibso/observe-sdk/go v0.0.0-20240819160327-2d926c5d788a // indirect
+	github.com/emirpasic/gods v1.18.1 // indirect
 	github.com/gobwas/glob v0.2.3 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
