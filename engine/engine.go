@@ -88,7 +88,8 @@ type Engine struct {
 	flows      map[string]*flows.Flow // deployed, by name
 	sets       map[string]*flows.Set  // by digest of their definition
 	schedules  map[run.ScheduleRef]*schedule
-	dropped    uint64              // nominal times that made no run, since the start
+	fired      uint64              // nominal times of schedules that made a run, since the start
+	dropped    uint64              // those that made none
 	open       map[run.ID]*openRun // not finished
 	gates      map[gateKey]*gate   // concurrency limits in use
 	starting   []*openRun          // have got their slot and start next

@@ -30,7 +30,9 @@ func (e *Engine) fire(s *schedule, nominal time.Time) bool {
 	if _, err := e.accept(s.flow, request, advanced); err != nil {
 		e.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
 		e.skip(s, nominal, 1, run.DropRejected)
+		return true
 	}
+	e.fired++
 	return true
 }
 

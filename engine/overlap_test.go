@@ -120,6 +120,9 @@ func TestOverlapQueueIsBounded(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		r.stop()
 		wantFires(t, journal, 10*time.Second, 20*time.Second, 30*time.Second, 110*time.Second)
+		if s := r.Stats(); s.Fired != 4 || s.Dropped != 7 {
+			t.Errorf("%d fired and %d dropped, want 4 and the 7 from 40 s to 100 s", s.Fired, s.Dropped)
+		}
 	})
 }
 

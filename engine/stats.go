@@ -7,6 +7,8 @@ type Stats struct {
 	Running  int    `json:"running_attempts"`
 	Stuck    int    `json:"stuck_attempts"` // given up, and not ended yet
 	Timers   int    `json:"timers"`         // fires, retries and deadlines
+	Fired    uint64 `json:"fired"`          // nominal times of schedules that made a run, since the start
+	Dropped  uint64 `json:"dropped_fires"`  // nominal times that made none, since the start
 	Revision uint64 `json:"revision"`       // of the journal
 	Tail     int    `json:"events_since_snapshot"`
 }
@@ -22,6 +24,6 @@ func (e *Engine) Stats() Stats {
 func (e *Engine) count() {
 	e.stats.Store(&Stats{
 		Open: len(e.open), Ready: e.runnable.size, Running: e.config.Workers - e.idle, Stuck: int(e.stuck.Load()),
-		Timers: e.timers.Len(), Revision: e.revision, Tail: e.events,
+		Timers: e.timers.Len(), Fired: e.fired, Dropped: e.dropped, Revision: e.revision, Tail: e.events,
 	})
 }
