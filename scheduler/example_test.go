@@ -1,105 +1,142 @@
 package scheduler_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-func ExampleParseCron() {
-	zone, err := time.LoadLocation("America/New_York")
+// A scheduler calls functions. A program runs it for as long as it lives.
+func ExampleScheduler() {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	s := scheduler.New(scheduler.Config{
+		Workers: 4,
+		OnError: func(_ scheduler.Fire, err error) { fmt.Println(err) },
+	})
+
+	report, err := s.Cron("0 9 * * 1-5", time.UTC, func(context.Context, scheduler.Fire) error {
+		fmt.Println("not within this example")
+		return nil
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	daily, err := scheduler.ParseCron("30 2 * * *", scheduler.CronOptions{Zone: zone})
+	calls := 0
+	_, err = s.Every(10*time.Millisecond, func(ctx context.Context, f scheduler.Fire) error {
+		fmt.Println("every 10ms, at a multiple of it:", f.Nominal.UnixNano()%int64(10*time.Millisecond) == 0)
+		if calls++; calls == 2 {
+			f.Entry.Cancel()
+			stop()
+		}
+		return errors.New("an error does not end the schedule")
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
-	}
-	// On 8 March 2026 the clocks of New York go from 02:00 to 03:00.
-	at := time.Date(2026, 3, 7, 0, 0, 0, 0, zone)
-	for range 3 {
-		at, _ = daily.Next(at)
-		fmt.Println(at)
 	}
 
-	_, err = scheduler.ParseCron("61 * * * *", scheduler.CronOptions{})
+	fmt.Println(s.Run(ctx))
+	fmt.Println("canceled:", report.Cancel())
+	// Output:
+	// every 10ms, at a multiple of it: true
+	// an error does not end the schedule
+	// every 10ms, at a multiple of it: true
+	// an error does not end the schedule
+	// context canceled
+	// canceled: true
+}
+
+// A plan says more than the short forms do.
+func ExampleScheduler_Add() {
+	s := scheduler.New(scheduler.Config{})
+	quarterly, err := scheduler.ParseCron("*/15 * * * *", scheduler.CronOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	entry, err := s.Add(scheduler.Plan{
+		Name:     "reports",
+		Schedule: quarterly,
+		Priority: 10,                     // before others of the same instant
+		Overlap:  scheduler.OverlapAllow, // also while the last one still runs
+		Call:     func(context.Context, scheduler.Fire) error { return nil },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	next, ok := entry.Next()
+	fmt.Println(next.Minute()%15, ok)
+	// Output:
+	// 0 true
+}
+
+func ExampleQueue() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	q := scheduler.NewQueue[string](scheduler.Options{})
+	now := time.Now()
+	for i, name := range []string{"third", "second", "first", "canceled"} {
+		timer, err := q.Add(now.Add(time.Duration(3-i)*5*time.Millisecond), name)
+		if err != nil { // the queue is full
+			fmt.Println(err)
+			return
+		}
+		if name == "canceled" {
+			q.Cancel(timer)
+		}
+	}
+	err := q.Run(ctx, func(batch []string) {
+		for _, name := range batch {
+			fmt.Println(name)
+		}
+		if q.Len() == 0 {
+			stop()
+		}
+	})
 	fmt.Println(err)
 	// Output:
-	// 2026-03-07 02:30:00 -0500 EST
-	// 2026-03-08 03:00:00 -0400 EDT
-	// 2026-03-09 02:30:00 -0400 EDT
-	// cron expression "61 * * * *": minute: 61 is out of range (minute is 0 to 59)
+	// first
+	// second
+	// third
+	// context canceled
 }
 
-// H spreads schedules that do not care about the minute: each name has its own.
-func ExampleParseCron_hash() {
-	for _, name := range []string{"billing/nightly", "reports/nightly"} {
-		nightly, err := scheduler.ParseCron("H H(0-5) * * *", scheduler.CronOptions{Name: name})
-		if err != nil {
-			fmt.Println(err)
-			return
+// A month of a schedule in no time.
+func ExampleQueue_RunUntil() {
+	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	clock := scheduler.NewVirtualClock(start)
+	q := scheduler.NewQueue[time.Time](scheduler.Options{Clock: clock})
+	mondays, err := scheduler.ParseCron("0 9 * * 1", scheduler.CronOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	arm := func(after time.Time) {
+		if next, ok := mondays.Next(after); ok {
+			if _, err := q.Add(next, next); err != nil {
+				fmt.Println(err)
+			}
 		}
-		fmt.Println(name, nightly)
 	}
-	// Output:
-	// billing/nightly 53 4 * * *
-	// reports/nightly 1 2 * * *
-}
-
-func ExampleParseCalendar() {
-	monthEnd, err := scheduler.ParseCalendar("Mon..Fri *-*-~01 09:00", time.UTC, scheduler.DSTCron)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for range 3 {
-		at, _ = monthEnd.Next(at)
-		fmt.Println(at.Format("Mon 2 Jan 15:04"))
-	}
-	// Output:
-	// Tue 31 Mar 09:00
-	// Thu 30 Apr 09:00
-	// Tue 30 Jun 09:00
-}
-
-// The mode says what becomes of an hour that the local clock skips or repeats.
-func ExampleDST() {
-	zone, err := time.LoadLocation("America/New_York")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	change, _ := scheduler.NextTransition(zone, time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC))
-	fmt.Println(change.At, "the clock moves by", change.Shift())
-	for _, mode := range []scheduler.DST{scheduler.DSTFirst, scheduler.DSTLast} {
-		nightly, err := scheduler.ParseCron("30 1 * * *", scheduler.CronOptions{Zone: zone, DST: mode})
-		if err != nil {
-			fmt.Println(err)
-			return
+	arm(start)
+	err = q.RunUntil(context.Background(), start.AddDate(0, 1, 0), func(batch []time.Time) {
+		for _, nominal := range batch {
+			fmt.Println(clock.Now().Format(time.DateTime), nominal.Equal(clock.Now()))
+			arm(nominal)
 		}
-		at, _ := nightly.Next(time.Date(2026, 11, 1, 0, 0, 0, 0, zone))
-		fmt.Println(mode, at)
-	}
+	})
+	fmt.Println(clock.Now().Format(time.DateOnly), err)
 	// Output:
-	// 2026-11-01 01:00:00 -0500 EST the clock moves by -1h0m0s
-	// first 2026-11-01 01:30:00 -0400 EDT
-	// last 2026-11-01 01:30:00 -0500 EST
-}
-
-// Prev finds what should have happened last, such as a fire that a stopped program
-// has missed.
-func ExampleCron_Prev() {
-	hourly, err := scheduler.ParseCron("@hourly", scheduler.CronOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	started := time.Date(2026, 5, 1, 10, 20, 0, 0, time.UTC)
-	missed, _ := hourly.Prev(started)
-	fmt.Println(missed)
-	// Output: 2026-05-01 10:00:00 +0000 UTC
+	// 2026-03-02 09:00:00 true
+	// 2026-03-09 09:00:00 true
+	// 2026-03-16 09:00:00 true
+	// 2026-03-23 09:00:00 true
+	// 2026-03-30 09:00:00 true
+	// 2026-04-01 <nil>
 }

@@ -122,7 +122,7 @@ func BenchmarkReset(b *testing.B) {
 // counterpart that could be measured without its goroutines.
 func BenchmarkPop(b *testing.B) {
 	dues := far()
-	end := time.Now().Add(3 * time.Hour)
+	end := nanos(time.Now().Add(3 * time.Hour))
 	q, _ := filled(b, dues)
 	batch := make([]int, 0, maxBatch)
 	b.ReportAllocs()

@@ -104,6 +104,7 @@ func TestRunIsRearmed(t *testing.T) {
 	})
 }
 
+// Reset keeps the place among equal instants: what was declared first comes first.
 func TestRunResetLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestRunResetLater(t *testing.T) {
 		head := r.add(t, time.Second, "head")
 		r.add(t, 3*time.Second, "other")
 		r.queue.Reset(head, r.start.Add(3*time.Second))
-		r.expect(t, time.Minute, fired{"other", 3 * time.Second}, fired{"head", 3 * time.Second})
+		r.expect(t, time.Minute, fired{"head", 3 * time.Second}, fired{"other", 3 * time.Second})
 	})
 }
 
@@ -226,7 +227,7 @@ func TestRunRetainsNothing(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(kept) != 1 || kept[0] != nil {
 		t.Errorf("batch %v after the call, %v", kept, err)
 	}
-	if q.timers.values[0] != nil {
+	if *q.timers.values.at(0) != nil {
 		t.Error("a value that came out is still held")
 	}
 }

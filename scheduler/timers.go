@@ -1,101 +1,110 @@
 package scheduler
 
-import "math"
+// timers is an indexed 4-ary heap. The heap's nodes hold their whole key, so that
+// comparing touches nothing else; slots say where in the heap a timer is, so that
+// it can be removed. Neither holds pointers: the garbage collector does not look
+// into them. Values lie beside the slots. A timer takes 28 bytes and its value.
+//
+// No two timers ever have the same order, so that is also what a handle is
+// checked by.
+type timers[T any] struct {
+	len    int
+	heap   slab[node] // from root on
+	slots  slab[int32]
+	values slab[T]
+	free   int32 // first free slot
+	used   int32 // slots taken so far; those from here on are free too
+}
 
-// arity of the heap. Four children of 24 bytes lie on two cache lines, and the
-// heap is half as deep as a binary one.
-const arity = 4
+// The children of a node at i are at 4(i-2) and after: a group of siblings, 96
+// bytes, begins at a multiple of 4, lies on two cache lines and within one chunk
+// of the slab.
+const (
+	arity = 4
+	root  = 3
+)
+
+func parent(i int) int     { return i/arity + 2 }
+func firstChild(i int) int { return (i - 2) * arity }
 
 // none ends the list of free slots.
 const none = -1
 
-// timers is an indexed heap. The heap's nodes hold their whole key, so that
-// comparing touches nothing else; slots say where in the heap a timer is, so
-// that it can be removed. Neither holds pointers: the garbage collector does not
-// look into them. Values lie beside the slots. Memory is that of the most timers
-// held at one time, whatever is added and removed.
-type timers[T any] struct {
-	heap   []node
-	slots  []slot
-	values []T
-	free   int32  // first free slot
-	seq    uint64 // of the next addition
-}
-
 type node struct {
-	due  int64 // UTC nanoseconds
-	seq  uint64
-	slot int32
+	due   int64  // UTC nanoseconds
+	order uint64 // among equal instants; never 0
+	slot  int32
 }
 
 func (n node) before(m node) bool {
-	return n.due < m.due || n.due == m.due && n.seq < m.seq
-}
-
-type slot struct {
-	index      int32  // in the heap; the next free slot while the slot is free
-	generation uint32 // changes when the slot is freed; never 0
+	return n.due < m.due || n.due == m.due && n.order < m.order
 }
 
 func newTimers[T any]() timers[T] { return timers[T]{free: none} }
 
+// first is the earliest timer. There is one.
+func (q *timers[T]) first() *node { return q.heap.at(root) }
+
 // add takes a slot for a value. There are fewer than math.MaxInt32 timers.
-func (q *timers[T]) add(due int64, value T) Timer {
+func (q *timers[T]) add(due int64, order uint64, value T) Timer {
 	i := q.free
 	if i == none {
-		i = int32(len(q.slots))
-		q.slots = append(q.slots, slot{generation: 1})
-		q.values = append(q.values, value)
+		i = q.used
+		q.used++
+		q.slots.grow(int(q.used))
+		q.values.grow(int(q.used))
 	} else {
-		q.free = q.slots[i].index
-		q.values[i] = value
+		q.free = -*q.slots.at(int(i)) - 2
 	}
-	q.heap = append(q.heap, node{})
-	q.up(len(q.heap)-1, q.node(due, i))
-	return Timer{slot: i, generation: q.slots[i].generation}
-}
-
-func (q *timers[T]) node(due int64, slot int32) node {
-	q.seq++
-	return node{due: due, seq: q.seq, slot: slot}
+	*q.values.at(int(i)) = value
+	q.len++
+	q.heap.grow(root + q.len)
+	q.up(root+q.len-1, node{due, order, i})
+	return Timer{order: order, slot: i}
 }
 
 // find is where in the heap a timer is, unless its handle is stale.
 func (q *timers[T]) find(t Timer) (int, bool) {
-	if int(t.slot) >= len(q.slots) || q.slots[t.slot].generation != t.generation {
+	if t.slot >= q.used {
 		return 0, false
 	}
-	return int(q.slots[t.slot].index), true
+	i := int(*q.slots.at(int(t.slot)))
+	return i, i >= root && q.heap.at(i).order == t.order
 }
 
 // move gives the timer at i another due time.
 func (q *timers[T]) move(i int, due int64) {
-	q.place(i, q.node(due, q.heap[i].slot))
+	n := *q.heap.at(i)
+	n.due = due
+	q.place(i, n)
 }
 
 // remove takes the timer at i out and frees its slot.
 func (q *timers[T]) remove(i int) T {
-	freed := q.heap[i].slot
-	last := len(q.heap) - 1
-	moved := q.heap[last]
-	q.heap = q.heap[:last]
+	freed := q.heap.at(i).slot
+	last := root + q.len - 1
+	moved := *q.heap.at(last)
+	q.len--
 	if i < last {
 		q.place(i, moved)
 	}
-	value := q.values[freed]
-	clear(q.values[freed : freed+1])
-	s := &q.slots[freed]
-	s.index, q.free = q.free, freed
-	if s.generation == math.MaxUint32 {
-		s.generation = 0
+	q.heap.shrink(root + q.len)
+	v := q.values.at(int(freed))
+	value := *v
+	*v = *new(T)
+	*q.slots.at(int(freed)) = -q.free - 2
+	q.free = freed
+	if q.len == 0 {
+		q.free, q.used = none, 0
+		q.slots.shrink(0)
+		q.values.shrink(0)
 	}
-	s.generation++
 	return value
 }
 
 // place puts n where there is a hole at i.
 func (q *timers[T]) place(i int, n node) {
-	if i > 0 && n.before(q.heap[(i-1)/arity]) {
+	if i > root && n.before(*q.heap.at(parent(i))) {
 		q.up(i, n)
 		return
 	}
@@ -103,39 +112,41 @@ func (q *timers[T]) place(i int, n node) {
 }
 
 func (q *timers[T]) up(i int, n node) {
-	for i > 0 {
-		parent := (i - 1) / arity
-		if !n.before(q.heap[parent]) {
+	for i > root {
+		above := q.heap.at(parent(i))
+		if !n.before(*above) {
 			break
 		}
-		q.set(i, q.heap[parent])
-		i = parent
+		q.set(i, *above)
+		i = parent(i)
 	}
 	q.set(i, n)
 }
 
 func (q *timers[T]) down(i int, n node) {
+	end := root + q.len
 	for {
-		first := i*arity + 1
-		if first >= len(q.heap) {
+		child := firstChild(i)
+		if child >= end {
 			break
 		}
-		least := first
-		for child := first + 1; child < min(first+arity, len(q.heap)); child++ {
-			if q.heap[child].before(q.heap[least]) {
-				least = child
+		least := child
+		best := q.heap.at(child)
+		for child++; child < min(firstChild(i)+arity, end); child++ {
+			if c := q.heap.at(child); c.before(*best) {
+				least, best = child, c
 			}
 		}
-		if !q.heap[least].before(n) {
+		if !best.before(n) {
 			break
 		}
-		q.set(i, q.heap[least])
+		q.set(i, *best)
 		i = least
 	}
 	q.set(i, n)
 }
 
 func (q *timers[T]) set(i int, n node) {
-	q.heap[i] = n
-	q.slots[n.slot].index = int32(i)
+	*q.heap.at(i) = n
+	*q.slots.at(int(n.slot)) = int32(i)
 }

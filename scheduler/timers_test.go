@@ -10,10 +10,11 @@ import (
 )
 
 // modelTimer is what the model knows of one timer: the model is a list sorted by
-// due time and order of addition.
+// due time, priority and order of addition.
 type modelTimer struct {
 	handle Timer
 	due    int64
+	prio   int8
 	seq    int
 	value  int
 }
@@ -58,12 +59,16 @@ func (m *model) step() {
 
 func (m *model) add(due int64) {
 	value := m.rnd.Int()
-	handle, err := m.queue.Add(time.Unix(0, due), value)
+	prio := int8(m.rnd.IntN(256) - 128)
+	if m.rnd.IntN(2) == 0 {
+		prio = 0
+	}
+	handle, err := m.queue.AddPriority(time.Unix(0, due), prio, value)
 	if full := len(m.list) == 200; full != (err != nil) {
 		m.t.Fatalf("seed %d: add to %d timers: %v", m.seed, len(m.list), err)
 	}
 	if err == nil {
-		m.list = append(m.list, modelTimer{handle, due, m.seq, value})
+		m.list = append(m.list, modelTimer{handle, due, prio, m.seq, value})
 	}
 	m.seq++
 }
@@ -94,12 +99,11 @@ func (m *model) reset(due int64) {
 	if !m.queue.Reset(m.list[k].handle, time.Unix(0, due)) {
 		m.t.Fatalf("seed %d: a timer was gone before it was reset", m.seed)
 	}
-	m.list[k].due, m.list[k].seq = due, m.seq
-	m.seq++
+	m.list[k].due = due
 }
 
 func (m *model) pop(now int64) {
-	got, _ := m.queue.due(make([]int, 0, 1+m.rnd.IntN(maxBatch)), time.Unix(0, now))
+	got, _ := m.queue.due(make([]int, 0, 1+m.rnd.IntN(maxBatch)), now)
 	var want []int
 	for len(m.list) > 0 && len(want) < cap(got) && m.list[0].due <= now {
 		want = append(want, m.list[0].value)
@@ -113,7 +117,7 @@ func (m *model) pop(now int64) {
 
 func (m *model) check() {
 	slices.SortFunc(m.list, func(a, b modelTimer) int {
-		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.seq, b.seq))
+		return cmp.Or(cmp.Compare(a.due, b.due), -cmp.Compare(a.prio, b.prio), cmp.Compare(a.seq, b.seq))
 	})
 	if m.queue.Len() != len(m.list) {
 		m.t.Fatalf("seed %d: %d timers, want %d", m.seed, m.queue.Len(), len(m.list))
@@ -123,8 +127,9 @@ func (m *model) check() {
 		m.t.Fatalf("seed %d: next %v, %v", m.seed, next, ok)
 	}
 	q := &m.queue.timers
-	for i, n := range q.heap {
-		if i > 0 && n.before(q.heap[(i-1)/arity]) || int(q.slots[n.slot].index) != i {
+	for i := root; i < root+q.len; i++ {
+		n := q.heap.at(i)
+		if i > root && n.before(*q.heap.at(parent(i))) || int(*q.slots.at(int(n.slot))) != i {
 			m.t.Fatalf("seed %d: node %d of the heap is out of place", m.seed, i)
 		}
 	}
@@ -141,14 +146,21 @@ func TestZeroTimerIsInert(t *testing.T) {
 	}
 }
 
-func TestGenerationsSkipZero(t *testing.T) {
+// A slot is used again, also after the queue was empty: its old handles must not
+// mean its new value.
+func TestStaleHandlesOfReusedSlots(t *testing.T) {
 	t.Parallel()
-	q := newTimers[int]()
-	first := q.add(1, 1)
-	q.slots[first.slot].generation = math.MaxUint32
-	q.remove(0)
-	if again := q.add(1, 1); again.generation == 0 {
-		t.Error("a live timer has the zero value's generation")
+	q := NewQueue[int](Options{})
+	var stale []Timer
+	for i := range 1000 {
+		timer := add(t, q, time.Unix(int64(i%3), 0), i)
+		for _, s := range stale {
+			if q.Cancel(s) || q.Reset(s, time.Now()) {
+				t.Fatalf("round %d: handle %+v did something to %+v", i, s, timer)
+			}
+		}
+		q.Cancel(timer)
+		stale = append(stale, timer)[max(0, len(stale)-9):]
 	}
 }
 
@@ -165,14 +177,29 @@ func TestChurnIsFlat(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	if n := len(q.timers.slots); n != 101 {
+	if n := q.timers.used; n != 101 {
 		t.Errorf("%d slots for at most 101 timers", n)
 	}
-	if cap(q.timers.heap) > 256 || cap(q.timers.values) > 256 {
-		t.Errorf("slabs grew to %d and %d", cap(q.timers.heap), cap(q.timers.values))
+	if n := len(q.timers.heap.chunks) + len(q.timers.values.chunks); n != 2 {
+		t.Errorf("slabs grew to %d chunks", n)
 	}
-	if q.timers.values[100] != nil {
+	if *q.timers.values.at(100) != nil {
 		t.Error("a canceled value is still held")
+	}
+}
+
+func TestMemoryIsGivenBack(t *testing.T) {
+	t.Parallel()
+	q := NewQueue[int](Options{})
+	timers := make([]Timer, 100*chunk)
+	for i := range timers {
+		timers[i] = add(t, q, time.Unix(int64(i), 0), i)
+	}
+	for _, timer := range timers {
+		q.Cancel(timer)
+	}
+	if n := len(q.timers.heap.chunks) + len(q.timers.slots.chunks) + len(q.timers.values.chunks); n > 6 {
+		t.Errorf("an empty queue holds %d chunks", n)
 	}
 }
 
@@ -201,7 +228,7 @@ func TestInstantsOutOfRange(t *testing.T) {
 		due := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
 		add(t, q, due, "")
 	}
-	batch, _ := q.due(make([]string, 0, 10), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	batch, _ := q.due(make([]string, 0, 10), nanos(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	if len(batch) != 2 {
 		t.Errorf("%d of 5 values came out in 2026, want those of years 1 and 1600", len(batch))
 	}
@@ -211,21 +238,19 @@ func TestInstantsOutOfRange(t *testing.T) {
 // would be noticed only when the wait is over.
 func TestSleepIsBounded(t *testing.T) {
 	t.Parallel()
-	q := NewQueue[int](Options{})
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	batch := make([]int, 0, 1)
-	for _, ahead := range []time.Duration{24 * time.Hour, 61 * time.Second, 3 * time.Second} {
-		timer := add(t, q, now.Add(ahead), 1)
-		if _, sleep := q.due(batch, now); sleep != min(ahead, time.Minute) {
-			t.Errorf("sleeps %v with a value due in %v", sleep, ahead)
+	for _, tt := range []struct {
+		until, now int64
+		want       time.Duration
+	}{
+		{5, 2, 3},
+		{2, 2, 0},
+		{2, 5, 0},
+		{int64(time.Hour), 0, maxSleep},
+		{never, math.MinInt64, maxSleep},
+		{math.MinInt64, never, 0},
+	} {
+		if got := ahead(tt.until, tt.now); got != tt.want {
+			t.Errorf("from %d to %d: sleeps %v, want %v", tt.now, tt.until, got, tt.want)
 		}
-		q.Cancel(timer)
-	}
-	add(t, q, now, 1)
-	if got, sleep := q.due(batch, now.Add(-time.Hour)); len(got) != 0 || sleep != time.Minute {
-		t.Errorf("after a jump back: fired %v, sleeps %v", got, sleep)
-	}
-	if got, _ := q.due(batch, now.Add(time.Hour)); len(got) != 1 {
-		t.Errorf("after a jump forward: fired %v", got)
 	}
 }
