@@ -19,7 +19,7 @@ func (e *Engine) start(o *openRun) {
 func (e *Engine) resume(o *openRun) {
 	o.scope = o.flow.Scope(o.run)
 	if limit := o.flow.Timeout; limit > 0 {
-		o.deadline = e.at(o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
+		e.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
 	}
 	o.phase = newPhase(false, o.flow.Tasks, o.flow.Graph)
 	e.advance(o)
@@ -197,7 +197,7 @@ func (e *Engine) phaseEnded(o *openRun) {
 		o.output, failure = o.flow.Output(o.scope)
 	}
 	if failure != nil && !o.phase.hook && len(o.flow.OnFailure) > 0 && (failure.Outcome != run.OutcomeCanceled || o.hooked()) {
-		e.timers.Cancel(o.deadline)
+		e.stopCountdown(&o.deadline)
 		o.scope.Failed(failure)
 		o.phase = newPhase(true, o.flow.OnFailure, o.flow.OnFailureGraph)
 		e.advance(o)
@@ -279,7 +279,7 @@ func (e *Engine) close(o *openRun) {
 		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
 			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
 	}
-	e.timers.Cancel(o.deadline)
+	e.stopCountdown(&o.deadline)
 	e.finished.add(o.end)
 	e.afterCommit(o.end.settle)
 	delete(e.open, o.run.ID)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/run"
-	"github.com/flowhost/flowhost/scheduler"
 )
 
 // attempt is one call under way.
@@ -20,7 +19,7 @@ type attempt struct {
 	call     run.Call
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	deadline scheduler.Timer
+	deadline countdown
 	given    atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
 }
 
@@ -105,7 +104,7 @@ func (e *Engine) begin(t task) {
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
-	a.deadline = e.at(time.Now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
+	e.countDown(&a.deadline, e.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
 	t.attempts = append(t.attempts, a)
 	e.idle--
 	e.work <- a // never blocks: there are as many places as workers
@@ -146,15 +145,15 @@ func (e *Engine) interrupt(a *attempt, cause error) {
 		return
 	}
 	a.cancel(cause)
-	e.timers.Cancel(a.deadline)
-	a.deadline = e.at(time.Now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+	e.stopCountdown(&a.deadline)
+	e.countDown(&a.deadline, e.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
 }
 
 // abandonAttempt records the end of an attempt that hangs and puts a new worker
 // in the place of its own, as long as not too many hang.
 func (e *Engine) abandonAttempt(a *attempt, cause error) {
 	if int(e.stuck.Load()) >= e.config.Workers {
-		a.deadline = e.at(time.Now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+		e.countDown(&a.deadline, e.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
 		return
 	}
 	if !a.given.CompareAndSwap(false, true) {
@@ -179,7 +178,7 @@ func (e *Engine) abandonAttempt(a *attempt, cause error) {
 func (e *Engine) attemptEnded(r result) {
 	e.idle++
 	e.runnable.done(r.run.Flow)
-	e.timers.Cancel(r.deadline)
+	e.stopCountdown(&r.deadline)
 	r.cancel(nil)
 	r.openRun.attempts = slices.DeleteFunc(r.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
 	if r.err != nil {
@@ -259,17 +258,19 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	case !again:
 		return time.Time{}
 	case end.Outcome == run.OutcomeLost:
-		return now()
+		return e.now()
 	}
-	return now().Add(max(t.spec.Retry.After(spent-lost, rand.Float64()), end.Failure.RetryAfter))
+	return e.now().Add(max(t.spec.Retry.After(spent-lost, rand.Float64()), end.Failure.RetryAfter))
 }
 
 // retryAt makes a task runnable when it is due.
 func (e *Engine) retryAt(t task, due time.Time) {
 	if t.retries == nil {
-		t.openRun.retries = map[run.TaskRef]scheduler.Timer{}
+		t.openRun.retries = map[run.TaskRef]*countdown{}
 	}
-	t.retries[t.ref()] = e.at(due, func() {
+	wait := new(countdown)
+	t.retries[t.ref()] = wait
+	e.countDown(wait, due, func() {
 		if _, waiting := t.retries[t.ref()]; waiting {
 			delete(t.retries, t.ref())
 			e.runnable.push(t)

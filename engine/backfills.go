@@ -158,7 +158,7 @@ func (e *Engine) lookBack(ctx context.Context, request BackfillRequest, plan *Ba
 func (e *Engine) startBackfill(ctx context.Context, request BackfillRequest, plan BackfillPlan) (BackfillPlan, error) {
 	plan.ID = request.ID
 	if plan.ID == "" {
-		plan.ID = run.NewID(now())
+		plan.ID = run.NewID(e.now())
 	}
 	started := &run.BackfillStarted{ID: plan.ID, Schedule: request.Schedule, MaxActive: max(request.MaxActive, run.DefaultBackfilled)}
 	for _, t := range plan.Times {
@@ -168,7 +168,7 @@ func (e *Engine) startBackfill(ctx context.Context, request BackfillRequest, pla
 		if e.shard.Backfill(plan.ID) != nil {
 			return nil // asked for again
 		}
-		if err := e.record(run.Event{At: now(), Data: started}); err != nil {
+		if err := e.record(run.Event{At: e.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
 		}
 		e.fill(e.shard.Backfill(plan.ID))
@@ -202,7 +202,7 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 		case !b.EndedAt.IsZero():
 			return ErrFinished
 		}
-		if err := e.record(run.Event{At: now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
+		if err := e.record(run.Event{At: e.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
 			return err
 		}
 		for _, active := range slices.Clone(b.Active) {
@@ -236,7 +236,7 @@ func (e *Engine) fill(b *run.Backfill) {
 		e.fillNext(b, s.flow)
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
-		e.record(run.Event{At: now(), Data: &run.BackfillEnded{ID: b.ID}})
+		e.record(run.Event{At: e.now(), Data: &run.BackfillEnded{ID: b.ID}})
 		e.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
 			"succeeded", b.Succeeded, "failed", b.Failed, "canceled", b.Canceled, "rejected", b.Rejected)
 	}
@@ -248,7 +248,7 @@ func (e *Engine) fillNext(b *run.Backfill, f *flows.Flow) {
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
 	if _, err := e.accept(f, request, advanced); err != nil {
 		e.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
-		e.record(run.Event{At: now(), Data: advanced})
+		e.record(run.Event{At: e.now(), Data: advanced})
 	}
 }
 
@@ -258,7 +258,7 @@ func (e *Engine) fillLater() {
 		return
 	}
 	e.filling = true
-	e.at(now().Add(postponement), func() {
+	e.at(e.now().Add(postponement), func() {
 		e.filling = false
 		e.fillAll()
 	})

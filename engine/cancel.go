@@ -19,7 +19,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 		return
 	}
 	for ref, timer := range o.retries {
-		e.timers.Cancel(timer)
+		e.stopCountdown(timer)
 		e.unready(o, ref, o.run.Cancel)
 	}
 	cause := run.ErrCanceled
@@ -90,7 +90,7 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 		}
 	}
 	if timer, waiting := o.retries[ref]; waiting {
-		e.timers.Cancel(timer)
+		e.stopCountdown(timer)
 		e.unready(o, ref, why)
 	}
 	for _, t := range e.withdraw(o, func(t task) bool { return t.ref() == ref }) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"runtime"
@@ -41,6 +40,8 @@ type Config struct {
 	AcceptLoss bool
 
 	Timeout time.Duration // of attempts whose task states none; default 5m
+
+	Clock scheduler.Clock // default the machine's
 
 	Log *slog.Logger // default: discarded
 }
@@ -135,6 +136,9 @@ func New(config Config) *Engine {
 	if config.Timeout <= 0 {
 		config.Timeout = 5 * time.Minute
 	}
+	if config.Clock == nil {
+		config.Clock = scheduler.WallClock{}
+	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
@@ -155,7 +159,6 @@ func New(config Config) *Engine {
 		drain:      make(chan struct{}),
 		ready:      make(chan struct{}),
 		stopped:    make(chan struct{}),
-		timers:     scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers}),
 		shard:      run.NewShard(),
 		flows:      map[string]*flows.Flow{},
 		sets:       map[string]*flows.Set{},
@@ -167,6 +170,7 @@ func New(config Config) *Engine {
 		share:      config.Workers - config.Workers/4,
 		generation: firstGeneration,
 	}
+	e.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
 	for _, o := range config.Observers {
 		e.taskObservers = e.taskObservers || !o.RunsOnly
 	}
@@ -314,21 +318,12 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 // tick lets the loop look at the clock, also when nothing happens.
 func (e *Engine) tick() {
 	e.ticked = true
-	e.at(time.Now().Add(snapshotAge), e.tick)
+	e.at(e.now().Add(snapshotAge), e.tick)
 }
 
 // drained reports whether a soft stop has nothing left to wait for.
 func (e *Engine) drained() bool {
 	return e.idle == e.config.Workers && e.inFlight == nil && len(e.pending) == 0 && len(e.outbox) == 0
-}
-
-// at arms a timer whose alarm runs on the loop.
-func (e *Engine) at(due time.Time, alarm func()) scheduler.Timer {
-	timer, err := e.timers.Add(due, alarm)
-	if err != nil {
-		e.fail(fmt.Errorf("cannot arm a timer: %w", err))
-	}
-	return timer
 }
 
 // fail ends the loop with an error that it cannot go on after.
@@ -337,8 +332,6 @@ func (e *Engine) fail(err error) {
 		e.fault = err
 	}
 }
-
-func now() time.Time { return time.Now().UTC() }
 
 // command runs f on the loop and waits for it.
 func (e *Engine) command(ctx context.Context, f func()) error {

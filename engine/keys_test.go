@@ -247,7 +247,7 @@ func TestRequestsThatMakeNoRunLeaveTheirKey(t *testing.T) {
 
 // keyOf gives the run that a key has made.
 func (r *rig) keyOf(flow, key string) (id run.ID) {
-	r.onLoop(func() { id, _ = r.shard.Keys.Run(flow, key, now()) })
+	r.onLoop(func() { id, _ = r.shard.Keys.Run(flow, key, r.now()) })
 	return id
 }
 

@@ -75,7 +75,7 @@ func TestListPutsPresentAndPastTogether(t *testing.T) {
 	t.Parallel()
 	set := load(t, twoFlowsHCL)
 	synctest.Test(t, func(t *testing.T) {
-		history := newPastRuns(&run.Record{Run: run.NewID(time.Now()), Flow: "gone", State: run.Canceled, CreatedAt: now()})
+		history := newPastRuns(&run.Record{Run: run.NewID(time.Now()), Flow: "gone", State: run.Canceled, CreatedAt: time.Now().UTC()})
 		r := boot(t, Config{Invoker: invokerFunc(quickAndSlow), History: history, Observers: []Observation{{Observer: history}}}, set)
 		for _, flow := range []string{"slow", "quick", "slow", "quick", "quick"} {
 			time.Sleep(time.Second)

@@ -14,14 +14,15 @@ import (
 // recorded state. All of it can be made again from that state.
 type openRun struct {
 	run      *run.Run
+	clock    scheduler.Clock
 	flow     *flows.Flow
 	scope    *flows.Scope // nil until the run starts
 	phase    phase
-	attempts []*attempt                      // under way
-	retries  map[run.TaskRef]scheduler.Timer // due later; nil before the first
-	deadline scheduler.Timer                 // of the main tasks
-	output   json.RawMessage                 // once the main tasks have succeeded
-	held     int                             // slots, of those that its limits ask for
+	attempts []*attempt                 // under way
+	retries  map[run.TaskRef]*countdown // due later; nil before the first
+	deadline countdown                  // of the main tasks
+	output   json.RawMessage            // once the main tasks have succeeded
+	held     int                        // slots, of those that its limits ask for
 	end      *ending
 
 	schedule  *schedule     // that has made it; nil for none
@@ -72,7 +73,7 @@ func (t task) state() *run.TaskRun {
 
 func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	o := &openRun{
-		run: r, flow: f,
+		run: r, flow: f, clock: e.config.Clock,
 		end: new(ending),
 	}
 	e.open[r.ID] = o
@@ -92,5 +93,5 @@ func taskNames(f *flows.Flow) []string {
 
 // event makes an event of the run that happens now.
 func (o *openRun) event(data run.EventData) run.Event {
-	return run.Event{Run: o.run.ID, At: now(), Data: data}
+	return run.Event{Run: o.run.ID, At: o.clock.Now().UTC(), Data: data}
 }

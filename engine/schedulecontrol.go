@@ -80,7 +80,7 @@ func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) 
 }
 
 func (e *Engine) pauseSchedule(s *schedule, reason string) bool {
-	if e.record(run.Event{At: now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}}) != nil {
+	if e.record(run.Event{At: e.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}}) != nil {
 		return false
 	}
 	e.wind(s)
@@ -93,7 +93,7 @@ func (e *Engine) pauseSchedule(s *schedule, reason string) bool {
 func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleRef, error) {
 	return e.onSchedules(ctx, ref, ErrNotPaused, func(s *schedule) bool {
 		known := e.shard.Schedules[s.ref]
-		if known == nil || known.Pause == nil || e.record(run.Event{At: now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}}) != nil {
+		if known == nil || known.Pause == nil || e.record(run.Event{At: e.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}}) != nil {
 			return false
 		}
 		if s.spec != nil {
@@ -121,7 +121,7 @@ func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Requ
 		if err != nil {
 			return run.Receipt{}, err
 		}
-		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: now()}
+		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.now()}
 		return e.fireNow(s, request)
 	})
 }

@@ -66,8 +66,9 @@ func (e *Engine) put(s *schedule, f *flows.Flow) {
 		return
 	}
 	if known == nil || known.Spec != spec {
-		e.record(run.Event{At: now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: now()}})
+		e.record(run.Event{At: e.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: e.now()}})
 	}
+	e.correct(s)
 	e.wind(s)
 }
 
@@ -107,7 +108,7 @@ func (e *Engine) decideDue(s *schedule) {
 // schedule for what follows.
 func (e *Engine) decideBy(s *schedule, policy scheduler.Policy, reason string) {
 	known := e.shard.Schedules[s.ref]
-	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, now())
+	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, e.now())
 	if d.Dropped > 0 {
 		e.drop(s, d, reason)
 	}
@@ -137,7 +138,7 @@ func (e *Engine) drop(s *schedule, d scheduler.Decision, reason string) {
 // skip moves the watermark over nominal times that make no run.
 func (e *Engine) skip(s *schedule, until time.Time, dropped int, reason string) {
 	e.dropped += uint64(dropped)
-	e.record(run.Event{At: now(), Data: &run.ScheduleAdvanced{
+	e.record(run.Event{At: e.now(), Data: &run.ScheduleAdvanced{
 		ScheduleRef: s.ref, Nominal: until.UTC(), Dropped: dropped, Reason: reason,
 	}})
 }
@@ -146,7 +147,7 @@ func (e *Engine) skip(s *schedule, until time.Time, dropped int, reason string) 
 // it stays undecided, also over a restart.
 func (e *Engine) postpone(s *schedule, nominal time.Time) {
 	s.next = nominal
-	s.timer = e.at(now().Add(postponement), func() { e.decideDue(s) })
+	s.timer = e.at(e.now().Add(postponement), func() { e.decideDue(s) })
 }
 
 // opened takes note of a run that a schedule has made, whether it was due or asked

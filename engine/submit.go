@@ -14,7 +14,7 @@ func (e *Engine) submit(request run.Request) (run.Receipt, error) {
 	if position.Source != "" && position.Seq <= e.shard.Watermarks[position.Source] {
 		return run.Receipt{}, nil
 	}
-	if first, known := e.shard.Keys.Run(request.Flow, request.Key, now()); known {
+	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.now()); known {
 		e.decideIf(position)
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
@@ -55,7 +55,7 @@ func (e *Engine) decideIf(position run.Position) {
 }
 
 func (e *Engine) decided(position run.Position) run.Event {
-	return run.Event{At: now(), Data: &run.Decided{Position: position}}
+	return run.Event{At: e.now(), Data: &run.Decided{Position: position}}
 }
 
 // accept makes the run that is asked for, unless the trigger's filter says no.
@@ -80,7 +80,7 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
 		return run.Receipt{}, err
 	}
-	at := now()
+	at := e.now()
 	id := run.NewID(at)
 	events := make([]run.Event, 0, 1+len(also))
 	events = append(events, run.Event{Run: id, At: at, Data: submitted})
@@ -99,7 +99,7 @@ func (e *Engine) define(digest string, definition *run.Definition) error {
 	if e.shard.Definitions[digest] != nil {
 		return nil
 	}
-	err := e.record(run.Event{At: now(), Data: &run.Defined{Definition: definition}})
+	err := e.record(run.Event{At: e.now(), Data: &run.Defined{Definition: definition}})
 	return tooLarge("the folder of the flow's files", err)
 }
 

@@ -112,14 +112,14 @@ func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
 		ref := t.TaskRef
 		switch t.State {
 		case run.Running:
-			e.record(run.Event{Run: r.ID, At: now(), Data: &run.AttemptFinished{
+			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.AttemptFinished{
 				TaskRef: ref, Attempt: t.Attempts, Outcome: run.OutcomeLost, Failure: failure,
 			}})
 		case run.Ready, run.Waiting:
-			e.record(run.Event{Run: r.ID, At: now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
+			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		}
 	}
-	e.record(run.Event{Run: r.ID, At: now(), Data: &run.Finished{State: run.Failed, Failure: failure}})
+	e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.Finished{State: run.Failed, Failure: failure}})
 	e.shard.Forget(r.ID)
 	return nil
 }

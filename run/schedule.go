@@ -50,7 +50,7 @@ const (
 // Events of schedules. They belong to no run.
 type (
 	// ScheduleSet begins a schedule, or goes on with another spec: everything up to
-	// From counts as decided.
+	// From counts as decided. With the spec that it has, it takes the watermark back.
 	ScheduleSet struct {
 		ScheduleRef
 		Spec string    `json:"spec"`
@@ -88,7 +88,7 @@ func (*ScheduleResumed) Kind() string  { return KindScheduleResumed }
 // checkSchedule tells why an event of a schedule does not fit.
 func (s *Shard) checkSchedule(data EventData) error {
 	if d, ok := data.(*ScheduleSet); ok {
-		if known := s.Schedules[d.ScheduleRef]; known != nil && known.Spec == d.Spec {
+		if known := s.Schedules[d.ScheduleRef]; known != nil && known.Spec == d.Spec && !d.From.Before(known.Decided) {
 			return fmt.Errorf("schedule %s has that spec already", d.ScheduleRef)
 		}
 		return nil
@@ -135,6 +135,10 @@ func (s *Shard) applySchedule(e Event) {
 	case *ScheduleSet:
 		if known == nil {
 			s.Schedules[d.ScheduleRef] = &Schedule{ScheduleRef: d.ScheduleRef, Spec: d.Spec, Decided: d.From}
+			return
+		}
+		if known.Spec == d.Spec {
+			known.Decided = d.From
 			return
 		}
 		if d.From.After(known.Decided) {

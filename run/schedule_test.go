@@ -46,6 +46,12 @@ func TestAScheduleIsDecidedForwards(t *testing.T) {
 	if known.Fired != 1 || !known.Decided.Equal(t0.Add(time.Hour)) || !known.Edited.IsZero() {
 		t.Errorf("after one run: %+v", known)
 	}
+	// A clock that was wrong takes the watermark back, and nothing else.
+	fold(t, s, facts(&ScheduleSet{ScheduleRef: night, Spec: "a", From: t0.Add(time.Minute)})...)
+	if known.Fired != 1 || !known.Decided.Equal(t0.Add(time.Minute)) || !known.Edited.IsZero() {
+		t.Errorf("after a correction: %+v", known)
+	}
+	fold(t, s, facts(&ScheduleAdvanced{ScheduleRef: night, Nominal: t0.Add(time.Hour)})...)
 	// An edit counts anew and never makes the past due again.
 	fold(t, s, facts(&ScheduleSet{ScheduleRef: night, Spec: "b", From: t0})...)
 	if known.Fired != 0 || !known.Decided.Equal(t0.Add(time.Hour)) || known.Edited.IsZero() {
