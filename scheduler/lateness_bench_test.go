@@ -139,7 +139,7 @@ func report(b *testing.B, burnt int, measure func() []time.Duration) {
 	b.ReportMetric(float64(late[len(late)/2].Nanoseconds())/1000, "p50-µs")
 	b.ReportMetric(float64(late[len(late)*99/100].Nanoseconds())/1000, "p99-µs")
 	b.ReportMetric(float64(late[len(late)-1].Nanoseconds())/1000, "max-µs")
-	if burnt == 0 {
+	if burnt == 0 && cpu > 0 {
 		b.ReportMetric(float64(cpu.Nanoseconds())/1000/float64(len(late)), "cpu-µs/fire")
 	}
 	b.ReportMetric(0, "ns/op")

