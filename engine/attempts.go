@@ -60,6 +60,9 @@ func (e *Engine) invoke(a *attempt) (r result) {
 
 // dispatch starts what may start while workers are free.
 func (e *Engine) dispatch() {
+	if e.unfilled && !e.congested() && e.fault == nil {
+		e.fillAll()
+	}
 	for len(e.starting) > 0 {
 		o := e.starting[0]
 		e.starting[0] = nil // nothing but the engine's maps holds a run

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,84 +23,78 @@ var (
 type TooManyError struct {
 	Limit int
 	Last  time.Time // the last one of those that fit
+	Rest  time.Time // where the range is to be cut
 }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("the range has more than %d times: ask for it in parts, the first one up to %s", e.Limit, e.Last.Format(time.RFC3339))
-}
-
-// BackfillRequest asks for the runs of the nominal times of a schedule in a range
-// of the past.
-type BackfillRequest struct {
-	ID          run.ID // names the backfill: asked for again, it makes no second one. Default: a new one
-	Schedule    run.ScheduleRef
-	From, To    time.Time // from is part of the range, to is not
-	Reverse     bool      // the latest time first
-	OnlyMissing bool      // leave out times of which a run is known, whatever has become of it
-	MaxActive   int       // runs at once; default run.DefaultBackfilled
-	DryRun      bool      // start nothing
-}
-
-// BackfillPlan is what a request for a backfill comes to.
-type BackfillPlan struct {
-	ID     run.ID         // empty for a dry run
-	Times  []BackfillTime // in the order in which their turn comes
-	Edited time.Time      // when the schedule was edited last, if that is within the range: times before were others then
-	Until  time.Time      // the end of what is filled, when the range goes beyond what the schedule has decided
-}
-
-// BackfillTime is a nominal time and what is known of its runs.
-type BackfillTime struct {
-	Time  time.Time
-	Run   run.ID    // the latest one; empty when none is known
-	State run.State // of that run
+	return fmt.Sprintf("the range has more than the %d times that a backfill may have, the last one that fits is %s: ask for it in parts, cut at %s",
+		e.Limit, e.Last.Format(time.RFC3339Nano), e.Rest.Format(time.RFC3339Nano))
 }
 
 // Backfill makes the runs of past nominal times, a few at a time, after everything
-// that is due. It goes on after a restart until all of them have ended.
-func (e *Engine) Backfill(ctx context.Context, request BackfillRequest) (BackfillPlan, error) {
+// that is due. It goes on after a restart until all of them have ended. When only
+// what is missing is wanted and nothing is, the plan has no times and no id.
+func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run.BackfillPlan, error) {
+	if plan, err := e.begun(ctx, &request); err != nil || plan.Repeated {
+		return plan, err
+	}
 	spec, known, err := e.look(ctx, request.Schedule)
 	if err != nil {
-		return BackfillPlan{}, err
+		return run.BackfillPlan{}, err
 	}
-	plan, err := planBackfill(request, spec, known)
+	plan, err := planBackfill(&request, spec, known)
 	if err != nil {
-		return BackfillPlan{}, err
+		return run.BackfillPlan{}, err
 	}
 	if request.DryRun || request.OnlyMissing {
-		if err := e.lookBack(ctx, request, &plan); err != nil {
-			return BackfillPlan{}, err
+		if err := e.lookBack(ctx, &request, &plan); err != nil {
+			return run.BackfillPlan{}, err
 		}
 	}
-	if request.DryRun {
+	plan.Total = len(plan.Times)
+	if request.DryRun || plan.Total == 0 {
 		return plan, nil
 	}
-	if len(plan.Times) == 0 {
-		return BackfillPlan{}, ErrNoTimes
+	return e.startBackfill(ctx, &request, plan)
+}
+
+// begun gives the plan of a backfill that was asked for before.
+func (e *Engine) begun(ctx context.Context, request *run.BackfillRequest) (plan run.BackfillPlan, err error) {
+	if request.ID == "" || request.DryRun {
+		return plan, nil
 	}
-	return e.startBackfill(ctx, request, plan)
+	err = e.durably(ctx, func() error {
+		if b := e.shard.Backfill(request.ID); b != nil {
+			plan = repeated(b)
+		}
+		return nil
+	})
+	return plan, err
+}
+
+func repeated(b *run.Backfill) run.BackfillPlan {
+	return run.BackfillPlan{ID: b.ID, Repeated: true, Total: b.Total}
 }
 
 // look gives a schedule as it is deployed and as it is recorded.
-func (e *Engine) look(ctx context.Context, ref run.ScheduleRef) (*flows.Trigger, run.Schedule, error) {
-	var known run.Schedule
-	var spec *flows.Trigger
-	err := errNotDeployed
-	if asked := e.command(ctx, func() {
-		s, found := e.deployed(ref)
-		if recorded := e.shard.Schedules[ref]; found == nil && s.spec != nil && recorded != nil {
-			spec, known, err = s.spec, *recorded, nil
-		} else if found != nil {
-			err = found
+func (e *Engine) look(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
+	asked := e.command(ctx, func() {
+		var s *schedule
+		if s, err = e.deployed(ref); err != nil {
+			return
 		}
-	}); asked != nil {
-		return nil, known, asked
-	}
-	return spec, known, err
+		recorded := e.shard.Schedules[ref]
+		if s.spec == nil || recorded == nil {
+			err = ErrDisabled
+			return
+		}
+		spec, known = s.spec, *recorded
+	})
+	return spec, known, cmp.Or(asked, err)
 }
 
-func planBackfill(request BackfillRequest, spec *flows.Trigger, known run.Schedule) (BackfillPlan, error) {
-	var plan BackfillPlan
+func planBackfill(request *run.BackfillRequest, spec *flows.Trigger, known run.Schedule) (run.BackfillPlan, error) {
+	var plan run.BackfillPlan
 	to := request.To
 	if beyond := known.Decided.Add(1); to.After(beyond) {
 		to, plan.Until = beyond, known.Decided
@@ -113,9 +108,9 @@ func planBackfill(request BackfillRequest, spec *flows.Trigger, known run.Schedu
 	}
 	for t := range times {
 		if len(plan.Times) == run.MaxBackfillTimes {
-			return plan, &TooManyError{Limit: run.MaxBackfillTimes, Last: plan.Times[len(plan.Times)-1].Time}
+			return plan, tooMany(plan.Times[len(plan.Times)-1].Time, t.UTC())
 		}
-		plan.Times = append(plan.Times, BackfillTime{Time: t.UTC()})
+		plan.Times = append(plan.Times, run.BackfillTime{Time: t.UTC()})
 	}
 	if len(plan.Times) == 0 {
 		return plan, ErrNoTimes
@@ -123,9 +118,19 @@ func planBackfill(request BackfillRequest, spec *flows.Trigger, known run.Schedu
 	return plan, nil
 }
 
+// tooMany says where a range is to be cut: it ends before a time, and begins with
+// one.
+func tooMany(last, next time.Time) *TooManyError {
+	rest := next
+	if next.Before(last) {
+		rest = last
+	}
+	return &TooManyError{Limit: run.MaxBackfillTimes, Last: last, Rest: rest}
+}
+
 // lookBack finds the runs that the times of a plan have made, and leaves out those
 // times when only what is missing is wanted.
-func (e *Engine) lookBack(ctx context.Context, request BackfillRequest, plan *BackfillPlan) error {
+func (e *Engine) lookBack(ctx context.Context, request *run.BackfillRequest, plan *run.BackfillPlan) error {
 	found := map[int64]run.Summary{}
 	q := run.Query{Flow: request.Schedule.Flow, Since: request.From, Limit: run.MaxPage}
 	for {
@@ -149,13 +154,13 @@ func (e *Engine) lookBack(ctx context.Context, request BackfillRequest, plan *Ba
 		}
 	}
 	if request.OnlyMissing {
-		plan.Times = slices.DeleteFunc(plan.Times, func(t BackfillTime) bool { return t.Run != "" })
+		plan.Times = slices.DeleteFunc(plan.Times, func(t run.BackfillTime) bool { return t.Run != "" })
 	}
 	return nil
 }
 
 // startBackfill records a backfill and lets it go.
-func (e *Engine) startBackfill(ctx context.Context, request BackfillRequest, plan BackfillPlan) (BackfillPlan, error) {
+func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest, plan run.BackfillPlan) (run.BackfillPlan, error) {
 	plan.ID = request.ID
 	if plan.ID == "" {
 		plan.ID = run.NewID(e.now())
@@ -165,8 +170,9 @@ func (e *Engine) startBackfill(ctx context.Context, request BackfillRequest, pla
 		started.Times = append(started.Times, t.Time)
 	}
 	err := e.durably(ctx, func() error {
-		if e.shard.Backfill(plan.ID) != nil {
-			return nil // asked for again
+		if b := e.shard.Backfill(plan.ID); b != nil {
+			plan = repeated(b)
+			return nil
 		}
 		if err := e.record(run.Event{At: e.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
@@ -202,6 +208,7 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 		case !b.EndedAt.IsZero():
 			return ErrFinished
 		}
+		reason = cmp.Or(reason, "canceled") // without a reason, all times had their turn
 		if err := e.record(run.Event{At: e.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
 			return err
 		}
@@ -216,19 +223,25 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 
 // fillAll lets all backfills go on.
 func (e *Engine) fillAll() {
+	e.unfilled = false
 	for _, b := range slices.Clone(e.shard.Backfills) {
 		e.fill(b)
 	}
 }
 
 // fill starts as many runs of a backfill as may go at once, and ends it after the
-// last one.
+// last one. It must not be called by the end of a run: that may come before the
+// run's start has returned.
 func (e *Engine) fill(b *run.Backfill) {
 	if !b.EndedAt.IsZero() {
 		return
 	}
 	s := e.schedules[b.Schedule]
 	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && e.fault == nil {
+		if e.congested() {
+			e.unfilled = true
+			return
+		}
 		if e.taking() != nil {
 			e.fillLater()
 			return

@@ -114,7 +114,8 @@ type Engine struct {
 	snapshotAt time.Time // when
 	events     int       // since then
 	ticked     bool      // it may be old enough for another one
-	filling    bool      // backfills go on when there may be room
+	filling    bool      // a timer lets backfills go on when there may be room
+	unfilled   bool      // backfills may go on
 	draining   bool
 	fault      error // ends the loop
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -74,9 +73,6 @@ type OverlapError struct {
 func (e *OverlapError) Error() string {
 	return fmt.Sprintf("run %s of %s is still going, and its overlap is %q: wait for its end, or cancel it", e.Run, e.Schedule, e.Overlap)
 }
-
-// errNotDeployed answers what is asked of a schedule that is off.
-var errNotDeployed = errors.New("the trigger is not enabled in the flow")
 
 // fireNow makes a run of a schedule because somebody asks for it. Its nominal
 // time is now; the schedule goes on as if nothing had happened.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
@@ -15,6 +14,7 @@ import (
 var (
 	ErrPaused    = errors.New("the schedule is paused already")
 	ErrNotPaused = errors.New("the schedule is not paused")
+	ErrDisabled  = errors.New("the schedule is not enabled in the flow")
 )
 
 // UnknownScheduleError answers a command on a schedule that is not deployed.
@@ -29,35 +29,27 @@ func (e *UnknownScheduleError) Error() string {
 	return fmt.Sprintf("flow %q has no schedule %q here", e.Schedule.Flow, e.Schedule.Trigger)
 }
 
-// ScheduleStatus is a schedule as it stands.
-type ScheduleStatus struct {
-	run.Schedule
-	Expression string // as written in the flow
-	Zone       string
-	Enabled    bool
-	Next       time.Time // the next nominal time; the zero time when there is none
-	Due        time.Time // when that fires
-	Open       []run.ID  // its runs that are not finished, oldest first
-}
-
 // Schedules tells how the schedules that are deployed stand, by flow and trigger.
-func (e *Engine) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
-	var all []ScheduleStatus
+func (e *Engine) Schedules(ctx context.Context) ([]run.ScheduleStatus, error) {
+	var all []run.ScheduleStatus
 	err := e.durably(ctx, func() error {
-		for _, s := range e.schedules {
-			if s.flow != nil && s.flow.Trigger(s.ref.Trigger) != nil {
+		for ref, s := range e.schedules {
+			if _, err := e.deployed(ref); err == nil {
 				all = append(all, e.status(s))
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b ScheduleStatus) int { return a.ScheduleRef.Compare(b.ScheduleRef) })
+	slices.SortFunc(all, func(a, b run.ScheduleStatus) int { return a.ScheduleRef.Compare(b.ScheduleRef) })
 	return all, err
 }
 
-func (e *Engine) status(s *schedule) ScheduleStatus {
+func (e *Engine) status(s *schedule) run.ScheduleStatus {
 	t := s.flow.Trigger(s.ref.Trigger)
-	status := ScheduleStatus{Schedule: run.Schedule{ScheduleRef: s.ref}, Expression: t.Spec, Zone: t.Zone, Enabled: t.Enabled, Next: s.next}
+	status := run.ScheduleStatus{
+		Schedule:   run.Schedule{ScheduleRef: s.ref},
+		Expression: t.Expression(), Zone: t.Zone, Enabled: t.Enabled, Next: s.next, Open: []run.ID{},
+	}
 	if known := e.shard.Schedules[s.ref]; known != nil {
 		status.Schedule = *known
 	}
@@ -73,33 +65,38 @@ func (e *Engine) status(s *schedule) ScheduleStatus {
 // Pause stops a schedule, or all of a flow when no trigger is named: nothing fires
 // until it is resumed. It returns once that is durable.
 func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) ([]run.ScheduleRef, error) {
-	return e.onSchedules(ctx, ref, ErrPaused, func(s *schedule) bool {
-		known := e.shard.Schedules[s.ref]
-		return known != nil && known.Pause == nil && e.pauseSchedule(s, reason)
+	return e.onSchedules(ctx, ref, func(s *schedule) error {
+		switch known := e.shard.Schedules[s.ref]; {
+		case known == nil:
+			return ErrDisabled // it never was enabled
+		case known.Pause != nil:
+			return ErrPaused
+		}
+		return e.pauseSchedule(s, reason)
 	})
 }
 
-func (e *Engine) pauseSchedule(s *schedule, reason string) bool {
-	if e.record(run.Event{At: e.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}}) != nil {
-		return false
+func (e *Engine) pauseSchedule(s *schedule, reason string) error {
+	err := e.record(run.Event{At: e.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
+	if err == nil {
+		e.wind(s)
 	}
-	e.wind(s)
-	return true
+	return err
 }
 
 // Resume lets a paused schedule go on, or all of a flow when no trigger is named.
 // Times that were missed meanwhile fire only where the flow states what to catch
 // up with. It returns once that is durable.
 func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleRef, error) {
-	return e.onSchedules(ctx, ref, ErrNotPaused, func(s *schedule) bool {
-		known := e.shard.Schedules[s.ref]
-		if known == nil || known.Pause == nil || e.record(run.Event{At: e.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}}) != nil {
-			return false
+	return e.onSchedules(ctx, ref, func(s *schedule) error {
+		if known := e.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
+			return ErrNotPaused
 		}
-		if s.spec != nil {
+		err := e.record(run.Event{At: e.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
+		if err == nil && s.spec != nil {
 			e.decideBy(s, s.resumed(), run.DropPaused)
 		}
-		return true
+		return err
 	})
 }
 
@@ -137,20 +134,26 @@ func (e *Engine) deployed(ref run.ScheduleRef) (*schedule, error) {
 }
 
 // onSchedules does something to a schedule, or to all of a flow, and gives those
-// to which it was done. None is answered with the error.
-func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, none error, do func(*schedule) bool) ([]run.ScheduleRef, error) {
+// to which it was done. None is answered with the error of the first one.
+func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*schedule) error) ([]run.ScheduleRef, error) {
 	var done []run.ScheduleRef
 	err := e.durably(ctx, func() error {
 		meant, err := e.meant(ref)
+		if err != nil {
+			return err
+		}
+		var first error
 		for _, s := range meant {
-			if do(s) {
+			if err := do(s); err == nil {
 				done = append(done, s.ref)
+			} else if first == nil {
+				first = err
 			}
 		}
-		if err == nil && len(done) == 0 {
-			err = none
+		if len(done) > 0 {
+			return nil
 		}
-		return err
+		return first
 	})
 	return done, err
 }

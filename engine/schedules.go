@@ -164,7 +164,7 @@ func (e *Engine) opened(o *openRun) {
 // closed takes note of the end of a run that a schedule or a backfill has made.
 func (e *Engine) closed(o *openRun) {
 	if o.run.Trigger.Kind == run.TriggerBackfill {
-		e.fillAll()
+		e.unfilled = true
 	}
 	s := o.schedule
 	if s == nil {

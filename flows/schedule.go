@@ -151,6 +151,19 @@ func (t *timetable) instant(a *hcl.Attribute) (time.Time, bool) {
 	return at, true
 }
 
+// Expression is what a schedule says about when, as it is written; an interval is
+// "every 15m".
+func (t *Trigger) Expression() string {
+	schedule := t.Schedule
+	if bounded, ok := schedule.(scheduler.Bounded); ok {
+		schedule = bounded.Schedule
+	}
+	if _, interval := schedule.(scheduler.Every); interval {
+		return "every " + t.Spec
+	}
+	return t.Spec
+}
+
 // bounds reads start, end and count.
 func (t *timetable) bounds() {
 	bounded := scheduler.Bounded{Schedule: t.trigger.Schedule}

@@ -32,7 +32,7 @@ type Backfill struct {
 }
 
 // Done is how many nominal times have had their turn and their end.
-func (b *Backfill) Done() int { return b.Total - len(b.Times) - len(b.Active) }
+func (b *Backfill) Done() int { return b.Succeeded + b.Failed + b.Canceled + b.Rejected }
 
 // Events of backfills. They belong to no run.
 type (

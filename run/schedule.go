@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,6 +18,15 @@ type ScheduleRef struct {
 // String is "flow/trigger".
 func (r ScheduleRef) String() string { return r.Flow + "/" + r.Trigger }
 
+// ParseScheduleRef reads what String gives: only names of flows have slashes.
+func ParseScheduleRef(text string) (ScheduleRef, bool) {
+	i := strings.LastIndexByte(text, '/')
+	if i <= 0 || i == len(text)-1 {
+		return ScheduleRef{}, false
+	}
+	return ScheduleRef{Flow: text[:i], Trigger: text[i+1:]}, true
+}
+
 // Compare orders schedules by flow, then by trigger.
 func (r ScheduleRef) Compare(other ScheduleRef) int {
 	return cmp.Or(cmp.Compare(r.Flow, other.Flow), cmp.Compare(r.Trigger, other.Trigger))
@@ -25,12 +35,12 @@ func (r ScheduleRef) Compare(other ScheduleRef) int {
 // Schedule is what the journal knows of a schedule trigger.
 type Schedule struct {
 	ScheduleRef
-	Spec     string    // what its nominal times come from; empty while it is off
-	Edited   time.Time // when the spec was changed last; the zero time for never
-	Decided  time.Time // watermark: every nominal time up to it has made its run, or never will
-	Fired    int       // runs that it has made since the spec is what it is
-	Failures int       // how many of its runs have failed since the last one that succeeded
-	Pause    *Pause    // nil while it goes
+	Spec     string    `json:"-"`                // what its nominal times come from; empty while it is off
+	Edited   time.Time `json:"edited,omitzero"`  // when the spec was changed last; the zero time for never
+	Decided  time.Time `json:"decided,omitzero"` // watermark: every nominal time up to it has made its run, or never will
+	Fired    int       `json:"fired"`            // runs that it has made since the spec is what it is
+	Failures int       `json:"failures"`         // how many of its runs have failed since the last one that succeeded
+	Pause    *Pause    `json:"pause,omitempty"`  // nil while it goes
 }
 
 // Pause says why a schedule does not fire.

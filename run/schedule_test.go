@@ -104,6 +104,9 @@ func TestABackfillCountsItsRuns(t *testing.T) {
 	}
 	fold(t, s, facts(&BackfillEnded{ID: "b", Reason: "canceled"})...)
 	refused(t, s, "after its end", &BackfillAdvanced{ID: "b"})
+	if b.Done() != 2 {
+		t.Errorf("%d done: what had no turn counts", b.Done())
+	}
 	fold(t, s, Event{Run: "r2", Data: &Finished{State: Failed}})
 	if b.Failed != 1 || len(b.Active) != 0 {
 		t.Errorf("a run that ends after its backfill is not counted: %+v", b)
@@ -120,5 +123,19 @@ func TestEndedBackfillsAreForgotten(t *testing.T) {
 	}
 	if n := len(s.Backfills); n > keptBackfills+2 || s.Backfill("going") == nil {
 		t.Errorf("%d backfills are kept, the one that goes: %v", n, s.Backfill("going"))
+	}
+}
+
+func TestParseScheduleRef(t *testing.T) {
+	t.Parallel()
+	for _, want := range []ScheduleRef{night, {Flow: "billing/invoice", Trigger: "monthly"}} {
+		if got, ok := ParseScheduleRef(want.String()); !ok || got != want {
+			t.Errorf("%q is read as %+v, %t", want.String(), got, ok)
+		}
+	}
+	for _, text := range []string{"", "orders", "/night", "orders/", "/"} {
+		if got, ok := ParseScheduleRef(text); ok {
+			t.Errorf("%q is read as %+v", text, got)
+		}
 	}
 }
