@@ -23,6 +23,15 @@ const (
 	CodeFinished    = "finished"     // the run, or its task, has finished already
 	CodeUnfinished  = "unfinished"   // the run has not finished yet
 	CodeSucceeded   = "succeeded"    // the run succeeded, and there is nothing to be continued
+
+	CodeUnknownSchedule = "unknown_schedule" // no flow has such a schedule
+	CodeUnknownBackfill = "unknown_backfill" // no such backfill, or it ended long ago
+	CodeDisabled        = "disabled"         // the flow has switched the schedule off
+	CodePaused          = "paused"           // the schedule is paused already
+	CodeNotPaused       = "not_paused"       // the schedule is not paused
+	CodeOverlap         = "overlap"          // an earlier run of the schedule is still going, and its policy lets no other start
+	CodeNoTimes         = "no_times"         // the schedule has decided no times in the range
+	CodeTooManyTimes    = "too_many_times"   // more than a backfill may have
 )
 
 // answer is what a request is answered with. code and message are set in errors.
@@ -60,7 +69,7 @@ func fault(id run.ID, code, message string) answer {
 	return answer{body: body, code: code, message: message}
 }
 
-// faultOf answers with an error of the Starter or of Control.
+// faultOf answers with an error of the Starter or of a Control.
 func (in *Intake) faultOf(id run.ID, err error) answer {
 	code := ""
 	var wrong *run.RequestError

@@ -23,6 +23,14 @@ const (
 	VerbLogs   = "logs"   // lines that a run's tasks wrote
 	VerbCancel = "cancel" // stop a run, or a task of it
 	VerbRetry  = "retry"  // a new run that continues one that did not succeed
+
+	VerbSchedules      = "schedules"       // schedules as they stand
+	VerbPause          = "pause"           // stop a schedule, or all of a flow
+	VerbResume         = "resume"          // let it go on
+	VerbFire           = "fire"            // start a run of a schedule now
+	VerbBackfill       = "backfill"        // start the runs of past nominal times of a schedule
+	VerbBackfills      = "backfills"       // how far these have come
+	VerbCancelBackfill = "cancel_backfill" // stop one
 )
 
 const prefixAPI = "fh.v1.api."
@@ -61,16 +69,26 @@ func (d *desk) endpoints() []endpoint {
 	if d.config.Flows != nil {
 		add(VerbFlows, d.flows)
 	}
-	if d.config.Control == nil {
-		return all
+	if d.config.Control != nil {
+		add(VerbList, d.list)
+		add(VerbGet, d.get)
+		add(VerbWatch, d.watch)
+		add(VerbCancel, d.cancel)
+		add(VerbRetry, d.retry)
 	}
-	add(VerbList, d.list)
-	add(VerbGet, d.get)
-	add(VerbWatch, d.watch)
-	add(VerbCancel, d.cancel)
-	add(VerbRetry, d.retry)
-	if d.config.Logs != nil {
+	if d.config.Control != nil && d.config.Logs != nil {
 		add(VerbLogs, d.logs)
+	}
+	if d.config.Schedules != nil {
+		add(VerbSchedules, d.schedules)
+		add(VerbPause, d.pause)
+		add(VerbResume, d.resume)
+		add(VerbFire, d.fire)
+	}
+	if d.config.Backfills != nil {
+		add(VerbBackfill, d.backfill)
+		add(VerbBackfills, d.backfills)
+		add(VerbCancelBackfill, d.cancelBackfill)
 	}
 	return all
 }

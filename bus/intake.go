@@ -57,6 +57,11 @@ type IntakeConfig struct {
 	// request is not served.
 	Logs LogReader
 
+	// Schedules and Backfills answer requests about schedules. Default: those are not
+	// served.
+	Schedules ScheduleControl
+	Backfills BackfillControl
+
 	// Flows gives the flows that can be asked for. It must not block. Default: none.
 	Flows func() []FlowInfo
 
@@ -70,7 +75,7 @@ type IntakeConfig struct {
 	// $SRV.STATS.flowhost. It must not block. Default: none.
 	Stats func() any
 
-	// Code gives the error code with which an error of the Starter or of Control is
+	// Code gives the error code with which an error of the Starter or of a Control is
 	// answered, or "" for CodeUnavailable. *run.RequestError has its own, and
 	// run.ErrUnknown is CodeUnknownRun. Default: none.
 	Code func(error) string
@@ -204,7 +209,7 @@ func (in *Intake) unready() error {
 // without waiting for messages that are here already.
 func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error) {
 	service, err := micro.AddService(in.nc, micro.Config{
-		Name: "flowhost", Version: in.config.Version, Description: "starts, shows and controls runs of flows",
+		Name: "flowhost", Version: in.config.Version, Description: "starts, shows and controls runs of flows, and their schedules",
 		QueueGroup: "flowhost", StatsHandler: in.serviceStats,
 	})
 	if err != nil {
