@@ -6,7 +6,6 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
-	"github.com/flowhost/flowhost/scheduler"
 )
 
 // flowInfos describes the flows of a set to those who may ask for them.
@@ -39,9 +38,6 @@ func triggerInfo(t *flows.Trigger) bus.TriggerInfo {
 	if t.Kind != run.TriggerSchedule {
 		return info
 	}
-	info.Schedule, info.Timezone = t.Spec, t.Zone
-	if _, interval := t.Schedule.(scheduler.Every); interval {
-		info.Schedule, info.Timezone = "every "+t.Spec, ""
-	}
+	info.Schedule, info.Timezone = t.Expression(), t.Zone
 	return info
 }

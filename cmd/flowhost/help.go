@@ -41,10 +41,14 @@ func section(w io.Writer, title, text string) {
 }
 
 func usageLines(cmd *cobra.Command) string {
-	if cmd.HasAvailableSubCommands() {
-		return "  " + cmd.CommandPath() + " COMMAND"
+	own, others := "  "+cmd.UseLine(), "  "+cmd.CommandPath()+" COMMAND"
+	switch {
+	case !cmd.HasAvailableSubCommands():
+		return own
+	case cmd.Use == cmd.Name(): // it takes no arguments itself
+		return others
 	}
-	return "  " + cmd.UseLine()
+	return own + "\n" + others
 }
 
 func commandLines(cmd *cobra.Command) string {

@@ -250,10 +250,15 @@ func coreSubjects(set *flows.Set) []string {
 // codeOfEngine is the code with which requests are answered for an error of the
 // engine.
 func codeOfEngine(err error) string {
-	var busy *engine.BusyError
 	switch {
-	case errors.As(err, &busy):
+	case errors.As(err, new(*engine.BusyError)):
 		return bus.CodeBusy
+	case errors.As(err, new(*engine.UnknownScheduleError)):
+		return bus.CodeUnknownSchedule
+	case errors.As(err, new(*engine.OverlapError)):
+		return bus.CodeOverlap
+	case errors.As(err, new(*engine.TooManyError)):
+		return bus.CodeTooManyTimes
 	case errors.Is(err, engine.ErrFinished):
 		return bus.CodeFinished
 	case errors.Is(err, engine.ErrUnfinished):
@@ -262,6 +267,16 @@ func codeOfEngine(err error) string {
 		return bus.CodeSucceeded
 	case errors.Is(err, engine.ErrUnknownTask):
 		return bus.CodeUnknownTask
+	case errors.Is(err, engine.ErrUnknownBackfill):
+		return bus.CodeUnknownBackfill
+	case errors.Is(err, engine.ErrDisabled):
+		return bus.CodeDisabled
+	case errors.Is(err, engine.ErrPaused):
+		return bus.CodePaused
+	case errors.Is(err, engine.ErrNotPaused):
+		return bus.CodeNotPaused
+	case errors.Is(err, engine.ErrNoTimes):
+		return bus.CodeNoTimes
 	}
 	return ""
 }

@@ -82,7 +82,8 @@ func codeOfAnswer(code string) int {
 		return exitUnreachable
 	case bus.CodeTimeout:
 		return exitTimeout
-	case bus.CodeFinished, bus.CodeUnfinished, bus.CodeSucceeded, bus.CodeTooLarge:
+	case bus.CodeFinished, bus.CodeUnfinished, bus.CodeSucceeded, bus.CodeTooLarge,
+		bus.CodeDisabled, bus.CodePaused, bus.CodeNotPaused, bus.CodeOverlap:
 		return exitFailed
 	}
 	return exitInvalid // something was asked for that is not there, or asked wrongly

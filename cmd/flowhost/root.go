@@ -18,6 +18,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry them
+  flowhost schedules                       list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
 	})
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -31,6 +32,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 		a.runCommand(), a.execCommand(),
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
 		a.cancelCommand(), a.retryCommand(),
+		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
 		a.validateCommand(), a.graphCommand(), a.fmtCommand(),
 		a.pluginCommand(), a.versionCommand(),
 	)

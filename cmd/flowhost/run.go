@@ -179,7 +179,8 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows
 	}
 	infos := flowInfos(set)
 	intake, err := bus.NewIntake(n.link.conn, n.engine, subscriptions(set), bus.IntakeConfig{
-		Version: thisBuild().semantic(), Control: n.engine, Logs: n.link.logs, Ready: n.link.health.Ready,
+		Version: thisBuild().semantic(), Control: n.engine, Schedules: n.engine, Backfills: n.engine,
+		Logs: n.link.logs, Ready: n.link.health.Ready,
 		Flows: func() []bus.FlowInfo { return infos }, Stats: func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,
 	})
 	if err != nil {
@@ -194,7 +195,9 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows
 		select {
 		case <-ready:
 			ready = nil
-			s.reportStart(n.link, set)
+			if schedules, err := n.engine.Schedules(soft); err == nil { // otherwise one of the cases below has come
+				s.reportStart(n.link, set, schedules)
+			}
 			debug.FreeOSMemory() // a host that is idle from here on would keep what reading modules and flows has left behind
 			continue
 		case err := <-ended:

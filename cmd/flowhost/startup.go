@@ -11,12 +11,11 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
-	"github.com/flowhost/flowhost/scheduler"
 )
 
 // reportStart says where the host is reached, how runs are asked for and what
 // starts each flow by itself.
-func (s *service) reportStart(l *link, set *flows.Set) {
+func (s *service) reportStart(l *link, set *flows.Set, schedules []run.ScheduleStatus) {
 	at := l.url
 	if l.context != "" {
 		at += ", credentials in " + relative(l.context)
@@ -27,7 +26,18 @@ func (s *service) reportStart(l *link, set *flows.Set) {
 	fmt.Fprintf(s.out, "  ask      %s: a request, answered with the run or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
 	fmt.Fprintf(s.out, "  publish  %s: a message to JetStream that makes exactly one run\n", bus.TriggerSubject("<flow>"))
 	fmt.Fprintf(s.out, "  follow   %s: events and results\n\n", events)
-	writeTriggers(s.out, set, time.Now())
+	writeTriggers(s.out, set, pauses(schedules), time.Now())
+}
+
+// pauses are the schedules that do not fire, and why.
+func pauses(all []run.ScheduleStatus) map[run.ScheduleRef]*run.Pause {
+	paused := map[run.ScheduleRef]*run.Pause{}
+	for _, s := range all {
+		if s.Pause != nil {
+			paused[s.ScheduleRef] = s.Pause
+		}
+	}
+	return paused
 }
 
 // relative is a path as seen from the working directory where it lies below it.
@@ -44,7 +54,7 @@ func relative(path string) string {
 }
 
 // writeTriggers lists the flows with their triggers, one on each line.
-func writeTriggers(w io.Writer, set *flows.Set, now time.Time) {
+func writeTriggers(w io.Writer, set *flows.Set, paused map[run.ScheduleRef]*run.Pause, now time.Time) {
 	width := 0
 	for _, f := range set.Flows {
 		width = max(width, len(f.Name))
@@ -58,23 +68,22 @@ func writeTriggers(w io.Writer, set *flows.Set, now time.Time) {
 			if i > 0 {
 				name = ""
 			}
-			fmt.Fprintf(w, "  %-*s  %s\n", width, name, triggerLine(t, now))
+			fmt.Fprintf(w, "  %-*s  %s\n", width, name, triggerLine(t, paused[run.ScheduleRef{Flow: f.Name, Trigger: t.Name}], now))
 		}
 	}
 }
 
-func triggerLine(t *flows.Trigger, now time.Time) string {
+func triggerLine(t *flows.Trigger, pause *run.Pause, now time.Time) string {
 	line := string(t.Kind) + " " + t.Name + ": "
 	switch {
 	case t.Kind == run.TriggerSchedule:
-		if _, interval := t.Schedule.(scheduler.Every); interval {
-			line += "every "
-		}
-		line += t.Spec
+		line += t.Expression()
 		if t.Zone != "UTC" {
 			line += " " + t.Zone
 		}
-		if next, ok := t.Schedule.Next(now); ok && t.Enabled {
+		if pause != nil {
+			line += ", paused since " + pause.At.Format(time.RFC3339) + ": " + printable(pause.Reason)
+		} else if next, ok := t.Schedule.Next(now); ok && t.Enabled {
 			line += ", next " + next.Format(time.RFC3339)
 		}
 	case t.Stream != "":

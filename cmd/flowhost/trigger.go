@@ -66,7 +66,7 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 		}
 	}
 	return t.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		if start.Params, err = t.typed(ctx, cmd, client, flow); err != nil {
+		if start.Params, err = typedParams(ctx, cmd, client, flow, t.params); err != nil {
 			return err
 		}
 		receipt, err := client.Start(ctx, start)
@@ -81,10 +81,10 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 	})
 }
 
-// typed gives the params of the flags as JSON. Whether a text is a string or JSON,
-// the flow's declaration says, which the host has.
-func (t *triggering) typed(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string) (map[string]json.RawMessage, error) {
-	if len(t.params) == 0 {
+// typedParams gives the params of flags, each "name=value", as JSON. Whether a text
+// is a string or JSON, the flow's declaration says, which the host has.
+func typedParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string, given []string) (map[string]json.RawMessage, error) {
+	if len(given) == 0 {
 		return nil, nil
 	}
 	flows, err := client.Flows(ctx, flow)
@@ -101,7 +101,7 @@ func (t *triggering) typed(ctx context.Context, cmd *cobra.Command, client *bus.
 		names = append(names, p.Name)
 	}
 	params := map[string]json.RawMessage{}
-	for _, arg := range t.params {
+	for _, arg := range given {
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok {
 			return nil, usage(cmd, "--param %q: NAME=VALUE is expected", arg)
