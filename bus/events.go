@@ -53,7 +53,7 @@ func NewEvents(ctx context.Context, nc *nats.Conn, shard int, cfg EventsConfig) 
 // way, until ctx ends. Events that belong to no run are left out, and so are those
 // older than the stream keeps.
 func (e *Events) Committed(ctx context.Context, n run.Notice) error {
-	if n.Event.Run == "" || e.runsOnly && run.OfTask(n.Event.Data) || !e.publisher.keeps(n.Event.At) {
+	if n.Flow == "" || e.runsOnly && run.OfTask(n.Event.Data) || !e.publisher.keeps(n.Event.At) {
 		return nil
 	}
 	if err := CheckToken(n.Flow); err != nil {

@@ -91,6 +91,7 @@ func TestEventBodies(t *testing.T) {
 	}
 	// Facts that belong to no run are nobody's to follow.
 	give(t, e, run.Notice{Revision: 10, Event: run.Event{At: at, Data: &run.Decided{}}})
+	give(t, e, run.Notice{Revision: 10, Event: run.Event{Run: runID, At: at, Data: &run.ScheduleAdvanced{}}})
 
 	got := messages(t, nc, bus.StreamEvents)
 	if len(got) != len(events) {

@@ -7,7 +7,7 @@ type Notice struct {
 	Revision uint64
 	Index    int // within the commit, from 0
 	Event    Event
-	Flow     string
+	Flow     string  // empty for an event that belongs to no run, though it may name one
 	Record   *Record // of the run, with the event Finished only
 
 	// RecordJSON is the record's JSON form, for observers that need it; nil when it

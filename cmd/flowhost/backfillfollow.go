@@ -48,19 +48,22 @@ func (r *remote) follow(ctx context.Context, client *bus.Client, id run.ID, asJS
 	line := newStatusLine(r.errout)
 	r.errout.Writer = line // what else is said goes above it
 	defer func() { r.errout.Writer = line.under }()
-	for {
+	for told := false; ; told = true {
 		var b bus.Backfill
 		err := r.persistently(ctx, func() (err error) {
 			b, err = findBackfill(ctx, client, id)
 			return err
 		})
 		if err == nil {
+			if !told {
+				r.say("backfill %s of %s", b.ID, b.ScheduleRef)
+			}
 			line.show(progressOf(&b))
 			if b.Over() {
 				line.end()
 				return r.concludeBackfill(&b, asJSON)
 			}
-			err = pause(ctx, followTime)
+			err = sleep(ctx, followTime)
 		}
 		if err != nil {
 			line.end()
@@ -72,7 +75,7 @@ func (r *remote) follow(ctx context.Context, client *bus.Client, id run.ID, asJS
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -88,7 +91,7 @@ func progressOf(b *bus.Backfill) string {
 	if len(b.Active) > 0 {
 		parts = append(parts, fmt.Sprintf("%d going", len(b.Active)))
 	}
-	return fmt.Sprintf("backfill %s of %s: %s", b.ID, b.ScheduleRef, strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
 
 // endsOf counts the ends of a backfill's runs.
