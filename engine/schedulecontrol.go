@@ -48,13 +48,13 @@ func (e *Engine) status(s *schedule) run.ScheduleStatus {
 	t := s.flow.Trigger(s.ref.Trigger)
 	status := run.ScheduleStatus{
 		Schedule:   run.Schedule{ScheduleRef: s.ref},
-		Expression: t.Expression(), Zone: t.Zone, Enabled: t.Enabled, Next: s.next, Open: []run.ID{},
+		Expression: t.Expression(), Zone: t.Zone, Enabled: t.Enabled, Next: s.next.UTC(), Open: []run.ID{},
 	}
 	if known := e.shard.Schedules[s.ref]; known != nil {
 		status.Schedule = *known
 	}
 	if !s.next.IsZero() {
-		status.Due = t.Jitter.Due(t.Schedule, s.next)
+		status.Due = t.Jitter.Due(t.Schedule, s.next).UTC()
 	}
 	for _, o := range s.open {
 		status.Open = append(status.Open, o.run.ID)
