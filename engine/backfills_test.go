@@ -43,12 +43,12 @@ func TestBackfill(t *testing.T) {
 	const h = time.Hour
 	for _, c := range []struct {
 		name    string
-		request BackfillRequest
+		request run.BackfillRequest
 		want    []time.Duration
 	}{
-		{"forwards", BackfillRequest{}, []time.Duration{-2 * h, -h, 0, h, 2 * h}},
-		{"backwards", BackfillRequest{Reverse: true}, []time.Duration{2 * h, h, 0, -h, -2 * h}},
-		{"what is missing", BackfillRequest{OnlyMissing: true}, []time.Duration{-2 * h, -h, 0}},
+		{"forwards", run.BackfillRequest{}, []time.Duration{-2 * h, -h, 0, h, 2 * h}},
+		{"backwards", run.BackfillRequest{Reverse: true}, []time.Duration{2 * h, h, 0, -h, -2 * h}},
+		{"what is missing", run.BackfillRequest{OnlyMissing: true}, []time.Duration{-2 * h, -h, 0}},
 	} {
 		for _, crash := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, crash %t", c.name, crash), func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestBackfillIsAskedForTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		journal := NewMemoryJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(time.Second)}}, set)
-		request := BackfillRequest{ID: run.NewID(time.Now()), Schedule: hourly, From: epoch.Add(-2 * time.Hour), To: epoch}
+		request := run.BackfillRequest{ID: run.NewID(time.Now()), Schedule: hourly, From: epoch.Add(-2 * time.Hour), To: epoch}
 		for range 2 {
 			if _, err := r.Backfill(t.Context(), request); err != nil {
 				t.Fatal(err)
@@ -108,7 +108,7 @@ func TestBackfillIsCanceled(t *testing.T) {
 	set := load(t, scheduled(`cron = "0 * * * *"`))
 	synctest.Test(t, func(t *testing.T) {
 		r := boot(t, Config{Invoker: guests{"a": takes(time.Minute)}}, set)
-		plan, err := r.Backfill(t.Context(), BackfillRequest{Schedule: hourly, From: epoch.Add(-10 * time.Hour), To: epoch, MaxActive: 2})
+		plan, err := r.Backfill(t.Context(), run.BackfillRequest{Schedule: hourly, From: epoch.Add(-10 * time.Hour), To: epoch, MaxActive: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestBackfillPlans(t *testing.T) {
 		journal := NewMemoryJournal()
 		r := boot(t, Config{Journal: journal}, set)
 		time.Sleep(h + time.Minute)
-		ask := BackfillRequest{Schedule: hourly, From: epoch, To: epoch.Add(2 * h), DryRun: true}
+		ask := run.BackfillRequest{Schedule: hourly, From: epoch, To: epoch.Add(2 * h), DryRun: true}
 		plan, err := r.Backfill(t.Context(), ask)
 		if err != nil || plan.ID != "" || len(plan.Times) != 2 || plan.Times[0].Run != "" || plan.Times[1].State != run.Succeeded || !plan.Edited.IsZero() {
 			t.Errorf("dry run: %+v, %v", plan, err)
@@ -180,7 +180,7 @@ flow "f" {
 }`)
 	synctest.Test(t, func(t *testing.T) {
 		r := boot(t, Config{Workers: 4, Invoker: guests{"a": takes(7 * time.Minute)}}, set)
-		request := BackfillRequest{Schedule: hourly, From: epoch.Add(-100 * time.Hour), To: epoch, MaxActive: 50}
+		request := run.BackfillRequest{Schedule: hourly, From: epoch.Add(-100 * time.Hour), To: epoch, MaxActive: 50}
 		if _, err := r.Backfill(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ flow "f" {
 }`)
 	synctest.Test(t, func(t *testing.T) {
 		r := boot(t, Config{}, set)
-		if _, err := r.Backfill(t.Context(), BackfillRequest{Schedule: hourly, From: epoch.Add(-3 * time.Hour), To: epoch}); err != nil {
+		if _, err := r.Backfill(t.Context(), run.BackfillRequest{Schedule: hourly, From: epoch.Add(-3 * time.Hour), To: epoch}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -27,7 +27,7 @@ func BenchmarkIdleTimers(b *testing.B) {
 		time.Sleep(time.Second)
 	}
 	b.ReportMetric(float64(held)/timers, "B/timer")
-	b.ReportMetric(float64((cpu(b) - spent).Milliseconds())/time.Since(began).Seconds(), "cpu-ms/s")
+	b.ReportMetric(float64((cpu(b)-spent).Milliseconds())/time.Since(began).Seconds(), "cpu-ms/s")
 }
 
 func heap() int64 {
