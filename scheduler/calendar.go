@@ -20,6 +20,13 @@ func (c *Calendar) Next(after time.Time) (time.Time, bool) { return c.times.next
 // a whole second.
 func (c *Calendar) Prev(before time.Time) (time.Time, bool) { return c.times.prev(before) }
 
+// In is the same local times in another zone. A nil zone is UTC.
+func (c *Calendar) In(zone *time.Location) *Calendar {
+	in := &Calendar{text: c.text}
+	in.times.like(&c.times, zone)
+	return in
+}
+
 // String is the expression in canonical form: all parts written out, lists in
 // order. It can be parsed again. The zone and the mode are not in it.
 func (c *Calendar) String() string { return c.text }

@@ -137,3 +137,29 @@ func checkFault(t *testing.T, err error, notation, expr string, offset int, fiel
 		t.Errorf("%q does not say %q", err, text)
 	}
 }
+
+func TestIn(t *testing.T) {
+	t.Parallel()
+	newYork, after := location(t, "America/New_York"), time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
+	both, err := ParseCron("30 2 13 * 5", CronOptions{Zone: newYork, DayMatch: DayBoth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	daily, err := ParseCalendar("02:30", newYork, DSTCron)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, s := range map[string]Schedule{
+		"2026-03-13T02:30:00Z":      both.In(nil), // a Friday
+		"2026-03-13T02:30:00-04:00": both,
+		"2026-03-08T02:30:00Z":      daily.In(time.UTC), // skipped in New York
+		"2026-03-08T03:00:00-04:00": daily,
+	} {
+		if got, ok := s.Next(after); !ok || got.Format(time.RFC3339) != want {
+			t.Errorf("%v: %v, %v, want %s", s, got, ok, want)
+		}
+	}
+	if both.In(nil).String() != both.String() || daily.In(nil).String() != daily.String() {
+		t.Error("the words are not the same in another zone")
+	}
+}

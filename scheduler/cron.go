@@ -58,6 +58,14 @@ func (c *Cron) Next(after time.Time) (time.Time, bool) { return c.times.next(aft
 // a whole second.
 func (c *Cron) Prev(before time.Time) (time.Time, bool) { return c.times.prev(before) }
 
+// In is the same local times in another zone. A nil zone is UTC: there every local
+// time of a schedule comes once, whatever its own zone skips or repeats.
+func (c *Cron) In(zone *time.Location) *Cron {
+	in := &Cron{text: c.text}
+	in.times.like(&c.times, zone)
+	return in
+}
+
 // String is the expression in canonical form: numbers for names, hashes resolved,
 // lists in order. It can be parsed again. The zone and the options are not in it.
 func (c *Cron) String() string { return c.text }

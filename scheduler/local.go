@@ -27,6 +27,14 @@ func (l *localTimes) init(p pattern, zone *time.Location, dst DST) {
 	l.pattern, l.zone, l.treatment = p, zone, dst.treatment(&p)
 }
 
+// like makes l what another one is, in a zone of its own.
+func (l *localTimes) like(other *localTimes, zone *time.Location) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	l.pattern, l.zone, l.treatment = other.pattern, zone, other.treatment
+}
+
 func (l *localTimes) next(after time.Time) (time.Time, bool) {
 	at, ok := l.nextSecond(max(floorDiv(nanos(after), second)+1, firstSecond))
 	if !ok {
