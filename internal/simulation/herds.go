@@ -151,6 +151,9 @@ func (h *herds) top() []Herd {
 
 // jitter is what would spread a herd.
 func (h *herd) jitter() time.Duration {
+	if h.Late > 0 {
+		return 0 // it delays what is due, and these were
+	}
 	runs, concerned, wait := 0, 0, time.Duration(math.MaxInt64)
 	for i, sc := range h.order {
 		if sc.spec.Jitter.Max > 0 {
@@ -164,7 +167,7 @@ func (h *herd) jitter() time.Duration {
 			}
 		}
 	}
-	if concerned < 2 || h.Late > 0 {
+	if concerned < 2 {
 		return 0
 	}
 	var best time.Duration

@@ -47,7 +47,7 @@ func (e Effect) made() string {
 	case e.Made == 1:
 		return "it fires once instead, at " + Moment(e.FirstMade)
 	}
-	return fmt.Sprintf("it fires %d times instead, from %s to %s", e.Made, clock(e.FirstMade), Moment(e.LastMade))
+	return fmt.Sprintf("it fires %s instead, from %s to %s", often(e.Made), clock(e.FirstMade), Moment(e.LastMade))
 }
 
 // passes says at which of their passes repeated times fire.
@@ -61,7 +61,17 @@ func (e Effect) passes() string {
 	case [2]int{0, e.Local}:
 		return fmt.Sprintf("once, at the second pass, at %s", second)
 	}
-	return fmt.Sprintf("%d times at the first pass, at %s, and %d times at the second, at %s", e.Passes[0], first, e.Passes[1], second)
+	return fmt.Sprintf("%s at the first pass, at %s, and %s at the second, at %s", often(e.Passes[0]), first, often(e.Passes[1]), second)
+}
+
+func often(n int) string {
+	switch n {
+	case 0:
+		return "never"
+	case 1:
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // clock is what a clock shows, "02:30" or "02:30:15".
