@@ -33,7 +33,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
 		a.cancelCommand(), a.retryCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
-		a.validateCommand(), a.graphCommand(), a.fmtCommand(),
+		a.validateCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
 		a.pluginCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -57,8 +57,8 @@ func TestEffects(t *testing.T) {
 		{newYork, spring, "cron 0 2,3 * * *", scheduler.DSTCron, EffectSkipped, "2026-03-08 02:00 does not exist and is left out; the next fire is at 03:00 -04:00"},
 		{newYork, spring, "cron 0 * * * *", scheduler.DSTCron, EffectSkipped, "2026-03-08 02:00 does not exist and is left out; the next fire is at 03:00 -04:00"},
 		{newYork, spring, "cron 0 9 * * *", scheduler.DSTCron, EffectNone, "none of its times is skipped"},
-		{newYork, spring, "every 1h", scheduler.DSTCron, EffectElapsed, "counts elapsed time: the change does not concern it"},
-		{newYork, spring, "at 2026-03-08T07:00:00Z", scheduler.DSTCron, EffectElapsed, "counts elapsed time: the change does not concern it"},
+		{newYork, spring, "every 1h", scheduler.DSTCron, EffectElapsed, "it has no local times: the change does not concern it"},
+		{newYork, spring, "at 2026-03-08T07:00:00Z", scheduler.DSTCron, EffectElapsed, "it has no local times: the change does not concern it"},
 
 		{newYork, fall, "cron 30 1 * * *", scheduler.DSTCron, EffectOnce, "2026-11-01 01:30 comes twice and fires once, at the first pass, at -04:00"},
 		{newYork, fall, "cron 30 1 * * *", scheduler.DSTLast, EffectOnce, "2026-11-01 01:30 comes twice and fires once, at the second pass, at -05:00"},

@@ -180,7 +180,7 @@ func (s *simulation) finish(o *openRun) {
 
 // cancel ends a run: guests heed it at once.
 func (s *simulation) cancel(o *openRun) {
-	s.workers.withdraw(o)
+	s.workers.withdraw(o, s.now())
 	for _, a := range o.attempts {
 		s.cut(a)
 	}

@@ -9,7 +9,7 @@ import (
 func (e Effect) String() string {
 	switch e.Kind {
 	case EffectElapsed:
-		return "counts elapsed time: the change does not concern it"
+		return "it has no local times: the change does not concern it"
 	case EffectSkipped:
 		return e.times("does not exist and is left out", "do not exist and are left out") + e.next()
 	case EffectReplaced:

@@ -89,11 +89,16 @@ func (w *workers) next() (task, bool) {
 }
 
 // withdraw takes out the tasks of a run.
-func (w *workers) withdraw(o *openRun) {
+func (w *workers) withdraw(o *openRun, now time.Time) {
 	for _, l := range w.levels {
 		for _, q := range l.queues {
 			before := len(q.tasks)
-			q.tasks = slices.DeleteFunc(q.tasks, func(t task) bool { return t.openRun == o })
+			q.tasks = slices.DeleteFunc(q.tasks, func(t task) bool {
+				if t.openRun == o {
+					w.waited(t, now)
+				}
+				return t.openRun == o
+			})
 			w.size -= before - len(q.tasks)
 		}
 		l.queues = slices.DeleteFunc(l.queues, func(q *queue) bool { return len(q.tasks) == 0 })

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/simulation"
+	"github.com/flowhost/flowhost/run"
+)
+
+// simulated is simulate with its flags.
+type simulated struct {
+	*app
+	files    flowFlags
+	from, to string
+	takes    []string
+	workers  int
+	down     []string
+	asJSON   bool
+}
+
+func (a *app) simulateCommand() *cobra.Command {
+	s := &simulated{app: a}
+	cmd := exits(&cobra.Command{
+		Use:   "simulate PATH...",
+		Short: "Show what schedules will do over a range of time",
+		Long: `Shows what the schedules of the flows in PATH, flow files and folders, will do from
+one time up to another: how often they fire and what is skipped, what waits for
+what and how long, the minutes in which most runs begin, when all workers are
+busy, and what changes of the zones' offsets do. Nothing is run, and plugins need
+not be built. The answer depends on how long runs take: say that with --takes.`,
+		Example: `  flowhost simulate flows/ --from 2026-03-01 --to 7d
+  flowhost simulate flows/ --takes 2m --takes orders=20m --workers 8
+  flowhost simulate flows/ --from 2026-03-08T00:00:00Z --to 24h --down 2026-03-08T05:00:00Z/90m
+  flowhost simulate flows/ --json | jq '.schedules[] | select(.skipped > 0)'`,
+		Args: atLeast(1, "PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return s.simulate(cmd, paths) },
+	}, exitInvalid)
+	flags := cmd.Flags()
+	flags.StringVar(&s.from, "from", "", "begin at this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
+	flags.StringVar(&s.to, "to", "24h", "end before this `TIME`, or so much later: 24h, 7d")
+	flags.StringArrayVar(&s.takes, "takes", nil, "how long a run takes that waits for nothing, `[FLOW=]DURATION`: of all flows (default 30s) or of one; may be repeated")
+	flags.IntVar(&s.workers, "workers", 0, "tasks at a time; default: as the settings file "+settingsName+" says, or four times the number of CPUs")
+	flags.StringArrayVar(&s.down, "down", nil, "the host is down in this `RANGE`, FROM/TO, where TO may be how much later; may be repeated")
+	flags.BoolVar(&s.asJSON, "json", false, "print one object with everything")
+	s.files.add(flags)
+	return cmd
+}
+
+func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
+	options, err := s.files.options(cmd, s.environ, nil)
+	if err != nil {
+		return err
+	}
+	set, err := s.load(cmd.Context(), paths, options)
+	if err != nil {
+		return err
+	}
+	a := assumptions{}
+	if err := s.assume(cmd, &a, set, paths[0]); err != nil {
+		return err
+	}
+	report, err := simulation.Run(cmd.Context(), a.Config)
+	if many := (*simulation.TooManyError)(nil); errors.As(err, &many) {
+		return exitf(exitInvalid, "%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if s.asJSON {
+		return s.printJSON(simulationJSON(a, report))
+	}
+	s.showReport(a, report)
+	return nil
+}
+
+// assumptions are what a simulation goes by.
+type assumptions struct {
+	simulation.Config
+	workersFrom string // who says how many workers there are
+}
+
+// assume reads the flags.
+func (s *simulated) assume(cmd *cobra.Command, a *assumptions, set *flows.Set, path string) error {
+	a.Flows = set.Flows
+	if !slices.ContainsFunc(set.Flows, hasSchedule) {
+		return usage(cmd, "none of %s has a schedule that is enabled", count(len(set.Flows), "flow"))
+	}
+	now := time.Now()
+	from, err := parseTime(s.from, now)
+	if err != nil {
+		return usage(cmd, "--from: %w", err)
+	}
+	a.From = from
+	if s.from == "" {
+		a.From = now.Truncate(time.Second)
+	}
+	if a.To, err = parseEnd(s.to, a.From); err != nil {
+		return usage(cmd, "--to: %w", err)
+	}
+	if !a.To.After(a.From) {
+		return usage(cmd, "--to %s does not lie after --from: there is nothing to simulate", s.to)
+	}
+	for _, text := range s.down {
+		outage, err := parseOutage(text, now)
+		if err != nil {
+			return usage(cmd, "--down %q: %w", text, err)
+		}
+		a.Outages = append(a.Outages, outage)
+	}
+	if err := s.durations(cmd, a, set); err != nil {
+		return err
+	}
+	return s.countWorkers(cmd, a, path)
+}
+
+func hasSchedule(f *flows.Flow) bool {
+	return slices.ContainsFunc(f.Triggers, func(t *flows.Trigger) bool { return t.Kind == run.TriggerSchedule && t.Enabled })
+}
+
+// durations reads how long runs take.
+func (s *simulated) durations(cmd *cobra.Command, a *assumptions, set *flows.Set) error {
+	a.Takes, a.FlowTakes = simulation.DefaultTakes, map[string]time.Duration{}
+	for _, text := range s.takes {
+		cut := strings.LastIndex(text, "=")
+		takes, err := time.ParseDuration(text[cut+1:])
+		if err != nil || takes <= 0 {
+			return usage(cmd, "--takes %q: a duration is expected, such as 90s, or FLOW=90s", text)
+		}
+		if cut < 0 {
+			a.Takes = takes
+			continue
+		}
+		f, err := pickFlow(cmd, set, text[:cut])
+		if err != nil {
+			return err
+		}
+		a.FlowTakes[f.Name] = takes
+	}
+	return nil
+}
+
+// countWorkers finds out how many workers a host would have.
+func (s *simulated) countWorkers(cmd *cobra.Command, a *assumptions, path string) error {
+	if s.workers < 0 {
+		return usage(cmd, "--workers %d: a number from 1 on is expected", s.workers)
+	}
+	settings, err := s.readSettings("", path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.workers > 0:
+		a.Workers, a.workersFrom = s.workers, "--workers"
+	case settings.workers > 0:
+		a.Workers, a.workersFrom = settings.workers, settingsName
+	default:
+		a.Workers, a.workersFrom = 4*runtime.GOMAXPROCS(0), fmt.Sprintf("as with the %s of this machine", count(runtime.GOMAXPROCS(0), "CPU"))
+	}
+	return nil
+}
+
+// parseEnd reads a time, or how much later than another one.
+func parseEnd(text string, from time.Time) (time.Time, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil {
+			return from.AddDate(0, 0, n), nil
+		}
+	}
+	if later, err := time.ParseDuration(text); err == nil {
+		return from.Add(later), nil
+	}
+	if at, err := parseTime(text, from); err == nil && text != "" {
+		return at, nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how much later is expected", text)
+}
+
+func parseOutage(text string, now time.Time) (simulation.Outage, error) {
+	var o simulation.Outage
+	from, to, ranged := strings.Cut(text, "/")
+	if !ranged || from == "" {
+		return o, errors.New("FROM/TO is expected, such as 2026-01-02T15:00:00Z/90m")
+	}
+	var err, wrong error
+	o.From, err = parseTime(from, now)
+	o.To, wrong = parseEnd(to, o.From)
+	if err = cmp.Or(err, wrong); err != nil {
+		return o, err
+	}
+	if !o.To.After(o.From) {
+		return o, errors.New("its end does not lie after its beginning")
+	}
+	return o, nil
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// timetable is a schedule that was asked for: an expression, or that of a trigger.
+type timetable struct {
+	schedule scheduler.Schedule
+	zone     *time.Location
+	jitter   scheduler.Jitter
+	ref      run.ScheduleRef
+	trigger  *flows.Trigger // nil for an expression
+}
+
+// triggerName is how triggers are named; no expression looks like that.
+var triggerName = regexp.MustCompile(`^[A-Za-z_][\w-]*(/[\w-]+)+$`)
+
+// bareWord may have been meant for a trigger.
+var bareWord = regexp.MustCompile(`^[A-Za-z_][\w-]*$`)
+
+// timetable finds out what is meant.
+func (n *nextTimes) timetable(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
+	if triggerName.MatchString(what) {
+		if zone, err := time.LoadLocation(what); err == nil {
+			return nil, usage(cmd, "%s is a zone: give it with --timezone, after an expression", zone)
+		}
+		if n.zone != "" || n.dst != "" {
+			return nil, usage(cmd, "--timezone and --dst are for expressions: trigger %s states its own", what)
+		}
+		return n.ofTrigger(cmd, what, paths)
+	}
+	if len(paths) > 0 {
+		return nil, usage(cmd, "%q is one argument too many: PATH is for FLOW/TRIGGER, and %q is taken for an expression, which must be in quotes", paths[0], what)
+	}
+	return n.ofExpression(cmd, strings.TrimSpace(what))
+}
+
+func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	options, err := n.files.options(cmd, n.environ, nil)
+	if err != nil {
+		return nil, err
+	}
+	set, err := n.load(cmd.Context(), paths, options)
+	if err != nil {
+		return nil, err
+	}
+	f, t, err := findSchedule(cmd, set, what)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := time.LoadLocation(t.Zone)
+	if err != nil {
+		return nil, err // it was there when the flow was loaded
+	}
+	return &timetable{
+		schedule: t.Schedule, zone: zone, jitter: t.Jitter, trigger: t, ref: run.ScheduleRef{Flow: f.Name, Trigger: t.Name},
+	}, nil
+}
+
+// findSchedule finds a trigger by its name behind that of its flow, which may have
+// slashes, too.
+func findSchedule(cmd *cobra.Command, set *flows.Set, what string) (*flows.Flow, *flows.Trigger, error) {
+	cut := strings.LastIndex(what, "/")
+	f := set.Flow(what[:cut])
+	if f == nil {
+		var names []string
+		for _, f := range set.Flows {
+			for _, t := range f.Triggers {
+				if t.Kind == run.TriggerSchedule {
+					names = append(names, f.Name+"/"+t.Name)
+				}
+			}
+		}
+		return nil, nil, usage(cmd, "there is no flow %q, and so no trigger %q%s", what[:cut], what, suggest(what, names))
+	}
+	t := f.Trigger(what[cut+1:])
+	switch {
+	case t == nil:
+		var names []string
+		for _, t := range f.Triggers {
+			if t.Kind == run.TriggerSchedule {
+				names = append(names, t.Name)
+			}
+		}
+		return nil, nil, usage(cmd, "flow %q has no trigger %q%s", f.Name, what[cut+1:], suggest(what[cut+1:], names))
+	case t.Kind != run.TriggerSchedule:
+		return nil, nil, usage(cmd, "trigger %q of flow %q is no schedule: it fires when a message comes", t.Name, f.Name)
+	}
+	return f, t, nil
+}
+
+func (n *nextTimes) ofExpression(cmd *cobra.Command, expr string) (*timetable, error) {
+	zone, err := zoneNamed(cmd, n.zone)
+	if err != nil {
+		return nil, err
+	}
+	dst := scheduler.DSTCron
+	if n.dst != "" {
+		var ok bool
+		if dst, ok = scheduler.ParseDST(n.dst); !ok {
+			return nil, usage(cmd, "--dst %q is no mode%s", n.dst, suggest(n.dst, dstModes()))
+		}
+	}
+	t := &timetable{zone: zone}
+	switch form := formOf(expr); {
+	case n.dst != "" && (form == formInterval || form == formInstant):
+		return nil, usage(cmd, "--dst says nothing about %q: it is the same time everywhere", expr)
+	case form == formInterval:
+		t.schedule, err = interval(expr)
+	case form == formInstant:
+		var at time.Time
+		at, err = time.Parse(time.RFC3339, expr)
+		t.schedule = scheduler.NewAt(at)
+	case form == formCron:
+		t.schedule, err = scheduler.ParseCron(expr, scheduler.CronOptions{Zone: zone, DST: dst, Name: n.name})
+	default:
+		t.schedule, err = scheduler.ParseCalendar(expr, zone, dst)
+	}
+	if err != nil {
+		return nil, expressionError(expr, err)
+	}
+	return t, nil
+}
+
+// form is what kind of expression a text is, or was meant to be.
+type form uint8
+
+const (
+	formCalendar form = iota
+	formCron
+	formInterval
+	formInstant
+)
+
+// A cron expression is five words or more, or a word that begins with @; a
+// calendar expression is three at most. One that is too short is told by its
+// letters and signs.
+var (
+	likeInstant  = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]`)
+	likeInterval = regexp.MustCompile(`^(every\s+\S+|-?[\d.]+[a-zµμ][\da-zµμ.]*)(\s+offset\s+\S+)?$`)
+	likeCalendar = regexp.MustCompile(`[:~]|\.\.|[\d*]-[\d*]|^[A-Za-z]{3,}`)
+)
+
+func formOf(expr string) form {
+	words := len(strings.Fields(expr))
+	switch {
+	case likeInstant.MatchString(expr):
+		return formInstant
+	case likeInterval.MatchString(expr):
+		return formInterval
+	case strings.HasPrefix(expr, "@"), words > 3, !likeCalendar.MatchString(expr):
+		return formCron
+	}
+	return formCalendar
+}
+
+// interval reads "15m", "every 15m" and "every 1h offset 5m".
+func interval(expr string) (scheduler.Schedule, error) {
+	words := strings.Fields(strings.TrimPrefix(expr, "every "))
+	every, err := time.ParseDuration(words[0])
+	if err != nil {
+		return nil, notInterval(words[0])
+	}
+	var offset time.Duration
+	if len(words) == 3 {
+		if offset, err = time.ParseDuration(words[2]); err != nil {
+			return nil, notInterval(words[2])
+		}
+	}
+	return scheduler.NewEvery(every, offset)
+}
+
+func notInterval(word string) error {
+	return fmt.Errorf("%q is no duration: write it with units, such as 250ms, 30s, 15m or 1h30m", word)
+}
+
+// expressionError shows what is wrong with an expression under its place.
+func expressionError(expr string, err error) error {
+	var fault *scheduler.ParseError
+	var parse *time.ParseError
+	switch {
+	case errors.As(err, &parse):
+		return exitf(exitInvalid, "%q is no instant: write it with its offset from UTC, such as 2026-12-24T18:00:00+01:00 or 2026-12-24T17:00:00Z", expr)
+	case !errors.As(err, &fault):
+		return &exitError{exitInvalid, err}
+	}
+	var text strings.Builder
+	text.WriteString(fault.Notation + ": ")
+	if fault.Field != "" {
+		text.WriteString(fault.Field + ": ")
+	}
+	text.WriteString(printable(fault.Reason))
+	if expr != "" && len(expr) <= maxShownExpr {
+		before := printable(expr[:min(fault.Offset, len(expr))])
+		fmt.Fprintf(&text, "\n  %s\n  %s^", printable(expr), strings.Repeat(" ", utf8.RuneCountInString(before)))
+	}
+	if hint, _, _ := strings.Cut(fault.Hint, "; in Go, "); hint != "" {
+		text.WriteString("\n" + printable(hint))
+	}
+	if bareWord.MatchString(expr) {
+		text.WriteString("\na trigger is named with its flow: FLOW/TRIGGER")
+	}
+	return exitf(exitInvalid, "%s", text.String())
+}
+
+// maxShownExpr is how long an expression may be to be shown on a line.
+const maxShownExpr = 120
+
+// dstModes are the words for --dst.
+func dstModes() []string {
+	var modes []string
+	for d := scheduler.DSTCron; d <= scheduler.DSTBoth; d++ {
+		modes = append(modes, d.String())
+	}
+	return modes
+}
