@@ -72,9 +72,15 @@ func (s *simulation) report() *Report {
 	return r
 }
 
-// notes says where runs would be cut off by a timeout.
+// maxOpen is how many runs a host has open at once, as engine has it by default.
+const maxOpen = 100_000
+
+// notes says where runs would be cut off by a timeout, or not be taken.
 func (s *simulation) notes() []string {
 	var notes []string
+	if s.most > maxOpen {
+		notes = append(notes, fmt.Sprintf("%d runs are open at once, and a host takes no new ones beyond %d", s.most, maxOpen))
+	}
 	var last *plan
 	for _, sc := range s.schedule {
 		if sc.plan == last {

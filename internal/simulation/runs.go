@@ -170,12 +170,23 @@ func (s *simulation) finish(o *openRun) {
 	o.state = ended
 	s.open--
 	s.leave(o)
-	o.schedule.open = slices.DeleteFunc(o.schedule.open, func(other *openRun) bool { return other == o })
+	o.schedule.forget(o)
 	waiting := o.followers
 	o.followers = nil
 	for _, t := range waiting {
 		s.ready(t)
 	}
+}
+
+// forget takes a run out of those that are not finished. Mostly it is the first
+// one, of very many perhaps.
+func (sc *schedule) forget(o *openRun) {
+	if sc.open[0] == o {
+		sc.open[0] = nil
+		sc.open = sc.open[1:]
+		return
+	}
+	sc.open = slices.DeleteFunc(sc.open, func(other *openRun) bool { return other == o })
 }
 
 // cancel ends a run: guests heed it at once.

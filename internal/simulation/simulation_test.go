@@ -301,6 +301,18 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// A host takes so many runs at once; so many are no burden either.
+func TestVeryManyOpenRuns(t *testing.T) {
+	t.Parallel()
+	r := simulate(t, scheduled("every = \"1s\"\noverlap = \"allow\""), 30*time.Hour, Config{Takes: 28 * time.Hour})
+	if r.MostOpen != 28*3600 || r.Schedules[0].Open != 28*3600 || r.Schedules[0].Runs != 30*3600 {
+		t.Errorf("%+v, %d open at once", r.Schedules, r.MostOpen)
+	}
+	if len(r.Notes) == 0 || r.Notes[0] != "100800 runs are open at once, and a host takes no new ones beyond 100000" {
+		t.Errorf("notes: %q", r.Notes)
+	}
+}
+
 // The same again gives the same.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
