@@ -171,7 +171,10 @@ func formOf(expr string) form {
 
 // interval reads "15m", "every 15m" and "every 1h offset 5m".
 func interval(expr string) (scheduler.Schedule, error) {
-	words := strings.Fields(strings.TrimPrefix(expr, "every "))
+	words := strings.Fields(expr)
+	if words[0] == "every" {
+		words = words[1:]
+	}
 	every, err := time.ParseDuration(words[0])
 	if err != nil {
 		return nil, notInterval(words[0])
