@@ -125,3 +125,36 @@ func TestRunSeesItsTrigger(t *testing.T) {
 		r.stop()
 	})
 }
+
+// Schedules that are due at one instant fire by priority, and those of one flow in
+// the order in which they are declared, however often they have fired since.
+func TestSchedulesOfOneInstantFireInOrder(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "low" {
+  trigger "schedule" "c" { every = "10s" }
+  trigger "schedule" "a" { every = "30s" }
+  trigger "schedule" "b" { every = "5s" }
+  task "t" { plugin = "./m.wasm" }
+}
+flow "high" {
+  priority = 50
+  trigger "schedule" "z" { every = "30s" }
+  task "t" { plugin = "./m.wasm" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		observer := new(notices)
+		r := boot(t, Config{Observers: []Observation{{Observer: observer}}}, set)
+		time.Sleep(61 * time.Second)
+		r.stop()
+		var order []string
+		for _, n := range observer.all() {
+			if s, ok := n.Event.Data.(*run.Submitted); ok && s.Trigger.Time.Sub(epoch)%(30*time.Second) == 0 {
+				order = append(order, s.Trigger.Name)
+			}
+		}
+		if diff := cmp.Diff([]string{"z", "c", "a", "b", "z", "c", "a", "b"}, order); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

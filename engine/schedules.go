@@ -19,6 +19,7 @@ type schedule struct {
 	flow  *flows.Flow    // as it is deployed; nil while it is not
 	spec  *flows.Trigger // of flow; nil while the trigger is not deployed or off
 	timer scheduler.Timer
+	armed bool       // timer has a place among those of one instant
 	next  time.Time  // the nominal time that the timer is armed for; the zero time for none
 	open  []*openRun // its runs that are not finished, in the order in which they were accepted
 }
@@ -37,19 +38,14 @@ func (e *Engine) schedule(ref run.ScheduleRef) *schedule {
 // is new, was off or has got another spec begins now: an edit makes nothing of
 // the past due.
 func (e *Engine) arm(f *flows.Flow) {
-	for _, t := range f.Triggers {
+	for _, t := range f.Triggers { // in order of declaration: at one instant they fire in it
 		if t.Kind == run.TriggerSchedule {
-			e.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name})
+			e.put(e.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}), f)
 		}
 	}
 	for ref := range e.shard.Schedules {
-		if ref.Flow == f.Name {
-			e.schedule(ref)
-		}
-	}
-	for ref, s := range e.schedules {
-		if ref.Flow == f.Name {
-			e.put(s, f)
+		if t := f.Trigger(ref.Trigger); ref.Flow == f.Name && (t == nil || t.Kind != run.TriggerSchedule) {
+			e.put(e.schedule(ref), f)
 		}
 	}
 }
@@ -86,7 +82,24 @@ func (e *Engine) wind(s *schedule) {
 		return
 	}
 	s.next = nominal
-	s.timer = e.at(s.spec.Jitter.Due(s.spec.Schedule, nominal), func() { e.decideDue(s) })
+	e.rearm(s, s.spec.Jitter.Due(s.spec.Schedule, nominal))
+}
+
+// rearm puts a schedule back into the heap. Schedules that are due at one instant
+// fire by priority, then in the order in which they were declared: a schedule keeps
+// its place.
+func (e *Engine) rearm(s *schedule, due time.Time) {
+	alarm := func() { e.decideDue(s) }
+	e.timers.Cancel(s.timer)
+	if s.armed {
+		s.timer = e.timers.AddAgain(due, s.timer, alarm)
+		return
+	}
+	timer, err := e.timers.AddPriority(due, int8(s.flow.Priority), alarm)
+	if err != nil {
+		e.fail(fmt.Errorf("cannot arm a schedule: %w", err))
+	}
+	s.timer, s.armed = timer, true
 }
 
 // finished reports whether the schedule has made all runs that it may make.
@@ -147,7 +160,7 @@ func (e *Engine) skip(s *schedule, until time.Time, dropped int, reason string) 
 // it stays undecided, also over a restart.
 func (e *Engine) postpone(s *schedule, nominal time.Time) {
 	s.next = nominal
-	s.timer = e.at(e.now().Add(postponement), func() { e.decideDue(s) })
+	e.rearm(s, e.now().Add(postponement))
 }
 
 // opened takes note of a run that a schedule has made, whether it was due or asked

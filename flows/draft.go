@@ -17,7 +17,6 @@ type draft struct {
 	tasks    map[string]*Task
 	triggers map[string]*Trigger
 	base     *hcl.EvalContext // the module's values and flow.name
-	priority int              // of tasks that state none
 	pending  []pendingTask
 	clean    bool // nothing was wrong with the names
 }
@@ -135,7 +134,7 @@ func (d *draft) decode() {
 	}
 	f.Description, _ = s.text(c.arg("description"))
 	f.Timeout, _ = s.duration(c.arg("timeout"))
-	d.priority = s.priority(c.arg("priority"), 0)
+	f.Priority = s.priority(c.arg("priority"), 0)
 	if v, ok := s.value(c.arg("labels"), cty.Map(cty.String)); ok {
 		for name, label := range v.AsValueMap() {
 			if !label.IsNull() {

@@ -16,6 +16,7 @@ type Flow struct {
 	Description string
 	Labels      map[string]string
 	Timeout     time.Duration // of a run; 0 is none
+	Priority    int           // -100 to 100: of its tasks that state none, and of its schedules at one instant
 	Concurrency *Concurrency  // nil without a limit
 	Range       hcl.Range
 

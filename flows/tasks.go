@@ -38,7 +38,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	}
 	attempts := s.policy(c, inherited)
 	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
-	t.Priority = s.priority(c.arg("priority"), s.draft.priority)
+	t.Priority = s.priority(c.arg("priority"), s.draft.flow.Priority)
 	if limits := c.one("limits"); limits != nil {
 		t.Limits = s.limits(limits)
 	}

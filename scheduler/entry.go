@@ -104,7 +104,7 @@ func (s *Scheduler) due(e *Entry, then armed) {
 	e.fired = nominal
 	if then.ok {
 		e.next = then.next
-		e.timer = s.queue.again(e.next, e.timer, e)
+		e.timer = s.queue.AddAgain(e.next, e.timer, e)
 	} else {
 		s.disarm(e)
 	}

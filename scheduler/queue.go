@@ -113,9 +113,10 @@ func (q *Queue[T]) AddPriority(due time.Time, priority int8, value T) (Timer, er
 	return t, nil
 }
 
-// again puts back a value that came out, at the place among equal instants that
-// it had, whatever the limit.
-func (q *Queue[T]) again(due time.Time, t Timer, value T) Timer {
+// AddAgain puts back a value that came out or was canceled, for another instant, at
+// the place among those of one instant that its timer had: what recurs keeps its
+// place. It may exceed the limit by what was put back.
+func (q *Queue[T]) AddAgain(due time.Time, t Timer, value T) Timer {
 	q.mu.Lock()
 	t = q.timers.add(nanos(due), t.order, value)
 	sleeper := q.sleeper()
