@@ -2,7 +2,6 @@ package engine
 
 import (
 	"log/slog"
-	"slices"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -21,7 +20,7 @@ func (e *Engine) resume(o *openRun) {
 	if limit := o.flow.Timeout; limit > 0 {
 		e.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
 	}
-	o.phase = newPhase(false, o.flow.Tasks, o.flow.Graph)
+	o.phase = newPhase(o.flow.Section(flows.PartMain))
 	e.advance(o)
 }
 
@@ -101,10 +100,11 @@ func (t task) stopped() *run.Failure {
 }
 
 // stopping reports whether the task may not start because its run is being
-// canceled. The tasks of hooks still run after a run whose time was up.
+// canceled. The tasks of hooks still run after a run whose time was up, those of
+// finally in any case.
 func (t task) stopping() bool {
 	cancel := t.run.Cancel
-	return cancel != nil && (!t.phase.hook || cancel.Outcome == run.OutcomeCanceled)
+	return cancel != nil && t.phase.part != flows.PartFinally && (!t.phase.hook() || cancel.Outcome == run.OutcomeCanceled)
 }
 
 // join gives Ready when the states of a task's upstream tasks let it run, and
@@ -150,12 +150,7 @@ func upstreamFailure(t task, culprit *run.TaskRun) *run.Failure {
 }
 
 // upstream are the nodes that the task depends on.
-func (t task) upstream() []int {
-	if t.phase.hook {
-		return t.flow.OnFailureGraph.Upstream(t.node)
-	}
-	return t.flow.Graph.Upstream(t.node)
-}
+func (t task) upstream() []int { return t.phase.graph.Upstream(t.node) }
 
 // end records the end of a task that gets no (further) attempt.
 func (e *Engine) end(t task, state run.State, failure *run.Failure) {
@@ -187,52 +182,6 @@ func (e *Engine) settled(t task) {
 		e.fail(err)
 	}
 	e.pass(t)
-}
-
-// phaseEnded goes on to the hook that the end of the main tasks asks for, or
-// finishes the run.
-func (e *Engine) phaseEnded(o *openRun) {
-	failure := o.failure()
-	if failure == nil {
-		o.output, failure = o.flow.Output(o.scope)
-	}
-	if failure != nil && !o.phase.hook && len(o.flow.OnFailure) > 0 && (failure.Outcome != run.OutcomeCanceled || o.hooked()) {
-		e.stopCountdown(&o.deadline)
-		o.scope.Failed(failure)
-		o.phase = newPhase(true, o.flow.OnFailure, o.flow.OnFailureGraph)
-		e.advance(o)
-		return
-	}
-	e.finish(o, failure)
-}
-
-// hooked reports whether the tasks of the hook had begun before a restart: they
-// are ended, too, when the run was canceled meanwhile.
-func (o *openRun) hooked() bool {
-	return slices.ContainsFunc(o.flow.OnFailure, func(spec *flows.Task) bool {
-		t := o.run.Task(run.TaskRef{Task: spec.Name})
-		return t != nil && t.State != run.Waiting
-	})
-}
-
-// failure is why the run will not succeed, nil when its main tasks went well.
-func (o *openRun) failure() *run.Failure {
-	if o.run.Cancel != nil {
-		return o.run.Cancel
-	}
-	var first *run.TaskRun
-	for _, spec := range o.flow.Tasks {
-		t := o.run.Task(run.TaskRef{Task: spec.Name})
-		if (t.State == run.Failed || t.State == run.Canceled) && (first == nil || t.FinishedAt.Before(first.FinishedAt)) {
-			first = t
-		}
-	}
-	if first == nil {
-		return nil
-	}
-	failure := *first.Failure
-	failure.Task = first.Task
-	return &failure
 }
 
 // finish ends a run whose tasks are all done.

@@ -9,8 +9,13 @@ import (
 )
 
 // cancel stops a run for the given reason. Attempts under way are told and end
-// by themselves; everything else ends now.
+// by themselves; everything else ends now. The tasks of finally run all the same;
+// once they do, a further cancellation is for them.
 func (e *Engine) cancel(o *openRun, why *run.Failure) {
+	if o.phase.part == flows.PartFinally {
+		e.stopFinally(o, why)
+		return
+	}
 	if o.run.Cancel != nil || e.record(o.event(&run.CancelRequested{Failure: why})) != nil {
 		return
 	}
@@ -22,17 +27,21 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 		e.stopCountdown(timer)
 		e.unready(o, ref, o.run.Cancel)
 	}
-	cause := run.ErrCanceled
-	if why.Outcome == run.OutcomeTimedOut {
-		cause = run.ErrDeadline
-	}
 	for _, a := range o.attempts {
-		e.interrupt(a, cause)
+		e.interrupt(a, causeOf(why))
 	}
 	for _, t := range e.withdraw(o, task.stopping) {
 		e.end(t, run.Canceled, o.run.Cancel)
 	}
 	e.advance(o)
+}
+
+// causeOf is what attempts are told that are stopped for a reason.
+func causeOf(why *run.Failure) error {
+	if why.Outcome == run.OutcomeTimedOut {
+		return run.ErrDeadline
+	}
+	return run.ErrCanceled
 }
 
 // cancelPending ends a run that waits for its slot: nothing of it has started.
@@ -86,7 +95,7 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 	}
 	for _, a := range o.attempts {
 		if a.ref() == ref {
-			e.interrupt(a, run.ErrCanceled)
+			e.interrupt(a, causeOf(why))
 		}
 	}
 	if timer, waiting := o.retries[ref]; waiting {
@@ -103,11 +112,11 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 // knows reports whether the run's flow has the task, or one of its hooks.
 func (o *openRun) knows(ref run.TaskRef) bool {
 	named := func(spec *flows.Task) bool { return spec.Name == ref.Task }
-	return ref.Key == "" && (slices.ContainsFunc(o.flow.Tasks, named) || slices.ContainsFunc(o.flow.OnFailure, named))
+	return ref.Key == "" && slices.ContainsFunc(o.flow.Sections, func(s *flows.Section) bool { return slices.ContainsFunc(s.Tasks, named) })
 }
 
 func (e *Engine) runTimedOut(o *openRun) {
-	if o.run.State.Done() || o.phase.hook {
+	if o.run.State.Done() || o.phase.hook() {
 		return
 	}
 	e.cancel(o, &run.Failure{

@@ -20,8 +20,9 @@ type openRun struct {
 	phase    phase
 	attempts []*attempt                 // under way
 	retries  map[run.TaskRef]*countdown // due later; nil before the first
-	deadline countdown                  // of the main tasks
+	deadline countdown                  // of the main tasks, then of those of finally
 	output   json.RawMessage            // once the main tasks have succeeded
+	failure  *run.Failure               // why the run will not succeed, as far as the parts that are over tell
 	held     int                        // slots, of those that its limits ask for
 	end      *ending
 
@@ -30,18 +31,22 @@ type openRun struct {
 	followers []task        // of later runs of the schedule, which wait for tasks of this one
 }
 
-// phase is the part of a flow that is being executed: its main tasks, then the
-// tasks of the hook that their end asks for.
+// phase is the part of a flow that is being executed: its main tasks, then those of
+// the hooks that their end asks for.
 type phase struct {
-	hook     bool
+	part     flows.Part
 	tasks    []*flows.Task
+	graph    *dag.Graph
 	states   []*run.TaskRun // of tasks, nil before something has happened
 	frontier *dag.Frontier
 }
 
-func newPhase(hook bool, tasks []*flows.Task, graph *dag.Graph) phase {
-	return phase{hook: hook, tasks: tasks, states: make([]*run.TaskRun, len(tasks)), frontier: graph.Frontier()}
+func newPhase(s *flows.Section) phase {
+	return phase{part: s.Part, tasks: s.Tasks, graph: s.Graph, states: make([]*run.TaskRun, len(s.Tasks)), frontier: s.Graph.Frontier()}
 }
+
+// hook reports whether the main tasks are over.
+func (p *phase) hook() bool { return p.part != flows.PartMain }
 
 // task is one task of an open run.
 type task struct {

@@ -146,11 +146,15 @@ func failureValue(f *run.Failure, name string) (cty.Value, error) {
 	return decodeOrNull(f.Details)
 }
 
-// errorValue is what tasks of on_failure see as error.
+// errorValue is what tasks of on_failure and finally see as error: nulls, when the
+// run has not failed.
 func (s *Scope) errorValue(name string) cty.Value {
 	f := s.failure
-	if f == nil {
-		f = new(run.Failure)
+	switch {
+	case f == nil && name == "attempt":
+		return cty.NullVal(cty.Number)
+	case f == nil:
+		return cty.NullVal(cty.String)
 	}
 	switch name {
 	case "task":

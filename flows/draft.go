@@ -18,7 +18,8 @@ type draft struct {
 	triggers map[string]*Trigger
 	base     *hcl.EvalContext // the module's values and flow.name
 	pending  []pendingTask
-	clean    bool // nothing was wrong with the names
+	finally  *content // of the block, nil without one
+	clean    bool     // nothing was wrong with the names
 }
 
 // pendingTask is a declared task whose block is still to be decoded.
@@ -54,13 +55,10 @@ func (m *module) declareFlow(b *hcl.Block) {
 			d.declareLocal(a)
 		}
 	}
-	for _, t := range d.content.blocks["task"] {
-		d.declareTask(t, false)
-	}
-	if hook := d.content.one("on_failure"); hook != nil {
-		c := m.decode(hook.Body, hookWords, hook.DefRange)
-		for _, t := range c.blocks["task"] {
-			d.declareTask(t, true)
+	d.declareSection(PartMain, d.content)
+	for _, part := range []Part{PartOnFailure, PartOnSuccess, PartFinally} {
+		if hook := d.content.one(string(part)); hook != nil {
+			d.declareSection(part, m.decode(hook.Body, hooks[part], hook.DefRange))
 		}
 	}
 	d.clean = !m.failed(from)
@@ -79,7 +77,19 @@ func (d *draft) declareLocal(a *hcl.Attribute) {
 	}
 }
 
-func (d *draft) declareTask(b *hcl.Block, hook bool) {
+// declareSection notes the tasks of a part of the flow.
+func (d *draft) declareSection(part Part, c *content) {
+	s := &Section{Part: part, Timeout: DefaultFinally}
+	d.flow.Sections = append(d.flow.Sections, s)
+	for _, t := range c.blocks["task"] {
+		d.declareTask(t, s)
+	}
+	if part == PartFinally {
+		d.finally = c
+	}
+}
+
+func (d *draft) declareTask(b *hcl.Block, of *Section) {
 	m := d.site.module
 	name, at, ok := m.label(b)
 	if !ok {
@@ -89,15 +99,14 @@ func (d *draft) declareTask(b *hcl.Block, hook bool) {
 		m.duplicate("task", name, at, first.Range)
 		return
 	}
-	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, hook: hook, number: len(d.tasks)}
+	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, part: of.Part, number: len(d.tasks)}
 	t.output = wanted{root: rootWord("task"), name: name, attribute: "output", number: t.number}
 	d.tasks[name] = t
 	d.pending = append(d.pending, pendingTask{t, b})
-	if hook {
-		d.flow.OnFailure = append(d.flow.OnFailure, t)
-		return
+	of.Tasks = append(of.Tasks, t)
+	if of.Part == PartMain {
+		d.flow.Tasks = of.Tasks
 	}
-	d.flow.Tasks = append(d.flow.Tasks, t)
 }
 
 // decodeFlows decodes the declared flows in order of the files and adds them to
@@ -149,6 +158,7 @@ func (d *draft) decode() {
 		d.decodeConcurrency(b)
 	}
 	d.decodeTasks()
+	d.decodeFinally()
 	for _, b := range c.blocks["output"] {
 		d.decodeOutput(b)
 	}
@@ -191,6 +201,16 @@ func (d *draft) decodeParam(b *hcl.Block) {
 	}
 	d.params[name] = p
 	d.flow.Params = append(d.flow.Params, p)
+}
+
+func (d *draft) decodeFinally() {
+	if d.finally == nil {
+		return
+	}
+	s := d.site.within(hooks[PartFinally])
+	if limit, ok := s.duration(d.finally.arg("timeout")); ok {
+		d.flow.Section(PartFinally).Timeout = limit
+	}
 }
 
 func (d *draft) decodeConcurrency(b *hcl.Block) {

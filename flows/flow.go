@@ -24,14 +24,13 @@ type Flow struct {
 	Definition       *run.Definition
 	DefinitionDigest string
 
-	Params    []*Param // declared order, as with all that follows
-	Triggers  []*Trigger
-	Tasks     []*Task
-	OnFailure []*Task
-	Outputs   []*Output
+	Params   []*Param // declared order, as with all that follows
+	Triggers []*Trigger
+	Tasks    []*Task // the main ones
+	Outputs  []*Output
 
-	Graph          *dag.Graph // node i is Tasks[i]
-	OnFailureGraph *dag.Graph // node i is OnFailure[i]
+	Graph    *dag.Graph // of the main tasks: node i is Tasks[i]
+	Sections []*Section // the main tasks and the hooks that there are, in the order in which they run
 
 	edges  []Edge
 	params map[string]*Param
@@ -115,7 +114,7 @@ type Task struct {
 	Limits      run.Limits      // zero fields are the host's defaults
 	Grants      run.Grants      // what its calls may touch; the zero value is nothing
 
-	hook   bool
+	part   Part
 	number int         // among all tasks of the flow, from 0
 	output wanted      // task.NAME.output
 	when   *expression // nil: always

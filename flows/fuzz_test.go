@@ -59,7 +59,7 @@ func exercise(t *testing.T, f *Flow) {
 		f.Admit(request(trigger.Name, payload))
 	}
 	s := f.Scope(aRun(f, payload, nil))
-	for _, task := range append(f.Tasks, f.OnFailure...) {
+	for _, task := range allTasks(f) {
 		task.When(s)
 		task.Input(s)
 		task.Config(s)

@@ -26,15 +26,17 @@ const (
 )
 
 // Edges are the edges between the flow's tasks in order of their declaration,
-// each pair of tasks once. Those from main tasks to tasks of on_failure, which
-// order nothing, are left out.
+// each pair of tasks once. Those from one part to another, which order nothing, are
+// left out.
 func (f *Flow) Edges() []Edge { return f.edges }
 
-// connect builds the graphs of main tasks and of on_failure.
+// connect builds the graph of each part.
 func (d *draft) connect() {
 	f := d.flow
-	f.Graph = d.graph(f.Tasks)
-	f.OnFailureGraph = d.graph(f.OnFailure)
+	for _, s := range f.Sections {
+		s.Graph = d.graph(s.Tasks)
+	}
+	f.Graph = f.Section(PartMain).Graph
 	for i, t := range f.Tasks {
 		if f.Graph != nil && len(f.Graph.Downstream(i)) == 0 {
 			f.sinks = append(f.sinks, t)
@@ -70,7 +72,7 @@ func (d *draft) edgesTo(t *Task) []Edge {
 		switch {
 		case from == t:
 			d.site.add(RuleSelfReference, u.at, "Task refers to itself", "task.%s cannot wait for its own end%s. Leave the reference out.", t.Name, throughLocal(u))
-		case from.hook == t.hook && !seen[u.task]:
+		case from.part == t.part && !seen[u.task]:
 			seen[u.task] = true
 			out = append(out, Edge{From: u.task, To: t.Name, Via: via, Range: u.at})
 		}

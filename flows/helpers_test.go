@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -114,7 +113,7 @@ func oneFlow(t testing.TB, src string) *Flow {
 
 func (f *Flow) task(t testing.TB, name string) *Task {
 	t.Helper()
-	for _, task := range append(f.Tasks, f.OnFailure...) {
+	for _, task := range allTasks(f) {
 		if task.Name == name {
 			return task
 		}
@@ -157,8 +156,17 @@ func input(t testing.TB, task *Task, s *Scope) string {
 // taskNames lists all tasks, those of on_failure last.
 func taskNames(f *Flow) []string {
 	var names []string
-	for _, t := range slices.Concat(f.Tasks, f.OnFailure) {
+	for _, t := range allTasks(f) {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+// allTasks are the tasks of all parts.
+func allTasks(f *Flow) []*Task {
+	var all []*Task
+	for _, s := range f.Sections {
+		all = append(all, s.Tasks...)
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -148,9 +149,9 @@ func (b *binding) task(t hcl.Traversal, name string, at hcl.Range) {
 	case target == nil:
 		b.unknownName(rootWord("task"), name, at)
 		return
-	case target.hook && !b.hook:
-		b.add(RuleMisplaced, at, "Task of on_failure",
-			"task.%s runs in on_failure, after everything else has ended: only the tasks there can refer to it.", name)
+	case !b.part.sees(target.part):
+		b.add(RuleMisplaced, at, "Task of "+string(target.part),
+			"task.%s runs in %s, %s", name, target.part, onlyThere(target.part, b.part))
 		return
 	}
 	attribute, where, ok := step(t, 2)
@@ -167,6 +168,13 @@ func (b *binding) task(t hcl.Traversal, name string, at hcl.Range) {
 	}
 	b.x.want(wanted{root: rootWord("task"), name: name, attribute: attribute, number: target.number})
 	b.x.needs = append(b.x.needs, use{task: name, at: t.SourceRange()})
+}
+
+func onlyThere(target, from Part) string {
+	if from == PartMain || from == "" {
+		return "after the main tasks have ended: only the tasks there can refer to it."
+	}
+	return fmt.Sprintf("and never before the tasks of %s.", from)
 }
 
 // local checks a reference to a local and carries on what that one refers to.
@@ -216,7 +224,7 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 	case word.bit == rootPlugin:
 		b.add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
 	case word.bit == rootError:
-		b.add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure, and to \"when\" in a retry block.")
+		b.add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure and finally, and to \"when\" in a retry block.")
 	case b.at == retrying:
 		b.add(RuleMisplaced, at, "Not the same for all tasks",
 			"%q in a defaults block holds for every task that inherits it: it cannot refer to %s. Use %s here.", argument, word.name, b.usable.names())

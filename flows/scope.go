@@ -56,7 +56,7 @@ func (x *expression) uses(task string) bool {
 	return false
 }
 
-// Failed sets what tasks of on_failure see as error.
+// Failed sets what tasks of on_failure and finally see as error.
 func (s *Scope) Failed(f *run.Failure) { s.failure = f }
 
 // task is what is known of a task. One that has not ended, which only tasks of

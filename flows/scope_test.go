@@ -297,7 +297,7 @@ func TestSettleDropsWhatRestedOnTheTask(t *testing.T) {
 	s := f.Scope(aRun(f, "", nil))
 	h := f.task(t, "h")
 	computed := f.task(t, "computed")
-	if got := input(t, h, s); got != `{"code":"","error":null,"n":0,"state":"waiting"}` {
+	if got := input(t, h, s); got != `{"code":null,"error":null,"n":null,"state":"waiting"}` {
 		t.Error(got)
 	}
 	if got := input(t, computed, s); got != `"WAITING null"` {

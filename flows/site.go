@@ -11,7 +11,7 @@ type site struct {
 	*module
 	words *words
 	draft *draft // nil at the top level
-	hook  bool   // inside on_failure
+	part  Part   // of the flow; PartMain or empty outside of hooks
 
 	// shared is set inside defaults, whose arguments hold for all tasks.
 	shared bool
@@ -49,7 +49,7 @@ func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 
 // usable is what an argument evaluated at that moment may refer to here.
 func (s *site) usable(at moment) roots {
-	usable := at.usable(s.hook)
+	usable := at.usable(s.part == PartOnFailure || s.part == PartFinally)
 	if at == retrying && s.shared {
 		usable &^= rootTask
 	}

@@ -25,7 +25,7 @@ func (d *draft) decodeTasks() {
 	}
 	for _, p := range d.pending {
 		s := *d.site
-		s.hook = p.task.hook
+		s.part = p.task.part
 		s.decodeTask(p.task, p.block, inherited)
 	}
 }
@@ -150,8 +150,8 @@ func (s *site) after(a *hcl.Attribute) []use {
 		switch target := s.draft.tasks[name]; {
 		case target == nil:
 			b.unknownName(rootWord("task"), name, at)
-		case target.hook != s.hook:
-			s.add(RuleMisplaced, at, "Not in the same part of the flow", "The main tasks and those of on_failure do not run together: there is nothing to wait for. Leave task.%s out.", name)
+		case target.part != s.part:
+			s.add(RuleMisplaced, at, "Not in the same part of the flow", "task.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", name, target.part)
 		default:
 			out = append(out, use{task: name, at: item.Range()})
 		}

@@ -182,11 +182,11 @@ var flowWords = &words{
 		{name: "task", labels: name, body: taskWords},
 		{name: "output", labels: name, body: outputWords},
 		{name: "defaults", body: defaultsWords, single: true},
-		{name: "on_failure", body: hookWords, single: true},
+		{name: "on_failure", body: onFailureWords, single: true},
+		{name: "on_success", body: onSuccessWords, single: true},
+		{name: "finally", body: finallyWords, single: true},
 		{name: "group", labels: name, later: true},
 		{name: "wait", labels: name, later: true},
-		{name: "on_success", later: true},
-		{name: "finally", later: true},
 	},
 }
 
@@ -286,7 +286,25 @@ var outputWords = &words{
 	},
 }
 
-var hookWords = &words{
+var onFailureWords = &words{
 	title:  "an on_failure block",
 	blocks: []block{{name: "task", labels: name, body: taskWords}},
+}
+
+var onSuccessWords = &words{
+	title:  "an on_success block",
+	blocks: []block{{name: "task", labels: name, body: taskWords}},
+}
+
+var finallyWords = &words{
+	title:     "a finally block",
+	arguments: []argument{{name: "timeout", at: deployed}},
+	blocks:    []block{{name: "task", labels: name, body: taskWords}},
+}
+
+// hooks are the words of the parts that are blocks of their own.
+var hooks = map[Part]*words{
+	PartOnFailure: onFailureWords,
+	PartOnSuccess: onSuccessWords,
+	PartFinally:   finallyWords,
 }

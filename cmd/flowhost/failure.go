@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -37,9 +36,11 @@ func (a *app) showTask(f *flows.Flow, t *run.TaskRecord) {
 	if t.Attempts > 1 {
 		d.Detail += fmt.Sprintf(" (attempt %d)", t.Attempts)
 	}
-	for _, spec := range slices.Concat(f.Tasks, f.OnFailure) {
-		if spec.Name == t.Task {
-			d.Subject = &spec.Range
+	for _, s := range f.Sections {
+		for _, spec := range s.Tasks {
+			if spec.Name == t.Task {
+				d.Subject = &spec.Range
+			}
 		}
 	}
 	a.showDiagnostics(sources(f, d.Subject), hcl.Diagnostics{d})

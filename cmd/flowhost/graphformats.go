@@ -11,25 +11,26 @@ import (
 // graphNode is one task of a graph and the tasks that it waits for.
 type graphNode struct {
 	task *flows.Task
-	hook bool // of on_failure
+	part flows.Part
 	from []string
 }
 
-// nodesOf are a flow's tasks in topological order, those of on_failure last.
+// nodesOf are a flow's tasks in topological order, part by part.
 func nodesOf(f *flows.Flow) []graphNode {
 	from := map[string][]string{}
 	for _, e := range f.Edges() {
 		from[e.To] = append(from[e.To], e.From)
 	}
 	var nodes []graphNode
-	for _, i := range f.Graph.Order() {
-		nodes = append(nodes, graphNode{f.Tasks[i], false, from[f.Tasks[i].Name]})
-	}
-	for _, i := range f.OnFailureGraph.Order() {
-		nodes = append(nodes, graphNode{f.OnFailure[i], true, from[f.OnFailure[i].Name]})
+	for _, s := range f.Sections {
+		for _, i := range s.Graph.Order() {
+			nodes = append(nodes, graphNode{s.Tasks[i], s.Part, from[s.Tasks[i].Name]})
+		}
 	}
 	return nodes
 }
+
+func (n graphNode) hook() bool { return n.part != flows.PartMain }
 
 func graphText(w io.Writer, chosen []*flows.Flow) {
 	for i, f := range chosen {
@@ -44,11 +45,11 @@ func graphText(w io.Writer, chosen []*flows.Flow) {
 		fmt.Fprintln(w, f.Name)
 		for j, n := range nodes {
 			indent := "  "
-			if n.hook {
+			if n.hook() {
 				indent = "    "
 			}
-			if n.hook && (j == 0 || !nodes[j-1].hook) {
-				fmt.Fprintln(w, "  on failure:")
+			if n.hook() && (j == 0 || nodes[j-1].part != n.part) {
+				fmt.Fprintf(w, "  %s:\n", strings.ReplaceAll(string(n.part), "_", " "))
 			}
 			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s%-*s  %s", indent, width, n.task.Name, n.waitsFor()), " "))
 		}
@@ -75,7 +76,7 @@ func graphMermaid(w io.Writer, chosen []*flows.Flow) {
 		nodes := nodesOf(f)
 		for _, n := range nodes {
 			shape := "[%q]"
-			if n.hook {
+			if n.hook() {
 				shape = "([%q])"
 			}
 			fmt.Fprintf(w, "    %s"+shape+"\n", mermaidID(i, n.task.Name), n.task.Name)
@@ -114,7 +115,7 @@ func graphDOT(w io.Writer, chosen []*flows.Flow) {
 		nodes := nodesOf(f)
 		for _, n := range nodes {
 			style := ""
-			if n.hook {
+			if n.hook() {
 				style = ", style=rounded"
 			}
 			fmt.Fprintf(w, "    %q [label=%q%s];\n", f.Name+"/"+n.task.Name, n.task.Name, style)
@@ -144,6 +145,8 @@ type (
 		Flow      string      `json:"flow"`
 		Tasks     []graphTask `json:"tasks"` // in topological order
 		OnFailure []graphTask `json:"on_failure"`
+		OnSuccess []graphTask `json:"on_success"`
+		Finally   []graphTask `json:"finally"`
 	}
 	graphTask struct {
 		Task     string      `json:"task"`
@@ -159,17 +162,16 @@ type (
 func graphOf(chosen []*flows.Flow) graphFile {
 	out := graphFile{Flows: []graphFlow{}}
 	for _, f := range chosen {
-		g := graphFlow{Flow: f.Name, Tasks: []graphTask{}, OnFailure: []graphTask{}}
+		g := graphFlow{Flow: f.Name, Tasks: []graphTask{}, OnFailure: []graphTask{}, OnSuccess: []graphTask{}, Finally: []graphTask{}}
 		for _, n := range nodesOf(f) {
 			t := graphTask{
 				Task: n.task.Name, After: append([]string{}, n.from...), RunOn: n.task.RunOn,
 				Plugin: n.task.Plugin.Source, Function: n.task.Function, At: n.task.At(),
 			}
-			if n.hook {
-				g.OnFailure = append(g.OnFailure, t)
-			} else {
-				g.Tasks = append(g.Tasks, t)
-			}
+			list := map[flows.Part]*[]graphTask{
+				flows.PartMain: &g.Tasks, flows.PartOnFailure: &g.OnFailure, flows.PartOnSuccess: &g.OnSuccess, flows.PartFinally: &g.Finally,
+			}[n.part]
+			*list = append(*list, t)
 		}
 		out.Flows = append(out.Flows, g)
 	}
