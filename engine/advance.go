@@ -191,7 +191,7 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 	}
 	end := &run.Finished{State: run.Succeeded, Output: o.output, Failure: failure}
 	if end.Failure != nil {
-		end.State = run.Failed
+		end.State, end.Output = run.Failed, nil
 	}
 	if end.Failure != nil && end.Failure.Outcome == run.OutcomeCanceled {
 		end.State = run.Canceled

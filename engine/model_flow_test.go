@@ -22,7 +22,7 @@ type flowPlan struct {
 	module string // all tasks of this version of the flow call it
 	name   string
 	tasks  []*taskPlan
-	hooks  []*taskPlan
+	hooks  map[flows.Part][]*taskPlan
 
 	timeout  time.Duration // 0 for none
 	limit    int           // of concurrency; 0 for none
@@ -31,9 +31,18 @@ type flowPlan struct {
 	broken   bool // its output cannot be evaluated
 }
 
+// all are the tasks of all parts.
+func (f *flowPlan) all() []*taskPlan {
+	all := slices.Clone(f.tasks)
+	for _, part := range hookParts {
+		all = append(all, f.hooks[part]...)
+	}
+	return all
+}
+
 type taskPlan struct {
 	name   string
-	hook   bool
+	part   flows.Part
 	after  []int // by number in its graph
 	inputs []int
 	input  inputKind
@@ -106,10 +115,13 @@ func (f *flowPlan) hcl() string {
 	if f.broken {
 		b.WriteString("  output \"v\" {\n    value = trigger.payload.missing.deeper\n  }\n")
 	}
-	if len(f.hooks) > 0 {
-		b.WriteString("  on_failure {\n")
-		for _, t := range f.hooks {
-			t.hcl(&b, f.module, f.hooks)
+	for _, part := range hookParts {
+		if len(f.hooks[part]) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "  %s {\n", part)
+		for _, t := range f.hooks[part] {
+			t.hcl(&b, f.module, f.hooks[part])
 		}
 		b.WriteString("  }\n")
 	}
@@ -169,9 +181,11 @@ func (t *taskPlan) upstream() []int {
 }
 
 func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
-	f := &flowPlan{name: name, module: module, tasks: randomPlans(rng, "t", 2+rng.IntN(11)), priority: rng.IntN(3), broken: chance(rng, 15)}
-	if chance(rng, 2) {
-		f.hooks = randomPlans(rng, "h", 1+rng.IntN(3))
+	f := &flowPlan{name: name, module: module, tasks: randomPlans(rng, flows.PartMain, 2+rng.IntN(11)), hooks: map[flows.Part][]*taskPlan{}, priority: rng.IntN(3), broken: chance(rng, 15)}
+	for _, part := range hookParts {
+		if chance(rng, 2) {
+			f.hooks[part] = randomPlans(rng, part, 1+rng.IntN(3))
+		}
 	}
 	if chance(rng, 4) {
 		f.timeout = pick(rng, time.Second, 5*time.Second, 20*time.Second, time.Minute)
@@ -182,10 +196,13 @@ func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
 	return f
 }
 
-func randomPlans(rng *rand.Rand, prefix string, n int) []*taskPlan {
+// hookParts are the parts that may follow the main tasks.
+var hookParts = []flows.Part{flows.PartOnFailure, flows.PartOnSuccess, flows.PartFinally}
+
+func randomPlans(rng *rand.Rand, part flows.Part, n int) []*taskPlan {
 	plans := make([]*taskPlan, n)
 	for i := range plans {
-		t := &taskPlan{name: fmt.Sprint(prefix, i), hook: prefix == "h", runOn: flows.RunOnSuccess, guest: randomGuest(rng), priority: rng.IntN(3)}
+		t := &taskPlan{name: fmt.Sprint(part, i), part: part, runOn: flows.RunOnSuccess, guest: randomGuest(rng), priority: rng.IntN(3)}
 		for d := range i {
 			switch rng.IntN(8) {
 			case 0, 1:

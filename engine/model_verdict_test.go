@@ -211,10 +211,11 @@ func (s *story) checkReused(got *run.TaskRun, old *run.Run) error {
 }
 
 // stopped is the number of the event that stopped a task or its run. Hooks go on
-// when the run's time is up.
+// when the run's time is up, and finally in any case.
 func (s *story) stopped(t *taskPlan) int {
 	stop := s.canceled
-	if t.hook && s.run.Cancel != nil && s.run.Cancel.Outcome == run.OutcomeTimedOut {
+	timedOut := s.run.Cancel != nil && s.run.Cancel.Outcome == run.OutcomeTimedOut
+	if t.part == flows.PartFinally || t.part != flows.PartMain && timedOut {
 		stop = len(s.events)
 	}
 	for i, e := range s.events[:stop] {
@@ -360,55 +361,78 @@ func (t *taskPlan) delay(o run.Outcome, ended int) time.Duration {
 
 // checkEnd checks how the run ended, and what its hooks did.
 func (s *story) checkEnd(f *flowPlan, old *run.Run) error {
-	want, culprit := run.Succeeded, ""
-	var first *run.TaskRun
-	mainDone := 0
-	for _, t := range f.tasks {
-		got := s.task(t.name)
-		if got.State == run.Failed || got.State == run.Canceled {
-			if first == nil || got.FinishedAt.Before(first.FinishedAt) {
-				first = got
+	first, mainDone := s.firstBad(f.tasks)
+	canceled := s.run.Cancel != nil && s.run.Cancel.Outcome == run.OutcomeCanceled
+	bad := canceled || s.run.Cancel != nil || first != nil || f.broken
+	endsCanceled := canceled || first != nil && s.run.Cancel == nil && first.Failure.Outcome == run.OutcomeCanceled
+	if s.run.Cancel != nil && !canceled && s.canceled > mainDone {
+		return fmt.Errorf("its time was up after its main tasks had ended")
+	}
+	// A cancellation that came after the main tasks found them all done: whether
+	// hooks had begun by then follows from what they were when it came.
+	late := canceled && s.canceled > mainDone
+	mainBad := first != nil || f.broken || s.run.Cancel != nil && !late
+	mainCanceled := !late && endsCanceled || late && first != nil && first.Failure.Outcome == run.OutcomeCanceled
+	wanted := map[flows.Part]bool{
+		flows.PartOnFailure: mainBad && !mainCanceled,
+		flows.PartOnSuccess: !mainBad,
+		flows.PartFinally:   true,
+	}
+	for _, part := range hookParts {
+		for _, h := range f.hooks[part] {
+			if err := s.checkHook(h, f.hooks[part], wanted[part], late && part != flows.PartFinally); err != nil {
+				return fmt.Errorf("%s: %w", h.name, err)
 			}
 		}
-		if !got.Reused {
-			mainDone = max(mainDone, s.endOf(t.name))
+		// What fails there decides unless something has before.
+		if failed, _ := s.firstBad(f.hooks[part]); failed != nil && wanted[part] && part != flows.PartOnFailure && !bad {
+			first, bad = failed, true
+			endsCanceled = failed.Failure.Outcome == run.OutcomeCanceled
 		}
 	}
-	hooks := false
+	want := run.Succeeded
 	switch {
-	case s.run.Cancel != nil && s.run.Cancel.Outcome == run.OutcomeCanceled:
+	case endsCanceled:
 		want = run.Canceled
-	case s.run.Cancel != nil:
-		want, hooks = run.Failed, true
-		if s.canceled > mainDone {
-			return fmt.Errorf("its time was up after its main tasks had ended")
-		}
-	case first != nil:
-		culprit = first.Task
-		if want, hooks = run.Failed, true; first.Failure.Outcome == run.OutcomeCanceled {
-			want, hooks = run.Canceled, false
-		}
-	case f.broken:
-		want, hooks = run.Failed, true
+	case bad:
+		want = run.Failed
 	}
 	if s.run.State != want || want == run.Succeeded != (s.run.Failure == nil) {
 		return fmt.Errorf("it is %s (%v), want %s", s.run.State, s.run.Failure, want)
 	}
-	if culprit != "" && s.run.Failure.Task != culprit {
-		return fmt.Errorf("its failure is that of %s, want %s", s.run.Failure.Task, culprit)
-	}
-	for _, h := range f.hooks {
-		if err := s.checkHook(h, f.hooks, hooks); err != nil {
-			return fmt.Errorf("hook %s: %w", h.name, err)
-		}
+	if first != nil && s.run.Cancel == nil && s.run.Failure.Task != first.Task {
+		return fmt.Errorf("its failure is that of %s, want %s", s.run.Failure.Task, first.Task)
 	}
 	return s.checkOutput(f)
 }
 
-func (s *story) checkHook(h *taskPlan, graph []*taskPlan, wanted bool) error {
-	switch got := s.task(h.name); {
-	case wanted:
+// firstBad is the first of the tasks that did not succeed, nil when all went well,
+// and the number of the event with which the last of all ended.
+func (s *story) firstBad(tasks []*taskPlan) (first *run.TaskRun, done int) {
+	for _, t := range tasks {
+		got := s.task(t.name)
+		if got == nil {
+			continue
+		}
+		if (got.State == run.Failed || got.State == run.Canceled) && (first == nil || got.FinishedAt.Before(first.FinishedAt)) {
+			first = got
+		}
+		if !got.Reused {
+			done = max(done, s.endOf(t.name))
+		}
+	}
+	return first, done
+}
+
+// checkHook checks a task after the main ones. One that a cancellation met on its
+// way was stopped where it stood.
+func (s *story) checkHook(h *taskPlan, graph []*taskPlan, wanted, met bool) error {
+	got := s.task(h.name)
+	switch {
+	case wanted && (!met || got != nil):
 		return s.checkTask(h, graph, nil)
+	case wanted:
+		return nil
 	case got != nil && (got.Attempts > 0 && s.canceled == len(s.events) || !got.State.Done() || got.State == run.Succeeded && s.canceled == len(s.events)):
 		return fmt.Errorf("it is %s after %d attempts, and nothing asked for it", got.State, got.Attempts)
 	}

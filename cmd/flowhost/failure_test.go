@@ -68,10 +68,10 @@ func TestShowFailure(t *testing.T) {
 	source := "flow \"f\" {\n  task \"t\" {\n  }\n}\n"
 	f := &flows.Flow{
 		Definition: &run.Definition{Files: map[string][]byte{"f.hcl": []byte(source)}},
-		Tasks: []*flows.Task{{Name: "t", Range: hcl.Range{
+		Sections: []*flows.Section{{Part: flows.PartMain, Tasks: []*flows.Task{{Name: "t", Range: hcl.Range{
 			Filename: "some/folder/f.hcl",
 			Start:    hcl.Pos{Line: 2, Column: 3, Byte: 13}, End: hcl.Pos{Line: 2, Column: 11, Byte: 21},
-		}}},
+		}}}}},
 	}
 	var stderr bytes.Buffer
 	a := newApp(nil, &bytes.Buffer{}, &stderr)
