@@ -43,6 +43,7 @@ type answer struct {
 type receiptBody struct {
 	Run      *run.ID `json:"run"`
 	Accepted *bool   `json:"accepted,omitempty"`
+	Reason   string  `json:"reason,omitempty"`   // "limit": the flow's concurrency leaves it out
 	Repeated bool    `json:"repeated,omitempty"` // the request's key was known
 }
 
@@ -55,10 +56,14 @@ type faultBody struct {
 }
 
 // received answers {"run":"…"}, with "repeated":true where it was there before, or
-// {"run":null,"accepted":false}.
+// {"run":null,"accepted":false}, with "reason":"limit" where that is it.
 func received(r run.Receipt) answer {
 	if r.Run == "" {
-		return answer{body: receiptBody{Accepted: new(bool)}}
+		body := receiptBody{Accepted: new(bool)}
+		if r.Limited {
+			body.Reason = "limit"
+		}
+		return answer{body: body}
 	}
 	return answer{body: receiptBody{Run: &r.Run, Repeated: r.Repeated}}
 }

@@ -49,9 +49,10 @@ func (c *Client) receipt(ctx context.Context, subject string, body any, header n
 	var answer struct {
 		Run      run.ID `json:"run"`
 		Repeated bool   `json:"repeated"`
+		Reason   string `json:"reason"`
 	}
 	err := c.ask(ctx, subject, body, header, 0, &answer)
-	return run.Receipt{Run: answer.Run, Accepted: answer.Run != "", Repeated: answer.Repeated}, err
+	return run.Receipt{Run: answer.Run, Accepted: answer.Run != "", Repeated: answer.Repeated, Limited: answer.Reason == "limit"}, err
 }
 
 // Get gives a run's present record.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/flowhost/flowhost/flows"
@@ -21,17 +22,21 @@ func (e *Engine) fire(s *schedule, nominal time.Time) bool {
 	if e.taking() != nil {
 		return false
 	}
-	if s.spec.Overlap == flows.OverlapCancelRunning {
-		e.replace(s)
-	}
 	advanced := &run.ScheduleAdvanced{ScheduleRef: s.ref, Nominal: nominal.UTC()}
 	request := run.Request{Flow: s.ref.Flow, Trigger: run.Trigger{Kind: run.TriggerSchedule, Name: s.ref.Trigger, Time: nominal.UTC()}}
-	if _, err := e.accept(s.flow, request, advanced); err != nil {
+	receipt, err := e.accept(s.flow, request, advanced)
+	switch {
+	case err != nil:
 		e.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
 		e.skip(s, nominal, 1, run.DropRejected)
 		return true
+	case !receipt.Accepted:
+		e.log.Info("a schedule skips a time: the flow's runs are at their limit", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal)
+		e.skip(s, nominal, 1, run.DropLimit)
+		return true
 	}
 	e.fired++
+	e.replace(s, receipt.Run)
 	return true
 }
 
@@ -55,10 +60,16 @@ func (s *schedule) blocking() *openRun {
 	return s.open[0]
 }
 
-// replace cancels the runs of a schedule in favour of the one that comes.
-func (e *Engine) replace(s *schedule) {
-	for _, o := range append([]*openRun(nil), s.open...) {
-		e.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
+// replace cancels the runs of a schedule in favour of the one that has come, where
+// its overlap says so.
+func (e *Engine) replace(s *schedule, by run.ID) {
+	if s.spec == nil || s.spec.Overlap != flows.OverlapCancelRunning {
+		return
+	}
+	for _, o := range slices.Clone(s.open) {
+		if o.run.ID != by {
+			e.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
+		}
 	}
 }
 
@@ -87,9 +98,10 @@ func (e *Engine) fireNow(s *schedule, request run.Request) (run.Receipt, error) 
 		if blocking := s.blocking(); blocking != nil {
 			return run.Receipt{}, &OverlapError{Schedule: s.ref, Run: blocking.run.ID, Overlap: string(s.spec.Overlap)}
 		}
-		if s.spec.Overlap == flows.OverlapCancelRunning {
-			e.replace(s)
-		}
 	}
-	return e.accept(s.flow, request)
+	receipt, err := e.accept(s.flow, request)
+	if receipt.Accepted {
+		e.replace(s, receipt.Run)
+	}
+	return receipt, err
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/flowhost/flowhost/flows"
@@ -54,6 +55,38 @@ func (e *Engine) enter(o *openRun) {
 		o.held++
 	}
 	e.start(o)
+}
+
+// limited does what a flow says about a run for which it has no slot, and reports
+// whether the run is to be left out. A backfill is not in a hurry: its runs wait.
+func (e *Engine) limited(f *flows.Flow, kind run.TriggerKind, key string) bool {
+	c := f.Concurrency
+	if c == nil || c.OnLimit == flows.LimitQueue || kind == run.TriggerBackfill {
+		return false
+	}
+	g := e.gates[gateKey{flow: f.Name, key: key}]
+	if g == nil || g.started < c.Limit {
+		return false
+	}
+	if c.OnLimit == flows.LimitSkip {
+		return true
+	}
+	for _, o := range e.under(f.Name, key) {
+		e.cancel(o, canceled("another run has come, and the flow's on_limit is "+string(flows.LimitCancelRunning)))
+	}
+	return false
+}
+
+// under are the open runs of a flow that share a limit, the oldest first.
+func (e *Engine) under(flow, key string) []*openRun {
+	var all []*openRun
+	for _, o := range e.open {
+		if o.run.Flow == flow && o.run.Concurrency == key && o.run.Cancel == nil && o.run.Trigger.Kind != run.TriggerBackfill {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b *openRun) int { return cmp.Compare(a.run.ID, b.run.ID) })
+	return all
 }
 
 // hold gives a run that has started before all its slots.

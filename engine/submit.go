@@ -65,6 +65,9 @@ func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventDat
 	if err != nil || !admission.Accepted {
 		return run.Receipt{}, err
 	}
+	if e.limited(f, request.Trigger.Kind, admission.Concurrency) {
+		return run.Receipt{Limited: true}, nil
+	}
 	return e.admit(f, &run.Submitted{
 		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
 		Params: admission.Params, Concurrency: admission.Concurrency, Key: request.Key,

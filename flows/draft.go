@@ -215,15 +215,12 @@ func (d *draft) decodeFinally() {
 
 func (d *draft) decodeConcurrency(b *hcl.Block) {
 	s, c := d.site.decodeAt(b, concurrencyWords)
-	limit := &Concurrency{Limit: 1}
+	limit := &Concurrency{Limit: 1, OnLimit: LimitQueue}
 	if n, ok := s.whole(c.arg("limit"), 1, math.MaxInt32); ok {
 		limit.Limit = int(n)
 	}
-	if a := c.arg("on_limit"); a != nil {
-		switch word, _ := s.word(a, "queue", "skip", "cancel_running"); word {
-		case "skip", "cancel_running":
-			s.later(word, "on_limit", a.Expr.Range())
-		}
+	if word, ok := s.word(c.arg("on_limit"), string(LimitQueue), string(LimitSkip), string(LimitCancelRunning)); ok {
+		limit.OnLimit = OnLimit(word)
 	}
 	limit.key = s.late(c.arg("key"))
 	d.flow.Concurrency = limit

@@ -40,9 +40,10 @@ type Flow struct {
 }
 
 // Concurrency bounds how many runs of a flow are under way at once, for each
-// value of its key. Runs over the limit wait.
+// value of its key.
 type Concurrency struct {
-	Limit int
+	Limit   int
+	OnLimit OnLimit
 
 	key *expression // nil: all runs share one limit
 }
@@ -73,6 +74,16 @@ type Trigger struct {
 	filter *expression
 	params *expression
 }
+
+// OnLimit says what becomes of a request for a run that finds no free slot.
+type OnLimit string
+
+// What to do about runs over the limit.
+const (
+	LimitQueue         OnLimit = "queue"          // the run is accepted and waits
+	LimitSkip          OnLimit = "skip"           // there is no run
+	LimitCancelRunning OnLimit = "cancel_running" // those that hold the slots, or wait for one, are canceled, and the run follows
+)
 
 // Overlap says what a schedule does while an earlier run of it is going.
 type Overlap string

@@ -18,6 +18,7 @@ type Notice struct {
 // Receipt answers a request for a run.
 type Receipt struct {
 	Run      ID   // empty unless accepted
-	Accepted bool // false: the trigger's filter said no, or the position was decided before
+	Accepted bool // false: the trigger's filter said no, the position was decided before, or
+	Limited  bool // as many runs of the flow are under way as its concurrency allows, and more are to be left out
 	Repeated bool // the request's key was known: Run is the one that it made the first time
 }

@@ -53,6 +53,7 @@ type Pause struct {
 const (
 	DropMisfire  = "misfire"  // later than the catch-up policy takes
 	DropOverlap  = "overlap"  // an earlier run of the schedule is still going
+	DropLimit    = "limit"    // the flow's concurrency leaves runs over its limit out
 	DropPaused   = "paused"   // the schedule was paused
 	DropRejected = "rejected" // the flow cannot make a run of it
 )

@@ -131,7 +131,10 @@ func paramValue(declared, text string) json.RawMessage {
 // started prints what a request for a run was answered with, or waits for the end
 // of the run.
 func (e *ending) started(ctx context.Context, client *bus.Client, r run.Receipt, wait waitFlag, p *progress) error {
-	if !r.Accepted {
+	switch {
+	case r.Limited:
+		return exitf(exitFailed, "as many runs are under way as the flow's concurrency allows, and its on_limit is \"skip\": no run was made")
+	case !r.Accepted:
 		return exitf(exitFailed, "the flow's trigger does not accept this: no run was made")
 	}
 	if r.Repeated {

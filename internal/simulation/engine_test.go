@@ -175,6 +175,8 @@ func TestEngineDoesTheSame(t *testing.T) {
 		outages []Outage
 		tied    bool // tasks end at the same instant for the same workers: which goes first is open
 	}{
+		{"limit, skip", flow("f", chain+"concurrency {\n on_limit = \"skip\"\n }\n", "every = \"10s\"\noverlap = \"allow\""), map[string]time.Duration{"f": 24 * s}, 8, 5 * m, nil, false},
+		{"limit, cancel", flow("f", chain+"concurrency {\n limit = 2\n on_limit = \"cancel_running\"\n }\n", "every = \"10s\"\noverlap = \"allow\""), map[string]time.Duration{"f": 24 * s}, 8, 5 * m, nil, false},
 		{"skip", flow("f", chain, `every = "10s"`), map[string]time.Duration{"f": 24 * s}, 8, 5 * m, nil, false},
 		{"queue_one", flow("f", chain, "every = \"10s\"\noverlap = \"queue_one\""), map[string]time.Duration{"f": 22200 * time.Millisecond}, 8, 5 * m, nil, false},
 		{"queue", flow("f", chain, "every = \"10s\"\noverlap = \"queue\"\noverlap_max = 3"), map[string]time.Duration{"f": 22200 * time.Millisecond}, 8, 5 * m, nil, false},

@@ -1,6 +1,10 @@
 package simulation
 
-import "github.com/flowhost/flowhost/flows"
+import (
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+)
 
 // gateKey names a limit on runs at once: a flow's, per value of its key, or a
 // schedule's.
@@ -47,6 +51,31 @@ func (s *simulation) enter(o *openRun) {
 		o.held++
 	}
 	s.start(o)
+}
+
+// limited does what a flow says about a run for which it has no slot, and reports
+// whether the run is to be left out.
+func (s *simulation) limited(f *flows.Flow, key string) bool {
+	c := f.Concurrency
+	if c == nil || c.OnLimit == flows.LimitQueue {
+		return false
+	}
+	g := s.gates[gateKey{flow: f.Name, key: key}]
+	if g == nil || g.started < c.Limit {
+		return false
+	}
+	if c.OnLimit == flows.LimitSkip {
+		return true
+	}
+	for _, sc := range s.schedule {
+		for _, o := range slices.Clone(sc.open) {
+			if o.flow == f && o.key == key {
+				sc.told.Canceled++
+				s.cancel(o)
+			}
+		}
+	}
+	return false
 }
 
 // leave gives up the slots of a finished run and lets the next ones go on.

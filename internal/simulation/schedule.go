@@ -74,6 +74,10 @@ func (s *simulation) fire(sc *schedule, nominal time.Time) {
 		sc.told.Reason = err.Error()
 		return
 	}
+	if s.limited(sc.flow, admission.Concurrency) {
+		sc.told.Skipped++
+		return
+	}
 	if sc.spec.Overlap == flows.OverlapCancelRunning {
 		s.replace(sc)
 	}
