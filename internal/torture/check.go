@@ -22,7 +22,7 @@ const (
 	RuleResult   Rule = "result"   // a run gives what its flow computes, and a canceled one is canceled
 	RuleTold     Rule = "told"     // the record that was told is the one that is kept
 	RuleEffect   Rule = "effect"   // a task that has succeeded was executed
-	RuleSchedule Rule = "schedule" // a schedule has one run for a time, and no others
+	RuleSchedule Rule = "schedule" // a schedule that catches up with everything has one run for each time, and no others
 	RuleOrder    Rule = "order"    // events come in the journal's order, each once
 	RuleHistory  Rule = "history"  // the history holds the ends that the events tell
 )
@@ -204,6 +204,12 @@ func (c *checker) schedule() {
 			c.add(RuleSchedule, about, "no run is due at %s", at)
 		}
 		seen[at] = end.Run
+	}
+	times := slices.SortedFunc(maps.Keys(seen), time.Time.Compare)
+	for i := 1; i < len(times); i++ {
+		if missing := times[i].Sub(times[i-1])/time.Second - 1; missing > 0 {
+			c.add(RuleSchedule, Entry{Run: seen[times[i]]}, "there is no run for %d times after %s, and one for %s", missing, times[i-1], times[i])
+		}
 	}
 }
 

@@ -125,6 +125,12 @@ func TestCheck(t *testing.T) {
 			w.end(ended("R8", "clock", "", 0, "succeeded"))
 			w.archive.History = slices.Clone(w.archive.Ends)
 		}, []Rule{RuleSchedule}},
+		"a time without a run": {func(w *world) {
+			w.end(ended("R8", "clock", "", 0, "succeeded"))
+			later := &w.archive.Ends[len(w.archive.Ends)-1]
+			later.Trigger.Time = later.Trigger.Time.Add(2 * time.Second)
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleSchedule}},
 		"a run at no time": {func(w *world) {
 			w.archive.Ends[3].Trigger.Time = told.Add(time.Millisecond)
 		}, []Rule{RuleSchedule}},

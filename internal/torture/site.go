@@ -131,7 +131,11 @@ flow "nap" {
 
 flow "clock" {
   trigger "schedule" "tick" {
-    every = "1s"
+    every           = "1s"
+    overlap         = "allow"
+    catch_up        = "all"
+    catch_up_window = "24h"
+    catch_up_max    = 10000
   }
 
   task "one" {
