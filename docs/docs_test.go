@@ -271,6 +271,104 @@ func TestListsAreComplete(t *testing.T) {
 	}
 }
 
+// TestTablesAgree holds each table of arguments and of blocks in flow-language.md
+// to the tables that flow files are decoded with: the same words, types, phases
+// and defaults.
+func TestTablesAgree(t *testing.T) {
+	t.Parallel()
+	page := read(t, "flow-language.md")
+	for _, body := range flows.Schema().Bodies {
+		want := map[string]string{}
+		for _, a := range body.Arguments {
+			if !a.Later {
+				want[a.Name] = argumentCells(a)
+			}
+		}
+		if len(want) > 0 {
+			agree(t, body.Name, tables(page, "argument"), want)
+		}
+		blocks := map[string]string{}
+		for _, b := range body.Blocks {
+			if !b.Later {
+				blocks[b.Name] = ""
+			}
+		}
+		if len(blocks) > 2 { // fewer are told in words
+			agree(t, body.Name, tables(page, "block"), blocks)
+		}
+	}
+}
+
+func argumentCells(a flows.Argument) string {
+	kind, without := a.Type, a.Default
+	if a.Bounds != "" {
+		kind += ", " + a.Bounds
+	}
+	if a.Required {
+		without = "required"
+	}
+	return strings.Join([]string{kind, a.Phase, without}, " | ")
+}
+
+// agree looks for the table that has these words, or most of them.
+func agree(t *testing.T, body string, tables []map[string]string, want map[string]string) {
+	t.Helper()
+	var nearest map[string]string
+	most := 0
+	for _, table := range tables {
+		common := -len(table)
+		for word, cells := range want {
+			if got, ok := table[word]; ok && got == cells {
+				common += len(want) + 2
+			} else if ok {
+				common += len(want)
+			}
+		}
+		if common > most {
+			nearest, most = table, common
+		}
+	}
+	for word, cells := range want {
+		if got, ok := nearest[word]; !ok || got != cells {
+			t.Errorf("%s: the page says of %s: %q, want %q", body, word, got, cells)
+		}
+	}
+	for word := range nearest {
+		if _, ok := want[word]; !ok {
+			t.Errorf("%s: the page has the word %s, the language has not", body, word)
+		}
+	}
+}
+
+// tables are the page's tables whose first column has that title: the words in it,
+// and behind each its type, phase and default.
+func tables(page, title string) []map[string]string {
+	var found []map[string]string
+	inside := false
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case cells[0] == title:
+			inside = true
+			found = append(found, map[string]string{})
+		case !strings.HasPrefix(line, "|"):
+			inside = false
+		case inside:
+			rest := ""
+			if title == "argument" && len(cells) > 3 {
+				rest = strings.ReplaceAll(strings.Join(cells[1:4], " | "), "`", "")
+			}
+			for _, word := range regexp.MustCompile("`([a-z_]+)").FindAllStringSubmatch(cells[0], -1) {
+				found[len(found)-1][word[1]] = rest
+			}
+		}
+	}
+	return found
+}
+
 // TestFunctionsExist holds that each function in the page's tables can be called.
 func TestFunctionsExist(t *testing.T) {
 	t.Parallel()

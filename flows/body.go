@@ -56,7 +56,7 @@ func (r *report) decode(body hcl.Body, w *words, at hcl.Range) *content {
 	}
 	for _, a := range w.arguments {
 		if _, given := found.Attributes[a.name]; a.required && !given && !r.misused(body, a.name) {
-			r.add(RuleMissing, at, "Missing argument", "%s needs the argument %q: write %s = …", sentence(w.title), a.name, a.name)
+			r.add(RuleMissing, at, "Missing argument", "%s needs the argument %q (%s): write %s = …", sentence(w.title), a.name, a.about, a.name)
 		}
 	}
 	return c

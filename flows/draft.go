@@ -219,10 +219,10 @@ func (d *draft) decodeConcurrency(b *hcl.Block) {
 	if n, ok := s.whole(c.arg("limit"), 1, math.MaxInt32); ok {
 		limit.Limit = int(n)
 	}
-	if word, ok := s.word(c.arg("on_limit"), string(LimitQueue), string(LimitSkip), string(LimitCancelRunning)); ok {
+	if word, ok := s.word(c.arg("on_limit")); ok {
 		limit.OnLimit = OnLimit(word)
 	}
-	limit.key = s.late(c.arg("key"))
+	limit.key = s.fitting(c.arg("key"), cty.Type.IsPrimitiveType)
 	d.flow.Concurrency = limit
 }
 

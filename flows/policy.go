@@ -57,7 +57,7 @@ func (s *site) retry(b *hcl.Block, p *policy) {
 	if n, ok := s.whole(c.arg("attempts"), 1, math.MaxInt32); ok {
 		r.Attempts = int(n)
 	}
-	if word, ok := s.word(c.arg("backoff"), string(run.Exponential), string(run.Constant)); ok {
+	if word, ok := s.word(c.arg("backoff")); ok {
 		r.Backoff = run.Backoff(word)
 	}
 	if d, ok := s.duration(c.arg("delay")); ok {

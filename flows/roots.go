@@ -94,16 +94,19 @@ func (m moment) usable(hook bool) roots {
 	return 0
 }
 
-// names spells a set for messages: "var, local and trigger".
-func (s roots) names() string {
-	var names []string
+// list is a set in the order of the table.
+func (s roots) list() []string {
+	names := []string{}
 	for _, r := range rootWords {
 		if s&r.bit != 0 {
 			names = append(names, r.name)
 		}
 	}
-	return join(names, "and")
+	return names
 }
+
+// names spells a set for messages: "var, local and trigger".
+func (s roots) names() string { return join(s.list(), "and") }
 
 func join(names []string, last string) string {
 	switch n := len(names); n {

@@ -25,7 +25,7 @@ type timetable struct {
 func (s *site) schedule(t *Trigger, c *content) {
 	t.Zone = "UTC"
 	tt := &timetable{site: s, content: c, trigger: t, zone: s.zone(t, c.arg("timezone"))}
-	if word, ok := s.word(c.arg("dst"), dstWords()...); ok {
+	if word, ok := s.word(c.arg("dst")); ok {
 		tt.dst, _ = scheduler.ParseDST(word)
 	}
 	if form := tt.form(); form != nil {
@@ -77,7 +77,7 @@ func (t *timetable) read(form *hcl.Attribute) {
 	switch form.Name {
 	case "cron":
 		options := scheduler.CronOptions{Zone: t.zone, DST: t.dst, Name: t.name()}
-		if word, _ := t.word(t.arg("day_match"), "or", "and"); word == "and" {
+		if word, _ := t.word(t.arg("day_match")); word == "and" {
 			options.DayMatch = scheduler.DayBoth
 		}
 		parsed(t, form, func(expr string) (*scheduler.Cron, error) { return scheduler.ParseCron(expr, options) })
@@ -200,7 +200,7 @@ func (t *timetable) delays() {
 		t.trigger.Jitter = scheduler.Jitter{Max: d, Name: t.name()}
 	}
 	splay := t.arg("splay")
-	if word, ok := t.word(splay, "hash"); ok {
+	if word, ok := t.word(splay); ok {
 		t.trigger.Jitter.Stable = word == "hash"
 		if jitter == nil {
 			t.add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; say with jitter = \"…\" how long that may be.")
@@ -211,7 +211,7 @@ func (t *timetable) delays() {
 // policies reads what becomes of times that are missed and of runs that overlap.
 func (t *timetable) policies() {
 	p := &t.trigger.Policy
-	if word, ok := t.word(t.arg("catch_up"), "latest", "none", "all"); ok {
+	if word, ok := t.word(t.arg("catch_up")); ok {
 		p.CatchUp, _ = scheduler.ParseCatchUp(word)
 		t.trigger.CatchUpStated = true
 	}
@@ -231,7 +231,7 @@ const maxCatchUp = 10_000
 
 func (t *timetable) overlap() {
 	t.trigger.Overlap, t.trigger.OverlapMax = OverlapSkip, DefaultOverlapMax
-	if word, ok := t.word(t.arg("overlap"), overlapWords()...); ok {
+	if word, ok := t.word(t.arg("overlap")); ok {
 		t.trigger.Overlap = Overlap(word)
 	}
 	limit := t.arg("overlap_max")

@@ -33,7 +33,7 @@ func (d *draft) decodeTasks() {
 func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	s, c := s.decodeAt(b, taskWords)
 	t.Description, _ = s.text(c.arg("description"))
-	if word, ok := s.word(c.arg("run_on"), string(RunOnSuccess), string(RunOnFailure), string(RunAlways)); ok {
+	if word, ok := s.word(c.arg("run_on")); ok {
 		t.RunOn = RunOn(word)
 	}
 	attempts := s.policy(c, inherited)
@@ -64,6 +64,17 @@ func (s *site) condition(a *hcl.Attribute) *expression {
 	if _, err := convert.Convert(x.constant, cty.Bool); err != nil || x.constant.IsNull() {
 		s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must give true or false.", a.Name)
 	}
+	return x
+}
+
+// fitting is a late argument whose value, where it is known at load, must be of
+// the argument's kind.
+func (s *site) fitting(a *hcl.Attribute, fits func(cty.Type) bool) *expression {
+	x := s.late(a)
+	if x == nil || x.constant == cty.NilVal || x.constant.IsNull() || fits(x.constant.Type()) {
+		return x
+	}
+	s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(x.constant, nil))
 	return x
 }
 

@@ -38,9 +38,9 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 		inner.schedule(t, c)
 	} else {
 		inner.message(t, c)
-		t.filter = inner.late(c.arg("filter"))
+		t.filter = inner.condition(c.arg("filter"))
 	}
-	t.params = inner.late(c.arg("params"))
+	t.params = inner.fitting(c.arg("params"), func(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() })
 	inner.checkParamNames(c.arg("params"))
 	d.triggers[name] = t
 	d.flow.Triggers = append(d.flow.Triggers, t)

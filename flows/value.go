@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 	v, err := convert.Convert(v, want)
 	switch {
 	case err != nil:
-		s.add(RuleType, a.Expr.Range(), "Wrong type", "The argument %q is wrong: %s.", a.Name, err)
+		s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(v, err))
 		return cty.NilVal, false
 	case !v.IsWhollyKnown():
 		return cty.NilVal, false // what makes it unknown is reported where it stands
@@ -55,16 +56,15 @@ func (s *site) text(a *hcl.Attribute) (string, bool) {
 	return v.AsString(), true
 }
 
-// word is a text that must be one of a few.
-func (s *site) word(a *hcl.Attribute, allowed ...string) (string, bool) {
+// word is a text that must be one of those in the table.
+func (s *site) word(a *hcl.Attribute) (string, bool) {
 	v, ok := s.text(a)
 	if !ok {
 		return "", false
 	}
-	for _, w := range allowed {
-		if v == w {
-			return v, true
-		}
+	allowed := s.words.argument(a.Name).oneOf
+	if slices.Contains(allowed, v) {
+		return v, true
 	}
 	s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be %q.%s", a.Name, v, didYouMean(v, "", allowed))
 	return "", false

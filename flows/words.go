@@ -1,5 +1,7 @@
 package flows
 
+import "github.com/flowhost/flowhost/run"
+
 // moment says when an argument is evaluated, and so which values it may use.
 type moment int
 
@@ -14,12 +16,18 @@ const (
 	apart                   // read by its own decoder: types, lists of references
 )
 
-// argument is a word of the form name = expression.
+// argument is a word of the form name = expression. One of a later version needs
+// a name only.
 type argument struct {
 	name     string
 	at       moment
+	kind     kind
+	bounds   string   // of a number: "from 1 to 100"
+	oneOf    []string // the texts that it may be; any without them
 	required bool
-	later    bool // known to the full language, not to this version
+	preset   string // what holds without it: a value as it is written, or a few words
+	about    string // what it is for, in one line
+	later    bool   // known to the full language, not to this version
 }
 
 // block is a word of the form name "label" { … }.
@@ -28,6 +36,7 @@ type block struct {
 	labels []string
 	body   *words // nil for later ones and for free attributes
 	single bool   // at most one in its parent
+	about  string // what it declares, in one line
 	later  bool
 }
 
@@ -77,11 +86,11 @@ var name = []string{"name"}
 var fileWords = &words{
 	title: "a flow file",
 	blocks: []block{
-		{name: "variable", labels: name, body: variableWords},
-		{name: "locals"},
-		{name: "plugin", labels: name, body: pluginWords},
-		{name: "defaults", body: defaultsWords, single: true},
-		{name: "flow", labels: name, body: flowWords},
+		{name: "variable", labels: name, body: variableWords, about: "a value from outside, known at load"},
+		{name: "locals", about: "named expressions"},
+		{name: "plugin", labels: name, body: pluginWords, about: "a module, with its config, limits and grants"},
+		{name: "defaults", body: defaultsWords, single: true, about: "timeout and retries for the tasks of the module"},
+		{name: "flow", labels: name, body: flowWords, about: "a flow"},
 		{name: "secret", labels: name, later: true},
 		{name: "limit", labels: name, later: true},
 	},
@@ -90,33 +99,33 @@ var fileWords = &words{
 var variableWords = &words{
 	title: "a variable block",
 	arguments: []argument{
-		{name: "type", at: apart},
-		{name: "default", at: constant},
-		{name: "description", at: constant},
-		{name: "sensitive", at: constant},
+		{name: "type", at: apart, kind: aType, preset: "any", about: "what values it takes: string, list(number), object({ … }), …"},
+		{name: "default", at: constant, kind: anyValue, preset: "none: a value must be given", about: "used when no value is given"},
+		{name: "description", at: constant, kind: aText, about: "for readers"},
+		{name: "sensitive", at: constant, kind: aBool, preset: "false", about: "keeps the value out of messages and of the recorded definition"},
 	},
-	blocks: []block{{name: "validation", body: validationWords}},
+	blocks: []block{{name: "validation", body: validationWords, about: "a condition that the value must meet"}},
 }
 
 var validationWords = &words{
 	title: "a validation block",
 	arguments: []argument{
-		{name: "condition", at: apart, required: true},
-		{name: "error_message", at: apart, required: true},
+		{name: "condition", at: apart, kind: aBool, required: true, about: "must hold; refers to the value itself and to nothing else"},
+		{name: "error_message", at: apart, kind: aText, required: true, about: "shown when the condition is false; may use the value"},
 	},
 }
 
 var pluginWords = &words{
 	title: "a plugin block",
 	arguments: []argument{
-		{name: "source", at: deployed, required: true},
-		{name: "digest", at: deployed},
-		{name: "config", at: deployed},
+		{name: "source", at: deployed, kind: aText, required: true, about: "path of the module, .wasm"},
+		{name: "digest", at: deployed, kind: aText, preset: "not checked", about: `"sha256:…" of the module; another module is an error`},
+		{name: "config", at: deployed, kind: anObject, preset: "none", about: "given to every task of the plugin"},
 		{name: "abi", later: true},
 	},
 	blocks: []block{
-		{name: "limits", body: limitsWords, single: true},
-		{name: "grant", body: grantWords, single: true},
+		{name: "limits", body: limitsWords, single: true, about: "bounds of each call"},
+		{name: "grant", body: grantWords, single: true, about: "what the module may use"},
 		{name: "pool", later: true},
 	},
 }
@@ -124,7 +133,7 @@ var pluginWords = &words{
 var grantWords = &words{
 	title: "a grant block",
 	arguments: []argument{
-		{name: "files", at: deployed},
+		{name: "files", at: deployed, kind: texts, preset: "none", about: `folders, each "ro" or "rw": { "./data" = "ro" }`},
 		{name: "http", later: true},
 		{name: "env", later: true},
 		{name: "kv", later: true},
@@ -138,53 +147,53 @@ var grantWords = &words{
 var limitsWords = &words{
 	title: "a limits block",
 	arguments: []argument{
-		{name: "memory", at: deployed},
-		{name: "output", at: deployed},
-		{name: "log", at: deployed},
-		{name: "fuel", at: deployed},
+		{name: "memory", at: deployed, kind: aSize, preset: `"256MiB"`, about: "linear memory of one call"},
+		{name: "output", at: deployed, kind: aSize, preset: `"1MiB"`, about: "output of one call"},
+		{name: "log", at: deployed, kind: aSize, preset: `"64KiB"`, about: "log of one call that is kept: its beginning and its end"},
+		{name: "fuel", at: deployed, kind: aWhole, bounds: "1 or more", preset: "unlimited", about: "units of work of one call, about one for each instruction"},
 	},
 }
 
 var defaultsWords = &words{
 	title: "a defaults block",
 	arguments: []argument{
-		{name: "timeout", at: deployed},
-		{name: "retries", at: deployed},
+		{name: "timeout", at: deployed, kind: aDuration, preset: `the host's, "5m"`, about: "of an attempt"},
+		{name: "retries", at: deployed, kind: aWhole, bounds: "0 or more", preset: "0", about: "further attempts after the first"},
 	},
-	blocks: []block{{name: "retry", body: retryWords, single: true}},
+	blocks: []block{{name: "retry", body: retryWords, single: true, about: "when and how often to try again"}},
 }
 
 var retryWords = &words{
 	title: "a retry block",
 	arguments: []argument{
-		{name: "attempts", at: deployed},
-		{name: "backoff", at: deployed},
-		{name: "delay", at: deployed},
-		{name: "max", at: deployed},
-		{name: "jitter", at: deployed},
-		{name: "when", at: retrying},
+		{name: "attempts", at: deployed, kind: aWhole, bounds: "1 or more", preset: "1", about: "attempts in all, the first included"},
+		{name: "backoff", at: deployed, kind: aText, oneOf: []string{string(run.Exponential), string(run.Constant)}, preset: `"exponential"`, about: "how the delay grows with each attempt"},
+		{name: "delay", at: deployed, kind: aDuration, preset: `"1s"`, about: "before the second attempt"},
+		{name: "max", at: deployed, kind: aDuration, preset: `"5m"`, about: "the longest delay"},
+		{name: "jitter", at: deployed, kind: aNumber, bounds: "from 0 to 1", preset: "0", about: "largest share that is taken off the delay at random"},
+		{name: "when", at: retrying, kind: aBool, preset: "error.retryable", about: "whether another attempt follows"},
 	},
 }
 
 var flowWords = &words{
 	title: "a flow block",
 	arguments: []argument{
-		{name: "description", at: deployed},
-		{name: "labels", at: deployed},
-		{name: "timeout", at: deployed},
-		{name: "priority", at: deployed},
+		{name: "description", at: deployed, kind: aText, about: "for readers"},
+		{name: "labels", at: deployed, kind: texts, preset: "none", about: "seen by expressions as run.labels"},
+		{name: "timeout", at: deployed, kind: aDuration, preset: "none", about: "of the run, from its start to the end of its main tasks"},
+		{name: "priority", at: deployed, kind: aWhole, bounds: "from -100 to 100", preset: "0", about: "of the flow's tasks"},
 	},
 	blocks: []block{
-		{name: "param", labels: name, body: variableWords},
-		{name: "trigger", labels: []string{"kind", "name"}},
-		{name: "concurrency", body: concurrencyWords, single: true},
-		{name: "locals"},
-		{name: "task", labels: name, body: taskWords},
-		{name: "output", labels: name, body: outputWords},
-		{name: "defaults", body: defaultsWords, single: true},
-		{name: "on_failure", body: onFailureWords, single: true},
-		{name: "on_success", body: onSuccessWords, single: true},
-		{name: "finally", body: finallyWords, single: true},
+		{name: "param", labels: name, body: variableWords, about: "a value that a run is given"},
+		{name: "trigger", labels: []string{"kind", "name"}, about: "what starts runs by itself"},
+		{name: "concurrency", body: concurrencyWords, single: true, about: "how many runs are under way at once"},
+		{name: "locals", about: "named expressions, also of run values"},
+		{name: "task", labels: name, body: taskWords, about: "a call of a function"},
+		{name: "output", labels: name, body: outputWords, about: "a value of the run's output"},
+		{name: "defaults", body: defaultsWords, single: true, about: "timeout and retries for the tasks of the flow"},
+		{name: "on_failure", body: onFailureWords, single: true, about: "tasks that run when the run fails"},
+		{name: "on_success", body: onSuccessWords, single: true, about: "tasks that run when all main tasks went well"},
+		{name: "finally", body: finallyWords, single: true, about: "tasks that run after all others, however they ended"},
 		{name: "group", labels: name, later: true},
 		{name: "wait", labels: name, later: true},
 	},
@@ -193,40 +202,40 @@ var flowWords = &words{
 var scheduleWords = &words{
 	title: "a schedule trigger",
 	arguments: []argument{
-		{name: "cron", at: deployed},
-		{name: "every", at: deployed},
-		{name: "timezone", at: deployed},
-		{name: "params", at: filtering},
-		{name: "enabled", at: deployed},
-		{name: "at", at: deployed},
-		{name: "calendar", at: deployed},
-		{name: "offset", at: deployed},
-		{name: "dst", at: deployed},
-		{name: "day_match", at: deployed},
-		{name: "start", at: deployed},
-		{name: "end", at: deployed},
-		{name: "count", at: deployed},
-		{name: "jitter", at: deployed},
-		{name: "splay", at: deployed},
-		{name: "misfire_after", at: deployed},
-		{name: "catch_up", at: deployed},
-		{name: "catch_up_window", at: deployed},
-		{name: "catch_up_max", at: deployed},
-		{name: "overlap", at: deployed},
-		{name: "overlap_max", at: deployed},
-		{name: "pause_after", at: deployed},
+		{name: "cron", at: deployed, kind: aText, about: "cron expression; exactly one of cron, every, at, calendar"},
+		{name: "every", at: deployed, kind: aDuration, about: "interval, 1 ms at least"},
+		{name: "timezone", at: deployed, kind: aText, preset: `"UTC"`, about: "IANA name of the zone of cron and calendar"},
+		{name: "params", at: filtering, kind: anObject, preset: "none", about: "values of params"},
+		{name: "enabled", at: deployed, kind: aBool, preset: "true", about: "false keeps the trigger from firing"},
+		{name: "at", at: deployed, kind: aTime, about: "one instant"},
+		{name: "calendar", at: deployed, kind: aText, about: "calendar expression of systemd"},
+		{name: "offset", at: deployed, kind: aDuration, preset: "none", about: "with every: shifts all times"},
+		{name: "dst", at: deployed, kind: aText, oneOf: dstWords(), preset: `"cron"`, about: "what a change of the clock does to local times"},
+		{name: "day_match", at: deployed, kind: aText, oneOf: []string{"or", "and"}, preset: `"or"`, about: "with cron: whether one or both day fields must match when both restrict"},
+		{name: "start", at: deployed, kind: aTime, preset: "none", about: "the first instant that may fire"},
+		{name: "end", at: deployed, kind: aTime, preset: "none", about: "the first instant that may not fire any more"},
+		{name: "count", at: deployed, kind: aWhole, bounds: "1 or more", preset: "none", about: "runs after which the schedule has ended"},
+		{name: "jitter", at: deployed, kind: aDuration, preset: "none", about: "each fire is delayed by less than this"},
+		{name: "splay", at: deployed, kind: aText, oneOf: []string{"hash"}, preset: "none", about: "with jitter: one delay for all times of the trigger"},
+		{name: "misfire_after", at: deployed, kind: aDuration, preset: `"1m"`, about: "how late a fire may be and still be on time"},
+		{name: "catch_up", at: deployed, kind: aText, oneOf: []string{"latest", "none", "all"}, preset: `"latest"`, about: "which of the times that were missed fire"},
+		{name: "catch_up_window", at: deployed, kind: aDuration, preset: `"1h"`, about: "how long ago they may have been due"},
+		{name: "catch_up_max", at: deployed, kind: aWhole, bounds: "from 1 to 10000", preset: "100", about: "how many of them fire, the latest"},
+		{name: "overlap", at: deployed, kind: aText, oneOf: overlapWords(), preset: `"skip"`, about: "what becomes of a fire while an earlier run is going"},
+		{name: "overlap_max", at: deployed, kind: aWhole, bounds: "from 1 to 10000", preset: "100", about: `with overlap "queue" or "node": runs that wait`},
+		{name: "pause_after", at: deployed, kind: aWhole, bounds: "1 or more", preset: "never", about: "failed runs in a row that pause the schedule"},
 	},
 }
 
 var messageWords = &words{
 	title: "a message trigger",
 	arguments: []argument{
-		{name: "subject", at: deployed, required: true},
-		{name: "stream", at: deployed},
-		{name: "durable", at: deployed},
-		{name: "filter", at: filtering},
-		{name: "params", at: filtering},
-		{name: "enabled", at: deployed},
+		{name: "subject", at: deployed, kind: aText, required: true, about: "subject on NATS, with * and > as there"},
+		{name: "stream", at: deployed, kind: aText, preset: "none: core NATS", about: "JetStream stream to read; with durable"},
+		{name: "durable", at: deployed, kind: aText, preset: "none", about: "name of the stream's consumer; with stream"},
+		{name: "filter", at: filtering, kind: aBool, preset: "true", about: "a message for which it is false starts no run"},
+		{name: "params", at: filtering, kind: anObject, preset: "none", about: "values of params"},
+		{name: "enabled", at: deployed, kind: aBool, preset: "true", about: "false keeps the trigger from firing"},
 		{name: "dedupe_key", later: true},
 	},
 }
@@ -242,26 +251,26 @@ var triggerKinds = map[string]*words{
 var concurrencyWords = &words{
 	title: "a concurrency block",
 	arguments: []argument{
-		{name: "limit", at: deployed},
-		{name: "key", at: keying},
-		{name: "on_limit", at: deployed},
+		{name: "limit", at: deployed, kind: aWhole, bounds: "1 or more", preset: "1", about: "runs that are under way at once"},
+		{name: "key", at: keying, kind: aScalar, preset: "none: one limit for all runs", about: "each value of it has the limit for itself"},
+		{name: "on_limit", at: deployed, kind: aText, oneOf: []string{string(LimitQueue), string(LimitSkip), string(LimitCancelRunning)}, preset: `"queue"`, about: "what becomes of a run over the limit"},
 	},
 }
 
 var taskWords = &words{
 	title: "a task block",
 	arguments: []argument{
-		{name: "plugin", at: pluginRef, required: true},
-		{name: "function", at: deployed},
-		{name: "input", at: running},
-		{name: "config", at: running},
-		{name: "when", at: running},
-		{name: "after", at: apart},
-		{name: "run_on", at: deployed},
-		{name: "timeout", at: deployed},
-		{name: "retries", at: deployed},
-		{name: "priority", at: deployed},
-		{name: "description", at: deployed},
+		{name: "plugin", at: pluginRef, kind: aPlugin, required: true, about: "plugin.NAME, or the path of a module"},
+		{name: "function", at: deployed, kind: aText, preset: "the only one, or main", about: "function of the module"},
+		{name: "input", at: running, kind: anyValue, preset: "null", about: "given to the function as JSON"},
+		{name: "config", at: running, kind: anObject, preset: "the plugin's", about: "laid over the plugin's config"},
+		{name: "when", at: running, kind: aBool, preset: "true", about: "false: the task is skipped"},
+		{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, task.b]"},
+		{name: "run_on", at: deployed, kind: aText, oneOf: []string{string(RunOnSuccess), string(RunOnFailure), string(RunAlways)}, preset: `"success"`, about: "which ends of the tasks before it let it run"},
+		{name: "timeout", at: deployed, kind: aDuration, preset: "the defaults'", about: "of one attempt"},
+		{name: "retries", at: deployed, kind: aWhole, bounds: "0 or more", preset: "the defaults'", about: "further attempts after the first; short for retry { attempts = n + 1 }"},
+		{name: "priority", at: deployed, kind: aWhole, bounds: "from -100 to 100", preset: "the flow's", about: "of the attempts that wait, the highest goes first"},
+		{name: "description", at: deployed, kind: aText, about: "for readers"},
 		{name: "flow", later: true},
 		{name: "for_each", later: true},
 		{name: "max_parallel", later: true},
@@ -269,9 +278,9 @@ var taskWords = &words{
 		{name: "limit", later: true},
 	},
 	blocks: []block{
-		{name: "retry", body: retryWords, single: true},
-		{name: "limits", body: limitsWords, single: true},
-		{name: "grant", body: grantWords, single: true},
+		{name: "retry", body: retryWords, single: true, about: "when and how often to try again"},
+		{name: "limits", body: limitsWords, single: true, about: "bounds of each call, before the plugin's"},
+		{name: "grant", body: grantWords, single: true, about: "what the task may use, of what its plugin may"},
 		{name: "cache", later: true},
 		{name: "placement", later: true},
 	},
@@ -280,26 +289,26 @@ var taskWords = &words{
 var outputWords = &words{
 	title: "an output block",
 	arguments: []argument{
-		{name: "value", at: running, required: true},
-		{name: "description", at: deployed},
+		{name: "value", at: running, kind: anyValue, required: true, about: "what the run gives under this name"},
+		{name: "description", at: deployed, kind: aText, about: "for readers"},
 		{name: "sensitive", later: true},
 	},
 }
 
 var onFailureWords = &words{
 	title:  "an on_failure block",
-	blocks: []block{{name: "task", labels: name, body: taskWords}},
+	blocks: []block{{name: "task", labels: name, body: taskWords, about: "a call of a function"}},
 }
 
 var onSuccessWords = &words{
 	title:  "an on_success block",
-	blocks: []block{{name: "task", labels: name, body: taskWords}},
+	blocks: []block{{name: "task", labels: name, body: taskWords, about: "a call of a function"}},
 }
 
 var finallyWords = &words{
 	title:     "a finally block",
-	arguments: []argument{{name: "timeout", at: deployed}},
-	blocks:    []block{{name: "task", labels: name, body: taskWords}},
+	arguments: []argument{{name: "timeout", at: deployed, kind: aDuration, preset: `"5m"`, about: "of all its tasks together"}},
+	blocks:    []block{{name: "task", labels: name, body: taskWords, about: "a call of a function"}},
 }
 
 // hooks are the words of the parts that are blocks of their own.

@@ -34,7 +34,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 		a.cancelCommand(), a.retryCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
 		a.validateCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
-		a.pluginCommand(), a.versionCommand(),
+		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+func (a *app) schemaCommand() *cobra.Command {
+	var asJSON bool
+	cmd := exits(&cobra.Command{
+		Use:   "schema",
+		Short: "List the words of the flow language",
+		Long: `Lists the blocks of the flow language with their arguments: type, phase, default
+and meaning. The phase says which values an argument may use: those that are known
+at load, those of a trigger that fires, or those of a run. Words that a later
+version knows are in the JSON form only, marked as such.`,
+		Example: `  flowhost schema
+  flowhost schema --json | jq '.bodies[] | select(.name == "task").arguments[].name'`,
+		Args: between(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return a.printJSON(flows.Schema())
+			}
+			a.listWords(flows.Schema())
+			return nil
+		},
+	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) listWords(l *flows.Language) {
+	for i, body := range l.Bodies {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		fmt.Fprintln(a.out, a.out.paint(bold, body.Name))
+		var rows [][]string
+		for _, arg := range body.Arguments {
+			if !arg.Later {
+				rows = append(rows, argumentRow(arg))
+			}
+		}
+		for _, block := range body.Blocks {
+			if !block.Later {
+				rows = append(rows, blockRows(block)...)
+			}
+		}
+		a.out.table(rows, -1)
+	}
+}
+
+func argumentRow(arg flows.Argument) []string {
+	kind, about, without := arg.Type, arg.About, arg.Default
+	if arg.Bounds != "" {
+		kind += ", " + arg.Bounds
+	}
+	if len(arg.OneOf) > 0 {
+		about += `: "` + strings.Join(arg.OneOf, `", "`) + `"`
+	}
+	if arg.Required {
+		without = "required"
+	}
+	return []string{"  " + arg.Name + " =", kind, arg.Phase, without, about}
+}
+
+func blockRows(block flows.Block) [][]string {
+	often := "any number"
+	if block.Once {
+		often = "once"
+	}
+	row := func(label string) []string {
+		head := "  " + block.Name
+		for i, stands := range block.Labels {
+			if i > 0 {
+				label = ""
+			}
+			head += fmt.Sprintf(" %q", cmp.Or(label, stands))
+		}
+		return []string{head + " {}", often, "", "", block.About}
+	}
+	var rows [][]string
+	for _, kind := range block.Kinds {
+		if !kind.Later {
+			rows = append(rows, row(kind.Label))
+		}
+	}
+	if rows == nil {
+		rows = append(rows, row(""))
+	}
+	return rows
+}

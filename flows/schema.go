@@ -1,0 +1,152 @@
+package flows
+
+import (
+	"slices"
+	"strings"
+)
+
+// Language is all that may be written in flow files, from the tables that they
+// are decoded with. Its JSON form is stable: fields are added to it, and none
+// changes what it means.
+type Language struct {
+	FormatVersion string `json:"format_version"` // "1.0"
+
+	// File is the name of the body that a flow file is.
+	File string `json:"file"`
+
+	// Bodies are the insides of blocks, the file first.
+	Bodies []*Body `json:"bodies"`
+
+	// Phases are the beginnings of references that an argument of a phase may use.
+	// Beside them, a "plugin or text" may use plugin, and in on_failure the phase
+	// "run" has error.
+	Phases map[string][]string `json:"phases"`
+}
+
+// Body is what may be written in one kind of block, or in a file.
+type Body struct {
+	Name      string     `json:"name"` // "task", "schedule trigger"
+	Arguments []Argument `json:"arguments"`
+	Blocks    []Block    `json:"blocks"`
+}
+
+// Argument is a word of the form name = value. Those of later versions have a
+// name only.
+type Argument struct {
+	Name string `json:"name"`
+
+	// Type is "text", "bool", "number", "whole number", "duration", "size", "time",
+	// "text, number or bool", "object", "map of texts", "list of tasks",
+	// "plugin or text", "type" or "any value".
+	Type   string   `json:"type,omitempty"`
+	Bounds string   `json:"bounds,omitempty"` // of numbers: "from 0 to 1"
+	OneOf  []string `json:"one_of,omitempty"` // the texts that it may be
+
+	// Phase says when the value is computed: "constant", "load", "fire", "key",
+	// "run", "retry", or "own" for what is read in a way of its own.
+	Phase string `json:"phase,omitempty"`
+
+	Required bool   `json:"required"`
+	Default  string `json:"default,omitempty"` // as it is written, or a few words; for readers
+	About    string `json:"about,omitempty"`
+	Later    bool   `json:"later,omitempty"` // not part of this version
+}
+
+// Block is a word of the form name "label" { … }. Those of later versions have a
+// name and labels only.
+type Block struct {
+	Name   string   `json:"name"`
+	Labels []string `json:"labels,omitempty"` // what the labels stand for
+
+	// Body is the name of the body; without one, any arguments may be written. With
+	// Kinds, the first label decides.
+	Body  string `json:"body,omitempty"`
+	Kinds []Kind `json:"kinds,omitempty"`
+
+	Once  bool   `json:"once,omitempty"` // there may be one at most
+	About string `json:"about,omitempty"`
+	Later bool   `json:"later,omitempty"` // not part of this version
+}
+
+// Kind is a first label and the body that goes with it.
+type Kind struct {
+	Label string `json:"label"`
+	Body  string `json:"body,omitempty"`
+	Later bool   `json:"later,omitempty"` // not part of this version
+}
+
+// Schema gives the language.
+func Schema() *Language {
+	l := &Language{FormatVersion: "1.0", File: fileWords.id(), Phases: map[string][]string{}}
+	for at, phase := range phases {
+		if at != pluginRef {
+			l.Phases[phase] = at.usable(false).list()
+		}
+	}
+	for _, w := range allWords() {
+		l.Bodies = append(l.Bodies, w.describe())
+	}
+	return l
+}
+
+// allWords are the tables, the file's first, each before those of its blocks.
+func allWords() []*words {
+	var all []*words
+	var visit func(w *words)
+	visit = func(w *words) {
+		if w == nil || slices.Contains(all, w) {
+			return
+		}
+		all = append(all, w)
+		for _, b := range w.blocks {
+			visit(b.body)
+			if b.name == "trigger" {
+				for _, kind := range keys(triggerKinds) {
+					visit(triggerKinds[kind])
+				}
+			}
+		}
+	}
+	visit(fileWords)
+	return all
+}
+
+// id is a table's name: its title without article and "block".
+func (w *words) id() string {
+	_, id, _ := strings.Cut(w.title, " ")
+	return strings.TrimSuffix(id, " block")
+}
+
+func (w *words) describe() *Body {
+	body := &Body{Name: w.id(), Arguments: []Argument{}, Blocks: []Block{}}
+	for _, a := range w.arguments {
+		described := Argument{Name: a.name, Later: a.later}
+		if !a.later {
+			described = Argument{a.name, string(a.kind), a.bounds, a.oneOf, phases[a.at], a.required, a.preset, a.about, false}
+		}
+		body.Arguments = append(body.Arguments, described)
+	}
+	for _, b := range w.blocks {
+		described := Block{Name: b.name, Labels: b.labels, Once: b.single, About: b.about, Later: b.later}
+		if b.body != nil {
+			described.Body = b.body.id()
+		}
+		if b.name == "trigger" {
+			described.Kinds = triggerForms()
+		}
+		body.Blocks = append(body.Blocks, described)
+	}
+	return body
+}
+
+func triggerForms() []Kind {
+	var forms []Kind
+	for _, label := range keys(triggerKinds) {
+		if w := triggerKinds[label]; w != nil {
+			forms = append(forms, Kind{Label: label, Body: w.id()})
+			continue
+		}
+		forms = append(forms, Kind{Label: label, Later: true})
+	}
+	return forms
+}

@@ -1,0 +1,210 @@
+package flows
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// surroundings are files in which a line may be put into each body.
+var surroundings = map[string]string{
+	"variable":         "variable \"v\" {\n%s}\n" + smallFlow("f"),
+	"validation":       "variable \"v\" {\n  default = 1\n  validation {\n%s  }\n}\n" + smallFlow("f"),
+	"plugin":           "plugin \"p\" {\n%s}\n" + smallFlow("f"),
+	"grant":            "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f"),
+	"limits":           "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f"),
+	"defaults":         "defaults {\n%s}\n" + smallFlow("f"),
+	"retry":            "defaults {\n  retry {\n%s  }\n}\n" + smallFlow("f"),
+	"flow":             "flow \"f\" {\n%s  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n}\n",
+	"schedule trigger": inFlow("trigger \"schedule\" \"s\" {\n%s}"),
+	"message trigger":  inFlow("trigger \"message\" \"m\" {\n%s}"),
+	"concurrency":      inFlow("concurrency {\n%s}"),
+	"task":             inFlow("task \"u\" {\n%s}"),
+	"output":           inFlow("output \"o\" {\n%s}"),
+}
+
+func inFlow(block string) string {
+	return "flow \"f\" {\n" + block + "\n  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n}\n"
+}
+
+// beside are arguments without which another says nothing.
+var beside = map[string]string{
+	"schedule trigger day_match": `cron = "@daily"`,
+	"schedule trigger offset":    `every = "1h"`,
+}
+
+// about gives the diagnostics of a file on the argument that was put into a body.
+func about(t *testing.T, body, name, value string) []string {
+	t.Helper()
+	around, ok := surroundings[body]
+	if !ok {
+		t.Fatalf("%s: no file is known into which its arguments can be put: add it to surroundings", body)
+	}
+	before, _, _ := strings.Cut(around, "%s")
+	at := strings.Count(before, "\n") + 1
+	_, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": fmt.Sprintf(around, name+" = "+value+"\n"+beside[body+" "+name]+"\n")})}, Options{Catalog: modules})
+	var found []string
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError && d.Subject.Start.Line == at {
+			found = append(found, string(RuleOf(d))+" "+d.Detail)
+		}
+	}
+	return found
+}
+
+// present are the arguments of this version, by the name of their body.
+func present(yield func(body string, a argument) bool) {
+	for _, w := range allWords() {
+		for _, a := range w.arguments {
+			if !a.later && !yield(w.id(), a) {
+				return
+			}
+		}
+	}
+}
+
+func TestEveryWordIsDescribed(t *testing.T) {
+	t.Parallel()
+	for body, a := range present {
+		if !slices.Contains(kinds, a.kind) || phases[a.at] == "" || !isLine(a.about) {
+			t.Errorf("%s: %s needs a kind, a phase and what it is about: %+v", body, a.name, a)
+		}
+		if a.required && a.preset != "" {
+			t.Errorf("%s: %s is required and has a default", body, a.name)
+		}
+		if len(a.oneOf) > 0 && a.kind != aText || a.bounds != "" && a.kind != aWhole && a.kind != aNumber {
+			t.Errorf("%s: %s: only texts are one of a few, only numbers have bounds", body, a.name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, w := range allWords() {
+		if id := w.id(); seen[id] || id == "" {
+			t.Errorf("two bodies are called %q", id)
+		}
+		seen[w.id()] = true
+		for _, b := range w.blocks {
+			if !b.later && !isLine(b.about) {
+				t.Errorf("%s: the block %s needs what it is about", w.id(), b.name)
+			}
+		}
+	}
+}
+
+// isLine holds that a description fits into a line of a table.
+func isLine(s string) bool {
+	return s != "" && len(s) <= 80 && !strings.ContainsAny(s, "\n|") && !strings.HasSuffix(s, ".")
+}
+
+// unfit are values that no argument of a kind takes.
+var unfit = map[kind]string{
+	aText: "[1]", aBool: "[1]", aNumber: `"x"`, aWhole: "1.5", aDuration: "5", aSize: `"x"`, aTime: `"x"`, aScalar: "[1]",
+	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", someTasks: "1",
+}
+
+// TestKindsAreThoseOfTheDecoder writes values that an argument's kind excludes.
+func TestKindsAreThoseOfTheDecoder(t *testing.T) {
+	t.Parallel()
+	for body, a := range present {
+		wrong, ok := unfit[a.kind]
+		if !ok || body == "validation" || (body == "task" && a.name == "config") {
+			continue // any value; a condition of a value; laid over the plugin's when the task starts
+		}
+		if found := about(t, body, a.name, wrong); len(found) == 0 {
+			t.Errorf("%s: %s is of kind %q, and %s = %s is accepted", body, a.name, a.kind, a.name, wrong)
+		}
+	}
+}
+
+// TestBoundsAreThoseOfTheDecoder writes values out of an argument's bounds, and
+// texts that it cannot be.
+func TestBoundsAreThoseOfTheDecoder(t *testing.T) {
+	t.Parallel()
+	for body, a := range present {
+		if a.kind == aWhole || a.kind == aNumber {
+			found := strings.Join(about(t, body, a.name, "-1000000"), "\n")
+			if a.bounds == "" || !strings.Contains(found, a.bounds) {
+				t.Errorf("%s: %s has the bounds %q, and -1000000 gives %q", body, a.name, a.bounds, found)
+			}
+		}
+		for _, word := range a.oneOf {
+			if found := strings.Join(about(t, body, a.name, strconv.Quote(word)), "\n"); strings.Contains(found, string(RuleValue)) {
+				t.Errorf("%s: %s = %q: %s", body, a.name, word, found)
+			}
+		}
+		if len(a.oneOf) > 0 {
+			if found := strings.Join(about(t, body, a.name, `"no such word"`), "\n"); !strings.Contains(found, string(RuleValue)) {
+				t.Errorf("%s: %s accepts any text", body, a.name)
+			}
+		}
+	}
+}
+
+// TestDefaultsAreValues writes defaults out where they are values.
+func TestDefaultsAreValues(t *testing.T) {
+	t.Parallel()
+	written := 0
+	for body, a := range present {
+		var v any
+		if json.Unmarshal([]byte(a.preset), &v) != nil {
+			continue // a few words
+		}
+		written++
+		for _, found := range about(t, body, a.name, a.preset) {
+			if strings.HasPrefix(found, string(RuleValue)+" ") || strings.HasPrefix(found, string(RuleType)+" ") {
+				t.Errorf("%s: %s = %s: %s", body, a.name, a.preset, found)
+			}
+		}
+	}
+	if written < 20 {
+		t.Errorf("%d defaults are values", written)
+	}
+}
+
+// TestSchema holds the form of what is printed for programs.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	encoded, err := json.Marshal(Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		`{"format_version":"1.0","file":"flow file","bodies":[{"name":"flow file","arguments":[],"blocks":[{"name":"variable","labels":["name"],"body":"variable","about":"`,
+		`{"name":"retries","type":"whole number","bounds":"0 or more","phase":"load","required":false,"default":"0","about":"further attempts after the first"}`,
+		`{"name":"run_on","type":"text","one_of":["success","failure","always"],"phase":"load","required":false,"default":"\"success\"","about":"`,
+		`{"name":"retry","body":"retry","once":true,"about":"`,
+		`"kinds":[{"label":"`,
+		`{"label":"schedule","body":"schedule trigger"}`,
+		`"load":["var","local","flow"]`,
+		`"run":["var","local","flow","param","trigger","run","task"]`,
+	} {
+		if !strings.Contains(string(encoded), part) {
+			t.Errorf("no %s", part)
+		}
+	}
+	bodies := map[string]bool{}
+	for _, b := range Schema().Bodies {
+		bodies[b.Name] = true
+	}
+	for _, b := range Schema().Bodies {
+		for _, inner := range b.Blocks {
+			for _, name := range append([]string{inner.Body}, kindBodies(inner)...) {
+				if name != "" && !bodies[name] {
+					t.Errorf("%s: the block %s has the body %q, which is not listed", b.Name, inner.Name, name)
+				}
+			}
+		}
+	}
+}
+
+func kindBodies(b Block) []string {
+	var names []string
+	for _, k := range b.Kinds {
+		names = append(names, k.Body)
+	}
+	return names
+}
