@@ -52,6 +52,12 @@ test: plugins ## Run all tests.
 test-race: plugins ## Run all tests under the race detector.
 	go test -race -timeout 30m ./...
 
+FILES ?= 10000
+
+.PHONY: test-format
+test-format: ## Format FILES (10 000) random flow files and compare what they mean.
+	go test -count=1 -timeout 30m -run TestFormatKeepsTheMeaning ./flows -args -format.seeds $(FILES)
+
 .PHONY: test-hostile
 test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
 	go test -count=1 -timeout 30m ./host/internal/hostile -args -all

@@ -1,0 +1,119 @@
+package flows
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+var formatSeeds = flag.Int("format.seeds", 300, "random flow files that are formatted")
+
+// TestFormatKeepsTheMeaning formats random flow files: the same words in the same
+// order, the same flows, and nothing to do the second time.
+func TestFormatKeepsTheMeaning(t *testing.T) {
+	t.Parallel()
+	seed := uint64(0)
+	for kept := 0; kept < *formatSeeds; seed++ {
+		src := randomFile(seed)
+		before, ok := meaning(t, src)
+		if !ok {
+			continue // HCL takes no comment in some places
+		}
+		kept++
+		formatted, diags := Format([]byte(src), "f.hcl")
+		if diags.HasErrors() {
+			t.Fatalf("seed %d: %v\n%s", seed, diags, src)
+		}
+		after, _ := meaning(t, string(formatted))
+		if diff := cmp.Diff(tokensOf(t, src), tokensOf(t, string(formatted))); diff != "" {
+			t.Errorf("seed %d: other words: %s\n%s\n%s", seed, diff, src, formatted)
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("seed %d: another meaning: %s\n%s\n%s", seed, diff, src, formatted)
+		}
+		if again, _ := Format(formatted, "f.hcl"); string(again) != string(formatted) {
+			t.Errorf("seed %d: formatted again: %s", seed, cmp.Diff(string(formatted), string(again)))
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if limit := uint64(*formatSeeds)*21/20 + 5; seed > limit {
+		t.Errorf("%d files were written to have %d valid ones", seed, *formatSeeds)
+	}
+}
+
+// tokensOf gives the tokens of a text, without the white space between them.
+func tokensOf(t *testing.T, src string) []string {
+	t.Helper()
+	tokens, diags := hclsyntax.LexConfig([]byte(src), "f.hcl", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	var out []string
+	for _, token := range tokens {
+		text := string(token.Bytes)
+		if token.Type == hclsyntax.TokenComment || token.Type == hclsyntax.TokenCHeredoc {
+			text = strings.TrimSpace(text)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// meaning is what a file loads to: the plan of each flow and what its expressions
+// give in a run.
+func meaning(t *testing.T, src string) (lines []string, ok bool) {
+	t.Helper()
+	set, diags := Restore(t.Context(), &run.Definition{Files: map[string][]byte{"f.hcl": []byte(src)}}, Options{})
+	for _, f := range set.Flows {
+		lines = append(lines, plan(f)...)
+	}
+	return lines, !diags.HasErrors()
+}
+
+// plan lists all that a flow says, each in a line, without where it is written.
+func plan(f *Flow) []string {
+	const payload = `{"total":1,"customer":"c","items":[{"x":null},{"x":2}],"n":5}`
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	say("flow %s %q %v %s %v", f.Name, f.Description, f.Labels, f.Timeout, f.Concurrency != nil)
+	for _, p := range f.Params {
+		say("param %s %q %#v %v %s %v", p.Name, p.Description, p.Type, p.Required, p.Default, p.Sensitive)
+	}
+	for _, g := range f.Triggers {
+		shown := *g
+		shown.Range, shown.filter, shown.params, shown.Schedule = hcl.Range{}, nil, nil, nil
+		a, err := f.Admit(request(g.Name, payload))
+		say("trigger %+v %+v %v", shown, a, err)
+	}
+	for _, e := range f.Edges() {
+		say("edge %s %s %s", e.From, e.To, e.Via)
+	}
+	s := f.Scope(aRun(f, payload, nil))
+	for _, task := range append(f.Tasks, f.OnFailure...) {
+		when, failed := task.When(s)
+		input, wrong := task.Input(s)
+		config, bad := task.Config(s)
+		say("task %s %q %+v %s %s %s %+v %+v %d %+v", task.Name, task.Description, task.Plugin, task.Function, task.RunOn, task.Timeout, task.Retry, task.Limits, task.Priority, task.Grants)
+		say("  when %v %s input %s %s config %s %s", when, messageOf(failed), input, messageOf(wrong), config, messageOf(bad))
+		s.Settle(done(task.Name, payload))
+	}
+	result, failed := f.Output(s)
+	say("output %s %s", result, messageOf(failed))
+	return out
+}
+
+func messageOf(f *run.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return f.Message
+}
