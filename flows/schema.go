@@ -18,8 +18,8 @@ type Language struct {
 	Bodies []*Body `json:"bodies"`
 
 	// Phases are the beginnings of references that an argument of a phase may use.
-	// Beside them, a "plugin or text" may use plugin, and in on_failure the phase
-	// "run" has error.
+	// Beside them, a "plugin or text" may use plugin, and in on_failure and
+	// finally the phase "run" has error.
 	Phases map[string][]string `json:"phases"`
 }
 

@@ -24,6 +24,7 @@ var surroundings = map[string]string{
 	"schedule trigger": inFlow("trigger \"schedule\" \"s\" {\n%s}"),
 	"message trigger":  inFlow("trigger \"message\" \"m\" {\n%s}"),
 	"concurrency":      inFlow("concurrency {\n%s}"),
+	"finally":          inFlow("finally {\n%s}"),
 	"task":             inFlow("task \"u\" {\n%s}"),
 	"output":           inFlow("output \"o\" {\n%s}"),
 }
