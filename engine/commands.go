@@ -8,10 +8,12 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Deploy makes the flows of a set known by name and arms their schedules. A flow
-// of the same name is replaced for new runs; runs in progress keep theirs.
+// Deploy makes the flows of a set those that are known by name, and arms their
+// schedules. A flow of the same name is replaced for new runs, one that the set
+// has not is deployed no more; runs in progress keep theirs either way.
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
+		e.undeploy(set)
 		for _, f := range set.Flows {
 			e.flows[f.Name] = f
 			e.sets[f.DefinitionDigest] = set

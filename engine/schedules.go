@@ -68,6 +68,28 @@ func (e *Engine) put(s *schedule, f *flows.Flow) {
 	e.wind(s)
 }
 
+// undeploy takes away the flows that a set has not: they make no new runs. What is
+// recorded of their schedules stays as it is, as over a restart without them: put
+// back unchanged, a schedule goes on where it was, by its policy for what it has
+// missed, and a pause of it holds.
+func (e *Engine) undeploy(set *flows.Set) {
+	for name := range e.flows {
+		if set.Flow(name) == nil {
+			delete(e.flows, name)
+		}
+	}
+	for ref, s := range e.schedules {
+		if s.flow == nil || e.flows[ref.Flow] != nil {
+			continue
+		}
+		s.flow, s.spec = nil, nil
+		e.wind(s)
+		if len(s.open) == 0 {
+			delete(e.schedules, ref)
+		}
+	}
+}
+
 // wind arms a schedule for its first nominal time that is not decided.
 func (e *Engine) wind(s *schedule) {
 	e.timers.Cancel(s.timer)
