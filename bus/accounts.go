@@ -3,6 +3,7 @@ package bus
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
@@ -125,6 +126,31 @@ func clientPermissions(subjects []string, log *slog.Logger) *server.Permissions 
 		Publish:   &server.SubjectPermission{Allow: publish},
 		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", prefixRun + ">"}},
 	}
+}
+
+// AllowClient puts subjects in place of those of [ServerConfig.ClientSubjects].
+// Connections stay as they are, with the new rights.
+func (s *Server) AllowClient(subjects []string) error {
+	s.work.Lock()
+	defer s.work.Unlock()
+	if s.isClosed() {
+		return errStopped
+	}
+	if slices.Equal(subjects, s.cfg.ClientSubjects) {
+		return nil
+	}
+	s.cfg.ClientSubjects = subjects // also for a server that has to be started again
+	options := s.options.Clone()
+	for _, user := range options.Users {
+		if user.Username == userClient {
+			user.Permissions = clientPermissions(subjects, s.log)
+		}
+	}
+	if err := s.current().ReloadOptions(options); err != nil {
+		return fmt.Errorf("embedded NATS server: rights of the client user: %w", err)
+	}
+	s.options = options
+	return nil
 }
 
 // reserved reports whether a permission for the subject would reach the streams'

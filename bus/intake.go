@@ -93,8 +93,6 @@ type Intake struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	starter Starter
-	core    []Subscription
-	streams []Subscription
 	config  IntakeConfig
 	log     *slog.Logger
 
@@ -102,6 +100,7 @@ type Intake struct {
 	reading    chan struct{} // holds one for each request that reads
 	waiting    chan struct{} // holds one for each request that waits for something to happen
 	ready      chan struct{} // closed by Run
+	listening  *listening    // set by NewIntake; empty until Run
 }
 
 // NewIntake makes an intake for the given triggers, whose names and subjects it
@@ -124,16 +123,10 @@ func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Inta
 		waiting:    make(chan struct{}, orDefault(cfg.Waiting, 4096)),
 		ready:      make(chan struct{}),
 	}
-	for _, t := range triggers {
-		if err := t.check(); err != nil {
-			return nil, fmt.Errorf("trigger %q of flow %q: %w", t.Trigger, t.Flow, err)
-		}
-		if t.Stream == "" {
-			in.core = append(in.core, t)
-			continue
-		}
-		in.streams = append(in.streams, t)
+	if err := checkAll(triggers); err != nil {
+		return nil, err
 	}
+	in.listening = &listening{Intake: in, first: triggers}
 	return in, nil
 }
 
@@ -142,20 +135,6 @@ func orDefault(n, otherwise int) int {
 		return n
 	}
 	return otherwise
-}
-
-func (t Subscription) check() error {
-	err := errors.Join(CheckToken(t.Flow), CheckToken(t.Trigger))
-	if t.Stream == "" || t.Subject != "" {
-		err = errors.Join(err, CheckSubject(t.Subject))
-	}
-	if t.Stream != "" {
-		err = errors.Join(err, CheckToken(t.Stream))
-	}
-	if t.Durable != "" {
-		err = errors.Join(err, CheckToken(t.Durable))
-	}
-	return err
 }
 
 // Ready is closed when Run listens: the server passes every request and core
@@ -169,23 +148,29 @@ func (in *Intake) Run(ctx context.Context) error {
 	hard, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	d := &desk{Intake: in, soft: ctx}
-	stopListening, err := in.listen(hard, d)
+	stopService, err := in.serve(hard, d)
 	if err != nil {
 		return fmt.Errorf("intake: %w", err)
 	}
-	close(in.ready)
-	var readers sync.WaitGroup
-	readers.Go(func() { in.readTriggers(ctx, hard) })
-	for _, t := range in.streams {
-		readers.Go(func() { in.follow(ctx, hard, t) })
+	if err := in.listening.begin(ctx, hard, d); err != nil {
+		stopService()
+		end(err)
+		d.close()
+		in.listening.wait()
+		return fmt.Errorf("intake: %w", err)
 	}
+	close(in.ready)
+	var reading sync.WaitGroup
+	reading.Go(func() { in.readTriggers(ctx, hard) })
 
 	<-ctx.Done()
-	stopListening()
 	timer := time.AfterFunc(in.config.Grace, func() { end(errStopping) })
 	defer timer.Stop()
+	stopService()
+	in.listening.stop()
 	d.close()
-	readers.Wait()
+	in.listening.wait()
+	reading.Wait()
 	return nil
 }
 
@@ -205,9 +190,9 @@ func (in *Intake) unready() error {
 	return in.config.Ready()
 }
 
-// listen subscribes to requests and core messages. What it returns stops all that,
-// without waiting for messages that are here already.
-func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error) {
+// serve subscribes to requests. What it returns ends that, without waiting for
+// messages that are here already.
+func (in *Intake) serve(hard context.Context, d *desk) (stop func(), err error) {
 	service, err := micro.AddService(in.nc, micro.Config{
 		Name: "flowhost", Version: in.config.Version, Description: "starts, shows and controls runs of flows, and their schedules",
 		QueueGroup: "flowhost", StatsHandler: in.serviceStats,
@@ -215,28 +200,11 @@ func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error)
 	if err != nil {
 		return nil, err
 	}
-	var subs []*nats.Subscription
-	stop = func() {
-		for _, sub := range subs {
-			_ = sub.Drain() // fails when the connection is closed, and then it is over anyway
-		}
-		_ = service.Stop()
-	}
+	stop = func() { _ = service.Stop() } // fails when the connection is closed, and then it is over anyway
 	for _, e := range d.endpoints() {
 		err = errors.Join(err, service.AddEndpoint(e.name, micro.HandlerFunc(func(r micro.Request) {
 			e.handle(hard, inbound{subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
 		}), micro.WithEndpointSubject(e.subject)))
-	}
-	for _, t := range in.core {
-		sub, failed := in.nc.QueueSubscribe(t.Subject, queueGroup(t), func(m *nats.Msg) { d.message(hard, t, m) })
-		if failed != nil {
-			err = errors.Join(err, failed)
-			continue
-		}
-		subs = append(subs, sub)
-	}
-	if err == nil {
-		err = in.nc.FlushTimeout(apiTimeout) // the server knows of all of it
 	}
 	if err != nil {
 		stop()
@@ -244,7 +212,3 @@ func (in *Intake) listen(hard context.Context, d *desk) (stop func(), err error)
 	}
 	return stop, nil
 }
-
-// queueGroup is a trigger's own: in one group for all, a message would reach only
-// one of several triggers whose subjects overlap.
-func queueGroup(t Subscription) string { return "flowhost." + t.Flow + "." + t.Trigger }

@@ -69,6 +69,8 @@ type Server struct {
 
 	work sync.Mutex // held while the NATS server is started or stopped
 
+	options *server.Options // of the current NATS server; guarded by work
+
 	mu      sync.Mutex
 	nats    *server.Server // guarded by mu; replaced by Restart
 	address string         // guarded by mu; where it listens
@@ -180,6 +182,7 @@ func (s *Server) launch(ctx context.Context, cfg ServerConfig) error {
 		return err
 	}
 	ns, err := s.run(ctx, opts)
+	s.options = opts
 	if err != nil || cfg.NoListen {
 		return err
 	}

@@ -126,6 +126,13 @@ func (s *starter) payloads(t *testing.T, n int) []string {
 // stops it softly and waits for its end; the end of the test does so too.
 func runIntake(t *testing.T, nc *nats.Conn, s bus.Starter, triggers []bus.Subscription, cfg bus.IntakeConfig) (stop func()) {
 	t.Helper()
+	_, stop = newIntake(t, nc, s, triggers, cfg)
+	return stop
+}
+
+// newIntake is runIntake that gives the intake, too.
+func newIntake(t *testing.T, nc *nats.Conn, s bus.Starter, triggers []bus.Subscription, cfg bus.IntakeConfig) (in *bus.Intake, stop func()) {
+	t.Helper()
 	in, err := bus.NewIntake(nc, s, triggers, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +160,7 @@ func runIntake(t *testing.T, nc *nats.Conn, s bus.Starter, triggers []bus.Subscr
 	case <-time.After(patience):
 		t.Fatal("the intake does not listen")
 	}
-	return stop
+	return in, stop
 }
 
 // request sends a request and gives the answer with its error code.
