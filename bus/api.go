@@ -15,14 +15,15 @@ import (
 // Verbs of the micro service: the requests on [APISubject]. VerbRun has the flow's
 // name behind it, see [RunSubject].
 const (
-	VerbRun    = "run"    // start a run
-	VerbFlows  = "flows"  // the flows that can be asked for
-	VerbList   = "list"   // runs, newest first
-	VerbGet    = "get"    // a run's record
-	VerbWatch  = "watch"  // a run's record when it has changed
-	VerbLogs   = "logs"   // lines that a run's tasks wrote
-	VerbCancel = "cancel" // stop a run, or a task of it
-	VerbRetry  = "retry"  // a new run that continues one that did not succeed
+	VerbRun      = "run"      // start a run
+	VerbFlows    = "flows"    // the flows that can be asked for
+	VerbDeployed = "deployed" // these, to be compared with files
+	VerbList     = "list"     // runs, newest first
+	VerbGet      = "get"      // a run's record
+	VerbWatch    = "watch"    // a run's record when it has changed
+	VerbLogs     = "logs"     // lines that a run's tasks wrote
+	VerbCancel   = "cancel"   // stop a run, or a task of it
+	VerbRetry    = "retry"    // a new run that continues one that did not succeed
 
 	VerbSchedules      = "schedules"       // schedules as they stand
 	VerbPause          = "pause"           // stop a schedule, or all of a flow
@@ -68,6 +69,9 @@ func (d *desk) endpoints() []endpoint {
 	}
 	if d.config.Flows != nil {
 		add(VerbFlows, d.flows)
+	}
+	if d.config.Deployed != nil {
+		add(VerbDeployed, d.deployed)
 	}
 	if d.config.Control != nil {
 		add(VerbList, d.list)

@@ -62,8 +62,13 @@ type IntakeConfig struct {
 	Schedules ScheduleControl
 	Backfills BackfillControl
 
-	// Flows gives the flows that can be asked for. It must not block. Default: none.
+	// Flows gives the flows that can be asked for. It must not block. Default: that
+	// request is not served.
 	Flows func() []FlowInfo
+
+	// Deployed tells what is deployed. It must not block. Default: that request is not
+	// served.
+	Deployed func() Deployment
 
 	// Ready says why no run can be started now, nil when it can. Requests are refused
 	// with CodeUnavailable and the reason then, and messages of streams stay where they

@@ -247,6 +247,15 @@ func coreSubjects(set *flows.Set) []string {
 	return out
 }
 
+// allow lets the client user of the embedded server publish on other subjects.
+// Who may do what on an external one is its operator's business.
+func (l *link) allow(subjects []string) error {
+	if l.server == nil {
+		return nil
+	}
+	return l.server.AllowClient(subjects)
+}
+
 // codeOfEngine is the code with which requests are answered for an error of the
 // engine.
 func codeOfEngine(err error) string {

@@ -18,6 +18,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry them
+  flowhost plan flows/                     show what changed files would change on the host
   flowhost schedules                       list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
 	})
@@ -33,7 +34,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
 		a.cancelCommand(), a.retryCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
-		a.validateCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
+		a.validateCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
 		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -48,6 +49,9 @@ after a restart with the same data folder or server.
 The first Ctrl-C (or SIGTERM) stops softly: nothing new starts, running attempts
 end. The second stops at once; what was running is run again at the next start.
 
+Flows are loaded anew when their files change, and on SIGHUP: for new runs, while
+those in progress keep theirs. Files with mistakes change nothing and are reported.
+
 Settings are read from ` + settingsName + ` beside the flows; flags win over it.`,
 		Example: `  flowhost run flows/
   flowhost run flows/ --data /var/lib/flowhost --workers 16
@@ -65,6 +69,7 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 	flags.StringVar(&s.logLevel, "log-level", "", "least severe `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
 	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
 	flags.BoolVar(&s.settings.acceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
+	flags.BoolVar(&s.settings.unwatched, "no-watch", false, "load changed files on SIGHUP only")
 	s.files.add(flags)
 	return cmd
 }
@@ -79,6 +84,8 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	}
 	soft, hard, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
+	asked, stopReloads := listenReloads()
+	defer stopReloads()
 	log := s.log(merged.logLevel)
 	lines := new(guestLines)
 	h, err := newHost(soft, merged, lines.write, log)
@@ -106,7 +113,9 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 		return errors.Join(err, l.close())
 	}
 	n.start(hard)
-	err = s.intake(soft, n, h, set, log)
+	err = s.intake(soft, n, h, &reloader{
+		paths: paths, flows: options, leave: []string{merged.data, merged.cache}, watch: !merged.unwatched, asked: asked, log: log,
+	}, set, log)
 	return cmp.Or(n.stop(hard), err, l.close())
 }
 
@@ -136,6 +145,7 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 	override(&merged.natsListen, s.settings.natsListen)
 	override(&merged.workers, s.settings.workers)
 	override(&merged.acceptLoss, s.settings.acceptLoss)
+	override(&merged.unwatched, s.settings.unwatched)
 	if s.durability != "" {
 		if merged.durability, err = parseDurability(s.durability); err != nil {
 			return settings{}, usage(cmd, "--durability: %w", err)
@@ -173,20 +183,25 @@ func override[T comparable](to *T, with T) {
 
 // intake deploys the flows and takes messages and requests until soft ends or the
 // engine does.
-func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows.Set, log *slog.Logger) error {
+func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloader, set *flows.Set, log *slog.Logger) error {
 	if err := n.engine.Deploy(soft, set); err != nil {
 		return err
 	}
-	infos := flowInfos(set)
+	r.deployed(set)
 	intake, err := bus.NewIntake(n.link.conn, n.engine, subscriptions(set), bus.IntakeConfig{
 		Version: thisBuild().semantic(), Control: n.engine, Schedules: n.engine, Backfills: n.engine,
 		Logs: n.link.logs, Ready: n.link.health.Ready,
-		Flows: func() []bus.FlowInfo { return infos }, Stats: func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,
+		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
+		Deployed: func() bus.Deployment { return r.served.Load().deployed },
+		Stats:    func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,
 	})
 	if err != nil {
 		return &exitError{exitInvalid, err}
 	}
+	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, log) }
 	taking, stop := context.WithCancelCause(soft)
+	var loading sync.WaitGroup
+	defer loading.Wait()
 	defer stop(nil)
 	ended := make(chan error, 1)
 	go func() { ended <- intake.Run(taking) }()
@@ -198,6 +213,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows
 			if schedules, err := n.engine.Schedules(soft); err == nil { // otherwise one of the cases below has come
 				s.reportStart(n.link, set, schedules)
 			}
+			loading.Go(func() { r.run(taking) })
 			debug.FreeOSMemory() // a host that is idle from here on would keep what reading modules and flows has left behind
 			continue
 		case err := <-ended:
@@ -210,4 +226,23 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, set *flows
 		}
 		return <-ended
 	}
+}
+
+// deploy puts a set in place of the one that is deployed, with what the host
+// listens to. After an error nothing has changed.
+func (n *node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
+	deployed := false
+	err := intake.Listen(ctx, subscriptions(set), func() error {
+		err := n.link.allow(coreSubjects(set))
+		if err == nil {
+			err = n.engine.Deploy(ctx, set)
+		}
+		deployed = err == nil
+		return err
+	})
+	if err != nil && deployed {
+		log.Error("a message trigger is not listened to", "error", err)
+		return nil
+	}
+	return err
 }

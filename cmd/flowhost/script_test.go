@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ import (
 //	interrupt N PATTERN command...  sends SIGINT when a line of stderr matches, expects exit code N;
 //	                                more patterns after "; " wait for a line each, in order
 //	request HOST SUBJECT JSON       asks over NATS, and waits for the run's end; HOST is a data folder or a URL
+//	until PATTERN command...        runs it again and again until a line of stdout matches
+//	hangup                          sends SIGHUP to what runs in the background
 //	natsserver                      starts a NATS server with JetStream at $NATS_URL
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -39,6 +42,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": codeCommand, "interrupt": interruptCommand, "request": requestCommand, "natsserver": serverCommand,
+			"until": untilCommand, "hangup": hangupCommand,
 		},
 		RequireUniqueNames: true,
 	})
@@ -149,4 +153,30 @@ func serverCommand(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Fatalf("the NATS server does not come up")
 	}
 	ts.Setenv("NATS_URL", s.ClientURL())
+}
+
+func untilCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN command...")
+	}
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	for end := time.Now().Add(patience); ; {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("no line matches %s: %v", pattern, err)
+		}
+		time.Sleep(100 * time.Millisecond) // the host does it by itself
+	}
+}
+
+func hangupCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: hangup")
+	}
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(syscall.SIGHUP))
+	}
 }

@@ -35,6 +35,7 @@ type settings struct {
 	timeout    time.Duration // of attempts whose task states none; default 5m
 	limits     run.Limits    // of tasks that state none
 	logLevel   slog.Level    // default info
+	unwatched  bool          // files of flows are loaded anew when that is asked for only
 }
 
 // settingsFile is the schema of flowhost.hcl. Paths are relative to its folder.
@@ -52,6 +53,7 @@ type settingsFile struct {
 	Durability *hcl.Attribute `hcl:"durability,optional"`
 	Timeout    *hcl.Attribute `hcl:"timeout,optional"`
 	LogLevel   *hcl.Attribute `hcl:"log_level,optional"`
+	Watch      *hcl.Attribute `hcl:"watch,optional"`
 }
 
 type natsBlock struct {
@@ -134,7 +136,8 @@ func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
 	r := settingsReader{diags: diags}
 	s := settings{
 		data: inFolder(name, f.Data), cache: inFolder(name, f.Cache),
-		workers: r.whole(f.Workers), durability: r.durability(f.Durability), timeout: r.duration(f.Timeout),
+		unwatched: !r.flag(f.Watch, true),
+		workers:   r.whole(f.Workers), durability: r.durability(f.Durability), timeout: r.duration(f.Timeout),
 	}
 	if n := f.NATS; n != nil {
 		s.natsURL, s.natsCreds, s.natsListen = n.URL, inFolder(name, n.Creds), n.Listen

@@ -37,6 +37,15 @@ func (r *settingsReader) text(a *hcl.Attribute) (string, bool) {
 	return text, !diags.HasErrors()
 }
 
+func (r *settingsReader) flag(a *hcl.Attribute, otherwise bool) bool {
+	if a == nil {
+		return otherwise
+	}
+	on := otherwise
+	r.diags = append(r.diags, gohcl.DecodeExpression(a.Expr, nil, &on)...)
+	return on
+}
+
 // whole is a whole number above 0.
 func (r *settingsReader) whole(a *hcl.Attribute) int {
 	text, ok := r.text(a)

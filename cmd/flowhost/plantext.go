@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// marks are how actions are shown, as terraform shows them.
+var marks = map[action]struct{ sign, color string }{
+	actionAdd: {"+", green}, actionChange: {"~", yellow}, actionRemove: {"-", red},
+}
+
+// showDifference writes a plan for people.
+func (p *planner) showDifference(d difference, flows int) {
+	if d.Fault != nil {
+		p.say("%s the host could not load its own files at %s:", p.errout.paint(yellow, "Note:"), localTime(d.Fault.At))
+		for _, problem := range d.Fault.Problems {
+			p.say("  %s", printable(problem))
+		}
+	}
+	if len(d.Changes) == 0 {
+		fmt.Fprintf(p.out, "Nothing to do: the host has %s as the files have them, since %s\n", count(flows, "flow"), localTime(d.Since))
+		return
+	}
+	for _, c := range d.Changes {
+		p.showFlow(c)
+	}
+	fmt.Fprintf(p.out, "\n%s\n", totals(d))
+}
+
+// line writes what happens to something, with a sign in front.
+func (p *planner) line(indent string, a action, format string, args ...any) {
+	m := marks[a]
+	fmt.Fprintf(p.out, "%s%s %s\n", indent, p.out.paint(m.color, m.sign), fmt.Sprintf(format, args...))
+}
+
+func (p *planner) showFlow(c flowChange) {
+	p.line("", c.Action, "flow %s", c.Flow)
+	for _, b := range c.Blocks {
+		p.line("    ", b.Action, "%s", printable(b.Block))
+	}
+	for _, m := range c.Modules {
+		a, text := actionChange, digestOrNone(m.Before)+" -> "+digestOrNone(m.After)
+		switch {
+		case m.Before == "":
+			a, text = actionAdd, digestOrNone(m.After)
+		case m.After == "":
+			a, text = actionRemove, digestOrNone(m.Before)
+		}
+		p.line("    ", a, "module %s  %s", printable(m.Source), text)
+	}
+	for _, s := range c.Schedules {
+		p.line("    ", actionOf(s), "schedule %s  %s", s.Trigger, fires(s))
+	}
+	for _, g := range c.Grants {
+		text := fmt.Sprintf("task %s may %s %s", g.Task, g.Right.Right, printable(g.To))
+		if g.Grows {
+			fmt.Fprintf(p.out, "    %s\n", p.out.paint(red, "! grant grows: "+text))
+			continue
+		}
+		p.line("    ", actionRemove, "%s no more", text)
+	}
+	if c.Action == actionRemove {
+		fmt.Fprintln(p.out, "    runs in progress end as they began")
+	}
+}
+
+// shownDigest is how much of a digest tells modules apart for people.
+const shownDigest = 12
+
+func digestOrNone(digest string) string {
+	digest = strings.TrimPrefix(digest, "sha256:")
+	return cmp.Or(digest[:min(shownDigest, len(digest))], "none")
+}
+
+func actionOf(s scheduleChange) action {
+	switch {
+	case s.Before.IsZero():
+		return actionAdd
+	case s.After.IsZero():
+		return actionRemove
+	}
+	return actionChange
+}
+
+// fires says when a schedule fires next.
+func fires(s scheduleChange) string {
+	text := "next " + timeOrNever(s.After)
+	if !s.Before.IsZero() {
+		text += ", before " + timeOrNever(s.Before)
+	}
+	if s.Paused {
+		text += ", once it is resumed"
+	}
+	return text
+}
+
+func timeOrNever(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return localTime(t)
+}
+
+// totals sums a plan up.
+func totals(d difference) string {
+	number, growing := map[action]int{}, 0
+	for _, c := range d.Changes {
+		number[c.Action]++
+		if slices.ContainsFunc(c.Grants, func(g grantChange) bool { return g.Grows }) {
+			growing++
+		}
+	}
+	text := fmt.Sprintf("%s to add, %d to change, %d to remove", count(number[actionAdd], "flow"), number[actionChange], number[actionRemove])
+	if growing > 0 {
+		text += "; grants grow in " + count(growing, "flow")
+	}
+	return text
+}

@@ -1,0 +1,159 @@
+package flows
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// Blocks tells apart what a flow consists of: a digest of what each part says, by
+// the part's name. There are the flow's own blocks and arguments ("task load",
+// "trigger schedule nightly", "timeout") and what it uses of its module ("plugin
+// greet", "variable region", "value of region", "local rate", "defaults", "file
+// rates.json"). Comments and layout do not count. A flow file in JSON is one part
+// of all flows of its folder. Values of sensitive variables, which are not
+// recorded, are not told apart.
+func (f *Flow) Blocks() map[string]string {
+	p := &parts{digests: map[string]string{}, used: map[string]bool{}, module: map[string]piece{}}
+	short := strings.TrimPrefix(f.Name, f.Definition.Prefix)
+	for _, name := range slices.Sorted(maps.Keys(f.Definition.Files)) {
+		content := f.Definition.Files[name]
+		if !isFlowFile(name) || strings.HasSuffix(name, ".json") {
+			p.add("file "+name, content)
+			continue
+		}
+		parsed, _ := hclsyntax.ParseConfig(content, name, hcl.InitialPos)
+		if body, ok := parsed.Body.(*hclsyntax.Body); ok { // it always is, and was parsed before
+			p.file(body, content, short)
+		}
+	}
+	p.takeUsed()
+	for name, value := range f.Definition.Vars {
+		if p.uses("variable " + name) {
+			p.add("value of "+name, value)
+		}
+	}
+	return p.digests
+}
+
+// parts is a flow that is taken apart.
+type parts struct {
+	digests map[string]string
+	used    map[string]bool  // names of parts of the module; that of a kind alone, "variable ", for all of them
+	module  map[string]piece // by name
+}
+
+// piece is a part that a flow may use or not.
+type piece struct {
+	node   hclsyntax.Node
+	source []byte // of the file
+}
+
+func (p *parts) uses(name string) bool {
+	kind, _, _ := strings.Cut(name, " ")
+	return p.used[name] || p.used[kind+" "]
+}
+
+// file takes a flow file apart.
+func (p *parts) file(body *hclsyntax.Body, source []byte, flow string) {
+	for _, b := range body.Blocks {
+		switch {
+		case b.Type == "flow" && len(b.Labels) == 1 && b.Labels[0] == flow:
+			p.body(b.Body, source, "")
+			p.use(b.Body)
+		case b.Type == "flow":
+		case b.Type == "locals":
+			for name, a := range b.Body.Attributes {
+				p.module["local "+name] = piece{a, source}
+			}
+		default:
+			p.module[title(b)] = piece{b, source}
+			if len(b.Labels) == 0 {
+				p.used[title(b)] = true // it is for all flows
+			}
+		}
+	}
+}
+
+func title(b *hclsyntax.Block) string {
+	return strings.Join(append([]string{b.Type}, b.Labels...), " ")
+}
+
+// body takes a body apart, and those in it that hold tasks.
+func (p *parts) body(body *hclsyntax.Body, source []byte, within string) {
+	for name, a := range body.Attributes {
+		p.addNode(within+name, a, source)
+	}
+	for _, b := range body.Blocks {
+		switch name := within + title(b); {
+		case b.Type == "locals":
+			for name, a := range b.Body.Attributes {
+				p.addNode(within+"local "+name, a, source)
+			}
+		case b.Type != "task" && slices.ContainsFunc(b.Body.Blocks, func(inner *hclsyntax.Block) bool { return inner.Type == "task" }):
+			p.add(name, nil)
+			p.body(b.Body, source, name+" ")
+		default:
+			p.addNode(name, b, source)
+		}
+	}
+}
+
+// kinds are the roots of references that parts of a module are named by otherwise.
+var kinds = map[string]string{"var": "variable"}
+
+// use notes what a piece of a file refers to.
+func (p *parts) use(node hclsyntax.Node) {
+	hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		if x, ok := n.(*hclsyntax.ScopeTraversalExpr); ok {
+			kind := x.Traversal.RootName()
+			if other, ok := kinds[kind]; ok {
+				kind = other
+			}
+			name, _, _ := step(x.Traversal, 1) // "" where it is not written out, which is all of them
+			p.used[kind+" "+name] = true
+		}
+		return nil
+	})
+}
+
+// takeUsed adds the parts of the module that the flow uses, and what those use.
+func (p *parts) takeUsed() {
+	for more := true; more; {
+		more = false
+		for name, piece := range p.module {
+			if p.uses(name) {
+				p.addNode(name, piece.node, piece.source)
+				p.use(piece.node)
+				delete(p.module, name)
+				more = true
+			}
+		}
+	}
+}
+
+// addNode adds a piece of a file: its words, without the comments and the layout.
+func (p *parts) addNode(name string, node hclsyntax.Node, source []byte) {
+	r := node.Range()
+	tokens, _ := hclsyntax.LexConfig(source[r.Start.Byte:r.End.Byte], r.Filename, hcl.InitialPos)
+	var words []byte
+	for _, t := range tokens {
+		if t.Type != hclsyntax.TokenComment && t.Type != hclsyntax.TokenNewline {
+			words = binary.AppendUvarint(words, uint64(len(t.Bytes)))
+			words = append(words, t.Bytes...)
+		}
+	}
+	p.add(name, words)
+}
+
+// add adds a part. What has the same name as another one is one part with it.
+func (p *parts) add(name string, content []byte) {
+	digest := sha256.Sum256(append([]byte(p.digests[name]), content...))
+	p.digests[name] = hex.EncodeToString(digest[:16])
+}
