@@ -59,6 +59,7 @@ type (
 	// scheduleChange is about when a schedule fires next; the zero time is never.
 	scheduleChange struct {
 		Trigger string    `json:"trigger"`
+		Action  action    `json:"action"`
 		Paused  bool      `json:"paused,omitempty"` // on the host, and it stays so
 		Before  time.Time `json:"before,omitzero"`
 		After   time.Time `json:"after,omitzero"`
@@ -166,7 +167,7 @@ func scheduleChanges(flow string, all []run.ScheduleStatus, f *flows.Flow, now t
 	for _, s := range all {
 		if s.Flow == flow {
 			before[s.Trigger] = s
-			changes[s.Trigger] = scheduleChange{Trigger: s.Trigger, Before: s.Next, Paused: s.Pause != nil}
+			changes[s.Trigger] = scheduleChange{Trigger: s.Trigger, Action: actionRemove, Before: s.Next, Paused: s.Pause != nil}
 		}
 	}
 	if f != nil {
@@ -176,8 +177,10 @@ func scheduleChanges(flow string, all []run.ScheduleStatus, f *flows.Flow, now t
 			case t.Kind != run.TriggerSchedule:
 			case known && was.Expression == t.Expression() && was.Zone == t.Zone && was.Enabled == t.Enabled:
 				delete(changes, t.Name)
+			case known:
+				changes[t.Name] = scheduleChange{Trigger: t.Name, Action: actionChange, Before: was.Next, After: nextOf(t, now), Paused: was.Pause != nil}
 			default:
-				changes[t.Name] = scheduleChange{Trigger: t.Name, Before: was.Next, After: nextOf(t, now), Paused: was.Pause != nil}
+				changes[t.Name] = scheduleChange{Trigger: t.Name, Action: actionAdd, After: nextOf(t, now)}
 			}
 		}
 	}

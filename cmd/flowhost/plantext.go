@@ -53,7 +53,7 @@ func (p *planner) showFlow(c flowChange) {
 		p.line("    ", a, "module %s  %s", printable(m.Source), text)
 	}
 	for _, s := range c.Schedules {
-		p.line("    ", actionOf(s), "schedule %s  %s", s.Trigger, fires(s))
+		p.line("    ", s.Action, "schedule %s  %s", s.Trigger, fires(s))
 	}
 	for _, g := range c.Grants {
 		text := fmt.Sprintf("task %s may %s %s", g.Task, g.Right.Right, printable(g.To))
@@ -76,24 +76,16 @@ func digestOrNone(digest string) string {
 	return cmp.Or(digest[:min(shownDigest, len(digest))], "none")
 }
 
-func actionOf(s scheduleChange) action {
-	switch {
-	case s.Before.IsZero():
-		return actionAdd
-	case s.After.IsZero():
-		return actionRemove
-	}
-	return actionChange
-}
-
 // fires says when a schedule fires next.
 func fires(s scheduleChange) string {
 	text := "next " + timeOrNever(s.After)
-	if !s.Before.IsZero() {
-		text += ", before " + timeOrNever(s.Before)
-	}
-	if s.Paused {
+	switch {
+	case s.Action == actionRemove:
+		text = "fires no more, next was " + timeOrNever(s.Before)
+	case s.Paused:
 		text += ", once it is resumed"
+	case s.Action == actionChange:
+		text += ", was " + timeOrNever(s.Before)
 	}
 	return text
 }
