@@ -21,6 +21,7 @@ cache      = "/var/cache/flowhost"
 workers    = 3
 durability = "relaxed"
 timeout    = "90s"
+watch      = false
 
 nats {
   url    = "nats://example.com:4222"
@@ -43,7 +44,7 @@ limits {
 		natsURL: "nats://example.com:4222", natsCreds: filepath.Join("flows", "host.creds"), natsListen: "127.0.0.1:0",
 		streams: bus.StreamConfig{Replicas: 3},
 		data:    filepath.Join("flows", "state"), cache: "/var/cache/flowhost", workers: 3,
-		durability: bus.SyncRelaxed, timeout: 90 * time.Second,
+		durability: bus.SyncRelaxed, timeout: 90 * time.Second, unwatched: true,
 		limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(settings{})); diff != "" {
@@ -88,6 +89,7 @@ func TestDecodeWrongSettings(t *testing.T) {
 		{"limits {\n memory = \"2 elephants\"\n}", `"memory" must be a number of bytes`},
 		{"limits {\n memory = \"5000000 GiB\"\n}", `"memory" must be a number of bytes`},
 		{"limits {\n fuel = 1\n}", `"fuel" is not expected here`},
+		{`watch = "never"`, `a bool is required`},
 		{`data = ["a"]`, `string required`},
 		{`flow "x" {}`, `Blocks of type "flow" are not expected here`},
 		{"nats {}\nnats {}", `Only one nats block is allowed`},
