@@ -14,6 +14,7 @@ import (
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
 		e.undeploy(set)
+		clear(e.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {
 			e.flows[f.Name] = f
 			e.sets[f.DefinitionDigest] = set

@@ -105,15 +105,15 @@ func (p *parts) body(body *hclsyntax.Body, source []byte, within string) {
 	}
 }
 
-// kinds are the roots of references that parts of a module are named by otherwise.
-var kinds = map[string]string{"var": "variable"}
+// namedOtherwise are the roots of references by which parts of a module are not named.
+var namedOtherwise = map[string]string{"var": "variable"}
 
 // use notes what a piece of a file refers to.
 func (p *parts) use(node hclsyntax.Node) {
 	hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
 		if x, ok := n.(*hclsyntax.ScopeTraversalExpr); ok {
 			kind := x.Traversal.RootName()
-			if other, ok := kinds[kind]; ok {
+			if other, ok := namedOtherwise[kind]; ok {
 				kind = other
 			}
 			name, _, _ := step(x.Traversal, 1) // "" where it is not written out, which is all of them

@@ -98,7 +98,7 @@ func plan(f *Flow) []string {
 		say("edge %s %s %s", e.From, e.To, e.Via)
 	}
 	s := f.Scope(aRun(f, payload, nil))
-	for _, task := range allTasks(f) {
+	for _, task := range f.AllTasks() {
 		when, failed := task.When(s)
 		input, wrong := task.Input(s)
 		config, bad := task.Config(s)

@@ -59,7 +59,7 @@ func exercise(t *testing.T, f *Flow) {
 		f.Admit(request(trigger.Name, payload))
 	}
 	s := f.Scope(aRun(f, payload, nil))
-	for _, task := range allTasks(f) {
+	for _, task := range f.AllTasks() {
 		task.When(s)
 		task.Input(s)
 		task.Config(s)

@@ -113,7 +113,7 @@ func oneFlow(t testing.TB, src string) *Flow {
 
 func (f *Flow) task(t testing.TB, name string) *Task {
 	t.Helper()
-	for _, task := range allTasks(f) {
+	for _, task := range f.AllTasks() {
 		if task.Name == name {
 			return task
 		}
@@ -156,17 +156,8 @@ func input(t testing.TB, task *Task, s *Scope) string {
 // taskNames lists all tasks, those of on_failure last.
 func taskNames(f *Flow) []string {
 	var names []string
-	for _, t := range allTasks(f) {
+	for _, t := range f.AllTasks() {
 		names = append(names, t.Name)
 	}
 	return names
-}
-
-// allTasks are the tasks of all parts.
-func allTasks(f *Flow) []*Task {
-	var all []*Task
-	for _, s := range f.Sections {
-		all = append(all, s.Tasks...)
-	}
-	return all
 }

@@ -228,7 +228,7 @@ func behaviour(t *testing.T, set *Set) map[string]any {
 	s := f.Scope(aRun(f, "", a.Params))
 	s.Settle(done("a", `{"x":"<1>"}`))
 	s.Settle(done("b", `[1.0]`))
-	for _, task := range allTasks(f) {
+	for _, task := range f.AllTasks() {
 		wanted, _ := task.When(s)
 		out["task "+task.Name] = []any{input(t, task, s), wanted, task.Plugin, task.Function, task.Retry, task.Limits, task.Timeout}
 	}

@@ -40,6 +40,15 @@ func (f *Flow) Section(part Part) *Section {
 	return nil
 }
 
+// AllTasks are the tasks of all parts, part by part.
+func (f *Flow) AllTasks() []*Task {
+	var all []*Task
+	for _, s := range f.Sections {
+		all = append(all, s.Tasks...)
+	}
+	return all
+}
+
 // sees reports whether the tasks of a part may refer to those of another: only to
 // those of their own and of parts that have run before.
 func (p Part) sees(other Part) bool {

@@ -19,7 +19,7 @@ func deployedFlows(set *flows.Set) []bus.DeployedFlow {
 
 func deployedFlow(f *flows.Flow) bus.DeployedFlow {
 	d := bus.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: f.Blocks(), Modules: map[string]string{}}
-	for _, t := range tasksOf(f) {
+	for _, t := range f.AllTasks() {
 		d.Modules[t.Plugin.Source] = t.Plugin.Digest
 		for _, g := range t.Grants.Files {
 			right := bus.Right{Task: t.Name, Right: rightRead, To: "./" + g.Path}
@@ -38,11 +38,6 @@ const (
 	rightRead  = "read"
 	rightWrite = "write"
 )
-
-// tasksOf are all tasks of a flow.
-func tasksOf(f *flows.Flow) []*flows.Task {
-	return append(append([]*flows.Task{}, f.Tasks...), f.OnFailure...)
-}
 
 // changedFlows names the flows in which two deployments differ. A flow that merely
 // stands in a folder with another one that has changed does not differ.

@@ -36,11 +36,9 @@ func (a *app) showTask(f *flows.Flow, t *run.TaskRecord) {
 	if t.Attempts > 1 {
 		d.Detail += fmt.Sprintf(" (attempt %d)", t.Attempts)
 	}
-	for _, s := range f.Sections {
-		for _, spec := range s.Tasks {
-			if spec.Name == t.Task {
-				d.Subject = &spec.Range
-			}
+	for _, spec := range f.AllTasks() {
+		if spec.Name == t.Task {
+			d.Subject = &spec.Range
 		}
 	}
 	a.showDiagnostics(sources(f, d.Subject), hcl.Diagnostics{d})
