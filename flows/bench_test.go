@@ -8,12 +8,17 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func BenchmarkLoad100Flows20Tasks(b *testing.B) {
+func BenchmarkLoad100Flows20Tasks(b *testing.B)  { benchLoad(b, 100, 20) }
+func BenchmarkLoad1000Flows50Tasks(b *testing.B) { benchLoad(b, 1000, 50) }
+
+// benchLoad loads flows of one module, each in a file of its own, whose tasks are
+// in a row.
+func benchLoad(b *testing.B, flows, tasks int) {
 	files := map[string]string{"plugins.hcl": "plugin \"p\" {\n  source = \"./greet.wasm\"\n}\n"}
-	for i := range 100 {
+	for i := range flows {
 		var src strings.Builder
 		fmt.Fprintf(&src, "flow \"f%d\" {\n", i)
-		for j := range 20 {
+		for j := range tasks {
 			fmt.Fprintf(&src, "  task \"t%d\" {\n    plugin  = plugin.p\n    timeout = \"5s\"\n", j)
 			if j > 0 {
 				fmt.Fprintf(&src, "    input   = { from = task.t%d.output.x, run = run.id, n = %d }\n", j-1, j)
@@ -26,7 +31,7 @@ func BenchmarkLoad100Flows20Tasks(b *testing.B) {
 	dir := folder(b, files)
 	b.ReportAllocs()
 	for b.Loop() {
-		if set, diags := Load(b.Context(), []string{dir}, Options{Catalog: modules}); len(diags) > 0 || len(set.Flows) != 100 {
+		if set, diags := Load(b.Context(), []string{dir}, Options{Catalog: modules}); len(diags) > 0 || len(set.Flows) != flows {
 			b.Fatal(diags)
 		}
 	}

@@ -76,7 +76,7 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 	if !ok {
 		return nil
 	}
-	return &condition{at: b.DefRange, condition: test.Expr, message: message.Expr}
+	return &condition{at: b.DefRange, condition: countingNodes(test.Expr), message: countingNodes(message.Expr)}
 }
 
 func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
@@ -154,7 +154,7 @@ func (d *declaration) check(v cty.Value) error {
 			Variables: map[string]cty.Value{d.root: cty.ObjectVal(map[string]cty.Value{d.name: v})},
 			Functions: d.functions,
 		}
-		result, diags := c.condition.Value(ctx)
+		result, diags := (&meter{left: maxCost}).measured(c.condition, ctx)
 		if !diags.HasErrors() {
 			result, _ = result.Unmark()
 			result, _ = convert.Convert(result, cty.Bool)
@@ -170,7 +170,7 @@ func (d *declaration) check(v cty.Value) error {
 }
 
 func (c *condition) text(ctx *hcl.EvalContext) string {
-	v, diags := c.message.Value(ctx)
+	v, diags := (&meter{left: maxCost}).measured(c.message, ctx)
 	if !diags.HasErrors() && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		return v.AsString()
 	}
@@ -194,7 +194,7 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 			Subject: &at,
 		}}
 	}
-	return expr.Value(nil)
+	return (&meter{left: maxCost}).measured(countingNodes(expr), nil)
 }
 
 // Param is a value that a run is given.

@@ -125,7 +125,7 @@ func (s *Scope) evaluate(x *expression, v values) (cty.Value, *run.Failure) {
 	if x.constant != cty.NilVal {
 		return x.constant, nil
 	}
-	value, diags := x.evaluate(s.flow.base, v)
+	value, diags := x.evaluate(s.flow.base, v, &meter{left: maxCost})
 	if diags.HasErrors() {
 		d := diags.Errs()[0].(*hcl.Diagnostic)
 		at := x.Range()

@@ -59,12 +59,12 @@ func (x *expression) want(w wanted) {
 
 // evaluate gives the expression's value. Only what the expression names is
 // looked up, so that the cost does not grow with the size of the flow.
-func (x *expression) evaluate(base *hcl.EvalContext, v values) (cty.Value, hcl.Diagnostics) {
+func (x *expression) evaluate(base *hcl.EvalContext, v values, m *meter) (cty.Value, hcl.Diagnostics) {
 	child, err := x.context(base, v)
 	if err != nil {
 		return cty.DynamicVal, asDiagnostics(err, x.Range())
 	}
-	value, diags := x.Value(child)
+	value, diags := m.measured(x.Expression, child)
 	if len(diags) > 0 && x.secret(child) {
 		diags = redacted(diags)
 	}
@@ -218,7 +218,10 @@ func templateOf(e hcl.Expression) (hcl.Expression, bool) {
 		return nil, false
 	}
 	at := e.Range()
-	parsed, diags := hclsyntax.ParseTemplate([]byte(text.AsString()), at.Filename, at.Start)
+	start := at.Start
+	start.Column++ // behind the quotation mark
+	start.Byte++
+	parsed, diags := hclsyntax.ParseTemplate([]byte(text.AsString()), at.Filename, start)
 	return parsed, !diags.HasErrors()
 }
 

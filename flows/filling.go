@@ -100,7 +100,7 @@ func (s *Scope) scan(w wanted) bool {
 }
 
 func (s *Scope) appendExpression(out []byte, x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.flow.base, s)
+	v, diags := x.evaluate(s.flow.base, s, &meter{left: maxCost})
 	if diags.HasErrors() {
 		return nil, false
 	}

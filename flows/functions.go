@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/hashicorp/go-cty-funcs/cidr"
 	"github.com/hashicorp/go-cty-funcs/crypto"
@@ -43,8 +44,8 @@ var textFunctions = map[string]function.Function{
 	"chomp":      stdlib.ChompFunc,
 	"format":     stdlib.FormatFunc,
 	"formatlist": stdlib.FormatListFunc,
-	"indent":     stdlib.IndentFunc,
-	"join":       stdlib.JoinFunc,
+	"indent":     guarded(stdlib.IndentFunc, indentSize),
+	"join":       guarded(stdlib.JoinFunc, joinSize),
 	"lower":      stdlib.LowerFunc,
 	"regex":      stdlib.RegexFunc,
 	"regexall":   stdlib.RegexAllFunc,
@@ -67,7 +68,7 @@ var collectionFunctions = map[string]function.Function{
 	"compact":         stdlib.CompactFunc,
 	"concat":          stdlib.ConcatFunc,
 	"contains":        stdlib.ContainsFunc,
-	"distinct":        stdlib.DistinctFunc,
+	"distinct":        guarded(stdlib.DistinctFunc, compared),
 	"element":         stdlib.ElementFunc,
 	"flatten":         stdlib.FlattenFunc,
 	"keys":            stdlib.KeysFunc,
@@ -92,7 +93,7 @@ var codingFunctions = map[string]function.Function{
 	"jsondecode":   stdlib.JSONDecodeFunc,
 	"jsonencode":   stdlib.JSONEncodeFunc,
 	"urlencode":    encoding.URLEncodeFunc,
-	"yamldecode":   ctyyaml.YAMLDecodeFunc,
+	"yamldecode":   guarded(ctyyaml.YAMLDecodeFunc, yamlSize),
 	"yamlencode":   ctyyaml.YAMLEncodeFunc,
 	"md5":          crypto.Md5Func,
 	"sha1":         crypto.Sha1Func,
@@ -145,6 +146,66 @@ func productSize(args []cty.Value) error {
 		}
 		if size *= arg.LengthInt(); size > maxProduct {
 			return fmt.Errorf("the product has more than %d elements", maxProduct)
+		}
+	}
+	return nil
+}
+
+// maxText bounds the texts that functions make of small ones, in bytes.
+const maxText = 16 << 20
+
+func indentSize(args []cty.Value) error {
+	if !args[0].IsKnown() || !args[1].IsKnown() || args[0].IsNull() || args[1].IsNull() {
+		return nil
+	}
+	lines := strings.Count(args[1].AsString(), "\n")
+	if n, _ := args[0].AsBigFloat().Float64(); n*float64(lines) > maxText {
+		return errTextSize
+	}
+	return nil
+}
+
+func joinSize(args []cty.Value) error {
+	items := 0
+	for _, list := range args[1:] {
+		if list, _ = list.Unmark(); list.IsKnown() && !list.IsNull() {
+			items += list.LengthInt()
+		}
+	}
+	separator, _ := args[0].Unmark()
+	if separator.IsKnown() && !separator.IsNull() && len(separator.AsString())*items > maxText {
+		return errTextSize
+	}
+	return nil
+}
+
+var errTextSize = fmt.Errorf("the text would have more than %d bytes", maxText)
+
+// yamlSize refuses texts whose aliases, each of which stands for all that its
+// anchor holds, could make more of them than they are.
+func yamlSize(args []cty.Value) error {
+	text, _ := args[0].Unmark()
+	if !text.IsKnown() || text.IsNull() {
+		return nil
+	}
+	anchors, aliases := strings.Count(text.AsString(), "&"), strings.Count(text.AsString(), "*")
+	size := float64(len(text.AsString()))
+	for range min(anchors, aliases) {
+		if size *= float64(aliases)/float64(anchors) + 1; size > maxText {
+			return errors.New("the text has too many anchors and aliases")
+		}
+	}
+	return nil
+}
+
+// maxCompared bounds the lists whose elements are compared with each other.
+const maxCompared = 10_000
+
+func compared(args []cty.Value) error {
+	for _, arg := range args {
+		arg, _ = arg.Unmark()
+		if arg.IsKnown() && !arg.IsNull() && arg.CanIterateElements() && arg.LengthInt() > maxCompared {
+			return fmt.Errorf("the list has more than %d elements", maxCompared)
 		}
 	}
 	return nil

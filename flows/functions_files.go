@@ -109,7 +109,7 @@ func (m *module) templateFunc(functions map[string]function.Function) function.F
 		if t := args[1].Type(); args[1].IsNull() || !t.IsObjectType() && !t.IsMapType() {
 			return cty.DynamicVal, function.NewArgError(1, errNotObject)
 		}
-		v, diags := template.Value(&hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})
+		v, diags := m.meter.measured(countingNodes(template), &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})
 		if diags.HasErrors() {
 			return cty.DynamicVal, function.NewArgError(1, diags)
 		}

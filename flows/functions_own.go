@@ -136,6 +136,9 @@ var replaceFunc = function.New(&function.Spec{
 	Type: function.StaticReturnType(cty.String),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		search := args[1].AsString()
+		if found := strings.Count(args[0].AsString(), search); found*len(args[2].AsString()) > maxText {
+			return cty.NilVal, errTextSize
+		}
 		if len(search) > 1 && search[0] == '/' && search[len(search)-1] == '/' {
 			return stdlib.RegexReplace(args[0], cty.StringVal(search[1:len(search)-1]), args[2])
 		}

@@ -104,7 +104,7 @@ func (s *site) takeApart(e hcl.Expression) []part {
 }
 
 func (s *site) constant(x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.runBase(), (*foreseen)(s))
+	v, diags := x.evaluate(s.runBase(), (*foreseen)(s), s.meter)
 	if diags.HasErrors() || !v.IsWhollyKnown() {
 		return nil, false
 	}

@@ -15,6 +15,7 @@ func (s *site) bind(e hcl.Expression, argument string, at moment) (*expression, 
 	for _, t := range e.Variables() {
 		b.reference(t)
 	}
+	b.x.Expression = countingNodes(e)
 	return b.x, !s.failed(from) && !b.incomplete
 }
 
@@ -65,11 +66,28 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 		b.task(t, name, at)
 	case word.bit == rootLocal:
 		b.local(t, name, at)
-	case !slices.Contains(b.declaredNames(word), name):
+	case !b.declares(word, name):
 		b.unknownName(word, name, at)
 	case word.bit == rootParam:
 		b.x.want(wanted{root: word, name: name})
 	}
+}
+
+// declares reports whether a name after a root exists here.
+func (b *binding) declares(word *root, name string) bool {
+	switch word.bit {
+	case rootVar:
+		return b.variables[name] != nil
+	case rootPlugin:
+		return b.plugins[name] != nil
+	case rootLocal:
+		return b.locals[name] != nil || b.draft != nil && b.draft.locals[name] != nil
+	case rootParam:
+		return b.draft.params[name] != nil
+	case rootTask:
+		return b.draft.tasks[name] != nil
+	}
+	return false
 }
 
 // declaredNames are the names after a root that exist here.
@@ -99,7 +117,10 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 		return // it may be declared in the file that could not be read
 	}
 	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootParam: "a param block", rootTask: "a task block"}
-	hint := didYouMean(name, word.name+".", b.declaredNames(word))
+	hint := ""
+	if b.guessed <= maxGuessed {
+		hint = b.guess(name, word.name+".", b.declaredNames(word))
+	}
 	if hint == "" {
 		hint = " Declare it in " + declare[word.bit] + "."
 	}
@@ -271,7 +292,7 @@ func (b *binding) qualified(name string) string {
 		if b.usable&r.bit == 0 || (b.draft == nil && r.bit&(rootParam|rootTask) != 0) {
 			continue
 		}
-		if slices.Contains(b.declaredNames(&r), name) {
+		if b.declares(&r, name) {
 			if r.bit == rootTask {
 				return "task." + name + ".output"
 			}

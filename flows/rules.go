@@ -46,6 +46,7 @@ const (
 	RuleSchedule         Rule = "schedule"          // not a schedule
 	RuleSubject          Rule = "subject"           // not a NATS subject
 	RuleVariable         Rule = "variable"          // a variable's value is missing, undeclared or invalid
+	RuleMore             Rule = "more"              // there are more problems than are shown
 )
 
 // Extra is what every diagnostic of this package carries in its Extra field.
@@ -72,6 +73,19 @@ type report struct {
 	// unsearched are those about what could not be read below a folder that was
 	// searched for flow files.
 	unsearched hcl.Diagnostics
+
+	guessed int // names that misspelt ones were compared with
+}
+
+// maxGuessed bounds what is done to find the nearest names.
+const maxGuessed = 200_000
+
+// guess is didYouMean among names that may be many.
+func (r *report) guess(given, prefix string, names []string) string {
+	if r.guessed += len(names); r.guessed > maxGuessed {
+		return ""
+	}
+	return didYouMean(given, prefix, names)
 }
 
 // add reports an error at a place, in a short summary and a detail that says
@@ -131,8 +145,17 @@ func (r *report) sorted() hcl.Diagnostics {
 		ra, rb := subject(a), subject(b)
 		return cmp.Or(cmp.Compare(ra.Filename, rb.Filename), cmp.Compare(ra.Start.Byte, rb.Start.Byte))
 	})
+	if more := len(out) - maxShown; more > 0 {
+		rest := report{}
+		d := rest.add(RuleMore, subject(out[maxShown]), "More problems", "There are %d more problems from here on. They are not shown: correct those above first.", more)
+		out = append(out[:maxShown], d)
+	}
 	return out
 }
+
+// maxShown bounds the diagnostics: each quotes lines of its file, which must be
+// looked for.
+const maxShown = 200
 
 func subject(d *hcl.Diagnostic) hcl.Range {
 	if d.Subject == nil {

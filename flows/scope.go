@@ -75,7 +75,7 @@ func (s *Scope) local(l *local) (cty.Value, error) {
 	if v, ok := s.locals[l]; ok {
 		return v, nil
 	}
-	v, diags := l.expr.evaluate(s.flow.base, s)
+	v, diags := l.expr.evaluate(s.flow.base, s, &meter{left: maxCost})
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}

@@ -104,6 +104,7 @@ type loader struct {
 	declared   map[string]bool       // variables of all modules
 	writable   writable              // as far as grants have been read
 	unread     bool                  // a flow file could not be parsed
+	meter      *meter                // what may still be computed
 }
 
 func newLoader(ctx context.Context, options Options) *loader {
@@ -113,6 +114,7 @@ func newLoader(ctx context.Context, options Options) *loader {
 		runFunctions: runFunctions(),
 		signatures:   map[string]*signature{},
 		declared:     map[string]bool{},
+		meter:        &meter{left: maxCost},
 	}
 }
 

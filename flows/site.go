@@ -66,7 +66,10 @@ func (s *site) compute(x *expression) (cty.Value, bool) {
 	if x.roots&runRoots != 0 {
 		base = s.runBase()
 	}
-	v, diags := x.evaluate(base, (*foreseen)(s))
+	if s.meter.spent() {
+		return cty.DynamicVal, false // which is reported
+	}
+	v, diags := x.evaluate(base, (*foreseen)(s), s.meter)
 	if s.explain(x, diags) {
 		return cty.DynamicVal, false
 	}

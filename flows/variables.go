@@ -162,7 +162,7 @@ func (m *module) read(v *variable, g *given, at hcl.Range) (cty.Value, bool) {
 		if !ok {
 			return cty.NilVal, false
 		}
-		value, diags := x.Value(nil)
+		value, diags := m.meter.measured(x.Expression, nil)
 		return value, !m.take(RuleExpression, diags)
 	case g.text != nil:
 		value, diags := v.parse(g.text.Text, g.from)
