@@ -53,6 +53,12 @@ func (m *meter) weigh(v cty.Value) {
 	}
 }
 
+func (m *meter) weighs(v cty.Value) int {
+	before := m.left
+	m.weigh(v)
+	return before - m.left
+}
+
 // digitsCost is what writing a number out costs: the square of its length.
 func digitsCost(n *big.Float) int {
 	length := n.MantExp(nil) / 1000
@@ -67,7 +73,7 @@ func digitsCost(n *big.Float) int {
 // itself, and its own value after.
 type metered struct {
 	hclsyntax.Expression
-	plain []hclsyntax.Expression // children that are references or written out
+	plain []hclsyntax.Expression // children to be charged: references, and what is written out
 
 	unifies bool // a call that brings the elements of its arguments to one type
 	unified bool // an argument of such a call
@@ -216,8 +222,12 @@ func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
 	below := func(child *hclsyntax.Expression, top bool) {
 		switch c := (*child).(type) {
 		case nil:
-		case *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr:
+		case *hclsyntax.ScopeTraversalExpr:
 			plain = append(plain, c)
+		case *hclsyntax.LiteralValueExpr:
+			if m := (&meter{left: maxCost}); m.weighs(c.Val) > 100 {
+				plain = append(plain, c)
+			}
 		default:
 			*child = count(c, top)
 		}
@@ -247,7 +257,10 @@ func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
 	if top {
 		return e
 	}
-	out := &metered{Expression: e, plain: plain}
+	out := &metered{Expression: e}
+	if copies(e) {
+		out.plain = plain
+	}
 	if call, ok := e.(*hclsyntax.FunctionCallExpr); ok && slices.Contains(unifying, call.Name) {
 		out.unifies = true
 		for _, arg := range call.Args {
@@ -257,6 +270,19 @@ func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
 		}
 	}
 	return out
+}
+
+// copies reports whether a node goes through all of what it is made of. The others
+// hold their parts, take one out of them, or compute with numbers.
+func copies(e hclsyntax.Expression) bool {
+	switch e := e.(type) {
+	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateJoinExpr, *hclsyntax.FunctionCallExpr, *hclsyntax.ConditionalExpr,
+		*hclsyntax.ForExpr, *hclsyntax.SplatExpr:
+		return true
+	case *hclsyntax.BinaryOpExpr:
+		return e.Op == hclsyntax.OpEqual || e.Op == hclsyntax.OpNotEqual
+	}
+	return false
 }
 
 // computed are the parts of a node that makes something new of them.
