@@ -20,6 +20,9 @@ type draft struct {
 	pending  []pendingTask
 	finally  *content // of the block, nil without one
 	clean    bool     // nothing was wrong with the names
+
+	typed       map[string]*typed // by task
+	localShapes map[*local]*shape
 }
 
 // pendingTask is a declared task whose block is still to be decoded.
@@ -44,6 +47,7 @@ func (m *module) declareFlow(b *hcl.Block) {
 		flow:  &Flow{Name: m.src.prefix + name, Labels: map[string]string{}, Definition: m.def, Range: b.DefRange},
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
 		tasks: map[string]*Task{}, triggers: map[string]*Trigger{},
+		typed: map[string]*typed{}, localShapes: map[*local]*shape{},
 	}
 	if ok {
 		m.drafts[name] = d
@@ -165,6 +169,7 @@ func (d *draft) decode() {
 	if len(f.Tasks) == 0 && d.clean {
 		m.add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
 	}
+	d.checkTypes()
 	d.connect()
 }
 

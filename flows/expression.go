@@ -230,7 +230,11 @@ func step(t hcl.Traversal, i int) (string, hcl.Range, bool) {
 	if i <= 0 || i >= len(t) {
 		return "", hcl.Range{}, false
 	}
-	switch s := t[i].(type) {
+	return stepName(t[i])
+}
+
+func stepName(t hcl.Traverser) (string, hcl.Range, bool) {
+	switch s := t.(type) {
 	case hcl.TraverseAttr:
 		return s.Name, s.SrcRange, true
 	case hcl.TraverseIndex:

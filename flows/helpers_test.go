@@ -29,6 +29,33 @@ var modules = catalog{
 	"notify.wasm":  {"chat", "mail"},
 	"tool.wasm":    nil,
 	"run.wasm":     {"run"},
+	"typed.wasm":   {"fetch", "score", "store", "tree"},
+}
+
+// schemas are what some functions of these modules state, by module and function.
+var schemas = map[string]run.FunctionSignature{
+	"typed.wasm fetch": {
+		Input: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"},"count":{"type":"integer"},"mode":{"enum":["fast","full"]}},
+			"required":["url"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"note":{"type":["string","null"]},"total":{"type":"number"},
+			"items":{"type":["array","null"],"items":{"$ref":"#/$defs/item"}},"extra":{}},
+			"required":["name","total","items"],"additionalProperties":false,
+			"$defs":{"item":{"type":"object","properties":{"sku":{"type":"string"},"price":{"type":"number"}},"required":["sku","price"],"additionalProperties":false}}}`),
+		Config: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string"},"retries":{"type":"integer"}},"additionalProperties":false}`),
+	},
+	"typed.wasm score": {
+		Input:  json.RawMessage(`{"type":"object","properties":{"skus":{"type":"array","items":{"type":"string"}},"total":{"type":"number"}},"required":["skus","total"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{"total":{"type":"number"},"labels":{"type":"object","additionalProperties":{"type":"string"}}},"required":["total"],"additionalProperties":false}`),
+	},
+	"typed.wasm store": {
+		Input: json.RawMessage(`{"type":"object","properties":{"count":{"type":"number"},"lines":{"type":"array","items":{"type":"object",
+			"properties":{"sku":{"type":"string"},"price":{"type":"string"}},"required":["sku"]}}},"required":["count"]}`),
+		Config: json.RawMessage(`{"type":"object","properties":{"table":{"type":"string"}},"required":["table"]}`),
+	},
+	"typed.wasm tree": {
+		Input:  json.RawMessage(`{"type":"object","properties":{"value":{"type":"number"},"left":{"$ref":"#"},"right":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["value"],"additionalProperties":false}`),
+		Output: json.RawMessage(`{"type":"object","properties":{"value":{"type":"string"},"left":{"$ref":"#"}},"required":["value","left"],"additionalProperties":false}`),
+	},
 }
 
 func digestOf(name string) string {
@@ -44,7 +71,9 @@ func (c catalog) Signature(_ context.Context, path string) (run.Signature, error
 	}
 	s := run.Signature{Digest: digestOf(name), ABI: "flowhost"}
 	for _, f := range functions {
-		s.Functions = append(s.Functions, run.FunctionSignature{Name: f})
+		typed := schemas[name+" "+f]
+		typed.Name = f
+		s.Functions = append(s.Functions, typed)
 	}
 	return s, nil
 }

@@ -28,6 +28,7 @@ type plugin struct {
 	at        hcl.Range
 	block     *hcl.Block
 	config    cty.Value // an object, or NilVal
+	configAt  hcl.Range
 	limits    run.Limits
 	grant     *grant     // nil without a grant block
 	signature *signature // nil when the module cannot be used or is not known
@@ -36,7 +37,8 @@ type plugin struct {
 // signature is what looking a module up gave, once.
 type signature struct {
 	run.Signature
-	err error
+	err       error
+	contracts map[string]*contract // by function, as far as they were read
 }
 
 // pluginType carries plugins through expressions such as a condition that
@@ -71,7 +73,7 @@ func (m *module) decodePlugin(p *plugin) {
 	}
 	p.grant = s.grant(c.one("grant"))
 	if a := c.arg("config"); a != nil {
-		p.config = s.object(a)
+		p.config, p.configAt = s.object(a), a.Expr.Range()
 	}
 	digest, pinned := s.text(c.arg("digest"))
 	if pinned && !isDigest(digest) {

@@ -21,7 +21,7 @@ const (
 	RuleUnknownBlock     Rule = "unknown-block"     // no such block in this block
 	RuleBlockWithEquals  Rule = "block-with-equals" // task = { … } for task { … }
 	RuleArgumentAsBlock  Rule = "argument-as-block" // input { … } for input = { … }
-	RuleMissing          Rule = "missing"           // a required argument or block
+	RuleMissing          Rule = "missing"           // a required argument, block or attribute
 	RuleConflict         Rule = "conflict"          // arguments that exclude each other
 	RuleDuplicate        Rule = "duplicate"         // a name declared twice
 	RuleName             Rule = "name"              // a name that cannot be used
@@ -32,7 +32,7 @@ const (
 	RuleReference        Rule = "reference"         // not the form of a reference
 	RuleUnknownRoot      Rule = "unknown-root"      // var, task, … is expected at the beginning
 	RuleUnknownName      Rule = "unknown-name"      // no such task, param, var, local or plugin
-	RuleUnknownAttribute Rule = "unknown-attribute" // no such attribute of task, trigger, run, error or flow
+	RuleUnknownAttribute Rule = "unknown-attribute" // no such attribute of a reference, or of a value whose type is known
 	RuleRunValue         Rule = "run-value"         // a value of a run where none exists yet
 	RuleMisplaced        Rule = "misplaced"         // a reference that this argument cannot use
 	RuleEnvironment      Rule = "environment"       // ${HOME}

@@ -53,6 +53,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	}
 	t.config = s.inputs(c.arg("config"), config)
 	t.after = s.after(c.arg("after"))
+	s.expect(t, p, c)
 }
 
 // condition is a late argument that must give true or false.

@@ -1,0 +1,228 @@
+package flows
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// contract is what the function that a task calls takes and gives.
+type contract struct{ input, config, output *shape }
+
+// openContract is that of a function of which nothing is known.
+var openContract = &contract{input: openShape(), config: openShape(), output: openShape()}
+
+// contract finds what a function of the module states, read once for all tasks.
+func (s *signature) contract(function string) *contract {
+	if s == nil {
+		return openContract
+	}
+	if known := s.contracts[function]; known != nil {
+		return known
+	}
+	known := openContract
+	if i := slices.IndexFunc(s.Functions, func(f run.FunctionSignature) bool { return f.Name == function }); i >= 0 {
+		f := s.Functions[i]
+		known = &contract{input: shapeOfSchema(f.Input), config: shapeOfSchema(f.Config), output: shapeOfSchema(f.Output)}
+	}
+	if s.contracts == nil {
+		s.contracts = map[string]*contract{}
+	}
+	s.contracts[function] = known
+	return known
+}
+
+// typed is a task whose types are still to be checked: that needs all tasks of the
+// flow.
+type typed struct {
+	*contract
+	task          *Task
+	site          *site
+	plugin        *plugin
+	input, config *hcl.Attribute
+}
+
+// expect notes what a task calls and what it writes out.
+func (s *site) expect(t *Task, p *plugin, c *content) {
+	known := openContract
+	if p != nil {
+		known = p.signature.contract(t.Function)
+	}
+	s.draft.typed[t.Name] = &typed{contract: known, task: t, site: s, plugin: p, input: c.arg("input"), config: c.arg("config")}
+}
+
+// checkTypes compares what expressions give with what the functions of plugins
+// take. A recorded definition was checked when it was accepted: a run in progress
+// must not fail on what was found out since.
+func (d *draft) checkTypes() {
+	if d.site.restored != nil {
+		return
+	}
+	for _, name := range keys(d.locals) {
+		d.localShape(d.locals[name])
+	}
+	for _, t := range slices.Concat(d.flow.Tasks, d.flow.OnFailure) {
+		if c := d.typed[t.Name]; c != nil {
+			c.check()
+		}
+	}
+	for _, o := range d.flow.Outputs {
+		if o.value.expr != nil {
+			d.site.typing().infer(o.value.expr.Expression)
+		}
+	}
+}
+
+func (c *typed) check() {
+	t := c.site.typing()
+	for _, x := range []*expression{c.task.when, c.task.again} {
+		if x != nil && x.constant == cty.NilVal {
+			t.operand(x.Expression, kindBool|kindString)
+		}
+	}
+	if x := c.task.input.expr; x != nil {
+		t.check(x.Expression, c.contract.input, "input")
+	} else if c.input == nil && c.contract.input.present() == kindObject && c.contract.input.required != nil {
+		t.add(RuleMissing, c.task.Range, "Missing input", "The function of this task needs an input with %s.", join(c.contract.input.required, "and"))
+	}
+	c.checkConfig(t)
+}
+
+// checkConfig compares the plugin's config with the task's laid over it.
+func (c *typed) checkConfig(t *typing) {
+	want, below := *c.contract.config, c.task.config.below
+	want.required = nil
+	for _, name := range c.contract.config.required {
+		if _, given := below[name]; !given {
+			want.required = append(want.required, name)
+		}
+	}
+	for _, name := range keys(below) {
+		if field := want.fields[name]; field != nil {
+			t.compare(field, shapeOfValue(below[name]), spot{path: "config." + name, at: c.plugin.configAt, what: "the plugin's"})
+		}
+	}
+	if x := c.task.config.expr; x != nil {
+		t.check(x.Expression, &want, "config")
+	} else if c.config == nil && want.present() == kindObject && want.required != nil {
+		t.add(RuleMissing, c.task.Range, "Missing config", "The function of this task needs a config with %s.", join(want.required, "and"))
+	}
+}
+
+// localShape describes a local of the flow, and reports what is wrong in it once.
+func (d *draft) localShape(l *local) *shape {
+	if s := d.localShapes[l]; s != nil {
+		return s
+	}
+	s := openShape()
+	if l.state == resolved {
+		s = l.site.typing().infer(l.expr.Expression)
+	}
+	d.localShapes[l] = s
+	return s
+}
+
+// traversal describes what a reference gives.
+func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
+	root := e.Traversal.RootName()
+	if s := t.names[root]; s != nil {
+		return t.steps(s, e.Traversal, 1, "")
+	}
+	name, _, ok := step(e.Traversal, 1)
+	if !ok || t.draft == nil {
+		return openShape()
+	}
+	switch root {
+	case "task":
+		if attribute, _, ok := step(e.Traversal, 2); ok {
+			return t.steps(t.taskShape(name, attribute), e.Traversal, 3, "")
+		}
+	case "param":
+		if p := t.draft.params[name]; p != nil {
+			return t.steps(shapeOfType(p.Type), e.Traversal, 2, "")
+		}
+	case "trigger", "run", "error":
+		return t.steps(shapeOfType(unknown(name).Type()), e.Traversal, 2, "")
+	case "local":
+		if l := t.draft.locals[name]; l != nil {
+			return t.steps(t.draft.localShape(l), e.Traversal, 2, "")
+		}
+		if l := t.module.locals[name]; l != nil && l.state == resolved {
+			return t.steps(shapeOfValue(l.value), e.Traversal, 2, "")
+		}
+	}
+	return openShape()
+}
+
+func (t *typing) taskShape(name, attribute string) *shape {
+	switch c := t.draft.typed[name]; {
+	case attribute == "output" && c != nil:
+		return c.output
+	case attribute == "error":
+		return failureShape()
+	}
+	return shapeOfType(unknown(attribute).Type())
+}
+
+func failureShape() *shape {
+	s := &shape{kinds: kindObject | kindNull, fields: map[string]*shape{}, required: failureAttributes, closed: true}
+	for _, name := range failureAttributes {
+		s.fields[name] = shapeOfType(unknown(name).Type())
+	}
+	return s
+}
+
+// steps follows a traversal from its given step on. What it is relative to is
+// called by the text.
+func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *shape {
+	for i := from; i < len(path); i++ {
+		name, at, named := stepName(path[i])
+		_, indexed := path[i].(hcl.TraverseIndex)
+		switch {
+		case named && s.present() == kindObject:
+			field := s.field(name)
+			if field == nil {
+				t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s",
+					text+pathOf(path[:i]), name, didYouMean(name, "", keys(s.fields)))
+				return openShape()
+			}
+			s = field
+		case named && s.present()&kindObject == 0 && s.present() != 0 && !(indexed && s.present()&kindList != 0):
+			t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no attribute %q.", text+pathOf(path[:i]), s.present(), name)
+			return openShape()
+		case indexed && s.present() == kindList:
+			s = s.item()
+		default:
+			return openShape()
+		}
+	}
+	return s
+}
+
+// report adds a diagnostic, but not where errors are expected.
+func (t *typing) report(rule Rule, at hcl.Range, summary, detail string, args ...any) {
+	if !t.lenient {
+		t.add(rule, at, summary, detail, args...)
+	}
+}
+
+// pathOf spells a traversal: "task.a.output.items[0]".
+func pathOf(path hcl.Traversal) string {
+	text := strings.Builder{}
+	for _, s := range path {
+		switch s := s.(type) {
+		case hcl.TraverseRoot:
+			text.WriteString(s.Name)
+		case hcl.TraverseAttr:
+			text.WriteString("." + s.Name)
+		case hcl.TraverseIndex:
+			text.WriteString(pathText([]cty.PathStep{cty.IndexStep{Key: s.Key}}))
+		}
+	}
+	return text.String()
+}
