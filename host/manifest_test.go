@@ -3,6 +3,7 @@ package host_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -153,4 +154,85 @@ func TestInspectToleratesModulesOfNoABI(t *testing.T) {
 	if err != nil || i.Usable || i.Signature.ABI != "" || i.Memory != nil || len(i.Imports) != 1 || i.Imports[0].Kind != host.KindGlobal {
 		t.Errorf("%+v, %v", i, err)
 	}
+}
+
+func TestManifestBesideAModule(t *testing.T) {
+	t.Parallel()
+	command := program{pages: 1, functions: []functionEntry{{"_start", wasiFunction, nil}}}.bytes()
+	const manifest = `{"abi": 1, "name": "convert", "functions": [{"name": "convert", "input": {"type": "string"}}]}`
+	path := writeFile(t, "module.wasm", command)
+	h := newHost(t, host.Config{})
+	plain, err := h.Signature(t.Context(), path)
+	if err != nil || plain.Functions[0].Name != "main" {
+		t.Fatalf("%+v, %v", plain, err)
+	}
+	beside := filepath.Join(filepath.Dir(path), host.ManifestFile)
+	write := func(text string) {
+		if err := os.WriteFile(beside, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(manifest)
+	described, err := h.Signature(t.Context(), path)
+	if err != nil || described.Digest == plain.Digest || described.Functions[0].Name != "convert" || string(described.Functions[0].Input) != `{"type":"string"}` {
+		t.Fatalf("%+v, %v", described, err)
+	}
+	write("\n" + strings.ReplaceAll(manifest, " ", "  ") + "\n")
+	if same, err := h.Signature(t.Context(), path); err != nil || same.Digest != described.Digest {
+		t.Errorf("formatting changes the digest, or %v", err)
+	}
+
+	// What was recorded stays what it is, whatever happens to the file.
+	if err := os.Remove(beside); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := h.SignatureOf(t.Context(), described.Digest)
+	if err != nil || len(stored.Functions) != 1 || stored.Functions[0].Name != "convert" {
+		t.Errorf("%+v, %v", stored, err)
+	}
+	wantOutput(t, invoke(t, h, callOf(described.Digest, "convert", `"a"`)), "null")
+
+	for text, want := range map[string]string{
+		`{`: "unexpected", `{"abi":2,"functions":[]}`: "ABI version 2", strings.Repeat(" ", 64<<10+1): "65537 bytes long",
+		`{"abi":1,"functions":[]}`: "its manifest lists none",
+	} {
+		write(text)
+		if _, err := h.Signature(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.30q: %v", text, err)
+		}
+	}
+}
+
+func TestManifestBesideADispatcherAndBesideOneWithItsOwn(t *testing.T) {
+	t.Parallel()
+	dispatcher := program{pages: 1, functions: []functionEntry{{"flowhost_invoke", taskFunction, []byte{opI32Const, 0}}}}.bytes()
+	own := withCustomSection(dispatcher, "flowhost.manifest", `{"abi":1,"functions":[{"name":"own"}]}`)
+	for want, module := range map[string][]byte{"beside": dispatcher, "own": own} {
+		path := writeFile(t, "module.wasm", module)
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), host.ManifestFile), []byte(`{"abi":1,"functions":[{"name":"beside"}]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h := newHost(t, host.Config{})
+		if s, err := h.Signature(t.Context(), path); err != nil || s.Functions[0].Name != want {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
+	exported, err := newHost(t, host.Config{}).Inspect(t.Context(), besideManifest(t, guest(t, "dispatcher")))
+	if err != nil || exported.Origin != host.ManifestExport {
+		t.Errorf("%+v, %v", exported, err)
+	}
+}
+
+// besideManifest copies a module into a folder with a manifest.
+func besideManifest(t *testing.T, module string) string {
+	t.Helper()
+	content, err := os.ReadFile(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeFile(t, "module.wasm", content)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), host.ManifestFile), []byte(`{"abi":1,"functions":[{"name":"beside"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -16,6 +16,7 @@ type PreflightLimits = wasm.Limits
 func preflight(binary []byte, limits PreflightLimits) (*wasm.Module, *ModuleError) {
 	walked, err := wasm.Decode(binary, wasm.Options{
 		Limits: limits, Custom: abi.ManifestSection, CustomSize: abi.MaxManifest,
+		Export: abi.ExportManifest,
 	})
 	if fault, ok := errors.AsType[*wasm.Error](err); ok {
 		return nil, &ModuleError{Reason: fault.Error(), Hint: fault.Hint}

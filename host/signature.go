@@ -47,10 +47,14 @@ func (h *Host) SignatureOf(ctx context.Context, digest string) (run.Signature, e
 	return m.signature, nil
 }
 
-// loadFile prepares the module in a file. Its fault, if any, is in the module.
+// loadFile prepares the module in a file, with the manifest beside it if it has
+// none. Its fault, if any, is in the module.
 func (h *Host) loadFile(ctx context.Context, path string) (*module, []byte, error) {
 	binary, err := readModule(path, h.config.ModuleSize)
 	if err != nil {
+		return nil, nil, err
+	}
+	if binary, err = withManifest(path, binary, h.config.Preflight); err != nil {
 		return nil, nil, err
 	}
 	m, err := h.module(ctx, digestOf(binary), func(context.Context) ([]byte, error) { return binary, nil })

@@ -1,10 +1,19 @@
 package sdk
 
-import "github.com/flowhost/flowhost/sdk/internal/guest"
+import (
+	"reflect"
+
+	"github.com/flowhost/flowhost/sdk/internal/guest"
+)
 
 // Function registers fn as a function that tasks can call by name. It belongs
 // into an init function of the plugin. The function named "main" is the one that
 // a task calls which names none; a plugin with one function needs no such name.
+//
+// The types of input and output are written into the manifest as JSON Schema, as
+// far as encoding/json decides them: flows are checked against them before they
+// run. A field is required unless it has the option omitempty or omitzero, or, of
+// the input, is a pointer.
 //
 // It panics when the name is empty, reserved (flowhost_…, memory, _start,
 // _initialize) or taken, or when fn is nil: the plugin then cannot be loaded,
@@ -17,6 +26,7 @@ func Function[In, Out any](name string, fn func(Context, In) (Out, error)) Regis
 		return fn(c, in)
 	}))
 	guest.AddTypes[In, Out](&guest.Registered)
+	guest.Registered.SetTypes(name, reflect.TypeFor[In](), reflect.TypeFor[Out]())
 	return Registration{name: name}
 }
 
@@ -36,6 +46,14 @@ type Registration struct{ name string }
 // Describe says in a sentence what the function does; the manifest carries it.
 func (r Registration) Describe(text string) Registration {
 	guest.Registered.Describe(r.name, text)
+	return r
+}
+
+// Config says of which type the config is that the function reads, by a value of
+// it: a struct, whose fields may all be left out. The manifest carries the type,
+// and flows are checked against it. The value itself does not count.
+func (r Registration) Config(config any) Registration {
+	guest.Registered.SetConfig(r.name, reflect.TypeOf(config))
 	return r
 }
 

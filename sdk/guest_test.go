@@ -231,11 +231,23 @@ func checkManifest(t *testing.T, module guestModule) {
 	if err := json.Unmarshal([]byte(h.output), &got); err != nil {
 		t.Fatal(err)
 	}
+	nothing := json.RawMessage(`{"additionalProperties":false,"type":"object"}`)
+	preset := json.RawMessage(`{"additionalProperties":false,"properties":{"text":{"type":"string"}},"type":"object"}`)
+	text := json.RawMessage(`{"additionalProperties":false,"properties":{"text":{"type":"string"}},"required":["text"],"type":"object"}`)
+	identity := json.RawMessage(`{"additionalProperties":false,"properties":{"attempt":{"type":"integer"},"flow":{"type":"string"},"idempotency_key":{"type":"string"},` +
+		`"key":{"type":"string"},"run":{"type":"string"},"scheduled":{"format":"date-time","type":"string"},"task":{"type":"string"}},` +
+		`"required":["attempt","flow","idempotency_key","run","scheduled","task"],"type":"object"}`)
 	want := abi.Manifest{
 		ABI: 1, Name: "guest", Version: "1.2.3", Description: "Everything that crosses the border.",
 		Functions: []abi.ManifestFunction{
-			{Name: "main", Description: "Shouts <politely>."},
-			{Name: "configured"}, {Name: "identity"}, {Name: "fail"}, {Name: "log"}, {Name: "stop"}, {Name: "wait"}, {Name: "crash"},
+			{Name: "main", Description: "Shouts <politely>.", Input: text, Output: text},
+			{Name: "configured", Input: nothing, Output: text, Config: preset},
+			{Name: "identity", Input: nothing, Output: identity},
+			{Name: "fail", Input: text, Output: nothing},
+			{Name: "log", Input: text, Output: nothing},
+			{Name: "stop", Input: nothing, Output: text},
+			{Name: "wait", Input: nothing, Output: text},
+			{Name: "crash", Input: nothing, Output: nothing},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

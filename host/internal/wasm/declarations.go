@@ -284,7 +284,8 @@ func (d *decoder) functionIndex() int {
 func (d *decoder) readExports() {
 	n := d.count("exports", 3, d.limits.Exports, "Exports")
 	for i := 0; i < n && d.err == nil; i++ {
-		d.freeName()
+		name := d.freeName()
+		d.HasExport = d.HasExport || d.options.Export != "" && string(name) == d.options.Export
 		at := d.pos
 		switch kind := d.byte(); kind {
 		case KindFunction:

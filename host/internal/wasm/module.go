@@ -23,6 +23,9 @@ const (
 	sectionTag // of the exceptions proposal
 )
 
+// SectionCustom is the id of custom sections.
+const SectionCustom = sectionCustom
+
 const headerSize = 8
 
 // Options of [Decode]. The zero value works.
@@ -33,6 +36,9 @@ type Options struct {
 	// Default: none is kept.
 	Custom     string
 	CustomSize int
+
+	// Export names the export to look for. Default: none.
+	Export string
 }
 
 // Module is what is known of a module that is within the limits. It refers to
@@ -43,6 +49,8 @@ type Module struct {
 	Custom  []byte // content of the first custom section of the asked name; nil without
 	Names   Names  // of functions
 	Figures Limits // what the module has of each; the largest one of what is limited singly
+
+	HasExport bool // there is one of the asked name
 
 	binary    []byte
 	limits    Limits // with all defaults

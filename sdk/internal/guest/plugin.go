@@ -2,6 +2,7 @@ package guest
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/flowhost/flowhost/sdk/abi"
@@ -17,7 +18,8 @@ var Registered Plugin
 type Plugin struct {
 	manifest abi.Manifest
 	handlers map[string]Handler
-	types    []func()       // prepare the types of a function
+	types    []func() // prepare the types of a function
+	schemas  map[string]functionTypes
 	warmups  []func() error // of the author
 }
 
@@ -44,6 +46,24 @@ func reserved(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, abi.ReservedPrefix)
+}
+
+// functionTypes are the types of a function; nil where nothing is stated.
+type functionTypes struct{ input, output, config reflect.Type }
+
+// SetTypes states the types of a registered function's input and output.
+func (p *Plugin) SetTypes(name string, input, output reflect.Type) {
+	if p.schemas == nil {
+		p.schemas = map[string]functionTypes{}
+	}
+	p.schemas[name] = functionTypes{input: input, output: output}
+}
+
+// SetConfig states the type of a registered function's config.
+func (p *Plugin) SetConfig(name string, config reflect.Type) {
+	t := p.schemas[name]
+	t.config = config
+	p.schemas[name] = t
 }
 
 // Describe sets the description of a registered function.
@@ -108,12 +128,24 @@ func (p *Plugin) names() string {
 }
 
 // Manifest describes the plugin, its functions in the order in which they were
-// registered. The caller must not change it.
+// registered. Schemas that would make it too long for the host are left out, all
+// of them: the plugin works without.
 func (p *Plugin) Manifest() abi.Manifest {
 	m := p.manifest
 	m.ABI = abi.Version
-	if m.Functions == nil {
-		m.Functions = []abi.ManifestFunction{}
+	m.Functions = make([]abi.ManifestFunction, len(p.manifest.Functions))
+	for i, f := range p.manifest.Functions {
+		types := p.schemas[f.Name]
+		if types.input != nil {
+			f.Input, f.Output = schemaOf(types.input, taken), schemaOf(types.output, given)
+		}
+		if types.config != nil {
+			f.Config = schemaOf(types.config, preset)
+		}
+		m.Functions[i] = f
+	}
+	if text, err := Encode(m); err == nil && len(text) > abi.MaxManifest {
+		copy(m.Functions, p.manifest.Functions)
 	}
 	return m
 }

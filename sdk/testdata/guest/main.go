@@ -18,7 +18,7 @@ type text struct {
 func init() {
 	sdk.Plugin(sdk.Info{Name: "guest", Version: "1.2.3", Description: "Everything that crosses the border."})
 	sdk.Function("main", upper).Describe("Shouts <politely>.")
-	sdk.Function("configured", configured)
+	sdk.Function("configured", configured).Config(text{})
 	sdk.Function("identity", identity)
 	sdk.Function("fail", fail)
 	sdk.Function("log", log)

@@ -17,7 +17,7 @@ func init() {
 
 type file struct {
 	Path string `json:"path"`
-	Text string `json:"text"`
+	Text string `json:"text,omitempty"`
 }
 
 func read(_ sdk.Context, f file) (string, error) {
