@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/run"
 )
 
 func (a *app) pluginInspectCommand() *cobra.Command {
@@ -91,7 +94,7 @@ func writeInspection(w io.Writer, i *inspection) {
 	if len(i.Signature.Functions) > 0 {
 		fmt.Fprintln(w, "functions")
 		for _, f := range i.Signature.Functions {
-			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-20s %s", f.Name, printable(f.Description)), " "))
+			writeFunction(w, &f)
 		}
 	}
 	externs(w, "imports", i.Imports)
@@ -103,6 +106,18 @@ func writeInspection(w io.Writer, i *inspection) {
 		fmt.Fprintln(w, "notes")
 		for _, note := range i.Notes {
 			fmt.Fprintln(w, "  "+note)
+		}
+	}
+}
+
+func writeFunction(w io.Writer, f *run.FunctionSignature) {
+	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-20s %s", f.Name, printable(f.Description)), " "))
+	for _, part := range []struct {
+		name   string
+		schema json.RawMessage
+	}{{"input", f.Input}, {"output", f.Output}, {"config", f.Config}} {
+		if part.schema != nil {
+			fmt.Fprintf(w, "    %-8s %s\n", part.name, printable(flows.TypeText(part.schema)))
 		}
 	}
 }

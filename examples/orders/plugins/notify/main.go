@@ -23,7 +23,7 @@ type message struct {
 
 func init() {
 	sdk.Plugin(sdk.Info{Name: "notify", Version: "1.0.0", Description: "Messages for people."})
-	sdk.Function("notify", notify).Describe("Formats a message for the channel of the config and logs it as a warning.")
+	sdk.Function("notify", notify).Describe("Formats a message for the channel of the config and logs it as a warning.").Config(config{})
 }
 
 func notify(ctx sdk.Context, in note) (message, error) {

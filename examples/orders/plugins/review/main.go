@@ -13,7 +13,7 @@ type config struct {
 
 func init() {
 	sdk.Plugin(sdk.Info{Name: "review", Version: "1.0.0", Description: "Tickets for people who decide."})
-	sdk.Function("review", review).Describe("Puts an order into the queue of the config.")
+	sdk.Function("review", review).Describe("Puts an order into the queue of the config.").Config(config{})
 }
 
 func review(ctx sdk.Context, o order.Order) (order.Ticket, error) {
