@@ -375,3 +375,50 @@ func (m oneModule) Signature(context.Context, string) (run.Signature, error) {
 func (m oneModule) SignatureOf(context.Context, string) (run.Signature, error) {
 	return run.Signature(m), nil
 }
+
+// TestWhatWorksIsNotRefused are cases of the kind that the fuzz tests look for: each
+// works in a run with the value, and loading must find nothing wrong.
+func TestWhatWorksIsNotRefused(t *testing.T) {
+	t.Parallel()
+	const texts, numbers = `{"type":"array","items":{"type":"string"}}`, `{"type":"array","items":{"type":"number"}}`
+	tests := map[string]struct{ gives, value, expression, takes, makes string }{
+		"branches are converted":           {`{"type":"number"}`, `1`, `run.id == "" ? "a" : task.a.output`, `{"type":"string"}`, `"1"`},
+		"objects of branches are, too":     {`{"type":"number"}`, `1`, `run.id == "" ? { b = "x" } : { a = task.a.output }`, `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":"1"}`},
+		"an index of what may be a list":   {`{"anyOf":[` + texts + `,{"type":"object"}]}`, `{"k":1}`, `task.a.output[lower("K")]`, `{"type":"number"}`, `1`},
+		"a splat of what may be a list":    {`{"anyOf":[` + texts + `,{"type":"number"}]}`, `1`, `task.a.output[*]`, numbers, `[1]`},
+		"a text in arithmetic":             {`{"type":"string"}`, `"5"`, `-task.a.output + task.a.output * 2`, `{"type":"number"}`, `5`},
+		"a text as condition":              {`{"type":"string"}`, `"true"`, `task.a.output && !task.a.output ? 1 : 2`, `{"type":"number"}`, `2`},
+		"lists of either":                  {`{"anyOf":[` + texts + `,` + numbers + `]}`, `[1]`, `task.a.output`, numbers, `[1]`},
+		"more fields":                      {`{"type":"object","properties":{"x":{}},"additionalProperties":true}`, `{"y":1}`, `task.a.output.y`, `{"type":"number"}`, `1`},
+		"whole or not":                     {`{"type":"number"}`, `1.5`, `1.5`, `{"type":["integer","number"]}`, `1.5`},
+		"nothing is wanted":                {`{"type":["string","null"]}`, `null`, `task.a.output`, `{"type":"null"}`, `null`},
+		"an attribute of what may have it": {`{"anyOf":[{"type":"object","properties":{"a":{}},"additionalProperties":false},{"type":"array"}]}`, `{"a":1}`, `task.a.output["a"]`, `{}`, `1`},
+		"a number as index of an object":   {`{"type":"object","additionalProperties":{"type":"number"}}`, `{"0":1}`, `task.a.output[0]`, `{"type":"number"}`, `1`},
+		"fields of several types":          {`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"number"}}`, `{"a":"x"}`, `[for v in task.a.output : v]`, texts, `["x"]`},
+		"a map of texts":                   {`{"type":"object","additionalProperties":{"type":"string"}}`, `{"a":"x"}`, `{ for k, v in task.a.output : v => k }`, `{"type":"object","additionalProperties":{"type":"string"}}`, `{"x":"a"}`},
+		"more than is taken":               {`{"type":"object","properties":{"a":{},"b":{}},"additionalProperties":false}`, `{"a":1,"b":2}`, `task.a.output`, `{"type":"object","properties":{"a":{}},"additionalProperties":false}`, `{"a":1,"b":2}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, diags := loadTyped(t, asSchema(t, test.gives), asSchema(t, test.takes), test.expression)
+			if diags != "" {
+				t.Fatal(diags)
+			}
+			s := f.Scope(aRun(f, "", nil))
+			s.Settle(done("a", test.value))
+			if got := input(t, f.task(t, "b"), s); got != test.makes {
+				t.Errorf("makes %s, not %s", got, test.makes)
+			}
+		})
+	}
+}
+
+func asSchema(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(text), &schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}

@@ -1,0 +1,196 @@
+package flows
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+func TestTypeText(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		``:                   "any",
+		`true`:               "any",
+		`{`:                  "any",
+		`{"type":"strange"}`: "any",
+		`{"type":["string","number","boolean","array","object"]}`: "any",
+		`{"type":"integer"}`:                         "number",
+		`{"type":["string","null"]}`:                 "string | null",
+		`{"type":"string","nullable":true}`:          "string | null",
+		`{"type":"null"}`:                            "null",
+		`{"enum":["a","b",null]}`:                    `"a" | "b" | null`,
+		`{"const":3}`:                                "number",
+		`{"type":"number","enum":["a"]}`:             "number",
+		`{"type":"array"}`:                           "list",
+		`{"type":"array","items":{"type":"string"}}`: "list(string)",
+		`{"type":"array","items":{"type":"string"},"prefixItems":[{}]}`: "list",
+		`{"type":"object"}`: "object",
+		`{"type":"object","additionalProperties":{"type":"number"}}`:                                                  "map(number)",
+		`{"type":"object","additionalProperties":false}`:                                                              "object({})",
+		`{"type":"object","properties":{"a":{"type":"string"}}}`:                                                      "object({ a = optional(string), … })",
+		`{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}`:                       "object({ a = any })",
+		`{"type":"object","patternProperties":{"^a":{}},"additionalProperties":false}`:                                "object",
+		`{"anyOf":[{"type":"string"},{"type":"number"}]}`:                                                             "number | string",
+		`{"oneOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}]}`:                                      "list(string) | null",
+		`{"anyOf":[{"type":"object","properties":{"a":{}}},{"type":"object","properties":{"b":{}}}]}`:                 "object",
+		`{"type":"string","anyOf":[{"type":"number"}]}`:                                                               "any",
+		`{"allOf":[{"type":"string"},{"enum":["a"]}]}`:                                                                `"a"`,
+		`{"$ref":"#/$defs/a","$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b~1c"}},"b/c":{"type":"string"}}}`: "list(string)",
+		`{"$ref":"#/$defs/a%20b","$defs":{"a b":{"type":"string"}}}`:                                                  "string",
+		`{"$ref":"#/allOf/0","allOf":[{"type":"string"}]}`:                                                            "string",
+		`{"$ref":"#/nothing"}`:     "any",
+		`{"$ref":"other.json#/a"}`: "any",
+		`{"$ref":"#name"}`:         "any",
+		`{"$ref":"#"}`:             "any",
+		`{"$ref":"#/a","a":{"$ref":"#/b"},"b":{"$ref":"#/a"}}`:                                        "any",
+		`{"anyOf":[{"$ref":"#"},{"type":"string"}]}`:                                                  "any",
+		`{"$id":"https://example.com/a","type":"array","items":{"$ref":"#/b"},"b":{"type":"string"}}`: "list(string)",
+		`{"type":"array","items":{"$id":"b","$ref":"#/b"},"b":{"type":"string"}}`:                     "list",
+		`{"type":"array","items":{"$ref":"#"}}`:                                                       "list(list(list(list(list(list(list(…)))))))",
+	} {
+		if got := TypeText(json.RawMessage(schema)); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", schema, got, want)
+		}
+	}
+}
+
+// TestTypesOfFunctions: what a function is said to give is what it gives.
+func TestTypesOfFunctions(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"length": "number | null", "upper": "string | null", "split": "list(string | null) | null", "jsonencode": "string | null",
+		"tonumber": "number | null", "merge": "any", "try": "any", "flatten": "any", "sensitive": "any", "lookup": "any", "range": "list(number | null) | null",
+		"startswith": "bool | null", "jsondecode": "any", "regex": "any", "one": "any",
+	}
+	functions := runFunctions()
+	arity := map[string]int{"split": 2, "merge": 2, "lookup": 3, "range": 1, "startswith": 2, "regex": 2}
+	for name, typ := range want {
+		if got := returned(functions[name], max(1, arity[name])).text(0); got != typ {
+			t.Errorf("%s gives %s, not %s", name, got, typ)
+		}
+	}
+	if got := returned(functions["upper"], 7); !got.open() {
+		t.Errorf("upper with seven arguments gives %s", got.text(0))
+	}
+}
+
+func TestShapesOfValues(t *testing.T) {
+	t.Parallel()
+	secret := cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("hunter2").Mark(sensitive), "b": cty.UnknownVal(cty.Number)})
+	if got := shapeOfValue(secret).text(0); got != "object({ a = string, b = number | null })" {
+		t.Error(got)
+	}
+	mixed := cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.NumberIntVal(1), cty.NullVal(cty.DynamicPseudoType)})
+	if got := shapeOfValue(mixed).text(0); got != `list(number | "x" | null)` {
+		t.Error(got)
+	}
+	declared := cty.Object(map[string]cty.Type{"m": cty.Map(cty.Bool), "l": cty.Set(cty.String), "t": cty.Tuple(nil), "d": cty.DynamicPseudoType})
+	if got := shapeOfType(declared).text(0); got != "object({ d = any, l = list(string | null) | null, m = map(bool | null) | null, t = list | null }) | null" {
+		t.Error(got)
+	}
+}
+
+// TestSensitiveValuesAreNotRepeated: a diagnostic about a value says of which kind
+// it is.
+func TestSensitiveValuesAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	const src = `variable "mode" {
+  type      = string
+  sensitive = true
+}
+
+flow "f" {
+  task "a" {
+    plugin   = "./typed.wasm"
+    function = "fetch"
+    input    = { url = "u", count = var.mode, mode = var.mode }
+  }
+}
+`
+	set, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": src})}, Options{
+		Catalog: modules, Vars: map[string]VarValue{"mode": {Text: "hunter2", From: "--var mode"}},
+	})
+	if out := text(set, diags); len(diags) != 1 || strings.Contains(out, "hunter2") || !strings.Contains(out, "var.mode is a string") {
+		t.Error(out)
+	}
+}
+
+// TestRecordedDefinitionsAreNotChecked: a run in progress goes on with what it was
+// accepted with, also when the types of its modules are known only now.
+func TestRecordedDefinitionsAreNotChecked(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile(filepath.Join("testdata", "diagnostics", "types-input.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := run.Definition{Files: map[string][]byte{"f.hcl": src}, Plugins: map[string]string{"./typed.wasm": digestOf("typed.wasm")}}
+	set, diags := Restore(t.Context(), &definition, Options{Catalog: modules})
+	if len(diags) > 0 {
+		t.Error(text(set, diags))
+	}
+}
+
+// TestNothingWrongWhereNothingIsKnown loads what would be wrong if it was typed.
+func TestNothingWrongWhereNothingIsKnown(t *testing.T) {
+	t.Parallel()
+	load(t, map[string]string{"f.hcl": `flow "f" {
+  param "any" {
+  }
+
+  task "a" {
+    plugin   = "./typed.wasm"
+    function = "fetch"
+    input    = { url = param.any }
+  }
+
+  task "free" {
+    plugin = "./run.wasm"
+    when   = try(task.a.output.nothing, true)
+    input = {
+      note    = task.a.output.note
+      extra   = task.a.output.extra.of.any["kind"][0]
+      tried   = can(task.a.output.nothing.at.all) ? 1 : 2
+      index   = task.a.output.items[length(task.a.output.name)].price + 1
+      grouped = { for i in task.a.output.items : i.sku => i.price... }
+      joined  = join(", ", task.a.output.items[*].sku)
+      text    = "%{for i in task.a.output.items}${i.sku}: ${i.price}%{endfor}"
+      payload = trigger.payload.of[0].any
+    }
+  }
+
+  task "b" {
+    plugin   = "./typed.wasm"
+    function = "score"
+    input = {
+      skus  = [for i in task.a.output.items : i.sku if i.price > 1]
+      total = task.a.output.total == 0 ? null : task.free.output.number
+    }
+  }
+
+  task "c" {
+    plugin   = "./typed.wasm"
+    function = "score"
+    input    = merge(task.a.output, { skus = [] })
+  }
+
+  task "d" {
+    plugin   = "./typed.wasm"
+    function = "fetch"
+    config   = task.free.output
+    input    = { url = coalesce(task.b.output.labels.url, task.a.output.note, "x"), mode = lower("FAST") }
+  }
+
+  task "e" {
+    plugin   = "./typed.wasm"
+    function = "tree"
+    input    = { value = 1, left = { value = 2, right = null }, right = { value = 3 } }
+  }
+}
+`}, Options{})
+}
