@@ -382,7 +382,7 @@ func TestWhatWorksIsNotRefused(t *testing.T) {
 	t.Parallel()
 	const texts, numbers = `{"type":"array","items":{"type":"string"}}`, `{"type":"array","items":{"type":"number"}}`
 	tests := map[string]struct{ gives, value, expression, takes, makes string }{
-		"branches are converted":           {`{"type":"number"}`, `1`, `run.id == "" ? "a" : task.a.output`, `{"type":"string"}`, `"1"`},
+		"branches are converted":           {`{"type":"number"}`, `1`, `run.id != "" ? task.a.output : "a"`, `{"type":"string"}`, `"1"`},
 		"objects of branches are, too":     {`{"type":"number"}`, `1`, `run.id == "" ? { b = "x" } : { a = task.a.output }`, `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":"1"}`},
 		"an index of what may be a list":   {`{"anyOf":[` + texts + `,{"type":"object"}]}`, `{"k":1}`, `task.a.output[lower("K")]`, `{"type":"number"}`, `1`},
 		"a splat of what may be a list":    {`{"anyOf":[` + texts + `,{"type":"number"}]}`, `1`, `task.a.output[*]`, numbers, `[1]`},
@@ -393,6 +393,8 @@ func TestWhatWorksIsNotRefused(t *testing.T) {
 		"whole or not":                     {`{"type":"number"}`, `1.5`, `1.5`, `{"type":["integer","number"]}`, `1.5`},
 		"nothing is wanted":                {`{"type":["string","null"]}`, `null`, `task.a.output`, `{"type":"null"}`, `null`},
 		"an attribute of what may have it": {`{"anyOf":[{"type":"object","properties":{"a":{}},"additionalProperties":false},{"type":"array"}]}`, `{"a":1}`, `task.a.output["a"]`, `{}`, `1`},
+		"a text as index of a list":        {`{"anyOf":[{"type":"object","properties":{"a":{}},"additionalProperties":false},{"type":"array"}]}`, `[5]`, `task.a.output["0"]`, `{}`, `5`},
+		"an index of an object or a list":  {`{"anyOf":[{"type":"object"},` + numbers + `]}`, `{"0":"x"}`, `task.a.output[0]`, `{"type":"string"}`, `"x"`},
 		"a number as index of an object":   {`{"type":"object","additionalProperties":{"type":"number"}}`, `{"0":1}`, `task.a.output[0]`, `{"type":"number"}`, `1`},
 		"fields of several types":          {`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"number"}}`, `{"a":"x"}`, `[for v in task.a.output : v]`, texts, `["x"]`},
 		"a map of texts":                   {`{"type":"object","additionalProperties":{"type":"string"}}`, `{"a":"x"}`, `{ for k, v in task.a.output : v => k }`, `{"type":"object","additionalProperties":{"type":"string"}}`, `{"x":"a"}`},
