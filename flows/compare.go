@@ -26,7 +26,7 @@ func (t *typing) operand(e hcl.Expression, want kinds) {
 // check compares what an expression gives with what is wanted. Objects and lists
 // that are written out are compared in parts, where these stand.
 func (t *typing) check(e hcl.Expression, want *shape, path string) {
-	e = native(e)
+	e = bare(e)
 	if want.kinds&kindObject != 0 && !want.open() {
 		if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
 			t.checkObject(e, pairs, want, path)
@@ -170,6 +170,9 @@ func (m *matching) object(want, got *shape, below string) bool {
 // source is what stands in the file for an expression, if that says something.
 func (t *typing) source(e hcl.Expression) string {
 	const short = 60
+	if m, ok := e.(*metered); ok {
+		e = m.Expression
+	}
 	switch e := e.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
 		return pathOf(e.Traversal)

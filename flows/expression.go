@@ -210,6 +210,18 @@ func native(e hcl.Expression) hcl.Expression {
 	}
 }
 
+// bare is native without the nodes that count what an evaluation costs.
+func bare(e hcl.Expression) hcl.Expression {
+	for {
+		e = native(e)
+		m, ok := e.(*metered)
+		if !ok {
+			return e
+		}
+		e = m.Expression
+	}
+}
+
 // templateOf parses a text of the JSON syntax. Without a context it evaluates to
 // what is written.
 func templateOf(e hcl.Expression) (hcl.Expression, bool) {

@@ -48,7 +48,7 @@ func (t *typing) with(name string, s *shape) *typing {
 // infer describes what an expression gives, and reports what cannot be right in
 // it.
 func (t *typing) infer(e hcl.Expression) *shape {
-	e = native(e)
+	e = bare(e)
 	if v, ok := t.fixed(e); ok {
 		return shapeOfValue(v)
 	}
@@ -147,7 +147,7 @@ func (t *typing) constructed(e hcl.Expression) *shape {
 
 // name is the key of a pair, if it is known.
 func (t *typing) name(key hcl.Expression) (string, bool) {
-	v, ok := t.fixed(native(key))
+	v, ok := t.fixed(bare(key))
 	if !ok || v.IsMarked() || !v.IsKnown() || v.IsNull() || v.Type() != cty.String {
 		return "", false
 	}

@@ -28,8 +28,8 @@ const (
 	someTasks kind = "list of tasks"
 )
 
-// kinds are all of them, for those who must know each.
-var kinds = []kind{
+// argumentKinds are all of them, for those who must know each.
+var argumentKinds = []kind{
 	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, someTasks,
 }
 

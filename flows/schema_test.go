@@ -72,7 +72,7 @@ func present(yield func(body string, a argument) bool) {
 func TestEveryWordIsDescribed(t *testing.T) {
 	t.Parallel()
 	for body, a := range present {
-		if !slices.Contains(kinds, a.kind) || phases[a.at] == "" || !isLine(a.about) {
+		if !slices.Contains(argumentKinds, a.kind) || phases[a.at] == "" || !isLine(a.about) {
 			t.Errorf("%s: %s needs a kind, a phase and what it is about: %+v", body, a.name, a)
 		}
 		if a.required && a.preset != "" {

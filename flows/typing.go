@@ -66,7 +66,7 @@ func (d *draft) checkTypes() {
 	for _, name := range keys(d.locals) {
 		d.localShape(d.locals[name])
 	}
-	for _, t := range slices.Concat(d.flow.Tasks, d.flow.OnFailure) {
+	for _, t := range d.flow.AllTasks() {
 		if c := d.typed[t.Name]; c != nil {
 			c.check()
 		}
