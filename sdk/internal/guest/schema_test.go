@@ -36,8 +36,9 @@ type Optional struct {
 type whole struct {
 	base
 	*Optional
-	Shade   bool `json:"-"`
-	Hidden  int  `json:"-,"`
+	Shade bool `json:"-"`
+	//lint:ignore SA5008 encoding/json takes this as the name "-"
+	Hidden  int `json:"-,"`
 	private int
 	Count   int64   `json:"count,string"`
 	Price   *uint32 `json:"price,string"`
@@ -45,6 +46,8 @@ type whole struct {
 	Took    time.Duration `json:"took"`
 	Zero    point         `json:"zero,omitzero"`
 }
+
+var _ = whole{}.private // it is there to be left out
 
 type twice struct {
 	A, B point
