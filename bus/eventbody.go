@@ -24,6 +24,8 @@ type eventBody struct {
 	State      run.State    `json:"state,omitempty"`
 	Error      *run.Failure `json:"error,omitempty"`
 	RetryAt    *time.Time   `json:"retry_at,omitempty"`
+	Child      run.ID       `json:"child,omitempty"` // the run of a sub-flow that is the attempt
+	Due        *time.Time   `json:"due,omitempty"`   // when a wait ends by itself
 	DurationMS *float64     `json:"duration_ms,omitempty"`
 
 	// "record", and "truncated" when it, or parts of it, did not fit, are added to
@@ -46,6 +48,21 @@ func newEventBody(n run.Notice, id string) eventBody {
 		}
 	case *run.TaskEnded:
 		e.Task, e.Key, e.State, e.Error = d.Task, d.Key, d.State, d.Failure
+	case *run.TaskReused:
+		e.Task, e.Key, e.State, e.Error = d.Task, d.Key, d.State, d.Failure
+	case *run.TaskCancelRequested:
+		e.Task, e.Key, e.Error = d.Task, d.Key, d.Failure
+	case *run.TaskExpanded:
+		e.Task = d.Task
+	case *run.WaitStarted:
+		e.Task = d.Task
+		if !d.Due.IsZero() {
+			e.Due = &d.Due
+		}
+	case *run.WaitEnded:
+		e.Task, e.State, e.Error = d.Task, d.State, d.Failure
+	case *run.ChildStarted:
+		e.Task, e.Key, e.Attempt, e.Child = d.Task, d.Key, d.Attempt, d.Child
 	case *run.CancelRequested:
 		e.Error = d.Failure
 	case *run.Finished:
@@ -107,7 +124,7 @@ func slim(record *run.Record) *run.Record {
 	less.Truncated = true
 	less.Tasks = make([]run.TaskRecord, len(record.Tasks))
 	for i, t := range record.Tasks {
-		t.Input, t.Output = nil, nil
+		t.Input, t.Output, t.Items = nil, nil, nil
 		less.Tasks[i] = t
 	}
 	return &less

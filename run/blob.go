@@ -61,6 +61,13 @@ func (e Event) Payloads(f func(*json.RawMessage)) {
 		eachParam(d.Params, f)
 	case *TaskReused:
 		f(&d.Output)
+		f(&d.Items)
+	case *TaskExpanded:
+		f(&d.Items)
+	case *WaitEnded:
+		f(&d.Payload)
+	case *ChildStarted:
+		f(&d.Input)
 	case *AttemptStarted:
 		f(&d.Input)
 		f(&d.Config)
@@ -80,6 +87,7 @@ func (r *Run) Payloads(f func(*json.RawMessage)) {
 		f(&t.Input)
 		f(&t.Config)
 		f(&t.Output)
+		f(&t.Items)
 	}
 }
 

@@ -42,7 +42,17 @@ func everyEvent() []Event {
 			Key:    "k1", RetryOf: NewID(t0),
 		},
 		&TaskReused{TaskRef: TaskRef{Task: "fetch"}, Output: json.RawMessage(`{"reused":true}`)},
+		&Submitted{
+			Flow: "bill", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerTask, Time: t0},
+			Parent: &Parent{Run: NewID(t0), TaskRef: ref, Depth: 2},
+		},
+		&TaskReused{TaskRef: TaskRef{Task: "copy"}, State: Running, Items: json.RawMessage(`["a","b"]`)},
+		&TaskReused{TaskRef: TaskRef{Task: "copy", Key: "1"}, State: Failed, Failure: failure},
 		&Started{},
+		&TaskExpanded{TaskRef: TaskRef{Task: "price"}, Items: json.RawMessage(`{"eu":1}`)},
+		&WaitStarted{TaskRef: TaskRef{Task: "wait.approval"}, Subject: "orders.approved", Due: t0.Add(time.Hour), Deadline: t0.Add(time.Minute)},
+		&WaitEnded{TaskRef: TaskRef{Task: "wait.approval"}, State: Failed, Payload: json.RawMessage(`{"approved":false}`), Failure: failure},
+		&ChildStarted{TaskRef: TaskRef{Task: "price", Key: "us"}, Attempt: 1, Child: NewID(t0), Input: json.RawMessage(`{}`)},
 		&AttemptStarted{TaskRef: ref, Attempt: 1, Module: "sha256:02", Function: "price", Input: json.RawMessage(`{"a":1}`), Config: json.RawMessage(`null`)},
 		&AttemptFinished{TaskRef: ref, Attempt: 1, Outcome: OutcomeFailed, Failure: failure, RetryAt: t0.Add(time.Second), Duration: time.Millisecond},
 		&AttemptFinished{TaskRef: ref, Attempt: 2, Outcome: OutcomeSucceeded, Output: json.RawMessage(`[1,"\u003c"]`), Duration: 1},
@@ -61,6 +71,9 @@ func everyEvent() []Event {
 	events := make([]Event, len(data))
 	for i, d := range data {
 		events[i] = Event{Run: id, At: t0.Add(time.Duration(i)), Data: d}
+		if submitted, ok := d.(*Submitted); ok && submitted.Parent != nil {
+			events[i].Run = "01KMVQZ3G0ABCDEFGHJKMNPQRU"
+		}
 	}
 	return events
 }
@@ -120,17 +133,39 @@ func TestCommitsOfAllVersionsAreRead(t *testing.T) {
 func keptEvents(version int) []Event {
 	var events []Event
 	for _, e := range everyEvent() {
-		e.Run = "01KMVQZ3G0ABCDEFGHJKMNPQRS"
+		if e.Run != "01KMVQZ3G0ABCDEFGHJKMNPQRU" {
+			e.Run = "01KMVQZ3G0ABCDEFGHJKMNPQRS"
+		}
 		switch d := e.Data.(type) {
 		case *Submitted:
+			if d.Parent != nil {
+				if version < 4 {
+					continue
+				}
+				d.Parent.Run = "01KMVQZ3G0ABCDEFGHJKMNPQRS"
+				break
+			}
 			d.RetryOf = e.Run
 			if version == 1 {
 				d.Key, d.RetryOf = "", ""
 			}
-		case *TaskReused, *TaskCancelRequested:
+		case *TaskReused:
+			if version == 1 || version < 4 && d.State != "" {
+				continue
+			}
+		case *TaskCancelRequested:
 			if version == 1 {
 				continue
 			}
+		case *TaskExpanded, *WaitStarted, *WaitEnded:
+			if version < 4 {
+				continue
+			}
+		case *ChildStarted:
+			if version < 4 {
+				continue
+			}
+			d.Child = e.Run
 		case *ScheduleSet, *ScheduleAdvanced, *SchedulePaused, *ScheduleResumed, *BackfillStarted, *BackfillAdvanced, *BackfillEnded:
 			if version < 3 {
 				continue

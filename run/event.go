@@ -25,6 +25,21 @@ type TaskRef struct {
 	Key  string `json:"key,omitempty"`
 }
 
+// String is the task's name, with the item's key in brackets: "copy[eu]".
+func (r TaskRef) String() string {
+	if r.Key == "" {
+		return r.Task
+	}
+	return r.Task + "[" + r.Key + "]"
+}
+
+// Parent is the task whose attempt a run of a sub-flow is.
+type Parent struct {
+	Run ID `json:"run"`
+	TaskRef
+	Depth int `json:"depth"` // how many runs are above the child
+}
+
 // Events of a run, in the order of its life.
 type (
 	// Submitted accepts a run.
@@ -36,13 +51,17 @@ type (
 		Concurrency string                     `json:"concurrency,omitempty"` // the run's key under the flow's limit
 		Key         string                     `json:"key,omitempty"`         // idempotency key of the request
 		RetryOf     ID                         `json:"retry_of,omitempty"`    // the run that this one continues
+		Parent      *Parent                    `json:"parent,omitempty"`      // of the run of a sub-flow
 	}
 
-	// TaskReused takes over the output of a task that succeeded in the run that
-	// this one continues.
+	// TaskReused takes over the end of a task run from the run that this one
+	// continues: its output when it succeeded. An item comes after its fan-out.
 	TaskReused struct {
 		TaskRef
-		Output json.RawMessage `json:"output,omitempty"`
+		State   State           `json:"state,omitempty"` // succeeded when it is empty; running for a fan-out of which some items are to run
+		Output  json.RawMessage `json:"output,omitempty"`
+		Failure *Failure        `json:"error,omitempty"`
+		Items   json.RawMessage `json:"items,omitempty"` // of a fan-out, see [TaskExpanded]
 	}
 
 	// Started lets the run's tasks go.
@@ -71,8 +90,43 @@ type (
 		Duration time.Duration   `json:"duration_ns,omitempty"`
 	}
 
+	// TaskExpanded fans a task out: it is running until all of its items are done,
+	// each of which is a task run of its own. Items is a JSON list, or an object
+	// whose fields are the items in the order of their names.
+	TaskExpanded struct {
+		TaskRef
+		Items json.RawMessage `json:"items"`
+	}
+
+	// WaitStarted begins a wait. It ends by itself when it is due, or with a message
+	// or a signal where Due is zero.
+	WaitStarted struct {
+		TaskRef
+		Subject  string    `json:"subject,omitempty"`
+		Due      time.Time `json:"due,omitzero"`
+		Deadline time.Time `json:"deadline,omitzero"` // when it times out; zero for never
+	}
+
+	// WaitEnded ends a wait that was started.
+	WaitEnded struct {
+		TaskRef
+		State   State           `json:"state"`
+		Payload json.RawMessage `json:"payload,omitempty"` // what ended it
+		Failure *Failure        `json:"error,omitempty"`
+	}
+
+	// ChildStarted is an attempt that is a run of a sub-flow. It is in one commit
+	// with that run's Submitted. The attempt's end is in the commit of the run's end.
+	ChildStarted struct {
+		TaskRef
+		Attempt int             `json:"attempt"`
+		Child   ID              `json:"child"`
+		Input   json.RawMessage `json:"input,omitempty"` // recorded once, with the first attempt
+	}
+
 	// TaskEnded ends a task run without a further attempt: skipped, canceled
-	// while it waited, or failed because its input could not be evaluated.
+	// while it waited, or failed because its input could not be evaluated. It also
+	// ends a fan-out, once all items that were started are done.
 	TaskEnded struct {
 		TaskRef
 		State   State    `json:"state"`
@@ -125,6 +179,10 @@ const (
 	KindFinished            = "finished"
 	KindTaskReused          = "task_reused"
 	KindTaskCancelRequested = "task_cancel_requested"
+	KindTaskExpanded        = "task_expanded"
+	KindWaitStarted         = "wait_started"
+	KindWaitEnded           = "wait_ended"
+	KindChildStarted        = "child_started"
 	KindDefined             = "defined"
 	KindDecided             = "decided"
 	KindScheduleSet         = "schedule_set"
@@ -143,6 +201,10 @@ func (*AttemptFinished) Kind() string     { return KindAttemptFinished }
 func (*TaskEnded) Kind() string           { return KindTaskEnded }
 func (*TaskReused) Kind() string          { return KindTaskReused }
 func (*TaskCancelRequested) Kind() string { return KindTaskCancelRequested }
+func (*TaskExpanded) Kind() string        { return KindTaskExpanded }
+func (*WaitStarted) Kind() string         { return KindWaitStarted }
+func (*WaitEnded) Kind() string           { return KindWaitEnded }
+func (*ChildStarted) Kind() string        { return KindChildStarted }
 func (*CancelRequested) Kind() string     { return KindCancelRequested }
 func (*Finished) Kind() string            { return KindFinished }
 func (*Defined) Kind() string             { return KindDefined }
@@ -151,7 +213,8 @@ func (*Decided) Kind() string             { return KindDecided }
 // OfTask reports whether an event is about one task of a run.
 func OfTask(data EventData) bool {
 	switch data.(type) {
-	case *AttemptStarted, *AttemptFinished, *TaskEnded, *TaskReused, *TaskCancelRequested:
+	case *AttemptStarted, *AttemptFinished, *TaskEnded, *TaskReused, *TaskCancelRequested,
+		*TaskExpanded, *WaitStarted, *WaitEnded, *ChildStarted:
 		return true
 	}
 	return false

@@ -27,13 +27,25 @@ const (
 	wireBackfillStarted
 	wireBackfillAdvanced
 	wireBackfillEnded
+	wireTaskExpanded
+	wireWaitStarted
+	wireWaitEnded
+	wireChildStarted
+	wireChildSubmitted // Submitted with a parent
+	wireTaskTakenOver  // TaskReused with more than an output
 )
 
 func (e *encoder) event(event Event) {
 	switch d := event.Data.(type) {
 	case *Submitted:
-		e.head(wireSubmitted, event)
+		if d.Parent == nil {
+			e.head(wireSubmitted, event)
+			e.submitted(d)
+			return
+		}
+		e.head(wireChildSubmitted, event)
 		e.submitted(d)
+		e.parent(d.Parent)
 	case *Started:
 		e.head(wireStarted, event)
 	case *AttemptStarted:
@@ -59,9 +71,7 @@ func (e *encoder) event(event Event) {
 		e.name(string(d.State))
 		e.failure(d.Failure)
 	case *TaskReused:
-		e.head(wireTaskReused, event)
-		e.ref(d.TaskRef)
-		e.payload(d.Output)
+		e.reused(event, d)
 	case *TaskCancelRequested:
 		e.head(wireTaskCancelRequested, event)
 		e.ref(d.TaskRef)
@@ -82,8 +92,59 @@ func (e *encoder) event(event Event) {
 		e.name(d.Source)
 		e.uint(d.Seq)
 	default:
+		e.branchEvent(event)
+	}
+}
+
+// branchEvent writes the events of fan-outs, waits and sub-flows.
+func (e *encoder) branchEvent(event Event) {
+	switch d := event.Data.(type) {
+	case *TaskExpanded:
+		e.head(wireTaskExpanded, event)
+		e.ref(d.TaskRef)
+		e.payload(d.Items)
+	case *WaitStarted:
+		e.head(wireWaitStarted, event)
+		e.ref(d.TaskRef)
+		e.text(d.Subject)
+		e.time(d.Due)
+		e.time(d.Deadline)
+	case *WaitEnded:
+		e.head(wireWaitEnded, event)
+		e.ref(d.TaskRef)
+		e.name(string(d.State))
+		e.payload(d.Payload)
+		e.failure(d.Failure)
+	case *ChildStarted:
+		e.head(wireChildStarted, event)
+		e.ref(d.TaskRef)
+		e.int(int64(d.Attempt))
+		e.name(string(d.Child))
+		e.payload(d.Input)
+	default:
 		e.scheduleEvent(event)
 	}
+}
+
+func (e *encoder) reused(event Event, d *TaskReused) {
+	if d.State == "" && d.Failure == nil && d.Items == nil {
+		e.head(wireTaskReused, event)
+		e.ref(d.TaskRef)
+		e.payload(d.Output)
+		return
+	}
+	e.head(wireTaskTakenOver, event)
+	e.ref(d.TaskRef)
+	e.name(string(d.State))
+	e.payload(d.Output)
+	e.failure(d.Failure)
+	e.payload(d.Items)
+}
+
+func (e *encoder) parent(p *Parent) {
+	e.name(string(p.Run))
+	e.ref(p.TaskRef)
+	e.int(int64(p.Depth))
 }
 
 // scheduleEvent writes the events of schedules and backfills.
@@ -221,9 +282,34 @@ func (d *decoder) event() Event {
 	case wireDecided:
 		event.Data = &Decided{Position{Source: d.name(), Seq: d.uint()}}
 	default:
-		event.Data = d.scheduleEvent(kind)
+		event.Data = d.branchEvent(kind)
 	}
 	return event
+}
+
+// branchEvent reads the events of fan-outs, waits and sub-flows.
+func (d *decoder) branchEvent(kind byte) EventData {
+	switch kind {
+	case wireTaskExpanded:
+		return &TaskExpanded{TaskRef: d.ref(), Items: d.bytes()}
+	case wireWaitStarted:
+		return &WaitStarted{TaskRef: d.ref(), Subject: d.text(), Due: d.time(), Deadline: d.time()}
+	case wireWaitEnded:
+		return &WaitEnded{TaskRef: d.ref(), State: State(d.name()), Payload: d.bytes(), Failure: d.failure()}
+	case wireChildStarted:
+		return &ChildStarted{TaskRef: d.ref(), Attempt: d.small(), Child: ID(d.name()), Input: d.bytes()}
+	case wireChildSubmitted:
+		submitted := d.submitted()
+		submitted.Parent = d.parent()
+		return submitted
+	case wireTaskTakenOver:
+		return &TaskReused{TaskRef: d.ref(), State: State(d.name()), Output: d.bytes(), Failure: d.failure(), Items: d.bytes()}
+	}
+	return d.scheduleEvent(kind)
+}
+
+func (d *decoder) parent() *Parent {
+	return &Parent{Run: ID(d.name()), TaskRef: d.ref(), Depth: d.small()}
 }
 
 // scheduleEvent reads the events of schedules and backfills.

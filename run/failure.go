@@ -19,6 +19,7 @@ type Failure struct {
 	Details    json.RawMessage `json:"details,omitempty"`
 
 	Task string `json:"task,omitempty"` // in a run's failure: the task that failed first
+	Key  string `json:"key,omitempty"`  // and the item, of a fan-out
 	At   string `json:"at,omitempty"`   // where the task stands in its flow file, "orders.hcl:14"
 }
 
@@ -51,5 +52,8 @@ const (
 	CodeLost         = "lost"          // the host stopped during the attempt
 	CodeDefinition   = "definition"    // the recorded definition of the flow cannot be loaded any more
 	CodeUpstream     = "upstream"      // something the task depends on did not succeed
+	CodeRace         = "race"          // another member of a race was first
+	CodeRefused      = "refused"       // an approval was asked for and not given
+	CodeNesting      = "nesting"       // too many runs of sub-flows within each other
 	CodeConcurrency  = "concurrency"   // the flow's concurrency limit ended the run
 )

@@ -15,6 +15,7 @@ type Record struct {
 	Flow       string                     `json:"flow"`
 	State      State                      `json:"state"`
 	RetryOf    ID                         `json:"retry_of,omitempty"` // the run that this one continues
+	Parent     *Parent                    `json:"parent,omitempty"`   // the task of which this is a run of a sub-flow
 	Params     map[string]json.RawMessage `json:"params"`
 	Trigger    Trigger                    `json:"trigger"`
 	Output     json.RawMessage            `json:"output"` // null until the run is done
@@ -34,7 +35,12 @@ type TaskRecord struct {
 	State      State           `json:"state"`
 	Outcome    *Outcome        `json:"outcome"` // of the last attempt
 	Attempts   int             `json:"attempts"`
-	Reused     bool            `json:"reused,omitempty"` // the output is that of the run which this one continues
+	Reused     bool            `json:"reused,omitempty"`   // the output is that of the run which this one continues
+	Child      ID              `json:"child,omitempty"`    // the run of the sub-flow
+	Items      json.RawMessage `json:"items,omitempty"`    // of a fan-out: a list, or an object
+	Subject    string          `json:"subject,omitempty"`  // of a wait
+	Due        *time.Time      `json:"due,omitempty"`      // when the next attempt may start, or when a wait ends by itself
+	Deadline   *time.Time      `json:"deadline,omitempty"` // when a wait times out
 	StartedAt  *time.Time      `json:"started_at"`
 	FinishedAt *time.Time      `json:"finished_at"`
 	DurationMS *float64        `json:"duration_ms"`
@@ -49,7 +55,7 @@ type TaskRecord struct {
 // are shown as waiting.
 func (r *Run) Record(order []string) *Record {
 	rec := &Record{
-		Run: r.ID, Flow: r.Flow, State: r.State, RetryOf: r.RetryOf, Params: r.Params, Trigger: r.Trigger,
+		Run: r.ID, Flow: r.Flow, State: r.State, RetryOf: r.RetryOf, Parent: r.Parent, Params: r.Params, Trigger: r.Trigger,
 		Output: r.Output, Error: r.Failure, CreatedAt: r.CreatedAt,
 		StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
 		DurationMS: milliseconds(r.StartedAt, r.FinishedAt),
@@ -70,6 +76,9 @@ func (r *Run) Record(order []string) *Record {
 			seen[t.Task] = len(seen)
 		}
 		rec.Tasks = append(rec.Tasks, t.record())
+		if t.Items != nil {
+			rec.Tasks[len(rec.Tasks)-1].Output = r.Gather(t)
+		}
 	}
 	slices.SortStableFunc(rec.Tasks, func(a, b TaskRecord) int {
 		return cmp.Compare(seen[a.Task], seen[b.Task])
@@ -79,7 +88,8 @@ func (r *Run) Record(order []string) *Record {
 
 func (t *TaskRun) record() TaskRecord {
 	rec := TaskRecord{
-		Task: t.Task, State: t.State, Attempts: t.Attempts, Reused: t.Reused,
+		Task: t.Task, State: t.State, Attempts: t.Attempts, Reused: t.Reused, Child: t.Child, Items: t.Items,
+		Due: timeOrNil(t.Due), Deadline: timeOrNil(t.Deadline), Subject: t.Subject,
 		StartedAt: timeOrNil(t.StartedAt), FinishedAt: timeOrNil(t.FinishedAt),
 		DurationMS: milliseconds(t.StartedAt, t.FinishedAt),
 		Module:     t.Module, Input: t.Input, Output: t.Output, Error: t.Failure,

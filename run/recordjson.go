@@ -23,6 +23,9 @@ func (r *Record) AppendJSON(out []byte) ([]byte, error) {
 	if r.RetryOf != "" {
 		w.text("retry_of", string(r.RetryOf))
 	}
+	if r.Parent != nil {
+		w.value("parent", r.Parent)
+	}
 	w.params(r.Params)
 	w.value("trigger", r.Trigger)
 	w.raw("output", r.Output)
@@ -69,6 +72,7 @@ func (w *recordWriter) task(t *TaskRecord) {
 		w.name("reused")
 		w.out = append(w.out, "true"...)
 	}
+	w.rare(t)
 	w.time("started_at", t.StartedAt)
 	w.time("finished_at", t.FinishedAt)
 	w.float("duration_ms", t.DurationMS)
@@ -79,6 +83,25 @@ func (w *recordWriter) task(t *TaskRecord) {
 	w.raw("output", t.Output)
 	w.failure(t.Error)
 	w.out = append(w.out, '}')
+}
+
+// rare writes what only fan-outs, waits and sub-flows have.
+func (w *recordWriter) rare(t *TaskRecord) {
+	if t.Child != "" {
+		w.text("child", string(t.Child))
+	}
+	if len(t.Items) > 0 {
+		w.raw("items", t.Items)
+	}
+	if t.Subject != "" {
+		w.text("subject", t.Subject)
+	}
+	if t.Due != nil {
+		w.time("due", t.Due)
+	}
+	if t.Deadline != nil {
+		w.time("deadline", t.Deadline)
+	}
 }
 
 func (w *recordWriter) fail(err error) {

@@ -13,8 +13,9 @@ type Run struct {
 	Definition  string // digest
 	Trigger     Trigger
 	Params      map[string]json.RawMessage
-	Concurrency string // the run's key under the flow's limit
-	RetryOf     ID     // the run that this one continues; empty for most
+	Concurrency string  // the run's key under the flow's limit
+	RetryOf     ID      // the run that this one continues; empty for most
+	Parent      *Parent // of a sub-flow; nil for most
 
 	Version uint64 // the number of events so far
 	State   State
@@ -61,6 +62,11 @@ func (r *Run) find(ref TaskRef) *TaskRun {
 }
 
 func (r *Run) add(t *TaskRun) {
+	if t.Key != "" {
+		if t.whole = r.Task(TaskRef{Task: t.Task}); t.whole != nil && !t.State.Done() {
+			t.whole.open++
+		}
+	}
 	r.Tasks = append(r.Tasks, t)
 	r.last = t
 	switch {
@@ -91,9 +97,24 @@ type TaskRun struct {
 	Outcome Outcome // of the last attempt that ended; empty before
 	Output  json.RawMessage
 	Failure *Failure
-	Due     time.Time // while Ready after a failed attempt: when the next one may start
+	Due     time.Time // while Ready after a failed attempt: when the next one may start; while a wait is running: when it ends by itself
+
+	Items json.RawMessage // of a fan-out, see [TaskExpanded]; nil for other tasks
+	Child ID              // the run of the sub-flow that is the last attempt
+
+	Subject  string    // of a wait
+	Deadline time.Time // when a wait times out
 
 	StartedAt  time.Time     // of the first attempt
 	FinishedAt time.Time     // of the task run, zero while it is not done
 	Busy       time.Duration // in guests, over all attempts
+
+	whole *TaskRun // of an item: its fan-out
+	open  int      // of a fan-out: items that are not done, of those that something has happened to
 }
+
+// Waits reports whether the task run is a wait that goes on.
+func (t *TaskRun) Waits() bool { return t.State == Running && t.Attempts == 0 && t.Items == nil }
+
+// Open is the number of items of a fan-out that have begun and are not done.
+func (t *TaskRun) Open() int { return t.open }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -62,7 +63,7 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 	case *Submitted:
 		r := &Run{
 			ID: e.Run, Flow: d.Flow, Definition: d.Definition, Trigger: d.Trigger,
-			Params: d.Params, Concurrency: d.Concurrency, RetryOf: d.RetryOf,
+			Params: d.Params, Concurrency: d.Concurrency, RetryOf: d.RetryOf, Parent: d.Parent,
 			Version: 1, State: Pending, CreatedAt: e.At,
 		}
 		s.Runs[e.Run] = r
@@ -122,10 +123,17 @@ func (r *Run) check(data EventData) error {
 	case *Started:
 		return want(r.State, Pending)
 	case *AttemptStarted:
-		if err := want(r.State, Running); err != nil {
-			return err
+		return r.checkStart(d.TaskRef, d.Attempt)
+	case *ChildStarted:
+		return r.checkStart(d.TaskRef, d.Attempt)
+	case *TaskExpanded:
+		return r.checkStart(d.TaskRef, 1)
+	case *WaitStarted:
+		return r.checkStart(d.TaskRef, 1)
+	case *WaitEnded:
+		if t := r.Task(d.TaskRef); t == nil || !t.Waits() || !d.State.Done() {
+			return fmt.Errorf("%q does not wait, or cannot end as %s", d.Task, d.State)
 		}
-		return r.Task(d.TaskRef).checkStart(d.Attempt)
 	case *AttemptFinished:
 		t := r.Task(d.TaskRef)
 		if t == nil || t.State != Running || t.Attempts != d.Attempt {
@@ -135,12 +143,13 @@ func (r *Run) check(data EventData) error {
 		if r.Task(d.TaskRef) != nil {
 			return fmt.Errorf("something has happened to task %q already", d.Task)
 		}
+		return r.checkItem(d.TaskRef)
 	case *TaskCancelRequested:
 		if t := r.Task(d.TaskRef); t != nil && (t.State.Done() || t.Cancel != nil) {
 			return fmt.Errorf("task %q is %s or being canceled already", d.Task, t.State)
 		}
 	case *TaskEnded:
-		if t := r.Task(d.TaskRef); t != nil && (t.State.Done() || t.State == Running) {
+		if t := r.Task(d.TaskRef); t != nil && (t.State.Done() || t.State == Running && (t.Items == nil || t.open > 0)) {
 			return fmt.Errorf("task %q is %s", d.Task, t.State)
 		}
 		if !d.State.Done() {
@@ -159,6 +168,28 @@ func (r *Run) check(data EventData) error {
 		if !d.State.Done() || d.State == Skipped {
 			return fmt.Errorf("a run cannot end as %s", d.State)
 		}
+	}
+	return nil
+}
+
+func (r *Run) checkStart(ref TaskRef, attempt int) error {
+	if err := want(r.State, Running); err != nil {
+		return err
+	}
+	if err := r.checkItem(ref); err != nil {
+		return err
+	}
+	return r.Task(ref).checkStart(attempt)
+}
+
+// checkItem checks that an item is one of a fan-out that goes on.
+func (r *Run) checkItem(ref TaskRef) error {
+	if ref.Key == "" {
+		return nil
+	}
+	whole := r.Task(TaskRef{Task: ref.Task})
+	if whole == nil || whole.Items == nil || whole.State != Running {
+		return fmt.Errorf("task %q is not fanned out", ref.Task)
 	}
 	return nil
 }
@@ -191,18 +222,26 @@ func (r *Run) apply(at time.Time, data EventData) {
 		r.State, r.StartedAt = Running, at
 	case *AttemptStarted:
 		r.task(d.TaskRef).start(at, d)
+	case *ChildStarted:
+		t := r.task(d.TaskRef)
+		t.start(at, &AttemptStarted{Attempt: d.Attempt, Input: d.Input})
+		t.Child = d.Child
+	case *TaskExpanded:
+		t := r.task(d.TaskRef)
+		t.State, t.StartedAt, t.Items = Running, at, d.Items
+	case *WaitStarted:
+		t := r.task(d.TaskRef)
+		t.State, t.StartedAt, t.Subject, t.Due, t.Deadline = Running, at, d.Subject, d.Due, d.Deadline
+	case *WaitEnded:
+		t := r.task(d.TaskRef)
+		t.Output = d.Payload
+		t.end(at, d.State, d.Failure)
 	case *AttemptFinished:
 		r.task(d.TaskRef).finish(at, d)
 	case *TaskEnded:
-		t := r.task(d.TaskRef)
-		t.State, t.Failure, t.FinishedAt, t.Due = d.State, d.Failure, at, time.Time{}
-		if d.Failure != nil {
-			t.Outcome = d.Failure.Outcome
-		}
+		r.task(d.TaskRef).end(at, d.State, d.Failure)
 	case *TaskReused:
-		t := r.task(d.TaskRef)
-		t.State, t.Outcome, t.Output, t.Reused = Succeeded, OutcomeSucceeded, d.Output, true
-		t.StartedAt, t.FinishedAt = at, at
+		r.task(d.TaskRef).takeOver(at, d)
 	case *TaskCancelRequested:
 		r.task(d.TaskRef).Cancel = d.Failure
 	case *CancelRequested:
@@ -239,5 +278,36 @@ func (t *TaskRun) finish(at time.Time, d *AttemptFinished) {
 		t.State, t.Due = Ready, d.RetryAt
 		return
 	}
-	t.State, t.Output, t.FinishedAt = d.Outcome.State(), d.Output, at
+	t.Output = d.Output
+	t.done(at, d.Outcome.State())
+}
+
+// end is the end without an attempt, or that of a fan-out or a wait.
+func (t *TaskRun) end(at time.Time, state State, failure *Failure) {
+	t.Failure, t.Due = failure, time.Time{}
+	if failure != nil {
+		t.Outcome = failure.Outcome
+	}
+	t.done(at, state)
+}
+
+func (t *TaskRun) takeOver(at time.Time, d *TaskReused) {
+	t.StartedAt, t.Reused, t.Output, t.Failure, t.Items = at, true, d.Output, d.Failure, d.Items
+	switch {
+	case d.State == Running:
+		t.State = Running
+		return
+	case d.Failure != nil:
+		t.Outcome = d.Failure.Outcome
+	case d.State == "" || d.State == Succeeded:
+		t.Outcome = OutcomeSucceeded
+	}
+	t.done(at, cmp.Or(d.State, Succeeded))
+}
+
+func (t *TaskRun) done(at time.Time, state State) {
+	t.State, t.FinishedAt = state, at
+	if t.whole != nil {
+		t.whole.open--
+	}
 }

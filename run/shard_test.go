@@ -158,6 +158,9 @@ func TestFoldIsDeterministic(t *testing.T) {
 
 func randomEvent(rng *rand.Rand) EventData {
 	task := string(rune('a' + rng.IntN(3)))
+	if rng.IntN(8) == 0 {
+		return randomBranchEvent(rng, task)
+	}
 	outcomes := []Outcome{OutcomeSucceeded, OutcomeFailed, OutcomeLost, OutcomeCanceled}
 	switch rng.IntN(16) {
 	case 14, 15:
@@ -186,6 +189,28 @@ func randomEvent(rng *rand.Rand) EventData {
 		return &Started{}
 	}
 	return &Finished{State: []State{Succeeded, Failed, Canceled}[rng.IntN(3)]}
+}
+
+func randomBranchEvent(rng *rand.Rand, task string) EventData {
+	ref := TaskRef{Task: task}
+	item := TaskRef{Task: task, Key: string(rune('0' + rng.IntN(2)))}
+	switch rng.IntN(9) {
+	case 0, 1:
+		return &TaskExpanded{TaskRef: ref, Items: json.RawMessage(`[1,2]`)}
+	case 2:
+		return &AttemptStarted{TaskRef: item, Attempt: 1}
+	case 3:
+		return &AttemptFinished{TaskRef: item, Attempt: 1, Outcome: OutcomeSucceeded, Output: json.RawMessage(`3`)}
+	case 4:
+		return &TaskEnded{TaskRef: ref, State: Succeeded}
+	case 5:
+		return &WaitStarted{TaskRef: ref, Subject: "s"}
+	case 6:
+		return &WaitEnded{TaskRef: ref, State: Succeeded, Payload: json.RawMessage(`1`)}
+	case 7:
+		return &ChildStarted{TaskRef: []TaskRef{ref, item}[rng.IntN(2)], Attempt: 1, Child: "c"}
+	}
+	return &TaskReused{TaskRef: ref, State: []State{Running, Failed, Skipped}[rng.IntN(3)], Items: json.RawMessage(`[]`)}
 }
 
 func randomScheduleEvent(rng *rand.Rand) EventData {

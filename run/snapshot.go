@@ -12,8 +12,9 @@ import (
 )
 
 // SnapshotVersion is the version of the encoding of snapshots. Version 1, which
-// is read as well, has no schedules and no backfills.
-const SnapshotVersion = 2
+// is read as well, has no schedules and no backfills, version 2 no fan-outs, waits
+// and sub-flows.
+const SnapshotVersion = 3
 
 // Stored snapshots begin with this byte and the version.
 const snapshotMagic = 0xf8
@@ -91,8 +92,8 @@ func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("the snapshot is %w", err)
 	}
-	d := decoder{in: body, pos: 2}
-	s := d.shard(version)
+	d := decoder{in: body, pos: 2, version: version}
+	s := d.shard()
 	revision := d.uint()
 	if d.more() {
 		d.fail(errors.New("something follows the end"))
@@ -103,7 +104,7 @@ func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
 	return s, revision, nil
 }
 
-func (d *decoder) shard(version byte) *Shard {
+func (d *decoder) shard() *Shard {
 	s := NewShard()
 	for range d.count() {
 		source := d.name()
@@ -118,7 +119,7 @@ func (d *decoder) shard(version byte) *Shard {
 		flow, name, at := d.name(), d.text(), d.time()
 		s.Keys.add(flow, name, ID(d.text()), at)
 	}
-	if version > 1 {
+	if d.version > 1 {
 		d.schedules(s)
 	}
 	for d.bool() {
@@ -136,6 +137,10 @@ func (e *encoder) run(r *Run) {
 	e.params(r.Params)
 	e.text(r.Concurrency)
 	e.text(string(r.RetryOf))
+	e.bool(r.Parent != nil)
+	if r.Parent != nil {
+		e.parent(r.Parent)
+	}
 	e.uint(r.Version)
 	e.name(string(r.State))
 	e.failure(r.Cancel)
@@ -153,10 +158,14 @@ func (e *encoder) run(r *Run) {
 func (d *decoder) run() *Run {
 	r := &Run{
 		ID: ID(d.text()), Flow: d.name(), Definition: d.name(), Trigger: d.trigger(), Params: d.params(),
-		Concurrency: d.text(), RetryOf: ID(d.text()), Version: d.uint(), State: State(d.name()), Cancel: d.failure(),
-		Output: json.RawMessage(d.bytes()), Failure: d.failure(),
-		CreatedAt: d.time(), StartedAt: d.time(), FinishedAt: d.time(),
+		Concurrency: d.text(), RetryOf: ID(d.text()),
 	}
+	if d.version > 2 && d.bool() {
+		r.Parent = d.parent()
+	}
+	r.Version, r.State, r.Cancel = d.uint(), State(d.name()), d.failure()
+	r.Output, r.Failure = json.RawMessage(d.bytes()), d.failure()
+	r.CreatedAt, r.StartedAt, r.FinishedAt = d.time(), d.time(), d.time()
 	for range d.count() {
 		r.add(d.taskRun())
 	}
@@ -181,13 +190,21 @@ func (e *encoder) taskRun(t *TaskRun) {
 	e.time(t.StartedAt)
 	e.time(t.FinishedAt)
 	e.int(int64(t.Busy))
+	e.payload(t.Items)
+	e.text(string(t.Child))
+	e.text(t.Subject)
+	e.time(t.Deadline)
 }
 
 func (d *decoder) taskRun() *TaskRun {
-	return &TaskRun{
+	t := &TaskRun{
 		TaskRef: d.ref(), State: State(d.name()), Attempts: d.small(), Lost: d.small(), Reused: d.bool(), Cancel: d.failure(),
 		Module: d.name(), Function: d.name(), Input: d.bytes(), Config: d.bytes(),
 		Outcome: Outcome(d.name()), Output: d.bytes(), Failure: d.failure(),
 		Due: d.time(), StartedAt: d.time(), FinishedAt: d.time(), Busy: time.Duration(d.int()),
 	}
+	if d.version > 2 {
+		t.Items, t.Child, t.Subject, t.Deadline = d.bytes(), ID(d.text()), d.text(), d.time()
+	}
+	return t
 }

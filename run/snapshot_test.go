@@ -35,7 +35,7 @@ func sealed(t testing.TB, s *Shard, revision uint64) []byte {
 	return n.Seal(revision)
 }
 
-var ownFields = cmp.Options{cmp.AllowUnexported(Run{}, Keys{}, keyOf{}, keyed{}, key{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Run{}, "last")}
+var ownFields = cmp.Options{cmp.AllowUnexported(Run{}, TaskRun{}, Keys{}, keyOf{}, keyed{}, key{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Run{}, "last")}
 
 // A state that went through a snapshot at any moment is the same state, and what
 // follows makes the same of it.

@@ -15,6 +15,7 @@ const (
 	TriggerSchedule TriggerKind = "schedule" // a schedule of the flow
 	TriggerBackfill TriggerKind = "backfill" // a nominal time of a schedule, asked for afterwards
 	TriggerMessage  TriggerKind = "message"  // a message on NATS
+	TriggerTask     TriggerKind = "task"     // a task of another run, of which this is a sub-flow
 )
 
 // Trigger is what asked for a run, as the flow's expressions see it.

@@ -136,11 +136,12 @@ func encodeMap[V any](e *encoder, m map[string]V, value func(V)) {
 // decoder reads what an encoder wrote. After the first error every value is
 // empty.
 type decoder struct {
-	in    []byte
-	pos   int
-	names []string
-	last  int64
-	err   error
+	in      []byte
+	pos     int
+	version byte // of snapshots
+	names   []string
+	last    int64
+	err     error
 }
 
 var errCutOff = errors.New("it ends in the middle")

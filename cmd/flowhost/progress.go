@@ -80,7 +80,7 @@ func (p *progress) plain(n run.Notice) {
 		if d.Attempt > 1 {
 			detail = fmt.Sprintf("attempt %d", d.Attempt)
 		}
-		p.line(d.Task, string(run.Running), detail)
+		p.line(d.TaskRef.String(), string(run.Running), detail)
 	case *run.AttemptFinished:
 		var details []string
 		if d.Duration > 0 { // not known of every attempt of a run that is watched
@@ -92,13 +92,21 @@ func (p *progress) plain(n run.Notice) {
 		if !d.RetryAt.IsZero() {
 			details = append(details, "again in "+short(d.RetryAt.Sub(n.Event.At)))
 		}
-		p.line(d.Task, string(d.Outcome), strings.Join(details, ", "))
+		p.line(d.TaskRef.String(), string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
 		detail := ""
 		if d.Failure != nil {
 			detail = printable(d.Failure.Error())
 		}
-		p.line(d.Task, string(d.State), detail)
+		p.line(d.TaskRef.String(), string(d.State), detail)
+	case *run.TaskExpanded:
+		p.line(d.Task, string(run.Running), "fanned out")
+	case *run.WaitStarted:
+		p.line(d.Task, string(run.Waiting), d.Subject)
+	case *run.WaitEnded:
+		p.line(d.Task, string(d.State), "")
+	case *run.ChildStarted:
+		p.line(d.TaskRef.String(), string(run.Running), "run "+string(d.Child))
 	case *run.CancelRequested:
 		p.line("run "+string(n.Event.Run), "stopping", printable(d.Failure.Message))
 	case *run.Finished:
@@ -147,10 +155,12 @@ type progressEvent struct {
 	Flow    string      `json:"flow"`
 	Run     run.ID      `json:"run"`
 	Task    string      `json:"task,omitempty"`
+	Key     string      `json:"key,omitempty"`
 	Attempt int         `json:"attempt,omitempty"`
 	Outcome run.Outcome `json:"outcome,omitempty"` // of an attempt
 	State   run.State   `json:"state,omitempty"`   // of a task or the run that has ended
 	RetryAt time.Time   `json:"retry_at,omitzero"`
+	Child   run.ID      `json:"child,omitempty"` // the run of a sub-flow that is the attempt
 
 	Error *run.Failure `json:"error,omitempty"`
 }
@@ -159,11 +169,19 @@ func (p *progress) json(n run.Notice) error {
 	e := progressEvent{Kind: n.Event.Data.Kind(), At: n.Event.At, Flow: n.Flow, Run: n.Event.Run}
 	switch d := n.Event.Data.(type) {
 	case *run.AttemptStarted:
-		e.Task, e.Attempt = d.Task, d.Attempt
+		e.Task, e.Key, e.Attempt = d.Task, d.Key, d.Attempt
 	case *run.AttemptFinished:
-		e.Task, e.Attempt, e.Outcome, e.Error, e.RetryAt = d.Task, d.Attempt, d.Outcome, d.Failure, d.RetryAt
+		e.Task, e.Key, e.Attempt, e.Outcome, e.Error, e.RetryAt = d.Task, d.Key, d.Attempt, d.Outcome, d.Failure, d.RetryAt
 	case *run.TaskEnded:
+		e.Task, e.Key, e.State, e.Error = d.Task, d.Key, d.State, d.Failure
+	case *run.TaskExpanded:
+		e.Task = d.Task
+	case *run.WaitStarted:
+		e.Task = d.Task
+	case *run.WaitEnded:
 		e.Task, e.State, e.Error = d.Task, d.State, d.Failure
+	case *run.ChildStarted:
+		e.Task, e.Key, e.Attempt, e.Child = d.Task, d.Key, d.Attempt, d.Child
 	case *run.CancelRequested:
 		e.Error = d.Failure
 	case *run.Finished:
