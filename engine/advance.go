@@ -33,7 +33,11 @@ func (e *Engine) advance(o *openRun) {
 			break
 		}
 		for _, node := range nodes {
-			e.visit(task{o, o.phase.tasks[node], node})
+			if o.phase.nodes[node].Group != nil {
+				e.visitGroup(o, node)
+			} else {
+				e.visit(o.leaf(node))
+			}
 		}
 	}
 	if o.run.State == run.Running && o.phase.frontier.Done() && e.fault == nil {
@@ -49,6 +53,17 @@ func (e *Engine) visit(t task) {
 		e.decide(t)
 	case state.State.Done():
 		e.settled(t)
+	case state.Items != nil:
+		e.takeUpFan(t)
+	default:
+		e.takeUpTask(t)
+	}
+}
+
+// takeUpTask goes on with a task, or an item, that has begun before a restart.
+func (e *Engine) takeUpTask(t task) {
+	t.hold()
+	switch state := t.state(); {
 	case state.State == run.Running:
 		e.lost(t)
 	case t.stopped() != nil:
@@ -64,7 +79,7 @@ func (e *Engine) decide(t task) {
 		e.end(t, run.Canceled, why)
 		return
 	}
-	if verdict, failure := t.join(); verdict != run.Ready {
+	if verdict, failure := t.verdict(t.node, t.spec.RunOn); verdict != run.Ready {
 		e.end(t, verdict, failure)
 		return
 	}
@@ -75,16 +90,31 @@ func (e *Engine) decide(t task) {
 	case !wanted:
 		e.end(t, run.Skipped, nil)
 	default:
-		e.queue(t)
+		e.letRun(t)
 	}
 }
 
-// queue lets a task start as soon as it is its turn.
-func (e *Engine) queue(t task) {
+// letRun lets a task go that its flow lets run.
+func (e *Engine) letRun(t task) {
 	if earlier := e.ahead(t); earlier != nil {
 		t.follow(earlier)
 		return
 	}
+	if t.spec.FanOut {
+		e.expand(t)
+		return
+	}
+	e.queue(t)
+}
+
+// queue lets a task start as soon as the groups around it have a slot and it is
+// its turn.
+func (e *Engine) queue(t task) {
+	if s := t.full(); s != nil {
+		s.waiting = append(s.waiting, t)
+		return
+	}
+	t.hold()
 	e.runnable.push(t)
 }
 
@@ -93,8 +123,11 @@ func (t task) stopped() *run.Failure {
 	if t.stopping() {
 		return t.run.Cancel
 	}
-	if state := t.state(); state != nil {
+	if state := t.state(); state != nil && state.Cancel != nil {
 		return state.Cancel
+	}
+	if t.item != nil {
+		return t.whole().stopped()
 	}
 	return nil
 }
@@ -107,51 +140,6 @@ func (t task) stopping() bool {
 	return cancel != nil && t.phase.part != flows.PartFinally && (!t.phase.hook() || cancel.Outcome == run.OutcomeCanceled)
 }
 
-// join gives Ready when the states of a task's upstream tasks let it run, and
-// Skipped otherwise, with a failure when the reason is that one did not succeed.
-// That failure tells this skip from one by condition: what lies further
-// downstream must not run either.
-func (t task) join() (run.State, *run.Failure) {
-	upstream := t.upstream()
-	var culprit *run.TaskRun
-	skipped := 0
-	for _, node := range upstream {
-		up := task{t.openRun, t.phase.tasks[node], node}.state()
-		switch {
-		case up.State == run.Skipped && up.Failure == nil:
-			skipped++
-		case up.State != run.Succeeded && culprit == nil:
-			culprit = up
-		}
-	}
-	switch t.spec.RunOn {
-	case flows.RunAlways:
-		return run.Ready, nil
-	case flows.RunOnFailure:
-		if culprit == nil {
-			return run.Skipped, nil
-		}
-		return run.Ready, nil
-	}
-	if culprit != nil {
-		return run.Skipped, upstreamFailure(t, culprit)
-	}
-	if len(upstream) > 0 && skipped == len(upstream) {
-		return run.Skipped, nil
-	}
-	return run.Ready, nil
-}
-
-func upstreamFailure(t task, culprit *run.TaskRun) *run.Failure {
-	return &run.Failure{
-		Outcome: run.OutcomeCanceled, Code: run.CodeUpstream,
-		Message: "task " + culprit.Task + " did not succeed", At: t.spec.At(),
-	}
-}
-
-// upstream are the nodes that the task depends on.
-func (t task) upstream() []int { return t.phase.graph.Upstream(t.node) }
-
 // end records the end of a task that gets no (further) attempt.
 func (e *Engine) end(t task, state run.State, failure *run.Failure) {
 	failure = t.locate(failure)
@@ -159,7 +147,7 @@ func (e *Engine) end(t task, state run.State, failure *run.Failure) {
 		return
 	}
 	if e.log.Enabled(e.ctx, slog.LevelDebug) {
-		e.log.Debug("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.spec.Name, failureAttr(failure))
+		e.log.Debug("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.ref().String(), failureAttr(failure))
 	}
 	e.settled(t)
 }
@@ -177,11 +165,22 @@ func (t task) locate(failure *run.Failure) *run.Failure {
 
 // settled makes a finished task's result visible and unblocks what waits for it.
 func (e *Engine) settled(t task) {
+	e.free(t)
+	if t.item != nil {
+		e.itemSettled(t)
+		return
+	}
 	t.scope.Settle(t.state())
-	if err := t.phase.frontier.Complete(t.node); err != nil {
+	e.unblock(t.openRun, t.node)
+	e.pass(t)
+	e.memberSettled(t.openRun, t.node)
+}
+
+// unblock unblocks what waits for a node.
+func (e *Engine) unblock(o *openRun, node int) {
+	if err := o.phase.frontier.Complete(node); err != nil {
 		e.fail(err)
 	}
-	e.pass(t)
 }
 
 // finish ends a run whose tasks are all done.

@@ -102,7 +102,7 @@ func (e *Engine) begin(t task) {
 	}
 	state := t.state()
 	a := &attempt{task: t, call: run.Call{
-		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Attempt: state.Attempts,
+		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Key: t.ref().Key, Attempt: state.Attempts,
 		Scheduled: t.run.Trigger.Time, Module: state.Module, Function: state.Function,
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
 	}}
@@ -119,12 +119,22 @@ func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
 		started.Attempt = state.Attempts + 1
 		return started, nil
 	}
+	defer t.lookAt()()
 	var failure *run.Failure
 	if started.Input, failure = t.spec.Input(t.scope); failure != nil {
 		return nil, failure
 	}
 	started.Config, failure = t.spec.Config(t.scope)
 	return started, failure
+}
+
+// lookAt makes the item visible to expressions until what it gives is called.
+func (t task) lookAt() func() {
+	if t.item == nil {
+		return func() {}
+	}
+	t.scope.Each(&t.item.Item)
+	return func() { t.scope.Each(nil) }
 }
 
 func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
@@ -252,6 +262,7 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	if t.stopping() || state.Cancel != nil {
 		return time.Time{}
 	}
+	defer t.lookAt()()
 	again, broken := t.spec.Again(t.scope, end.Failure, spent, lost)
 	if broken != nil {
 		end.Failure = t.locate(broken)
@@ -276,9 +287,16 @@ func (e *Engine) retryAt(t task, due time.Time) {
 	e.countDown(wait, due, func() {
 		if _, waiting := t.retries[t.ref()]; waiting {
 			delete(t.retries, t.ref())
+			if t.item != nil {
+				t.fan().rouse(t.item)
+			}
 			e.runnable.push(t)
 		}
 	})
+	if t.item != nil {
+		t.fan().rest(t.item)
+		e.feed(t.whole())
+	}
 }
 
 func (e *Engine) logEnd(t task, end *run.AttemptFinished) {
@@ -290,7 +308,7 @@ func (e *Engine) logEnd(t task, end *run.AttemptFinished) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.Any("run", t.run.ID), slog.String("flow", t.run.Flow), slog.String("task", t.spec.Name),
+		slog.Any("run", t.run.ID), slog.String("flow", t.run.Flow), slog.String("task", t.ref().String()),
 		slog.Int("attempt", end.Attempt), slog.Duration("took", end.Duration),
 	}
 	if end.Failure != nil {

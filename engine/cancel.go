@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -67,25 +66,33 @@ func (e *Engine) unready(o *openRun, ref run.TaskRef, why *run.Failure) {
 	}
 }
 
-// task finds a task of the phase that is being executed.
+// task finds a task of the phase that is being executed, or an item that has
+// begun.
 func (o *openRun) task(ref run.TaskRef) (task, bool) {
-	for node, spec := range o.phase.tasks {
-		if spec.Name == ref.Task {
-			return task{o, spec, node}, true
-		}
+	spec := o.flow.Task(ref.Task)
+	if spec == nil || spec.Node >= len(o.phase.tasks) || o.phase.tasks[spec.Node] != spec {
+		return task{}, false
 	}
-	return task{}, false
+	t := o.leaf(spec.Node)
+	if ref.Key == "" {
+		return t, true
+	}
+	if f := t.fan(); f != nil {
+		t.item = f.going[ref.Key]
+	}
+	return t, t.item != nil
 }
 
-// cancelTask stops one task of a run: the attempt under way is told, no further
-// one starts. A task that has not started ends when its turn comes.
+// cancelTask stops one task of a run, or an item that has begun: the attempt under
+// way is told, no further one starts. A task that has not started ends when its
+// turn comes.
 func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error {
-	if !o.knows(ref) {
-		return ErrUnknownTask
-	}
 	state := o.run.Task(ref)
 	if state != nil && state.State.Done() {
 		return ErrFinished
+	}
+	if !o.knows(ref) {
+		return ErrUnknownTask
 	}
 	if state != nil && state.Cancel != nil {
 		return nil
@@ -93,26 +100,38 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 	if err := e.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})); err != nil {
 		return err
 	}
-	for _, a := range o.attempts {
-		if a.ref() == ref {
-			e.interrupt(a, causeOf(why))
-		}
-	}
-	if timer, waiting := o.retries[ref]; waiting {
-		e.stopCountdown(timer)
-		e.unready(o, ref, why)
-	}
-	for _, t := range e.withdraw(o, func(t task) bool { return t.ref() == ref }) {
-		e.end(t, run.Canceled, why)
-	}
+	e.stopTask(o, ref, why)
 	e.advance(o)
 	return nil
 }
 
-// knows reports whether the run's flow has the task, or one of its hooks.
+// stopTask stops what is under way of a task, or of an item.
+func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
+	of := func(other run.TaskRef) bool { return other == ref || ref.Key == "" && other.Task == ref.Task }
+	for _, a := range o.attempts {
+		if of(a.ref()) {
+			e.interrupt(a, causeOf(why))
+		}
+	}
+	for other, timer := range o.retries {
+		if of(other) {
+			e.stopCountdown(timer)
+			e.unready(o, other, why)
+		}
+	}
+	for _, t := range e.withdraw(o, func(t task) bool { return of(t.ref()) }) {
+		e.end(t, run.Canceled, why)
+	}
+}
+
+// knows reports whether the run's flow has the task, or one of its hooks; of items,
+// whether it has begun.
 func (o *openRun) knows(ref run.TaskRef) bool {
-	named := func(spec *flows.Task) bool { return spec.Name == ref.Task }
-	return ref.Key == "" && slices.ContainsFunc(o.flow.Sections, func(s *flows.Section) bool { return slices.ContainsFunc(s.Tasks, named) })
+	if ref.Key == "" {
+		return o.flow.Task(ref.Task) != nil
+	}
+	_, known := o.task(ref)
+	return known
 }
 
 func (e *Engine) runTimedOut(o *openRun) {

@@ -64,6 +64,15 @@ func (o *openRun) unfollow(match func(task) bool) []task {
 func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
 	own := func(t task) bool { return t.openRun == o && match(t) }
 	out := e.runnable.withdraw(own)
+	for _, s := range o.phase.slots {
+		s.waiting = slices.DeleteFunc(s.waiting, func(t task) bool {
+			gone := own(t)
+			if gone {
+				out = append(out, t)
+			}
+			return gone
+		})
+	}
 	if o.overlap == flows.OverlapNode {
 		for _, earlier := range o.schedule.open {
 			out = append(out, earlier.unfollow(own)...)

@@ -36,26 +36,38 @@ type openRun struct {
 type phase struct {
 	part     flows.Part
 	tasks    []*flows.Task
-	graph    *dag.Graph
-	states   []*run.TaskRun // of tasks, nil before something has happened
+	nodes    []flows.Node   // those of the tasks first
+	states   []*run.TaskRun // by node: of tasks nil before something has happened, of groups computed
 	frontier *dag.Frontier
+	fans     map[int]*fan            // by node
+	slots    map[*flows.Group]*slots // of groups with a bound
+	holding  map[run.TaskRef]bool    // tasks that hold slots
 }
 
 func newPhase(s *flows.Section) phase {
-	return phase{part: s.Part, tasks: s.Tasks, graph: s.Graph, states: make([]*run.TaskRun, len(s.Tasks)), frontier: s.Graph.Frontier()}
+	return phase{part: s.Part, tasks: s.Tasks, nodes: s.Nodes, states: make([]*run.TaskRun, len(s.Nodes)), frontier: s.Graph.Frontier()}
 }
 
 // hook reports whether the main tasks are over.
 func (p *phase) hook() bool { return p.part != flows.PartMain }
 
-// task is one task of an open run.
+// task is one task of an open run, or an item of one that is fanned out.
 type task struct {
 	*openRun
 	spec *flows.Task
-	node int // in the phase's graph
+	node int   // in the phase's graph
+	item *item // nil for the task itself
 }
 
-func (t task) ref() run.TaskRef { return run.TaskRef{Task: t.spec.Name} }
+// leaf is the task at a node of the phase's graph.
+func (o *openRun) leaf(node int) task { return task{openRun: o, spec: o.phase.tasks[node], node: node} }
+
+func (t task) ref() run.TaskRef {
+	if t.item != nil {
+		return run.TaskRef{Task: t.spec.Name, Key: t.item.Key}
+	}
+	return run.TaskRef{Task: t.spec.Name}
+}
 
 // priority is where the task stands among those that are ready: what is filled in
 // afterwards comes after everything that is due.
@@ -70,6 +82,9 @@ func (t task) priority() int {
 // a task run stays where it is.
 func (t task) state() *run.TaskRun {
 	known := &t.phase.states[t.node]
+	if t.item != nil {
+		known = &t.item.state
+	}
 	if *known == nil {
 		*known = t.run.Task(t.ref())
 	}

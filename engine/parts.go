@@ -35,7 +35,7 @@ func (o *openRun) judge() {
 	case o.run.Cancel != nil:
 		o.failure = o.run.Cancel
 	case o.failure == nil:
-		o.failure = o.failureOf(o.phase.tasks)
+		o.failure = o.failureOfPhase()
 	}
 	if !o.phase.hook() && o.failure == nil {
 		o.output, o.failure = o.flow.Output(o.scope)
@@ -75,24 +75,24 @@ func (o *openRun) begun(s *flows.Section) bool {
 	})
 }
 
-// failureOf is that of the first task that failed, nil when all went well.
-func (o *openRun) failureOf(tasks []*flows.Task) *run.Failure {
+// failureOfPhase is that of the first task or group that failed, of those that are
+// in no group; nil when all went well.
+func (o *openRun) failureOfPhase() *run.Failure {
 	var first *run.TaskRun
-	for _, spec := range tasks {
-		t := o.run.Task(run.TaskRef{Task: spec.Name})
-		if (t.State == run.Failed || t.State == run.Canceled) && (first == nil || t.FinishedAt.Before(first.FinishedAt)) {
-			first = t
+	for node := range o.phase.nodes {
+		n := &o.phase.nodes[node]
+		if n.Parent != nil || n.Group != nil && !n.End {
+			continue
+		}
+		state := o.stateOf(node)
+		if o.failing(node, state) && (first == nil || state.FinishedAt.Before(first.FinishedAt)) {
+			first = state
 		}
 	}
 	if first == nil {
 		return nil
 	}
-	failure := *first.Failure
-	if first.Cancel != nil && first.Cancel.Outcome == first.Outcome { // and not what the task did by itself
-		failure = *first.Cancel
-	}
-	failure.Task = first.Task
-	return &failure
+	return failureIn(first)
 }
 
 // stopFinally ends the tasks of finally, which do not end with their run.

@@ -17,7 +17,7 @@ import (
 )
 
 func queued(flow string, priority int, name string) task {
-	return task{&openRun{run: &run.Run{Flow: flow}}, &flows.Task{Name: name, Priority: priority}, 0}
+	return task{openRun: &openRun{run: &run.Run{Flow: flow}}, spec: &flows.Task{Name: name, Priority: priority}}
 }
 
 // queueModel says of a readyQueue what it must do, not how.

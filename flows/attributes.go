@@ -106,14 +106,16 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 		}
 		v = cty.NumberFloatVal(took.Seconds())
 	case "output":
-		v, err = decodeOrNull(t.Output)
+		v, err = decodeOrNull(s.output(t))
+	case "errors":
+		v, err = s.itemErrors(t)
 	case "error":
 		if t.Failure != nil {
 			v, err = failureObject(t.Failure)
 		}
 	}
 	if err != nil {
-		return cty.NilVal, fmt.Errorf("the output of task %s is %w", w.name, err)
+		return cty.NilVal, fmt.Errorf("the output of %s %s is %w", w.root.name, w.name, err)
 	}
 	return v, nil
 }

@@ -15,6 +15,9 @@ type draft struct {
 	params   map[string]*Param
 	locals   map[string]*local
 	tasks    map[string]*Task
+	groups   map[string]*Group
+	named    map[string]hcl.Range // tasks and groups, which have names of their own each
+	outputs  map[string]wanted    // of tasks and groups, by the name that runs have for them
 	triggers map[string]*Trigger
 	base     *hcl.EvalContext // the module's values and flow.name
 	pending  []pendingTask
@@ -46,8 +49,9 @@ func (m *module) declareFlow(b *hcl.Block) {
 	d := &draft{
 		flow:  &Flow{Name: m.src.prefix + name, Labels: map[string]string{}, Definition: m.def, Range: b.DefRange},
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
-		tasks: map[string]*Task{}, triggers: map[string]*Trigger{},
-		typed: map[string]*typed{}, localShapes: map[*local]*shape{},
+		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]hcl.Range{}, outputs: map[string]wanted{},
+		triggers: map[string]*Trigger{},
+		typed:    map[string]*typed{}, localShapes: map[*local]*shape{},
 	}
 	if ok {
 		m.drafts[name] = d
@@ -85,32 +89,51 @@ func (d *draft) declareLocal(a *hcl.Attribute) {
 func (d *draft) declareSection(part Part, c *content) {
 	s := &Section{Part: part, Timeout: DefaultFinally}
 	d.flow.Sections = append(d.flow.Sections, s)
-	for _, t := range c.blocks["task"] {
-		d.declareTask(t, s)
+	d.declareMembers(c, s, nil)
+	if part == PartMain {
+		d.flow.Tasks = s.Tasks
 	}
 	if part == PartFinally {
 		d.finally = c
 	}
 }
 
-func (d *draft) declareTask(b *hcl.Block, of *Section) {
-	m := d.site.module
-	name, at, ok := m.label(b)
+func (d *draft) declareTask(b *hcl.Block, of *Section, in *Group) *Task {
+	name, ok := d.declareName(b, "task")
 	if !ok {
-		return
+		return nil
 	}
-	if first := d.tasks[name]; first != nil {
-		m.duplicate("task", name, at, first.Range)
-		return
-	}
-	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, part: of.Part, number: len(d.tasks)}
-	t.output = wanted{root: rootWord("task"), name: name, attribute: "output", number: t.number}
+	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, Group: in, part: of.Part}
+	t.output = d.settles(name, rootWord("task"), name)
+	t.number = t.output.number
 	d.tasks[name] = t
 	d.pending = append(d.pending, pendingTask{t, b})
 	of.Tasks = append(of.Tasks, t)
-	if of.Part == PartMain {
-		d.flow.Tasks = of.Tasks
+	return t
+}
+
+// declareName notes the name of a task or a group. They are all different: a
+// group's output has its members by name.
+func (d *draft) declareName(b *hcl.Block, kind string) (string, bool) {
+	m := d.site.module
+	name, at, ok := m.label(b)
+	if !ok {
+		return "", false
 	}
+	if first, taken := d.named[name]; taken {
+		m.duplicate(kind, name, at, first)
+		return "", false
+	}
+	d.named[name] = b.DefRange
+	return name, true
+}
+
+// settles numbers something whose end a run makes visible to expressions, under
+// the name that runs have for it, and gives the reference to its output.
+func (d *draft) settles(name string, word *root, short string) wanted {
+	w := wanted{root: word, name: short, attribute: "output", number: len(d.outputs)}
+	d.outputs[name] = w
+	return w
 }
 
 // decodeFlows decodes the declared flows in order of the files and adds them to
@@ -141,7 +164,7 @@ func (d *draft) decode() {
 	for _, b := range c.blocks["param"] {
 		d.decodeParam(b)
 	}
-	f.params, f.tasks = d.params, d.tasks
+	f.params, f.tasks, f.groups, f.outputs = d.params, d.tasks, d.groups, d.outputs
 	for _, name := range keys(d.locals) {
 		m.resolve(d.locals[name])
 	}
@@ -161,6 +184,7 @@ func (d *draft) decode() {
 	if b := c.one("concurrency"); b != nil {
 		d.decodeConcurrency(b)
 	}
+	d.decodeGroups()
 	d.decodeTasks()
 	d.decodeFinally()
 	for _, b := range c.blocks["output"] {

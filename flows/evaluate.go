@@ -84,7 +84,7 @@ func (in *inputs) compute(s *Scope) (json.RawMessage, *run.Failure) {
 }
 
 // Output evaluates the flow's outputs to one JSON object, in declared order.
-// Without any, it holds the outputs of the tasks on which no other depends.
+// Without any, it holds the outputs of the tasks and groups on which no other depends.
 func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
 	if len(f.Outputs) == 0 {
 		return f.sunk(s), nil
@@ -102,12 +102,12 @@ func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
 
 func (f *Flow) sunk(s *Scope) json.RawMessage {
 	size := len("{}")
-	for _, t := range f.sinks {
-		size += len(t.Name) + len(s.recorded(t.output)) + len(`"":,`)
+	for _, w := range f.sinks {
+		size += len(w.name) + len(s.recorded(w)) + len(`"":,`)
 	}
 	out := append(make([]byte, 0, size), '{')
-	for _, t := range f.sinks {
-		out = appendField(out, t.Name, s.recorded(t.output))
+	for _, w := range f.sinks {
+		out = appendField(out, w.name, s.recorded(w))
 	}
 	return append(out, '}')
 }

@@ -60,7 +60,7 @@ func (s *Scope) appendReference(out []byte, r *reference) ([]byte, bool) {
 		}
 		return appendUnmarked(out, v)
 	}
-	if len(r.steps) > 0 && len(src) > largeJSON && !s.scan(r.wanted) {
+	if len(r.steps) > 0 && len(src) > largeJSON && r.root.bit != rootEach && !s.scan(r.wanted) {
 		return nil, false
 	}
 	p := jsonParser{src: src}

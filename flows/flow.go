@@ -29,14 +29,16 @@ type Flow struct {
 	Tasks    []*Task // the main ones
 	Outputs  []*Output
 
-	Graph    *dag.Graph // of the main tasks: node i is Tasks[i]
+	Graph    *dag.Graph // of the main section
 	Sections []*Section // the main tasks and the hooks that there are, in the order in which they run
 
-	edges  []Edge
-	params map[string]*Param
-	tasks  map[string]*Task // all of them
-	sinks  []*Task          // main tasks on which no other depends
-	base   *hcl.EvalContext // of expressions in runs
+	edges   []Edge
+	params  map[string]*Param
+	tasks   map[string]*Task  // all of them
+	groups  map[string]*Group // all of them
+	outputs map[string]wanted // of tasks and groups, by the name that runs have for them
+	sinks   []wanted          // outputs of main tasks and groups on which no other depends
+	base    *hcl.EvalContext  // of expressions in runs
 }
 
 // Concurrency bounds how many runs of a flow are under way at once, for each
@@ -124,16 +126,25 @@ type Task struct {
 	Retry       run.RetryPolicy // the zero value is one attempt
 	Limits      run.Limits      // zero fields are the host's defaults
 	Grants      run.Grants      // what its calls may touch; the zero value is nothing
+	Group       *Group          // in which it is; nil for none
+	Node        int             // in the section's graph
+	FanOut      bool            // for_each: it is run for each item
+	MaxParallel int             // items that are under way at once; 0 for no bound
+	Continue    bool            // on_error: for all others, it is done when it has failed
 
 	part   Part
-	number int         // among all tasks of the flow, from 0
+	number int         // among all tasks and groups of the flow, from 0
 	output wanted      // task.NAME.output
 	when   *expression // nil: always
+	each   *expression // for_each; nil for none
 	again  *expression // nil: as the failure says
 	input  *inputs
 	config *inputs
 	after  []use
 }
+
+// Task is the task of that name in any part of the flow, or nil.
+func (f *Flow) Task(name string) *Task { return f.tasks[name] }
 
 // At is where the task stands, "orders.hcl:14".
 func (t *Task) At() string { return place(t.Range) }

@@ -82,11 +82,11 @@ func TestTaskSettings(t *testing.T) {
 			Timeout: 7 * time.Second, Retry: run.RetryPolicy{Attempts: 3, Delay: 2 * time.Second}, Limits: run.Limits{Memory: 64 << 20, Output: 1024, Fuel: 5_000_000_000},
 		},
 		{
-			Name: "own", Description: "d", Plugin: Plugin{"q", "./run.wasm", digestOf("run.wasm")}, Function: "run", RunOn: RunOnFailure,
+			Name: "own", Node: 1, Description: "d", Plugin: Plugin{"q", "./run.wasm", digestOf("run.wasm")}, Function: "run", RunOn: RunOnFailure,
 			Timeout: 250 * time.Millisecond, Retry: run.RetryPolicy{Attempts: 1, Delay: 2 * time.Second}, Limits: run.Limits{Memory: 1500, Log: 2048, Fuel: 7},
 		},
 		{
-			Name: "full", Plugin: Plugin{"p", "./pricing.wasm", digestOf("pricing.wasm")}, Function: "refund", RunOn: RunOnSuccess,
+			Name: "full", Node: 2, Plugin: Plugin{"p", "./pricing.wasm", digestOf("pricing.wasm")}, Function: "refund", RunOn: RunOnSuccess,
 			Timeout: 7 * time.Second,
 			Retry:   run.RetryPolicy{Attempts: 9, Backoff: run.Constant, Delay: 2 * time.Second, Max: time.Minute, Jitter: 0.5},
 			Limits:  run.Limits{Memory: 1 << 30, Output: 1024, Fuel: 5_000_000_000},

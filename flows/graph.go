@@ -1,7 +1,9 @@
 package flows
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -9,7 +11,8 @@ import (
 	"github.com/flowhost/flowhost/dag"
 )
 
-// Edge says that task To starts after task From is done.
+// Edge says that To starts after From is done. Each is the name of a task, or that
+// of a group after "group.".
 type Edge struct {
 	From, To string
 	Via      Via
@@ -23,76 +26,269 @@ type Via string
 const (
 	ViaReference Via = "reference" // an expression of To uses From
 	ViaAfter     Via = "after"     // To lists From in its argument after
+	ViaOrder     Via = "order"     // both are members of a group that has an order
+	ViaMember    Via = "member"    // To is a group, and a member of it uses From
 )
 
-// Edges are the edges between the flow's tasks in order of their declaration,
-// each pair of tasks once. Those from one part to another, which order nothing, are
-// left out.
+// Edges are the edges between the flow's tasks and groups in order of their
+// declaration, each pair once. Those from one part to another, which order
+// nothing, are left out, and so is that a group holds its members.
 func (f *Flow) Edges() []Edge { return f.edges }
 
 // connect builds the graph of each part.
 func (d *draft) connect() {
 	f := d.flow
 	for _, s := range f.Sections {
-		s.Graph = d.graph(s.Tasks)
+		w := &network{draft: d, section: s, builder: dag.New()}
+		w.number()
+		w.connect()
+		s.Graph = w.build()
 	}
 	f.Graph = f.Section(PartMain).Graph
-	for i, t := range f.Tasks {
-		if f.Graph != nil && len(f.Graph.Downstream(i)) == 0 {
-			f.sinks = append(f.sinks, t)
-		}
+	if f.Graph != nil {
+		f.sinks = d.unused(f.Section(PartMain))
 	}
 }
 
-func (d *draft) graph(tasks []*Task) *dag.Graph {
-	b := dag.New()
-	for _, t := range tasks {
-		b.Add(t.Name) // names are unique: declareTask sees to it
+// unused are the tasks and groups that stand in the section itself and on which
+// nothing depends, in declared order.
+func (d *draft) unused(s *Section) []wanted {
+	var out []wanted
+	for i, n := range s.Nodes {
+		if n.Parent == nil && (n.Group == nil || n.End) && len(s.Graph.Downstream(i)) == 0 {
+			out = append(out, d.outputs[n.name()])
+		}
 	}
-	for _, t := range tasks {
-		for _, e := range d.edgesTo(t) {
-			if err := b.Connect(e.From, e.To); err == nil {
-				d.flow.edges = append(d.flow.edges, e)
+	slices.SortFunc(out, func(a, b wanted) int { return cmp.Compare(a.number, b.number) })
+	return out
+}
+
+// name is that of the task, or that of the group after "group.".
+func (n *Node) name() string {
+	if n.Group != nil {
+		return "group." + n.Group.Name
+	}
+	return n.Task.Name
+}
+
+// network is a section's graph being made.
+type network struct {
+	*draft
+	section *Section
+	builder *dag.Builder
+}
+
+// number lays out the nodes: those of tasks first, so that a task's node is its
+// place.
+func (w *network) number() {
+	s := w.section
+	add := func(id string, n Node) int {
+		w.builder.Add(id) // names are unique: declareName sees to it
+		s.Nodes = append(s.Nodes, n)
+		return len(s.Nodes) - 1
+	}
+	for _, t := range s.Tasks {
+		t.Node = add(t.Name, Node{Task: t, Parent: t.Group})
+	}
+	for _, g := range s.Groups {
+		g.Begin = add(beginning(g), Node{Group: g, Parent: g.Parent})
+		g.End = add("group."+g.Name, Node{Group: g, Parent: g.Parent, End: true})
+		for place, m := range g.Members {
+			if m.Task != nil {
+				s.Nodes[m.Task.Node].Place = place
 			}
 		}
 	}
-	g, err := b.Build()
-	if cycle := (*dag.CycleError)(nil); errors.As(err, &cycle) {
-		d.cycle(cycle.Path)
-	}
-	return g
-}
-
-// edgesTo are the edges that end at a task, each pair once.
-func (d *draft) edgesTo(t *Task) []Edge {
-	var out []Edge
-	seen := map[string]bool{}
-	add := func(u use, via Via) {
-		from := d.tasks[u.task]
-		switch {
-		case from == t:
-			d.site.add(RuleSelfReference, u.at, "Task refers to itself", "task.%s cannot wait for its own end%s. Leave the reference out.", t.Name, throughLocal(u))
-		case from.part == t.part && !seen[u.task]:
-			seen[u.task] = true
-			out = append(out, Edge{From: u.task, To: t.Name, Via: via, Range: u.at})
+	for _, g := range s.Groups {
+		for place, m := range g.Members {
+			if m.Group != nil {
+				s.Nodes[m.Group.Begin].Place, s.Nodes[m.Group.End].Place = place, place
+			}
 		}
 	}
+}
+
+// beginning is the id of the node at which a group begins. No name has a space.
+func beginning(g *Group) string { return "group." + g.Name + " begins" }
+
+func (w *network) connect() {
+	for _, t := range w.section.Tasks {
+		w.refer(t.Node, t.Group, t.uses())
+	}
+	for _, g := range w.section.Groups {
+		w.refer(g.Begin, g.Parent, g.uses())
+		if g.Mode != GroupParallel {
+			w.gather(g, g)
+		}
+		w.enclose(g)
+	}
+}
+
+// reference is a use of a task or a group, and what made it.
+type usage struct {
+	use
+	via Via
+}
+
+// uses are what must be done before the task starts or another attempt of it is
+// decided.
+func (t *Task) uses() []usage {
+	var out []usage
 	for _, x := range t.expressions() {
 		for _, u := range x.needs {
-			add(u, ViaReference)
+			out = append(out, usage{u, ViaReference})
 		}
 	}
 	for _, u := range t.after {
-		add(u, ViaAfter)
+		out = append(out, usage{u, ViaAfter})
 	}
 	return out
+}
+
+func (g *Group) uses() []usage {
+	var out []usage
+	if g.when != nil {
+		for _, u := range g.when.needs {
+			out = append(out, usage{u, ViaReference})
+		}
+	}
+	for _, u := range g.after {
+		out = append(out, usage{u, ViaAfter})
+	}
+	return out
+}
+
+// target is what a use refers to: the node at which it ends, the group in which it
+// stands, and itself if it is one. It is false for what is in another part.
+func (w *network) target(u use) (node int, in *Group, itself *Group, ok bool) {
+	if name, group := strings.CutPrefix(u.task, "group."); group {
+		g := w.groups[name]
+		return g.End, g.Parent, g, g.part == w.section.Part
+	}
+	t := w.tasks[u.task]
+	return t.Node, t.Group, nil, t.part == w.section.Part
+}
+
+// refer connects a node with what it uses. It stands in the given group.
+func (w *network) refer(node int, in *Group, uses []usage) {
+	n := &w.section.Nodes[node]
+	for _, u := range uses {
+		from, _, itself, ok := w.target(u.use)
+		switch {
+		case !ok:
+		case from == node || n.Group != nil && n.Group == itself:
+			w.site.add(RuleSelfReference, u.at, selfSummary(n), "%s cannot wait for its own end%s. Leave the reference out.", w.called(n), throughLocal(u.use))
+		case itself != nil && itself.holds(in):
+			w.site.add(RuleSelfReference, u.at, "Member waits for its group",
+				"%s is part of group.%s, which ends after all of its members%s. Leave the reference out.", w.called(n), itself.Name, throughLocal(u.use))
+		default:
+			w.need(node, Need{Node: from}, u)
+		}
+	}
+}
+
+func selfSummary(n *Node) string {
+	if n.Group != nil {
+		return "Group refers to itself"
+	}
+	return "Task refers to itself"
+}
+
+// called is how messages call a node.
+func (w *network) called(n *Node) string {
+	if n.Group != nil {
+		return "group." + n.Group.Name
+	}
+	return "task." + n.Task.Name
+}
+
+// need makes an edge that decides whether a node runs, each pair once.
+func (w *network) need(node int, need Need, u usage) {
+	n := &w.section.Nodes[node]
+	if slices.ContainsFunc(n.Needs, func(known Need) bool { return known.Node == need.Node }) {
+		return
+	}
+	n.Needs = append(n.Needs, need)
+	w.order(need.Node, node)
+	e := Edge{From: w.section.Nodes[need.Node].name(), To: n.name(), Via: u.via, Range: u.at}
+	w.flow.edges = append(w.flow.edges, e)
+}
+
+// order makes an edge of the graph.
+func (w *network) order(from, to int) {
+	if err := w.builder.Connect(w.id(from), w.id(to)); err != nil {
+		panic(err) // both nodes are there
+	}
+}
+
+func (w *network) id(node int) string {
+	if n := &w.section.Nodes[node]; n.Group != nil && !n.End {
+		return beginning(n.Group)
+	}
+	return w.section.Nodes[node].name()
+}
+
+// gather lets a group whose members have an order or a race wait for what they
+// refer to outside of it: one without references would begin at once.
+func (w *network) gather(g, from *Group) {
+	for _, m := range from.Members {
+		if m.Group != nil {
+			w.union(g, m.Group.uses(), true)
+			w.gather(g, m.Group)
+			continue
+		}
+		w.union(g, m.Task.uses(), m.Task.RunOn == RunOnSuccess)
+	}
+}
+
+// union connects a group with what a member uses. What a member runs after in any
+// case only orders.
+func (w *network) union(g *Group, uses []usage, decides bool) {
+	for _, u := range uses {
+		from, in, itself, ok := w.target(u.use)
+		switch {
+		case !ok || g.holds(in) || itself != nil && itself.holds(g):
+		case decides:
+			w.need(g.Begin, Need{Node: from}, usage{u.use, ViaMember})
+		default:
+			w.order(from, g.Begin)
+		}
+	}
+}
+
+// enclose puts the members between the beginning and the end of their group, one
+// after the other where they have an order.
+func (w *network) enclose(g *Group) {
+	w.order(g.Begin, g.End)
+	for i, m := range g.Members {
+		w.order(g.Begin, m.entry())
+		w.order(m.Exit(), g.End)
+		if i == 0 || !g.Ordered() {
+			continue
+		}
+		before := g.Members[i-1]
+		if g.Mode == GroupFirstSuccess {
+			w.order(before.Exit(), m.entry())
+			w.flow.edges = append(w.flow.edges, Edge{From: w.id(before.Exit()), To: w.section.Nodes[m.entry()].name(), Via: ViaOrder, Range: g.Range})
+			continue
+		}
+		w.need(m.entry(), Need{Node: before.Exit(), Before: true}, usage{use{at: g.Range}, ViaOrder})
+	}
+}
+
+func (w *network) build() *dag.Graph {
+	g, err := w.builder.Build()
+	if cycle := (*dag.CycleError)(nil); errors.As(err, &cycle) {
+		w.cycle(cycle.Path)
+	}
+	return g
 }
 
 // expressions are those that are evaluated before the task starts or while it is
 // attempted: what they refer to must be done.
 func (t *Task) expressions() []*expression {
 	var out []*expression
-	for _, x := range []*expression{t.when, t.again} {
+	for _, x := range []*expression{t.when, t.each, t.again} {
 		if x != nil {
 			out = append(out, x)
 		}
@@ -112,19 +308,51 @@ func throughLocal(u use) string {
 	return " (through " + u.via + ")"
 }
 
-// cycle reports tasks that wait for each other, with the line of every edge.
-func (d *draft) cycle(path []string) {
+// cycle reports tasks and groups that wait for each other, with the line of every
+// edge.
+func (w *network) cycle(path []string) {
 	var lines []string
 	var first hcl.Range
 	for i := 1; i < len(path); i++ {
-		for _, e := range d.flow.edges {
-			if e.From == path[i-1] && e.To == path[i] {
-				lines = append(lines, "task."+e.To+" needs task."+e.From+" ("+place(e.Range)+")")
-				if i == 1 {
-					first = e.Range
-				}
-			}
+		line, at := w.link(path[i-1], path[i])
+		lines = append(lines, line)
+		if first == (hcl.Range{}) {
+			first = at
 		}
 	}
-	d.site.add(RuleCycle, first, "Tasks wait for each other", "None of these tasks could ever start: %s. Take one of the references out.", strings.Join(lines, ", "))
+	w.site.add(RuleCycle, first, "Tasks wait for each other", "None of these tasks could ever start: %s. Take one of the references out.", strings.Join(lines, ", "))
+}
+
+// link says why one node comes after another.
+func (w *network) link(from, to string) (string, hcl.Range) {
+	a, b := w.node(from), w.node(to)
+	for _, e := range w.flow.edges {
+		if ends, begins := a.Group == nil || a.End, !b.End; ends && begins && e.From == a.name() && e.To == b.name() {
+			why := w.called(b) + " needs " + w.called(a)
+			switch e.Via {
+			case ViaOrder:
+				why = w.called(b) + " comes after " + w.called(a)
+			case ViaMember:
+				why = w.called(b) + " needs " + w.called(a) + " for a member"
+			}
+			return why + " (" + place(e.Range) + ")", e.Range
+		}
+	}
+	switch {
+	case a.Group != nil && !a.End: // its beginning
+		return w.called(b) + " is in " + w.called(a) + " (" + place(a.Group.Range) + ")", a.Group.Range
+	case b.Group != nil && b.End:
+		return w.called(b) + " ends after " + w.called(a) + " (" + place(b.Group.Range) + ")", b.Group.Range
+	}
+	return w.called(b) + " comes after " + w.called(a), hcl.Range{}
+}
+
+// node finds the node of an id.
+func (w *network) node(id string) *Node {
+	for i := range w.section.Nodes {
+		if w.id(i) == id {
+			return &w.section.Nodes[i]
+		}
+	}
+	return nil // not reached: the ids of a cycle are those of the builder
 }

@@ -26,11 +26,12 @@ const (
 	aType     kind = "type"
 	aPlugin   kind = "plugin or text"
 	someTasks kind = "list of tasks"
+	someItems kind = "list, set or object"
 )
 
 // argumentKinds are all of them, for those who must know each.
 var argumentKinds = []kind{
-	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, someTasks,
+	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, someTasks, someItems,
 }
 
 // phrase spells a kind for messages: "a map of texts".

@@ -69,8 +69,10 @@ func (r *reference) whole() bool {
 // recorded reports whether the value is recorded as JSON.
 func (r *reference) recorded() bool {
 	switch r.root.bit {
-	case rootTask:
+	case rootTask, rootGroup:
 		return r.attribute == "output"
+	case rootEach:
+		return r.name == "value"
 	case rootTrigger:
 		return r.name == "payload"
 	}
@@ -209,12 +211,12 @@ func (s *site) reference(t hcl.Traversal) *reference {
 	r := &reference{wanted: wanted{root: word, name: name}, typ: cty.DynamicPseudoType}
 	rest := t[2:]
 	switch word.bit {
-	case rootRun, rootTrigger, rootError:
+	case rootRun, rootTrigger, rootError, rootEach:
 	case rootParam:
 		r.typ = s.draft.params[name].Type
-	case rootTask:
+	case rootTask, rootGroup:
 		r.attribute, _, _ = step(t, 2)
-		r.number = s.draft.tasks[name].number
+		r.number = s.draft.outputs[settledName(word, name)].number
 		rest = t[3:]
 	default:
 		return nil

@@ -62,8 +62,8 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 		if b.attribute(word.name, word.name, name, at, word.attributes(b.at)) && word.bit&runRoots != 0 {
 			b.x.want(wanted{root: word, name: name})
 		}
-	case word.bit == rootTask:
-		b.task(t, name, at)
+	case word.bit&settledRoots != 0:
+		b.settled(t, word, name, at)
 	case word.bit == rootLocal:
 		b.local(t, name, at)
 	case !b.declares(word, name):
@@ -86,6 +86,8 @@ func (b *binding) declares(word *root, name string) bool {
 		return b.draft.params[name] != nil
 	case rootTask:
 		return b.draft.tasks[name] != nil
+	case rootGroup:
+		return b.draft.groups[name] != nil
 	}
 	return false
 }
@@ -107,6 +109,8 @@ func (b *binding) declaredNames(word *root) []string {
 		return keys(b.draft.params)
 	case rootTask:
 		return keys(b.draft.tasks)
+	case rootGroup:
+		return keys(b.draft.groups)
 	}
 	return nil
 }
@@ -116,7 +120,7 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	if b.broken && word.bit&(rootVar|rootLocal|rootPlugin) != 0 {
 		return // it may be declared in the file that could not be read
 	}
-	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootParam: "a param block", rootTask: "a task block"}
+	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootParam: "a param block", rootTask: "a task block", rootGroup: "a group block"}
 	hint := ""
 	if b.guessed <= maxGuessed {
 		hint = b.guess(name, word.name+".", b.declaredNames(word))
@@ -139,6 +143,8 @@ func (b *binding) elsewhere(word *root, name string) string {
 		case d == b.draft:
 		case word.bit == rootTask:
 			has = d.tasks[name] != nil
+		case word.bit == rootGroup:
+			has = d.groups[name] != nil
 		case word.bit == rootParam:
 			has = d.params[name] != nil
 		case word.bit == rootLocal:
@@ -163,32 +169,65 @@ func (b *binding) attribute(of, what, name string, at hcl.Range, has []string) b
 	return false
 }
 
-// task checks a reference to a task and notes the edge.
-func (b *binding) task(t hcl.Traversal, name string, at hcl.Range) {
-	target := b.draft.tasks[name]
+// settledName is the name that runs have for a task or a group.
+func settledName(word *root, name string) string {
+	if word.bit == rootTask {
+		return name
+	}
+	return word.name + "." + name
+}
+
+// partOf is the part of the flow in which a task or a group is declared.
+func (d *draft) partOf(word *root, name string) (Part, bool) {
+	switch word.bit {
+	case rootTask:
+		if t := d.tasks[name]; t != nil {
+			return t.part, true
+		}
+	case rootGroup:
+		if g := d.groups[name]; g != nil {
+			return g.part, true
+		}
+	}
+	return "", false
+}
+
+// attributesOf are those that a reference to a task or a group can end in.
+func attributesOf(word *root) []string {
+	if word.bit == rootGroup {
+		return groupAttributes
+	}
+	return taskAttributes
+}
+
+// settled checks a reference to a task or a group and notes the edge.
+func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range) {
+	part, declared := b.draft.partOf(word, name)
+	full := word.name + "." + name
 	switch {
-	case target == nil:
-		b.unknownName(rootWord("task"), name, at)
+	case !declared:
+		b.unknownName(word, name, at)
 		return
-	case !b.part.sees(target.part):
-		b.add(RuleMisplaced, at, "Task of "+string(target.part),
-			"task.%s runs in %s, %s", name, target.part, onlyThere(target.part, b.part))
+	case !b.part.sees(part):
+		b.add(RuleMisplaced, at, sentence(word.name)+" of "+string(part),
+			"%s runs in %s, %s", full, part, onlyThere(part, b.part))
 		return
 	}
 	attribute, where, ok := step(t, 2)
+	has := attributesOf(word)
 	switch {
 	case !ok:
-		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "task.%s is a task: write task.%s.output for its result.", name, name)
-	case slices.Contains(taskAttributes, attribute) || slices.Contains(laterAttributes["task"], attribute):
-		b.attribute("task."+name, "task", attribute, where, taskAttributes)
-	case nearest(attribute, taskAttributes) != "":
-		b.attribute("task."+name, "task", attribute, where, taskAttributes)
+		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a %s: write %s.output for its result.", full, word.name, full)
+	case slices.Contains(has, attribute) || slices.Contains(laterAttributes[word.name], attribute) || nearest(attribute, has) != "":
+		b.attribute(full, word.name, attribute, where, has)
 	default:
 		b.add(RuleUnknownAttribute, where, "Unknown attribute",
-			"A task has %s; what it returned is in its output: write task.%s.output.%s.", join(taskAttributes, "and"), name, attribute)
+			"A %s has %s; what it returned is in its output: write %s.output.%s.", word.name, join(has, "and"), full, attribute)
 	}
-	b.x.want(wanted{root: rootWord("task"), name: name, attribute: attribute, number: target.number})
-	b.x.needs = append(b.x.needs, use{task: name, at: t.SourceRange()})
+	w := b.draft.outputs[settledName(word, name)]
+	w.attribute = attribute
+	b.x.want(w)
+	b.x.needs = append(b.x.needs, use{task: settledName(word, name), at: t.SourceRange()})
 }
 
 func onlyThere(target, from Part) string {
@@ -244,6 +283,8 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 		b.add(RuleMisplaced, at, "A constant is required", "%q must be written out: it cannot refer to %s.", argument, word.name)
 	case word.bit == rootPlugin:
 		b.add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
+	case word.bit == rootEach && b.draft != nil && b.at >= running:
+		b.add(RuleMisplaced, at, "No item here", "each.* is known only in a task with for_each: in its input, its config and \"when\" of its retry block.")
 	case word.bit == rootError:
 		b.add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure and finally, and to \"when\" in a retry block.")
 	case b.at == retrying:
@@ -289,12 +330,12 @@ func (b *binding) unknownRoot(t hcl.Traversal) {
 // qualified is the full form of a name that was written without its root.
 func (b *binding) qualified(name string) string {
 	for _, r := range rootWords {
-		if b.usable&r.bit == 0 || (b.draft == nil && r.bit&(rootParam|rootTask) != 0) {
+		if b.usable&r.bit == 0 || (b.draft == nil && r.bit&(rootParam|settledRoots) != 0) {
 			continue
 		}
 		if b.declares(&r, name) {
-			if r.bit == rootTask {
-				return "task." + name + ".output"
+			if r.bit&settledRoots != 0 {
+				return r.name + "." + name + ".output"
 			}
 			return r.name + "." + name
 		}

@@ -13,8 +13,13 @@ const (
 	rootRun
 	rootTask
 	rootError
+	rootGroup
+	rootEach
 
-	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError
+	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError | rootGroup | rootEach
+
+	// settledRoots are followed by a name and an attribute.
+	settledRoots = rootTask | rootGroup
 )
 
 // root is one beginning of references.
@@ -36,19 +41,21 @@ var rootWords = []root{
 	{name: "run", bit: rootRun, has: []string{"flow", "id", "labels", "scheduled_at", "started_at"}},
 	{name: "task", bit: rootTask},
 	{name: "error", bit: rootError, has: []string{"attempt", "code", "message", "outcome", "task"}},
+	{name: "group", bit: rootGroup},
+	{name: "each", bit: rootEach, has: []string{"index", "key", "value"}},
 	{name: "secret", later: true},
-	{name: "group", later: true},
 	{name: "wait", later: true},
-	{name: "each", later: true},
 }
 
 // taskAttributes are what a reference to a task can end in.
-var taskAttributes = []string{"attempts", "duration", "error", "output", "state"}
+var taskAttributes = []string{"attempts", "duration", "error", "errors", "output", "state"}
+
+// groupAttributes are what a reference to a group can end in.
+var groupAttributes = []string{"error", "output", "state"}
 
 // laterAttributes are attributes of the full language, by root.
 var laterAttributes = map[string][]string{
-	"run":  {"attempt", "previous_success_at"},
-	"task": {"errors"},
+	"run": {"attempt", "previous_success_at"},
 }
 
 func rootWord(name string) *root {
@@ -83,7 +90,7 @@ func (m moment) usable(hook bool) roots {
 	case keying:
 		return filtering.usable(false) | rootParam
 	case running:
-		usable := keying.usable(false) | rootRun | rootTask
+		usable := keying.usable(false) | rootRun | rootTask | rootGroup
 		if hook {
 			usable |= rootError
 		}

@@ -18,8 +18,9 @@ type Language struct {
 	Bodies []*Body `json:"bodies"`
 
 	// Phases are the beginnings of references that an argument of a phase may use.
-	// Beside them, a "plugin or text" may use plugin, and in on_failure and
-	// finally the phase "run" has error.
+	// Beside them, a "plugin or text" may use plugin, in on_failure and finally the
+	// phase "run" has error, and in a task with for_each, input, config and retry
+	// have each.
 	Phases map[string][]string `json:"phases"`
 }
 
@@ -37,7 +38,7 @@ type Argument struct {
 
 	// Type is "text", "bool", "number", "whole number", "duration", "size", "time",
 	// "text, number or bool", "object", "map of texts", "list of tasks",
-	// "plugin or text", "type" or "any value".
+	// "list, set or object", "plugin or text", "type" or "any value".
 	Type   string   `json:"type,omitempty"`
 	Bounds string   `json:"bounds,omitempty"` // of numbers: "from 0 to 1"
 	OneOf  []string `json:"one_of,omitempty"` // the texts that it may be

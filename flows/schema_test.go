@@ -26,6 +26,7 @@ var surroundings = map[string]string{
 	"concurrency":      inFlow("concurrency {\n%s}"),
 	"finally":          inFlow("finally {\n%s}"),
 	"task":             inFlow("task \"u\" {\n%s}"),
+	"group":            inFlow("group \"g\" {\n%s  task \"u\" {\n    plugin = \"./greet.wasm\"\n  }\n}"),
 	"output":           inFlow("output \"o\" {\n%s}"),
 }
 
@@ -104,7 +105,7 @@ func isLine(s string) bool {
 // unfit are values that no argument of a kind takes.
 var unfit = map[kind]string{
 	aText: "[1]", aBool: "[1]", aNumber: `"x"`, aWhole: "1.5", aDuration: "5", aSize: `"x"`, aTime: `"x"`, aScalar: "[1]",
-	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", someTasks: "1",
+	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", someTasks: "1", someItems: "1",
 }
 
 // TestKindsAreThoseOfTheDecoder writes values that an argument's kind excludes.
@@ -181,7 +182,7 @@ func TestSchema(t *testing.T) {
 		`"kinds":[{"label":"`,
 		`{"label":"schedule","body":"schedule trigger"}`,
 		`"load":["var","local","flow"]`,
-		`"run":["var","local","flow","param","trigger","run","task"]`,
+		`"run":["var","local","flow","param","trigger","run","task","group"]`,
 	} {
 		if !strings.Contains(string(encoded), part) {
 			t.Errorf("no %s", part)

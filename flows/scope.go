@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -17,30 +18,34 @@ type Scope struct {
 	flow    *Flow
 	run     *run.Run
 	failure *run.Failure
+	item    *run.Item // of the fan-out whose arguments are being evaluated
 
 	// All of these are nil until they are needed: most runs need the first only.
-	settled []*run.TaskRun       // by number of the task
+	settled []*run.TaskRun       // by number of the task or group
 	kept    map[wanted]cty.Value // values that were costly to make, each in an object
 	locals  map[*local]cty.Value // computed so far
 	scanned map[wanted]int       // how often large JSON was scanned
+
+	gathered map[*run.TaskRun]json.RawMessage // outputs of fan-outs
 }
 
 // Scope makes the scope of a run, which must be one of this flow. The run's
 // params, trigger and times are read when they are needed.
 func (f *Flow) Scope(r *run.Run) *Scope { return &Scope{flow: f, run: r} }
 
-// Settle makes the end of a task visible to expressions.
+// Settle makes the end of a task visible to expressions, or that of a group, whose
+// name begins with "group.".
 func (s *Scope) Settle(t *run.TaskRun) {
-	spec := s.flow.tasks[t.Task]
-	if spec == nil {
+	output, known := s.flow.outputs[t.Task]
+	if !known {
 		return
 	}
 	if s.settled == nil {
-		s.settled = make([]*run.TaskRun, len(s.flow.tasks))
+		s.settled = make([]*run.TaskRun, len(s.flow.outputs))
 	}
-	s.settled[spec.number] = t
+	s.settled[output.number] = t
 	if s.kept != nil {
-		delete(s.kept, spec.output)
+		delete(s.kept, output)
 	}
 	if s.locals != nil {
 		maps.DeleteFunc(s.locals, func(l *local, _ cty.Value) bool { return l.expr.uses(t.Task) })
@@ -127,7 +132,7 @@ func (w wanted) costly() bool {
 	case rootTrigger:
 		return w.name == "payload" || w.name == "headers"
 	}
-	return w.attribute == "output"
+	return w.attribute == "output" || w.attribute == "errors"
 }
 
 // fresh makes a run value anew.
@@ -137,16 +142,18 @@ func (s *Scope) fresh(w wanted) (cty.Value, error) {
 		return s.param(w.name)
 	case rootTrigger:
 		return s.triggerValue(w.name)
-	case rootTask:
+	case rootTask, rootGroup:
 		return s.taskValue(w)
+	case rootEach:
+		return s.itemValue(w.name)
 	case rootRun:
 		return s.runValue(w.name), nil
 	}
 	return s.errorValue(w.name), nil
 }
 
-// recorded is the JSON of a task's output, the trigger's payload or a param, and
-// null when there is none.
+// recorded is the JSON of a task's output, the trigger's payload, a param or an
+// item's value, and null when there is none.
 func (s *Scope) recorded(w wanted) json.RawMessage {
 	var bytes json.RawMessage
 	switch {
@@ -154,13 +161,64 @@ func (s *Scope) recorded(w wanted) json.RawMessage {
 		bytes = s.run.Trigger.Payload
 	case w.root.bit == rootParam:
 		bytes = s.run.Params[w.name]
+	case w.root.bit == rootEach:
+		bytes = s.item.Value
 	case s.settled != nil && s.settled[w.number] != nil:
-		bytes = s.settled[w.number].Output
+		bytes = s.output(s.settled[w.number])
 	}
 	if len(bytes) == 0 {
 		return json.RawMessage("null")
 	}
 	return bytes
+}
+
+// output is that of a task or a group that is settled. Those of fan-outs and groups
+// are put together once.
+func (s *Scope) output(t *run.TaskRun) json.RawMessage {
+	name, group := strings.CutPrefix(t.Task, "group.")
+	if t.Items == nil && !group {
+		return t.Output
+	}
+	if known, ok := s.gathered[t]; ok {
+		return known
+	}
+	if s.gathered == nil {
+		s.gathered = map[*run.TaskRun]json.RawMessage{}
+	}
+	all := json.RawMessage(nil)
+	if group {
+		all = s.groupOutput(s.flow.groups[name], t)
+	} else {
+		all = s.run.Gather(t)
+	}
+	s.gathered[t] = all
+	return all
+}
+
+// groupOutput is that of the member that succeeded first, where the mode looks for
+// one, or an object by member. It is nil unless the group has succeeded.
+func (s *Scope) groupOutput(g *Group, t *run.TaskRun) json.RawMessage {
+	if t.State != run.Succeeded {
+		return nil
+	}
+	if g.Mode == GroupFirstSuccess || g.Mode == GroupRace {
+		for _, m := range g.Members {
+			end := s.task(m.number())
+			if end.State == run.Succeeded && end.FinishedAt.Equal(t.FinishedAt) {
+				return s.output(end)
+			}
+		}
+		return nil
+	}
+	out := []byte{'{'}
+	for _, m := range g.Members {
+		output := s.output(s.task(m.number()))
+		if len(output) == 0 {
+			output = json.RawMessage("null")
+		}
+		out = appendField(out, m.Name(), output)
+	}
+	return append(out, '}')
 }
 
 func decodeOrNull(src json.RawMessage) (cty.Value, error) {

@@ -24,9 +24,49 @@ const DefaultFinally = 5 * time.Minute
 // Section is the tasks of one part of a flow.
 type Section struct {
 	Part    Part
-	Tasks   []*Task
-	Graph   *dag.Graph    // node i is Tasks[i]
+	Tasks   []*Task       // also those in groups
+	Groups  []*Group      // each before those within it
+	Nodes   []Node        // those of the tasks, then the beginning and the end of each group
+	Graph   *dag.Graph    // of Nodes
 	Timeout time.Duration // of all tasks together, for PartFinally
+}
+
+// Node is a task, or the beginning or the end of a group, in the graph of a
+// section.
+type Node struct {
+	Task   *Task  // nil for those of a group
+	Group  *Group // whose beginning or end it is; nil for a task
+	End    bool
+	Parent *Group // in which the task or the group is; nil for none
+	Place  int    // among the members of Parent
+
+	// Needs are the nodes that decide whether the task runs, or the group begins.
+	Needs []Need
+}
+
+// Need is a node on whose end another one depends.
+type Need struct {
+	Node int
+
+	// Before is set for the one before it in a serial group, to which nothing
+	// refers: that it was skipped says nothing.
+	Before bool
+}
+
+// Exit is the node at which a member of a group ends.
+func (m Member) Exit() int {
+	if m.Group != nil {
+		return m.Group.End
+	}
+	return m.Task.Node
+}
+
+// entry is the node at which it begins.
+func (m Member) entry() int {
+	if m.Group != nil {
+		return m.Group.Begin
+	}
+	return m.Task.Node
 }
 
 // Section is a part of the flow, nil when the flow has none. There is always a

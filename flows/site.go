@@ -15,6 +15,9 @@ type site struct {
 
 	// shared is set inside defaults, whose arguments hold for all tasks.
 	shared bool
+
+	// item is the task with for_each whose items the argument is evaluated for.
+	item *Task
 }
 
 func (m *module) site(w *words) *site { return &site{module: m, words: w} }
@@ -51,7 +54,10 @@ func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 func (s *site) usable(at moment) roots {
 	usable := at.usable(s.part == PartOnFailure || s.part == PartFinally)
 	if at == retrying && s.shared {
-		usable &^= rootTask
+		usable &^= rootTask | rootGroup
+	}
+	if s.item != nil && usable&rootRun != 0 {
+		usable |= rootEach
 	}
 	if at == retrying && s.draft == nil {
 		usable &^= rootParam | rootFlow
@@ -111,8 +117,10 @@ func (f *foreseen) value(w wanted) (cty.Value, error) {
 	switch w.root.bit {
 	case rootParam:
 		return cty.UnknownVal(f.draft.params[w.name].Type), nil
-	case rootTask:
+	case rootTask, rootGroup:
 		return unknown(w.attribute), nil
+	case rootEach:
+		return unknown("each." + w.name), nil
 	}
 	return unknown(w.name), nil
 }
@@ -123,13 +131,13 @@ func (f *foreseen) single(w wanted) (cty.Value, error) { return single(w, f) }
 // Attributes of one name have one type.
 func unknown(attribute string) cty.Value {
 	switch attribute {
-	case "payload", "output", "error", "details":
+	case "payload", "output", "error", "errors", "details", "each.key", "each.value":
 		return cty.DynamicVal
 	case "headers":
 		return cty.UnknownVal(cty.Map(cty.List(cty.String)))
 	case "labels":
 		return cty.UnknownVal(cty.Map(cty.String))
-	case "attempt", "attempts", "duration":
+	case "attempt", "attempts", "duration", "each.index":
 		return cty.UnknownVal(cty.Number)
 	case "retryable":
 		return cty.UnknownVal(cty.Bool)

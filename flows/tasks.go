@@ -36,6 +36,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	if word, ok := s.word(c.arg("run_on")); ok {
 		t.RunOn = RunOn(word)
 	}
+	s.fanOut(t, c)
 	attempts := s.policy(c, inherited)
 	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
 	t.Priority = s.priority(c.arg("priority"), s.draft.flow.Priority)
@@ -45,7 +46,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	own, p := s.grant(c.one("grant")), s.plugin(c.arg("plugin"))
 	t.Grants = s.granted(own, p)
 	t.Function = s.chooseFunction(p, c.arg("function"), t.Range)
-	t.when = s.condition(c.arg("when"))
+	t.when = s.plain().condition(c.arg("when"))
 	t.input = s.inputs(c.arg("input"), cty.NilVal)
 	config := cty.NilVal
 	if p != nil {
@@ -147,25 +148,29 @@ func (s *site) after(a *hcl.Attribute) []use {
 	}
 	items, diags := hcl.ExprList(a.Expr)
 	if diags.HasErrors() {
-		s.add(RuleReference, a.Expr.Range(), "A list of tasks is required", "Write after = [task.NAME, …].")
+		s.add(RuleReference, a.Expr.Range(), "A list of tasks is required", "Write after = [task.NAME, …], with group.NAME for groups.")
 		return nil
 	}
 	var out []use
 	for _, item := range items {
 		t, diags := hcl.AbsTraversalForExpr(item)
 		name, at, ok := step(t, 1)
-		if diags.HasErrors() || len(t) != 2 || t.RootName() != "task" || !ok {
-			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME.")
+		var word *root
+		if !diags.HasErrors() {
+			word = rootWord(t.RootName())
+		}
+		if len(t) != 2 || word == nil || word.bit&settledRoots == 0 || !ok {
+			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME or group.NAME.")
 			continue
 		}
 		b := &binding{site: s, x: new(expression)}
-		switch target := s.draft.tasks[name]; {
-		case target == nil:
-			b.unknownName(rootWord("task"), name, at)
-		case target.part != s.part:
-			s.add(RuleMisplaced, at, "Not in the same part of the flow", "task.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", name, target.part)
+		switch part, declared := s.draft.partOf(word, name); {
+		case !declared:
+			b.unknownName(word, name, at)
+		case part != s.part:
+			s.add(RuleMisplaced, at, "Not in the same part of the flow", "%s.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", word.name, name, part)
 		default:
-			out = append(out, use{task: name, at: item.Range()})
+			out = append(out, use{task: settledName(word, name), at: item.Range()})
 		}
 	}
 	return out

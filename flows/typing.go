@@ -138,9 +138,13 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 		return openShape()
 	}
 	switch root {
-	case "task":
+	case "task", "group":
 		if attribute, _, ok := step(e.Traversal, 2); ok {
-			return t.steps(t.taskShape(name, attribute), e.Traversal, 3, "")
+			return t.steps(t.settledShape(rootWord(root), name, attribute), e.Traversal, 3, "")
+		}
+	case "each":
+		if name == "value" {
+			return t.steps(t.itemShape(), e.Traversal, 2, "")
 		}
 	case "param":
 		if p := t.draft.params[name]; p != nil {
@@ -159,14 +163,23 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 	return openShape()
 }
 
-func (t *typing) taskShape(name, attribute string) *shape {
-	switch c := t.draft.typed[name]; {
-	case attribute == "output" && c != nil:
-		return c.output
+func (t *typing) settledShape(word *root, name, attribute string) *shape {
+	switch {
 	case attribute == "error":
 		return failureShape()
+	case attribute != "output":
+		return shapeOfType(unknown(attribute).Type())
+	case word.bit == rootGroup:
+		return openShape()
 	}
-	return shapeOfType(unknown(attribute).Type())
+	c := t.draft.typed[name]
+	switch {
+	case c == nil:
+		return openShape()
+	case c.task.FanOut:
+		return c.site.plain().typing().fannedOut(c.task, c.output)
+	}
+	return c.output
 }
 
 func failureShape() *shape {

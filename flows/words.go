@@ -1,6 +1,10 @@
 package flows
 
-import "github.com/flowhost/flowhost/run"
+import (
+	"slices"
+
+	"github.com/flowhost/flowhost/run"
+)
 
 // moment says when an argument is evaluated, and so which values it may use.
 type moment int
@@ -194,9 +198,38 @@ var flowWords = &words{
 		{name: "on_failure", body: onFailureWords, single: true, about: "tasks that run when the run fails"},
 		{name: "on_success", body: onSuccessWords, single: true, about: "tasks that run when all main tasks went well"},
 		{name: "finally", body: finallyWords, single: true, about: "tasks that run after all others, however they ended"},
-		{name: "group", labels: name, later: true},
+		{name: "group", labels: name, body: groupWords, about: "tasks and groups that run as one"},
 		{name: "wait", labels: name, later: true},
 	},
+}
+
+// onErrorFail and onErrorContinue say what the failure of a task means for others.
+const (
+	onErrorFail     = "fail"
+	onErrorContinue = "continue"
+)
+
+var groupWords = newGroupWords()
+
+// newGroupWords makes the table that holds itself: groups stand in groups.
+func newGroupWords() *words {
+	w := &words{
+		title: "a group block",
+		arguments: []argument{
+			{name: "mode", at: deployed, kind: aText, oneOf: []string{string(GroupParallel), string(GroupSerial), string(GroupFirstSuccess), string(GroupRace)}, preset: `"parallel"`, about: "how the members follow each other"},
+			{name: "max_parallel", at: deployed, kind: aWhole, bounds: "1 or more", preset: "none", about: "tasks of the group that are under way at once"},
+			{name: "when", at: running, kind: aBool, preset: "true", about: "false: the members are skipped"},
+			{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, group.b]"},
+		},
+	}
+	w.blocks = append(slices.Clone(memberWords), block{name: "group", labels: name, body: w, about: "tasks and groups that run as one"})
+	return w
+}
+
+// memberWords are what parts of a flow and groups hold, beside groups.
+var memberWords = []block{
+	{name: "task", labels: name, body: taskWords, about: "a call of a function"},
+	{name: "wait", labels: name, later: true},
 }
 
 var scheduleWords = &words{
@@ -272,9 +305,9 @@ var taskWords = &words{
 		{name: "priority", at: deployed, kind: aWhole, bounds: "from -100 to 100", preset: "the flow's", about: "of the attempts that wait, the highest goes first"},
 		{name: "description", at: deployed, kind: aText, about: "for readers"},
 		{name: "flow", later: true},
-		{name: "for_each", later: true},
-		{name: "max_parallel", later: true},
-		{name: "on_error", later: true},
+		{name: "for_each", at: running, kind: someItems, preset: "none", about: "the task is run for each item of this list, set or object"},
+		{name: "max_parallel", at: deployed, kind: aWhole, bounds: "1 or more", preset: "none", about: "with for_each: items that are under way at once"},
+		{name: "on_error", at: deployed, kind: aText, oneOf: []string{onErrorFail, onErrorContinue}, preset: `"fail"`, about: "continue: for the run and what comes after, a failure of the task is none"},
 		{name: "limit", later: true},
 	},
 	blocks: []block{
@@ -297,18 +330,18 @@ var outputWords = &words{
 
 var onFailureWords = &words{
 	title:  "an on_failure block",
-	blocks: []block{{name: "task", labels: name, body: taskWords, about: "a call of a function"}},
+	blocks: groupWords.blocks,
 }
 
 var onSuccessWords = &words{
 	title:  "an on_success block",
-	blocks: []block{{name: "task", labels: name, body: taskWords, about: "a call of a function"}},
+	blocks: groupWords.blocks,
 }
 
 var finallyWords = &words{
 	title:     "a finally block",
 	arguments: []argument{{name: "timeout", at: deployed, kind: aDuration, preset: `"5m"`, about: "of all its tasks together"}},
-	blocks:    []block{{name: "task", labels: name, body: taskWords, about: "a call of a function"}},
+	blocks:    groupWords.blocks,
 }
 
 // hooks are the words of the parts that are blocks of their own.

@@ -24,6 +24,9 @@ func nodesOf(f *flows.Flow) []graphNode {
 	var nodes []graphNode
 	for _, s := range f.Sections {
 		for _, i := range s.Graph.Order() {
+			if s.Nodes[i].Task == nil {
+				continue
+			}
 			nodes = append(nodes, graphNode{s.Tasks[i], s.Part, from[s.Tasks[i].Name]})
 		}
 	}

@@ -15,14 +15,14 @@ type plan struct {
 }
 
 func newPlan(f *flows.Flow, takes time.Duration) *plan {
-	p := &plan{flow: f, takes: takes, skipped: make([]bool, len(f.Tasks))}
-	path, longest := make([]int, len(f.Tasks)), 0
+	p := &plan{flow: f, takes: takes, skipped: make([]bool, f.Graph.Len())}
+	path, longest := make([]int, f.Graph.Len()), 0
 	for _, node := range f.Graph.Order() {
 		p.skipped[node] = p.skips(node)
 		for _, up := range f.Graph.Upstream(node) {
 			path[node] = max(path[node], path[up])
 		}
-		if !p.skipped[node] {
+		if !p.skipped[node] && !p.group(node) {
 			path[node]++
 		}
 		longest = max(longest, path[node])
@@ -33,9 +33,16 @@ func newPlan(f *flows.Flow, takes time.Duration) *plan {
 	return p
 }
 
+// group reports whether a node is the beginning or the end of a group, which take
+// no time.
+func (p *plan) group(node int) bool { return node >= len(p.flow.Tasks) }
+
 // skips reports whether a task is left out: it runs after failures only, or after
 // nothing but tasks that are left out.
 func (p *plan) skips(node int) bool {
+	if p.group(node) {
+		return false
+	}
 	switch p.flow.Tasks[node].RunOn {
 	case flows.RunAlways:
 		return false

@@ -49,7 +49,7 @@ type attempt struct {
 
 // accept opens a run.
 func (s *simulation) accept(sc *schedule, nominal time.Time, key string) {
-	o := &openRun{schedule: sc, number: s.accepted, nominal: nominal, accepted: s.now(), key: key, done: make([]bool, len(sc.flow.Tasks))}
+	o := &openRun{schedule: sc, number: s.accepted, nominal: nominal, accepted: s.now(), key: key, done: make([]bool, sc.flow.Graph.Len())}
 	sc.open = append(sc.open, o)
 	s.accepted++
 	s.open++
@@ -85,7 +85,7 @@ func (s *simulation) advance(o *openRun) {
 			break
 		}
 		for _, node := range nodes {
-			if o.skipped[node] {
+			if o.skipped[node] || o.group(node) {
 				s.settle(o, node)
 			} else {
 				s.ready(task{openRun: o, node: node, since: s.now()})

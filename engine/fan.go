@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"github.com/flowhost/flowhost/run"
+)
+
+// A task with for_each is fanned out: its items are task runs of their own, of
+// which only some are under way at once. Those that have not begun cost nothing
+// but their value.
+
+// fan is a task that is fanned out.
+type fan struct {
+	items   []run.Item
+	next    int              // those before it have begun
+	going   map[string]*item // have begun and are not done, by key
+	busy    int              // of these, ready or running: not waiting for another attempt
+	failed  *run.TaskRun     // the first item that ended otherwise than well
+	feeding bool             // is on the stack
+}
+
+// item is an item that has begun.
+type item struct {
+	run.Item
+	state *run.TaskRun // nil before something has happened
+	busy  bool
+}
+
+// expand records what a task is to be run for, and begins.
+func (e *Engine) expand(t task) {
+	items, failure := t.spec.Items(t.scope)
+	if failure == nil {
+		if err := fits(items); err != nil {
+			failure = &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "for_each: " + err.Error()}
+		}
+	}
+	if failure != nil {
+		e.end(t, run.Failed, failure)
+		return
+	}
+	if e.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items})) == nil {
+		e.fanOut(t)
+	}
+}
+
+// fanOut begins to run the items that were recorded.
+func (e *Engine) fanOut(t task) {
+	if f := e.newFan(t); f != nil {
+		e.feed(t)
+	}
+}
+
+// takeUpFan goes on with a task that was fanned out before a restart, or in the
+// run that this one continues.
+func (e *Engine) takeUpFan(t task) {
+	f := e.newFan(t)
+	if f == nil {
+		return
+	}
+	var begun []*item
+	items := f.items
+	f.items = make([]run.Item, 0, len(items))
+	for _, i := range items {
+		switch state := t.run.Task(run.TaskRef{Task: t.spec.Name, Key: i.Key}); {
+		case state == nil || state.State == run.Waiting:
+			f.items = append(f.items, i)
+		case state.State.Done():
+			f.note(state)
+		default:
+			known := &item{Item: i, state: state}
+			f.going[i.Key] = known
+			begun = append(begun, known)
+		}
+	}
+	f.feeding = true // not before all that has begun is under way again
+	for _, known := range begun {
+		e.takeUpTask(task{t.openRun, t.spec, t.node, known})
+	}
+	f.feeding = false
+	e.feed(t)
+}
+
+// newFan reads the recorded items; nil ends the task.
+func (e *Engine) newFan(t task) *fan {
+	items, err := run.Items(t.state().Items)
+	if err != nil {
+		e.end(t, run.Failed, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: err.Error()})
+		return nil
+	}
+	if t.phase.fans == nil {
+		t.openRun.phase.fans = map[int]*fan{}
+	}
+	f := &fan{items: items, going: map[string]*item{}}
+	t.phase.fans[t.node] = f
+	return f
+}
+
+func (f *fan) note(state *run.TaskRun) {
+	if state.State != run.Succeeded && (f.failed == nil || state.FinishedAt.Before(f.failed.FinishedAt)) {
+		f.failed = state
+	}
+}
+
+// whole is the task that an item belongs to.
+func (t task) whole() task { return task{openRun: t.openRun, spec: t.spec, node: t.node} }
+
+// fan is that of the task, or of the one that the item belongs to.
+func (t task) fan() *fan { return t.phase.fans[t.node] }
+
+// feed begins as many items as may be under way, and ends the task when there is
+// nothing left to wait for.
+func (e *Engine) feed(t task) {
+	f := t.fan()
+	if f.feeding || t.state().State.Done() {
+		return
+	}
+	f.feeding = true
+	for e.hasRoom(t, f) && !f.over(t) && e.fault == nil {
+		next := &item{Item: f.items[f.next]}
+		f.next++
+		f.going[next.Key] = next
+		f.rouse(next)
+		e.queue(task{t.openRun, t.spec, t.node, next})
+	}
+	f.feeding = false
+	if len(f.going) == 0 && e.fault == nil {
+		e.endFan(t, f)
+	}
+}
+
+// over reports whether no further item begins.
+func (f *fan) over(t task) bool {
+	return f.next == len(f.items) || f.failed != nil && !t.spec.Continue || t.stopped() != nil
+}
+
+// hasRoom reports whether another item may be under way. Unless the task says how
+// many, those that could use a worker now are enough.
+func (e *Engine) hasRoom(t task, f *fan) bool {
+	if t.spec.MaxParallel > 0 {
+		return len(f.going) < t.spec.MaxParallel
+	}
+	return f.busy < 2*e.config.Workers
+}
+
+// rouse and rest keep count of the items that are ready or running.
+func (f *fan) rouse(i *item) {
+	if !i.busy {
+		i.busy = true
+		f.busy++
+	}
+}
+
+func (f *fan) rest(i *item) {
+	if i.busy {
+		i.busy = false
+		f.busy--
+	}
+}
+
+// itemSettled lets the next item begin.
+func (e *Engine) itemSettled(t task) {
+	f := t.fan()
+	delete(f.going, t.item.Key)
+	f.rest(t.item)
+	f.note(t.state())
+	e.feed(t.whole())
+}
+
+// endFan ends a task all of whose items that have begun are done.
+func (e *Engine) endFan(t task, f *fan) {
+	switch why := t.stopped(); {
+	case f.next == len(f.items) && (f.failed == nil || t.spec.Continue):
+		e.end(t, run.Succeeded, nil)
+	case why != nil:
+		e.end(t, run.Canceled, why)
+	default:
+		failure := failureIn(f.failed)
+		failure.Task, failure.Key = t.spec.Name, f.failed.Key
+		e.end(t, f.failed.State, failure)
+	}
+}

@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// The beginnings and ends of groups are nodes of the graph as tasks are. What has
+// become of them follows from the tasks and is not recorded: after a restart it is
+// computed again.
+
+// visitGroup decides how a group begins, or how it has ended, all nodes before
+// being settled.
+func (e *Engine) visitGroup(o *openRun, node int) {
+	n := &o.phase.nodes[node]
+	if !n.End {
+		o.phase.states[node] = o.beginning(n.Group)
+		e.unblock(o, node)
+		return
+	}
+	end := o.composite(n.Group)
+	o.phase.states[node] = end
+	o.scope.Settle(end)
+	e.unblock(o, node)
+	e.memberSettled(o, node)
+}
+
+// beginning is Ready for a group that begins, and otherwise what its members end
+// for.
+func (o *openRun) beginning(g *flows.Group) *run.TaskRun {
+	begin := &run.TaskRun{TaskRef: groupRef(g)}
+	if begin.State, begin.Failure = o.verdict(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
+		return begin
+	}
+	switch wanted, failure := g.When(o.scope); {
+	case failure != nil:
+		begin.State, begin.Failure = run.Failed, failure
+	case !wanted:
+		begin.State = run.Skipped
+	}
+	return begin
+}
+
+func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }
+
+// verdict gives Ready when what a node depends on lets it run, and how it ends
+// otherwise.
+func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure) {
+	n := &o.phase.nodes[node]
+	if n.Parent != nil {
+		if state, failure := o.turn(n.Parent, n.Place); state != run.Ready {
+			return state, failure
+		}
+	}
+	return o.join(n, runOn)
+}
+
+// turn gives Ready when a member's group lets it run.
+func (o *openRun) turn(g *flows.Group, place int) (run.State, *run.Failure) {
+	switch begin := o.phase.states[g.Begin]; begin.State {
+	case run.Failed:
+		return run.Skipped, o.upstreamFailure(begin)
+	case run.Skipped, run.Canceled:
+		return begin.State, begin.Failure
+	}
+	switch g.Mode {
+	case flows.GroupFirstSuccess:
+		if o.winner(g) >= 0 {
+			return run.Skipped, nil
+		}
+	case flows.GroupRace:
+		if first := o.winner(g); first >= 0 && first != place {
+			return run.Canceled, raceLost(g, first)
+		}
+	}
+	return run.Ready, nil
+}
+
+// winner is the place of the member that succeeded first, -1 for none.
+func (o *openRun) winner(g *flows.Group) int {
+	first := -1
+	var at *run.TaskRun
+	for place, m := range g.Members {
+		state := o.stateOf(m.Exit())
+		if state != nil && state.State == run.Succeeded && (at == nil || state.FinishedAt.Before(at.FinishedAt)) {
+			first, at = place, state
+		}
+	}
+	return first
+}
+
+func raceLost(g *flows.Group, winner int) *run.Failure {
+	return &run.Failure{
+		Outcome: run.OutcomeCanceled, Code: run.CodeRace,
+		Message: g.Members[winner].Name() + " was first in the race of group " + g.Name,
+	}
+}
+
+// stateOf is what has become of a node, nil for nothing.
+func (o *openRun) stateOf(node int) *run.TaskRun {
+	if n := &o.phase.nodes[node]; n.Group == nil {
+		return o.leaf(node).state()
+	}
+	return o.phase.states[node]
+}
+
+// join gives Ready when the states of what a node depends on let it run, and
+// Skipped otherwise, with a failure when the reason is that something did not
+// succeed. That failure tells this skip from one by condition: what lies further
+// downstream must not run either.
+func (o *openRun) join(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
+	var culprit *run.TaskRun
+	skipped, counted := 0, 0
+	for _, need := range n.Needs {
+		up := o.stateOf(need.Node)
+		if !need.Before {
+			counted++
+		}
+		switch {
+		case up.State == run.Succeeded || o.forgiven(need.Node, up):
+		case up.State == run.Skipped && up.Failure == nil || raced(up):
+			if !need.Before {
+				skipped++
+			}
+		case culprit == nil:
+			culprit = up
+		}
+	}
+	switch {
+	case runOn == flows.RunAlways || runOn == flows.RunOnFailure && culprit != nil:
+		return run.Ready, nil
+	case runOn == flows.RunOnFailure:
+		return run.Skipped, nil
+	case culprit != nil:
+		return run.Skipped, o.upstreamFailure(culprit)
+	case counted > 0 && skipped == counted:
+		return run.Skipped, nil
+	}
+	return run.Ready, nil
+}
+
+// forgiven reports whether a task that has failed counts as done.
+func (o *openRun) forgiven(node int, state *run.TaskRun) bool {
+	n := &o.phase.nodes[node]
+	return n.Task != nil && n.Task.Continue && state.State == run.Failed
+}
+
+// raced reports whether a task was canceled because another one was faster. That
+// is how the flow is meant.
+func raced(state *run.TaskRun) bool {
+	lost := func(f *run.Failure) bool { return f != nil && f.Code == run.CodeRace }
+	return state.State == run.Canceled && (lost(state.Failure) || lost(state.Cancel))
+}
+
+func (o *openRun) upstreamFailure(culprit *run.TaskRun) *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: titled(culprit.Task) + " did not succeed"}
+}
+
+// titled is how messages call a task or a group.
+func titled(name string) string {
+	if group, ok := strings.CutPrefix(name, "group."); ok {
+		return "group " + group
+	}
+	return "task " + name
+}
+
+// composite is the state of a group whose members are all done.
+func (o *openRun) composite(g *flows.Group) *run.TaskRun {
+	end := &run.TaskRun{TaskRef: groupRef(g), State: run.Skipped}
+	states := make([]*run.TaskRun, len(g.Members))
+	for i, m := range g.Members {
+		states[i] = o.stateOf(m.Exit())
+		if s := states[i].StartedAt; !s.IsZero() && (end.StartedAt.IsZero() || s.Before(end.StartedAt)) {
+			end.StartedAt = s
+		}
+		if f := states[i].FinishedAt; f.After(end.FinishedAt) {
+			end.FinishedAt = f
+		}
+	}
+	if begin := o.phase.states[g.Begin]; begin.State != run.Ready {
+		end.State, end.Failure = begin.State, begin.Failure
+		return end
+	}
+	if first := -1; g.Mode == flows.GroupFirstSuccess || g.Mode == flows.GroupRace {
+		if first = o.winner(g); first >= 0 {
+			end.State, end.Outcome, end.FinishedAt = run.Succeeded, run.OutcomeSucceeded, states[first].FinishedAt
+			return end
+		}
+	}
+	o.sum(g, states, end)
+	return end
+}
+
+// sum is the state of members none of which stands for all: the first that has
+// failed, or that could not run, or all.
+func (o *openRun) sum(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
+	var failed, blocked *run.TaskRun
+	for i, state := range states {
+		switch {
+		case o.failing(g.Members[i].Exit(), state):
+			if failed == nil || state.FinishedAt.Before(failed.FinishedAt) {
+				failed = state
+			}
+		case state.State == run.Skipped && state.Failure != nil:
+			blocked = cmp.Or(blocked, state)
+		case state.State == run.Succeeded || o.forgiven(g.Members[i].Exit(), state):
+			end.State, end.Outcome = run.Succeeded, run.OutcomeSucceeded
+		}
+	}
+	switch {
+	case failed != nil:
+		end.State, end.Failure = failed.State, failureIn(failed)
+		end.Outcome = end.Failure.Outcome
+	case blocked != nil:
+		end.State, end.Outcome, end.Failure = run.Skipped, "", blocked.Failure
+	}
+}
+
+// failing reports whether something that is done makes what holds it fail.
+func (o *openRun) failing(node int, state *run.TaskRun) bool {
+	return (state.State == run.Failed || state.State == run.Canceled) && !o.forgiven(node, state) && !raced(state)
+}
+
+// failureIn is the failure of something that is done, with the task that it comes
+// from.
+func failureIn(state *run.TaskRun) *run.Failure {
+	failure := *state.Failure
+	if state.Cancel != nil && state.Cancel.Outcome == state.Outcome { // and not what the task did by itself
+		failure = *state.Cancel
+	}
+	if failure.Task == "" {
+		failure.Task = state.Task
+	}
+	return &failure
+}
+
+// memberSettled lets the others of a race know that a member has succeeded.
+func (e *Engine) memberSettled(o *openRun, node int) {
+	n := &o.phase.nodes[node]
+	if g := n.Parent; g != nil && g.Mode == flows.GroupRace && o.stateOf(node).State == run.Succeeded {
+		e.stopRace(o, g)
+	}
+}
+
+// stopRace cancels what is under way of the members that were not first. The
+// others end when it is their turn.
+func (e *Engine) stopRace(o *openRun, g *flows.Group) {
+	first := o.winner(g)
+	for place, m := range g.Members {
+		if place == first {
+			continue
+		}
+		for _, spec := range leavesOf(m) {
+			e.stopLeaf(o, run.TaskRef{Task: spec.Name}, raceLost(g, first))
+		}
+	}
+}
+
+func leavesOf(m flows.Member) []*flows.Task {
+	if m.Group != nil {
+		return m.Group.Leaves()
+	}
+	return []*flows.Task{m.Task}
+}
+
+// stopLeaf cancels a task if anything of it is under way.
+func (e *Engine) stopLeaf(o *openRun, ref run.TaskRef, why *run.Failure) {
+	state := o.run.Task(ref)
+	if state != nil && (state.State.Done() || state.Cancel != nil) || e.fault != nil {
+		return
+	}
+	if state != nil && state.State != run.Waiting {
+		if e.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})) != nil {
+			return
+		}
+	}
+	e.stopTask(o, ref, why)
+}
+
+// slots bounds how many tasks of a group are under way at once.
+type slots struct {
+	used    int
+	waiting []task
+}
+
+// full is the first of the groups around a task that has no slot for it, nil when
+// all have one.
+func (t task) full() *slots {
+	for g := t.spec.Group; g != nil; g = g.Parent {
+		if s := t.phase.slots[g]; g.MaxParallel > 0 && s != nil && s.used >= g.MaxParallel {
+			return s
+		}
+	}
+	return nil
+}
+
+// hold takes a slot of each group around a task, for as long as it is not done.
+func (t task) hold() {
+	if t.phase.holding[t.ref()] {
+		return
+	}
+	for g := t.spec.Group; g != nil; g = g.Parent {
+		if g.MaxParallel == 0 {
+			continue
+		}
+		p := &t.openRun.phase
+		if p.slots == nil {
+			p.slots, p.holding = map[*flows.Group]*slots{}, map[run.TaskRef]bool{}
+		}
+		if p.slots[g] == nil {
+			p.slots[g] = new(slots)
+		}
+		p.slots[g].used++
+		p.holding[t.ref()] = true
+	}
+}
+
+// free gives the slots of a task that is done to those that wait for them.
+func (e *Engine) free(t task) {
+	if !t.phase.holding[t.ref()] {
+		return
+	}
+	delete(t.phase.holding, t.ref())
+	for g := t.spec.Group; g != nil; g = g.Parent {
+		s := t.phase.slots[g]
+		if s == nil {
+			continue
+		}
+		s.used--
+		for len(s.waiting) > 0 && s.used < g.MaxParallel {
+			next := s.waiting[0]
+			s.waiting = s.waiting[1:]
+			e.queue(next)
+		}
+	}
+}

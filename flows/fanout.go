@@ -1,0 +1,176 @@
+package flows
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// MaxItems is how many items a fan-out may have.
+const MaxItems = 100_000
+
+// fanOut reads what makes a task run for each of several items. The arguments of
+// the task that are read afterwards may refer to the item.
+func (s *site) fanOut(t *Task, c *content) {
+	if word, ok := s.word(c.arg("on_error")); ok {
+		t.Continue = word == onErrorContinue
+	}
+	if n, ok := s.whole(c.arg("max_parallel"), 1, math.MaxInt32); ok {
+		t.MaxParallel = int(n)
+	}
+	each := c.arg("for_each")
+	if each == nil {
+		if limit := c.arg("max_parallel"); limit != nil {
+			s.add(RuleConflict, limit.NameRange, "Nothing is parallel here", "max_parallel bounds the items of for_each, and this task has none: leave it out, or put it on a group.")
+		}
+		return
+	}
+	t.FanOut, s.item = true, t
+	t.each = s.plain().late(each)
+	if x := t.each; x != nil && x.constant != cty.NilVal {
+		if _, err := itemsOf(x.constant); err != nil {
+			s.add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
+		}
+	}
+}
+
+// plain is the same place outside of the items.
+func (s *site) plain() *site {
+	outer := *s
+	outer.item = nil
+	return &outer
+}
+
+// Items evaluates what the task is to be run for: a JSON list or object, see
+// [run.TaskExpanded]. A failure is like those of [Task.When].
+func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
+	v, failure := s.evaluate(t.each, s)
+	if failure != nil {
+		return nil, failure
+	}
+	items, err := itemsOf(v)
+	if err != nil {
+		return nil, reject(t.each.Range(), t.each.argument+" "+err.Error())
+	}
+	return items, nil
+}
+
+// itemsOf gives the items of a value in their recorded form. A set of texts,
+// numbers or bools is recorded as an object: its items are their own keys.
+func itemsOf(v cty.Value) (json.RawMessage, error) {
+	switch t := v.Type(); {
+	case v.ContainsMarked():
+		return nil, fmt.Errorf("is sensitive, and the keys of its items would be shown")
+	case v.IsNull() || !v.IsKnown() || !v.CanIterateElements():
+		return nil, fmt.Errorf("must be a list, a set or an object%s", misfit(v, nil))
+	case v.LengthInt() > MaxItems:
+		return nil, fmt.Errorf("has %d items, and %d are the most", v.LengthInt(), MaxItems)
+	case t.IsSetType() && t.ElementType().IsPrimitiveType():
+		return keyed(v)
+	case t.IsMapType() || t.IsObjectType():
+		if all := v.AsValueMap(); all[""] != cty.NilVal {
+			return nil, fmt.Errorf("has an item without a name: its key is empty")
+		}
+	}
+	return encodeJSON(v)
+}
+
+func keyed(set cty.Value) (json.RawMessage, error) {
+	items := make(map[string]cty.Value, set.LengthInt())
+	for it := set.ElementIterator(); it.Next(); {
+		_, item := it.Element()
+		key, err := convert.Convert(item, cty.String)
+		if err != nil || key.IsNull() || key.AsString() == "" {
+			return nil, fmt.Errorf("has an item that is no name: null or empty")
+		}
+		items[key.AsString()] = item
+	}
+	return encodeJSON(cty.ObjectVal(items))
+}
+
+// Each makes an item of a fan-out visible to expressions as each, until it is
+// called again; nil takes it away.
+func (s *Scope) Each(item *run.Item) { s.item = item }
+
+func (s *Scope) itemValue(name string) (cty.Value, error) {
+	switch {
+	case name == "index", name == "key" && !s.item.Named:
+		return cty.NumberIntVal(int64(s.item.Index)), nil
+	case name == "key":
+		return cty.StringVal(s.item.Key), nil
+	}
+	v, err := decodeOrNull(s.item.Value)
+	if err != nil {
+		err = fmt.Errorf("each.value is %w", err)
+	}
+	return v, err
+}
+
+// itemErrors are the ends of the items that did not succeed, in their order.
+func (s *Scope) itemErrors(t *run.TaskRun) (cty.Value, error) {
+	all := []cty.Value{}
+	items, err := run.Items(t.Items)
+	if t.Items == nil || err != nil {
+		return cty.EmptyTupleVal, err
+	}
+	for _, item := range items {
+		state := s.run.Task(run.TaskRef{Task: t.Task, Key: item.Key})
+		if state == nil || state.Failure == nil {
+			continue
+		}
+		attrs := make(map[string]cty.Value, len(failureAttributes)+1)
+		attrs["key"] = cty.StringVal(item.Key)
+		if !item.Named {
+			attrs["key"] = cty.NumberIntVal(int64(item.Index))
+		}
+		for _, name := range failureAttributes {
+			if attrs[name], err = failureValue(state.Failure, name); err != nil {
+				return cty.NilVal, err
+			}
+		}
+		all = append(all, cty.ObjectVal(attrs))
+	}
+	return cty.TupleVal(all), nil
+}
+
+// itemShape describes each.value.
+func (t *typing) itemShape() *shape {
+	if t.item == nil || t.item.each == nil {
+		return openShape()
+	}
+	all := t.infer(t.item.each.Expression)
+	switch {
+	case all.present() == kindList:
+		return all.item()
+	case all.present() == kindObject && len(all.fields) == 0 && all.rest != nil:
+		return all.rest
+	}
+	return openShape()
+}
+
+// fannedOut describes the output of a task with for_each whose items give one.
+func (t *typing) fannedOut(task *Task, one *shape) *shape {
+	if task.Continue {
+		one = union(one, ofKind(kindNull))
+	}
+	if task.each == nil {
+		return openShape()
+	}
+	// What converts between lists and sets or objects cannot be told apart here.
+	if _, call := bare(task.each.Expression).(*hclsyntax.FunctionCallExpr); call {
+		return openShape()
+	}
+	switch all := t.infer(task.each.Expression); all.present() {
+	case kindList:
+		return listOf(one)
+	case kindObject:
+		return &shape{kinds: kindObject, rest: one}
+	}
+	return openShape()
+}

@@ -1,0 +1,174 @@
+package flows
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// GroupMode says how the members of a group follow each other.
+type GroupMode string
+
+// Modes of groups.
+const (
+	GroupParallel     GroupMode = "parallel"      // all at once, as far as what they refer to lets them
+	GroupSerial       GroupMode = "serial"        // one after the other; none after one that did not succeed
+	GroupFirstSuccess GroupMode = "first_success" // one after the other, up to the first that succeeds
+	GroupRace         GroupMode = "race"          // all at once, up to the first that succeeds
+)
+
+// Group is members that run as one: its state follows theirs.
+type Group struct {
+	Name        string
+	Mode        GroupMode
+	MaxParallel int       // tasks of it that are under way at once; 0 for no bound
+	Range       hcl.Range // of the block's header
+	Members     []Member  // declared order
+	Parent      *Group    // nil where it stands in a part of the flow itself
+	Begin, End  int       // its nodes in the section's graph
+
+	part    Part
+	number  int         // among all tasks and groups of the flow, from 0
+	output  wanted      // group.NAME.output
+	when    *expression // nil: always
+	after   []use
+	content *content
+	site    *site
+}
+
+// Member is a task or a group within a group.
+type Member struct {
+	Task  *Task
+	Group *Group
+}
+
+// Name is that of the task or the group.
+func (m Member) Name() string {
+	if m.Group != nil {
+		return m.Group.Name
+	}
+	return m.Task.Name
+}
+
+// number is that of the task or the group.
+func (m Member) number() int {
+	if m.Group != nil {
+		return m.Group.number
+	}
+	return m.Task.number
+}
+
+// At is where the group stands, "orders.hcl:14".
+func (g *Group) At() string { return place(g.Range) }
+
+// Ordered reports whether the members come one after the other.
+func (g *Group) Ordered() bool { return g.Mode == GroupSerial || g.Mode == GroupFirstSuccess }
+
+// Leaves are the tasks of the group and of the groups within it.
+func (g *Group) Leaves() []*Task {
+	var all []*Task
+	for _, m := range g.Members {
+		if m.Group != nil {
+			all = append(all, m.Group.Leaves()...)
+		} else {
+			all = append(all, m.Task)
+		}
+	}
+	return all
+}
+
+// holds reports whether a group is this one or within it.
+func (g *Group) holds(inner *Group) bool {
+	for ; inner != nil; inner = inner.Parent {
+		if inner == g {
+			return true
+		}
+	}
+	return false
+}
+
+// When tells whether the group's condition lets it begin. A failure is like those
+// of [Task.When].
+func (g *Group) When(s *Scope) (bool, *run.Failure) {
+	if g.when == nil {
+		return true, nil
+	}
+	return s.truth(g.when, s)
+}
+
+// member kinds of blocks, in the sections of a flow and in its groups.
+var memberBlocks = []string{"task", "group"}
+
+// declareMembers notes the tasks and groups of a section or a group, in declared
+// order, and gives the number of their blocks.
+func (d *draft) declareMembers(c *content, s *Section, in *Group) int {
+	var blocks []*hcl.Block
+	for _, kind := range memberBlocks {
+		blocks = append(blocks, c.blocks[kind]...)
+	}
+	slices.SortStableFunc(blocks, func(a, b *hcl.Block) int {
+		return cmp.Or(cmp.Compare(a.DefRange.Filename, b.DefRange.Filename), cmp.Compare(a.DefRange.Start.Byte, b.DefRange.Start.Byte))
+	})
+	for _, b := range blocks {
+		m := Member{}
+		if b.Type == "group" {
+			m.Group = d.declareGroup(b, s, in)
+		} else {
+			m.Task = d.declareTask(b, s, in)
+		}
+		if in != nil && m != (Member{}) {
+			in.Members = append(in.Members, m)
+		}
+	}
+	return len(blocks)
+}
+
+func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
+	name, ok := d.declareName(b, "group")
+	if !ok {
+		return nil
+	}
+	g := &Group{Name: name, Mode: GroupParallel, Range: b.DefRange, Parent: in, part: s.Part}
+	g.output = d.settles("group."+name, rootWord("group"), name)
+	g.number = g.output.number
+	d.groups[name] = g
+	s.Groups = append(s.Groups, g)
+	inner := *d.site
+	inner.part = s.Part
+	g.site, g.content = inner.decodeAt(b, groupWords)
+	if declared := d.declareMembers(g.content, s, g); declared == 0 {
+		d.site.add(RuleMissing, b.DefRange, "Group without members", "group.%s needs at least one task, wait or group block.", name)
+	}
+	return g
+}
+
+// decodeGroups reads the arguments of the groups: they may refer to all that is
+// declared.
+func (d *draft) decodeGroups() {
+	for _, s := range d.flow.Sections {
+		for _, g := range s.Groups {
+			g.site.decodeGroup(g)
+		}
+	}
+}
+
+func (s *site) decodeGroup(g *Group) {
+	c := g.content
+	if word, ok := s.word(c.arg("mode")); ok {
+		g.Mode = GroupMode(word)
+	}
+	if n, ok := s.whole(c.arg("max_parallel"), 1, math.MaxInt32); ok {
+		g.MaxParallel = int(n)
+	}
+	if g.Ordered() && g.MaxParallel > 0 {
+		s.add(RuleConflict, c.arg("max_parallel").NameRange, "Nothing is parallel here",
+			"The members of a group of mode %q come one after the other: leave max_parallel out.", g.Mode)
+	}
+	g.when = s.condition(c.arg("when"))
+	g.after = s.after(c.arg("after"))
+	g.content, g.site = nil, nil
+}
