@@ -11,7 +11,7 @@ import (
 // eventBody is an event as it is published. Inputs and outputs of tasks are in the
 // record of the event "finished" only.
 type eventBody struct {
-	ID   string    `json:"id"` // "<shard>-<revision>-<index>", the same however often it is published
+	ID   string    `json:"id"` // "<shard>-<revision>-<index>-<checksum of the commit>", the same however often it is published
 	Kind string    `json:"kind"`
 	Flow string    `json:"flow"`
 	Run  run.ID    `json:"run"`

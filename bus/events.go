@@ -59,7 +59,7 @@ func (e *Events) Committed(ctx context.Context, n run.Notice) error {
 	if err := CheckToken(n.Flow); err != nil {
 		return fmt.Errorf("event of run %s: flow: %w", n.Event.Run, err)
 	}
-	id := fmt.Sprintf("%d-%d-%d", e.shard, n.Revision, n.Index)
+	id := eventID(e.shard, n)
 	body, err := encodeEvent(n, id, e.publisher.limit())
 	if err != nil {
 		return err
@@ -88,28 +88,31 @@ func (e *Events) Flush(ctx context.Context) error { return e.publisher.flush(ctx
 // then is published when it is given again after the next start.
 func (e *Events) Run(ctx context.Context) error { return e.publisher.run(ctx) }
 
-// Last finds where publishing ended: the journal's revision that holds the last
-// published event, and the event's index in it. Both are 0 when the stream holds
-// none of this shard. Events after it are to be given to Committed again at start.
-func (e *Events) Last(ctx context.Context) (revision uint64, index int, err error) {
-	_, err = e.publisher.backwards(ctx, func(msg *jetstream.RawStreamMsg) bool {
-		shard, r, i, ok := parseEventID(msg.Header.Get(jetstream.MsgIDHeader))
-		if !ok || shard != e.shard {
-			return false
-		}
-		revision, index = r, i
-		return true
+// Last finds where publishing ended. Events after it are to be given to Committed
+// again at start.
+func (e *Events) Last(ctx context.Context, j *Journal) (Standing, error) {
+	return e.publisher.standing(ctx, j, func(header nats.Header) (published, bool) {
+		shard, at, ok := parseEventID(header.Get(jetstream.MsgIDHeader))
+		return at, ok && shard == e.shard
 	})
-	return revision, index, err
 }
 
-func parseEventID(id string) (shard int, revision uint64, index int, ok bool) {
+// eventID names an event for ever: a revision alone is given to another commit when
+// the journal has lost its end.
+func eventID(shard int, n run.Notice) string {
+	return fmt.Sprintf("%d-%d-%d-%08x", shard, n.Revision, n.Index, n.Sum)
+}
+
+// parseEventID reads an id. Those that older versions gave do not end with the
+// commit's checksum.
+func parseEventID(id string) (shard int, at published, ok bool) {
 	parts := strings.Split(id, "-")
-	if len(parts) != 3 {
-		return 0, 0, 0, false
+	if len(parts) != 3 && len(parts) != 4 {
+		return 0, published{}, false
 	}
 	shard, err1 := strconv.Atoi(parts[0])
 	revision, err2 := strconv.ParseUint(parts[1], 10, 64)
 	index, err3 := strconv.Atoi(parts[2])
-	return shard, revision, index, errors.Join(err1, err2, err3) == nil
+	at = published{revision: revision, index: index, sum: strings.Join(parts[3:], "")}
+	return shard, at, errors.Join(err1, err2, err3) == nil
 }

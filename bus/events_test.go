@@ -98,7 +98,7 @@ func TestEventBodies(t *testing.T) {
 		t.Fatalf("%d events are published, want %d", len(got), len(events))
 	}
 	for i, m := range got {
-		wanted := fmt.Sprintf(`{"id":"0-9-%d","kind":"%s","flow":"orders","run":"%s","at":"%s"%s`,
+		wanted := fmt.Sprintf(`{"id":"0-9-%d-00000000","kind":"%s","flow":"orders","run":"%s","at":"%s"%s`,
 			i, events[i].Kind(), runID, at.Format(time.RFC3339), want[i])
 		if !strings.HasPrefix(string(m.Data), wanted) {
 			t.Errorf("event %d is\n%s\nwant\n%s", i, m.Data, wanted)
@@ -128,7 +128,7 @@ func TestEventsOnceAndInOrder(t *testing.T) {
 	for i := range 500 {
 		revision, index := uint64(i/7+1), i%7
 		notices = append(notices, notice(revision, index, &run.Started{}))
-		want = append(want, fmt.Sprintf("0-%d-%d", revision, index))
+		want = append(want, fmt.Sprintf("0-%d-%d-00000000", revision, index))
 	}
 	give(t, e, notices[:300]...)
 	give(t, e, notices[200:]...) // a start gives again what may have been published
@@ -144,28 +144,53 @@ func TestEventsOnceAndInOrder(t *testing.T) {
 func TestEventsLast(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, bus.ServerConfig{})
-	nc := connect(t, s)
+	nc, j := connect(t, s), openJournal(t, connectJournal(t, s), bus.JournalConfig{})
 	e := publisher(t, nc, bus.EventsConfig{})
-	if revision, index, err := e.Last(t.Context()); revision != 0 || index != 0 || err != nil {
-		t.Errorf("Last of nothing = %d, %d, %v", revision, index, err)
+	if got, err := e.Last(t.Context(), j); got != (bus.Standing{}) || err != nil {
+		t.Errorf("Last of nothing = %+v, %v", got, err)
 	}
 	give(t, e, notice(4, 0, &run.Started{}), notice(7, 2, &run.Finished{State: run.Succeeded}))
+	wantLast(t, e, j, bus.Standing{Told: 7}) // the journal has lost everything
+	var sums []uint32
+	for i := range uint64(9) {
+		commit := fmt.Appendf(nil, "commit %d", i)
+		if _, err := j.Append(t.Context(), i, commit); err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, run.CommitSum(commit))
+	}
+	n := notice(8, 3, &run.Started{})
+	n.Sum = sums[7]
+	give(t, e, n)
 	// Another shard's events, and what is not an event at all, are passed over.
 	other, err := bus.NewEvents(t.Context(), nc, 1, bus.EventsConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if revision, _, err := other.Last(t.Context()); revision != 0 || err != nil {
-		t.Errorf("Last of shard 1 = %d, %v, want none", revision, err)
-	}
+	wantLast(t, other, j, bus.Standing{})
 	if err := nc.Publish("fh.v1.run.a.b.c", []byte("by hand")); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if revision, index, err := e.Last(t.Context()); revision != 7 || index != 2 || err != nil {
-		t.Errorf("Last = %d, %d, %v, want 7, 2", revision, index, err)
+	wantLast(t, e, j, bus.Standing{Revision: 8, Index: 3, Told: 8})
+	if err := j.Compact(t.Context(), 8); err != nil {
+		t.Fatal(err)
+	}
+	wantLast(t, e, j, bus.Standing{Revision: 8, Index: 3, Told: 8})
+	// An older version's id does not tell which commit it was.
+	old := &nats.Msg{Subject: "fh.v1.run.a.b.c", Header: nats.Header{"Nats-Msg-Id": {"0-9-5"}}}
+	if _, err := jetStream(t, nc).PublishMsg(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	wantLast(t, e, j, bus.Standing{Revision: 9, Index: 5, Told: 9})
+}
+
+func wantLast(t *testing.T, e *bus.Events, j *bus.Journal, want bus.Standing) {
+	t.Helper()
+	if got, err := e.Last(t.Context(), j); got != want || err != nil {
+		t.Errorf("Last = %+v, %v, want %+v", got, err, want)
 	}
 }
 
@@ -230,11 +255,8 @@ func TestEventsOlderThanTheStreamKeeps(t *testing.T) {
 	old := notice(1, 0, &run.Started{})
 	old.Event.At = time.Now().Add(-bus.DefaultEventAge - time.Minute)
 	give(t, e, old, notice(2, 0, &run.Started{}))
-	if revision, _, err := e.Last(t.Context()); revision != 2 || err != nil {
-		t.Errorf("Last = %d, %v", revision, err)
-	}
-	if got := messages(t, nc, bus.StreamEvents); len(got) != 1 {
-		t.Errorf("%d events are published, want 1", len(got))
+	if got := messages(t, nc, bus.StreamEvents); len(got) != 1 || got[0].Header.Get(bus.HeaderRevision) != "2" {
+		t.Errorf("%d events are published, want that of revision 2", len(got))
 	}
 }
 
@@ -302,7 +324,7 @@ func TestEventsOverRestarts(t *testing.T) {
 		x.start()
 		giver.Wait()
 		for i := range each {
-			want = append(want, fmt.Sprintf("0-%d-%d", round+1, i))
+			want = append(want, fmt.Sprintf("0-%d-%d-00000000", round+1, i))
 		}
 	}
 	if err := e.Flush(t.Context()); err != nil {

@@ -129,7 +129,7 @@ func (h *History) message(n run.Notice) (*freshRecord, *nats.Msg, error) {
 		Subject: HistorySubject(entry.Flow, entry.State),
 		Data:    body,
 		Header: nats.Header{
-			jetstream.MsgIDHeader: {fmt.Sprintf("%d-%s", h.shard, entry.Run)},
+			jetstream.MsgIDHeader: {recordID(h.shard, n)},
 			HeaderRun:             {string(entry.Run)},
 			HeaderRevision:        {strconv.FormatUint(n.Revision, 10)},
 			HeaderIndex:           {strconv.Itoa(n.Index)},
@@ -155,21 +155,21 @@ func (h *History) known(ctx context.Context, n run.Notice) (bool, error) {
 	if time.Since(n.Event.At) < ownDuplicates/2 {
 		return false, nil
 	}
-	seq, err := h.find(ctx, n.Record.Run)
-	return seq > 0, err
+	e, err := h.find(ctx, n.Record.Run)
+	return e.seq > 0 && e.endsAs(n.Record.Summary()), err
 }
 
-// find asks the index for the sequence of a record, 0 when there is none. It waits
-// while the index is not up to date.
-func (h *History) find(ctx context.Context, id run.ID) (uint64, error) {
+// find asks the index for the entry of a record; its sequence is 0 when there is
+// none. It waits while the index is not up to date.
+func (h *History) find(ctx context.Context, id run.ID) (historyEntry, error) {
 	for {
 		index, err := h.opened(ctx)
 		if err != nil {
-			return 0, err
+			return historyEntry{}, err
 		}
-		seq, err := index.find(id)
+		e, err := index.find(id)
 		if !h.broken(index, err) {
-			return seq, err
+			return e, err
 		}
 	}
 }
@@ -226,24 +226,30 @@ func (h *History) settled(msg *nats.Msg, seq uint64) {
 // be running.
 func (h *History) Flush(ctx context.Context) error { return h.publisher.flush(ctx) }
 
-// Last finds where publishing ended: the journal's revision that holds the end of
-// the run whose record is the newest in the stream, and the event's index in it.
-// Both are 0 when the stream holds none of this shard. Notices after it are to be
-// given to Committed again at start.
-func (h *History) Last(ctx context.Context) (revision uint64, index int, err error) {
-	_, err = h.publisher.backwards(ctx, func(msg *jetstream.RawStreamMsg) bool {
-		if !strings.HasPrefix(msg.Header.Get(jetstream.MsgIDHeader), strconv.Itoa(h.shard)+"-") {
-			return false
-		}
-		r, err1 := strconv.ParseUint(msg.Header.Get(HeaderRevision), 10, 64)
-		i, err2 := strconv.Atoi(msg.Header.Get(HeaderIndex))
-		if err1 != nil || err2 != nil {
-			return false
-		}
-		revision, index = r, i
-		return true
+// Last finds where publishing ended. Notices after it are to be given to Committed
+// again at start.
+func (h *History) Last(ctx context.Context, j *Journal) (Standing, error) {
+	return h.publisher.standing(ctx, j, func(header nats.Header) (published, bool) {
+		shard, sum, ok := parseRecordID(header.Get(jetstream.MsgIDHeader))
+		revision, err1 := strconv.ParseUint(header.Get(HeaderRevision), 10, 64)
+		index, err2 := strconv.Atoi(header.Get(HeaderIndex))
+		return published{revision, index, sum}, ok && shard == h.shard && errors.Join(err1, err2) == nil
 	})
-	return revision, index, err
+}
+
+// recordID names the record of a run's end. A run ends again, and differently, when
+// the journal has lost its end.
+func recordID(shard int, n run.Notice) string {
+	return fmt.Sprintf("%d-%s-%08x", shard, n.Record.Run, n.Sum)
+}
+
+// parseRecordID reads an id. Those that older versions gave do not end with the
+// commit's checksum.
+func parseRecordID(id string) (shard int, sum string, ok bool) {
+	first, rest, ok := strings.Cut(id, "-")
+	_, sum, _ = strings.Cut(rest, "-")
+	shard, err := strconv.Atoi(first)
+	return shard, sum, ok && err == nil
 }
 
 // Get gives the record of a finished run, or run.ErrUnknown. It waits while the
@@ -254,10 +260,11 @@ func (h *History) Get(ctx context.Context, id run.ID) (*run.Record, error) {
 		return decodeRecord(id, body)
 	}
 	if seq == 0 {
-		var err error
-		if seq, err = h.find(ctx, id); err != nil {
+		e, err := h.find(ctx, id)
+		if err != nil {
 			return nil, err
 		}
+		seq = e.seq
 	}
 	if seq == 0 {
 		return nil, run.ErrUnknown

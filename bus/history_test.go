@@ -273,15 +273,13 @@ func TestHistoryCursorAmongNewRuns(t *testing.T) {
 
 func TestHistoryMessages(t *testing.T) {
 	t.Parallel()
-	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	s := startServer(t, bus.ServerConfig{})
+	nc, j := connect(t, s), openJournal(t, connectJournal(t, s), bus.JournalConfig{})
 	h := openHistory(t, nc, bus.HistoryConfig{Shard: 3})
-	if revision, index, err := h.Last(t.Context()); revision != 0 || index != 0 || err != nil {
-		t.Errorf("Last of nothing = %d, %d, %v", revision, index, err)
-	}
 	r := endedRun(time.Now(), "orders/eu", run.Failed)
 	r.Error.Code = "a" + strings.Repeat("é", 100)
 	n := finishedNotice(r, 41)
-	n.Index = 7
+	n.Index, n.Sum = 7, 0x2a
 	for _, n := range []run.Notice{notice(40, 0, &run.Started{}), n} {
 		if err := h.Committed(t.Context(), n); err != nil {
 			t.Fatal(err)
@@ -312,15 +310,15 @@ func TestHistoryMessages(t *testing.T) {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
 	header := fmt.Sprint(m.Header.Get("Nats-Msg-Id"), " ", m.Header.Get(bus.HeaderRun), " ", m.Header.Get(bus.HeaderRevision), " ", m.Header.Get(bus.HeaderIndex))
-	if want := fmt.Sprintf("3-%s %s 41 7", r.Run, r.Run); header != want {
+	if want := fmt.Sprintf("3-%s-0000002a %s 41 7", r.Run, r.Run); header != want {
 		t.Errorf("headers %q, want %q", header, want)
 	}
-	if revision, index, err := h.Last(t.Context()); revision != 41 || index != 7 || err != nil {
-		t.Errorf("Last = %d, %d, %v, want 41, 7", revision, index, err)
+	if got, err := h.Last(t.Context(), j); got != (bus.Standing{Told: 41}) || err != nil {
+		t.Errorf("Last = %+v, %v", got, err)
 	}
 	other := openHistory(t, nc, bus.HistoryConfig{})
-	if revision, _, err := other.Last(t.Context()); revision != 0 || err != nil {
-		t.Errorf("Last of another shard = %d, %v", revision, err)
+	if got, err := other.Last(t.Context(), j); got != (bus.Standing{}) || err != nil {
+		t.Errorf("Last of another shard = %+v, %v", got, err)
 	}
 }
 
@@ -356,8 +354,9 @@ func TestHistoryAfterRestart(t *testing.T) {
 		}
 		h := openHistory(t, connect(t, s), bus.HistoryConfig{Index: path})
 		sameRuns(t, "before", newest(records[:30*i], run.Query{}), h.all(run.Query{}))
-		if revision, _, err := h.Last(t.Context()); revision != min(uint64(i), 1)*30 || err != nil {
-			t.Errorf("Last = %d, %v", revision, err)
+		j := openJournal(t, connectJournal(t, s), bus.JournalConfig{})
+		if got, err := h.Last(t.Context(), j); got != (bus.Standing{Told: min(uint64(i), 1) * 30}) || err != nil {
+			t.Errorf("Last = %+v, %v", got, err)
 		}
 		h.take(records[30*i : 30*(i+1)]...)
 		sameRuns(t, "after", newest(records[:30*(i+1)], run.Query{}), h.all(run.Query{}))

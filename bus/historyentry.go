@@ -34,6 +34,14 @@ func parseHistoryEntry(seq uint64, subject string, header nats.Header) (e histor
 		subject == HistorySubject(e.Flow, e.State)
 }
 
+// endsAs reports whether the entry is of the given end of its run.
+func (e *historyEntry) endsAs(s run.Summary) bool {
+	if e.State != s.State || e.FinishedAt == nil || s.FinishedAt == nil {
+		return false
+	}
+	return e.FinishedAt.Equal(*s.FinishedAt)
+}
+
 // A lane is the entries of one flow in one state, or with an empty flow those of
 // all flows. A lane's name is the beginning of its keys; neither flows nor states
 // have a zero byte in their names.

@@ -116,7 +116,15 @@ func (f *follower) check(ctx context.Context, info *jetstream.StreamInfo) error 
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil // dropped
 	}
-	if err == nil && newest.Header.Get(HeaderRun) != string(place.newestRun) {
+	if err != nil {
+		return err
+	}
+	e, ok := parseHistoryEntry(newest.Sequence, newest.Subject, newest.Header)
+	if !ok || e.Run != place.newestRun {
+		return errOtherStream
+	}
+	indexed, err := f.index.find(e.Run)
+	if err == nil && indexed.seq == e.seq && !indexed.endsAs(e.Summary) {
 		return errOtherStream
 	}
 	return err

@@ -172,6 +172,7 @@ func (x *historyIndex) add(entries []historyEntry, next uint64) error {
 			e := &entries[i]
 			value := e.encode()
 			err := errors.Join(
+				replace(runs, e),
 				runs.Put(runKey("", e.State, e.Run), value),
 				runs.Put(runKey(e.Flow, e.State, e.Run), value),
 				order.Put(orderKey(e.Flow, e.State, e.seq), []byte(e.Run)))
@@ -189,21 +190,31 @@ func (x *historyIndex) add(entries []historyEntry, next uint64) error {
 	})
 }
 
-// find gives the sequence of a run's record, 0 when there is none.
-func (x *historyIndex) find(id run.ID) (seq uint64, err error) {
+// replace removes what is known of an earlier end of the run in another state.
+func replace(runs *bbolt.Bucket, e *historyEntry) error {
+	var err error
+	for _, state := range finalStates {
+		if key := runKey("", state, e.Run); state != e.State && runs.Get(key) != nil {
+			err = errors.Join(err, runs.Delete(key), runs.Delete(runKey(e.Flow, state, e.Run)))
+		}
+	}
+	return err
+}
+
+// find gives the entry of a run's record. Its sequence is 0 when there is none.
+func (x *historyIndex) find(id run.ID) (e historyEntry, err error) {
 	err = x.view(func(tx *bbolt.Tx) error {
 		for _, state := range finalStates {
 			value := tx.Bucket(bucketRuns).Get(runKey("", state, id))
 			if value == nil {
 				continue
 			}
-			e, err := decodeHistoryEntry(id, state, value)
-			seq = e.seq
+			e, err = decodeHistoryEntry(id, state, value)
 			return err
 		}
 		return nil
 	})
-	return seq, err
+	return e, err
 }
 
 // historyLane names a flow's lane.

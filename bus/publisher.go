@@ -354,23 +354,27 @@ func (p *publisher) mark(ctx context.Context) error {
 }
 
 // backwards hands over the stream's messages, the last one first, until found says
-// yes. It reports whether it did.
-func (p *publisher) backwards(ctx context.Context, found func(*jetstream.RawStreamMsg) bool) (bool, error) {
+// yes, or fails.
+func (p *publisher) backwards(ctx context.Context, found func(*jetstream.RawStreamMsg) (bool, error)) error {
 	info, err := p.stream.Info(ctx)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", p.what, err)
+		return fmt.Errorf("%s: %w", p.what, err)
 	}
 	for seq := info.State.LastSeq; seq > 0 && seq >= info.State.FirstSeq; seq-- {
 		msg, err := p.stream.GetMsg(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", p.what, err)
+		enough := false
+		if err == nil {
+			enough, err = found(msg)
 		}
-		if found(msg) {
-			return true, nil
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.what, err)
+		}
+		if enough {
+			return nil
 		}
 	}
-	return false, nil
+	return nil
 }

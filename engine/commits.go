@@ -26,6 +26,7 @@ type batch struct {
 	notices  []run.Notice
 	then     []func() // run on the loop once the commit is durable
 	revision uint64
+	sum      uint32 // of the stored commit
 	err      error
 }
 
@@ -184,7 +185,7 @@ func (e *Engine) committed(b *batch) {
 	b.commit = nil
 	if len(e.config.Observers) > 0 {
 		for i := range b.notices {
-			b.notices[i].Revision = b.revision
+			b.notices[i].Revision, b.notices[i].Sum = b.revision, b.sum
 		}
 		e.outbox = append(e.outbox, b)
 		e.untold += len(b.notices)

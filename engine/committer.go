@@ -18,7 +18,7 @@ func (e *Engine) committer(ctx context.Context, revision uint64) {
 		case b := <-e.commits:
 			b.err = e.blobs.keep(ctx, b.follows, b.commit.Blobs())
 			if b.err == nil {
-				b.revision, b.err = e.append(ctx, revision, b.commit)
+				b.revision, b.sum, b.err = e.append(ctx, revision, b.commit)
 			}
 			revision = b.revision
 			e.written <- b
@@ -37,14 +37,13 @@ func (e *Engine) committer(ctx context.Context, revision uint64) {
 
 // append repeats an append until the journal takes it: what was accepted must
 // not be lost because the journal is away for a while.
-func (e *Engine) append(ctx context.Context, after uint64, c *run.Commit) (uint64, error) {
+func (e *Engine) append(ctx context.Context, after uint64, c *run.Commit) (revision uint64, sum uint32, err error) {
 	sealed := c.Seal(after)
-	var revision uint64
-	err := e.insist(ctx, "the journal takes no commit; trying again", func() (err error) {
+	err = e.insist(ctx, "the journal takes no commit; trying again", func() (err error) {
 		revision, err = e.config.Journal.Append(ctx, after, sealed)
 		return err
 	})
-	return revision, err
+	return revision, run.CommitSum(sealed), err
 }
 
 // insist repeats what must not fail until it succeeds, the journal is somebody

@@ -19,6 +19,10 @@ type Observation struct {
 	// read: what was durable when the process ended but not told yet.
 	CatchUp bool
 	Seen    Place
+
+	// Told is the revision of the last event that the observer was told of, when the
+	// journal does not hold that any more: Seen is before it then. Default Seen's.
+	Told uint64
 }
 
 // Place is the place of an event in the journal.

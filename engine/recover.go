@@ -184,10 +184,11 @@ func (e *LostEndError) Error() string {
 // endReached checks that the journal is as long as the observers know it.
 func (r *recovery) endReached() error {
 	for _, o := range r.config.Observers {
-		if !o.CatchUp || o.Seen.Revision <= r.last {
+		told := max(o.Told, o.Seen.Revision)
+		if !o.CatchUp || told <= r.last {
 			continue
 		}
-		lost := &LostEndError{Last: r.last, Told: o.Seen.Revision}
+		lost := &LostEndError{Last: r.last, Told: told}
 		if !r.config.AcceptLoss {
 			return lost
 		}
@@ -255,13 +256,14 @@ func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) e
 	if commit.After != run.UnknownRevision && commit.After != r.last {
 		return &ChainError{Last: r.last, Revision: revision, After: commit.After}
 	}
+	sum := run.CommitSum(stored)
 	for i, event := range commit.Events {
 		event.Payloads(r.blobs.found)
 		changed, err := r.shard.Apply(event)
 		if err != nil {
 			return fmt.Errorf("revision %d: %w", revision, err)
 		}
-		if err := r.tellAgain(ctx, changed, event, Place{revision, i}); err != nil {
+		if err := r.tellAgain(ctx, changed, event, Place{revision, i}, sum); err != nil {
 			return err
 		}
 		if changed != nil && changed.State.Done() {
@@ -273,8 +275,9 @@ func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) e
 	return nil
 }
 
-// tellAgain tells those observers of an event that have not seen it.
-func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Event, at Place) error {
+// tellAgain tells those observers of an event that have not seen it. sum is that of
+// its commit.
+func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Event, at Place, sum uint32) error {
 	if !slices.ContainsFunc(r.config.Observers, func(o Observation) bool { return o.unseen(at) && o.wants(event.Data) }) {
 		return nil
 	}
@@ -287,7 +290,7 @@ func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Ev
 		}
 	}
 	n := r.notice(changed, event, at.Index)
-	n.Revision = at.Revision
+	n.Revision, n.Sum = at.Revision, sum
 	for _, o := range r.config.Observers {
 		if o.unseen(at) && o.wants(event.Data) {
 			r.tell(ctx, o.Observer, n)

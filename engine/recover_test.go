@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -220,6 +221,48 @@ func TestObserversAreToldWhatTheyMissed(t *testing.T) {
 			r.stop()
 			if got, want := len(second.all()), len(all)-1-seen; got != want {
 				t.Errorf("after notice %d the observer is told %d more, want %d", seen, got, want)
+			}
+		}
+	})
+}
+
+// An observer may have been told of what the journal has lost since. Told again, a
+// notice says of which commit it is.
+func TestObserversKnowMoreThanTheJournal(t *testing.T) {
+	t.Parallel()
+	set := load(t, diamondHCL)
+	synctest.Test(t, func(t *testing.T) {
+		whole, first := NewMemoryJournal(), &notices{}
+		r := boot(t, Config{Journal: whole, Observers: []Observation{{Observer: first}}, Invoker: flaky()}, set)
+		r.run("f", `{"a":1,"b":2}`)
+		r.stop()
+		last := uint64(len(whole.commits))
+		for _, seen := range []Place{{}, {Revision: last - 2}} {
+			second := &notices{}
+			config := Config{
+				Journal: readOnly{prefix(t, whole, last-1)}, Invoker: guests{}, Restore: restore,
+				Observers: []Observation{{Observer: second, CatchUp: true, Seen: seen, Told: last}},
+			}
+			var lost *LostEndError
+			if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (LostEndError{Last: last - 1, Told: last}) {
+				t.Errorf("Run gives %v", err)
+			}
+			config.AcceptLoss = true
+			second.list = nil
+			r := boot(t, config, set)
+			<-r.Ready()
+			r.crash()
+			var want, got []string
+			for _, n := range first.all() {
+				if n.Revision < last && (n.Revision > seen.Revision || n.Revision == seen.Revision && n.Index > seen.Index) {
+					want = append(want, fmt.Sprintf("%d-%d-%x", n.Revision, n.Index, n.Sum))
+				}
+			}
+			for _, n := range second.all() {
+				got = append(got, fmt.Sprintf("%d-%d-%x", n.Revision, n.Index, n.Sum))
+			}
+			if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+				t.Errorf("after %v the observer is told (-want +got):\n%s", seen, diff)
 			}
 		}
 	})

@@ -96,6 +96,15 @@ func (c *Commit) Seal(after uint64) []byte {
 	return binary.LittleEndian.AppendUint32(sealed, crc32.Checksum(sealed, checksum))
 }
 
+// CommitSum gives the checksum of a stored commit. A journal that has lost its end
+// gives the same revisions again to other commits: by it they can be told apart.
+func CommitSum(stored []byte) uint32 {
+	if len(stored) < checksumSize || stored[0] != commitMagic {
+		return crc32.Checksum(stored, checksum) // version 1 has none
+	}
+	return binary.LittleEndian.Uint32(stored[len(stored)-checksumSize:])
+}
+
 // Blobs are what must be stored before the commit: its events refer to them.
 func (c *Commit) Blobs() []Blob { return c.enc.blobs }
 

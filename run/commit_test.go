@@ -106,6 +106,34 @@ func add(t *testing.T, c *Commit, events ...Event) {
 	}
 }
 
+func TestCommitSum(t *testing.T) {
+	t.Parallel()
+	var c Commit
+	seen := map[uint32]string{}
+	note := func(what string, stored []byte) {
+		t.Helper()
+		sum := CommitSum(stored)
+		if seen[sum] != "" {
+			t.Errorf("%s and %s have the sum %08x", what, seen[sum], sum)
+		}
+		seen[sum] = what
+	}
+	add(t, &c, everyEvent()[0])
+	note("a commit", bytes.Clone(c.Seal(7)))
+	if CommitSum(c.Seal(7)) != CommitSum(c.Seal(7)) {
+		t.Error("a commit that is sealed again has another sum")
+	}
+	note("one that follows another revision", c.Seal(8))
+	later := everyEvent()[0]
+	later.At = later.At.Add(1)
+	c.Reset()
+	add(t, &c, later)
+	note("one of another time", c.Seal(7))
+	note("one of version 1", []byte("{\"v\":1}\n"))
+	note("another of version 1", []byte("{\"v\":1}\n{}\n"))
+	note("nothing", nil)
+}
+
 // Journals live longer than programs: a commit of each version that was ever
 // written is kept, with the same events but for what a version did not know.
 func TestCommitsOfAllVersionsAreRead(t *testing.T) {

@@ -1,11 +1,12 @@
 package run
 
 // Notice tells of one event that is durable. Revision and Index are its place
-// in the journal: they name it for ever, so that a notice that is given twice,
-// after a crash, can be recognised.
+// in the journal: with Sum they name it for ever, so that a notice that is given
+// twice, after a crash, can be recognised.
 type Notice struct {
 	Revision uint64
-	Index    int // within the commit, from 0
+	Sum      uint32 // of the commit, see [CommitSum]
+	Index    int    // within the commit, from 0
 	Event    Event
 	Flow     string  // empty for an event that belongs to no run, though it may name one
 	Record   *Record // of the run, with the event Finished only

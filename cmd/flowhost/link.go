@@ -175,15 +175,15 @@ func (l *link) observers(ctx context.Context, eventsOf string) ([]engine.Observa
 
 type follower interface {
 	engine.Observer
-	Last(context.Context) (revision uint64, index int, err error)
+	Last(context.Context, *bus.Journal) (bus.Standing, error)
 }
 
 func (l *link) observation(ctx context.Context, f follower) (engine.Observation, error) {
-	revision, index, err := f.Last(ctx)
+	at, err := f.Last(ctx, l.journal)
 	if err != nil {
 		return engine.Observation{}, exitf(exitUnreachable, "%w", err)
 	}
-	return engine.Observation{Observer: f, CatchUp: true, Seen: engine.Place{Revision: revision, Index: index}}, nil
+	return engine.Observation{Observer: f, CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Told: at.Told}, nil
 }
 
 // serve runs what works beside the engine, until ctx ends. Without one of them the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,11 +14,12 @@ import (
 
 // Record is a run as the host publishes it.
 type Record struct {
-	Run     string          `json:"run"`
-	Flow    string          `json:"flow"`
-	State   string          `json:"state"`
-	Output  json.RawMessage `json:"output"`
-	Trigger struct {
+	Run      string          `json:"run"`
+	Flow     string          `json:"flow"`
+	State    string          `json:"state"`
+	Output   json.RawMessage `json:"output"`
+	Finished time.Time       `json:"finished_at"`
+	Trigger  struct {
 		Kind    string    `json:"kind"`
 		Time    time.Time `json:"time"`
 		Payload struct {
@@ -40,20 +42,6 @@ type TaskRecord struct {
 	Attempts int    `json:"attempts"`
 }
 
-// event is one of the stream FH_EVENTS.
-type event struct {
-	ID        string          `json:"id"`
-	Kind      string          `json:"kind"`
-	Flow      string          `json:"flow"`
-	Run       string          `json:"run"`
-	Task      string          `json:"task"`
-	Key       string          `json:"key"`
-	Attempt   int             `json:"attempt"`
-	State     string          `json:"state"`
-	Record    json.RawMessage `json:"record"`
-	Truncated bool            `json:"truncated"`
-}
-
 // End is the end of a run, as a stream tells it.
 type End struct {
 	Record
@@ -68,17 +56,14 @@ type Archive struct {
 	Events  int
 
 	Open   map[string]bool // runs whose beginning was told, and no end
-	broken []Finding       // promises that the order of the events alone broke
-	places map[string]place
+	broken []Finding       // promises that the order of what was published alone broke
+	tales  map[int][]event // by shard, without what was taken back
+	taken  int             // events that were
 	runs   map[string]*story
 }
 
-type place struct{ revision, index int }
-
-// story is what the events have told of a run so far.
-type story struct {
-	submitted, finished bool
-	started, ended      map[string]int // attempts by task and key
+func newArchive() *Archive {
+	return &Archive{Open: map[string]bool{}, tales: map[int][]event{}, runs: map[string]*story{}}
 }
 
 // ReadArchive reads until the events tell of the end of every run that they tell
@@ -90,7 +75,7 @@ func ReadArchive(ctx context.Context, nc *nats.Conn, l *Ledger) (*Archive, error
 	if err != nil {
 		return nil, err
 	}
-	a := &Archive{Open: map[string]bool{}, places: map[string]place{}, runs: map[string]*story{}}
+	a := newArchive()
 	if err := a.readEvents(ctx, js, l); err != nil {
 		return nil, err
 	}
@@ -98,7 +83,7 @@ func ReadArchive(ctx context.Context, nc *nats.Conn, l *Ledger) (*Archive, error
 	defer cancel()
 	err = read(ctx, js, "FH_HISTORY", "fh.v1.history.>", func(data []byte, last bool) (bool, error) {
 		end, err := newEnd(data)
-		a.History = append(a.History, end)
+		a.keep(end)
 		return last, err
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -113,17 +98,7 @@ const quiet = 15 * time.Second
 var errQuiet = errors.New("nothing happens any more")
 
 func (a *Archive) readEvents(ctx context.Context, js jetstream.JetStream, l *Ledger) error {
-	runs, markers := map[string]bool{}, map[string]bool{} // accepted, and not finished
-	for _, e := range l.Entries() {
-		switch {
-		case e.Fate != Accepted:
-		case e.Run != "":
-			runs[e.Run] = true
-		default:
-			markers[e.Marker] = true
-		}
-	}
-	complete := func() bool { return len(runs) == 0 && len(markers) == 0 && len(a.Open) == 0 }
+	open := a.awaited(l)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(quiet, func() { cancel(errQuiet) })
@@ -133,17 +108,19 @@ func (a *Archive) readEvents(ctx context.Context, js jetstream.JetStream, l *Led
 		if err := json.Unmarshal(data, &e); err != nil {
 			return false, err
 		}
+		taken := a.taken
 		if err := a.tell(e); err != nil {
 			return false, err
 		}
 		if e.Flow != "clock" {
 			idle.Reset(quiet)
 		}
-		if e.Kind == "finished" {
-			delete(runs, e.Run)
-			delete(markers, a.Ends[len(a.Ends)-1].Trigger.Payload.Marker)
+		if a.taken != taken {
+			open = a.awaited(l)
+		} else if e.Kind == "finished" {
+			open.end(a.Ends[len(a.Ends)-1])
 		}
-		return last && complete(), nil
+		return last && len(open) == 0 && len(a.Open) == 0, nil
 	})
 	if context.Cause(ctx) == errQuiet {
 		return nil // what is missing is for Check to say
@@ -151,61 +128,44 @@ func (a *Archive) readEvents(ctx context.Context, js jetstream.JetStream, l *Led
 	return err
 }
 
-// tell adds an event.
-func (a *Archive) tell(e event) error {
-	a.Events++
-	var shard int
-	var at place
-	if n, err := fmt.Sscanf(e.ID, "%d-%d-%d", &shard, &at.revision, &at.index); n != 3 {
-		return fmt.Errorf("id %q of an event: %w", e.ID, err)
-	}
-	key := fmt.Sprint(shard)
-	if before := a.places[key]; at.revision < before.revision || at.revision == before.revision && at.index <= before.index && before != (place{}) {
-		a.broke(RuleOrder, e.Run, "event %s comes after revision %d, index %d", e.ID, before.revision, before.index)
-	}
-	a.places[key] = at
-	s := a.runs[e.Run]
-	if s == nil {
-		s = &story{started: map[string]int{}, ended: map[string]int{}}
-		a.runs[e.Run] = s
-	}
-	task := e.Task + "/" + e.Key
-	switch {
-	case s.finished:
-		a.broke(RuleOrder, e.Run, "event %s, %s, comes after the run's end", e.ID, e.Kind)
-	case e.Kind == "submitted" == s.submitted:
-		a.broke(RuleOrder, e.Run, "event %s, %s: a run begins with one event submitted", e.ID, e.Kind)
-	case e.Kind == "attempt_started" && e.Attempt != s.started[task]+1,
-		e.Kind == "attempt_finished" && (e.Attempt != s.started[task] || e.Attempt != s.ended[task]+1):
-		a.broke(RuleOrder, e.Run, "event %s, %s %d of %s: %d have begun, %d have ended", e.ID, e.Kind, e.Attempt, e.Task, s.started[task], s.ended[task])
-	}
-	return a.note(s, e, task)
-}
+// awaited are runs, and markers where no run is known, that are to end.
+type awaited map[string]bool
 
-// note brings a run's story up to date.
-func (a *Archive) note(s *story, e event, task string) error {
-	switch e.Kind {
-	case "submitted":
-		s.submitted = true
-		a.Open[e.Run] = true
-	case "attempt_started":
-		s.started[task] = e.Attempt
-	case "attempt_finished":
-		s.ended[task] = e.Attempt
-	case "finished":
-		s.finished = true
-		delete(a.Open, e.Run)
-		end, err := newEnd(e.Record)
-		if err != nil {
-			return fmt.Errorf("event %s: %w", e.ID, err)
+// awaited gives those of accepted entries whose end was not told.
+func (a *Archive) awaited(l *Ledger) awaited {
+	open := awaited{}
+	for _, e := range l.Entries() {
+		switch {
+		case e.Fate != Accepted:
+		case e.Run != "":
+			open[e.Run] = true
+		default:
+			open[e.Marker] = true
 		}
-		a.Ends = append(a.Ends, end)
 	}
-	return nil
+	for _, end := range a.Ends {
+		open.end(end)
+	}
+	return open
 }
 
-func (a *Archive) broke(rule Rule, run, format string, args ...any) {
-	a.broken = append(a.broken, Finding{Rule: rule, Run: run, What: fmt.Sprintf(format, args...)})
+func (a awaited) end(end End) {
+	delete(a, end.Run)
+	delete(a, end.Trigger.Payload.Marker)
+}
+
+// keep adds a record of the history. A run ends again, and the later record counts,
+// when the journal has forgotten its first end.
+func (a *Archive) keep(end End) {
+	i := slices.IndexFunc(a.History, func(h End) bool { return h.Run == end.Run && !h.Finished.Equal(end.Finished) })
+	if i < 0 {
+		a.History = append(a.History, end)
+		return
+	}
+	a.broken = append(a.broken, Finding{
+		Rule: RuleHistory, Run: end.Run, Told: a.History[i].Finished, What: "the journal has forgotten the end, and the run has ended again",
+	})
+	a.History[i] = end
 }
 
 func newEnd(text []byte) (End, error) {

@@ -160,27 +160,32 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestOrder tells events to an archive.
+// TestOrder tells events to an archive. A commit is named by its revision and its
+// checksum.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		events string // "<id> <kind> <task> <attempt>", one a line
 		want   int    // findings
 	}{
-		"a life":                  {"0-1-0 submitted\n0-1-1 started\n0-2-0 attempt_started a 1\n0-3-0 attempt_finished a 1\n0-3-1 attempt_started a 2\n0-4-0 attempt_finished a 2\n0-4-1 finished", 0},
-		"an event twice":          {"0-1-0 submitted\n0-1-0 submitted", 2},
-		"an event too late":       {"0-2-0 submitted\n0-1-0 started", 1},
-		"no beginning":            {"0-2-0 started", 1},
-		"something after the end": {"0-1-0 submitted\n0-1-1 finished\n0-2-0 attempt_started a 1", 1},
-		"two ends":                {"0-1-0 submitted\n0-1-1 finished\n0-2-0 finished", 1},
-		"an attempt missing":      {"0-1-0 submitted\n0-2-0 attempt_started a 2", 1},
-		"an attempt's end twice":  {"0-1-0 submitted\n0-2-0 attempt_started a 1\n0-2-1 attempt_finished a 1\n0-2-2 attempt_finished a 1", 1},
-		"an attempt's end alone":  {"0-1-0 submitted\n0-2-1 attempt_finished a 1", 1},
+		"a life":                  {"0-1-0-a submitted\n0-1-1-a started\n0-2-0-a attempt_started a 1\n0-3-0-a attempt_finished a 1\n0-3-1-a attempt_started a 2\n0-4-0-a attempt_finished a 2\n0-4-1-a finished", 0},
+		"an event twice":          {"0-1-0-a submitted\n0-1-0-a submitted", 2},
+		"an event too late":       {"0-2-0-a submitted\n0-1-0-a started", 2},
+		"no beginning":            {"0-2-0-a started", 1},
+		"something after the end": {"0-1-0-a submitted\n0-1-1-a finished\n0-2-0-a attempt_started a 1", 1},
+		"two ends":                {"0-1-0-a submitted\n0-1-1-a finished\n0-2-0-a finished", 1},
+		"an attempt missing":      {"0-1-0-a submitted\n0-2-0-a attempt_started a 2", 1},
+		"an attempt's end twice":  {"0-1-0-a submitted\n0-2-0-a attempt_started a 1\n0-2-1-a attempt_finished a 1\n0-2-2-a attempt_finished a 1", 1},
+		"a lost end, told as it went on": {"0-1-0-a submitted\n0-2-0-b attempt_started a 1\n0-3-0-c attempt_finished a 1\n0-3-1-c finished\n" +
+			"0-2-0-d attempt_started a 1\n0-3-0-e attempt_finished a 1\n0-4-0-f finished", 3},
+		"a lost end of the same revisions":   {"0-1-0-a submitted\n0-2-0-b attempt_started a 1\n0-2-1-c attempt_started a 1", 1},
+		"a lost end, told as if it were not": {"0-1-0-a submitted\n0-2-0-b attempt_started a 1\n0-2-0-c attempt_started a 2", 2},
+		"an attempt's end alone":             {"0-1-0-a submitted\n0-2-1-a attempt_finished a 1", 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := &Archive{Open: map[string]bool{}, places: map[string]place{}, runs: map[string]*story{}}
+			a := newArchive()
 			for line := range strings.Lines(test.events) {
 				e := event{Run: "R1", Record: ended("R1", "chain", "m1", 0, "succeeded")}
 				fmt.Sscan(line, &e.ID, &e.Kind, &e.Task, &e.Attempt) // fewer words leave the rest empty
