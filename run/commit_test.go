@@ -120,7 +120,7 @@ func TestCommitSum(t *testing.T) {
 	}
 	add(t, &c, everyEvent()[0])
 	note("a commit", bytes.Clone(c.Seal(7)))
-	if CommitSum(c.Seal(7)) != CommitSum(c.Seal(7)) {
+	if seen[CommitSum(c.Seal(7))] == "" {
 		t.Error("a commit that is sealed again has another sum")
 	}
 	note("one that follows another revision", c.Seal(8))
