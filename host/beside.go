@@ -1,9 +1,6 @@
 package host
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,12 +32,10 @@ func withManifest(path string, module []byte, limits PreflightLimits) ([]byte, e
 	if _, err := parseManifest(text); err != nil {
 		return nil, &ModuleError{Path: path, Reason: fmt.Sprintf("the manifest beside it, %s, is wrong: %s", beside, err), Hint: "correct it, or take it away"}
 	}
-	// Formatting and the end of the file are no part of what is stated.
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, text); err != nil {
-		return nil, &ModuleError{Path: path, Reason: beside + ": " + err.Error()}
+	if text, err = compacted(text); err != nil {
+		return nil, locate(err, path)
 	}
-	return appendSection(module, abi.ManifestSection, compact.Bytes()), nil
+	return wasm.AppendCustom(module, abi.ManifestSection, text), nil
 }
 
 // readBeside gives nil where there is no manifest. It reads no more than one may
@@ -55,14 +50,4 @@ func readBeside(path string) ([]byte, error) {
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, abi.MaxManifest+1))
-}
-
-// appendSection adds a custom section at the end, where any may stand (WebAssembly
-// core specification, section 5.5.3).
-func appendSection(module []byte, name string, content []byte) []byte {
-	body := binary.AppendUvarint(nil, uint64(len(name))) // LEB128 without sign
-	body = append(append(body, name...), content...)
-	out := append(bytes.Clone(module), wasm.SectionCustom)
-	out = binary.AppendUvarint(out, uint64(len(body)))
-	return append(out, body...)
 }

@@ -146,10 +146,22 @@ func (m *module) bindManifest(form *shape) *ModuleError {
 	if len(missing) > 0 {
 		return &ModuleError{
 			Reason: fmt.Sprintf("its manifest lists %q, which no export of type %s serves", missing, functionShape),
-			Hint:   "export them, or the dispatcher " + abi.ExportInvoke,
+			Hint:   meant(form, missing[0]) + "export them, or the dispatcher " + abi.ExportInvoke,
 		}
 	}
 	return nil
+}
+
+// meant begins a hint on a function that is not there: what is near it, or has
+// its name and another type.
+func meant(form *shape, function string) string {
+	if t := form.exportType(function); t != "" {
+		return fmt.Sprintf("%s is exported with the type %s; ", function, t)
+	}
+	if near := nearest(function, plainFunctions(form)); near != "" {
+		return fmt.Sprintf("did you mean %q? ", near)
+	}
+	return ""
 }
 
 func (m *module) bind(f abi.ManifestFunction, export string) {

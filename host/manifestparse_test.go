@@ -21,3 +21,22 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+func FuzzManifestWords(f *testing.F) {
+	f.Add([]byte(`{"abi":1,"functions":[{"name":"a","input":{"type":"string"}}],"x":1}`))
+	f.Add([]byte(`{"abi":1,"functions":[{"nme":"a"}]}`))
+	f.Add([]byte(`{"abi":1,"Functions":[null]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if _, err := parseManifest(text); err != nil {
+			return
+		}
+		compact, err := compacted(text)
+		if err != nil {
+			t.Fatalf("what parses is not compacted: %v", err)
+		}
+		before, after := checkWords(text), checkWords(compact)
+		if (before == nil) != (after == nil) {
+			t.Fatalf("%v before, %v after white space is left out", before, after)
+		}
+	})
+}

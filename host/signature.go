@@ -57,7 +57,7 @@ func (h *Host) loadFile(ctx context.Context, path string) (*module, []byte, erro
 	if binary, err = withManifest(path, binary, h.config.Preflight); err != nil {
 		return nil, nil, err
 	}
-	m, err := h.module(ctx, digestOf(binary), func(context.Context) ([]byte, error) { return binary, nil })
+	m, err := h.moduleOf(ctx, binary)
 	if err != nil {
 		return nil, nil, locate(err, path)
 	}

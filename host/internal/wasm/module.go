@@ -23,9 +23,6 @@ const (
 	sectionTag // of the exceptions proposal
 )
 
-// SectionCustom is the id of custom sections.
-const SectionCustom = sectionCustom
-
 const headerSize = 8
 
 // Options of [Decode]. The zero value works.
