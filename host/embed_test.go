@@ -110,6 +110,8 @@ func TestEmbedRefuses(t *testing.T) {
 		{"function of another type", typed.bytes(), besideRun, "run is exported with the type () -> ()"},
 		{"unknown word", noop().bytes(), `{"abi":1,"functions":[{"name":"run"}],"descripton":"x"}`, `no word "descripton"; did you mean "description"?`},
 		{"unknown word of a function", noop().bytes(), `{"abi":1,"functions":[{"name":"run"},{"name":"x","inptu":{}}]}`, `functions[1]: it has no word "inptu"; did you mean "input"?`},
+		{"unknown word of a capability", noop().bytes(), `{"abi":1,"capabilities":[{"name":"files","wy":""}],"functions":[{"name":"run"}]}`, `capabilities[0]: it has no word "wy"; did you mean "why"?`},
+		{"capability without a name", noop().bytes(), `{"abi":1,"capabilities":[{"why":"x"}],"functions":[{"name":"run"}]}`, "a capability has no name"},
 		{"far word", noop().bytes(), `{"abi":1,"functions":[{"name":"run"}],"schedule":""}`, `no word "schedule"; correct it`},
 		{"silent export", silent.bytes(), besideRun, "its manifest is wrong"},
 		{"nothing to dispatch", dispatcher.bytes(), "", "no manifest that lists what it serves"},

@@ -9,12 +9,15 @@ import (
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
+// Manifest describes a plugin, in the words of its author.
+type Manifest = abi.Manifest
+
 // Inspection is all that can be said of a module without calling a function.
 type Inspection struct {
 	Path      string        `json:"path"`
 	Size      int64         `json:"size"` // bytes
 	Signature run.Signature `json:"signature"`
-	Manifest  *abi.Manifest `json:"manifest,omitempty"`
+	Manifest  *Manifest     `json:"manifest,omitempty"`
 	Origin    string        `json:"origin,omitempty"` // of the functions: one of the Manifest constants
 	Imports   []Extern      `json:"imports"`
 	Exports   []Extern      `json:"exports"` // functions and memories

@@ -55,6 +55,11 @@ func parseManifest(text []byte) (*abi.Manifest, error) {
 	if m.ABI != abi.Version {
 		return nil, fmt.Errorf("it states ABI version %d, and version %d is offered", m.ABI, abi.Version)
 	}
+	for _, c := range m.Capabilities {
+		if c.Name == "" {
+			return nil, errors.New("a capability has no name")
+		}
+	}
 	seen := map[string]bool{}
 	for _, f := range m.Functions {
 		if !validName(f.Name) {
@@ -165,7 +170,9 @@ func meant(form *shape, function string) string {
 }
 
 func (m *module) bind(f abi.ManifestFunction, export string) {
-	m.signature.Functions = append(m.signature.Functions, run.FunctionSignature(f))
+	m.signature.Functions = append(m.signature.Functions, run.FunctionSignature{
+		Name: f.Name, Description: f.Description, Input: f.Input, Output: f.Output, Config: f.Config,
+	})
 	m.exports[f.Name] = export
 }
 

@@ -25,10 +25,16 @@ func checkWords(text []byte) error {
 		return err
 	}
 	var parts struct {
-		Functions []map[string]json.RawMessage `json:"functions"`
+		Capabilities []map[string]json.RawMessage `json:"capabilities"`
+		Functions    []map[string]json.RawMessage `json:"functions"`
 	}
 	if err := json.Unmarshal(text, &parts); err != nil {
 		return err
+	}
+	for n, c := range parts.Capabilities {
+		if err := checkObject(c, reflect.TypeFor[abi.Capability]()); err != nil {
+			return fmt.Errorf("capabilities[%d]: %w", n, err)
+		}
 	}
 	for n, f := range parts.Functions {
 		if err := checkObject(f, reflect.TypeFor[abi.ManifestFunction]()); err != nil {

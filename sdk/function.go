@@ -3,6 +3,7 @@ package sdk
 import (
 	"reflect"
 
+	"github.com/flowhost/flowhost/sdk/abi"
 	"github.com/flowhost/flowhost/sdk/internal/guest"
 )
 
@@ -57,15 +58,33 @@ func (r Registration) Config(config any) Registration {
 	return r
 }
 
+// Idempotent says that the function may be called again with the same input and
+// the same idempotency key, after a call whose end nobody saw, and changes nothing
+// more. The manifest tells it to those who use the plugin.
+func (r Registration) Idempotent() Registration {
+	guest.Registered.Idempotent(r.name)
+	return r
+}
+
 // Info describes a plugin as a whole. All fields are optional.
 type Info struct {
 	Name        string
 	Version     string // of the plugin
 	Description string
+	Licence     string // an SPDX expression, "Apache-2.0"
+	Wants       []Capability
 }
+
+// Capability is something that the plugin's functions want to be granted: the
+// word that grants it in a flow, such as "files", and why, in words for an
+// operator. It grants nothing by itself.
+type Capability = abi.Capability
 
 // Plugin says what the manifest tells about the plugin itself. It belongs into
 // an init function, and the last call wins.
 func Plugin(info Info) {
-	guest.Registered.Info(info.Name, info.Version, info.Description)
+	guest.Registered.Info(abi.Manifest{
+		Name: info.Name, Version: info.Version, Description: info.Description,
+		Licence: info.Licence, Capabilities: info.Wants,
+	})
 }

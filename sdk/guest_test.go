@@ -238,9 +238,10 @@ func checkManifest(t *testing.T, module guestModule) {
 		`"key":{"type":"string"},"run":{"type":"string"},"scheduled":{"format":"date-time","type":"string"},"task":{"type":"string"}},` +
 		`"required":["attempt","flow","idempotency_key","run","scheduled","task"],"type":"object"}`)
 	want := abi.Manifest{
-		ABI: 1, Name: "guest", Version: "1.2.3", Description: "Everything that crosses the border.",
+		ABI: 1, Name: "guest", Version: "1.2.3", Description: "Everything that crosses the border.", Licence: "Apache-2.0",
+		Capabilities: []abi.Capability{{Name: "files", Why: "reads <nothing>"}},
 		Functions: []abi.ManifestFunction{
-			{Name: "main", Description: "Shouts <politely>.", Input: text, Output: text},
+			{Name: "main", Description: "Shouts <politely>.", Input: text, Output: text, Idempotent: true},
 			{Name: "configured", Input: nothing, Output: text, Config: preset},
 			{Name: "identity", Input: nothing, Output: identity},
 			{Name: "fail", Input: text, Output: nothing},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -126,17 +127,22 @@ func (f *formatter) format(name string, source []byte) ([]byte, bool) {
 }
 
 // replaceFile writes a file in one step, so that an interrupted run never leaves
-// half of it. A symbolic link stays one.
+// half of it. A symbolic link stays one, and a file keeps its permissions.
 func replaceFile(name string, content []byte) error {
-	name, err := filepath.EvalSymlinks(name)
+	mode := fs.FileMode(0o644)
+	target, err := filepath.EvalSymlinks(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		target, err = name, nil
+	} else if err == nil {
+		var info fs.FileInfo
+		if info, err = os.Stat(target); err == nil {
+			mode = info.Mode().Perm()
+		}
+	}
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(name), ".fmt-*")
+	temporary, err := os.CreateTemp(filepath.Dir(target), ".new-*")
 	if err != nil {
 		return err
 	}
@@ -146,10 +152,10 @@ func replaceFile(name string, content []byte) error {
 		err = closed
 	}
 	if err == nil {
-		err = os.Chmod(temporary.Name(), info.Mode().Perm())
+		err = os.Chmod(temporary.Name(), mode)
 	}
 	if err == nil {
-		err = os.Rename(temporary.Name(), name)
+		err = os.Rename(temporary.Name(), target)
 	}
 	return err
 }

@@ -5,10 +5,11 @@ import "github.com/spf13/cobra"
 func (a *app) pluginCommand() *cobra.Command {
 	cmd := a.group(&cobra.Command{
 		Use:   "plugin",
-		Short: "Look at plugins and try them out",
-		Example: `  flowhost plugin inspect greet.wasm
+		Short: "Build plugins, look at them and try them out",
+		Example: `  flowhost plugin build
+  flowhost plugin inspect greet.wasm
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
 	})
-	cmd.AddCommand(a.pluginInspectCommand(), a.pluginCallCommand())
+	cmd.AddCommand(a.pluginBuildCommand(), a.pluginInspectCommand(), a.pluginCallCommand())
 	return cmd
 }

@@ -70,6 +70,17 @@ func (a *app) inspect(ctx context.Context, file string, asJSON, verbose bool) er
 }
 
 func writeInspection(w io.Writer, i *inspection) {
+	writeModule(w, i.Inspection)
+	externs(w, "imports", i.Imports)
+	externs(w, "exports", i.Exports)
+	if i.Sandbox != nil {
+		writeSandbox(w, i.Sandbox)
+	}
+	writeNotes(w, i.Notes)
+}
+
+// writeModule writes what a module is and what it offers.
+func writeModule(w io.Writer, i *host.Inspection) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{name}, args...)...)
 	}
@@ -78,11 +89,8 @@ func writeInspection(w io.Writer, i *inspection) {
 	if i.Signature.ABI != "" {
 		row("abi", "%s", i.Signature.ABI)
 	}
-	if m := i.Manifest; m != nil && m.Name != "" {
-		row("plugin", "%s", strings.TrimSpace(printable(m.Name+" "+m.Version)))
-		if m.Description != "" {
-			row("", "%s", printable(m.Description))
-		}
+	if m := i.Manifest; m != nil {
+		writeManifest(row, m)
 	}
 	if m := i.Memory; m != nil {
 		most := "the limit of the call"
@@ -94,23 +102,57 @@ func writeInspection(w io.Writer, i *inspection) {
 	if len(i.Signature.Functions) > 0 {
 		fmt.Fprintln(w, "functions")
 		for _, f := range i.Signature.Functions {
-			writeFunction(w, &f)
-		}
-	}
-	externs(w, "imports", i.Imports)
-	externs(w, "exports", i.Exports)
-	if i.Sandbox != nil {
-		writeSandbox(w, i.Sandbox)
-	}
-	if len(i.Notes) > 0 {
-		fmt.Fprintln(w, "notes")
-		for _, note := range i.Notes {
-			fmt.Fprintln(w, "  "+note)
+			writeFunction(w, &f, idempotent(i.Manifest, f.Name))
 		}
 	}
 }
 
-func writeFunction(w io.Writer, f *run.FunctionSignature) {
+// writeManifest writes what a manifest says of the plugin as a whole.
+func writeManifest(row func(name, format string, args ...any), m *host.Manifest) {
+	if m.Name != "" {
+		row("plugin", "%s", strings.TrimSpace(printable(m.Name+" "+m.Version)))
+		if m.Description != "" {
+			row("", "%s", printable(m.Description))
+		}
+	}
+	if m.Licence != "" {
+		row("licence", "%s", printable(m.Licence))
+	}
+	title := "wants"
+	for _, c := range m.Capabilities {
+		text := c.Name
+		if c.Why != "" {
+			text += ": " + c.Why
+		}
+		row(title, "%s", printable(text))
+		title = ""
+	}
+}
+
+// idempotent reports whether a function is said to be.
+func idempotent(m *host.Manifest, function string) bool {
+	if m == nil {
+		return false
+	}
+	for _, f := range m.Functions {
+		if f.Name == function {
+			return f.Idempotent
+		}
+	}
+	return false
+}
+
+func writeNotes(w io.Writer, notes []string) {
+	if len(notes) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "notes")
+	for _, note := range notes {
+		fmt.Fprintln(w, "  "+note)
+	}
+}
+
+func writeFunction(w io.Writer, f *run.FunctionSignature, idempotent bool) {
 	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-20s %s", f.Name, printable(f.Description)), " "))
 	for _, part := range []struct {
 		name   string
@@ -119,6 +161,9 @@ func writeFunction(w io.Writer, f *run.FunctionSignature) {
 		if part.schema != nil {
 			fmt.Fprintf(w, "    %-8s %s\n", part.name, printable(flows.TypeText(part.schema)))
 		}
+	}
+	if idempotent {
+		fmt.Fprintln(w, "    idempotent")
 	}
 }
 

@@ -38,7 +38,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", filepath.Join(testRoot, "examples"))
 			env.Setenv("GUESTS", filepath.Join(testRoot, "guests"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(testRoot, "cache"))
-			return nil
+			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // where testscript has put flowhost
+			return goEnvironment(env)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": codeCommand, "interrupt": interruptCommand, "request": requestCommand, "natsserver": serverCommand,
@@ -46,6 +47,25 @@ func TestScripts(t *testing.T) {
 		},
 		RequireUniqueNames: true,
 	})
+}
+
+// goEnvironment lets scripts build with what is compiled already: a script has no
+// home of its own.
+func goEnvironment(env *testscript.Env) error {
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		return err
+	}
+	env.Setenv("CHECKOUT", checkout)
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			return err
+		}
+		env.Setenv(name, strings.TrimSpace(string(value)))
+	}
+	env.Setenv("GOWORK", "off")
+	return nil
 }
 
 func codeCommand(ts *testscript.TestScript, neg bool, args []string) {

@@ -127,19 +127,30 @@ type Failure struct {
 
 // Manifest describes a plugin.
 type Manifest struct {
-	ABI         int                `json:"abi"`
-	Name        string             `json:"name,omitempty"`
-	Version     string             `json:"version,omitempty"`
-	Description string             `json:"description,omitempty"`
-	Functions   []ManifestFunction `json:"functions"`
+	ABI          int                `json:"abi"`
+	Name         string             `json:"name,omitempty"`
+	Version      string             `json:"version,omitempty"`
+	Description  string             `json:"description,omitempty"`
+	Licence      string             `json:"licence,omitempty"` // an SPDX expression, "Apache-2.0"
+	Capabilities []Capability       `json:"capabilities,omitempty"`
+	Functions    []ManifestFunction `json:"functions"`
+}
+
+// Capability is something that a plugin wants to be granted. To state it grants
+// nothing: it is told to the people who decide.
+type Capability struct {
+	Name string `json:"name"`          // the word that grants it in a flow: files
+	Why  string `json:"why,omitempty"` // in words for an operator: "reads the price lists"
 }
 
 // ManifestFunction is one function of a plugin. The schemas are JSON Schema; one
-// that is missing accepts anything.
+// that is missing accepts anything. An idempotent function may be called again with
+// the same input and idempotency key, and changes nothing more.
 type ManifestFunction struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Input       json.RawMessage `json:"input,omitempty"`
 	Output      json.RawMessage `json:"output,omitempty"`
 	Config      json.RawMessage `json:"config,omitempty"`
+	Idempotent  bool            `json:"idempotent,omitempty"`
 }

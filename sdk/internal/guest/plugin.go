@@ -3,6 +3,7 @@ package guest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/flowhost/flowhost/sdk/abi"
@@ -68,16 +69,25 @@ func (p *Plugin) SetConfig(name string, config reflect.Type) {
 
 // Describe sets the description of a registered function.
 func (p *Plugin) Describe(name, text string) {
-	for i := range p.manifest.Functions {
-		if f := &p.manifest.Functions[i]; f.Name == name {
-			f.Description = text
-		}
-	}
+	p.function(name).Description = text
 }
 
-// Info sets what the manifest says of the plugin as a whole.
-func (p *Plugin) Info(name, version, description string) {
-	p.manifest.Name, p.manifest.Version, p.manifest.Description = name, version, description
+// Idempotent notes that a registered function is meant to be.
+func (p *Plugin) Idempotent(name string) {
+	p.function(name).Idempotent = true
+}
+
+// function is what the manifest says of a registered function.
+func (p *Plugin) function(name string) *abi.ManifestFunction {
+	i := slices.IndexFunc(p.manifest.Functions, func(f abi.ManifestFunction) bool { return f.Name == name })
+	return &p.manifest.Functions[i]
+}
+
+// Info sets what the manifest says of the plugin as a whole: all of it but its
+// functions and the version of the ABI.
+func (p *Plugin) Info(about abi.Manifest) {
+	about.Functions = p.manifest.Functions
+	p.manifest = about
 }
 
 // Serve runs the call that the host has ready. It returns what the export

@@ -16,8 +16,11 @@ type text struct {
 }
 
 func init() {
-	sdk.Plugin(sdk.Info{Name: "guest", Version: "1.2.3", Description: "Everything that crosses the border."})
-	sdk.Function("main", upper).Describe("Shouts <politely>.")
+	sdk.Plugin(sdk.Info{
+		Name: "guest", Version: "1.2.3", Description: "Everything that crosses the border.", Licence: "Apache-2.0",
+		Wants: []sdk.Capability{{Name: "files", Why: "reads <nothing>"}},
+	})
+	sdk.Function("main", upper).Describe("Shouts <politely>.").Idempotent()
 	sdk.Function("configured", configured).Config(text{})
 	sdk.Function("identity", identity)
 	sdk.Function("fail", fail)
