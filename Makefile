@@ -11,13 +11,10 @@ BENCHTIME ?= 1s
 FUZZTIME ?= 1m
 
 # Guests: examples/<example>/plugins/<plugin>/ becomes examples/<example>/<plugin>.wasm.
-# A folder whose name ends in -cmd is a command (reads stdin); the others are
-# reactors (export functions).
 PLUGIN_DIRS := $(patsubst %/main.go,%,$(wildcard examples/*/plugins/*/main.go))
 wasm = $(dir $(patsubst %/,%,$(dir $(1))))$(notdir $(1)).wasm
 PLUGINS := $(foreach dir,$(PLUGIN_DIRS),$(call wasm,$(dir)))
 SHARED := go.mod go.sum $(shell find sdk -name '*.go' -not -name '*_test.go' -not -path '*/testdata/*')
-GUEST := GOOS=wasip1 GOARCH=wasm go build -trimpath -ldflags='-s -w'
 STATICCHECK := go tool -modfile=internal/tools/go.mod staticcheck
 
 .PHONY: help
@@ -25,18 +22,23 @@ help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: plugins ## Build bin/flowhost and the examples' plugins.
+build: bin/flowhost plugins ## Build bin/flowhost and the examples' plugins.
+
+# Go itself knows what has changed.
+.PHONY: bin/flowhost
+bin/flowhost:
 	@mkdir -p bin
-	go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/flowhost ./cmd/flowhost
+	go build -trimpath -ldflags='-X main.version=$(VERSION)' -o $@ ./cmd/flowhost
 
 .PHONY: plugins
 plugins: $(PLUGINS) ## Build the examples' plugins.
 
 # $(1) is the plugin's folder, $(2) the module made of it. Any Go file of the
-# example may be shared by its plugins.
+# example may be shared by its plugins. The program that builds them must be there,
+# but need not be older.
 define PLUGIN_RULE
-$(2): $(SHARED) $(shell find $(firstword $(subst /plugins/, ,$(1))) -name '*.go' -not -name '*_test.go')
-	$(GUEST) $(if $(filter %-cmd,$(1)),,-buildmode=c-shared) -o $$@ ./$(1)
+$(2): $(SHARED) $(shell find $(firstword $(subst /plugins/, ,$(1))) -name '*.go' -not -name '*_test.go') | bin/flowhost
+	bin/flowhost plugin build $(1) -o $$@ >/dev/null
 endef
 $(foreach dir,$(PLUGIN_DIRS),$(eval $(call PLUGIN_RULE,$(dir),$(call wasm,$(dir)))))
 

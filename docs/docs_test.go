@@ -197,7 +197,7 @@ func TestBlocksAreOfAKnownKind(t *testing.T) {
 	}
 }
 
-// TestPrograms builds the pages' plugins as their readers do, in a folder of their
+// TestPrograms builds the pages' plugins as plugin build does, in a folder of their
 // own, runs the tests beside them, and builds the clients.
 func TestPrograms(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,12 @@
 //
 //	func main() {}
 //
-// It is built as a reactor, which keeps the registered functions callable:
+// It is built as a reactor, which keeps the registered functions callable, with
+// what it says of itself in a section of the module:
+//
+//	flowhost plugin build -o pricing.wasm
+//
+// which is this, and the section:
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o pricing.wasm .
 //

@@ -1,23 +1,28 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/run"
 )
 
 // pluginBuild is plugin build with its flags.
 type pluginBuild struct {
 	*app
-	output string
-	asJSON bool
+	output  string
+	asJSON  bool
+	scratch string // folder of what is made on the way
 }
 
 func (a *app) pluginBuildCommand() *cobra.Command {
@@ -62,6 +67,10 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 		return err
 	}
 	defer closeHost(h)
+	if b.scratch, err = os.MkdirTemp("", "flowhost-build-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.scratch)
 	if info.IsDir() {
 		err = b.buildFolder(soft, h, source)
 	} else {
@@ -80,26 +89,21 @@ func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string)
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "flowhost-build-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-	raw := filepath.Join(scratch, "plugin.wasm")
-	if err := plugin.build(ctx, b.app, raw); err != nil {
+	compiled := filepath.Join(b.scratch, "compiled.wasm")
+	if err := plugin.build(ctx, b.app, compiled); err != nil {
 		return err
 	}
 	beside := filepath.Join(dir, host.ManifestFile)
-	module, err := h.Embed(ctx, raw, host.EmbedOptions{Name: dir, Beside: beside})
+	module, err := h.Embed(ctx, compiled, host.EmbedOptions{Name: dir, Beside: beside})
 	note := ""
 	if errors.Is(err, host.ErrNoManifest) {
 		note = fmt.Sprintf("no manifest: flows cannot be checked against its types; %s can state them", beside)
-		module, err = os.ReadFile(raw)
+		module, err = os.ReadFile(compiled)
 	}
 	if err != nil {
 		return err
 	}
-	return b.write(ctx, h, plugin.name+".wasm", module, note)
+	return b.finish(ctx, h, dir, plugin.name+".wasm", module, note)
 }
 
 // buildModule puts the manifest into a module that is there.
@@ -114,35 +118,62 @@ func (b *pluginBuild) buildModule(ctx context.Context, h *host.Host, file string
 	if err != nil {
 		return err
 	}
-	return b.write(ctx, h, file, module, "")
+	return b.finish(ctx, h, file, file, module, "")
 }
 
-// write writes the module, under that name unless another is asked for, and
-// prints what it is.
-func (b *pluginBuild) write(ctx context.Context, h *host.Host, name string, module []byte, note string) error {
-	if info, err := os.Stat(b.output); err == nil && info.IsDir() {
-		name = filepath.Join(b.output, filepath.Base(name))
-	} else if b.output != "" {
-		name = b.output
-	}
-	if err := replaceFile(name, module); err != nil {
+// finish looks at the module that was built of a source, writes it if it is good
+// and prints what it is.
+func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name string, module []byte, note string) error {
+	finished := filepath.Join(b.scratch, "finished.wasm")
+	if err := os.WriteFile(finished, module, 0o600); err != nil {
 		return err
 	}
-	built, err := h.Inspect(ctx, name)
+	built, err := h.Inspect(ctx, finished)
 	if err != nil {
 		return err
 	}
+	if !built.Usable {
+		return exitf(exitInvalid, "%s: %s", source, printable(built.Notes[0]))
+	}
+	if wrong := schemaProblems(&built.Signature); len(wrong) > 0 {
+		return exitf(exitInvalid, "%s: its manifest is wrong:\n  %s", source, strings.Join(wrong, "\n  "))
+	}
+	built.Path = b.place(name)
 	if note != "" {
 		built.Notes = append(built.Notes, note)
 	}
+	if err := replaceFile(built.Path, module); err != nil {
+		return err
+	}
 	if b.asJSON {
-		err = b.printJSON(inspection{Inspection: built})
-	} else {
-		writeModule(b.out, built)
-		writeNotes(b.out, built.Notes)
+		return b.printJSON(inspection{Inspection: built})
 	}
-	if err == nil && !built.Usable {
-		err = quiet(exitInvalid)
+	writeModule(b.out, built)
+	writeNotes(b.out, built.Notes)
+	return nil
+}
+
+// place is where the module is written: under that name, unless --output has
+// another, or the folder for it.
+func (b *pluginBuild) place(name string) string {
+	if info, err := os.Stat(b.output); err == nil && info.IsDir() {
+		return filepath.Join(b.output, filepath.Base(name))
 	}
-	return err
+	return cmp.Or(b.output, name)
+}
+
+// schemaProblems is what is wrong with the types that a manifest states.
+func schemaProblems(s *run.Signature) []string {
+	var wrong []string
+	for _, f := range s.Functions {
+		for _, part := range schemasOf(&f) {
+			if part.schema == nil {
+				continue
+			}
+			for _, problem := range flows.CheckSchema(part.schema) {
+				wrong = append(wrong, printable(fmt.Sprintf("%s of %s, %s", part.name, f.Name, problem)))
+			}
+		}
+	}
+	return wrong
 }

@@ -52,6 +52,7 @@ func (a *app) inspect(ctx context.Context, file string, asJSON, verbose bool) er
 	if err != nil {
 		return &exitError{exitInvalid, err}
 	}
+	found.Notes = append(found.Notes, schemaProblems(&found.Signature)...)
 	i := inspection{Inspection: found}
 	if verbose && i.Usable {
 		if i.Sandbox, err = h.Sandbox(ctx, file); err != nil {
@@ -107,6 +108,16 @@ func writeModule(w io.Writer, i *host.Inspection) {
 	}
 }
 
+// namedSchema is one of the schemas of a function; nil for one that is not stated.
+type namedSchema struct {
+	name   string
+	schema json.RawMessage
+}
+
+func schemasOf(f *run.FunctionSignature) []namedSchema {
+	return []namedSchema{{"input", f.Input}, {"output", f.Output}, {"config", f.Config}}
+}
+
 // writeManifest writes what a manifest says of the plugin as a whole.
 func writeManifest(row func(name, format string, args ...any), m *host.Manifest) {
 	if m.Name != "" {
@@ -154,10 +165,7 @@ func writeNotes(w io.Writer, notes []string) {
 
 func writeFunction(w io.Writer, f *run.FunctionSignature, idempotent bool) {
 	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-20s %s", f.Name, printable(f.Description)), " "))
-	for _, part := range []struct {
-		name   string
-		schema json.RawMessage
-	}{{"input", f.Input}, {"output", f.Output}, {"config", f.Config}} {
+	for _, part := range schemasOf(f) {
 		if part.schema != nil {
 			fmt.Fprintf(w, "    %-8s %s\n", part.name, printable(flows.TypeText(part.schema)))
 		}
