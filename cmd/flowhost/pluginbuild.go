@@ -139,6 +139,9 @@ func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name str
 		return exitf(exitInvalid, "%s: its manifest is wrong:\n  %s", source, strings.Join(wrong, "\n  "))
 	}
 	built.Path = b.place(name)
+	if note == "" {
+		note = untyped(&built.Signature)
+	}
 	if note != "" {
 		built.Notes = append(built.Notes, note)
 	}
@@ -160,6 +163,21 @@ func (b *pluginBuild) place(name string) string {
 		return filepath.Join(b.output, filepath.Base(name))
 	}
 	return cmp.Or(b.output, name)
+}
+
+// untyped names the functions of which no types are stated, as those of a manifest
+// that was too long with them.
+func untyped(s *run.Signature) string {
+	var names []string
+	for _, f := range s.Functions {
+		if f.Input == nil && f.Output == nil {
+			names = append(names, f.Name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return printable("no types are stated of " + strings.Join(names, ", ") + ": flows cannot be checked against them")
 }
 
 // schemaProblems is what is wrong with the types that a manifest states.
