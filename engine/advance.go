@@ -147,7 +147,7 @@ func (e *Engine) end(t task, state run.State, failure *run.Failure) {
 		return
 	}
 	if e.log.Enabled(e.ctx, slog.LevelDebug) {
-		e.log.Debug("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.ref().String(), failureAttr(failure))
+		e.log.Debug("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.ref().Label(), failureAttr(failure))
 	}
 	e.settled(t)
 }

@@ -308,7 +308,7 @@ func (e *Engine) logEnd(t task, end *run.AttemptFinished) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.Any("run", t.run.ID), slog.String("flow", t.run.Flow), slog.String("task", t.ref().String()),
+		slog.Any("run", t.run.ID), slog.String("flow", t.run.Flow), slog.String("task", t.ref().Label()),
 		slog.Int("attempt", end.Attempt), slog.Duration("took", end.Duration),
 	}
 	if end.Failure != nil {

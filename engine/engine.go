@@ -32,6 +32,7 @@ type Config struct {
 
 	Workers        int // attempts at once; default four times GOMAXPROCS. One flow has three quarters of them at most
 	OpenRuns       int // runs that are not finished; default 100 000
+	Definitions    int // that no open run needs and that are kept, so that finished runs can be made again with them; default 32, negative for none
 	SnapshotEvents int // events after which a snapshot is made; default 50 000
 
 	// AcceptLoss goes on with a journal that has lost its end, which is otherwise
@@ -88,6 +89,7 @@ type Engine struct {
 	shard      *run.Shard
 	flows      map[string]*flows.Flow // deployed, by name
 	sets       map[string]*flows.Set  // by digest of their definition
+	used       map[string]time.Time   // by digest of a definition: by the last run since the start
 	schedules  map[run.ScheduleRef]*schedule
 	fired      uint64              // nominal times of schedules that made a run, since the start
 	dropped    uint64              // those that made none
@@ -128,6 +130,10 @@ func New(config Config) *Engine {
 	if config.OpenRuns <= 0 {
 		config.OpenRuns = 100_000
 	}
+	if config.Definitions == 0 {
+		config.Definitions = 32
+	}
+	config.Definitions = max(config.Definitions, 0)
 	if config.SnapshotEvents <= 0 {
 		config.SnapshotEvents = 50_000
 	}
@@ -163,6 +169,7 @@ func New(config Config) *Engine {
 		shard:      run.NewShard(),
 		flows:      map[string]*flows.Flow{},
 		sets:       map[string]*flows.Set{},
+		used:       map[string]time.Time{},
 		schedules:  map[run.ScheduleRef]*schedule{},
 		open:       map[run.ID]*openRun{},
 		gates:      map[gateKey]*gate{},

@@ -17,7 +17,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
   flowhost exec flows/hello.hcl            run one flow now and print its output
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
-  flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry them
+  flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry, rerun them
   flowhost plan flows/                     show what changed files would change on the host
   flowhost schedules                       list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
@@ -32,7 +32,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 	root.AddCommand(
 		a.runCommand(), a.execCommand(),
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-		a.cancelCommand(), a.retryCommand(),
+		a.cancelCommand(), a.retryCommand(), a.rerunCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
 		a.validateCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
 		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),
