@@ -162,6 +162,7 @@ func (d *draft) decode() {
 		d.decodeConcurrency(b)
 	}
 	d.decodeTasks()
+	f.LimitedBy = limitsOf(f.AllTasks())
 	d.decodeFinally()
 	for _, b := range c.blocks["output"] {
 		d.decodeOutput(b)

@@ -13,6 +13,7 @@ const (
 	rootRun
 	rootTask
 	rootError
+	rootLimit
 
 	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError
 )
@@ -30,6 +31,7 @@ var rootWords = []root{
 	{name: "var", bit: rootVar},
 	{name: "local", bit: rootLocal},
 	{name: "plugin", bit: rootPlugin},
+	{name: "limit", bit: rootLimit},
 	{name: "flow", bit: rootFlow, has: []string{"name"}},
 	{name: "param", bit: rootParam},
 	{name: "trigger", bit: rootTrigger, has: []string{"headers", "kind", "name", "payload", "subject", "time"}},

@@ -53,6 +53,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	}
 	t.config = s.inputs(c.arg("config"), config)
 	t.after = s.after(c.arg("after"))
+	t.LimitedBy = s.limitedBy(c.arg("limit"))
 	s.expect(t, p, c)
 }
 
