@@ -85,7 +85,7 @@ func (e *Engine) queue(t task) {
 		t.follow(earlier)
 		return
 	}
-	e.runnable.push(t)
+	e.runnable.push(t, e.quotasOf(t))
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -234,5 +234,6 @@ func (e *Engine) close(o *openRun) {
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.leave(o)
+	e.unrefer(o)
 	e.closed(o)
 }

@@ -93,6 +93,7 @@ type Engine struct {
 	dropped    uint64              // those that made none
 	open       map[run.ID]*openRun // not finished
 	gates      map[gateKey]*gate   // concurrency limits in use
+	quotas     map[string]*quota   // limits that are deployed, or that open runs refer to
 	starting   []*openRun          // have got their slot and start next
 	runnable   readyQueue          // may start as soon as a worker is free
 	idle       int                 // workers without an attempt
@@ -166,6 +167,7 @@ func New(config Config) *Engine {
 		schedules:  map[run.ScheduleRef]*schedule{},
 		open:       map[run.ID]*openRun{},
 		gates:      map[gateKey]*gate{},
+		quotas:     map[string]*quota{},
 		watched:    map[run.ID][]watcher{},
 		idle:       config.Workers,
 		share:      config.Workers - config.Workers/4,

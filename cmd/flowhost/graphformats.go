@@ -155,7 +155,7 @@ type (
 		Plugin   string      `json:"plugin"` // as the flow file names its module
 		Function string      `json:"function,omitempty"`
 		Limits   []string    `json:"limits,omitempty"` // full names
-		At       string      `json:"at"` // "orders.hcl:14"
+		At       string      `json:"at"`               // "orders.hcl:14"
 	}
 )
 
