@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
 )
@@ -563,5 +564,102 @@ func TestLimitOfARunWhoseFlowIsGone(t *testing.T) {
 		if len(r.quotas) != 0 {
 			t.Errorf("limits that nothing refers to are kept: %v", r.quotas)
 		}
+	})
+}
+
+// Numbers of rates hold at once as well, over starts that were counted before.
+func TestRateThatIsDeployedAnew(t *testing.T) {
+	t.Parallel()
+	hourly, quick := load(t, limitedHCL(`rate = "1/1h"`, 1, 4, "")), load(t, limitedHCL(`rate = "2/10s"`, 1, 4, ""))
+	synctest.Test(t, func(t *testing.T) {
+		s := new(starts)
+		r := boot(t, Config{Invoker: s.around(takes(0))}, hourly)
+		begin := time.Now()
+		id := r.submit("f0", `null`)
+		time.Sleep(5 * time.Second)
+		if err := r.Deploy(t.Context(), quick); err != nil {
+			t.Error(err)
+		}
+		r.wait(id)
+		if diff := cmp.Diff([]time.Duration{0, 5 * time.Second, 10 * time.Second, 15 * time.Second}, s.since(begin)); diff != "" {
+			t.Error(diff)
+		}
+		r.stop()
+	})
+}
+
+// Until limits are deployed after a restart, the numbers are those of the runs that
+// were accepted last.
+func TestLimitsOfRunsBeforeAnythingIsDeployed(t *testing.T) {
+	t.Parallel()
+	one, three := load(t, limitedHCL("concurrency = 1", 1, 6, "")), load(t, limitedHCL("concurrency = 3", 1, 6, ""))
+	synctest.Test(t, func(t *testing.T) {
+		s := new(starts)
+		config := Config{Journal: NewMemoryJournal(), Workers: 16, Invoker: s.around(takes(time.Second))}
+		r := boot(t, config, one)
+		ids := []run.ID{r.submit("f0", `null`)}
+		time.Sleep(time.Millisecond)
+		if err := r.Deploy(t.Context(), three); err != nil {
+			t.Error(err)
+		}
+		ids = append(ids, r.submit("f0", `null`))
+		r.crash()
+		s.most = 0
+		r = boot(t, config)
+		for _, id := range ids {
+			r.wait(id)
+		}
+		if s.most != 3 {
+			t.Errorf("%d attempts were under way at once, want 3", s.most)
+		}
+		r.stop()
+	})
+}
+
+// A clock that was set back is noticed a little later: what starts meanwhile comes
+// after what has started before.
+func TestStartsStayInOrder(t *testing.T) {
+	t.Parallel()
+	q := &quota{limit: &flows.Limit{Rate: flows.Rate{Count: 3, Per: time.Minute}}}
+	for _, at := range []time.Duration{0, time.Second, -time.Hour, 2 * time.Second} {
+		q.started(epoch.Add(at))
+	}
+	want := []time.Time{epoch, epoch.Add(time.Second), epoch.Add(time.Second), epoch.Add(2 * time.Second)}
+	if diff := cmp.Diff(want, q.starts); diff != "" {
+		t.Error(diff)
+	}
+	for i := range 1000 {
+		q.started(epoch.Add(time.Duration(i) * time.Minute))
+	}
+	if len(q.starts) > 2*3 {
+		t.Errorf("%d starts are kept for a rate of 3", len(q.starts))
+	}
+}
+
+func TestLimitsAreTold(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+limit "b" {
+  concurrency = 2
+}
+limit "a" {
+  concurrency = 5
+  rate        = "2/15m"
+}
+`+strings.ReplaceAll(crowdHCL(5), `plugin = "./m.wasm" }`, "\n plugin = \"./m.wasm\"\n limit = [limit.a, limit.b]\n}"))
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Workers: 8, Invoker: invokerFunc(takes(time.Minute))}, set)
+		r.submit("crowd", `null`)
+		begin := time.Now()
+		synctest.Wait()
+		got, err := r.Limits(t.Context())
+		want := []run.LimitStatus{
+			{Limit: "a", Concurrency: 5, InUse: 2, Rate: "2/15m", Next: begin.Add(15 * time.Minute).UTC(), Waiting: 3},
+			{Limit: "b", Concurrency: 2, InUse: 2, Waiting: 3},
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v, (-want +got):\n%s", err, diff)
+		}
+		r.crash()
 	})
 }
