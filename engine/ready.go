@@ -15,6 +15,7 @@ type readyQueue struct {
 	clock  uint64           // ticks whenever something comes or goes
 	levels []*level         // by descending priority; those in use
 	lanes  map[string]*lane // by flow; those with waiting or running tasks
+	spare  *queue           // emptied, for the next one that begins
 }
 
 // lane is what a flow has waiting and running, over all priorities.
@@ -31,11 +32,11 @@ type level struct {
 }
 
 // crowd is the waiting tasks of one priority that have the same limits. Its queues
-// are in a ring, the one whose flow had its turn longest ago first.
+// are linked, the one whose flow had its turn longest ago first.
 type crowd struct {
-	level  *level
-	quotas []*quota
-	ring   queue // no queue itself: before the first and after the last
+	level       *level
+	quotas      []*quota
+	first, last *queue
 }
 
 // queue is the waiting tasks of one flow that are in one crowd.
@@ -64,7 +65,8 @@ func (r *readyQueue) push(t task, quotas []*quota) {
 	l.waiting++
 	q := l.queue(t.priority(), quotas)
 	if q == nil {
-		q = &queue{lane: l, crowd: r.level(t.priority()).crowd(quotas), turn: r.clock}
+		q = r.newQueue()
+		q.lane, q.crowd, q.turn = l, r.level(t.priority()).crowd(quotas), r.clock
 		q.crowd.append(q) // its turn is after that of all others
 		l.queues = append(l.queues, q)
 	}
@@ -91,7 +93,7 @@ func (l *level) first(share int) *queue {
 		if !haveRoom(c.quotas) {
 			continue
 		}
-		for q := c.ring.next; q != &c.ring; q = q.next {
+		for q := c.first; q != nil; q = q.next {
 			if q.lane.running < share {
 				if first == nil || q.turn < first.turn {
 					first = q
@@ -143,7 +145,7 @@ func (l *lane) hadTurn(at *level, now uint64) {
 	for _, q := range l.queues {
 		if q.crowd.level == at {
 			q.turn = now
-			q.unlink()
+			q.crowd.unlink(q)
 			q.crowd.append(q)
 		}
 	}
@@ -151,16 +153,31 @@ func (l *lane) hadTurn(at *level, now uint64) {
 
 // drop forgets a queue that is empty.
 func (r *readyQueue) drop(q *queue) {
-	q.unlink()
+	q.crowd.unlink(q)
 	q.lane.queues = without(q.lane.queues, q)
 	c := q.crowd
-	if c.ring.next != &c.ring {
+	if cap(q.tasks) <= maxSpareTasks {
+		*q = queue{tasks: q.tasks[:0]}
+		r.spare = q
+	}
+	if c.first != nil {
 		return
 	}
 	c.level.crowds = without(c.level.crowds, c)
 	if len(c.level.crowds) == 0 {
 		r.levels = without(r.levels, c.level)
 	}
+}
+
+// maxSpareTasks is how many tasks an emptied queue may have room for to be kept.
+const maxSpareTasks = 16
+
+func (r *readyQueue) newQueue() *queue {
+	if q := r.spare; q != nil {
+		r.spare = nil
+		return q
+	}
+	return new(queue)
 }
 
 func without[T comparable](list []T, gone T) []T {
@@ -184,7 +201,7 @@ func (r *readyQueue) withdraw(match func(task) bool) []task {
 	var out []task
 	for _, level := range slices.Clone(r.levels) {
 		for _, c := range slices.Clone(level.crowds) {
-			for q := c.ring.next; q != &c.ring; {
+			for q := c.first; q != nil; {
 				next := q.next
 				out = append(out, r.withdrawFrom(q, match)...)
 				q = next
@@ -195,6 +212,7 @@ func (r *readyQueue) withdraw(match func(task) bool) []task {
 }
 
 func (r *readyQueue) withdrawFrom(q *queue, match func(task) bool) []task {
+	l := q.lane
 	var out []task
 	var kept []waitingTask
 	for _, t := range q.tasks[q.head:] {
@@ -206,14 +224,14 @@ func (r *readyQueue) withdrawFrom(q *queue, match func(task) bool) []task {
 	}
 	q.tasks, q.head = kept, 0
 	r.size -= len(out)
-	q.lane.waiting -= len(out)
+	l.waiting -= len(out)
 	for _, limit := range q.crowd.quotas {
 		limit.waiting -= len(out)
 	}
 	if len(kept) == 0 {
 		r.drop(q)
 	}
-	r.forget(q.lane)
+	r.forget(l)
 	return out
 }
 
@@ -260,15 +278,30 @@ func (l *level) crowd(quotas []*quota) *crowd {
 		}
 	}
 	c := &crowd{level: l, quotas: quotas}
-	c.ring.prev, c.ring.next = &c.ring, &c.ring
 	l.crowds = append(l.crowds, c)
 	return c
 }
 
-// append makes a queue the last of the ring.
+// append makes a queue the last one.
 func (c *crowd) append(q *queue) {
-	q.prev, q.next = c.ring.prev, &c.ring
-	q.prev.next, q.next.prev = q, q
+	q.prev, q.next = c.last, nil
+	if c.last == nil {
+		c.first = q
+	} else {
+		c.last.next = q
+	}
+	c.last = q
 }
 
-func (q *queue) unlink() { q.prev.next, q.next.prev = q.next, q.prev }
+func (c *crowd) unlink(q *queue) {
+	if q.prev == nil {
+		c.first = q.next
+	} else {
+		q.prev.next = q.next
+	}
+	if q.next == nil {
+		c.last = q.prev
+	} else {
+		q.next.prev = q.prev
+	}
+}
