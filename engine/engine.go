@@ -30,6 +30,10 @@ type Config struct {
 	// or gone since they were accepted.
 	Restore func(context.Context, *run.Definition) (*flows.Set, error)
 
+	// Limits hold until [Engine.Deploy] brings others, and so already for the runs that
+	// go on when the journal has been read. Default: the numbers that these began with.
+	Limits []*flows.Limit
+
 	Workers        int // attempts at once; default four times GOMAXPROCS. One flow has three quarters of them at most
 	OpenRuns       int // runs that are not finished; default 100 000
 	SnapshotEvents int // events after which a snapshot is made; default 50 000
@@ -207,6 +211,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(ErrStopped)
 
 	e.ctx = ctx
+	e.deployLimits(e.config.Limits)
 	recovered, err := e.recover(ctx)
 	if err != nil {
 		return err

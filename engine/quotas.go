@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
 )
 
 // quota is a limit block as it stands. Its slots are held by attempts that are
@@ -157,33 +158,10 @@ func (e *Engine) shiftStarts(by time.Duration) {
 }
 
 // recallStarts counts the attempts of open runs that started before a restart.
-// Only the time of a task's first attempt is recorded: each further one counts as
-// if it had started as late as it can have.
 func (e *Engine) recallStarts() {
-	now := e.now()
 	for _, o := range e.open {
-		if len(o.flow.LimitedBy) == 0 {
-			continue
-		}
-		limits := map[string][]*flows.Limit{}
-		for _, spec := range o.flow.AllTasks() {
-			limits[spec.Name] = spec.LimitedBy
-		}
-		for _, t := range o.run.Tasks {
-			for _, l := range limits[t.Task] {
-				q := e.quotas[l.Name]
-				latest := now
-				if t.State.Done() {
-					latest = earlier(t.FinishedAt, now)
-				}
-				for i := range min(t.Attempts, flows.MaxRateCount) {
-					at := latest
-					if i == 0 {
-						at = earlier(t.StartedAt, now)
-					}
-					q.starts = append(q.starts, at)
-				}
-			}
+		if len(o.flow.LimitedBy) > 0 {
+			e.recallStartsOf(o)
 		}
 	}
 	for _, q := range e.quotas {
@@ -193,6 +171,40 @@ func (e *Engine) recallStarts() {
 		}
 		e.pace(q)
 	}
+}
+
+func (e *Engine) recallStartsOf(o *openRun) {
+	limits := map[string][]*flows.Limit{}
+	for _, spec := range o.flow.AllTasks() {
+		limits[spec.Name] = spec.LimitedBy
+	}
+	now := e.now()
+	for _, t := range o.run.Tasks {
+		if len(limits[t.Task]) == 0 {
+			continue
+		}
+		known := startsOf(t, now)
+		for _, l := range limits[t.Task] {
+			q := e.quotas[l.Name]
+			q.starts = append(q.starts, known...)
+		}
+	}
+}
+
+// startsOf are the starts of a task's attempts, as far as they matter to a rate.
+// Only the time of the first is recorded: each further one counts as if it had
+// started as late as it can have.
+func startsOf(t *run.TaskRun, now time.Time) []time.Time {
+	if t.Attempts == 0 {
+		return nil
+	}
+	latest := now
+	if t.State.Done() {
+		latest = earlier(t.FinishedAt, now)
+	}
+	starts := slices.Repeat([]time.Time{latest}, min(t.Attempts, flows.MaxRateCount))
+	starts[0] = earlier(t.StartedAt, now)
+	return starts
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -506,7 +506,7 @@ func TestRateAndClocksThatAreSet(t *testing.T) {
 func TestLimitsThatAreDeployedAnew(t *testing.T) {
 	t.Parallel()
 	one, three, gone := load(t, limitedHCL("concurrency = 1", 1, 6, "")), load(t, limitedHCL("concurrency = 3", 1, 6, "")), load(t, "flow \"free\" {\n  task \"free\" { plugin = \"./m.wasm\" }\n}\n")
-	paced := load(t, limitedHCL("rate = \"1/10s\"", 1, 6, ""))
+	paced := load(t, limitedHCL("rate = \"1/1h\"", 1, 6, ""))
 	synctest.Test(t, func(t *testing.T) {
 		s := new(starts)
 		r := boot(t, Config{Workers: 16, Invoker: s.around(takes(10 * time.Second))}, one)
@@ -538,8 +538,8 @@ func TestLimitsThatAreDeployedAnew(t *testing.T) {
 			t.Error(err)
 		}
 		r.stop()
-		if len(r.quotas) != 0 {
-			t.Errorf("limits that nothing refers to are kept: %v", r.quotas)
+		if len(r.quotas) != 0 || r.timers.Len() != 0 {
+			t.Errorf("limits that nothing refers to are kept: %v, with %d timers", r.quotas, r.timers.Len())
 		}
 	})
 }
@@ -661,5 +661,25 @@ limit "a" {
 			t.Errorf("%v, (-want +got):\n%s", err, diff)
 		}
 		r.crash()
+	})
+}
+
+// The limits that a host is given hold from the first attempt after a restart.
+func TestLimitsAreKnownBeforeRunsGoOn(t *testing.T) {
+	t.Parallel()
+	one, three := load(t, limitedHCL("concurrency = 1", 1, 6, "")), load(t, limitedHCL("concurrency = 3", 1, 6, ""))
+	synctest.Test(t, func(t *testing.T) {
+		s := new(starts)
+		config := Config{Journal: NewMemoryJournal(), Workers: 16, Invoker: s.around(takes(time.Second))}
+		r := boot(t, config, three)
+		id := r.submit("f0", `null`)
+		r.crash()
+		s.most, config.Limits = 0, one.Limits
+		r = boot(t, config)
+		r.wait(id)
+		if s.most != 1 {
+			t.Errorf("%d attempts were under way at once, want 1", s.most)
+		}
+		r.stop()
 	})
 }

@@ -107,7 +107,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	}
 	lines.logs.Store(l.logs)
 	n, err := newNode(soft, nodeConfig{
-		settings: merged, host: h, link: l, flows: options, invoker: logGuests(log), log: log,
+		settings: merged, host: h, link: l, flows: options, limits: set.Limits, invoker: logGuests(log), log: log,
 	})
 	if err != nil {
 		return errors.Join(err, l.close())
