@@ -25,6 +25,8 @@ const (
 	VerbCancel   = "cancel"   // stop a run, or a task of it
 	VerbRetry    = "retry"    // a new run of one that was there before
 
+	VerbLimits = "limits" // limits as they stand
+
 	VerbSchedules      = "schedules"       // schedules as they stand
 	VerbPause          = "pause"           // stop a schedule, or all of a flow
 	VerbResume         = "resume"          // let it go on
@@ -82,6 +84,9 @@ func (d *desk) endpoints() []endpoint {
 	}
 	if d.config.Control != nil && d.config.Logs != nil {
 		add(VerbLogs, d.logs)
+	}
+	if d.config.Limits != nil {
+		add(VerbLimits, d.limits)
 	}
 	if d.config.Schedules != nil {
 		add(VerbSchedules, d.schedules)

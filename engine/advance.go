@@ -115,7 +115,7 @@ func (e *Engine) queue(t task) {
 		return
 	}
 	t.hold()
-	e.runnable.push(t)
+	e.runnable.push(t, e.quotasOf(t))
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -233,5 +233,6 @@ func (e *Engine) close(o *openRun) {
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.leave(o)
+	e.unrefer(o)
 	e.closed(o)
 }

@@ -88,7 +88,7 @@ func (e *Engine) begin(t task) {
 		failure = e.recordStart(t, started)
 	}
 	if failure != nil {
-		e.runnable.done(t.run.Flow)
+		e.runnable.done(t.run.Flow, e.quotasOf(t))
 		e.end(t, run.Failed, failure)
 		e.advance(t.openRun)
 		return
@@ -96,6 +96,7 @@ func (e *Engine) begin(t task) {
 	if e.fault != nil {
 		return
 	}
+	e.countStart(e.quotasOf(t))
 	timeout := t.spec.Timeout
 	if timeout <= 0 {
 		timeout = e.config.Timeout
@@ -190,7 +191,7 @@ func (e *Engine) abandonAttempt(a *attempt, cause error) {
 // attemptEnded records a result and lets the run go on.
 func (e *Engine) attemptEnded(r result) {
 	e.idle++
-	e.runnable.done(r.run.Flow)
+	e.runnable.done(r.run.Flow, e.quotasOf(r.task))
 	e.stopCountdown(&r.deadline)
 	r.cancel(nil)
 	r.openRun.attempts = slices.DeleteFunc(r.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
@@ -290,7 +291,7 @@ func (e *Engine) retryAt(t task, due time.Time) {
 			if t.item != nil {
 				t.fan().rouse(t.item)
 			}
-			e.runnable.push(t)
+			e.runnable.push(t, e.quotasOf(t))
 		}
 	})
 	if t.item != nil {

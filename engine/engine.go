@@ -30,6 +30,10 @@ type Config struct {
 	// or gone since they were accepted.
 	Restore func(context.Context, *run.Definition) (*flows.Set, error)
 
+	// Limits hold until [Engine.Deploy] brings others, and so already for the runs that
+	// go on when the journal has been read. Default: the numbers that these began with.
+	Limits []*flows.Limit
+
 	Workers        int // attempts at once; default four times GOMAXPROCS. One flow has three quarters of them at most
 	OpenRuns       int // runs that are not finished; default 100 000
 	Definitions    int // that no open run needs and that are kept, so that finished runs can be made again with them; default 32, negative for none
@@ -95,6 +99,7 @@ type Engine struct {
 	dropped    uint64              // those that made none
 	open       map[run.ID]*openRun // not finished
 	gates      map[gateKey]*gate   // concurrency limits in use
+	quotas     map[string]*quota   // limits that are deployed, or that open runs refer to
 	starting   []*openRun          // have got their slot and start next
 	runnable   readyQueue          // may start as soon as a worker is free
 	idle       int                 // workers without an attempt
@@ -173,6 +178,7 @@ func New(config Config) *Engine {
 		schedules:  map[run.ScheduleRef]*schedule{},
 		open:       map[run.ID]*openRun{},
 		gates:      map[gateKey]*gate{},
+		quotas:     map[string]*quota{},
 		watched:    map[run.ID][]watcher{},
 		idle:       config.Workers,
 		share:      config.Workers - config.Workers/4,
@@ -212,6 +218,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(ErrStopped)
 
 	e.ctx = ctx
+	e.deployLimits(e.config.Limits)
 	recovered, err := e.recover(ctx)
 	if err != nil {
 		return err

@@ -147,6 +147,10 @@ func twinBody(body *hclsyntax.Body, src []byte) string {
 			value = quoted(source)
 		case a.Name == "after":
 			value = "[" + regexp.MustCompile(`task\.\w+`).ReplaceAllString(strings.Trim(source, "[]"), `"$0"`) + "]"
+		case a.Name == "limit" && strings.HasPrefix(source, "["):
+			value = regexp.MustCompile(`limit\.\w+`).ReplaceAllString(source, `"$0"`)
+		case a.Name == "limit" && strings.HasPrefix(source, "limit."):
+			value = quoted(source)
 		case a.Name == "plugin" && strings.HasPrefix(source, "plugin."):
 			value = quoted(source)
 		default:

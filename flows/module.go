@@ -21,8 +21,11 @@ type module struct {
 	variables map[string]*variable
 	locals    map[string]*local
 	plugins   map[string]*plugin
-	defaults  policy
-	drafts    map[string]*draft // flows by short name
+
+	limitBlocks map[string]*declaredLimit
+
+	defaults policy
+	drafts   map[string]*draft // flows by short name
 
 	written []grantedFolder // all that grants let guests write to
 	missing []grantedFolder // those to be read that are not there
@@ -45,6 +48,8 @@ func (l *loader) load(s *source, restored *run.Definition) {
 		locals:    map[string]*local{},
 		plugins:   map[string]*plugin{},
 		drafts:    map[string]*draft{},
+
+		limitBlocks: map[string]*declaredLimit{},
 	}
 	m.base = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: m.deployFunctions()}
 	m.checkPrefix()
@@ -53,6 +58,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 	m.assignVariables(m.values())
 	m.evaluateLocals()
 	m.decodePlugins()
+	m.decodeLimits()
 	m.decodeDefaults(blocks["defaults"])
 	m.decodeFlows(blocks["flow"])
 	m.checkMissing()
@@ -108,6 +114,9 @@ func (m *module) declare(blocks map[string][]*hcl.Block) {
 	}
 	for _, b := range blocks["plugin"] {
 		m.declarePlugin(b)
+	}
+	for _, b := range blocks["limit"] {
+		m.declareLimit(b)
 	}
 	for _, b := range blocks["flow"] {
 		m.declareFlow(b)

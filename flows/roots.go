@@ -15,6 +15,7 @@ const (
 	rootError
 	rootGroup
 	rootEach
+	rootLimit
 
 	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError | rootGroup | rootEach
 
@@ -35,6 +36,7 @@ var rootWords = []root{
 	{name: "var", bit: rootVar},
 	{name: "local", bit: rootLocal},
 	{name: "plugin", bit: rootPlugin},
+	{name: "limit", bit: rootLimit},
 	{name: "flow", bit: rootFlow, has: []string{"name"}},
 	{name: "param", bit: rootParam},
 	{name: "trigger", bit: rootTrigger, has: []string{"headers", "kind", "name", "payload", "subject", "time"}},

@@ -31,7 +31,7 @@ const (
 	RuleExpression       Rule = "expression"        // an expression that cannot be evaluated
 	RuleReference        Rule = "reference"         // not the form of a reference
 	RuleUnknownRoot      Rule = "unknown-root"      // var, task, … is expected at the beginning
-	RuleUnknownName      Rule = "unknown-name"      // no such task, param, var, local or plugin
+	RuleUnknownName      Rule = "unknown-name"      // no such task, param, var, local, plugin or limit
 	RuleUnknownAttribute Rule = "unknown-attribute" // no such attribute of a reference, or of a value whose type is known
 	RuleRunValue         Rule = "run-value"         // a value of a run where none exists yet
 	RuleMisplaced        Rule = "misplaced"         // a reference that this argument cannot use

@@ -38,7 +38,8 @@ type Argument struct {
 
 	// Type is "text", "bool", "number", "whole number", "duration", "size", "time",
 	// "text, number or bool", "object", "map of texts", "list of tasks",
-	// "list, set or object", "plugin or text", "type" or "any value".
+	// "list, set or object", "limit or list of limits", "plugin or text", "type" or
+	// "any value".
 	Type   string   `json:"type,omitempty"`
 	Bounds string   `json:"bounds,omitempty"` // of numbers: "from 0 to 1"
 	OneOf  []string `json:"one_of,omitempty"` // the texts that it may be

@@ -157,7 +157,8 @@ type (
 		RunOn    flows.RunOn `json:"run_on"`
 		Plugin   string      `json:"plugin"` // as the flow file names its module
 		Function string      `json:"function,omitempty"`
-		At       string      `json:"at"` // "orders.hcl:14"
+		Limits   []string    `json:"limits,omitempty"` // full names
+		At       string      `json:"at"`               // "orders.hcl:14"
 	}
 )
 
@@ -170,6 +171,9 @@ func graphOf(chosen []*flows.Flow) graphFile {
 			t := graphTask{
 				Task: n.task.Name, After: append([]string{}, n.from...), RunOn: n.task.RunOn,
 				Plugin: n.task.Plugin.Source, Function: n.task.Function, At: n.task.At(),
+			}
+			for _, l := range n.task.LimitedBy {
+				t.Limits = append(t.Limits, l.Name)
 			}
 			list := map[flows.Part]*[]graphTask{
 				flows.PartMain: &g.Tasks, flows.PartOnFailure: &g.OnFailure, flows.PartOnSuccess: &g.OnSuccess, flows.PartFinally: &g.Finally,

@@ -32,7 +32,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 	root.AddCommand(
 		a.runCommand(), a.execCommand(),
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-		a.cancelCommand(), a.retryCommand(), a.rerunCommand(),
+		a.cancelCommand(), a.retryCommand(), a.rerunCommand(), a.limitsCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
 		a.validateCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
 		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),
