@@ -52,6 +52,9 @@ var Layers = []Layer{
 	{Folder: "internal/simulation", Imports: []string{"run", "dag", "scheduler", "flows"}, Never: []string{"net/http"},
 		Reason: "simulation needs the rules of what fires and runs, and nothing that fires or runs: no engine, host or bus"},
 
+	{Folder: "internal/rehearsal", Imports: []string{"run", "dag", "scheduler", "flows", "engine"}, Never: []string{"net/http"},
+		Reason: "a rehearsal is the engine in virtual time: what calls do is told to it, no host or bus does it"},
+
 	// L3
 	{Folder: "web", Imports: []string{"run"},
 		Reason: "web shows and commands runs through its own seams only"},
