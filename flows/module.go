@@ -23,6 +23,7 @@ type module struct {
 	plugins   map[string]*plugin
 	defaults  policy
 	drafts    map[string]*draft // flows by short name
+	tests     map[string]hcl.Range
 
 	written []grantedFolder // all that grants let guests write to
 	missing []grantedFolder // those to be read that are not there
@@ -45,7 +46,9 @@ func (l *loader) load(s *source, restored *run.Definition) {
 		locals:    map[string]*local{},
 		plugins:   map[string]*plugin{},
 		drafts:    map[string]*draft{},
+		tests:     map[string]hcl.Range{},
 	}
+	l.modules = append(l.modules, m)
 	m.base = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: m.deployFunctions()}
 	m.checkPrefix()
 	blocks := m.parse()
