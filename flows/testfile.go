@@ -13,7 +13,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Suite is flows and their tests.
+// Suite is flows and their tests. The tests evaluate one expression at a time: what
+// they compute is bounded together.
 type Suite struct {
 	*Set
 	Tests []*Test // by file, in the order in which they are written
@@ -150,6 +151,7 @@ func (l *loader) loadTests(file string) []*Test {
 	blocks := l.decode(parsed.Body, testFileWords, startOf(file)).blocks["test"]
 	for _, m := range l.modules {
 		if sameFolder(m.src.folder, filepath.Dir(file)) {
+			m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
 			return m.decodeTests(blocks)
 		}
 	}

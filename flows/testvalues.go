@@ -152,6 +152,7 @@ func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []strin
 // evaluate gives the value of an expression once a run has brought the rest.
 func (t *Test) evaluate(x *tried, values map[string]cty.Value) (cty.Value, *hcl.EvalContext, hcl.Diagnostics) {
 	ctx := t.site.context(values)
-	v, diags := (&meter{left: maxCost}).measured(x.counting, ctx)
+	t.site.meter.left = maxCost
+	v, diags := t.site.meter.measured(x.counting, ctx)
 	return v, ctx, diags
 }

@@ -35,12 +35,12 @@ type (
 		Cases    []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
-		Name      string         `xml:"name,attr"`
-		Classname string         `xml:"classname,attr"` // the flow
-		File      string         `xml:"file,attr"`
-		Line      int            `xml:"line,attr"`
-		Time      seconds        `xml:"time,attr"`
-		Failures  []junitFailure `xml:"failure"`
+		Name      string        `xml:"name,attr"`
+		Classname string        `xml:"classname,attr"` // the flow
+		File      string        `xml:"file,attr"`
+		Line      int           `xml:"line,attr"`
+		Time      seconds       `xml:"time,attr"`
+		Failure   *junitFailure `xml:"failure"` // one for all that is wrong: not all readers take more
 	}
 	junitFailure struct {
 		Message string `xml:"message,attr"`
@@ -79,10 +79,11 @@ func junitTest(r *flowtest.Result, files map[string]*hcl.File) junitCase {
 	c := junitCase{
 		Name: r.Test.Name, Classname: r.Test.Flow.Name, File: r.Test.Range.Filename, Line: r.Test.Range.Start.Line, Time: seconds(r.Real),
 	}
-	for _, d := range r.Problems {
+	if !r.Passed() {
+		first := r.Problems[0]
 		var text bytes.Buffer
-		hcl.NewDiagnosticTextWriter(&text, files, defaultWidth, false).WriteDiagnostic(d) // a buffer takes all
-		c.Failures = append(c.Failures, junitFailure{Message: d.Summary + ": " + d.Detail, Type: d.Summary, Text: text.String()})
+		hcl.NewDiagnosticTextWriter(&text, files, defaultWidth, false).WriteDiagnostics(r.Problems) // a buffer takes all
+		c.Failure = &junitFailure{Message: first.Summary + ": " + first.Detail, Type: first.Summary, Text: text.String()}
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,6 +80,10 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	}
 	if len(suite.Tests) == 0 {
 		return exitf(exitInvalid, "there are no tests in %s: they stand in files whose names end in .test.hcl", paths[0])
+	}
+	matching := func(test *flows.Test) bool { return only.MatchString(test.Name) }
+	if !slices.ContainsFunc(suite.Tests, matching) {
+		return exitf(exitInvalid, "--run %q matches none of the %d tests", t.only, len(suite.Tests))
 	}
 	results, err := t.runAll(soft, suite, only, flowtest.Config{Invoker: h})
 	if err != nil {

@@ -4,9 +4,10 @@
 //
 // A [Director] has an engine, a journal that forgets, and a clock that stands
 // still while there is anything to do at its instant. [Director.Until] moves it,
-// from one instant at which something happens to the next. What ends at an
-// instant has ended before any timer goes off at that instant; what ends at one
-// instant ends in the order in which it began.
+// from one instant at which something happens to the next. What ends by itself at
+// an instant has ended before any timer goes off at that instant, in the order in
+// which it began. What a timer tells to end, ends when all timers of that instant
+// have gone off.
 //
 // The same Config and the same calls of the Director's methods give the same
 // runs, to the ids: attempts begin in an order that depends on nothing else, and
