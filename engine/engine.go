@@ -16,7 +16,7 @@ import (
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// Config says what an engine works with. Journal, Invoker and Restore are
+// Config says what an engine works with. Journal, Restore, and Invoker or Stage are
 // required; the zero value of everything else is its default.
 type Config struct {
 	Journal   Journal
@@ -234,11 +234,13 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		}()
 	}
-	if e.config.Stage == nil {
-		for range e.config.Workers {
-			e.hire()
-		}
+	if e.config.Stage != nil {
+		e.hire, e.release = func() {}, func() {}
+	} else {
 		running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
+	}
+	for range e.config.Workers {
+		e.hire()
 	}
 	running.Go(func() { e.committer(ctx, recovered.last) })
 	running.Go(func() { e.archivist(ctx, recovered.archive) })

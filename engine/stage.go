@@ -87,6 +87,10 @@ func (e *Engine) rested() {
 	case <-e.ctx.Done():
 	}
 	for _, ended := range a.ended {
+		if given := &ended.Attempt.of.given; !given.CompareAndSwap(false, true) {
+			e.stuck.Add(-1) // it was given up before
+			continue
+		}
 		e.attemptEnded(result{attempt: ended.Attempt.of, Result: ended.Result, err: ended.Err})
 	}
 	if !a.fire {

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -123,7 +124,7 @@ func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
 		}
 		encoded, err := p.fill(value, true)
 		if err != nil {
-			s.add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s.", sentence(err.Error()))
+			s.add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
 			continue
 		}
 		t.Params[name] = encoded
@@ -160,7 +161,7 @@ func (s *site) decodeMock(t *Test, d *draft, b *hcl.Block) {
 	case d.tasks[name] == nil:
 		s.add(RuleUnknownName, at, "Unknown name", "Flow %q has no task %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.tasks)))
 	case t.mocks[name] != nil:
-		s.duplicate("mock of task", name, at, t.mocks[name].at)
+		s.mockedTwice("task", name, at, t.mocks[name].at)
 		return
 	}
 	known := openContract
@@ -176,10 +177,26 @@ func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
 	case s.plugins[name] == nil && !s.broken:
 		s.add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, didYouMean(name, "", keys(s.plugins)))
 	case t.plugins[name] != nil:
-		s.duplicate("mock of plugin", name, at, t.plugins[name].at)
+		s.mockedTwice("plugin", name, at, t.plugins[name].at)
 		return
 	}
 	t.plugins[name] = s.mock(b, openShape())
+}
+
+func (s *site) mockedTwice(what, name string, at, first hcl.Range) {
+	s.add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, place(first))
+}
+
+// spelt makes a sentence of an error.
+func spelt(err error) string {
+	text := err.Error()
+	if text[0] >= 'a' && text[0] <= 'z' {
+		text = sentence(text)
+	}
+	if !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
 }
 
 // mock decodes what calls do.
@@ -195,7 +212,7 @@ func (s *site) mock(b *hcl.Block, output *shape) *mock {
 		m.outcome = run.Outcome(word)
 	}
 	m.fails = c.arg("fail") != nil || c.arg("outcome") != nil
-	if times, ok := s.whole(c.arg("times"), 1, 1<<30); ok {
+	if times, ok := s.whole(c.arg("times"), 1, math.MaxInt32); ok {
 		m.times = int(times)
 	}
 	m.hangs, _ = s.flag(c.arg("hangs"))
@@ -232,12 +249,12 @@ func (s *site) checkMock(c *content, m *mock) {
 	}
 	if m.takes != nil && m.takes.constant != cty.NilVal {
 		if _, err := takesOf(m.takes.constant); err != nil {
-			s.add(RuleValue, m.takes.Range(), "Not a duration", "%s.", sentence(err.Error()))
+			s.add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
 		}
 	}
 	if m.fail != nil && m.fail.constant != cty.NilVal {
 		if _, err := failureOf(m.fail.constant, m.outcome); err != nil {
-			s.add(RuleType, m.fail.Range(), "Not a failure", "%s.", sentence(err.Error()))
+			s.add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
 		}
 	}
 }

@@ -135,28 +135,32 @@ func unique(files []string) []string {
 	return out
 }
 
-// loadTests decodes one file of tests.
+// loadTests reads one file of tests.
 func (l *loader) loadTests(file string) []*Test {
 	content, err := readSource(file)
 	if err != nil {
 		l.unreadable(file, err)
 		return nil
 	}
-	parsed, diags := parseFile(sourceFile{name: filepath.Base(file), display: file, bytes: content})
-	l.set.files[file] = &hcl.File{Bytes: content}
-	if l.take(RuleSyntax, diags) {
-		return nil
-	}
-	l.set.files[file] = parsed
-	blocks := l.decode(parsed.Body, testFileWords, startOf(file)).blocks["test"]
 	for _, m := range l.modules {
 		if sameFolder(m.src.folder, filepath.Dir(file)) {
-			m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
-			return m.decodeTests(blocks)
+			return m.parseTests(sourceFile{name: filepath.Base(file), display: file, bytes: content})
 		}
 	}
 	l.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
 	return nil
+}
+
+// parseTests decodes a file of tests of the module's flows.
+func (m *module) parseTests(f sourceFile) []*Test {
+	parsed, diags := parseFile(f)
+	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
+	if m.take(RuleSyntax, diags) {
+		return nil
+	}
+	m.set.files[f.display] = parsed
+	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
+	return m.decodeTests(m.decode(parsed.Body, testFileWords, startOf(f.display)).blocks["test"])
 }
 
 // Only is the set with nothing that starts runs but one trigger of one flow; nil

@@ -169,13 +169,13 @@ func failureOf(v cty.Value, outcome run.Outcome) (*run.Failure, error) {
 		}
 		value, err := convert.Convert(attrs[name], want)
 		if err != nil {
-			return nil, fmt.Errorf("%s must be %s", name, want.FriendlyName())
+			return nil, fmt.Errorf("%q must be a %s", name, want.FriendlyName())
 		}
 		if value.IsNull() {
 			continue
 		}
 		if err := fillFailure(f, name, value); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%q: %w", name, err)
 		}
 	}
 	return f, nil

@@ -207,9 +207,9 @@ func TestFailing(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"a condition": {mocked + `
   assert {
-    condition     = run.state == "succeeded" && task.fetch.output.rows == 4
+    condition     = run.state == "succeeded" && [task.fetch.output.rows] == [4]
     error_message = "got ${task.fetch.output.rows} rows"
-  }`, "Assertion failed; got 3 rows\n  left:  3\n  right: 4"},
+  }`, "Assertion failed; got 3 rows\n  left:  \\[3\\]\n  right: \\[4\\]"},
 		"two conditions": {mocked + `
   assert {
     condition = run.state == "failed"
@@ -236,7 +236,7 @@ func TestFailing(t *testing.T) {
 		"a failure that is none": {`
   mock "fetch" {
     fail = { message = [input] }
-  }`, "message must be string"},
+  }`, `"message" must be a string`},
 		"no run": {`
   trigger = "created"
   payload = { total = 0 }
