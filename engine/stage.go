@@ -48,7 +48,8 @@ type Ended struct {
 }
 
 // Rest is an engine that has nothing more to do at the present instant, but for
-// timers that are due: all that it has recorded is durable. It is answered once.
+// timers that are due: all that it has recorded is durable. It is answered once. The
+// clock may be moved between a rest and its answer only.
 type Rest struct {
 	Next    time.Time // when the first timer is due, which may be past; zero without one
 	answers chan<- answer
