@@ -162,6 +162,9 @@ func recordValues(r *run.Record) (attrs map[string]cty.Value, tasks cty.Value, e
 	}
 	all := map[string]cty.Value{}
 	for i := range r.Tasks {
+		if r.Tasks[i].Key != nil {
+			continue // an item: the fan-out is a record of its own
+		}
 		if all[r.Tasks[i].Task], err = taskRecordValue(&r.Tasks[i]); err != nil {
 			return nil, cty.NilVal, err
 		}

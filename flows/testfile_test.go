@@ -249,3 +249,40 @@ func complete(t *testing.T, diags hcl.Diagnostics) {
 		}
 	}
 }
+
+// TestRunsThatTestsSee holds what conditions see of records: the first accepted
+// first, a fan-out and not its items, nulls for what has not happened.
+func TestRunsThatTestsSee(t *testing.T) {
+	t.Parallel()
+	suite := suiteOf(t, map[string]string{"f.hcl": smallFlow("f"), "f.test.hcl": `
+test "t" {
+  assert {
+    condition = runs[*].id == ["first", "second"] && run.id == "first" && run.state == "failed" && runs[1].state == "running"
+  }
+  assert {
+    condition = run.duration == 90 && run.params == { n = 1 } && run.output == null && run.finished_at == "2026-01-01T00:01:30Z"
+  }
+  assert {
+    condition = run.error == { task = "t", outcome = "failed", code = "x", message = "no", retryable = true, details = [1] }
+  }
+  assert {
+    condition = task.t.output == [1, 2] && task.t.attempts == 0 && task.t.error == null && runs[0].task.t.input == "in"
+  }
+  assert {
+    condition = runs[1].task.t.state == "waiting" && runs[1].task.t.duration == null && runs[1].finished_at == null
+  }
+}`})
+	at, end, key := DefaultTestTime, DefaultTestTime.Add(90*time.Second), "0"
+	first := &run.Record{
+		Run: "first", State: run.Failed, CreatedAt: at, StartedAt: &at, FinishedAt: &end, Params: map[string]json.RawMessage{"n": json.RawMessage("1")},
+		Error: &run.Failure{Task: "t", Outcome: run.OutcomeFailed, Code: "x", Message: "no", Retryable: true, Details: json.RawMessage("[1]")},
+		Tasks: []run.TaskRecord{
+			{Task: "t", Output: json.RawMessage("[1,2]"), Input: json.RawMessage(`"in"`)},
+			{Task: "t", Key: &key, Output: json.RawMessage("1"), Attempts: 3},
+		},
+	}
+	second := &run.Record{Run: "second", State: run.Running, CreatedAt: end, Tasks: []run.TaskRecord{{Task: "t", State: run.Waiting}}}
+	if problems := suite.Tests[0].Check([]*run.Record{second, first}); len(problems) > 0 {
+		t.Error(text(suite.Set, problems))
+	}
+}
