@@ -13,9 +13,10 @@ import (
 )
 
 // decodeTests decodes the tests of one file.
-func (m *module) decodeTests(blocks []*hcl.Block) []*Test {
+func (m *module) decodeTests(file *content) []*Test {
 	var tests []*Test
-	for _, b := range blocks {
+	m.checkShared(file)
+	for _, b := range file.blocks["test"] {
 		name := b.Labels[0]
 		if strings.TrimSpace(name) == "" {
 			m.add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
@@ -26,7 +27,7 @@ func (m *module) decodeTests(blocks []*hcl.Block) []*Test {
 			continue
 		}
 		m.tests[name] = b.DefRange
-		if t := m.decodeTest(b); t != nil {
+		if t := m.decodeTest(b, file); t != nil {
 			tests = append(tests, t)
 		}
 	}
@@ -34,7 +35,7 @@ func (m *module) decodeTests(blocks []*hcl.Block) []*Test {
 }
 
 // decodeTest is nil for a test whose flow is not known.
-func (m *module) decodeTest(b *hcl.Block) *Test {
+func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 	s, c := m.site(nil).decodeAt(b, testWords)
 	d := s.testedFlow(b, c.arg("flow"))
 	if d == nil {
@@ -62,6 +63,7 @@ func (m *module) decodeTest(b *hcl.Block) *Test {
 	for _, inner := range c.blocks["mock_plugin"] {
 		s.decodeMockPlugin(t, inner)
 	}
+	s.shareMocks(t, d, file)
 	for _, inner := range c.blocks["assert"] {
 		t.asserts = append(t.asserts, s.decodeAssert(t, d, inner))
 	}
@@ -181,6 +183,44 @@ func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
 		return
 	}
 	t.plugins[name] = s.mock(b, openShape())
+}
+
+// checkShared checks the names of the mocks of a file: each must be known to one of
+// the flows.
+func (m *module) checkShared(file *content) {
+	tasks := map[string]bool{}
+	for _, d := range m.drafts {
+		for name := range d.tasks {
+			tasks[name] = true
+		}
+	}
+	s, seen := m.site(nil), map[string]hcl.Range{}
+	for _, b := range append(slices.Clone(file.blocks["mock"]), file.blocks["mock_plugin"]...) {
+		name, at := b.Labels[0], b.LabelRanges[0]
+		switch first, twice := seen[b.Type+" "+name]; {
+		case twice && b.Type == "mock":
+			s.mockedTwice("task", name, at, first)
+		case twice:
+			s.mockedTwice("plugin", name, at, first)
+		case b.Type == "mock" && !tasks[name] && !m.broken:
+			s.add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, didYouMean(name, "", keys(tasks)))
+		}
+		seen[b.Type+" "+name] = b.DefRange
+	}
+}
+
+// shareMocks gives a test the mocks of its file that it has not itself.
+func (s *site) shareMocks(t *Test, d *draft, file *content) {
+	for _, b := range file.blocks["mock"] {
+		if name := b.Labels[0]; d.tasks[name] != nil && t.mocks[name] == nil {
+			s.decodeMock(t, d, b)
+		}
+	}
+	for _, b := range file.blocks["mock_plugin"] {
+		if t.plugins[b.Labels[0]] == nil {
+			s.decodeMockPlugin(t, b)
+		}
+	}
 }
 
 func (s *site) mockedTwice(what, name string, at, first hcl.Range) {

@@ -160,7 +160,7 @@ func (m *module) parseTests(f sourceFile) []*Test {
 	}
 	m.set.files[f.display] = parsed
 	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
-	return m.decodeTests(m.decode(parsed.Body, testFileWords, startOf(f.display)).blocks["test"])
+	return m.decodeTests(m.decode(parsed.Body, testFileWords, startOf(f.display)))
 }
 
 // Only is the set with nothing that starts runs but one trigger of one flow; nil

@@ -198,6 +198,49 @@ func TestPassing(t *testing.T) {
 	}
 }
 
+// TestSharedMocks holds which mock counts: that of the test before that of the file,
+// that of the task before that of its plugin.
+func TestSharedMocks(t *testing.T) {
+	t.Parallel()
+	s := suite(t, `
+mock_plugin "shop" {
+  output = { rows = "plugin of the file" }
+}
+mock "store" {
+  output = "task of the file"
+}
+test "the file's" {
+  assert {
+    condition = run.output.rows == "plugin of the file" && task.store.output == "task of the file"
+  }
+}
+test "its own" {
+  mock "fetch" {
+    output = { rows = "task of the test" }
+  }
+  mock "store" {
+    output = "also"
+  }
+  assert {
+    condition = run.output.rows == "task of the test" && task.store.output == "also"
+  }
+}
+test "its own plugin" {
+  mock_plugin "shop" {
+    output = { rows = "plugin of the test" }
+  }
+  assert {
+    condition = run.output.rows == "plugin of the test" && task.store.output == "task of the file"
+  }
+}`)
+	for _, test := range s.Tests {
+		r, err := Run(t.Context(), s.Set, test, Config{})
+		if err != nil || !r.Passed() {
+			t.Errorf("%s: %v %v", test.Name, err, r.Problems)
+		}
+	}
+}
+
 func TestFailing(t *testing.T) {
 	t.Parallel()
 	const mocked = `
