@@ -23,7 +23,6 @@ type module struct {
 	plugins   map[string]*plugin
 	defaults  policy
 	drafts    map[string]*draft // flows by short name
-	tests     map[string]hcl.Range
 
 	written []grantedFolder // all that grants let guests write to
 	missing []grantedFolder // those to be read that are not there
@@ -35,6 +34,8 @@ type module struct {
 	base *hcl.EvalContext // var and local, with all functions
 
 	resolvingNow []*local // the locals that are being resolved, outermost first
+
+	tests map[string]hcl.Range // by name, of all files of tests
 }
 
 // load decodes one module and adds its flows to the set.
@@ -46,9 +47,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 		locals:    map[string]*local{},
 		plugins:   map[string]*plugin{},
 		drafts:    map[string]*draft{},
-		tests:     map[string]hcl.Range{},
 	}
-	l.modules = append(l.modules, m)
 	m.base = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: m.deployFunctions()}
 	m.checkPrefix()
 	blocks := m.parse()
@@ -59,6 +58,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 	m.decodeDefaults(blocks["defaults"])
 	m.decodeFlows(blocks["flow"])
 	m.checkMissing()
+	l.modules = append(l.modules, m)
 }
 
 func (m *module) checkPrefix() {

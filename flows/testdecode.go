@@ -15,6 +15,9 @@ import (
 // decodeTests decodes the tests of one file.
 func (m *module) decodeTests(file *content) []*Test {
 	var tests []*Test
+	if m.tests == nil {
+		m.tests = map[string]hcl.Range{}
+	}
 	m.checkShared(file)
 	for _, b := range file.blocks["test"] {
 		name := b.Labels[0]
