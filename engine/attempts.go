@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -111,7 +110,7 @@ func (e *Engine) begin(t task) {
 	e.countDown(&a.deadline, e.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
 	t.attempts = append(t.attempts, a)
 	e.idle--
-	e.work <- a // never blocks: there are as many places as workers
+	e.give(a)
 }
 
 func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
@@ -275,7 +274,7 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	case end.Outcome == run.OutcomeLost:
 		return e.now()
 	}
-	return e.now().Add(max(t.spec.Retry.After(spent-lost, rand.Float64()), end.Failure.RetryAfter))
+	return e.now().Add(max(t.spec.Retry.After(spent-lost, e.luck()), end.Failure.RetryAfter))
 }
 
 // retryAt makes a task runnable when it is due.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// Config says what an engine works with. Journal, Invoker and Restore are
+// Config says what an engine works with. Journal, Restore, and Invoker or Stage are
 // required; the zero value of everything else is its default.
 type Config struct {
 	Journal   Journal
@@ -48,6 +49,12 @@ type Config struct {
 
 	Clock scheduler.Clock // default the machine's
 
+	// Random is what ids of runs and the jitter of retries come from; default the
+	// machine's randomness. Nothing else may use it.
+	Random *rand.Rand
+
+	Stage *Stage // for virtual time; default none: time passes, and Invoker makes the calls
+
 	Log *slog.Logger // default: discarded
 }
 
@@ -72,6 +79,7 @@ type Engine struct {
 	commits   chan *batch           // to the committer
 	written   chan *batch           // from the committer
 	notices   chan *batch           // to the notifier
+	answers   chan answer           // to rests
 	sweeps    chan sweep            // to the committer
 	snapshots chan finishedSnapshot // to the archivist
 	archived  chan struct{}         // from the archivist
@@ -148,23 +156,31 @@ func New(config Config) *Engine {
 	if config.Timeout <= 0 {
 		config.Timeout = 5 * time.Minute
 	}
+	if config.Stage != nil {
+		config.Clock = config.Stage.Clock
+	}
 	if config.Clock == nil {
 		config.Clock = scheduler.WallClock{}
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
+	places := config.Workers
+	if config.Stage != nil {
+		places = 0
+	}
 	e := &Engine{
 		config:     config,
 		log:        config.Log,
 		commands:   make(chan func()),
 		leaving:    make(chan func()),
-		results:    make(chan result, config.Workers),
-		work:       make(chan *attempt, config.Workers),
+		results:    make(chan result, places),
+		work:       make(chan *attempt, places),
 		due:        make(chan []func()),
 		commits:    make(chan *batch, 1),
 		written:    make(chan *batch, 1),
 		notices:    make(chan *batch),
+		answers:    make(chan answer, 1),
 		sweeps:     make(chan sweep),
 		snapshots:  make(chan finishedSnapshot, 1),
 		archived:   make(chan struct{}),
@@ -232,12 +248,16 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		}()
 	}
+	if e.config.Stage != nil {
+		e.hire, e.release = func() {}, func() {}
+	} else {
+		running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
+	}
 	for range e.config.Workers {
 		e.hire()
 	}
 	running.Go(func() { e.committer(ctx, recovered.last) })
 	running.Go(func() { e.archivist(ctx, recovered.archive) })
-	running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
 	notifying.Go(func() { e.notifier(ctx) })
 	e.snapshotAt = time.Now().Add(-e.pause()) // a long journal was read: do not read it again
 	if e.config.Snapshots != nil {
@@ -277,6 +297,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		}
 		commits, commit := e.nextCommit()
 		notices, notice := e.nextNotice()
+		rests, rest := e.rest()
 		commands, results, due := e.commands, e.results, e.due
 		if e.congested() {
 			commands, results, due = nil, nil, nil
@@ -304,6 +325,8 @@ func (e *Engine) loop(ctx context.Context) error {
 			e.committed(b)
 		case notices <- notice:
 			e.noticed(notice)
+		case rests <- rest:
+			e.rested()
 		case <-e.writing():
 			e.continueSnapshot()
 		case <-e.archived:

@@ -84,7 +84,7 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 		return run.Receipt{}, err
 	}
 	at := e.now()
-	id := run.NewID(at)
+	id := e.newID(at)
 	events := make([]run.Event, 0, 1+len(also))
 	events = append(events, run.Event{Run: id, At: at, Data: submitted})
 	for _, data := range also {

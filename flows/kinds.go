@@ -67,5 +67,5 @@ func misfit(v cty.Value, err error) string {
 
 // phases are the names of moments in the documentation.
 var phases = map[moment]string{
-	constant: "constant", deployed: "load", pluginRef: "load", filtering: "fire", keying: "key", running: "run", retrying: "retry", apart: "own",
+	constant: "constant", deployed: "load", pluginRef: "load", filtering: "fire", keying: "key", running: "run", retrying: "retry", apart: "own", mocking: "mock", asserting: "assert",
 }

@@ -37,6 +37,8 @@ type module struct {
 	base *hcl.EvalContext // var and local, with all functions
 
 	resolvingNow []*local // the locals that are being resolved, outermost first
+
+	tests map[string]hcl.Range // by name, of all files of tests
 }
 
 // load decodes one module and adds its flows to the set.
@@ -62,6 +64,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 	m.decodeDefaults(blocks["defaults"])
 	m.decodeFlows(blocks["flow"])
 	m.checkMissing()
+	l.modules = append(l.modules, m)
 }
 
 func (m *module) checkPrefix() {

@@ -46,6 +46,7 @@ const (
 	RuleSchedule         Rule = "schedule"          // not a schedule
 	RuleSubject          Rule = "subject"           // not a NATS subject
 	RuleVariable         Rule = "variable"          // a variable's value is missing, undeclared or invalid
+	RuleAssertion        Rule = "assertion"         // what a test asserts does not hold
 	RuleMore             Rule = "more"              // there are more problems than are shown
 )
 

@@ -17,6 +17,10 @@ type Language struct {
 	// Bodies are the insides of blocks, the file first.
 	Bodies []*Body `json:"bodies"`
 
+	// TestFile and TestBodies are the same for test files.
+	TestFile   string  `json:"test_file"`
+	TestBodies []*Body `json:"test_bodies"`
+
 	// Phases are the beginnings of references that an argument of a phase may use.
 	// Beside them, a "plugin or text" may use plugin, in on_failure and finally the
 	// phase "run" has error, and in a task with for_each, input, config and retry
@@ -79,14 +83,18 @@ type Kind struct {
 
 // Schema gives the language.
 func Schema() *Language {
-	l := &Language{FormatVersion: "1.0", File: fileWords.id(), Phases: map[string][]string{}}
+	l := &Language{FormatVersion: "1.0", File: fileWords.id(), TestFile: testFileWords.id(), Phases: map[string][]string{}}
 	for at, phase := range phases {
 		if at != pluginRef {
 			l.Phases[phase] = at.usable(false).list()
 		}
 	}
+	l.Phases[phases[mocking]], l.Phases[phases[asserting]] = mockRoots, assertRoots
 	for _, w := range allWords() {
 		l.Bodies = append(l.Bodies, w.describe())
+	}
+	for _, w := range []*words{testFileWords, testWords, mockWords, assertWords} {
+		l.TestBodies = append(l.TestBodies, w.describe())
 	}
 	return l
 }

@@ -102,6 +102,7 @@ type loader struct {
 
 	runFunctions map[string]function.Function // what runs may call
 
+	modules    []*module             // in the order in which they were loaded
 	signatures map[string]*signature // by path or digest: each module is looked at once
 	declared   map[string]bool       // variables of all modules
 	writable   writable              // as far as grants have been read

@@ -18,6 +18,8 @@ const (
 	running                 // in a run: also run and task; error in on_failure
 	retrying                // when an attempt has failed: as running; error is the attempt's
 	apart                   // read by its own decoder: types, lists of references
+	mocking                 // of a test: when a call begins that is mocked
+	asserting               // of a test: when its runs are over
 )
 
 // argument is a word of the form name = expression. One of a later version needs

@@ -14,6 +14,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `flowhost runs flows: graphs of tasks, written in HCL, each of which calls a
 function of a WebAssembly plugin in a sandbox of its own.`,
 		Example: `  flowhost validate flows/                 check flow files, without running anything
+  flowhost test flows/                     run their tests, in virtual time
   flowhost exec flows/hello.hcl            run one flow now and print its output
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
@@ -34,7 +35,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
 		a.cancelCommand(), a.retryCommand(), a.rerunCommand(), a.limitsCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
-		a.validateCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
+		a.validateCommand(), a.testCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
 		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
