@@ -25,12 +25,13 @@ const (
 	texts     kind = "map of texts"
 	aType     kind = "type"
 	aPlugin   kind = "plugin or text"
+	aFlow     kind = "flow or text"
 	someTasks kind = "list of tasks"
 )
 
 // argumentKinds are all of them, for those who must know each.
 var argumentKinds = []kind{
-	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, someTasks,
+	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, aFlow, someTasks,
 }
 
 // phrase spells a kind for messages: "a map of texts".
