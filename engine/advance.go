@@ -50,7 +50,7 @@ func (e *Engine) visit(t task) {
 	case state.State.Done():
 		e.settled(t)
 	case state.State == run.Running:
-		e.lost(t)
+		e.rejoin(t)
 	case t.stopped() != nil:
 		e.end(t, run.Canceled, t.stopped())
 	case state.State == run.Ready:
@@ -85,7 +85,7 @@ func (e *Engine) queue(t task) {
 		t.follow(earlier)
 		return
 	}
-	e.runnable.push(t)
+	e.enqueue(t)
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -197,14 +197,15 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 		end.State = run.Canceled
 	}
 	e.endUnused(o)
-	err := e.record(o.event(end))
+	caller, err := e.recordFinished(o.run, end)
 	if err != nil && e.fault == nil {
 		end.State, end.Output = run.Failed, nil
 		end.Failure = outputFailure(err)
-		err = e.record(o.event(end))
+		caller, err = e.recordFinished(o.run, end)
 	}
 	if err == nil {
 		e.close(o)
+		e.goOn(caller)
 	}
 }
 
@@ -229,6 +230,7 @@ func (e *Engine) close(o *openRun) {
 			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
 	}
 	e.stopCountdown(&o.deadline)
+	e.stopCountdown(&o.patience)
 	e.finished.add(o.end)
 	e.afterCommit(o.end.settle)
 	delete(e.open, o.run.ID)

@@ -71,6 +71,7 @@ func (e *Engine) dispatch() {
 			e.enter(o)
 		}
 	}
+	e.callAll()
 	for e.idle > 0 && e.runnable.size > 0 && !e.draining && !e.congested() && e.fault == nil {
 		t, ok := e.runnable.pop(e.share)
 		if !ok {
@@ -208,16 +209,7 @@ func lostResult(message string) run.Result {
 // recordEnd records how an attempt ended, and when the next one is due if the
 // policy allows one.
 func (e *Engine) recordEnd(t task, r run.Result) {
-	state := t.state()
-	end := &run.AttemptFinished{
-		TaskRef: t.ref(), Attempt: state.Attempts,
-		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration,
-	}
-	if r.Failure != nil {
-		r.Failure.At = t.spec.At()
-		end.Output = nil
-		end.RetryAt = e.nextDue(t, end)
-	}
+	end := e.endOf(t, r)
 	err := fits(end.Output)
 	if err == nil {
 		err = e.record(t.event(end))
@@ -230,10 +222,29 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 		}
 		e.record(t.event(end))
 	}
-	if e.fault != nil {
-		return
+	if e.fault == nil {
+		e.attemptOver(t, end)
 	}
+}
+
+// endOf is what is to be recorded of the end of an attempt.
+func (e *Engine) endOf(t task, r run.Result) *run.AttemptFinished {
+	end := &run.AttemptFinished{
+		TaskRef: t.ref(), Attempt: t.state().Attempts,
+		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration,
+	}
+	if r.Failure != nil {
+		r.Failure.At = t.spec.At()
+		end.Output = nil
+		end.RetryAt = e.nextDue(t, end)
+	}
+	return end
+}
+
+// attemptOver goes on after the recorded end of an attempt.
+func (e *Engine) attemptOver(t task, end *run.AttemptFinished) {
 	e.logEnd(t, end)
+	state := t.state()
 	if state.State.Done() {
 		e.settled(t)
 		return
@@ -276,7 +287,7 @@ func (e *Engine) retryAt(t task, due time.Time) {
 	e.countDown(wait, due, func() {
 		if _, waiting := t.retries[t.ref()]; waiting {
 			delete(t.retries, t.ref())
-			e.runnable.push(t)
+			e.enqueue(t)
 		}
 	})
 }

@@ -33,6 +33,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 	for _, t := range e.withdraw(o, task.stopping) {
 		e.end(t, run.Canceled, o.run.Cancel)
 	}
+	e.stopChildren(o, o.run.Cancel, func(run.TaskRef) bool { return true })
 	e.advance(o)
 }
 
@@ -105,6 +106,7 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 	for _, t := range e.withdraw(o, func(t task) bool { return t.ref() == ref }) {
 		e.end(t, run.Canceled, why)
 	}
+	e.stopChildren(o, why, func(other run.TaskRef) bool { return other == ref })
 	e.advance(o)
 	return nil
 }

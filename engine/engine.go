@@ -95,6 +95,7 @@ type Engine struct {
 	gates      map[gateKey]*gate   // concurrency limits in use
 	starting   []*openRun          // have got their slot and start next
 	runnable   readyQueue          // may start as soon as a worker is free
+	calling    []task              // may start: those that run a flow, which takes no worker
 	idle       int                 // workers without an attempt
 	share      int                 // workers that one flow may have
 	hire       func()              // starts a worker

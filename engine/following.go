@@ -63,7 +63,7 @@ func (o *openRun) unfollow(match func(task) bool) []task {
 // withdraw takes out the tasks of a run that match and have not started.
 func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
 	own := func(t task) bool { return t.openRun == o && match(t) }
-	out := e.runnable.withdraw(own)
+	out := append(e.runnable.withdraw(own), e.uncall(own)...)
 	if o.overlap == flows.OverlapNode {
 		for _, earlier := range o.schedule.open {
 			out = append(out, earlier.unfollow(own)...)

@@ -1,0 +1,851 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Three flows within each other. The innermost one's task "work" is what tests are
+// about.
+const nestedHCL = `
+flow "top" {
+  task "first" {
+    plugin = "./m.wasm"
+    input  = { n = 1 }
+  }
+  task "call" {
+    flow  = flow.middle
+    input = { n = task.first.output.n, name = "x" }
+  }
+  task "last" {
+    plugin = "./m.wasm"
+    input  = task.call.output.sum
+  }
+  output "all" {
+    value = task.last.output
+  }
+  finally {
+    task "top_cleanup" { plugin = "./m.wasm" }
+  }
+}
+flow "middle" {
+  param "n" { type = number }
+  param "name" {
+    type    = string
+    default = "nobody"
+  }
+  task "call" {
+    flow  = flow.inner
+    input = { n = param.n + 1, at = trigger.time }
+  }
+  output "sum" {
+    value = { inner = task.call.output, name = param.name, kind = trigger.kind }
+  }
+}
+flow "inner" {
+  param "n" { type = number }
+  param "at" {}
+  task "work" {
+    plugin = "./m.wasm"
+    input  = { n = param.n, at = param.at }
+  }
+  on_failure {
+    task "alert" { plugin = "./m.wasm" }
+  }
+  finally {
+    task "cleanup" { plugin = "./m.wasm" }
+  }
+}`
+
+// child is the run that the last attempt of a task was.
+func (r *rig) child(parent *run.Record, task string) *run.Record {
+	r.t.Helper()
+	id := taskOf(r.t, parent, task).Child
+	record, err := r.Get(context.Background(), id)
+	if err != nil {
+		r.t.Fatalf("the run of task %s, %q: %v", task, id, err)
+	}
+	return record
+}
+
+func (r *rig) get(id run.ID) *run.Record {
+	r.t.Helper()
+	record, err := r.Get(context.Background(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return record
+}
+
+func TestSubflowsAreRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		// One worker and one open run: sub-flows need neither.
+		r := boot(t, Config{Workers: 1, OpenRuns: 1, Invoker: guests{"work": takes(time.Minute)}}, load(t, nestedHCL))
+		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		receipt, err := r.Submit(t.Context(), run.Request{Flow: "top", Trigger: run.Trigger{Kind: run.TriggerManual, Time: at}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		top := r.wait(receipt.Run)
+		want := `{"all":{"inner":{"work":{"at":"2026-01-02T03:04:05Z","n":2}},"kind":"task","name":"x"}}`
+		if top.State != run.Succeeded || string(top.Output) != want {
+			t.Errorf("%s %s %v", top.State, top.Output, top.Error)
+		}
+		middle := r.child(top, "call")
+		inner := r.child(middle, "call")
+		for depth, c := range []struct{ parent, child *run.Record }{{top, middle}, {middle, inner}} {
+			want := &run.Parent{Run: c.parent.Run, TaskRef: run.TaskRef{Task: "call"}, Depth: depth + 1}
+			if diff := cmp.Diff(want, c.child.Parent); diff != "" {
+				t.Error(diff)
+			}
+			task := taskOf(t, c.parent, "call")
+			if c.child.Trigger.Kind != run.TriggerTask || !c.child.Trigger.Time.Equal(at) || string(task.Output) != string(c.child.Output) || task.Attempts != 1 || task.Module != "" {
+				t.Errorf("%+v %+v", c.child.Trigger, task)
+			}
+		}
+		if got := string(taskOf(t, top, "call").Input); got != `{"n":1,"name":"x"}` || string(middle.Params["name"]) != `"x"` {
+			t.Errorf("%s %s", got, middle.Params)
+		}
+		r.stop()
+	})
+}
+
+// The attempt and its run begin in one commit and end in one.
+func TestSubflowsBeginAndEndWithTheirAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{}, load(t, nestedHCL))
+		r.run("top", `null`)
+		r.stop()
+		pairs, parents := 0, map[run.ID]*run.Parent{}
+		for _, events := range commitsOf(t, r.journal) {
+			for i, e := range events {
+				var next run.EventData
+				if i+1 < len(events) {
+					next = events[i+1].Data
+				}
+				switch d := e.Data.(type) {
+				case *run.ChildStarted:
+					if s, ok := next.(*run.Submitted); !ok || s.Parent.Run != e.Run || events[i+1].Run != d.Child || !e.At.Equal(events[i+1].At) {
+						t.Errorf("%+v is followed by %+v", d, next)
+					}
+				case *run.Submitted:
+					parents[e.Run] = d.Parent
+				case *run.Finished:
+					parent := parents[e.Run]
+					if parent == nil {
+						continue
+					}
+					if f, ok := next.(*run.AttemptFinished); !ok || f.TaskRef != parent.TaskRef || events[i+1].Run != parent.Run {
+						t.Errorf("%+v is followed by %+v", d, next)
+					}
+					pairs++
+				}
+			}
+		}
+		if pairs != 2 {
+			t.Errorf("%d ends of sub-flows", pairs)
+		}
+	})
+}
+
+func commitsOf(t *testing.T, j Journal) [][]run.Event {
+	t.Helper()
+	var all [][]run.Event
+	err := j.Replay(context.Background(), 0, func(_ uint64, stored []byte) error {
+		commit, err := run.DecodeCommit(stored)
+		if err == nil {
+			all = append(all, commit.Events)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+const callerHCL = `
+flow "top" {
+  timeout = "2h"
+  task "call" {
+    flow  = flow.inner
+    input = trigger.payload
+    %s
+  }
+  task "next" {
+    plugin = "./m.wasm"
+    after  = [task.call]
+  }
+}
+flow "inner" {
+  param "n" {
+    type    = number
+    default = 0
+    validation {
+      condition     = param.n < 5
+      error_message = "Too many."
+    }
+  }
+  task "work" { plugin = "./m.wasm" }
+  finally {
+    task "cleanup" { plugin = "./m.wasm" }
+  }
+  %s
+}`
+
+func TestSubflowsAreRetried(t *testing.T) {
+	t.Parallel()
+	set := load(t, fmt.Sprintf(callerHCL, "retry {\nattempts = 3\ndelay = \"10s\"\n}", ""))
+	synctest.Test(t, func(t *testing.T) {
+		failures := 2
+		r := boot(t, Config{Workers: 1, Invoker: guests{"work": func(context.Context, run.Call) (run.Result, error) {
+			if failures > 0 {
+				failures--
+				return fails(run.OutcomeFailed, true), nil
+			}
+			return gives(json.RawMessage(`1`)), nil
+		}}}, set)
+		id := r.submit("top", `{"n":4}`)
+		time.Sleep(5 * time.Second)
+		first := r.child(r.get(id), "call")
+		if task := taskOf(t, r.get(id), "call"); task.State != run.Ready || task.Error.Message != fmt.Sprintf("run %s of inner failed in task work: no luck", first.Run) ||
+			task.Error.Code != "test" || !task.Error.Retryable || !strings.HasSuffix(task.Error.At, "test.hcl:4") {
+			t.Errorf("%+v %+v", task, task.Error)
+		}
+		top := r.wait(id)
+		wantStates(t, top, map[string]run.State{"": run.Succeeded, "call": run.Succeeded, "next": run.Succeeded})
+		last := r.child(top, "call")
+		if task := taskOf(t, top, "call"); task.Attempts != 3 || last.Run == first.Run || string(last.Params["n"]) != "4" || string(task.Output) != `{"work":1}` {
+			t.Errorf("%+v", task)
+		}
+		if top.FinishedAt.Sub(top.CreatedAt) != 30*time.Second {
+			t.Error("the delays are those of the policy")
+		}
+		r.stop()
+	})
+}
+
+func TestSubflowsFail(t *testing.T) {
+	t.Parallel()
+	set := load(t, fmt.Sprintf(callerHCL, "retries = 2", ""))
+	for name, c := range map[string]struct {
+		payload string
+		result  run.Result
+		code    string
+		message string
+		outcome run.Outcome
+		tries   int
+	}{
+		"for good":        {`{}`, fails(run.OutcomeTrapped, false), "test", " of inner failed in task work: no luck", run.OutcomeTrapped, 1},
+		"denied":          {`{}`, fails(run.OutcomeDenied, true), "test", " of inner failed in task work: no luck", run.OutcomeDenied, 1},
+		"again and again": {`{}`, fails(run.OutcomeFailed, true), "test", " of inner failed in task work: no luck", run.OutcomeFailed, 3},
+		"a wrong param":   {`{"n":"x"}`, run.Result{}, run.CodeExpression, "input: param n: a number is required", run.OutcomeRejected, 0},
+		"a refused param": {`{"n":5}`, run.Result{}, run.CodeExpression, "Too many.", run.OutcomeRejected, 0},
+		"an unknown one":  {`{"m":5}`, run.Result{}, run.CodeExpression, "Did you mean n?", run.OutcomeRejected, 0},
+		"no object":       {`[5]`, run.Result{}, run.CodeExpression, "must be an object", run.OutcomeRejected, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Invoker: guests{"work": func(context.Context, run.Call) (run.Result, error) { return c.result, nil }}}, set)
+				top := r.run("top", c.payload)
+				wantStates(t, top, map[string]run.State{"": run.Failed, "call": run.Failed, "next": run.Skipped})
+				task := taskOf(t, top, "call")
+				if task.Attempts != c.tries || task.Error.Code != c.code || *task.Outcome != c.outcome || !strings.Contains(task.Error.Message, c.message) {
+					t.Errorf("%+v %+v", task, task.Error)
+				}
+				if top.Error.Task != "call" || (task.Child != "") != (c.tries > 0) {
+					t.Errorf("%+v", top.Error)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// A task that is lost over and over is no lost attempt of the task above it.
+func TestLostTasksOfSubflows(t *testing.T) {
+	t.Parallel()
+	set := load(t, fmt.Sprintf(callerHCL, "", ""))
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Invoker: guests{"work": func(context.Context, run.Call) (run.Result, error) { panic("at the host") }}}, set)
+		task := taskOf(t, r.run("top", `{}`), "call")
+		if task.Attempts != 1 || *task.Outcome != run.OutcomeFailed || task.Error.Code != run.CodeLost {
+			t.Errorf("%+v %+v", task, task.Error)
+		}
+		r.stop()
+	})
+}
+
+func TestTimeoutsOfSubflows(t *testing.T) {
+	t.Parallel()
+	slow := guests{"work": takes(time.Hour), "cleanup": takes(time.Minute)}
+	for name, c := range map[string]struct {
+		task, flow string
+		message    string
+		attempts   int
+		took       time.Duration
+		state      run.State
+	}{
+		"the task's":           {"timeout = \"10s\"\nretries = 1", "", "it took longer than the timeout of its task, 10s", 2, 2*(10+60)*time.Second + time.Second, run.Failed},
+		"the flow's":           {"retries = 1", `timeout = "20s"`, "the run took longer than its timeout of 20s", 2, 2*(20+60)*time.Second + time.Second, run.Failed},
+		"none":                 {"", "", "", 1, time.Hour + time.Minute, run.Succeeded},
+		"while it cleans up":   {`timeout = "60m30s"`, "", "", 1, time.Hour + time.Minute, run.Succeeded},
+		"while it is not over": {`timeout = "59m"`, "", "timeout of its task, 59m0s", 1, 60 * time.Minute, run.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, fmt.Sprintf(callerHCL, c.task, c.flow))
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Invoker: slow, Timeout: 3 * time.Hour}, set)
+				top := r.run("top", `{}`)
+				task := taskOf(t, top, "call")
+				if top.State != c.state || task.Attempts != c.attempts || top.FinishedAt.Sub(top.CreatedAt) != c.took {
+					t.Errorf("%s after %s: %+v %+v", top.State, top.FinishedAt.Sub(top.CreatedAt), task, task.Error)
+				}
+				if c.message != "" && (task.Error.Outcome != run.OutcomeTimedOut || !strings.HasSuffix(task.Error.Message, " of inner: "+c.message) && !strings.HasSuffix(task.Error.Message, c.message)) {
+					t.Errorf("%+v", task.Error)
+				}
+				wantStates(t, r.child(top, "call"), map[string]run.State{"": c.state, "work": c.state, "cleanup": run.Succeeded})
+				r.stop()
+			})
+		})
+	}
+}
+
+// Wherever a stop comes from, it goes all the way down, what finally holds runs,
+// and the runs end from the innermost outwards.
+func TestCancelOfSubflows(t *testing.T) {
+	t.Parallel()
+	set := load(t, nestedHCL)
+	for name, stop := range map[string]func(r *rig, top, middle, inner run.ID){
+		"of the outermost": func(r *rig, top, _, _ run.ID) { r.Cancel(r.t.Context(), top, "enough") },
+		"of the task":      func(r *rig, top, _, _ run.ID) { r.cancelTask(top, "call", "enough") },
+		"of the middle":    func(r *rig, _, middle, _ run.ID) { r.Cancel(r.t.Context(), middle, "enough") },
+		"of the innermost": func(r *rig, _, _, inner run.ID) { r.Cancel(r.t.Context(), inner, "enough") },
+		"of its task":      func(r *rig, _, _, inner run.ID) { r.cancelTask(inner, "work", "enough") },
+		"twice": func(r *rig, top, middle, _ run.ID) {
+			r.Cancel(r.t.Context(), middle, "enough")
+			r.Cancel(r.t.Context(), top, "enough of it")
+		},
+		"while it cleans up": func(r *rig, top, middle, inner run.ID) {
+			r.Cancel(r.t.Context(), inner, "enough")
+			time.Sleep(time.Second)
+			r.Cancel(r.t.Context(), top, "enough of it") // reaches no task of finally
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Invoker: guests{"work": takes(time.Hour), "cleanup": takes(time.Minute)}, Timeout: 2 * time.Hour}, set)
+				id := r.submit("top", `{}`)
+				time.Sleep(5 * time.Second)
+				middle := r.child(r.get(id), "call")
+				inner := r.child(middle, "call")
+				stop(r, id, middle.Run, inner.Run)
+				top := r.wait(id)
+				middle, inner = r.get(middle.Run), r.get(inner.Run)
+				wantStates(t, top, map[string]run.State{"": run.Canceled, "first": run.Succeeded, "call": run.Canceled, "last": notRun(t, top, "last"), "top_cleanup": run.Succeeded})
+				wantStates(t, middle, map[string]run.State{"": run.Canceled, "call": run.Canceled})
+				wantStates(t, inner, map[string]run.State{"": run.Canceled, "work": run.Canceled, "cleanup": run.Succeeded})
+				if top.FinishedAt.Sub(top.CreatedAt) != 65*time.Second || taskOf(t, top, "call").Attempts != 1 {
+					t.Errorf("it took %s", top.FinishedAt.Sub(top.CreatedAt))
+				}
+				if !strings.Contains(top.Error.Message, "enough") || top.Error.Code != run.CodeCanceled && top.Error.Code != "test" {
+					t.Errorf("%+v", top.Error)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// notRun is one of the states in which a task that does not run any more can be.
+func notRun(t *testing.T, r *run.Record, task string) run.State {
+	t.Helper()
+	state := taskOf(t, r, task).State
+	if state != run.Canceled && state != run.Skipped {
+		t.Errorf("task %s is %s", task, state)
+	}
+	return state
+}
+
+// The time of a run is that of the runs within it, too.
+func TestTimeoutOfTheRunAboveSubflows(t *testing.T) {
+	t.Parallel()
+	set := load(t, fmt.Sprintf(callerHCL, "retries = 5", ""))
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Invoker: guests{"work": takes(3 * time.Hour), "cleanup": takes(time.Minute)}, Timeout: 4 * time.Hour}, set)
+		top := r.run("top", `{}`)
+		wantStates(t, top, map[string]run.State{"": run.Failed, "call": run.Failed, "next": run.Canceled})
+		wantStates(t, r.child(top, "call"), map[string]run.State{"": run.Failed, "work": run.Failed, "cleanup": run.Succeeded})
+		if top.Error.Outcome != run.OutcomeTimedOut || top.FinishedAt.Sub(top.CreatedAt) != 2*time.Hour+time.Minute {
+			t.Errorf("%+v after %s", top.Error, top.FinishedAt.Sub(top.CreatedAt))
+		}
+		r.stop()
+	})
+}
+
+const countdownHCL = `
+flow "countdown" {
+  param "n" { type = number }
+  task "next" {
+    flow  = flow.step
+    when  = param.n > 0
+    input = { n = param.n - 1 }
+  }
+  task "end" {
+    plugin = "./m.wasm"
+    when   = param.n == 0
+    input  = "lift-off"
+  }
+  output "said" {
+    value = try(task.next.output.said, task.end.output)
+  }
+}
+flow "step" {
+  param "n" { type = number }
+  task "on" {
+    flow  = flow.countdown
+    input = { n = param.n }
+  }
+  output "said" {
+    value = task.on.output.said
+  }
+}`
+
+func TestRecursion(t *testing.T) {
+	t.Parallel()
+	set := load(t, countdownHCL)
+	for n, ends := range map[int]bool{0: true, 1: true, 15: true, 16: false, 1000000: false} {
+		synctest.Test(t, func(t *testing.T) {
+			var told notices
+			r := boot(t, Config{Workers: 1, Observers: []Observation{{Observer: &told}}}, set)
+			receipt, err := r.Submit(t.Context(), run.Request{Flow: "countdown", Params: map[string]json.RawMessage{"n": json.RawMessage(fmt.Sprint(n))}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			top := r.wait(receipt.Run)
+			r.stop()
+			runs, deepest := 0, 0
+			for _, n := range told.all() {
+				if s, ok := n.Event.Data.(*run.Submitted); ok {
+					runs++
+					if s.Parent != nil {
+						deepest = max(deepest, s.Parent.Depth)
+					}
+				}
+			}
+			if ends && (top.State != run.Succeeded || string(top.Output) != `{"said":"lift-off"}` || runs != 2*n+1 || deepest != 2*n) {
+				t.Errorf("%d: %s %s, %d runs: %v", n, top.State, top.Output, runs, top.Error)
+			}
+			if !ends && (top.State != run.Failed || top.Error.Code != run.CodeNesting || top.Error.Retryable || runs != 32 || deepest != 31 ||
+				!strings.Contains(top.Error.Message, " of step failed in task on: 32 runs are within each other, which is the limit, and a run of countdown would be one more")) {
+				t.Errorf("%d: %s, %d runs: %+v", n, top.State, runs, top.Error)
+			}
+		})
+	}
+}
+
+const manyHCL = `
+flow "top" {
+  task "a" {
+    flow    = flow.inner
+    retries = 1
+  }
+  task "b" {
+    flow = flow.inner
+    retry {
+      attempts = 3
+      delay    = "50s"
+    }
+  }
+}
+flow "inner" {
+  concurrency {
+    limit    = 1
+    on_limit = "%s"
+  }
+  task "work" { plugin = "./m.wasm" }
+}`
+
+func TestSubflowsUnderALimit(t *testing.T) {
+	t.Parallel()
+	for onLimit, want := range map[string]struct {
+		states   map[string]run.State
+		attempts int // of b
+		took     time.Duration
+	}{
+		"queue":          {map[string]run.State{"": run.Succeeded, "a": run.Succeeded, "b": run.Succeeded}, 1, 2 * time.Minute},
+		"skip":           {map[string]run.State{"": run.Succeeded, "a": run.Succeeded, "b": run.Succeeded}, 3, 210 * time.Second},
+		"cancel_running": {map[string]run.State{"": run.Canceled, "a": run.Canceled, "b": run.Succeeded}, 1, time.Minute},
+	} {
+		t.Run(onLimit, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, fmt.Sprintf(manyHCL, onLimit))
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Invoker: guests{"work": takes(time.Minute)}}, set)
+				id := r.submit("top", `{}`)
+				time.Sleep(time.Second)
+				if task := taskOf(t, r.get(id), "b"); onLimit == "skip" && (task.Attempts != 1 || task.Error.Code != run.CodeConcurrency || task.State != run.Ready || task.Child != "") {
+					t.Errorf("%+v %+v", task, task.Error)
+				}
+				top := r.wait(id)
+				wantStates(t, top, want.states)
+				if b := taskOf(t, top, "b"); b.Attempts != want.attempts || top.FinishedAt.Sub(top.CreatedAt) != want.took {
+					t.Errorf("after %s: %+v", top.FinishedAt.Sub(top.CreatedAt), b)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// A soft stop starts no sub-flow, and loses none.
+func TestDrainBeforeSubflows(t *testing.T) {
+	t.Parallel()
+	set := load(t, nestedHCL)
+	synctest.Test(t, func(t *testing.T) {
+		journal := NewMemoryJournal()
+		r := boot(t, Config{Journal: journal, Invoker: guests{"first": takes(time.Minute)}}, set)
+		id := r.submit("top", `{}`)
+		time.Sleep(time.Second)
+		r.stop()
+		if shard := fold(t, journal); len(shard.Runs) != 1 || shard.Runs[id].Task(run.TaskRef{Task: "first"}).State != run.Succeeded {
+			t.Errorf("%d runs", len(shard.Runs))
+		}
+		r = boot(t, Config{Journal: journal}, set)
+		if top := r.wait(id); top.State != run.Succeeded {
+			t.Errorf("%s %v", top.State, top.Error)
+		}
+		r.stop()
+	})
+}
+
+// The run of a sub-flow may be run again by itself.
+func TestRetryOfASubflowsRun(t *testing.T) {
+	t.Parallel()
+	set := load(t, fmt.Sprintf(callerHCL, "", ""))
+	synctest.Test(t, func(t *testing.T) {
+		broken := true
+		r := boot(t, Config{Invoker: guests{"work": func(context.Context, run.Call) (run.Result, error) {
+			if broken {
+				return fails(run.OutcomeFailed, false), nil
+			}
+			return gives(json.RawMessage(`1`)), nil
+		}}}, set)
+		top := r.run("top", `{"n":3}`)
+		broken = false
+		receipt, err := r.Retry(t.Context(), taskOf(t, top, "call").Child, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := r.wait(receipt.Run); again.State != run.Succeeded || again.Parent != nil || string(again.Params["n"]) != "3" {
+			t.Errorf("%+v", again)
+		}
+		r.stop()
+	})
+}
+
+// Runs that cannot be continued take those within them along; one that cannot be
+// within another one fails its task.
+func TestSubflowsThatCannotBeContinued(t *testing.T) {
+	t.Parallel()
+	set := load(t, nestedHCL)
+	for _, gone := range []string{"top", "middle", "inner"} {
+		t.Run(gone, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				journal := NewMemoryJournal()
+				r := boot(t, Config{Journal: journal, Invoker: guests{"work": takes(time.Hour), "cleanup": takes(time.Minute)}}, set)
+				id := r.submit("top", `{}`)
+				time.Sleep(time.Second)
+				r.crash()
+				events := journalEvents(t, journal)
+				for i, e := range events {
+					if s, ok := e.Data.(*run.Submitted); ok && s.Flow == gone {
+						other := *s
+						other.Definition = "sha256:gone"
+						events[i].Data = &other
+					}
+				}
+				r = boot(t, Config{Journal: journalOf(t, events...), Invoker: guests{"work": takes(time.Minute)}}, set)
+				time.Sleep(3 * time.Hour)
+				want := map[string]run.State{"top": run.Failed, "middle": run.Failed, "inner": run.Failed}
+				states, runs := map[string]run.State{}, fold(t, r.journal).Runs
+				for _, one := range runs {
+					states[one.Flow] = one.State
+				}
+				switch gone {
+				case "top":
+					want["middle"], want["inner"] = run.Canceled, run.Canceled
+				case "middle":
+					want["inner"] = run.Canceled
+				}
+				if diff := cmp.Diff(want, states); diff != "" {
+					t.Error(diff)
+				}
+				if gone != "top" && runs[id].Task(run.TaskRef{Task: "call"}).Failure.Code != run.CodeDefinition {
+					t.Errorf("%+v", runs[id].Failure)
+				}
+				r.Drain()
+				<-r.ended
+				r.kill()
+			})
+		})
+	}
+}
+
+// A crash may leave any beginning of the events behind, but never a part of those
+// that are recorded together.
+func TestSubflowsContinueFromEveryEvent(t *testing.T) {
+	t.Parallel()
+	const source = `
+flow "top" {
+  timeout = "3h"
+  task "call" {
+    flow    = flow.middle
+    timeout = "50m"
+    input   = { orders = trigger.payload }
+    retry {
+      attempts = 2
+      delay    = "10s"
+    }
+  }
+  task "beside" {
+    flow  = flow.inner
+    input = { orders = trigger.payload }
+    when  = can(trigger.payload.twice)
+  }
+  finally {
+    task "after" {
+      flow  = flow.inner
+      input = { orders = {} }
+    }
+  }
+}
+flow "middle" {
+  param "orders" {}
+  task "call" {
+    flow  = flow.inner
+    input = { orders = param.orders }
+  }
+}
+flow "inner" {
+  param "orders" {}
+  concurrency {
+    limit = 1
+  }
+  task "work" {
+    plugin = "./m.wasm"
+    input  = param.orders
+  }
+  finally {
+    task "cleanup" {
+      plugin = "./m.wasm"
+      input  = param.orders
+    }
+  }
+}`
+	set := load(t, source)
+	for name, story := range map[string]func(*rig){
+		"all goes well":          func(r *rig) { r.run("top", `{"work":"slow"}`) },
+		"attempts fail":          func(r *rig) { r.run("top", `{"work":"fails"}`) },
+		"one waits for its slot": func(r *rig) { r.run("top", `{"work":"slow","twice":"x"}`) },
+		"the time is up":         func(r *rig) { r.run("top", `{"work":"forever","cleanup":"slow","twice":"x"}`) },
+		"the run is canceled": func(r *rig) {
+			id := r.submit("top", `{"work":"forever","cleanup":"slow","twice":"x"}`)
+			time.Sleep(5 * time.Second)
+			r.Cancel(r.t.Context(), id, "enough")
+			r.wait(id)
+		},
+		"a run within is canceled": func(r *rig) {
+			id := r.submit("top", `{"work":"forever","cleanup":"slow","twice":"x"}`)
+			time.Sleep(5 * time.Second)
+			r.Cancel(r.t.Context(), taskOf(r.t, r.get(id), "call").Child, "enough")
+			time.Sleep(time.Second)
+			r.cancelTask(id, "beside", "enough")
+			r.wait(id)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				journal := NewMemoryJournal()
+				config := Config{Journal: journal, Invoker: obedient{}, Workers: 1, Timeout: 4 * time.Hour}
+				r := boot(t, config, set)
+				story(r)
+				r.stop()
+				events := journalEvents(t, journal)
+				for n := range len(events) {
+					if n > 0 && together(events[n-1], events[n]) {
+						continue
+					}
+					config.Journal = journalOf(t, events[:n]...)
+					r := boot(t, config)
+					if err := r.Deploy(t.Context(), set); err != nil {
+						t.Fatalf("after event %d, %s: %v", n, events[n-1].Data.Kind(), <-r.ended)
+					}
+					time.Sleep(15 * time.Hour)
+					r.settledAfter(t, n, events)
+					r.stop()
+				}
+			})
+		})
+	}
+}
+
+// together reports whether two events are recorded together.
+func together(a, b run.Event) bool {
+	switch a := a.Data.(type) {
+	case *run.ChildStarted:
+		return true
+	case *run.Finished:
+		f, ok := b.Data.(*run.AttemptFinished)
+		return ok && strings.Contains("call beside after", f.Task) && a != nil
+	}
+	return false
+}
+
+// settledAfter checks that nothing is left of what the first n events began, and
+// that no attempt was made without a run.
+func (r *rig) settledAfter(t *testing.T, n int, events []run.Event) {
+	t.Helper()
+	what := "the beginning"
+	if n > 0 {
+		what = fmt.Sprintf("event %d, %s", n, events[n-1].Data.Kind())
+	}
+	runs := fold(t, r.journal).Runs
+	for id, got := range runs {
+		if !got.State.Done() {
+			t.Errorf("after %s: run %s of %s is %s", what, id, got.Flow, got.State)
+		}
+		for _, task := range got.Tasks {
+			if child := runs[task.Child]; task.Child != "" && (child == nil || child.Parent.Run != id || child.FinishedAt.After(task.FinishedAt)) {
+				t.Errorf("after %s: task %s has run %+v", what, task.Task, child)
+			}
+			if task.Lost > 0 && task.Child != "" {
+				t.Errorf("after %s: task %s lost its run", what, task.Task)
+			}
+		}
+	}
+	if err := r.command(t.Context(), func() {
+		if left := r.timers.Len() + len(r.gates) + r.runnable.size + len(r.runnable.lanes) + len(r.calling); left > 0 {
+			t.Errorf("after %s: %d things are left", what, left)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The process may end at any deed, with snapshots in between.
+func TestSubflowsSurviveEveryDeed(t *testing.T) {
+	t.Parallel()
+	const source = `
+flow "top" {
+  task "call" {
+    flow  = flow.inner
+    input = { payload = trigger.payload }
+  }
+}
+flow "inner" {
+  param "payload" {}
+  task "first" {
+    plugin = "./m.wasm"
+    input  = param.payload
+  }
+  task "second" {
+    plugin = "./m.wasm"
+    input  = task.first.output
+  }
+}`
+	set := load(t, source)
+	payload := text("a", largeSize)
+	for deeds := 1; ; deeds++ {
+		ended := 0
+		for _, done := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				m := newRemains(t)
+				config, fuse := m.mortal(deeds, done)
+				config.Invoker = slowly(time.Minute + time.Second)
+				e, ctx := New(config), t.Context()
+				e.config.Restore = restore
+				ctx, fuse.kill = context.WithCancel(ctx)
+				over := make(chan error, 1)
+				go func() { over <- e.Run(ctx) }()
+				e.Deploy(ctx, set)
+				receipt, accepted := e.Submit(ctx, run.Request{Flow: "top", Trigger: run.Trigger{Payload: json.RawMessage(payload)}})
+				time.Sleep(10 * time.Minute)
+				if ctx.Err() != nil {
+					ended++
+				}
+				fuse.kill()
+				<-over
+
+				told := finished{}
+				config = m.config()
+				config.Observers = []Observation{{Observer: told, CatchUp: true}}
+				r := boot(t, config, set)
+				time.Sleep(10 * time.Minute)
+				r.Drain()
+				if err := <-r.ended; err != nil {
+					t.Errorf("deed %d (done: %t): %v", deeds, done, err)
+				}
+				r.kill()
+				if state := m.journal.state(receipt.Run); accepted == nil && state != run.Succeeded || m.journal.open() > 0 {
+					t.Errorf("deed %d (done: %t): run %s is %s, %d are open\n%s", deeds, done, receipt.Run, state, m.journal.open(), &m.diary)
+				}
+			})
+		}
+		if t.Failed() || ended == 0 {
+			if deeds < 12 {
+				t.Errorf("there are %d deeds only", deeds)
+			}
+			return
+		}
+	}
+}
+
+// What belongs to a backfill comes after everything that is due.
+func TestSubflowsOfBackfills(t *testing.T) {
+	t.Parallel()
+	set := load(t, nestedHCL)
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		note := func(_ context.Context, call run.Call) (run.Result, error) {
+			time.Sleep(time.Minute)
+			order = append(order, call.Flow+" "+call.Scheduled.Format("05"))
+			return gives(json.RawMessage(`{"n":1}`)), nil
+		}
+		r := boot(t, Config{Workers: 1, Invoker: guests{"first": note, "work": note}}, set)
+		ask := func(kind run.TriggerKind, second int) run.ID {
+			receipt, err := r.Submit(t.Context(), run.Request{Flow: "top", Trigger: run.Trigger{Kind: kind, Time: time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return receipt.Run
+		}
+		backfill := ask(run.TriggerBackfill, 1)
+		time.Sleep(90 * time.Second) // its inner task is under way
+		second, due := ask(run.TriggerBackfill, 2), ask(run.TriggerManual, 3)
+		for _, id := range []run.ID{backfill, second, due} {
+			r.wait(id)
+		}
+		if want := []string{"top 01", "inner 01", "top 03", "inner 03", "top 02", "inner 02"}; !slices.Equal(order, want) {
+			t.Errorf("%q", order)
+		}
+		r.stop()
+	})
+}
