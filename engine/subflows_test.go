@@ -513,6 +513,39 @@ func TestSubflowsUnderALimit(t *testing.T) {
 	}
 }
 
+// Lists have the runs of sub-flows when these, or their flow, are asked for.
+func TestListsOfSubflows(t *testing.T) {
+	t.Parallel()
+	set := load(t, nestedHCL)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Invoker: guests{"work": takes(time.Minute)}}, set)
+		r.submit("top", `{}`)
+		for when := range 2 {
+			time.Sleep(time.Duration(when) * time.Hour)
+			synctest.Wait()
+			for want, q := range map[string]run.Query{
+				"top": {}, "middle": {Flow: "middle"}, "inner": {Flow: "inner", Children: true}, "inner middle top": {Children: true},
+			} {
+				page, err := r.List(t.Context(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, s := range page.Runs {
+					got = append(got, s.Flow)
+					if (s.Parent == "") != (s.Flow == "top") {
+						t.Errorf("%+v", s)
+					}
+				}
+				if slices.Sort(got); strings.Join(got, " ") != want {
+					t.Errorf("%+v: %q", q, got)
+				}
+			}
+		}
+		r.stop()
+	})
+}
+
 // A soft stop starts no sub-flow, and loses none.
 func TestDrainBeforeSubflows(t *testing.T) {
 	t.Parallel()
