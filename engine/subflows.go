@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -271,7 +272,7 @@ func (e *Engine) rejoinAll() {
 			children = append(children, o)
 		}
 	}
-	slices.SortFunc(children, func(a, b *openRun) int { return newestFirst(b.summary(), a.summary()) })
+	slices.SortFunc(children, func(a, b *openRun) int { return cmp.Compare(a.run.ID, b.run.ID) })
 	for _, o := range children {
 		t, ok := e.caller(o.run)
 		switch {

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	hcljson "github.com/hashicorp/hcl/v2/json"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -49,18 +50,17 @@ func (s *site) notOfFlow(name string, at hcl.Range) {
 // flow is the flow that a task names, flow.NAME or as text. It is nil when that
 // has been reported as wrong.
 func (s *site) flow(a *hcl.Attribute) *draft {
-	if t, diags := hcl.AbsTraversalForExpr(a.Expr); !diags.HasErrors() {
-		name, at, ok := step(t, 1)
-		switch {
-		case t.RootName() == "flow" && len(t) == 2 && ok && name == "name":
-			s.add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: flow = \"name\".")
-			return nil
-		case t.RootName() == "flow" && len(t) == 2 && ok:
-			return s.flowOf(name, at)
-		case len(t) == 1 && s.drafts[t.RootName()] != nil && !s.isText(a.Expr):
-			s.add(RuleUnknownRoot, t.SourceRange(), "Incomplete reference", "There is no %q by itself. Did you mean flow.%s?", t.RootName(), t.RootName())
-			return nil
-		}
+	t := flowReference(a.Expr)
+	name, at, ok := step(t, 1)
+	switch {
+	case len(t) == 2 && ok && name == "name":
+		s.add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: flow = \"name\".")
+		return nil
+	case len(t) == 2 && ok:
+		return s.flowOf(name, at)
+	case len(t) == 1 && s.drafts[t.RootName()] != nil:
+		s.add(RuleUnknownRoot, t.SourceRange(), "Incomplete reference", "There is no %q by itself. Did you mean flow.%s?", t.RootName(), t.RootName())
+		return nil
 	}
 	if name, ok := s.text(a); ok {
 		return s.flowOf(name, a.Expr.Range())
@@ -68,11 +68,18 @@ func (s *site) flow(a *hcl.Attribute) *draft {
 	return nil
 }
 
-// isText reports whether an expression is a text of the JSON syntax, which can be
-// read as a name as well.
-func (s *site) isText(e hcl.Expression) bool {
-	v, diags := e.Value(nil)
-	return !diags.HasErrors() && v.Type() == cty.String
+// flowReference is the reference flow.NAME that an expression is, or a bare name.
+// Anything else, with references elsewhere, is to be evaluated.
+func flowReference(e hcl.Expression) hcl.Traversal {
+	if named, ok := native(e).(*hclsyntax.ScopeTraversalExpr); ok && (named.Traversal.RootName() == "flow" || len(named.Traversal) == 1) {
+		return named.Traversal
+	}
+	if hcljson.IsJSONExpression(e) { // "flow.NAME", as for plugins
+		if t, diags := hcl.AbsTraversalForExpr(e); !diags.HasErrors() && t.RootName() == "flow" && len(t) == 2 {
+			return t
+		}
+	}
+	return nil
 }
 
 func (s *site) flowOf(name string, at hcl.Range) *draft {

@@ -3,6 +3,7 @@ package flows
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,46 @@ func TestAdmitSubflow(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %s", input, got)
 		}
+	}
+}
+
+// TestWhatParamsTakeIsNotRefused holds that a value which a param takes is not
+// refused by its shape, and so not by what is known of an expression.
+func TestWhatParamsTakeIsNotRefused(t *testing.T) {
+	t.Parallel()
+	var src strings.Builder
+	src.WriteString("flow \"f\" {\ntask \"t\" {\nplugin = \"./greet.wasm\"\n}\n")
+	for i, typ := range []string{
+		"any", "string", "number", "bool", "list(string)", "list(any)", "set(number)", "map(bool)", "tuple([string, number])", "object({})",
+		"object({ a = string, b = optional(number), c = optional(list(bool), []) })", "map(object({ a = optional(string) }))", "list(list(number))",
+	} {
+		fmt.Fprintf(&src, "param \"p%d\" {\ntype = %s\n}\n", i, typ)
+	}
+	src.WriteString("}\n")
+	taken, refused := 0, 0
+	for _, p := range oneFlow(t, src.String()).Params {
+		for _, value := range []string{
+			`null`, `"x"`, `"5"`, `"true"`, `""`, `5`, `1.5`, `true`, `[]`, `["x"]`, `["1", 2]`, `[true, "false"]`, `["a", 1]`, `[[1], ["2"]]`, `[null]`, `[{}]`, `{}`,
+			`{"a":1}`, `{"a":"x","z":[]}`, `{"a":true,"b":"7","c":["true"]}`, `{"a":null}`, `{"b":1}`, `{"k":{"a":1}}`, `{"k":{}}`, `{"k":"true"}`,
+		} {
+			v, err := decodeJSON([]byte(value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := &matching{seen: map[[2]*shape]bool{}}
+			misfit := m.misfit(shapeFor(p.Type), shapeOfValue(v), "")
+			if _, err = p.fill(v, true); err == nil {
+				taken++
+			} else if misfit {
+				refused++
+			}
+			if err == nil && misfit {
+				t.Errorf("%s %#v takes %s", p.Name, p.Type, value)
+			}
+		}
+	}
+	if taken < 80 || refused < 100 {
+		t.Errorf("%d values are taken, %d refused before", taken, refused)
 	}
 }
 
