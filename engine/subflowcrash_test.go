@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -63,11 +64,8 @@ func TestSubflowsThatCannotBeContinued(t *testing.T) {
 	}
 }
 
-// A crash may leave any beginning of the events behind, but never a part of those
-// that are recorded together.
-func TestSubflowsContinueFromEveryEvent(t *testing.T) {
-	t.Parallel()
-	const source = `
+// Runs within runs, some of which share a limit.
+const limitedHCL = `
 flow "top" {
   timeout = "3h"
   task "call" {
@@ -101,7 +99,8 @@ flow "middle" {
 flow "inner" {
   param "orders" {}
   concurrency {
-    limit = 1
+    limit    = 1
+    on_limit = "%s"
   }
   task "work" {
     plugin = "./m.wasm"
@@ -114,7 +113,15 @@ flow "inner" {
     }
   }
 }`
-	set := load(t, source)
+
+// A crash may leave any beginning of the events behind, but never a part of those
+// that are recorded together.
+func TestSubflowsContinueFromEveryEvent(t *testing.T) {
+	t.Parallel()
+	sets := map[string]*flows.Set{}
+	for _, onLimit := range []string{"queue", "skip", "cancel_running"} {
+		sets[onLimit] = load(t, fmt.Sprintf(limitedHCL, onLimit))
+	}
 	for name, story := range map[string]func(*rig){
 		"all goes well":          func(r *rig) { r.run("top", `{"work":"slow"}`) },
 		"attempts fail":          func(r *rig) { r.run("top", `{"work":"fails"}`) },
@@ -135,30 +142,37 @@ flow "inner" {
 			r.wait(id)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				journal := NewMemoryJournal()
-				config := Config{Journal: journal, Invoker: obedient{}, Workers: 1, Timeout: 4 * time.Hour}
-				r := boot(t, config, set)
-				story(r)
-				r.stop()
-				events := journalEvents(t, journal)
-				for n := range len(events) {
-					if n > 0 && together(events[n-1], events[n]) {
-						continue
-					}
-					config.Journal = journalOf(t, events[:n]...)
-					r := boot(t, config)
-					if err := r.Deploy(t.Context(), set); err != nil {
-						t.Fatalf("after event %d, %s: %v", n, events[n-1].Data.Kind(), <-r.ended)
-					}
-					time.Sleep(15 * time.Hour)
-					r.settledAfter(t, n, events)
-					r.stop()
-				}
+		for onLimit, set := range sets {
+			t.Run(name+", "+onLimit, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { continuesFromEveryEvent(t, set, story) })
 			})
-		})
+		}
+	}
+}
+
+// continuesFromEveryEvent lets a story happen, and its runs go on after each of its
+// events.
+func continuesFromEveryEvent(t *testing.T, set *flows.Set, story func(*rig)) {
+	t.Helper()
+	journal := NewMemoryJournal()
+	config := Config{Journal: journal, Invoker: obedient{}, Workers: 1, Timeout: 4 * time.Hour}
+	r := boot(t, config, set)
+	story(r)
+	r.stop()
+	events := journalEvents(t, journal)
+	for n := range len(events) {
+		if n > 0 && together(events[n-1], events[n]) {
+			continue
+		}
+		config.Journal = journalOf(t, events[:n]...)
+		r := boot(t, config)
+		if err := r.Deploy(t.Context(), set); err != nil {
+			t.Fatalf("after event %d, %s: %v", n, events[n-1].Data.Kind(), <-r.ended)
+		}
+		time.Sleep(15 * time.Hour)
+		r.settledAfter(t, n, events)
+		r.stop()
 	}
 }
 
