@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -59,6 +60,73 @@ func TestSubflowsThatCannotBeContinued(t *testing.T) {
 				r.Drain()
 				<-r.ended
 				r.kill()
+			})
+		})
+	}
+}
+
+// A timeout counts on from where it was, and is over with its run.
+func TestTimeoutsOfSubflowsAfterARestart(t *testing.T) {
+	t.Parallel()
+	set := load(t, fmt.Sprintf(callerHCL, `timeout = "10m"`, ""))
+	synctest.Test(t, func(t *testing.T) {
+		journal := NewMemoryJournal()
+		config := Config{Journal: journal, Invoker: guests{"work": takes(time.Hour)}, Timeout: 2 * time.Hour}
+		r := boot(t, config, set)
+		slow := r.submit("top", `{}`)
+		time.Sleep(5 * time.Minute)
+		r.crash()
+		r = boot(t, config, set)
+		if top := r.wait(slow); top.State != run.Failed || top.Error.Outcome != run.OutcomeTimedOut || top.FinishedAt.Sub(top.CreatedAt) != 10*time.Minute {
+			t.Errorf("%s after %s: %v", top.State, top.FinishedAt.Sub(top.CreatedAt), top.Error)
+		}
+		r.config.Invoker.(guests)["work"] = nil
+		r.run("top", `{}`)
+		if err := r.command(t.Context(), func() {
+			if n := r.timers.Len(); n > 0 {
+				t.Errorf("%d timers are left", n)
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+		r.stop()
+	})
+}
+
+// A crash may come between the cancellation of a run, or a task, and that of the
+// run within it.
+func TestCancelOfSubflowsAfterARestart(t *testing.T) {
+	t.Parallel()
+	set := load(t, nestedHCL)
+	for name, stop := range map[string]func(r *rig, id run.ID){
+		"run":  func(r *rig, id run.ID) { r.Cancel(r.t.Context(), id, "enough") },
+		"task": func(r *rig, id run.ID) { r.cancelTask(id, "call", "enough") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				config := Config{Journal: NewMemoryJournal(), Invoker: guests{"work": takes(time.Hour)}, Timeout: 2 * time.Hour}
+				r := boot(t, config, set)
+				id := r.submit("top", `{}`)
+				time.Sleep(time.Second)
+				stop(r, id)
+				r.crash()
+				events := journalEvents(t, config.Journal)
+				last := slices.IndexFunc(events, func(e run.Event) bool {
+					return e.Data.Kind() == run.KindCancelRequested || e.Data.Kind() == run.KindTaskCancelRequested
+				})
+				config.Journal = journalOf(t, events[:last+1]...)
+				r = boot(t, config, set)
+				top := r.wait(id)
+				if took := top.FinishedAt.Sub(top.CreatedAt); top.State != run.Canceled || took > time.Minute {
+					t.Errorf("%s after %s", top.State, took)
+				}
+				for _, one := range fold(t, config.Journal).Runs {
+					if one.State != run.Canceled {
+						t.Errorf("the run of %s is %s", one.Flow, one.State)
+					}
+				}
+				r.stop()
 			})
 		})
 	}

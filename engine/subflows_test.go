@@ -406,6 +406,38 @@ func TestDrainBeforeSubflows(t *testing.T) {
 	})
 }
 
+// During a soft stop a sub-flow that has not started can be canceled.
+func TestCancelDuringDrain(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "top" {
+  task "first" { plugin = "./m.wasm" }
+  task "long" { plugin = "./m.wasm" }
+  task "call" {
+    flow  = flow.inner
+    after = [task.first]
+  }
+}
+flow "inner" {
+  task "work" { plugin = "./m.wasm" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Invoker: guests{"first": takes(time.Minute), "long": takes(time.Hour)}, Timeout: 2 * time.Hour}, set)
+		id := r.submit("top", `{}`)
+		time.Sleep(time.Second)
+		r.Drain()
+		time.Sleep(2 * time.Minute)
+		if err := r.Cancel(t.Context(), id, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		r.stop()
+		got := fold(t, r.journal).Runs[id]
+		if call := got.Task(run.TaskRef{Task: "call"}); got.State != run.Canceled || call == nil || call.State != run.Canceled || call.Attempts != 0 {
+			t.Errorf("%s %+v", got.State, call)
+		}
+	})
+}
+
 // The run of a sub-flow may be run again by itself.
 func TestRetryOfASubflowsRun(t *testing.T) {
 	t.Parallel()
@@ -451,12 +483,12 @@ func TestSubflowsOfBackfills(t *testing.T) {
 			return receipt.Run
 		}
 		backfill := ask(run.TriggerBackfill, 1)
-		time.Sleep(90 * time.Second) // its inner task is under way
+		time.Sleep(30 * time.Second) // its first task is under way
 		second, due := ask(run.TriggerBackfill, 2), ask(run.TriggerManual, 3)
 		for _, id := range []run.ID{backfill, second, due} {
 			r.wait(id)
 		}
-		if want := []string{"top 01", "inner 01", "top 03", "inner 03", "top 02", "inner 02"}; !slices.Equal(order, want) {
+		if want := []string{"top 01", "top 03", "inner 03", "top 02", "inner 01", "inner 02"}; !slices.Equal(order, want) {
 			t.Errorf("%q", order)
 		}
 		r.stop()
