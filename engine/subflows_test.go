@@ -121,43 +121,58 @@ func TestSubflowsAreRuns(t *testing.T) {
 	})
 }
 
-// The attempt and its run begin in one commit and end in one.
+// narrow is a journal whose commits hold a few events.
+type narrow struct {
+	*MemoryJournal
+	limit int
+}
+
+func (n narrow) Limit() int { return n.limit }
+
+// The attempt and its run begin in one commit and end in one, wherever commits end.
 func TestSubflowsBeginAndEndWithTheirAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := boot(t, Config{}, load(t, nestedHCL))
-		r.run("top", `null`)
-		r.stop()
-		pairs, parents := 0, map[run.ID]*run.Parent{}
-		for _, events := range commitsOf(t, r.journal) {
-			for i, e := range events {
-				var next run.EventData
-				if i+1 < len(events) {
-					next = events[i+1].Data
+	for limit := 2000; limit < 3000; limit += 100 {
+		synctest.Test(t, func(t *testing.T) { beginsAndEndsWithItsAttempt(t, limit) })
+	}
+}
+
+func beginsAndEndsWithItsAttempt(t *testing.T, limit int) {
+	long := func(context.Context, run.Call) (run.Result, error) {
+		return gives(json.RawMessage(text("x", 600))), nil
+	}
+	r := boot(t, Config{Journal: narrow{NewMemoryJournal(), limit}, Invoker: guests{"work": long}}, load(t, nestedHCL))
+	r.run("top", `null`)
+	r.stop()
+	pairs, parents := 0, map[run.ID]*run.Parent{}
+	for _, events := range commitsOf(t, r.journal) {
+		for i, e := range events {
+			var next run.EventData
+			if i+1 < len(events) {
+				next = events[i+1].Data
+			}
+			switch d := e.Data.(type) {
+			case *run.ChildStarted:
+				if s, ok := next.(*run.Submitted); !ok || s.Parent.Run != e.Run || events[i+1].Run != d.Child || !e.At.Equal(events[i+1].At) {
+					t.Errorf("%+v is followed by %+v", d, next)
 				}
-				switch d := e.Data.(type) {
-				case *run.ChildStarted:
-					if s, ok := next.(*run.Submitted); !ok || s.Parent.Run != e.Run || events[i+1].Run != d.Child || !e.At.Equal(events[i+1].At) {
-						t.Errorf("%+v is followed by %+v", d, next)
-					}
-				case *run.Submitted:
-					parents[e.Run] = d.Parent
-				case *run.Finished:
-					parent := parents[e.Run]
-					if parent == nil {
-						continue
-					}
-					if f, ok := next.(*run.AttemptFinished); !ok || f.TaskRef != parent.TaskRef || events[i+1].Run != parent.Run {
-						t.Errorf("%+v is followed by %+v", d, next)
-					}
-					pairs++
+			case *run.Submitted:
+				parents[e.Run] = d.Parent
+			case *run.Finished:
+				parent := parents[e.Run]
+				if parent == nil {
+					continue
 				}
+				if f, ok := next.(*run.AttemptFinished); !ok || f.TaskRef != parent.TaskRef || events[i+1].Run != parent.Run {
+					t.Errorf("%+v is followed by %+v", d, next)
+				}
+				pairs++
 			}
 		}
-		if pairs != 2 {
-			t.Errorf("%d ends of sub-flows", pairs)
-		}
-	})
+	}
+	if pairs != 2 {
+		t.Errorf("%d ends of sub-flows", pairs)
+	}
 }
 
 func commitsOf(t *testing.T, j Journal) [][]run.Event {
