@@ -148,6 +148,14 @@ func endedRuns(n int) []*run.Record {
 	return all
 }
 
+// children makes some of the runs those of sub-flows.
+func children(records []*run.Record) {
+	for i := 3; i < len(records); i += 4 {
+		records[i].Parent = &run.Parent{Run: records[i-1].Run, TaskRef: run.TaskRef{Task: "call"}, Depth: 1}
+		records[i].Trigger = run.Trigger{Kind: run.TriggerTask, Time: records[i].Trigger.Time}
+	}
+}
+
 // newest gives the summaries of the records that match, as a list shows them.
 func newest(records []*run.Record, q run.Query) []run.Summary {
 	var all []run.Summary
@@ -178,6 +186,7 @@ func TestHistoryLists(t *testing.T) {
 	h := openHistory(t, connect(t, startServer(t, bus.ServerConfig{})), bus.HistoryConfig{})
 	records := endedRuns(60)
 	middle := records[30]
+	children(records)
 	h.take(records...)
 	check := func(when string) {
 		for name, q := range map[string]run.Query{
@@ -196,6 +205,9 @@ func TestHistoryLists(t *testing.T) {
 			"until and before":   {Before: records[40].Run, Until: middle.CreatedAt},
 			"before everything":  {Before: records[0].Run},
 			"long ago":           {Until: records[0].CreatedAt},
+			"all":                {Children: true},
+			"all since":          {Children: true, Since: middle.CreatedAt, States: []run.State{run.Failed, run.Canceled}},
+			"all of a flow":      {Children: true, Flow: "orders/eu"},
 		} {
 			for _, limit := range []int{0, 1, 7} {
 				q.Limit = limit
@@ -208,7 +220,7 @@ func TestHistoryLists(t *testing.T) {
 	check("at once")
 	indexSettled(t, h)
 	check("from the index")
-	if page := h.list(run.Query{Limit: 60}); len(page.Runs) != 60 || page.Next != "" {
+	if page := h.list(run.Query{Limit: 60, Children: true}); len(page.Runs) != 60 || page.Next != "" {
 		t.Errorf("the last page has %d runs and goes on at %q", len(page.Runs), page.Next)
 	}
 }
@@ -613,6 +625,7 @@ func TestHistoryForgetsWhatTheStreamDrops(t *testing.T) {
 			check(t, err)
 			h := openHistory(t, nc, bus.HistoryConfig{})
 			records := endedRuns(300)
+			children(records)
 			h.take(records...)
 			if got := len(messages(t, nc, bus.StreamHistory)); got == 0 {
 				t.Fatal("nothing was published")
@@ -623,8 +636,9 @@ func TestHistoryForgetsWhatTheStreamDrops(t *testing.T) {
 					left = append(left, r)
 				}
 			}
-			eventually(t, "the rest is dropped", func() bool { return len(h.all(run.Query{Limit: 1000})) == len(left) && h.Indexed() })
+			eventually(t, "the rest is dropped", func() bool { return len(h.all(run.Query{Limit: 1000, Children: true})) == len(left) && h.Indexed() })
 			sameRuns(t, "what is left", newest(left, run.Query{}), h.all(run.Query{}))
+			sameRuns(t, "all that is left", newest(left, run.Query{Children: true}), h.all(run.Query{Children: true}))
 			sameRuns(t, "what is left of a flow", newest(left, run.Query{Flow: "billing"}), h.all(run.Query{Flow: "billing"}))
 			h.gets(left...)
 			h.misses(records[0])

@@ -42,8 +42,22 @@ func (e *historyEntry) endsAs(s run.Summary) bool {
 	return e.FinishedAt.Equal(*s.FinishedAt)
 }
 
-// A lane is the entries of one flow in one state, or with an empty flow those of
-// all flows. A lane's name is the beginning of its keys; neither flows nor states
+// Lanes over all flows: the runs of sub-flows, which may be very many, are apart
+// from the others, so that neither get in the way of the other.
+const (
+	laneTop      = ""
+	laneChildren = "\x01"
+)
+
+// over is the lane over all flows that the entry is in.
+func (e *historyEntry) over() string {
+	if e.Parent != "" {
+		return laneChildren
+	}
+	return laneTop
+}
+
+// A lane is the entries of one flow in one state, or those of all flows in it. A lane's name is the beginning of its keys; neither flows nor states
 // have a zero byte in their names.
 func lane(flow string, state run.State) []byte {
 	key := append([]byte(flow), 0)
@@ -81,7 +95,8 @@ func (e *historyEntry) encode() []byte {
 	b = appendText(b, string(e.Trigger.Kind))
 	b = appendText(b, e.Trigger.Name)
 	b = appendTime(b, e.Trigger.Time)
-	return appendText(b, e.Error)
+	b = appendText(b, e.Error)
+	return appendText(b, string(e.Parent))
 }
 
 // decodeHistoryEntry reads what encode wrote.
@@ -93,6 +108,7 @@ func decodeHistoryEntry(id run.ID, state run.State, stored []byte) (historyEntry
 	}
 	e.Trigger = run.TriggerSummary{Kind: run.TriggerKind(r.text()), Name: r.text(), Time: r.time()}
 	e.Error = r.text()
+	e.Parent = run.ID(r.text())
 	if r.broken || len(r.rest) > 0 {
 		return e, errIndexDamaged
 	}

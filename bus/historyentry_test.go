@@ -17,7 +17,7 @@ func someEntries() []historyEntry {
 	return []historyEntry{
 		{seq: 1 << 40, Summary: run.Summary{
 			Run: run.NewID(at), Flow: "orders/eu", State: run.Failed, CreatedAt: at, FinishedAt: &at,
-			Trigger: run.TriggerSummary{Kind: run.TriggerSchedule, Name: "nightly", Time: at.Add(-time.Hour)}, Error: "no_stock",
+			Trigger: run.TriggerSummary{Kind: run.TriggerSchedule, Name: "nightly", Time: at.Add(-time.Hour)}, Error: "no_stock", Parent: run.NewID(at),
 		}},
 		{Summary: run.Summary{Run: run.NewID(at), State: run.Succeeded}},
 	}

@@ -25,7 +25,7 @@ var errIndexDamaged = errors.New("the index of the history is damaged")
 // Buckets of the index, and keys of the bucket about.
 var (
 	bucketAbout = []byte("about")
-	bucketRuns  = []byte("runs")  // lane, id → entry; each entry is in its flow's lane and in that of all flows
+	bucketRuns  = []byte("runs")  // lane, id → entry; each entry is in its flow's lane and in one over all flows
 	bucketOrder = []byte("order") // lane of a flow, sequence → id
 
 	keyVersion = []byte("version")
@@ -35,7 +35,7 @@ var (
 )
 
 // indexVersion is of the format of the file; an index of another one is made anew.
-const indexVersion = 1
+const indexVersion = 2
 
 // historyIndex finds records of stream FH_HISTORY without reading them, in a file.
 // It follows the stream by sequence and can be made anew at any time. Its methods
@@ -173,7 +173,7 @@ func (x *historyIndex) add(entries []historyEntry, next uint64) error {
 			value := e.encode()
 			err := errors.Join(
 				replace(runs, e),
-				runs.Put(runKey("", e.State, e.Run), value),
+				runs.Put(runKey(e.over(), e.State, e.Run), value),
 				runs.Put(runKey(e.Flow, e.State, e.Run), value),
 				order.Put(orderKey(e.Flow, e.State, e.seq), []byte(e.Run)))
 			if err != nil {
@@ -194,7 +194,7 @@ func (x *historyIndex) add(entries []historyEntry, next uint64) error {
 func replace(runs *bbolt.Bucket, e *historyEntry) error {
 	var err error
 	for _, state := range finalStates {
-		if key := runKey("", state, e.Run); state != e.State && runs.Get(key) != nil {
+		if key := runKey(e.over(), state, e.Run); state != e.State && runs.Get(key) != nil {
 			err = errors.Join(err, runs.Delete(key), runs.Delete(runKey(e.Flow, state, e.Run)))
 		}
 	}
@@ -205,12 +205,14 @@ func replace(runs *bbolt.Bucket, e *historyEntry) error {
 func (x *historyIndex) find(id run.ID) (e historyEntry, err error) {
 	err = x.view(func(tx *bbolt.Tx) error {
 		for _, state := range finalStates {
-			value := tx.Bucket(bucketRuns).Get(runKey("", state, id))
-			if value == nil {
-				continue
+			for _, over := range []string{laneTop, laneChildren} {
+				value := tx.Bucket(bucketRuns).Get(runKey(over, state, id))
+				if value == nil {
+					continue
+				}
+				e, err = decodeHistoryEntry(id, state, value)
+				return err
 			}
-			e, err = decodeHistoryEntry(id, state, value)
-			return err
 		}
 		return nil
 	})
@@ -291,5 +293,5 @@ func forget(runs *bbolt.Bucket, l historyLane, old historyEntry) error {
 	if err != nil || e.seq != old.seq {
 		return err
 	}
-	return errors.Join(runs.Delete(key), runs.Delete(runKey("", l.state, old.Run)))
+	return errors.Join(runs.Delete(key), runs.Delete(runKey(e.over(), l.state, old.Run)))
 }

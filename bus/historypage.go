@@ -16,8 +16,12 @@ func (x *historyIndex) page(q run.Query, limit int) (found []run.Summary, err er
 	err = x.view(func(tx *bbolt.Tx) error {
 		var cursors []*laneCursor
 		for _, state := range finalStates {
-			if len(q.States) == 0 || slices.Contains(q.States, state) {
-				cursors = append(cursors, newLaneCursor(tx, q, state))
+			if len(q.States) > 0 && !slices.Contains(q.States, state) {
+				continue
+			}
+			cursors = append(cursors, newLaneCursor(tx, q, q.Flow, state))
+			if q.Flow == laneTop && q.Children {
+				cursors = append(cursors, newLaneCursor(tx, q, laneChildren, state))
 			}
 		}
 		for len(found) < limit {
@@ -49,8 +53,8 @@ type laneCursor struct {
 	value []byte // valid until the transaction ends
 }
 
-func newLaneCursor(tx *bbolt.Tx, q run.Query, state run.State) *laneCursor {
-	l := &laneCursor{cursor: tx.Bucket(bucketRuns).Cursor(), lane: lane(q.Flow, state), state: state}
+func newLaneCursor(tx *bbolt.Tx, q run.Query, flow string, state run.State) *laneCursor {
+	l := &laneCursor{cursor: tx.Bucket(bucketRuns).Cursor(), lane: lane(flow, state), state: state}
 	if !q.Since.IsZero() {
 		l.least = run.MinID(q.Since)
 	}

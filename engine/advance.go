@@ -65,7 +65,7 @@ func (e *Engine) takeUpTask(t task) {
 	t.hold()
 	switch state := t.state(); {
 	case state.State == run.Running:
-		e.lost(t)
+		e.rejoin(t)
 	case t.stopped() != nil:
 		e.end(t, run.Canceled, t.stopped())
 	case state.State == run.Ready:
@@ -115,7 +115,7 @@ func (e *Engine) queue(t task) {
 		return
 	}
 	t.hold()
-	e.runnable.push(t, e.quotasOf(t))
+	e.enqueue(t)
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -196,14 +196,15 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 		end.State = run.Canceled
 	}
 	e.endUnused(o)
-	err := e.record(o.event(end))
+	caller, err := e.recordFinished(o.run, end)
 	if err != nil && e.fault == nil {
 		end.State, end.Output = run.Failed, nil
 		end.Failure = outputFailure(err)
-		err = e.record(o.event(end))
+		caller, err = e.recordFinished(o.run, end)
 	}
 	if err == nil {
 		e.close(o)
+		e.goOn(caller)
 	}
 }
 
@@ -228,6 +229,7 @@ func (e *Engine) close(o *openRun) {
 			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
 	}
 	e.stopCountdown(&o.deadline)
+	e.stopCountdown(&o.patience)
 	e.finished.add(o.end)
 	e.afterCommit(o.end.settle)
 	delete(e.open, o.run.ID)

@@ -70,6 +70,7 @@ func (e *Engine) dispatch() {
 			e.enter(o)
 		}
 	}
+	e.callAll()
 	for e.idle > 0 && e.runnable.size > 0 && !e.draining && !e.congested() && e.fault == nil {
 		t, ok := e.runnable.pop(e.share)
 		if !ok {
@@ -218,16 +219,7 @@ func lostResult(message string) run.Result {
 // recordEnd records how an attempt ended, and when the next one is due if the
 // policy allows one.
 func (e *Engine) recordEnd(t task, r run.Result) {
-	state := t.state()
-	end := &run.AttemptFinished{
-		TaskRef: t.ref(), Attempt: state.Attempts,
-		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration,
-	}
-	if r.Failure != nil {
-		r.Failure.At = t.spec.At()
-		end.Output = nil
-		end.RetryAt = e.nextDue(t, end)
-	}
+	end := e.endOf(t, r)
 	err := fits(end.Output)
 	if err == nil {
 		err = e.record(t.event(end))
@@ -240,10 +232,29 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 		}
 		e.record(t.event(end))
 	}
-	if e.fault != nil {
-		return
+	if e.fault == nil {
+		e.attemptOver(t, end)
 	}
+}
+
+// endOf is what is to be recorded of the end of an attempt.
+func (e *Engine) endOf(t task, r run.Result) *run.AttemptFinished {
+	end := &run.AttemptFinished{
+		TaskRef: t.ref(), Attempt: t.state().Attempts,
+		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration,
+	}
+	if r.Failure != nil {
+		r.Failure.At = t.spec.At()
+		end.Output = nil
+		end.RetryAt = e.nextDue(t, end)
+	}
+	return end
+}
+
+// attemptOver goes on after the recorded end of an attempt.
+func (e *Engine) attemptOver(t task, end *run.AttemptFinished) {
 	e.logEnd(t, end)
+	state := t.state()
 	if state.State.Done() {
 		e.settled(t)
 		return
@@ -290,7 +301,7 @@ func (e *Engine) retryAt(t task, due time.Time) {
 			if t.item != nil {
 				t.fan().rouse(t.item)
 			}
-			e.runnable.push(t, e.quotasOf(t))
+			e.enqueue(t)
 		}
 	})
 	if t.item != nil {

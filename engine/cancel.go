@@ -32,6 +32,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 	for _, t := range e.withdraw(o, task.stopping) {
 		e.end(t, run.Canceled, o.run.Cancel)
 	}
+	e.stopChildren(o, o.run.Cancel, func(run.TaskRef) bool { return true })
 	e.advance(o)
 }
 
@@ -122,6 +123,7 @@ func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	for _, t := range e.withdraw(o, func(t task) bool { return of(t.ref()) }) {
 		e.end(t, run.Canceled, why)
 	}
+	e.stopChildren(o, why, of)
 }
 
 // knows reports whether the run's flow has the task, or one of its hooks; of items,

@@ -66,6 +66,7 @@ func (e *Engine) clockSet(by time.Duration) {
 	}
 	for _, o := range e.open {
 		shift(&o.deadline)
+		shift(&o.patience)
 		for _, a := range o.attempts {
 			shift(&a.deadline)
 		}

@@ -110,6 +110,7 @@ type Engine struct {
 	quotas     map[string]*quota   // limits that are deployed, or that open runs refer to
 	starting   []*openRun          // have got their slot and start next
 	runnable   readyQueue          // may start as soon as a worker is free
+	calling    []task              // may start: those that run a flow, which takes no worker
 	idle       int                 // workers without an attempt
 	share      int                 // workers that one flow may have
 	hire       func()              // starts a worker

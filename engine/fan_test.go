@@ -218,3 +218,68 @@ func TestItemsAreCanceled(t *testing.T) {
 		})
 	}
 }
+
+// Sub-flows may be fanned out, and run in groups.
+func TestSubflowsOfItemsAndInRaces(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  task "all" {
+    flow         = flow.child
+    for_each     = range(7)
+    max_parallel = 2
+    input        = { n = each.value }
+  }
+  group "quickest" {
+    mode = "race"
+    task "slow" {
+      flow  = flow.child
+      input = { n = 60 }
+    }
+    task "quick" {
+      flow  = flow.child
+      input = { n = 1 }
+    }
+  }
+  output "all" { value = task.all.output[*].n }
+  output "first" { value = group.quickest.output.n }
+}
+flow "child" {
+  param "n" { type = number }
+  task "t" {
+    plugin = "./m.wasm"
+    input  = { n = param.n }
+  }
+  output "n" { value = task.t.output.n }
+}`)
+	sleeper := func(ctx context.Context, call run.Call) (run.Result, error) {
+		var in struct{ N int }
+		if err := json.Unmarshal(call.Input, &in); err != nil {
+			return run.Result{}, err
+		}
+		return takes(time.Duration(in.N)*time.Second)(ctx, call)
+	}
+	for crash := range 8 {
+		t.Run(fmt.Sprint("crash after ", crash, " seconds"), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				journal := NewMemoryJournal()
+				r := boot(t, Config{Journal: journal, Workers: 8, Invoker: guests{"t": sleeper}}, set)
+				id := r.submit("f", `null`)
+				if crash > 0 {
+					time.Sleep(time.Duration(crash)*time.Second - 500*time.Millisecond)
+					r.crash()
+					r = boot(t, Config{Journal: journal, Workers: 8, Invoker: guests{"t": sleeper}}, set)
+				}
+				record := r.wait(id)
+				if got := string(record.Output); got != `{"all":[0,1,2,3,4,5,6],"first":1}` {
+					t.Errorf("the run is %s (%v) and gives %s", record.State, record.Error, got)
+				}
+				if slow := taskOf(t, record, "slow"); slow.State != run.Canceled {
+					t.Errorf("the slow one is %s", slow.State)
+				}
+				r.stop()
+			})
+		})
+	}
+}

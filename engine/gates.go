@@ -59,9 +59,9 @@ func (e *Engine) enter(o *openRun) {
 
 // limited does what a flow says about a run for which it has no slot, and reports
 // whether the run is to be left out. A backfill is not in a hurry: its runs wait.
-func (e *Engine) limited(f *flows.Flow, kind run.TriggerKind, key string) bool {
+func (e *Engine) limited(f *flows.Flow, filled bool, key string) bool {
 	c := f.Concurrency
-	if c == nil || c.OnLimit == flows.LimitQueue || kind == run.TriggerBackfill {
+	if c == nil || c.OnLimit == flows.LimitQueue || filled {
 		return false
 	}
 	g := e.gates[gateKey{flow: f.Name, key: key}]
@@ -81,7 +81,7 @@ func (e *Engine) limited(f *flows.Flow, kind run.TriggerKind, key string) bool {
 func (e *Engine) under(flow, key string) []*openRun {
 	var all []*openRun
 	for _, o := range e.open {
-		if o.run.Flow == flow && o.run.Concurrency == key && o.run.Cancel == nil && o.run.Trigger.Kind != run.TriggerBackfill {
+		if o.run.Flow == flow && o.run.Concurrency == key && o.run.Cancel == nil && !o.filled {
 			all = append(all, o)
 		}
 	}
@@ -128,7 +128,7 @@ func (e *Engine) admitWaiting(g *gate) {
 }
 
 func (g *gate) wait(o *openRun) {
-	if o.run.Trigger.Kind == run.TriggerBackfill {
+	if o.filled {
 		g.waiting = append(g.waiting, o.run.ID)
 		g.filled++
 		return

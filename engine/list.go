@@ -51,10 +51,14 @@ func (e *Engine) present(q run.Query) []run.Summary {
 
 func (o *openRun) summary() run.Summary {
 	t := &o.run.Trigger
-	return run.Summary{
+	s := run.Summary{
 		Run: o.run.ID, Flow: o.run.Flow, State: o.run.State, CreatedAt: o.run.CreatedAt,
 		Trigger: run.TriggerSummary{Kind: t.Kind, Name: t.Name, Time: t.Time},
 	}
+	if o.run.Parent != nil {
+		s.Parent = o.run.Parent.Run
+	}
+	return s
 }
 
 func newestFirst(a, b run.Summary) int { return cmp.Compare(b.Run, a.Run) }

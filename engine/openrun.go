@@ -21,6 +21,8 @@ type openRun struct {
 	attempts []*attempt                 // under way
 	retries  map[run.TaskRef]*countdown // due later; nil before the first
 	deadline countdown                  // of the main tasks, then of those of finally
+	patience countdown                  // of the task that this is a sub-flow of, for the attempt
+	filled   bool                       // a backfill has asked for it, or for the run that it belongs to
 	output   json.RawMessage            // once the main tasks have succeeded
 	failure  *run.Failure               // why the run will not succeed, as far as the parts that are over tell
 	held     int                        // slots, of those that its limits ask for
@@ -72,7 +74,7 @@ func (t task) ref() run.TaskRef {
 // priority is where the task stands among those that are ready: what is filled in
 // afterwards comes after everything that is due.
 func (t task) priority() int {
-	if t.run.Trigger.Kind == run.TriggerBackfill {
+	if t.filled {
 		return math.MinInt
 	}
 	return t.spec.Priority
@@ -96,6 +98,7 @@ func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 		run: r, flow: f, clock: e.config.Clock,
 		end: new(ending),
 	}
+	o.filled = r.Trigger.Kind == run.TriggerBackfill || r.Parent != nil && e.filled(r.Parent.Run)
 	e.open[r.ID] = o
 	e.refer(o)
 	e.opened(o)

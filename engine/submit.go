@@ -65,7 +65,7 @@ func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventDat
 	if err != nil || !admission.Accepted {
 		return run.Receipt{}, err
 	}
-	if e.limited(f, request.Trigger.Kind, admission.Concurrency) {
+	if e.limited(f, request.Trigger.Kind == run.TriggerBackfill, admission.Concurrency) {
 		return run.Receipt{Limited: true}, nil
 	}
 	return e.admit(f, &run.Submitted{

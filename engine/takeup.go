@@ -25,6 +25,11 @@ func (e *Engine) takeUpAll(ctx context.Context) error {
 			}
 			return 1
 		}
+		if a.State != run.Pending { // a run comes before those of its sub-flows, and has always started
+			if order := cmp.Compare(depth(a), depth(b)); order != 0 {
+				return order
+			}
+		}
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	for _, r := range unfinished {
@@ -33,6 +38,7 @@ func (e *Engine) takeUpAll(ctx context.Context) error {
 		}
 	}
 	e.recallStarts()
+	e.rejoinAll()
 	return nil
 }
 
@@ -120,7 +126,8 @@ func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
 			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		}
 	}
-	e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.Finished{State: run.Failed, Failure: failure}})
+	caller, _ := e.recordFinished(r, &run.Finished{State: run.Failed, Failure: failure})
 	e.shard.Forget(r.ID)
+	e.goOn(caller)
 	return nil
 }

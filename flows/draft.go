@@ -26,6 +26,7 @@ type draft struct {
 
 	typed       map[string]*typed // by task
 	localShapes map[*local]*shape
+	contract    *contract // of the flow as a sub-flow; nil until somebody asks
 }
 
 // pendingTask is a declared task whose block is still to be decoded.
@@ -146,6 +147,7 @@ func (m *module) decodeFlows(blocks []*hcl.Block) {
 			flows = append(flows, d.flow)
 		}
 	}
+	m.checkFlows(flows)
 	digest := m.def.Digest()
 	for _, f := range flows {
 		f.DefinitionDigest = digest
@@ -194,7 +196,6 @@ func (d *draft) decode() {
 	if len(f.Tasks) == 0 && d.clean {
 		m.add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
 	}
-	d.checkTypes()
 	d.connect()
 }
 

@@ -121,9 +121,11 @@ type Task struct {
 	Range       hcl.Range // of the block's header
 	Plugin      Plugin
 	Function    string // "" for a module without named functions
+	Flow        string // full name of the flow that the task runs; "" for a call of a function
+	Child       *Flow  // that flow
 	RunOn       RunOn
 	Priority    int             // -100 to 100, its own or the flow's: of the tasks that are ready, higher ones start first
-	Timeout     time.Duration   // of an attempt; 0 is the host's default
+	Timeout     time.Duration   // of an attempt; 0 is the host's default, and none for a sub-flow
 	Retry       run.RetryPolicy // the zero value is one attempt
 	Limits      run.Limits      // zero fields are the host's defaults
 	Grants      run.Grants      // what its calls may touch; the zero value is nothing
@@ -143,6 +145,7 @@ type Task struct {
 	input  *inputs
 	config *inputs
 	after  []use
+	called hcl.Range // where the task names the flow that it runs
 }
 
 // Task is the task of that name in any part of the flow, or nil.

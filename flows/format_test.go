@@ -102,7 +102,7 @@ func plan(f *Flow) []string {
 		when, failed := task.When(s)
 		input, wrong := task.Input(s)
 		config, bad := task.Config(s)
-		say("task %s %q %+v %s %s %s %+v %+v %d %+v", task.Name, task.Description, task.Plugin, task.Function, task.RunOn, task.Timeout, task.Retry, task.Limits, task.Priority, task.Grants)
+		say("task %s %q %+v %s %s %s %s %+v %+v %d %+v", task.Name, task.Description, task.Plugin, task.Flow, task.Function, task.RunOn, task.Timeout, task.Retry, task.Limits, task.Priority, task.Grants)
 		say("  when %v %s input %s %s config %s %s", when, messageOf(failed), input, messageOf(wrong), config, messageOf(bad))
 		s.Settle(done(task.Name, payload))
 	}

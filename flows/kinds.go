@@ -28,11 +28,12 @@ const (
 	someTasks  kind = "list of tasks"
 	someLimits kind = "limit or list of limits"
 	someItems  kind = "list, set or object"
+	aFlow      kind = "flow or text"
 )
 
 // argumentKinds are all of them, for those who must know each.
 var argumentKinds = []kind{
-	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, someTasks, someLimits, someItems,
+	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, aFlow, someTasks, someLimits, someItems,
 }
 
 // phrase spells a kind for messages: "a map of texts".

@@ -106,7 +106,7 @@ func isLine(s string) bool {
 // unfit are values that no argument of a kind takes.
 var unfit = map[kind]string{
 	aText: "[1]", aBool: "[1]", aNumber: `"x"`, aWhole: "1.5", aDuration: "5", aSize: `"x"`, aTime: `"x"`, aScalar: "[1]",
-	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", someTasks: "1", someItems: "1", someLimits: "1",
+	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", aFlow: "[1]", someTasks: "1", someItems: "1", someLimits: "1",
 }
 
 // TestKindsAreThoseOfTheDecoder writes values that an argument's kind excludes.

@@ -37,6 +37,9 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 		t.RunOn = RunOn(word)
 	}
 	s.fanOut(t, c)
+	if s.callee(t, b, c); c.arg("flow") != nil {
+		inherited = policy{} // which is about calls of functions
+	}
 	attempts := s.policy(c, inherited)
 	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
 	t.Priority = s.priority(c.arg("priority"), s.draft.flow.Priority)

@@ -87,8 +87,9 @@ func (c *typed) check() {
 	}
 	if x := c.task.input.expr; x != nil {
 		t.check(x.Expression, c.contract.input, "input")
+		c.checkParams(t)
 	} else if c.input == nil && c.contract.input.present() == kindObject && c.contract.input.required != nil {
-		t.add(RuleMissing, c.task.Range, "Missing input", "The function of this task needs an input with %s.", join(c.contract.input.required, "and"))
+		t.add(RuleMissing, c.task.Range, "Missing input", "The %s of this task needs an input with %s.", c.task.callee(), join(c.contract.input.required, "and"))
 	}
 	c.checkConfig(t)
 }

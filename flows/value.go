@@ -40,7 +40,7 @@ func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 	case !v.IsWhollyKnown():
 		return cty.NilVal, false // what makes it unknown is reported where it stands
 	case v.IsNull():
-		if s.words.argument(a.Name).required {
+		if word := s.words.argument(a.Name); word.required || word.either {
 			s.add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", sentence(s.words.title), a.Name)
 		}
 		return cty.NilVal, false // as if it were not written

@@ -31,6 +31,7 @@ type argument struct {
 	bounds   string   // of a number: "from 1 to 100"
 	oneOf    []string // the texts that it may be; any without them
 	required bool
+	either   bool   // required, unless another one is in its place
 	preset   string // what holds without it: a value as it is written, or a few words
 	about    string // what it is for, in one line
 	later    bool   // known to the full language, not to this version
@@ -303,19 +304,19 @@ var concurrencyWords = &words{
 var taskWords = &words{
 	title: "a task block",
 	arguments: []argument{
-		{name: "plugin", at: pluginRef, kind: aPlugin, required: true, about: "plugin.NAME, or the path of a module"},
+		{name: "plugin", at: pluginRef, kind: aPlugin, either: true, preset: "none: the task has flow", about: "plugin.NAME, or the path of a module"},
+		{name: "flow", at: deployed, kind: aFlow, either: true, preset: "none: the task has plugin", about: "flow.NAME of the same folder: a sub-flow"},
 		{name: "function", at: deployed, kind: aText, preset: "the only one, or main", about: "function of the module"},
-		{name: "input", at: running, kind: anyValue, preset: "null", about: "given to the function as JSON"},
+		{name: "input", at: running, kind: anyValue, preset: "null", about: "given to the function as JSON; to a flow, its params by name"},
 		{name: "config", at: running, kind: anObject, preset: "the plugin's", about: "laid over the plugin's config"},
 		{name: "when", at: running, kind: aBool, preset: "true", about: "false: the task is skipped"},
 		{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, task.b]"},
 		{name: "run_on", at: deployed, kind: aText, oneOf: []string{string(RunOnSuccess), string(RunOnFailure), string(RunAlways)}, preset: `"success"`, about: "which ends of the tasks before it let it run"},
-		{name: "timeout", at: deployed, kind: aDuration, preset: "the defaults'", about: "of one attempt"},
-		{name: "retries", at: deployed, kind: aWhole, bounds: "0 or more", preset: "the defaults'", about: "further attempts after the first; short for retry { attempts = n + 1 }"},
+		{name: "timeout", at: deployed, kind: aDuration, preset: "the defaults'; none for a flow", about: "of one attempt"},
+		{name: "retries", at: deployed, kind: aWhole, bounds: "0 or more", preset: "the defaults'; 0 for a flow", about: "further attempts after the first; short for retry { attempts = n + 1 }"},
 		{name: "limit", at: apart, kind: someLimits, preset: "none", about: "limit.NAME, or a list of these: what its attempts count for"},
 		{name: "priority", at: deployed, kind: aWhole, bounds: "from -100 to 100", preset: "the flow's", about: "of the attempts that wait, the highest goes first"},
 		{name: "description", at: deployed, kind: aText, about: "for readers"},
-		{name: "flow", later: true},
 		{name: "for_each", at: running, kind: someItems, preset: "none", about: "the task is run for each item of this list, set or object"},
 		{name: "max_parallel", at: deployed, kind: aWhole, bounds: "1 or more", preset: "none", about: "with for_each: items that are under way at once"},
 		{name: "on_error", at: deployed, kind: aText, oneOf: []string{onErrorFail, onErrorContinue}, preset: `"fail"`, about: "continue: for the run and what comes after, a failure of the task is none"},

@@ -24,11 +24,16 @@ type Query struct {
 	Until  time.Time `json:"until,omitzero"`   // accepted before, to the millisecond
 	Before ID        `json:"before,omitempty"` // cursor: only runs with smaller ids
 	Limit  int       `json:"limit,omitempty"`  // runs in a page; 0 is DefaultPage, at most MaxPage
+
+	// Children asks for the runs of sub-flows, too. Those of the flow that is asked
+	// for are part of the answer in any case.
+	Children bool `json:"children,omitempty"`
 }
 
 // Matches reports whether a run belongs to the answer, whatever its place in it.
 func (q *Query) Matches(s *Summary) bool {
 	return (q.Flow == "" || q.Flow == s.Flow) &&
+		(q.Children || q.Flow != "" || s.Parent == "") &&
 		(len(q.States) == 0 || slices.Contains(q.States, s.State)) &&
 		(q.Since.IsZero() || s.Run >= MinID(q.Since)) &&
 		(q.Until.IsZero() || s.Run < MinID(q.Until)) &&
@@ -57,7 +62,8 @@ type Summary struct {
 	CreatedAt  time.Time      `json:"created_at"`
 	FinishedAt *time.Time     `json:"finished_at"`
 	Trigger    TriggerSummary `json:"trigger"`
-	Error      string         `json:"error,omitempty"` // code of the run's failure
+	Error      string         `json:"error,omitempty"`  // code of the run's failure
+	Parent     ID             `json:"parent,omitempty"` // the run to which this one of a sub-flow belongs
 }
 
 // TriggerSummary is what of a trigger a list shows.
@@ -75,6 +81,9 @@ func (r *Record) Summary() Summary {
 	}
 	if r.Error != nil {
 		s.Error = r.Error.Code
+	}
+	if r.Parent != nil {
+		s.Parent = r.Parent.Run
 	}
 	return s
 }

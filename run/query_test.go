@@ -38,6 +38,13 @@ func TestQueryMatches(t *testing.T) {
 		{"before itself", Query{Before: s.Run}, false},
 		{"before a later one", Query{Before: MinID(at.Add(time.Hour))}, true},
 	}
+	child := *s
+	child.Parent = NewID(at)
+	for query, want := range map[*Query]bool{{}: false, {Children: true}: true, {Flow: "orders"}: true, {Flow: "order", Children: true}: false} {
+		if got := query.Matches(&child); got != want {
+			t.Errorf("a run of a sub-flow, %+v: %t, want %t", query, got, want)
+		}
+	}
 	for _, c := range cases {
 		if got := c.query.Matches(s); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)

@@ -54,9 +54,21 @@ func graphText(w io.Writer, chosen []*flows.Flow) {
 			if n.hook() && (j == 0 || nodes[j-1].part != n.part) {
 				fmt.Fprintf(w, "  %s:\n", strings.ReplaceAll(string(n.part), "_", " "))
 			}
-			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s%-*s  %s", indent, width, n.task.Name, n.waitsFor()), " "))
+			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s%-*s  %s", indent, width, n.task.Name, n.detail()), " "))
 		}
 	}
+}
+
+// detail is what a task waits for, and which flow it runs.
+func (n graphNode) detail() string {
+	text := n.waitsFor()
+	if n.task.Child == nil {
+		return text
+	}
+	if text != "" {
+		text += ", "
+	}
+	return text + "runs flow " + n.task.Flow
 }
 
 func (n graphNode) waitsFor() string {
@@ -78,11 +90,7 @@ func graphMermaid(w io.Writer, chosen []*flows.Flow) {
 		fmt.Fprintf(w, "  subgraph flow%d [%q]\n", i, f.Name)
 		nodes := nodesOf(f)
 		for _, n := range nodes {
-			shape := "[%q]"
-			if n.hook() {
-				shape = "([%q])"
-			}
-			fmt.Fprintf(w, "    %s"+shape+"\n", mermaidID(i, n.task.Name), n.task.Name)
+			fmt.Fprintf(w, "    %s"+n.mermaidShape()+"\n", mermaidID(i, n.task.Name), n.task.Name)
 		}
 		for _, n := range nodes {
 			for _, from := range n.from {
@@ -91,6 +99,18 @@ func graphMermaid(w io.Writer, chosen []*flows.Flow) {
 		}
 		fmt.Fprintln(w, "  end")
 	}
+}
+
+// mermaidShape is a box; round for hooks, with double sides for what is a graph
+// itself.
+func (n graphNode) mermaidShape() string {
+	switch {
+	case n.task.Child != nil:
+		return "[[%q]]"
+	case n.hook():
+		return "([%q])"
+	}
+	return "[%q]"
 }
 
 // mermaidID avoids names that mean something to Mermaid, such as end, and hyphens,
@@ -120,6 +140,9 @@ func graphDOT(w io.Writer, chosen []*flows.Flow) {
 			style := ""
 			if n.hook() {
 				style = ", style=rounded"
+			}
+			if n.task.Child != nil {
+				style += ", peripheries=2"
 			}
 			fmt.Fprintf(w, "    %q [label=%q%s];\n", f.Name+"/"+n.task.Name, n.task.Name, style)
 		}
@@ -155,9 +178,10 @@ type (
 		Task     string      `json:"task"`
 		After    []string    `json:"after"`
 		RunOn    flows.RunOn `json:"run_on"`
-		Plugin   string      `json:"plugin"` // as the flow file names its module
+		Plugin   string      `json:"plugin,omitempty"` // as the flow file names its module
 		Function string      `json:"function,omitempty"`
 		Limits   []string    `json:"limits,omitempty"` // full names
+		Flow     string      `json:"flow,omitempty"`   // that the task runs, in place of a function
 		At       string      `json:"at"`               // "orders.hcl:14"
 	}
 )
@@ -170,7 +194,7 @@ func graphOf(chosen []*flows.Flow) graphFile {
 		for _, n := range nodesOf(f) {
 			t := graphTask{
 				Task: n.task.Name, After: append([]string{}, n.from...), RunOn: n.task.RunOn,
-				Plugin: n.task.Plugin.Source, Function: n.task.Function, At: n.task.At(),
+				Plugin: n.task.Plugin.Source, Function: n.task.Function, Flow: n.task.Flow, At: n.task.At(),
 			}
 			for _, l := range n.task.LimitedBy {
 				t.Limits = append(t.Limits, l.Name)

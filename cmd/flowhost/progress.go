@@ -14,15 +14,16 @@ import (
 )
 
 // progress shows what happens to one run, the first that is submitted after it
-// was made. It is safe for concurrent use.
+// was made, and to the runs of sub-flows within it. It is safe for concurrent use.
 type progress struct {
 	out  *terminal
 	form string // plain, json or quiet
 	made time.Time
 
-	mu   sync.Mutex
-	run  run.ID              // empty before the run is known
-	logs map[callKey]run.Log // of the last attempt
+	mu     sync.Mutex
+	run    run.ID              // empty before the run is known
+	logs   map[callKey]run.Log // of the last attempt
+	within descent
 }
 
 type callKey struct {
@@ -58,9 +59,10 @@ func (p *progress) Committed(_ context.Context, n run.Notice) error {
 	if _, submitted := n.Event.Data.(*run.Submitted); submitted && p.run == "" && !n.Event.At.Before(p.made) {
 		p.run = n.Event.Run
 	}
-	if n.Event.Run == "" || n.Event.Run != p.run {
+	if n.Event.Run == "" || n.Event.Run != p.run && !p.within.has(n.Event.Run) {
 		return nil
 	}
+	p.within.note(n.Event)
 	switch p.form {
 	case "plain":
 		p.plain(n)
@@ -72,6 +74,10 @@ func (p *progress) Committed(_ context.Context, n run.Notice) error {
 
 // plain writes one line for each change of state.
 func (p *progress) plain(n run.Notice) {
+	path := p.within.path(n.Event.Run)
+	if path != "" && !run.OfTask(n.Event.Data) {
+		return // the task tells it
+	}
 	switch d := n.Event.Data.(type) {
 	case *run.Submitted:
 		p.line("run "+string(n.Event.Run), "pending", "flow "+d.Flow)
@@ -80,7 +86,7 @@ func (p *progress) plain(n run.Notice) {
 		if d.Attempt > 1 {
 			detail = fmt.Sprintf("attempt %d", d.Attempt)
 		}
-		p.line(d.TaskRef.Label(), string(run.Running), detail)
+		p.line(path+d.TaskRef.Label(), string(run.Running), detail)
 	case *run.AttemptFinished:
 		var details []string
 		if d.Duration > 0 { // not known of every attempt of a run that is watched
@@ -92,21 +98,21 @@ func (p *progress) plain(n run.Notice) {
 		if !d.RetryAt.IsZero() {
 			details = append(details, "again in "+short(d.RetryAt.Sub(n.Event.At)))
 		}
-		p.line(d.TaskRef.Label(), string(d.Outcome), strings.Join(details, ", "))
+		p.line(path+d.TaskRef.Label(), string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
 		detail := ""
 		if d.Failure != nil {
 			detail = printable(d.Failure.Error())
 		}
-		p.line(d.TaskRef.Label(), string(d.State), detail)
+		p.line(path+d.TaskRef.Label(), string(d.State), detail)
 	case *run.TaskExpanded:
-		p.line(d.Task, string(run.Running), "fanned out")
+		p.line(path+d.Task, string(run.Running), "fanned out")
 	case *run.WaitStarted:
-		p.line(d.Task, string(run.Waiting), d.Subject)
+		p.line(path+d.Task, string(run.Waiting), d.Subject)
 	case *run.WaitEnded:
-		p.line(d.Task, string(d.State), "")
+		p.line(path+d.Task, string(d.State), "")
 	case *run.ChildStarted:
-		p.line(d.TaskRef.Label(), string(run.Running), "run "+string(d.Child))
+		p.line(path+d.TaskRef.Label(), string(run.Running), "run "+string(d.Child))
 	case *run.CancelRequested:
 		p.line("run "+string(n.Event.Run), "stopping", printable(d.Failure.Message))
 	case *run.Finished:
@@ -207,9 +213,10 @@ func (p *progress) listen(next engine.Invoker) engine.Invoker {
 	})
 }
 
-// log is what a task's last attempt wrote.
+// log is what a task's last attempt wrote; of one that ran a flow, what that task
+// wrote which failed in it.
 func (p *progress) log(id run.ID, task string) run.Log {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.logs[callKey{id, task}]
+	return p.logs[p.within.culprit(callKey{id, task})]
 }

@@ -54,7 +54,10 @@ func (r *retelling) notice(data run.EventData) run.Notice {
 func happened(ref run.TaskRef, before, now run.TaskRecord) []run.EventData {
 	var events []run.EventData
 	begun := now.Attempts > before.Attempts
-	if begun {
+	switch {
+	case begun && now.Child != "":
+		events = append(events, &run.ChildStarted{TaskRef: ref, Attempt: now.Attempts, Child: now.Child})
+	case begun:
 		events = append(events, &run.AttemptStarted{TaskRef: ref, Attempt: now.Attempts, Module: now.Module})
 	}
 	over := now.State.Done() && !before.State.Done()

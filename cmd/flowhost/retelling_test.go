@@ -50,12 +50,13 @@ func outcome(o run.Outcome, ms float64, message string) func(*run.TaskRecord) {
 func TestRetelling(t *testing.T) {
 	t.Parallel()
 	failed := outcome(run.OutcomeFailed, 0, "not yet")
+	child := func(t *run.TaskRecord) { t.Child = "01HZXW000000000000000CHILD" }
 	got := retold(t,
 		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Running, 1), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
 		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Ready, 1, failed), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
 		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Ready, 1, failed), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
-		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Succeeded, 2, outcome(run.OutcomeSucceeded, 3, "")), task("b", run.Running, 3), task("c", run.Waiting, 0)}},
-		&run.Record{State: run.Failed, Tasks: []run.TaskRecord{task("a", run.Succeeded, 2, outcome(run.OutcomeSucceeded, 3, "")), task("b", run.Failed, 3, outcome(run.OutcomeTrapped, 2, "boom")), task("c", run.Skipped, 0)}},
+		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Succeeded, 2, outcome(run.OutcomeSucceeded, 3, "")), task("b", run.Running, 3), task("c", run.Waiting, 0), task("d", run.Running, 1, child)}},
+		&run.Record{State: run.Failed, Tasks: []run.TaskRecord{task("a", run.Succeeded, 2, outcome(run.OutcomeSucceeded, 3, "")), task("b", run.Failed, 3, outcome(run.OutcomeTrapped, 2, "boom")), task("c", run.Skipped, 0), task("d", run.Succeeded, 1, child, outcome(run.OutcomeSucceeded, 4, ""))}},
 	)
 	want := `run 01HZXW0000000000000000MINE: pending (flow f)
 a: running
@@ -63,8 +64,10 @@ a: failed (not yet)
 a: running (attempt 2)
 a: succeeded (3ms)
 b: running (attempt 3)
+d: running (run 01HZXW000000000000000CHILD)
 b: trapped (2ms, boom)
 c: skipped
+d: succeeded (4ms)
 run 01HZXW0000000000000000MINE: failed
 `
 	if diff := cmp.Diff(want, got); diff != "" {

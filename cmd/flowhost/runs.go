@@ -21,6 +21,7 @@ type listing struct {
 	states       []string
 	since, until string
 	limit        int
+	children     bool
 	asJSON       bool
 }
 
@@ -29,7 +30,8 @@ func (a *app) runsCommand() *cobra.Command {
 	cmd := exits(&cobra.Command{
 		Use:   "runs",
 		Short: "List runs, newest first",
-		Long:  `Lists the runs of a host, newest first: those that go on and those that have ended.`,
+		Long: `Lists the runs of a host, newest first: those that go on and those that have ended.
+Runs of sub-flows are shown with --children, or when --flow names their flow.`,
 		Example: `  flowhost runs
   flowhost runs --flow orders --state failed --since 24h
   flowhost runs --since 2026-01-02 --until 2026-01-03 --limit 0 --json | jq .run`,
@@ -42,6 +44,7 @@ func (a *app) runsCommand() *cobra.Command {
 	flags.StringVar(&l.since, "since", "", "only those accepted since this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d ago")
 	flags.StringVar(&l.until, "until", "", "only those accepted before this `TIME`")
 	flags.IntVar(&l.limit, "limit", 20, "`NUMBER` of runs, 0 for all")
+	flags.BoolVar(&l.children, "children", false, "also the runs of sub-flows")
 	flags.BoolVar(&l.asJSON, "json", false, "print one object for each run, on a line of its own")
 	l.add(flags)
 	cmd.RegisterFlagCompletionFunc("flow", l.complete(flowNames))
@@ -83,7 +86,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 }
 
 func (l *listing) query(cmd *cobra.Command, now time.Time) (run.Query, error) {
-	q := run.Query{Flow: l.flow}
+	q := run.Query{Flow: l.flow, Children: l.children}
 	if l.limit < 0 {
 		return q, usage(cmd, "--limit %d: a number of runs is expected, 0 for all", l.limit)
 	}
@@ -164,6 +167,9 @@ func summaryRow(s run.Summary) []string {
 	trigger := string(s.Trigger.Kind)
 	if s.Trigger.Name != "" {
 		trigger += " " + s.Trigger.Name
+	}
+	if s.Parent != "" {
+		trigger += " of " + string(s.Parent)
 	}
 	return []string{string(s.Run), s.Flow, string(s.State), localTime(s.CreatedAt), took, trigger, printable(s.Error)}
 }

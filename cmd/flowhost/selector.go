@@ -32,7 +32,7 @@ func pickRun(ctx context.Context, client *bus.Client, selector string) (run.ID, 
 	}
 	// Two of the runs from the last id with that beginning on tell whether it is
 	// unique.
-	page, err := client.List(ctx, run.Query{Before: run.ID(pad(prefix, "Z")), Limit: 2})
+	page, err := client.List(ctx, run.Query{Before: run.ID(pad(prefix, "Z")), Limit: 2, Children: true})
 	if err != nil {
 		return "", err
 	}

@@ -22,7 +22,8 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show RUN",
 		Short: "Show a run with its tasks",
 		Long: `Shows what is known of a run: its state, what asked for it, its tasks with their
-attempts, errors and results. Long values are cut short; --json has them whole.
+attempts, errors and results. Long values are cut short; --json has them whole. Tasks
+that run a flow are shown with the tasks of that run.
 
 ` + selectorHelp,
 		Example: `  flowhost show @latest
@@ -43,7 +44,7 @@ attempts, errors and results. Long values are cut short; --json has them whole.
 				if asJSON {
 					return a.printJSON(record)
 				}
-				a.describeRun(record)
+				a.describeRun(ctx, client, record)
 				return nil
 			})
 		},
@@ -54,11 +55,14 @@ attempts, errors and results. Long values are cut short; --json has them whole.
 }
 
 // describeRun writes a record for people.
-func (a *app) describeRun(r *run.Record) {
+func (a *app) describeRun(ctx context.Context, runs reader, r *run.Record) {
 	a.fact("run", string(r.Run))
 	a.fact("flow", r.Flow)
 	a.fact("state", a.out.paint(wordColor(string(r.State)), string(r.State)))
 	a.fact("retry of", string(r.RetryOf))
+	if r.Parent != nil {
+		a.fact("within", string(r.Parent.Run)+", task "+printable(r.Parent.TaskRef.Label()))
+	}
 	a.fact("trigger", triggerOf(&r.Trigger))
 	a.fact("accepted", localTime(r.CreatedAt))
 	if r.StartedAt != nil {
@@ -71,7 +75,7 @@ func (a *app) describeRun(r *run.Record) {
 		a.value("param", name+" = ", r.Params[name])
 	}
 	a.value("payload", "", r.Trigger.Payload)
-	a.describeTasks(r)
+	a.describeTasks(ctx, r, &descendants{app: a, runs: runs, left: maxDescendants})
 	a.value("output", "", r.Output)
 	if r.Error != nil {
 		a.fact("error", a.out.paint(red, failureText(r.Error)))
@@ -130,23 +134,29 @@ func took(ms *float64) string {
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-func (a *app) describeTasks(r *run.Record) {
+func (a *app) describeTasks(ctx context.Context, r *run.Record, below *descendants) {
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
-		word := string(t.State)
-		if t.State == run.Failed && t.Outcome != nil {
-			word = string(*t.Outcome)
-		}
-		fmt.Fprintf(a.out, "\n%s %s%s\n", taskName(t), a.out.paint(wordColor(word), word), taskDetail(t))
+		fmt.Fprintf(a.out, "\n%s\n", a.taskLine(t))
 		if t.Error != nil {
 			a.fact("  error", a.out.paint(red, failureText(t.Error)))
 		}
 		a.value("  input", "", t.Input)
 		a.value("  output", "", t.Output)
+		below.show(ctx, t, "  ")
 	}
 	if len(r.Tasks) > 0 {
 		fmt.Fprintln(a.out)
 	}
+}
+
+// taskLine is a task and how it stands.
+func (a *app) taskLine(t *run.TaskRecord) string {
+	word := string(t.State)
+	if t.State == run.Failed && t.Outcome != nil {
+		word = string(*t.Outcome)
+	}
+	return taskName(t) + " " + a.out.paint(wordColor(word), word) + taskDetail(t)
 }
 
 func taskName(t *run.TaskRecord) string {

@@ -143,7 +143,9 @@ func (e *ending) tellFailure(record *run.Record) {
 		if t := &record.Tasks[i]; t.State == run.Failed && t.Error != nil {
 			told = true
 			e.say("%s %s %s: %s", e.errout.paint(red, "Error:"), taskName(t), ended(t.Error.Outcome), failureText(t.Error))
-			if t.Attempts > 0 {
+			if t.Child != "" {
+				e.say("'flowhost show %s' shows what happened in it", t.Child)
+			} else if t.Attempts > 0 {
 				e.say("'flowhost logs %s %s' shows what it wrote", record.Run, t.Task)
 			}
 		}

@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// An attempt of a task that runs a flow is a run of its own. It begins in one
+// commit with the attempt and ends in one with it, so that neither is ever seen
+// without the other. It takes no worker and belongs to a run that was accepted:
+// nothing keeps it waiting that could wait for its parent.
+
+// maxNested bounds the runs within each other, the outermost included: flows may
+// run each other, and nobody can tell beforehand whether that ends.
+const maxNested = 32
+
+// enqueue lets a task start as soon as there is room for it.
+func (e *Engine) enqueue(t task) {
+	if t.spec.Child != nil {
+		e.calling = append(e.calling, t)
+		return
+	}
+	e.runnable.push(t, e.quotasOf(t))
+}
+
+// uncall takes out the tasks that match and have not started.
+func (e *Engine) uncall(match func(task) bool) []task {
+	var out []task
+	e.calling = slices.DeleteFunc(e.calling, func(t task) bool {
+		if match(t) {
+			out = append(out, t)
+			return true
+		}
+		return false
+	})
+	return out
+}
+
+// callAll starts the runs of sub-flows that may start.
+func (e *Engine) callAll() {
+	for len(e.calling) > 0 && !e.draining && !e.congested() && e.fault == nil {
+		t := e.calling[0]
+		e.calling[0] = task{}
+		e.calling = e.calling[1:]
+		e.call(t)
+	}
+}
+
+// call makes a task's next attempt. As that of a function, its input is evaluated
+// once.
+func (e *Engine) call(t task) {
+	started, child, failure := t.nextCall()
+	switch {
+	case failure != nil:
+	case e.limited(t.spec.Child, t.filled, child.Concurrency):
+		e.refuse(t, started)
+		e.advance(t.openRun)
+		return
+	case t.stopped() != nil: // by the end of the run that was canceled for this one
+		e.end(t, run.Canceled, t.stopped())
+		e.advance(t.openRun)
+		return
+	default:
+		failure = e.recordCall(t, started, child)
+	}
+	if failure != nil {
+		e.end(t, run.Failed, failure)
+		e.advance(t.openRun)
+		return
+	}
+	if e.fault == nil {
+		o := e.newOpenRun(e.shard.Runs[started.Child], t.spec.Child)
+		e.awaitChild(t, o)
+		e.enter(o)
+	}
+}
+
+// nextCall is what is to be recorded of the next attempt, and of the run that it
+// is.
+func (t task) nextCall() (*run.ChildStarted, *run.Submitted, *run.Failure) {
+	started := &run.ChildStarted{TaskRef: t.ref(), Attempt: 1}
+	var input json.RawMessage
+	if state := t.state(); state != nil && state.Attempts > 0 {
+		started.Attempt, input = state.Attempts+1, state.Input
+	} else {
+		defer t.lookAt()()
+		var failure *run.Failure
+		if input, failure = t.spec.Input(t.scope); failure != nil {
+			return nil, nil, failure
+		}
+		started.Input = input
+	}
+	parent := &run.Parent{Run: t.run.ID, TaskRef: t.ref(), Depth: depth(t.run) + 1}
+	if parent.Depth >= maxNested {
+		return nil, nil, &run.Failure{
+			Outcome: run.OutcomeRejected, Code: run.CodeNesting,
+			Message: fmt.Sprintf("%d runs are within each other, which is the limit, and a run of %s would be one more: flows that run each other must come to an end", maxNested, t.spec.Flow),
+		}
+	}
+	admission, err := t.spec.Admit(t.run, input)
+	if err != nil {
+		return nil, nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "input: " + err.Error()}
+	}
+	return started, &run.Submitted{
+		Flow: t.spec.Flow, Definition: t.run.Definition, Trigger: admission.Trigger,
+		Params: admission.Params, Concurrency: admission.Concurrency, Parent: parent,
+	}, nil
+}
+
+// depth is how many runs a run is within.
+func depth(r *run.Run) int {
+	if r.Parent == nil {
+		return 0
+	}
+	return r.Parent.Depth
+}
+
+func (e *Engine) recordCall(t task, started *run.ChildStarted, child *run.Submitted) *run.Failure {
+	at := e.now()
+	started.Child = e.newID(at)
+	err := fits(started.Input)
+	if err == nil {
+		err = e.record(run.Event{Run: t.run.ID, At: at, Data: started}, run.Event{Run: started.Child, At: at, Data: child})
+	}
+	if size := (*SizeError)(nil); errors.As(err, &size) {
+		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}
+	}
+	return nil
+}
+
+// refuse records an attempt that found the flow at its limit.
+func (e *Engine) refuse(t task, would *run.ChildStarted) {
+	started := &run.AttemptStarted{TaskRef: would.TaskRef, Attempt: would.Attempt, Input: would.Input}
+	if failure := e.recordStart(t, started); failure != nil {
+		e.end(t, run.Failed, failure)
+		return
+	}
+	e.recordEnd(t, run.Result{Outcome: run.OutcomeRejected, Failure: &run.Failure{
+		Outcome: run.OutcomeRejected, Code: run.CodeConcurrency, Retryable: true,
+		Message: fmt.Sprintf("as many runs of %s go as may at once, and its on_limit is %s", t.spec.Flow, flows.LimitSkip),
+	}})
+}
+
+// awaitChild bounds the time of a run by the timeout of its task.
+func (e *Engine) awaitChild(t task, o *openRun) {
+	if limit := t.spec.Timeout; limit > 0 {
+		e.countDown(&o.patience, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
+	}
+}
+
+// childTimedOut stops a run that takes longer than its task allows. As with its
+// own timeout, the tasks of hooks have theirs.
+func (e *Engine) childTimedOut(o *openRun, limit fmt.Stringer) {
+	if o.run.State.Done() || o.phase.part != "" && o.phase.hook() {
+		return
+	}
+	e.cancel(o, &run.Failure{
+		Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout, Retryable: true,
+		Message: fmt.Sprintf("it took longer than the timeout of its task, %s", limit),
+	})
+}
+
+// stopChildren cancels the runs that are attempts of tasks that match. The tasks
+// of their finally end by themselves.
+func (e *Engine) stopChildren(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
+	for _, t := range o.run.Tasks {
+		if t.State == run.Running && t.Child != "" && match(t.TaskRef) {
+			e.stopChild(e.open[t.Child], why)
+		}
+	}
+}
+
+func (e *Engine) stopChild(o *openRun, why *run.Failure) {
+	if o != nil && o.phase.part != flows.PartFinally {
+		e.cancel(o, why)
+	}
+}
+
+// caller is the task of which a run is an attempt, if it still is.
+func (e *Engine) caller(r *run.Run) (task, bool) {
+	if r.Parent == nil {
+		return task{}, false
+	}
+	parent := e.open[r.Parent.Run]
+	if parent == nil {
+		return task{}, false
+	}
+	t, ok := parent.task(r.Parent.TaskRef)
+	if !ok {
+		return task{}, false
+	}
+	state := t.state()
+	return t, state != nil && state.State == run.Running && state.Child == r.ID
+}
+
+// handover is a task of which an attempt has ended with the run that it was.
+type handover struct {
+	task
+	end *run.AttemptFinished
+}
+
+// recordFinished records the end of a run, and with it that of the attempt that it
+// was. The task is to go on after it; there is none for most runs.
+func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*handover, error) {
+	finished := run.Event{Run: r.ID, At: e.now(), Data: end}
+	t, ok := e.caller(r)
+	if !ok {
+		return nil, e.record(finished)
+	}
+	back := &handover{task: t, end: e.endOf(t, e.resultOf(r, end))}
+	return back, e.record(finished, t.event(back.end))
+}
+
+// goOn lets the run go on in which an attempt has ended.
+func (e *Engine) goOn(from *handover) {
+	if from != nil && e.fault == nil {
+		e.attemptOver(from.task, from.end)
+		e.advance(from.openRun)
+	}
+}
+
+// resultOf is what the end of a run is for the task of which it is an attempt. Its
+// time being up may be different next time, as with a function; that the host was
+// lost was dealt with inside of it.
+func (e *Engine) resultOf(r *run.Run, end *run.Finished) run.Result {
+	took := e.now().Sub(r.CreatedAt)
+	if end.Failure == nil {
+		return run.Result{Outcome: run.OutcomeSucceeded, Output: end.Output, Duration: took}
+	}
+	f := *end.Failure
+	f.Message, f.Task, f.Key = childFailure(r, end.Failure), "", ""
+	switch f.Outcome {
+	case run.OutcomeLost:
+		f.Outcome, f.Retryable = run.OutcomeFailed, true
+	case run.OutcomeTimedOut:
+		f.Retryable = true
+	}
+	return run.Result{Outcome: f.Outcome, Failure: &f, Duration: took}
+}
+
+// childFailure names the run and the task that failed. Of runs within each other
+// these are the innermost ones, where the reason is.
+func childFailure(r *run.Run, f *run.Failure) string {
+	failed := run.TaskRef{Task: f.Task, Key: f.Key}
+	switch t := r.Task(failed); {
+	case f.Task == "":
+		return fmt.Sprintf("run %s of %s: %s", r.ID, r.Flow, f.Message)
+	case t != nil && t.Child != "":
+		return f.Message
+	}
+	return fmt.Sprintf("run %s of %s failed in task %s: %s", r.ID, r.Flow, failed.Label(), f.Message)
+}
+
+// rejoin takes up a task that was running when the process ended before.
+func (e *Engine) rejoin(t task) {
+	if t.spec.Child == nil || e.shard.Runs[t.state().Child] == nil {
+		e.lost(t)
+	} // otherwise the run goes on, and the task with it
+}
+
+// rejoinAll gives the runs of sub-flows back to their tasks after a restart. Those
+// whose task was stopped, or could not be continued, are stopped.
+func (e *Engine) rejoinAll() {
+	var children []*openRun
+	for _, o := range e.open {
+		if o.run.Parent != nil {
+			children = append(children, o)
+		}
+	}
+	slices.SortFunc(children, func(a, b *openRun) int { return cmp.Compare(a.run.ID, b.run.ID) })
+	for _, o := range children {
+		t, ok := e.caller(o.run)
+		switch {
+		case o.run.State.Done():
+		case !ok:
+			e.stopChild(o, canceled(fmt.Sprintf("run %s, to which it belongs, cannot be continued", o.run.Parent.Run)))
+		case t.stopped() != nil:
+			e.stopChild(o, t.stopped())
+		default:
+			e.awaitChild(t, o)
+		}
+	}
+}
+
+// filled reports whether a backfill has asked for an open run.
+func (e *Engine) filled(id run.ID) bool {
+	o := e.open[id]
+	return o != nil && o.filled
+}

@@ -1,0 +1,147 @@
+package flows
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// checkFlows checks what needs all flows of the module. A recorded definition was
+// checked when it was accepted.
+func (m *module) checkFlows(flows []*Flow) {
+	if m.restored != nil {
+		return
+	}
+	for _, f := range flows {
+		m.draftOf(f).resolveCalls()
+	}
+	for _, f := range flows {
+		m.draftOf(f).checkTypes()
+	}
+	m.checkCalls()
+}
+
+func (m *module) draftOf(f *Flow) *draft {
+	return m.drafts[strings.TrimPrefix(f.Name, m.src.prefix)]
+}
+
+// resolveCalls finds what the flows take and give that the tasks of this one run.
+func (d *draft) resolveCalls() {
+	for _, t := range d.flow.AllTasks() {
+		if c := d.typed[t.Name]; c != nil && t.Child != nil {
+			c.contract = d.site.draftOf(t.Child).asSubflow()
+		}
+	}
+}
+
+// asSubflow is what the flow takes and gives as a sub-flow. The output of a flow
+// that rests on its own is open.
+func (d *draft) asSubflow() *contract {
+	if d.contract != nil {
+		return d.contract
+	}
+	d.contract = &contract{input: paramsShape(d.flow.Params), config: openShape(), output: ofKind(kindObject)}
+	d.resolveCalls()
+	if len(d.flow.Outputs) == 0 {
+		return d.contract // the results of tasks by name, when they are known
+	}
+	output := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: true}
+	for _, o := range d.flow.Outputs {
+		t := d.site.typing()
+		t.lenient = true // its own flow reports what is wrong with it
+		one := openShape()
+		if o.value.expr != nil {
+			one = t.infer(o.value.expr.Expression)
+		}
+		output.fields[o.Name] = one
+		output.required = append(output.required, o.Name)
+	}
+	d.contract.output = output
+	return d.contract
+}
+
+func paramsShape(params []*Param) *shape {
+	s := &shape{kinds: kindObject | kindNull, fields: map[string]*shape{}, closed: true}
+	for _, p := range params {
+		s.fields[p.Name] = shapeFor(p.Type)
+		if p.Required {
+			s.required = append(s.required, p.Name)
+		}
+	}
+	return s
+}
+
+// shapeFor describes the values that can be converted to a type, which may be
+// more than its own: a text may be a number, and an object may have more fields
+// than are asked for.
+func shapeFor(t cty.Type) *shape {
+	switch {
+	case t == cty.String:
+		return ofKind(kindString | kindNumber | kindBool | kindNull)
+	case t == cty.Number:
+		return ofKind(kindNumber | kindString | kindNull)
+	case t == cty.Bool:
+		return ofKind(kindBool | kindString | kindNull)
+	case t.IsListType() || t.IsSetType():
+		return &shape{kinds: kindList | kindNull, items: shapeFor(t.ElementType())}
+	case t.IsTupleType():
+		return ofKind(kindList | kindNull)
+	case t.IsMapType():
+		return &shape{kinds: kindObject | kindNull, rest: shapeFor(t.ElementType())}
+	case t.IsObjectType():
+		s := &shape{kinds: kindObject | kindNull, fields: map[string]*shape{}}
+		for _, name := range keys(t.AttributeTypes()) {
+			s.fields[name] = shapeFor(t.AttributeType(name))
+			if !t.AttributeOptional(name) {
+				s.required = append(s.required, name)
+			}
+		}
+		return s
+	}
+	return openShape()
+}
+
+// checkParams tries the params of a sub-flow that are written out: these are
+// known in full, so that their types and validations can be asked.
+func (c *typed) checkParams(t *typing) {
+	if c.task.Child == nil {
+		return
+	}
+	params := t.draftOf(c.task.Child).params
+	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.required != nil {
+		t.add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", join(c.contract.input.required, "and"))
+	}
+	pairs, diags := hcl.ExprMap(bare(c.task.input.expr.Expression))
+	if diags.HasErrors() {
+		return
+	}
+	for _, pair := range pairs {
+		name, _ := t.name(pair.Key)
+		v, ok := t.writtenOut(pair.Value)
+		if p := params[name]; p != nil && ok && t.shapeFits(p, v) {
+			if _, err := p.fill(v, true); err != nil {
+				t.add(RuleType, pair.Value.Range(), "Not a value of the param", "%s.", err)
+			}
+		}
+	}
+}
+
+// shapeFits reports whether nothing has been said yet about a value that does not
+// fit a param.
+func (t *typing) shapeFits(p *Param, v cty.Value) bool {
+	m := &matching{seen: map[[2]*shape]bool{}}
+	return !m.misfit(shapeFor(p.Type), shapeOfValue(v), "")
+}
+
+// writtenOut is the value of an expression in which nothing is left to a run, and
+// nothing is to be kept out of messages.
+func (t *typing) writtenOut(e hcl.Expression) (cty.Value, bool) {
+	for _, name := range e.Variables() {
+		if root := name.RootName(); root != "var" && root != "flow" {
+			return cty.NilVal, false
+		}
+	}
+	v, diags := e.Value(t.runBase())
+	return v, !diags.HasErrors() && v.IsWhollyKnown() && !v.ContainsMarked()
+}
