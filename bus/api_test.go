@@ -249,7 +249,7 @@ func TestAPI(t *testing.T) {
 		})
 	}
 	for _, want := range []string{
-		"cancel " + open + " why", "cancel " + open + " a k why", "retry " + done + " true", "retry " + done + " false", "retry " + done + " false {Whole:false Task:a[k] Downstream:true Recorded:true Params:map[] FreshParams:false}", "list orders [failed] ",
+		"cancel " + open + " why", "cancel " + open + " a k why", "retry " + done + " true", "retry " + done + " false", "retry " + done + " false {Whole:false Task:{Task:a Key:k} Downstream:true Recorded:true Params:map[] FreshParams:false}", "list orders [failed] ",
 	} {
 		if asked := strings.Split(c.asked(), "\n"); !slices.Contains(asked, want) {
 			t.Errorf("the engine was not asked %q but %q", want, asked)
