@@ -49,6 +49,8 @@ func (e *Engine) visit(t task) {
 		e.decide(t)
 	case state.State.Done():
 		e.settled(t)
+	case state.Waits():
+		e.keepWaiting(t)
 	case state.State == run.Running:
 		e.lost(t)
 	case t.stopped() != nil:
@@ -83,6 +85,10 @@ func (e *Engine) decide(t task) {
 func (e *Engine) queue(t task) {
 	if earlier := e.ahead(t); earlier != nil {
 		t.follow(earlier)
+		return
+	}
+	if t.spec.Wait != nil {
+		e.beginWait(t)
 		return
 	}
 	e.runnable.push(t)
@@ -145,7 +151,7 @@ func (t task) join() (run.State, *run.Failure) {
 func upstreamFailure(t task, culprit *run.TaskRun) *run.Failure {
 	return &run.Failure{
 		Outcome: run.OutcomeCanceled, Code: run.CodeUpstream,
-		Message: "task " + culprit.Task + " did not succeed", At: t.spec.At(),
+		Message: called(culprit.Task) + " did not succeed", At: t.spec.At(),
 	}
 }
 

@@ -72,6 +72,9 @@ func (e *Engine) clockSet(by time.Duration) {
 		for _, c := range o.retries {
 			shift(c)
 		}
+		for _, w := range o.waits {
+			w.shift(shift)
+		}
 	}
 	for _, s := range e.schedules {
 		e.correct(s)

@@ -20,6 +20,7 @@ type openRun struct {
 	phase    phase
 	attempts []*attempt                 // under way
 	retries  map[run.TaskRef]*countdown // due later; nil before the first
+	waits    map[run.TaskRef]*waiting   // that go on; nil before the first
 	deadline countdown                  // of the main tasks, then of those of finally
 	output   json.RawMessage            // once the main tasks have succeeded
 	failure  *run.Failure               // why the run will not succeed, as far as the parts that are over tell

@@ -105,7 +105,7 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 			took = t.FinishedAt.Sub(t.StartedAt)
 		}
 		v = cty.NumberFloatVal(took.Seconds())
-	case "output":
+	case "output", "payload":
 		v, err = decodeOrNull(t.Output)
 	case "error":
 		if t.Failure != nil {
@@ -113,7 +113,7 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 		}
 	}
 	if err != nil {
-		return cty.NilVal, fmt.Errorf("the output of task %s is %w", w.name, err)
+		return cty.NilVal, fmt.Errorf("the %s of %s %s is %w", w.attribute, w.root.name, w.name, err)
 	}
 	return v, nil
 }

@@ -85,8 +85,12 @@ func (d *draft) declareLocal(a *hcl.Attribute) {
 func (d *draft) declareSection(part Part, c *content) {
 	s := &Section{Part: part, Timeout: DefaultFinally}
 	d.flow.Sections = append(d.flow.Sections, s)
-	for _, t := range c.blocks["task"] {
-		d.declareTask(t, s)
+	for _, b := range c.leaves() {
+		if b.Type == "wait" {
+			d.declareWait(b, s)
+		} else {
+			d.declareTask(b, s)
+		}
 	}
 	if part == PartFinally {
 		d.finally = c
@@ -96,16 +100,17 @@ func (d *draft) declareSection(part Part, c *content) {
 func (d *draft) declareTask(b *hcl.Block, of *Section) {
 	m := d.site.module
 	name, at, ok := m.label(b)
-	if !ok {
-		return
-	}
-	if first := d.tasks[name]; first != nil {
-		m.duplicate("task", name, at, first.Range)
+	if !ok || d.taken("task", name, at) {
 		return
 	}
 	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, part: of.Part, number: len(d.tasks)}
 	t.output = wanted{root: rootWord("task"), name: name, attribute: "output", number: t.number}
-	d.tasks[name] = t
+	d.declared(t, b, of)
+}
+
+// declared adds a task or a wait to its part of the flow.
+func (d *draft) declared(t *Task, b *hcl.Block, of *Section) {
+	d.tasks[t.Name] = t
 	d.pending = append(d.pending, pendingTask{t, b})
 	of.Tasks = append(of.Tasks, t)
 	if of.Part == PartMain {

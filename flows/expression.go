@@ -28,14 +28,14 @@ type expression struct {
 // task.a.output.
 type wanted struct {
 	root      *root
-	name      string // param, attribute or task
-	attribute string // of a task
-	number    int    // of a task
+	name      string // param, attribute, task or wait
+	attribute string // of a task or wait
+	number    int    // of a task or wait
 }
 
-// use is one reference to a task.
+// use is one reference to a task or wait.
 type use struct {
-	task string
+	task string // its name in the flow
 	at   hcl.Range
 	via  string // the local in between, or ""
 }
@@ -124,7 +124,7 @@ func (x *expression) context(base *hcl.EvalContext, v values) (*hcl.EvalContext,
 
 // object is what a root stands for, as far as it is wanted.
 func object(all []wanted, v values) (cty.Value, error) {
-	if all[0].root.bit != rootTask {
+	if all[0].root.bit&leafRoots == 0 {
 		return attributes(all, v)
 	}
 	tasks := map[string]cty.Value{}
@@ -156,7 +156,7 @@ func attributes(all []wanted, v values) (cty.Value, error) {
 
 // last is the name at the end of the reference.
 func (w wanted) last() string {
-	if w.root.bit == rootTask {
+	if w.root.bit&leafRoots != 0 {
 		return w.attribute
 	}
 	return w.name

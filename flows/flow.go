@@ -35,7 +35,7 @@ type Flow struct {
 	edges  []Edge
 	params map[string]*Param
 	tasks  map[string]*Task // all of them
-	sinks  []*Task          // main tasks on which no other depends
+	sinks  []*Task          // main tasks after which no other comes
 	base   *hcl.EvalContext // of expressions in runs
 }
 
@@ -111,7 +111,8 @@ const (
 	RunAlways    RunOn = "always"
 )
 
-// Task is one task of a flow.
+// Task is one task of a flow, or a wait: that has a name like "wait.approval" and
+// calls nothing.
 type Task struct {
 	Name        string
 	Description string
@@ -124,10 +125,11 @@ type Task struct {
 	Retry       run.RetryPolicy // the zero value is one attempt
 	Limits      run.Limits      // zero fields are the host's defaults
 	Grants      run.Grants      // what its calls may touch; the zero value is nothing
+	Wait        *Wait           // nil for tasks that call a function
 
 	part   Part
 	number int         // among all tasks of the flow, from 0
-	output wanted      // task.NAME.output
+	output wanted      // task.NAME.output or wait.NAME.payload
 	when   *expression // nil: always
 	again  *expression // nil: as the failure says
 	input  *inputs

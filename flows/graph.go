@@ -37,11 +37,7 @@ func (d *draft) connect() {
 		s.Graph = d.graph(s.Tasks)
 	}
 	f.Graph = f.Section(PartMain).Graph
-	for i, t := range f.Tasks {
-		if f.Graph != nil && len(f.Graph.Downstream(i)) == 0 {
-			f.sinks = append(f.sinks, t)
-		}
-	}
+	f.sinks = f.lastCalls()
 }
 
 func (d *draft) graph(tasks []*Task) *dag.Graph {
@@ -71,7 +67,7 @@ func (d *draft) edgesTo(t *Task) []Edge {
 		from := d.tasks[u.task]
 		switch {
 		case from == t:
-			d.site.add(RuleSelfReference, u.at, "Task refers to itself", "task.%s cannot wait for its own end%s. Leave the reference out.", t.Name, throughLocal(u))
+			d.site.add(RuleSelfReference, u.at, "Task refers to itself", "%s cannot wait for its own end%s. Leave the reference out.", referred(t.Name), throughLocal(u))
 		case from.part == t.part && !seen[u.task]:
 			seen[u.task] = true
 			out = append(out, Edge{From: u.task, To: t.Name, Via: via, Range: u.at})
@@ -97,6 +93,9 @@ func (t *Task) expressions() []*expression {
 			out = append(out, x)
 		}
 	}
+	if t.isWait() && t.Wait.value != nil {
+		out = append(out, t.Wait.value)
+	}
 	for _, in := range []*inputs{t.input, t.config} {
 		if in != nil && in.expr != nil {
 			out = append(out, in.expr)
@@ -119,7 +118,7 @@ func (d *draft) cycle(path []string) {
 	for i := 1; i < len(path); i++ {
 		for _, e := range d.flow.edges {
 			if e.From == path[i-1] && e.To == path[i] {
-				lines = append(lines, "task."+e.To+" needs task."+e.From+" ("+place(e.Range)+")")
+				lines = append(lines, referred(e.To)+" needs "+referred(e.From)+" ("+place(e.Range)+")")
 				if i == 1 {
 					first = e.Range
 				}

@@ -71,6 +71,8 @@ func (r *reference) recorded() bool {
 	switch r.root.bit {
 	case rootTask:
 		return r.attribute == "output"
+	case rootWait:
+		return r.attribute == "payload"
 	case rootTrigger:
 		return r.name == "payload"
 	}
@@ -212,9 +214,9 @@ func (s *site) reference(t hcl.Traversal) *reference {
 	case rootRun, rootTrigger, rootError:
 	case rootParam:
 		r.typ = s.draft.params[name].Type
-	case rootTask:
+	case rootTask, rootWait:
 		r.attribute, _, _ = step(t, 2)
-		r.number = s.draft.tasks[name].number
+		r.number = s.draft.leaf(word, name).number
 		rest = t[3:]
 	default:
 		return nil

@@ -64,6 +64,8 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 		}
 	case word.bit == rootTask:
 		b.task(t, name, at)
+	case word.bit == rootWait:
+		b.wait(t, name, at)
 	case word.bit == rootLocal:
 		b.local(t, name, at)
 	case !b.declares(word, name):
@@ -84,8 +86,8 @@ func (b *binding) declares(word *root, name string) bool {
 		return b.locals[name] != nil || b.draft != nil && b.draft.locals[name] != nil
 	case rootParam:
 		return b.draft.params[name] != nil
-	case rootTask:
-		return b.draft.tasks[name] != nil
+	case rootTask, rootWait:
+		return b.draft.leaf(word, name) != nil
 	}
 	return false
 }
@@ -105,8 +107,8 @@ func (b *binding) declaredNames(word *root) []string {
 		return names
 	case rootParam:
 		return keys(b.draft.params)
-	case rootTask:
-		return keys(b.draft.tasks)
+	case rootTask, rootWait:
+		return b.draft.leaves(word)
 	}
 	return nil
 }
@@ -116,13 +118,16 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	if b.broken && word.bit&(rootVar|rootLocal|rootPlugin) != 0 {
 		return // it may be declared in the file that could not be read
 	}
-	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootParam: "a param block", rootTask: "a task block"}
+	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootParam: "a param block", rootTask: "a task block", rootWait: "a wait block"}
 	hint := ""
 	if b.guessed <= maxGuessed {
 		hint = b.guess(name, word.name+".", b.declaredNames(word))
 	}
 	if hint == "" {
 		hint = " Declare it in " + declare[word.bit] + "."
+	}
+	if other := b.namesake(word, name); other != "" {
+		hint = " Did you mean " + other + "?"
 	}
 	if other := b.elsewhere(word, name); other != "" {
 		hint = " It exists in flow \"" + other + "\", and a flow sees only what is its own."
@@ -137,8 +142,8 @@ func (b *binding) elsewhere(word *root, name string) string {
 		has := false
 		switch {
 		case d == b.draft:
-		case word.bit == rootTask:
-			has = d.tasks[name] != nil
+		case word.bit&leafRoots != 0:
+			has = d.leaf(word, name) != nil
 		case word.bit == rootParam:
 			has = d.params[name] != nil
 		case word.bit == rootLocal:
@@ -165,7 +170,7 @@ func (b *binding) attribute(of, what, name string, at hcl.Range, has []string) b
 
 // task checks a reference to a task and notes the edge.
 func (b *binding) task(t hcl.Traversal, name string, at hcl.Range) {
-	target := b.draft.tasks[name]
+	target := b.draft.leaf(rootWord("task"), name)
 	switch {
 	case target == nil:
 		b.unknownName(rootWord("task"), name, at)
@@ -289,12 +294,15 @@ func (b *binding) unknownRoot(t hcl.Traversal) {
 // qualified is the full form of a name that was written without its root.
 func (b *binding) qualified(name string) string {
 	for _, r := range rootWords {
-		if b.usable&r.bit == 0 || (b.draft == nil && r.bit&(rootParam|rootTask) != 0) {
+		if b.usable&r.bit == 0 || (b.draft == nil && r.bit&(rootParam|leafRoots) != 0) {
 			continue
 		}
 		if b.declares(&r, name) {
 			if r.bit == rootTask {
 				return "task." + name + ".output"
+			}
+			if r.bit == rootWait {
+				return "wait." + name + ".payload"
 			}
 			return r.name + "." + name
 		}

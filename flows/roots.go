@@ -12,9 +12,11 @@ const (
 	rootParam
 	rootRun
 	rootTask
+	rootWait
 	rootError
 
-	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError
+	leafRoots = rootTask | rootWait
+	runRoots  = rootTrigger | rootParam | rootRun | leafRoots | rootError
 )
 
 // root is one beginning of references.
@@ -35,10 +37,10 @@ var rootWords = []root{
 	{name: "trigger", bit: rootTrigger, has: []string{"headers", "kind", "name", "payload", "subject", "time"}},
 	{name: "run", bit: rootRun, has: []string{"flow", "id", "labels", "scheduled_at", "started_at"}},
 	{name: "task", bit: rootTask},
+	{name: "wait", bit: rootWait},
 	{name: "error", bit: rootError, has: []string{"attempt", "code", "message", "outcome", "task"}},
 	{name: "secret", later: true},
 	{name: "group", later: true},
-	{name: "wait", later: true},
 	{name: "each", later: true},
 }
 
@@ -83,7 +85,7 @@ func (m moment) usable(hook bool) roots {
 	case keying:
 		return filtering.usable(false) | rootParam
 	case running:
-		usable := keying.usable(false) | rootRun | rootTask
+		usable := keying.usable(false) | rootRun | leafRoots
 		if hook {
 			usable |= rootError
 		}

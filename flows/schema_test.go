@@ -26,6 +26,7 @@ var surroundings = map[string]string{
 	"concurrency":      inFlow("concurrency {\n%s}"),
 	"finally":          inFlow("finally {\n%s}"),
 	"task":             inFlow("task \"u\" {\n%s}"),
+	"wait":             inFlow("wait \"w\" {\n%s}"),
 	"output":           inFlow("output \"o\" {\n%s}"),
 }
 
@@ -181,7 +182,7 @@ func TestSchema(t *testing.T) {
 		`"kinds":[{"label":"`,
 		`{"label":"schedule","body":"schedule trigger"}`,
 		`"load":["var","local","flow"]`,
-		`"run":["var","local","flow","param","trigger","run","task"]`,
+		`"run":["var","local","flow","param","trigger","run","task","wait"]`,
 	} {
 		if !strings.Contains(string(encoded), part) {
 			t.Errorf("no %s", part)

@@ -127,7 +127,7 @@ func (w wanted) costly() bool {
 	case rootTrigger:
 		return w.name == "payload" || w.name == "headers"
 	}
-	return w.attribute == "output"
+	return w.attribute == "output" || w.attribute == "payload"
 }
 
 // fresh makes a run value anew.
@@ -137,7 +137,7 @@ func (s *Scope) fresh(w wanted) (cty.Value, error) {
 		return s.param(w.name)
 	case rootTrigger:
 		return s.triggerValue(w.name)
-	case rootTask:
+	case rootTask, rootWait:
 		return s.taskValue(w)
 	case rootRun:
 		return s.runValue(w.name), nil

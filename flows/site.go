@@ -51,7 +51,7 @@ func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 func (s *site) usable(at moment) roots {
 	usable := at.usable(s.part == PartOnFailure || s.part == PartFinally)
 	if at == retrying && s.shared {
-		usable &^= rootTask
+		usable &^= leafRoots
 	}
 	if at == retrying && s.draft == nil {
 		usable &^= rootParam | rootFlow
@@ -111,7 +111,7 @@ func (f *foreseen) value(w wanted) (cty.Value, error) {
 	switch w.root.bit {
 	case rootParam:
 		return cty.UnknownVal(f.draft.params[w.name].Type), nil
-	case rootTask:
+	case rootTask, rootWait:
 		return unknown(w.attribute), nil
 	}
 	return unknown(w.name), nil

@@ -26,6 +26,10 @@ func (d *draft) decodeTasks() {
 	for _, p := range d.pending {
 		s := *d.site
 		s.part = p.task.part
+		if p.task.isWait() {
+			s.decodeWait(p.task, p.block)
+			continue
+		}
 		s.decodeTask(p.task, p.block, inherited)
 	}
 }
@@ -154,18 +158,18 @@ func (s *site) after(a *hcl.Attribute) []use {
 	for _, item := range items {
 		t, diags := hcl.AbsTraversalForExpr(item)
 		name, at, ok := step(t, 1)
-		if diags.HasErrors() || len(t) != 2 || t.RootName() != "task" || !ok {
-			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME.")
+		if diags.HasErrors() || len(t) != 2 || t.RootName() != "task" && t.RootName() != "wait" || !ok {
+			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME or wait.NAME.")
 			continue
 		}
-		b := &binding{site: s, x: new(expression)}
-		switch target := s.draft.tasks[name]; {
+		b, word := &binding{site: s, x: new(expression)}, rootWord(t.RootName())
+		switch target := s.draft.leaf(word, name); {
 		case target == nil:
-			b.unknownName(rootWord("task"), name, at)
+			b.unknownName(word, name, at)
 		case target.part != s.part:
-			s.add(RuleMisplaced, at, "Not in the same part of the flow", "task.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", name, target.part)
+			s.add(RuleMisplaced, at, "Not in the same part of the flow", "%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", referred(target.Name), target.part)
 		default:
-			out = append(out, use{task: name, at: item.Range()})
+			out = append(out, use{task: target.Name, at: item.Range()})
 		}
 	}
 	return out

@@ -70,6 +70,9 @@ func (d *draft) checkTypes() {
 		if c := d.typed[t.Name]; c != nil {
 			c.check()
 		}
+		if t.isWait() {
+			d.checkWait(t)
+		}
 	}
 	for _, o := range d.flow.Outputs {
 		if o.value.expr != nil {
@@ -141,6 +144,10 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 	case "task":
 		if attribute, _, ok := step(e.Traversal, 2); ok {
 			return t.steps(t.taskShape(name, attribute), e.Traversal, 3, "")
+		}
+	case "wait":
+		if attribute, _, ok := step(e.Traversal, 2); ok {
+			return t.steps(t.taskShape(WaitPrefix+name, attribute), e.Traversal, 3, "")
 		}
 	case "param":
 		if p := t.draft.params[name]; p != nil {
