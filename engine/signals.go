@@ -22,8 +22,9 @@ var (
 // nil for null. It returns once that is durable. A payload that cannot be taken is
 // answered with a *run.RequestError.
 func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload json.RawMessage) error {
-	if len(payload) > 0 && !json.Valid(payload) {
-		return run.Requestf(run.RequestPayload, "the payload is not JSON")
+	payload, err := given(payload)
+	if err != nil {
+		return err
 	}
 	return e.answerWait(ctx, id, wait, flows.WaitSignal, &run.WaitEnded{State: run.Succeeded, Payload: payload})
 }
@@ -31,8 +32,9 @@ func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload jso
 // Approve decides a wait for an approval; a refused one has failed. It returns
 // once that is durable, and errors as Signal does.
 func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Approval) error {
-	if len(a.Payload) > 0 && !json.Valid(a.Payload) {
-		return run.Requestf(run.RequestPayload, "the payload is not JSON")
+	var err error
+	if a.Payload, err = given(a.Payload); err != nil {
+		return err
 	}
 	payload, err := a.MarshalJSON()
 	if err != nil {
@@ -43,6 +45,17 @@ func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Appr
 		end.State, end.Failure = run.Failed, refusal(a)
 	}
 	return e.answerWait(ctx, id, wait, flows.WaitApproval, end)
+}
+
+// given is a payload as it is recorded: nil for none.
+func given(payload json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case len(payload) == 0:
+		return nil, nil
+	case !json.Valid(payload):
+		return nil, run.Requestf(run.RequestPayload, "the payload is not JSON")
+	}
+	return payload, nil
 }
 
 func refusal(a run.Approval) *run.Failure {

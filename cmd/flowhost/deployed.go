@@ -20,7 +20,9 @@ func deployedFlows(set *flows.Set) []bus.DeployedFlow {
 func deployedFlow(f *flows.Flow) bus.DeployedFlow {
 	d := bus.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: f.Blocks(), Modules: map[string]string{}}
 	for _, t := range f.AllTasks() {
-		d.Modules[t.Plugin.Source] = t.Plugin.Digest
+		if t.Wait == nil {
+			d.Modules[t.Plugin.Source] = t.Plugin.Digest
+		}
 		for _, g := range t.Grants.Files {
 			right := bus.Right{Task: t.Name, Right: rightRead, To: "./" + g.Path}
 			d.Rights = append(d.Rights, right)

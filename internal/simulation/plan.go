@@ -22,7 +22,7 @@ func newPlan(f *flows.Flow, takes time.Duration) *plan {
 		for _, up := range f.Graph.Upstream(node) {
 			path[node] = max(path[node], path[up])
 		}
-		if !p.skipped[node] {
+		if !p.skipped[node] && !p.waits(node) {
 			path[node]++
 		}
 		longest = max(longest, path[node])
@@ -32,6 +32,10 @@ func newPlan(f *flows.Flow, takes time.Duration) *plan {
 	}
 	return p
 }
+
+// waits reports whether a node calls nothing. How long its wait is, only runs know:
+// it is taken to end at once.
+func (p *plan) waits(node int) bool { return p.flow.Tasks[node].Wait != nil }
 
 // skips reports whether a task is left out: it runs after failures only, or after
 // nothing but tasks that are left out.
