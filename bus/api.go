@@ -24,6 +24,8 @@ const (
 	VerbLogs     = "logs"     // lines that a run's tasks wrote
 	VerbCancel   = "cancel"   // stop a run, or a task of it
 	VerbRetry    = "retry"    // a new run that continues one that did not succeed
+	VerbSignal   = "signal"   // end a wait of a run with a payload
+	VerbApprove  = "approve"  // decide a wait of a run for an approval
 
 	VerbSchedules      = "schedules"       // schedules as they stand
 	VerbPause          = "pause"           // stop a schedule, or all of a flow
@@ -79,6 +81,10 @@ func (d *desk) endpoints() []endpoint {
 		add(VerbWatch, d.watch)
 		add(VerbCancel, d.cancel)
 		add(VerbRetry, d.retry)
+	}
+	if d.config.Waits != nil {
+		add(VerbSignal, d.signal)
+		add(VerbApprove, d.approve)
 	}
 	if d.config.Control != nil && d.config.Logs != nil {
 		add(VerbLogs, d.logs)

@@ -62,6 +62,10 @@ type IntakeConfig struct {
 	Schedules ScheduleControl
 	Backfills BackfillControl
 
+	// Waits are those of runs, which messages and requests end. Default: messages end
+	// none, and such requests are not served.
+	Waits Waits
+
 	// Flows gives the flows that can be asked for. It must not block. Default: that
 	// request is not served.
 	Flows func() []FlowInfo
@@ -167,6 +171,9 @@ func (in *Intake) Run(ctx context.Context) error {
 	close(in.ready)
 	var reading sync.WaitGroup
 	reading.Go(func() { in.readTriggers(ctx, hard) })
+	if in.config.Waits != nil {
+		reading.Go(func() { in.followWaits(ctx, hard) })
+	}
 
 	<-ctx.Done()
 	timer := time.AfterFunc(in.config.Grace, func() { end(errStopping) })

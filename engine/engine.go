@@ -80,7 +80,7 @@ type Engine struct {
 	stats     atomic.Pointer[Stats]
 	stuck     atomic.Int32 // attempts that were given up and have not ended yet
 	blobs     blobs        // of the committer
-	messages  messageWaits // for whoever reads the messages
+	messages  messageWaits // for those who read messages
 
 	taskObservers bool // somebody is told of events of tasks
 

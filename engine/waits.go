@@ -89,7 +89,7 @@ func (t task) tooLong() *run.WaitEnded {
 // opened is the wait as those see it who read messages.
 func (w *waiting) opened() run.OpenWait {
 	state := w.state()
-	return run.OpenWait{Run: w.run.ID, Wait: waitName(w.spec.Name), Subject: state.Subject, Since: state.StartedAt}
+	return run.OpenWait{Run: w.run.ID, Flow: w.run.Flow, Wait: waitName(w.spec.Name), Subject: state.Subject, Since: state.StartedAt}
 }
 
 // waitOver ends a wait and lets its run go on, unless it has ended already.

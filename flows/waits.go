@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -106,7 +108,7 @@ func (w *Wait) read(v cty.Value, now time.Time) (Awaited, *waitFault) {
 		}
 		return Awaited{Due: at.UTC()}, nil
 	case WaitSubject:
-		if !isSubject(text) || strings.ContainsAny(text, "*>") || len(text) > maxSubject {
+		if !isSubject(text) || strings.ContainsAny(text, "*>") || strings.ContainsFunc(text, unprintable) || len(text) > maxSubject {
 			return Awaited{}, &waitFault{RuleSubject, "Not a subject",
 				fmt.Sprintf("%q is not the subject of a message: tokens are joined by dots, hold no spaces and no * or >, and are %d bytes at most together.", clip(text), maxSubject)}
 		}
@@ -116,6 +118,10 @@ func (w *Wait) read(v cty.Value, now time.Time) (Awaited, *waitFault) {
 		return Awaited{}, &waitFault{RuleValue, "Not a text to be shown", fmt.Sprintf("what is to be approved is said in 1 to %d bytes.", maxApproval)}
 	}
 	return Awaited{Approval: text}, nil
+}
+
+func unprintable(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
 }
 
 // clip bounds what a message quotes.

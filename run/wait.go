@@ -8,6 +8,7 @@ import (
 // OpenWait is a wait for a message that goes on.
 type OpenWait struct {
 	Run     ID
+	Flow    string
 	Wait    string // its name in the flow
 	Subject string
 	Since   time.Time // messages before do not end it

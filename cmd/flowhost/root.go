@@ -18,6 +18,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry them
+  flowhost approve order@latest manager    let a run go on that waits for it, or refuse
   flowhost plan flows/                     show what changed files would change on the host
   flowhost schedules                       list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
@@ -32,7 +33,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 	root.AddCommand(
 		a.runCommand(), a.execCommand(),
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-		a.cancelCommand(), a.retryCommand(),
+		a.cancelCommand(), a.retryCommand(), a.approveCommand(), a.signalCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
 		a.validateCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
 		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),

@@ -137,7 +137,14 @@ func (a *app) describeTasks(r *run.Record) {
 		if t.State == run.Failed && t.Outcome != nil {
 			word = string(*t.Outcome)
 		}
+		waits := isWait(t) && t.State == run.Running
+		if waits {
+			word = string(run.Waiting)
+		}
 		fmt.Fprintf(a.out, "\n%s %s%s\n", taskName(t), a.out.paint(wordColor(word), word), taskDetail(t))
+		if waits {
+			a.fact("  waits", waitsFor(waitBegun(t)))
+		}
 		if t.Error != nil {
 			a.fact("  error", a.out.paint(red, failureText(t.Error)))
 		}
@@ -153,7 +160,7 @@ func taskName(t *run.TaskRecord) string {
 	if t.Key != nil {
 		return "task " + t.Task + "[" + printable(*t.Key) + "]"
 	}
-	return "task " + t.Task
+	return called(t.Task)
 }
 
 func taskDetail(t *run.TaskRecord) string {
@@ -179,7 +186,7 @@ func taskDetail(t *run.TaskRecord) string {
 func failureText(f *run.Failure) string {
 	text := cut(describe(f), 2000)
 	if f.Task != "" {
-		text = "task " + f.Task + ", " + text
+		text = called(f.Task) + ", " + text
 	}
 	return text
 }
