@@ -146,7 +146,7 @@ func twinBody(body *hclsyntax.Body, src []byte) string {
 		case a.Name == "type":
 			value = quoted(source)
 		case a.Name == "after":
-			value = "[" + regexp.MustCompile(`task\.\w+`).ReplaceAllString(strings.Trim(source, "[]"), `"$0"`) + "]"
+			value = "[" + regexp.MustCompile(`(task|wait)\.\w+`).ReplaceAllString(strings.Trim(source, "[]"), `"$0"`) + "]"
 		case a.Name == "plugin" && strings.HasPrefix(source, "plugin."):
 			value = quoted(source)
 		default:

@@ -21,7 +21,8 @@ type Wait struct {
 	For     WaitFor
 	Timeout time.Duration // after which it fails; 0 for never
 
-	value *expression // of the argument For; nil for a signal
+	value    *expression // of the argument For; nil for a signal
+	foreseen string      // of a subject, what is known at load
 }
 
 // WaitFor says what ends a wait.
@@ -141,7 +142,7 @@ func (d *draft) declareWait(b *hcl.Block, of *Section) {
 	if !ok || d.taken("wait", name, at) {
 		return
 	}
-	t := &Task{Name: WaitPrefix + name, Range: b.DefRange, RunOn: RunOnSuccess, Wait: new(Wait), part: of.Part, number: len(d.tasks)}
+	t := &Task{Name: WaitPrefix + name, Range: b.DefRange, RunOn: RunOnSuccess, Wait: new(Wait), part: of.Part, number: len(d.tasks), input: new(inputs), config: new(inputs)}
 	t.output = wanted{root: rootWord("wait"), name: name, attribute: "payload", number: t.number}
 	d.declared(t, b, of)
 }
@@ -181,11 +182,20 @@ func (s *site) decodeWait(t *Task, b *hcl.Block) {
 	if t.Wait.For == WaitSignal {
 		return
 	}
-	t.Wait.value = s.late(form)
-	if x := t.Wait.value; x != nil && x.constant != cty.NilVal {
-		if _, fault := t.Wait.read(x.constant, time.Time{}); fault != nil {
+	x := s.late(form)
+	if x == nil {
+		return
+	}
+	t.Wait.value = x
+	switch {
+	case x.constant != cty.NilVal:
+		awaited, fault := t.Wait.read(x.constant, time.Time{})
+		if fault != nil {
 			s.add(fault.rule, form.Expr.Range(), fault.summary, "%q: %s", form.Name, fault.detail)
 		}
+		t.Wait.foreseen = awaited.Subject
+	case t.Wait.For == WaitSubject:
+		t.Wait.foreseen = s.foreseenSubject(x)
 	}
 }
 

@@ -15,20 +15,17 @@ import (
 func (f *Flow) WaitSubjects() []string {
 	var all []string
 	for _, t := range f.AllTasks() {
-		if t.isWait() && t.Wait.For == WaitSubject && t.Wait.value != nil {
-			if subject := f.foreseenSubject(t.Wait.value); subject != "" {
-				all = append(all, subject)
-			}
+		if t.isWait() && t.Wait.foreseen != "" {
+			all = append(all, t.Wait.foreseen)
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-func (f *Flow) foreseenSubject(x *expression) string {
-	if x.constant != cty.NilVal {
-		return x.constant.AsString() // which was checked
-	}
+// foreseenSubject is what is known at load of a subject with run values in it, ""
+// for too little.
+func (s *site) foreseenSubject(x *expression) string {
 	template, ok := bare(x.Expression).(*hclsyntax.TemplateExpr)
 	if !ok {
 		return ""
@@ -36,12 +33,13 @@ func (f *Flow) foreseenSubject(x *expression) string {
 	const unknown = "\x00"
 	text := ""
 	for _, part := range template.Parts {
-		v, diags := part.Value(f.base)
-		if diags.HasErrors() || !v.IsKnown() || v.IsNull() || v.IsMarked() || v.Type() != cty.String {
-			text += unknown
-			continue
+		known := unknown
+		if x, ok := s.bind(part, "", running); ok && x.roots&runRoots == 0 {
+			if v, ok := s.compute(x); ok && v.IsKnown() && !v.IsNull() && !v.IsMarked() && v.Type() == cty.String {
+				known = v.AsString()
+			}
 		}
-		text += v.AsString()
+		text += known
 	}
 	tokens := strings.Split(text, ".")
 	for i, token := range tokens {
