@@ -276,5 +276,5 @@ func TestWaitsByRequest(t *testing.T) {
 			t.Errorf("%s %s is answered with %s %s", c.verb, c.body, code, answer)
 		}
 	}
-	w.want(t, `a {"n":1}`, `b {"approved":false,"by":null,"reason":"no","payload":[1]}`)
+	w.want(t, `a {"n":1}`, `b {"approved":false,"by":null,"payload":[1],"reason":"no"}`)
 }

@@ -25,7 +25,7 @@ func randomWait(rng *rand.Rand) *waitPlan {
 	w := &waitPlan{
 		kind:    pick(rng, flows.WaitDuration, flows.WaitSignal, flows.WaitSubject, flows.WaitApproval),
 		takes:   pick(rng, 0, time.Second, 10*time.Second, time.Minute),
-		timeout: pick(rng, time.Second, 20*time.Second, 2*time.Minute),
+		timeout: pick(rng, time.Second, 20*time.Second, 5*time.Minute),
 	}
 	if w.kind == flows.WaitDuration && chance(rng, 2) {
 		w.timeout = 0
@@ -120,7 +120,13 @@ func (c *client) signal() {
 	if e == nil || len(c.own) == 0 {
 		return
 	}
-	id, wait := pick(c.rng, c.own...), fmt.Sprint(pick(c.rng, flows.PartMain, flows.PartMain, flows.PartMain, flows.PartFinally), 1+c.rng.IntN(6))
+	id, wait := pick(c.rng, c.own...), fmt.Sprint(flows.PartMain, 1+c.rng.IntN(6))
+	for _, own := range slices.Backward(c.own) {
+		if open := waitsOf(e, own); len(open) > 0 {
+			id, wait = own, pick(c.rng, open...)
+			break
+		}
+	}
 	c.seq++
 	payload := fmt.Sprintf("%q", fmt.Sprint(c.name, " ", c.seq))
 	err := e.Signal(context.Background(), id, wait, json.RawMessage(payload))
@@ -148,6 +154,20 @@ func (c *client) signal() {
 		c.t.Errorf("two have ended wait %s of run %s: %s and %s", wait, id, first, payload)
 	}
 	c.ended[id][wait] = payload
+}
+
+// waitsOf are the waits of a run that go on.
+func waitsOf(e *Engine, id run.ID) (names []string) {
+	record, err := e.Get(context.Background(), id)
+	if err != nil {
+		return nil
+	}
+	for _, t := range record.Tasks {
+		if name, wait := strings.CutPrefix(t.Task, flows.WaitPrefix); wait && t.State == run.Running {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // judgeWaits compares what those who ended waits were told with what was recorded.

@@ -22,15 +22,15 @@ type Approval struct {
 	Payload  json.RawMessage // what else there is to say, valid JSON; nil for nothing
 }
 
-// MarshalJSON gives an object of approved, by, reason and payload, with null for
+// MarshalJSON gives an object of approved, by, payload and reason, with null for
 // what is missing.
 func (a Approval) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		Approved bool            `json:"approved"`
 		By       *string         `json:"by"`
-		Reason   *string         `json:"reason"`
 		Payload  json.RawMessage `json:"payload"`
-	}{a.Approved, textOrNil(a.By), textOrNil(a.Reason), a.Payload})
+		Reason   *string         `json:"reason"`
+	}{a.Approved, textOrNil(a.By), a.Payload, textOrNil(a.Reason)})
 }
 
 func textOrNil(s string) *string {
