@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,7 +15,7 @@ import (
 // Bounds of reading messages for waits.
 const (
 	waitReaders  = 16   // waits that are being looked after at once
-	waitArrivals = 4096 // messages that the loop has not seen yet; NATS drops what comes then
+	waitArrivals = 1024 // messages that the loop has not seen yet; NATS drops what comes then
 	waitPending  = 16   // messages for one wait that is being looked after; further ones are left out
 )
 
@@ -48,6 +49,7 @@ type awaited struct {
 	busy    bool      // in the queue, or with a reader
 	again   bool      // is to be looked after once it is not
 	pending []inbound // core messages, for the next look
+	enough  bool      // the last of them can end the wait
 	next    uint64    // sequence of its stream to read next, 0 before the first message
 }
 
@@ -103,7 +105,7 @@ func (f *awaiting) nextJob() (chan<- waitJob, waitJob) {
 
 // sent says that a reader has taken the next job.
 func (f *awaiting) sent() {
-	f.queue[0].pending = nil
+	f.queue[0].pending, f.queue[0].enough = nil, false
 	f.queue[0] = nil
 	f.queue = f.queue[1:]
 }
@@ -202,7 +204,8 @@ func (f *awaiting) arrive(m *nats.Msg) {
 		return // they have ended
 	}
 	for _, w := range s.waits {
-		if len(w.pending) < waitPending {
+		if !w.enough && len(w.pending) < waitPending {
+			w.enough = len(m.Data) == 0 || json.Valid(m.Data)
 			w.pending = append(w.pending, inbound{subject: m.Subject, header: m.Header, data: m.Data})
 		}
 		f.schedule(w)

@@ -96,7 +96,7 @@ func mermaidID(flow int, task string) string {
 	return fmt.Sprintf("f%d_%s", flow, mermaidNames.Replace(task))
 }
 
-var mermaidNames = strings.NewReplacer("_", "__", "-", "_h")
+var mermaidNames = strings.NewReplacer("_", "__", "-", "_h", ".", "_d")
 
 func mermaidArrow(on flows.RunOn) string {
 	if on == flows.RunOnSuccess {
@@ -152,9 +152,11 @@ type (
 		Task     string      `json:"task"`
 		After    []string    `json:"after"`
 		RunOn    flows.RunOn `json:"run_on"`
-		Plugin   string      `json:"plugin"` // as the flow file names its module
+		Plugin   string      `json:"plugin,omitempty"` // as the flow file names its module; none for waits
 		Function string      `json:"function,omitempty"`
 		At       string      `json:"at"` // "orders.hcl:14"
+
+		Wait flows.WaitFor `json:"wait,omitempty"` // what ends a wait
 	}
 )
 
@@ -167,6 +169,9 @@ func graphOf(chosen []*flows.Flow) graphFile {
 			t := graphTask{
 				Task: n.task.Name, After: append([]string{}, n.from...), RunOn: n.task.RunOn,
 				Plugin: n.task.Plugin.Source, Function: n.task.Function, At: n.task.At(),
+			}
+			if n.task.Wait != nil {
+				t.Wait = n.task.Wait.For
 			}
 			list := map[flows.Part]*[]graphTask{
 				flows.PartMain: &g.Tasks, flows.PartOnFailure: &g.OnFailure, flows.PartOnSuccess: &g.OnSuccess, flows.PartFinally: &g.Finally,
