@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,8 +21,11 @@ const (
 	CodeTooLarge    = "too_large"    // the answer does not fit into a message
 	CodeUnknownRun  = "unknown_run"  // no such run, or it is older than the history that is kept
 	CodeUnknownTask = "unknown_task" // the run has no such task
-	CodeFinished    = "finished"     // the run, or its task, has finished already
+	CodeFinished    = "finished"     // the run, or its task or wait, has finished already
 	CodeUnfinished  = "unfinished"   // the run has not finished yet
+	CodeUnknownWait = "unknown_wait" // the run has no such wait
+	CodeNotWaiting  = "not_waiting"  // the wait has not started yet
+	CodeWaitKind    = "wait_kind"    // the wait ends another way
 	CodeSucceeded   = "succeeded"    // the run succeeded, and there is nothing to be continued
 
 	CodeUnknownSchedule = "unknown_schedule" // no flow has such a schedule
@@ -76,6 +80,10 @@ func fault(id run.ID, code, message string) answer {
 
 // faultOf answers with an error of the Starter or of a Control.
 func (in *Intake) faultOf(id run.ID, err error) answer {
+	return fault(id, in.codeOf(err), err.Error())
+}
+
+func (in *Intake) codeOf(err error) string {
 	code := ""
 	var wrong *run.RequestError
 	switch {
@@ -86,10 +94,7 @@ func (in *Intake) faultOf(id run.ID, err error) answer {
 	case in.config.Code != nil:
 		code = in.config.Code(err)
 	}
-	if code == "" {
-		code = CodeUnavailable
-	}
-	return fault(id, code, err.Error())
+	return cmp.Or(code, CodeUnavailable)
 }
 
 // finished answers with a run's record.

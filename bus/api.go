@@ -24,6 +24,8 @@ const (
 	VerbLogs     = "logs"     // lines that a run's tasks wrote
 	VerbCancel   = "cancel"   // stop a run, or a task of it
 	VerbRetry    = "retry"    // a new run of one that was there before
+	VerbSignal   = "signal"   // end a wait of a run with a payload
+	VerbApprove  = "approve"  // decide a wait of a run for an approval
 
 	VerbLimits = "limits" // limits as they stand
 
@@ -81,6 +83,10 @@ func (d *desk) endpoints() []endpoint {
 		add(VerbWatch, d.watch)
 		add(VerbCancel, d.cancel)
 		add(VerbRetry, d.retry)
+	}
+	if d.config.Waits != nil {
+		add(VerbSignal, d.signal)
+		add(VerbApprove, d.approve)
 	}
 	if d.config.Control != nil && d.config.Logs != nil {
 		add(VerbLogs, d.logs)

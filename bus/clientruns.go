@@ -52,6 +52,19 @@ func (c *Client) Cancel(ctx context.Context, id run.ID, task run.TaskRef, reason
 	return err
 }
 
+// Signal ends a wait of a run with a payload, nil for null.
+func (c *Client) Signal(ctx context.Context, id run.ID, wait string, payload json.RawMessage) error {
+	_, err := c.receipt(ctx, APISubject(VerbSignal), signalBody{runBody{id}, wait, payload}, nil)
+	return err
+}
+
+// Approve decides a wait of a run for an approval.
+func (c *Client) Approve(ctx context.Context, id run.ID, wait string, a run.Approval) error {
+	body := approveBody{signalBody{runBody{id}, wait, a.Payload}, &a.Approved, a.By, a.Reason}
+	_, err := c.receipt(ctx, APISubject(VerbApprove), body, nil)
+	return err
+}
+
 func (c *Client) receipt(ctx context.Context, subject string, body any, header nats.Header) (run.Receipt, error) {
 	var answer struct {
 		Run      run.ID `json:"run"`

@@ -25,7 +25,10 @@ type eventBody struct {
 	Error      *run.Failure `json:"error,omitempty"`
 	RetryAt    *time.Time   `json:"retry_at,omitempty"`
 	Child      run.ID       `json:"child,omitempty"` // the run of a sub-flow that is the attempt
-	Due        *time.Time   `json:"due,omitempty"`   // when a wait ends by itself
+	Subject    string       `json:"subject,omitempty"`
+	Approval   string       `json:"approval,omitempty"` // what is to be approved
+	Due        *time.Time   `json:"due,omitempty"`      // when a wait ends by itself
+	Deadline   *time.Time   `json:"deadline,omitempty"` // when it times out
 	DurationMS *float64     `json:"duration_ms,omitempty"`
 
 	// "record", and "truncated" when it, or parts of it, did not fit, are added to
@@ -55,9 +58,12 @@ func newEventBody(n run.Notice, id string) eventBody {
 	case *run.TaskExpanded:
 		e.Task = d.Task
 	case *run.WaitStarted:
-		e.Task = d.Task
+		e.Task, e.Subject, e.Approval = d.Task, d.Subject, d.Approval
 		if !d.Due.IsZero() {
 			e.Due = &d.Due
+		}
+		if !d.Deadline.IsZero() {
+			e.Deadline = &d.Deadline
 		}
 	case *run.WaitEnded:
 		e.Task, e.State, e.Error = d.Task, d.State, d.Failure

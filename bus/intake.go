@@ -65,6 +65,10 @@ type IntakeConfig struct {
 	// Limits gives how limits stand, by name. Default: that request is not served.
 	Limits func(ctx context.Context) ([]run.LimitStatus, error)
 
+	// Waits are those of runs, which messages and requests end. Default: messages end
+	// none, and such requests are not served.
+	Waits Waits
+
 	// Flows gives the flows that can be asked for. It must not block. Default: that
 	// request is not served.
 	Flows func() []FlowInfo
@@ -170,6 +174,9 @@ func (in *Intake) Run(ctx context.Context) error {
 	close(in.ready)
 	var reading sync.WaitGroup
 	reading.Go(func() { in.readTriggers(ctx, hard) })
+	if in.config.Waits != nil {
+		reading.Go(func() { in.followWaits(ctx, hard) })
+	}
 
 	<-ctx.Done()
 	timer := time.AfterFunc(in.config.Grace, func() { end(errStopping) })

@@ -53,6 +53,8 @@ func (e *Engine) visit(t task) {
 		e.decide(t)
 	case state.State.Done():
 		e.settled(t)
+	case state.Waits():
+		e.keepWaiting(t)
 	case state.Items != nil:
 		e.takeUpFan(t)
 	default:
@@ -98,6 +100,10 @@ func (e *Engine) decide(t task) {
 func (e *Engine) letRun(t task) {
 	if earlier := e.ahead(t); earlier != nil {
 		t.follow(earlier)
+		return
+	}
+	if t.spec.Wait != nil {
+		e.beginWait(t)
 		return
 	}
 	if t.spec.FanOut {

@@ -26,6 +26,9 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 		e.stopCountdown(timer)
 		e.unready(o, ref, o.run.Cancel)
 	}
+	for _, w := range o.waits {
+		e.endWait(w.task, &run.WaitEnded{State: run.Canceled, Failure: o.run.Cancel})
+	}
 	for _, a := range o.attempts {
 		e.interrupt(a, causeOf(why))
 	}
@@ -119,6 +122,9 @@ func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 			e.stopCountdown(timer)
 			e.unready(o, other, why)
 		}
+	}
+	if w := o.waits[ref]; w != nil {
+		e.endWait(w.task, &run.WaitEnded{State: run.Canceled, Failure: why})
 	}
 	for _, t := range e.withdraw(o, func(t task) bool { return of(t.ref()) }) {
 		e.end(t, run.Canceled, why)

@@ -73,6 +73,9 @@ func (e *Engine) clockSet(by time.Duration) {
 		for _, c := range o.retries {
 			shift(c)
 		}
+		for _, w := range o.waits {
+			w.shift(shift)
+		}
 	}
 	e.shiftStarts(by)
 	for _, s := range e.schedules {

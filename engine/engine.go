@@ -93,6 +93,7 @@ type Engine struct {
 	stats     atomic.Pointer[Stats]
 	stuck     atomic.Int32 // attempts that were given up and have not ended yet
 	blobs     blobs        // of the committer
+	messages  messageWaits // for those who read messages
 
 	taskObservers bool // somebody is told of events of tasks
 
@@ -209,6 +210,7 @@ func New(config Config) *Engine {
 	if config.History != nil {
 		e.finished.limit = maxFinishedBytes / 8
 	}
+	e.messages = messageWaits{begun: map[waitKey]run.OpenWait{}, ended: map[waitKey]run.OpenWait{}, changed: make(chan struct{}, 1)}
 	e.blobs = blobs{store: config.Blobs, log: config.Log, insist: e.insist, stored: map[string]int{}}
 	return e
 }

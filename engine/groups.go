@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -156,15 +155,7 @@ func raced(state *run.TaskRun) bool {
 }
 
 func (o *openRun) upstreamFailure(culprit *run.TaskRun) *run.Failure {
-	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: titled(culprit.Task) + " did not succeed"}
-}
-
-// titled is how messages call a task or a group.
-func titled(name string) string {
-	if group, ok := strings.CutPrefix(name, "group."); ok {
-		return "group " + group
-	}
-	return "task " + name
+	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: called(culprit.Task) + " did not succeed"}
 }
 
 // composite is the state of a group whose members are all done.

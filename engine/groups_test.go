@@ -143,6 +143,18 @@ func TestGroups(t *testing.T) {
 			states: map[string]run.State{"": ok, "a": ok, "b": run.Canceled, "next": ok},
 			output: `{"g":"a","next":"a"}`, took: time.Second,
 		},
+		"a wait is a member": {
+			flow:   "group \"g\" {\n mode = \"serial\"\n" + plain("a") + "wait \"pause\" {\n duration = \"5s\"\n}\n" + plain("b") + "}\n",
+			guests: guests{"a": endsAs(ok, time.Second), "b": endsAs(ok, time.Second)},
+			states: map[string]run.State{"": ok, "a": ok, "wait.pause": ok, "b": ok},
+			output: `{"g":{"a":"a","pause":null,"b":"b"}}`, took: 7 * time.Second,
+		},
+		"a wait may lose a race": {
+			flow:   "group \"g\" {\n mode = \"race\"\n" + plain("a") + "wait \"answer\" {\n signal = true\n}\n}\n",
+			guests: guests{"a": endsAs(ok, time.Second)},
+			states: map[string]run.State{"": ok, "a": ok, "wait.answer": run.Canceled},
+			output: `{"g":"a"}`, took: time.Second,
+		},
 		"on_error continue is forgiven": {
 			flow:   "group \"g\" {\n mode = \"serial\"\n task \"a\" {\n plugin = \"./m.wasm\"\n on_error = \"continue\"\n}\n" + plain("b") + "}\n",
 			guests: guests{"a": endsAs(bad, time.Second), "b": endsAs(ok, time.Second)},

@@ -25,7 +25,7 @@ type client struct {
 func (c *client) work() {
 	for range 1 + c.rng.IntN(8) {
 		time.Sleep(pick(c.rng, 0, time.Millisecond, 100*time.Millisecond, 5*time.Second, 30*time.Second))
-		switch c.rng.IntN(9) {
+		switch c.rng.IntN(12) {
 		case 0, 1:
 			c.submit(run.Request{}, fmt.Sprintf("%s-%d", c.name, c.seq))
 		case 2, 3:
@@ -41,6 +41,8 @@ func (c *client) work() {
 			c.retry()
 		case 8:
 			c.watch()
+		case 9, 10, 11:
+			c.signal()
 		}
 	}
 }

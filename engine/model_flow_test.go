@@ -54,6 +54,7 @@ type taskPlan struct {
 	priority int
 	timeout  time.Duration
 	guest    guestPlan
+	wait     *waitPlan // of a wait, whose name is "wait.…"; nil for a task
 }
 
 type inputKind int
@@ -133,9 +134,15 @@ func (t *taskPlan) hcl(b *strings.Builder, module string, all []*taskPlan) {
 	refs := func(numbers []int, suffix string) string {
 		var list []string
 		for _, n := range numbers {
-			list = append(list, "task."+all[n].name+suffix)
+			list = append(list, all[n].reference(suffix))
 		}
 		return strings.Join(list, ", ")
+	}
+	if t.wait != nil {
+		t.wait.hcl(b, t, refs(t.after, ""))
+		t.conditionHCL(b, refs)
+		b.WriteString("  }\n")
+		return
 	}
 	fmt.Fprintf(b, "  task %q {\n    plugin = \"./%s\"\n    priority = %d\n    run_on = %q\n", t.name, module, t.priority, t.runOn)
 	fmt.Fprintf(b, "    timeout = %q\n    after = [%s]\n", t.timeout, refs(t.after, ""))
@@ -147,14 +154,7 @@ func (t *taskPlan) hcl(b *strings.Builder, module string, all []*taskPlan) {
 	case inputBroken:
 		fmt.Fprintf(b, "    input = trigger.payload.missing.deeper\n")
 	}
-	switch t.when {
-	case whenNever:
-		b.WriteString("    when = false\n")
-	case whenPayload:
-		b.WriteString("    when = trigger.payload.n > 0\n")
-	case whenState:
-		fmt.Fprintf(b, "    when = %s == \"succeeded\"\n", refs(t.after[:1], ".state"))
-	}
+	t.conditionHCL(b, refs)
 	fmt.Fprintf(b, "    retry {\n      attempts = %d\n      backoff = %q\n      delay = %q\n      max = %q\n      jitter = 0\n",
 		t.retry.Attempts, t.retry.Backoff, t.retry.Delay, t.retry.Max)
 	switch t.again {
@@ -166,6 +166,17 @@ func (t *taskPlan) hcl(b *strings.Builder, module string, all []*taskPlan) {
 		b.WriteString("      when = trigger.payload.missing.deeper\n")
 	}
 	b.WriteString("    }\n  }\n")
+}
+
+func (t *taskPlan) conditionHCL(b *strings.Builder, refs func(numbers []int, suffix string) string) {
+	switch t.when {
+	case whenNever:
+		b.WriteString("    when = false\n")
+	case whenPayload:
+		b.WriteString("    when = trigger.payload.n > 0\n")
+	case whenState:
+		fmt.Fprintf(b, "    when = %s == \"succeeded\"\n", refs(t.after[:1], ".state"))
+	}
 }
 
 // upstream are the numbers of the tasks that one waits for.
@@ -223,6 +234,13 @@ func randomPlans(rng *rand.Rand, part flows.Part, n int) []*taskPlan {
 		t.retry = run.RetryPolicy{
 			Attempts: 1 + rng.IntN(4), Backoff: pick(rng, run.Exponential, run.Constant),
 			Delay: pick(rng, time.Millisecond, time.Second, 10*time.Second), Max: pick(rng, 2*time.Second, time.Minute),
+		}
+		if i > 0 && chance(rng, 5) {
+			t.wait, t.name = randomWait(rng), flows.WaitPrefix+t.name
+			t.input, t.inputs = inputNone, nil
+			if len(t.after) == 0 {
+				t.runOn = flows.RunOnSuccess
+			}
 		}
 		t.again = pick(rng, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againEarly, againFailed, againBroken)
 		plans[i] = t

@@ -43,11 +43,12 @@ type world struct {
 	next   chan struct{} // closed when there is another engine, or none
 	over   bool
 
-	asked   map[string]int    // requests that may have made a run, by tag
-	wanted  map[string]bool   // tags of which exactly one run is to be made
-	keys    map[string]run.ID // the run that a key was answered with
-	runs    []run.ID          // accepted
-	stopped map[run.ID]bool   // whose cancel was confirmed
+	asked   map[string]int               // requests that may have made a run, by tag
+	wanted  map[string]bool              // tags of which exactly one run is to be made
+	keys    map[string]run.ID            // the run that a key was answered with
+	runs    []run.ID                     // accepted
+	stopped map[run.ID]bool              // whose cancel was confirmed
+	ended   map[run.ID]map[string]string // the payload with which a wait was said to have ended
 	clients sync.WaitGroup
 }
 
@@ -86,6 +87,7 @@ func (w *world) live() {
 	w.told = []*witness{{world: w, records: map[run.ID]*run.Record{}}, {world: w, lazy: true, rng: rand.New(rand.NewPCG(w.seed, 2))}}
 	w.next = make(chan struct{})
 	w.asked, w.wanted, w.keys, w.stopped = map[string]int{}, map[string]bool{}, map[string]run.ID{}, map[run.ID]bool{}
+	w.ended = map[run.ID]map[string]string{}
 	w.ask()
 	damage := w.rng.IntN(12)
 	for i := range w.rng.IntN(4) {
@@ -273,6 +275,11 @@ func (e *Engine) consistent() error {
 			return fmt.Errorf("%d slots of %v are taken and %d runs hold one", g.started, key, held[key])
 		}
 	}
+	for _, o := range e.open {
+		if err := o.waitsAgree(); err != nil {
+			return err
+		}
+	}
 	running, waiting := 0, 0
 	for _, l := range e.runnable.lanes {
 		running, waiting = running+l.running, waiting+l.waiting
@@ -286,7 +293,7 @@ func (e *Engine) consistent() error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.gates)+len(e.runnable.lanes)+len(e.runnable.levels)+e.runnable.size+len(e.starting)+len(e.watched)+e.unsaved != 0 || e.timers.Len() != 1 {
+	if len(e.open)+len(e.gates)+len(e.runnable.lanes)+len(e.runnable.levels)+e.runnable.size+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || e.timers.Len() != 1 {
 		return fmt.Errorf("left are %d runs, %d gates, %d lanes, %d levels, %d tasks, %d starting, %d watchers, %d bytes, %d timers besides the tick",
 			len(e.open), len(e.gates), len(e.runnable.lanes), len(e.runnable.levels), e.runnable.size, len(e.starting), len(e.watched), e.unsaved, e.timers.Len()-1)
 	}
@@ -395,6 +402,7 @@ func (w *world) judge() {
 		}
 	}
 	w.judgeAnswers(stories, made)
+	w.judgeWaits(stories)
 	w.judgeSlots()
 	for _, o := range w.told {
 		if last := w.ledger.last(); o.seen() != (Place{last, len(w.ledger.at(last)) - 1}) {

@@ -160,6 +160,9 @@ func (s *story) checkTask(t *taskPlan, graph []*taskPlan, old *run.Run) error {
 		return fmt.Errorf("it is canceled, and nobody asked for it")
 	}
 	want := s.wanted(t, graph)
+	if want.runs && t.wait != nil {
+		return s.checkWait(t)
+	}
 	if want.runs {
 		return s.checkAttempts(t, graph)
 	}
@@ -238,6 +241,10 @@ func (s *story) endOf(name string) int {
 			if d.Task == name && d.RetryAt.IsZero() {
 				return i
 			}
+		case *run.WaitEnded:
+			if d.Task == name {
+				return i
+			}
 		}
 	}
 	return len(s.events)
@@ -288,7 +295,7 @@ func (s *story) checkInput(t *taskPlan, graph []*taskPlan, d *run.AttemptStarted
 	outputs := make([]json.RawMessage, len(t.inputs))
 	for i, n := range t.inputs {
 		outputs[i] = json.RawMessage("null")
-		if s.task(graph[n].name).State == run.Succeeded {
+		if got := s.task(graph[n].name); got.State == run.Succeeded && got.Output != nil {
 			outputs[i] = s.blobs.whole(s.task(graph[n].name).Output)
 		}
 	}
@@ -447,16 +454,13 @@ func (s *story) checkOutput(f *flowPlan) error {
 		return nil
 	}
 	last := map[string]any{}
-	for _, t := range f.tasks {
+	for i, t := range f.tasks {
 		var output any
 		if got := s.task(t.name); got.State == run.Succeeded {
 			output = t.name
 		}
-		last[t.name] = output
-	}
-	for _, t := range f.tasks {
-		for _, n := range t.upstream() {
-			delete(last, f.tasks[n].name)
+		if t.wait == nil && !f.followed(i) {
+			last[t.name] = output
 		}
 	}
 	got := map[string]any{}

@@ -20,6 +20,7 @@ type openRun struct {
 	phase    phase
 	attempts []*attempt                 // under way
 	retries  map[run.TaskRef]*countdown // due later; nil before the first
+	waits    map[run.TaskRef]*waiting   // that go on; nil before the first
 	deadline countdown                  // of the main tasks, then of those of finally
 	patience countdown                  // of the task that this is a sub-flow of, for the attempt
 	filled   bool                       // a backfill has asked for it, or for the run that it belongs to

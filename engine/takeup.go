@@ -117,12 +117,14 @@ func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
 	failure := &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeDefinition, Message: why.Error()}
 	for _, t := range r.Tasks {
 		ref := t.TaskRef
-		switch t.State {
-		case run.Running:
+		switch {
+		case t.Waits():
+			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.WaitEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
+		case t.State == run.Running:
 			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.AttemptFinished{
 				TaskRef: ref, Attempt: t.Attempts, Outcome: run.OutcomeLost, Failure: failure,
 			}})
-		case run.Ready, run.Waiting:
+		case t.State == run.Ready || t.State == run.Waiting:
 			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		}
 	}

@@ -107,7 +107,7 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 			took = t.FinishedAt.Sub(t.StartedAt)
 		}
 		v = cty.NumberFloatVal(took.Seconds())
-	case "output":
+	case "output", "payload":
 		v, err = decodeOrNull(s.output(t))
 	case "errors":
 		v, err = s.itemErrors(t)
@@ -117,7 +117,7 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 		}
 	}
 	if err != nil {
-		return cty.NilVal, fmt.Errorf("the output of %s %s is %w", w.root.name, w.name, err)
+		return cty.NilVal, fmt.Errorf("the %s of %s %s is %w", w.attribute, w.root.name, w.name, err)
 	}
 	return v, nil
 }

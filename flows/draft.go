@@ -16,8 +16,8 @@ type draft struct {
 	locals   map[string]*local
 	tasks    map[string]*Task
 	groups   map[string]*Group
-	named    map[string]hcl.Range // tasks and groups, which have names of their own each
-	outputs  map[string]wanted    // of tasks and groups, by the name that runs have for them
+	named    map[string]*hcl.Block // tasks, waits and groups
+	outputs  map[string]wanted     // of these, by the name that runs have for them
 	triggers map[string]*Trigger
 	base     *hcl.EvalContext // the module's values and flow.name
 	pending  []pendingTask
@@ -50,7 +50,7 @@ func (m *module) declareFlow(b *hcl.Block) {
 	d := &draft{
 		flow:  &Flow{Name: m.src.prefix + name, Labels: map[string]string{}, Definition: m.def, Range: b.DefRange},
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
-		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]hcl.Range{}, outputs: map[string]wanted{},
+		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]*hcl.Block{}, outputs: map[string]wanted{},
 		triggers: map[string]*Trigger{},
 		typed:    map[string]*typed{}, localShapes: map[*local]*shape{},
 	}
@@ -100,39 +100,52 @@ func (d *draft) declareSection(part Part, c *content) {
 }
 
 func (d *draft) declareTask(b *hcl.Block, of *Section, in *Group) *Task {
-	name, ok := d.declareName(b, "task")
+	name, ok := d.declareName(b)
 	if !ok {
 		return nil
 	}
 	t := &Task{Name: name, Range: b.DefRange, RunOn: RunOnSuccess, Group: in, part: of.Part}
 	t.output = d.settles(name, rootWord("task"), name)
+	return d.declared(t, b, of)
+}
+
+// declared adds a task or a wait to its part of the flow.
+func (d *draft) declared(t *Task, b *hcl.Block, of *Section) *Task {
 	t.number = t.output.number
-	d.tasks[name] = t
+	d.tasks[t.Name] = t
 	d.pending = append(d.pending, pendingTask{t, b})
 	of.Tasks = append(of.Tasks, t)
 	return t
 }
 
-// declareName notes the name of a task or a group. They are all different: a
-// group's output has its members by name.
-func (d *draft) declareName(b *hcl.Block, kind string) (string, bool) {
+// declareName notes the name of a task, a wait or a group. They are all different:
+// a group's output has its members by name.
+func (d *draft) declareName(b *hcl.Block) (string, bool) {
 	m := d.site.module
 	name, at, ok := m.label(b)
 	if !ok {
 		return "", false
 	}
-	if first, taken := d.named[name]; taken {
-		m.duplicate(kind, name, at, first)
-		return "", false
+	first, taken := d.named[name]
+	switch {
+	case !taken:
+		d.named[name] = b
+		return name, true
+	case first.Type == b.Type:
+		m.duplicate(b.Type, name, at, first.DefRange)
+	default:
+		m.add(RuleDuplicate, at, "Duplicate name", "There is a %s %q already, at %s, and the names of tasks, waits and groups are all different. Rename one of the two.", first.Type, name, place(first.DefRange))
 	}
-	d.named[name] = b.DefRange
-	return name, true
+	return "", false
 }
 
 // settles numbers something whose end a run makes visible to expressions, under
 // the name that runs have for it, and gives the reference to its output.
 func (d *draft) settles(name string, word *root, short string) wanted {
 	w := wanted{root: word, name: short, attribute: "output", number: len(d.outputs)}
+	if word.bit == rootWait {
+		w.attribute = "payload"
+	}
 	d.outputs[name] = w
 	return w
 }

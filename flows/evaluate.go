@@ -84,7 +84,8 @@ func (in *inputs) compute(s *Scope) (json.RawMessage, *run.Failure) {
 }
 
 // Output evaluates the flow's outputs to one JSON object, in declared order.
-// Without any, it holds the outputs of the tasks and groups on which no other depends.
+// Without any, it holds the outputs of the tasks and groups after which no other
+// comes; waits do not count.
 func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
 	if len(f.Outputs) == 0 {
 		return f.sunk(s), nil

@@ -28,14 +28,14 @@ type expression struct {
 // task.a.output.
 type wanted struct {
 	root      *root
-	name      string // param, attribute, task or group
-	attribute string // of a task or a group
-	number    int    // of a task or a group
+	name      string // param, attribute, task, wait or group
+	attribute string // of a task, a wait or a group
+	number    int    // of a task, a wait or a group
 }
 
-// use is one reference to a task or a group.
+// use is one reference to a task, a wait or a group.
 type use struct {
-	task string // "copy", or "group.notify"
+	task string // "copy", "wait.approval" or "group.notify"
 	at   hcl.Range
 	via  string // the local in between, or ""
 }

@@ -114,7 +114,8 @@ const (
 	RunAlways    RunOn = "always"
 )
 
-// Task is one task of a flow.
+// Task is one task of a flow, or a wait: that has a name like "wait.approval" and
+// calls nothing.
 type Task struct {
 	Name        string
 	Description string
@@ -134,11 +135,12 @@ type Task struct {
 	Node        int             // in the section's graph
 	FanOut      bool            // for_each: it is run for each item
 	MaxParallel int             // items that are under way at once; 0 for no bound
+	Wait        *Wait           // nil for tasks that call a function
 	Continue    bool            // on_error: for all others, it is done when it has failed
 
 	part   Part
 	number int         // among all tasks and groups of the flow, from 0
-	output wanted      // task.NAME.output
+	output wanted      // task.NAME.output or wait.NAME.payload
 	when   *expression // nil: always
 	each   *expression // for_each; nil for none
 	again  *expression // nil: as the failure says

@@ -3,8 +3,10 @@ package flows
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
@@ -94,21 +96,38 @@ func plan(f *Flow) []string {
 		a, err := f.Admit(request(g.Name, payload))
 		say("trigger %+v %+v %v", shown, a, err)
 	}
+	var edges []string // JSON has the waits behind the tasks
 	for _, e := range f.Edges() {
-		say("edge %s %s %s", e.From, e.To, e.Via)
+		edges = append(edges, fmt.Sprintf("edge %s %s %s", e.From, e.To, e.Via))
 	}
+	out = append(out, slices.Sorted(slices.Values(edges))...)
 	s := f.Scope(aRun(f, payload, nil))
-	for _, task := range f.AllTasks() {
+	tasks := f.AllTasks()
+	for _, task := range tasks {
+		s.Settle(done(task.Name, payload))
+	}
+	slices.SortStableFunc(tasks, func(a, b *Task) int { return strings.Compare(a.kind(), b.kind()) })
+	for _, task := range tasks {
 		when, failed := task.When(s)
 		input, wrong := task.Input(s)
 		config, bad := task.Config(s)
 		say("task %s %q %+v %s %s %s %s %+v %+v %d %+v", task.Name, task.Description, task.Plugin, task.Flow, task.Function, task.RunOn, task.Timeout, task.Retry, task.Limits, task.Priority, task.Grants)
 		say("  when %v %s input %s %s config %s %s", when, messageOf(failed), input, messageOf(wrong), config, messageOf(bad))
-		s.Settle(done(task.Name, payload))
+		if task.Wait != nil {
+			awaited, failed := task.Await(s, time.Unix(0, 0))
+			say("  wait %s %s %q %+v %s", task.Wait.For, task.Wait.Timeout, task.Wait.foreseen, awaited, messageOf(failed))
+		}
 	}
 	result, failed := f.Output(s)
 	say("output %s %s", result, messageOf(failed))
 	return out
+}
+
+func (t *Task) kind() string {
+	if t.isWait() {
+		return "wait"
+	}
+	return "task"
 }
 
 func messageOf(f *run.Failure) string {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -63,8 +64,16 @@ func exercise(t *testing.T, f *Flow) {
 		task.When(s)
 		task.Input(s)
 		task.Config(s)
+		if task.Wait != nil {
+			task.Await(s, time.Unix(0, 0))
+		}
 		task.Again(s, &run.Failure{Outcome: run.OutcomeFailed, Details: []byte(payload)}, 0, 0)
 		s.Settle(done(task.Name, payload))
+	}
+	for _, subject := range f.WaitSubjects() {
+		if !isSubject(subject) {
+			t.Fatalf("%q is foreseen", subject)
+		}
 	}
 	s.Failed(&run.Failure{Task: "t"})
 	if out, failure := f.Output(s); failure == nil && len(out) < 2 {

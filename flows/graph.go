@@ -50,13 +50,19 @@ func (d *draft) connect() {
 	}
 }
 
-// unused are the tasks and groups that stand in the section itself and on which
-// nothing depends, in declared order.
+// unused are the tasks and groups that stand in the section itself and after which
+// no other comes, in declared order. Waits do not count.
 func (d *draft) unused(s *Section) []wanted {
+	counts := func(node int) bool {
+		n := &s.Nodes[node]
+		return n.Parent == nil && (n.End || n.Task != nil && !n.Task.isWait())
+	}
 	var out []wanted
-	for i, n := range s.Nodes {
-		if n.Parent == nil && (n.Group == nil || n.End) && len(s.Graph.Downstream(i)) == 0 {
-			out = append(out, d.outputs[n.name()])
+	followed := make([]bool, len(s.Nodes))
+	for _, node := range slices.Backward(s.Graph.Order()) {
+		followed[node] = slices.ContainsFunc(s.Graph.Downstream(node), func(next int) bool { return counts(next) || followed[next] })
+		if counts(node) && !followed[node] {
+			out = append(out, d.outputs[s.Nodes[node].name()])
 		}
 	}
 	slices.SortFunc(out, func(a, b wanted) int { return cmp.Compare(a.number, b.number) })
@@ -188,8 +194,11 @@ func (w *network) refer(node int, in *Group, uses []usage) {
 }
 
 func selfSummary(n *Node) string {
-	if n.Group != nil {
+	switch {
+	case n.Group != nil:
 		return "Group refers to itself"
+	case n.Task.isWait():
+		return "Wait refers to itself"
 	}
 	return "Task refers to itself"
 }
@@ -199,7 +208,7 @@ func (w *network) called(n *Node) string {
 	if n.Group != nil {
 		return "group." + n.Group.Name
 	}
-	return "task." + n.Task.Name
+	return referred(n.Task.Name)
 }
 
 // need makes an edge that decides whether a node runs, each pair once.
@@ -292,6 +301,9 @@ func (t *Task) expressions() []*expression {
 		if x != nil {
 			out = append(out, x)
 		}
+	}
+	if t.isWait() && t.Wait.value != nil {
+		out = append(out, t.Wait.value)
 	}
 	for _, in := range []*inputs{t.input, t.config} {
 		if in != nil && in.expr != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -40,18 +41,19 @@ type Group struct {
 	site    *site
 }
 
-// Member is a task or a group within a group.
+// Member is a task, a wait or a group within a group.
 type Member struct {
 	Task  *Task
 	Group *Group
 }
 
-// Name is that of the task or the group.
+// Name is that of the task, the wait or the group. Those of a group are all
+// different.
 func (m Member) Name() string {
 	if m.Group != nil {
 		return m.Group.Name
 	}
-	return m.Task.Name
+	return strings.TrimPrefix(m.Task.Name, WaitPrefix)
 }
 
 // number is that of the task or the group.
@@ -101,9 +103,9 @@ func (g *Group) When(s *Scope) (bool, *run.Failure) {
 }
 
 // member kinds of blocks, in the sections of a flow and in its groups.
-var memberBlocks = []string{"task", "group"}
+var memberBlocks = []string{"task", "wait", "group"}
 
-// declareMembers notes the tasks and groups of a section or a group, in declared
+// declareMembers notes the tasks, waits and groups of a section or a group, in declared
 // order, and gives the number of their blocks.
 func (d *draft) declareMembers(c *content, s *Section, in *Group) int {
 	var blocks []*hcl.Block
@@ -115,9 +117,12 @@ func (d *draft) declareMembers(c *content, s *Section, in *Group) int {
 	})
 	for _, b := range blocks {
 		m := Member{}
-		if b.Type == "group" {
+		switch b.Type {
+		case "group":
 			m.Group = d.declareGroup(b, s, in)
-		} else {
+		case "wait":
+			m.Task = d.declareWait(b, s, in)
+		default:
 			m.Task = d.declareTask(b, s, in)
 		}
 		if in != nil && m != (Member{}) {
@@ -128,7 +133,7 @@ func (d *draft) declareMembers(c *content, s *Section, in *Group) int {
 }
 
 func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
-	name, ok := d.declareName(b, "group")
+	name, ok := d.declareName(b)
 	if !ok {
 		return nil
 	}

@@ -146,7 +146,7 @@ func twinBody(body *hclsyntax.Body, src []byte) string {
 		case a.Name == "type":
 			value = quoted(source)
 		case a.Name == "after":
-			value = "[" + regexp.MustCompile(`task\.\w+`).ReplaceAllString(strings.Trim(source, "[]"), `"$0"`) + "]"
+			value = "[" + regexp.MustCompile(`(task|wait|group)\.\w+`).ReplaceAllString(strings.Trim(source, "[]"), `"$0"`) + "]"
 		case a.Name == "limit" && strings.HasPrefix(source, "["):
 			value = regexp.MustCompile(`limit\.\w+`).ReplaceAllString(source, `"$0"`)
 		case a.Name == "limit" && strings.HasPrefix(source, "limit."):

@@ -73,6 +73,8 @@ func (r *reference) recorded() bool {
 		return r.attribute == "output"
 	case rootEach:
 		return r.name == "value"
+	case rootWait:
+		return r.attribute == "payload"
 	case rootTrigger:
 		return r.name == "payload"
 	}
@@ -214,7 +216,7 @@ func (s *site) reference(t hcl.Traversal) *reference {
 	case rootRun, rootTrigger, rootError, rootEach:
 	case rootParam:
 		r.typ = s.draft.params[name].Type
-	case rootTask, rootGroup:
+	case rootTask, rootGroup, rootWait:
 		r.attribute, _, _ = step(t, 2)
 		r.number = s.draft.outputs[settledName(word, name)].number
 		rest = t[3:]

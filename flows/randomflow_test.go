@@ -50,6 +50,13 @@ func (s *scribe) flow() {
 		s.block(fmt.Sprintf("task %q", fmt.Sprint("t", s.tasks)), s.task)
 		s.tasks++
 	}
+	if s.IntN(3) == 0 {
+		s.block(`wait "w"`, func() {
+			s.line("when", func() { s.truth(2) })
+			s.line("signal", func() { s.write("true") })
+			s.line("after", func() { s.write("[task.t0]") })
+		})
+	}
 	if s.IntN(2) == 0 {
 		s.block(`output "o"`, func() { s.line("value", func() { s.value(3) }) })
 	}

@@ -86,8 +86,8 @@ func (b *binding) declares(word *root, name string) bool {
 		return b.locals[name] != nil || b.draft != nil && b.draft.locals[name] != nil
 	case rootParam:
 		return b.draft.params[name] != nil
-	case rootTask:
-		return b.draft.tasks[name] != nil
+	case rootTask, rootWait:
+		return b.draft.leaf(word, name) != nil
 	case rootGroup:
 		return b.draft.groups[name] != nil
 	}
@@ -111,8 +111,8 @@ func (b *binding) declaredNames(word *root) []string {
 		return names
 	case rootParam:
 		return keys(b.draft.params)
-	case rootTask:
-		return keys(b.draft.tasks)
+	case rootTask, rootWait:
+		return b.draft.leaves(word)
 	case rootGroup:
 		return keys(b.draft.groups)
 	}
@@ -124,13 +124,16 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	if b.broken && word.bit&(rootVar|rootLocal|rootPlugin|rootLimit) != 0 {
 		return // it may be declared in the file that could not be read
 	}
-	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootLimit: "a limit block", rootParam: "a param block", rootTask: "a task block", rootGroup: "a group block"}
+	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootLimit: "a limit block", rootParam: "a param block", rootTask: "a task block", rootWait: "a wait block", rootGroup: "a group block"}
 	hint := ""
 	if b.guessed <= maxGuessed {
 		hint = b.guess(name, word.name+".", b.declaredNames(word))
 	}
 	if hint == "" {
 		hint = " Declare it in " + declare[word.bit] + "."
+	}
+	if other := b.namesake(word, name); other != "" {
+		hint = " Did you mean " + other + "?"
 	}
 	if other := b.elsewhere(word, name); other != "" {
 		hint = " It exists in flow \"" + other + "\", and a flow sees only what is its own."
@@ -145,8 +148,8 @@ func (b *binding) elsewhere(word *root, name string) string {
 		has := false
 		switch {
 		case d == b.draft:
-		case word.bit == rootTask:
-			has = d.tasks[name] != nil
+		case word.bit == rootTask || word.bit == rootWait:
+			has = d.leaf(word, name) != nil
 		case word.bit == rootGroup:
 			has = d.groups[name] != nil
 		case word.bit == rootParam:
@@ -173,7 +176,7 @@ func (b *binding) attribute(of, what, name string, at hcl.Range, has []string) b
 	return false
 }
 
-// settledName is the name that runs have for a task or a group.
+// settledName is the name that runs have for a task, a wait or a group.
 func settledName(word *root, name string) string {
 	if word.bit == rootTask {
 		return name
@@ -181,30 +184,33 @@ func settledName(word *root, name string) string {
 	return word.name + "." + name
 }
 
-// partOf is the part of the flow in which a task or a group is declared.
+// partOf is the part of the flow in which a task, a wait or a group is declared.
 func (d *draft) partOf(word *root, name string) (Part, bool) {
-	switch word.bit {
-	case rootTask:
-		if t := d.tasks[name]; t != nil {
-			return t.part, true
-		}
-	case rootGroup:
+	if word.bit == rootGroup {
 		if g := d.groups[name]; g != nil {
 			return g.part, true
 		}
+		return "", false
+	}
+	if t := d.leaf(word, name); t != nil {
+		return t.part, true
 	}
 	return "", false
 }
 
-// attributesOf are those that a reference to a task or a group can end in.
-func attributesOf(word *root) []string {
-	if word.bit == rootGroup {
-		return groupAttributes
+// attributesOf are those that a reference to a task, a wait or a group can end in,
+// that of its result and what the result is.
+func attributesOf(word *root) (has []string, result, what string) {
+	switch word.bit {
+	case rootGroup:
+		return groupAttributes, "output", "what it returned is in its output"
+	case rootWait:
+		return waitAttributes, "payload", "what ended it is in its payload"
 	}
-	return taskAttributes
+	return taskAttributes, "output", "what it returned is in its output"
 }
 
-// settled checks a reference to a task or a group and notes the edge.
+// settled checks a reference to a task, a wait or a group and notes the edge.
 func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range) {
 	part, declared := b.draft.partOf(word, name)
 	full := word.name + "." + name
@@ -218,15 +224,19 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 		return
 	}
 	attribute, where, ok := step(t, 2)
-	has := attributesOf(word)
+	has, result, what := attributesOf(word)
 	switch {
+	case !ok && word.bit == rootWait:
+		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a wait: write %s.payload for what ended it.", full, full)
 	case !ok:
 		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a %s: write %s.output for its result.", full, word.name, full)
+	case attribute == "output" && word.bit == rootWait:
+		b.add(RuleUnknownAttribute, where, "Unknown attribute", "A wait has no output: what ended it is %s.payload.", full)
 	case slices.Contains(has, attribute) || slices.Contains(laterAttributes[word.name], attribute) || nearest(attribute, has) != "":
 		b.attribute(full, word.name, attribute, where, has)
 	default:
 		b.add(RuleUnknownAttribute, where, "Unknown attribute",
-			"A %s has %s; what it returned is in its output: write %s.output.%s.", word.name, join(has, "and"), full, attribute)
+			"A %s has %s; %s: write %s.%s.%s.", word.name, join(has, "and"), what, full, result, attribute)
 	}
 	w := b.draft.outputs[settledName(word, name)]
 	w.attribute = attribute
@@ -341,7 +351,11 @@ func (b *binding) qualified(name string) string {
 		}
 		if b.declares(&r, name) {
 			if r.bit&settledRoots != 0 {
-				return r.name + "." + name + ".output"
+				_, result, _ := attributesOf(&r)
+				return r.name + "." + name + "." + result
+			}
+			if r.bit == rootWait {
+				return "wait." + name + ".payload"
 			}
 			return r.name + "." + name
 		}

@@ -12,15 +12,16 @@ const (
 	rootParam
 	rootRun
 	rootTask
+	rootWait
 	rootError
 	rootGroup
 	rootEach
 	rootLimit
 
-	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError | rootGroup | rootEach
+	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError | rootGroup | rootWait | rootEach
 
 	// settledRoots are followed by a name and an attribute.
-	settledRoots = rootTask | rootGroup
+	settledRoots = rootTask | rootGroup | rootWait
 )
 
 // root is one beginning of references.
@@ -42,11 +43,11 @@ var rootWords = []root{
 	{name: "trigger", bit: rootTrigger, has: []string{"headers", "kind", "name", "payload", "subject", "time"}},
 	{name: "run", bit: rootRun, has: []string{"flow", "id", "labels", "previous_success_at", "scheduled_at", "started_at"}},
 	{name: "task", bit: rootTask},
+	{name: "wait", bit: rootWait},
 	{name: "error", bit: rootError, has: []string{"attempt", "code", "message", "outcome", "task"}},
 	{name: "group", bit: rootGroup},
 	{name: "each", bit: rootEach, has: []string{"index", "key", "value"}},
 	{name: "secret", later: true},
-	{name: "wait", later: true},
 }
 
 // taskAttributes are what a reference to a task can end in.
@@ -92,7 +93,7 @@ func (m moment) usable(hook bool) roots {
 	case keying:
 		return filtering.usable(false) | rootParam
 	case running:
-		usable := keying.usable(false) | rootRun | rootTask | rootGroup
+		usable := keying.usable(false) | rootRun | settledRoots
 		if hook {
 			usable |= rootError
 		}

@@ -143,9 +143,18 @@ func (t *timetable) instant(a *hcl.Attribute) (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
+	at, ok := parseInstant(text)
+	if !ok {
+		t.add(RuleSchedule, a.Expr.Range(), "Not a time", notAnInstant, text)
+	}
+	return at, ok
+}
+
+const notAnInstant = "%q is not a time with its offset from UTC, such as \"2026-12-24T18:00:00+01:00\" or \"2026-12-24T17:00:00Z\", in the years 1970 to 2200."
+
+func parseInstant(text string) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
-		t.add(RuleSchedule, a.Expr.Range(), "Not a time", "%q is not a time with its offset from UTC, such as \"2026-12-24T18:00:00+01:00\" or \"2026-12-24T17:00:00Z\", in the years 1970 to 2200.", text)
 		return time.Time{}, false
 	}
 	return at, true

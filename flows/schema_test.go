@@ -28,6 +28,7 @@ var surroundings = map[string]string{
 	"finally":          inFlow("finally {\n%s}"),
 	"task":             inFlow("task \"u\" {\n%s}"),
 	"group":            inFlow("group \"g\" {\n%s  task \"u\" {\n    plugin = \"./greet.wasm\"\n  }\n}"),
+	"wait":             inFlow("wait \"w\" {\n%s}"),
 	"output":           inFlow("output \"o\" {\n%s}"),
 }
 
@@ -183,7 +184,7 @@ func TestSchema(t *testing.T) {
 		`"kinds":[{"label":"`,
 		`{"label":"schedule","body":"schedule trigger"}`,
 		`"load":["var","local","flow"]`,
-		`"run":["var","local","flow","param","trigger","run","task","group"]`,
+		`"run":["var","local","flow","param","trigger","run","task","wait","group"]`,
 	} {
 		if !strings.Contains(string(encoded), part) {
 			t.Errorf("no %s", part)

@@ -132,7 +132,7 @@ func (w wanted) costly() bool {
 	case rootTrigger:
 		return w.name == "payload" || w.name == "headers"
 	}
-	return w.attribute == "output" || w.attribute == "errors"
+	return w.attribute == "output" || w.attribute == "errors" || w.attribute == "payload"
 }
 
 // fresh makes a run value anew.
@@ -142,7 +142,7 @@ func (s *Scope) fresh(w wanted) (cty.Value, error) {
 		return s.param(w.name)
 	case rootTrigger:
 		return s.triggerValue(w.name)
-	case rootTask, rootGroup:
+	case rootTask, rootGroup, rootWait:
 		return s.taskValue(w)
 	case rootEach:
 		return s.itemValue(w.name)

@@ -54,7 +54,7 @@ func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 func (s *site) usable(at moment) roots {
 	usable := at.usable(s.part == PartOnFailure || s.part == PartFinally)
 	if at == retrying && s.shared {
-		usable &^= rootTask | rootGroup
+		usable &^= settledRoots
 	}
 	if s.item != nil && usable&rootRun != 0 {
 		usable |= rootEach
@@ -117,7 +117,7 @@ func (f *foreseen) value(w wanted) (cty.Value, error) {
 	switch w.root.bit {
 	case rootParam:
 		return cty.UnknownVal(f.draft.params[w.name].Type), nil
-	case rootTask, rootGroup:
+	case rootTask, rootGroup, rootWait:
 		return unknown(w.attribute), nil
 	case rootEach:
 		return unknown("each." + w.name), nil

@@ -26,6 +26,10 @@ func (d *draft) decodeTasks() {
 	for _, p := range d.pending {
 		s := *d.site
 		s.part = p.task.part
+		if p.task.isWait() {
+			s.decodeWait(p.task, p.block)
+			continue
+		}
 		s.decodeTask(p.task, p.block, inherited)
 	}
 }
@@ -164,7 +168,7 @@ func (s *site) after(a *hcl.Attribute) []use {
 			word = rootWord(t.RootName())
 		}
 		if len(t) != 2 || word == nil || word.bit&settledRoots == 0 || !ok {
-			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME or group.NAME.")
+			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME, wait.NAME or group.NAME.")
 			continue
 		}
 		b := &binding{site: s, x: new(expression)}

@@ -70,6 +70,9 @@ func (d *draft) checkTypes() {
 		if c := d.typed[t.Name]; c != nil {
 			c.check()
 		}
+		if t.isWait() {
+			d.checkWait(t)
+		}
 	}
 	for _, o := range d.flow.Outputs {
 		if o.value.expr != nil {
@@ -139,7 +142,7 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 		return openShape()
 	}
 	switch root {
-	case "task", "group":
+	case "task", "group", "wait":
 		if attribute, _, ok := step(e.Traversal, 2); ok {
 			return t.steps(t.settledShape(rootWord(root), name, attribute), e.Traversal, 3, "")
 		}

@@ -204,13 +204,13 @@ var flowWords = &words{
 		{name: "concurrency", body: concurrencyWords, single: true, about: "how many runs are under way at once"},
 		{name: "locals", about: "named expressions, also of run values"},
 		{name: "task", labels: name, body: taskWords, about: "a call of a function"},
+		{name: "wait", labels: name, body: waitWords, about: "a pause until a time, a message, a signal or an approval"},
 		{name: "output", labels: name, body: outputWords, about: "a value of the run's output"},
 		{name: "defaults", body: defaultsWords, single: true, about: "timeout and retries for the tasks of the flow"},
 		{name: "on_failure", body: onFailureWords, single: true, about: "tasks that run when the run fails"},
 		{name: "on_success", body: onSuccessWords, single: true, about: "tasks that run when all main tasks went well"},
 		{name: "finally", body: finallyWords, single: true, about: "tasks that run after all others, however they ended"},
-		{name: "group", labels: name, body: groupWords, about: "tasks and groups that run as one"},
-		{name: "wait", labels: name, later: true},
+		{name: "group", labels: name, body: groupWords, about: "tasks, waits and groups that run as one"},
 	},
 }
 
@@ -233,14 +233,14 @@ func newGroupWords() *words {
 			{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, group.b]"},
 		},
 	}
-	w.blocks = append(slices.Clone(memberWords), block{name: "group", labels: name, body: w, about: "tasks and groups that run as one"})
+	w.blocks = append(slices.Clone(memberWords), block{name: "group", labels: name, body: w, about: "tasks, waits and groups that run as one"})
 	return w
 }
 
 // memberWords are what parts of a flow and groups hold, beside groups.
 var memberWords = []block{
 	{name: "task", labels: name, body: taskWords, about: "a call of a function"},
-	{name: "wait", labels: name, later: true},
+	{name: "wait", labels: name, body: waitWords, about: "a pause until a time, a message, a signal or an approval"},
 }
 
 var scheduleWords = &words{
@@ -310,7 +310,7 @@ var taskWords = &words{
 		{name: "input", at: running, kind: anyValue, preset: "null", about: "given to the function as JSON; to a flow, its params by name"},
 		{name: "config", at: running, kind: anObject, preset: "the plugin's", about: "laid over the plugin's config"},
 		{name: "when", at: running, kind: aBool, preset: "true", about: "false: the task is skipped"},
-		{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, task.b]"},
+		{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, wait.b]"},
 		{name: "run_on", at: deployed, kind: aText, oneOf: []string{string(RunOnSuccess), string(RunOnFailure), string(RunAlways)}, preset: `"success"`, about: "which ends of the tasks before it let it run"},
 		{name: "timeout", at: deployed, kind: aDuration, preset: "the defaults'; none for a flow", about: "of one attempt"},
 		{name: "retries", at: deployed, kind: aWhole, bounds: "0 or more", preset: "the defaults'; 0 for a flow", about: "further attempts after the first; short for retry { attempts = n + 1 }"},
@@ -327,6 +327,22 @@ var taskWords = &words{
 		{name: "grant", body: grantWords, single: true, about: "what the task may use, of what its plugin may"},
 		{name: "cache", later: true},
 		{name: "placement", later: true},
+	},
+}
+
+var waitWords = &words{
+	title: "a wait block",
+	arguments: []argument{
+		{name: "duration", at: running, kind: aDuration, about: "ends after it; exactly one of duration, until, subject, approval, signal"},
+		{name: "until", at: running, kind: aTime, about: "ends at this instant, at once when it has passed"},
+		{name: "subject", at: running, kind: aText, about: "ends with a message on this subject on NATS"},
+		{name: "approval", at: running, kind: aText, about: "what is to be approved; ends with flowhost approve"},
+		{name: "signal", at: deployed, kind: aBool, preset: "false", about: "true: ends with flowhost signal"},
+		{name: "timeout", at: deployed, kind: aDuration, preset: "none", about: "after which the wait fails"},
+		{name: "when", at: running, kind: aBool, preset: "true", about: "false: the wait is skipped"},
+		{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, wait.b]"},
+		{name: "run_on", at: deployed, kind: aText, oneOf: []string{string(RunOnSuccess), string(RunOnFailure), string(RunAlways)}, preset: `"success"`, about: "after which ends of what is before it the wait starts"},
+		{name: "description", at: deployed, kind: aText, about: "for readers"},
 	},
 }
 

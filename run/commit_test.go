@@ -50,7 +50,7 @@ func everyEvent() []Event {
 		&TaskReused{TaskRef: TaskRef{Task: "copy", Key: "1"}, State: Failed, Failure: failure},
 		&Started{},
 		&TaskExpanded{TaskRef: TaskRef{Task: "price"}, Items: json.RawMessage(`{"eu":1}`)},
-		&WaitStarted{TaskRef: TaskRef{Task: "wait.approval"}, Subject: "orders.approved", Due: t0.Add(time.Hour), Deadline: t0.Add(time.Minute)},
+		&WaitStarted{TaskRef: TaskRef{Task: "wait.approval"}, Subject: "orders.approved", Approval: "an order", Due: t0.Add(time.Hour), Deadline: t0.Add(time.Minute)},
 		&WaitEnded{TaskRef: TaskRef{Task: "wait.approval"}, State: Failed, Payload: json.RawMessage(`{"approved":false}`), Failure: failure},
 		&ChildStarted{TaskRef: TaskRef{Task: "price", Key: "us"}, Attempt: 1, Child: NewID(t0), Input: json.RawMessage(`{}`)},
 		&AttemptStarted{TaskRef: ref, Attempt: 1, Module: "sha256:02", Function: "price", Input: json.RawMessage(`{"a":1}`), Config: json.RawMessage(`null`)},

@@ -103,6 +103,7 @@ type (
 	WaitStarted struct {
 		TaskRef
 		Subject  string    `json:"subject,omitempty"`
+		Approval string    `json:"approval,omitempty"` // what is to be approved
 		Due      time.Time `json:"due,omitzero"`
 		Deadline time.Time `json:"deadline,omitzero"` // when it times out; zero for never
 	}

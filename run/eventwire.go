@@ -107,6 +107,7 @@ func (e *encoder) branchEvent(event Event) {
 		e.head(wireWaitStarted, event)
 		e.ref(d.TaskRef)
 		e.text(d.Subject)
+		e.text(d.Approval)
 		e.time(d.Due)
 		e.time(d.Deadline)
 	case *WaitEnded:
@@ -293,7 +294,7 @@ func (d *decoder) branchEvent(kind byte) EventData {
 	case wireTaskExpanded:
 		return &TaskExpanded{TaskRef: d.ref(), Items: d.bytes()}
 	case wireWaitStarted:
-		return &WaitStarted{TaskRef: d.ref(), Subject: d.text(), Due: d.time(), Deadline: d.time()}
+		return &WaitStarted{TaskRef: d.ref(), Subject: d.text(), Approval: d.text(), Due: d.time(), Deadline: d.time()}
 	case wireWaitEnded:
 		return &WaitEnded{TaskRef: d.ref(), State: State(d.name()), Payload: d.bytes(), Failure: d.failure()}
 	case wireChildStarted:

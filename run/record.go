@@ -39,7 +39,8 @@ type TaskRecord struct {
 	Reused     bool            `json:"reused,omitempty"`   // the output is that of the run which this one continues
 	Child      ID              `json:"child,omitempty"`    // the run of the sub-flow
 	Items      json.RawMessage `json:"items,omitempty"`    // of a fan-out: a list, or an object
-	Subject    string          `json:"subject,omitempty"`  // of a wait
+	Subject    string          `json:"subject,omitempty"`  // of a wait for a message
+	Approval   string          `json:"approval,omitempty"` // of a wait for one: what is to be approved
 	Due        *time.Time      `json:"due,omitempty"`      // when the next attempt may start, or when a wait ends by itself
 	Deadline   *time.Time      `json:"deadline,omitempty"` // when a wait times out
 	StartedAt  *time.Time      `json:"started_at"`
@@ -90,7 +91,7 @@ func (r *Run) Record(order []string) *Record {
 func (t *TaskRun) record() TaskRecord {
 	rec := TaskRecord{
 		Task: t.Task, State: t.State, Attempts: t.Attempts, Reused: t.Reused, Child: t.Child, Items: t.Items,
-		Due: timeOrNil(t.Due), Deadline: timeOrNil(t.Deadline), Subject: t.Subject,
+		Due: timeOrNil(t.Due), Deadline: timeOrNil(t.Deadline), Subject: t.Subject, Approval: t.Approval,
 		StartedAt: timeOrNil(t.StartedAt), FinishedAt: timeOrNil(t.FinishedAt),
 		DurationMS: milliseconds(t.StartedAt, t.FinishedAt),
 		Module:     t.Module, Input: t.Input, Output: t.Output, Error: t.Failure,

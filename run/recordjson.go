@@ -99,6 +99,9 @@ func (w *recordWriter) rare(t *TaskRecord) {
 	if t.Subject != "" {
 		w.text("subject", t.Subject)
 	}
+	if t.Approval != "" {
+		w.text("approval", t.Approval)
+	}
 	if t.Due != nil {
 		w.time("due", t.Due)
 	}

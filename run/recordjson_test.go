@@ -83,7 +83,8 @@ func randomRecord(rng *rand.Rand) *Record {
 		if rng.IntN(2) == 0 {
 			key, outcome := text(), OutcomeSucceeded
 			task.Key, task.Outcome = &key, &outcome
-			task.Child, task.Items, task.Subject, task.Due, task.Deadline = ID(text()), raw(), text(), maybe(), maybe()
+			task.Child, task.Items, task.Due, task.Deadline = ID(text()), raw(), maybe(), maybe()
+			task.Subject, task.Approval = text(), text()
 			r.Parent = &Parent{Run: NewID(at()), TaskRef: TaskRef{Task: text(), Key: text()}, Depth: 1}
 		}
 		r.Tasks = append(r.Tasks, task)

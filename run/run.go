@@ -104,7 +104,8 @@ type TaskRun struct {
 	Items json.RawMessage // of a fan-out, see [TaskExpanded]; nil for other tasks
 	Child ID              // the run of the sub-flow that is the last attempt
 
-	Subject  string    // of a wait
+	Subject  string    // of a wait for a message
+	Approval string    // of a wait for one: what is to be approved
 	Deadline time.Time // when a wait times out
 
 	StartedAt  time.Time     // of the first attempt

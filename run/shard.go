@@ -236,7 +236,8 @@ func (r *Run) apply(at time.Time, data EventData) {
 		t.State, t.StartedAt, t.Items = Running, at, d.Items
 	case *WaitStarted:
 		t := r.task(d.TaskRef)
-		t.State, t.StartedAt, t.Subject, t.Due, t.Deadline = Running, at, d.Subject, d.Due, d.Deadline
+		t.State, t.StartedAt, t.Due, t.Deadline = Running, at, d.Due, d.Deadline
+		t.Subject, t.Approval = d.Subject, d.Approval
 	case *WaitEnded:
 		t := r.task(d.TaskRef)
 		t.Output = d.Payload

@@ -204,7 +204,7 @@ func randomBranchEvent(rng *rand.Rand, task string) EventData {
 	case 4:
 		return &TaskEnded{TaskRef: ref, State: Succeeded}
 	case 5:
-		return &WaitStarted{TaskRef: ref, Subject: "s"}
+		return &WaitStarted{TaskRef: ref, Subject: "s", Approval: "a"}
 	case 6:
 		return &WaitEnded{TaskRef: ref, State: Succeeded, Payload: json.RawMessage(`1`)}
 	case 7:

@@ -208,6 +208,7 @@ func (e *encoder) taskRun(t *TaskRun) {
 	e.payload(t.Items)
 	e.text(string(t.Child))
 	e.text(t.Subject)
+	e.text(t.Approval)
 	e.time(t.Deadline)
 }
 
@@ -219,7 +220,8 @@ func (d *decoder) taskRun() *TaskRun {
 		Due: d.time(), StartedAt: d.time(), FinishedAt: d.time(), Busy: time.Duration(d.int()),
 	}
 	if d.version > 2 {
-		t.Items, t.Child, t.Subject, t.Deadline = d.bytes(), ID(d.text()), d.text(), d.time()
+		t.Items, t.Child = d.bytes(), ID(d.text())
+		t.Subject, t.Approval, t.Deadline = d.text(), d.text(), d.time()
 	}
 	return t
 }

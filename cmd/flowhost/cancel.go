@@ -45,7 +45,7 @@ when the cancellation is recorded; the run ends soon after.
 				}
 				what := "run " + string(id)
 				if task != "" {
-					what = "task " + task + " of " + what
+					what = called(task) + " of " + what
 				}
 				a.say("%s is canceled", what)
 				return nil

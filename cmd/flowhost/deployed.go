@@ -20,7 +20,7 @@ func deployedFlows(set *flows.Set) []bus.DeployedFlow {
 func deployedFlow(f *flows.Flow) bus.DeployedFlow {
 	d := bus.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: f.Blocks(), Modules: map[string]string{}}
 	for _, t := range f.AllTasks() {
-		if t.Child == nil {
+		if t.Child == nil && t.Wait == nil {
 			d.Modules[t.Plugin.Source] = t.Plugin.Digest
 		}
 		for _, g := range t.Grants.Files {

@@ -30,7 +30,7 @@ func (a *app) showFailure(record *run.Record, f *flows.Flow, p *progress) {
 func (a *app) showTask(f *flows.Flow, t *run.TaskRecord) {
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError,
-		Summary:  fmt.Sprintf("Task %s %s", t.Task, ended(t.Error.Outcome)),
+		Summary:  sentence(called(t.Task)) + " " + ended(t.Error.Outcome),
 		Detail:   printable(t.Error.Error()),
 	}
 	if t.Attempts > 1 {

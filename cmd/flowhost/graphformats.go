@@ -119,7 +119,7 @@ func mermaidID(flow int, task string) string {
 	return fmt.Sprintf("f%d_%s", flow, mermaidNames.Replace(task))
 }
 
-var mermaidNames = strings.NewReplacer("_", "__", "-", "_h")
+var mermaidNames = strings.NewReplacer("_", "__", "-", "_h", ".", "_d")
 
 func mermaidArrow(on flows.RunOn) string {
 	if on == flows.RunOnSuccess {
@@ -182,6 +182,7 @@ type (
 		Function string      `json:"function,omitempty"`
 		Limits   []string    `json:"limits,omitempty"` // full names
 		Flow     string      `json:"flow,omitempty"`   // that the task runs, in place of a function
+		Wait     flows.WaitFor `json:"wait,omitempty"` // what ends a wait
 		At       string      `json:"at"`               // "orders.hcl:14"
 	}
 )
@@ -198,6 +199,9 @@ func graphOf(chosen []*flows.Flow) graphFile {
 			}
 			for _, l := range n.task.LimitedBy {
 				t.Limits = append(t.Limits, l.Name)
+			}
+			if n.task.Wait != nil {
+				t.Wait = n.task.Wait.For
 			}
 			list := map[flows.Part]*[]graphTask{
 				flows.PartMain: &g.Tasks, flows.PartOnFailure: &g.OnFailure, flows.PartOnSuccess: &g.OnSuccess, flows.PartFinally: &g.Finally,

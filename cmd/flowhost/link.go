@@ -235,14 +235,18 @@ func subscriptions(set *flows.Set) []bus.Subscription {
 	return out
 }
 
-// coreSubjects are the subjects on which flows listen themselves: the users of
-// the embedded server may publish on them.
+// coreSubjects are the subjects on which flows listen themselves, and their waits
+// as far as it is known before a run: the users of the embedded server may publish
+// on them.
 func coreSubjects(set *flows.Set) []string {
 	var out []string
 	for _, s := range subscriptions(set) {
 		if s.Subject != "" {
 			out = append(out, s.Subject)
 		}
+	}
+	for _, f := range set.Flows {
+		out = append(out, f.WaitSubjects()...)
 	}
 	return out
 }
@@ -276,6 +280,14 @@ func codeOfEngine(err error) string {
 		return bus.CodeSucceeded
 	case errors.Is(err, engine.ErrUnknownTask):
 		return bus.CodeUnknownTask
+	case errors.Is(err, engine.ErrUnknownWait):
+		return bus.CodeUnknownWait
+	case errors.Is(err, engine.ErrNotWaiting):
+		return bus.CodeNotWaiting
+	case errors.Is(err, engine.ErrWaitEnded):
+		return bus.CodeFinished
+	case errors.Is(err, engine.ErrWaitKind):
+		return bus.CodeWaitKind
 	case errors.Is(err, engine.ErrUnknownBackfill):
 		return bus.CodeUnknownBackfill
 	case errors.Is(err, engine.ErrDisabled):

@@ -108,9 +108,13 @@ func (p *progress) plain(n run.Notice) {
 	case *run.TaskExpanded:
 		p.line(path+d.Task, string(run.Running), "fanned out")
 	case *run.WaitStarted:
-		p.line(path+d.Task, string(run.Waiting), d.Subject)
+		p.line(path+d.Task, string(run.Waiting), waitsFor(d))
 	case *run.WaitEnded:
-		p.line(path+d.Task, string(d.State), "")
+		detail := ""
+		if d.Failure != nil {
+			detail = printable(d.Failure.Error())
+		}
+		p.line(path+d.Task, string(d.State), detail)
 	case *run.ChildStarted:
 		p.line(path+d.TaskRef.Label(), string(run.Running), "run "+string(d.Child))
 	case *run.CancelRequested:
@@ -168,6 +172,12 @@ type progressEvent struct {
 	RetryAt time.Time   `json:"retry_at,omitzero"`
 	Child   run.ID      `json:"child,omitempty"` // the run of a sub-flow that is the attempt
 
+	// Of a wait that begins.
+	Subject  string    `json:"subject,omitempty"`
+	Approval string    `json:"approval,omitempty"`
+	Due      time.Time `json:"due,omitzero"`
+	Deadline time.Time `json:"deadline,omitzero"`
+
 	Error *run.Failure `json:"error,omitempty"`
 }
 
@@ -183,7 +193,7 @@ func (p *progress) json(n run.Notice) error {
 	case *run.TaskExpanded:
 		e.Task = d.Task
 	case *run.WaitStarted:
-		e.Task = d.Task
+		e.Task, e.Subject, e.Approval, e.Due, e.Deadline = d.Task, d.Subject, d.Approval, d.Due, d.Deadline
 	case *run.WaitEnded:
 		e.Task, e.State, e.Error = d.Task, d.State, d.Failure
 	case *run.ChildStarted:

@@ -82,7 +82,7 @@ func codeOfAnswer(code string) int {
 		return exitUnreachable
 	case bus.CodeTimeout:
 		return exitTimeout
-	case bus.CodeFinished, bus.CodeUnfinished, bus.CodeSucceeded, bus.CodeTooLarge,
+	case bus.CodeFinished, bus.CodeUnfinished, bus.CodeNotWaiting, bus.CodeWaitKind, bus.CodeSucceeded, bus.CodeTooLarge,
 		bus.CodeDisabled, bus.CodePaused, bus.CodeNotPaused, bus.CodeOverlap:
 		return exitFailed
 	}

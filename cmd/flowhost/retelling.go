@@ -69,8 +69,22 @@ func happened(ref run.TaskRef, before, now run.TaskRecord) []run.EventData {
 			end.Duration = milliseconds(*now.DurationMS)
 		}
 		events = append(events, end)
+	case isWait(&now) && now.StartedAt != nil && !now.Reused:
+		events = append(events, waited(&before, &now)...)
 	case over:
 		events = append(events, &run.TaskEnded{TaskRef: ref, State: now.State, Failure: now.Error})
+	}
+	return events
+}
+
+// waited is what a wait's record says beyond the one before it.
+func waited(before, now *run.TaskRecord) []run.EventData {
+	var events []run.EventData
+	if before.StartedAt == nil && !now.State.Done() {
+		events = append(events, waitBegun(now))
+	}
+	if now.State.Done() && !before.State.Done() {
+		events = append(events, &run.WaitEnded{TaskRef: run.TaskRef{Task: now.Task}, State: now.State, Failure: now.Error})
 	}
 	return events
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -104,5 +105,32 @@ func TestParamValue(t *testing.T) {
 		if got := string(paramValue(test.declared, test.text)); got != test.want {
 			t.Errorf("%s %q: %s, want %s", test.declared, test.text, got, test.want)
 		}
+	}
+}
+
+func TestRetellingOfWaits(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	began := func(t *run.TaskRecord) { t.StartedAt = &at }
+	asked := func(t *run.TaskRecord) { t.StartedAt, t.Approval, t.Deadline = &at, "Ship\x1b?", &at }
+	refused := func(t *run.TaskRecord) {
+		t.StartedAt, t.Error = &at, &run.Failure{Outcome: run.OutcomeFailed, Code: run.CodeRefused, Message: "too early"}
+	}
+	taken := func(t *run.TaskRecord) { t.StartedAt, t.Reused = &at, true }
+	got := retold(t,
+		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("wait.a", run.Waiting, 0), task("wait.b", run.Running, 0, asked), task("wait.c", run.Succeeded, 0, taken)}},
+		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("wait.a", run.Running, 0, began), task("wait.b", run.Running, 0, asked), task("wait.c", run.Succeeded, 0, taken)}},
+		&run.Record{State: run.Failed, Tasks: []run.TaskRecord{task("wait.a", run.Succeeded, 0, began), task("wait.b", run.Failed, 0, refused), task("wait.c", run.Succeeded, 0, taken)}},
+	)
+	want := `run 01HZXW0000000000000000MINE: pending (flow f)
+wait.b: waiting (for an approval: Ship\x1b?, until 2026-01-02 03:04:05 at most)
+wait.c: succeeded
+wait.a: waiting (for a signal)
+wait.a: succeeded
+wait.b: failed (refused: too early)
+run 01HZXW0000000000000000MINE: failed
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -19,6 +19,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry, rerun them
+  flowhost approve order@latest manager    let a run go on that waits for it, or refuse
   flowhost plan flows/                     show what changed files would change on the host
   flowhost schedules                       list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
@@ -33,7 +34,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 	root.AddCommand(
 		a.runCommand(), a.execCommand(),
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-		a.cancelCommand(), a.retryCommand(), a.rerunCommand(), a.limitsCommand(),
+		a.cancelCommand(), a.retryCommand(), a.rerunCommand(), a.approveCommand(), a.signalCommand(), a.limitsCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
 		a.validateCommand(), a.testCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
 		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),

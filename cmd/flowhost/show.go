@@ -138,6 +138,9 @@ func (a *app) describeTasks(ctx context.Context, r *run.Record, below *descendan
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
 		fmt.Fprintf(a.out, "\n%s\n", a.taskLine(t))
+		if isWait(t) && t.State == run.Running {
+			a.fact("  waits", waitsFor(waitBegun(t)))
+		}
 		if t.Error != nil {
 			a.fact("  error", a.out.paint(red, failureText(t.Error)))
 		}
@@ -156,6 +159,9 @@ func (a *app) taskLine(t *run.TaskRecord) string {
 	if t.State == run.Failed && t.Outcome != nil {
 		word = string(*t.Outcome)
 	}
+	if isWait(t) && t.State == run.Running {
+		word = string(run.Waiting)
+	}
 	return taskName(t) + " " + a.out.paint(wordColor(word), word) + taskDetail(t)
 }
 
@@ -163,7 +169,7 @@ func taskName(t *run.TaskRecord) string {
 	if t.Key != nil {
 		return "task " + t.Task + "[" + printable(*t.Key) + "]"
 	}
-	return "task " + t.Task
+	return called(t.Task)
 }
 
 func taskDetail(t *run.TaskRecord) string {
@@ -189,7 +195,7 @@ func taskDetail(t *run.TaskRecord) string {
 func failureText(f *run.Failure) string {
 	text := cut(describe(f), 2000)
 	if f.Task != "" {
-		text = "task " + f.Task + ", " + text
+		text = called(f.Task) + ", " + text
 	}
 	return text
 }

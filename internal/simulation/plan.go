@@ -22,7 +22,7 @@ func newPlan(f *flows.Flow, takes time.Duration) *plan {
 		for _, up := range f.Graph.Upstream(node) {
 			path[node] = max(path[node], path[up])
 		}
-		if !p.skipped[node] && !p.group(node) {
+		if !p.skipped[node] && !p.passes(node) {
 			path[node]++
 		}
 		longest = max(longest, path[node])
@@ -33,14 +33,16 @@ func newPlan(f *flows.Flow, takes time.Duration) *plan {
 	return p
 }
 
-// group reports whether a node is the beginning or the end of a group, which take
-// no time.
-func (p *plan) group(node int) bool { return node >= len(p.flow.Tasks) }
+// passes reports whether a node calls nothing: the beginnings and ends of groups, and
+// waits. How long a wait is, only runs know: it is taken to end at once.
+func (p *plan) passes(node int) bool {
+	return node >= len(p.flow.Tasks) || p.flow.Tasks[node].Wait != nil
+}
 
 // skips reports whether a task is left out: it runs after failures only, or after
 // nothing but tasks that are left out.
 func (p *plan) skips(node int) bool {
-	if p.group(node) {
+	if node >= len(p.flow.Tasks) {
 		return false
 	}
 	switch p.flow.Tasks[node].RunOn {

@@ -107,7 +107,7 @@ func (p *plan) overdue() string {
 		if limit <= 0 {
 			limit, from = defaultTimeout, ", the default"
 		}
-		if !p.skipped[node] && p.each > limit {
+		if !p.skipped[node] && !p.passes(node) && p.each > limit {
 			return fmt.Sprintf("flow %s: task %s would take %s and be stopped by its timeout of %s%s",
 				p.flow.Name, t.Name, p.each, limit, from)
 		}

@@ -85,7 +85,7 @@ func (s *simulation) advance(o *openRun) {
 			break
 		}
 		for _, node := range nodes {
-			if o.skipped[node] || o.group(node) {
+			if o.skipped[node] || o.passes(node) {
 				s.settle(o, node)
 			} else {
 				s.ready(task{openRun: o, node: node, since: s.now()})

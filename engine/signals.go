@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// Errors of Signal and Approve.
+var (
+	ErrUnknownWait = errors.New("the run's flow has no such wait")
+	ErrNotWaiting  = errors.New("the wait has not started yet, and nothing is kept for it: try again once it has")
+	ErrWaitEnded   = errors.New("the wait has ended already")
+	ErrWaitKind    = errors.New("the wait does not end that way")
+)
+
+// Signal ends a wait for a signal or a message with a payload, which is JSON or
+// nil for null. It returns once that is durable. A payload that cannot be taken is
+// answered with a *run.RequestError.
+func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload json.RawMessage) error {
+	payload, err := given(payload)
+	if err != nil {
+		return err
+	}
+	return e.answerWait(ctx, id, wait, flows.WaitSignal, &run.WaitEnded{State: run.Succeeded, Payload: payload})
+}
+
+// Approve decides a wait for an approval; a refused one has failed. It returns
+// once that is durable, and errors as Signal does.
+func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Approval) error {
+	var err error
+	if a.Payload, err = given(a.Payload); err != nil {
+		return err
+	}
+	payload, err := a.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	end := &run.WaitEnded{State: run.Succeeded, Payload: payload}
+	if !a.Approved {
+		end.State, end.Failure = run.Failed, refusal(a)
+	}
+	return e.answerWait(ctx, id, wait, flows.WaitApproval, end)
+}
+
+// given is a payload as it is recorded: nil for none.
+func given(payload json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case len(payload) == 0:
+		return nil, nil
+	case !json.Valid(payload):
+		return nil, run.Requestf(run.RequestPayload, "the payload is not JSON")
+	}
+	return payload, nil
+}
+
+func refusal(a run.Approval) *run.Failure {
+	message := "the approval was refused"
+	if a.By != "" {
+		message += " by " + a.By
+	}
+	if a.Reason != "" {
+		message += ": " + a.Reason
+	}
+	return &run.Failure{Outcome: run.OutcomeFailed, Code: run.CodeRefused, Message: message}
+}
+
+// answerWait ends a wait from outside.
+func (e *Engine) answerWait(ctx context.Context, id run.ID, wait string, as flows.WaitFor, end *run.WaitEnded) error {
+	answers := make(chan error, 1)
+	err := e.command(ctx, func() {
+		o := e.open[id]
+		if o == nil {
+			answers <- run.ErrUnknown
+			return
+		}
+		err := e.endNamed(o, flows.WaitPrefix+wait, as, end)
+		e.afterCommit(func() { answers <- err })
+	})
+	return e.canceling(ctx, id, answers, err)
+}
+
+func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.WaitEnded) error {
+	spec := o.wait(name)
+	if spec == nil {
+		return ErrUnknownWait
+	}
+	if kind := spec.Wait.For; kind != as && !(kind == flows.WaitSubject && as == flows.WaitSignal) {
+		return fmt.Errorf("%w: it is one for %s", ErrWaitKind, awaitedWords[kind])
+	}
+	if err := fits(end.Payload); err != nil {
+		return run.Requestf(run.RequestSize, "the payload: %s", err)
+	}
+	ref := run.TaskRef{Task: name}
+	if state := o.run.Task(ref); state != nil && state.State.Done() {
+		return ErrWaitEnded
+	}
+	w := o.waits[ref]
+	if w == nil {
+		return ErrNotWaiting
+	}
+	return tooLarge("the payload", e.waitOver(w, end))
+}
+
+// awaitedWords say what ends a wait.
+var awaitedWords = map[flows.WaitFor]string{
+	flows.WaitDuration: "time to pass", flows.WaitUntil: "a time", flows.WaitSubject: "a message or a signal",
+	flows.WaitApproval: "an approval", flows.WaitSignal: "a signal",
+}
+
+// wait is the wait of that name, in whatever part of the flow.
+func (o *openRun) wait(name string) *flows.Task {
+	for _, s := range o.flow.Sections {
+		for _, spec := range s.Tasks {
+			if spec.Name == name && spec.Wait != nil {
+				return spec
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// waiting is a wait that goes on, with its timers. It takes no worker.
+type waiting struct {
+	task
+	due      countdown // nothing for a wait that does not end by itself
+	deadline countdown
+}
+
+// shift moves what counts elapsed time. An instant stays where it is.
+func (w *waiting) shift(shift func(*countdown)) {
+	shift(&w.deadline)
+	if w.spec.Wait.For == flows.WaitDuration {
+		shift(&w.due)
+	}
+}
+
+// beginWait starts a wait: what it waits for is evaluated now, once.
+func (e *Engine) beginWait(t task) {
+	now := e.now()
+	awaited, failure := t.spec.Await(t.scope, now)
+	if failure != nil {
+		e.end(t, run.Failed, failure)
+		return
+	}
+	started := &run.WaitStarted{TaskRef: t.ref(), Subject: awaited.Subject, Approval: awaited.Approval, Due: awaited.Due}
+	if limit := t.spec.Wait.Timeout; limit > 0 {
+		started.Deadline = now.Add(limit)
+	}
+	if e.record(t.event(started)) == nil {
+		e.keepWaiting(t)
+	}
+}
+
+// keepWaiting arms the timers of a wait that has started, also before a restart.
+// One that should have ended by now ends at once.
+func (e *Engine) keepWaiting(t task) {
+	state := t.state()
+	if why := t.stopped(); why != nil {
+		e.endWait(t, &run.WaitEnded{State: run.Canceled, Failure: why})
+		return
+	}
+	now := e.now()
+	timeout := passed(state.Deadline, now)
+	switch {
+	case passed(state.Due, now) && !(timeout && state.Deadline.Before(state.Due)):
+		e.endWait(t, &run.WaitEnded{State: run.Succeeded})
+		return
+	case timeout:
+		e.endWait(t, t.tooLong())
+		return
+	}
+	w := &waiting{task: t}
+	if t.waits == nil {
+		t.openRun.waits = map[run.TaskRef]*waiting{}
+	}
+	t.waits[t.ref()] = w
+	if !state.Due.IsZero() {
+		e.countDown(&w.due, state.Due, func() { e.waitOver(w, &run.WaitEnded{State: run.Succeeded}) })
+	}
+	if !state.Deadline.IsZero() {
+		e.countDown(&w.deadline, state.Deadline, func() { e.waitOver(w, t.tooLong()) })
+	}
+	if state.Subject != "" {
+		e.messages.open(w.opened())
+	}
+}
+
+func passed(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
+
+// tooLong is the end of a wait whose time is up.
+func (t task) tooLong() *run.WaitEnded {
+	return &run.WaitEnded{State: run.Failed, Failure: &run.Failure{
+		Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout,
+		Message: fmt.Sprintf("the wait took longer than its timeout of %s", t.spec.Wait.Timeout),
+	}}
+}
+
+// opened is the wait as those see it who read messages.
+func (w *waiting) opened() run.OpenWait {
+	state := w.state()
+	return run.OpenWait{Run: w.run.ID, Flow: w.run.Flow, Wait: waitName(w.spec.Name), Subject: state.Subject, Since: state.StartedAt}
+}
+
+// waitOver ends a wait and lets its run go on, unless it has ended already.
+func (e *Engine) waitOver(w *waiting, end *run.WaitEnded) error {
+	if w.waits[w.ref()] != w {
+		return nil
+	}
+	if err := e.endWait(w.task, end); err != nil {
+		return err
+	}
+	e.advance(w.openRun)
+	return nil
+}
+
+// endWait records the end of a wait. With an error, nothing has happened.
+func (e *Engine) endWait(t task, end *run.WaitEnded) error {
+	end.TaskRef, end.Failure = t.ref(), t.locate(end.Failure)
+	if err := e.record(t.event(end)); err != nil {
+		return err
+	}
+	if w := t.waits[t.ref()]; w != nil {
+		delete(t.waits, t.ref())
+		e.stopCountdown(&w.due)
+		e.stopCountdown(&w.deadline)
+		e.messages.end(w.opened())
+	}
+	if e.log.Enabled(e.ctx, slog.LevelDebug) {
+		e.log.Debug("wait "+string(end.State), "run", t.run.ID, "flow", t.run.Flow, "wait", waitName(t.spec.Name), failureAttr(end.Failure))
+	}
+	e.settled(t)
+	return nil
+}
+
+// waitName is the name of a wait in its flow file.
+func waitName(task string) string { return strings.TrimPrefix(task, flows.WaitPrefix) }
+
+// called is how messages name a task or a wait.
+func called(task string) string {
+	if strings.HasPrefix(task, flows.WaitPrefix) {
+		return "wait " + waitName(task)
+	}
+	if group, ok := strings.CutPrefix(task, "group."); ok {
+		return "group " + group
+	}
+	return "task " + task
+}

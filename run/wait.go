@@ -1,0 +1,41 @@
+package run
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// OpenWait is a wait for a message that goes on.
+type OpenWait struct {
+	Run     ID
+	Flow    string
+	Wait    string // its name in the flow
+	Subject string
+	Since   time.Time // messages before do not end it
+}
+
+// Approval answers a wait for one. Its JSON form is the wait's payload.
+type Approval struct {
+	Approved bool
+	By       string          // who said so; empty when nobody is named
+	Reason   string          // empty for none
+	Payload  json.RawMessage // what else there is to say, valid JSON; nil for nothing
+}
+
+// MarshalJSON gives an object of approved, by, payload and reason, with null for
+// what is missing.
+func (a Approval) MarshalJSON() ([]byte, error) {
+	return EncodeJSON(struct {
+		Approved bool            `json:"approved"`
+		By       *string         `json:"by"`
+		Payload  json.RawMessage `json:"payload"`
+		Reason   *string         `json:"reason"`
+	}{a.Approved, textOrNil(a.By), a.Payload, textOrNil(a.Reason)})
+}
+
+func textOrNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
