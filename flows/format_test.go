@@ -97,14 +97,27 @@ func plan(f *Flow) []string {
 	for _, e := range f.Edges() {
 		say("edge %s %s %s", e.From, e.To, e.Via)
 	}
-	s := f.Scope(aRun(f, payload, nil))
+	r := aRun(f, payload, nil)
+	s := f.Scope(r)
+	for _, section := range f.Sections {
+		for _, g := range section.Groups {
+			when, failed := g.When(s)
+			say("group %s %s %d %v %s", g.Name, g.Mode, g.MaxParallel, when, messageOf(failed))
+			for _, m := range g.Members {
+				say("  member %s", m.Name())
+			}
+		}
+	}
 	for _, task := range f.AllTasks() {
 		when, failed := task.When(s)
-		input, wrong := task.Input(s)
-		config, bad := task.Config(s)
 		say("task %s %q %+v %s %s %s %+v %+v %d %+v", task.Name, task.Description, task.Plugin, task.Function, task.RunOn, task.Timeout, task.Retry, task.Limits, task.Priority, task.Grants)
-		say("  when %v %s input %s %s config %s %s", when, messageOf(failed), input, messageOf(wrong), config, messageOf(bad))
-		s.Settle(done(task.Name, payload))
+		say("  when %v %s each %v continue %v parallel %d", when, messageOf(failed), task.FanOut, task.Continue, task.MaxParallel)
+		failed, _ = play(s, r, task, payload, func() {
+			input, wrong := task.Input(s)
+			config, bad := task.Config(s)
+			say("  input %s %s config %s %s", input, messageOf(wrong), config, messageOf(bad))
+		})
+		say("  items %s", messageOf(failed))
 	}
 	result, failed := f.Output(s)
 	say("output %s %s", result, messageOf(failed))

@@ -3,6 +3,7 @@ package flows
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/flowhost/flowhost/run"
@@ -58,13 +59,21 @@ func exercise(t *testing.T, f *Flow) {
 	for _, trigger := range append(f.Triggers, new(Trigger)) {
 		f.Admit(request(trigger.Name, payload))
 	}
-	s := f.Scope(aRun(f, payload, nil))
+	r := aRun(f, payload, nil)
+	s := f.Scope(r)
 	for _, task := range f.AllTasks() {
 		task.When(s)
-		task.Input(s)
-		task.Config(s)
-		task.Again(s, &run.Failure{Outcome: run.OutcomeFailed, Details: []byte(payload)}, 0, 0)
-		s.Settle(done(task.Name, payload))
+		play(s, r, task, payload, func() {
+			task.Input(s)
+			task.Config(s)
+			task.Again(s, &run.Failure{Outcome: run.OutcomeFailed, Details: []byte(payload)}, 0, 0)
+		})
+	}
+	for _, section := range f.Sections {
+		for _, g := range slices.Backward(section.Groups) { // those within it first
+			g.When(s)
+			s.Settle(done("group."+g.Name, ""))
+		}
 	}
 	s.Failed(&run.Failure{Task: "t"})
 	if out, failure := f.Output(s); failure == nil && len(out) < 2 {
