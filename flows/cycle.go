@@ -1,10 +1,14 @@
 package flows
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 )
+
+// maxLinks is how many edges of a cycle are listed.
+const maxLinks = 40
 
 // cycle reports tasks and groups that wait for each other, with the line of every
 // edge. It stands where one of them refers to another, if any does.
@@ -33,6 +37,9 @@ func (w *network) cycle(path []string) {
 		if via == ViaOrder {
 			or = ", or change the order of the members"
 		}
+	}
+	if more := len(lines) - maxLinks; more > 1 {
+		lines = append(lines[:maxLinks], fmt.Sprintf("and %d more on the way back to %s", more, w.called(&w.section.Nodes[nodes[path[0]]])))
 	}
 	w.site.add(RuleCycle, at, summary, "None of %s could ever start: %s. Take one of the references out%s.", these, strings.Join(lines, ", "), or)
 }

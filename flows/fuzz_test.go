@@ -26,6 +26,9 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(paramsFlow), false)
 	f.Add([]byte(variablesFlow), false)
+	for seed := range uint64(30) {
+		f.Add([]byte(randomFile(seed)), false)
+	}
 	f.Fuzz(func(t *testing.T, src []byte, asJSON bool) {
 		name := "f.hcl"
 		if asJSON {
