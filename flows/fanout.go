@@ -33,14 +33,43 @@ func (s *site) fanOut(t *Task, c *content) {
 	}
 	t.FanOut, s.item = true, t
 	t.each = s.plain().late(each)
-	if x := t.each; x != nil && x.constant != cty.NilVal {
-		if _, err := itemsOf(x.constant); errors.Is(err, errHidden) {
-			s.add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
-		} else if err != nil {
-			s.add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
-		}
+	if err := s.canFanOut(t.each); errors.Is(err, errHidden) {
+		s.add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
+	} else if err != nil {
+		s.add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
 	}
 }
+
+// canFanOut tells what is known to be wrong with the items before a run.
+func (s *site) canFanOut(x *expression) error {
+	switch {
+	case x == nil:
+		return nil
+	case x.constant != cty.NilVal:
+		_, err := itemsOf(x.constant)
+		return err
+	case s.meter.spent():
+		return nil // which is reported
+	}
+	if v, diags := x.evaluate(s.runBase(), discreet{(*foreseen)(s)}, s.meter); !diags.HasErrors() && v.ContainsMarked() {
+		return errHidden
+	}
+	return nil
+}
+
+// discreet is what a site knows of run values while loading, and that params are
+// sensitive.
+type discreet struct{ *foreseen }
+
+func (g discreet) value(w wanted) (cty.Value, error) {
+	v, err := g.foreseen.value(w)
+	if w.root.bit == rootParam && g.draft.params[w.name].Sensitive {
+		v = v.Mark(sensitive)
+	}
+	return v, err
+}
+
+func (g discreet) single(w wanted) (cty.Value, error) { return single(w, g) }
 
 // plain is the same place outside of the items.
 func (s *site) plain() *site {

@@ -59,5 +59,25 @@ flow "a" {
     on_error     = param.x
   }
 
+  task "secret_param" {
+    plugin   = "./tool.wasm"
+    for_each = [for t in param.tokens : t]
+  }
+
+  task "secret_among_others" {
+    plugin   = "./tool.wasm"
+    for_each = [param.x, var.token]
+  }
+
+  task "shown" {
+    plugin   = "./tool.wasm"
+    for_each = nonsensitive(param.tokens)
+  }
+
   param "x" {}
+
+  param "tokens" {
+    type      = list(string)
+    sensitive = true
+  }
 }
