@@ -23,7 +23,9 @@ const (
 	VerbWatch    = "watch"    // a run's record when it has changed
 	VerbLogs     = "logs"     // lines that a run's tasks wrote
 	VerbCancel   = "cancel"   // stop a run, or a task of it
-	VerbRetry    = "retry"    // a new run that continues one that did not succeed
+	VerbRetry    = "retry"    // a new run of one that was there before
+
+	VerbLimits = "limits" // limits as they stand
 
 	VerbSchedules      = "schedules"       // schedules as they stand
 	VerbPause          = "pause"           // stop a schedule, or all of a flow
@@ -51,8 +53,8 @@ type Control interface {
 	Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record, uint64, error)
 	Cancel(ctx context.Context, id run.ID, reason string) error
 	CancelTask(ctx context.Context, id run.ID, task run.TaskRef, reason string) error
-	// Retry makes a new run that takes over what succeeded, unless whole.
-	Retry(ctx context.Context, id run.ID, whole bool) (run.Receipt, error)
+	// Retry makes a new run of one that was there before.
+	Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error)
 }
 
 // endpoint is one verb of the micro service.
@@ -82,6 +84,9 @@ func (d *desk) endpoints() []endpoint {
 	}
 	if d.config.Control != nil && d.config.Logs != nil {
 		add(VerbLogs, d.logs)
+	}
+	if d.config.Limits != nil {
+		add(VerbLimits, d.limits)
 	}
 	if d.config.Schedules != nil {
 		add(VerbSchedules, d.schedules)

@@ -109,8 +109,8 @@ func (c *control) CancelTask(_ context.Context, id run.ID, task run.TaskRef, rea
 	return nil
 }
 
-func (c *control) Retry(_ context.Context, id run.ID, whole bool) (run.Receipt, error) {
-	c.note("retry %s %t", id, whole)
+func (c *control) Retry(_ context.Context, id run.ID, how run.Again) (run.Receipt, error) {
+	c.note("retry %s %t%s", id, how.Whole, strings.TrimPrefix(fmt.Sprintf(" %+v", how), fmt.Sprintf(" %+v", run.Again{Whole: how.Whole})))
 	if id == openRun {
 		return run.Receipt{}, errUnfinished
 	}
@@ -232,6 +232,10 @@ func TestAPI(t *testing.T) {
 		"cancel: misspelt": {verb: "cancel", body: `{"run":"` + open + `","taks":"a"}`, answer: `{"error":{"code":"payload"`, code: "payload"},
 		"retry":            {verb: "retry", body: `{"run":"` + done + `","whole":true}`, answer: `{"run":"` + string(runID) + `"}`},
 		"retry: wait":      {verb: "retry", body: `{"run":"` + done + `"}`, header: nats.Header{bus.HeaderWait: {"10s"}}, answer: `{"run":"` + string(runID) + `","flow":"orders","state":"succeeded"`},
+		"retry: task":      {verb: "retry", body: `{"run":"` + done + `","task":"a","key":"k","downstream":true,"definition":"recorded"}`, answer: `{"run":"` + string(runID) + `"}`},
+		"retry: key alone": {verb: "retry", body: `{"run":"` + done + `","key":"k"}`, code: run.RequestParams},
+		"retry: both":      {verb: "retry", body: `{"run":"` + done + `","task":"a","whole":true}`, code: run.RequestParams},
+		"retry: which":     {verb: "retry", body: `{"run":"` + done + `","definition":"old"}`, code: run.RequestParams},
 		"retry: open":      {verb: "retry", body: `{"run":"` + open + `"}`, answer: `{"run":"` + open + `","error":{"code":"unfinished"`, code: "unfinished"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +249,7 @@ func TestAPI(t *testing.T) {
 		})
 	}
 	for _, want := range []string{
-		"cancel " + open + " why", "cancel " + open + " a k why", "retry " + done + " true", "retry " + done + " false", "list orders [failed] ",
+		"cancel " + open + " why", "cancel " + open + " a k why", "retry " + done + " true", "retry " + done + " false", "retry " + done + " false {Whole:false Task:a[k] Downstream:true Recorded:true Params:map[] FreshParams:false}", "list orders [failed] ",
 	} {
 		if asked := strings.Split(c.asked(), "\n"); !slices.Contains(asked, want) {
 			t.Errorf("the engine was not asked %q but %q", want, asked)
@@ -435,7 +439,7 @@ func TestClientStarts(t *testing.T) {
 	if _, err = client.Start(t.Context(), bus.Start{Flow: "orders", Payload: json.RawMessage(`"` + strings.Repeat("x", bus.MaxPayload) + `"`)}); codeOf(err) != run.RequestSize {
 		t.Errorf("a payload larger than a message: %v", err)
 	}
-	if receipt, err = client.Retry(t.Context(), doneRun, false); err != nil || receipt.Run != runID {
+	if receipt, err = client.Retry(t.Context(), doneRun, run.Again{}); err != nil || receipt.Run != runID {
 		t.Errorf("retry: %+v, %v", receipt, err)
 	}
 	if err := client.Cancel(t.Context(), openRun, run.TaskRef{}, "why"); err != nil {

@@ -166,16 +166,48 @@ func (d *desk) cancel(hard context.Context, m inbound) {
 
 type retryBody struct {
 	runBody
-	Whole bool `json:"whole"` // run all tasks again, not only those that did not succeed
+	Whole      bool   `json:"whole"` // run all tasks again, not only those that did not succeed
+	Task       string `json:"task"`  // the only one to run again
+	Key        string `json:"key"`   // of the only item of it
+	Downstream bool   `json:"downstream"`
+	Definition string `json:"definition"` // "current", which is also the default, or "recorded"
+
+	Params      map[string]json.RawMessage `json:"params"`       // in the place of the run's
+	FreshParams bool                       `json:"fresh_params"` // the others from the trigger, not from the run
 }
 
-// retry makes a new run of one that did not succeed.
+// Definitions with which a run may be made again.
+const (
+	definitionCurrent  = "current"
+	definitionRecorded = "recorded"
+)
+
+func (b *retryBody) check() error {
+	switch {
+	case b.Task == "" && (b.Key != "" || b.Downstream):
+		return run.Requestf(run.RequestParams, "key and downstream are for a task, and none is given")
+	case b.Whole && b.Task != "":
+		return run.Requestf(run.RequestParams, "either whole or a task")
+	case b.Definition != "" && b.Definition != definitionCurrent && b.Definition != definitionRecorded:
+		return run.Requestf(run.RequestParams, "the definition is %q or %q", definitionCurrent, definitionRecorded)
+	}
+	return b.runBody.check()
+}
+
+func (b *retryBody) again() run.Again {
+	return run.Again{
+		Whole: b.Whole, Task: run.TaskRef{Task: b.Task, Key: b.Key}, Downstream: b.Downstream,
+		Recorded: b.Definition == definitionRecorded, Params: b.Params, FreshParams: b.FreshParams,
+	}
+}
+
+// retry makes a new run of one that was there before.
 func (d *desk) retry(hard context.Context, m inbound) {
 	var body retryBody
 	if !d.understood(m, &body) {
 		return
 	}
 	d.start(hard, m,
-		func() (run.Receipt, error) { return d.config.Control.Retry(hard, body.Run, body.Whole) },
+		func() (run.Receipt, error) { return d.config.Control.Retry(hard, body.Run, body.again()) },
 		func(err error) { d.respond(m.reply, d.faultOf(body.Run, err)) })
 }

@@ -34,9 +34,16 @@ func (c *Client) Start(ctx context.Context, s Start) (run.Receipt, error) {
 	return c.receipt(ctx, RunSubject(s.Flow), s.Payload, header)
 }
 
-// Retry makes a new run of one that did not succeed.
-func (c *Client) Retry(ctx context.Context, id run.ID, whole bool) (run.Receipt, error) {
-	return c.receipt(ctx, APISubject(VerbRetry), retryBody{runBody{id}, whole}, nil)
+// Retry makes a new run of one that was there before.
+func (c *Client) Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error) {
+	body := retryBody{
+		runBody: runBody{id}, Whole: how.Whole, Task: how.Task.Task, Key: how.Task.Key, Downstream: how.Downstream,
+		Definition: definitionCurrent, Params: how.Params, FreshParams: how.FreshParams,
+	}
+	if how.Recorded {
+		body.Definition = definitionRecorded
+	}
+	return c.receipt(ctx, APISubject(VerbRetry), body, nil)
 }
 
 // Cancel stops a run, or one task of it when that is named.

@@ -62,6 +62,9 @@ type IntakeConfig struct {
 	Schedules ScheduleControl
 	Backfills BackfillControl
 
+	// Limits gives how limits stand, by name. Default: that request is not served.
+	Limits func(ctx context.Context) ([]run.LimitStatus, error)
+
 	// Flows gives the flows that can be asked for. It must not block. Default: that
 	// request is not served.
 	Flows func() []FlowInfo

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/flowtest"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -26,6 +27,7 @@ import (
 //	hcl            a whole flow file, which loads
 //	hcl wrong R    a whole flow file, which is refused by rule R and no other
 //	hcl fragment   part of a flow
+//	hcl tests F    tests of the flow F of the page, which pass
 //	hcl values     values of variables
 //	hcl settings   settings of the host, loaded by a test of the command line
 //	json flow      a whole flow file in the JSON syntax
@@ -173,6 +175,40 @@ func check(t *testing.T, diags hcl.Diagnostics, want flows.Rule) {
 	}
 }
 
+// TestTests runs the tests of flows, without any module.
+func TestTests(t *testing.T) {
+	t.Parallel()
+	all := blocks(t)
+	for _, b := range all {
+		name, ok := strings.CutPrefix(b.info, "hcl tests ")
+		if !ok {
+			continue
+		}
+		t.Run(b.String(), func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			for _, other := range all {
+				if other.page == b.page && other.info == "hcl" && strings.Contains(other.text, "flow \""+name+"\" {") {
+					write(t, folder, "flow.hcl", other.text)
+				}
+			}
+			write(t, folder, "flow.test.hcl", b.text)
+			suite, diags := flows.LoadTests(t.Context(), []string{folder}, flows.Options{Catalog: known})
+			check(t, diags, "")
+			for _, test := range suite.Tests {
+				r, err := flowtest.Run(t.Context(), suite.Set, test, flowtest.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, r.Problems, "")
+			}
+			if formatted, _ := flows.Format([]byte(b.text), "flow.test.hcl"); string(formatted) != b.text {
+				t.Errorf("not in canonical form, which is:\n%s", formatted)
+			}
+		})
+	}
+}
+
 func TestValues(t *testing.T) {
 	t.Parallel()
 	for _, b := range blocks(t) {
@@ -189,7 +225,7 @@ func TestValues(t *testing.T) {
 
 func TestBlocksAreOfAKnownKind(t *testing.T) {
 	t.Parallel()
-	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl values|hcl settings|hcl wrong [a-z-]+|json flow|json|go plugin|go test|go client|js|c|sh)$`)
+	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl tests [a-z_]+|hcl values|hcl settings|hcl wrong [a-z-]+|json flow|json|go plugin|go test|go client|js|c|sh)$`)
 	for _, b := range blocks(t) {
 		if !kind.MatchString(b.info) {
 			t.Errorf("%s: %q is no kind of block", b, b.info)
@@ -256,6 +292,7 @@ func TestListsAreComplete(t *testing.T) {
 	for _, table := range []struct{ what, file, pattern string }{
 		{"rule", "rules.go", `Rule = "([a-z-]+)"`},
 		{"word", "words.go", `{name: "([a-z_]+)"`},
+		{"word", "testwords.go", `{name: "([a-z_]+)"`},
 		{"function", "functions.go", `(?m)^\t+"([a-z0-9]+)": +(?:\w+\.\w+|\w+Func|guarded)\b`},
 		{"file function", "functions_files.go", `all\["([a-z0-9]+)"\]`},
 	} {
@@ -277,7 +314,8 @@ func TestListsAreComplete(t *testing.T) {
 func TestTablesAgree(t *testing.T) {
 	t.Parallel()
 	page := read(t, "flow-language.md")
-	for _, body := range flows.Schema().Bodies {
+	language := flows.Schema()
+	for _, body := range slices.Concat(language.Bodies, language.TestBodies) {
 		want := map[string]string{}
 		for _, a := range body.Arguments {
 			if !a.Later {

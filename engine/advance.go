@@ -115,7 +115,7 @@ func (e *Engine) queue(t task) {
 		return
 	}
 	t.hold()
-	e.runnable.push(t)
+	e.runnable.push(t, e.quotasOf(t))
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -147,7 +147,7 @@ func (e *Engine) end(t task, state run.State, failure *run.Failure) {
 		return
 	}
 	if e.log.Enabled(e.ctx, slog.LevelDebug) {
-		e.log.Debug("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.ref().String(), failureAttr(failure))
+		e.log.Debug("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.ref().Label(), failureAttr(failure))
 	}
 	e.settled(t)
 }
@@ -233,5 +233,6 @@ func (e *Engine) close(o *openRun) {
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.leave(o)
+	e.unrefer(o)
 	e.closed(o)
 }

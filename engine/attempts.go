@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -88,7 +87,7 @@ func (e *Engine) begin(t task) {
 		failure = e.recordStart(t, started)
 	}
 	if failure != nil {
-		e.runnable.done(t.run.Flow)
+		e.runnable.done(t.run.Flow, e.quotasOf(t))
 		e.end(t, run.Failed, failure)
 		e.advance(t.openRun)
 		return
@@ -96,6 +95,7 @@ func (e *Engine) begin(t task) {
 	if e.fault != nil {
 		return
 	}
+	e.countStart(e.quotasOf(t))
 	timeout := t.spec.Timeout
 	if timeout <= 0 {
 		timeout = e.config.Timeout
@@ -110,7 +110,7 @@ func (e *Engine) begin(t task) {
 	e.countDown(&a.deadline, e.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
 	t.attempts = append(t.attempts, a)
 	e.idle--
-	e.work <- a // never blocks: there are as many places as workers
+	e.give(a)
 }
 
 func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
@@ -190,7 +190,7 @@ func (e *Engine) abandonAttempt(a *attempt, cause error) {
 // attemptEnded records a result and lets the run go on.
 func (e *Engine) attemptEnded(r result) {
 	e.idle++
-	e.runnable.done(r.run.Flow)
+	e.runnable.done(r.run.Flow, e.quotasOf(r.task))
 	e.stopCountdown(&r.deadline)
 	r.cancel(nil)
 	r.openRun.attempts = slices.DeleteFunc(r.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
@@ -274,7 +274,7 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	case end.Outcome == run.OutcomeLost:
 		return e.now()
 	}
-	return e.now().Add(max(t.spec.Retry.After(spent-lost, rand.Float64()), end.Failure.RetryAfter))
+	return e.now().Add(max(t.spec.Retry.After(spent-lost, e.luck()), end.Failure.RetryAfter))
 }
 
 // retryAt makes a task runnable when it is due.
@@ -290,7 +290,7 @@ func (e *Engine) retryAt(t task, due time.Time) {
 			if t.item != nil {
 				t.fan().rouse(t.item)
 			}
-			e.runnable.push(t)
+			e.runnable.push(t, e.quotasOf(t))
 		}
 	})
 	if t.item != nil {
@@ -308,7 +308,7 @@ func (e *Engine) logEnd(t task, end *run.AttemptFinished) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.Any("run", t.run.ID), slog.String("flow", t.run.Flow), slog.String("task", t.ref().String()),
+		slog.Any("run", t.run.ID), slog.String("flow", t.run.Flow), slog.String("task", t.ref().Label()),
 		slog.Int("attempt", end.Attempt), slog.Duration("took", end.Duration),
 	}
 	if end.Failure != nil {

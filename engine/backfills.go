@@ -163,7 +163,7 @@ func (e *Engine) lookBack(ctx context.Context, request *run.BackfillRequest, pla
 func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest, plan run.BackfillPlan) (run.BackfillPlan, error) {
 	plan.ID = request.ID
 	if plan.ID == "" {
-		plan.ID = run.NewID(e.now())
+		plan.ID = e.newID(e.now())
 	}
 	started := &run.BackfillStarted{ID: plan.ID, Schedule: request.Schedule, MaxActive: max(request.MaxActive, run.DefaultBackfilled)}
 	for _, t := range plan.Times {

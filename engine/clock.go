@@ -73,6 +73,7 @@ func (e *Engine) clockSet(by time.Duration) {
 			shift(c)
 		}
 	}
+	e.shiftStarts(by)
 	for _, s := range e.schedules {
 		e.correct(s)
 		e.wind(s)

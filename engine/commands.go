@@ -9,11 +9,12 @@ import (
 )
 
 // Deploy makes the flows of a set those that are known by name, and arms their
-// schedules. A flow of the same name is replaced for new runs, one that the set
+// schedules. The numbers of its limits hold at once for all runs. A flow of the same name is replaced for new runs, one that the set
 // has not is deployed no more; runs in progress keep theirs either way.
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
 		e.undeploy(set)
+		e.deployLimits(set.Limits)
 		clear(e.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {
 			e.flows[f.Name] = f

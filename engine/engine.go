@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// Config says what an engine works with. Journal, Invoker and Restore are
+// Config says what an engine works with. Journal, Restore, and Invoker or Stage are
 // required; the zero value of everything else is its default.
 type Config struct {
 	Journal   Journal
@@ -30,8 +31,13 @@ type Config struct {
 	// or gone since they were accepted.
 	Restore func(context.Context, *run.Definition) (*flows.Set, error)
 
+	// Limits hold until [Engine.Deploy] brings others, and so already for the runs that
+	// go on when the journal has been read. Default: the numbers that these began with.
+	Limits []*flows.Limit
+
 	Workers        int // attempts at once; default four times GOMAXPROCS. One flow has three quarters of them at most
 	OpenRuns       int // runs that are not finished; default 100 000
+	Definitions    int // that no open run needs and that are kept, so that finished runs can be made again with them; default 32, negative for none
 	SnapshotEvents int // events after which a snapshot is made; default 50 000
 
 	// AcceptLoss goes on with a journal that has lost its end, which is otherwise
@@ -42,6 +48,12 @@ type Config struct {
 	Timeout time.Duration // of attempts whose task states none; default 5m
 
 	Clock scheduler.Clock // default the machine's
+
+	// Random is what ids of runs and the jitter of retries come from; default the
+	// machine's randomness. Nothing else may use it.
+	Random *rand.Rand
+
+	Stage *Stage // for virtual time; default none: time passes, and Invoker makes the calls
 
 	Log *slog.Logger // default: discarded
 }
@@ -67,6 +79,7 @@ type Engine struct {
 	commits   chan *batch           // to the committer
 	written   chan *batch           // from the committer
 	notices   chan *batch           // to the notifier
+	answers   chan answer           // to rests
 	sweeps    chan sweep            // to the committer
 	snapshots chan finishedSnapshot // to the archivist
 	archived  chan struct{}         // from the archivist
@@ -88,11 +101,13 @@ type Engine struct {
 	shard      *run.Shard
 	flows      map[string]*flows.Flow // deployed, by name
 	sets       map[string]*flows.Set  // by digest of their definition
+	used       map[string]time.Time   // by digest of a definition: by the last run since the start
 	schedules  map[run.ScheduleRef]*schedule
 	fired      uint64              // nominal times of schedules that made a run, since the start
 	dropped    uint64              // those that made none
 	open       map[run.ID]*openRun // not finished
 	gates      map[gateKey]*gate   // concurrency limits in use
+	quotas     map[string]*quota   // limits that are deployed, or that open runs refer to
 	starting   []*openRun          // have got their slot and start next
 	runnable   readyQueue          // may start as soon as a worker is free
 	idle       int                 // workers without an attempt
@@ -128,6 +143,10 @@ func New(config Config) *Engine {
 	if config.OpenRuns <= 0 {
 		config.OpenRuns = 100_000
 	}
+	if config.Definitions == 0 {
+		config.Definitions = 32
+	}
+	config.Definitions = max(config.Definitions, 0)
 	if config.SnapshotEvents <= 0 {
 		config.SnapshotEvents = 50_000
 	}
@@ -137,23 +156,31 @@ func New(config Config) *Engine {
 	if config.Timeout <= 0 {
 		config.Timeout = 5 * time.Minute
 	}
+	if config.Stage != nil {
+		config.Clock = config.Stage.Clock
+	}
 	if config.Clock == nil {
 		config.Clock = scheduler.WallClock{}
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
+	places := config.Workers
+	if config.Stage != nil {
+		places = 0
+	}
 	e := &Engine{
 		config:     config,
 		log:        config.Log,
 		commands:   make(chan func()),
 		leaving:    make(chan func()),
-		results:    make(chan result, config.Workers),
-		work:       make(chan *attempt, config.Workers),
+		results:    make(chan result, places),
+		work:       make(chan *attempt, places),
 		due:        make(chan []func()),
 		commits:    make(chan *batch, 1),
 		written:    make(chan *batch, 1),
 		notices:    make(chan *batch),
+		answers:    make(chan answer, 1),
 		sweeps:     make(chan sweep),
 		snapshots:  make(chan finishedSnapshot, 1),
 		archived:   make(chan struct{}),
@@ -163,9 +190,11 @@ func New(config Config) *Engine {
 		shard:      run.NewShard(),
 		flows:      map[string]*flows.Flow{},
 		sets:       map[string]*flows.Set{},
+		used:       map[string]time.Time{},
 		schedules:  map[run.ScheduleRef]*schedule{},
 		open:       map[run.ID]*openRun{},
 		gates:      map[gateKey]*gate{},
+		quotas:     map[string]*quota{},
 		watched:    map[run.ID][]watcher{},
 		idle:       config.Workers,
 		share:      config.Workers - config.Workers/4,
@@ -205,6 +234,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(ErrStopped)
 
 	e.ctx = ctx
+	e.deployLimits(e.config.Limits)
 	recovered, err := e.recover(ctx)
 	if err != nil {
 		return err
@@ -218,12 +248,16 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		}()
 	}
+	if e.config.Stage != nil {
+		e.hire, e.release = func() {}, func() {}
+	} else {
+		running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
+	}
 	for range e.config.Workers {
 		e.hire()
 	}
 	running.Go(func() { e.committer(ctx, recovered.last) })
 	running.Go(func() { e.archivist(ctx, recovered.archive) })
-	running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
 	notifying.Go(func() { e.notifier(ctx) })
 	e.snapshotAt = time.Now().Add(-e.pause()) // a long journal was read: do not read it again
 	if e.config.Snapshots != nil {
@@ -263,6 +297,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		}
 		commits, commit := e.nextCommit()
 		notices, notice := e.nextNotice()
+		rests, rest := e.rest()
 		commands, results, due := e.commands, e.results, e.due
 		if e.congested() {
 			commands, results, due = nil, nil, nil
@@ -290,6 +325,8 @@ func (e *Engine) loop(ctx context.Context) error {
 			e.committed(b)
 		case notices <- notice:
 			e.noticed(notice)
+		case rests <- rest:
+			e.rested()
 		case <-e.writing():
 			e.continueSnapshot()
 		case <-e.archived:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,11 +123,14 @@ func TestAFanOutGoesOnAfterACrash(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				count := &gauge{}
+				var mu sync.Mutex
 				made := map[string]int{}
 				guest := count.around(func(ctx context.Context, call run.Call) (run.Result, error) {
 					r, err := takes(time.Second)(ctx, call)
 					if err == nil {
+						mu.Lock()
 						made[call.Key]++
+						mu.Unlock()
 					}
 					return r, err
 				})

@@ -133,7 +133,7 @@ func (c *client) retry() {
 	if e == nil || len(c.own) == 0 {
 		return
 	}
-	receipt, err := e.Retry(context.Background(), pick(c.rng, c.own...), chance(c.rng, 3))
+	receipt, err := e.Retry(context.Background(), pick(c.rng, c.own...), run.Again{Whole: chance(c.rng, 3)})
 	busy := (*BusyError)(nil)
 	switch {
 	case err == nil:

@@ -169,7 +169,7 @@ func newLedger(t testing.TB, diary *diary, blobs *vault) *ledger {
 // shardBytes is a state as bytes, the same for the same state. Definitions are left
 // out: which of them are still known is not part of it.
 func shardBytes(t testing.TB, s *run.Shard) []byte {
-	n, err := run.NewSnapshot(&run.Shard{Watermarks: s.Watermarks, Keys: s.Keys})
+	n, err := run.NewSnapshot(&run.Shard{Watermarks: s.Watermarks, Keys: s.Keys, Successes: s.Successes})
 	if err != nil {
 		t.Error(err)
 	}

@@ -56,6 +56,9 @@ func (e *Engine) notice(r *run.Run, event run.Event, index int) run.Notice {
 func (e *Engine) conclude(r *run.Run) {
 	if o := e.open[r.ID]; o != nil {
 		o.end.record = r.Record(taskNames(o.flow))
+		if s := e.config.Stage; s != nil && s.Finished != nil {
+			s.Finished(o.end.record)
+		}
 	}
 }
 

@@ -97,6 +97,7 @@ func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 		end: new(ending),
 	}
 	e.open[r.ID] = o
+	e.refer(o)
 	e.opened(o)
 	return o
 }

@@ -22,18 +22,25 @@ func queued(flow string, priority int, name string) task {
 
 // queueModel says of a readyQueue what it must do, not how.
 type queueModel struct {
+	limits  []*quota // of which it looks at the numbers only
+	held    map[*quota]int
 	waiting map[modelQueue][]string
 	running map[string]int
+	under   map[string][]modelQueue        // by flow: the queues of the running tasks
+	since   map[string]int                 // by name: when a task became ready
 	passed  map[modelQueue]map[string]bool // since its last turn: the flows that had one before it
 }
 
 type modelQueue struct {
 	flow     string
 	priority int
+	limits   uint // a bit for each
 }
 
-func newQueueModel() *queueModel {
-	return &queueModel{map[modelQueue][]string{}, map[string]int{}, map[modelQueue]map[string]bool{}}
+func newQueueModel(limits []*quota) *queueModel {
+	return &queueModel{
+		limits, map[*quota]int{}, map[modelQueue][]string{}, map[string]int{}, map[string][]modelQueue{}, map[string]int{}, map[modelQueue]map[string]bool{},
+	}
 }
 
 func (m *queueModel) size() int {
@@ -44,19 +51,46 @@ func (m *queueModel) size() int {
 	return n
 }
 
-func (m *queueModel) push(t task) {
-	q := modelQueue{t.run.Flow, t.spec.Priority}
+// quotas are the limits of a queue.
+func (m *queueModel) quotas(limits uint) []*quota {
+	var out []*quota
+	for i, l := range m.limits {
+		if limits&(1<<i) != 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (m *queueModel) push(t task, limits uint) {
+	q := modelQueue{t.run.Flow, t.spec.Priority, limits}
 	m.waiting[q] = append(m.waiting[q], t.spec.Name)
+	m.since[t.spec.Name] = len(m.since)
 }
 
 // may reports whether a queue has a task that may start.
 func (m *queueModel) may(q modelQueue, share int) bool {
+	for _, l := range m.quotas(q.limits) {
+		if l.resting || l.limit.Concurrency > 0 && m.held[l] >= l.limit.Concurrency {
+			return false
+		}
+	}
 	return len(m.waiting[q]) > 0 && m.running[q.flow] < share
+}
+
+// queueOf finds a task's queue.
+func (m *queueModel) queueOf(t task) modelQueue {
+	for q, names := range m.waiting {
+		if slices.Contains(names, t.spec.Name) {
+			return q
+		}
+	}
+	return modelQueue{}
 }
 
 // popped gives what is wrong with t as the next task.
 func (m *queueModel) popped(t task, share int) error {
-	q := modelQueue{t.run.Flow, t.spec.Priority}
+	q := m.queueOf(t)
 	if !m.may(q, share) {
 		return fmt.Errorf("%s of %v may not start: %d waiting, %d running", t.spec.Name, q, len(m.waiting[q]), m.running[q.flow])
 	}
@@ -69,7 +103,12 @@ func (m *queueModel) popped(t task, share int) error {
 			delete(m.passed, other) // it cannot use its turn
 		case other.priority > q.priority:
 			return fmt.Errorf("%v is served before %v", q, other)
-		case other.priority == q.priority && other != q:
+		case other.priority < q.priority || other == q:
+		case other.flow == q.flow:
+			if first := m.waiting[other][0]; m.since[first] < m.since[t.spec.Name] {
+				return fmt.Errorf("%s of %v comes before %s of %v", t.spec.Name, q, first, other)
+			}
+		default:
 			if m.passed[other][q.flow] {
 				return fmt.Errorf("%v has two turns before %v has one", q, other)
 			}
@@ -79,10 +118,29 @@ func (m *queueModel) popped(t task, share int) error {
 			m.passed[other][q.flow] = true
 		}
 	}
-	delete(m.passed, q)
+	for other := range m.passed {
+		if other.flow == q.flow && other.priority == q.priority {
+			delete(m.passed, other)
+		}
+	}
 	m.running[q.flow]++
+	m.under[q.flow] = append(m.under[q.flow], q)
+	for _, l := range m.quotas(q.limits) {
+		m.held[l]++
+	}
 	m.cut(q, func(name string) bool { return name == t.spec.Name })
 	return nil
+}
+
+// doneBoth ends a task of a flow.
+func doneBoth(r *readyQueue, m *queueModel, flow string, which int) {
+	q := m.under[flow][which]
+	m.under[flow] = slices.Delete(m.under[flow], which, which+1)
+	m.running[flow]--
+	for _, l := range m.quotas(q.limits) {
+		m.held[l]--
+	}
+	r.done(flow, m.quotas(q.limits))
 }
 
 func (m *queueModel) cut(q modelQueue, gone func(name string) bool) {
@@ -102,31 +160,58 @@ func (m *queueModel) idle(share int) bool {
 	return true
 }
 
+// counted gives what is wrong with the counts of the limits.
+func (m *queueModel) counted() error {
+	for i, l := range m.limits {
+		waiting := 0
+		for q, names := range m.waiting {
+			if q.limits&(1<<i) != 0 {
+				waiting += len(names)
+			}
+		}
+		if l.waiting != waiting || l.held != m.held[l] {
+			return fmt.Errorf("limit %d has %d waiting and %d held, want %d and %d", i, l.waiting, l.held, waiting, m.held[l])
+		}
+	}
+	return nil
+}
+
 func TestReadyQueueAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(200) {
+	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		var r readyQueue
-		m := newQueueModel()
+		limits := make([]*quota, rng.IntN(4))
+		for i := range limits {
+			limits[i] = &quota{limit: &flows.Limit{Concurrency: rng.IntN(4)}} // 0: bounded by its rate only
+		}
+		m := newQueueModel(limits)
 		share, flowCount, levels := 1+rng.IntN(4), 1+rng.IntN(6), 1+rng.IntN(3)
 		pushes := 2 + rng.IntN(6) // of ten steps: some queues stay short, some grow
 		for step := range 400 {
 			switch flow := fmt.Sprint("f", rng.IntN(flowCount)); {
 			case rng.IntN(10) < pushes:
 				added := queued(flow, rng.IntN(levels)-1, fmt.Sprint("t", step))
-				r.push(added)
-				m.push(added)
+				under := uint(rng.IntN(1<<len(limits))) & uint(rng.Uint64())
+				r.push(added, m.quotas(under))
+				m.push(added, under)
 			case rng.IntN(20) == 0:
 				digit := fmt.Sprint(rng.IntN(10))
 				withdrawBoth(t, &r, m, flow, func(name string) bool { return strings.HasSuffix(name, digit) })
+			case len(limits) > 0 && rng.IntN(10) == 0:
+				l := limits[rng.IntN(len(limits))]
+				l.resting = !l.resting
+				l.limit = &flows.Limit{Concurrency: rng.IntN(4)} // as if deployed anew
 			case m.running[flow] > 0 && rng.IntN(2) == 0:
-				r.done(flow)
-				m.running[flow]--
+				doneBoth(&r, m, flow, rng.IntN(m.running[flow]))
 			default:
 				popBoth(t, &r, m, share)
 			}
 			if got, want := r.size, m.size(); got != want {
 				t.Fatalf("step %d: the queue has %d tasks, the model %d", step, got, want)
+			}
+			if err := m.counted(); err != nil {
+				t.Error(err)
 			}
 			if t.Failed() {
 				t.Fatalf("seed %d, step %d", seed, step)
@@ -178,16 +263,27 @@ func withdrawBoth(t *testing.T, r *readyQueue, m *queueModel, flow string, match
 // emptyBoth takes everything out: nothing may be left behind.
 func emptyBoth(t *testing.T, r *readyQueue, m *queueModel) {
 	t.Helper()
+	for _, l := range m.limits {
+		l.resting = false
+	}
 	for m.size() > 0 {
+		for flow := range m.under {
+			for m.running[flow] > 0 {
+				doneBoth(r, m, flow, 0)
+			}
+		}
 		popBoth(t, r, m, 1<<20)
 	}
 	if len(r.levels) != 0 {
 		t.Errorf("%d levels are left in a queue without tasks", len(r.levels))
 	}
-	for flow, n := range m.running {
-		for range n {
-			r.done(flow)
+	for flow := range m.under {
+		for m.running[flow] > 0 {
+			doneBoth(r, m, flow, 0)
 		}
+	}
+	if err := m.counted(); err != nil {
+		t.Error(err)
 	}
 	if len(r.lanes) != 0 {
 		t.Errorf("lanes are left in a queue without tasks: %v", r.lanes)
@@ -200,15 +296,15 @@ func TestFlowsThatComeBackWaitForTheirTurn(t *testing.T) {
 	t.Parallel()
 	var r readyQueue
 	for i := range 10 {
-		r.push(queued("patient", 0, fmt.Sprint("p", i)))
+		r.push(queued("patient", 0, fmt.Sprint("p", i)), nil)
 	}
-	r.push(queued("x", 0, "x"))
-	r.push(queued("y", 0, "y"))
+	r.push(queued("x", 0, "x"), nil)
+	r.push(queued("y", 0, "y"), nil)
 	turns := map[string]int{}
 	for range 15 {
 		next, _ := r.pop(100)
 		if next.run.Flow != "patient" {
-			r.push(next)
+			r.push(next, nil)
 		}
 		turns[next.run.Flow]++
 	}
@@ -221,7 +317,7 @@ func TestReadyQueueFreesWhatIsGone(t *testing.T) {
 	t.Parallel()
 	var r readyQueue
 	check := func() {
-		for _, l := range r.levels {
+		for _, l := range r.lanes {
 			for _, q := range l.queues {
 				waiting := len(q.tasks) - q.head
 				if spare := len(q.tasks) - waiting; spare > max(1025, waiting+1) {
@@ -236,7 +332,7 @@ func TestReadyQueueFreesWhatIsGone(t *testing.T) {
 		}
 	}
 	for i := range 5000 {
-		r.push(queued("f", 0, fmt.Sprint(i)))
+		r.push(queued("f", 0, fmt.Sprint(i)), nil)
 	}
 	for i := range 4990 { // from full to nearly empty
 		r.pop(1 << 20)
@@ -245,7 +341,7 @@ func TestReadyQueueFreesWhatIsGone(t *testing.T) {
 		}
 	}
 	for i := range 5000 { // steadily short: it is never empty, and so never starts afresh
-		r.push(queued("f", 0, fmt.Sprint(i)))
+		r.push(queued("f", 0, fmt.Sprint(i)), nil)
 		r.pop(1 << 20)
 		if i%100 == 0 {
 			check()

@@ -2,42 +2,75 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
-// Retry makes a new run that continues one which has finished without success:
-// with its trigger and params, and the flow as it is deployed now. The outputs of
-// tasks that succeeded are taken over, unless whole asks for all tasks to be run
-// again. It answers ErrUnfinished and ErrSucceeded for runs that cannot be
-// continued, and otherwise as Submit does.
-func (e *Engine) Retry(ctx context.Context, id run.ID, whole bool) (run.Receipt, error) {
+// Retry makes a new run of one that was there before, with its trigger. The
+// outputs of what need not run again are taken over, see [run.Again]. It answers
+// ErrUnfinished and ErrSucceeded for runs that cannot be continued, and otherwise
+// as Submit does. With a task, the run may be in any state: what has not ended of
+// it is left out.
+func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error) {
 	record, err := e.Get(ctx, id)
-	switch {
+	switch one := how.Task.Task != ""; {
 	case err != nil:
 		return run.Receipt{}, err
-	case !record.State.Done():
+	case !record.State.Done() && !one:
 		return run.Receipt{}, ErrUnfinished
-	case record.State == run.Succeeded && !whole:
+	case record.State == run.Succeeded && !how.Whole && !one:
 		return run.Receipt{}, ErrSucceeded
 	}
-	return e.receive(ctx, func() (run.Receipt, error) { return e.retry(record, whole) })
+	f, err := e.flowOf(ctx, record, how)
+	if err != nil {
+		return run.Receipt{}, err
+	}
+	return e.receive(ctx, func() (run.Receipt, error) { return e.retry(f, record, how) })
 }
 
-func (e *Engine) retry(old *run.Record, whole bool) (run.Receipt, error) {
+// flowOf is the recorded flow of a run, if that is asked for, and nil otherwise.
+func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*flows.Flow, error) {
+	if !how.Recorded {
+		return nil, nil
+	}
+	var set *flows.Set
+	var definition *run.Definition
+	err := e.command(ctx, func() { set, definition = e.sets[old.Definition], e.shard.Definitions[old.Definition] })
+	switch {
+	case err != nil:
+		return nil, err
+	case set == nil && definition == nil:
+		return nil, run.Requestf(run.RequestUnknownFlow, "the flow as it was is not kept any more (definition %s): use the current one", old.Definition)
+	case set == nil:
+		if set, err = e.config.Restore(ctx, definition); err != nil {
+			return nil, run.Requestf(run.RequestUnknownFlow, "the flow as it was cannot be loaded: %s", err)
+		}
+	}
+	if f := set.Flow(old.Flow); f != nil {
+		return f, nil
+	}
+	return nil, run.Requestf(run.RequestUnknownFlow, "the recorded definition has no flow %q", old.Flow)
+}
+
+// retry makes the run with the given flow, or with the one that is deployed.
+func (e *Engine) retry(f *flows.Flow, old *run.Record, how run.Again) (run.Receipt, error) {
 	if err := e.taking(); err != nil {
 		return run.Receipt{}, err
 	}
 	if old.Truncated && len(old.Tasks) == 0 {
 		return run.Receipt{}, run.Requestf(run.RequestSize, "the run was too large for its record, payload and params were left out: start a new one")
 	}
-	f := e.flows[old.Flow]
+	if f == nil {
+		f = e.flows[old.Flow]
+	}
 	if f == nil {
 		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "flow %q of the run is not deployed any more", old.Flow)
 	}
-	admission, err := f.Admit(run.Request{Flow: old.Flow, Trigger: old.Trigger, Params: old.Params})
+	admission, err := f.Admit(run.Request{Flow: old.Flow, Trigger: old.Trigger, Params: paramsFor(old, how)})
 	if err != nil {
 		return run.Receipt{}, err
 	}
@@ -45,8 +78,8 @@ func (e *Engine) retry(old *run.Record, whole bool) (run.Receipt, error) {
 		return run.Receipt{}, run.Requestf(run.RequestExpression, "the filter of the run's trigger turns it away now")
 	}
 	var reused []run.EventData
-	if !whole {
-		if reused, err = reusable(f, old); err != nil {
+	if !how.Whole {
+		if reused, err = reusable(f, old, how); err != nil {
 			return run.Receipt{}, err
 		}
 	}
@@ -56,23 +89,28 @@ func (e *Engine) retry(old *run.Record, whole bool) (run.Receipt, error) {
 	}, reused...)
 }
 
+// paramsFor are the params that are given to a run made again.
+func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
+	params := map[string]json.RawMessage{}
+	if !how.FreshParams {
+		maps.Copy(params, old.Params)
+	}
+	maps.Copy(params, how.Params)
+	return params
+}
+
 // reusable are the tasks that succeeded, are still part of the flow and depend on
 // nothing that will be run again: what a rescue did after a failure that is tried
 // again does not count. Of a fan-out that did not succeed, they are the items that
 // did.
-func reusable(f *flows.Flow, old *run.Record) ([]run.EventData, error) {
+func reusable(f *flows.Flow, old *run.Record, how run.Again) ([]run.EventData, error) {
 	if old.Truncated {
 		return nil, run.Requestf(run.RequestSize, "the outputs of the run were too large for its record, so it can only be run again as a whole")
 	}
-	r := reuse{section: f.Section(flows.PartMain), before: make(map[string]*run.TaskRecord, len(old.Tasks)), items: map[string][]*run.TaskRecord{}}
-	for i := range old.Tasks {
-		if t := &old.Tasks[i]; t.Key == nil {
-			r.before[t.Task] = t
-		} else {
-			r.items[t.Task] = append(r.items[t.Task], t)
-		}
+	r := newReuse(f, old)
+	if how.Task.Task != "" {
+		return r.allBut(f, how)
 	}
-	r.settled = make([]bool, len(r.section.Nodes))
 	frontier := f.Graph.Frontier()
 	for nodes := frontier.Ready(); len(nodes) > 0; nodes = frontier.Ready() {
 		for _, node := range nodes {
@@ -83,6 +121,19 @@ func reusable(f *flows.Flow, old *run.Record) ([]run.EventData, error) {
 		}
 	}
 	return r.events, nil
+}
+
+func newReuse(f *flows.Flow, old *run.Record) *reuse {
+	r := &reuse{section: f.Section(flows.PartMain), before: make(map[string]*run.TaskRecord, len(old.Tasks)), items: map[string][]*run.TaskRecord{}}
+	r.settled = make([]bool, len(r.section.Nodes))
+	for i := range old.Tasks {
+		if t := &old.Tasks[i]; t.Key == nil {
+			r.before[t.Task] = t
+		} else {
+			r.items[t.Task] = append(r.items[t.Task], t)
+		}
+	}
+	return r
 }
 
 // reuse collects what a run takes over from another one.

@@ -15,13 +15,14 @@ const postponement = time.Second
 
 // schedule is a schedule trigger as the loop keeps it beside its recorded state.
 type schedule struct {
-	ref   run.ScheduleRef
-	flow  *flows.Flow    // as it is deployed; nil while it is not
-	spec  *flows.Trigger // of flow; nil while the trigger is not deployed or off
-	timer scheduler.Timer
-	armed bool       // timer has a place among those of one instant
-	next  time.Time  // the nominal time that the timer is armed for; the zero time for none
-	open  []*openRun // its runs that are not finished, in the order in which they were accepted
+	ref      run.ScheduleRef
+	flow     *flows.Flow    // as it is deployed; nil while it is not
+	spec     *flows.Trigger // of flow; nil while the trigger is not deployed or off
+	timer    scheduler.Timer
+	armed    bool       // timer has a place among those of one instant, by priority
+	priority int        // of the flow as it was deployed last
+	next     time.Time  // the nominal time that the timer is armed for; the zero time for none
+	open     []*openRun // its runs that are not finished, in the order in which they were accepted
 }
 
 // schedule finds a schedule, or begins to keep it.
@@ -53,7 +54,11 @@ func (e *Engine) arm(f *flows.Flow) {
 // put makes a schedule what the flow says.
 func (e *Engine) put(s *schedule, f *flows.Flow) {
 	spec := ""
-	s.flow, s.spec = f, nil
+	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
+		e.timers.Cancel(s.timer)
+		s.armed = false
+	}
+	s.flow, s.spec, s.priority = f, nil, f.Priority
 	if t := f.Trigger(s.ref.Trigger); t != nil && t.Kind == run.TriggerSchedule && t.Enabled {
 		s.spec, spec = t, t.Identity
 	}

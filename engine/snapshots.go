@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/flowhost/flowhost/run"
@@ -130,18 +132,24 @@ func (e *Engine) continueSnapshot() {
 	e.snapshots <- done // never blocks: there is one place, and one snapshot at a time
 }
 
-// forgetDefinitions drops what neither an open run nor a deployed flow needs. It
-// is done with a snapshot only: the state that is folded from one has them no
-// more either.
+// forgetDefinitions drops what neither an open run nor a deployed flow needs, but
+// for the definitions that were used last. It is done with a snapshot only: the
+// state that is folded from one has them no more either.
 func (e *Engine) forgetDefinitions() {
 	needed := make(map[string]struct{}, len(e.flows))
 	for _, r := range e.shard.Runs {
 		needed[r.Definition] = struct{}{}
 	}
+	var past []string
 	for digest := range e.shard.Definitions {
 		if _, ok := needed[digest]; !ok {
-			delete(e.shard.Definitions, digest)
+			past = append(past, digest)
 		}
+	}
+	slices.SortFunc(past, func(a, b string) int { return cmp.Or(e.used[b].Compare(e.used[a]), cmp.Compare(a, b)) })
+	for _, digest := range past[min(len(past), e.config.Definitions):] {
+		delete(e.shard.Definitions, digest)
+		delete(e.used, digest)
 	}
 	for _, f := range e.flows {
 		needed[f.DefinitionDigest] = struct{}{}

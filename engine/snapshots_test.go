@@ -319,7 +319,7 @@ func TestSnapshotsDropDefinitionsThatNoRunNeeds(t *testing.T) {
 	old, changed := first.Flows[0].DefinitionDigest, second.Flows[0].DefinitionDigest
 	synctest.Test(t, func(t *testing.T) {
 		k := newKeeper()
-		config := Config{Journal: k, Snapshots: k, Invoker: invokerFunc(quickAndSlow)}
+		config := Config{Journal: k, Snapshots: k, Definitions: -1, Invoker: invokerFunc(quickAndSlow)}
 		r := boot(t, config, first)
 		open := r.submit("slow", `null`)
 		turn := func(want ...string) {

@@ -84,7 +84,7 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 		return run.Receipt{}, err
 	}
 	at := e.now()
-	id := run.NewID(at)
+	id := e.newID(at)
 	events := make([]run.Event, 0, 1+len(also))
 	events = append(events, run.Event{Run: id, At: at, Data: submitted})
 	for _, data := range also {
@@ -93,6 +93,7 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 	if err := e.record(events...); err != nil {
 		return run.Receipt{}, tooLarge("the request", err)
 	}
+	e.used[f.DefinitionDigest] = at
 	e.enter(e.newOpenRun(e.shard.Runs[id], f))
 	return run.Receipt{Run: id, Accepted: true}, nil
 }

@@ -32,6 +32,7 @@ func (e *Engine) takeUpAll(ctx context.Context) error {
 			return err
 		}
 	}
+	e.recallStarts()
 	return nil
 }
 

@@ -79,6 +79,8 @@ func (s *Scope) runValue(name string) cty.Value {
 		return timeValue(s.run.Trigger.Time)
 	case "started_at":
 		return timeValue(s.run.StartedAt)
+	case "previous_success_at":
+		return timeValue(s.run.PreviousSuccess)
 	}
 	if len(s.flow.Labels) == 0 {
 		return cty.MapValEmpty(cty.String)

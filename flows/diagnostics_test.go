@@ -40,6 +40,28 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
+// TestDiagnosticsOfTests does the same for files of tests, all of the same flows.
+func TestDiagnosticsOfTests(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/tests/*.test.hcl*")
+	if err != nil || len(files) < 6 {
+		t.Fatalf("%d cases, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			suite, diags := LoadTests(t.Context(), []string{file}, Options{Catalog: modules})
+			if !diags.HasErrors() {
+				t.Fatal("no errors")
+			}
+			name := strings.TrimSuffix(strings.TrimSuffix(file, ".json"), ".test.hcl")
+			golden(t, name+".txt", rendered(t, suite.Set, diags))
+			golden(t, name+".json", asJSON(t, suite.Set, diags))
+			agreeOn(t, suite.Set, diags)
+		})
+	}
+}
+
 // golden compares a text with what a file holds.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
@@ -132,7 +154,7 @@ func TestDiagnosticsAreMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rule := range regexp.MustCompile(`Rule = "([a-z-]+)"`).FindAllSubmatch(source, -1) {
-		if r := Rule(rule[1]); !rules[r] && r != RulePath && r != RuleMore { // they have tests of their own
+		if r := Rule(rule[1]); !rules[r] && r != RulePath && r != RuleAssertion && r != RuleMore { // they have tests of their own
 			t.Errorf("no file is about the rule %s", r)
 		}
 	}

@@ -188,6 +188,7 @@ func (d *draft) decode() {
 	}
 	d.decodeGroups()
 	d.decodeTasks()
+	f.LimitedBy = limitsOf(f.AllTasks())
 	d.decodeFinally()
 	for _, b := range c.blocks["output"] {
 		d.decodeOutput(b)

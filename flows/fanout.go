@@ -133,6 +133,8 @@ func (s *Scope) Each(item *run.Item) { s.item = item }
 
 func (s *Scope) itemValue(name string) (cty.Value, error) {
 	switch {
+	case s.item == nil: // it is not evaluated for one
+		return cty.NullVal(cty.DynamicPseudoType), nil
 	case name == "index", name == "key" && !s.item.Named:
 		return cty.NumberIntVal(int64(s.item.Index)), nil
 	case name == "key":

@@ -18,6 +18,7 @@ type Flow struct {
 	Timeout     time.Duration // of a run; 0 is none
 	Priority    int           // -100 to 100: of its tasks that state none, and of its schedules at one instant
 	Concurrency *Concurrency  // nil without a limit
+	LimitedBy   []*Limit      // those that its tasks refer to, sorted by name
 	Range       hcl.Range
 
 	// Definition is shared by the flows of a module; DefinitionDigest is its digest.
@@ -126,6 +127,7 @@ type Task struct {
 	Retry       run.RetryPolicy // the zero value is one attempt
 	Limits      run.Limits      // zero fields are the host's defaults
 	Grants      run.Grants      // what its calls may touch; the zero value is nothing
+	LimitedBy   []*Limit        // sorted by name: of each, an attempt under way takes a slot
 	Group       *Group          // in which it is; nil for none
 	Node        int             // in the section's graph
 	FanOut      bool            // for_each: it is run for each item

@@ -151,6 +151,10 @@ func twinBody(body *hclsyntax.Body, src []byte) string {
 				items = append(items, quoted(string(item.Range().SliceBytes(src))))
 			}
 			value = "[" + strings.Join(items, ",") + "]"
+		case a.Name == "limit" && strings.HasPrefix(source, "["):
+			value = regexp.MustCompile(`limit\.\w+`).ReplaceAllString(source, `"$0"`)
+		case a.Name == "limit" && strings.HasPrefix(source, "limit."):
+			value = quoted(source)
 		case a.Name == "plugin" && strings.HasPrefix(source, "plugin."):
 			value = quoted(source)
 		default:

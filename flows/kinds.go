@@ -12,26 +12,27 @@ import (
 type kind string
 
 const (
-	anyValue  kind = "any value"
-	aText     kind = "text"
-	aBool     kind = "bool"
-	aNumber   kind = "number"
-	aWhole    kind = "whole number"
-	aDuration kind = "duration" // "1h30m"
-	aSize     kind = "size"     // bytes: "64KiB"
-	aTime     kind = "time"     // RFC 3339
-	aScalar   kind = "text, number or bool"
-	anObject  kind = "object"
-	texts     kind = "map of texts"
-	aType     kind = "type"
-	aPlugin   kind = "plugin or text"
-	someTasks kind = "list of tasks"
-	someItems kind = "list, set or object"
+	anyValue   kind = "any value"
+	aText      kind = "text"
+	aBool      kind = "bool"
+	aNumber    kind = "number"
+	aWhole     kind = "whole number"
+	aDuration  kind = "duration" // "1h30m"
+	aSize      kind = "size"     // bytes: "64KiB"
+	aTime      kind = "time"     // RFC 3339
+	aScalar    kind = "text, number or bool"
+	anObject   kind = "object"
+	texts      kind = "map of texts"
+	aType      kind = "type"
+	aPlugin    kind = "plugin or text"
+	someTasks  kind = "list of tasks"
+	someLimits kind = "limit or list of limits"
+	someItems  kind = "list, set or object"
 )
 
 // argumentKinds are all of them, for those who must know each.
 var argumentKinds = []kind{
-	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, someTasks, someItems,
+	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, someTasks, someLimits, someItems,
 }
 
 // phrase spells a kind for messages: "a map of texts".
@@ -69,5 +70,5 @@ func misfit(v cty.Value, err error) string {
 
 // phases are the names of moments in the documentation.
 var phases = map[moment]string{
-	constant: "constant", deployed: "load", pluginRef: "load", filtering: "fire", keying: "key", running: "run", retrying: "retry", apart: "own",
+	constant: "constant", deployed: "load", pluginRef: "load", filtering: "fire", keying: "key", running: "run", retrying: "retry", apart: "own", mocking: "mock", asserting: "assert",
 }

@@ -21,8 +21,11 @@ type module struct {
 	variables map[string]*variable
 	locals    map[string]*local
 	plugins   map[string]*plugin
-	defaults  policy
-	drafts    map[string]*draft // flows by short name
+
+	limitBlocks map[string]*declaredLimit
+
+	defaults policy
+	drafts   map[string]*draft // flows by short name
 
 	written []grantedFolder // all that grants let guests write to
 	missing []grantedFolder // those to be read that are not there
@@ -34,6 +37,8 @@ type module struct {
 	base *hcl.EvalContext // var and local, with all functions
 
 	resolvingNow []*local // the locals that are being resolved, outermost first
+
+	tests map[string]hcl.Range // by name, of all files of tests
 }
 
 // load decodes one module and adds its flows to the set.
@@ -45,6 +50,8 @@ func (l *loader) load(s *source, restored *run.Definition) {
 		locals:    map[string]*local{},
 		plugins:   map[string]*plugin{},
 		drafts:    map[string]*draft{},
+
+		limitBlocks: map[string]*declaredLimit{},
 	}
 	m.base = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: m.deployFunctions()}
 	m.checkPrefix()
@@ -53,9 +60,11 @@ func (l *loader) load(s *source, restored *run.Definition) {
 	m.assignVariables(m.values())
 	m.evaluateLocals()
 	m.decodePlugins()
+	m.decodeLimits()
 	m.decodeDefaults(blocks["defaults"])
 	m.decodeFlows(blocks["flow"])
 	m.checkMissing()
+	l.modules = append(l.modules, m)
 }
 
 func (m *module) checkPrefix() {
@@ -108,6 +117,9 @@ func (m *module) declare(blocks map[string][]*hcl.Block) {
 	}
 	for _, b := range blocks["plugin"] {
 		m.declarePlugin(b)
+	}
+	for _, b := range blocks["limit"] {
+		m.declareLimit(b)
 	}
 	for _, b := range blocks["flow"] {
 		m.declareFlow(b)

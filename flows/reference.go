@@ -80,6 +80,8 @@ func (b *binding) declares(word *root, name string) bool {
 		return b.variables[name] != nil
 	case rootPlugin:
 		return b.plugins[name] != nil
+	case rootLimit:
+		return b.limitBlocks[name] != nil
 	case rootLocal:
 		return b.locals[name] != nil || b.draft != nil && b.draft.locals[name] != nil
 	case rootParam:
@@ -99,6 +101,8 @@ func (b *binding) declaredNames(word *root) []string {
 		return keys(b.variables)
 	case rootPlugin:
 		return keys(b.plugins)
+	case rootLimit:
+		return keys(b.limitBlocks)
 	case rootLocal:
 		names := keys(b.locals)
 		if b.draft != nil {
@@ -117,10 +121,10 @@ func (b *binding) declaredNames(word *root) []string {
 
 func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	b.incomplete = true
-	if b.broken && word.bit&(rootVar|rootLocal|rootPlugin) != 0 {
+	if b.broken && word.bit&(rootVar|rootLocal|rootPlugin|rootLimit) != 0 {
 		return // it may be declared in the file that could not be read
 	}
-	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootParam: "a param block", rootTask: "a task block", rootGroup: "a group block"}
+	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootLimit: "a limit block", rootParam: "a param block", rootTask: "a task block", rootGroup: "a group block"}
 	hint := ""
 	if b.guessed <= maxGuessed {
 		hint = b.guess(name, word.name+".", b.declaredNames(word))
@@ -296,6 +300,8 @@ func (b *binding) localMisplaced(t hcl.Traversal, l *local, extra roots) {
 func (b *binding) misplaced(t hcl.Traversal, word *root) {
 	at, argument := t.SourceRange(), b.x.argument
 	switch {
+	case word.bit == rootLimit:
+		b.add(RuleMisplaced, at, "A limit is not a value", "limit.NAME can be used only as the argument \"limit\" of a task.")
 	case b.usable == 0:
 		b.add(RuleMisplaced, at, "A constant is required", "%q must be written out: it cannot refer to %s.", argument, word.name)
 	case word.bit == rootPlugin:

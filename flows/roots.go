@@ -15,6 +15,7 @@ const (
 	rootError
 	rootGroup
 	rootEach
+	rootLimit
 
 	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError | rootGroup | rootEach
 
@@ -35,10 +36,11 @@ var rootWords = []root{
 	{name: "var", bit: rootVar},
 	{name: "local", bit: rootLocal},
 	{name: "plugin", bit: rootPlugin},
+	{name: "limit", bit: rootLimit},
 	{name: "flow", bit: rootFlow, has: []string{"name"}},
 	{name: "param", bit: rootParam},
 	{name: "trigger", bit: rootTrigger, has: []string{"headers", "kind", "name", "payload", "subject", "time"}},
-	{name: "run", bit: rootRun, has: []string{"flow", "id", "labels", "scheduled_at", "started_at"}},
+	{name: "run", bit: rootRun, has: []string{"flow", "id", "labels", "previous_success_at", "scheduled_at", "started_at"}},
 	{name: "task", bit: rootTask},
 	{name: "error", bit: rootError, has: []string{"attempt", "code", "message", "outcome", "task"}},
 	{name: "group", bit: rootGroup},
@@ -55,7 +57,7 @@ var groupAttributes = []string{"error", "output", "state"}
 
 // laterAttributes are attributes of the full language, by root.
 var laterAttributes = map[string][]string{
-	"run": {"attempt", "previous_success_at"},
+	"run": {"attempt"},
 }
 
 func rootWord(name string) *root {

@@ -31,7 +31,7 @@ const (
 	RuleExpression       Rule = "expression"        // an expression that cannot be evaluated
 	RuleReference        Rule = "reference"         // not the form of a reference
 	RuleUnknownRoot      Rule = "unknown-root"      // var, task, … is expected at the beginning
-	RuleUnknownName      Rule = "unknown-name"      // no such task, param, var, local or plugin
+	RuleUnknownName      Rule = "unknown-name"      // no such task, param, var, local, plugin or limit
 	RuleUnknownAttribute Rule = "unknown-attribute" // no such attribute of a reference, or of a value whose type is known
 	RuleRunValue         Rule = "run-value"         // a value of a run where none exists yet
 	RuleMisplaced        Rule = "misplaced"         // a reference that this argument cannot use
@@ -46,6 +46,7 @@ const (
 	RuleSchedule         Rule = "schedule"          // not a schedule
 	RuleSubject          Rule = "subject"           // not a NATS subject
 	RuleVariable         Rule = "variable"          // a variable's value is missing, undeclared or invalid
+	RuleAssertion        Rule = "assertion"         // what a test asserts does not hold
 	RuleMore             Rule = "more"              // there are more problems than are shown
 )
 

@@ -17,6 +17,10 @@ type Language struct {
 	// Bodies are the insides of blocks, the file first.
 	Bodies []*Body `json:"bodies"`
 
+	// TestFile and TestBodies are the same for test files.
+	TestFile   string  `json:"test_file"`
+	TestBodies []*Body `json:"test_bodies"`
+
 	// Phases are the beginnings of references that an argument of a phase may use.
 	// Beside them, a "plugin or text" may use plugin, in on_failure and finally the
 	// phase "run" has error, and in a task with for_each, input, config and retry
@@ -38,7 +42,8 @@ type Argument struct {
 
 	// Type is "text", "bool", "number", "whole number", "duration", "size", "time",
 	// "text, number or bool", "object", "map of texts", "list of tasks",
-	// "list, set or object", "plugin or text", "type" or "any value".
+	// "list, set or object", "limit or list of limits", "plugin or text", "type" or
+	// "any value".
 	Type   string   `json:"type,omitempty"`
 	Bounds string   `json:"bounds,omitempty"` // of numbers: "from 0 to 1"
 	OneOf  []string `json:"one_of,omitempty"` // the texts that it may be
@@ -78,14 +83,18 @@ type Kind struct {
 
 // Schema gives the language.
 func Schema() *Language {
-	l := &Language{FormatVersion: "1.0", File: fileWords.id(), Phases: map[string][]string{}}
+	l := &Language{FormatVersion: "1.0", File: fileWords.id(), TestFile: testFileWords.id(), Phases: map[string][]string{}}
 	for at, phase := range phases {
 		if at != pluginRef {
 			l.Phases[phase] = at.usable(false).list()
 		}
 	}
+	l.Phases[phases[mocking]], l.Phases[phases[asserting]] = mockRoots, assertRoots
 	for _, w := range allWords() {
 		l.Bodies = append(l.Bodies, w.describe())
+	}
+	for _, w := range []*words{testFileWords, testWords, mockWords, assertWords} {
+		l.TestBodies = append(l.TestBodies, w.describe())
 	}
 	return l
 }

@@ -18,6 +18,7 @@ var surroundings = map[string]string{
 	"plugin":           "plugin \"p\" {\n%s}\n" + smallFlow("f"),
 	"grant":            "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f"),
 	"limits":           "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f"),
+	"limit":            "limit \"l\" {\n%s}\n" + smallFlow("f"),
 	"defaults":         "defaults {\n%s}\n" + smallFlow("f"),
 	"retry":            "defaults {\n  retry {\n%s  }\n}\n" + smallFlow("f"),
 	"flow":             "flow \"f\" {\n%s  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n}\n",
@@ -105,7 +106,7 @@ func isLine(s string) bool {
 // unfit are values that no argument of a kind takes.
 var unfit = map[kind]string{
 	aText: "[1]", aBool: "[1]", aNumber: `"x"`, aWhole: "1.5", aDuration: "5", aSize: `"x"`, aTime: `"x"`, aScalar: "[1]",
-	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", someTasks: "1", someItems: "1",
+	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", someTasks: "1", someItems: "1", someLimits: "1",
 }
 
 // TestKindsAreThoseOfTheDecoder writes values that an argument's kind excludes.

@@ -162,7 +162,9 @@ func (s *Scope) recorded(w wanted) json.RawMessage {
 	case w.root.bit == rootParam:
 		bytes = s.run.Params[w.name]
 	case w.root.bit == rootEach:
-		bytes = s.item.Value
+		if s.item != nil {
+			bytes = s.item.Value
+		}
 	case s.settled != nil && s.settled[w.number] != nil:
 		bytes = s.output(s.settled[w.number])
 	}

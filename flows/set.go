@@ -51,9 +51,11 @@ type Catalog interface {
 
 // Set is what one Load or Restore gave.
 type Set struct {
-	Flows []*Flow // sorted by name
+	Flows  []*Flow  // sorted by name
+	Limits []*Limit // of all folders, sorted by name
 
 	byName map[string]*Flow
+	limits map[string]*Limit
 	files  map[string]*hcl.File
 }
 
@@ -100,6 +102,7 @@ type loader struct {
 
 	runFunctions map[string]function.Function // what runs may call
 
+	modules    []*module             // in the order in which they were loaded
 	signatures map[string]*signature // by path or digest: each module is looked at once
 	declared   map[string]bool       // variables of all modules
 	writable   writable              // as far as grants have been read
@@ -110,7 +113,7 @@ type loader struct {
 func newLoader(ctx context.Context, options Options) *loader {
 	return &loader{
 		ctx: ctx, options: options,
-		set:          &Set{byName: map[string]*Flow{}, files: map[string]*hcl.File{}},
+		set:          &Set{byName: map[string]*Flow{}, limits: map[string]*Limit{}, files: map[string]*hcl.File{}},
 		runFunctions: runFunctions(),
 		signatures:   map[string]*signature{},
 		declared:     map[string]bool{},
@@ -120,6 +123,7 @@ func newLoader(ctx context.Context, options Options) *loader {
 
 func (l *loader) finish() (*Set, hcl.Diagnostics) {
 	slices.SortFunc(l.set.Flows, func(a, b *Flow) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(l.set.Limits, func(a, b *Limit) int { return cmp.Compare(a.Name, b.Name) })
 	return l.set, l.sorted()
 }
 

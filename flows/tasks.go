@@ -54,6 +54,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	}
 	t.config = s.inputs(c.arg("config"), config)
 	t.after = s.after(c.arg("after"))
+	t.LimitedBy = s.limitedBy(c.arg("limit"))
 	s.expect(t, p, c)
 }
 

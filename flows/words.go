@@ -18,6 +18,8 @@ const (
 	running                 // in a run: also run and task; error in on_failure
 	retrying                // when an attempt has failed: as running; error is the attempt's
 	apart                   // read by its own decoder: types, lists of references
+	mocking                 // of a test: when a call begins that is mocked
+	asserting               // of a test: when its runs are over
 )
 
 // argument is a word of the form name = expression. One of a later version needs
@@ -94,9 +96,9 @@ var fileWords = &words{
 		{name: "locals", about: "named expressions"},
 		{name: "plugin", labels: name, body: pluginWords, about: "a module, with its config, limits and grants"},
 		{name: "defaults", body: defaultsWords, single: true, about: "timeout and retries for the tasks of the module"},
+		{name: "limit", labels: name, body: limitWords, about: "a bound that tasks of several flows share"},
 		{name: "flow", labels: name, body: flowWords, about: "a flow"},
 		{name: "secret", labels: name, later: true},
-		{name: "limit", labels: name, later: true},
 	},
 }
 
@@ -155,6 +157,14 @@ var limitsWords = &words{
 		{name: "output", at: deployed, kind: aSize, preset: `"1MiB"`, about: "output of one call"},
 		{name: "log", at: deployed, kind: aSize, preset: `"64KiB"`, about: "log of one call that is kept: its beginning and its end"},
 		{name: "fuel", at: deployed, kind: aWhole, bounds: "1 or more", preset: "unlimited", about: "units of work of one call, about one for each instruction"},
+	},
+}
+
+var limitWords = &words{
+	title: "a limit block",
+	arguments: []argument{
+		{name: "concurrency", at: deployed, kind: aWhole, bounds: "1 or more", preset: "none", about: "attempts that are under way at once; this, rate, or both"},
+		{name: "rate", at: deployed, kind: aText, preset: "none", about: `attempts that start in any such time: "10/s", "100/15m"`},
 	},
 }
 
@@ -302,13 +312,13 @@ var taskWords = &words{
 		{name: "run_on", at: deployed, kind: aText, oneOf: []string{string(RunOnSuccess), string(RunOnFailure), string(RunAlways)}, preset: `"success"`, about: "which ends of the tasks before it let it run"},
 		{name: "timeout", at: deployed, kind: aDuration, preset: "the defaults'", about: "of one attempt"},
 		{name: "retries", at: deployed, kind: aWhole, bounds: "0 or more", preset: "the defaults'", about: "further attempts after the first; short for retry { attempts = n + 1 }"},
+		{name: "limit", at: apart, kind: someLimits, preset: "none", about: "limit.NAME, or a list of these: what its attempts count for"},
 		{name: "priority", at: deployed, kind: aWhole, bounds: "from -100 to 100", preset: "the flow's", about: "of the attempts that wait, the highest goes first"},
 		{name: "description", at: deployed, kind: aText, about: "for readers"},
 		{name: "flow", later: true},
 		{name: "for_each", at: running, kind: someItems, preset: "none", about: "the task is run for each item of this list, set or object"},
 		{name: "max_parallel", at: deployed, kind: aWhole, bounds: "1 or more", preset: "none", about: "with for_each: items that are under way at once"},
 		{name: "on_error", at: deployed, kind: aText, oneOf: []string{onErrorFail, onErrorContinue}, preset: `"fail"`, about: "continue: for the run and what comes after, a failure of the task is none"},
-		{name: "limit", later: true},
 	},
 	blocks: []block{
 		{name: "retry", body: retryWords, single: true, about: "when and how often to try again"},

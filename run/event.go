@@ -25,8 +25,8 @@ type TaskRef struct {
 	Key  string `json:"key,omitempty"`
 }
 
-// String is the task's name, with the item's key in brackets: "copy[eu]".
-func (r TaskRef) String() string {
+// Label is the task's name, with the item's key in brackets: "copy[eu]".
+func (r TaskRef) Label() string {
 	if r.Key == "" {
 		return r.Task
 	}

@@ -22,6 +22,14 @@ func NewID(at time.Time) ID {
 	return encodeID(raw)
 }
 
+// DrawID is NewID with bits that random gives, 64 at a time.
+func DrawID(at time.Time, random func() uint64) ID {
+	raw := idTime(at)
+	binary.BigEndian.PutUint16(raw[6:8], uint16(random()))
+	binary.BigEndian.PutUint64(raw[8:], random())
+	return encodeID(raw)
+}
+
 // idTime is the part of an ID that tells the time.
 func idTime(at time.Time) (raw [16]byte) {
 	binary.BigEndian.PutUint64(raw[:8], uint64(at.UnixMilli())<<16)

@@ -14,8 +14,9 @@ type Record struct {
 	Run        ID                         `json:"run"`
 	Flow       string                     `json:"flow"`
 	State      State                      `json:"state"`
-	RetryOf    ID                         `json:"retry_of,omitempty"` // the run that this one continues
-	Parent     *Parent                    `json:"parent,omitempty"`   // the task of which this is a run of a sub-flow
+	Definition string                     `json:"definition,omitempty"` // digest of the flow's files, as they were
+	RetryOf    ID                         `json:"retry_of,omitempty"`   // the run that this one continues
+	Parent     *Parent                    `json:"parent,omitempty"`     // the task of which this is a run of a sub-flow
 	Params     map[string]json.RawMessage `json:"params"`
 	Trigger    Trigger                    `json:"trigger"`
 	Output     json.RawMessage            `json:"output"` // null until the run is done
@@ -55,7 +56,7 @@ type TaskRecord struct {
 // are shown as waiting.
 func (r *Run) Record(order []string) *Record {
 	rec := &Record{
-		Run: r.ID, Flow: r.Flow, State: r.State, RetryOf: r.RetryOf, Parent: r.Parent, Params: r.Params, Trigger: r.Trigger,
+		Run: r.ID, Flow: r.Flow, State: r.State, Definition: r.Definition, RetryOf: r.RetryOf, Parent: r.Parent, Params: r.Params, Trigger: r.Trigger,
 		Output: r.Output, Error: r.Failure, CreatedAt: r.CreatedAt,
 		StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
 		DurationMS: milliseconds(r.StartedAt, r.FinishedAt),

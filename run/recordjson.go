@@ -20,6 +20,9 @@ func (r *Record) AppendJSON(out []byte) ([]byte, error) {
 	w.text("run", string(r.Run))
 	w.text("flow", r.Flow)
 	w.text("state", string(r.State))
+	if r.Definition != "" {
+		w.text("definition", r.Definition)
+	}
 	if r.RetryOf != "" {
 		w.text("retry_of", string(r.RetryOf))
 	}

@@ -27,6 +27,8 @@ type Run struct {
 	StartedAt  time.Time
 	FinishedAt time.Time
 
+	PreviousSuccess time.Time // when the run started: the nominal time of the flow's last run that had succeeded
+
 	// Tasks holds the task runs to which something has happened, in the order in
 	// which it first did.
 	Tasks []*TaskRun

@@ -168,8 +168,12 @@ func (s *Shard) applySchedule(e Event) {
 	}
 }
 
-// runEnded counts the end of a run for the schedule and the backfills that made it.
+// runEnded counts the end of a run for the schedule and the backfills that made it,
+// and for the next runs of its flow.
 func (s *Shard) runEnded(r *Run) {
+	if r.State == Succeeded && r.Trigger.Time.After(s.Successes[r.Flow]) {
+		s.Successes[r.Flow] = r.Trigger.Time
+	}
 	switch r.Trigger.Kind {
 	case TriggerSchedule:
 		if known := s.Schedules[ScheduleRef{r.Flow, r.Trigger.Name}]; known != nil {

@@ -15,7 +15,8 @@ type Shard struct {
 	Watermarks  map[string]uint64      // last decided sequence by source of triggers
 	Keys        Keys                   // idempotency keys of accepted requests
 	Schedules   map[ScheduleRef]*Schedule
-	Backfills   []*Backfill // those that go, and the last ones that have ended, as they began
+	Backfills   []*Backfill          // those that go, and the last ones that have ended, as they began
+	Successes   map[string]time.Time // by flow: the latest nominal time of a run that succeeded
 }
 
 // NewShard is the state before the first event.
@@ -25,6 +26,7 @@ func NewShard() *Shard {
 		Definitions: map[string]*Definition{},
 		Watermarks:  map[string]uint64{},
 		Schedules:   map[ScheduleRef]*Schedule{},
+		Successes:   map[string]time.Time{},
 	}
 }
 
@@ -75,8 +77,11 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 	r := s.Runs[e.Run]
 	r.Version++
 	r.apply(e.At, e.Data)
-	if r.State.Done() {
+	switch e.Data.(type) {
+	case *Finished:
 		s.runEnded(r)
+	case *Started:
+		r.PreviousSuccess = s.Successes[r.Flow]
 	}
 	return r, nil
 }

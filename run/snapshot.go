@@ -49,6 +49,11 @@ func NewSnapshot(s *Shard) (*Snapshot, error) {
 		e.text(string(s.Keys.runs[k.keyOf].run))
 	}
 	e.schedules(s)
+	e.count(len(s.Successes))
+	for _, flow := range slices.Sorted(maps.Keys(s.Successes)) {
+		e.name(flow)
+		e.time(s.Successes[flow])
+	}
 	return n, e.err
 }
 
@@ -122,6 +127,12 @@ func (d *decoder) shard() *Shard {
 	if d.version > 1 {
 		d.schedules(s)
 	}
+	if d.version > 2 {
+		for range d.count() {
+			flow := d.name()
+			s.Successes[flow] = d.time()
+		}
+	}
 	for d.bool() {
 		r := d.run()
 		s.Runs[r.ID] = r
@@ -149,6 +160,7 @@ func (e *encoder) run(r *Run) {
 	e.time(r.CreatedAt)
 	e.time(r.StartedAt)
 	e.time(r.FinishedAt)
+	e.time(r.PreviousSuccess)
 	e.count(len(r.Tasks))
 	for _, t := range r.Tasks {
 		e.taskRun(t)
@@ -166,6 +178,9 @@ func (d *decoder) run() *Run {
 	r.Version, r.State, r.Cancel = d.uint(), State(d.name()), d.failure()
 	r.Output, r.Failure = json.RawMessage(d.bytes()), d.failure()
 	r.CreatedAt, r.StartedAt, r.FinishedAt = d.time(), d.time(), d.time()
+	if d.version > 2 {
+		r.PreviousSuccess = d.time()
+	}
 	for range d.count() {
 		r.add(d.taskRun())
 	}

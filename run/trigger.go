@@ -60,6 +60,7 @@ type RequestError struct {
 const (
 	RequestUnknownFlow = "unknown_flow" // no flow, or no trigger of the flow, has that name
 	RequestPayload     = "payload"      // the message is not JSON
+	RequestUnknownTask = "unknown_task" // no task or item to be run again has that name
 	RequestParams      = "params"       // a parameter is unknown, missing or of the wrong type
 	RequestExpression  = "expression"   // filter, key or params of the trigger cannot be evaluated on it
 	RequestSize        = "size"         // larger than a record of the journal may be

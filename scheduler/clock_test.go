@@ -249,3 +249,28 @@ func TestWakeAtIsNeverEarly(t *testing.T) {
 		t.Errorf("an empty queue is woken at %d", at)
 	}
 }
+
+func TestDue(t *testing.T) {
+	t.Parallel()
+	c := NewVirtualClock(epoch)
+	q := NewQueue[string](Options{Clock: c})
+	add(t, q, epoch.Add(time.Hour), "second")
+	add(t, q, epoch.Add(time.Minute), "first")
+	add(t, q, epoch.Add(time.Hour), "third")
+	if got := q.Due(); len(got) != 0 {
+		t.Errorf("due at the start: %v", got)
+	}
+	c.Advance(time.Hour)
+	if got, want := q.Due(), []string{"first", "second", "third"}; !slices.Equal(got, want) {
+		t.Errorf("due after an hour: %v, want %v", got, want)
+	}
+	if got := q.Due(); len(got) != 0 || q.Len() != 0 {
+		t.Errorf("due again: %v", got)
+	}
+	for range maxBatch + 1 {
+		add(t, q, epoch, "late")
+	}
+	if first, rest := len(q.Due()), len(q.Due()); first != maxBatch || rest != 1 {
+		t.Errorf("batches of %d and %d", first, rest)
+	}
+}

@@ -208,6 +208,13 @@ func (q *Queue[T]) RunUntil(ctx context.Context, end time.Time, fire func(batch 
 	return q.run(ctx, nanos(end), w, fire)
 }
 
+// Due takes out what is due now by the clock, in order, up to 256 values: for an
+// owner that looks by itself, on a [VirtualClock] that it moves, in place of Run.
+func (q *Queue[T]) Due() []T {
+	batch, _ := q.due(make([]T, 0, maxBatch), nanos(q.clock.Now()))
+	return batch
+}
+
 func (q *Queue[T]) run(ctx context.Context, end int64, w waker, fire func(batch []T)) error {
 	defer w.close()
 	if !q.claim(w) {

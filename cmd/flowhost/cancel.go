@@ -25,15 +25,22 @@ when the cancellation is recorded; the run ends soon after.
 		Args:              between(1, 1, "RUN"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var ref run.TaskRef
+			var err error
+			if task != "" {
+				if ref, err = run.ParseTaskRef(task); err != nil {
+					return usage(cmd, "%w", err)
+				}
+			}
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
 				id, err := pickRun(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
-				if err := checkTask(ctx, client, id, task); err != nil {
+				if err := checkTask(ctx, client, id, ref.Task); err != nil {
 					return err
 				}
-				if err := client.Cancel(ctx, id, run.TaskRef{Task: task}, reason); err != nil {
+				if err := client.Cancel(ctx, id, ref, reason); err != nil {
 					return err
 				}
 				what := "run " + string(id)
@@ -46,7 +53,7 @@ when the cancellation is recorded; the run ends soon after.
 		},
 	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel")
+	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel, or NAME[KEY] for an item")
 	flags.StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
 	r.add(flags)
 	return cmd

@@ -20,8 +20,9 @@ type (
 		RunOn       flows.RunOn `json:"run_on"`
 		Plugin      string      `json:"plugin"` // as the flow file names its module
 		Function    string      `json:"function,omitempty"`
-		At          string      `json:"at"`              // "orders.hcl:14"
-		Group       string      `json:"group,omitempty"` // in which it stands
+		Limits      []string    `json:"limits,omitempty"` // full names
+		At          string      `json:"at"`               // "orders.hcl:14"
+		Group       string      `json:"group,omitempty"`  // in which it stands
 		ForEach     bool        `json:"for_each,omitempty"`
 		MaxParallel int         `json:"max_parallel,omitempty"`
 	}
@@ -67,10 +68,14 @@ func graphOf(chosen []*flows.Flow) graphFile {
 }
 
 func taskJSON(t *flows.Task, after []string) graphTask {
-	return graphTask{
+	out := graphTask{
 		Task: t.Name, After: append([]string{}, after...), RunOn: t.RunOn, Plugin: t.Plugin.Source, Function: t.Function, At: t.At(),
 		Group: groupName(t.Group), ForEach: t.FanOut, MaxParallel: t.MaxParallel,
 	}
+	for _, l := range t.LimitedBy {
+		out.Limits = append(out.Limits, l.Name)
+	}
+	return out
 }
 
 func groupJSON(g *flows.Group, part flows.Part, after []string) graphGroup {

@@ -46,6 +46,7 @@ type nodeConfig struct {
 	host      *host.Host
 	link      *link                               // to NATS; nil: the journal is in memory and nobody is told of events
 	flows     flows.Options                       // with which the flows were loaded
+	limits    []*flows.Limit                      // of these
 	invoker   func(engine.Invoker) engine.Invoker // decorates the host; nil: nothing
 	observers []engine.Observer
 	log       *slog.Logger
@@ -66,7 +67,7 @@ type node struct {
 func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 	config := engine.Config{
 		Journal: engine.NewMemoryJournal(), Invoker: c.host,
-		Restore: restorer(c.flows), Workers: c.workers, Timeout: c.timeout, Log: c.log,
+		Restore: restorer(c.flows), Workers: c.workers, Timeout: c.timeout, Limits: c.limits, Log: c.log,
 	}
 	for _, o := range c.observers {
 		config.Observers = append(config.Observers, engine.Observation{Observer: o})

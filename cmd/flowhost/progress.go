@@ -80,7 +80,7 @@ func (p *progress) plain(n run.Notice) {
 		if d.Attempt > 1 {
 			detail = fmt.Sprintf("attempt %d", d.Attempt)
 		}
-		p.line(d.TaskRef.String(), string(run.Running), detail)
+		p.line(d.TaskRef.Label(), string(run.Running), detail)
 	case *run.AttemptFinished:
 		var details []string
 		if d.Duration > 0 { // not known of every attempt of a run that is watched
@@ -92,13 +92,13 @@ func (p *progress) plain(n run.Notice) {
 		if !d.RetryAt.IsZero() {
 			details = append(details, "again in "+short(d.RetryAt.Sub(n.Event.At)))
 		}
-		p.line(d.TaskRef.String(), string(d.Outcome), strings.Join(details, ", "))
+		p.line(d.TaskRef.Label(), string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
 		detail := ""
 		if d.Failure != nil {
 			detail = printable(d.Failure.Error())
 		}
-		p.line(d.TaskRef.String(), string(d.State), detail)
+		p.line(d.TaskRef.Label(), string(d.State), detail)
 	case *run.TaskExpanded:
 		p.line(d.Task, string(run.Running), "fanned out")
 	case *run.WaitStarted:
@@ -106,7 +106,7 @@ func (p *progress) plain(n run.Notice) {
 	case *run.WaitEnded:
 		p.line(d.Task, string(d.State), "")
 	case *run.ChildStarted:
-		p.line(d.TaskRef.String(), string(run.Running), "run "+string(d.Child))
+		p.line(d.TaskRef.Label(), string(run.Running), "run "+string(d.Child))
 	case *run.CancelRequested:
 		p.line("run "+string(n.Event.Run), "stopping", printable(d.Failure.Message))
 	case *run.Finished:

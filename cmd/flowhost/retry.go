@@ -4,47 +4,119 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
 )
 
+// repeating makes a run again: retry and rerun.
+type repeating struct {
+	ending
+	waiting    waitFlag
+	how        run.Again
+	task       string
+	definition string
+	params     []string
+}
+
+const repeatHelp = `The new run uses the flow as it is deployed now, or, with --definition recorded, as
+it was when the run was accepted; and the params of the run, but for those that are
+given with --param. With --fresh-params, the others come from the run's trigger and
+the defaults as they are now. The new run's id is printed or, with --wait, what came
+of it.
+
+`
+
 func (a *app) retryCommand() *cobra.Command {
-	e := &ending{remote: remote{app: a}}
-	var whole bool
-	var wait waitFlag
+	r := &repeating{ending: ending{remote: remote{app: a}}}
 	cmd := exits(&cobra.Command{
 		Use:   "retry RUN",
-		Short: "Run again what did not succeed",
+		Short: "Run again what did not succeed, or one task",
 		Long: `Makes a new run of one that has failed or was canceled. What its tasks gave that
-succeeded is taken over, the others run; with --whole all of them do. Prints the
-id of the new run or, with --wait, what came of it.
+succeeded is taken over, the others run; with --whole all of them do.
 
-` + selectorHelp,
+With --task one task runs again, of a run in any state, and everything else is taken
+over as it was; with --downstream, what comes after it runs, too. NAME[KEY] is an
+item of a fan-out.
+
+` + repeatHelp + selectorHelp,
 		Example: `  flowhost retry @latest
-  flowhost retry orders@latest --whole --wait`,
-		Args:              wait.between(1, 1, "RUN"),
-		ValidArgsFunction: e.complete(latestRuns),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := newProgress(e.errout, e.form)
-			if err != nil {
-				return usage(cmd, "%w", err)
-			}
-			return e.use(cmd, func(ctx context.Context, client *bus.Client) error {
-				id, err := pickRun(ctx, client, args[0])
-				if err != nil {
-					return err
-				}
-				receipt, err := client.Retry(ctx, id, whole)
-				if err != nil {
-					return err
-				}
-				return e.started(ctx, client, receipt, wait, p)
-			})
-		},
+  flowhost retry orders@latest --whole --wait
+  flowhost retry nightly@latest --task 'copy[3]' --downstream`,
+		Args:              r.waiting.between(1, 1, "RUN"),
+		ValidArgsFunction: r.complete(latestRuns),
+		RunE:              func(cmd *cobra.Command, args []string) error { return r.repeat(cmd, args[0]) },
 	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
 	flags := cmd.Flags()
-	flags.BoolVar(&whole, "whole", false, "run all tasks again")
-	wait.add(flags)
-	e.add(flags)
+	flags.BoolVar(&r.how.Whole, "whole", false, "run all tasks again")
+	flags.StringVar(&r.task, "task", "", "`NAME` of the only task to run again, or NAME[KEY]")
+	flags.BoolVar(&r.how.Downstream, "downstream", false, "with --task: also what comes after it")
+	r.addFlags(flags)
 	return cmd
+}
+
+// addFlags adds what retry and rerun have in common.
+func (r *repeating) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&r.definition, "definition", "current", "the flow: `WHICH` is current or recorded")
+	flags.StringArrayVar(&r.params, "param", nil, "param in the place of the run's, as `NAME=VALUE`; may be repeated")
+	flags.BoolVar(&r.how.FreshParams, "fresh-params", false, "take no params from the run")
+	r.waiting.add(flags)
+	r.add(flags)
+}
+
+func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
+	p, err := newProgress(r.errout, r.form)
+	if err != nil {
+		return usage(cmd, "%w", err)
+	}
+	if err := r.check(cmd); err != nil {
+		return err
+	}
+	return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+		id, err := pickRun(ctx, client, selector)
+		if err != nil {
+			return err
+		}
+		if err := checkTask(ctx, client, id, r.how.Task.Task); err != nil {
+			return err
+		}
+		if len(r.params) > 0 {
+			record, err := client.Get(ctx, id)
+			if err != nil {
+				return err
+			}
+			if r.how.Params, err = typedParams(ctx, cmd, client, record.Flow, r.params); err != nil {
+				return err
+			}
+		}
+		receipt, err := client.Retry(ctx, id, r.how)
+		if err != nil {
+			return err
+		}
+		return r.started(ctx, client, receipt, r.waiting, p)
+	})
+}
+
+func (r *repeating) check(cmd *cobra.Command) error {
+	switch r.definition {
+	case "current", "recorded":
+		r.how.Recorded = r.definition == "recorded"
+	default:
+		return usage(cmd, "--definition %q: it is current or recorded", r.definition)
+	}
+	if r.task == "" {
+		if r.how.Downstream {
+			return usage(cmd, "--downstream says what comes after a task: name one with --task")
+		}
+		return nil
+	}
+	if r.how.Whole {
+		return usage(cmd, "--whole and --task: either all tasks or one")
+	}
+	var err error
+	if r.how.Task, err = run.ParseTaskRef(r.task); err != nil {
+		return usage(cmd, "%w", err)
+	}
+	return nil
 }

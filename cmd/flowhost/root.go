@@ -14,10 +14,11 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `flowhost runs flows: graphs of tasks, written in HCL, each of which calls a
 function of a WebAssembly plugin in a sandbox of its own.`,
 		Example: `  flowhost validate flows/                 check flow files, without running anything
+  flowhost test flows/                     run their tests, in virtual time
   flowhost exec flows/hello.hcl            run one flow now and print its output
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
-  flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry them
+  flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry, rerun them
   flowhost plan flows/                     show what changed files would change on the host
   flowhost schedules                       list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
@@ -32,9 +33,9 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 	root.AddCommand(
 		a.runCommand(), a.execCommand(),
 		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-		a.cancelCommand(), a.retryCommand(),
+		a.cancelCommand(), a.retryCommand(), a.rerunCommand(), a.limitsCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
-		a.validateCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
+		a.validateCommand(), a.testCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
 		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()

@@ -107,7 +107,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	}
 	lines.logs.Store(l.logs)
 	n, err := newNode(soft, nodeConfig{
-		settings: merged, host: h, link: l, flows: options, invoker: logGuests(log), log: log,
+		settings: merged, host: h, link: l, flows: options, limits: set.Limits, invoker: logGuests(log), log: log,
 	})
 	if err != nil {
 		return errors.Join(err, l.close())
@@ -189,7 +189,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloade
 	}
 	r.deployed(set)
 	intake, err := bus.NewIntake(n.link.conn, n.engine, subscriptions(set), bus.IntakeConfig{
-		Version: thisBuild().semantic(), Control: n.engine, Schedules: n.engine, Backfills: n.engine,
+		Version: thisBuild().semantic(), Control: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
 		Logs: n.link.logs, Ready: n.link.health.Ready,
 		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
 		Deployed: func() bus.Deployment { return r.served.Load().deployed },

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func (a *app) schemaCommand() *cobra.Command {
 		Use:   "schema",
 		Short: "List the words of the flow language",
 		Long: `Lists the blocks of the flow language with their arguments: type, phase, default
-and meaning. The phase says which values an argument may use: those that are known
+and meaning; those of flow files, then those of test files. The phase says which values an argument may use: those that are known
 at load, those of a trigger that fires, or those of a run. Words that a later
 version knows are in the JSON form only, marked as such.`,
 		Example: `  flowhost schema
@@ -35,7 +36,7 @@ version knows are in the JSON form only, marked as such.`,
 }
 
 func (a *app) listWords(l *flows.Language) {
-	for i, body := range l.Bodies {
+	for i, body := range slices.Concat(l.Bodies, l.TestBodies) {
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}

@@ -16,7 +16,8 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate PATH...",
 		Short: "Check flow files",
 		Long: `Checks flow files and the plugins that they name, and shows all problems at
-once. PATH is a flow file or a folder. Nothing is run.`,
+once. PATH is a flow file, a folder, or a file of tests; tests in folders are checked
+with the flows. Nothing is run.`,
 		Example: `  flowhost validate flows/
   flowhost validate orders.hcl --var region=eu
   flowhost validate --json flows/ | jq .diagnostics`,
@@ -41,7 +42,8 @@ func (a *app) validate(cmd *cobra.Command, paths []string, files flowFlags, asJS
 	if err != nil {
 		return err
 	}
-	set, diags := flows.Load(ctx, paths, options)
+	suite, diags := flows.LoadTests(ctx, paths, options)
+	set := suite.Set
 	if asJSON {
 		if err := a.printJSON(flows.DiagnosticsJSON(diags, set.Files())); err != nil {
 			return err
@@ -53,22 +55,26 @@ func (a *app) validate(cmd *cobra.Command, paths []string, files flowFlags, asJS
 		return quiet(exitInvalid)
 	}
 	if !asJSON {
-		fmt.Fprintln(a.out, summary(set))
+		fmt.Fprintln(a.out, summary(suite))
 	}
 	return nil
 }
 
 // summary says how much is valid.
-func summary(set *flows.Set) string {
+func summary(suite *flows.Suite) string {
 	files := map[string]bool{}
-	for _, f := range set.Flows {
+	for _, f := range suite.Flows {
 		files[f.Range.Filename] = true
 	}
+	what := fmt.Sprintf("%s in %s", count(len(suite.Flows), "flow"), count(len(files), "file"))
 	verb := "are"
-	if len(set.Flows) == 1 {
+	if len(suite.Flows) == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("%s in %s %s valid", count(len(set.Flows), "flow"), count(len(files), "file"), verb)
+	if n := len(suite.Tests); n > 0 {
+		what, verb = what+" and "+count(n, "test"), "are"
+	}
+	return what + " " + verb + " valid"
 }
 
 func count(n int, what string) string {

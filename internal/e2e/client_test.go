@@ -33,6 +33,7 @@ type record struct {
 }
 
 type taskRecord struct {
+	Key       *string         `json:"key"`
 	Task      string          `json:"task"`
 	State     string          `json:"state"`
 	Outcome   string          `json:"outcome"`

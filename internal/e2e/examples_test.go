@@ -29,6 +29,7 @@ func TestExamples(t *testing.T) {
 		{"hello by request", testHello},
 		{"diamond with a param", testDiamond},
 		{"tzdb", testZones},
+		{"nightly", testNightly},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -196,6 +197,28 @@ func testDiamond(t *testing.T, c, operator *client) {
 	checkFault(t, answer, "params", "limit")
 	if letter := operator.deadLetter("diamond/diamond", "X-Case", "limit"); letter.Header.Get("Fh-Code") != "params" {
 		t.Errorf("%v", letter.Header)
+	}
+}
+
+// testNightly copies what has changed since the last time: all tables, then none.
+func testNightly(t *testing.T, c, _ *client) {
+	for _, copies := range []int{4, 0} {
+		r := c.result("fh.v1.api.run.nightly/nightly", `null`)
+		if r.State != "succeeded" || string(r.Output) != `{"notify":{"by":"chat"}}` {
+			t.Fatalf("%s: %s", r.State, r.Output)
+		}
+		items := 0
+		for _, task := range r.Tasks {
+			switch {
+			case task.Task == "copy" && task.Key != nil:
+				items++
+			case task.Task == "mail" && task.State != "skipped":
+				t.Errorf("mail is %s", task.State)
+			}
+		}
+		if items != copies {
+			t.Errorf("%d tables are copied, want %d", items, copies)
+		}
 	}
 }
 

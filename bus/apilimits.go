@@ -1,0 +1,62 @@
+package bus
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+type limitsBody struct {
+	After string `json:"after"` // cursor: only limits whose names come later
+}
+
+func (*limitsBody) check() error { return nil }
+
+// limitsPage is the answer to limits.
+type limitsPage struct {
+	Limits []run.LimitStatus `json:"limits"`
+	Next   string            `json:"next,omitempty"` // cursor of what did not fit
+}
+
+// limits answers with limits as they stand, in the order of their names.
+func (d *desk) limits(hard context.Context, m inbound) {
+	var body limitsBody
+	if !d.understood(m, &body) {
+		return
+	}
+	d.read(hard, m, func(ctx context.Context) answer {
+		all, err := d.config.Limits(ctx)
+		if err != nil {
+			return d.faultOf("", err)
+		}
+		from, found := slices.BinarySearchFunc(all, body.After, func(l run.LimitStatus, name string) int { return strings.Compare(l.Limit, name) })
+		if found {
+			from++
+		}
+		all = append([]run.LimitStatus{}, all[from:]...)
+		return d.shorten(len(all), func(n int) any {
+			page := limitsPage{Limits: all[:n]}
+			if n > 0 && n < len(all) {
+				page.Next = all[n-1].Limit
+			}
+			return page
+		})
+	})
+}
+
+// Limits gives how the limits of the host's flows stand, by name.
+func (c *Client) Limits(ctx context.Context) ([]run.LimitStatus, error) {
+	var all []run.LimitStatus
+	for body := (limitsBody{}); ; {
+		var page limitsPage
+		if err := c.ask(ctx, APISubject(VerbLimits), body, nil, 0, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Limits...)
+		if body.After = page.Next; page.Next == "" {
+			return all, nil
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// A chain with a fan-out and a branch.
+const againHCL = `
+flow "f" {
+  param "x" {
+    type    = number
+    default = 5
+  }
+  task "a" {
+    plugin = "./m.wasm"
+    input  = { x = param.x }
+  }
+  task "many" {
+    plugin   = "./m.wasm"
+    for_each = range(3)
+    on_error = "continue"
+    input    = { a = task.a.output, i = each.value }
+  }
+  task "b" {
+    plugin = "./m.wasm"
+    input  = task.many.output
+  }
+  task "side" { plugin = "./m.wasm" }
+  output "all" {
+    value = [task.b.output, task.side.state]
+  }
+}`
+
+// callCounter counts the calls of each task or item.
+type callCounter struct {
+	mu    sync.Mutex
+	calls map[string]int
+	fails map[string]bool
+}
+
+func (c *callCounter) Invoke(_ context.Context, call run.Call) (run.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := run.TaskRef{Task: call.Task, Key: call.Key}.Label()
+	c.calls[name]++
+	if c.fails[name] {
+		return fails(run.OutcomeFailed, false), nil
+	}
+	return gives(call.Input), nil
+}
+
+func TestATaskIsRunAgain(t *testing.T) {
+	t.Parallel()
+	set := load(t, againHCL)
+	for name, c := range map[string]struct {
+		fails  []string // at first
+		how    run.Again
+		calls  map[string]int
+		state  run.State
+		output string
+	}{
+		"one task of a run that succeeded": {
+			how: run.Again{Task: run.TaskRef{Task: "a"}}, calls: map[string]int{"a": 1}, state: run.Succeeded,
+			output: `{"all":[[{"a":{"x":5},"i":0},{"a":{"x":5},"i":1},{"a":{"x":5},"i":2}],"succeeded"]}`,
+		},
+		"a task and what comes after it": {
+			how:   run.Again{Task: run.TaskRef{Task: "a"}, Downstream: true, Params: map[string]json.RawMessage{"x": json.RawMessage("7")}},
+			calls: map[string]int{"a": 1, "many[0]": 1, "many[1]": 1, "many[2]": 1, "b": 1}, state: run.Succeeded,
+			output: `{"all":[[{"a":{"x":7},"i":0},{"a":{"x":7},"i":1},{"a":{"x":7},"i":2}],"succeeded"]}`,
+		},
+		"one item": {
+			fails: []string{"many[1]"}, how: run.Again{Task: run.TaskRef{Task: "many", Key: "1"}, Downstream: true},
+			calls: map[string]int{"many[1]": 1, "b": 1}, state: run.Succeeded,
+			output: `{"all":[[{"a":{"x":5},"i":0},{"a":{"x":5},"i":1},{"a":{"x":5},"i":2}],"succeeded"]}`,
+		},
+		"a failure elsewhere stays one": {
+			fails: []string{"side"}, how: run.Again{Task: run.TaskRef{Task: "b"}}, calls: map[string]int{"b": 1}, state: run.Failed,
+		},
+		"what failed, of a fan-out and beside it": {
+			fails: []string{"side", "many[2]"}, how: run.Again{}, calls: map[string]int{"side": 1}, state: run.Succeeded,
+			output: `{"all":[[{"a":{"x":5},"i":0},{"a":{"x":5},"i":1},null],"succeeded"]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				host := &callCounter{calls: map[string]int{}, fails: map[string]bool{}}
+				for _, name := range c.fails {
+					host.fails[name] = true
+				}
+				r := boot(t, Config{Invoker: host}, set)
+				old := r.run("f", `null`)
+				host.calls, host.fails = map[string]int{}, nil
+				receipt, err := r.Retry(t.Context(), old.Run, c.how)
+				if err != nil {
+					t.Fatal(err)
+				}
+				record := r.wait(receipt.Run)
+				if diff := cmp.Diff(c.calls, host.calls); diff != "" {
+					t.Errorf("calls differ (-want +got):\n%s", diff)
+				}
+				if record.State != c.state || string(record.Output) != c.output {
+					t.Errorf("the run is %s and gives %s, want %s and %s", record.State, record.Output, c.state, c.output)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+func TestAFanOutThatFailedGoesOnWithItsItems(t *testing.T) {
+	t.Parallel()
+	set := load(t, strings.ReplaceAll(againHCL, `on_error = "continue"`, "max_parallel = 1"))
+	synctest.Test(t, func(t *testing.T) {
+		host := &callCounter{calls: map[string]int{}, fails: map[string]bool{"many[1]": true}}
+		r := boot(t, Config{Invoker: host}, set)
+		old := r.run("f", `null`)
+		if old.State != run.Failed || old.Error.Task != "many" || old.Error.Key != "1" {
+			t.Fatalf("%s: %+v", old.State, old.Error)
+		}
+		host.calls, host.fails = map[string]int{}, nil
+		record := r.wait(r.retried(old.Run, false))
+		if diff := cmp.Diff(map[string]int{"many[1]": 1, "many[2]": 1, "b": 1}, host.calls); diff != "" {
+			t.Errorf("calls differ (-want +got):\n%s", diff)
+		}
+		if record.State != run.Succeeded {
+			t.Errorf("the run is %s: %v", record.State, record.Error)
+		}
+		r.stop()
+	})
+}
+
+func TestARecordedFlowIsRunAgain(t *testing.T) {
+	t.Parallel()
+	first := load(t, againHCL)
+	second := load(t, `
+flow "f" {
+  task "new" { plugin = "./m.wasm" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		host := &callCounter{calls: map[string]int{}}
+		r := boot(t, Config{Invoker: host}, first)
+		old := r.run("f", `null`)
+		if err := r.Deploy(t.Context(), second); err != nil {
+			t.Fatal(err)
+		}
+		for recorded, want := range map[bool]map[string]int{true: {"b": 1}, false: {"new": 1}} {
+			host.calls = map[string]int{}
+			how := run.Again{Whole: !recorded, FreshParams: !recorded, Recorded: recorded}
+			if recorded {
+				how.Task = run.TaskRef{Task: "b"}
+			}
+			receipt, err := r.Retry(t.Context(), old.Run, how)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.wait(receipt.Run)
+			if diff := cmp.Diff(want, host.calls); diff != "" {
+				t.Errorf("recorded %t: calls differ (-want +got):\n%s", recorded, diff)
+			}
+		}
+		r.stop()
+	})
+}
+
+func TestWhatCannotBeRunAgain(t *testing.T) {
+	t.Parallel()
+	set := load(t, againHCL)
+	synctest.Test(t, func(t *testing.T) {
+		host := &callCounter{calls: map[string]int{}, fails: map[string]bool{"a": true}}
+		r := boot(t, Config{Invoker: host}, set)
+		old := r.run("f", `null`)
+		for text, want := range map[string]string{
+			"nothing": "no task", "many": "task a, which did not succeed", "a[1]": "not fanned out",
+		} {
+			ref, err := run.ParseTaskRef(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := (*run.RequestError)(nil)
+			if _, err := r.Retry(t.Context(), old.Run, run.Again{Task: ref}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want an error with %q", text, err, want)
+			}
+		}
+		r.stop()
+	})
+}

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// Stage is where an engine goes through virtual time: workers and timers do
+// nothing by themselves, and whoever directs it is told of each attempt and of
+// each rest. The same attempts, ended in the same order at the same instants of
+// the same clock, give the same runs. Its functions are called on the engine's
+// loop: they must not block, and must not call the engine.
+type Stage struct {
+	// Clock is that of the engine, in place of [Config.Clock].
+	Clock *scheduler.VirtualClock
+
+	// Begin is told of an attempt that starts, in place of [Config.Invoker]. The
+	// attempt goes on until it is given to [Rest.End].
+	Begin func(*Attempt)
+
+	// Interrupt is told that an attempt is to end at this instant, for the cause
+	// run.ErrDeadline or one that is run.ErrCanceled.
+	Interrupt func(a *Attempt, cause error)
+
+	// Finished is told of each run that has ended; optional.
+	Finished func(*run.Record)
+
+	// Rests takes the engine's rests. While one has been taken and not been
+	// answered, the engine does nothing at all.
+	Rests chan Rest
+}
+
+// Attempt is one call on a [Stage].
+type Attempt struct {
+	Call    run.Call
+	Context context.Context // ends when the attempt is interrupted, and with the engine
+	of      *attempt
+}
+
+// Ended is how an attempt on a [Stage] ended. An error makes it lost.
+type Ended struct {
+	Attempt *Attempt
+	Result  run.Result
+	Err     error
+}
+
+// Rest is an engine that has nothing more to do at the present instant, but for
+// timers that are due: all that it has recorded is durable. It is answered once. The
+// clock may be moved between a rest and its answer only.
+type Rest struct {
+	Next    time.Time // when the first timer is due, which may be past; zero without one
+	answers chan<- answer
+}
+
+type answer struct {
+	ended []Ended
+	fire  bool
+}
+
+// End ends attempts, in this order.
+func (r Rest) End(ended []Ended) { r.answers <- answer{ended: ended} }
+
+// Fire lets the timers go off that are due by now.
+func (r Rest) Fire() { r.answers <- answer{fire: true} }
+
+// Leave changes nothing: the engine takes commands, and rests again.
+func (r Rest) Leave() { r.answers <- answer{} }
+
+// rest is the channel of the stage and what to send on it; nil while there is
+// something to do.
+func (e *Engine) rest() (chan<- Rest, Rest) {
+	busy := e.inFlight != nil || len(e.pending) > 0 || len(e.outbox) > 0 || len(e.starting) > 0 || e.unfilled
+	if e.config.Stage == nil || busy {
+		return nil, Rest{}
+	}
+	next, _ := e.timers.Next()
+	return e.config.Stage.Rests, Rest{Next: next, answers: e.answers}
+}
+
+// rested does what the answer to a rest says.
+func (e *Engine) rested() {
+	var a answer
+	select {
+	case a = <-e.answers:
+	case <-e.ctx.Done():
+	}
+	for _, ended := range a.ended {
+		if given := &ended.Attempt.of.given; !given.CompareAndSwap(false, true) {
+			e.stuck.Add(-1) // it was given up before
+			continue
+		}
+		e.attemptEnded(result{attempt: ended.Attempt.of, Result: ended.Result, err: ended.Err})
+	}
+	if !a.fire {
+		return
+	}
+	for _, alarm := range e.timers.Due() {
+		alarm()
+	}
+}
+
+// give lets a worker make an attempt, or puts it on the stage.
+func (e *Engine) give(a *attempt) {
+	stage := e.config.Stage
+	if stage == nil {
+		e.work <- a // never blocks: there are as many places as workers
+		return
+	}
+	staged := &Attempt{Call: a.call, Context: a.ctx, of: a}
+	cancel := a.cancel
+	a.cancel = func(cause error) {
+		cancel(cause)
+		if cause != nil { // it has not ended yet
+			stage.Interrupt(staged, cause)
+		}
+	}
+	stage.Begin(staged)
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// onStage boots an engine on a stage, with the attempts that have begun.
+func onStage(t *testing.T, source string) (*rig, *Stage, *[]*Attempt) {
+	t.Helper()
+	var begun []*Attempt
+	stage := &Stage{
+		Clock: scheduler.NewVirtualClock(epoch), Rests: make(chan Rest),
+		Begin:     func(a *Attempt) { begun = append(begun, a) },
+		Interrupt: func(*Attempt, error) {},
+	}
+	return boot(t, Config{Stage: stage, Random: rand.New(rand.NewPCG(1, 2))}, load(t, source)), stage, &begun
+}
+
+const staged = `
+flow "f" {
+  task "a" {
+    plugin  = "./p.wasm"
+    timeout = "1h"
+  }
+  task "b" {
+    plugin = "./p.wasm"
+  }
+}`
+
+func TestStage(t *testing.T) {
+	t.Parallel()
+	r, stage, begun := onStage(t, staged)
+	id := r.submit("f", `null`)
+	rest := <-stage.Rests
+	if len(*begun) != 2 || (*begun)[0].Call.Task != "a" || !rest.Next.Equal(epoch.Add(5*time.Minute)) {
+		t.Fatalf("%d attempts, the next timer is %s", len(*begun), rest.Next)
+	}
+	rest.End([]Ended{{Attempt: (*begun)[1], Result: gives(nil)}})
+	rest = <-stage.Rests
+	if !rest.Next.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("the next timer is %s", rest.Next)
+	}
+	stage.Clock.Advance(time.Hour)
+	rest.Fire() // it interrupts a
+	rest = <-stage.Rests
+	if cause := context.Cause((*begun)[0].Context); !errors.Is(cause, run.ErrDeadline) {
+		t.Errorf("a was interrupted by %v", cause)
+	}
+	rest.End([]Ended{{Attempt: (*begun)[0], Result: fails(run.OutcomeTimedOut, false)}})
+	(<-stage.Rests).Leave()
+	record := r.wait(id)
+	if record.State != run.Failed || time.Duration(*record.DurationMS*1e6) != time.Hour {
+		t.Errorf("the run %s after %v ms", record.State, *record.DurationMS)
+	}
+	r.stop()
+}
+
+// TestStageThatNobodyDirects ends with the context while a rest has no answer.
+func TestStageThatNobodyDirects(t *testing.T) {
+	t.Parallel()
+	r, stage, _ := onStage(t, staged)
+	<-stage.Rests
+	r.crash()
+}
+
+// TestStageGivesUp ends an attempt that was given up because it did not end when
+// it was told to.
+func TestStageGivesUp(t *testing.T) {
+	t.Parallel()
+	r, stage, begun := onStage(t, staged)
+	id := r.submit("f", `null`)
+	(<-stage.Rests).Leave()
+	for range 2 { // the time of both is up, then the patience
+		rest := <-stage.Rests
+		stage.Clock.Advance(time.Hour)
+		rest.Fire()
+	}
+	(<-stage.Rests).Leave()
+	if a := taskOf(t, r.wait(id), "a"); a.Error == nil || a.Error.Code != run.CodeStuck {
+		t.Errorf("a ended with %v", a.Error)
+	}
+	(<-stage.Rests).End([]Ended{{Attempt: (*begun)[0], Result: gives(nil)}, {Attempt: (*begun)[1], Result: gives(nil)}})
+	(<-stage.Rests).Leave()
+	if stuck := r.stuck.Load(); stuck != 0 {
+		t.Errorf("%d attempts are left over", stuck)
+	}
+	r.stop()
+}
+
+func TestSeededIDs(t *testing.T) {
+	t.Parallel()
+	var ids []run.ID
+	for range 2 {
+		r, _, _ := onStage(t, staged)
+		ids = append(ids, r.submit("f", `null`))
+		r.crash()
+	}
+	if len(slices.Compact(ids)) != 1 {
+		t.Errorf("the ids differ: %v", ids)
+	}
+}

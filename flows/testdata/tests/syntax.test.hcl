@@ -1,0 +1,3 @@
+test "open" {
+  flow = "orders
+}

@@ -1,0 +1,203 @@
+package flows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// mock is what the calls of a task do in a test.
+type mock struct {
+	at      hcl.Range
+	output  *tried
+	takes   *tried
+	fail    *tried
+	fails   bool
+	outcome run.Outcome
+	times   int // attempts that fail; 0 for all, where fails is set
+	hangs   bool
+}
+
+// Mocked is what one call does.
+type Mocked struct {
+	Takes  time.Duration
+	Hangs  bool // ends when it is told to only
+	Result run.Result
+}
+
+// Mock says what a call does, nil when the test has no mock for it. Diagnostics
+// say why a mock cannot.
+func (t *Test) Mock(call *run.Call) (*Mocked, hcl.Diagnostics) {
+	m := t.mockOf(call.Task)
+	if m == nil {
+		return nil, nil
+	}
+	values, err := callValues(call)
+	if err != nil {
+		return nil, asDiagnostics(err, m.at)
+	}
+	answer := &Mocked{Hangs: m.hangs}
+	if diags := t.length(m, values, answer); diags.HasErrors() {
+		return nil, diags
+	}
+	if m.fails && (m.times == 0 || call.Attempt <= m.times) {
+		return answer, t.failing(m, values, answer)
+	}
+	return answer, t.succeeding(m, values, answer)
+}
+
+// mockOf is the mock of a task, or of its plugin.
+func (t *Test) mockOf(task string) *mock {
+	if m := t.mocks[task]; m != nil {
+		return m
+	}
+	if spec := t.Flow.tasks[task]; spec != nil {
+		return t.plugins[spec.Plugin.Name]
+	}
+	return nil
+}
+
+// callValues are what a mock sees of a call.
+func callValues(call *run.Call) (map[string]cty.Value, error) {
+	input, err := decodeOrNull(call.Input)
+	if err != nil {
+		return nil, fmt.Errorf("the input is %w", err)
+	}
+	config, err := decodeOrNull(call.Config)
+	if err != nil {
+		return nil, fmt.Errorf("the config is %w", err)
+	}
+	return map[string]cty.Value{"input": input, "config": config, "attempt": cty.NumberIntVal(int64(call.Attempt))}, nil
+}
+
+func (t *Test) length(m *mock, values map[string]cty.Value, answer *Mocked) hcl.Diagnostics {
+	if m.takes == nil {
+		return nil
+	}
+	v, _, diags := t.evaluate(m.takes, values)
+	if diags.HasErrors() {
+		return diags
+	}
+	var err error
+	if answer.Takes, err = takesOf(v); err != nil {
+		return asDiagnostics(err, m.takes.Range())
+	}
+	return nil
+}
+
+func (t *Test) succeeding(m *mock, values map[string]cty.Value, answer *Mocked) hcl.Diagnostics {
+	answer.Result = run.Result{Outcome: run.OutcomeSucceeded, Output: json.RawMessage("null")}
+	if m.output == nil {
+		return nil
+	}
+	v, _, diags := t.evaluate(m.output, values)
+	if diags.HasErrors() {
+		return diags
+	}
+	encoded, err := encodeJSON(v)
+	if err != nil {
+		return asDiagnostics(fmt.Errorf("the output cannot be given to others: %w", err), m.output.Range())
+	}
+	answer.Result.Output = encoded
+	return nil
+}
+
+func (t *Test) failing(m *mock, values map[string]cty.Value, answer *Mocked) hcl.Diagnostics {
+	v := cty.EmptyObjectVal
+	if m.fail != nil {
+		var diags hcl.Diagnostics
+		if v, _, diags = t.evaluate(m.fail, values); diags.HasErrors() {
+			return diags
+		}
+	}
+	failure, err := failureOf(v, m.outcome)
+	if err != nil {
+		return asDiagnostics(err, m.fail.Range())
+	}
+	answer.Result = run.Result{Outcome: m.outcome, Failure: failure}
+	return nil
+}
+
+var errNoDuration = errors.New("a duration with a unit is required, such as \"30s\" or \"1h30m\", and nothing below zero")
+
+// takesOf reads how long a call takes.
+func takesOf(v cty.Value) (time.Duration, error) {
+	v, _ = v.Unmark()
+	if v.IsNull() {
+		return 0, nil
+	}
+	v, err := convert.Convert(v, cty.String)
+	if err != nil || !v.IsKnown() {
+		return 0, errNoDuration
+	}
+	d, err := time.ParseDuration(v.AsString())
+	if err != nil || d < 0 {
+		return 0, errNoDuration
+	}
+	return d, nil
+}
+
+// mockedFailure are the attributes of fail, and their types.
+var mockedFailure = map[string]cty.Type{
+	"message": cty.String, "code": cty.String, "retryable": cty.Bool, "retry_after": cty.String, "details": cty.DynamicPseudoType,
+}
+
+// failureOf reads a failure. What it does not say is what calls of that outcome
+// say.
+func failureOf(v cty.Value, outcome run.Outcome) (*run.Failure, error) {
+	f := &run.Failure{
+		Outcome: outcome, Code: codeOf[outcome], Message: "the mock of the test " + string(outcome),
+		Retryable: slices.Contains([]run.Outcome{run.OutcomeFailed, run.OutcomeTimedOut, run.OutcomeTrapped}, outcome),
+	}
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() || !(v.Type().IsObjectType() || v.Type().IsMapType()) {
+		return nil, errors.New("a failure is an object: { message = \"…\", retryable = false }")
+	}
+	attrs := v.AsValueMap()
+	for _, name := range keys(attrs) {
+		want, known := mockedFailure[name]
+		if !known {
+			return nil, fmt.Errorf("a failure has no attribute %q.%s", name, didYouMean(name, "", keys(mockedFailure)))
+		}
+		value, err := convert.Convert(attrs[name], want)
+		if err != nil {
+			return nil, fmt.Errorf("%q must be a %s", name, want.FriendlyName())
+		}
+		if value.IsNull() {
+			continue
+		}
+		if err := fillFailure(f, name, value); err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+	}
+	return f, nil
+}
+
+func fillFailure(f *run.Failure, name string, v cty.Value) (err error) {
+	switch name {
+	case "message":
+		f.Message = v.AsString()
+	case "code":
+		f.Code = v.AsString()
+	case "retryable":
+		f.Retryable = v.True()
+	case "retry_after":
+		f.RetryAfter, err = takesOf(v)
+	case "details":
+		f.Details, err = encodeJSON(v)
+	}
+	return err
+}
+
+// codeOf is the code of failures that flowhost itself makes.
+var codeOf = map[run.Outcome]string{
+	run.OutcomeTimedOut: run.CodeTimeout, run.OutcomeTrapped: run.CodeTrap, run.OutcomeDenied: run.CodeDenied,
+}

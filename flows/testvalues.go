@@ -1,0 +1,158 @@
+package flows
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// trial binds the expressions of tests. These see the values of a module, and
+// beside them what a call is given, or what runs have come to: they look at runs
+// from outside.
+type trial struct {
+	*site
+	roots     []string
+	tested    *draft // of asserts
+	scheduled bool
+}
+
+// tried is an expression of a test.
+type tried struct {
+	hcl.Expression // as it is written
+	counting       hcl.Expression
+	argument       string
+	constant       cty.Value // NilVal unless it is known at load
+	single         bool      // refers to the one run
+}
+
+// bind checks an argument with unknown values in place of what runs bring. It is
+// nil for one that is absent or wrong.
+func (t *trial) bind(a *hcl.Attribute) *tried {
+	if a == nil {
+		return nil
+	}
+	from := len(t.diags)
+	x := &tried{Expression: a.Expr, argument: a.Name, constant: cty.NilVal}
+	for _, reference := range a.Expr.Variables() {
+		t.reference(x, reference)
+	}
+	if t.failed(from) {
+		return nil
+	}
+	x.counting = countingNodes(a.Expr)
+	v, diags := t.meter.measured(x.counting, t.context(t.foreseen()))
+	if t.explain(&expression{Expression: x.counting, argument: a.Name}, diags) {
+		return nil
+	}
+	if len(a.Expr.Variables()) == 0 && v.IsWhollyKnown() {
+		x.constant = v
+	}
+	return x
+}
+
+// context is the module's values and some of tests.
+func (s *site) context(values map[string]cty.Value) *hcl.EvalContext {
+	ctx := s.module.base.NewChild()
+	ctx.Variables = values
+	return ctx
+}
+
+// foreseen is what is known at load of what tests see.
+func (t *trial) foreseen() map[string]cty.Value {
+	if t.tested == nil {
+		return map[string]cty.Value{"input": cty.DynamicVal, "config": cty.DynamicVal, "attempt": cty.UnknownVal(cty.Number)}
+	}
+	attributes := func(names []string) cty.Value {
+		attrs := map[string]cty.Value{}
+		for _, name := range names {
+			attrs[name] = cty.DynamicVal
+		}
+		return cty.ObjectVal(attrs)
+	}
+	tasks := map[string]cty.Value{}
+	for name := range t.tested.tasks {
+		tasks[name] = attributes(testedTaskAttributes)
+	}
+	return map[string]cty.Value{"run": attributes(testedRunAttributes), "task": cty.ObjectVal(tasks), "runs": cty.DynamicVal}
+}
+
+func (t *trial) reference(x *tried, reference hcl.Traversal) {
+	root, at := reference.RootName(), reference.SourceRange()
+	switch {
+	case root == "var" || root == "local":
+		b := &binding{site: t.site, x: new(expression), usable: rootVar | rootLocal, at: deployed}
+		b.reference(reference)
+	case len(reference) == 1 && slices.Contains(typeNames, root):
+		// The second argument of convert; anywhere else evaluation complains.
+	case !slices.Contains(t.roots, root):
+		hint := didYouMean(root, "", t.roots)
+		if nearest(root, t.roots) == "" {
+			hint = " References begin with " + join(t.roots, "or") + " here; a text needs quotes."
+		}
+		t.add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
+	case root == "run" || root == "task":
+		x.single = true
+		t.ofTheRun(root, reference)
+	case root == "runs":
+		t.ofRuns(reference)
+	}
+}
+
+// ofTheRun checks a reference to the one run of a test.
+func (t *trial) ofTheRun(root string, reference hcl.Traversal) {
+	if t.scheduled {
+		t.add(RuleMisplaced, reference.SourceRange(), "Several runs", "A schedule makes any number of runs: write runs[0].%s for one of them, or runs[*].… for all.", inRuns(root))
+		return
+	}
+	if root == "run" {
+		t.attribute("run", reference, 1, testedRunAttributes)
+		return
+	}
+	t.task("task", reference, 1)
+}
+
+func inRuns(root string) string {
+	if root == "task" {
+		return "task.…"
+	}
+	return "…"
+}
+
+// ofRuns checks a reference to a run by its place.
+func (t *trial) ofRuns(reference hcl.Traversal) {
+	if len(reference) < 3 {
+		return
+	}
+	if name, _, ok := step(reference, 2); ok && name == "task" {
+		t.task("runs[…].task", reference, 3)
+		return
+	}
+	t.attribute("runs[…]", reference, 2, append([]string{"task"}, testedRunAttributes...))
+}
+
+// task checks the name of a task and what follows it.
+func (t *trial) task(of string, reference hcl.Traversal, i int) {
+	name, at, ok := step(reference, i)
+	switch {
+	case !ok:
+	case t.tested.tasks[name] == nil:
+		t.add(RuleUnknownName, at, "Unknown name", "Flow %q has no task %q.%s", t.tested.flow.Name, name, didYouMean(name, of+".", keys(t.tested.tasks)))
+	default:
+		t.attribute(of+"."+name, reference, i+1, testedTaskAttributes)
+	}
+}
+
+func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []string) {
+	if name, at, ok := step(reference, i); ok && !slices.Contains(has, name) {
+		t.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
+	}
+}
+
+// evaluate gives the value of an expression once a run has brought the rest.
+func (t *Test) evaluate(x *tried, values map[string]cty.Value) (cty.Value, *hcl.EvalContext, hcl.Diagnostics) {
+	ctx := t.site.context(values)
+	t.site.meter.left = maxCost
+	v, diags := t.site.meter.measured(x.counting, ctx)
+	return v, ctx, diags
+}

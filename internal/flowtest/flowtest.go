@@ -1,0 +1,177 @@
+package flowtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/rehearsal"
+	"github.com/flowhost/flowhost/run"
+)
+
+// Config says what tests run with. The zero value works.
+type Config struct {
+	Invoker engine.Invoker // makes the calls that are not mocked; default none: they must be
+	Timeout time.Duration  // of attempts whose task states none; default the engine's
+	Log     *slog.Logger   // of the engine; default: discarded
+}
+
+// Result is what came of one test.
+type Result struct {
+	Test     *flows.Test
+	Problems hcl.Diagnostics // why it failed; none when it passed
+	Runs     []*run.Record   // the first accepted first; those that are not finished as they stand
+	Virtual  time.Duration   // that passed
+	Real     time.Duration   // that it took
+}
+
+// Passed reports whether the test found nothing wrong.
+func (r *Result) Passed() bool { return len(r.Problems) == 0 }
+
+// Run runs a test of a set. It fails when ctx ends, or when the engine does.
+func Run(ctx context.Context, set *flows.Set, test *flows.Test, config Config) (*Result, error) {
+	began := time.Now()
+	t := &trial{Result: &Result{Test: test}, config: config, reported: map[string]bool{}}
+	begin, end := test.Span()
+	d := rehearsal.New(ctx, rehearsal.Config{
+		Start: begin, Play: t.play, Timeout: config.Timeout, Log: config.Log,
+		Finished: func(r *run.Record) { t.Runs = append(t.Runs, r) },
+	})
+	defer d.Close()
+	if err := t.perform(ctx, set, d, end); err != nil {
+		return nil, err
+	}
+	t.Virtual = d.Now().Sub(begin)
+	t.Real = time.Since(began)
+	return t.Result, nil
+}
+
+// trial is a test that is being run.
+type trial struct {
+	*Result
+	config   Config
+	reported map[string]bool // tasks
+}
+
+// perform lets time pass, and holds what came of it against the test.
+func (t *trial) perform(ctx context.Context, set *flows.Set, d *rehearsal.Director, end time.Time) error {
+	if err := d.Deploy(ctx, set.Only(t.Test.Flow, t.Test.Trigger)); err != nil {
+		return err
+	}
+	enough := func() bool { return false }
+	if !t.Test.Scheduled() {
+		expected, err := t.ask(ctx, d)
+		if err != nil || !t.Passed() {
+			return err
+		}
+		if t.Test.Until == 0 {
+			enough = func() bool { return len(t.Runs) >= expected }
+		}
+	}
+	if err := d.Until(ctx, end, enough); err != nil {
+		return err
+	}
+	if err := t.addOpen(ctx, d); err != nil {
+		return err
+	}
+	t.Problems = append(t.Problems, t.Test.Check(t.Runs)...)
+	return nil
+}
+
+// ask asks for the run, and tells how many there are.
+func (t *trial) ask(ctx context.Context, d *rehearsal.Director) (runs int, err error) {
+	receipt, err := d.Submit(ctx, t.Test.Request())
+	refused := (*run.RequestError)(nil)
+	switch {
+	case errors.As(err, &refused):
+		t.problem("The run was refused", sentence(refused.Message))
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case receipt.Accepted:
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// addOpen adds the runs that have not ended.
+func (t *trial) addOpen(ctx context.Context, d *rehearsal.Director) error {
+	query := run.Query{States: []run.State{run.Pending, run.Running}, Limit: run.MaxPage}
+	for {
+		page, err := d.Engine().List(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, summary := range page.Runs {
+			record, err := d.Engine().Get(ctx, summary.Run)
+			if err != nil {
+				return err
+			}
+			t.Runs = append(t.Runs, record)
+		}
+		if query.Before = page.Next; query.Before == "" {
+			break
+		}
+	}
+	slices.SortStableFunc(t.Runs, func(a, b *run.Record) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	if t.Test.Until == 0 && len(t.Runs) > 0 && !t.Runs[0].State.Done() {
+		t.problem("The run does not end", fmt.Sprintf("It stands after %s of virtual time, and nothing more happens.", d.Now().Sub(t.Test.At)))
+	}
+	return nil
+}
+
+// play does what the test says of a call, or calls the real module.
+func (t *trial) play(call *run.Call, _ time.Time) rehearsal.Turn {
+	mocked, diags := t.Test.Mock(call)
+	switch {
+	case diags.HasErrors():
+		return t.refuse(call, diags)
+	case mocked != nil:
+		return rehearsal.Turn{Takes: mocked.Takes, Hangs: mocked.Hangs, Result: mocked.Result}
+	case t.config.Invoker == nil:
+		return t.refuse(call, t.unmocked(call, "There are no modules here to be called."))
+	case len(call.Grants.Files) > 0:
+		return t.refuse(call, t.unmocked(call, "Its module is granted files, and a test must not touch them."))
+	}
+	return rehearsal.Turn{Call: t.config.Invoker.Invoke}
+}
+
+func (t *trial) unmocked(call *run.Call, why string) hcl.Diagnostics {
+	at := t.Test.Range
+	return hcl.Diagnostics{{
+		Severity: hcl.DiagError, Summary: "A task without a mock was called", Subject: &at,
+		Detail: fmt.Sprintf("The run has come to task %q. %s Say what the call does: mock %q { output = … }.", call.Task, why, call.Task),
+	}}
+}
+
+// refuse notes why a call cannot be made, once for each task, and fails it for
+// good.
+func (t *trial) refuse(call *run.Call, diags hcl.Diagnostics) rehearsal.Turn {
+	if !t.reported[call.Task] {
+		t.reported[call.Task] = true
+		t.Problems = append(t.Problems, diags...)
+	}
+	return rehearsal.Turn{Result: run.Result{Outcome: run.OutcomeDenied, Failure: &run.Failure{
+		Outcome: run.OutcomeDenied, Code: run.CodeDenied, Message: "the test cannot make this call: " + diags[0].Summary,
+	}}}
+}
+
+func (t *trial) problem(summary, detail string) {
+	at := t.Test.Range
+	t.Problems = append(t.Problems, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at})
+}
+
+// sentence makes one of a message.
+func sentence(s string) string {
+	if s != "" && s[len(s)-1] != '.' {
+		s += "."
+	}
+	return s
+}
