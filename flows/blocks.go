@@ -14,7 +14,7 @@ import (
 
 // Blocks tells apart what a flow consists of: a digest of what each part says, by
 // the part's name. There are the flow's own blocks and arguments ("task load",
-// "trigger schedule nightly", "timeout") and what it uses of its module ("plugin
+// "trigger schedule nightly", "timeout", "group notify task mail") and what it uses of its module ("plugin
 // greet", "variable region", "value of region", "local rate", "defaults", "file
 // rates.json"). Comments and layout do not count. A flow file in JSON is one part
 // of all flows of its folder. Values of sensitive variables, which are not
@@ -85,7 +85,8 @@ func title(b *hclsyntax.Block) string {
 	return strings.Join(append([]string{b.Type}, b.Labels...), " ")
 }
 
-// body takes a body apart, and those in it that hold tasks.
+// body takes a body apart, and those in it that hold tasks. Of a group itself there
+// is the order of its members, in which they may run.
 func (p *parts) body(body *hclsyntax.Body, source []byte, within string) {
 	for name, a := range body.Attributes {
 		p.addNode(within+name, a, source)
@@ -96,13 +97,25 @@ func (p *parts) body(body *hclsyntax.Body, source []byte, within string) {
 			for name, a := range b.Body.Attributes {
 				p.addNode(within+"local "+name, a, source)
 			}
-		case b.Type != "task" && slices.ContainsFunc(b.Body.Blocks, func(inner *hclsyntax.Block) bool { return inner.Type == "task" }):
+		case b.Type == "group":
+			p.add(name, order(b.Body))
+			p.body(b.Body, source, name+" ")
+		case hooks[Part(b.Type)] != nil:
 			p.add(name, nil)
 			p.body(b.Body, source, name+" ")
 		default:
 			p.addNode(name, b, source)
 		}
 	}
+}
+
+// order lists the members of a group.
+func order(group *hclsyntax.Body) []byte {
+	var names []byte
+	for _, b := range group.Blocks {
+		names = append(append(names, title(b)...), '\n')
+	}
+	return names
 }
 
 // namedOtherwise are the roots of references by which parts of a module are not named.

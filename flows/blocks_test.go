@@ -33,6 +33,19 @@ flow "a" {
   on_failure {
     task "mend" { plugin = plugin.greet }
   }
+  group "tell" {
+    mode = "serial"
+    task "mail" { plugin = plugin.greet }
+    group "calls" {
+      group "phones" {
+        task "home" {
+          plugin   = plugin.greet
+          for_each = ["a", "b"]
+        }
+        task "work" { plugin = plugin.greet }
+      }
+    }
+  }
 }
 flow "b" {
   task "one" {
@@ -57,7 +70,8 @@ func TestBlocks(t *testing.T) {
 	t.Parallel()
 	for flow, want := range map[string][]string{
 		"a": {
-			"defaults", "local base", "local rate", "local twice", "on_failure", "on_failure task mend", "param name", "plugin greet",
+			"defaults", "group tell", "group tell group calls", "group tell group calls group phones", "group tell group calls group phones task home",
+			"group tell group calls group phones task work", "group tell mode", "group tell task mail", "local base", "local rate", "local twice", "on_failure", "on_failure task mend", "param name", "plugin greet",
 			"task one", "timeout", "trigger schedule nightly", "variable region",
 		},
 		"b": {"defaults", "plugin tool", "task one", "value of other", "variable other"},
@@ -76,17 +90,23 @@ func TestBlocksThatDiffer(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		"a comment":            {"# of it", "// twice\n", nil},
-		"the layout":           {`{ cron = "@daily" }`, "{\n\n  cron  =   \"@daily\"\n}", nil},
-		"another flow":         {`var["other"]`, `"y"`, nil},
-		"a local of nobody":    {"spare = 2", "spare = 3", nil},
-		"a cron expression":    {"@daily", "@hourly", []string{"trigger schedule nightly"}},
-		"white space in text":  {`"eu" ?`, `" eu" ?`, []string{"local rate"}},
-		"the flow's timeout":   {`"1h"`, `"2h"`, []string{"timeout"}},
-		"a variable":           {`default = "eu"`, `default = "us"`, []string{"variable region"}},
-		"through a local":      {"base  = 1", "base = 7", []string{"local base"}},
-		"its own local":        {"2 * local", "3 * local", []string{"local twice"}},
-		"what is for all":      {`"5m"`, `"6m"`, []string{"defaults"}},
+		"a comment":           {"# of it", "// twice\n", nil},
+		"the layout":          {`{ cron = "@daily" }`, "{\n\n  cron  =   \"@daily\"\n}", nil},
+		"another flow":        {`var["other"]`, `"y"`, nil},
+		"a local of nobody":   {"spare = 2", "spare = 3", nil},
+		"a cron expression":   {"@daily", "@hourly", []string{"trigger schedule nightly"}},
+		"white space in text": {`"eu" ?`, `" eu" ?`, []string{"local rate"}},
+		"the flow's timeout":  {`"1h"`, `"2h"`, []string{"timeout"}},
+		"a variable":          {`default = "eu"`, `default = "us"`, []string{"variable region"}},
+		"through a local":     {"base  = 1", "base = 7", []string{"local base"}},
+		"its own local":       {"2 * local", "3 * local", []string{"local twice"}},
+		"what is for all":     {`"5m"`, `"6m"`, []string{"defaults"}},
+		"a group's mode":      {`"serial"`, `"race"`, []string{"group tell mode"}},
+		"a member":            {`["a", "b"]`, `["a"]`, []string{"group tell group calls group phones task home"}},
+		"a group's name": {`"calls" {`, `"letters" {`, []string{
+			"group tell", "group tell group calls", "group tell group calls group phones", "group tell group calls group phones task home", "group tell group calls group phones task work",
+			"group tell group letters", "group tell group letters group phones", "group tell group letters group phones task home", "group tell group letters group phones task work",
+		}},
 		"a task of on_failure": {`"mend" {`, `"repair" {`, []string{"on_failure task mend", "on_failure task repair"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,9 @@ type draft struct {
 
 	typed       map[string]*typed // by task
 	localShapes map[*local]*shape
-	contract    *contract // of the flow as a sub-flow; nil until somebody asks
+	contract    *contract        // of the flow as a sub-flow; nil until somebody asks
+	items       map[*Task]*items // of those with for_each
+	groupShapes map[*Group]*shape
 }
 
 // pendingTask is a declared task whose block is still to be decoded.
@@ -52,7 +54,7 @@ func (m *module) declareFlow(b *hcl.Block) {
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
 		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]*hcl.Block{}, outputs: map[string]wanted{},
 		triggers: map[string]*Trigger{},
-		typed:    map[string]*typed{}, localShapes: map[*local]*shape{},
+		typed:    map[string]*typed{}, localShapes: map[*local]*shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*shape{},
 	}
 	if ok {
 		m.drafts[name] = d

@@ -2,10 +2,10 @@ package flows
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -33,12 +33,43 @@ func (s *site) fanOut(t *Task, c *content) {
 	}
 	t.FanOut, s.item = true, t
 	t.each = s.plain().late(each)
-	if x := t.each; x != nil && x.constant != cty.NilVal {
-		if _, err := itemsOf(x.constant); err != nil {
-			s.add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
-		}
+	if err := s.canFanOut(t.each); errors.Is(err, errHidden) {
+		s.add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
+	} else if err != nil {
+		s.add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
 	}
 }
+
+// canFanOut tells what is known to be wrong with the items before a run.
+func (s *site) canFanOut(x *expression) error {
+	switch {
+	case x == nil:
+		return nil
+	case x.constant != cty.NilVal:
+		_, err := itemsOf(x.constant)
+		return err
+	case s.meter.spent():
+		return nil // which is reported
+	}
+	if v, diags := x.evaluate(s.runBase(), discreet{(*foreseen)(s)}, s.meter); !diags.HasErrors() && v.ContainsMarked() {
+		return errHidden
+	}
+	return nil
+}
+
+// discreet is what a site knows of run values while loading, and that params are
+// sensitive.
+type discreet struct{ *foreseen }
+
+func (g discreet) value(w wanted) (cty.Value, error) {
+	v, err := g.foreseen.value(w)
+	if w.root.bit == rootParam && g.draft.params[w.name].Sensitive {
+		v = v.Mark(sensitive)
+	}
+	return v, err
+}
+
+func (g discreet) single(w wanted) (cty.Value, error) { return single(w, g) }
 
 // plain is the same place outside of the items.
 func (s *site) plain() *site {
@@ -61,12 +92,14 @@ func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
 	return items, nil
 }
 
+var errHidden = errors.New("is sensitive, and the keys of its items would be shown")
+
 // itemsOf gives the items of a value in their recorded form. A set of texts,
 // numbers or bools is recorded as an object: its items are their own keys.
 func itemsOf(v cty.Value) (json.RawMessage, error) {
 	switch t := v.Type(); {
 	case v.ContainsMarked():
-		return nil, fmt.Errorf("is sensitive, and the keys of its items would be shown")
+		return nil, errHidden
 	case v.IsNull() || !v.IsKnown() || !v.CanIterateElements():
 		return nil, fmt.Errorf("must be a list, a set or an object%s", misfit(v, nil))
 	case v.LengthInt() > MaxItems:
@@ -139,40 +172,4 @@ func (s *Scope) itemErrors(t *run.TaskRun) (cty.Value, error) {
 		all = append(all, cty.ObjectVal(attrs))
 	}
 	return cty.TupleVal(all), nil
-}
-
-// itemShape describes each.value.
-func (t *typing) itemShape() *shape {
-	if t.item == nil || t.item.each == nil {
-		return openShape()
-	}
-	all := t.infer(t.item.each.Expression)
-	switch {
-	case all.present() == kindList:
-		return all.item()
-	case all.present() == kindObject && len(all.fields) == 0 && all.rest != nil:
-		return all.rest
-	}
-	return openShape()
-}
-
-// fannedOut describes the output of a task with for_each whose items give one.
-func (t *typing) fannedOut(task *Task, one *shape) *shape {
-	if task.Continue {
-		one = union(one, ofKind(kindNull))
-	}
-	if task.each == nil {
-		return openShape()
-	}
-	// What converts between lists and sets or objects cannot be told apart here.
-	if _, call := bare(task.each.Expression).(*hclsyntax.FunctionCallExpr); call {
-		return openShape()
-	}
-	switch all := t.infer(task.each.Expression); all.present() {
-	case kindList:
-		return listOf(one)
-	case kindObject:
-		return &shape{kinds: kindObject, rest: one}
-	}
-	return openShape()
 }

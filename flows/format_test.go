@@ -101,22 +101,33 @@ func plan(f *Flow) []string {
 		edges = append(edges, fmt.Sprintf("edge %s %s %s", e.From, e.To, e.Via))
 	}
 	out = append(out, slices.Sorted(slices.Values(edges))...)
-	s := f.Scope(aRun(f, payload, nil))
-	tasks := f.AllTasks()
-	for _, task := range tasks {
-		s.Settle(done(task.Name, payload))
+	r := aRun(f, payload, nil)
+	s := f.Scope(r)
+	for _, section := range f.Sections {
+		for _, g := range section.Groups {
+			when, failed := g.When(s)
+			say("group %s %s %d %v %s", g.Name, g.Mode, g.MaxParallel, when, messageOf(failed))
+			for _, m := range g.Members {
+				say("  member %s", m.Name())
+			}
+		}
 	}
+	tasks := f.AllTasks()
 	slices.SortStableFunc(tasks, func(a, b *Task) int { return strings.Compare(a.kind(), b.kind()) })
 	for _, task := range tasks {
 		when, failed := task.When(s)
-		input, wrong := task.Input(s)
-		config, bad := task.Config(s)
 		say("task %s %q %+v %s %s %s %s %+v %+v %d %+v", task.Name, task.Description, task.Plugin, task.Flow, task.Function, task.RunOn, task.Timeout, task.Retry, task.Limits, task.Priority, task.Grants)
-		say("  when %v %s input %s %s config %s %s", when, messageOf(failed), input, messageOf(wrong), config, messageOf(bad))
-		if task.Wait != nil {
-			awaited, failed := task.Await(s, time.Unix(0, 0))
-			say("  wait %s %s %q %+v %s", task.Wait.For, task.Wait.Timeout, task.Wait.foreseen, awaited, messageOf(failed))
-		}
+		say("  when %v %s each %v continue %v parallel %d", when, messageOf(failed), task.FanOut, task.Continue, task.MaxParallel)
+		failed, _ = play(s, r, task, payload, func() {
+			input, wrong := task.Input(s)
+			config, bad := task.Config(s)
+			if task.Wait != nil {
+				awaited, failed := task.Await(s, time.Unix(0, 0))
+				say("  wait %s %s %q %+v %s", task.Wait.For, task.Wait.Timeout, task.Wait.foreseen, awaited, messageOf(failed))
+			}
+			say("  input %s %s config %s %s", input, messageOf(wrong), config, messageOf(bad))
+		})
+		say("  items %s", messageOf(failed))
 	}
 	result, failed := f.Output(s)
 	say("output %s %s", result, messageOf(failed))

@@ -3,6 +3,7 @@ package flows
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(paramsFlow), false)
 	f.Add([]byte(variablesFlow), false)
+	for seed := range uint64(30) {
+		f.Add([]byte(randomFile(seed)), false)
+	}
 	f.Fuzz(func(t *testing.T, src []byte, asJSON bool) {
 		name := "f.hcl"
 		if asJSON {
@@ -59,16 +63,24 @@ func exercise(t *testing.T, f *Flow) {
 	for _, trigger := range append(f.Triggers, new(Trigger)) {
 		f.Admit(request(trigger.Name, payload))
 	}
-	s := f.Scope(aRun(f, payload, nil))
+	r := aRun(f, payload, nil)
+	s := f.Scope(r)
 	for _, task := range f.AllTasks() {
 		task.When(s)
-		task.Input(s)
-		task.Config(s)
-		if task.Wait != nil {
-			task.Await(s, time.Unix(0, 0))
+		play(s, r, task, payload, func() {
+			task.Input(s)
+			if task.Wait != nil {
+				task.Await(s, time.Unix(0, 0))
+			}
+			task.Config(s)
+			task.Again(s, &run.Failure{Outcome: run.OutcomeFailed, Details: []byte(payload)}, 0, 0)
+		})
+	}
+	for _, section := range f.Sections {
+		for _, g := range slices.Backward(section.Groups) { // those within it first
+			g.When(s)
+			s.Settle(done("group."+g.Name, ""))
 		}
-		task.Again(s, &run.Failure{Outcome: run.OutcomeFailed, Details: []byte(payload)}, 0, 0)
-		s.Settle(done(task.Name, payload))
 	}
 	for _, subject := range f.WaitSubjects() {
 		if !isSubject(subject) {

@@ -39,7 +39,7 @@ func (f *Flow) Edges() []Edge { return f.edges }
 func (d *draft) connect() {
 	f := d.flow
 	for _, s := range f.Sections {
-		w := &network{draft: d, section: s, builder: dag.New()}
+		w := &network{draft: d, section: s, builder: dag.New(), needs: map[pair]bool{}, edges: map[pair]int{}}
 		w.number()
 		w.connect()
 		s.Graph = w.build()
@@ -82,7 +82,13 @@ type network struct {
 	*draft
 	section *Section
 	builder *dag.Builder
+	ids     []string      // of the nodes in the builder
+	needs   map[pair]bool // those of all nodes
+	edges   map[pair]int  // where an edge is among the flow's
 }
+
+// pair is an edge between nodes.
+type pair struct{ from, to int }
 
 // number lays out the nodes: those of tasks first, so that a task's node is its
 // place.
@@ -90,6 +96,7 @@ func (w *network) number() {
 	s := w.section
 	add := func(id string, n Node) int {
 		w.builder.Add(id) // names are unique: declareName sees to it
+		w.ids = append(w.ids, id)
 		s.Nodes = append(s.Nodes, n)
 		return len(s.Nodes) - 1
 	}
@@ -186,7 +193,7 @@ func (w *network) refer(node int, in *Group, uses []usage) {
 			w.site.add(RuleSelfReference, u.at, selfSummary(n), "%s cannot wait for its own end%s. Leave the reference out.", w.called(n), throughLocal(u.use))
 		case itself != nil && itself.holds(in):
 			w.site.add(RuleSelfReference, u.at, "Member waits for its group",
-				"%s is part of group.%s, which ends after all of its members%s. Leave the reference out.", w.called(n), itself.Name, throughLocal(u.use))
+				"%s is part of group.%s and cannot wait for its end%s: a group ends after all of its members. Leave the reference out.", w.called(n), itself.Name, throughLocal(u.use))
 		default:
 			w.need(node, Need{Node: from}, u)
 		}
@@ -213,28 +220,29 @@ func (w *network) called(n *Node) string {
 
 // need makes an edge that decides whether a node runs, each pair once.
 func (w *network) need(node int, need Need, u usage) {
-	n := &w.section.Nodes[node]
-	if slices.ContainsFunc(n.Needs, func(known Need) bool { return known.Node == need.Node }) {
-		return
+	if p := (pair{need.Node, node}); !w.needs[p] {
+		w.needs[p] = true
+		n := &w.section.Nodes[node]
+		n.Needs = append(n.Needs, need)
+		w.wait(p, u)
 	}
-	n.Needs = append(n.Needs, need)
-	w.order(need.Node, node)
-	e := Edge{From: w.section.Nodes[need.Node].name(), To: n.name(), Via: u.via, Range: u.at}
-	w.flow.edges = append(w.flow.edges, e)
+}
+
+// wait makes an edge of the graph, and the flow's edge from which it comes.
+func (w *network) wait(p pair, u usage) {
+	w.order(p.from, p.to)
+	if _, known := w.edges[p]; !known {
+		w.edges[p] = len(w.flow.edges)
+		nodes := w.section.Nodes
+		w.flow.edges = append(w.flow.edges, Edge{From: nodes[p.from].name(), To: nodes[p.to].name(), Via: u.via, Range: u.at})
+	}
 }
 
 // order makes an edge of the graph.
 func (w *network) order(from, to int) {
-	if err := w.builder.Connect(w.id(from), w.id(to)); err != nil {
+	if err := w.builder.Connect(w.ids[from], w.ids[to]); err != nil {
 		panic(err) // both nodes are there
 	}
-}
-
-func (w *network) id(node int) string {
-	if n := &w.section.Nodes[node]; n.Group != nil && !n.End {
-		return beginning(n.Group)
-	}
-	return w.section.Nodes[node].name()
 }
 
 // gather lets a group whose members have an order or a race wait for what they
@@ -260,7 +268,7 @@ func (w *network) union(g *Group, uses []usage, decides bool) {
 		case decides:
 			w.need(g.Begin, Need{Node: from}, usage{u.use, ViaMember})
 		default:
-			w.order(from, g.Begin)
+			w.wait(pair{from, g.Begin}, usage{u.use, ViaMember})
 		}
 	}
 }
@@ -275,13 +283,12 @@ func (w *network) enclose(g *Group) {
 		if i == 0 || !g.Ordered() {
 			continue
 		}
-		before := g.Members[i-1]
+		before, why := g.Members[i-1].Exit(), usage{use{at: g.Range}, ViaOrder}
 		if g.Mode == GroupFirstSuccess {
-			w.order(before.Exit(), m.entry())
-			w.flow.edges = append(w.flow.edges, Edge{From: w.id(before.Exit()), To: w.section.Nodes[m.entry()].name(), Via: ViaOrder, Range: g.Range})
-			continue
+			w.wait(pair{before, m.entry()}, why)
+		} else {
+			w.need(m.entry(), Need{Node: before, Before: true}, why)
 		}
-		w.need(m.entry(), Need{Node: before.Exit(), Before: true}, usage{use{at: g.Range}, ViaOrder})
 	}
 }
 
@@ -318,53 +325,4 @@ func throughLocal(u use) string {
 		return ""
 	}
 	return " (through " + u.via + ")"
-}
-
-// cycle reports tasks and groups that wait for each other, with the line of every
-// edge.
-func (w *network) cycle(path []string) {
-	var lines []string
-	var first hcl.Range
-	for i := 1; i < len(path); i++ {
-		line, at := w.link(path[i-1], path[i])
-		lines = append(lines, line)
-		if first == (hcl.Range{}) {
-			first = at
-		}
-	}
-	w.site.add(RuleCycle, first, "Tasks wait for each other", "None of these tasks could ever start: %s. Take one of the references out.", strings.Join(lines, ", "))
-}
-
-// link says why one node comes after another.
-func (w *network) link(from, to string) (string, hcl.Range) {
-	a, b := w.node(from), w.node(to)
-	for _, e := range w.flow.edges {
-		if ends, begins := a.Group == nil || a.End, !b.End; ends && begins && e.From == a.name() && e.To == b.name() {
-			why := w.called(b) + " needs " + w.called(a)
-			switch e.Via {
-			case ViaOrder:
-				why = w.called(b) + " comes after " + w.called(a)
-			case ViaMember:
-				why = w.called(b) + " needs " + w.called(a) + " for a member"
-			}
-			return why + " (" + place(e.Range) + ")", e.Range
-		}
-	}
-	switch {
-	case a.Group != nil && !a.End: // its beginning
-		return w.called(b) + " is in " + w.called(a) + " (" + place(a.Group.Range) + ")", a.Group.Range
-	case b.Group != nil && b.End:
-		return w.called(b) + " ends after " + w.called(a) + " (" + place(b.Group.Range) + ")", b.Group.Range
-	}
-	return w.called(b) + " comes after " + w.called(a), hcl.Range{}
-}
-
-// node finds the node of an id.
-func (w *network) node(id string) *Node {
-	for i := range w.section.Nodes {
-		if w.id(i) == id {
-			return &w.section.Nodes[i]
-		}
-	}
-	return nil // not reached: the ids of a cycle are those of the builder
 }

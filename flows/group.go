@@ -70,6 +70,9 @@ func (g *Group) At() string { return place(g.Range) }
 // Ordered reports whether the members come one after the other.
 func (g *Group) Ordered() bool { return g.Mode == GroupSerial || g.Mode == GroupFirstSuccess }
 
+// FirstWins reports whether the group succeeds with the first member that does.
+func (g *Group) FirstWins() bool { return g.Mode == GroupFirstSuccess || g.Mode == GroupRace }
+
 // Leaves are the tasks of the group and of the groups within it.
 func (g *Group) Leaves() []*Task {
 	var all []*Task
@@ -81,6 +84,27 @@ func (g *Group) Leaves() []*Task {
 		}
 	}
 	return all
+}
+
+// member is the reference to a member by its name, without an attribute, or "".
+func (g *Group) member(name string) string {
+	for _, m := range g.Members {
+		if m.Name() == name && m.Group != nil {
+			return "group." + name
+		} else if m.Name() == name {
+			return "task." + name
+		}
+	}
+	return ""
+}
+
+// depth is in how many groups it stands, itself among them.
+func (g *Group) depth() int {
+	n := 0
+	for ; g != nil; g = g.Parent {
+		n++
+	}
+	return n
 }
 
 // holds reports whether a group is this one or within it.
@@ -132,21 +156,31 @@ func (d *draft) declareMembers(c *content, s *Section, in *Group) int {
 	return len(blocks)
 }
 
+// maxGroups is how deep groups may stand within each other.
+const maxGroups = 32
+
+// declareGroup notes a group and what it holds. The members of one that cannot be
+// named are noted too: others may refer to them.
 func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 	name, ok := d.declareName(b)
-	if !ok {
-		return nil
-	}
 	g := &Group{Name: name, Mode: GroupParallel, Range: b.DefRange, Parent: in, part: s.Part}
-	g.output = d.settles("group."+name, rootWord("group"), name)
-	g.number = g.output.number
-	d.groups[name] = g
-	s.Groups = append(s.Groups, g)
+	if ok {
+		g.output = d.settles("group."+name, rootWord("group"), name)
+		g.number = g.output.number
+		d.groups[name] = g
+		s.Groups = append(s.Groups, g)
+	}
+	if g.depth() == maxGroups+1 {
+		d.site.add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
+	}
 	inner := *d.site
 	inner.part = s.Part
 	g.site, g.content = inner.decodeAt(b, groupWords)
 	if declared := d.declareMembers(g.content, s, g); declared == 0 {
-		d.site.add(RuleMissing, b.DefRange, "Group without members", "group.%s needs at least one task, wait or group block.", name)
+		d.site.add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", join(memberBlocks, "or"))
+	}
+	if !ok {
+		return nil
 	}
 	return g
 }

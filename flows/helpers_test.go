@@ -168,6 +168,38 @@ func done(task, output string) *run.TaskRun {
 	}
 }
 
+// play lets a task of a run have its turn: act is called once, or for each item of
+// a task with for_each, for which each is that item. Then the task is settled, with
+// an output of its own or one for each item. It is false when the task cannot be
+// fanned out.
+func play(s *Scope, r *run.Run, task *Task, output string, act func()) (*run.Failure, bool) {
+	end := done(task.Name, output)
+	if !task.FanOut {
+		act()
+		s.Settle(end)
+		return nil, true
+	}
+	all, failure := task.Items(s)
+	if failure != nil {
+		return failure, false
+	}
+	items, err := run.Items(all)
+	if err != nil {
+		panic(err) // what Items gives can be read
+	}
+	for _, item := range items {
+		s.Each(&item)
+		act()
+		one := done(task.Name, output)
+		one.Key = item.Key
+		r.Tasks = append(r.Tasks, one)
+	}
+	s.Each(nil)
+	end.Items, end.Output = all, nil
+	s.Settle(end)
+	return nil, true
+}
+
 func skipped(task string) *run.TaskRun {
 	return &run.TaskRun{TaskRef: run.TaskRef{Task: task}, State: run.Skipped}
 }

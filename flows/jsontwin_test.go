@@ -146,7 +146,11 @@ func twinBody(body *hclsyntax.Body, src []byte) string {
 		case a.Name == "type":
 			value = quoted(source)
 		case a.Name == "after":
-			value = "[" + regexp.MustCompile(`(task|wait|group)\.\w+`).ReplaceAllString(strings.Trim(source, "[]"), `"$0"`) + "]"
+			var items []string
+			for _, item := range a.Expr.(*hclsyntax.TupleConsExpr).Exprs {
+				items = append(items, quoted(string(item.Range().SliceBytes(src))))
+			}
+			value = "[" + strings.Join(items, ",") + "]"
 		case a.Name == "limit" && strings.HasPrefix(source, "["):
 			value = regexp.MustCompile(`limit\.\w+`).ReplaceAllString(source, `"$0"`)
 		case a.Name == "limit" && strings.HasPrefix(source, "limit."):
@@ -158,32 +162,37 @@ func twinBody(body *hclsyntax.Body, src []byte) string {
 		}
 		members = append(members, quoted(a.Name)+":"+value)
 	}
-	var kinds []string
-	byKind := map[string][]string{}
-	for _, b := range body.Blocks {
-		if byKind[b.Type] == nil {
-			kinds = append(kinds, b.Type)
+	for blocks := body.Blocks; len(blocks) > 0; { // a kind is written again where others stand between
+		n := 1
+		for n < len(blocks) && blocks[n].Type == blocks[0].Type {
+			n++
 		}
+		members = append(members, quoted(blocks[0].Type)+":"+twinBlocks(blocks[:n], src))
+		blocks = blocks[n:]
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// twinBlocks writes blocks of one kind.
+func twinBlocks(blocks []*hclsyntax.Block, src []byte) string {
+	var all []string
+	for _, b := range blocks {
 		inside := twinBody(b.Body, src)
 		for _, label := range slices.Backward(b.Labels) {
 			inside = "{" + quoted(label) + ":" + inside + "}"
 		}
-		byKind[b.Type] = append(byKind[b.Type], inside)
+		all = append(all, inside)
 	}
-	for _, kind := range kinds {
-		all := byKind[kind]
-		blocks := "[" + strings.Join(all, ",") + "]"
-		if kind == "task" { // the other way to write several
-			for i := range all {
-				all[i] = all[i][1 : len(all[i])-1]
-			}
-			blocks = "{" + strings.Join(all, ",") + "}"
-		} else if len(all) == 1 {
-			blocks = all[0]
+	switch {
+	case blocks[0].Type == "task": // the other way to write several
+		for i := range all {
+			all[i] = all[i][1 : len(all[i])-1]
 		}
-		members = append(members, quoted(kind)+":"+blocks)
+		return "{" + strings.Join(all, ",") + "}"
+	case len(all) == 1:
+		return all[0]
 	}
-	return "{" + strings.Join(members, ",") + "}"
+	return "[" + strings.Join(all, ",") + "]"
 }
 
 // twinValue writes what JSON has a form for in that, and all else as a template.
@@ -220,20 +229,24 @@ func twinValue(e hclsyntax.Expression, src []byte) string {
 // twinTemplate writes a template of texts and plain interpolations.
 func twinTemplate(e *hclsyntax.TemplateExpr, src []byte) (string, bool) {
 	var out strings.Builder
+	written, values := 0, 0
 	for _, part := range e.Parts {
 		switch part := part.(type) {
 		case *hclsyntax.LiteralValueExpr:
 			if part.Val.Type() != cty.String {
 				return "", false
 			}
+			written += len(part.Val.AsString())
 			out.WriteString(escaped(part.Val.AsString()))
 		case *hclsyntax.ConditionalExpr, *hclsyntax.TemplateJoinExpr:
 			return "", false // a directive, whose range is not that of an expression
 		default:
+			values++
 			out.WriteString("${" + string(part.Range().SliceBytes(src)) + "}")
 		}
 	}
-	return out.String(), len(e.Parts) > 1 || len(e.Parts) == 1 && e.IsStringLiteral() || len(e.Parts) == 0
+	// Without a text around it, one value would keep its type.
+	return out.String(), len(e.Parts) > 1 && (written > 0 || values > 1) || len(e.Parts) == 1 && e.IsStringLiteral() || len(e.Parts) == 0
 }
 
 // escaped is a text as a template that gives it.

@@ -53,6 +53,9 @@ func misfit(v cty.Value, err error) string {
 	if fault := (cty.PathError{}); errors.As(err, &fault) && len(fault.Path) > 0 {
 		return ": " + conversionError(err)
 	}
+	if v.IsNull() {
+		return ", and this is null"
+	}
 	switch v.Type() {
 	case cty.String:
 		return ", and this is a text"

@@ -11,9 +11,14 @@ import (
 type scribe struct {
 	*rand.Rand
 	out   strings.Builder
-	tasks int  // declared so far in this flow
-	flat  int  // inside of what must stand on one line
-	fixed bool // at load: no references
+	tasks int   // declared so far in this flow
+	depth int   // groups around
+	done  []int // groups of this flow that are written to their end
+	begun int   // groups of this flow
+	hook  bool  // inside of on_success
+	each  bool  // inside of what is evaluated for each item
+	flat  int   // inside of what must stand on one line
+	fixed bool  // at load: no references
 	end   string
 }
 
@@ -27,7 +32,7 @@ func randomFile(seed uint64) string {
 	s.block("locals", func() { s.line("number", func() { s.number(2) }); s.line("words", func() { s.list(2) }) })
 	s.fixed = false
 	for i := range 1 + s.IntN(2) {
-		s.tasks = 0
+		s.tasks, s.begun, s.done = 0, 0, nil
 		s.block(fmt.Sprintf("flow %q", fmt.Sprint("f", i)), s.flow)
 	}
 	return s.out.String()
@@ -46,9 +51,11 @@ func (s *scribe) flow() {
 	if s.IntN(3) == 0 {
 		s.block(`trigger "schedule" "s"`, func() { s.line("cron", func() { s.write(`"0 3 * * *"`) }) })
 	}
-	for range 1 + s.IntN(4) {
-		s.block(fmt.Sprintf("task %q", fmt.Sprint("t", s.tasks)), s.task)
-		s.tasks++
+	s.members()
+	if s.IntN(4) == 0 {
+		s.hook = true // which have nothing to wait for in other parts
+		s.block("on_success", s.members)
+		s.hook = false
 	}
 	if s.IntN(3) == 0 {
 		s.block(`wait "w"`, func() {
@@ -62,14 +69,79 @@ func (s *scribe) flow() {
 	}
 }
 
+// members writes tasks and groups: one at least.
+func (s *scribe) members() {
+	for range 1 + s.IntN(4) {
+		if s.depth < 3 && s.IntN(4) == 0 {
+			number := s.begun
+			s.begun++
+			s.depth++
+			s.block(fmt.Sprintf("group %q", fmt.Sprint("g", number)), s.group)
+			s.depth--
+			s.done = append(s.done, number)
+			continue
+		}
+		s.block(fmt.Sprintf("task %q", fmt.Sprint("t", s.tasks)), s.task)
+		s.tasks++
+	}
+}
+
+func (s *scribe) group() {
+	mode := []string{"parallel", "serial", "first_success", "race"}[s.IntN(4)]
+	s.line("mode", func() { s.write(fmt.Sprintf("%q", mode)) })
+	if (mode == "parallel" || mode == "race") && s.IntN(2) == 0 {
+		s.line("max_parallel", func() { s.write("2") })
+	}
+	if s.IntN(4) == 0 {
+		s.line("when", func() { s.truth(2) })
+	}
+	s.after()
+	s.members()
+}
+
+// after refers to what is written already, which makes no circle.
+func (s *scribe) after() {
+	switch {
+	case !s.hook && s.tasks > 0 && s.IntN(4) == 0:
+		s.line("after", func() { s.write(fmt.Sprintf("[task.t%d]", s.IntN(s.tasks))) })
+	case !s.hook && len(s.done) > 0 && s.IntN(4) == 0:
+		s.line("after", func() { s.write(fmt.Sprintf("[group.g%d, ]", s.done[s.IntN(len(s.done))])) })
+	}
+}
+
+// fanOut makes a task one that is run for each of some items.
+func (s *scribe) fanOut() {
+	s.line("for_each", func() {
+		if s.IntN(2) == 0 {
+			s.list(2)
+		} else {
+			s.object(2, s.value)
+		}
+	})
+	if s.IntN(2) == 0 {
+		s.line("max_parallel", func() { s.write("3") })
+	}
+	s.each = true
+}
+
 func (s *scribe) task() {
 	s.line("plugin", func() { s.write(`"./greet.wasm"`) })
+	if s.IntN(4) == 0 {
+		s.line("on_error", func() { s.write([]string{`"continue"`, `"fail"`}[s.IntN(2)]) })
+	}
+	if s.IntN(4) == 0 {
+		s.fanOut()
+	}
 	s.line("input", func() { s.value(4) })
+	each := s.each
+	s.each = false
 	if s.IntN(2) == 0 {
 		s.line("when", func() { s.truth(3) })
 	}
 	if s.IntN(3) == 0 {
+		s.each = each
 		s.line("config", func() { s.object(2, func(depth int) { s.value(depth) }) })
+		s.each = false
 	}
 	if s.IntN(3) == 0 {
 		s.line("description", func() { s.heredoc() })
@@ -77,9 +149,7 @@ func (s *scribe) task() {
 	if s.IntN(3) == 0 {
 		s.block("retry", func() { s.line("attempts", func() { s.write("3") }); s.line("jitter", func() { s.write("0.5") }) })
 	}
-	if s.tasks > 0 && s.IntN(4) == 0 {
-		s.line("after", func() { s.write(fmt.Sprintf("[task.t%d]", s.IntN(s.tasks))) })
-	}
+	s.after()
 }
 
 // block writes one over several lines, or an empty or a one-line one as it comes.
@@ -363,6 +433,13 @@ func (s *scribe) reference() {
 	if s.tasks > 0 {
 		task := fmt.Sprintf("task.t%d.", s.IntN(s.tasks))
 		names = append(names, task+"output", task+"output.items[0]", task+"state", task+"output.items[*].x", task+`output["n"]`)
+	}
+	if len(s.done) > 0 {
+		group := fmt.Sprintf("group.g%d.", s.done[s.IntN(len(s.done))])
+		names = append(names, group+"output", group+"state", group+"error")
+	}
+	if s.each {
+		names = append(names, "each.key", "each.value", "each.index", "each.value.x")
 	}
 	s.write(names[s.IntN(len(names))])
 }

@@ -132,13 +132,23 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	if hint == "" {
 		hint = " Declare it in " + declare[word.bit] + "."
 	}
-	if other := b.namesake(word, name); other != "" {
-		hint = " Did you mean " + other + "?"
-	}
-	if other := b.elsewhere(word, name); other != "" {
+	if other := b.otherwise(word, name); other != "" {
+		hint = " It is a " + other + ": write " + other + "." + name + "."
+	} else if other := b.elsewhere(word, name); other != "" {
 		hint = " It exists in flow \"" + other + "\", and a flow sees only what is its own."
 	}
 	b.add(RuleUnknownName, at, "Unknown "+word.name, "There is no %s.%s here.%s", word.name, name, hint)
+}
+
+// otherwise is the kind of what the flow has by that name, where references to tasks
+// and groups have taken one for the other.
+func (b *binding) otherwise(word *root, name string) string {
+	for _, r := range rootWords {
+		if word.bit&settledRoots != 0 && r.bit&settledRoots != 0 && r.bit != word.bit && b.declares(&r, name) {
+			return r.name
+		}
+	}
+	return ""
 }
 
 // elsewhere is another flow of the module that has the name.
@@ -232,6 +242,10 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a %s: write %s.output for its result.", full, word.name, full)
 	case attribute == "output" && word.bit == rootWait:
 		b.add(RuleUnknownAttribute, where, "Unknown attribute", "A wait has no output: what ended it is %s.payload.", full)
+	case word.bit == rootGroup && b.draft.groups[name].member(attribute) != "":
+		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.output.", b.draft.groups[name].member(attribute))
+	case word.bit == rootGroup && slices.Contains(taskAttributes, attribute) && !slices.Contains(has, attribute):
+		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Only tasks have %s: a group has %s.", attribute, join(has, "and"))
 	case slices.Contains(has, attribute) || slices.Contains(laterAttributes[word.name], attribute) || nearest(attribute, has) != "":
 		b.attribute(full, word.name, attribute, where, has)
 	default:
@@ -300,7 +314,7 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 	case word.bit == rootPlugin:
 		b.add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
 	case word.bit == rootEach && b.draft != nil && b.at >= running:
-		b.add(RuleMisplaced, at, "No item here", "each.* is known only in a task with for_each: in its input, its config and \"when\" of its retry block.")
+		b.add(RuleMisplaced, at, "No item here", "%s", b.noItem())
 	case word.bit == rootError:
 		b.add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure and finally, and to \"when\" in a retry block.")
 	case b.at == retrying:
@@ -313,6 +327,19 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 		b.add(RuleRunValue, at, "Run value before the run",
 			"%q is evaluated when the trigger fires, before there is a run: %s.* does not exist yet. Use %s here.", argument, word.name, b.usable.names())
 	}
+}
+
+// noItem says why there is no item of a fan-out.
+func (b *binding) noItem() string {
+	switch b.x.argument {
+	case "for_each":
+		return "each.* is an item of what for_each gives, so it does not exist before."
+	case "when":
+		if b.words == taskWords && b.at == running {
+			return "\"when\" decides for the task as a whole, before there are items. To leave items out, filter them: for_each = [for x in LIST : x if …]."
+		}
+	}
+	return "each.* is known only in a task with for_each: in its input, its config and \"when\" of its retry block."
 }
 
 // unknownRoot reports a reference that begins with no known word.

@@ -203,7 +203,7 @@ func (s *Scope) groupOutput(g *Group, t *run.TaskRun) json.RawMessage {
 	if t.State != run.Succeeded {
 		return nil
 	}
-	if g.Mode == GroupFirstSuccess || g.Mode == GroupRace {
+	if g.FirstWins() {
 		for _, m := range g.Members {
 			end := s.task(m.number())
 			if end.State == run.Succeeded && end.FinishedAt.Equal(t.FinishedAt) {

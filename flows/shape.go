@@ -25,7 +25,17 @@ type shape struct {
 	closed   bool              // there are none but the named ones
 
 	items *shape // of lists; nil for anything
+	sets  sets   // whether lists are sets of HCL, which only fan-outs tell apart
 }
+
+// sets says which of the values that are lists in JSON are sets in HCL.
+type sets uint8
+
+const (
+	noSets   sets = iota // none of them
+	someSets             // perhaps some
+	onlySets             // all of them
+)
 
 // kinds is a set of the kinds of JSON values.
 type kinds uint8
@@ -134,11 +144,16 @@ func union(a, b *shape) *shape {
 	}
 	switch {
 	case a.kinds&kindList == 0:
-		u.items = b.items
+		u.items, u.sets = b.items, b.sets
 	case b.kinds&kindList == 0:
-		u.items = a.items
-	case a.items == b.items:
-		u.items = a.items
+		u.items, u.sets = a.items, a.sets
+	default:
+		if a.items == b.items {
+			u.items = a.items
+		}
+		if u.sets = a.sets; a.sets != b.sets {
+			u.sets = someSets
+		}
 	}
 	return u
 }
@@ -176,8 +191,10 @@ func shapeOfType(t cty.Type) *shape {
 		return ofKind(kindNumber | kindNull)
 	case t == cty.Bool:
 		return ofKind(kindBool | kindNull)
-	case t.IsListType() || t.IsSetType():
+	case t.IsListType():
 		return &shape{kinds: kindList | kindNull, items: shapeOfType(t.ElementType())}
+	case t.IsSetType():
+		return &shape{kinds: kindList | kindNull, items: shapeOfType(t.ElementType()), sets: onlySets}
 	case t.IsTupleType():
 		return ofKind(kindList | kindNull)
 	case t.IsMapType():
@@ -221,8 +238,10 @@ func shapeOfValue(v cty.Value) *shape {
 		}
 		slices.Sort(s.required)
 		return s
-	case t.IsTupleType() || t.IsListType() || t.IsSetType():
+	case t.IsTupleType() || t.IsListType():
 		return listOf(shapeOfItems(v))
+	case t.IsSetType():
+		return &shape{kinds: kindList, items: shapeOfItems(v), sets: onlySets}
 	}
 	return openShape()
 }

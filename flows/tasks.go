@@ -168,7 +168,11 @@ func (s *site) after(a *hcl.Attribute) []use {
 			word = rootWord(t.RootName())
 		}
 		if len(t) != 2 || word == nil || word.bit&settledRoots == 0 || !ok {
-			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME, wait.NAME or group.NAME.")
+			hint := ""
+			if len(t) > 2 && ok && word != nil && word.bit&settledRoots != 0 {
+				hint = " Write " + word.name + "." + name + "."
+			}
+			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME, wait.NAME or group.NAME.%s", hint)
 			continue
 		}
 		b := &binding{site: s, x: new(expression)}

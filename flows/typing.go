@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -74,6 +75,11 @@ func (d *draft) checkTypes() {
 			d.checkWait(t)
 		}
 	}
+	for _, s := range d.flow.Sections {
+		for _, g := range s.Groups {
+			d.site.typing().condition(g.when)
+		}
+	}
 	for _, o := range d.flow.Outputs {
 		if o.value.expr != nil {
 			d.site.typing().infer(o.value.expr.Expression)
@@ -83,11 +89,11 @@ func (d *draft) checkTypes() {
 
 func (c *typed) check() {
 	t := c.site.typing()
-	for _, x := range []*expression{c.task.when, c.task.again} {
-		if x != nil && x.constant == cty.NilVal {
-			t.operand(x.Expression, kindBool|kindString)
-		}
+	if c.task.FanOut {
+		c.site.draft.itemTypes(c.task)
 	}
+	t.condition(c.task.when)
+	t.condition(c.task.again)
 	if x := c.task.input.expr; x != nil {
 		t.check(x.Expression, c.contract.input, "input")
 		c.checkParams(t)
@@ -95,6 +101,13 @@ func (c *typed) check() {
 		t.add(RuleMissing, c.task.Range, "Missing input", "The %s of this task needs an input with %s.", c.task.callee(), join(c.contract.input.required, "and"))
 	}
 	c.checkConfig(t)
+}
+
+// condition checks what decides: it must be able to give true or false.
+func (t *typing) condition(x *expression) {
+	if x != nil && x.constant == cty.NilVal {
+		t.operand(x.Expression, kindBool|kindString)
+	}
 }
 
 // checkConfig compares the plugin's config with the task's laid over it.
@@ -143,12 +156,13 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 	}
 	switch root {
 	case "task", "group", "wait":
-		if attribute, _, ok := step(e.Traversal, 2); ok {
+		if attribute, at, ok := step(e.Traversal, 2); ok {
+			t.checkErrors(root, name, attribute, at)
 			return t.steps(t.settledShape(rootWord(root), name, attribute), e.Traversal, 3, "")
 		}
 	case "each":
-		if name == "value" {
-			return t.steps(t.itemShape(), e.Traversal, 2, "")
+		if t.item != nil {
+			return t.steps(t.draft.itemTypes(t.item).attribute(name), e.Traversal, 2, "")
 		}
 	case "param":
 		if p := t.draft.params[name]; p != nil {
@@ -168,22 +182,20 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 }
 
 func (t *typing) settledShape(word *root, name, attribute string) *shape {
+	task, group := t.draft.tasks[name], t.draft.groups[name]
 	switch {
 	case attribute == "error":
 		return failureShape()
+	case attribute == "errors" && task != nil && task.FanOut:
+		return listOf(itemFailureShape(t.draft.itemTypes(task).key))
 	case attribute != "output":
 		return shapeOfType(unknown(attribute).Type())
-	case word.bit == rootGroup:
-		return openShape()
+	case word.bit == rootTask && task != nil:
+		return t.draft.taskShape(task)
+	case word.bit == rootGroup && group != nil:
+		return t.draft.groupShape(group)
 	}
-	c := t.draft.typed[name]
-	switch {
-	case c == nil:
-		return openShape()
-	case c.task.FanOut:
-		return c.site.plain().typing().fannedOut(c.task, c.output)
-	}
-	return c.output
+	return openShape()
 }
 
 func failureShape() *shape {
@@ -210,7 +222,8 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 			}
 			s = field
 		case named && s.present()&kindObject == 0 && s.present() != 0 && !(indexed && s.present()&kindList != 0):
-			t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no attribute %q.", text+pathOf(path[:i]), s.present(), name)
+			t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no attribute %q.%s",
+				text+pathOf(path[:i]), s.present(), name, ofEach(s, text+pathOf(path[:i]), name))
 			return openShape()
 		case indexed && s.present() == kindList:
 			s = s.item()
@@ -219,6 +232,14 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 		}
 	}
 	return s
+}
+
+// ofEach tells how to get an attribute of the elements of a list.
+func ofEach(s *shape, text, name string) string {
+	if item := s.item(); s.present() != kindList || item.present()&kindObject == 0 || item.field(name) == nil {
+		return ""
+	}
+	return fmt.Sprintf(" For that of each element, write %s[*].%s.", text, name)
 }
 
 // report adds a diagnostic, but not where errors are expected.

@@ -227,17 +227,6 @@ func (d *draft) checkWait(t *Task) {
 // waitAttributes are what a reference to a wait can end in.
 var waitAttributes = []string{"duration", "error", "payload", "state"}
 
-// namesake is what has the name that is looked for, among tasks, waits and groups.
-func (b *binding) namesake(word *root, name string) string {
-	if word.bit&settledRoots == 0 || b.draft == nil {
-		return ""
-	}
-	if other := b.draft.named[name]; other != nil && other.Type != word.name {
-		return other.Type + "." + name
-	}
-	return ""
-}
-
 // leaf is the task or wait that a name after its root stands for, or nil.
 func (d *draft) leaf(word *root, name string) *Task {
 	if word.bit == rootWait {

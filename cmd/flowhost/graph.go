@@ -16,7 +16,9 @@ func (a *app) graphCommand() *cobra.Command {
 		Use:   "graph PATH [--flow NAME] [--format FORMAT]",
 		Short: "Show which task depends on which",
 		Long: `Shows the graphs of the flows in PATH, a flow file or a folder. Plugins need not
-be built for it.`,
+be built for it. Groups are drawn around their members, with their mode; a task
+with for_each is marked with (each). With --format json, "groups" lists the groups
+of a flow, each with its members, and "after" names groups as group.NAME.`,
 		Example: `  flowhost graph orders.hcl
   flowhost graph flows/ --flow orders --format mermaid
   flowhost graph orders.hcl --format dot | dot -Tsvg > orders.svg`,
