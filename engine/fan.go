@@ -161,8 +161,24 @@ func (e *Engine) itemSettled(t task) {
 	f := t.fan()
 	delete(f.going, t.item.Key)
 	f.rest(t.item)
-	f.note(t.state())
+	if f.note(t.state()); f.over(t) {
+		e.recall(t.whole())
+	}
 	e.feed(t.whole())
+}
+
+// recall takes back the items that were to begin and have not.
+func (e *Engine) recall(t task) {
+	f := t.fan()
+	unbegun := func(other task) bool { return other.node == t.node && other.item != nil && other.state() == nil }
+	if f.failed == nil || t.spec.Continue || f.busy == 0 {
+		return
+	}
+	for _, other := range e.withdraw(t.openRun, unbegun) {
+		delete(f.going, other.item.Key)
+		f.rest(other.item)
+		e.free(other)
+	}
 }
 
 // endFan ends a task all of whose items that have begun are done.

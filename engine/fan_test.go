@@ -214,3 +214,36 @@ func TestItemsAreCanceled(t *testing.T) {
 		})
 	}
 }
+
+// Items that wait for a worker, or for a slot of a group, have not begun: after a
+// failure they do not.
+func TestAFailedItemLetsNoneOfThoseThatWaitBegin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flow    string
+		workers int
+	}{
+		"for a worker": {forEach(`range(5)`), 1},
+		"for a slot":   {"group \"g\" {\n max_parallel = 1\n" + forEach(`range(5)`) + plain("next") + "}\n", 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, "flow \"f\" {\n"+c.flow+"}\n")
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Workers: c.workers, Invoker: guests{"t": failingItems("1")}}, set)
+				items := map[string]run.State{}
+				for _, task := range r.run("f", `null`).Tasks {
+					if task.Key != nil {
+						items[*task.Key] = task.State
+					} else if want := map[string]run.State{"t": run.Failed, "next": run.Succeeded}[task.Task]; task.State != want {
+						t.Errorf("task %s is %s, want %s", task.Task, task.State, want)
+					}
+				}
+				if diff := cmp.Diff(map[string]run.State{"0": run.Succeeded, "1": run.Failed}, items); diff != "" {
+					t.Errorf("items differ (-want +got):\n%s", diff)
+				}
+				r.stop()
+			})
+		})
+	}
+}
