@@ -184,7 +184,7 @@ func (e *Engine) recall(t task) {
 // endFan ends a task all of whose items that have begun are done.
 func (e *Engine) endFan(t task, f *fan) {
 	switch why := t.stopped(); {
-	case f.next == len(f.items) && (f.failed == nil || t.spec.Continue):
+	case f.next == len(f.items) && (f.failed == nil || t.spec.Continue && why == nil):
 		e.end(t, run.Succeeded, nil)
 	case why != nil:
 		e.end(t, run.Canceled, why)

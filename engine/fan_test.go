@@ -247,3 +247,22 @@ func TestAFailedItemLetsNoneOfThoseThatWaitBegin(t *testing.T) {
 		})
 	}
 }
+
+// A fan-out that is canceled is canceled, also when its items may fail: what it
+// gives is not what was asked for.
+func TestACanceledFanOutIsNotForgiven(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n"+forEach(`range(3)`, `on_error = "continue"`)+"}\n")
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Workers: 8, Invoker: guests{"t": takes(time.Second)}}, set)
+		id := r.submit("f", `null`)
+		time.Sleep(500 * time.Millisecond)
+		if err := r.CancelTask(t.Context(), id, run.TaskRef{Task: "t"}, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if record := r.wait(id); record.State != run.Canceled || taskOf(t, record, "t").State != run.Canceled {
+			t.Errorf("the run is %s, the task %s", record.State, taskOf(t, record, "t").State)
+		}
+		r.stop()
+	})
+}
