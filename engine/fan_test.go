@@ -266,3 +266,27 @@ func TestACanceledFanOutIsNotForgiven(t *testing.T) {
 		r.stop()
 	})
 }
+
+// An item that fails by itself after its task was canceled is not attempted again.
+func TestAnItemOfACanceledTaskIsNotAttemptedAgain(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n"+forEach(`[1]`, "retries = 3")+"}\n")
+	synctest.Test(t, func(t *testing.T) {
+		deaf := func(context.Context, run.Call) (run.Result, error) {
+			time.Sleep(time.Second)
+			return fails(run.OutcomeFailed, true), nil
+		}
+		r := boot(t, Config{Workers: 8, Invoker: guests{"t": deaf}}, set)
+		id := r.submit("f", `null`)
+		time.Sleep(500 * time.Millisecond)
+		if err := r.CancelTask(t.Context(), id, run.TaskRef{Task: "t"}, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range r.wait(id).Tasks {
+			if task.Key != nil && task.Attempts != 1 {
+				t.Errorf("the item was attempted %d times", task.Attempts)
+			}
+		}
+		r.stop()
+	})
+}
