@@ -58,7 +58,7 @@ func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure)
 	return o.join(n, runOn)
 }
 
-// turn gives Ready when a member's group lets it run.
+// turn gives Ready when a member's group lets it run, and the races around it do.
 func (o *openRun) turn(g *flows.Group, place int) (run.State, *run.Failure) {
 	switch begin := o.phase.states[g.Begin]; begin.State {
 	case run.Failed:
@@ -66,12 +66,13 @@ func (o *openRun) turn(g *flows.Group, place int) (run.State, *run.Failure) {
 	case run.Skipped, run.Canceled:
 		return begin.State, begin.Failure
 	}
-	switch g.Mode {
-	case flows.GroupFirstSuccess:
-		if o.winner(g) >= 0 {
-			return run.Skipped, nil
+	if g.Mode == flows.GroupFirstSuccess && o.winner(g) >= 0 {
+		return run.Skipped, nil
+	}
+	for ; g != nil; g, place = g.Parent, o.phase.nodes[g.Begin].Place {
+		if g.Mode != flows.GroupRace {
+			continue
 		}
-	case flows.GroupRace:
 		if first := o.winner(g); first >= 0 && first != place {
 			return run.Canceled, raceLost(g, first)
 		}

@@ -143,6 +143,14 @@ func TestGroups(t *testing.T) {
 			states: map[string]run.State{"": ok, "a": ok, "b": run.Canceled, "next": ok},
 			output: `{"g":"a","next":"a"}`, took: time.Second,
 		},
+		"the losers' tasks that come after others do not begin": {
+			flow: "group \"g\" {\n mode = \"race\"\n" + plain("quick") + " group \"steps\" {\n mode = \"serial\"\n" + plain("c", "d") + " group \"more\" {\n" + plain("e") + "}\n}\n}\n",
+			guests: guests{
+				"quick": endsAs(ok, 2*time.Second), "c": endsAs(ok, 5*time.Second), "d": endsAs(ok, 9*time.Second), "e": endsAs(ok, 9*time.Second),
+			},
+			states: map[string]run.State{"": ok, "quick": ok, "c": run.Canceled, "d": run.Canceled, "e": run.Canceled},
+			output: `{"g":"quick"}`, took: 2 * time.Second,
+		},
 		"on_error continue is forgiven": {
 			flow:   "group \"g\" {\n mode = \"serial\"\n task \"a\" {\n plugin = \"./m.wasm\"\n on_error = \"continue\"\n}\n" + plain("b") + "}\n",
 			guests: guests{"a": endsAs(bad, time.Second), "b": endsAs(ok, time.Second)},
