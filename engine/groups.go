@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -202,7 +203,7 @@ func (o *openRun) sum(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
 	for i, state := range states {
 		switch {
 		case o.failing(g.Members[i].Exit(), state):
-			if failed == nil || state.FinishedAt.Before(failed.FinishedAt) {
+			if failed == nil || o.failedAt(state).Before(o.failedAt(failed)) {
 				failed = state
 			}
 		case state.State == run.Skipped && state.Failure != nil:
@@ -223,6 +224,15 @@ func (o *openRun) sum(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
 // failing reports whether something that is done makes what holds it fail.
 func (o *openRun) failing(node int, state *run.TaskRun) bool {
 	return (state.State == run.Failed || state.State == run.Canceled) && !o.forgiven(node, state) && !raced(state)
+}
+
+// failedAt is when what made something fail did: a group goes on until all of its
+// members are done.
+func (o *openRun) failedAt(state *run.TaskRun) time.Time {
+	if task := o.run.Task(run.TaskRef{Task: failureIn(state).Task}); task != nil {
+		return task.FinishedAt
+	}
+	return state.FinishedAt
 }
 
 // failureIn is the failure of something that is done, with the task that it comes

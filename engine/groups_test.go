@@ -176,3 +176,28 @@ func TestGroups(t *testing.T) {
 		})
 	}
 }
+
+// A group goes on after a member has failed. That member may still be what failed
+// first in the run, or in the group around.
+func TestTheFirstFailureIsThatOfATask(t *testing.T) {
+	t.Parallel()
+	group := "group \"g\" {\n" + plain("a", "b") + "}\n"
+	for name, flow := range map[string]string{
+		"in the run":   group + plain("c"),
+		"in the group": "group \"around\" {\n" + plain("c") + group + "}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, "flow \"f\" {\n"+flow+"}\n")
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Workers: 8, Invoker: guests{
+					"a": endsAs(run.Failed, time.Second), "b": endsAs(run.Succeeded, 9*time.Second), "c": endsAs(run.Failed, 5*time.Second),
+				}}, set)
+				if record := r.run("f", `null`); record.Error == nil || record.Error.Task != "a" {
+					t.Errorf("the error is %+v, and task a failed first", record.Error)
+				}
+				r.stop()
+			})
+		})
+	}
+}

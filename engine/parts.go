@@ -85,7 +85,7 @@ func (o *openRun) failureOfPhase() *run.Failure {
 			continue
 		}
 		state := o.stateOf(node)
-		if o.failing(node, state) && (first == nil || state.FinishedAt.Before(first.FinishedAt)) {
+		if o.failing(node, state) && (first == nil || o.failedAt(state).Before(o.failedAt(first))) {
 			first = state
 		}
 	}
