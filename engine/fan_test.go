@@ -56,6 +56,7 @@ func TestFanOuts(t *testing.T) {
 			output: `{"t":{"p":{"index":0,"key":"p","value":"p"},"q":{"index":1,"key":"q","value":"q"}}}`,
 		},
 		"no items":        {flow: forEach(`[]`), state: run.Succeeded, output: `{"t":[]}`},
+		"an empty set":    {flow: forEach(`toset([])`), state: run.Succeeded, output: `{"t":{}}`},
 		"no items by key": {flow: forEach(`{}`), state: run.Succeeded, output: `{"t":{}}`},
 		"a value of the run": {
 			flow: forEach(`trigger.payload`), guest: takes(0), state: run.Succeeded, items: 1,
