@@ -21,6 +21,7 @@ func (e *Engine) resume(o *openRun) {
 		e.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
 	}
 	o.phase = newPhase(o.flow.Section(flows.PartMain))
+	o.holdBegun()
 	e.advance(o)
 }
 

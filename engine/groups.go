@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -326,6 +327,26 @@ func (t task) hold() {
 		}
 		p.slots[g].used++
 		p.holding[t.ref()] = true
+	}
+}
+
+// holdBegun takes slots for what had begun before a restart: nothing else may have
+// them before.
+func (o *openRun) holdBegun() {
+	bounded := func(n flows.Node) bool { return n.Group != nil && n.Group.MaxParallel > 0 }
+	if !slices.ContainsFunc(o.phase.nodes, bounded) {
+		return
+	}
+	for _, state := range o.run.Tasks {
+		spec := o.flow.Task(state.Task)
+		if state.Attempts == 0 || state.State.Done() || !o.phase.holds(spec) {
+			continue
+		}
+		t := o.leaf(spec.Node)
+		if state.Key != "" {
+			t.item = &item{Item: run.Item{Key: state.Key}, state: state}
+		}
+		t.hold()
 	}
 }
 

@@ -201,3 +201,26 @@ func TestTheFirstFailureIsThatOfATask(t *testing.T) {
 		})
 	}
 }
+
+// What had begun before a crash keeps its slot of the group, whichever is looked
+// at first afterwards.
+func TestSlotsAreKeptOverACrash(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n group \"g\" {\n max_parallel = 1\n task \"later\" {\n plugin = \"./m.wasm\"\n after = [task.before]\n}\n"+
+		forEach("range(2)")+"}\n"+plain("before")+"}\n")
+	synctest.Test(t, func(t *testing.T) {
+		count := &gauge{}
+		config := Config{Journal: NewMemoryJournal(), Workers: 8, Invoker: guests{
+			"before": takes(500 * time.Millisecond), "t": count.around(takes(9 * time.Second)), "later": count.around(takes(time.Second)),
+		}}
+		r := boot(t, config, set)
+		id := r.submit("f", `null`)
+		time.Sleep(time.Second)
+		r.crash()
+		r = boot(t, config, set)
+		if record := r.wait(id); record.State != run.Succeeded || count.most != 1 {
+			t.Errorf("the run is %s, and %d tasks of the group were under way at once", record.State, count.most)
+		}
+		r.stop()
+	})
+}

@@ -22,6 +22,7 @@ func (e *Engine) phaseEnded(o *openRun) {
 		o.scope.Failed(o.failure)
 	}
 	o.phase = newPhase(next)
+	o.holdBegun()
 	if next.Part == flows.PartFinally {
 		e.countDown(&o.deadline, e.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
 	}
