@@ -21,8 +21,7 @@ import (
 type flowPlan struct {
 	module string // all tasks of this version of the flow call it
 	name   string
-	tasks  []*taskPlan
-	hooks  map[flows.Part][]*taskPlan
+	parts  map[flows.Part]*partPlan
 
 	timeout  time.Duration // 0 for none
 	limit    int           // of concurrency; 0 for none
@@ -33,21 +32,44 @@ type flowPlan struct {
 
 // all are the tasks of all parts.
 func (f *flowPlan) all() []*taskPlan {
-	all := slices.Clone(f.tasks)
-	for _, part := range hookParts {
-		all = append(all, f.hooks[part]...)
+	var all []*taskPlan
+	for _, part := range allParts {
+		all = append(all, f.part(part).tasks...)
 	}
 	return all
 }
 
+// part is never nil.
+func (f *flowPlan) part(part flows.Part) *partPlan {
+	if p := f.parts[part]; p != nil {
+		return p
+	}
+	return &partPlan{}
+}
+
+// task is the plan of a task, nil for none.
+func (f *flowPlan) task(name string) *taskPlan {
+	for _, t := range f.all() {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
+}
+
 type taskPlan struct {
 	name   string
+	key    string // of an item; empty for a task
 	part   flows.Part
-	after  []int // by number in its graph
-	inputs []int
+	group  *groupPlan // in which it stands; nil for none
+	place  int        // among the members of group
+	after  []string   // references, "task.n" and "group.n"
+	inputs []string
 	input  inputKind
 	when   whenKind
 	runOn  flows.RunOn
+	goesOn bool // on_error = "continue"
+	each   *eachPlan
 	retry  run.RetryPolicy
 	again  againKind
 
@@ -56,12 +78,15 @@ type taskPlan struct {
 	guest    guestPlan
 }
 
+func (t *taskPlan) ref() run.TaskRef { return run.TaskRef{Task: t.name, Key: t.key} }
+
 type inputKind int
 
 const (
 	inputNone   inputKind = iota
 	inputWhole            // the output of the first of inputs, as it is
 	inputList             // the outputs of inputs
+	inputItem             // the item of the fan-out
 	inputBroken           // cannot be evaluated
 )
 
@@ -72,7 +97,8 @@ const (
 	whenAlways whenKind = iota
 	whenNever
 	whenPayload // trigger.payload.n > 0
-	whenState   // the first task of after has succeeded
+	whenState   // the first of after has succeeded
+	whenBroken  // cannot be evaluated
 )
 
 // againKind is a retry condition.
@@ -109,52 +135,42 @@ func (f *flowPlan) hcl() string {
 		}
 		b.WriteString("  }\n")
 	}
-	for _, t := range f.tasks {
-		t.hcl(&b, f.module, f.tasks)
-	}
+	f.part(flows.PartMain).hcl(&b, f.module)
 	if f.broken {
 		b.WriteString("  output \"v\" {\n    value = trigger.payload.missing.deeper\n  }\n")
 	}
 	for _, part := range hookParts {
-		if len(f.hooks[part]) == 0 {
+		if f.parts[part] == nil {
 			continue
 		}
 		fmt.Fprintf(&b, "  %s {\n", part)
-		for _, t := range f.hooks[part] {
-			t.hcl(&b, f.module, f.hooks[part])
-		}
+		f.parts[part].hcl(&b, f.module)
 		b.WriteString("  }\n")
 	}
 	b.WriteString("}\n")
 	return b.String()
 }
 
-func (t *taskPlan) hcl(b *strings.Builder, module string, all []*taskPlan) {
-	refs := func(numbers []int, suffix string) string {
-		var list []string
-		for _, n := range numbers {
-			list = append(list, "task."+all[n].name+suffix)
-		}
-		return strings.Join(list, ", ")
-	}
+func (t *taskPlan) hcl(b *strings.Builder, module string) {
 	fmt.Fprintf(b, "  task %q {\n    plugin = \"./%s\"\n    priority = %d\n    run_on = %q\n", t.name, module, t.priority, t.runOn)
-	fmt.Fprintf(b, "    timeout = %q\n    after = [%s]\n", t.timeout, refs(t.after, ""))
+	fmt.Fprintf(b, "    timeout = %q\n    after = [%s]\n", t.timeout, strings.Join(t.after, ", "))
+	if t.goesOn {
+		b.WriteString("    on_error = \"continue\"\n")
+	}
+	if t.each != nil {
+		t.each.hcl(b, t.inputs)
+	}
 	switch t.input {
 	case inputWhole:
-		fmt.Fprintf(b, "    input = %s\n", refs(t.inputs[:1], ".output"))
+		fmt.Fprintf(b, "    input = %s.output\n", t.inputs[0])
 	case inputList:
-		fmt.Fprintf(b, "    input = [%s]\n", refs(t.inputs, ".output"))
+		fmt.Fprintf(b, "    input = [%s]\n", outputsOf(t.inputs))
+	case inputItem:
+		b.WriteString("    input = { key = each.key, value = each.value, index = each.index }\n")
 	case inputBroken:
 		fmt.Fprintf(b, "    input = trigger.payload.missing.deeper\n")
 	}
-	switch t.when {
-	case whenNever:
-		b.WriteString("    when = false\n")
-	case whenPayload:
-		b.WriteString("    when = trigger.payload.n > 0\n")
-	case whenState:
-		fmt.Fprintf(b, "    when = %s == \"succeeded\"\n", refs(t.after[:1], ".state"))
-	}
+	t.when.hcl(b, t.after)
 	fmt.Fprintf(b, "    retry {\n      attempts = %d\n      backoff = %q\n      delay = %q\n      max = %q\n      jitter = 0\n",
 		t.retry.Attempts, t.retry.Backoff, t.retry.Delay, t.retry.Max)
 	switch t.again {
@@ -168,23 +184,44 @@ func (t *taskPlan) hcl(b *strings.Builder, module string, all []*taskPlan) {
 	b.WriteString("    }\n  }\n")
 }
 
-// upstream are the numbers of the tasks that one waits for.
-func (t *taskPlan) upstream() []int {
-	all := append([]int{}, t.after...)
-	switch t.input {
-	case inputWhole:
+func (w whenKind) hcl(b *strings.Builder, after []string) {
+	switch w {
+	case whenNever:
+		b.WriteString("    when = false\n")
+	case whenPayload:
+		b.WriteString("    when = trigger.payload.n > 0\n")
+	case whenState:
+		fmt.Fprintf(b, "    when = %s.state == \"succeeded\"\n", after[0])
+	case whenBroken:
+		b.WriteString("    when = trigger.payload.missing.deeper\n")
+	}
+}
+
+func outputsOf(refs []string) string {
+	var list []string
+	for _, ref := range refs {
+		list = append(list, ref+".output")
+	}
+	return strings.Join(list, ", ")
+}
+
+// upstream is what a task waits for, by reference.
+func (t *taskPlan) upstream() []string {
+	all := slices.Clone(t.after)
+	if t.input == inputWhole {
 		all = append(all, t.inputs[0])
-	case inputList:
+	}
+	if t.input == inputList || t.each != nil && t.each.kind == eachOutputs {
 		all = append(all, t.inputs...)
 	}
 	return all
 }
 
 func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
-	f := &flowPlan{name: name, module: module, tasks: randomPlans(rng, flows.PartMain, 2+rng.IntN(11)), hooks: map[flows.Part][]*taskPlan{}, priority: rng.IntN(3), broken: chance(rng, 15)}
+	f := &flowPlan{name: name, module: module, parts: map[flows.Part]*partPlan{flows.PartMain: randomPart(rng, flows.PartMain, 2+rng.IntN(11))}, priority: rng.IntN(3), broken: chance(rng, 15)}
 	for _, part := range hookParts {
 		if chance(rng, 2) {
-			f.hooks[part] = randomPlans(rng, part, 1+rng.IntN(3))
+			f.parts[part] = randomPart(rng, part, 1+rng.IntN(4))
 		}
 	}
 	if chance(rng, 4) {
@@ -197,43 +234,51 @@ func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
 }
 
 // hookParts are the parts that may follow the main tasks.
-var hookParts = []flows.Part{flows.PartOnFailure, flows.PartOnSuccess, flows.PartFinally}
+var (
+	hookParts = []flows.Part{flows.PartOnFailure, flows.PartOnSuccess, flows.PartFinally}
+	allParts  = append([]flows.Part{flows.PartMain}, hookParts...)
+)
 
-func randomPlans(rng *rand.Rand, part flows.Part, n int) []*taskPlan {
-	plans := make([]*taskPlan, n)
-	for i := range plans {
-		t := &taskPlan{name: fmt.Sprint(part, i), part: part, runOn: flows.RunOnSuccess, guest: randomGuest(rng), priority: rng.IntN(3)}
-		for d := range i {
-			switch rng.IntN(8) {
-			case 0, 1:
-				t.after = append(t.after, d)
-			case 2:
-				t.inputs = append(t.inputs, d)
-			}
-		}
-		t.input = randomInput(rng, t)
-		t.when = pick(rng, whenAlways, whenAlways, whenAlways, whenAlways, whenNever, whenPayload, whenState)
-		if t.when == whenState && len(t.after) == 0 {
-			t.when = whenAlways
-		}
-		if len(t.upstream()) > 0 {
-			t.runOn = pick(rng, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnFailure, flows.RunAlways)
-		}
-		t.timeout = pick(rng, time.Second, 5*time.Second, time.Minute)
-		t.retry = run.RetryPolicy{
+// randomTask is the i-th task of a part, with the references that are given to it.
+func randomTask(rng *rand.Rand, part flows.Part, i int, after, inputs []string) *taskPlan {
+	t := &taskPlan{
+		name: fmt.Sprint(part, i), part: part, after: after, inputs: inputs, runOn: flows.RunOnSuccess,
+		guest: randomGuest(rng), priority: rng.IntN(3), goesOn: chance(rng, 8), when: randomWhen(rng, after),
+		timeout: pick(rng, time.Second, 5*time.Second, time.Minute),
+		retry: run.RetryPolicy{
 			Attempts: 1 + rng.IntN(4), Backoff: pick(rng, run.Exponential, run.Constant),
 			Delay: pick(rng, time.Millisecond, time.Second, 10*time.Second), Max: pick(rng, 2*time.Second, time.Minute),
-		}
-		t.again = pick(rng, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againEarly, againFailed, againBroken)
-		plans[i] = t
+		},
+		again: pick(rng, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againEarly, againFailed, againBroken),
 	}
-	return plans
+	if chance(rng, 4) {
+		t.each, t.goesOn = randomEach(rng, inputs), chance(rng, 3)
+		t.guest.large = false
+	}
+	t.input = randomInput(rng, t)
+	if len(t.upstream()) > 0 {
+		t.runOn = pick(rng, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnFailure, flows.RunAlways)
+	}
+	return t
+}
+
+func randomWhen(rng *rand.Rand, after []string) whenKind {
+	w := pick(rng, whenAlways, whenAlways, whenAlways, whenAlways, whenAlways, whenAlways, whenAlways, whenNever, whenPayload, whenPayload, whenState, whenState)
+	switch {
+	case w == whenState && len(after) == 0:
+		return whenAlways
+	case chance(rng, 40):
+		return whenBroken
+	}
+	return w
 }
 
 func randomInput(rng *rand.Rand, t *taskPlan) inputKind {
 	switch {
 	case chance(rng, 20):
 		return inputBroken
+	case t.each != nil && chance(rng, 2):
+		return inputItem
 	case len(t.inputs) == 0:
 		return inputNone
 	}
@@ -273,7 +318,7 @@ func (t *taskPlan) expects(attempt int, o run.Outcome, late bool) bool {
 
 // output is what the guest gives when all is well.
 func (t *taskPlan) output() json.RawMessage {
-	text := []byte(`"` + t.name + `"`)
+	text := []byte(`"` + t.ref().String() + `"`)
 	if t.guest.large {
 		text = append(bytes.Repeat([]byte(" "), run.BlobSize), text...)
 	}
