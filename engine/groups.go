@@ -230,8 +230,14 @@ func (o *openRun) failing(node int, state *run.TaskRun) bool {
 // failedAt is when what made something fail did: a group goes on until all of its
 // members are done.
 func (o *openRun) failedAt(state *run.TaskRun) time.Time {
-	if task := o.run.Task(run.TaskRef{Task: failureIn(state).Task}); task != nil {
+	name := failureIn(state).Task
+	if task := o.run.Task(run.TaskRef{Task: name}); task != nil {
 		return task.FinishedAt
+	}
+	for node, n := range o.phase.nodes {
+		if n.End && groupRef(n.Group).Task == name {
+			return o.phase.states[node].FinishedAt
+		}
 	}
 	return state.FinishedAt
 }

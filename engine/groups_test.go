@@ -182,19 +182,21 @@ func TestGroups(t *testing.T) {
 func TestTheFirstFailureIsThatOfATask(t *testing.T) {
 	t.Parallel()
 	group := "group \"g\" {\n" + plain("a", "b") + "}\n"
-	for name, flow := range map[string]string{
-		"in the run":   group + plain("c"),
-		"in the group": "group \"around\" {\n" + plain("c") + group + "}\n",
+	unmet := "group \"g\" {\n when = trigger.payload.missing\n" + plain("a") + "}\n"
+	for name, c := range map[string]struct{ flow, first string }{
+		"in the run":    {group + plain("c"), "a"},
+		"in the group":  {"group \"around\" {\n" + plain("c") + group + "}\n", "a"},
+		"a group's own": {"group \"around\" {\n" + unmet + plain("b") + "}\n" + plain("c"), "group.g"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			set := load(t, "flow \"f\" {\n"+flow+"}\n")
+			set := load(t, "flow \"f\" {\n"+c.flow+"}\n")
 			synctest.Test(t, func(t *testing.T) {
 				r := boot(t, Config{Workers: 8, Invoker: guests{
 					"a": endsAs(run.Failed, time.Second), "b": endsAs(run.Succeeded, 9*time.Second), "c": endsAs(run.Failed, 5*time.Second),
 				}}, set)
-				if record := r.run("f", `null`); record.Error == nil || record.Error.Task != "a" {
-					t.Errorf("the error is %+v, and task a failed first", record.Error)
+				if record := r.run("f", `{}`); record.Error == nil || record.Error.Task != c.first {
+					t.Errorf("the error is %+v, and %s failed first", record.Error, c.first)
 				}
 				r.stop()
 			})

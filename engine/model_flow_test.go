@@ -120,6 +120,7 @@ type guestPlan struct {
 	takes    time.Duration
 	large    bool          // its output is stored apart
 	stubborn time.Duration // goes on for so long when it is told to end
+	deaf     bool          // does not hear that it is told to end
 }
 
 func (f *flowPlan) hcl() string {
@@ -298,6 +299,7 @@ func randomGuest(rng *rand.Rand) guestPlan {
 	if chance(rng, 15) {
 		g.stubborn = pick(rng, 3*time.Second, 12*time.Second)
 	}
+	g.deaf = chance(rng, 10) && g.outcome != run.OutcomeTimedOut
 	return g
 }
 
@@ -308,7 +310,7 @@ func (t *taskPlan) expects(attempt int, o run.Outcome, late bool) bool {
 	switch {
 	case o == run.OutcomeTimedOut && t.guest.takes >= t.timeout:
 		return true
-	case t.guest.takes > t.timeout && !late && !(bad && t.guest.outcome == run.OutcomeTimedOut):
+	case t.guest.takes > t.timeout && !late && !t.guest.deaf && !(bad && t.guest.outcome == run.OutcomeTimedOut):
 		return false
 	case bad:
 		return o == t.guest.outcome
@@ -333,7 +335,9 @@ func (t *taskPlan) invoke(ctx context.Context, call run.Call) (run.Result, error
 	if bad && t.guest.outcome == run.OutcomeTimedOut {
 		took = 2 * t.timeout
 	}
-	if result, err := takes(took)(ctx, call); err != nil || result.Failure != nil {
+	if t.guest.deaf {
+		time.Sleep(took)
+	} else if result, err := takes(took)(ctx, call); err != nil || result.Failure != nil {
 		time.Sleep(t.guest.stubborn)
 		return result, err
 	}

@@ -323,7 +323,7 @@ func (w *world) lastLife() {
 	for quiet := false; !quiet && ctx.Err() == nil; {
 		time.Sleep(time.Minute)
 		w.mu.Lock()
-		quiet = len(w.wanted) == 0 && w.ledger.open() == 0
+		quiet = len(w.wanted) == 0 && w.ledger.open() == 0 && w.told[1].seen().Revision == w.ledger.last()
 		w.mu.Unlock()
 		select {
 		case err := <-ended:

@@ -201,7 +201,7 @@ func (s *story) turn(p *partPlan, m memberPlan) wanted {
 	}
 	if g.mode == flows.GroupFirstSuccess {
 		for i, other := range g.members {
-			if (i < place || other.task != nil && s.task(other.task.name).Reused) && s.end(p, other).state == run.Succeeded {
+			if (i < place || other.task != nil && other.task.each == nil && s.task(other.task.name).Reused) && s.end(p, other).state == run.Succeeded {
 				return wanted{state: run.Skipped, because: "another member has succeeded"}
 			}
 		}

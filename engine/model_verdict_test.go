@@ -200,7 +200,7 @@ func (s *story) reuses() bool {
 // that succeeded, downstream of nothing that is run again.
 func (s *story) reusable(t *taskPlan, p *partPlan, old *run.Run) bool {
 	before := old.Task(t.ref())
-	return before != nil && before.State == run.Succeeded && s.settled(t, p, old)
+	return before != nil && before.Items == nil && before.State == run.Succeeded && s.settled(t, p, old)
 }
 
 func (s *story) settled(t *taskPlan, p *partPlan, old *run.Run) bool {
@@ -208,6 +208,9 @@ func (s *story) settled(t *taskPlan, p *partPlan, old *run.Run) bool {
 		up := p.find(ref).task
 		before := old.Task(up.ref())
 		kept := before != nil && (before.State == run.Succeeded || before.State == run.Skipped && before.Failure == nil || up.goesOn && up.each == nil && before.State == run.Failed)
+		if kept && before.State != run.Skipped && (up.each != nil) != (before.Items != nil) {
+			return false // another version of the flow
+		}
 		if !kept || !s.settled(up, p, old) {
 			return false
 		}
@@ -228,11 +231,11 @@ func (s *story) undisturbed(t *taskPlan, p *partPlan) error {
 	return nil
 }
 
-// expandedAgain reports whether items of a task are run.
+// expandedAgain reports whether items of a task have begun in the run.
 func (s *story) expandedAgain(t *taskPlan) bool {
 	return slices.ContainsFunc(s.events, func(e run.Event) bool {
-		ref, begins, _, _ := taskEvent(e)
-		return begins && ref.Task == t.name && ref.Key != ""
+		ref, _, _, _ := taskEvent(e)
+		return ref.Task == t.name && ref.Key != ""
 	})
 }
 
