@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -288,6 +289,9 @@ func (e *Engine) consistent() error {
 		for _, l := range o.limits()[:o.held] {
 			held[l.gate]++
 		}
+		if err := o.phase.consistent(o); err != nil {
+			return fmt.Errorf("run %s: %w", id, err)
+		}
 	}
 	for key, g := range e.gates {
 		if g.started != held[key] {
@@ -301,6 +305,38 @@ func (e *Engine) consistent() error {
 	if under != running || under+e.idle != e.config.Workers || waiting != e.runnable.size || len(e.shard.Runs) != len(e.open) {
 		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d tasks wait, %d are counted, %d runs are open, %d are kept",
 			under, running, e.idle, e.config.Workers, waiting, e.runnable.size, len(e.open), len(e.shard.Runs))
+	}
+	return nil
+}
+
+// consistent checks what is kept of groups and fan-outs.
+func (p *phase) consistent(o *openRun) error {
+	for node, n := range p.nodes {
+		if kept := p.states[node]; n.End && kept != nil && !reflect.DeepEqual(kept, o.composite(n.Group)) {
+			return fmt.Errorf("group %s was %+v, and is %+v", n.Group.Name, kept, o.composite(n.Group))
+		}
+	}
+	for g, s := range p.slots {
+		used := 0
+		for ref := range p.holding {
+			if slices.ContainsFunc(g.Leaves(), func(t *flows.Task) bool { return t.Name == ref.Task }) {
+				used++
+			}
+		}
+		if used != s.used || used > g.MaxParallel || used < g.MaxParallel && len(s.waiting) > 0 {
+			return fmt.Errorf("%d slots of %d of group %s are taken, %d are held, %d wait", s.used, g.MaxParallel, g.Name, used, len(s.waiting))
+		}
+	}
+	for node, f := range p.fans {
+		busy := 0
+		for _, i := range f.going {
+			if i.busy {
+				busy++
+			}
+		}
+		if state := p.states[node]; busy != f.busy || state.State.Done() != (len(f.going) == 0) || state.Open() > len(f.going) {
+			return fmt.Errorf("task %s is %s: %d items are going, %d of them busy (%d are counted), %d open", state.Task, state.State, len(f.going), busy, f.busy, state.Open())
+		}
 	}
 	return nil
 }
