@@ -285,10 +285,12 @@ func (s *story) checkFanEnd(t *taskPlan, items []itemPlan) error {
 	case t.goesOn || len(failed) == 0:
 		return fmt.Errorf("it is %s (%v), of %d items %d have begun and %d went well", got.State, got.Failure, len(items), begun, well)
 	}
-	if why := got.Failure; why == nil || failed[why.Key] == nil || failed[why.Key].State != got.State || failed[why.Key].Failure.Code != why.Code || why.Task != t.name {
-		return fmt.Errorf("it is %s (%v), and the items that failed first are %v", got.State, got.Failure, sortedKeys(failed))
+	if why := got.Failure; why != nil && why.Task == t.name {
+		if one := failed[why.Key]; one != nil && one.State == got.State && (one.Failure.Code == why.Code || one.Cancel != nil && one.Cancel.Code == why.Code) {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("it is %s (%v), and the items that failed first are %v", got.State, got.Failure, sortedKeys(failed))
 }
 
 // gathered is the output of a fan-out that has succeeded.
