@@ -72,6 +72,13 @@ func TestGroups(t *testing.T) {
 			states: map[string]run.State{"": ok, "a": run.Skipped, "b": ok},
 			output: `{"g":{"a":null,"b":"b"}}`, took: time.Second,
 		},
+		"a group that refers to the member before it is skipped with it": {
+			flow: "group \"g\" {\n mode = \"serial\"\n task \"a\" {\n plugin = \"./m.wasm\"\n when = false\n}\n" +
+				"group \"h\" {\n after = [task.a]\n" + plain("b") + "}\n}\n",
+			guests: guests{},
+			states: map[string]run.State{"": ok, "a": run.Skipped, "b": run.Skipped},
+			output: `{"g":null}`,
+		},
 		"first_success ends with the first that succeeds": {
 			flow:   "group \"g\" {\n mode = \"first_success\"\n" + plain("a", "b", "c") + "}\n output \"o\" {\n value = [group.g.output, group.g.state]\n}\n",
 			guests: guests{"a": endsAs(bad, time.Second), "b": endsAs(ok, time.Second)},
