@@ -193,7 +193,7 @@ func (p *partPlan) plant(rng *rand.Rand, part flows.Part, names []string, leaves
 	return members
 }
 
-// randomRefs are to tasks that come earlier and to groups around none of it.
+// randomRefs are to tasks that come earlier and to groups, mostly earlier ones.
 func (p *partPlan) randomRefs(rng *rand.Rand, m memberPlan, number int) (after, inputs []string) {
 	refer := func(ref string, oneIn int) {
 		switch rng.IntN(oneIn) {
@@ -209,11 +209,26 @@ func (p *partPlan) randomRefs(rng *rand.Rand, m memberPlan, number int) (after, 
 		}
 	}
 	for _, g := range p.groups {
-		if !m.inside(g) && (m.group == nil || !memberPlan{group: g}.inside(m.group)) {
-			refer("group."+g.name, 10)
+		if m.inside(g) || m.group != nil && (memberPlan{group: g}).inside(m.group) {
+			continue
+		}
+		if p.earlier(g, number) {
+			refer("group."+g.name, 5)
+		} else {
+			refer("group."+g.name, 60)
 		}
 	}
 	return after, inputs
+}
+
+// earlier reports whether all tasks of a group come before the one with a number.
+func (p *partPlan) earlier(g *groupPlan, number int) bool {
+	for _, t := range (memberPlan{group: g}).leaves() {
+		if !slices.Contains(p.tasks[:min(number, len(p.tasks))], t) {
+			return false
+		}
+	}
+	return true
 }
 
 // cut takes the references of one task or group away.
