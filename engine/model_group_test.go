@@ -231,9 +231,21 @@ func (p *partPlan) earlier(g *groupPlan, number int) bool {
 	return true
 }
 
-// cut takes the references of one task or group away.
-func (p *partPlan) cut(rng *rand.Rand) {
-	m := pick(rng, p.all()...)
+// cut takes the references of one task or group away, of those that a text names
+// or that are in a group that it names.
+func (p *partPlan) cut(rng *rand.Rand, text string) {
+	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) })
+	named := slices.DeleteFunc(p.all(), func(m memberPlan) bool {
+		said := slices.Contains(words, m.ref())
+		for g, _ := m.within(); g != nil; g = g.parent {
+			said = said || slices.Contains(words, "group."+g.name)
+		}
+		return len(m.upstream()) == 0 || !said
+	})
+	if len(named) == 0 {
+		return
+	}
+	m := pick(rng, named...)
 	if m.group != nil {
 		m.group.after = nil
 		if m.group.when == whenState {

@@ -93,10 +93,8 @@ func randomSet(t *testing.T, rng *rand.Rand, module string) (*flowPlan, *flows.S
 			if rule := flows.RuleOf(d); rule != flows.RuleCycle && rule != flows.RuleSelfReference {
 				t.Fatalf("%v\n%s", d, f.hcl())
 			}
-		}
-		for _, part := range allParts {
-			if p := f.parts[part]; p != nil {
-				p.cut(rng)
+			for _, part := range allParts {
+				f.part(part).cut(rng, d.Detail)
 			}
 		}
 	}

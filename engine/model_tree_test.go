@@ -276,8 +276,8 @@ func (s *story) raceOver(p *partPlan, t *taskPlan) int {
 func (s *story) endsAt(m memberPlan) int {
 	last := 0
 	for _, t := range m.leaves() {
-		if !s.task(t.name).Reused {
-			last = max(last, s.endOf(t.ref()))
+		if at := s.endOf(t.ref()); at < len(s.events) || !s.task(t.name).Reused {
+			last = max(last, at)
 		}
 	}
 	return last
