@@ -21,6 +21,7 @@ func (e *Engine) resume(o *openRun) {
 		e.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
 	}
 	o.phase = newPhase(o.flow.Section(flows.PartMain))
+	o.holdBegun()
 	e.advance(o)
 }
 
@@ -55,6 +56,8 @@ func (e *Engine) visit(t task) {
 		e.settled(t)
 	case state.Waits():
 		e.keepWaiting(t)
+	case state.Items != nil && state.Reused && state.Open() == 0:
+		e.decide(t)
 	case state.Items != nil:
 		e.takeUpFan(t)
 	default:
@@ -104,6 +107,10 @@ func (e *Engine) letRun(t task) {
 	}
 	if t.spec.Wait != nil {
 		e.beginWait(t)
+		return
+	}
+	if state := t.state(); state != nil && state.Items != nil {
+		e.takeUpFan(t)
 		return
 	}
 	if t.spec.FanOut {

@@ -270,7 +270,7 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	if end.Outcome == run.OutcomeLost {
 		lost++
 	}
-	if t.stopping() || state.Cancel != nil {
+	if t.stopped() != nil {
 		return time.Time{}
 	}
 	defer t.lookAt()()

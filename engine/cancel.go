@@ -74,7 +74,7 @@ func (e *Engine) unready(o *openRun, ref run.TaskRef, why *run.Failure) {
 // begun.
 func (o *openRun) task(ref run.TaskRef) (task, bool) {
 	spec := o.flow.Task(ref.Task)
-	if spec == nil || spec.Node >= len(o.phase.tasks) || o.phase.tasks[spec.Node] != spec {
+	if !o.phase.holds(spec) {
 		return task{}, false
 	}
 	t := o.leaf(spec.Node)

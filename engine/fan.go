@@ -161,14 +161,30 @@ func (e *Engine) itemSettled(t task) {
 	f := t.fan()
 	delete(f.going, t.item.Key)
 	f.rest(t.item)
-	f.note(t.state())
+	if f.note(t.state()); f.over(t) {
+		e.recall(t.whole())
+	}
 	e.feed(t.whole())
+}
+
+// recall takes back the items that were to begin and have not.
+func (e *Engine) recall(t task) {
+	f := t.fan()
+	unbegun := func(other task) bool { return other.node == t.node && other.item != nil && other.state() == nil }
+	if f.failed == nil || t.spec.Continue || f.busy == 0 {
+		return
+	}
+	for _, other := range e.withdraw(t.openRun, unbegun) {
+		delete(f.going, other.item.Key)
+		f.rest(other.item)
+		e.free(other)
+	}
 }
 
 // endFan ends a task all of whose items that have begun are done.
 func (e *Engine) endFan(t task, f *fan) {
 	switch why := t.stopped(); {
-	case f.next == len(f.items) && (f.failed == nil || t.spec.Continue):
+	case f.next == len(f.items) && (f.failed == nil || t.spec.Continue && why == nil):
 		e.end(t, run.Succeeded, nil)
 	case why != nil:
 		e.end(t, run.Canceled, why)

@@ -57,6 +57,7 @@ func TestFanOuts(t *testing.T) {
 			output: `{"t":{"p":{"index":0,"key":"p","value":"p"},"q":{"index":1,"key":"q","value":"q"}}}`,
 		},
 		"no items":        {flow: forEach(`[]`), state: run.Succeeded, output: `{"t":[]}`},
+		"an empty set":    {flow: forEach(`toset([])`), state: run.Succeeded, output: `{"t":{}}`},
 		"no items by key": {flow: forEach(`{}`), state: run.Succeeded, output: `{"t":{}}`},
 		"a value of the run": {
 			flow: forEach(`trigger.payload`), guest: takes(0), state: run.Succeeded, items: 1,
@@ -282,4 +283,80 @@ flow "child" {
 			})
 		})
 	}
+}
+
+// Items that wait for a worker, or for a slot of a group, have not begun: after a
+// failure they do not.
+func TestAFailedItemLetsNoneOfThoseThatWaitBegin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flow    string
+		workers int
+	}{
+		"for a worker": {forEach(`range(5)`), 1},
+		"for a slot":   {"group \"g\" {\n max_parallel = 1\n" + forEach(`range(5)`) + plain("next") + "}\n", 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, "flow \"f\" {\n"+c.flow+"}\n")
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Workers: c.workers, Invoker: guests{"t": failingItems("1")}}, set)
+				items := map[string]run.State{}
+				for _, task := range r.run("f", `null`).Tasks {
+					if task.Key != nil {
+						items[*task.Key] = task.State
+					} else if want := map[string]run.State{"t": run.Failed, "next": run.Succeeded}[task.Task]; task.State != want {
+						t.Errorf("task %s is %s, want %s", task.Task, task.State, want)
+					}
+				}
+				if diff := cmp.Diff(map[string]run.State{"0": run.Succeeded, "1": run.Failed}, items); diff != "" {
+					t.Errorf("items differ (-want +got):\n%s", diff)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// A fan-out that is canceled is canceled, also when its items may fail: what it
+// gives is not what was asked for.
+func TestACanceledFanOutIsNotForgiven(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n"+forEach(`range(3)`, `on_error = "continue"`)+"}\n")
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Workers: 8, Invoker: guests{"t": takes(time.Second)}}, set)
+		id := r.submit("f", `null`)
+		time.Sleep(500 * time.Millisecond)
+		if err := r.CancelTask(t.Context(), id, run.TaskRef{Task: "t"}, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if record := r.wait(id); record.State != run.Canceled || taskOf(t, record, "t").State != run.Canceled {
+			t.Errorf("the run is %s, the task %s", record.State, taskOf(t, record, "t").State)
+		}
+		r.stop()
+	})
+}
+
+// An item that fails by itself after its task was canceled is not attempted again.
+func TestAnItemOfACanceledTaskIsNotAttemptedAgain(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n"+forEach(`[1]`, "retries = 3")+"}\n")
+	synctest.Test(t, func(t *testing.T) {
+		deaf := func(context.Context, run.Call) (run.Result, error) {
+			time.Sleep(time.Second)
+			return fails(run.OutcomeFailed, true), nil
+		}
+		r := boot(t, Config{Workers: 8, Invoker: guests{"t": deaf}}, set)
+		id := r.submit("f", `null`)
+		time.Sleep(500 * time.Millisecond)
+		if err := r.CancelTask(t.Context(), id, run.TaskRef{Task: "t"}, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range r.wait(id).Tasks {
+			if task.Key != nil && task.Attempts != 1 {
+				t.Errorf("the item was attempted %d times", task.Attempts)
+			}
+		}
+		r.stop()
+	})
 }

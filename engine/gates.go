@@ -47,7 +47,7 @@ func (e *Engine) enter(o *openRun) {
 	limits := o.limits()
 	for o.held < len(limits) {
 		l := limits[o.held]
-		if g := e.gate(l.gate); g.started >= l.slots {
+		if g := e.gate(l.gate); g.started >= l.slots || g.before(o) > 0 {
 			g.wait(o)
 			return
 		}
@@ -127,13 +127,20 @@ func (e *Engine) admitWaiting(g *gate) {
 	}
 }
 
-func (g *gate) wait(o *openRun) {
+// before is how many runs wait whose turn is before that of another one. They may
+// wait while there is a slot: another version of the flow may have fewer.
+func (g *gate) before(o *openRun) int {
 	if o.filled {
-		g.waiting = append(g.waiting, o.run.ID)
-		g.filled++
-		return
+		return len(g.waiting)
 	}
-	g.waiting = slices.Insert(g.waiting, len(g.waiting)-g.filled, o.run.ID)
+	return len(g.waiting) - g.filled
+}
+
+func (g *gate) wait(o *openRun) {
+	g.waiting = slices.Insert(g.waiting, g.before(o), o.run.ID)
+	if o.filled {
+		g.filled++
+	}
 }
 
 func (g *gate) next() {

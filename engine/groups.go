@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"slices"
+	"time"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -30,7 +32,10 @@ func (e *Engine) visitGroup(o *openRun, node int) {
 // beginning is Ready for a group that begins, and otherwise what its members end
 // for.
 func (o *openRun) beginning(g *flows.Group) *run.TaskRun {
-	begin := &run.TaskRun{TaskRef: groupRef(g)}
+	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
+	if o.begunIn(g) { // before a restart: what has ended since decides nothing any more
+		return begin
+	}
 	if begin.State, begin.Failure = o.verdict(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
 		return begin
 	}
@@ -41,6 +46,14 @@ func (o *openRun) beginning(g *flows.Group) *run.TaskRun {
 		begin.State = run.Skipped
 	}
 	return begin
+}
+
+// begunIn reports whether a task of a group has started.
+func (o *openRun) begunIn(g *flows.Group) bool {
+	return slices.ContainsFunc(g.Leaves(), func(t *flows.Task) bool {
+		state := o.run.Task(run.TaskRef{Task: t.Name})
+		return state != nil && !state.StartedAt.IsZero() && !state.Reused
+	})
 }
 
 func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }
@@ -57,7 +70,7 @@ func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure)
 	return o.join(n, runOn)
 }
 
-// turn gives Ready when a member's group lets it run.
+// turn gives Ready when a member's group lets it run, and the races around it do.
 func (o *openRun) turn(g *flows.Group, place int) (run.State, *run.Failure) {
 	switch begin := o.phase.states[g.Begin]; begin.State {
 	case run.Failed:
@@ -65,12 +78,13 @@ func (o *openRun) turn(g *flows.Group, place int) (run.State, *run.Failure) {
 	case run.Skipped, run.Canceled:
 		return begin.State, begin.Failure
 	}
-	switch g.Mode {
-	case flows.GroupFirstSuccess:
-		if o.winner(g) >= 0 {
-			return run.Skipped, nil
+	if g.Mode == flows.GroupFirstSuccess && o.winner(g) >= 0 {
+		return run.Skipped, nil
+	}
+	for ; g != nil; g, place = g.Parent, o.phase.nodes[g.Begin].Place {
+		if g.Mode != flows.GroupRace {
+			continue
 		}
-	case flows.GroupRace:
 		if first := o.winner(g); first >= 0 && first != place {
 			return run.Canceled, raceLost(g, first)
 		}
@@ -192,7 +206,7 @@ func (o *openRun) sum(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
 	for i, state := range states {
 		switch {
 		case o.failing(g.Members[i].Exit(), state):
-			if failed == nil || state.FinishedAt.Before(failed.FinishedAt) {
+			if failed == nil || o.failedAt(state).Before(o.failedAt(failed)) {
 				failed = state
 			}
 		case state.State == run.Skipped && state.Failure != nil:
@@ -213,6 +227,21 @@ func (o *openRun) sum(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
 // failing reports whether something that is done makes what holds it fail.
 func (o *openRun) failing(node int, state *run.TaskRun) bool {
 	return (state.State == run.Failed || state.State == run.Canceled) && !o.forgiven(node, state) && !raced(state)
+}
+
+// failedAt is when what made something fail did: a group goes on until all of its
+// members are done.
+func (o *openRun) failedAt(state *run.TaskRun) time.Time {
+	name := failureIn(state).Task
+	if task := o.run.Task(run.TaskRef{Task: name}); task != nil {
+		return task.FinishedAt
+	}
+	for node, n := range o.phase.nodes {
+		if n.End && groupRef(n.Group).Task == name {
+			return o.phase.states[node].FinishedAt
+		}
+	}
+	return state.FinishedAt
 }
 
 // failureIn is the failure of something that is done, with the task that it comes
@@ -306,6 +335,26 @@ func (t task) hold() {
 		}
 		p.slots[g].used++
 		p.holding[t.ref()] = true
+	}
+}
+
+// holdBegun takes slots for what had begun before a restart: nothing else may have
+// them before.
+func (o *openRun) holdBegun() {
+	bounded := func(n flows.Node) bool { return n.Group != nil && n.Group.MaxParallel > 0 }
+	if !slices.ContainsFunc(o.phase.nodes, bounded) {
+		return
+	}
+	for _, state := range o.run.Tasks {
+		spec := o.flow.Task(state.Task)
+		if state.Attempts == 0 || state.State.Done() || !o.phase.holds(spec) {
+			continue
+		}
+		t := o.leaf(spec.Node)
+		if state.Key != "" {
+			t.item = &item{Item: run.Item{Key: state.Key}, state: state}
+		}
+		t.hold()
 	}
 }
 

@@ -72,6 +72,13 @@ func TestGroups(t *testing.T) {
 			states: map[string]run.State{"": ok, "a": run.Skipped, "b": ok},
 			output: `{"g":{"a":null,"b":"b"}}`, took: time.Second,
 		},
+		"a group that refers to the member before it is skipped with it": {
+			flow: "group \"g\" {\n mode = \"serial\"\n task \"a\" {\n plugin = \"./m.wasm\"\n when = false\n}\n" +
+				"group \"h\" {\n after = [task.a]\n" + plain("b") + "}\n}\n",
+			guests: guests{},
+			states: map[string]run.State{"": ok, "a": run.Skipped, "b": run.Skipped},
+			output: `{"g":null}`,
+		},
 		"first_success ends with the first that succeeds": {
 			flow:   "group \"g\" {\n mode = \"first_success\"\n" + plain("a", "b", "c") + "}\n output \"o\" {\n value = [group.g.output, group.g.state]\n}\n",
 			guests: guests{"a": endsAs(bad, time.Second), "b": endsAs(ok, time.Second)},
@@ -155,6 +162,14 @@ func TestGroups(t *testing.T) {
 			states: map[string]run.State{"": ok, "a": ok, "wait.answer": run.Canceled},
 			output: `{"g":"a"}`, took: time.Second,
 		},
+		"the losers' tasks that come after others do not begin": {
+			flow: "group \"g\" {\n mode = \"race\"\n" + plain("quick") + " group \"steps\" {\n mode = \"serial\"\n" + plain("c", "d") + " group \"more\" {\n" + plain("e") + "}\n}\n}\n",
+			guests: guests{
+				"quick": endsAs(ok, 2*time.Second), "c": endsAs(ok, 5*time.Second), "d": endsAs(ok, 9*time.Second), "e": endsAs(ok, 9*time.Second),
+			},
+			states: map[string]run.State{"": ok, "quick": ok, "c": run.Canceled, "d": run.Canceled, "e": run.Canceled},
+			output: `{"g":"quick"}`, took: 2 * time.Second,
+		},
 		"on_error continue is forgiven": {
 			flow:   "group \"g\" {\n mode = \"serial\"\n task \"a\" {\n plugin = \"./m.wasm\"\n on_error = \"continue\"\n}\n" + plain("b") + "}\n",
 			guests: guests{"a": endsAs(bad, time.Second), "b": endsAs(ok, time.Second)},
@@ -179,4 +194,54 @@ func TestGroups(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A group goes on after a member has failed. That member may still be what failed
+// first in the run, or in the group around.
+func TestTheFirstFailureIsThatOfATask(t *testing.T) {
+	t.Parallel()
+	group := "group \"g\" {\n" + plain("a", "b") + "}\n"
+	unmet := "group \"g\" {\n when = trigger.payload.missing\n" + plain("a") + "}\n"
+	for name, c := range map[string]struct{ flow, first string }{
+		"in the run":    {group + plain("c"), "a"},
+		"in the group":  {"group \"around\" {\n" + plain("c") + group + "}\n", "a"},
+		"a group's own": {"group \"around\" {\n" + unmet + plain("b") + "}\n" + plain("c"), "group.g"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, "flow \"f\" {\n"+c.flow+"}\n")
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Workers: 8, Invoker: guests{
+					"a": endsAs(run.Failed, time.Second), "b": endsAs(run.Succeeded, 9*time.Second), "c": endsAs(run.Failed, 5*time.Second),
+				}}, set)
+				if record := r.run("f", `{}`); record.Error == nil || record.Error.Task != c.first {
+					t.Errorf("the error is %+v, and %s failed first", record.Error, c.first)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// What had begun before a crash keeps its slot of the group, whichever is looked
+// at first afterwards.
+func TestSlotsAreKeptOverACrash(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n group \"g\" {\n max_parallel = 1\n task \"later\" {\n plugin = \"./m.wasm\"\n after = [task.before]\n}\n"+
+		forEach("range(2)")+"}\n"+plain("before")+"}\n")
+	synctest.Test(t, func(t *testing.T) {
+		count := &gauge{}
+		config := Config{Journal: NewMemoryJournal(), Workers: 8, Invoker: guests{
+			"before": takes(500 * time.Millisecond), "t": count.around(takes(9 * time.Second)), "later": count.around(takes(time.Second)),
+		}}
+		r := boot(t, config, set)
+		id := r.submit("f", `null`)
+		time.Sleep(time.Second)
+		r.crash()
+		r = boot(t, config, set)
+		if record := r.wait(id); record.State != run.Succeeded || count.most != 1 {
+			t.Errorf("the run is %s, and %d tasks of the group were under way at once", record.State, count.most)
+		}
+		r.stop()
+	})
 }

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -105,5 +107,33 @@ flow "f" {
 		}
 		r.stop()
 		wantFires(t, journal, 10*time.Second, 40*time.Second, 70*time.Second)
+	})
+}
+
+// A run that waits is not overtaken while one before it waits for more slots than
+// it does itself.
+func TestRunsOfVersionsWithOtherLimitsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	versions := map[int]*flows.Set{}
+	for _, limit := range []int{1, 2} {
+		versions[limit] = load(t, fmt.Sprintf("flow \"f\" {\n concurrency {\n limit = %d\n }\n%s}\n", limit, plain("t")))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Workers: 8, Invoker: guests{"t": takes(10 * time.Second)}})
+		var ids []run.ID
+		for _, c := range []struct {
+			limit int
+			then  time.Duration
+		}{{2, 5 * time.Second}, {2, time.Second}, {1, 0}, {2, 5 * time.Second}, {2, 0}} {
+			if err := r.Deploy(t.Context(), versions[c.limit]); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, r.submit("f", `null`))
+			time.Sleep(c.then)
+		}
+		if before, after := r.wait(ids[3]), r.wait(ids[4]); after.StartedAt.Before(*before.StartedAt) {
+			t.Errorf("a run that came later starts at %v, the one before it at %v", after.StartedAt, before.StartedAt)
+		}
+		r.stop()
 	})
 }

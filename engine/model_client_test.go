@@ -25,7 +25,7 @@ type client struct {
 func (c *client) work() {
 	for range 1 + c.rng.IntN(8) {
 		time.Sleep(pick(c.rng, 0, time.Millisecond, 100*time.Millisecond, 5*time.Second, 30*time.Second))
-		switch c.rng.IntN(12) {
+		switch c.rng.IntN(9) {
 		case 0, 1:
 			c.submit(run.Request{}, fmt.Sprintf("%s-%d", c.name, c.seq))
 		case 2, 3:
@@ -41,8 +41,6 @@ func (c *client) work() {
 			c.retry()
 		case 8:
 			c.watch()
-		case 9, 10, 11:
-			c.signal()
 		}
 	}
 }
@@ -50,7 +48,7 @@ func (c *client) work() {
 // submit asks for a run until it has an answer, if asking again is safe.
 func (c *client) submit(request run.Request, tag string) {
 	once := strings.HasPrefix(tag, "once-")
-	p := payload{N: c.rng.IntN(3), K: pick(c.rng, "a", "b"), Tag: tag}
+	p := payload{N: c.rng.IntN(3), K: pick(c.rng, "a", "b"), Tag: tag, Items: randomItems(c.rng)}
 	if chance(c.rng, 20) {
 		p.Pad = strings.Repeat("x", run.BlobSize)
 	}
@@ -112,7 +110,7 @@ func (c *client) cancel() {
 	}
 	id := pick(c.rng, c.own...)
 	if chance(c.rng, 2) {
-		ref := run.TaskRef{Task: pick(c.rng, "t0", "t1", "t2", "t5", "h0", "h1")}
+		ref := c.someTask()
 		err := e.CancelTask(context.Background(), id, ref, "not this one")
 		if err != nil && !errors.Is(err, ErrFinished) && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrUnknownTask) {
 			c.t.Errorf("the cancel of a task is answered with %v", err)
@@ -127,6 +125,16 @@ func (c *client) cancel() {
 	case !errors.Is(err, ErrFinished) && !errors.Is(err, ErrStopped):
 		c.t.Errorf("a cancel is answered with %v", err)
 	}
+}
+
+// someTask is one of either version of the flow, or an item of it.
+func (c *client) someTask() run.TaskRef {
+	plans := []*flowPlan{c.plans["sha256:v1.wasm"], c.plans["sha256:v2.wasm"]}
+	t := pick(c.rng, pick(c.rng, plans...).all()...)
+	if t.each != nil && chance(c.rng, 2) {
+		return run.TaskRef{Task: t.name, Key: pick(c.rng, "0", "1", "2", "a", "b")}
+	}
+	return t.ref()
 }
 
 // retry continues a run.

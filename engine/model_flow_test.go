@@ -21,8 +21,7 @@ import (
 type flowPlan struct {
 	module string // all tasks of this version of the flow call it
 	name   string
-	tasks  []*taskPlan
-	hooks  map[flows.Part][]*taskPlan
+	parts  map[flows.Part]*partPlan
 
 	timeout  time.Duration // 0 for none
 	limit    int           // of concurrency; 0 for none
@@ -33,29 +32,53 @@ type flowPlan struct {
 
 // all are the tasks of all parts.
 func (f *flowPlan) all() []*taskPlan {
-	all := slices.Clone(f.tasks)
-	for _, part := range hookParts {
-		all = append(all, f.hooks[part]...)
+	var all []*taskPlan
+	for _, part := range allParts {
+		all = append(all, f.part(part).tasks...)
 	}
 	return all
 }
 
+// part is never nil.
+func (f *flowPlan) part(part flows.Part) *partPlan {
+	if p := f.parts[part]; p != nil {
+		return p
+	}
+	return &partPlan{}
+}
+
+// task is the plan of a task, nil for none.
+func (f *flowPlan) task(name string) *taskPlan {
+	for _, t := range f.all() {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
+}
+
 type taskPlan struct {
 	name   string
+	key    string // of an item; empty for a task
 	part   flows.Part
-	after  []int // by number in its graph
-	inputs []int
+	group  *groupPlan // in which it stands; nil for none
+	place  int        // among the members of group
+	after  []string   // references, "task.n" and "group.n"
+	inputs []string
 	input  inputKind
 	when   whenKind
 	runOn  flows.RunOn
+	goesOn bool // on_error = "continue"
+	each   *eachPlan
 	retry  run.RetryPolicy
 	again  againKind
 
 	priority int
 	timeout  time.Duration
 	guest    guestPlan
-	wait     *waitPlan // of a wait, whose name is "wait.…"; nil for a task
 }
+
+func (t *taskPlan) ref() run.TaskRef { return run.TaskRef{Task: t.name, Key: t.key} }
 
 type inputKind int
 
@@ -63,6 +86,7 @@ const (
 	inputNone   inputKind = iota
 	inputWhole            // the output of the first of inputs, as it is
 	inputList             // the outputs of inputs
+	inputItem             // the item of the fan-out
 	inputBroken           // cannot be evaluated
 )
 
@@ -73,7 +97,8 @@ const (
 	whenAlways whenKind = iota
 	whenNever
 	whenPayload // trigger.payload.n > 0
-	whenState   // the first task of after has succeeded
+	whenState   // the first of after has succeeded
+	whenBroken  // cannot be evaluated
 )
 
 // againKind is a retry condition.
@@ -95,6 +120,7 @@ type guestPlan struct {
 	takes    time.Duration
 	large    bool          // its output is stored apart
 	stubborn time.Duration // goes on for so long when it is told to end
+	deaf     bool          // does not hear that it is told to end
 }
 
 func (f *flowPlan) hcl() string {
@@ -110,51 +136,42 @@ func (f *flowPlan) hcl() string {
 		}
 		b.WriteString("  }\n")
 	}
-	for _, t := range f.tasks {
-		t.hcl(&b, f.module, f.tasks)
-	}
+	f.part(flows.PartMain).hcl(&b, f.module)
 	if f.broken {
 		b.WriteString("  output \"v\" {\n    value = trigger.payload.missing.deeper\n  }\n")
 	}
 	for _, part := range hookParts {
-		if len(f.hooks[part]) == 0 {
+		if f.parts[part] == nil {
 			continue
 		}
 		fmt.Fprintf(&b, "  %s {\n", part)
-		for _, t := range f.hooks[part] {
-			t.hcl(&b, f.module, f.hooks[part])
-		}
+		f.parts[part].hcl(&b, f.module)
 		b.WriteString("  }\n")
 	}
 	b.WriteString("}\n")
 	return b.String()
 }
 
-func (t *taskPlan) hcl(b *strings.Builder, module string, all []*taskPlan) {
-	refs := func(numbers []int, suffix string) string {
-		var list []string
-		for _, n := range numbers {
-			list = append(list, all[n].reference(suffix))
-		}
-		return strings.Join(list, ", ")
-	}
-	if t.wait != nil {
-		t.wait.hcl(b, t, refs(t.after, ""))
-		t.conditionHCL(b, refs)
-		b.WriteString("  }\n")
-		return
-	}
+func (t *taskPlan) hcl(b *strings.Builder, module string) {
 	fmt.Fprintf(b, "  task %q {\n    plugin = \"./%s\"\n    priority = %d\n    run_on = %q\n", t.name, module, t.priority, t.runOn)
-	fmt.Fprintf(b, "    timeout = %q\n    after = [%s]\n", t.timeout, refs(t.after, ""))
+	fmt.Fprintf(b, "    timeout = %q\n    after = [%s]\n", t.timeout, strings.Join(t.after, ", "))
+	if t.goesOn {
+		b.WriteString("    on_error = \"continue\"\n")
+	}
+	if t.each != nil {
+		t.each.hcl(b, t.inputs)
+	}
 	switch t.input {
 	case inputWhole:
-		fmt.Fprintf(b, "    input = %s\n", refs(t.inputs[:1], ".output"))
+		fmt.Fprintf(b, "    input = %s.output\n", t.inputs[0])
 	case inputList:
-		fmt.Fprintf(b, "    input = [%s]\n", refs(t.inputs, ".output"))
+		fmt.Fprintf(b, "    input = [%s]\n", outputsOf(t.inputs))
+	case inputItem:
+		b.WriteString("    input = { key = each.key, value = each.value, index = each.index }\n")
 	case inputBroken:
 		fmt.Fprintf(b, "    input = trigger.payload.missing.deeper\n")
 	}
-	t.conditionHCL(b, refs)
+	t.when.hcl(b, t.after)
 	fmt.Fprintf(b, "    retry {\n      attempts = %d\n      backoff = %q\n      delay = %q\n      max = %q\n      jitter = 0\n",
 		t.retry.Attempts, t.retry.Backoff, t.retry.Delay, t.retry.Max)
 	switch t.again {
@@ -168,34 +185,44 @@ func (t *taskPlan) hcl(b *strings.Builder, module string, all []*taskPlan) {
 	b.WriteString("    }\n  }\n")
 }
 
-func (t *taskPlan) conditionHCL(b *strings.Builder, refs func(numbers []int, suffix string) string) {
-	switch t.when {
+func (w whenKind) hcl(b *strings.Builder, after []string) {
+	switch w {
 	case whenNever:
 		b.WriteString("    when = false\n")
 	case whenPayload:
 		b.WriteString("    when = trigger.payload.n > 0\n")
 	case whenState:
-		fmt.Fprintf(b, "    when = %s == \"succeeded\"\n", refs(t.after[:1], ".state"))
+		fmt.Fprintf(b, "    when = %s.state == \"succeeded\"\n", after[0])
+	case whenBroken:
+		b.WriteString("    when = trigger.payload.missing.deeper\n")
 	}
 }
 
-// upstream are the numbers of the tasks that one waits for.
-func (t *taskPlan) upstream() []int {
-	all := append([]int{}, t.after...)
-	switch t.input {
-	case inputWhole:
+func outputsOf(refs []string) string {
+	var list []string
+	for _, ref := range refs {
+		list = append(list, ref+".output")
+	}
+	return strings.Join(list, ", ")
+}
+
+// upstream is what a task waits for, by reference.
+func (t *taskPlan) upstream() []string {
+	all := slices.Clone(t.after)
+	if t.input == inputWhole {
 		all = append(all, t.inputs[0])
-	case inputList:
+	}
+	if t.input == inputList || t.each != nil && t.each.kind == eachOutputs {
 		all = append(all, t.inputs...)
 	}
 	return all
 }
 
 func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
-	f := &flowPlan{name: name, module: module, tasks: randomPlans(rng, flows.PartMain, 2+rng.IntN(11)), hooks: map[flows.Part][]*taskPlan{}, priority: rng.IntN(3), broken: chance(rng, 15)}
+	f := &flowPlan{name: name, module: module, parts: map[flows.Part]*partPlan{flows.PartMain: randomPart(rng, flows.PartMain, 2+rng.IntN(11))}, priority: rng.IntN(3), broken: chance(rng, 15)}
 	for _, part := range hookParts {
 		if chance(rng, 2) {
-			f.hooks[part] = randomPlans(rng, part, 1+rng.IntN(3))
+			f.parts[part] = randomPart(rng, part, 1+rng.IntN(4))
 		}
 	}
 	if chance(rng, 4) {
@@ -208,50 +235,51 @@ func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
 }
 
 // hookParts are the parts that may follow the main tasks.
-var hookParts = []flows.Part{flows.PartOnFailure, flows.PartOnSuccess, flows.PartFinally}
+var (
+	hookParts = []flows.Part{flows.PartOnFailure, flows.PartOnSuccess, flows.PartFinally}
+	allParts  = append([]flows.Part{flows.PartMain}, hookParts...)
+)
 
-func randomPlans(rng *rand.Rand, part flows.Part, n int) []*taskPlan {
-	plans := make([]*taskPlan, n)
-	for i := range plans {
-		t := &taskPlan{name: fmt.Sprint(part, i), part: part, runOn: flows.RunOnSuccess, guest: randomGuest(rng), priority: rng.IntN(3)}
-		for d := range i {
-			switch rng.IntN(8) {
-			case 0, 1:
-				t.after = append(t.after, d)
-			case 2:
-				t.inputs = append(t.inputs, d)
-			}
-		}
-		t.input = randomInput(rng, t)
-		t.when = pick(rng, whenAlways, whenAlways, whenAlways, whenAlways, whenNever, whenPayload, whenState)
-		if t.when == whenState && len(t.after) == 0 {
-			t.when = whenAlways
-		}
-		if len(t.upstream()) > 0 {
-			t.runOn = pick(rng, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnFailure, flows.RunAlways)
-		}
-		t.timeout = pick(rng, time.Second, 5*time.Second, time.Minute)
-		t.retry = run.RetryPolicy{
+// randomTask is the i-th task of a part, with the references that are given to it.
+func randomTask(rng *rand.Rand, part flows.Part, i int, after, inputs []string) *taskPlan {
+	t := &taskPlan{
+		name: fmt.Sprint(part, i), part: part, after: after, inputs: inputs, runOn: flows.RunOnSuccess,
+		guest: randomGuest(rng), priority: rng.IntN(3), goesOn: chance(rng, 8), when: randomWhen(rng, after),
+		timeout: pick(rng, time.Second, 5*time.Second, time.Minute),
+		retry: run.RetryPolicy{
 			Attempts: 1 + rng.IntN(4), Backoff: pick(rng, run.Exponential, run.Constant),
 			Delay: pick(rng, time.Millisecond, time.Second, 10*time.Second), Max: pick(rng, 2*time.Second, time.Minute),
-		}
-		if i > 0 && chance(rng, 5) {
-			t.wait, t.name = randomWait(rng), flows.WaitPrefix+t.name
-			t.input, t.inputs = inputNone, nil
-			if len(t.after) == 0 {
-				t.runOn = flows.RunOnSuccess
-			}
-		}
-		t.again = pick(rng, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againEarly, againFailed, againBroken)
-		plans[i] = t
+		},
+		again: pick(rng, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againAsItSays, againEarly, againFailed, againBroken),
 	}
-	return plans
+	if chance(rng, 4) {
+		t.each, t.goesOn = randomEach(rng, inputs), chance(rng, 3)
+		t.guest.large = false
+	}
+	t.input = randomInput(rng, t)
+	if len(t.upstream()) > 0 {
+		t.runOn = pick(rng, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnFailure, flows.RunAlways)
+	}
+	return t
+}
+
+func randomWhen(rng *rand.Rand, after []string) whenKind {
+	w := pick(rng, whenAlways, whenAlways, whenAlways, whenAlways, whenAlways, whenAlways, whenAlways, whenNever, whenPayload, whenPayload, whenState, whenState)
+	switch {
+	case w == whenState && len(after) == 0:
+		return whenAlways
+	case chance(rng, 40):
+		return whenBroken
+	}
+	return w
 }
 
 func randomInput(rng *rand.Rand, t *taskPlan) inputKind {
 	switch {
 	case chance(rng, 20):
 		return inputBroken
+	case t.each != nil && chance(rng, 2):
+		return inputItem
 	case len(t.inputs) == 0:
 		return inputNone
 	}
@@ -271,6 +299,7 @@ func randomGuest(rng *rand.Rand) guestPlan {
 	if chance(rng, 15) {
 		g.stubborn = pick(rng, 3*time.Second, 12*time.Second)
 	}
+	g.deaf = chance(rng, 10) && g.outcome != run.OutcomeTimedOut
 	return g
 }
 
@@ -281,7 +310,7 @@ func (t *taskPlan) expects(attempt int, o run.Outcome, late bool) bool {
 	switch {
 	case o == run.OutcomeTimedOut && t.guest.takes >= t.timeout:
 		return true
-	case t.guest.takes > t.timeout && !late && !(bad && t.guest.outcome == run.OutcomeTimedOut):
+	case t.guest.takes > t.timeout && !late && !t.guest.deaf && !(bad && t.guest.outcome == run.OutcomeTimedOut):
 		return false
 	case bad:
 		return o == t.guest.outcome
@@ -291,7 +320,7 @@ func (t *taskPlan) expects(attempt int, o run.Outcome, late bool) bool {
 
 // output is what the guest gives when all is well.
 func (t *taskPlan) output() json.RawMessage {
-	text := []byte(`"` + t.name + `"`)
+	text := []byte(`"` + t.ref().Label() + `"`)
 	if t.guest.large {
 		text = append(bytes.Repeat([]byte(" "), run.BlobSize), text...)
 	}
@@ -306,7 +335,9 @@ func (t *taskPlan) invoke(ctx context.Context, call run.Call) (run.Result, error
 	if bad && t.guest.outcome == run.OutcomeTimedOut {
 		took = 2 * t.timeout
 	}
-	if result, err := takes(took)(ctx, call); err != nil || result.Failure != nil {
+	if t.guest.deaf {
+		time.Sleep(took)
+	} else if result, err := takes(took)(ctx, call); err != nil || result.Failure != nil {
 		time.Sleep(t.guest.stubborn)
 		return result, err
 	}

@@ -18,13 +18,14 @@ type story struct {
 	events []run.Event
 	run    *run.Run // at the end
 	blobs  *vault
+	groups map[*groupPlan]end // what has become of them
 
 	submitted *run.Submitted
 	canceled  int // number of the event that asked for the run's end; the number of events when none did
 }
 
 func newStory(id run.ID, events []run.Event, blobs *vault) *story {
-	s := &story{id: id, events: events, blobs: blobs, canceled: len(events)}
+	s := &story{id: id, events: events, blobs: blobs, groups: map[*groupPlan]end{}, canceled: len(events)}
 	shard := run.NewShard()
 	for i, e := range events {
 		if _, err := shard.Apply(e); err != nil {
@@ -66,12 +67,10 @@ func (s *story) check(f *flowPlan, old *run.Run) error {
 	if s.run.StartedAt.IsZero() {
 		return s.neverStarted()
 	}
-	for _, t := range f.tasks {
-		if err := s.checkTask(t, f.tasks, old); err != nil {
-			return fmt.Errorf("task %s: %w", t.name, err)
-		}
+	if err := s.checkPart(f.part(flows.PartMain), old); err != nil {
+		return err
 	}
-	return s.checkEnd(f, old)
+	return s.checkEnd(f)
 }
 
 func (s *story) neverStarted() error {
@@ -86,7 +85,23 @@ func (s *story) neverStarted() error {
 	return nil
 }
 
-// wanted is what the language says of a task all of whose upstream tasks are done.
+// checkPart compares each task of a part with what the language says of it.
+func (s *story) checkPart(p *partPlan, old *run.Run) error {
+	for _, t := range p.tasks {
+		if got := s.task(t.name); got == nil || !got.State.Done() {
+			return fmt.Errorf("task %s has no end: %+v", t.name, got)
+		}
+	}
+	for _, t := range p.tasks {
+		if err := s.checkTask(t, p, old); err != nil {
+			return fmt.Errorf("task %s: %w", t.name, err)
+		}
+	}
+	return s.checkGroups(p)
+}
+
+// wanted is what the language says of a task, or of a group that begins, all of
+// whose upstream is done.
 type wanted struct {
 	runs    bool
 	state   run.State // when it does not run
@@ -94,29 +109,20 @@ type wanted struct {
 	because string
 }
 
-func (s *story) wanted(t *taskPlan, graph []*taskPlan) wanted {
-	up := t.upstream()
-	bad, skipped := false, 0
-	for _, n := range up {
-		switch u := s.task(graph[n].name); {
-		case u.State == run.Skipped && u.Failure == nil:
-			skipped++
-		case u.State != run.Succeeded:
-			bad = true
+func (s *story) wanted(t *taskPlan, p *partPlan) wanted {
+	m := memberPlan{task: t}
+	if t.group != nil {
+		if turn := s.turn(p, m); !turn.runs {
+			return turn
 		}
 	}
-	switch {
-	case t.runOn == flows.RunOnSuccess && bad:
-		return wanted{state: run.Skipped, code: run.CodeUpstream, because: "an upstream task did not succeed"}
-	case t.runOn == flows.RunOnSuccess && len(up) > 0 && skipped == len(up):
-		return wanted{state: run.Skipped, because: "all upstream tasks were skipped"}
-	case t.runOn == flows.RunOnFailure && !bad:
-		return wanted{state: run.Skipped, because: "no upstream task failed"}
-	case t.when == whenNever,
-		t.when == whenPayload && s.payload().N == 0,
-		t.when == whenState && s.task(graph[t.after[0]].name).State != run.Succeeded:
-		return wanted{state: run.Skipped, because: "of its condition"}
-	case t.input == inputBroken:
+	if join := s.join(p, t.upstream(), s.before(p, m), t.runOn); !join.runs {
+		return join
+	}
+	if when := s.when(p, t.when, t.after); !when.runs {
+		return when
+	}
+	if t.input == inputBroken && t.each == nil {
 		return wanted{state: run.Failed, code: run.CodeExpression, because: "of its input"}
 	}
 	return wanted{runs: true}
@@ -124,10 +130,11 @@ func (s *story) wanted(t *taskPlan, graph []*taskPlan) wanted {
 
 // payload is what the runs of the model are given.
 type payload struct {
-	N   int    `json:"n"`
-	K   string `json:"k"`
-	Tag string `json:"tag"`
-	Pad string `json:"pad,omitempty"`
+	N     int             `json:"n"`
+	K     string          `json:"k"`
+	Tag   string          `json:"tag"`
+	Items json.RawMessage `json:"items"`
+	Pad   string          `json:"pad,omitempty"`
 }
 
 func (s *story) payload() (p payload) {
@@ -139,41 +146,49 @@ func (s *story) payload() (p payload) {
 
 func (s *story) task(name string) *run.TaskRun { return s.run.Task(run.TaskRef{Task: name}) }
 
-func (s *story) checkTask(t *taskPlan, graph []*taskPlan, old *run.Run) error {
+func (s *story) checkTask(t *taskPlan, p *partPlan, old *run.Run) error {
 	got := s.task(t.name)
-	if got == nil || !got.State.Done() {
-		return fmt.Errorf("it has no end: %+v", got)
-	}
-	if got.Reused {
-		if old != nil && !s.settled(t, graph, old) {
-			return fmt.Errorf("it is reused, and something upstream is run again")
+	if got.Reused && (t.each == nil || got.State == run.Succeeded && !s.expandedAgain(t)) {
+		if err := s.undisturbed(t, p); err != nil {
+			return err
 		}
-		return s.checkReused(got, old)
+		return s.checkReused(t, got, old)
 	}
-	if old != nil && s.reuses() && s.reusable(t, graph, old) {
+	if got.Reused { // as it was decided in the run before
+		return s.checkFan(t, p, old)
+	}
+	if old != nil && s.reuses() && len(p.groups) == 0 && t.each == nil && s.reusable(t, p, old) {
 		return fmt.Errorf("it is %s and not reused", got.State)
 	}
-	if got.State == run.Canceled && got.Attempts == 0 {
-		if s.stopped(t) < s.endOf(t.name) {
+	if got.State == run.Canceled && got.Attempts == 0 && got.Items == nil {
+		if got.Failure.Code == run.CodeRace && s.raceOver(p, t) < s.endOf(t.ref()) {
 			return nil
 		}
-		return fmt.Errorf("it is canceled, and nobody asked for it")
+		return s.checkStopped(t)
 	}
-	want := s.wanted(t, graph)
-	if want.runs && t.wait != nil {
-		return s.checkWait(t)
-	}
-	if want.runs {
-		return s.checkAttempts(t, graph)
+	want := s.wanted(t, p)
+	switch {
+	case want.runs && t.each != nil:
+		return s.checkFan(t, p, old)
+	case want.runs:
+		return s.checkAttempts(t, p, nil)
 	}
 	code := ""
 	if got.Failure != nil {
 		code = got.Failure.Code
 	}
-	if got.State != want.state || code != want.code || got.Attempts > 0 {
+	if got.State != want.state || code != want.code || got.Attempts > 0 || got.Items != nil {
 		return fmt.Errorf("it is %s (%q) after %d attempts, want %s (%q) because %s", got.State, code, got.Attempts, want.state, want.code, want.because)
 	}
 	return nil
+}
+
+// checkStopped checks that somebody asked for the end of what never began.
+func (s *story) checkStopped(t *taskPlan) error {
+	if s.stopped(t) < s.endOf(t.ref()) {
+		return nil
+	}
+	return fmt.Errorf("it is canceled, and nobody asked for it")
 }
 
 // reuses reports whether the run takes over what it can.
@@ -183,31 +198,57 @@ func (s *story) reuses() bool {
 
 // reusable reports whether a run that continues an old one takes over a task: one
 // that succeeded, downstream of nothing that is run again.
-func (s *story) reusable(t *taskPlan, graph []*taskPlan, old *run.Run) bool {
-	before := old.Task(run.TaskRef{Task: t.name})
-	return before != nil && before.State == run.Succeeded && s.settled(t, graph, old)
+func (s *story) reusable(t *taskPlan, p *partPlan, old *run.Run) bool {
+	before := old.Task(t.ref())
+	return before != nil && before.Items == nil && before.State == run.Succeeded && s.settled(t, p, old)
 }
 
-func (s *story) settled(t *taskPlan, graph []*taskPlan, old *run.Run) bool {
-	for _, n := range t.upstream() {
-		before := old.Task(run.TaskRef{Task: graph[n].name})
-		kept := before != nil && (before.State == run.Succeeded || before.State == run.Skipped && before.Failure == nil)
-		if !kept || !s.settled(graph[n], graph, old) {
+func (s *story) settled(t *taskPlan, p *partPlan, old *run.Run) bool {
+	for _, ref := range t.upstream() {
+		up := p.find(ref).task
+		before := old.Task(up.ref())
+		kept := before != nil && (before.State == run.Succeeded || before.State == run.Skipped && before.Failure == nil || up.goesOn && up.each == nil && before.State == run.Failed)
+		if kept && before.State != run.Skipped && (up.each != nil) != (before.Items != nil) {
+			return false // another version of the flow
+		}
+		if !kept || !s.settled(up, p, old) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *story) checkReused(got *run.TaskRun, old *run.Run) error {
+// undisturbed checks that nothing is run again that a task which is taken over
+// refers to.
+func (s *story) undisturbed(t *taskPlan, p *partPlan) error {
+	for _, ref := range t.upstream() {
+		for _, up := range p.find(ref).leaves() {
+			if got := s.task(up.name); got.Attempts > 0 || s.expandedAgain(up) {
+				return fmt.Errorf("it is reused, and %s is run again", up.name)
+			}
+		}
+	}
+	return nil
+}
+
+// expandedAgain reports whether items of a task have begun in the run.
+func (s *story) expandedAgain(t *taskPlan) bool {
+	return slices.ContainsFunc(s.events, func(e run.Event) bool {
+		ref, _, _, _ := taskEvent(e)
+		return ref.Task == t.name && ref.Key != ""
+	})
+}
+
+func (s *story) checkReused(t *taskPlan, got *run.TaskRun, old *run.Run) error {
 	if old == nil {
 		return fmt.Errorf("it is reused in a run that continues none")
 	}
 	before := old.Task(got.TaskRef)
-	if before == nil || before.State != run.Succeeded || !reflect.DeepEqual(before.Output, got.Output) {
-		return fmt.Errorf("its output is reused, and in the run before it was %+v", before)
+	kept := before != nil && (before.State == run.Succeeded || before.State == run.Failed && t.goesOn || t.key != "" && t.goesOn)
+	if !kept || before.State != got.State || !reflect.DeepEqual(before.Output, got.Output) {
+		return fmt.Errorf("it is reused as %s, and in the run before it was %+v", got.State, before)
 	}
-	if got.State != run.Succeeded || got.Attempts > 0 {
+	if got.Attempts > 0 {
 		return fmt.Errorf("it is reused and %s after %d attempts", got.State, got.Attempts)
 	}
 	return nil
@@ -222,7 +263,7 @@ func (s *story) stopped(t *taskPlan) int {
 		stop = len(s.events)
 	}
 	for i, e := range s.events[:stop] {
-		if d, ok := e.Data.(*run.TaskCancelRequested); ok && d.Task == t.name {
+		if d, ok := e.Data.(*run.TaskCancelRequested); ok && (d.TaskRef == t.ref() || d.TaskRef == run.TaskRef{Task: t.name}) {
 			return i
 		}
 	}
@@ -230,19 +271,15 @@ func (s *story) stopped(t *taskPlan) int {
 }
 
 // endOf is the number of the event with which a task ended.
-func (s *story) endOf(name string) int {
+func (s *story) endOf(ref run.TaskRef) int {
 	for i, e := range s.events {
 		switch d := e.Data.(type) {
 		case *run.TaskEnded:
-			if d.Task == name {
+			if d.TaskRef == ref {
 				return i
 			}
 		case *run.AttemptFinished:
-			if d.Task == name && d.RetryAt.IsZero() {
-				return i
-			}
-		case *run.WaitEnded:
-			if d.Task == name {
+			if d.TaskRef == ref && d.RetryAt.IsZero() {
 				return i
 			}
 		}
@@ -250,15 +287,17 @@ func (s *story) endOf(name string) int {
 	return len(s.events)
 }
 
-// checkAttempts follows the attempts of a task that runs.
-func (s *story) checkAttempts(t *taskPlan, graph []*taskPlan) error {
-	stop := s.stopped(t)
+// checkAttempts follows the attempts of a task that runs, or of an item. The item
+// is what its guest may be given.
+func (s *story) checkAttempts(t *taskPlan, p *partPlan, item any) error {
+	over := s.raceOver(p, t)
+	stop := min(s.stopped(t), over)
 	lost, made := 0, 0
 	var started time.Time
 	for i, e := range s.events {
 		switch d := e.Data.(type) {
 		case *run.AttemptStarted:
-			if d.Task != t.name {
+			if d.TaskRef != t.ref() {
 				continue
 			}
 			made++
@@ -267,12 +306,12 @@ func (s *story) checkAttempts(t *taskPlan, graph []*taskPlan) error {
 				return fmt.Errorf("attempt %d starts after it was stopped", d.Attempt)
 			}
 			if made == 1 {
-				if err := s.checkInput(t, graph, d); err != nil {
+				if err := s.checkInput(t, p, item, d); err != nil {
 					return err
 				}
 			}
 		case *run.AttemptFinished:
-			if d.Task != t.name {
+			if d.TaskRef != t.ref() {
 				continue
 			}
 			if d.Outcome == run.OutcomeLost {
@@ -285,28 +324,28 @@ func (s *story) checkAttempts(t *taskPlan, graph []*taskPlan) error {
 		}
 	}
 	if made == 0 {
-		return fmt.Errorf("it is %s without an attempt", s.task(t.name).State)
+		return fmt.Errorf("it is %s without an attempt", s.run.Task(t.ref()).State)
 	}
 	return nil
 }
 
-func (s *story) checkInput(t *taskPlan, graph []*taskPlan, d *run.AttemptStarted) error {
-	want := []byte("null")
-	outputs := make([]json.RawMessage, len(t.inputs))
-	for i, n := range t.inputs {
-		outputs[i] = json.RawMessage("null")
-		if got := s.task(graph[n].name); got.State == run.Succeeded && got.Output != nil {
-			outputs[i] = s.blobs.whole(s.task(graph[n].name).Output)
-		}
+func (s *story) checkInput(t *taskPlan, p *partPlan, item any, d *run.AttemptStarted) error {
+	var want any
+	outputs := make([]any, len(t.inputs))
+	for i, ref := range t.inputs {
+		outputs[i] = s.end(p, p.find(ref)).output
 	}
 	switch t.input {
 	case inputWhole:
 		want = outputs[0]
 	case inputList:
-		want, _ = json.Marshal(outputs)
+		want = outputs
+	case inputItem:
+		want = item
 	}
-	if got := s.blobs.whole(d.Input); string(got) != string(want) {
-		return fmt.Errorf("its input is %.100s, want %.100s", got, want)
+	var got any
+	if err := json.Unmarshal(s.blobs.whole(d.Input), &got); err != nil || !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("its input is %.100v (%v), want %.100v", got, err, want)
 	}
 	return nil
 }
@@ -367,34 +406,36 @@ func (t *taskPlan) delay(o run.Outcome, ended int) time.Duration {
 }
 
 // checkEnd checks how the run ended, and what its hooks did.
-func (s *story) checkEnd(f *flowPlan, old *run.Run) error {
-	first, mainDone := s.firstBad(f.tasks)
+func (s *story) checkEnd(f *flowPlan) error {
+	first, mainBad, mainDone := s.worst(f.part(flows.PartMain))
 	canceled := s.run.Cancel != nil && s.run.Cancel.Outcome == run.OutcomeCanceled
-	bad := canceled || s.run.Cancel != nil || first != nil || f.broken
-	endsCanceled := canceled || first != nil && s.run.Cancel == nil && first.Failure.Outcome == run.OutcomeCanceled
+	bad := canceled || s.run.Cancel != nil || mainBad || f.broken
+	endsCanceled := canceled || mainBad && s.run.Cancel == nil && first.canceled(s.run.Failure)
 	if s.run.Cancel != nil && !canceled && s.canceled > mainDone {
 		return fmt.Errorf("its time was up after its main tasks had ended")
 	}
 	// A cancellation that came after the main tasks found them all done: whether
 	// hooks had begun by then follows from what they were when it came.
 	late := canceled && s.canceled > mainDone
-	mainBad := first != nil || f.broken || s.run.Cancel != nil && !late
-	mainCanceled := !late && endsCanceled || late && first != nil && first.Failure.Outcome == run.OutcomeCanceled
+	mainCanceled := !late && endsCanceled || late && mainBad && first.canceled(nil)
+	onFailure := mainBad || f.broken || s.run.Cancel != nil && !late
 	wanted := map[flows.Part]bool{
-		flows.PartOnFailure: mainBad && !mainCanceled,
-		flows.PartOnSuccess: !mainBad,
+		flows.PartOnFailure: onFailure && !mainCanceled,
+		flows.PartOnSuccess: !onFailure,
 		flows.PartFinally:   true,
 	}
 	for _, part := range hookParts {
-		for _, h := range f.hooks[part] {
-			if err := s.checkHook(h, f.hooks[part], wanted[part], late && part != flows.PartFinally); err != nil {
-				return fmt.Errorf("%s: %w", h.name, err)
-			}
+		p := f.part(part)
+		if err := s.checkHook(p, wanted[part], late && part != flows.PartFinally); err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+		if !wanted[part] || part == flows.PartOnFailure || bad || !s.begun(p) {
+			continue
 		}
 		// What fails there decides unless something has before.
-		if failed, _ := s.firstBad(f.hooks[part]); failed != nil && wanted[part] && part != flows.PartOnFailure && !bad {
-			first, bad = failed, true
-			endsCanceled = failed.Failure.Outcome == run.OutcomeCanceled
+		if failed, failing, _ := s.worst(p); failing {
+			first, bad, mainBad = failed, true, true
+			endsCanceled = failed.canceled(s.run.Failure)
 		}
 	}
 	want := run.Succeeded
@@ -407,41 +448,43 @@ func (s *story) checkEnd(f *flowPlan, old *run.Run) error {
 	if s.run.State != want || want == run.Succeeded != (s.run.Failure == nil) {
 		return fmt.Errorf("it is %s (%v), want %s", s.run.State, s.run.Failure, want)
 	}
-	if first != nil && s.run.Cancel == nil && s.run.Failure.Task != first.Task {
-		return fmt.Errorf("its failure is that of %s, want %s", s.run.Failure.Task, first.Task)
+	if mainBad && s.run.Cancel == nil && first.culprits[s.run.Failure.Task] == "" {
+		return fmt.Errorf("its failure is that of %s, want one of %v", s.run.Failure.Task, first.culprits)
 	}
 	return s.checkOutput(f)
 }
 
-// firstBad is the first of the tasks that did not succeed, nil when all went well,
-// and the number of the event with which the last of all ended.
-func (s *story) firstBad(tasks []*taskPlan) (first *run.TaskRun, done int) {
-	for _, t := range tasks {
-		got := s.task(t.name)
-		if got == nil {
-			continue
-		}
-		if (got.State == run.Failed || got.State == run.Canceled) && (first == nil || got.FinishedAt.Before(first.FinishedAt)) {
-			first = got
-		}
-		if !got.Reused {
-			done = max(done, s.endOf(t.name))
-		}
+// worst is what failed first of the tasks and groups of a part, and the number of
+// the event with which the last of all tasks ended.
+func (s *story) worst(p *partPlan) (first end, bad bool, done int) {
+	if !s.begun(p) {
+		return end{}, false, 0
 	}
-	return first, done
+	var all []end
+	for _, m := range p.members {
+		all = append(all, s.end(p, m))
+		done = max(done, s.endsAt(m))
+	}
+	first, bad = firstOf(all)
+	return first, bad, done
 }
 
-// checkHook checks a task after the main ones. One that a cancellation met on its
-// way was stopped where it stood.
-func (s *story) checkHook(h *taskPlan, graph []*taskPlan, wanted, met bool) error {
-	got := s.task(h.name)
-	switch {
-	case wanted && (!met || got != nil):
-		return s.checkTask(h, graph, nil)
-	case wanted:
-		return nil
-	case got != nil && (got.Attempts > 0 && s.canceled == len(s.events) || !got.State.Done() || got.State == run.Succeeded && s.canceled == len(s.events)):
-		return fmt.Errorf("it is %s after %d attempts, and nothing asked for it", got.State, got.Attempts)
+// begun reports whether something has happened to all tasks of a part.
+func (s *story) begun(p *partPlan) bool {
+	return !slices.ContainsFunc(p.tasks, func(t *taskPlan) bool { return s.task(t.name) == nil })
+}
+
+// checkHook checks the tasks after the main ones. Those that a cancellation met on
+// its way were stopped where they stood.
+func (s *story) checkHook(p *partPlan, wanted, met bool) error {
+	if wanted && (!met || s.begun(p)) {
+		return s.checkPart(p, nil)
+	}
+	for _, t := range p.tasks {
+		got, never := s.task(t.name), s.canceled == len(s.events)
+		if !wanted && got != nil && (got.Attempts > 0 && never || !got.State.Done() || got.State == run.Succeeded && never) {
+			return fmt.Errorf("task %s is %s after %d attempts, and nothing asked for it", t.name, got.State, got.Attempts)
+		}
 	}
 	return nil
 }
@@ -453,14 +496,15 @@ func (s *story) checkOutput(f *flowPlan) error {
 		}
 		return nil
 	}
-	last := map[string]any{}
-	for i, t := range f.tasks {
-		var output any
-		if got := s.task(t.name); got.State == run.Succeeded {
-			output = t.name
-		}
-		if t.wait == nil && !f.followed(i) {
-			last[t.name] = output
+	p, last := f.part(flows.PartMain), map[string]any{}
+	for _, m := range p.members {
+		last[m.name()] = s.end(p, m).output
+	}
+	for _, m := range p.all() {
+		for _, ref := range m.upstream() {
+			if up := p.find(ref); slices.Contains(p.members, up) {
+				delete(last, up.name())
+			}
 		}
 	}
 	got := map[string]any{}

@@ -54,6 +54,11 @@ func newPhase(s *flows.Section) phase {
 // hook reports whether the main tasks are over.
 func (p *phase) hook() bool { return p.part != flows.PartMain }
 
+// holds reports whether a task, or nil, is one of the phase.
+func (p *phase) holds(spec *flows.Task) bool {
+	return spec != nil && spec.Node < len(p.tasks) && p.tasks[spec.Node] == spec
+}
+
 // task is one task of an open run, or an item of one that is fanned out.
 type task struct {
 	*openRun

@@ -22,6 +22,7 @@ func (e *Engine) phaseEnded(o *openRun) {
 		o.scope.Failed(o.failure)
 	}
 	o.phase = newPhase(next)
+	o.holdBegun()
 	if next.Part == flows.PartFinally {
 		e.countDown(&o.deadline, e.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
 	}
@@ -85,7 +86,7 @@ func (o *openRun) failureOfPhase() *run.Failure {
 			continue
 		}
 		state := o.stateOf(node)
-		if o.failing(node, state) && (first == nil || state.FinishedAt.Before(first.FinishedAt)) {
+		if o.failing(node, state) && (first == nil || o.failedAt(state).Before(o.failedAt(first))) {
 			first = state
 		}
 	}

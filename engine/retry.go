@@ -176,8 +176,8 @@ func (r *reuse) settle(node int) bool {
 	case t.State == run.Succeeded:
 		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, Output: t.Output})
 		return true
-	case t.State == run.Failed && n.Task.Continue:
-		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, State: run.Failed, Failure: t.Error})
+	case t.State == run.Failed && n.Task.Continue, t.State == run.Failed && r.won(n.Parent):
+		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, State: t.State, Failure: t.Error})
 		return true
 	}
 	return t.State == run.Skipped && t.Error == nil
@@ -191,6 +191,17 @@ func (r *reuse) succeeded(m flows.Member) bool {
 	}
 	t := r.before[m.Task.Name]
 	return t != nil && t.State == run.Succeeded
+}
+
+// won reports whether a group around a task, in which one success is enough, had it:
+// what failed there need not be run again.
+func (r *reuse) won(g *flows.Group) bool {
+	for ; g != nil; g = g.Parent {
+		if g.Mode == flows.GroupFirstSuccess && slices.ContainsFunc(g.Members, r.succeeded) {
+			return true
+		}
+	}
+	return false
 }
 
 // fan takes over the items of a fan-out that need not be run again.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 	"go.uber.org/goleak"
 
 	"github.com/flowhost/flowhost/flows"
@@ -32,15 +33,20 @@ func (catalog) SignatureOf(_ context.Context, digest string) (run.Signature, err
 
 func load(t testing.TB, source string) *flows.Set {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "test.hcl")
-	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	set, diags := flows.Load(t.Context(), []string{file}, flows.Options{Catalog: catalog{}})
+	set, diags := tryLoad(t, source)
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
 	return set
+}
+
+func tryLoad(t testing.TB, source string) (*flows.Set, hcl.Diagnostics) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "test.hcl")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return flows.Load(t.Context(), []string{file}, flows.Options{Catalog: catalog{}})
 }
 
 func restore(ctx context.Context, d *run.Definition) (*flows.Set, error) {

@@ -104,7 +104,7 @@ func itemsOf(v cty.Value) (json.RawMessage, error) {
 		return nil, fmt.Errorf("must be a list, a set or an object%s", misfit(v, nil))
 	case v.LengthInt() > MaxItems:
 		return nil, fmt.Errorf("has %d items, and %d are the most", v.LengthInt(), MaxItems)
-	case t.IsSetType() && t.ElementType().IsPrimitiveType():
+	case t.IsSetType() && (t.ElementType().IsPrimitiveType() || v.LengthInt() == 0):
 		return keyed(v)
 	case t.IsMapType() || t.IsObjectType():
 		if all := v.AsValueMap(); all[""] != cty.NilVal {

@@ -133,6 +133,9 @@ func (w *network) connect() {
 		if g.Mode != GroupParallel {
 			w.gather(g, g)
 		}
+	}
+	// What is referred to is more than what only comes before.
+	for _, g := range w.section.Groups {
 		w.enclose(g)
 	}
 }
