@@ -52,7 +52,7 @@ func NewHistory(records []*run.Record) *History {
 		}
 		for i := range r.Tasks {
 			if t := &r.Tasks[i]; tells(t) {
-				each := h.add(t)
+				each := h.add(t, !r.Truncated)
 				shared[t.Task] = append(shared[t.Task], each)
 			}
 		}
@@ -74,9 +74,9 @@ func tells(t *run.TaskRecord) bool {
 		*t.Outcome != run.OutcomeCanceled && *t.Outcome != run.OutcomeLost
 }
 
-// add notes the attempts of a task run, and gives the time of one if they took
-// equally long.
-func (h *History) add(t *run.TaskRecord) time.Duration {
+// add notes the attempts of a task run, and its output where it is whole. It gives
+// the time of one attempt if all took equally long.
+func (h *History) add(t *run.TaskRecord, whole bool) time.Duration {
 	p := h.tasks[t.Task]
 	if p == nil {
 		p = &past{task: t.Task}
@@ -86,7 +86,7 @@ func (h *History) add(t *run.TaskRecord) time.Duration {
 		p.ends = append(p.ends, end{failure: drawn(true).Failure})
 	}
 	last := end{failure: failureOf(t)}
-	if last.failure == nil && t.Output != nil {
+	if last.failure == nil && t.Output != nil && whole {
 		p.outputs = append(p.outputs, t.Output)
 	}
 	took := time.Duration(*t.DurationMS * float64(time.Millisecond))

@@ -22,13 +22,18 @@ func TestHistory(t *testing.T) {
 	lost := failing("a", 1, 900, run.OutcomeLost)
 	reused := past1("a", 1, 900, `"reused"`)
 	reused.Reused = true
+	cut := record(run.Succeeded, past1("c", 1, 5, `null`))
+	cut.Truncated = true
 	going := record(run.Running, past1("a", 1, 900, `"going"`))
 	h := NewHistory([]*run.Record{
 		record(run.Succeeded, past1("a", 1, 10, `"x"`), past1("b", 4, 80, `1`)),
 		record(run.Failed, failing("a", 3, 500, run.OutcomeTrapped), lost, reused),
-		going,
+		going, cut,
 	})
-	if h.Runs() != 2 || len(h.donors) != 1 {
+	if c := h.tasks["c"]; len(c.ends) != 1 || len(c.outputs) != 0 {
+		t.Errorf("of a record that was cut short: %+v", c)
+	}
+	if h.Runs() != 3 || len(h.donors) != 1 {
 		t.Errorf("%d runs, %d of them donors", h.Runs(), len(h.donors))
 	}
 	a, b := h.tasks["a"], h.tasks["b"]
