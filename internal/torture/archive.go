@@ -27,6 +27,12 @@ type Record struct {
 			N      int    `json:"n"`
 		} `json:"payload"`
 	} `json:"trigger"`
+	Params struct {
+		N int `json:"n"`
+	} `json:"params"`
+	Parent struct {
+		Run string `json:"run"`
+	} `json:"parent"` // of the run of a sub-flow
 	Error *struct {
 		Outcome string `json:"outcome"`
 		Message string `json:"message"`

@@ -71,6 +71,7 @@ func Check(l *Ledger, a *Archive, effects map[string]int) []Finding {
 	for i := range a.Ends {
 		c.end(&a.Ends[i])
 	}
+	c.children()
 	for _, marker := range slices.Sorted(maps.Keys(c.entries)) {
 		c.entry(c.entries[marker])
 	}
@@ -111,8 +112,12 @@ func (c *checker) end(end *End) {
 			c.add(RuleEffect, about, "task note has succeeded and was not executed")
 		}
 	}
-	if end.Trigger.Kind == "schedule" {
+	switch end.Trigger.Kind {
+	case "schedule":
 		c.result(about, end, 0, false)
+		return
+	case "task":
+		c.result(about, end, end.Params.N, false)
 		return
 	}
 	c.byMarker[about.Marker] = append(c.byMarker[about.Marker], end)
@@ -124,6 +129,16 @@ func (c *checker) end(end *End) {
 		c.add(RuleInvented, about, "the run is of flow %s with %d, and %s with %d was asked for", end.Flow, end.Trigger.Payload.N, e.Flow, e.N)
 	default:
 		c.result(about, end, e.N, e.Canceled)
+	}
+}
+
+// children looks at what the runs of sub-flows belong to: each is of a run that has
+// ended as well.
+func (c *checker) children() {
+	for _, run := range slices.Sorted(maps.Keys(c.byRun)) {
+		if end := c.byRun[run]; end.Trigger.Kind == "task" && c.byRun[end.Parent.Run] == nil {
+			c.add(RuleInvented, Entry{Run: run}, "it is a run of a sub-flow of %q, of which no end is known", end.Parent.Run)
+		}
 	}
 }
 

@@ -155,7 +155,7 @@ func (a *asker) flow() string {
 	if a.rand.Float64() < or(a.Bulk, 0.02) {
 		return "bulk"
 	}
-	return []string{"chain", "chain", "chain", "fan", "fan", "flaky", "effect", "effect", "effect", "nap"}[a.rand.IntN(10)]
+	return []string{"chain", "chain", "chain", "fan", "fan", "flaky", "effect", "effect", "effect", "nap", "branches", "branches"}[a.rand.IntN(12)]
 }
 
 func (a *asker) body(e Entry) []byte {

@@ -65,6 +65,86 @@ flow "fan" {
   }
 }
 
+flow "branches" {
+  task "items" {
+    plugin       = "./chores.wasm"
+    function     = "add"
+    for_each     = [1, 2, 3]
+    max_parallel = 2
+    input        = { n = trigger.payload.n, plus = each.value }
+  }
+
+  group "first" {
+    mode = "race"
+
+    task "quick" {
+      plugin   = "./chores.wasm"
+      function = "add"
+      input    = { n = trigger.payload.n, plus = 4 }
+    }
+
+    task "also" {
+      plugin   = "./chores.wasm"
+      function = "add"
+      input    = { n = trigger.payload.n, plus = 4 }
+    }
+  }
+
+  group "steps" {
+    mode  = "serial"
+    after = [group.first]
+
+    wait "pause" {
+      duration = "20ms"
+    }
+
+    group "tries" {
+      mode = "first_success"
+
+      task "stumbles" {
+        plugin   = "./chores.wasm"
+        function = "stumble"
+        input    = { n = group.first.output.n, plus = 5 }
+      }
+
+      task "sure" {
+        plugin   = "./chores.wasm"
+        function = "add"
+        input    = { n = group.first.output.n, plus = 5 }
+      }
+    }
+  }
+
+  task "inner" {
+    flow  = flow.inner
+    input = { n = group.tries.output.n }
+  }
+
+  task "all" {
+    plugin   = "./chores.wasm"
+    function = "sum"
+    input    = concat(task.items.output[*].n, [task.inner.output.n])
+  }
+
+  output "n" {
+    value = task.all.output.n
+  }
+}
+
+flow "inner" {
+  param "n" { type = number }
+
+  task "one" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = param.n, plus = 1 }
+  }
+
+  output "n" {
+    value = task.one.output.n
+  }
+}
+
 flow "flaky" {
   task "try" {
     plugin   = "./chores.wasm"
@@ -157,6 +237,10 @@ func outputOf(flow string, n int) string {
 		n += 3
 	case "fan":
 		n = 3*n + 6
+	case "branches": // three items, and what the groups gave through the sub-flow
+		n = 3*n + 6 + n + 4 + 5 + 1
+	case "inner":
+		n++
 	case "flaky":
 		n += 10
 	case "effect":

@@ -68,13 +68,16 @@ func (a *Archive) tell(e event) (err error) {
 		a.broke(RuleOrder, e.Run, "event %s, %s, comes after the run's end", e.ID, e.Kind)
 	case e.Kind == "submitted" == s.submitted:
 		a.broke(RuleOrder, e.Run, "event %s, %s: a run begins with one event submitted", e.ID, e.Kind)
-	case e.Kind == "attempt_started" && e.Attempt != s.started[task]+1,
+	case e.starts() && e.Attempt != s.started[task]+1,
 		e.Kind == "attempt_finished" && (e.Attempt != s.started[task] || e.Attempt != s.ended[task]+1):
 		a.broke(RuleOrder, e.Run, "event %s, %s %d of %s: %d have begun, %d have ended", e.ID, e.Kind, e.Attempt, e.Task, s.started[task], s.ended[task])
 	}
 	a.tales[e.shard] = append(tale, e)
 	return a.note(e)
 }
+
+// starts reports whether the event starts an attempt: a call, or the run of a sub-flow.
+func (e *event) starts() bool { return e.Kind == "attempt_started" || e.Kind == "child_started" }
 
 // takeBack takes out of the tale what the journal does not hold any more when it goes
 // on with the given place. Each such event is a finding, as of the time when it
@@ -126,7 +129,7 @@ func (a *Archive) note(e event) error {
 	case "submitted":
 		s.submitted = true
 		a.Open[e.Run] = true
-	case "attempt_started":
+	case "attempt_started", "child_started":
 		s.started[e.task()] = e.Attempt
 	case "attempt_finished":
 		s.ended[e.task()] = e.Attempt
