@@ -28,7 +28,7 @@ func suiteOf(t *testing.T, files map[string]string) *Suite {
 
 func TestWordsOfTestsAreDescribed(t *testing.T) {
 	t.Parallel()
-	for _, w := range []*words{testFileWords, testWords, mockWords, assertWords} {
+	for _, w := range []*words{testFileWords, testWords, mockWords, signalWords, approveWords, assertWords} {
 		for _, a := range w.arguments {
 			if !slices.Contains(argumentKinds, a.kind) || phases[a.at] == "" || !isLine(a.about) || a.required && a.preset != "" {
 				t.Errorf("%s: %+v", w.id(), a)
@@ -181,11 +181,11 @@ test "t" {
   }
 }`})
 	test := suite.Tests[0]
-	mocked, diags := test.Mock(&run.Call{Task: "t", Attempt: 1})
+	mocked, diags := test.Mock(Called{Call: &run.Call{Task: "t", Attempt: 1}, Path: "t"})
 	if diags.HasErrors() || string(mocked.Result.Output) != `{"token":"secret-value"}` {
 		t.Fatalf("%+v %v", mocked, diags)
 	}
-	problems := test.Check([]*run.Record{{Output: json.RawMessage(`{"token":"another"}`)}})
+	problems := test.Check([]Ran{{Record: &run.Record{Output: json.RawMessage(`{"token":"another"}`)}}})
 	if len(problems) != 1 || RuleOf(problems[0]) != RuleAssertion {
 		t.Fatal(problems)
 	}
@@ -227,12 +227,12 @@ func FuzzLoadTests(f *testing.F) {
 		if diags.HasErrors() {
 			return
 		}
-		records := []*run.Record{{Run: "r", State: run.Succeeded, Output: json.RawMessage(`{"x":1}`), Tasks: []run.TaskRecord{{Task: "fetch"}}}}
+		records := []Ran{{Record: &run.Record{Run: "r", State: run.Succeeded, Output: json.RawMessage(`{"x":1}`), Tasks: []run.TaskRecord{{Task: "fetch"}}}}}
 		for _, test := range tests {
 			for attempt := range 3 {
-				test.Mock(&run.Call{Task: "fetch", Attempt: attempt + 1, Input: json.RawMessage(`{"a":[1]}`)})
+				test.Mock(Called{Call: &run.Call{Task: "fetch", Attempt: attempt + 1, Input: json.RawMessage(`{"a":[1]}`)}, Path: "fetch"})
 			}
-			for _, records := range [][]*run.Record{nil, records} {
+			for _, records := range [][]Ran{nil, records} {
 				problems := test.Check(records)
 				DiagnosticsJSON(problems, set.Files())
 				text(set, problems)
@@ -282,7 +282,7 @@ test "t" {
 		},
 	}
 	second := &run.Record{Run: "second", State: run.Running, CreatedAt: end, Tasks: []run.TaskRecord{{Task: "t", State: run.Waiting}}}
-	if problems := suite.Tests[0].Check([]*run.Record{second, first}); len(problems) > 0 {
+	if problems := suite.Tests[0].Check([]Ran{{Record: second}, {Record: first}}); len(problems) > 0 {
 		t.Error(text(suite.Set, problems))
 	}
 }

@@ -33,6 +33,14 @@ type Config struct {
 	// must not call the Director.
 	Finished func(*run.Record)
 
+	// Recorded is told of each event of a run as it happens, and GroupEnded what has
+	// become of a group. StandsIn tells whether a call is played in place of the run
+	// of a sub-flow that a task of a run is; by default none is. They must not call
+	// the Director either.
+	Recorded   func(run.Event)
+	GroupEnded func(of run.ID, group *run.TaskRun)
+	StandsIn   func(of run.ID, task string) bool
+
 	Log *slog.Logger // of the engine; default: discarded
 }
 
@@ -97,6 +105,7 @@ func New(ctx context.Context, config Config) *Director {
 		Timeout: config.Timeout, Log: config.Log,
 		Stage: &engine.Stage{
 			Clock: d.clock, Finished: config.Finished, Rests: d.rests,
+			Recorded: config.Recorded, GroupEnded: config.GroupEnded, StandsIn: config.StandsIn,
 			Begin:     func(a *engine.Attempt) { d.begun = append(d.begun, a) },
 			Interrupt: func(a *engine.Attempt, cause error) { d.interrupted = append(d.interrupted, interrupt{a, cause}) },
 		},

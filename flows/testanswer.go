@@ -1,0 +1,81 @@
+package flows
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Answer ends a wait in a test: of each run that comes to it.
+type Answer struct {
+	Range    hcl.Range       // of the block's header
+	Wait     string          // its name; in a sub-flow after those of the tasks that run it, "release/approval"
+	After    time.Duration   // the start of the tested run; 0: as soon as it waits
+	Approval *run.Approval   // nil for a signal
+	Payload  json.RawMessage // of a signal, valid JSON; nil for none
+}
+
+// What answers there are, as their blocks are called.
+const (
+	signalBlock  = "signal"
+	approveBlock = "approve"
+)
+
+// answeredBy is the block that ends a wait, "" for one that ends by itself.
+func (f WaitFor) answeredBy() string {
+	switch f {
+	case WaitSignal, WaitSubject:
+		return signalBlock
+	case WaitApproval:
+		return approveBlock
+	}
+	return ""
+}
+
+func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
+	words := signalWords
+	if b.Type == approveBlock {
+		words = approveWords
+	}
+	path, at := b.Labels[0], b.LabelRanges[0]
+	s, c := s.decodeAt(b, words)
+	_, wait := s.named(d, path, at, rootWord("wait"))
+	s.checkAnswer(b, wait)
+	for _, first := range t.Answers {
+		if first.Wait == path {
+			s.add(RuleDuplicate, at, "Duplicate answer", "The wait %q ends with what is at %s, and it ends once.", path, place(first.Range))
+			return
+		}
+	}
+	answer := &Answer{Range: b.DefRange, Wait: path, Payload: s.testedJSON(c.arg("payload"))}
+	answer.After, _ = s.duration(c.arg("after"))
+	if a := c.arg("after"); a != nil && t.Until > 0 && answer.After >= t.Until {
+		s.add(RuleValue, a.Expr.Range(), "After the end", "The test ends before, %s after it has begun.", t.Until)
+	}
+	if b.Type == approveBlock {
+		answer.Approval, answer.Payload = &run.Approval{Approved: true, Payload: answer.Payload}, nil
+		if approved, ok := s.flag(c.arg("approved")); ok {
+			answer.Approval.Approved = approved
+		}
+		answer.Approval.By, _ = s.text(c.arg("by"))
+		answer.Approval.Reason, _ = s.text(c.arg("reason"))
+	}
+	t.Answers = append(t.Answers, answer)
+}
+
+// checkAnswer reports an answer that the wait does not take.
+func (s *site) checkAnswer(b *hcl.Block, wait *Task) {
+	if wait == nil || wait.Wait.For == "" {
+		return
+	}
+	by := wait.Wait.For.answeredBy()
+	switch {
+	case by == "":
+		s.add(RuleConflict, b.LabelRanges[0], "Wait that ends by itself", "The wait %q, at %s, is one of %s = …: virtual time ends it. Leave the %s block out.", b.Labels[0], wait.At(), wait.Wait.For, b.Type)
+	case by != b.Type:
+		s.add(RuleConflict, b.TypeRange, "Wrong kind of wait", "The wait %q, at %s, is one of %s = …: write %s %q.", b.Labels[0], wait.At(), wait.Wait.For, by, b.Labels[0])
+	}
+}
