@@ -1,7 +1,9 @@
 package flows
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -35,6 +37,13 @@ func (f WaitFor) answeredBy() string {
 	return ""
 }
 
+// answersIn are the blocks of answers as they are written.
+func answersIn(c *content) []*hcl.Block {
+	blocks := append(slices.Clone(c.blocks[signalBlock]), c.blocks[approveBlock]...)
+	slices.SortStableFunc(blocks, func(a, b *hcl.Block) int { return cmp.Compare(a.DefRange.Start.Byte, b.DefRange.Start.Byte) })
+	return blocks
+}
+
 func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
 	words := signalWords
 	if b.Type == approveBlock {
@@ -43,7 +52,9 @@ func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
 	path, at := b.Labels[0], b.LabelRanges[0]
 	s, c := s.decodeAt(b, words)
 	_, wait := s.named(d, path, at, rootWord("wait"))
-	s.checkAnswer(b, wait)
+	if wait != nil && !s.takes(wait, b) {
+		return
+	}
 	for _, first := range t.Answers {
 		if first.Wait == path {
 			s.add(RuleDuplicate, at, "Duplicate answer", "The wait %q ends with what is at %s, and it ends once.", path, place(first.Range))
@@ -66,16 +77,16 @@ func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
 	t.Answers = append(t.Answers, answer)
 }
 
-// checkAnswer reports an answer that the wait does not take.
-func (s *site) checkAnswer(b *hcl.Block, wait *Task) {
-	if wait == nil || wait.Wait.For == "" {
-		return
-	}
-	by := wait.Wait.For.answeredBy()
+// takes reports whether a wait can end with an answer.
+func (s *site) takes(t *Task, b *hcl.Block) bool {
+	path, by := b.Labels[0], t.Wait.For.answeredBy()
 	switch {
+	case t.Wait.For == "" || by == b.Type: // what is wrong with the wait is reported there
+		return true
 	case by == "":
-		s.add(RuleConflict, b.LabelRanges[0], "Wait that ends by itself", "The wait %q, at %s, is one of %s = …: virtual time ends it. Leave the %s block out.", b.Labels[0], wait.At(), wait.Wait.For, b.Type)
-	case by != b.Type:
-		s.add(RuleConflict, b.TypeRange, "Wrong kind of wait", "The wait %q, at %s, is one of %s = …: write %s %q.", b.Labels[0], wait.At(), wait.Wait.For, by, b.Labels[0])
+		s.add(RuleConflict, b.LabelRanges[0], "Wait that ends by itself", "The wait %q, at %s, has %s = …: virtual time ends it. Leave the %s block out.", path, t.At(), t.Wait.For, b.Type)
+	default:
+		s.add(RuleConflict, b.TypeRange, "Wrong kind of wait", "The wait %q, at %s, has %s = …: write %s %q.", path, t.At(), t.Wait.For, by, path)
 	}
+	return false
 }

@@ -61,9 +61,9 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 	for _, inner := range c.blocks["mock_plugin"] {
 		s.decodeMockPlugin(t, inner)
 	}
+	s.checkMocks(t, d)
 	s.shareMocks(t, d, file)
-	s.checkMocks(t)
-	for _, inner := range append(slices.Clone(c.blocks["signal"]), c.blocks["approve"]...) {
+	for _, inner := range answersIn(c) {
 		s.decodeAnswer(t, d, inner)
 	}
 	for _, inner := range c.blocks["assert"] {

@@ -88,8 +88,11 @@ func (s *site) shareMocks(t *Test, d *draft, file *content) {
 }
 
 // checkMocks reports mocks of calls that another mock keeps from being made.
-func (s *site) checkMocks(t *Test) {
+func (s *site) checkMocks(t *Test, d *draft) {
 	for _, path := range keys(t.mocks) {
+		if _, task := s.lookup(d, path, rootWord("task")); task == nil {
+			continue // which is reported
+		}
 		for i := range path {
 			if whole := t.mocks[path[:i]]; path[i] == '/' && whole != nil {
 				s.add(RuleConflict, t.mocks[path].at, "Sub-flow is mocked as a whole", "Nothing calls %q: the mock of %q, at %s, takes the place of its whole sub-flow. Leave out one of the two.", path, path[:i], place(whole.at))

@@ -37,7 +37,7 @@ func (s *site) named(d *draft, path string, at hcl.Range, word *root) (*draft, *
 		t := d.leaf(kind, name)
 		switch {
 		case t == nil:
-			s.add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", d.flow.Name, kind.name, name, didYouMean(name, above, d.leaves(kind)))
+			s.add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", d.flow.Name, kind.name, name, d.instead(kind, name, above))
 			return nil, nil
 		case t.Child == nil && t.callee() == "flow":
 			return nil, nil // which flow, is reported where it is named
@@ -47,6 +47,17 @@ func (s *site) named(d *draft, path string, at hcl.Range, word *root) (*draft, *
 		}
 		d, above, rest = s.draftOf(t.Child), above+name+"/", after
 	}
+}
+
+// instead says what could be meant by a name that the flow does not have.
+func (d *draft) instead(word *root, name, above string) string {
+	switch {
+	case word.bit == rootTask && d.tasks[WaitPrefix+strings.TrimPrefix(name, WaitPrefix)] != nil:
+		return " It is a wait: these are not mocked, virtual time ends them, or a signal or approve block."
+	case word.bit == rootWait && d.leaf(rootWord("task"), name) != nil:
+		return " It is a task: what its calls do, a mock block says."
+	}
+	return didYouMean(name, above, d.leaves(word))
 }
 
 // task is the task at a path of the tested flow, nil when there is none.

@@ -243,3 +243,184 @@ func TestGroups(t *testing.T) {
   }`,
 	})
 }
+
+const nested = `
+plugin "shop" {
+  source = "./shop.wasm"
+}
+flow "top" {
+  task "release" {
+    for_each = ["a", "b"]
+    flow     = flow.release
+    input    = { version = each.value }
+    retries  = 2
+  }
+  task "after" {
+    plugin = plugin.shop
+    input  = task.release.output
+  }
+}
+flow "release" {
+  param "version" {
+    type = string
+  }
+  task "build" {
+    plugin = "./build.wasm"
+    input  = param.version
+  }
+  task "ship" {
+    flow  = flow.ship
+    input = { what = task.build.output }
+  }
+  output "shipped" {
+    value = task.ship.output.at
+  }
+}
+flow "ship" {
+  param "what" {
+    type = string
+  }
+  wait "approval" {
+    approval = "ship?"
+  }
+  task "send" {
+    for_each = [param.what]
+    plugin   = plugin.shop
+    after    = [wait.approval]
+  }
+  output "at" {
+    value = task.send.output[0]
+  }
+}
+
+mock_plugin "shop" {
+  output = input
+}
+`
+
+func TestSubFlows(t *testing.T) {
+	t.Parallel()
+	passing(t, nested, map[string]string{
+		"as a whole": `
+  mock "release" {
+    output = { shipped = "${each.key} ${input.version}" }
+    fail   = { message = "no" }
+    times  = 1
+    takes  = "48h"
+  }
+  assert {
+    condition = task.release.output == [{ shipped = "0 a" }, { shipped = "1 b" }] && task.after.input == task.release.output
+  }
+  assert {
+    condition = task.release.items[*].attempts == [2, 2] && task.release.items[0].input == { version = "a" } && run.duration > 96 * 3600
+  }
+  assert {
+    condition = length(runs) == 1
+  }`,
+		"within": `
+  mock "release/build" {
+    output = "built ${input}"
+    takes  = input == "a" ? "1m" : "2m"
+  }
+  mock "release/ship/send" {
+    output = "${each.value} by ship"
+  }
+  approve "release/ship/approval" {
+    after = "3h"
+  }
+  assert {
+    condition = task.release.output == [{ shipped = "built a by ship" }, { shipped = "built b by ship" }]
+  }
+  assert {
+    condition = length(runs) == 1 && run.duration == 3 * 3600 && run.flow == "top"
+  }`,
+		"attempts within": `
+  mock "release/build" {
+    output = input
+    fail   = input == "b" ? { message = "no ${attempt}" } : null
+  }
+  mock "release/ship" {
+    output = { at = "here" }
+  }
+  assert {
+    condition = task.release.items[*].state == ["succeeded", "failed"] && task.release.items[*].attempts == [1, 3]
+  }
+  assert {
+    condition = task.release.items[0].output == { shipped = "here" } && endswith(task.release.errors[0].message, "failed in task build: no 1")
+  }`,
+		"of a plugin": `
+  mock "release/build" {
+    output = input
+  }
+  mock_plugin "shop" {
+    output = "shop"
+  }
+  approve "release/ship/approval" {}
+  assert {
+    condition = task.after.output == "shop" && task.release.output == [{ shipped = "shop" }, { shipped = "shop" }] && run.duration == 0
+  }`,
+		"that hangs": `
+  until = "1000h"
+  mock "release" {
+    hangs = true
+  }
+  assert {
+    condition = task.release.state == "running" && task.release.items[0].attempts == 1
+  }`,
+	})
+	failing(t, nested, map[string]wrong{
+		"a wait within": {`
+  mock "release/build" {
+    output = input
+  }`, `^The run does not end: .* It waits for release/ship/approval: .*$`},
+		"an answer too early": {`
+  until = "4h"
+  mock "release/build" {
+    takes  = "2m"
+    output = input
+  }
+  approve "release/ship/approval" {
+    after = "1m"
+  }`, `^Nothing waits for this: 1m0s after the start of the run, the wait "release/ship/approval" does not go on`},
+		"a task that cannot be called": {`
+  mock "release/build" {
+    output = input.x
+  }`, `^Unsupported attribute`},
+	})
+}
+
+// TestMocksOfTheFileInSubFlows holds that a test that mocks within a sub-flow does
+// not mean the mock of the whole.
+func TestMocksOfTheFileInSubFlows(t *testing.T) {
+	t.Parallel()
+	passing(t, nested+`
+mock "release" {
+  output = { shipped = "whole" }
+}
+mock "release/ship" {
+  output = { at = "shipped" }
+}
+mock "release/build" {
+  output = "built"
+}
+`, map[string]string{
+		"the whole": `
+  mock "release" {
+    output = { shipped = "mine" }
+  }
+  assert {
+    condition = task.release.output[0].shipped == "mine"
+  }`,
+		"within": `
+  mock "release/build" {
+    output = "mine"
+  }
+  assert {
+    condition = task.release.output[0].shipped == "shipped"
+  }`,
+		"neither": `
+  assert {
+    condition = task.release.output[0].shipped == "whole"
+  }`,
+	})
+}
