@@ -2,7 +2,6 @@ package flows
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
