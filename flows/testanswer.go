@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -33,6 +34,16 @@ func (f WaitFor) answeredBy() string {
 		return signalBlock
 	case WaitApproval:
 		return approveBlock
+	}
+	return ""
+}
+
+// AnsweredBy is the block that ends a wait, "signal" or "approve"; "" for one that
+// ends by itself.
+func (t *Test) AnsweredBy(wait string) string {
+	last := strings.LastIndex(wait, "/") + 1
+	if task := t.task(wait[:last] + WaitPrefix + wait[last:]); task != nil && task.isWait() {
+		return task.Wait.For.answeredBy()
 	}
 	return ""
 }

@@ -167,15 +167,19 @@ func (t *trial) whyNot(ctx context.Context, d *rehearsal.Director, a answer) str
 	return fmt.Sprintf("the wait %q does not go on. Leave out \"after\" to answer it as soon as it does.", a.Wait)
 }
 
-// unanswered tells what the runs wait for that do not end.
+// unanswered tells what runs wait for that do not end.
 func (t *trial) unanswered() string {
-	var waits []string
+	var blocks []string
 	for _, r := range t.seen.runs {
-		waits = slices.AppendSeq(waits, maps.Keys(r.waiting))
+		for path := range r.waiting {
+			if by := t.Test.AnsweredBy(path); by != "" {
+				blocks = append(blocks, fmt.Sprintf("%s %q {}", by, path))
+			}
+		}
 	}
-	slices.Sort(waits)
-	if waits = slices.Compact(waits); len(waits) == 0 {
+	slices.Sort(blocks)
+	if blocks = slices.Compact(blocks); len(blocks) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" It waits for %s: a test ends waits with signal %q {} or approve %q {}.", strings.Join(waits, ", "), waits[0], waits[0])
+	return " It waits for an answer. Write " + strings.Join(blocks, " and ") + " in the test."
 }

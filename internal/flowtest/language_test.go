@@ -372,7 +372,7 @@ func TestSubFlows(t *testing.T) {
 		"a wait within": {`
   mock "release/build" {
     output = input
-  }`, `^The run does not end: .* It waits for release/ship/approval: .*$`},
+  }`, `^The run does not end: .* Write approve "release/ship/approval" \{\} in the test.$`},
 		"an answer too early": {`
   until = "4h"
   mock "release/build" {

@@ -157,7 +157,7 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
   }`, `^Nothing waits for this: 400h0m0s after the start of the run, it has ended: it took 10[0-9]h0m0s.$`},
 		"none": {`
   approve "approval" {}
-  signal "arrival" {}`, `^The run does not end: .* It waits for signed: a test ends waits with signal "signed" \{\} or approve "signed" \{\}.$`},
+  signal "arrival" {}`, `^The run does not end: .* It waits for an answer. Write signal "signed" \{\} in the test.$`},
 	})
 }
 
