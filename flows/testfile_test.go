@@ -286,3 +286,119 @@ test "t" {
 		t.Error(text(suite.Set, problems))
 	}
 }
+
+// TestPartsThatTestsSee holds what conditions see of waits, groups and items: also
+// of what records do not have.
+func TestPartsThatTestsSee(t *testing.T) {
+	t.Parallel()
+	suite := suiteOf(t, map[string]string{"f.hcl": `
+flow "f" {
+  task "each" {
+    for_each = ["x", "y", "z"]
+    plugin   = "./greet.wasm"
+    input    = each.value
+  }
+  task "named" {
+    for_each = { a = 1, b = 2 }
+    plugin   = "./greet.wasm"
+  }
+  group "all" {
+    wait "w" {
+      signal = true
+    }
+    group "first" {
+      mode = "race"
+      task "slow" {
+        plugin = "./greet.wasm"
+      }
+      task "quick" {
+        plugin = "./greet.wasm"
+      }
+    }
+  }
+  group "later" {
+    after = [group.all]
+    wait "other" {
+      signal = true
+    }
+  }
+  group "going" {
+    wait "now" {
+      signal = true
+    }
+    wait "then" {
+      signal = true
+    }
+  }
+}`, "f.test.hcl": `
+test "t" {
+  assert {
+    condition = task.each.items[*].state == ["succeeded", "failed", "waiting"] && task.each.items[2].output == null
+  }
+  assert {
+    condition = task.each.errors == [{ key = 1, code = "c", details = null, message = "m", outcome = "failed", retryable = false }]
+  }
+  assert {
+    condition = keys(task.named.items) == ["a", "b"] && task.named.items["b"].attempts == 2 && task.named.errors[0].key == "b"
+  }
+  assert {
+    condition = wait.w.payload == { by = "ada" } && wait.w.duration == 5 && wait.other.state == "waiting" && wait.other.payload == null && wait.other.duration == null
+  }
+  assert {
+    condition = group.first.output == "quick" && group.all.output == { w = { by = "ada" }, first = "quick" } && runs[0].group.all.state == "succeeded"
+  }
+  assert {
+    condition = group.later == { state = "waiting", output = null, error = null } && group.going.state == "running" && task.slow.state == "canceled"
+  }
+}`})
+	at, key := DefaultTestTime, func(k string) *string { return &k }
+	end, last := at.Add(5*time.Second), at.Add(7*time.Second)
+	failure := &run.Failure{Outcome: run.OutcomeFailed, Code: "c", Message: "m"}
+	record := &run.Record{Run: "r", State: run.Running, CreatedAt: at, Tasks: []run.TaskRecord{
+		{Task: "each", State: run.Running, Items: json.RawMessage(`["x","y","z"]`)},
+		{Task: "each", Key: key("1"), State: run.Failed, Attempts: 1, Error: failure},
+		{Task: "each", Key: key("0"), State: run.Succeeded, Attempts: 1, Output: json.RawMessage("1")},
+		{Task: "named", State: run.Succeeded, Items: json.RawMessage(`{"b":2,"a":1}`), Output: json.RawMessage(`{"a":1,"b":null}`)},
+		{Task: "named", Key: key("b"), State: run.Failed, Attempts: 2, Error: failure},
+		{Task: "wait.w", State: run.Succeeded, StartedAt: &at, FinishedAt: &end, Output: json.RawMessage(`{"by":"ada"}`)},
+		{Task: "slow", State: run.Canceled, FinishedAt: &last},
+		{Task: "quick", State: run.Succeeded, FinishedAt: &end, Output: json.RawMessage(`"quick"`)},
+		{Task: "wait.now", State: run.Running, StartedAt: &at},
+	}}
+	groups := map[string]*run.TaskRun{
+		"first": {State: run.Succeeded, FinishedAt: end}, "all": {State: run.Succeeded, FinishedAt: end},
+	}
+	if problems := suite.Tests[0].Check([]Ran{{Record: record, Groups: groups}}); len(problems) > 0 {
+		t.Error(text(suite.Set, problems))
+	}
+}
+
+// TestMockedFailures holds that a failure that is null is none.
+func TestMockedFailures(t *testing.T) {
+	t.Parallel()
+	suite := suiteOf(t, map[string]string{"f.hcl": smallFlow("f"), "f.test.hcl": `
+test "t" {
+  mock "t" {
+    fail    = input == 1 ? { message = "one" } : null
+    outcome = "trapped"
+    output  = input
+  }
+}
+test "never" {
+  mock "t" {
+    fail   = null
+    output = input
+  }
+}`})
+	for i, want := range []run.Outcome{run.OutcomeTrapped, run.OutcomeSucceeded} {
+		call := Called{Call: &run.Call{Task: "t", Attempt: 1, Input: json.RawMessage("1")}, Path: "t"}
+		mocked, diags := suite.Tests[i].Mock(call)
+		if diags.HasErrors() || mocked.Result.Outcome != want {
+			t.Errorf("%+v %v", mocked, diags)
+		}
+		call.Input = json.RawMessage("2")
+		if mocked, diags := suite.Tests[i].Mock(call); diags.HasErrors() || string(mocked.Result.Output) != "2" {
+			t.Errorf("%+v %v", mocked, diags)
+		}
+	}
+}

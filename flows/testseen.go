@@ -84,8 +84,8 @@ type seenRun struct {
 func (s *seenRun) parts() (map[string]cty.Value, error) {
 	s.index()
 	s.made = map[string]map[string]map[string]cty.Value{"task": {}, "wait": {}, "group": {}}
-	for name, spec := range s.flow.tasks {
-		t := s.tasks[name]
+	for _, name := range keys(s.flow.tasks) {
+		spec, t := s.flow.tasks[name], s.tasks[name]
 		if t == nil {
 			t = &run.TaskRecord{Task: name, State: run.Waiting}
 		}
@@ -98,8 +98,8 @@ func (s *seenRun) parts() (map[string]cty.Value, error) {
 		}
 		s.made[root][name] = attrs
 	}
-	for _, g := range s.flow.groups {
-		if err := s.group(g); err != nil {
+	for _, name := range keys(s.flow.groups) {
+		if err := s.group(s.flow.groups[name]); err != nil {
 			return nil, err
 		}
 	}

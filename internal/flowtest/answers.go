@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,11 +34,11 @@ func (t *trial) foresee(e run.Event) {
 	for _, a := range t.Test.Answers {
 		switch d := e.Data.(type) {
 		case *run.Started:
-			if a.After > 0 && t.seen.runs[e.Run].root == e.Run {
+			if a.After > 0 && t.trace.Outermost(e.Run) {
 				t.answers.add(answer{Answer: a, due: e.At.Add(a.After), root: e.Run})
 			}
 		case *run.WaitStarted:
-			if a.After == 0 && t.seen.wait(e.Run, d.Task) == a.Wait {
+			if a.After == 0 && t.trace.Path(e.Run, d.Task) == a.Wait {
 				t.answers.now = append(t.answers.now, answer{Answer: a, of: e.Run})
 				t.answers.fresh = true
 			}
@@ -114,8 +113,11 @@ func (t *trial) pass(ctx context.Context, d *rehearsal.Director, end time.Time, 
 
 // answer gives an answer to whoever waits for it.
 func (t *trial) answer(ctx context.Context, d *rehearsal.Director, a answer) error {
-	given := 0
-	for _, of := range t.waitingFor(a) {
+	waiting, given := []run.ID{a.of}, 0
+	if a.of == "" {
+		waiting = t.trace.Waiting(a.root, a.Wait)
+	}
+	for _, of := range waiting {
 		name := a.Wait[strings.LastIndex(a.Wait, "/")+1:]
 		var err error
 		if a.Approval != nil {
@@ -140,21 +142,6 @@ func (t *trial) answer(ctx context.Context, d *rehearsal.Director, a answer) err
 	return nil
 }
 
-// waitingFor are the runs that wait for an answer, in the order in which they were
-// accepted.
-func (t *trial) waitingFor(a answer) []run.ID {
-	if a.of != "" {
-		return []run.ID{a.of}
-	}
-	var found []run.ID
-	for _, id := range slices.Sorted(maps.Keys(t.seen.runs)) {
-		if r := t.seen.runs[id]; r.root == a.root && r.waiting[a.Wait] {
-			found = append(found, id)
-		}
-	}
-	return found
-}
-
 // whyNot says why nobody takes an answer.
 func (t *trial) whyNot(ctx context.Context, d *rehearsal.Director, a answer) string {
 	if record, err := d.Engine().Get(ctx, a.root); err == nil {
@@ -170,15 +157,12 @@ func (t *trial) whyNot(ctx context.Context, d *rehearsal.Director, a answer) str
 // unanswered tells what runs wait for that do not end.
 func (t *trial) unanswered() string {
 	var blocks []string
-	for _, r := range t.seen.runs {
-		for path := range r.waiting {
-			if by := t.Test.AnsweredBy(path); by != "" {
-				blocks = append(blocks, fmt.Sprintf("%s %q {}", by, path))
-			}
+	for _, path := range t.trace.Waits() {
+		if by := t.Test.AnsweredBy(path); by != "" {
+			blocks = append(blocks, fmt.Sprintf("%s %q {}", by, path))
 		}
 	}
-	slices.Sort(blocks)
-	if blocks = slices.Compact(blocks); len(blocks) == 0 {
+	if len(blocks) == 0 {
 		return ""
 	}
 	return " It waits for an answer. Write " + strings.Join(blocks, " and ") + " in the test."

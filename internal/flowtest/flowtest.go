@@ -38,12 +38,12 @@ func (r *Result) Passed() bool { return len(r.Problems) == 0 }
 // Run runs a test of a set. It fails when ctx ends, or when the engine does.
 func Run(ctx context.Context, set *flows.Set, test *flows.Test, config Config) (*Result, error) {
 	began := time.Now()
-	t := &trial{Result: &Result{Test: test}, config: config, reported: map[string]bool{}, seen: newSeen()}
+	t := &trial{Result: &Result{Test: test}, config: config, reported: map[string]bool{}, trace: rehearsal.NewTrace()}
 	begin, end := test.Span()
 	d := rehearsal.New(ctx, rehearsal.Config{
 		Start: begin, Play: t.play, Timeout: config.Timeout, Log: config.Log,
-		Finished: t.finished, Recorded: t.recorded, GroupEnded: t.seen.groupEnded,
-		StandsIn: func(of run.ID, task string) bool { return test.StandsIn(t.seen.path(of, task)) },
+		Finished: t.finished, Recorded: t.recorded, GroupEnded: t.trace.GroupEnded,
+		StandsIn: func(of run.ID, task string) bool { return test.StandsIn(t.trace.Path(of, task)) },
 	})
 	defer d.Close()
 	if err := t.perform(ctx, set, d, end); err != nil {
@@ -59,7 +59,7 @@ type trial struct {
 	*Result
 	config   Config
 	reported map[string]bool // tasks
-	seen     *seen
+	trace    *rehearsal.Trace
 	answers  answers
 }
 
@@ -92,7 +92,7 @@ func (t *trial) perform(ctx context.Context, set *flows.Set, d *rehearsal.Direct
 func (t *trial) ran() []flows.Ran {
 	all := make([]flows.Ran, len(t.Runs))
 	for i, r := range t.Runs {
-		all[i] = flows.Ran{Record: r, Groups: t.seen.groups[r.Run]}
+		all[i] = flows.Ran{Record: r, Groups: t.trace.Groups(r.Run)}
 	}
 	return all
 }
@@ -106,7 +106,7 @@ func (t *trial) finished(r *run.Record) {
 
 // recorded notes what happens to a run.
 func (t *trial) recorded(e run.Event) {
-	t.seen.recorded(e)
+	t.trace.Recorded(e)
 	t.foresee(e)
 }
 
@@ -154,7 +154,7 @@ func (t *trial) addOpen(ctx context.Context, d *rehearsal.Director) error {
 
 // play does what the test says of a call, or calls the real module.
 func (t *trial) play(call *run.Call, _ time.Time) rehearsal.Turn {
-	called := t.seen.called(call)
+	called := t.trace.Called(call)
 	mocked, diags := t.Test.Mock(called)
 	switch {
 	case diags.HasErrors():

@@ -1,6 +1,7 @@
 package flowtest
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 )
@@ -225,5 +226,31 @@ func TestItIsQuick(t *testing.T) {
   signal "signed" {}`)
 	if !r.Passed() || r.Virtual < 100*time.Hour || r.Real > 5*time.Second {
 		t.Errorf("%v: %s in %s", r.Problems, r.Virtual, r.Real)
+	}
+}
+
+// TestTheSameEachTime holds that answers do not bring chance into a test.
+func TestTheSameEachTime(t *testing.T) {
+	t.Parallel()
+	first := ""
+	for range 5 {
+		r := performIn(t, nested, `
+  mock "release/build" {
+    output = input
+    takes  = "${attempt}m"
+  }
+  approve "release/ship/approval" {
+    after = "3h"
+  }`)
+		told, err := json.Marshal(r.Runs)
+		if err != nil || !r.Passed() {
+			t.Fatal(err, r.Problems)
+		}
+		if first == "" {
+			first = string(told)
+		}
+		if first != string(told) {
+			t.Fatalf("two runs of a test differ:\n%s\n%s", first, told)
+		}
 	}
 }
