@@ -112,7 +112,7 @@ func (d *desk) changed(record *run.Record, version uint64, brief bool) answer {
 	var body json.RawMessage
 	var err error
 	if brief {
-		body, err = slim(record).AppendJSON(nil)
+		body, err = fitting(record, nil, d.largest(), slim, folded)
 	} else {
 		body, err = encodeRecord(record, d.largest())
 	}

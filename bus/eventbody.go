@@ -3,6 +3,7 @@ package bus
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/flowhost/flowhost/run"
@@ -91,13 +92,13 @@ func encodeEvent(n run.Notice, id string, limit int) ([]byte, error) {
 	if err == nil && len(event)+len(record)+len(`,"record":`) <= limit {
 		return extend(event, `,"record":`, record), nil
 	}
+	event = extend(event, `,"truncated":true`, nil)
 	if err == nil {
-		record, err = slim(n.Record).AppendJSON(nil)
+		record, err = fitting(n.Record, nil, limit-len(event)-len(`,"record":`), folded, slim)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", id, err)
 	}
-	event = extend(event, `,"truncated":true`, nil)
 	if len(event)+len(record)+len(`,"record":`) > limit {
 		return event, nil
 	}
@@ -114,14 +115,38 @@ func extend(object []byte, member string, value []byte) []byte {
 	return append(longer, '}')
 }
 
-// encodeRecord gives a record's JSON, without the tasks' inputs and outputs where
-// it would be over the limit. It may still be.
+// encodeRecord gives a record's JSON, without the items of fan-outs and the tasks'
+// inputs and outputs where it would be over the limit. It may still be.
 func encodeRecord(record *run.Record, limit int) ([]byte, error) {
 	body, err := record.AppendJSON(nil)
-	if err != nil || len(body) <= limit {
-		return body, err
+	if err != nil {
+		return nil, err
 	}
-	return slim(record).AppendJSON(nil)
+	return fitting(record, body, limit, folded, slim)
+}
+
+// fitting leaves out more and more of a record until its JSON has at most limit
+// bytes. It is what is left in the end if it never has. The body is that of the
+// whole record; nil for one that is too large.
+func fitting(record *run.Record, body []byte, limit int, less ...func(*run.Record) *run.Record) ([]byte, error) {
+	var err error
+	for _, without := range less {
+		if err != nil || body != nil && len(body) <= limit {
+			break
+		}
+		record = without(record)
+		body, err = record.AppendJSON(nil)
+	}
+	return body, err
+}
+
+// folded is a record without the items of fan-outs, which may be very many. What
+// they gave is in the outputs of their tasks.
+func folded(record *run.Record) *run.Record {
+	less := *record
+	less.Truncated = true
+	less.Tasks = slices.DeleteFunc(slices.Clone(record.Tasks), func(t run.TaskRecord) bool { return t.Key != nil })
+	return &less
 }
 
 // slim is a record without the tasks' inputs and outputs.
@@ -145,17 +170,14 @@ func recordJSON(n run.Notice) ([]byte, error) {
 }
 
 // encodeKept gives the JSON of a notice's record for the history, in at most limit
-// bytes: first the tasks' inputs and outputs are left out, then all of the tasks, the
-// params, the payload and the output.
+// bytes: first the items of fan-outs are left out, then the tasks' inputs and outputs,
+// then all of the tasks, the params, the payload and the output.
 func encodeKept(n run.Notice, limit int) ([]byte, error) {
 	body, err := recordJSON(n)
-	for _, less := range []func(*run.Record) *run.Record{slim, bare} {
-		if err != nil || len(body) <= limit {
-			break
-		}
-		body, err = less(n.Record).AppendJSON(nil)
+	if err != nil {
+		return nil, err
 	}
-	return body, err
+	return fitting(n.Record, body, limit, folded, slim, bare)
 }
 
 // bare is a record without what can be large.

@@ -114,6 +114,21 @@ func TestFanOuts(t *testing.T) {
 	}
 }
 
+// A fan-out that ends before it has items has no errors of them.
+func TestErrorsOfNoItems(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n"+forEach(`trigger.payload[0] == 7 ? null : []`)+
+		"task \"u\" {\n plugin = \"./m.wasm\"\n run_on = \"always\"\n when = length(task.t.errors) > 0\n}\n}\n")
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Workers: 8, Invoker: guests{}}, set)
+		record := r.run("f", `[7]`)
+		if u := taskOf(t, record, "u"); u.State != run.Skipped {
+			t.Errorf("what looks at them %s: %v", u.State, u.Error)
+		}
+		r.stop()
+	})
+}
+
 // A fan-out of many items has only few of them under way, and goes on where it was
 // after a crash: no item that had ended is run again.
 func TestAFanOutGoesOnAfterACrash(t *testing.T) {

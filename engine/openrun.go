@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"math"
+	"time"
 
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows"
@@ -26,6 +27,8 @@ type openRun struct {
 	filled   bool                       // a backfill has asked for it, or for the run that it belongs to
 	output   json.RawMessage            // once the main tasks have succeeded
 	failure  *run.Failure               // why the run will not succeed, as far as the parts that are over tell
+	shown    time.Time                  // when its record was put together last
+	showing  bool                       // a timer does it again
 	held     int                        // slots, of those that its limits ask for
 	end      *ending
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -41,12 +42,44 @@ func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record
 func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
 	if o := e.open[id]; o == nil {
 		w <- sighting{}
-	} else if o.run.Version > seen {
-		s := o.sighting()
+	} else if o.run.Version > seen && (seen == 0 || !e.resting(o)) {
+		s := e.sighting(o)
 		e.afterCommit(func() { w <- s })
 	} else {
 		e.watched[id] = append(e.watched[id], w)
+		if o.run.Version > seen {
+			e.showLater(o)
+		}
 	}
+}
+
+// resting reports whether a large run was shown a moment ago. To put together the
+// record of 100 000 items for each of their changes would leave no time for the
+// changes.
+func (e *Engine) resting(o *openRun) bool { return e.now().Before(o.rested()) }
+
+// rested is when a run may be shown again: at once while it is small, after a second
+// with 100 000 task runs.
+func (o *openRun) rested() time.Time {
+	n := len(o.run.Tasks)
+	if n < 1000 {
+		return time.Time{}
+	}
+	return o.shown.Add(time.Duration(n) * 10 * time.Microsecond)
+}
+
+// showLater answers those who wait for a large run once it may be shown again.
+func (e *Engine) showLater(o *openRun) {
+	if o.showing {
+		return
+	}
+	o.showing = true
+	e.at(o.rested(), func() {
+		o.showing = false
+		if e.open[o.run.ID] == o {
+			e.changed(o.run)
+		}
+	})
 }
 
 func (e *Engine) unwatch(id run.ID, w watcher) {
@@ -71,8 +104,12 @@ func (e *Engine) changed(r *run.Run) {
 	if len(waiting) == 0 || o == nil {
 		return
 	}
+	if !r.State.Done() && e.resting(o) {
+		e.showLater(o)
+		return
+	}
 	delete(e.watched, r.ID)
-	s := o.sighting()
+	s := e.sighting(o)
 	e.afterCommit(func() {
 		for _, w := range waiting {
 			w <- s
@@ -80,7 +117,8 @@ func (e *Engine) changed(r *run.Run) {
 	})
 }
 
-func (o *openRun) sighting() sighting {
+func (e *Engine) sighting(o *openRun) sighting {
+	o.shown = e.now()
 	return sighting{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -499,5 +500,41 @@ func TestThoseWhoGiveUpDoNotWaitForACongestedEngine(t *testing.T) {
 			}
 		})
 		r.crash()
+	})
+}
+
+// Whoever watches a large run is not shown each of its changes: that would take
+// longer than the run.
+func TestALargeRunIsNotShownAtEachChange(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n"+forEach(`trigger.payload`, "max_parallel = 1")+"}\n")
+	items := "[" + strings.TrimSuffix(strings.Repeat("1,", 3000), ",") + "]"
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Workers: 1, Invoker: invokerFunc(takes(time.Millisecond))}, set)
+		id := r.submit("f", items)
+		var seen uint64
+		looks, large := 0, 0
+		for {
+			record, version, err := r.Watch(t.Context(), id, seen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if record.State.Done() {
+				break
+			}
+			if version <= seen {
+				t.Fatalf("version %d after %d", version, seen)
+			}
+			looks++
+			if len(record.Tasks) > 2000 {
+				large++
+			}
+			seen = version
+		}
+		// The last thousand items take a second, and a look at them 20 ms and more.
+		if large > 60 || large < 20 {
+			t.Errorf("it was shown %d times, %d of these while it was large", looks, large)
+		}
+		r.stop()
 	})
 }

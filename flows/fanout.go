@@ -149,9 +149,12 @@ func (s *Scope) itemValue(name string) (cty.Value, error) {
 
 // itemErrors are the ends of the items that did not succeed, in their order.
 func (s *Scope) itemErrors(t *run.TaskRun) (cty.Value, error) {
+	if t.Items == nil { // it ended before it had any
+		return cty.EmptyTupleVal, nil
+	}
 	all := []cty.Value{}
 	items, err := run.Items(t.Items)
-	if t.Items == nil || err != nil {
+	if err != nil {
 		return cty.EmptyTupleVal, err
 	}
 	for _, item := range items {

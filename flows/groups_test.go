@@ -72,9 +72,9 @@ func TestEdgesOfGroups(t *testing.T) {
 		{From: "f2", To: "end", Via: ViaReference},
 		{From: "group.parallel", To: "group.serial", Via: ViaAfter},
 		{From: "a", To: "group.serial", Via: ViaMember},
-		{From: "s2", To: "s3", Via: ViaOrder},
 		{From: "a", To: "group.tries", Via: ViaReference},
 		{From: "b", To: "group.tries", Via: ViaMember}, // which decides nothing, and orders
+		{From: "s2", To: "s3", Via: ViaOrder},
 		{From: "f1", To: "group.inner", Via: ViaOrder},
 	}
 	if diff := cmp.Diff(want, set.Flows[0].Edges(), cmpopts.IgnoreTypes(hcl.Range{})); diff != "" {

@@ -139,30 +139,19 @@ func unique(files []string) []string {
 
 // loadTests reads one file of tests.
 func (l *loader) loadTests(file string) []*Test {
-	content, err := readSource(file)
-	if err != nil {
-		l.unreadable(file, err)
+	m, f := l.testFile(file)
+	if m == nil {
 		return nil
 	}
-	for _, m := range l.modules {
-		if sameFolder(m.src.folder, filepath.Dir(file)) {
-			return m.parseTests(sourceFile{name: filepath.Base(file), display: file, bytes: content})
-		}
-	}
-	l.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
-	return nil
+	return m.parseTests(f)
 }
 
 // parseTests decodes a file of tests of the module's flows.
 func (m *module) parseTests(f sourceFile) []*Test {
-	parsed, diags := parseFile(f)
-	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-	if m.take(RuleSyntax, diags) {
-		return nil
+	if content := m.parseTestFile(f); content != nil {
+		return m.decodeTests(content)
 	}
-	m.set.files[f.display] = parsed
-	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
-	return m.decodeTests(m.decode(parsed.Body, testFileWords, startOf(f.display)))
+	return nil
 }
 
 // Only is the set with nothing that starts runs but one trigger of one flow; nil

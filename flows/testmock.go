@@ -31,6 +31,9 @@ type Mocked struct {
 	Takes  time.Duration
 	Hangs  bool // ends when it is told to only
 	Result run.Result
+
+	Timed   bool // the mock says how long the call takes
+	Decided bool // it says how the call ends, beyond what it gives
 }
 
 // Called is a call as a test sees it.
@@ -54,7 +57,7 @@ func (t *Test) Mock(call Called) (*Mocked, hcl.Diagnostics) {
 	if err != nil {
 		return nil, asDiagnostics(err, m.at)
 	}
-	answer := &Mocked{Hangs: m.hangs}
+	answer := &Mocked{Hangs: m.hangs, Timed: m.takes != nil || m.hangs, Decided: m.fails || m.hangs}
 	if diags := t.length(m, values, answer); diags.HasErrors() {
 		return nil, diags
 	}

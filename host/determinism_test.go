@@ -21,17 +21,21 @@ import (
 // exampleInputs is what the functions of the examples' plugins are called with,
 // by plugin and function: what they accept, and what they refuse.
 var exampleInputs = map[string][]string{
-	"greet/greet":     {`{"name":"world"}`, `{"name":""}`, `{"name":1}`},
-	"primes/split":    {`{"limit":1000}`, `{"limit":1}`},
-	"primes/count":    {`{"from":0,"to":20000}`, `{"from":-1,"to":2}`},
-	"primes/join":     {`[{"primes":4,"largest":7},{"primes":1,"largest":11}]`, `[]`, `{}`},
-	"pricing/main":    {exampleOrder, `{"id":"o-2","customer":"","items":[]}`, `null`},
-	"pricing/approve": {exampleOrder},
-	"review/review":   {exampleOrder},
-	"notify/notify":   {`{"text":"it broke"}`, `{"text":" "}`},
-	"zones/parse":     {exampleTable, `{"table":"nonsense"}`},
-	"zones/region":    {`{"region":"Antarctica","zones":[` + exampleZone + `]}`, `{"region":"Antarctica","zones":[]}`},
-	"zones/report":    {`{"zones":1,"regions":[` + exampleRegion + `]}`, `{"zones":2,"regions":[` + exampleRegion + `]}`},
+	"greet/greet":          {`{"name":"world"}`, `{"name":""}`, `{"name":1}`},
+	"primes/split":         {`{"limit":1000}`, `{"limit":1}`},
+	"primes/count":         {`{"from":0,"to":20000}`, `{"from":-1,"to":2}`},
+	"primes/join":          {`[{"primes":4,"largest":7},{"primes":1,"largest":11}]`, `[]`, `{}`},
+	"pricing/main":         {exampleOrder, `{"id":"o-2","customer":"","items":[]}`, `null`},
+	"pricing/approve":      {exampleOrder},
+	"review/review":        {exampleOrder},
+	"notify/notify":        {`{"text":"it broke"}`, `{"text":" "}`},
+	"pg/list_tables":       {`{"host":"pg.eu.example","since":"1970-01-01T00:00:00Z"}`, `{"host":"nowhere"}`},
+	"warehouse/copy_table": {`{"region":"eu","table":"orders"}`},
+	"warehouse/chat":       {`{"text":"done"}`},
+	"warehouse/mail":       {`{"subject":"done"}`},
+	"zones/parse":          {exampleTable, `{"table":"nonsense"}`},
+	"zones/region":         {`{"region":"Antarctica","zones":[` + exampleZone + `]}`, `{"region":"Antarctica","zones":[]}`},
+	"zones/report":         {`{"zones":1,"regions":[` + exampleRegion + `]}`, `{"zones":2,"regions":[` + exampleRegion + `]}`},
 }
 
 const (
@@ -45,8 +49,9 @@ const (
 
 // exampleConfigs is the config of the plugins that need one.
 var exampleConfigs = map[string]string{
-	"review": `{"queue":"sales"}`,
-	"notify": `{"channel":"operations"}`,
+	"review":    `{"queue":"sales"}`,
+	"notify":    `{"channel":"operations"}`,
+	"warehouse": `{"room":"data"}`,
 }
 
 // envExamples names the folder with the built plugins to a second process of this

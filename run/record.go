@@ -109,7 +109,8 @@ func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	return &t
+	own := t // escapes, and only where there is a time
+	return &own
 }
 
 func milliseconds(from, to time.Time) *float64 {

@@ -117,21 +117,32 @@ func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, er
 	if err != nil {
 		return run.Request{}, err
 	}
-	request := run.Request{
+	params, err := parseParams(cmd, f, x.params)
+	if err != nil {
+		return run.Request{}, err
+	}
+	return run.Request{
 		Flow:    f.Name,
 		Trigger: run.Trigger{Kind: run.TriggerManual, Time: time.Now().UTC(), Payload: payload},
-		Params:  map[string]json.RawMessage{},
-	}
-	for _, arg := range x.params {
+		Params:  params,
+	}, nil
+}
+
+// parseParams reads the values of --param.
+func parseParams(cmd *cobra.Command, f *flows.Flow, args []string) (map[string]json.RawMessage, error) {
+	params := map[string]json.RawMessage{}
+	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok {
-			return run.Request{}, usage(cmd, "--param %q: NAME=VALUE is expected", arg)
+			return nil, usage(cmd, "--param %q: NAME=VALUE is expected", arg)
 		}
-		if request.Params[name], err = parseParam(cmd, f, name, text); err != nil {
-			return run.Request{}, err
+		value, err := parseParam(cmd, f, name, text)
+		if err != nil {
+			return nil, err
 		}
+		params[name] = value
 	}
-	return request, nil
+	return params, nil
 }
 
 func parseParam(cmd *cobra.Command, f *flows.Flow, name, text string) (json.RawMessage, error) {

@@ -26,25 +26,38 @@ type simulated struct {
 	workers  int
 	down     []string
 	asJSON   bool
+	trial    flowTrial
 }
 
 func (a *app) simulateCommand() *cobra.Command {
-	s := &simulated{app: a}
+	s := &simulated{app: a, trial: flowTrial{remote: remote{app: a}}}
 	cmd := exits(&cobra.Command{
 		Use:   "simulate PATH...",
-		Short: "Show what schedules will do over a range of time",
+		Short: "Show what schedules will do, or how long runs of a flow take",
 		Long: `Shows what the schedules of the flows in PATH, flow files and folders, will do from
 one time up to another: how often they fire and what is skipped, what waits for
 what and how long, the minutes in which most runs begin, when all workers are
-busy, and what changes of the zones' offsets do. Nothing is run, and plugins need
-not be built. The answer depends on how long runs take: say that with --takes.`,
+busy, and what changes of the zones' offsets do. The answer depends on how long
+runs take: say that with --takes.
+
+With --flow it makes many runs of one flow instead, each alone in virtual time, and
+shows how long they take and which tasks decide it: a timeline of one run, the
+distribution of the durations, and how often each task is on the critical path. How
+long attempts take and whether they succeed is drawn by chance: as they did in runs
+of a host (--from-history), as is stated (--task), or 5 ms on average and with a
+probability of 0.88.
+
+Nothing is run, and plugins need not be built.`,
 		Example: `  flowhost simulate flows/ --from 2026-03-01 --to 7d
   flowhost simulate flows/ --takes 2m --takes orders=20m --workers 8
   flowhost simulate flows/ --from 2026-03-08T00:00:00Z --to 24h --down 2026-03-08T05:00:00Z/90m
-  flowhost simulate flows/ --json | jq '.schedules[] | select(.skipped > 0)'`,
+  flowhost simulate flows/ --json | jq '.schedules[] | select(.skipped > 0)'
+  flowhost simulate flows/ --flow orders --task price=2s,fail:0.1 --task '*=300ms'
+  flowhost simulate flows/ --flow orders --runs 5000 --seed 7 --mocks flows/orders.test.hcl
+  flowhost simulate flows/ --flow orders --from-history --data flows/.flowhost --workers 2`,
 		Args: atLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return s.simulate(cmd, paths) },
-	}, exitInvalid)
+	}, exitInvalid, exitUnreachable, exitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&s.from, "from", "", "begin at this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
 	flags.StringVar(&s.to, "to", "24h", "end before this `TIME`, or so much later: 24h, 7d")
@@ -52,11 +65,19 @@ not be built. The answer depends on how long runs take: say that with --takes.`,
 	flags.IntVar(&s.workers, "workers", 0, "tasks at a time; default: as the settings file "+settingsName+" says, or four times the number of CPUs")
 	flags.StringArrayVar(&s.down, "down", nil, "the host is down in this `RANGE`, FROM/TO, where TO may be how much later; may be repeated")
 	flags.BoolVar(&s.asJSON, "json", false, "print one object with everything")
+	s.trial.addTo(flags)
 	s.files.add(flags)
 	return cmd
 }
 
 func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
+	ofFlow, err := s.trial.chosen(cmd)
+	if err != nil {
+		return err
+	}
+	if ofFlow {
+		return s.tryFlow(cmd, paths)
+	}
 	options, err := s.files.options(cmd, s.environ, nil)
 	if err != nil {
 		return err
@@ -120,7 +141,8 @@ func (s *simulated) assume(cmd *cobra.Command, a *assumptions, set *flows.Set, p
 	if err := s.durations(cmd, a, set); err != nil {
 		return err
 	}
-	return s.countWorkers(cmd, a, path)
+	a.Workers, a.workersFrom, err = s.countWorkers(cmd, path)
+	return err
 }
 
 func hasSchedule(f *flows.Flow) bool {
@@ -149,24 +171,22 @@ func (s *simulated) durations(cmd *cobra.Command, a *assumptions, set *flows.Set
 	return nil
 }
 
-// countWorkers finds out how many workers a host would have.
-func (s *simulated) countWorkers(cmd *cobra.Command, a *assumptions, path string) error {
+// countWorkers finds out how many workers a host would have, and who says so.
+func (s *simulated) countWorkers(cmd *cobra.Command, path string) (n int, from string, err error) {
 	if s.workers < 0 {
-		return usage(cmd, "--workers %d: a number from 1 on is expected", s.workers)
+		return 0, "", usage(cmd, "--workers %d: a number from 1 on is expected", s.workers)
 	}
 	settings, err := s.readSettings("", path)
 	if err != nil {
-		return err
+		return 0, "", err
 	}
 	switch {
 	case s.workers > 0:
-		a.Workers, a.workersFrom = s.workers, "--workers"
+		return s.workers, "--workers", nil
 	case settings.workers > 0:
-		a.Workers, a.workersFrom = settings.workers, settingsName
-	default:
-		a.Workers, a.workersFrom = 4*runtime.GOMAXPROCS(0), fmt.Sprintf("as with the %s of this machine", count(runtime.GOMAXPROCS(0), "CPU"))
+		return settings.workers, settingsName, nil
 	}
-	return nil
+	return 4 * runtime.GOMAXPROCS(0), fmt.Sprintf("as with the %s of this machine", count(runtime.GOMAXPROCS(0), "CPU")), nil
 }
 
 // parseEnd reads a time, or how much later than another one.

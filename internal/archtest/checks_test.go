@@ -50,6 +50,8 @@ func TestImports(t *testing.T) {
 		{"simulation in the program", "cmd/flowhost/a.go", own + "internal/simulation", ""},
 		{"simulation in the engine", "engine/a.go", own + "internal/simulation", "engine must not import"},
 		{"engine in the simulation", "internal/simulation/a.go", own + "engine", "nothing that fires or runs"},
+		{"trials in the program", "cmd/flowhost/a.go", own + "internal/trials", ""},
+		{"the host in trials", "internal/trials/a.go", own + "host", "given to it"},
 		{"engine in a test of the simulation", "internal/simulation/a_test.go", own + "engine", ""},
 		{"guest imports the host", "examples/hello/plugins/greet/a.go", own + "run", "are guests"},
 		{"guest imports the SDK", "examples/hello/plugins/greet/a.go", own + "sdk", ""},

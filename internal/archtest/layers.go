@@ -58,6 +58,9 @@ var Layers = []Layer{
 	{Folder: "internal/flowtest", Imports: []string{"run", "flows", "engine", "internal/rehearsal"}, Outside: true, Never: []string{"net/http"},
 		Reason: "a test of flows is a rehearsal with mocks: the modules that it may call are given to it"},
 
+	{Folder: "internal/trials", Imports: []string{"run", "flows", "internal/rehearsal"}, Outside: true, Never: []string{"net/http"},
+		Reason: "trials are rehearsals whose calls are drawn by chance: modules and records of runs are given to it"},
+
 	// L3
 	{Folder: "web", Imports: []string{"run"},
 		Reason: "web shows and commands runs through its own seams only"},
@@ -67,7 +70,7 @@ var Layers = []Layer{
 		Reason: "the plugins of the examples are guests, and show what an author needs: the SDK alone"},
 
 	// L4
-	{Folder: "cmd", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "internal/simulation", "internal/flowtest"}, Outside: true,
+	{Folder: "cmd", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "internal/simulation", "internal/flowtest", "internal/trials"}, Outside: true,
 		Reason: "cmd puts the parts of the host together; plugins and examples reach it as wasm files"},
 
 	{Folder: "internal", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "sdk"},
@@ -91,7 +94,7 @@ var Owners = []Owner{
 		Reason: "NATS is one way to keep a journal and to hear of triggers, and it is known to bus alone"},
 	{Module: "go.etcd.io/bbolt", Folders: []string{"bus", "internal"},
 		Reason: "the index of the history is a file that can be made anew, and how it is kept is known to bus alone"},
-	{Module: "github.com/hashicorp", Folders: []string{"flows", "cmd", "internal", "internal/flowtest"},
+	{Module: "github.com/hashicorp", Folders: []string{"flows", "cmd", "internal", "internal/flowtest", "internal/trials"},
 		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
 	{Module: "github.com/zclconf", Folders: []string{"flows", "internal"},
 		Reason: "cty values stay inside flows: everything after it speaks JSON"},

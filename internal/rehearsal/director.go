@@ -41,6 +41,10 @@ type Config struct {
 	// must not call the Director.
 	Finished func(*run.Record)
 
+	// Ended is told of each call that ends, in order, with when it began. What was
+	// interrupted says so in its outcome. It must not call the Director.
+	Ended func(call *run.Call, began time.Time, result run.Result)
+
 	Log *slog.Logger // of the engine; default: discarded
 }
 

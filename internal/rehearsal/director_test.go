@@ -256,6 +256,35 @@ func TestTheEngineEnds(t *testing.T) {
 	}
 }
 
+// TestEachEndIsTold holds what is told of calls: retried, interrupted and lost ones
+// too.
+func TestEachEndIsTold(t *testing.T) {
+	t.Parallel()
+	var told []string
+	s := open(t, Config{
+		Ended: func(c *run.Call, began time.Time, r run.Result) {
+			told = append(told, fmt.Sprintf("%s %d %s %s %s", c.Task, c.Attempt, began.Sub(epoch), r.Duration, r.Outcome))
+		},
+		Play: func(c *run.Call, _ time.Time) Turn {
+			switch {
+			case c.Task == "b":
+				return Turn{Call: func(context.Context, run.Call) (run.Result, error) { return run.Result{}, errors.New("gone") }}
+			case c.Attempt == 1:
+				return Turn{Hangs: true}
+			case c.Attempt == 2:
+				return fails(true)
+			}
+			return lasts(time.Minute)
+		},
+	}, pair)
+	s.submit("f")
+	s.play(1)
+	want := []string{"a 1 0s 1h0m0s timed_out", "a 2 1h10m0s 0s failed", "a 3 1h30m0s 1m0s succeeded", "b 1 1h31m0s 0s lost"}
+	if diff := cmp.Diff(want, told[:min(len(told), len(want))]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // wide is a flow of many tasks side by side, with retries and jitter.
 func wide(width int) string {
 	var b strings.Builder

@@ -100,19 +100,31 @@ func (d *Director) over(now time.Time) []engine.Ended {
 			continue
 		}
 		t.Result, t.err = stopped(i.cause)
-		ended = append(ended, d.turns.end(t, now))
+		ended = append(ended, d.end(t, now))
 	}
 	d.interrupted = d.interrupted[:0]
 	for len(ended) < maxOver {
 		if due, ok := d.turns.next(); !ok || due.After(now) {
 			break
 		}
-		ended = append(ended, d.turns.end(d.turns.heap[0], now))
+		ended = append(ended, d.end(d.turns.heap[0], now))
 	}
 	return ended
 }
 
-// end takes a call out.
+// end takes a call out, and tells of it.
+func (d *Director) end(t *turn, now time.Time) engine.Ended {
+	ended := d.turns.end(t, now)
+	if d.config.Ended != nil {
+		result := ended.Result
+		if ended.Err != nil {
+			result.Outcome = run.OutcomeLost
+		}
+		d.config.Ended(&t.attempt.Call, t.began, result)
+	}
+	return ended
+}
+
 func (all *turns) end(t *turn, now time.Time) engine.Ended {
 	delete(all.playing, t.attempt)
 	if t.place >= 0 {

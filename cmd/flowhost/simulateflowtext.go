@@ -1,0 +1,257 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/trials"
+	"github.com/flowhost/flowhost/run"
+)
+
+// showTrials writes for people what came of runs of a flow: what was assumed, one
+// run, and what all of them have in common.
+func (s *simulated) showTrials(a *trialAssumptions, r *trials.Report) {
+	fmt.Fprintf(s.out, "%s of flow %s, each alone, with %s (%s), seed %d\n",
+		count(r.Runs, "run"), a.Flow.Name, count(a.Workers, "worker"), a.workersFrom, a.Seed)
+	s.showSources(a, r)
+	s.showExpressions(r)
+	s.showTimeline(r.Shown)
+	s.showSpread(r)
+	s.showCritical(r)
+}
+
+// showSources says where what tasks do comes from.
+func (s *simulated) showSources(a *trialAssumptions, r *trials.Report) {
+	tasks := func(of func(*trials.Sources) trials.Source, from trials.Source) string {
+		var names []string
+		for i := range r.Sources {
+			if of(&r.Sources[i]) == from {
+				names = append(names, r.Sources[i].Task)
+			}
+		}
+		return someNames(names)
+	}
+	takes := func(s *trials.Sources) trials.Source { return s.Takes }
+	ends := func(s *trials.Sources) trials.Source { return s.Ends }
+	output := func(s *trials.Sources) trials.Source {
+		if used := func(e flows.Edge) bool { return e.From == s.Task && e.Via == flows.ViaReference }; !slices.ContainsFunc(a.Flow.Edges(), used) {
+			return "" // it does not matter
+		}
+		return s.Output
+	}
+	if names := tasks(takes, trials.FromChance); names != "" {
+		fmt.Fprintf(s.out, "Assumed: an attempt takes Binomial(100, 0.05) ms: %s\n", names)
+	}
+	if names := tasks(ends, trials.FromChance); names != "" {
+		fmt.Fprintf(s.out, "Assumed: an attempt succeeds with a probability of %g: %s\n", trials.DefaultSuccess, names)
+	}
+	if names := tasks(takes, trials.FromHistory); names != "" {
+		fmt.Fprintf(s.out, "Attempts as in %s of the history: %s\n", count(a.History.Runs(), "run"), names)
+	}
+	if names := tasks(output, trials.FromSchema); names != "" {
+		fmt.Fprintf(s.out, "%s outputs are made up from what their functions state: %s\n", s.out.paint(yellow, "Note:"), names)
+	}
+	if names := tasks(output, trials.FromNothing); names != "" {
+		fmt.Fprintf(s.out, "%s outputs are not known, and null in their place: %s; --mocks gives them\n", s.out.paint(yellow, "Note:"), names)
+	}
+}
+
+// shownNames is how many tasks are named.
+const shownNames = 6
+
+func someNames(names []string) string {
+	text := strings.Join(names[:min(len(names), shownNames)], ", ")
+	if others := len(names) - shownNames; others > 0 {
+		text += fmt.Sprintf(" and %s", count(others, "other"))
+	}
+	return text
+}
+
+// shownExpressions is how many expressions are listed.
+const shownExpressions = 10
+
+func (s *simulated) showExpressions(r *trials.Report) {
+	if len(r.Expressions) == 0 {
+		return
+	}
+	fmt.Fprintf(s.out, "%s in %s an expression could not be evaluated; they are left out below\n", s.out.paint(yellow, "Note:"), count(r.NotEvaluated, "run"))
+	for _, x := range r.Expressions[:min(len(r.Expressions), shownExpressions)] {
+		fmt.Fprintf(s.out, "  %s (%s): %s\n", x.At, count(x.Runs, "run"), printable(x.Message))
+	}
+	if others := len(r.Expressions) - shownExpressions; others > 0 {
+		fmt.Fprintf(s.out, "  and at %s\n", count(others, "other place"))
+	}
+}
+
+// maxItemLines is how many items of a fan-out have lines of their own.
+const maxItemLines = 12
+
+func (s *simulated) showTimeline(shown *trials.Shown) {
+	if shown == nil {
+		fmt.Fprintln(s.out, "\nThe run that was to be shown does not end.")
+		return
+	}
+	whole := shown.Record.FinishedAt.Sub(*shown.Record.StartedAt)
+	fmt.Fprintf(s.out, "\nRun %d: %s after %s\n", shown.Number, s.out.paint(wordColor(string(shown.Record.State)), string(shown.Record.State)), short(whole))
+	rows := [][]string{{"", "TASK", "STATE", "FROM", "TOOK"}}
+	var bars []*trials.Line
+	items := 0
+	for i := range shown.Lines {
+		l := &shown.Lines[i]
+		if items++; l.Key == "" {
+			items = 0
+		}
+		if items > maxItemLines && !l.Critical {
+			continue
+		}
+		rows = append(rows, lineCells(l))
+		bars = append(bars, l)
+	}
+	s.chart(rows, bars, whole)
+	fmt.Fprintln(s.out, "  * critical path  █ attempt  ▒ attempt that did not succeed  · waiting")
+}
+
+func lineCells(l *trials.Line) []string {
+	mark, name, from, took := "", l.Task, "-", "-"
+	if l.Critical {
+		mark = "*"
+	}
+	if l.Key != "" {
+		name = " [" + printable(l.Key) + "]"
+	}
+	if l.Began {
+		from, took = short(l.From), short(l.To-l.From)
+	}
+	return []string{mark, cutName(name), string(l.State), from, took}
+}
+
+// maxName is how many characters of a task's name are shown.
+const maxName = 28
+
+func cutName(name string) string {
+	runes := []rune(name)
+	if len(runes) <= maxName {
+		return name
+	}
+	return string(runes[:maxName-1]) + "…"
+}
+
+// chart writes a table with a bar behind each row but the first, over which the
+// scale stands.
+func (s *simulated) chart(rows [][]string, lines []*trials.Line, whole time.Duration) {
+	widths := make([]int, len(rows[0]))
+	left := 0
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+		left += widths[i] + 2
+	}
+	width := max(s.out.width-left-1, 16)
+	for n, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+			if n > 0 && i == 2 {
+				cell = s.out.paint(wordColor(cell), cell)
+			}
+			line.WriteString(cell + padding)
+		}
+		if n == 0 {
+			end := short(whole)
+			line.WriteString("0" + strings.Repeat(" ", max(1, width-1-len(end))) + end)
+		} else {
+			line.WriteString(bar(lines[n-1], whole, width))
+		}
+		fmt.Fprintln(s.out, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// bar draws what a task did: what is more telling goes over what is less.
+func bar(l *trials.Line, whole time.Duration, width int) string {
+	cells := []rune(strings.Repeat(" ", width))
+	draw := func(from, to time.Duration, with rune) {
+		first, last := 0, 0
+		if whole > 0 {
+			first = int(float64(from) / float64(whole) * float64(width))
+			last = int(float64(to)/float64(whole)*float64(width)+0.999999) - 1
+		}
+		first = min(first, width-1)
+		for i := first; i <= min(max(last, first), width-1); i++ {
+			cells[i] = with
+		}
+	}
+	if l.Ready < l.To {
+		draw(l.Ready, l.To, '·')
+	}
+	if l.Fan && l.Began {
+		draw(l.From, l.To, '─')
+	}
+	for _, good := range []bool{false, true} {
+		for _, a := range l.Attempts {
+			if mark := '█'; (a.Outcome == run.OutcomeSucceeded) == good {
+				if !good {
+					mark = '▒'
+				}
+				draw(a.From, a.To, mark)
+			}
+		}
+	}
+	return string(cells)
+}
+
+func (s *simulated) showSpread(r *trials.Report) {
+	parts := []string{fmt.Sprintf("%d succeeded", r.Succeeded), fmt.Sprintf("%d failed", r.Failed)}
+	if r.NotEvaluated > 0 {
+		parts = append(parts, fmt.Sprintf("%d not evaluated", r.NotEvaluated))
+	}
+	if r.Unfinished > 0 {
+		parts = append(parts, fmt.Sprintf("%d that do not end", r.Unfinished))
+	}
+	fmt.Fprintf(s.out, "\n%s: %s\n", count(r.Runs, "run"), strings.Join(parts, ", "))
+	for _, f := range r.Failures[:min(len(r.Failures), shownNames)] {
+		what := "the run itself"
+		if f.Task != "" {
+			what = "task " + f.Task
+		}
+		fmt.Fprintf(s.out, "  %s because of %s (%s)\n", count(f.Runs, "run"), what, printable(f.Code))
+	}
+	d := r.Duration
+	if d.N == 0 {
+		return
+	}
+	fmt.Fprintf(s.out, "\nDurations of %s\n  min %s  p50 %s  p90 %s  p99 %s  max %s  mean %s\n",
+		count(d.N, "run"), short(d.Min), short(d.P50), short(d.P90), short(d.P99), short(d.Max), short(d.Mean))
+	s.histogram(d.Bins)
+}
+
+func (s *simulated) histogram(bins []trials.Bin) {
+	most := slices.MaxFunc(bins, func(a, b trials.Bin) int { return a.N - b.N }).N
+	rows := make([][]string, len(bins))
+	wide := max(s.out.width-40, 10)
+	for i, b := range bins {
+		length := (b.N*wide + most - 1) / most
+		rows[i] = []string{"  " + short(b.From), strconv.Itoa(b.N), strings.Repeat("█", length)}
+	}
+	s.out.table(rows, -1)
+}
+
+func (s *simulated) showCritical(r *trials.Report) {
+	if len(r.Critical) == 0 {
+		return
+	}
+	fmt.Fprintln(s.out, "\nCritical path")
+	rows := [][]string{{"TASK", "RUNS", "SHARE", "TOOK"}}
+	for _, c := range r.Critical {
+		rows = append(rows, []string{
+			cutName(c.Task), fmt.Sprintf("%d (%s %%)", c.Runs, share(100*float64(c.Runs)/float64(r.Duration.N))),
+			share(100*c.Mean) + " %", short(c.Took),
+		})
+	}
+	s.out.table(rows, -1)
+}

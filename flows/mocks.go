@@ -1,0 +1,77 @@
+package flows
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// LoadMocks is Load that also reads the mocks that the tests of a file share. The
+// suite has a test without a name for each flow of the file's folder, which mocks
+// the same calls and asserts nothing.
+func LoadMocks(ctx context.Context, paths []string, file string, options Options) (*Suite, hcl.Diagnostics) {
+	l := newLoader(ctx, options)
+	l.globals = l.readValues(options.VarFiles)
+	l.loadAll(l.findBeside(l.find(paths), file))
+	l.checkUndeclared()
+	suite := &Suite{Tests: l.loadMocks(file)}
+	var diags hcl.Diagnostics
+	suite.Set, diags = l.finish()
+	return suite, diags
+}
+
+func (l *loader) loadMocks(file string) []*Test {
+	m, f := l.testFile(file)
+	if m == nil {
+		return nil
+	}
+	content := m.parseTestFile(f)
+	if content == nil {
+		return nil
+	}
+	m.checkShared(content)
+	var all []*Test
+	for _, name := range keys(m.drafts) {
+		all = append(all, m.site(nil).mocksOf(m.drafts[name], content))
+	}
+	return all
+}
+
+// mocksOf is a test of what the file mocks for a flow.
+func (s *site) mocksOf(d *draft, file *content) *Test {
+	t := &Test{Flow: d.flow, At: DefaultTestTime, site: s, mocks: map[string]*mock{}, plugins: map[string]*mock{}}
+	s.shareMocks(t, d, file)
+	return t
+}
+
+// testFile reads a test file and finds the module that it belongs to, nil for
+// none.
+func (l *loader) testFile(file string) (*module, sourceFile) {
+	content, err := readSource(file)
+	if err != nil {
+		l.unreadable(file, err)
+		return nil, sourceFile{}
+	}
+	for _, m := range l.modules {
+		if sameFolder(m.src.folder, filepath.Dir(file)) {
+			return m, sourceFile{name: filepath.Base(file), display: file, bytes: content}
+		}
+	}
+	l.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
+	return nil, sourceFile{}
+}
+
+// parseTestFile is nil for a file that cannot be parsed.
+func (m *module) parseTestFile(f sourceFile) *content {
+	parsed, diags := parseFile(f)
+	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
+	if m.take(RuleSyntax, diags) {
+		return nil
+	}
+	m.set.files[f.display] = parsed
+	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
+	return m.decode(parsed.Body, testFileWords, startOf(f.display))
+}
