@@ -98,7 +98,7 @@ func (e *Engine) begin(t task) {
 	}
 	e.countStart(e.quotasOf(t))
 	timeout := t.spec.Timeout
-	if timeout <= 0 {
+	if timeout <= 0 && t.spec.Child == nil { // a sub-flow takes its time, also where a call stands in for it
 		timeout = e.config.Timeout
 	}
 	state := t.state()
@@ -108,7 +108,9 @@ func (e *Engine) begin(t task) {
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
-	e.countDown(&a.deadline, e.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
+	if timeout > 0 {
+		e.countDown(&a.deadline, e.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
+	}
 	t.attempts = append(t.attempts, a)
 	e.idle--
 	e.give(a)

@@ -64,6 +64,7 @@ func (e *Engine) record(events ...run.Event) error {
 			return errInternal
 		}
 		e.events++
+		e.tellRecorded(event)
 		if _, finished := event.Data.(*run.Finished); finished {
 			e.conclude(r)
 		}

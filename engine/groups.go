@@ -25,6 +25,7 @@ func (e *Engine) visitGroup(o *openRun, node int) {
 	end := o.composite(n.Group)
 	o.phase.states[node] = end
 	o.scope.Settle(end)
+	e.tellGroup(o, end)
 	e.unblock(o, node)
 	e.memberSettled(o, node)
 }

@@ -28,6 +28,16 @@ type Stage struct {
 	// Finished is told of each run that has ended; optional.
 	Finished func(*run.Record)
 
+	// Recorded is told of each event of a run as it happens; optional.
+	Recorded func(run.Event)
+
+	// GroupEnded is told what has become of a group, which no event says; optional.
+	GroupEnded func(of run.ID, group *run.TaskRun)
+
+	// StandsIn reports whether a call takes the place of the run of a sub-flow that
+	// a task of a run is; optional: it never does.
+	StandsIn func(of run.ID, task string) bool
+
 	// Rests takes the engine's rests. While one has been taken and not been
 	// answered, the engine does nothing at all.
 	Rests chan Rest
@@ -99,6 +109,26 @@ func (e *Engine) rested() {
 	}
 	for _, alarm := range e.timers.Due() {
 		alarm()
+	}
+}
+
+// standsIn reports whether a call takes the place of the task's sub-flow.
+func (e *Engine) standsIn(t task) bool {
+	stage := e.config.Stage
+	return stage != nil && stage.StandsIn != nil && stage.StandsIn(t.run.ID, t.spec.Name)
+}
+
+// tellRecorded tells the stage of an event.
+func (e *Engine) tellRecorded(event run.Event) {
+	if stage := e.config.Stage; stage != nil && stage.Recorded != nil {
+		stage.Recorded(event)
+	}
+}
+
+// tellGroup tells the stage of the end of a group.
+func (e *Engine) tellGroup(o *openRun, end *run.TaskRun) {
+	if stage := e.config.Stage; stage != nil && stage.GroupEnded != nil {
+		stage.GroupEnded(o.run.ID, end)
 	}
 }
 

@@ -107,3 +107,64 @@ func TestSeededIDs(t *testing.T) {
 		t.Errorf("the ids differ: %v", ids)
 	}
 }
+
+const stagedParts = `
+flow "f" {
+  task "child" {
+    flow    = flow.child
+    input   = { n = 5 }
+    retries = 1
+  }
+  group "both" {
+    wait "paused" {
+      duration = "1h"
+      after    = [task.child]
+    }
+  }
+}
+flow "child" {
+  param "n" {
+    type = number
+  }
+  task "inner" {
+    plugin = "./p.wasm"
+  }
+}`
+
+// TestStageStandsIn makes calls in place of a sub-flow. These take as long as they
+// do, and are made again as the sub-flow would be.
+func TestStageStandsIn(t *testing.T) {
+	t.Parallel()
+	var told []string
+	r, stage, begun := onStage(t, stagedParts)
+	stage.StandsIn = func(_ run.ID, task string) bool { return task == "child" }
+	stage.Recorded = func(e run.Event) { told = append(told, e.Data.Kind()) }
+	stage.GroupEnded = func(_ run.ID, g *run.TaskRun) { told = append(told, g.Task+" "+string(g.State)) }
+	id := r.submit("f", `null`)
+	rest := <-stage.Rests
+	if len(*begun) != 1 || string((*begun)[0].Call.Input) != `{"n":5}` || (*begun)[0].Call.Timeout != 0 || !rest.Next.IsZero() {
+		t.Fatalf("%d attempts, the first with %s, the next timer is %s", len(*begun), (*begun)[0].Call.Input, rest.Next)
+	}
+	stage.Clock.Advance(100 * time.Hour)
+	rest.End([]Ended{{Attempt: (*begun)[0], Result: fails(run.OutcomeFailed, true)}})
+	rest = <-stage.Rests
+	stage.Clock.Advance(rest.Next.Sub(stage.Clock.Now()))
+	rest.Fire()
+	(<-stage.Rests).End([]Ended{{Attempt: (*begun)[1], Result: gives([]byte(`{"given":1}`))}})
+	rest = <-stage.Rests
+	stage.Clock.Advance(time.Hour)
+	rest.Fire()
+	(<-stage.Rests).Leave()
+	record := r.wait(id)
+	if child := taskOf(t, record, "child"); record.State != run.Succeeded || child.Attempts != 2 || child.Child != "" || string(child.Output) != `{"given":1}` {
+		t.Errorf("the run %s, its task %+v", record.State, child)
+	}
+	want := []string{
+		"submitted", "started", "attempt_started", "attempt_finished", "attempt_started", "attempt_finished",
+		"wait_started", "wait_ended", "group.both succeeded", "finished",
+	}
+	if told = slices.DeleteFunc(told, func(kind string) bool { return kind == "defined" }); !slices.Equal(told, want) {
+		t.Errorf("told of %v", told)
+	}
+	r.stop()
+}

@@ -22,7 +22,7 @@ const maxNested = 32
 
 // enqueue lets a task start as soon as there is room for it.
 func (e *Engine) enqueue(t task) {
-	if t.spec.Child != nil {
+	if t.spec.Child != nil && !e.standsIn(t) {
 		e.calling = append(e.calling, t)
 		return
 	}

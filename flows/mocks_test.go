@@ -52,16 +52,16 @@ mock "t" {
 	if want := []string{"f", "g"}; problems != "" || !slices.Equal(names, want) || len(suite.Flows) != 3 {
 		t.Fatalf("mocks of %v, want %v: %s", names, want, problems)
 	}
-	mocked, diags := suite.Tests[0].Mock(call)
+	mocked, diags := suite.Tests[0].Mock(Called{Call: call, Path: call.Task})
 	if diags.HasErrors() || string(mocked.Result.Output) != "3" || mocked.Takes != 2*time.Second || !mocked.Timed || mocked.Decided {
 		t.Errorf("the call: %+v %v", mocked, diags)
 	}
-	if mocked, _ := suite.Tests[0].Mock(&run.Call{Task: "none", Attempt: 1, Input: json.RawMessage("1")}); mocked != nil {
+	if mocked, _ := suite.Tests[0].Mock(Called{Call: &run.Call{Task: "none", Attempt: 1, Input: json.RawMessage("1")}, Path: "none"}); mocked != nil {
 		t.Errorf("a task without a mock: %+v", mocked)
 	}
 
 	suite, problems = load("other.test.hcl")
-	if mocked, _ := suite.Tests[1].Mock(call); problems != "" || mocked.Timed || !mocked.Decided || mocked.Result.Outcome != run.OutcomeSucceeded {
+	if mocked, _ := suite.Tests[1].Mock(Called{Call: call, Path: call.Task}); problems != "" || mocked.Timed || !mocked.Decided || mocked.Result.Outcome != run.OutcomeSucceeded {
 		t.Errorf("the call: %+v %s", mocked, problems)
 	}
 	for file, want := range map[string]string{

@@ -93,7 +93,7 @@ func Schema() *Language {
 	for _, w := range allWords() {
 		l.Bodies = append(l.Bodies, w.describe())
 	}
-	for _, w := range []*words{testFileWords, testWords, mockWords, assertWords} {
+	for _, w := range []*words{testFileWords, testWords, mockWords, signalWords, approveWords, assertWords} {
 		l.TestBodies = append(l.TestBodies, w.describe())
 	}
 	return l

@@ -2,14 +2,10 @@ package flows
 
 import (
 	"encoding/json"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/flowhost/flowhost/run"
 )
 
 // decodeTests decodes the tests of one file.
@@ -57,16 +53,18 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 		m.add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testWords.argument("until").about)
 	}
 	s.testedParams(t, d, c.arg("params"))
-	if a := c.arg("payload"); a != nil {
-		s.testedPayload(t, a)
-	}
+	t.Payload = s.testedJSON(c.arg("payload"))
 	for _, inner := range c.blocks["mock"] {
 		s.decodeMock(t, d, inner)
 	}
 	for _, inner := range c.blocks["mock_plugin"] {
 		s.decodeMockPlugin(t, inner)
 	}
+	s.checkMocks(t, d)
 	s.shareMocks(t, d, file)
+	for _, inner := range answersIn(c) {
+		s.decodeAnswer(t, d, inner)
+	}
 	for _, inner := range c.blocks["assert"] {
 		t.asserts = append(t.asserts, s.decodeAssert(t, d, inner))
 	}
@@ -147,87 +145,21 @@ func (s *site) keyRange(a *hcl.Attribute, name string) hcl.Range {
 	return a.Expr.Range()
 }
 
-func (s *site) testedPayload(t *Test, a *hcl.Attribute) {
+// testedJSON is a value that is given to runs, nil without one.
+func (s *site) testedJSON(a *hcl.Attribute) json.RawMessage {
+	if a == nil {
+		return nil
+	}
 	v, ok := s.evaluate(a)
 	if !ok || !v.IsWhollyKnown() {
-		return
+		return nil
 	}
 	encoded, err := encodeJSON(v)
 	if err != nil {
-		s.add(RuleType, a.Expr.Range(), "Not a value for a payload", "%q cannot be the payload of a run: %s.", a.Name, err)
-		return
+		s.add(RuleType, a.Expr.Range(), "Not a value for a payload", "%q cannot be given to a run: %s.", a.Name, err)
+		return nil
 	}
-	t.Payload = encoded
-}
-
-func (s *site) decodeMock(t *Test, d *draft, b *hcl.Block) {
-	name, at := b.Labels[0], b.LabelRanges[0]
-	switch {
-	case d.tasks[name] == nil:
-		s.add(RuleUnknownName, at, "Unknown name", "Flow %q has no task %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.tasks)))
-	case t.mocks[name] != nil:
-		s.mockedTwice("task", name, at, t.mocks[name].at)
-		return
-	}
-	known := openContract
-	if c := d.typed[name]; c != nil {
-		known = c.contract
-	}
-	t.mocks[name] = s.mock(b, known.output)
-}
-
-func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
-	name, at := b.Labels[0], b.LabelRanges[0]
-	switch {
-	case s.plugins[name] == nil && !s.broken:
-		s.add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, didYouMean(name, "", keys(s.plugins)))
-	case t.plugins[name] != nil:
-		s.mockedTwice("plugin", name, at, t.plugins[name].at)
-		return
-	}
-	t.plugins[name] = s.mock(b, openShape())
-}
-
-// checkShared checks the names of the mocks of a file: each must be known to one of
-// the flows.
-func (m *module) checkShared(file *content) {
-	tasks := map[string]bool{}
-	for _, d := range m.drafts {
-		for name := range d.tasks {
-			tasks[name] = true
-		}
-	}
-	s, seen := m.site(nil), map[string]hcl.Range{}
-	for _, b := range append(slices.Clone(file.blocks["mock"]), file.blocks["mock_plugin"]...) {
-		name, at := b.Labels[0], b.LabelRanges[0]
-		switch first, twice := seen[b.Type+" "+name]; {
-		case twice && b.Type == "mock":
-			s.mockedTwice("task", name, at, first)
-		case twice:
-			s.mockedTwice("plugin", name, at, first)
-		case b.Type == "mock" && !tasks[name] && !m.broken:
-			s.add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, didYouMean(name, "", keys(tasks)))
-		}
-		seen[b.Type+" "+name] = b.DefRange
-	}
-}
-
-// shareMocks gives a test the mocks of its file that it has not itself.
-func (s *site) shareMocks(t *Test, d *draft, file *content) {
-	for _, b := range file.blocks["mock"] {
-		if name := b.Labels[0]; d.tasks[name] != nil && t.mocks[name] == nil {
-			s.decodeMock(t, d, b)
-		}
-	}
-	for _, b := range file.blocks["mock_plugin"] {
-		if t.plugins[b.Labels[0]] == nil {
-			s.decodeMockPlugin(t, b)
-		}
-	}
-}
-
-func (s *site) mockedTwice(what, name string, at, first hcl.Range) {
-	s.add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, place(first))
+	return encoded
 }
 
 // spelt makes a sentence of an error.
@@ -242,72 +174,12 @@ func spelt(err error) string {
 	return text
 }
 
-// mock decodes what calls do.
-func (s *site) mock(b *hcl.Block, output *shape) *mock {
-	s, c := s.decodeAt(b, mockWords)
-	m := &mock{at: b.DefRange, outcome: run.OutcomeFailed}
-	e := &trial{site: s, roots: mockRoots}
-	m.output, m.takes, m.fail = e.bind(c.arg("output")), e.bind(c.arg("takes")), e.bind(c.arg("fail"))
-	if a := c.arg("output"); a != nil && m.output != nil && len(a.Expr.Variables()) == 0 {
-		s.mockedOutput(a, output)
-	}
-	if word, ok := s.word(c.arg("outcome")); ok {
-		m.outcome = run.Outcome(word)
-	}
-	m.fails = c.arg("fail") != nil || c.arg("outcome") != nil
-	if times, ok := s.whole(c.arg("times"), 1, math.MaxInt32); ok {
-		m.times = int(times)
-	}
-	m.hangs, _ = s.flag(c.arg("hangs"))
-	s.checkMock(c, m)
-	return m
-}
-
-// mockedOutput compares what a mock gives with what the function states. A mock may
-// leave out what its test has no use for.
-func (s *site) mockedOutput(a *hcl.Attribute, want *shape) {
-	from := len(s.diags)
-	s.typing().check(a.Expr, want, "output")
-	kept := slices.DeleteFunc(s.diags[from:], func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })
-	s.diags = s.diags[:from+len(kept)]
-}
-
-// checkMock reports what contradicts itself, and what is wrong already now.
-func (s *site) checkMock(c *content, m *mock) {
-	conflict := func(name, detail string) {
-		if a := c.arg(name); a != nil {
-			s.add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
-		}
-	}
-	if m.hangs {
-		conflict("takes", "A call that hangs takes until it is told to end: leave out \"takes\" or \"hangs\".")
-		conflict("output", "A call that hangs gives nothing: leave out \"output\" or \"hangs\".")
-		conflict("fail", "A call that hangs ends with what it is told: leave out \"fail\" or \"hangs\".")
-		conflict("outcome", "A call that hangs ends with what it is told: leave out \"outcome\" or \"hangs\".")
-	}
-	if !m.fails {
-		conflict("times", "\"times\" is how often a call fails: say how with \"fail\" or \"outcome\".")
-	} else if m.times == 0 {
-		conflict("output", "All calls fail, so none gives an output: say how many attempts fail with \"times\", or leave out \"output\".")
-	}
-	if m.takes != nil && m.takes.constant != cty.NilVal {
-		if _, err := takesOf(m.takes.constant); err != nil {
-			s.add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
-		}
-	}
-	if m.fail != nil && m.fail.constant != cty.NilVal {
-		if _, err := failureOf(m.fail.constant, m.outcome); err != nil {
-			s.add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
-		}
-	}
-}
-
 func (s *site) decodeAssert(t *Test, d *draft, b *hcl.Block) *assertion {
 	s, c := s.decodeAt(b, assertWords)
 	e := &trial{site: s, roots: assertRoots, tested: d, scheduled: t.Scheduled()}
 	a := &assertion{at: b.DefRange, condition: e.bind(c.arg("condition")), message: e.bind(c.arg("error_message"))}
 	if x := a.condition; x != nil && x.constant != cty.NilVal {
-		s.add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", join([]string{"run", "runs", "task"}, "or"))
+		s.add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", join([]string{"run", "runs", "task", "wait"}, "or"))
 	}
 	return a
 }

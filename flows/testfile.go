@@ -33,6 +33,8 @@ type Test struct {
 	Params  map[string]json.RawMessage // of the run; none for a schedule
 	Payload json.RawMessage
 
+	Answers []*Answer // to waits
+
 	site    *site
 	mocks   map[string]*mock // by task
 	plugins map[string]*mock // by plugin

@@ -28,7 +28,7 @@ func suiteOf(t *testing.T, files map[string]string) *Suite {
 
 func TestWordsOfTestsAreDescribed(t *testing.T) {
 	t.Parallel()
-	for _, w := range []*words{testFileWords, testWords, mockWords, assertWords} {
+	for _, w := range []*words{testFileWords, testWords, mockWords, signalWords, approveWords, assertWords} {
 		for _, a := range w.arguments {
 			if !slices.Contains(argumentKinds, a.kind) || phases[a.at] == "" || !isLine(a.about) || a.required && a.preset != "" {
 				t.Errorf("%s: %+v", w.id(), a)
@@ -181,11 +181,11 @@ test "t" {
   }
 }`})
 	test := suite.Tests[0]
-	mocked, diags := test.Mock(&run.Call{Task: "t", Attempt: 1})
+	mocked, diags := test.Mock(Called{Call: &run.Call{Task: "t", Attempt: 1}, Path: "t"})
 	if diags.HasErrors() || string(mocked.Result.Output) != `{"token":"secret-value"}` {
 		t.Fatalf("%+v %v", mocked, diags)
 	}
-	problems := test.Check([]*run.Record{{Output: json.RawMessage(`{"token":"another"}`)}})
+	problems := test.Check([]Ran{{Record: &run.Record{Output: json.RawMessage(`{"token":"another"}`)}}})
 	if len(problems) != 1 || RuleOf(problems[0]) != RuleAssertion {
 		t.Fatal(problems)
 	}
@@ -227,12 +227,12 @@ func FuzzLoadTests(f *testing.F) {
 		if diags.HasErrors() {
 			return
 		}
-		records := []*run.Record{{Run: "r", State: run.Succeeded, Output: json.RawMessage(`{"x":1}`), Tasks: []run.TaskRecord{{Task: "fetch"}}}}
+		records := []Ran{{Record: &run.Record{Run: "r", State: run.Succeeded, Output: json.RawMessage(`{"x":1}`), Tasks: []run.TaskRecord{{Task: "fetch"}}}}}
 		for _, test := range tests {
 			for attempt := range 3 {
-				test.Mock(&run.Call{Task: "fetch", Attempt: attempt + 1, Input: json.RawMessage(`{"a":[1]}`)})
+				test.Mock(Called{Call: &run.Call{Task: "fetch", Attempt: attempt + 1, Input: json.RawMessage(`{"a":[1]}`)}, Path: "fetch"})
 			}
-			for _, records := range [][]*run.Record{nil, records} {
+			for _, records := range [][]Ran{nil, records} {
 				problems := test.Check(records)
 				DiagnosticsJSON(problems, set.Files())
 				text(set, problems)
@@ -282,7 +282,123 @@ test "t" {
 		},
 	}
 	second := &run.Record{Run: "second", State: run.Running, CreatedAt: end, Tasks: []run.TaskRecord{{Task: "t", State: run.Waiting}}}
-	if problems := suite.Tests[0].Check([]*run.Record{second, first}); len(problems) > 0 {
+	if problems := suite.Tests[0].Check([]Ran{{Record: second}, {Record: first}}); len(problems) > 0 {
 		t.Error(text(suite.Set, problems))
+	}
+}
+
+// TestPartsThatTestsSee holds what conditions see of waits, groups and items: also
+// of what records do not have.
+func TestPartsThatTestsSee(t *testing.T) {
+	t.Parallel()
+	suite := suiteOf(t, map[string]string{"f.hcl": `
+flow "f" {
+  task "each" {
+    for_each = ["x", "y", "z"]
+    plugin   = "./greet.wasm"
+    input    = each.value
+  }
+  task "named" {
+    for_each = { a = 1, b = 2 }
+    plugin   = "./greet.wasm"
+  }
+  group "all" {
+    wait "w" {
+      signal = true
+    }
+    group "first" {
+      mode = "race"
+      task "slow" {
+        plugin = "./greet.wasm"
+      }
+      task "quick" {
+        plugin = "./greet.wasm"
+      }
+    }
+  }
+  group "later" {
+    after = [group.all]
+    wait "other" {
+      signal = true
+    }
+  }
+  group "going" {
+    wait "now" {
+      signal = true
+    }
+    wait "then" {
+      signal = true
+    }
+  }
+}`, "f.test.hcl": `
+test "t" {
+  assert {
+    condition = task.each.items[*].state == ["succeeded", "failed", "waiting"] && task.each.items[2].output == null
+  }
+  assert {
+    condition = task.each.errors == [{ key = 1, code = "c", details = null, message = "m", outcome = "failed", retryable = false }]
+  }
+  assert {
+    condition = keys(task.named.items) == ["a", "b"] && task.named.items["b"].attempts == 2 && task.named.errors[0].key == "b"
+  }
+  assert {
+    condition = wait.w.payload == { by = "ada" } && wait.w.duration == 5 && wait.other.state == "waiting" && wait.other.payload == null && wait.other.duration == null
+  }
+  assert {
+    condition = group.first.output == "quick" && group.all.output == { w = { by = "ada" }, first = "quick" } && runs[0].group.all.state == "succeeded"
+  }
+  assert {
+    condition = group.later == { state = "waiting", output = null, error = null } && group.going.state == "running" && task.slow.state == "canceled"
+  }
+}`})
+	at, key := DefaultTestTime, func(k string) *string { return &k }
+	end, last := at.Add(5*time.Second), at.Add(7*time.Second)
+	failure := &run.Failure{Outcome: run.OutcomeFailed, Code: "c", Message: "m"}
+	record := &run.Record{Run: "r", State: run.Running, CreatedAt: at, Tasks: []run.TaskRecord{
+		{Task: "each", State: run.Running, Items: json.RawMessage(`["x","y","z"]`)},
+		{Task: "each", Key: key("1"), State: run.Failed, Attempts: 1, Error: failure},
+		{Task: "each", Key: key("0"), State: run.Succeeded, Attempts: 1, Output: json.RawMessage("1")},
+		{Task: "named", State: run.Succeeded, Items: json.RawMessage(`{"b":2,"a":1}`), Output: json.RawMessage(`{"a":1,"b":null}`)},
+		{Task: "named", Key: key("b"), State: run.Failed, Attempts: 2, Error: failure},
+		{Task: "wait.w", State: run.Succeeded, StartedAt: &at, FinishedAt: &end, Output: json.RawMessage(`{"by":"ada"}`)},
+		{Task: "slow", State: run.Canceled, FinishedAt: &last},
+		{Task: "quick", State: run.Succeeded, FinishedAt: &end, Output: json.RawMessage(`"quick"`)},
+		{Task: "wait.now", State: run.Running, StartedAt: &at},
+	}}
+	groups := map[string]*run.TaskRun{
+		"first": {State: run.Succeeded, FinishedAt: end}, "all": {State: run.Succeeded, FinishedAt: end},
+	}
+	if problems := suite.Tests[0].Check([]Ran{{Record: record, Groups: groups}}); len(problems) > 0 {
+		t.Error(text(suite.Set, problems))
+	}
+}
+
+// TestMockedFailures holds that a failure that is null is none.
+func TestMockedFailures(t *testing.T) {
+	t.Parallel()
+	suite := suiteOf(t, map[string]string{"f.hcl": smallFlow("f"), "f.test.hcl": `
+test "t" {
+  mock "t" {
+    fail    = input == 1 ? { message = "one" } : null
+    outcome = "trapped"
+    output  = input
+  }
+}
+test "never" {
+  mock "t" {
+    fail   = null
+    output = input
+  }
+}`})
+	for i, want := range []run.Outcome{run.OutcomeTrapped, run.OutcomeSucceeded} {
+		call := Called{Call: &run.Call{Task: "t", Attempt: 1, Input: json.RawMessage("1")}, Path: "t"}
+		mocked, diags := suite.Tests[i].Mock(call)
+		if diags.HasErrors() || mocked.Result.Outcome != want {
+			t.Errorf("%+v %v", mocked, diags)
+		}
+		call.Input = json.RawMessage("2")
+		if mocked, diags := suite.Tests[i].Mock(call); diags.HasErrors() || string(mocked.Result.Output) != "2" {
+			t.Errorf("%+v %v", mocked, diags)
+		}
 	}
 }

@@ -36,10 +36,20 @@ type Mocked struct {
 	Decided bool // it says how the call ends, beyond what it gives
 }
 
+// Called is a call as a test sees it.
+type Called struct {
+	*run.Call
+	Path string    // its task; in a sub-flow after those that run it, "release/build"
+	Item *run.Item // of a fan-out; nil for none
+}
+
+// StandsIn reports whether a mock takes the place of the sub-flow that a task runs.
+func (t *Test) StandsIn(path string) bool { return t.mocks[path] != nil }
+
 // Mock says what a call does, nil when the test has no mock for it. Diagnostics
 // say why a mock cannot.
-func (t *Test) Mock(call *run.Call) (*Mocked, hcl.Diagnostics) {
-	m := t.mockOf(call.Task)
+func (t *Test) Mock(call Called) (*Mocked, hcl.Diagnostics) {
+	m := t.mockOf(call.Path)
 	if m == nil {
 		return nil, nil
 	}
@@ -52,24 +62,27 @@ func (t *Test) Mock(call *run.Call) (*Mocked, hcl.Diagnostics) {
 		return nil, diags
 	}
 	if m.fails && (m.times == 0 || call.Attempt <= m.times) {
-		return answer, t.failing(m, values, answer)
+		failed, diags := t.failing(m, values, answer)
+		if failed || diags.HasErrors() {
+			return answer, diags
+		}
 	}
 	return answer, t.succeeding(m, values, answer)
 }
 
 // mockOf is the mock of a task, or of its plugin.
-func (t *Test) mockOf(task string) *mock {
-	if m := t.mocks[task]; m != nil {
+func (t *Test) mockOf(path string) *mock {
+	if m := t.mocks[path]; m != nil {
 		return m
 	}
-	if spec := t.Flow.tasks[task]; spec != nil {
+	if spec := t.task(path); spec != nil {
 		return t.plugins[spec.Plugin.Name]
 	}
 	return nil
 }
 
 // callValues are what a mock sees of a call.
-func callValues(call *run.Call) (map[string]cty.Value, error) {
+func callValues(call Called) (map[string]cty.Value, error) {
 	input, err := decodeOrNull(call.Input)
 	if err != nil {
 		return nil, fmt.Errorf("the input is %w", err)
@@ -78,7 +91,23 @@ func callValues(call *run.Call) (map[string]cty.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the config is %w", err)
 	}
-	return map[string]cty.Value{"input": input, "config": config, "attempt": cty.NumberIntVal(int64(call.Attempt))}, nil
+	each, err := eachValue(call.Item)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]cty.Value{"input": input, "config": config, "each": each, "attempt": cty.NumberIntVal(int64(call.Attempt))}, nil
+}
+
+// eachValue has nulls where there is no item.
+func eachValue(item *run.Item) (cty.Value, error) {
+	attrs := map[string]cty.Value{}
+	for _, name := range rootWord("each").has {
+		var err error
+		if attrs[name], err = (&Scope{item: item}).itemValue(name); err != nil {
+			return cty.NilVal, err
+		}
+	}
+	return cty.ObjectVal(attrs), nil
 }
 
 func (t *Test) length(m *mock, values map[string]cty.Value, answer *Mocked) hcl.Diagnostics {
@@ -113,20 +142,24 @@ func (t *Test) succeeding(m *mock, values map[string]cty.Value, answer *Mocked) 
 	return nil
 }
 
-func (t *Test) failing(m *mock, values map[string]cty.Value, answer *Mocked) hcl.Diagnostics {
+// failing reports whether a call fails: one whose failure is null does not.
+func (t *Test) failing(m *mock, values map[string]cty.Value, answer *Mocked) (bool, hcl.Diagnostics) {
 	v := cty.EmptyObjectVal
 	if m.fail != nil {
 		var diags hcl.Diagnostics
 		if v, _, diags = t.evaluate(m.fail, values); diags.HasErrors() {
-			return diags
+			return false, diags
+		}
+		if v.IsNull() {
+			return false, nil
 		}
 	}
 	failure, err := failureOf(v, m.outcome)
 	if err != nil {
-		return asDiagnostics(err, m.fail.Range())
+		return false, asDiagnostics(err, m.fail.Range())
 	}
 	answer.Result = run.Result{Outcome: m.outcome, Failure: failure}
-	return nil
+	return true, nil
 }
 
 var errNoDuration = errors.New("a duration with a unit is required, such as \"30s\" or \"1h30m\", and nothing below zero")

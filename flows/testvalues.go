@@ -14,6 +14,7 @@ type trial struct {
 	*site
 	roots     []string
 	tested    *draft // of asserts
+	called    *Task  // of the mock of one; nil for that of a plugin
 	scheduled bool
 }
 
@@ -61,7 +62,10 @@ func (s *site) context(values map[string]cty.Value) *hcl.EvalContext {
 // foreseen is what is known at load of what tests see.
 func (t *trial) foreseen() map[string]cty.Value {
 	if t.tested == nil {
-		return map[string]cty.Value{"input": cty.DynamicVal, "config": cty.DynamicVal, "attempt": cty.UnknownVal(cty.Number)}
+		return map[string]cty.Value{
+			"input": cty.DynamicVal, "config": cty.DynamicVal, "attempt": cty.UnknownVal(cty.Number),
+			"each": cty.ObjectVal(map[string]cty.Value{"key": cty.DynamicVal, "value": cty.DynamicVal, "index": cty.DynamicVal}),
+		}
 	}
 	attributes := func(names []string) cty.Value {
 		attrs := map[string]cty.Value{}
@@ -70,11 +74,15 @@ func (t *trial) foreseen() map[string]cty.Value {
 		}
 		return cty.ObjectVal(attrs)
 	}
-	tasks := map[string]cty.Value{}
-	for name := range t.tested.tasks {
-		tasks[name] = attributes(testedTaskAttributes)
+	values := map[string]cty.Value{"run": attributes(testedRunAttributes), "runs": cty.DynamicVal}
+	for _, of := range testedRoots {
+		all := map[string]cty.Value{}
+		for _, name := range of.names(t.tested) {
+			all[name] = attributes(of.has)
+		}
+		values[of.name] = cty.ObjectVal(all)
 	}
-	return map[string]cty.Value{"run": attributes(testedRunAttributes), "task": cty.ObjectVal(tasks), "runs": cty.DynamicVal}
+	return values
 }
 
 func (t *trial) reference(x *tried, reference hcl.Traversal) {
@@ -91,11 +99,13 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 			hint = " References begin with " + join(t.roots, "or") + " here; a text needs quotes."
 		}
 		t.add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
-	case root == "run" || root == "task":
-		x.single = true
-		t.ofTheRun(root, reference)
+	case root == "each":
+		t.ofItem(reference)
 	case root == "runs":
 		t.ofRuns(reference)
+	case root == "run" || testedRootOf(root) != nil:
+		x.single = true
+		t.ofTheRun(root, reference)
 	}
 }
 
@@ -109,14 +119,14 @@ func (t *trial) ofTheRun(root string, reference hcl.Traversal) {
 		t.attribute("run", reference, 1, testedRunAttributes)
 		return
 	}
-	t.task("task", reference, 1)
+	t.settled(testedRootOf(root), root, reference, 1)
 }
 
 func inRuns(root string) string {
-	if root == "task" {
-		return "task.…"
+	if root == "run" {
+		return "…"
 	}
-	return "…"
+	return root + ".…"
 }
 
 // ofRuns checks a reference to a run by its place.
@@ -124,23 +134,80 @@ func (t *trial) ofRuns(reference hcl.Traversal) {
 	if len(reference) < 3 {
 		return
 	}
-	if name, _, ok := step(reference, 2); ok && name == "task" {
-		t.task("runs[…].task", reference, 3)
-		return
+	has := testedRunAttributes
+	for i := range testedRoots {
+		of := &testedRoots[i]
+		if name, _, ok := step(reference, 2); ok && name == of.name {
+			t.settled(of, "runs[…]."+of.name, reference, 3)
+			return
+		}
+		has = append(slices.Clone(has), of.name)
 	}
-	t.attribute("runs[…]", reference, 2, append([]string{"task"}, testedRunAttributes...))
+	t.attribute("runs[…]", reference, 2, has)
 }
 
-// task checks the name of a task and what follows it.
-func (t *trial) task(of string, reference hcl.Traversal, i int) {
+// testedRoot begins references to what a run is made of.
+type testedRoot struct {
+	name string
+	has  []string
+}
+
+var testedRoots = []testedRoot{
+	{"group", testedGroupAttributes}, {"task", testedTaskAttributes}, {"wait", testedWaitAttributes},
+}
+
+func testedRootOf(name string) *testedRoot {
+	for i := range testedRoots {
+		if testedRoots[i].name == name {
+			return &testedRoots[i]
+		}
+	}
+	return nil
+}
+
+// names are those that may follow.
+func (r *testedRoot) names(d *draft) []string {
+	if r.name == "group" {
+		return keys(d.groups)
+	}
+	return d.leaves(rootWord(r.name))
+}
+
+// settled checks a name of the flow, and what follows it.
+func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int) {
 	name, at, ok := step(reference, i)
+	names := r.names(t.tested)
 	switch {
 	case !ok:
-	case t.tested.tasks[name] == nil:
-		t.add(RuleUnknownName, at, "Unknown name", "Flow %q has no task %q.%s", t.tested.flow.Name, name, didYouMean(name, of+".", keys(t.tested.tasks)))
+	case !slices.Contains(names, name):
+		t.add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", t.tested.flow.Name, r.name, name, didYouMean(name, of+".", names))
 	default:
-		t.attribute(of+"."+name, reference, i+1, testedTaskAttributes)
+		t.attribute(of+"."+name, reference, i+1, r.has)
+		if r.name == "task" {
+			t.items(t.tested.tasks[name], of+"."+name, reference, i+1)
+		}
 	}
+}
+
+// items checks a reference to those of a fan-out.
+func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
+	name, at, ok := step(reference, i)
+	switch {
+	case !ok || name != "items" && name != "errors":
+	case !task.FanOut:
+		t.add(RuleUnknownAttribute, at, "Task without items", "Task %q has no for_each, so it has no %s.", task.Name, name)
+	case name == "items":
+		t.attribute(of+".items[…]", reference, i+2, testedItemAttributes)
+	}
+}
+
+// ofItem checks a reference to the item that a call is for.
+func (t *trial) ofItem(reference hcl.Traversal) {
+	if t.called != nil && !t.called.FanOut {
+		t.add(RuleMisplaced, reference.SourceRange(), "Task without items", "Task %q has no for_each, so its calls are for no item: what they are given is input.", t.called.Name)
+		return
+	}
+	t.attribute("each", reference, 1, rootWord("each").has)
 }
 
 func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []string) {

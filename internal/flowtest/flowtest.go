@@ -38,11 +38,12 @@ func (r *Result) Passed() bool { return len(r.Problems) == 0 }
 // Run runs a test of a set. It fails when ctx ends, or when the engine does.
 func Run(ctx context.Context, set *flows.Set, test *flows.Test, config Config) (*Result, error) {
 	began := time.Now()
-	t := &trial{Result: &Result{Test: test}, config: config, reported: map[string]bool{}}
+	t := &trial{Result: &Result{Test: test}, config: config, reported: map[string]bool{}, trace: rehearsal.NewTrace()}
 	begin, end := test.Span()
 	d := rehearsal.New(ctx, rehearsal.Config{
 		Start: begin, Play: t.play, Timeout: config.Timeout, Log: config.Log,
-		Finished: func(r *run.Record) { t.Runs = append(t.Runs, r) },
+		Finished: t.finished, Recorded: t.recorded, GroupEnded: t.trace.GroupEnded,
+		StandsIn: func(of run.ID, task string) bool { return test.StandsIn(t.trace.Path(of, task)) },
 	})
 	defer d.Close()
 	if err := t.perform(ctx, set, d, end); err != nil {
@@ -58,6 +59,8 @@ type trial struct {
 	*Result
 	config   Config
 	reported map[string]bool // tasks
+	trace    *rehearsal.Trace
+	answers  answers
 }
 
 // perform lets time pass, and holds what came of it against the test.
@@ -75,14 +78,36 @@ func (t *trial) perform(ctx context.Context, set *flows.Set, d *rehearsal.Direct
 			enough = func() bool { return len(t.Runs) >= expected }
 		}
 	}
-	if err := d.Until(ctx, end, enough); err != nil {
+	if err := t.pass(ctx, d, end, enough); err != nil {
 		return err
 	}
 	if err := t.addOpen(ctx, d); err != nil {
 		return err
 	}
-	t.Problems = append(t.Problems, t.Test.Check(t.Runs)...)
+	t.Problems = append(t.Problems, t.Test.Check(t.ran())...)
 	return nil
+}
+
+// ran are the runs with what no record has.
+func (t *trial) ran() []flows.Ran {
+	all := make([]flows.Ran, len(t.Runs))
+	for i, r := range t.Runs {
+		all[i] = flows.Ran{Record: r, Groups: t.trace.Groups(r.Run)}
+	}
+	return all
+}
+
+// finished notes a run of the tested flow that has ended.
+func (t *trial) finished(r *run.Record) {
+	if r.Parent == nil {
+		t.Runs = append(t.Runs, r)
+	}
+}
+
+// recorded notes what happens to a run.
+func (t *trial) recorded(e run.Event) {
+	t.trace.Recorded(e)
+	t.foresee(e)
 }
 
 // ask asks for the run, and tells how many there are.
@@ -122,40 +147,41 @@ func (t *trial) addOpen(ctx context.Context, d *rehearsal.Director) error {
 	}
 	slices.SortStableFunc(t.Runs, func(a, b *run.Record) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	if t.Test.Until == 0 && len(t.Runs) > 0 && !t.Runs[0].State.Done() {
-		t.problem("The run does not end", fmt.Sprintf("It stands after %s of virtual time, and nothing more happens.", d.Now().Sub(t.Test.At)))
+		t.problem("The run does not end", fmt.Sprintf("It stands after %s of virtual time, and nothing more happens.%s", d.Now().Sub(t.Test.At), t.unanswered()))
 	}
 	return nil
 }
 
 // play does what the test says of a call, or calls the real module.
 func (t *trial) play(call *run.Call, _ time.Time) rehearsal.Turn {
-	mocked, diags := t.Test.Mock(call)
+	called := t.trace.Called(call)
+	mocked, diags := t.Test.Mock(called)
 	switch {
 	case diags.HasErrors():
-		return t.refuse(call, diags)
+		return t.refuse(called, diags)
 	case mocked != nil:
 		return rehearsal.Turn{Takes: mocked.Takes, Hangs: mocked.Hangs, Result: mocked.Result}
 	case t.config.Invoker == nil:
-		return t.refuse(call, t.unmocked(call, "There are no modules here to be called."))
+		return t.refuse(called, t.unmocked(called, "There are no modules here to be called."))
 	case len(call.Grants.Files) > 0:
-		return t.refuse(call, t.unmocked(call, "Its module is granted files, and a test must not touch them."))
+		return t.refuse(called, t.unmocked(called, "Its module is granted files, and a test must not touch them."))
 	}
 	return rehearsal.Turn{Call: t.config.Invoker.Invoke}
 }
 
-func (t *trial) unmocked(call *run.Call, why string) hcl.Diagnostics {
+func (t *trial) unmocked(call flows.Called, why string) hcl.Diagnostics {
 	at := t.Test.Range
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagError, Summary: "A task without a mock was called", Subject: &at,
-		Detail: fmt.Sprintf("The run has come to task %q. %s Say what the call does: mock %q { output = … }.", call.Task, why, call.Task),
+		Detail: fmt.Sprintf("The run has come to task %q. %s Say what the call does: mock %q { output = … }.", call.Path, why, call.Path),
 	}}
 }
 
 // refuse notes why a call cannot be made, once for each task, and fails it for
 // good.
-func (t *trial) refuse(call *run.Call, diags hcl.Diagnostics) rehearsal.Turn {
-	if !t.reported[call.Task] {
-		t.reported[call.Task] = true
+func (t *trial) refuse(call flows.Called, diags hcl.Diagnostics) rehearsal.Turn {
+	if !t.reported[call.Path] {
+		t.reported[call.Path] = true
 		t.Problems = append(t.Problems, diags...)
 	}
 	return rehearsal.Turn{Result: run.Result{Outcome: run.OutcomeDenied, Failure: &run.Failure{
@@ -163,8 +189,9 @@ func (t *trial) refuse(call *run.Call, diags hcl.Diagnostics) rehearsal.Turn {
 	}}}
 }
 
-func (t *trial) problem(summary, detail string) {
-	at := t.Test.Range
+func (t *trial) problem(summary, detail string) { t.problemAt(t.Test.Range, summary, detail) }
+
+func (t *trial) problemAt(at hcl.Range, summary, detail string) {
 	t.Problems = append(t.Problems, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at})
 }
 

@@ -29,6 +29,14 @@ type Config struct {
 	OpenRuns int           // runs that are not finished; default the engine's
 	Timeout  time.Duration // of attempts whose task states none; default the engine's
 
+	// Recorded is told of each event of a run as it happens, and GroupEnded what has
+	// become of a group. StandsIn tells whether a call is played in place of the run
+	// of a sub-flow that a task of a run is; by default none is. They must not call
+	// the Director.
+	Recorded   func(run.Event)
+	GroupEnded func(of run.ID, group *run.TaskRun)
+	StandsIn   func(of run.ID, task string) bool
+
 	// Finished is told of each run that ends, in order, while the engine waits. It
 	// must not call the Director.
 	Finished func(*run.Record)
@@ -101,6 +109,7 @@ func New(ctx context.Context, config Config) *Director {
 		Timeout: config.Timeout, Log: config.Log,
 		Stage: &engine.Stage{
 			Clock: d.clock, Finished: config.Finished, Rests: d.rests,
+			Recorded: config.Recorded, GroupEnded: config.GroupEnded, StandsIn: config.StandsIn,
 			Begin:     func(a *engine.Attempt) { d.begun = append(d.begun, a) },
 			Interrupt: func(a *engine.Attempt, cause error) { d.interrupted = append(d.interrupted, interrupt{a, cause}) },
 		},

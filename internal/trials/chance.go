@@ -76,10 +76,10 @@ func drawn(fails bool) run.Result {
 
 // mock lays over it what a mock says.
 func (t *trial) mock(call *run.Call, turn *rehearsal.Turn, sources *Sources) {
-	if !t.own(call) || t.config.Mocks == nil {
+	if t.config.Mocks == nil {
 		return
 	}
-	mocked, diags := t.config.Mocks.Mock(call)
+	mocked, diags := t.config.Mocks.Mock(t.trace.Called(call))
 	switch {
 	case diags.HasErrors():
 		sources.Output = FromMock

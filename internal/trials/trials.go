@@ -87,7 +87,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	known := newKnown(&c)
 	quiet := c.Set.Only(c.Flow, nil)
 	for number := 1; number <= c.Runs; number++ {
-		t := &trial{config: &c, known: known, number: number}
+		t := &trial{config: &c, known: known, number: number, trace: rehearsal.NewTrace()}
 		if err := t.perform(ctx, quiet); err != nil {
 			return nil, err
 		}
@@ -102,6 +102,7 @@ type trial struct {
 	known  *known
 	number int
 	id     run.ID
+	trace  *rehearsal.Trace
 	donor  *run.Record // the run of the history that outputs are taken from; nil without one
 
 	record   *run.Record // nil for a run that has not ended
@@ -125,7 +126,10 @@ func (t *trial) perform(ctx context.Context, set *flows.Set) error {
 				t.record = r
 			}
 		},
-		Ended: t.ended,
+		Ended: t.ended, Recorded: t.trace.Recorded,
+		StandsIn: func(of run.ID, task string) bool {
+			return c.Mocks != nil && c.Mocks.StandsIn(t.trace.Path(of, task))
+		},
 	})
 	defer d.Close()
 	if err := d.Deploy(ctx, set); err != nil {

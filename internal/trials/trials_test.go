@@ -157,6 +157,21 @@ func TestMocks(t *testing.T) {
 	}
 }
 
+// TestMocksOfItemsAndSubFlows holds that mocks see what they see in tests.
+func TestMocksOfItemsAndSubFlows(t *testing.T) {
+	t.Parallel()
+	base := flow(t, "task \"a\" {; PLUGIN; for_each = [4, 5]; }; task \"s\" {; flow = flow.g; input = { n = sum(task.a.output) }; }; }; flow \"g\" {; param \"n\" {; }; task \"in\" {; PLUGIN; input = param.n; }; output \"o\" {; value = task.in.output.x; }")
+	base.Runs = 20
+	const items = "mock \"a\" {\n fail = null\n output = each.value\n}\n"
+	if r := report(t, mocked(t, base, items+"mock \"s/in\" {\n fail = null\n output = { x = input }\n}\n")); r.Succeeded != 20 {
+		t.Errorf("%+v", r)
+	}
+	r := report(t, mocked(t, base, items+"mock \"s\" {\n fail = null\n output = { o = input.n }\n takes = \"3h\"\n}\n"))
+	if r.Succeeded != 20 || r.Duration.Min < 3*time.Hour {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestNotEvaluated counts runs apart that say nothing of the flow.
 func TestNotEvaluated(t *testing.T) {
 	t.Parallel()

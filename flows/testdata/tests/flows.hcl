@@ -49,3 +49,40 @@ flow "returns" {
     plugin = "./greet.wasm"
   }
 }
+
+flow "release" {
+  task "build" {
+    plugin = "./greet.wasm"
+  }
+  task "copy" {
+    for_each = ["eu", "us"]
+    plugin   = "./greet.wasm"
+  }
+  wait "approval" {
+    approval = "release it?"
+  }
+  wait "cutoff" {
+    signal = true
+  }
+  group "all" {
+    wait "cool" {
+      duration = "1h"
+    }
+    task "ship" {
+      flow = flow.ship
+    }
+  }
+}
+
+flow "ship" {
+  wait "arrived" {
+    subject = "shipped"
+  }
+  task "send" {
+    plugin = "./greet.wasm"
+    input  = wait.arrived.payload
+  }
+  output "at" {
+    value = "${wait.arrived.payload} here"
+  }
+}

@@ -1,0 +1,167 @@
+package flows
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+func (s *site) decodeMock(t *Test, d *draft, b *hcl.Block) {
+	path, at := b.Labels[0], b.LabelRanges[0]
+	if t.mocks[path] != nil {
+		s.mockedTwice("task", path, at, t.mocks[path].at)
+		return
+	}
+	known := openContract
+	of, task := s.named(d, path, at, rootWord("task"))
+	if task != nil && of.typed[task.Name] != nil {
+		known = of.typed[task.Name].contract
+	}
+	t.mocks[path] = s.mock(b, &trial{roots: mockRoots, called: task}, known.output)
+}
+
+func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
+	name, at := b.Labels[0], b.LabelRanges[0]
+	switch {
+	case s.plugins[name] == nil && !s.broken:
+		s.add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, didYouMean(name, "", keys(s.plugins)))
+	case t.plugins[name] != nil:
+		s.mockedTwice("plugin", name, at, t.plugins[name].at)
+		return
+	}
+	t.plugins[name] = s.mock(b, &trial{roots: mockRoots}, openShape())
+}
+
+// checkShared checks the names of the mocks of a file: each must be known to one of
+// the flows.
+func (m *module) checkShared(file *content) {
+	known := func(path string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(m.drafts)), func(d *draft) bool {
+			_, t := m.lookup(d, path, rootWord("task"))
+			return t != nil
+		})
+	}
+	s, seen := m.site(nil), map[string]hcl.Range{}
+	for _, b := range append(slices.Clone(file.blocks["mock"]), file.blocks["mock_plugin"]...) {
+		name, at := b.Labels[0], b.LabelRanges[0]
+		switch first, twice := seen[b.Type+" "+name]; {
+		case twice && b.Type == "mock":
+			s.mockedTwice("task", name, at, first)
+		case twice:
+			s.mockedTwice("plugin", name, at, first)
+		case b.Type == "mock" && !known(name) && !m.broken:
+			var tasks []string
+			for _, d := range m.drafts {
+				tasks = append(tasks, d.leaves(rootWord("task"))...)
+			}
+			slices.Sort(tasks)
+			s.add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, didYouMean(name, "", slices.Compact(tasks)))
+		}
+		seen[b.Type+" "+name] = b.DefRange
+	}
+}
+
+// shareMocks gives a test the mocks of its file that it has not itself. A mock of a
+// task in a sub-flow and one of the whole are for the same calls.
+func (s *site) shareMocks(t *Test, d *draft, file *content) {
+	own := keys(t.mocks)
+	for _, b := range file.blocks["mock"] {
+		path := b.Labels[0]
+		same := func(other string) bool {
+			return path == other || strings.HasPrefix(path, other+"/") || strings.HasPrefix(other, path+"/")
+		}
+		if _, task := s.lookup(d, path, rootWord("task")); task != nil && !slices.ContainsFunc(own, same) && t.mocks[path] == nil {
+			s.decodeMock(t, d, b)
+		}
+	}
+	for _, b := range file.blocks["mock_plugin"] {
+		if t.plugins[b.Labels[0]] == nil {
+			s.decodeMockPlugin(t, b)
+		}
+	}
+}
+
+// checkMocks reports mocks of calls that another mock keeps from being made.
+func (s *site) checkMocks(t *Test, d *draft) {
+	for _, path := range keys(t.mocks) {
+		if _, task := s.lookup(d, path, rootWord("task")); task == nil {
+			continue // which is reported
+		}
+		for i := range path {
+			if whole := t.mocks[path[:i]]; path[i] == '/' && whole != nil {
+				s.add(RuleConflict, t.mocks[path].at, "Sub-flow is mocked as a whole", "Nothing calls %q: the mock of %q, at %s, takes the place of its whole sub-flow. Leave out one of the two.", path, path[:i], place(whole.at))
+				break
+			}
+		}
+	}
+}
+
+func (s *site) mockedTwice(what, name string, at, first hcl.Range) {
+	s.add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, place(first))
+}
+
+// mock decodes what calls do.
+func (s *site) mock(b *hcl.Block, e *trial, output *shape) *mock {
+	s, c := s.decodeAt(b, mockWords)
+	e.site = s
+	m := &mock{at: b.DefRange, outcome: run.OutcomeFailed}
+	m.output, m.takes, m.fail = e.bind(c.arg("output")), e.bind(c.arg("takes")), e.bind(c.arg("fail"))
+	if a := c.arg("output"); a != nil && m.output != nil && len(a.Expr.Variables()) == 0 {
+		s.mockedOutput(a, output)
+	}
+	if word, ok := s.word(c.arg("outcome")); ok {
+		m.outcome = run.Outcome(word)
+	}
+	m.fails = c.arg("fail") != nil || c.arg("outcome") != nil
+	if times, ok := s.whole(c.arg("times"), 1, math.MaxInt32); ok {
+		m.times = int(times)
+	}
+	m.hangs, _ = s.flag(c.arg("hangs"))
+	s.checkMock(c, m)
+	return m
+}
+
+// mockedOutput compares what a mock gives with what the function states. A mock may
+// leave out what its test has no use for.
+func (s *site) mockedOutput(a *hcl.Attribute, want *shape) {
+	from := len(s.diags)
+	s.typing().check(a.Expr, want, "output")
+	kept := slices.DeleteFunc(s.diags[from:], func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })
+	s.diags = s.diags[:from+len(kept)]
+}
+
+// checkMock reports what contradicts itself, and what is wrong already now.
+func (s *site) checkMock(c *content, m *mock) {
+	conflict := func(name, detail string) {
+		if a := c.arg(name); a != nil {
+			s.add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
+		}
+	}
+	if m.hangs {
+		conflict("takes", "A call that hangs takes until it is told to end: leave out \"takes\" or \"hangs\".")
+		conflict("output", "A call that hangs gives nothing: leave out \"output\" or \"hangs\".")
+		conflict("fail", "A call that hangs ends with what it is told: leave out \"fail\" or \"hangs\".")
+		conflict("outcome", "A call that hangs ends with what it is told: leave out \"outcome\" or \"hangs\".")
+	}
+	if !m.fails {
+		conflict("times", "\"times\" is how often a call fails: say how with \"fail\" or \"outcome\".")
+	} else if m.times == 0 && (m.fail == nil || m.fail.constant != cty.NilVal && !m.fail.constant.IsNull()) {
+		conflict("output", "All calls fail, so none gives an output: say how many attempts fail with \"times\", or leave out \"output\".")
+	}
+	if m.takes != nil && m.takes.constant != cty.NilVal {
+		if _, err := takesOf(m.takes.constant); err != nil {
+			s.add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
+		}
+	}
+	if m.fail != nil && m.fail.constant != cty.NilVal && !m.fail.constant.IsNull() {
+		if _, err := failureOf(m.fail.constant, m.outcome); err != nil {
+			s.add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
+		}
+	}
+}
