@@ -82,14 +82,14 @@ func (in *Intake) durable(ctx context.Context, t Subscription) (jetstream.Consum
 	if err != nil {
 		return nil, err
 	}
-	if last := stream.CachedInfo().State.LastSeq; last < decided {
+	if last := stream.CachedInfo().State.LastSeq; last < decided.Seq {
 		in.log.Error("the stream was made anew: its messages are taken for decided ones until it has as many as before; give the trigger another name to start over",
-			"stream", t.Stream, "flow", t.Flow, "trigger", t.Trigger, "last", last, "read", decided)
+			"stream", t.Stream, "flow", t.Flow, "trigger", t.Trigger, "last", last, "read", decided.Seq)
 	}
 	name := durableName(t)
 	existing, err := stream.Consumer(ctx, name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return stream.CreateConsumer(ctx, newDurable(name, t.Subject, decided))
+		return stream.CreateConsumer(ctx, newDurable(name, t.Subject, decided.Seq))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", name, err)
