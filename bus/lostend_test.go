@@ -89,6 +89,51 @@ func TestTriggersAfterLostEndTwice(t *testing.T) {
 	}
 }
 
+// The streams of others can lose their end, too, with the state of their consumers
+// or without it, or be made anew. Nothing of what comes then is taken for decided.
+func TestForeignStreamAfterLostEnd(t *testing.T) {
+	t.Parallel()
+	const anew = "made anew"
+	triggers := []bus.Subscription{{Flow: "orders", Trigger: "new", Stream: "ORDERS"}}
+	for _, what := range []string{"ORDERS", "ORDERS/msgs", anew} {
+		for _, before := range []int{0, 2, 4, 9} {
+			t.Run(fmt.Sprint(what, " ", before), func(t *testing.T) {
+				t.Parallel()
+				site := newSite(t)
+				nc := connect(t, site.server)
+				stream(t, nc, "ORDERS", "orders.*")
+				s := &starter{}
+				take := func(from, to int) {
+					t.Helper()
+					stop := runIntake(t, nc, s, triggers, bus.IntakeConfig{})
+					publish(t, nc, "orders.new", numbers(from, to)...)
+					s.payloads(t, to)
+					stop()
+				}
+				take(1, 3)
+				lose := func() {
+					if err := jetStream(t, nc).DeleteStream(t.Context(), "ORDERS"); err != nil {
+						t.Fatal(err)
+					}
+					stream(t, nc, "ORDERS", "orders.*")
+				}
+				if what != anew {
+					lose = site.keep("FLOWHOST", what)
+					nc = connect(t, site.server)
+				}
+				take(4, 7)
+				lose()
+				nc = connect(t, site.server)
+				publish(t, nc, "orders.new", numbers(8, 7+before)...)
+				take(8+before, 9+before)
+				if got := s.payloads(t, 9+before); !slices.Equal(got, numbers(1, 9+before)) {
+					t.Errorf("payloads = %q", got)
+				}
+			})
+		}
+	}
+}
+
 // A clock that was set back makes no new message an old one.
 func TestTriggersAfterLostEndAndClock(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,7 @@ func TestForeignStream(t *testing.T) {
 	}
 	got := s.accepted()[2]
 	if got.Flow != "billing/charge" || got.Trigger.Name != "new" || got.Trigger.Kind != run.TriggerMessage || got.Trigger.Subject != "orders.new" ||
-		got.Position != (run.Position{Source: "stream/ORDERS/billing/charge/new", Seq: 4}) {
+		got.Position != (run.Position{Source: "stream/ORDERS/billing/charge/new", Seq: 4, At: got.Trigger.Time}) {
 		t.Errorf("request = %+v", got)
 	}
 	acknowledged := func() bool {
