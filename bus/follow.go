@@ -60,7 +60,7 @@ func (in *Intake) takeFrom(ctx, hard context.Context, t Subscription, m jetstrea
 	}
 	msg := inbound{subject: m.Subject(), header: m.Headers(), data: m.Data()}
 	req := newRequest(t.Flow, t.Trigger, run.TriggerMessage, msg, meta.Timestamp.UTC())
-	req.Position = run.Position{Source: StreamSource(t.Stream, t.Flow, t.Trigger), Seq: meta.Sequence.Stream}
+	req.Position = run.Position{Source: StreamSource(t.Stream, t.Flow, t.Trigger), Seq: meta.Sequence.Stream, At: meta.Timestamp.UTC()}
 	if err := in.decide(ctx, hard, []asked{{req, msg}}, func() { _ = m.InProgress() }); err != nil {
 		return err
 	}
@@ -82,14 +82,21 @@ func (in *Intake) durable(ctx context.Context, t Subscription) (jetstream.Consum
 	if err != nil {
 		return nil, err
 	}
-	if last := stream.CachedInfo().State.LastSeq; last < decided {
-		in.log.Error("the stream was made anew: its messages are taken for decided ones until it has as many as before; give the trigger another name to start over",
-			"stream", t.Stream, "flow", t.Flow, "trigger", t.Trigger, "last", last, "read", decided)
+	lost, err := lostEnd(ctx, stream, decided)
+	if err != nil {
+		return nil, err
+	}
+	log := in.log.With("stream", t.Stream, "flow", t.Flow, "trigger", t.Trigger, "last", stream.CachedInfo().State.LastSeq, "read", decided.Seq)
+	switch {
+	case lost && decided.At.IsZero():
+		log.Error("the stream was made anew: its messages are taken for decided ones until it has as many as before; give the trigger another name to start over")
+	case lost:
+		log.Warn("the stream has lost its end, or was made anew: what it has stored since is read", "since", decided.At)
 	}
 	name := durableName(t)
 	existing, err := stream.Consumer(ctx, name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return stream.CreateConsumer(ctx, newDurable(name, t.Subject, decided))
+		return stream.CreateConsumer(ctx, newDurable(name, t.Subject, decided, lost))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", name, err)
@@ -105,14 +112,18 @@ func (in *Intake) durable(ctx context.Context, t Subscription) (jetstream.Consum
 	return stream.UpdateConsumer(ctx, cfg)
 }
 
-func newDurable(name, subject string, decided uint64) jetstream.ConsumerConfig {
+func newDurable(name, subject string, decided run.Position, lost bool) jetstream.ConsumerConfig {
 	cfg := jetstream.ConsumerConfig{
 		Durable: name, FilterSubject: subject,
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: 1,
 		DeliverPolicy: jetstream.DeliverAllPolicy,
 	}
-	if decided > 0 {
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, decided+1
+	switch {
+	case lost && !decided.At.IsZero():
+		since := decided.At.Add(time.Nanosecond)
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
+	case decided.Seq > 0:
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, decided.Seq+1
 	}
 	return cfg
 }

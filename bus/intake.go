@@ -29,8 +29,9 @@ type Starter interface {
 	Wait(ctx context.Context, id run.ID) (*run.Record, error)
 	// Decide marks the position of a refused request as decided.
 	Decide(ctx context.Context, position run.Position) error
-	// Watermark is the last position of the source that is decided, 0 for none.
-	Watermark(ctx context.Context, source string) (uint64, error)
+	// Watermark is the last position of the source that is decided, the zero value for
+	// none. Positions that are not after it are taken for decided.
+	Watermark(ctx context.Context, source string) (run.Position, error)
 }
 
 // Subscription is a trigger of a flow that listens to messages.

@@ -24,7 +24,7 @@ type starter struct {
 	requests   []run.Request // accepted
 	tried      int
 	batches    []int // how many requests each had
-	watermarks map[string]uint64
+	watermarks map[string]run.Position
 }
 
 func (s *starter) Submit(_ context.Context, r run.Request) (run.Receipt, error) {
@@ -45,7 +45,7 @@ func (s *starter) Submit(_ context.Context, r run.Request) (run.Receipt, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := r.Position; p.Source != "" {
-		if p.Seq <= s.watermarks[p.Source] {
+		if !p.After(s.watermarks[p.Source]) {
 			return run.Receipt{}, nil
 		}
 		s.decide(p)
@@ -74,9 +74,11 @@ func (s *starter) SubmitBatch(ctx context.Context, requests []run.Request) (int,
 
 func (s *starter) decide(p run.Position) {
 	if s.watermarks == nil {
-		s.watermarks = map[string]uint64{}
+		s.watermarks = map[string]run.Position{}
 	}
-	s.watermarks[p.Source] = max(s.watermarks[p.Source], p.Seq)
+	if p.After(s.watermarks[p.Source]) {
+		s.watermarks[p.Source] = p
+	}
 }
 
 func (s *starter) Decide(_ context.Context, p run.Position) error {
@@ -93,7 +95,7 @@ func (s *starter) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
 	return &run.Record{Run: id, Flow: "orders", State: run.Succeeded, Output: json.RawMessage(`"<ok>"`)}, nil
 }
 
-func (s *starter) Watermark(_ context.Context, source string) (uint64, error) {
+func (s *starter) Watermark(_ context.Context, source string) (run.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watermarks[source], nil

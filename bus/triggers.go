@@ -69,7 +69,7 @@ func (in *Intake) submitInOrder(ctx context.Context, all []asked) (decided int, 
 // giveUp stores a refused message as a dead letter and marks it as decided.
 func (in *Intake) giveUp(ctx, hard context.Context, a asked, why *run.RequestError) error {
 	position := a.request.Position
-	id := fmt.Sprintf("%s/%d", position.Source, position.Seq)
+	id := fmt.Sprintf("%s/%d/%d", position.Source, position.Seq, position.At.UnixNano()) // a number alone may be given again
 	if err := in.bury(ctx, letter{flow: a.request.Flow, inbound: a.message, why: why, id: id}); err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) err
 	if err != nil {
 		return err
 	}
-	stream, err := in.numberedAfter(ctx, decided)
+	stream, from, err := in.readOn(ctx, decided)
 	if err != nil {
 		return err
 	}
 	trim := trimmer{stream: stream, log: in.log, every: 2 * stream.CachedInfo().Config.Duplicates, last: time.Now()}
-	r := reader{js: in.js, stream: StreamTriggers, subject: prefixTrigger + "*", next: decided + 1}
+	r := reader{js: in.js, stream: StreamTriggers, subject: prefixTrigger + "*", next: from.seq, since: from.at}
 	defer r.close(ctx)
 	var batch triggerBatch
 	flush := func() error {
@@ -115,7 +115,7 @@ func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) err
 	}
 	for {
 		err := r.fetch(ctx, func(m jetstream.Msg, at place) error {
-			batch.add(m, at)
+			batch.add(m, at, from.at)
 			if at.more && !batch.full() {
 				return nil
 			}
@@ -128,7 +128,9 @@ func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) err
 			return err
 		}
 		going()
-		trim.decided(ctx, r.next-1)
+		if r.next > 0 {
+			trim.decided(ctx, r.next-1)
+		}
 	}
 }
 
@@ -141,33 +143,19 @@ type triggerBatch struct {
 
 func (b *triggerBatch) full() bool { return len(b.asked) >= batchRequests || b.bytes >= batchBytes }
 
-func (b *triggerBatch) add(m jetstream.Msg, at place) {
+// add takes a message of a stream that is read from a time on, if one is given: no
+// position is before it, so that the engine takes all of them for new ones.
+func (b *triggerBatch) add(m jetstream.Msg, at place, since time.Time) {
 	msg := inbound{subject: m.Subject(), header: m.Headers(), data: m.Data()}
 	req := newRequest(strings.TrimPrefix(msg.subject, prefixTrigger), "", run.TriggerMessage, msg, at.at)
-	req.Position = run.Position{Source: SourceTriggers, Seq: at.seq}
+	req.Position = run.Position{Source: SourceTriggers, Seq: at.seq, At: at.at}
+	if at.at.Before(since) {
+		req.Position.At = since // the server's clock was set back
+	}
 	if req.Key == "" {
 		req.Key = keyOf(msg.header.Get(jetstream.MsgIDHeader))
 	}
 	b.asked = append(b.asked, asked{req, msg})
 	b.bytes += len(msg.data)
 	b.last = at.seq
-}
-
-// numberedAfter makes sure that the stream's next message has a sequence above the
-// watermark. It has not when the stream was removed and made again, or lost its
-// end in a power failure; the engine would take new messages for decided ones.
-func (in *Intake) numberedAfter(ctx context.Context, decided uint64) (jetstream.Stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	stream, err := in.js.Stream(ctx, StreamTriggers)
-	if err != nil {
-		return nil, err
-	}
-	if last := stream.CachedInfo().State.LastSeq; last < decided {
-		in.log.Warn("the stream ends before what was read of it: its numbers go on from there", "stream", StreamTriggers, "last", last, "read", decided)
-		if err := stream.Purge(ctx, jetstream.WithPurgeSequence(decided+1)); err != nil {
-			return nil, err
-		}
-	}
-	return stream, nil
 }

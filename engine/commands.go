@@ -92,7 +92,7 @@ func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (
 func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
-		if position.Seq > e.shard.Watermarks[position.Source] {
+		if position.After(e.shard.Watermarks[position.Source]) {
 			e.record(e.decided(position))
 		}
 		e.afterCommit(func() { answers <- struct{}{} })
@@ -160,15 +160,15 @@ func (e *Engine) canceling(ctx context.Context, id run.ID, answers <-chan error,
 }
 
 // Watermark is the last position of a source of triggers that has been decided,
-// 0 before the first.
-func (e *Engine) Watermark(ctx context.Context, source string) (uint64, error) {
-	answers := make(chan uint64, 1)
+// the zero value before the first. Its time is the latest of all decided ones.
+func (e *Engine) Watermark(ctx context.Context, source string) (run.Position, error) {
+	answers := make(chan run.Position, 1)
 	err := e.command(ctx, func() {
-		seq := e.shard.Watermarks[source]
-		e.afterCommit(func() { answers <- seq })
+		decided := e.shard.Watermarks[source]
+		e.afterCommit(func() { answers <- decided })
 	})
 	if err != nil {
-		return 0, err
+		return run.Position{}, err
 	}
 	return await(ctx, e, answers)
 }

@@ -193,8 +193,8 @@ func TestKeyTogetherWithAPosition(t *testing.T) {
 		id := r.first(at(3, "k"))
 		r.repeated(at(4, "k"), id)
 		for i := range 2 {
-			if mark, err := r.Watermark(t.Context(), "s"); mark != 4 || err != nil {
-				t.Errorf("the watermark is %d, %v", mark, err)
+			if mark, err := r.Watermark(t.Context(), "s"); mark.Seq != 4 || err != nil {
+				t.Errorf("the watermark is %+v, %v", mark, err)
 			}
 			for _, seq := range []uint64{3, 4} {
 				if receipt, err := r.Submit(t.Context(), at(seq, "another")); receipt != (run.Receipt{}) || err != nil {

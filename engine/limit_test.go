@@ -98,8 +98,8 @@ flow "f" {
 		if err != nil || !receipt.Limited {
 			t.Errorf("%+v, %v", receipt, err)
 		}
-		if mark, err := r.Watermark(t.Context(), "stream"); err != nil || mark != 3 {
-			t.Errorf("watermark %d, %v", mark, err)
+		if mark, err := r.Watermark(t.Context(), "stream"); err != nil || mark.Seq != 3 {
+			t.Errorf("watermark %+v, %v", mark, err)
 		}
 		time.Sleep(60 * time.Second)
 		if s := r.Stats(); s.Dropped != 4 {

@@ -261,16 +261,16 @@ flow "f" {
 			if err != nil { // it is the asker's to decide, once the message is kept elsewhere
 				decided--
 			}
-			if mark, err := r.Watermark(t.Context(), "s"); err != nil || mark != decided {
-				t.Errorf("after %s the watermark is %d, %v", c.payload, mark, err)
+			if mark, err := r.Watermark(t.Context(), "s"); err != nil || mark.Seq != decided {
+				t.Errorf("after %s the watermark is %+v, %v", c.payload, mark, err)
 			}
 			for range 2 {
 				if err := r.Decide(t.Context(), run.Position{Source: "s", Seq: seq}); err != nil {
 					t.Error(err)
 				}
 			}
-			if mark, err := r.Watermark(t.Context(), "s"); err != nil || mark != seq {
-				t.Errorf("after the decision on %s the watermark is %d, %v", c.payload, mark, err)
+			if mark, err := r.Watermark(t.Context(), "s"); err != nil || mark.Seq != seq {
+				t.Errorf("after the decision on %s the watermark is %+v, %v", c.payload, mark, err)
 			}
 		}
 		if receipt, err := r.Submit(t.Context(), message("f", `{"n":1}`, 9)); err != nil || !receipt.Accepted {

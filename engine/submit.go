@@ -11,7 +11,7 @@ import (
 // given out.
 func (e *Engine) submit(request run.Request) (run.Receipt, error) {
 	position := request.Position
-	if position.Source != "" && position.Seq <= e.shard.Watermarks[position.Source] {
+	if position.Source != "" && !position.After(e.shard.Watermarks[position.Source]) {
 		return run.Receipt{}, nil
 	}
 	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.now()); known {

@@ -32,6 +32,7 @@ func everyEvent() []Event {
 			Vars: map[string]json.RawMessage{"n": json.RawMessage(`1`)}, Plugins: map[string]string{"./a.wasm": "sha256:00"},
 		}},
 		&Decided{Position{Source: "triggers", Seq: 7}},
+		&Decided{Position{Source: "triggers", Seq: 8, At: t0.Add(-time.Second)}},
 		&Submitted{
 			Flow: "orders", Definition: "sha256:01", Concurrency: "c1",
 			Trigger: Trigger{
@@ -176,6 +177,10 @@ func keptEvents(version int) []Event {
 			d.RetryOf = e.Run
 			if version == 1 {
 				d.Key, d.RetryOf = "", ""
+			}
+		case *Decided:
+			if version < 4 && !d.At.IsZero() {
+				continue
 			}
 		case *TaskReused:
 			if version == 1 || version < 4 && d.State != "" {

@@ -162,8 +162,8 @@ type (
 		Definition *Definition `json:"definition"`
 	}
 
-	// Decided moves the watermark of a source of triggers: everything up to the
-	// position has made its run, or was turned away for good.
+	// Decided moves the watermark of a source of triggers: everything that is not
+	// after the position has made its run, or was turned away for good.
 	Decided struct {
 		Position
 	}

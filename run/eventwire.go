@@ -33,6 +33,7 @@ const (
 	wireChildStarted
 	wireChildSubmitted // Submitted with a parent
 	wireTaskTakenOver  // TaskReused with more than an output
+	wireDecidedAt      // Decided with a time
 )
 
 func (e *encoder) event(event Event) {
@@ -88,11 +89,22 @@ func (e *encoder) event(event Event) {
 		e.head(wireDefined, event)
 		e.json(d.Definition)
 	case *Decided:
-		e.head(wireDecided, event)
-		e.name(d.Source)
-		e.uint(d.Seq)
+		e.decided(event, d)
 	default:
 		e.branchEvent(event)
+	}
+}
+
+func (e *encoder) decided(event Event, d *Decided) {
+	kind := byte(wireDecided)
+	if !d.At.IsZero() {
+		kind = wireDecidedAt
+	}
+	e.head(kind, event)
+	e.name(d.Source)
+	e.uint(d.Seq)
+	if !d.At.IsZero() {
+		e.time(d.At)
 	}
 }
 
@@ -282,6 +294,8 @@ func (d *decoder) event() Event {
 		event.Data = defined
 	case wireDecided:
 		event.Data = &Decided{Position{Source: d.name(), Seq: d.uint()}}
+	case wireDecidedAt:
+		event.Data = &Decided{Position{Source: d.name(), Seq: d.uint(), At: d.time()}}
 	default:
 		event.Data = d.branchEvent(kind)
 	}

@@ -12,7 +12,7 @@ import (
 type Shard struct {
 	Runs        map[ID]*Run
 	Definitions map[string]*Definition // by digest
-	Watermarks  map[string]uint64      // last decided sequence by source of triggers
+	Watermarks  map[string]Position    // by source of triggers: the number decided last, and the latest time of all decided ones
 	Keys        Keys                   // idempotency keys of accepted requests
 	Schedules   map[ScheduleRef]*Schedule
 	Backfills   []*Backfill          // those that go, and the last ones that have ended, as they began
@@ -24,7 +24,7 @@ func NewShard() *Shard {
 	return &Shard{
 		Runs:        map[ID]*Run{},
 		Definitions: map[string]*Definition{},
-		Watermarks:  map[string]uint64{},
+		Watermarks:  map[string]Position{},
 		Schedules:   map[ScheduleRef]*Schedule{},
 		Successes:   map[string]time.Time{},
 	}
@@ -54,7 +54,7 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 		s.Definitions[d.Definition.Digest()] = d.Definition
 		return nil, nil
 	case *Decided:
-		s.Watermarks[d.Source] = d.Seq
+		s.decide(d.Position)
 		return nil, nil
 	case *ScheduleSet, *ScheduleAdvanced, *SchedulePaused, *ScheduleResumed:
 		s.applySchedule(e)
@@ -86,6 +86,15 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 	return r, nil
 }
 
+// decide moves the watermark of a source. Its time never goes back: whatever clocks
+// do, nothing that was decided comes after it.
+func (s *Shard) decide(p Position) {
+	if last := s.Watermarks[p.Source].At; p.At.Before(last) {
+		p.At = last
+	}
+	s.Watermarks[p.Source] = p
+}
+
 // Forget drops a finished run from the state.
 func (s *Shard) Forget(id ID) { delete(s.Runs, id) }
 
@@ -99,8 +108,8 @@ func (e Event) check(s *Shard) error {
 		}
 		return nil
 	case *Decided:
-		if last := s.Watermarks[d.Source]; d.Seq <= last {
-			return fmt.Errorf("source %q was decided up to %d, and again %d", d.Source, last, d.Seq)
+		if last := s.Watermarks[d.Source]; !d.After(last) {
+			return fmt.Errorf("source %q was decided up to %d, and again %d", d.Source, last.Seq, d.Seq)
 		}
 		return nil
 	case *ScheduleSet, *ScheduleAdvanced, *SchedulePaused, *ScheduleResumed:

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // story applies events to a fresh shard and returns the run.
@@ -94,7 +96,8 @@ func TestApplyRefusesWhatCannotFollow(t *testing.T) {
 		"second cancel of a task":         {append(running[:3:3], &TaskCancelRequested{TaskRef{Task: "a"}, new(Failure)}), &TaskCancelRequested{TaskRef: TaskRef{Task: "a"}}},
 		"attempt of a canceled task":      {[]EventData{submitted, started, &TaskCancelRequested{TaskRef{Task: "a"}, new(Failure)}}, attempt(1, "a")},
 		"second cancel":                   {[]EventData{submitted, &CancelRequested{Failure: new(Failure)}}, &CancelRequested{}},
-		"watermark that does not move":    {[]EventData{&Decided{Position{"s", 3}}}, &Decided{Position{"s", 3}}},
+		"watermark that does not move":    {[]EventData{&Decided{Position{Source: "s", Seq: 3}}}, &Decided{Position{Source: "s", Seq: 3}}},
+		"watermark that moves back":       {[]EventData{&Decided{Position{Source: "s", Seq: 3, At: t0}}}, &Decided{Position{Source: "s", Seq: 2, At: t0}}},
 		"definition without its contents": {nil, &Defined{}},
 		"no data":                         {nil, nil},
 	}
@@ -120,12 +123,36 @@ func TestApplyRefusesWhatCannotFollow(t *testing.T) {
 func TestWatermarksAndDefinitions(t *testing.T) {
 	t.Parallel()
 	d := &Definition{Files: map[string][]byte{"a.hcl": []byte("x")}}
-	s, _ := story(t, &Decided{Position{"a", 3}}, &Decided{Position{"b", 1}}, &Decided{Position{"a", 9}}, &Defined{d})
-	if s.Watermarks["a"] != 9 || s.Watermarks["b"] != 1 {
+	s, _ := story(t, &Decided{Position{Source: "a", Seq: 3}}, &Decided{Position{Source: "b", Seq: 1}}, &Decided{Position{Source: "a", Seq: 9}}, &Defined{d})
+	if s.Watermarks["a"].Seq != 9 || s.Watermarks["b"].Seq != 1 {
 		t.Errorf("watermarks %v", s.Watermarks)
 	}
 	if s.Definitions[d.Digest()] != d {
 		t.Errorf("the definition is not found under its digest")
+	}
+}
+
+// A source that has lost its end gives numbers again. What it stored since is later
+// than all that was decided, and nothing of that comes again, whatever clocks do.
+func TestPositionsOfSourceThatLostItsEnd(t *testing.T) {
+	t.Parallel()
+	at := func(seq uint64, seconds int) Position {
+		return Position{Source: "s", Seq: seq, At: t0.Add(time.Duration(seconds) * time.Second)}
+	}
+	s, _ := story(t, &Decided{at(7, 10)}, &Decided{at(9, 20)}, &Decided{at(4, 30)}, &Decided{at(5, 25)})
+	if diff := cmp.Diff(at(5, 30), s.Watermarks["s"]); diff != "" {
+		t.Errorf("watermark (-want +got):\n%s", diff)
+	}
+	for p, want := range map[Position]bool{
+		at(3, 20): false, at(4, 30): false, at(5, 25): false, at(5, 30): false,
+		at(6, 1): true, at(4, 31): true, {Source: "s", Seq: 6}: true, {Source: "s", Seq: 5}: false,
+	} {
+		if got := p.After(s.Watermarks["s"]); got != want {
+			t.Errorf("%+v is after the watermark: %t", p, got)
+		}
+	}
+	if at(3, 40).After(Position{Source: "s", Seq: 3}) {
+		t.Error("a time makes something of it without a time of the watermark")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // SnapshotVersion is the version of the encoding of snapshots. Version 1, which
 // is read as well, has no schedules and no backfills, version 2 no fan-outs, waits
-// and sub-flows.
+// and sub-flows, and no times of watermarks.
 const SnapshotVersion = 3
 
 // Stored snapshots begin with this byte and the version.
@@ -35,7 +35,8 @@ func NewSnapshot(s *Shard) (*Snapshot, error) {
 	e.count(len(s.Watermarks))
 	for _, source := range slices.Sorted(maps.Keys(s.Watermarks)) {
 		e.name(source)
-		e.uint(s.Watermarks[source])
+		e.uint(s.Watermarks[source].Seq)
+		e.time(s.Watermarks[source].At)
 	}
 	e.count(len(s.Definitions))
 	for _, digest := range slices.Sorted(maps.Keys(s.Definitions)) {
@@ -112,8 +113,11 @@ func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
 func (d *decoder) shard() *Shard {
 	s := NewShard()
 	for range d.count() {
-		source := d.name()
-		s.Watermarks[source] = d.uint()
+		p := Position{Source: d.name(), Seq: d.uint()}
+		if d.version > 2 {
+			p.At = d.time()
+		}
+		s.Watermarks[p.Source] = p
 	}
 	for range d.count() {
 		definition := new(Definition)

@@ -39,15 +39,23 @@ type Request struct {
 	Key string
 
 	// Position is where the request stands in the stream that it came from. A
-	// request at or before the recorded watermark of its source has been decided
-	// before and is not accepted again. The zero value has no source.
+	// request that is not after the recorded watermark of its source has been
+	// decided before and is not accepted again. The zero value has no source.
 	Position Position
 }
 
 // Position is a place in an ordered source of triggers: a JetStream stream.
 type Position struct {
-	Source string `json:"source,omitempty"`
-	Seq    uint64 `json:"seq,omitempty"`
+	Source string    `json:"source,omitempty"`
+	Seq    uint64    `json:"seq,omitempty"`
+	At     time.Time `json:"at,omitzero"` // when the source stored it, by the source's clock; zero if that is not known
+}
+
+// After reports whether a position comes after a watermark of its source. A stream
+// that has lost its end gives the numbers of what is lost to other messages: these
+// were stored later than everything that was decided.
+func (p Position) After(watermark Position) bool {
+	return p.Seq > watermark.Seq || !watermark.At.IsZero() && p.At.After(watermark.At)
 }
 
 // RequestError answers a request that cannot make a run. Nothing was recorded.
