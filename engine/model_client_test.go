@@ -25,7 +25,7 @@ type client struct {
 func (c *client) work() {
 	for range 1 + c.rng.IntN(8) {
 		time.Sleep(pick(c.rng, 0, time.Millisecond, 100*time.Millisecond, 5*time.Second, 30*time.Second))
-		switch c.rng.IntN(9) {
+		switch c.rng.IntN(11) {
 		case 0, 1:
 			c.submit(run.Request{}, fmt.Sprintf("%s-%d", c.name, c.seq))
 		case 2, 3:
@@ -41,6 +41,8 @@ func (c *client) work() {
 			c.retry()
 		case 8:
 			c.watch()
+		case 9, 10:
+			c.signal()
 		}
 	}
 }
@@ -129,8 +131,7 @@ func (c *client) cancel() {
 
 // someTask is one of either version of the flow, or an item of it.
 func (c *client) someTask() run.TaskRef {
-	plans := []*flowPlan{c.plans["sha256:v1.wasm"], c.plans["sha256:v2.wasm"]}
-	t := pick(c.rng, pick(c.rng, plans...).all()...)
+	t := pick(c.rng, pick(c.rng, c.plans...).flow("f").all()...)
 	if t.each != nil && chance(c.rng, 2) {
 		return run.TaskRef{Task: t.name, Key: pick(c.rng, "0", "1", "2", "a", "b")}
 	}

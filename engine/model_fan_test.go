@@ -220,6 +220,10 @@ func taskEvent(e run.Event) (ref run.TaskRef, begins, ends, well bool) {
 	switch d := e.Data.(type) {
 	case *run.AttemptStarted:
 		return d.TaskRef, true, false, false
+	case *run.WaitStarted:
+		return d.TaskRef, true, false, false
+	case *run.WaitEnded:
+		return d.TaskRef, false, true, d.State == run.Succeeded
 	case *run.AttemptFinished:
 		return d.TaskRef, false, d.RetryAt.IsZero(), d.Outcome == run.OutcomeSucceeded
 	case *run.TaskEnded:

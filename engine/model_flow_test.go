@@ -70,6 +70,7 @@ type taskPlan struct {
 	runOn  flows.RunOn
 	goesOn bool // on_error = "continue"
 	each   *eachPlan
+	wait   *waitPlan // of a wait, whose name is "wait.…"; nil for a task
 	retry  run.RetryPolicy
 	again  againKind
 
@@ -153,6 +154,10 @@ func (f *flowPlan) hcl() string {
 }
 
 func (t *taskPlan) hcl(b *strings.Builder, module string) {
+	if t.wait != nil {
+		t.waitHCL(b)
+		return
+	}
 	fmt.Fprintf(b, "  task %q {\n    plugin = \"./%s\"\n    priority = %d\n    run_on = %q\n", t.name, module, t.priority, t.runOn)
 	fmt.Fprintf(b, "    timeout = %q\n    after = [%s]\n", t.timeout, strings.Join(t.after, ", "))
 	if t.goesOn {
@@ -163,7 +168,7 @@ func (t *taskPlan) hcl(b *strings.Builder, module string) {
 	}
 	switch t.input {
 	case inputWhole:
-		fmt.Fprintf(b, "    input = %s.output\n", t.inputs[0])
+		fmt.Fprintf(b, "    input = %s\n", outputsOf(t.inputs[:1]))
 	case inputList:
 		fmt.Fprintf(b, "    input = [%s]\n", outputsOf(t.inputs))
 	case inputItem:
@@ -201,7 +206,7 @@ func (w whenKind) hcl(b *strings.Builder, after []string) {
 func outputsOf(refs []string) string {
 	var list []string
 	for _, ref := range refs {
-		list = append(list, ref+".output")
+		list = append(list, ref+outputWord(ref))
 	}
 	return strings.Join(list, ", ")
 }
@@ -219,10 +224,11 @@ func (t *taskPlan) upstream() []string {
 }
 
 func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
-	f := &flowPlan{name: name, module: module, parts: map[flows.Part]*partPlan{flows.PartMain: randomPart(rng, flows.PartMain, 2+rng.IntN(11))}, priority: rng.IntN(3), broken: chance(rng, 15)}
+	prefix := strings.TrimPrefix(name, "f") // names are different in all flows
+	f := &flowPlan{name: name, module: module, parts: map[flows.Part]*partPlan{flows.PartMain: randomPart(rng, prefix, flows.PartMain, 2+rng.IntN(11))}, priority: rng.IntN(3), broken: chance(rng, 15)}
 	for _, part := range hookParts {
 		if chance(rng, 2) {
-			f.parts[part] = randomPart(rng, part, 1+rng.IntN(4))
+			f.parts[part] = randomPart(rng, prefix, part, 1+rng.IntN(4))
 		}
 	}
 	if chance(rng, 4) {
@@ -240,10 +246,10 @@ var (
 	allParts  = append([]flows.Part{flows.PartMain}, hookParts...)
 )
 
-// randomTask is the i-th task of a part, with the references that are given to it.
-func randomTask(rng *rand.Rand, part flows.Part, i int, after, inputs []string) *taskPlan {
+// randomTask is a task of a part, with the references that are given to it.
+func randomTask(rng *rand.Rand, name string, part flows.Part, after, inputs []string) *taskPlan {
 	t := &taskPlan{
-		name: fmt.Sprint(part, i), part: part, after: after, inputs: inputs, runOn: flows.RunOnSuccess,
+		name: name, part: part, after: after, inputs: inputs, runOn: flows.RunOnSuccess,
 		guest: randomGuest(rng), priority: rng.IntN(3), goesOn: chance(rng, 8), when: randomWhen(rng, after),
 		timeout: pick(rng, time.Second, 5*time.Second, time.Minute),
 		retry: run.RetryPolicy{
@@ -257,6 +263,9 @@ func randomTask(rng *rand.Rand, part flows.Part, i int, after, inputs []string) 
 		t.guest.large = false
 	}
 	t.input = randomInput(rng, t)
+	if t.each == nil && chance(rng, 7) {
+		t.become(randomWait(rng))
+	}
 	if len(t.upstream()) > 0 {
 		t.runOn = pick(rng, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnFailure, flows.RunAlways)
 	}

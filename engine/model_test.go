@@ -31,9 +31,8 @@ type world struct {
 	t      *testing.T
 	diary  diary
 	seed   uint64
-	rng    *rand.Rand           // of the goroutine that makes lives
-	plans  map[string]*flowPlan // by module
-	sets   []*flows.Set
+	rng    *rand.Rand // of the goroutine that makes lives
+	plans  []*setPlan
 	ledger *ledger
 	shelf  *shelf
 	vault  *vault
@@ -63,41 +62,18 @@ func TestModel(t *testing.T) {
 	for seed := *modelFirst; seed < *modelFirst+*modelSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			w := &world{t: t, seed: seed, rng: rng, plans: map[string]*flowPlan{}}
+			w := &world{t: t, seed: seed, rng: rng}
 			for _, module := range []string{"v1.wasm", "v2.wasm"} {
-				f, set := randomSet(t, rng, module)
-				w.plans["sha256:"+module] = f
-				w.sets = append(w.sets, set)
+				w.plans = append(w.plans, randomSet(t, rng, module))
 			}
 			synctest.Test(t, func(t *testing.T) {
 				w.t = t
 				w.live()
 				if t.Failed() {
-					t.Logf("what happened:\n%s\nthe flows:\n%s%s", &w.diary, w.plans["sha256:v1.wasm"].hcl(), w.plans["sha256:v2.wasm"].hcl())
+					t.Logf("what happened:\n%s\nthe flows:\n%s\n%s", &w.diary, w.plans[0].hcl(), w.plans[1].hcl())
 				}
 			})
 		})
-	}
-}
-
-// randomSet is a flow that can be loaded: references that give a cycle are taken
-// away.
-func randomSet(t *testing.T, rng *rand.Rand, module string) (*flowPlan, *flows.Set) {
-	t.Helper()
-	f := randomFlow(rng, "f", module)
-	for {
-		set, diags := tryLoad(t, f.hcl())
-		if !diags.HasErrors() {
-			return f, set
-		}
-		for _, d := range diags {
-			if rule := flows.RuleOf(d); rule != flows.RuleCycle && rule != flows.RuleSelfReference {
-				t.Fatalf("%v\n%s", d, f.hcl())
-			}
-			for _, part := range allParts {
-				f.part(part).cut(rng, d.Detail)
-			}
-		}
 	}
 }
 
@@ -181,7 +157,7 @@ func (w *world) start(deeds int, done, moody bool) (*Engine, context.CancelFunc,
 		kill()
 		ended <- err
 	}()
-	if e.Deploy(ctx, pick(w.rng, w.sets...)) == nil {
+	if e.Deploy(ctx, pick(w.rng, w.plans...).set) == nil {
 		w.here(e)
 		w.clients.Go(func() { w.watchOver(ctx, e) })
 	}
@@ -228,9 +204,10 @@ func (w *world) present() *Engine {
 
 // Invoke lets the guest of the flow's version work.
 func (w *world) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
-	f := w.plans[call.Module]
-	if t := f.task(call.Task); t != nil {
-		return t.item(call.Key).invoke(ctx, call)
+	for _, p := range w.plans {
+		if t := p.flow(call.Flow).task(call.Task); p.digest() == call.Module && t != nil {
+			return t.item(call.Key).invoke(ctx, call)
+		}
 	}
 	return run.Result{}, fmt.Errorf("no task %s", call.Task)
 }
@@ -457,6 +434,7 @@ func (w *world) judge() {
 		}
 	}
 	w.judgeAnswers(stories, made)
+	w.judgeWaits(stories)
 	w.judgeSlots()
 	for _, o := range w.told {
 		if last := w.ledger.last(); o.seen() != (Place{last, len(w.ledger.at(last)) - 1}) {
@@ -467,9 +445,9 @@ func (w *world) judge() {
 
 // planOf is the plan of the version of the flow that a run was accepted with.
 func (w *world) planOf(s *story) *flowPlan {
-	for _, set := range w.sets {
-		if f := set.Flow("f"); f.DefinitionDigest == s.submitted.Definition {
-			return w.plans[f.Tasks[0].Plugin.Digest]
+	for _, p := range w.plans {
+		if f := p.set.Flow(s.submitted.Flow); f != nil && f.DefinitionDigest == s.submitted.Definition {
+			return p.flow(f.Name)
 		}
 	}
 	return nil
@@ -531,8 +509,8 @@ func (w *world) judgeSlots() {
 }
 
 func (w *world) limitOf(r *run.Run) int {
-	for _, set := range w.sets {
-		if f := set.Flow("f"); f.DefinitionDigest == r.Definition && f.Concurrency != nil {
+	for _, p := range w.plans {
+		if f := p.set.Flow(r.Flow); f != nil && f.DefinitionDigest == r.Definition && f.Concurrency != nil {
 			return f.Concurrency.Limit
 		}
 	}

@@ -62,6 +62,8 @@ func (s *story) end(p *partPlan, m memberPlan) end {
 	case got.State != run.Succeeded:
 	case t.each != nil:
 		e.output = s.gathered(t)
+	case t.wait != nil:
+		e.output = s.decoded(got.Output)
 	default:
 		e.output = t.name
 	}
@@ -145,7 +147,7 @@ func (s *story) leftBehind(g *groupPlan) bool {
 	lost := false
 	for _, t := range (memberPlan{group: g}).leaves() {
 		got := s.task(t.name)
-		if got.Attempts > 0 || got.Items != nil {
+		if s.began(got) {
 			return false
 		}
 		lost = lost || got.State == run.Canceled && got.Failure.Code == run.CodeRace
@@ -326,7 +328,7 @@ func (s *story) checkAfter(first, then memberPlan) error {
 func (s *story) checkSlots(g *groupPlan, leaves []*taskPlan) error {
 	mine, under := map[string]bool{}, map[run.TaskRef]bool{}
 	for _, t := range leaves {
-		mine[t.name] = true
+		mine[t.name] = t.wait == nil
 	}
 	for i, e := range s.events {
 		ref, begins, ends, _ := taskEvent(e)

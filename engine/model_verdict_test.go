@@ -154,13 +154,16 @@ func (s *story) checkTask(t *taskPlan, p *partPlan, old *run.Run) error {
 		}
 		return s.checkReused(t, got, old)
 	}
+	if got.Reused && !s.expandedAgain(t) && got.State == run.Skipped && !s.wanted(t, p).runs {
+		return nil // another version of the flow does not let it run
+	}
 	if got.Reused { // as it was decided in the run before
 		return s.checkFan(t, p, old)
 	}
 	if old != nil && s.reuses() && len(p.groups) == 0 && t.each == nil && s.reusable(t, p, old) {
 		return fmt.Errorf("it is %s and not reused", got.State)
 	}
-	if got.State == run.Canceled && got.Attempts == 0 && got.Items == nil {
+	if got.State == run.Canceled && !s.began(got) {
 		if got.Failure.Code == run.CodeRace && s.raceOver(p, t) < s.endOf(t.ref()) {
 			return nil
 		}
@@ -170,6 +173,8 @@ func (s *story) checkTask(t *taskPlan, p *partPlan, old *run.Run) error {
 	switch {
 	case want.runs && t.each != nil:
 		return s.checkFan(t, p, old)
+	case want.runs && t.wait != nil:
+		return s.checkWait(t, p)
 	case want.runs:
 		return s.checkAttempts(t, p, nil)
 	}
@@ -177,7 +182,7 @@ func (s *story) checkTask(t *taskPlan, p *partPlan, old *run.Run) error {
 	if got.Failure != nil {
 		code = got.Failure.Code
 	}
-	if got.State != want.state || code != want.code || got.Attempts > 0 || got.Items != nil {
+	if got.State != want.state || code != want.code || s.began(got) {
 		return fmt.Errorf("it is %s (%q) after %d attempts, want %s (%q) because %s", got.State, code, got.Attempts, want.state, want.code, want.because)
 	}
 	return nil
@@ -223,7 +228,7 @@ func (s *story) settled(t *taskPlan, p *partPlan, old *run.Run) bool {
 func (s *story) undisturbed(t *taskPlan, p *partPlan) error {
 	for _, ref := range t.upstream() {
 		for _, up := range p.find(ref).leaves() {
-			if got := s.task(up.name); got.Attempts > 0 || s.expandedAgain(up) {
+			if got := s.task(up.name); s.began(got) || s.expandedAgain(up) {
 				return fmt.Errorf("it is reused, and %s is run again", up.name)
 			}
 		}
@@ -248,7 +253,7 @@ func (s *story) checkReused(t *taskPlan, got *run.TaskRun, old *run.Run) error {
 	if !kept || before.State != got.State || !reflect.DeepEqual(before.Output, got.Output) {
 		return fmt.Errorf("it is reused as %s, and in the run before it was %+v", got.State, before)
 	}
-	if got.Attempts > 0 {
+	if s.began(got) {
 		return fmt.Errorf("it is reused and %s after %d attempts", got.State, got.Attempts)
 	}
 	return nil
@@ -275,6 +280,10 @@ func (s *story) endOf(ref run.TaskRef) int {
 	for i, e := range s.events {
 		switch d := e.Data.(type) {
 		case *run.TaskEnded:
+			if d.TaskRef == ref {
+				return i
+			}
+		case *run.WaitEnded:
 			if d.TaskRef == ref {
 				return i
 			}
@@ -498,13 +507,8 @@ func (s *story) checkOutput(f *flowPlan) error {
 	}
 	p, last := f.part(flows.PartMain), map[string]any{}
 	for _, m := range p.members {
-		last[m.name()] = s.end(p, m).output
-	}
-	for _, m := range p.all() {
-		for _, ref := range m.upstream() {
-			if up := p.find(ref); slices.Contains(p.members, up) {
-				delete(last, up.name())
-			}
+		if !m.waits() && !p.followed(m) {
+			last[m.name()] = s.end(p, m).output
 		}
 	}
 	got := map[string]any{}
