@@ -175,10 +175,21 @@ func (e *Engine) recall(t task) {
 		return
 	}
 	for _, other := range e.withdraw(t.openRun, unbegun) {
-		delete(f.going, other.item.Key)
-		f.rest(other.item)
-		e.free(other)
+		e.takeBack(other)
 	}
+}
+
+// recalled reports whether an item that has not begun is not to begin any more.
+func (t task) recalled() bool {
+	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue
+}
+
+// takeBack forgets an item that has not begun.
+func (e *Engine) takeBack(t task) {
+	f := t.fan()
+	delete(f.going, t.item.Key)
+	f.rest(t.item)
+	e.free(t)
 }
 
 // endFan ends a task all of whose items that have begun are done.

@@ -171,3 +171,32 @@ func TestTimeoutOfTheRunAboveSubflows(t *testing.T) {
 		r.stop()
 	})
 }
+
+// An item whose run would end that of another item does not begin once it has: one
+// that does not go well lets no further one begin.
+func TestItemsThatCancelEachOther(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "top" {
+  task "call" {
+    for_each = range(4)
+    flow     = flow.inner
+    input    = {}
+  }
+}
+flow "inner" {
+  concurrency {
+    limit    = 1
+    on_limit = "cancel_running"
+  }
+  wait "long" { duration = "1m" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{}, set)
+		top := r.run("top", `{}`)
+		if len(top.Tasks) != 2 || top.State != run.Canceled || top.Error.Key != "0" || !top.FinishedAt.Equal(top.CreatedAt) {
+			t.Errorf("%s (%v) after %s: %+v", top.State, top.Error, top.FinishedAt.Sub(top.CreatedAt), top.Tasks)
+		}
+		r.stop()
+	})
+}

@@ -66,6 +66,11 @@ func (e *Engine) call(t task) {
 		e.end(t, run.Canceled, t.stopped())
 		e.advance(t.openRun)
 		return
+	case t.recalled(): // as above, by that of another item
+		e.takeBack(t)
+		e.feed(t.whole())
+		e.advance(t.openRun)
+		return
 	default:
 		failure = e.recordCall(t, started, child)
 	}
