@@ -110,7 +110,7 @@ func (c *client) cancel() {
 	if e == nil || len(c.own) == 0 {
 		return
 	}
-	id := pick(c.rng, c.own...)
+	id := c.someRun(e)
 	if chance(c.rng, 2) {
 		ref := c.someTask()
 		err := e.CancelTask(context.Background(), id, ref, "not this one")
@@ -119,6 +119,9 @@ func (c *client) cancel() {
 		}
 		return
 	}
+	c.mu.Lock()
+	c.asked[string(id)]++
+	c.mu.Unlock()
 	switch err := e.Cancel(context.Background(), id, "enough"); {
 	case err == nil:
 		c.mu.Lock()
@@ -131,7 +134,7 @@ func (c *client) cancel() {
 
 // someTask is one of either version of the flow, or an item of it.
 func (c *client) someTask() run.TaskRef {
-	t := pick(c.rng, pick(c.rng, c.plans...).flow("f").all()...)
+	t := pick(c.rng, pick(c.rng, pick(c.rng, c.plans...).flows...).all()...)
 	if t.each != nil && chance(c.rng, 2) {
 		return run.TaskRef{Task: t.name, Key: pick(c.rng, "0", "1", "2", "a", "b")}
 	}

@@ -220,6 +220,8 @@ func taskEvent(e run.Event) (ref run.TaskRef, begins, ends, well bool) {
 	switch d := e.Data.(type) {
 	case *run.AttemptStarted:
 		return d.TaskRef, true, false, false
+	case *run.ChildStarted:
+		return d.TaskRef, true, false, false
 	case *run.WaitStarted:
 		return d.TaskRef, true, false, false
 	case *run.WaitEnded:
@@ -250,6 +252,9 @@ func (s *story) checkItem(t *taskPlan, p *partPlan, number int, item itemPlan, n
 			return fmt.Errorf("it is %s (%v) after %d attempts, and its input cannot be evaluated", state.State, state.Failure, state.Attempts)
 		}
 		return nil
+	}
+	if t.call != nil {
+		return s.checkCalls(t, p, input)
 	}
 	return s.checkAttempts(t, p, input)
 }
@@ -305,6 +310,9 @@ func (s *story) gathered(t *taskPlan) any {
 		var output any
 		if state := s.run.Task(run.TaskRef{Task: t.name, Key: item.key}); state != nil && state.State == run.Succeeded {
 			output = t.item(item.key).ref().Label()
+			if t.call != nil {
+				output = s.decoded(state.Output)
+			}
 		}
 		list = append(list, output)
 		object[item.key] = output

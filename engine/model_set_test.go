@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 type setPlan struct {
 	module string
 	flows  []*flowPlan
+	limits map[string]int
 	set    *flows.Set
 }
 
@@ -19,7 +21,14 @@ type setPlan struct {
 // away.
 func randomSet(t *testing.T, rng *rand.Rand, module string) *setPlan {
 	t.Helper()
-	p := &setPlan{module: module, flows: []*flowPlan{randomFlow(rng, "f", module)}}
+	p := &setPlan{module: module, flows: []*flowPlan{randomFlow(rng, "f", module, 2+rng.IntN(11))}}
+	for _, name := range []string{"g", "h"}[:rng.IntN(3)] {
+		p.flows = append(p.flows, randomSubflow(rng, name, module))
+	}
+	for i, f := range p.flows {
+		f.callSome(rng, p.flows[i+1:])
+	}
+	p.limitSome(rng)
 	for {
 		set, diags := tryLoad(t, p.hcl())
 		if !diags.HasErrors() {
@@ -41,6 +50,9 @@ func randomSet(t *testing.T, rng *rand.Rand, module string) *setPlan {
 
 func (p *setPlan) hcl() string {
 	var b strings.Builder
+	for _, name := range sortedKeys(p.limits) {
+		fmt.Fprintf(&b, "limit %q {\n  concurrency = %d\n}\n", name, p.limits[name])
+	}
 	for _, f := range p.flows {
 		b.WriteString(f.hcl())
 	}

@@ -276,9 +276,12 @@ func (e *Engine) consistent() error {
 		}
 	}
 	for _, o := range e.open {
-		if err := o.waitsAgree(); err != nil {
+		if err := errors.Join(o.waitsAgree(), e.familiesAgree(o)); err != nil {
 			return err
 		}
+	}
+	if err := e.quotasAgree(); err != nil {
+		return err
 	}
 	running, waiting := 0, 0
 	for _, l := range e.runnable.lanes {
@@ -325,7 +328,7 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.gates)+len(e.runnable.lanes)+len(e.runnable.levels)+e.runnable.size+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || e.timers.Len() != 1 {
+	if len(e.open)+len(e.gates)+len(e.runnable.lanes)+len(e.runnable.levels)+e.runnable.size+len(e.calling)+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || e.timers.Len() != 1 {
 		return fmt.Errorf("left are %d runs, %d gates, %d lanes, %d levels, %d tasks, %d starting, %d watchers, %d bytes, %d timers besides the tick",
 			len(e.open), len(e.gates), len(e.runnable.lanes), len(e.runnable.levels), e.runnable.size, len(e.starting), len(e.watched), e.unsaved, e.timers.Len()-1)
 	}
@@ -405,9 +408,10 @@ func (w *world) ask() {
 // judge looks at what the journal tells at the end.
 func (w *world) judge() {
 	events := map[run.ID][]run.Event{}
+	places := map[run.ID][]place{}
 	var order []run.ID
 	for revision := range w.ledger.last() {
-		for _, e := range w.ledger.at(revision + 1) {
+		for i, e := range w.ledger.at(revision + 1) {
 			if e.Run == "" {
 				continue
 			}
@@ -415,27 +419,33 @@ func (w *world) judge() {
 				order = append(order, e.Run)
 			}
 			events[e.Run] = append(events[e.Run], e)
+			places[e.Run] = append(places[e.Run], place{revision + 1, i})
 		}
 	}
 	stories := map[run.ID]*story{}
 	made := map[string]int{}
 	for _, id := range order {
 		s := newStory(id, events[id], w.vault)
-		stories[id] = s
-		if s.submitted.RetryOf == "" {
+		s.places, s.all, s.plan, stories[id] = places[id], stories, w.planOf(s), s
+		if s.submitted.RetryOf == "" && s.submitted.Parent == nil {
 			made[s.payload().Tag]++
 		}
+	}
+	for _, id := range order {
+		s := stories[id]
 		var old *run.Run
 		if before := stories[s.submitted.RetryOf]; before != nil {
 			old = before.run
 		}
-		if err := s.check(w.planOf(s), old); err != nil {
+		if err := s.check(s.plan, old); err != nil {
 			w.t.Errorf("run %s: %v\n%s", id, err, s)
 		}
 	}
 	w.judgeAnswers(stories, made)
 	w.judgeWaits(stories)
 	w.judgeSlots()
+	w.judgeLimits()
+	w.judgeChildren(stories)
 	for _, o := range w.told {
 		if last := w.ledger.last(); o.seen() != (Place{last, len(w.ledger.at(last)) - 1}) {
 			w.t.Errorf("an observer was told up to %v, and the journal goes on to %d", o.seen(), last)
@@ -467,7 +477,7 @@ func (w *world) judgeAnswers(stories map[run.ID]*story, made map[string]int) {
 		}
 	}
 	for id := range w.stopped {
-		if s := stories[id]; s != nil && s.run.Cancel == nil && !s.begunFinally(w.planOf(s)) {
+		if s := stories[id]; s != nil && s.run.Cancel == nil && !s.begunFinally(s.plan) {
 			w.t.Errorf("run %s is %s, and its cancel was confirmed\n%s", id, s.run.State, s)
 		}
 	}
@@ -489,7 +499,7 @@ func (w *world) judgeSlots() {
 			if r == nil || w.limitOf(r) == 0 {
 				continue
 			}
-			key := gateKey{flow: r.Definition, key: r.Concurrency}
+			key := gateKey{flow: r.Flow + r.Definition, key: r.Concurrency}
 			switch e.Data.(type) {
 			case *run.Started:
 				under[key] = append(under[key], r.ID)
@@ -497,7 +507,7 @@ func (w *world) judgeSlots() {
 					w.t.Errorf("revision %d: %d runs of key %q are under way at once, the limit is %d", revision+1, len(under[key]), r.Concurrency, w.limitOf(r))
 				}
 				for _, other := range shard.Runs {
-					if other.State == run.Pending && other.Cancel == nil && other.Definition == r.Definition && other.Concurrency == r.Concurrency && other.CreatedAt.Before(r.CreatedAt) {
+					if other.State == run.Pending && other.Cancel == nil && other.Flow == r.Flow && other.Definition == r.Definition && other.Concurrency == r.Concurrency && other.CreatedAt.Before(r.CreatedAt) {
 						w.t.Errorf("revision %d: run %s starts before %s, which came earlier", revision+1, r.ID, other.ID)
 					}
 				}
@@ -586,7 +596,7 @@ func (o *witness) compare(n run.Notice) {
 		o.t.Errorf("notice %d.%d of %s has the record %v", n.Revision, n.Index, n.Event.Data.Kind(), n.Record)
 	}
 	if n.Record != nil {
-		if _, err := run.EncodeJSON(n.Record); err != nil || n.Flow != "f" {
+		if _, err := run.EncodeJSON(n.Record); err != nil || n.Flow != n.Record.Flow {
 			o.t.Errorf("the record of run %s of flow %q: %v", n.Record.Run, n.Flow, err)
 		}
 	}

@@ -59,10 +59,12 @@ func (s *story) end(p *partPlan, m memberPlan) end {
 	lost := got.State == run.Canceled && (e.code == run.CodeRace || got.Cancel != nil && got.Cancel.Code == run.CodeRace)
 	e.raced = lost
 	switch {
+	case t.wait != nil: // also one that was refused
+		e.output = s.decoded(got.Output)
 	case got.State != run.Succeeded:
 	case t.each != nil:
 		e.output = s.gathered(t)
-	case t.wait != nil:
+	case t.call != nil:
 		e.output = s.decoded(got.Output)
 	default:
 		e.output = t.name

@@ -19,6 +19,9 @@ type story struct {
 	run    *run.Run // at the end
 	blobs  *vault
 	groups map[*groupPlan]end // what has become of them
+	places []place            // of the events in the journal
+	all    map[run.ID]*story
+	plan   *flowPlan
 
 	submitted *run.Submitted
 	canceled  int // number of the event that asked for the run's end; the number of events when none did
@@ -74,7 +77,7 @@ func (s *story) check(f *flowPlan, old *run.Run) error {
 }
 
 func (s *story) neverStarted() error {
-	if s.run.State != run.Canceled || s.run.Cancel == nil {
+	if s.run.Cancel == nil || s.run.State != s.run.Cancel.Outcome.State() {
 		return fmt.Errorf("it is %s and never started", s.run.State)
 	}
 	for _, t := range s.run.Tasks {
@@ -138,6 +141,9 @@ type payload struct {
 }
 
 func (s *story) payload() (p payload) {
+	if s.submitted.Trigger.Kind == run.TriggerTask {
+		return s.given()
+	}
 	if err := json.Unmarshal(s.blobs.whole(s.submitted.Trigger.Payload), &p); err != nil {
 		panic(err)
 	}
@@ -173,6 +179,8 @@ func (s *story) checkTask(t *taskPlan, p *partPlan, old *run.Run) error {
 	switch {
 	case want.runs && t.each != nil:
 		return s.checkFan(t, p, old)
+	case want.runs && t.call != nil:
+		return s.checkCalls(t, p, nil)
 	case want.runs && t.wait != nil:
 		return s.checkWait(t, p)
 	case want.runs:
@@ -315,7 +323,7 @@ func (s *story) checkAttempts(t *taskPlan, p *partPlan, item any) error {
 				return fmt.Errorf("attempt %d starts after it was stopped", d.Attempt)
 			}
 			if made == 1 {
-				if err := s.checkInput(t, p, item, d); err != nil {
+				if err := s.checkInput(d, s.input(t, p, item)); err != nil {
 					return err
 				}
 			}
@@ -338,23 +346,27 @@ func (s *story) checkAttempts(t *taskPlan, p *partPlan, item any) error {
 	return nil
 }
 
-func (s *story) checkInput(t *taskPlan, p *partPlan, item any, d *run.AttemptStarted) error {
-	var want any
+func (s *story) checkInput(d *run.AttemptStarted, want any) error {
+	var got any
+	if err := json.Unmarshal(s.blobs.whole(d.Input), &got); err != nil || !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("its input is %.100v (%v), want %.100v", got, err, want)
+	}
+	return nil
+}
+
+// input is what the expression of a task gives, for an item if there is one.
+func (s *story) input(t *taskPlan, p *partPlan, item any) any {
 	outputs := make([]any, len(t.inputs))
 	for i, ref := range t.inputs {
 		outputs[i] = s.end(p, p.find(ref)).output
 	}
 	switch t.input {
 	case inputWhole:
-		want = outputs[0]
+		return outputs[0]
 	case inputList:
-		want = outputs
+		return outputs
 	case inputItem:
-		want = item
-	}
-	var got any
-	if err := json.Unmarshal(s.blobs.whole(d.Input), &got); err != nil || !reflect.DeepEqual(got, want) {
-		return fmt.Errorf("its input is %.100v (%v), want %.100v", got, err, want)
+		return item
 	}
 	return nil
 }
@@ -372,7 +384,7 @@ func (t *taskPlan) checkEnd(d *run.AttemptFinished, lost int, at time.Time, stop
 	if !t.expects(d.Attempt, outcome, late) && outcome != run.OutcomeLost && !interrupted {
 		return fmt.Errorf("it is %s", outcome)
 	}
-	again := outcome != run.OutcomeSucceeded && !broken && !stopped && t.attemptedAgain(outcome, d.Attempt, lost)
+	again := outcome != run.OutcomeSucceeded && !broken && !stopped && t.attemptedAgain(outcome, d.Attempt, lost, t.guest.again || outcome != run.OutcomeFailed)
 	if again == d.RetryAt.IsZero() {
 		return fmt.Errorf("it is %s after %d lost ones, and the next one is due at %v, want another one: %t", outcome, lost, d.RetryAt, again)
 	}
@@ -383,7 +395,7 @@ func (t *taskPlan) checkEnd(d *run.AttemptFinished, lost int, at time.Time, stop
 }
 
 // attemptedAgain tells whether another attempt follows one that did not go well.
-func (t *taskPlan) attemptedAgain(o run.Outcome, attempt, lost int) bool {
+func (t *taskPlan) attemptedAgain(o run.Outcome, attempt, lost int, retryable bool) bool {
 	if o == run.OutcomeLost {
 		return lost < 5
 	}
@@ -398,7 +410,7 @@ func (t *taskPlan) attemptedAgain(o run.Outcome, attempt, lost int) bool {
 	case againBroken:
 		return false
 	}
-	return o != run.OutcomeFailed || t.guest.again
+	return retryable
 }
 
 func (t *taskPlan) delay(o run.Outcome, ended int) time.Duration {

@@ -212,7 +212,7 @@ func (c *client) signal() {
 	c.ended[id][wait] = payload
 }
 
-// waitsOf are the waits of a run that go on.
+// waitsOf are the waits that go on of a run, and of those within it.
 func waitsOf(e *Engine, id run.ID) (open []run.OpenWait) {
 	record, err := e.Get(context.Background(), id)
 	if err != nil {
@@ -221,6 +221,9 @@ func waitsOf(e *Engine, id run.ID) (open []run.OpenWait) {
 	for _, t := range record.Tasks {
 		if strings.HasPrefix(t.Task, flows.WaitPrefix) && t.State == run.Running {
 			open = append(open, run.OpenWait{Run: id, Wait: waitName(t.Task)})
+		}
+		if t.Child != "" {
+			open = append(open, waitsOf(e, t.Child)...)
 		}
 	}
 	return open
