@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -92,6 +94,16 @@ func (e *Engine) newFan(t task) *fan {
 	f := &fan{items: items, going: map[string]*item{}}
 	t.phase.fans[t.node] = f
 	return f
+}
+
+// tookAll reports whether all items of a fan-out were taken over from the run that
+// this one continues. Then there is nothing to decide: it is as it was.
+func (t task) tookAll() bool {
+	items, err := run.Items(t.state().Items)
+	return err == nil && !slices.ContainsFunc(items, func(i run.Item) bool {
+		state := t.run.Task(run.TaskRef{Task: t.spec.Name, Key: i.Key})
+		return state == nil || !state.Reused
+	})
 }
 
 func (f *fan) note(state *run.TaskRun) {
