@@ -169,15 +169,15 @@ func (r *reuse) settle(node int) bool {
 	switch {
 	case t == nil:
 		return false
+	case !n.Task.FanOut && r.forgiven(n.Task), t.State == run.Failed && r.won(n.Parent):
+		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, State: t.State, Failure: t.Error})
+		return true
 	case n.Task.FanOut:
 		return r.fan(n.Task, t)
 	case t.Items != nil:
 		return false
 	case t.State == run.Succeeded:
 		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, Output: t.Output})
-		return true
-	case r.forgiven(n.Task), t.State == run.Failed && r.won(n.Parent):
-		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, State: t.State, Failure: t.Error})
 		return true
 	}
 	return t.State == run.Skipped && t.Error == nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -14,8 +15,8 @@ import (
 // there was one, and otherwise it is.
 func TestRetryOfGroups(t *testing.T) {
 	t.Parallel()
-	task := func(name string) string {
-		return fmt.Sprintf("task %q {\n plugin = \"./m.wasm\"\n}\n", name)
+	task := func(name string, more ...string) string {
+		return fmt.Sprintf("task %q {\n plugin = \"./m.wasm\"\n%s\n}\n", name, strings.Join(more, ""))
 	}
 	group := func(name, mode, members string) string {
 		return fmt.Sprintf("group %q {\n mode = %q\n%s}\n", name, mode, members)
@@ -35,6 +36,10 @@ func TestRetryOfGroups(t *testing.T) {
 		},
 		"a member that succeeded as a whole": {
 			members: group("g", "first_success", task("c")+group("s", "parallel", task("a")+task("b"))), fails: []string{"c", "last"},
+			calls: map[string]int{"last": 1},
+		},
+		"a fallback for a fan-out": {
+			members: group("g", "first_success", task("a", "for_each = range(2)")+task("b", "run_on = \"failure\"\n after = [task.a]")), fails: []string{"a[0]", "last"},
 			calls: map[string]int{"last": 1},
 		},
 		"a group within one that was not enough": {
