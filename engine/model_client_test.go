@@ -25,7 +25,7 @@ type client struct {
 func (c *client) work() {
 	for range 1 + c.rng.IntN(8) {
 		time.Sleep(pick(c.rng, 0, time.Millisecond, 100*time.Millisecond, 5*time.Second, 30*time.Second))
-		switch c.rng.IntN(11) {
+		switch c.rng.IntN(12) {
 		case 0, 1:
 			c.submit(run.Request{}, fmt.Sprintf("%s-%d", c.name, c.seq))
 		case 2, 3:
@@ -37,8 +37,8 @@ func (c *client) work() {
 			c.submit(run.Request{Position: position}, fmt.Sprintf("once-%s-%d", c.name, c.seq))
 		case 6:
 			c.cancel()
-		case 7:
-			c.retry()
+		case 7, 11:
+			c.again()
 		case 8:
 			c.watch()
 		case 9, 10:
@@ -139,25 +139,6 @@ func (c *client) someTask() run.TaskRef {
 		return run.TaskRef{Task: t.name, Key: pick(c.rng, "0", "1", "2", "a", "b")}
 	}
 	return t.ref()
-}
-
-// retry continues a run.
-func (c *client) retry() {
-	e := c.present()
-	if e == nil || len(c.own) == 0 {
-		return
-	}
-	receipt, err := e.Retry(context.Background(), pick(c.rng, c.own...), run.Again{Whole: chance(c.rng, 3)})
-	busy := (*BusyError)(nil)
-	switch {
-	case err == nil:
-		c.mu.Lock()
-		c.runs = append(c.runs, receipt.Run)
-		c.mu.Unlock()
-		c.own = append(c.own, receipt.Run)
-	case !errors.Is(err, ErrUnfinished) && !errors.Is(err, ErrSucceeded) && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrDraining) && !errors.As(err, &busy):
-		c.t.Errorf("a retry is answered with %v", err)
-	}
 }
 
 // watch follows a run to its end, over the lives of the process.

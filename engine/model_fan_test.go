@@ -150,7 +150,7 @@ func (t *taskPlan) item(key string) *taskPlan {
 }
 
 // checkFan follows a task that is fanned out.
-func (s *story) checkFan(t *taskPlan, p *partPlan, old *run.Run) error {
+func (s *story) checkFan(t *taskPlan, p *partPlan) error {
 	got := s.task(t.name)
 	items, named, ok := s.items(t, p)
 	if got.Reused { // with the items that it had
@@ -174,11 +174,20 @@ func (s *story) checkFan(t *taskPlan, p *partPlan, old *run.Run) error {
 		if state == nil {
 			continue
 		}
-		if err := s.checkItem(t.item(item.key), p, i, item, named, state, old); err != nil {
+		if err := s.checkItem(t.item(item.key), p, i, item, named, state); err != nil {
 			return fmt.Errorf("item %s: %w", item.key, err)
 		}
 	}
 	return s.checkFanEnd(t, items)
+}
+
+// tookAll reports whether all items of a fan-out were taken over.
+func (s *story) tookAll(whole *run.TaskRun) bool {
+	items, _, _ := decodedItems(s.blobs.whole(whole.Items))
+	return !slices.ContainsFunc(items, func(i itemPlan) bool {
+		state := s.run.Task(run.TaskRef{Task: whole.Task, Key: i.key})
+		return state == nil || !state.Reused
+	})
 }
 
 // checkOrder checks which items have begun, and when.
@@ -234,7 +243,7 @@ func taskEvent(e run.Event) (ref run.TaskRef, begins, ends, well bool) {
 	return run.TaskRef{}, false, false, false
 }
 
-func (s *story) checkItem(t *taskPlan, p *partPlan, number int, item itemPlan, named bool, state *run.TaskRun, old *run.Run) error {
+func (s *story) checkItem(t *taskPlan, p *partPlan, number int, item itemPlan, named bool, state *run.TaskRun) error {
 	var key any = item.key
 	if !named {
 		key = float64(number)
@@ -244,7 +253,7 @@ func (s *story) checkItem(t *taskPlan, p *partPlan, number int, item itemPlan, n
 	case !state.State.Done():
 		return fmt.Errorf("it is %s", state.State)
 	case state.Reused:
-		return s.checkReused(t, state, old)
+		return s.checkReused(t, p, state)
 	case state.State == run.Canceled && state.Attempts == 0:
 		return s.checkStopped(t)
 	case t.input == inputBroken:

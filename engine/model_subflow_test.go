@@ -113,7 +113,7 @@ func (s *story) given() (p payload) {
 
 // checkCalls follows the attempts of a task that runs a flow, or of an item.
 func (s *story) checkCalls(t *taskPlan, p *partPlan, item any) error {
-	stop := min(s.stopped(t), s.raceOver(p, t))
+	stop := min(s.stopped(t), s.raceStop(p, t))
 	made, over := 0, false
 	var child *story
 	for i, e := range s.events {

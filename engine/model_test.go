@@ -49,6 +49,8 @@ type world struct {
 	runs    []run.ID                     // accepted
 	stopped map[run.ID]bool              // whose cancel was confirmed
 	ended   map[run.ID]map[string]string // the payload with which a wait was said to have ended
+	remade  map[run.ID]againPlan         // how a run was made again
+	perhaps map[run.ID][]againPlan       // how one was asked to be made again, without an answer
 	clients sync.WaitGroup
 }
 
@@ -85,7 +87,7 @@ func (w *world) live() {
 	w.told = []*witness{{world: w, records: map[run.ID]*run.Record{}}, {world: w, lazy: true, rng: rand.New(rand.NewPCG(w.seed, 2))}}
 	w.next = make(chan struct{})
 	w.asked, w.wanted, w.keys, w.stopped = map[string]int{}, map[string]bool{}, map[string]run.ID{}, map[run.ID]bool{}
-	w.ended = map[run.ID]map[string]string{}
+	w.ended, w.remade, w.perhaps = map[run.ID]map[string]string{}, map[run.ID]againPlan{}, map[run.ID][]againPlan{}
 	w.ask()
 	damage := w.rng.IntN(12)
 	for i := range w.rng.IntN(4) {
@@ -341,19 +343,18 @@ func (w *world) lastLife() {
 	defer kill()
 	ctx, stop := context.WithTimeout(context.Background(), 24*time.Hour)
 	defer stop()
-	for quiet := false; !quiet && ctx.Err() == nil; {
-		time.Sleep(time.Minute)
-		w.mu.Lock()
-		quiet = len(w.wanted) == 0 && w.ledger.open() == 0 && w.told[1].seen().Revision == w.ledger.last()
-		w.mu.Unlock()
-		select {
-		case err := <-ended:
-			w.t.Errorf("the engine ended by itself: %v", err)
+	last := &client{world: w, rng: rand.New(rand.NewPCG(w.seed, 4)), name: "last"}
+	for range 1 + w.rng.IntN(3) { // runs of a world that has come to rest are made again
+		if !w.calm(ctx, ended) {
 			w.finish()
 			return
-		default:
+		}
+		last.own = w.accepted()
+		for range 3 {
+			last.again()
 		}
 	}
+	w.calm(ctx, ended)
 	if ctx.Err() != nil {
 		w.t.Errorf("after a day %d runs are open, and of %d messages the run is not known", w.ledger.open(), len(w.wanted))
 	}
@@ -369,6 +370,31 @@ func (w *world) lastLife() {
 		w.t.Errorf("the last stop ends with: %v", err)
 	}
 	w.clients.Wait()
+}
+
+// calm waits until nothing is going on any more. It is false when the process has
+// ended.
+func (w *world) calm(ctx context.Context, ended <-chan error) bool {
+	for quiet := false; !quiet && ctx.Err() == nil; {
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		quiet = len(w.wanted) == 0 && w.ledger.open() == 0 && w.told[1].seen().Revision == w.ledger.last()
+		w.mu.Unlock()
+		select {
+		case err := <-ended:
+			w.t.Errorf("the engine ended by itself: %v", err)
+			return false
+		default:
+		}
+	}
+	return true
+}
+
+// accepted are the runs that were accepted so far.
+func (w *world) accepted() []run.ID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.runs)
 }
 
 func (w *world) finish() {
@@ -433,11 +459,7 @@ func (w *world) judge() {
 	}
 	for _, id := range order {
 		s := stories[id]
-		var old *run.Run
-		if before := stories[s.submitted.RetryOf]; before != nil {
-			old = before.run
-		}
-		if err := s.check(s.plan, old); err != nil {
+		if err := w.checkAgain(s); err != nil {
 			w.t.Errorf("run %s: %v\n%s", id, err, s)
 		}
 	}

@@ -30,7 +30,7 @@ type end struct {
 func (e end) skipped() bool { return e.raced || e.state == run.Skipped && e.code == "" }
 
 // blocked reports whether it was left out because something else went wrong.
-func (e end) blocked() bool { return e.state == run.Skipped && e.code != "" }
+func (e end) blocked() bool { return e.state == run.Skipped && e.code != "" && !e.raced }
 
 // canceled reports whether it was canceled, as far as a failure tells that names
 // what failed first.
@@ -62,6 +62,8 @@ func (s *story) end(p *partPlan, m memberPlan) end {
 	case t.wait != nil: // also one that was refused
 		e.output = s.decoded(got.Output)
 	case got.State != run.Succeeded:
+	case got.Reused && got.Items == nil: // perhaps of another version
+		e.output = s.decoded(got.Output)
 	case t.each != nil:
 		e.output = s.gathered(t)
 	case t.call != nil:
@@ -274,6 +276,16 @@ func (s *story) raceOver(p *partPlan, t *taskPlan) int {
 		}
 		m = memberPlan{group: g}
 	}
+}
+
+// raceStop is raceOver for what begins: a winner that was taken over as a whole may
+// be known a moment after the run has started.
+func (s *story) raceStop(p *partPlan, t *taskPlan) int {
+	over := s.raceOver(p, t)
+	for over < len(s.events)-1 && !s.events[over+1].At.After(s.run.StartedAt) {
+		over++
+	}
+	return over
 }
 
 // endsAt is the number of the event with which a member was over.

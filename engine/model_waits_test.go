@@ -94,7 +94,7 @@ func (s *story) decoded(text json.RawMessage) (value any) {
 
 // checkWait follows a wait that its flow lets run.
 func (s *story) checkWait(t *taskPlan, p *partPlan) error {
-	stop := min(s.stopped(t), s.raceOver(p, t))
+	stop := min(s.stopped(t), s.raceStop(p, t))
 	var began *run.WaitStarted
 	var since time.Time
 	for i, e := range s.events {
