@@ -274,6 +274,9 @@ func (s *story) undisturbed(t *taskPlan, p *partPlan) error {
 		return nil // it goes on
 	}
 	for _, ref := range t.upstream() {
+		if p.find(ref).group != nil && s.old.end(p, p.find(ref)).state == run.Succeeded {
+			continue // one success in it may be enough
+		}
 		for _, up := range p.find(ref).leaves() {
 			if got := s.task(up.name); s.began(got) || s.expandedAgain(up) {
 				return fmt.Errorf("it is taken over, and %s is run again", up.name)

@@ -162,7 +162,7 @@ func (s *story) checkTask(t *taskPlan, p *partPlan) error {
 	switch {
 	case got.Reused && got.Items == nil:
 		return s.checkReused(t, p, got)
-	case got.Reused && (s.tookAll(got) || s.wanted(t, p).runs && got.State != run.Canceled):
+	case got.Reused && (s.tookAll(got) || s.wanted(t, p).runs && (got.State != run.Canceled || s.expandedAgain(t))):
 		return s.checkFan(t, p)
 	}
 	if got.State == run.Canceled && !s.began(got) {
