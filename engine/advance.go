@@ -56,7 +56,7 @@ func (e *Engine) visit(t task) {
 		e.settled(t)
 	case state.Waits():
 		e.keepWaiting(t)
-	case state.Items != nil && state.Reused && state.Open() == 0:
+	case state.Items != nil && state.Reused && state.Open() == 0 && !t.tookAll():
 		e.decide(t)
 	case state.Items != nil:
 		e.takeUpFan(t)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -94,6 +96,16 @@ func (e *Engine) newFan(t task) *fan {
 	return f
 }
 
+// tookAll reports whether all items of a fan-out were taken over from the run that
+// this one continues. Then there is nothing to decide: it is as it was.
+func (t task) tookAll() bool {
+	items, err := run.Items(t.state().Items)
+	return err == nil && !slices.ContainsFunc(items, func(i run.Item) bool {
+		state := t.run.Task(run.TaskRef{Task: t.spec.Name, Key: i.Key})
+		return state == nil || !state.Reused
+	})
+}
+
 func (f *fan) note(state *run.TaskRun) {
 	if state.State != run.Succeeded && (f.failed == nil || state.FinishedAt.Before(f.failed.FinishedAt)) {
 		f.failed = state
@@ -175,10 +187,21 @@ func (e *Engine) recall(t task) {
 		return
 	}
 	for _, other := range e.withdraw(t.openRun, unbegun) {
-		delete(f.going, other.item.Key)
-		f.rest(other.item)
-		e.free(other)
+		e.takeBack(other)
 	}
+}
+
+// recalled reports whether an item that has not begun is not to begin any more.
+func (t task) recalled() bool {
+	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue
+}
+
+// takeBack forgets an item that has not begun.
+func (e *Engine) takeBack(t task) {
+	f := t.fan()
+	delete(f.going, t.item.Key)
+	f.rest(t.item)
+	e.free(t)
 }
 
 // endFan ends a task all of whose items that have begun are done.

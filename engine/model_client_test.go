@@ -25,7 +25,7 @@ type client struct {
 func (c *client) work() {
 	for range 1 + c.rng.IntN(8) {
 		time.Sleep(pick(c.rng, 0, time.Millisecond, 100*time.Millisecond, 5*time.Second, 30*time.Second))
-		switch c.rng.IntN(9) {
+		switch c.rng.IntN(12) {
 		case 0, 1:
 			c.submit(run.Request{}, fmt.Sprintf("%s-%d", c.name, c.seq))
 		case 2, 3:
@@ -37,10 +37,12 @@ func (c *client) work() {
 			c.submit(run.Request{Position: position}, fmt.Sprintf("once-%s-%d", c.name, c.seq))
 		case 6:
 			c.cancel()
-		case 7:
-			c.retry()
+		case 7, 11:
+			c.again()
 		case 8:
 			c.watch()
+		case 9, 10:
+			c.signal()
 		}
 	}
 }
@@ -108,7 +110,7 @@ func (c *client) cancel() {
 	if e == nil || len(c.own) == 0 {
 		return
 	}
-	id := pick(c.rng, c.own...)
+	id := c.someRun(e)
 	if chance(c.rng, 2) {
 		ref := c.someTask()
 		err := e.CancelTask(context.Background(), id, ref, "not this one")
@@ -117,6 +119,9 @@ func (c *client) cancel() {
 		}
 		return
 	}
+	c.mu.Lock()
+	c.asked[string(id)]++
+	c.mu.Unlock()
 	switch err := e.Cancel(context.Background(), id, "enough"); {
 	case err == nil:
 		c.mu.Lock()
@@ -129,31 +134,11 @@ func (c *client) cancel() {
 
 // someTask is one of either version of the flow, or an item of it.
 func (c *client) someTask() run.TaskRef {
-	plans := []*flowPlan{c.plans["sha256:v1.wasm"], c.plans["sha256:v2.wasm"]}
-	t := pick(c.rng, pick(c.rng, plans...).all()...)
+	t := pick(c.rng, pick(c.rng, pick(c.rng, c.plans...).flows...).all()...)
 	if t.each != nil && chance(c.rng, 2) {
 		return run.TaskRef{Task: t.name, Key: pick(c.rng, "0", "1", "2", "a", "b")}
 	}
 	return t.ref()
-}
-
-// retry continues a run.
-func (c *client) retry() {
-	e := c.present()
-	if e == nil || len(c.own) == 0 {
-		return
-	}
-	receipt, err := e.Retry(context.Background(), pick(c.rng, c.own...), run.Again{Whole: chance(c.rng, 3)})
-	busy := (*BusyError)(nil)
-	switch {
-	case err == nil:
-		c.mu.Lock()
-		c.runs = append(c.runs, receipt.Run)
-		c.mu.Unlock()
-		c.own = append(c.own, receipt.Run)
-	case !errors.Is(err, ErrUnfinished) && !errors.Is(err, ErrSucceeded) && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrDraining) && !errors.As(err, &busy):
-		c.t.Errorf("a retry is answered with %v", err)
-	}
 }
 
 // watch follows a run to its end, over the lives of the process.

@@ -150,7 +150,7 @@ func (t *taskPlan) item(key string) *taskPlan {
 }
 
 // checkFan follows a task that is fanned out.
-func (s *story) checkFan(t *taskPlan, p *partPlan, old *run.Run) error {
+func (s *story) checkFan(t *taskPlan, p *partPlan) error {
 	got := s.task(t.name)
 	items, named, ok := s.items(t, p)
 	if got.Reused { // with the items that it had
@@ -174,11 +174,20 @@ func (s *story) checkFan(t *taskPlan, p *partPlan, old *run.Run) error {
 		if state == nil {
 			continue
 		}
-		if err := s.checkItem(t.item(item.key), p, i, item, named, state, old); err != nil {
+		if err := s.checkItem(t.item(item.key), p, i, item, named, state); err != nil {
 			return fmt.Errorf("item %s: %w", item.key, err)
 		}
 	}
 	return s.checkFanEnd(t, items)
+}
+
+// tookAll reports whether all items of a fan-out were taken over.
+func (s *story) tookAll(whole *run.TaskRun) bool {
+	items, _, _ := decodedItems(s.blobs.whole(whole.Items))
+	return !slices.ContainsFunc(items, func(i itemPlan) bool {
+		state := s.run.Task(run.TaskRef{Task: whole.Task, Key: i.key})
+		return state == nil || !state.Reused
+	})
 }
 
 // checkOrder checks which items have begun, and when.
@@ -220,6 +229,12 @@ func taskEvent(e run.Event) (ref run.TaskRef, begins, ends, well bool) {
 	switch d := e.Data.(type) {
 	case *run.AttemptStarted:
 		return d.TaskRef, true, false, false
+	case *run.ChildStarted:
+		return d.TaskRef, true, false, false
+	case *run.WaitStarted:
+		return d.TaskRef, true, false, false
+	case *run.WaitEnded:
+		return d.TaskRef, false, true, d.State == run.Succeeded
 	case *run.AttemptFinished:
 		return d.TaskRef, false, d.RetryAt.IsZero(), d.Outcome == run.OutcomeSucceeded
 	case *run.TaskEnded:
@@ -228,7 +243,7 @@ func taskEvent(e run.Event) (ref run.TaskRef, begins, ends, well bool) {
 	return run.TaskRef{}, false, false, false
 }
 
-func (s *story) checkItem(t *taskPlan, p *partPlan, number int, item itemPlan, named bool, state *run.TaskRun, old *run.Run) error {
+func (s *story) checkItem(t *taskPlan, p *partPlan, number int, item itemPlan, named bool, state *run.TaskRun) error {
 	var key any = item.key
 	if !named {
 		key = float64(number)
@@ -238,7 +253,7 @@ func (s *story) checkItem(t *taskPlan, p *partPlan, number int, item itemPlan, n
 	case !state.State.Done():
 		return fmt.Errorf("it is %s", state.State)
 	case state.Reused:
-		return s.checkReused(t, state, old)
+		return s.checkReused(t, p, state)
 	case state.State == run.Canceled && state.Attempts == 0:
 		return s.checkStopped(t)
 	case t.input == inputBroken:
@@ -246,6 +261,9 @@ func (s *story) checkItem(t *taskPlan, p *partPlan, number int, item itemPlan, n
 			return fmt.Errorf("it is %s (%v) after %d attempts, and its input cannot be evaluated", state.State, state.Failure, state.Attempts)
 		}
 		return nil
+	}
+	if t.call != nil {
+		return s.checkCalls(t, p, input)
 	}
 	return s.checkAttempts(t, p, input)
 }
@@ -301,6 +319,9 @@ func (s *story) gathered(t *taskPlan) any {
 		var output any
 		if state := s.run.Task(run.TaskRef{Task: t.name, Key: item.key}); state != nil && state.State == run.Succeeded {
 			output = t.item(item.key).ref().Label()
+			if t.call != nil {
+				output = s.decoded(state.Output)
+			}
 		}
 		list = append(list, output)
 		object[item.key] = output

@@ -28,6 +28,8 @@ type flowPlan struct {
 	keyed    bool
 	priority int
 	broken   bool // its output cannot be evaluated
+	onLimit  flows.OnLimit
+	subflow  bool // is given params and no payload
 }
 
 // all are the tasks of all parts.
@@ -70,6 +72,9 @@ type taskPlan struct {
 	runOn  flows.RunOn
 	goesOn bool // on_error = "continue"
 	each   *eachPlan
+	wait   *waitPlan // of a wait, whose name is "wait.…"; nil for a task
+	call   *callPlan // of a task that runs a flow; nil for a function
+	limits []string
 	retry  run.RetryPolicy
 	again  againKind
 
@@ -134,6 +139,7 @@ func (f *flowPlan) hcl() string {
 		if f.keyed {
 			b.WriteString("    key = trigger.payload.k\n")
 		}
+		fmt.Fprintf(&b, "    on_limit = %q\n", f.onLimit)
 		b.WriteString("  }\n")
 	}
 	f.part(flows.PartMain).hcl(&b, f.module)
@@ -149,28 +155,43 @@ func (f *flowPlan) hcl() string {
 		b.WriteString("  }\n")
 	}
 	b.WriteString("}\n")
+	if f.subflow {
+		return f.withParams(b.String())
+	}
 	return b.String()
 }
 
 func (t *taskPlan) hcl(b *strings.Builder, module string) {
-	fmt.Fprintf(b, "  task %q {\n    plugin = \"./%s\"\n    priority = %d\n    run_on = %q\n", t.name, module, t.priority, t.runOn)
-	fmt.Fprintf(b, "    timeout = %q\n    after = [%s]\n", t.timeout, strings.Join(t.after, ", "))
+	if t.wait != nil {
+		t.waitHCL(b)
+		return
+	}
+	fmt.Fprintf(b, "  task %q {\n    run_on = %q\n    after = [%s]\n", t.name, t.runOn, strings.Join(t.after, ", "))
+	if t.call != nil {
+		fmt.Fprintf(b, "    flow = flow.%s\n", t.call.flow)
+	} else {
+		fmt.Fprintf(b, "    plugin = \"./%s\"\n    priority = %d\n    limit = [%s]\n", module, t.priority, strings.Join(t.limits, ", "))
+	}
+	if t.timeout > 0 {
+		fmt.Fprintf(b, "    timeout = %q\n", t.timeout)
+	}
 	if t.goesOn {
 		b.WriteString("    on_error = \"continue\"\n")
 	}
 	if t.each != nil {
 		t.each.hcl(b, t.inputs)
 	}
-	switch t.input {
-	case inputWhole:
-		fmt.Fprintf(b, "    input = %s.output\n", t.inputs[0])
-	case inputList:
-		fmt.Fprintf(b, "    input = [%s]\n", outputsOf(t.inputs))
-	case inputItem:
-		b.WriteString("    input = { key = each.key, value = each.value, index = each.index }\n")
-	case inputBroken:
-		fmt.Fprintf(b, "    input = trigger.payload.missing.deeper\n")
+	input := map[inputKind]string{
+		inputNone: "null", inputList: "[" + outputsOf(t.inputs) + "]", inputBroken: "trigger.payload.missing.deeper",
+		inputItem: "{ key = each.key, value = each.value, index = each.index }",
+	}[t.input]
+	if t.input == inputWhole {
+		input = outputsOf(t.inputs[:1])
 	}
+	if t.call != nil {
+		input = t.call.input(t.input, input)
+	}
+	fmt.Fprintf(b, "    input = %s\n", input)
 	t.when.hcl(b, t.after)
 	fmt.Fprintf(b, "    retry {\n      attempts = %d\n      backoff = %q\n      delay = %q\n      max = %q\n      jitter = 0\n",
 		t.retry.Attempts, t.retry.Backoff, t.retry.Delay, t.retry.Max)
@@ -201,7 +222,7 @@ func (w whenKind) hcl(b *strings.Builder, after []string) {
 func outputsOf(refs []string) string {
 	var list []string
 	for _, ref := range refs {
-		list = append(list, ref+".output")
+		list = append(list, ref+outputWord(ref))
 	}
 	return strings.Join(list, ", ")
 }
@@ -218,11 +239,12 @@ func (t *taskPlan) upstream() []string {
 	return all
 }
 
-func randomFlow(rng *rand.Rand, name, module string) *flowPlan {
-	f := &flowPlan{name: name, module: module, parts: map[flows.Part]*partPlan{flows.PartMain: randomPart(rng, flows.PartMain, 2+rng.IntN(11))}, priority: rng.IntN(3), broken: chance(rng, 15)}
+func randomFlow(rng *rand.Rand, name, module string, size int) *flowPlan {
+	prefix := strings.TrimPrefix(name, "f") // names are different in all flows
+	f := &flowPlan{name: name, module: module, parts: map[flows.Part]*partPlan{flows.PartMain: randomPart(rng, prefix, flows.PartMain, size)}, priority: rng.IntN(3), broken: chance(rng, 15), onLimit: flows.LimitQueue}
 	for _, part := range hookParts {
 		if chance(rng, 2) {
-			f.parts[part] = randomPart(rng, part, 1+rng.IntN(4))
+			f.parts[part] = randomPart(rng, prefix, part, 1+rng.IntN(min(size, 4)))
 		}
 	}
 	if chance(rng, 4) {
@@ -240,10 +262,10 @@ var (
 	allParts  = append([]flows.Part{flows.PartMain}, hookParts...)
 )
 
-// randomTask is the i-th task of a part, with the references that are given to it.
-func randomTask(rng *rand.Rand, part flows.Part, i int, after, inputs []string) *taskPlan {
+// randomTask is a task of a part, with the references that are given to it.
+func randomTask(rng *rand.Rand, name string, part flows.Part, after, inputs []string) *taskPlan {
 	t := &taskPlan{
-		name: fmt.Sprint(part, i), part: part, after: after, inputs: inputs, runOn: flows.RunOnSuccess,
+		name: name, part: part, after: after, inputs: inputs, runOn: flows.RunOnSuccess,
 		guest: randomGuest(rng), priority: rng.IntN(3), goesOn: chance(rng, 8), when: randomWhen(rng, after),
 		timeout: pick(rng, time.Second, 5*time.Second, time.Minute),
 		retry: run.RetryPolicy{
@@ -257,6 +279,9 @@ func randomTask(rng *rand.Rand, part flows.Part, i int, after, inputs []string) 
 		t.guest.large = false
 	}
 	t.input = randomInput(rng, t)
+	if t.each == nil && chance(rng, 7) {
+		t.become(randomWait(rng))
+	}
 	if len(t.upstream()) > 0 {
 		t.runOn = pick(rng, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnSuccess, flows.RunOnFailure, flows.RunAlways)
 	}

@@ -37,12 +37,15 @@ func (m memberPlan) name() string {
 	if m.group != nil {
 		return m.group.name
 	}
-	return m.task.name
+	return waitName(m.task.name)
 }
 
 func (m memberPlan) ref() string {
 	if m.group != nil {
 		return "group." + m.group.name
+	}
+	if m.task.wait != nil {
+		return m.task.name
 	}
 	return "task." + m.task.name
 }
@@ -136,11 +139,11 @@ func (m memberPlan) hcl(b *strings.Builder, module string) {
 }
 
 // randomPart makes a tree of n tasks. What they refer to may give a cycle.
-func randomPart(rng *rand.Rand, part flows.Part, n int) *partPlan {
+func randomPart(rng *rand.Rand, prefix string, part flows.Part, n int) *partPlan {
 	p := &partPlan{}
 	names := make([]string, n)
 	for i := range names {
-		names[i] = fmt.Sprint(part, i)
+		names[i] = fmt.Sprint(prefix, part, i)
 	}
 	order := slices.Clone(names) // of declaration
 	if chance(rng, 4) {
@@ -150,16 +153,16 @@ func randomPart(rng *rand.Rand, part flows.Part, n int) *partPlan {
 	for _, name := range names {
 		leaves[name] = memberPlan{task: &taskPlan{name: name}}
 	}
-	p.members = p.plant(rng, part, order, leaves, nil)
+	p.members = p.plant(rng, prefix+string(part), order, leaves, nil)
 	for i, name := range names {
 		after, inputs := p.randomRefs(rng, leaves[name], i)
-		t := randomTask(rng, part, i, after, inputs)
+		t := randomTask(rng, name, part, after, inputs)
 		t.group, t.place = leaves[name].task.group, leaves[name].task.place
 		*leaves[name].task = *t
 		p.tasks = append(p.tasks, leaves[name].task)
 	}
 	for _, g := range p.groups {
-		g.after, _ = p.randomRefs(rng, memberPlan{group: g}, slices.Index(names, memberPlan{group: g}.leaves()[0].name))
+		g.after, _ = p.randomRefs(rng, memberPlan{group: g}, slices.Index(names, waitName(memberPlan{group: g}.leaves()[0].name)))
 		g.when = randomWhen(rng, g.after)
 	}
 	return p
@@ -167,27 +170,27 @@ func randomPart(rng *rand.Rand, part flows.Part, n int) *partPlan {
 
 // plant makes members of the tasks with the given names, some of them in groups of
 // their own.
-func (p *partPlan) plant(rng *rand.Rand, part flows.Part, names []string, leaves map[string]memberPlan, in *groupPlan) []memberPlan {
+func (p *partPlan) plant(rng *rand.Rand, in string, names []string, leaves map[string]memberPlan, around *groupPlan) []memberPlan {
 	depth := 0
-	for g := in; g != nil; g = g.parent {
+	for g := around; g != nil; g = g.parent {
 		depth++
 	}
 	var members []memberPlan
 	for len(names) > 0 {
 		if depth == 3 || !chance(rng, 4) {
 			m := leaves[names[0]]
-			m.task.group, m.task.place = in, len(members)
+			m.task.group, m.task.place = around, len(members)
 			members, names = append(members, m), names[1:]
 			continue
 		}
 		n := 1 + rng.IntN(min(len(names), 6))
-		g := &groupPlan{name: fmt.Sprint("g_", part, len(p.groups)), parent: in, place: len(members)}
+		g := &groupPlan{name: fmt.Sprint("g_", in, len(p.groups)), parent: around, place: len(members)}
 		g.mode = pick(rng, flows.GroupParallel, flows.GroupSerial, flows.GroupFirstSuccess, flows.GroupRace)
 		if !g.ordered() && chance(rng, 2) {
 			g.max = 1 + rng.IntN(3)
 		}
 		p.groups = append(p.groups, g)
-		g.members = p.plant(rng, part, names[:n], leaves, g)
+		g.members = p.plant(rng, in, names[:n], leaves, g)
 		members, names = append(members, memberPlan{group: g}), names[n:]
 	}
 	return members
@@ -205,7 +208,7 @@ func (p *partPlan) randomRefs(rng *rand.Rand, m memberPlan, number int) (after, 
 	}
 	for _, t := range p.tasks[:min(number, len(p.tasks))] {
 		if inner := (memberPlan{task: t}); m.group == nil || !inner.inside(m.group) {
-			refer("task."+t.name, 8)
+			refer(inner.ref(), 8)
 		}
 	}
 	for _, g := range p.groups {

@@ -31,9 +31,8 @@ type world struct {
 	t      *testing.T
 	diary  diary
 	seed   uint64
-	rng    *rand.Rand           // of the goroutine that makes lives
-	plans  map[string]*flowPlan // by module
-	sets   []*flows.Set
+	rng    *rand.Rand // of the goroutine that makes lives
+	plans  []*setPlan
 	ledger *ledger
 	shelf  *shelf
 	vault  *vault
@@ -50,6 +49,8 @@ type world struct {
 	runs    []run.ID                     // accepted
 	stopped map[run.ID]bool              // whose cancel was confirmed
 	ended   map[run.ID]map[string]string // the payload with which a wait was said to have ended
+	remade  map[run.ID]againPlan         // how a run was made again
+	perhaps map[run.ID][]againPlan       // how one was asked to be made again, without an answer
 	clients sync.WaitGroup
 }
 
@@ -63,41 +64,18 @@ func TestModel(t *testing.T) {
 	for seed := *modelFirst; seed < *modelFirst+*modelSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			w := &world{t: t, seed: seed, rng: rng, plans: map[string]*flowPlan{}}
+			w := &world{t: t, seed: seed, rng: rng}
 			for _, module := range []string{"v1.wasm", "v2.wasm"} {
-				f, set := randomSet(t, rng, module)
-				w.plans["sha256:"+module] = f
-				w.sets = append(w.sets, set)
+				w.plans = append(w.plans, randomSet(t, rng, module))
 			}
 			synctest.Test(t, func(t *testing.T) {
 				w.t = t
 				w.live()
 				if t.Failed() {
-					t.Logf("what happened:\n%s\nthe flows:\n%s%s", &w.diary, w.plans["sha256:v1.wasm"].hcl(), w.plans["sha256:v2.wasm"].hcl())
+					t.Logf("what happened:\n%s\nthe flows:\n%s\n%s", &w.diary, w.plans[0].hcl(), w.plans[1].hcl())
 				}
 			})
 		})
-	}
-}
-
-// randomSet is a flow that can be loaded: references that give a cycle are taken
-// away.
-func randomSet(t *testing.T, rng *rand.Rand, module string) (*flowPlan, *flows.Set) {
-	t.Helper()
-	f := randomFlow(rng, "f", module)
-	for {
-		set, diags := tryLoad(t, f.hcl())
-		if !diags.HasErrors() {
-			return f, set
-		}
-		for _, d := range diags {
-			if rule := flows.RuleOf(d); rule != flows.RuleCycle && rule != flows.RuleSelfReference {
-				t.Fatalf("%v\n%s", d, f.hcl())
-			}
-			for _, part := range allParts {
-				f.part(part).cut(rng, d.Detail)
-			}
-		}
 	}
 }
 
@@ -109,7 +87,7 @@ func (w *world) live() {
 	w.told = []*witness{{world: w, records: map[run.ID]*run.Record{}}, {world: w, lazy: true, rng: rand.New(rand.NewPCG(w.seed, 2))}}
 	w.next = make(chan struct{})
 	w.asked, w.wanted, w.keys, w.stopped = map[string]int{}, map[string]bool{}, map[string]run.ID{}, map[run.ID]bool{}
-	w.ended = map[run.ID]map[string]string{}
+	w.ended, w.remade, w.perhaps = map[run.ID]map[string]string{}, map[run.ID]againPlan{}, map[run.ID][]againPlan{}
 	w.ask()
 	damage := w.rng.IntN(12)
 	for i := range w.rng.IntN(4) {
@@ -181,7 +159,7 @@ func (w *world) start(deeds int, done, moody bool) (*Engine, context.CancelFunc,
 		kill()
 		ended <- err
 	}()
-	if e.Deploy(ctx, pick(w.rng, w.sets...)) == nil {
+	if e.Deploy(ctx, pick(w.rng, w.plans...).set) == nil {
 		w.here(e)
 		w.clients.Go(func() { w.watchOver(ctx, e) })
 	}
@@ -228,9 +206,10 @@ func (w *world) present() *Engine {
 
 // Invoke lets the guest of the flow's version work.
 func (w *world) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
-	f := w.plans[call.Module]
-	if t := f.task(call.Task); t != nil {
-		return t.item(call.Key).invoke(ctx, call)
+	for _, p := range w.plans {
+		if t := p.flow(call.Flow).task(call.Task); p.digest() == call.Module && t != nil {
+			return t.item(call.Key).invoke(ctx, call)
+		}
 	}
 	return run.Result{}, fmt.Errorf("no task %s", call.Task)
 }
@@ -299,9 +278,12 @@ func (e *Engine) consistent() error {
 		}
 	}
 	for _, o := range e.open {
-		if err := o.waitsAgree(); err != nil {
+		if err := errors.Join(o.waitsAgree(), e.familiesAgree(o)); err != nil {
 			return err
 		}
+	}
+	if err := e.quotasAgree(); err != nil {
+		return err
 	}
 	running, waiting := 0, 0
 	for _, l := range e.runnable.lanes {
@@ -348,7 +330,7 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.gates)+len(e.runnable.lanes)+len(e.runnable.levels)+e.runnable.size+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || e.timers.Len() != 1 {
+	if len(e.open)+len(e.gates)+len(e.runnable.lanes)+len(e.runnable.levels)+e.runnable.size+len(e.calling)+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || e.timers.Len() != 1 {
 		return fmt.Errorf("left are %d runs, %d gates, %d lanes, %d levels, %d tasks, %d starting, %d watchers, %d bytes, %d timers besides the tick",
 			len(e.open), len(e.gates), len(e.runnable.lanes), len(e.runnable.levels), e.runnable.size, len(e.starting), len(e.watched), e.unsaved, e.timers.Len()-1)
 	}
@@ -361,19 +343,18 @@ func (w *world) lastLife() {
 	defer kill()
 	ctx, stop := context.WithTimeout(context.Background(), 24*time.Hour)
 	defer stop()
-	for quiet := false; !quiet && ctx.Err() == nil; {
-		time.Sleep(time.Minute)
-		w.mu.Lock()
-		quiet = len(w.wanted) == 0 && w.ledger.open() == 0 && w.told[1].seen().Revision == w.ledger.last()
-		w.mu.Unlock()
-		select {
-		case err := <-ended:
-			w.t.Errorf("the engine ended by itself: %v", err)
+	last := &client{world: w, rng: rand.New(rand.NewPCG(w.seed, 4)), name: "last"}
+	for range 1 + w.rng.IntN(3) { // runs of a world that has come to rest are made again
+		if !w.calm(ctx, ended) {
 			w.finish()
 			return
-		default:
+		}
+		last.own = w.accepted()
+		for range 3 {
+			last.again()
 		}
 	}
+	w.calm(ctx, ended)
 	if ctx.Err() != nil {
 		w.t.Errorf("after a day %d runs are open, and of %d messages the run is not known", w.ledger.open(), len(w.wanted))
 	}
@@ -389,6 +370,31 @@ func (w *world) lastLife() {
 		w.t.Errorf("the last stop ends with: %v", err)
 	}
 	w.clients.Wait()
+}
+
+// calm waits until nothing is going on any more. It is false when the process has
+// ended.
+func (w *world) calm(ctx context.Context, ended <-chan error) bool {
+	for quiet := false; !quiet && ctx.Err() == nil; {
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		quiet = len(w.wanted) == 0 && w.ledger.open() == 0 && w.told[1].seen().Revision == w.ledger.last()
+		w.mu.Unlock()
+		select {
+		case err := <-ended:
+			w.t.Errorf("the engine ended by itself: %v", err)
+			return false
+		default:
+		}
+	}
+	return true
+}
+
+// accepted are the runs that were accepted so far.
+func (w *world) accepted() []run.ID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.runs)
 }
 
 func (w *world) finish() {
@@ -428,9 +434,10 @@ func (w *world) ask() {
 // judge looks at what the journal tells at the end.
 func (w *world) judge() {
 	events := map[run.ID][]run.Event{}
+	places := map[run.ID][]place{}
 	var order []run.ID
 	for revision := range w.ledger.last() {
-		for _, e := range w.ledger.at(revision + 1) {
+		for i, e := range w.ledger.at(revision + 1) {
 			if e.Run == "" {
 				continue
 			}
@@ -438,26 +445,29 @@ func (w *world) judge() {
 				order = append(order, e.Run)
 			}
 			events[e.Run] = append(events[e.Run], e)
+			places[e.Run] = append(places[e.Run], place{revision + 1, i})
 		}
 	}
 	stories := map[run.ID]*story{}
 	made := map[string]int{}
 	for _, id := range order {
 		s := newStory(id, events[id], w.vault)
-		stories[id] = s
-		if s.submitted.RetryOf == "" {
+		s.places, s.all, s.plan, stories[id] = places[id], stories, w.planOf(s), s
+		if s.submitted.RetryOf == "" && s.submitted.Parent == nil {
 			made[s.payload().Tag]++
 		}
-		var old *run.Run
-		if before := stories[s.submitted.RetryOf]; before != nil {
-			old = before.run
-		}
-		if err := s.check(w.planOf(s), old); err != nil {
+	}
+	for _, id := range order {
+		s := stories[id]
+		if err := w.checkAgain(s); err != nil {
 			w.t.Errorf("run %s: %v\n%s", id, err, s)
 		}
 	}
 	w.judgeAnswers(stories, made)
+	w.judgeWaits(stories)
 	w.judgeSlots()
+	w.judgeLimits()
+	w.judgeChildren(stories)
 	for _, o := range w.told {
 		if last := w.ledger.last(); o.seen() != (Place{last, len(w.ledger.at(last)) - 1}) {
 			w.t.Errorf("an observer was told up to %v, and the journal goes on to %d", o.seen(), last)
@@ -467,9 +477,9 @@ func (w *world) judge() {
 
 // planOf is the plan of the version of the flow that a run was accepted with.
 func (w *world) planOf(s *story) *flowPlan {
-	for _, set := range w.sets {
-		if f := set.Flow("f"); f.DefinitionDigest == s.submitted.Definition {
-			return w.plans[f.Tasks[0].Plugin.Digest]
+	for _, p := range w.plans {
+		if f := p.set.Flow(s.submitted.Flow); f != nil && f.DefinitionDigest == s.submitted.Definition {
+			return p.flow(f.Name)
 		}
 	}
 	return nil
@@ -489,7 +499,7 @@ func (w *world) judgeAnswers(stories map[run.ID]*story, made map[string]int) {
 		}
 	}
 	for id := range w.stopped {
-		if s := stories[id]; s != nil && s.run.Cancel == nil && !s.begunFinally(w.planOf(s)) {
+		if s := stories[id]; s != nil && s.run.Cancel == nil && !s.begunFinally(s.plan) {
 			w.t.Errorf("run %s is %s, and its cancel was confirmed\n%s", id, s.run.State, s)
 		}
 	}
@@ -511,7 +521,7 @@ func (w *world) judgeSlots() {
 			if r == nil || w.limitOf(r) == 0 {
 				continue
 			}
-			key := gateKey{flow: r.Definition, key: r.Concurrency}
+			key := gateKey{flow: r.Flow + r.Definition, key: r.Concurrency}
 			switch e.Data.(type) {
 			case *run.Started:
 				under[key] = append(under[key], r.ID)
@@ -519,7 +529,7 @@ func (w *world) judgeSlots() {
 					w.t.Errorf("revision %d: %d runs of key %q are under way at once, the limit is %d", revision+1, len(under[key]), r.Concurrency, w.limitOf(r))
 				}
 				for _, other := range shard.Runs {
-					if other.State == run.Pending && other.Cancel == nil && other.Definition == r.Definition && other.Concurrency == r.Concurrency && other.CreatedAt.Before(r.CreatedAt) {
+					if other.State == run.Pending && other.Cancel == nil && other.Flow == r.Flow && other.Definition == r.Definition && other.Concurrency == r.Concurrency && other.CreatedAt.Before(r.CreatedAt) {
 						w.t.Errorf("revision %d: run %s starts before %s, which came earlier", revision+1, r.ID, other.ID)
 					}
 				}
@@ -531,8 +541,8 @@ func (w *world) judgeSlots() {
 }
 
 func (w *world) limitOf(r *run.Run) int {
-	for _, set := range w.sets {
-		if f := set.Flow("f"); f.DefinitionDigest == r.Definition && f.Concurrency != nil {
+	for _, p := range w.plans {
+		if f := p.set.Flow(r.Flow); f != nil && f.DefinitionDigest == r.Definition && f.Concurrency != nil {
 			return f.Concurrency.Limit
 		}
 	}
@@ -608,7 +618,7 @@ func (o *witness) compare(n run.Notice) {
 		o.t.Errorf("notice %d.%d of %s has the record %v", n.Revision, n.Index, n.Event.Data.Kind(), n.Record)
 	}
 	if n.Record != nil {
-		if _, err := run.EncodeJSON(n.Record); err != nil || n.Flow != "f" {
+		if _, err := run.EncodeJSON(n.Record); err != nil || n.Flow != n.Record.Flow {
 			o.t.Errorf("the record of run %s of flow %q: %v", n.Record.Run, n.Flow, err)
 		}
 	}

@@ -30,7 +30,7 @@ type end struct {
 func (e end) skipped() bool { return e.raced || e.state == run.Skipped && e.code == "" }
 
 // blocked reports whether it was left out because something else went wrong.
-func (e end) blocked() bool { return e.state == run.Skipped && e.code != "" }
+func (e end) blocked() bool { return e.state == run.Skipped && e.code != "" && !e.raced }
 
 // canceled reports whether it was canceled, as far as a failure tells that names
 // what failed first.
@@ -59,9 +59,15 @@ func (s *story) end(p *partPlan, m memberPlan) end {
 	lost := got.State == run.Canceled && (e.code == run.CodeRace || got.Cancel != nil && got.Cancel.Code == run.CodeRace)
 	e.raced = lost
 	switch {
+	case t.wait != nil: // also one that was refused
+		e.output = s.decoded(got.Output)
 	case got.State != run.Succeeded:
+	case got.Reused && got.Items == nil: // perhaps of another version
+		e.output = s.decoded(got.Output)
 	case t.each != nil:
 		e.output = s.gathered(t)
+	case t.call != nil:
+		e.output = s.decoded(got.Output)
 	default:
 		e.output = t.name
 	}
@@ -145,7 +151,7 @@ func (s *story) leftBehind(g *groupPlan) bool {
 	lost := false
 	for _, t := range (memberPlan{group: g}).leaves() {
 		got := s.task(t.name)
-		if got.Attempts > 0 || got.Items != nil {
+		if s.began(got) {
 			return false
 		}
 		lost = lost || got.State == run.Canceled && got.Failure.Code == run.CodeRace
@@ -272,6 +278,16 @@ func (s *story) raceOver(p *partPlan, t *taskPlan) int {
 	}
 }
 
+// raceStop is raceOver for what begins: a winner that was taken over as a whole may
+// be known a moment after the run has started.
+func (s *story) raceStop(p *partPlan, t *taskPlan) int {
+	over := s.raceOver(p, t)
+	for over < len(s.events)-1 && !s.events[over+1].At.After(s.run.StartedAt) {
+		over++
+	}
+	return over
+}
+
 // endsAt is the number of the event with which a member was over.
 func (s *story) endsAt(m memberPlan) int {
 	last := 0
@@ -326,7 +342,7 @@ func (s *story) checkAfter(first, then memberPlan) error {
 func (s *story) checkSlots(g *groupPlan, leaves []*taskPlan) error {
 	mine, under := map[string]bool{}, map[run.TaskRef]bool{}
 	for _, t := range leaves {
-		mine[t.name] = true
+		mine[t.name] = t.wait == nil
 	}
 	for i, e := range s.events {
 		ref, begins, ends, _ := taskEvent(e)

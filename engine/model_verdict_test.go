@@ -19,6 +19,11 @@ type story struct {
 	run    *run.Run // at the end
 	blobs  *vault
 	groups map[*groupPlan]end // what has become of them
+	places []place            // of the events in the journal
+	all    map[run.ID]*story
+	plan   *flowPlan
+	old    *story     // of the run that this one continues; nil for none
+	how    *againPlan // nil for none
 
 	submitted *run.Submitted
 	canceled  int // number of the event that asked for the run's end; the number of events when none did
@@ -57,7 +62,7 @@ func (s *story) String() string {
 // check compares the story with what the language says, written down here a
 // second time and naively: what becomes of each task follows from the ends of the
 // tasks upstream and from what its guest does.
-func (s *story) check(f *flowPlan, old *run.Run) error {
+func (s *story) check(f *flowPlan) error {
 	switch {
 	case !s.run.State.Done():
 		return fmt.Errorf("it is %s", s.run.State)
@@ -67,14 +72,14 @@ func (s *story) check(f *flowPlan, old *run.Run) error {
 	if s.run.StartedAt.IsZero() {
 		return s.neverStarted()
 	}
-	if err := s.checkPart(f.part(flows.PartMain), old); err != nil {
+	if err := s.checkPart(f.part(flows.PartMain)); err != nil {
 		return err
 	}
 	return s.checkEnd(f)
 }
 
 func (s *story) neverStarted() error {
-	if s.run.State != run.Canceled || s.run.Cancel == nil {
+	if s.run.Cancel == nil || s.run.State != s.run.Cancel.Outcome.State() {
 		return fmt.Errorf("it is %s and never started", s.run.State)
 	}
 	for _, t := range s.run.Tasks {
@@ -86,14 +91,14 @@ func (s *story) neverStarted() error {
 }
 
 // checkPart compares each task of a part with what the language says of it.
-func (s *story) checkPart(p *partPlan, old *run.Run) error {
+func (s *story) checkPart(p *partPlan) error {
 	for _, t := range p.tasks {
 		if got := s.task(t.name); got == nil || !got.State.Done() {
 			return fmt.Errorf("task %s has no end: %+v", t.name, got)
 		}
 	}
 	for _, t := range p.tasks {
-		if err := s.checkTask(t, p, old); err != nil {
+		if err := s.checkTask(t, p); err != nil {
 			return fmt.Errorf("task %s: %w", t.name, err)
 		}
 	}
@@ -138,6 +143,9 @@ type payload struct {
 }
 
 func (s *story) payload() (p payload) {
+	if s.submitted.Trigger.Kind == run.TriggerTask {
+		return s.given()
+	}
 	if err := json.Unmarshal(s.blobs.whole(s.submitted.Trigger.Payload), &p); err != nil {
 		panic(err)
 	}
@@ -146,21 +154,18 @@ func (s *story) payload() (p payload) {
 
 func (s *story) task(name string) *run.TaskRun { return s.run.Task(run.TaskRef{Task: name}) }
 
-func (s *story) checkTask(t *taskPlan, p *partPlan, old *run.Run) error {
+func (s *story) checkTask(t *taskPlan, p *partPlan) error {
 	got := s.task(t.name)
-	if got.Reused && (t.each == nil || got.State == run.Succeeded && !s.expandedAgain(t)) {
-		if err := s.undisturbed(t, p); err != nil {
-			return err
-		}
-		return s.checkReused(t, got, old)
+	if err := s.checkTaken(t, p); err != nil {
+		return err
 	}
-	if got.Reused { // as it was decided in the run before
-		return s.checkFan(t, p, old)
+	switch {
+	case got.Reused && got.Items == nil:
+		return s.checkReused(t, p, got)
+	case got.Reused && (s.tookAll(got) || s.wanted(t, p).runs && (got.State != run.Canceled || s.expandedAgain(t))):
+		return s.checkFan(t, p)
 	}
-	if old != nil && s.reuses() && len(p.groups) == 0 && t.each == nil && s.reusable(t, p, old) {
-		return fmt.Errorf("it is %s and not reused", got.State)
-	}
-	if got.State == run.Canceled && got.Attempts == 0 && got.Items == nil {
+	if got.State == run.Canceled && !s.began(got) {
 		if got.Failure.Code == run.CodeRace && s.raceOver(p, t) < s.endOf(t.ref()) {
 			return nil
 		}
@@ -169,7 +174,11 @@ func (s *story) checkTask(t *taskPlan, p *partPlan, old *run.Run) error {
 	want := s.wanted(t, p)
 	switch {
 	case want.runs && t.each != nil:
-		return s.checkFan(t, p, old)
+		return s.checkFan(t, p)
+	case want.runs && t.call != nil:
+		return s.checkCalls(t, p, nil)
+	case want.runs && t.wait != nil:
+		return s.checkWait(t, p)
 	case want.runs:
 		return s.checkAttempts(t, p, nil)
 	}
@@ -177,7 +186,7 @@ func (s *story) checkTask(t *taskPlan, p *partPlan, old *run.Run) error {
 	if got.Failure != nil {
 		code = got.Failure.Code
 	}
-	if got.State != want.state || code != want.code || got.Attempts > 0 || got.Items != nil {
+	if got.State != want.state || code != want.code || s.began(got) || s.expandedAgain(t) {
 		return fmt.Errorf("it is %s (%q) after %d attempts, want %s (%q) because %s", got.State, code, got.Attempts, want.state, want.code, want.because)
 	}
 	return nil
@@ -189,69 +198,6 @@ func (s *story) checkStopped(t *taskPlan) error {
 		return nil
 	}
 	return fmt.Errorf("it is canceled, and nobody asked for it")
-}
-
-// reuses reports whether the run takes over what it can.
-func (s *story) reuses() bool {
-	return slices.ContainsFunc(s.events, func(e run.Event) bool { return e.Data.Kind() == run.KindTaskReused })
-}
-
-// reusable reports whether a run that continues an old one takes over a task: one
-// that succeeded, downstream of nothing that is run again.
-func (s *story) reusable(t *taskPlan, p *partPlan, old *run.Run) bool {
-	before := old.Task(t.ref())
-	return before != nil && before.Items == nil && before.State == run.Succeeded && s.settled(t, p, old)
-}
-
-func (s *story) settled(t *taskPlan, p *partPlan, old *run.Run) bool {
-	for _, ref := range t.upstream() {
-		up := p.find(ref).task
-		before := old.Task(up.ref())
-		kept := before != nil && (before.State == run.Succeeded || before.State == run.Skipped && before.Failure == nil || up.goesOn && up.each == nil && before.State == run.Failed)
-		if kept && before.State != run.Skipped && (up.each != nil) != (before.Items != nil) {
-			return false // another version of the flow
-		}
-		if !kept || !s.settled(up, p, old) {
-			return false
-		}
-	}
-	return true
-}
-
-// undisturbed checks that nothing is run again that a task which is taken over
-// refers to.
-func (s *story) undisturbed(t *taskPlan, p *partPlan) error {
-	for _, ref := range t.upstream() {
-		for _, up := range p.find(ref).leaves() {
-			if got := s.task(up.name); got.Attempts > 0 || s.expandedAgain(up) {
-				return fmt.Errorf("it is reused, and %s is run again", up.name)
-			}
-		}
-	}
-	return nil
-}
-
-// expandedAgain reports whether items of a task have begun in the run.
-func (s *story) expandedAgain(t *taskPlan) bool {
-	return slices.ContainsFunc(s.events, func(e run.Event) bool {
-		ref, _, _, _ := taskEvent(e)
-		return ref.Task == t.name && ref.Key != ""
-	})
-}
-
-func (s *story) checkReused(t *taskPlan, got *run.TaskRun, old *run.Run) error {
-	if old == nil {
-		return fmt.Errorf("it is reused in a run that continues none")
-	}
-	before := old.Task(got.TaskRef)
-	kept := before != nil && (before.State == run.Succeeded || before.State == run.Failed && t.goesOn || t.key != "" && t.goesOn)
-	if !kept || before.State != got.State || !reflect.DeepEqual(before.Output, got.Output) {
-		return fmt.Errorf("it is reused as %s, and in the run before it was %+v", got.State, before)
-	}
-	if got.Attempts > 0 {
-		return fmt.Errorf("it is reused and %s after %d attempts", got.State, got.Attempts)
-	}
-	return nil
 }
 
 // stopped is the number of the event that stopped a task or its run. Hooks go on
@@ -278,6 +224,10 @@ func (s *story) endOf(ref run.TaskRef) int {
 			if d.TaskRef == ref {
 				return i
 			}
+		case *run.WaitEnded:
+			if d.TaskRef == ref {
+				return i
+			}
 		case *run.AttemptFinished:
 			if d.TaskRef == ref && d.RetryAt.IsZero() {
 				return i
@@ -290,8 +240,7 @@ func (s *story) endOf(ref run.TaskRef) int {
 // checkAttempts follows the attempts of a task that runs, or of an item. The item
 // is what its guest may be given.
 func (s *story) checkAttempts(t *taskPlan, p *partPlan, item any) error {
-	over := s.raceOver(p, t)
-	stop := min(s.stopped(t), over)
+	stop := min(s.stopped(t), s.raceStop(p, t))
 	lost, made := 0, 0
 	var started time.Time
 	for i, e := range s.events {
@@ -306,7 +255,7 @@ func (s *story) checkAttempts(t *taskPlan, p *partPlan, item any) error {
 				return fmt.Errorf("attempt %d starts after it was stopped", d.Attempt)
 			}
 			if made == 1 {
-				if err := s.checkInput(t, p, item, d); err != nil {
+				if err := s.checkInput(d, s.input(t, p, item)); err != nil {
 					return err
 				}
 			}
@@ -329,23 +278,27 @@ func (s *story) checkAttempts(t *taskPlan, p *partPlan, item any) error {
 	return nil
 }
 
-func (s *story) checkInput(t *taskPlan, p *partPlan, item any, d *run.AttemptStarted) error {
-	var want any
+func (s *story) checkInput(d *run.AttemptStarted, want any) error {
+	var got any
+	if err := json.Unmarshal(s.blobs.whole(d.Input), &got); err != nil || !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("its input is %.100v (%v), want %.100v", got, err, want)
+	}
+	return nil
+}
+
+// input is what the expression of a task gives, for an item if there is one.
+func (s *story) input(t *taskPlan, p *partPlan, item any) any {
 	outputs := make([]any, len(t.inputs))
 	for i, ref := range t.inputs {
 		outputs[i] = s.end(p, p.find(ref)).output
 	}
 	switch t.input {
 	case inputWhole:
-		want = outputs[0]
+		return outputs[0]
 	case inputList:
-		want = outputs
+		return outputs
 	case inputItem:
-		want = item
-	}
-	var got any
-	if err := json.Unmarshal(s.blobs.whole(d.Input), &got); err != nil || !reflect.DeepEqual(got, want) {
-		return fmt.Errorf("its input is %.100v (%v), want %.100v", got, err, want)
+		return item
 	}
 	return nil
 }
@@ -363,7 +316,7 @@ func (t *taskPlan) checkEnd(d *run.AttemptFinished, lost int, at time.Time, stop
 	if !t.expects(d.Attempt, outcome, late) && outcome != run.OutcomeLost && !interrupted {
 		return fmt.Errorf("it is %s", outcome)
 	}
-	again := outcome != run.OutcomeSucceeded && !broken && !stopped && t.attemptedAgain(outcome, d.Attempt, lost)
+	again := outcome != run.OutcomeSucceeded && !broken && !stopped && t.attemptedAgain(outcome, d.Attempt, lost, t.guest.again || outcome != run.OutcomeFailed)
 	if again == d.RetryAt.IsZero() {
 		return fmt.Errorf("it is %s after %d lost ones, and the next one is due at %v, want another one: %t", outcome, lost, d.RetryAt, again)
 	}
@@ -374,7 +327,7 @@ func (t *taskPlan) checkEnd(d *run.AttemptFinished, lost int, at time.Time, stop
 }
 
 // attemptedAgain tells whether another attempt follows one that did not go well.
-func (t *taskPlan) attemptedAgain(o run.Outcome, attempt, lost int) bool {
+func (t *taskPlan) attemptedAgain(o run.Outcome, attempt, lost int, retryable bool) bool {
 	if o == run.OutcomeLost {
 		return lost < 5
 	}
@@ -389,7 +342,7 @@ func (t *taskPlan) attemptedAgain(o run.Outcome, attempt, lost int) bool {
 	case againBroken:
 		return false
 	}
-	return o != run.OutcomeFailed || t.guest.again
+	return retryable
 }
 
 func (t *taskPlan) delay(o run.Outcome, ended int) time.Duration {
@@ -478,7 +431,7 @@ func (s *story) begun(p *partPlan) bool {
 // its way were stopped where they stood.
 func (s *story) checkHook(p *partPlan, wanted, met bool) error {
 	if wanted && (!met || s.begun(p)) {
-		return s.checkPart(p, nil)
+		return s.checkPart(p)
 	}
 	for _, t := range p.tasks {
 		got, never := s.task(t.name), s.canceled == len(s.events)
@@ -498,13 +451,8 @@ func (s *story) checkOutput(f *flowPlan) error {
 	}
 	p, last := f.part(flows.PartMain), map[string]any{}
 	for _, m := range p.members {
-		last[m.name()] = s.end(p, m).output
-	}
-	for _, m := range p.all() {
-		for _, ref := range m.upstream() {
-			if up := p.find(ref); slices.Contains(p.members, up) {
-				delete(last, up.name())
-			}
+		if !m.waits() && !p.followed(m) {
+			last[m.name()] = s.end(p, m).output
 		}
 	}
 	got := map[string]any{}

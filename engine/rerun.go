@@ -75,7 +75,7 @@ func (r *reuse) take(spec *flows.Task) {
 	case t.State == run.Succeeded:
 		r.events = append(r.events, &run.TaskReused{TaskRef: ref, Output: t.Output})
 	default:
-		r.events = append(r.events, &run.TaskReused{TaskRef: ref, State: t.State, Failure: t.Error})
+		r.events = append(r.events, &run.TaskReused{TaskRef: ref, State: t.State, Output: t.Output, Failure: t.Error})
 	}
 }
 

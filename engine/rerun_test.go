@@ -118,6 +118,31 @@ func TestATaskIsRunAgain(t *testing.T) {
 	}
 }
 
+// A fan-out that is taken over stays as it was, whatever comes of the task before it
+// that is run again.
+func TestAFanOutIsTakenOver(t *testing.T) {
+	t.Parallel()
+	set := load(t, againHCL)
+	synctest.Test(t, func(t *testing.T) {
+		host := &callCounter{calls: map[string]int{}}
+		r := boot(t, Config{Invoker: host}, set)
+		old := r.run("f", `null`)
+		host.calls, host.fails = map[string]int{}, map[string]bool{"a": true}
+		receipt, err := r.Retry(t.Context(), old.Run, run.Again{Task: run.TaskRef{Task: "a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := r.wait(receipt.Run)
+		if diff := cmp.Diff(map[string]int{"a": 1}, host.calls); diff != "" || record.State != run.Failed {
+			t.Errorf("the run is %s; calls differ (-want +got):\n%s", record.State, diff)
+		}
+		if many, was := taskOf(t, record, "many"), taskOf(t, old, "many"); many.State != run.Succeeded || string(many.Output) != string(was.Output) {
+			t.Errorf("the fan-out is %s and gives %s, and gave %s", many.State, many.Output, was.Output)
+		}
+		r.stop()
+	})
+}
+
 func TestAFanOutThatFailedGoesOnWithItsItems(t *testing.T) {
 	t.Parallel()
 	set := load(t, strings.ReplaceAll(againHCL, `on_error = "continue"`, "max_parallel = 1"))

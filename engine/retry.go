@@ -169,6 +169,9 @@ func (r *reuse) settle(node int) bool {
 	switch {
 	case t == nil:
 		return false
+	case !n.Task.FanOut && r.forgiven(n.Task), t.State == run.Failed && r.won(n.Parent):
+		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, State: t.State, Failure: t.Error})
+		return true
 	case n.Task.FanOut:
 		return r.fan(n.Task, t)
 	case t.Items != nil:
@@ -176,21 +179,56 @@ func (r *reuse) settle(node int) bool {
 	case t.State == run.Succeeded:
 		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, Output: t.Output})
 		return true
-	case t.State == run.Failed && n.Task.Continue, t.State == run.Failed && r.won(n.Parent):
-		r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, State: t.State, Failure: t.Error})
-		return true
 	}
 	return t.State == run.Skipped && t.Error == nil
 }
 
-// succeeded reports whether a member of a group did in the earlier run, as far as
-// its own tasks tell.
-func (r *reuse) succeeded(m flows.Member) bool {
-	if m.Group != nil {
-		return slices.ContainsFunc(m.Group.Members, r.succeeded)
+// succeeded reports whether a member of a group did in the earlier run.
+func (r *reuse) succeeded(m flows.Member) bool { return r.ended(m) == run.Succeeded }
+
+// ended is how a member of a group ended in the earlier run: succeeded, skipped by
+// the flow's wiring, or failed, which all else counts as. That of a group follows
+// from its members, as it did then.
+func (r *reuse) ended(m flows.Member) run.State {
+	if m.Group == nil {
+		return r.taskEnded(m.Task)
 	}
-	t := r.before[m.Task.Name]
-	return t != nil && t.State == run.Succeeded
+	won, well, bad := false, false, false
+	for _, inner := range m.Group.Members {
+		switch state := r.ended(inner); {
+		case state == run.Succeeded:
+			won, well = true, true
+		case inner.Task != nil && r.forgiven(inner.Task):
+			well = true
+		case state == run.Failed:
+			bad = true
+		}
+	}
+	switch {
+	case won && m.Group.FirstWins(), well && !bad:
+		return run.Succeeded
+	case bad:
+		return run.Failed
+	}
+	return run.Skipped
+}
+
+func (r *reuse) taskEnded(spec *flows.Task) run.State {
+	switch t := r.before[spec.Name]; {
+	case t == nil:
+		return run.Failed
+	case t.State == run.Succeeded:
+		return run.Succeeded
+	case t.State == run.Skipped && t.Error == nil, t.State == run.Canceled && t.Error != nil && t.Error.Code == run.CodeRace:
+		return run.Skipped
+	}
+	return run.Failed
+}
+
+// forgiven reports whether a task has failed and counts as done.
+func (r *reuse) forgiven(spec *flows.Task) bool {
+	t := r.before[spec.Name]
+	return t != nil && t.State == run.Failed && spec.Continue
 }
 
 // won reports whether a group around a task, in which one success is enough, had it:

@@ -171,3 +171,51 @@ func TestTimeoutOfTheRunAboveSubflows(t *testing.T) {
 		r.stop()
 	})
 }
+
+// The hooks of a run within another one are no part of its time, and none of that of
+// the run above it.
+func TestHooksOfSubflowsWhoseTimeIsUp(t *testing.T) {
+	t.Parallel()
+	hook := "on_failure {\n task \"mend\" {\n plugin = \"./m.wasm\"\n retries = 1\n }\n task \"tell\" {\n plugin = \"./m.wasm\"\n after = [task.mend]\n }\n }"
+	set := load(t, fmt.Sprintf(callerHCL, "", hook))
+	synctest.Test(t, func(t *testing.T) {
+		fails := func(context.Context, run.Call) (run.Result, error) { return fails(run.OutcomeFailed, false), nil }
+		r := boot(t, Config{Invoker: guests{"work": fails, "mend": takes(3 * time.Hour)}, Timeout: 4 * time.Hour}, set)
+		top := r.run("top", `{}`)
+		wantStates(t, top, map[string]run.State{"": run.Failed, "call": run.Failed, "next": run.Canceled})
+		wantStates(t, r.child(top, "call"), map[string]run.State{"": run.Failed, "work": run.Failed, "mend": run.Succeeded, "tell": run.Succeeded, "cleanup": run.Succeeded})
+		if top.Error.Outcome != run.OutcomeTimedOut || top.FinishedAt.Sub(top.CreatedAt) != 3*time.Hour {
+			t.Errorf("%+v after %s", top.Error, top.FinishedAt.Sub(top.CreatedAt))
+		}
+		r.stop()
+	})
+}
+
+// An item whose run would end that of another item does not begin once it has: one
+// that does not go well lets no further one begin.
+func TestItemsThatCancelEachOther(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "top" {
+  task "call" {
+    for_each = range(4)
+    flow     = flow.inner
+    input    = {}
+  }
+}
+flow "inner" {
+  concurrency {
+    limit    = 1
+    on_limit = "cancel_running"
+  }
+  wait "long" { duration = "1m" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{}, set)
+		top := r.run("top", `{}`)
+		if len(top.Tasks) != 2 || top.State != run.Canceled || top.Error.Key != "0" || !top.FinishedAt.Equal(top.CreatedAt) {
+			t.Errorf("%s (%v) after %s: %+v", top.State, top.Error, top.FinishedAt.Sub(top.CreatedAt), top.Tasks)
+		}
+		r.stop()
+	})
+}

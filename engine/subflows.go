@@ -66,6 +66,11 @@ func (e *Engine) call(t task) {
 		e.end(t, run.Canceled, t.stopped())
 		e.advance(t.openRun)
 		return
+	case t.recalled(): // as above, by that of another item
+		e.takeBack(t)
+		e.feed(t.whole())
+		e.advance(t.openRun)
+		return
 	default:
 		failure = e.recordCall(t, started, child)
 	}
@@ -167,7 +172,7 @@ func (e *Engine) childTimedOut(o *openRun, limit fmt.Stringer) {
 }
 
 // stopChildren cancels the runs that are attempts of tasks that match. The tasks
-// of their finally end by themselves.
+// of their finally end by themselves, and when a time is up, those of all hooks.
 func (e *Engine) stopChildren(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
 	for _, t := range o.run.Tasks {
 		if t.State == run.Running && t.Child != "" && match(t.TaskRef) {
@@ -177,7 +182,10 @@ func (e *Engine) stopChildren(o *openRun, why *run.Failure, match func(run.TaskR
 }
 
 func (e *Engine) stopChild(o *openRun, why *run.Failure) {
-	if o != nil && o.phase.part != flows.PartFinally {
+	switch {
+	case o == nil || o.phase.part == flows.PartFinally:
+	case why.Outcome == run.OutcomeTimedOut && o.phase.part != "" && o.phase.hook():
+	default:
 		e.cancel(o, why)
 	}
 }

@@ -547,6 +547,36 @@ flow "f" {
 	})
 }
 
+// What was said to a wait that failed is still known when a task is run again.
+func TestRefusedWaitsAreTakenOver(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  wait "approval" { approval = "Go on?" }
+  task "a" {
+    plugin = "./m.wasm"
+    run_on = "failure"
+    input  = wait.approval.payload.by
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{}, set)
+		id := r.submit("f", `null`)
+		synctest.Wait()
+		r.approve(id, "approval", run.Approval{By: "anna"})
+		r.wait(id)
+		receipt, err := r.Retry(t.Context(), id, run.Again{Task: run.TaskRef{Task: "a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := r.wait(receipt.Run)
+		if wait := taskOf(t, record, "wait.approval"); !wait.Reused || wait.State != run.Failed || string(taskOf(t, record, "a").Input) != `"anna"` {
+			t.Errorf("%+v, and the task is given %s", wait, taskOf(t, record, "a").Input)
+		}
+		r.stop()
+	})
+}
+
 // A follower is told of each wait for a message once, and of no other.
 func TestMessageWaitsAreTold(t *testing.T) {
 	t.Parallel()

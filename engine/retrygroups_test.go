@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// Of a group that one success is enough for, what has failed is not run again if
+// there was one, and otherwise it is.
+func TestRetryOfGroups(t *testing.T) {
+	t.Parallel()
+	task := func(name string, more ...string) string {
+		return fmt.Sprintf("task %q {\n plugin = \"./m.wasm\"\n%s\n}\n", name, strings.Join(more, ""))
+	}
+	group := func(name, mode, members string) string {
+		return fmt.Sprintf("group %q {\n mode = %q\n%s}\n", name, mode, members)
+	}
+	for name, c := range map[string]struct {
+		members string
+		fails   []string
+		calls   map[string]int
+	}{
+		"a fallback that was enough": {
+			members: group("g", "first_success", task("a")+task("b")), fails: []string{"a", "last"},
+			calls: map[string]int{"last": 1},
+		},
+		"a member of which a part only succeeded": {
+			members: group("g", "first_success", group("s", "serial", task("a")+task("b"))+task("c")), fails: []string{"b", "c"},
+			calls: map[string]int{"b": 1, "last": 1},
+		},
+		"a member that succeeded as a whole": {
+			members: group("g", "first_success", task("c")+group("s", "parallel", task("a")+task("b"))), fails: []string{"c", "last"},
+			calls: map[string]int{"last": 1},
+		},
+		"a fallback for a fan-out": {
+			members: group("g", "first_success", task("a", "for_each = range(2)")+task("b", "run_on = \"failure\"\n after = [task.a]")), fails: []string{"a[0]", "last"},
+			calls: map[string]int{"last": 1},
+		},
+		"a group within one that was not enough": {
+			members: group("g", "serial", group("s", "first_success", task("a")+task("b"))+task("c")), fails: []string{"a", "c"},
+			calls: map[string]int{"c": 1, "last": 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, "flow \"f\" {\n"+c.members+"task \"last\" {\n plugin = \"./m.wasm\"\n input = group.g.output\n}\n}\n")
+			synctest.Test(t, func(t *testing.T) {
+				host := &callCounter{calls: map[string]int{}, fails: map[string]bool{}}
+				for _, name := range c.fails {
+					host.fails[name] = true
+				}
+				r := boot(t, Config{Invoker: host}, set)
+				old := r.run("f", `{}`)
+				host.calls, host.fails = map[string]int{}, nil
+				record := r.wait(r.retried(old.Run, false))
+				if diff := cmp.Diff(c.calls, host.calls); diff != "" || old.State != run.Failed || record.State != run.Succeeded {
+					t.Errorf("it was %s and is %s (%v); other tasks were run (-want +got):\n%s", old.State, record.State, record.Error, diff)
+				}
+				r.stop()
+			})
+		})
+	}
+}
