@@ -154,7 +154,7 @@ func (r *reuse) settle(node int) bool {
 	}
 	upstream := r.section.Graph.Upstream(node)
 	if n.Parent != nil && n.Parent.Mode == flows.GroupFirstSuccess {
-		upstream = nil // those before it did not succeed, or it was not run
+		upstream = []int{n.Parent.Begin} // those before it did not succeed, or it was not run
 		for _, need := range n.Needs {
 			upstream = append(upstream, need.Node)
 		}
