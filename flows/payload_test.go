@@ -174,7 +174,7 @@ func FuzzPayloadsAreSound(f *testing.F) {
 		}
 		trigger := w.pick("", "m0")
 		const untyped = "convert(trigger.payload, any)"
-		e := w.expression(nil, untyped, 3)
+		e := w.expression(nil, untyped, w.IntN(4))
 		loose, diags := loadPayloads(t, types, map[string]any{}, e)
 		if diags != "" {
 			return
@@ -243,14 +243,18 @@ func (w *wiring) constraint(depth int) string {
 	}
 }
 
-// payload is a random value for a type, of which only the beginning is looked at:
-// most values must fit.
+// payload is a random value for a type, of which only the beginning is looked at.
+// Most values fit.
 func (w *wiring) payload(typ string) any {
 	end := strings.IndexFunc(typ+")", func(c rune) bool { return c < 'a' || c > 'z' })
 	rest := strings.TrimPrefix(typ[end:], "(")
 	switch typ[:end] {
-	case "string", "number", "bool", "any":
-		return []any{"1", 1.0, "true", true}[w.IntN(4)]
+	case "string", "any":
+		return []any{"1", "a", 1.5, true}[w.IntN(4)]
+	case "number":
+		return []any{"1", 1.0, 1.5}[w.IntN(3)]
+	case "bool":
+		return []any{"true", false}[w.IntN(2)]
 	case "list", "set":
 		return []any{w.payload(rest), w.payload(rest)}[:1+w.IntN(2)]
 	case "map":
