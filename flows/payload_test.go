@@ -141,6 +141,42 @@ func TestOpenPayloads(t *testing.T) {
 	}
 }
 
+// TestPayloadsOfSeveral: the tasks of a flow meet the payloads of all its triggers,
+// and a param that is null in a payload for want of a value has none.
+func TestPayloadsOfSeveral(t *testing.T) {
+	t.Parallel()
+	f := oneFlow(t, `
+flow "f" {
+  param "b" {
+    type = string
+  }
+  trigger "message" "m" {
+    subject = "a"
+    payload = object({ a = string, b = optional(string) })
+  }
+  trigger "message" "n" {
+    subject = "b"
+    payload = object({ c = optional(number), b = string })
+    filter  = trigger.payload.c == 1
+  }
+  task "t" {
+    plugin = "./greet.wasm"
+    input  = [try(trigger.payload.a, null), try(trigger.payload.c, null), trigger.name == "n" ? trigger.payload.c : 0]
+  }
+}`)
+	a, err := f.Admit(request("n", `{"a":"x","b":"y","c":"1"}`))
+	if err != nil || !a.Accepted || string(a.Params["b"]) != `"y"` {
+		t.Fatalf("%+v %v", a, err)
+	}
+	if got := input(t, f.task(t, "t"), f.Scope(&run.Run{Trigger: a.Trigger})); got != `[null,1,1]` {
+		t.Error(got)
+	}
+	_, err = f.Admit(request("m", `{"a":"x"}`))
+	if fault := (*run.RequestError)(nil); !errors.As(err, &fault) || fault.Code != run.RequestParams || !strings.Contains(fault.Message, "param b is required") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPayloadInJSON(t *testing.T) {
 	t.Parallel()
 	f := onlyFlow(t, load(t, map[string]string{"f.hcl.json": `{"flow": {"f": {
