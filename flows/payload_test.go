@@ -190,6 +190,14 @@ func TestPayloadInJSON(t *testing.T) {
 	if got := input(t, f.task(t, "t"), f.Scope(&run.Run{Trigger: a.Trigger})); got != `{"n":3}` {
 		t.Error(got)
 	}
+	restored, diags := Restore(t.Context(), f.Definition, Options{Catalog: modules})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	old := onlyFlow(t, restored)
+	if got := input(t, old.task(t, "t"), old.Scope(&run.Run{Trigger: a.Trigger})); got != `{"n":3}` {
+		t.Errorf("restored: %s", got)
+	}
 	if _, err := f.Admit(request("m", `{"n":1}`)); err == nil {
 		t.Error("accepted")
 	}
