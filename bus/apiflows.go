@@ -36,6 +36,7 @@ type TriggerInfo struct {
 	Timezone string          `json:"timezone,omitempty"`
 	Subject  string          `json:"subject,omitempty"`
 	Stream   string          `json:"stream,omitempty"`
+	Payload  string          `json:"payload,omitempty"` // type of its messages, as flow files have it
 }
 
 type flowsBody struct {

@@ -3,6 +3,7 @@ package flows
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
@@ -19,7 +20,7 @@ type Admission struct {
 	Concurrency string                     // the run's key under the flow's limit
 }
 
-// Admit decides a request: it checks the payload, asks the trigger's filter, and
+// Admit decides a request: it checks the payload, which stays as it came, asks the trigger's filter, and
 // fills the params from the request, the trigger's params or the equally named
 // fields of the payload, and the defaults, the first of these first. An error is
 // a *run.RequestError.
@@ -29,7 +30,7 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 		return nil, err
 	}
 	a := &Admission{Trigger: r.Trigger}
-	if a.Trigger.Payload, err = checkPayload(r.Trigger.Payload); err != nil {
+	if a.Trigger.Payload, err = compacted(r.Trigger.Payload); err != nil {
 		return nil, err
 	}
 	if f.admitsAll(t) && len(r.Params) == 0 {
@@ -37,6 +38,9 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 		return a, nil
 	}
 	s := f.Scope(&run.Run{Trigger: a.Trigger})
+	if err := s.checkPayload(t); err != nil {
+		return nil, err
+	}
 	if t != nil && t.filter != nil {
 		accepted, failure := s.truth(t.filter, s)
 		if failure != nil {
@@ -72,10 +76,10 @@ func (f *Flow) triggerOf(r *run.Request) (*Trigger, error) {
 // params.
 func (f *Flow) admitsAll(t *Trigger) bool {
 	evaluates := t != nil && (t.filter != nil || t.params != nil) || f.Concurrency != nil && f.Concurrency.key != nil
-	return !evaluates && len(f.Params) == 0
+	return !evaluates && len(f.Params) == 0 && len(f.payloadsOf(t)) == 0
 }
 
-func checkPayload(raw json.RawMessage) (json.RawMessage, error) {
+func compacted(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -131,11 +135,15 @@ func (f *Flow) derivedParams(t *Trigger, s *Scope) (map[string]cty.Value, error)
 		if payload := s.run.Trigger.Payload; len(payload) == 0 || payload[0] != '{' {
 			return nil, nil
 		}
-		payload, err := s.value(wanted{root: rootWord("trigger"), name: "payload"})
+		payload, err := s.value(payloadRef)
 		if err != nil {
 			return nil, run.Requestf(run.RequestPayload, "%s", err)
 		}
-		return payload.AsValueMap(), nil
+		fields := payload.AsValueMap()
+		if len(f.payloadsOf(t)) > 0 { // which gives what is missing as null
+			maps.DeleteFunc(fields, func(_ string, v cty.Value) bool { return v.IsNull() })
+		}
+		return fields, nil
 	}
 	v, failure := s.evaluate(t.params, s)
 	if failure != nil {

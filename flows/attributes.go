@@ -43,11 +43,7 @@ func (s *Scope) triggerValue(name string) (cty.Value, error) {
 	case "headers":
 		return headersValue(t.Headers), nil
 	}
-	payload, err := decodeOrNull(t.Payload)
-	if err != nil {
-		return cty.NilVal, fmt.Errorf("the trigger's payload is %w", err)
-	}
-	return payload, nil
+	return s.payloadValue()
 }
 
 func headersValue(headers map[string][]string) cty.Value {

@@ -12,9 +12,9 @@ import (
 )
 
 // declaration is what variables and params have in common: a typed name with
-// conditions.
+// conditions. Of the payload of a trigger it is the type alone.
 type declaration struct {
-	root        string // "var" or "param"
+	root        string // "var", "param" or "trigger"
 	name        string
 	at          hcl.Range
 	typed       bool // a type was stated
@@ -38,12 +38,7 @@ func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
 	inner, c := s.decodeAt(b, variableWords)
 	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, preset: cty.NilVal, functions: s.runFunctions}
 	if a := c.arg("type"); a != nil {
-		var diags hcl.Diagnostics
-		d.typed = true
-		d.typ, d.fill, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
-		if s.take(RuleType, diags) {
-			d.typ, d.fill = cty.DynamicPseudoType, nil
-		}
+		s.decodeType(a, d)
 	}
 	d.description, _ = inner.text(c.arg("description"))
 	d.sensitive, _ = inner.flag(c.arg("sensitive"))
@@ -56,6 +51,15 @@ func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
 		inner.decodeDefault(a, d)
 	}
 	return d
+}
+
+func (s *site) decodeType(a *hcl.Attribute, d *declaration) {
+	var diags hcl.Diagnostics
+	d.typed = true
+	d.typ, d.fill, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
+	if s.take(RuleType, diags) {
+		d.typ, d.fill = cty.DynamicPseudoType, nil
+	}
 }
 
 // decodeCondition checks that a validation refers to nothing but the value that

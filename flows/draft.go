@@ -198,6 +198,7 @@ func (d *draft) decode() {
 	for _, b := range c.blocks["trigger"] {
 		d.decodeTrigger(b)
 	}
+	f.payloads = payloadTypes(f.Triggers)
 	if b := c.one("concurrency"); b != nil {
 		d.decodeConcurrency(b)
 	}

@@ -33,13 +33,14 @@ type Flow struct {
 	Graph    *dag.Graph // of the main section
 	Sections []*Section // the main tasks and the hooks that there are, in the order in which they run
 
-	edges   []Edge
-	params  map[string]*Param
-	tasks   map[string]*Task  // all of them
-	groups  map[string]*Group // all of them
-	outputs map[string]wanted // of tasks and groups, by the name that runs have for them
-	sinks   []wanted          // outputs of main tasks and groups on which no other depends
-	base    *hcl.EvalContext  // of expressions in runs
+	edges    []Edge
+	params   map[string]*Param
+	tasks    map[string]*Task  // all of them
+	groups   map[string]*Group // all of them
+	outputs  map[string]wanted // of tasks and groups, by the name that runs have for them
+	payloads payloads          // of requests that name no message trigger
+	sinks    []wanted          // outputs of main tasks and groups on which no other depends
+	base     *hcl.EvalContext  // of expressions in runs
 }
 
 // Concurrency bounds how many runs of a flow are under way at once, for each
@@ -73,9 +74,11 @@ type Trigger struct {
 
 	// Of messages. Stream and Durable are both set for JetStream, or both empty.
 	Subject, Stream, Durable string
+	Payload                  string // the type of its messages, as flow files have it; empty when they may be anything
 
-	filter *expression
-	params *expression
+	payloads payloads
+	filter   *expression
+	params   *expression
 }
 
 // OnLimit says what becomes of a request for a run that finds no free slot.

@@ -15,8 +15,9 @@ import (
 // depends on them, the result is open.
 type typing struct {
 	*site
-	names map[string]*shape // of the for expressions around
-	each  map[*hclsyntax.AnonSymbolExpr]splatted
+	names   map[string]*shape // of the for expressions around
+	each    map[*hclsyntax.AnonSymbolExpr]splatted
+	trigger *Trigger // whose argument it is, nil in the rest of the flow
 
 	// lenient is set inside of try and can, where errors are expected.
 	lenient bool

@@ -27,6 +27,7 @@ type Scope struct {
 	scanned map[wanted]int       // how often large JSON was scanned
 
 	gathered map[*run.TaskRun]json.RawMessage // outputs of fan-outs
+	payload  json.RawMessage                  // of the stated type
 }
 
 // Scope makes the scope of a run, which must be one of this flow. The run's
@@ -153,12 +154,15 @@ func (s *Scope) fresh(w wanted) (cty.Value, error) {
 }
 
 // recorded is the JSON of a task's output, the trigger's payload, a param or an
-// item's value, and null when there is none.
+// item's value, and null when there is none. All but a payload of a stated type are
+// as they were recorded.
 func (s *Scope) recorded(w wanted) json.RawMessage {
 	var bytes json.RawMessage
 	switch {
 	case w.root.bit == rootTrigger:
-		bytes = s.run.Trigger.Payload
+		if w.name == "payload" {
+			bytes = s.payloadJSON()
+		}
 	case w.root.bit == rootParam:
 		bytes = s.run.Params[w.name]
 	case w.root.bit == rootEach:

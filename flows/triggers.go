@@ -38,13 +38,16 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 		inner.schedule(t, c)
 	} else {
 		inner.message(t, c)
+		inner.takes(t, c.arg("payload"))
 		t.filter = inner.condition(c.arg("filter"))
 	}
-	t.params = inner.fitting(c.arg("params"), func(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() })
+	t.params = inner.fitting(c.arg("params"), hasFields)
 	inner.checkParamNames(c.arg("params"))
 	d.triggers[name] = t
 	d.flow.Triggers = append(d.flow.Triggers, t)
 }
+
+func hasFields(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
 
 // checkParamNames finds misspelt params in an object that is written out.
 func (s *site) checkParamNames(a *hcl.Attribute) {

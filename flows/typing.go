@@ -67,6 +67,7 @@ func (d *draft) checkTypes() {
 	for _, name := range keys(d.locals) {
 		d.localShape(d.locals[name])
 	}
+	d.checkTriggers()
 	for _, t := range d.flow.AllTasks() {
 		if c := d.typed[t.Name]; c != nil {
 			c.check()
@@ -169,6 +170,9 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 			return t.steps(shapeOfType(p.Type), e.Traversal, 2, "")
 		}
 	case "trigger", "run", "error":
+		if root == "trigger" && name == "payload" {
+			return t.steps(t.draft.flow.payloadShape(t.trigger), e.Traversal, 2, "")
+		}
 		return t.steps(shapeOfType(unknown(name).Type()), e.Traversal, 2, "")
 	case "local":
 		if l := t.draft.locals[name]; l != nil {

@@ -277,6 +277,7 @@ var messageWords = &words{
 		{name: "subject", at: deployed, kind: aText, required: true, about: "subject on NATS, with * and > as there"},
 		{name: "stream", at: deployed, kind: aText, preset: "none: core NATS", about: "JetStream stream to read; with durable"},
 		{name: "durable", at: deployed, kind: aText, preset: "none", about: "name of the stream's consumer; with stream"},
+		{name: "payload", at: apart, kind: aType, preset: "any", about: "what messages it takes: object({ id = string, note = optional(string) }), …"},
 		{name: "filter", at: filtering, kind: aBool, preset: "true", about: "a message for which it is false starts no run"},
 		{name: "params", at: filtering, kind: anObject, preset: "none", about: "values of params"},
 		{name: "enabled", at: deployed, kind: aBool, preset: "true", about: "false keeps the trigger from firing"},

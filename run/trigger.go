@@ -67,7 +67,7 @@ type RequestError struct {
 // Codes of request errors.
 const (
 	RequestUnknownFlow = "unknown_flow" // no flow, or no trigger of the flow, has that name
-	RequestPayload     = "payload"      // the message is not JSON
+	RequestPayload     = "payload"      // the message is not JSON, or not what the trigger takes
 	RequestUnknownTask = "unknown_task" // no task or item to be run again has that name
 	RequestParams      = "params"       // a parameter is unknown, missing or of the wrong type
 	RequestExpression  = "expression"   // filter, key or params of the trigger cannot be evaluated on it
