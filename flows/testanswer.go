@@ -63,7 +63,7 @@ func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
 	path, at := b.Labels[0], b.LabelRanges[0]
 	s, c := s.decodeAt(b, words)
 	_, wait := s.named(d, path, at, rootWord("wait"))
-	if wait != nil && !s.takes(wait, b) {
+	if wait != nil && !s.answerable(wait, b) {
 		return
 	}
 	for _, first := range t.Answers {
@@ -88,8 +88,8 @@ func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
 	t.Answers = append(t.Answers, answer)
 }
 
-// takes reports whether a wait can end with an answer.
-func (s *site) takes(t *Task, b *hcl.Block) bool {
+// answerable reports whether a wait can end with an answer.
+func (s *site) answerable(t *Task, b *hcl.Block) bool {
 	path, by := b.Labels[0], t.Wait.For.answeredBy()
 	switch {
 	case t.Wait.For == "" || by == b.Type: // what is wrong with the wait is reported there
