@@ -39,14 +39,7 @@ func (e *Engine) expand(t task) {
 		e.end(t, run.Failed, failure)
 		return
 	}
-	if e.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items})) == nil {
-		e.fanOut(t)
-	}
-}
-
-// fanOut begins to run the items that were recorded.
-func (e *Engine) fanOut(t task) {
-	if f := e.newFan(t); f != nil {
+	if e.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items})) == nil && e.newFan(t) != nil {
 		e.feed(t)
 	}
 }

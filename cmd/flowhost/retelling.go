@@ -23,13 +23,23 @@ func (r *retelling) tell(ctx context.Context, record *run.Record) error {
 		r.progress.follow(record.Run)
 		events = append(events, &run.Submitted{Flow: record.Flow})
 	}
-	for _, t := range record.Tasks {
+	var whole []run.EventData // of a fan-out: its end comes after those of its items
+	for i, t := range record.Tasks {
 		ref := run.TaskRef{Task: t.Task}
 		if t.Key != nil {
 			ref.Key = *t.Key
 		}
-		events = append(events, happened(ref, r.seen[ref], t)...)
+		now := happened(ref, r.seen[ref], t)
 		r.seen[ref] = t
+		more := i+1 < len(record.Tasks) && record.Tasks[i+1].Task == t.Task
+		if t.Key == nil && more {
+			whole = now
+			continue
+		}
+		events = append(events, now...)
+		if !more {
+			events, whole = append(events, whole...), nil
+		}
 	}
 	if record.State.Done() {
 		events = append(events, &run.Finished{State: record.State, Output: record.Output, Failure: record.Error})

@@ -91,6 +91,22 @@ run 01HZXW0000000000000000MINE: succeeded (12.5ms)
 	}
 }
 
+// A fan-out ends after its items, whatever the order of the record is.
+func TestRetellingOfItems(t *testing.T) {
+	t.Parallel()
+	item := func(key string) func(*run.TaskRecord) {
+		return func(t *run.TaskRecord) { t.Key = &key }
+	}
+	well := outcome(run.OutcomeSucceeded, 1, "")
+	got := retold(t, &run.Record{State: run.Running, Tasks: []run.TaskRecord{
+		task("copy", run.Succeeded, 0), task("copy", run.Succeeded, 1, item("a"), well), task("copy", run.Succeeded, 1, item("b"), well), task("next", run.Running, 1),
+	}})
+	want := "run 01HZXW0000000000000000MINE: pending (flow f)\ncopy[a]: running\ncopy[a]: succeeded (1ms)\ncopy[b]: running\ncopy[b]: succeeded (1ms)\ncopy: succeeded\nnext: running\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestParamValue(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ declared, text, want string }{
