@@ -222,6 +222,7 @@ func TestAPI(t *testing.T) {
 		"logs: behind":     {verb: "logs", body: `{"run":"` + done + `","task":"a","after":"3"}`, answer: `{"lines":[],"next":"3","end":true}`},
 		"logs: in time":    {verb: "logs", body: `{"run":"` + open + `","after":"3","follow":true}`, header: wait, answer: `{"lines":[],"next":"3"}`},
 		"logs: unknown":    {verb: "logs", body: `{"run":"` + gone + `"}`, answer: `{"run":"` + gone + `","error":{"code":"unknown_run"`, code: "unknown_run"},
+		"logs: key":        {verb: "logs", body: `{"run":"` + open + `","key":"k"}`, answer: `{"error":{"code":"params"`, code: "params"},
 		"logs: level":      {verb: "logs", body: `{"run":"` + open + `","level":"loud"}`, answer: `{"error":{"code":"params"`, code: "params"},
 		"logs: attempt":    {verb: "logs", body: `{"run":"` + open + `","attempt":-1}`, answer: `{"error":{"code":"params"`, code: "params"},
 		"cancel":           {verb: "cancel", body: `{"run":"` + open + `","reason":"why"}`, answer: `{"run":"` + open + `"}`},
@@ -233,6 +234,9 @@ func TestAPI(t *testing.T) {
 		"retry":            {verb: "retry", body: `{"run":"` + done + `","whole":true}`, answer: `{"run":"` + string(runID) + `"}`},
 		"retry: wait":      {verb: "retry", body: `{"run":"` + done + `"}`, header: nats.Header{bus.HeaderWait: {"10s"}}, answer: `{"run":"` + string(runID) + `","flow":"orders","state":"succeeded"`},
 		"retry: task":      {verb: "retry", body: `{"run":"` + done + `","task":"a","key":"k","downstream":true,"definition":"recorded"}`, answer: `{"run":"` + string(runID) + `"}`},
+		"retry: within":    {verb: "retry", body: `{"run":"` + done + `","within":[{"task":"a","key":"k"}],"task":"b"}`, answer: `{"run":"` + string(runID) + `"}`},
+		"retry: nowhere":   {verb: "retry", body: `{"run":"` + done + `","within":[{"task":"a"}]}`, code: run.RequestParams},
+		"retry: no name":   {verb: "retry", body: `{"run":"` + done + `","within":[{"key":"k"}],"task":"b"}`, code: run.RequestParams},
 		"retry: key alone": {verb: "retry", body: `{"run":"` + done + `","key":"k"}`, code: run.RequestParams},
 		"retry: both":      {verb: "retry", body: `{"run":"` + done + `","task":"a","whole":true}`, code: run.RequestParams},
 		"retry: which":     {verb: "retry", body: `{"run":"` + done + `","definition":"old"}`, code: run.RequestParams},
@@ -249,10 +253,18 @@ func TestAPI(t *testing.T) {
 		})
 	}
 	for _, want := range []string{
-		"cancel " + open + " why", "cancel " + open + " a k why", "retry " + done + " true", "retry " + done + " false", "retry " + done + " false {Whole:false Task:{Task:a Key:k} Downstream:true Recorded:true Params:map[] FreshParams:false}", "list orders [failed] ",
+		"cancel " + open + " why", "cancel " + open + " a k why", "retry " + done + " true", "retry " + done + " false", "list orders [failed] ",
 	} {
 		if asked := strings.Split(c.asked(), "\n"); !slices.Contains(asked, want) {
 			t.Errorf("the engine was not asked %q but %q", want, asked)
+		}
+	}
+	for _, how := range []string{
+		"Within:[] Task:{Task:a Key:k} Downstream:true Recorded:true",
+		"Within:[{Task:a Key:k}] Task:{Task:b Key:} Downstream:false Recorded:false",
+	} {
+		if want := "retry " + done + " false {Whole:false " + how + " Params:map[] FreshParams:false}"; !slices.Contains(strings.Split(c.asked(), "\n"), want) {
+			t.Errorf("the engine was not asked %q but %q", want, c.asked())
 		}
 	}
 	if strings.Contains(c.asked(), "taks") || strings.Count(c.asked(), "cancel "+open) != 2 {

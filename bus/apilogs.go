@@ -36,6 +36,9 @@ func (b *logsBody) check() error {
 	default:
 		return run.Requestf(run.RequestParams, "level: %q is none of debug, info, warn, error", b.Level)
 	}
+	if b.Key != "" && b.Task == "" {
+		return run.Requestf(run.RequestParams, "key is that of an item, and no task is given")
+	}
 	if b.Attempt < 0 {
 		return run.Requestf(run.RequestParams, "attempt: %d is less than 0", b.Attempt)
 	}

@@ -172,6 +172,8 @@ type retryBody struct {
 	Downstream bool   `json:"downstream"`
 	Definition string `json:"definition"` // "current", which is also the default, or "recorded"
 
+	Within []run.TaskRef `json:"within"` // the tasks with a sub-flow that lead to the task, the outermost first
+
 	Params      map[string]json.RawMessage `json:"params"`       // in the place of the run's
 	FreshParams bool                       `json:"fresh_params"` // the others from the trigger, not from the run
 }
@@ -184,8 +186,10 @@ const (
 
 func (b *retryBody) check() error {
 	switch {
-	case b.Task == "" && (b.Key != "" || b.Downstream):
-		return run.Requestf(run.RequestParams, "key and downstream are for a task, and none is given")
+	case b.Task == "" && (b.Key != "" || b.Downstream || len(b.Within) > 0):
+		return run.Requestf(run.RequestParams, "key, within and downstream are for a task, and none is given")
+	case slices.ContainsFunc(b.Within, func(ref run.TaskRef) bool { return ref.Task == "" }):
+		return run.Requestf(run.RequestParams, "within names tasks, and one has no name")
 	case b.Whole && b.Task != "":
 		return run.Requestf(run.RequestParams, "either whole or a task")
 	case b.Definition != "" && b.Definition != definitionCurrent && b.Definition != definitionRecorded:
@@ -196,7 +200,7 @@ func (b *retryBody) check() error {
 
 func (b *retryBody) again() run.Again {
 	return run.Again{
-		Whole: b.Whole, Task: run.TaskRef{Task: b.Task, Key: b.Key}, Downstream: b.Downstream,
+		Whole: b.Whole, Within: b.Within, Task: run.TaskRef{Task: b.Task, Key: b.Key}, Downstream: b.Downstream,
 		Recorded: b.Definition == definitionRecorded, Params: b.Params, FreshParams: b.FreshParams,
 	}
 }

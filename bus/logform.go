@@ -135,11 +135,12 @@ func (f *logFilter) selects(header nats.Header) bool {
 		(f.attempt == "" || header.Get(HeaderAttempt) == f.attempt)
 }
 
-// decode gives all lines of a message, none when it is not one of ours.
+// decode gives all lines of a message, none when it is not one of ours, or of another
+// item than the one that is asked for.
 func (f *logFilter) decode(m jetstream.Msg) []run.LogEntry {
 	var body storedLines
 	attempt, err := strconv.Atoi(m.Headers().Get(HeaderAttempt))
-	if err != nil || json.Unmarshal(m.Data(), &body) != nil {
+	if err != nil || json.Unmarshal(m.Data(), &body) != nil || f.query.Key != "" && f.query.Key != body.Key {
 		return nil
 	}
 	entries := make([]run.LogEntry, len(body.Lines))

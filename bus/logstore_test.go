@@ -114,6 +114,26 @@ func TestLogsDropWhatTheyCannotHold(t *testing.T) {
 	eventually(t, "the operator is told", func() bool { return operator.count("were dropped") == 1 })
 }
 
+func TestLogsOfAnItem(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	l := openLogs(t, nc, bus.LogsConfig{})
+	for _, key := range []string{"eu", "us", ""} {
+		call := callOf(runID, "copy", 1)
+		call.Key = key
+		l.Write(call, time.Now(), info("of %q", key))
+	}
+	storeLogs(t, l)
+	flush(t, l)
+	of := recordOf(callOf(runID, "", 0))
+	if got := texts(readLogs(t, l, of, run.LogQuery{Task: "copy", Key: "us"})); !slices.Equal(got, []string{`of "us"`}) {
+		t.Errorf("of one item: %q", got)
+	}
+	if got := readLogs(t, l, of, run.LogQuery{Task: "copy"}); len(got) != 3 {
+		t.Errorf("of the task: %v", got)
+	}
+}
+
 // Even the notes of what was dropped are bounded.
 func TestLogsAreBounded(t *testing.T) {
 	t.Parallel()

@@ -79,14 +79,14 @@ func (o *openRun) turn(g *flows.Group, place int) (run.State, *run.Failure) {
 	case run.Skipped, run.Canceled:
 		return begin.State, begin.Failure
 	}
-	if g.Mode == flows.GroupFirstSuccess && o.winner(g) >= 0 {
+	if g.Mode == flows.GroupFirstSuccess && o.winner(g) >= 0 && !o.asked(g, place) {
 		return run.Skipped, nil
 	}
 	for ; g != nil; g, place = g.Parent, o.phase.nodes[g.Begin].Place {
 		if g.Mode != flows.GroupRace {
 			continue
 		}
-		if first := o.winner(g); first >= 0 && first != place {
+		if first := o.winner(g); first >= 0 && first != place && !o.asked(g, place) {
 			return run.Canceled, raceLost(g, first)
 		}
 	}
@@ -271,7 +271,7 @@ func (e *Engine) memberSettled(o *openRun, node int) {
 func (e *Engine) stopRace(o *openRun, g *flows.Group) {
 	first := o.winner(g)
 	for place, m := range g.Members {
-		if place == first {
+		if place == first || o.asked(g, place) {
 			continue
 		}
 		for _, spec := range leavesOf(m) {

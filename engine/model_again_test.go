@@ -29,6 +29,28 @@ func (c *client) randomAgain() run.Again {
 	return how
 }
 
+// somePath leads to a task of a run within the run, or to one of its own; it is the
+// given one when there is none.
+func (c *client) somePath(e *Engine, id run.ID, task run.TaskRef) ([]run.TaskRef, run.TaskRef) {
+	record, err := e.Get(context.Background(), id)
+	if err != nil || len(record.Tasks) == 0 {
+		return nil, task
+	}
+	var calls []run.TaskRecord
+	for _, t := range record.Tasks {
+		if t.Child != "" {
+			calls = append(calls, t)
+		}
+	}
+	if len(calls) == 0 || chance(c.rng, 4) {
+		last := pick(c.rng, record.Tasks...)
+		return nil, last.Ref()
+	}
+	call := pick(c.rng, calls...)
+	path, last := c.somePath(e, call.Child, task)
+	return append([]run.TaskRef{call.Ref()}, path...), last
+}
+
 // again makes a run again.
 func (c *client) again() {
 	e := c.present()
@@ -36,6 +58,9 @@ func (c *client) again() {
 		return
 	}
 	id, how := c.someRun(e), againPlan{c.randomAgain(), time.Now()}
+	if how.Task.Task != "" && chance(c.rng, 2) {
+		how.Within, how.Task = c.somePath(e, id, how.Task)
+	}
 	receipt, err := e.Retry(context.Background(), id, how.Again)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,6 +84,15 @@ func (w *world) ways(s *story) []*againPlan {
 		return []*againPlan{&how}
 	}
 	var ways []*againPlan
+	if parent := s.submitted.Parent; parent != nil {
+		for _, how := range w.ways(s.all[parent.Run]) {
+			if how.Task.Task != "" {
+				how = &againPlan{how.Inside(), how.since} // that it leads there was checked with its parent
+			}
+			ways = append(ways, how)
+		}
+		return ways
+	}
 	for _, how := range w.perhaps[s.submitted.RetryOf] {
 		ways = append(ways, &how)
 	}
@@ -86,6 +120,15 @@ func (w *world) checkAgain(s *story) error {
 	return errors.Join(all...)
 }
 
+// named reports whether one task was asked for, of the run or within it.
+func (s *story) named() bool { return s.how != nil && s.how.Task.Task != "" }
+
+// asked reports whether a member is, or holds, the task that was asked for: it does
+// not matter to it that another one has won.
+func (s *story) asked(m memberPlan) bool {
+	return s.named() && slices.ContainsFunc(m.leaves(), func(t *taskPlan) bool { return t.name == s.how.Target().Task })
+}
+
 // same reports whether the run has the flow of the one before.
 func (s *story) same() bool { return s.old.submitted.Definition == s.submitted.Definition }
 
@@ -98,7 +141,7 @@ func (s *story) checkTaken(t *taskPlan, p *partPlan) error {
 		if got.Reused {
 			return errors.New("it is taken over")
 		}
-	case s.how.Task.Task != "":
+	case s.named():
 		return s.checkKept(t, p)
 	case !got.Reused && s.same() && s.canTake(t) && s.settled(memberPlan{task: t}, p):
 		return fmt.Errorf("it is %s and not taken over", got.State)
@@ -112,13 +155,13 @@ func (s *story) checkTaken(t *taskPlan, p *partPlan) error {
 // was.
 func (s *story) checkKept(t *taskPlan, p *partPlan) error {
 	got, before := s.task(t.name), s.old.task(t.name)
-	named := t.name == s.how.Task.Task
+	named := t.name == s.how.Target().Task
 	switch {
-	case named && s.how.Task.Key != "":
+	case named && s.how.Target().Key != "":
 		if !got.Reused || got.Items == nil {
 			return errors.New("its other items are not taken over")
 		}
-	case named || s.how.Downstream && p.after(t, p.task(s.how.Task.Task)):
+	case named || s.how.Downstream && p.after(t, p.task(s.how.Target().Task)):
 		if got.Reused {
 			return errors.New("it is taken over")
 		}
@@ -297,10 +340,10 @@ func (s *story) expandedAgain(t *taskPlan) bool {
 // checkReused compares a task that was taken over, or an item, with what it was.
 func (s *story) checkReused(t *taskPlan, p *partPlan, got *run.TaskRun) error {
 	before := s.old.run.Task(got.TaskRef)
-	if s.how.Task.Task != "" && s.mayBeLeftOut(before) && got.State == run.Skipped && got.Output == nil {
+	if s.named() && s.mayBeLeftOut(before) && got.State == run.Skipped && got.Output == nil {
 		return nil
 	}
-	kept := before != nil && (before.State == run.Succeeded || s.how.Task.Task != "" && before.State.Done() || before.State == run.Failed && s.keepsFailed(t, p))
+	kept := before != nil && (before.State == run.Succeeded || s.named() && before.State.Done() || before.State == run.Failed && s.keepsFailed(t, p))
 	if !kept || before.State != got.State || s.same() && !reflect.DeepEqual(before.Output, got.Output) {
 		return fmt.Errorf("it is taken over as %s, and in the run before it was %+v", got.State, before)
 	}

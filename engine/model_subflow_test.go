@@ -114,7 +114,7 @@ func (s *story) given() (p payload) {
 // checkCalls follows the attempts of a task that runs a flow, or of an item.
 func (s *story) checkCalls(t *taskPlan, p *partPlan, item any) error {
 	stop := min(s.stopped(t), s.raceStop(p, t))
-	made, over := 0, false
+	made, over, ran := 0, false, false
 	var child *story
 	for i, e := range s.events {
 		var err error
@@ -125,6 +125,10 @@ func (s *story) checkCalls(t *taskPlan, p *partPlan, item any) error {
 			}
 			made, child = made+1, s.all[d.Child]
 			err = s.checkCall(t, d, child, s.places[i], made == 1, s.input(t, p, item))
+			if err == nil {
+				err = s.checkContinued(t, p, child, ran)
+			}
+			ran = true
 		case *run.AttemptStarted:
 			if d.TaskRef != t.ref() {
 				continue
@@ -181,6 +185,76 @@ func (s *story) checkCall(t *taskPlan, d *run.ChildStarted, child *story, at pla
 		return fmt.Errorf("its run was asked for with %+v", c)
 	}
 	return nil
+}
+
+// checkContinued checks whether the run that is an attempt goes on with an earlier
+// one, if it is to: that of the same task in the run that this one continues, unless
+// there was a run for the task already.
+func (s *story) checkContinued(t *taskPlan, p *partPlan, child *story, ran bool) error {
+	got := child.submitted.RetryOf
+	if s.old == nil || s.how.Whole || ran || t.part != flows.PartMain {
+		if got != "" {
+			return fmt.Errorf("its run continues %s", got)
+		}
+		return nil
+	}
+	if s.named() {
+		leads := len(s.how.Within) > 0 && s.how.Within[0] == t.ref()
+		if leads != (got != "") || leads && !s.old.ran(t.ref(), got) {
+			return fmt.Errorf("its run continues %q", got)
+		}
+		return nil
+	}
+	before := s.old.run.Task(t.ref())
+	if before == nil || before.Child == "" || before.State == run.Succeeded {
+		if got != "" {
+			return fmt.Errorf("its run continues %s, and before it was %+v", got, before)
+		}
+		return nil
+	}
+	if !s.same() {
+		return nil // what it was may count as something else now
+	}
+	old := s.all[before.Child]
+	goesOn := s.settledBefore(memberPlan{task: p.task(t.name)}, p) && s.givenTheSame(old, child) && s.hasMore(old)
+	if goesOn && got != old.id || !goesOn && got != "" {
+		return fmt.Errorf("its run continues %q, and %s was before; it is to go on: %t", got, old.id, goesOn)
+	}
+	return nil
+}
+
+// ran reports whether an attempt of a task was the run.
+func (s *story) ran(ref run.TaskRef, id run.ID) bool {
+	return slices.ContainsFunc(s.events, func(e run.Event) bool {
+		d, ok := e.Data.(*run.ChildStarted)
+		return ok && d.TaskRef == ref && d.Child == id
+	})
+}
+
+func (s *story) givenTheSame(a, b *story) bool {
+	for name, value := range a.submitted.Params {
+		if !reflect.DeepEqual(s.decoded(value), s.decoded(b.submitted.Params[name])) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasMore reports whether there is something in a run that one which continues it
+// takes over.
+func (s *story) hasMore(old *story) bool {
+	p := old.plan.part(flows.PartMain)
+	next := &story{submitted: old.submitted, old: old, how: &againPlan{}, all: s.all}
+	return slices.ContainsFunc(p.tasks, func(t *taskPlan) bool {
+		before := old.task(t.name)
+		switch {
+		case before == nil || !next.settledBefore(memberPlan{task: t}, p):
+			return false
+		case before.Items != nil || next.counts(memberPlan{task: t}, p) && before.State != run.Skipped:
+			return true
+		}
+		return before.State != run.Succeeded && before.Child != "" && s.hasMore(s.all[before.Child])
+	})
 }
 
 // checkReturn checks how an attempt ended, which is as its run did, and whether

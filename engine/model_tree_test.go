@@ -205,7 +205,7 @@ func (s *story) turn(p *partPlan, m memberPlan) wanted {
 		}
 		return begin
 	}
-	if g.mode == flows.GroupFirstSuccess {
+	if g.mode == flows.GroupFirstSuccess && !s.asked(m) {
 		for i, other := range g.members {
 			if (i < place || other.task != nil && other.task.each == nil && s.task(other.task.name).Reused) && s.end(p, other).state == run.Succeeded {
 				return wanted{state: run.Skipped, because: "another member has succeeded"}
@@ -267,7 +267,7 @@ func (s *story) raceOver(p *partPlan, t *taskPlan) int {
 		if g == nil {
 			return over
 		}
-		if g.mode == flows.GroupRace {
+		if g.mode == flows.GroupRace && !s.asked(m) {
 			for i, other := range g.members {
 				if i != place && s.end(p, other).state == run.Succeeded {
 					over = min(over, s.endsAt(other))

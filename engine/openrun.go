@@ -32,6 +32,9 @@ type openRun struct {
 	held     int                        // slots, of those that its limits ask for
 	end      *ending
 
+	again     run.TaskRef                         // that was asked for by name; zero for most
+	continued map[run.TaskRef]*run.ContinuedChild // what runs of sub-flows go on with; nil for most
+
 	schedule  *schedule     // that has made it; nil for none
 	overlap   flows.Overlap // of that schedule, as of the run's definition
 	followers []task        // of later runs of the schedule, which wait for tasks of this one
@@ -108,6 +111,9 @@ func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 		end: new(ending),
 	}
 	o.filled = r.Trigger.Kind == run.TriggerBackfill || r.Parent != nil && e.filled(r.Parent.Run)
+	if err := o.keepContinuation(); err != nil {
+		e.fail(err) // a recorded one was looked at when the run was taken up
+	}
 	e.open[r.ID] = o
 	e.refer(o)
 	e.opened(o)

@@ -7,26 +7,51 @@ import (
 
 // allBut takes everything over as it was but one task, or one item, and what comes
 // after it if that is asked for. What had not ended is left out.
-func (r *reuse) allBut(f *flows.Flow, how run.Again) ([]run.EventData, error) {
-	spec := f.Task(how.Task.Task)
+func (r *reuse) allBut(f *flows.Flow, how run.Again) error {
+	target := how.Target()
+	spec := f.Task(target.Task)
 	if spec == nil || spec.Node >= len(r.section.Tasks) || r.section.Tasks[spec.Node] != spec {
-		return nil, run.Requestf(run.RequestUnknownTask, "flow %s has no task %q among its main tasks", f.Name, how.Task.Task)
+		return run.Requestf(run.RequestUnknownTask, "flow %s has no task %q among its main tasks", f.Name, target.Task)
 	}
 	if culprit := r.culprit(spec); culprit != "" {
-		return nil, run.Requestf(run.RequestUnknownTask, "task %s depends on task %s, which did not succeed in that run: begin with that one", spec.Name, culprit)
+		return run.Requestf(run.RequestUnknownTask, "task %s depends on task %s, which did not succeed in that run: begin with that one", spec.Name, culprit)
 	}
+	r.Task = target
 	again := r.downstream(spec.Node, how.Downstream)
 	for _, t := range r.section.Tasks {
 		switch {
-		case t == spec && how.Task.Key != "":
-			if err := r.allItemsBut(t, how.Task.Key); err != nil {
-				return nil, err
+		case t == spec && target.Key != "":
+			if err := r.allItemsBut(t, target.Key); err != nil {
+				return err
 			}
 		case !again[t.Node]:
 			r.take(t)
 		}
 	}
-	return r.events, nil
+	if len(how.Within) > 0 {
+		return r.inside(spec, how)
+	}
+	return nil
+}
+
+// inside has the run of a sub-flow run one task again, and take over all but that.
+func (r *reuse) inside(spec *flows.Task, how run.Again) error {
+	target := how.Target()
+	if spec.Child == nil {
+		return run.Requestf(run.RequestUnknownTask, "task %s runs no flow, so there is no task %q in it", spec.Name, how.Inside().Target().Task)
+	}
+	if spec.FanOut && target.Key == "" {
+		return run.Requestf(run.RequestUnknownTask, "task %s is fanned out: say in which item, %s[KEY]/%s", spec.Name, spec.Name, how.Inside().Target().Task)
+	}
+	child := r.children[r.record(target).Child]
+	if child.Flow != spec.Flow {
+		return run.Requestf(run.RequestUnknownTask, "task %s runs flow %s, and ran %s in that run", spec.Name, spec.Flow, child.Flow)
+	}
+	inner, err := (&predecessor{run: child, children: r.children}).reusable(spec.Child, how.Inside())
+	if err == nil {
+		r.Within = append(r.Within, run.ContinuedChild{TaskRef: target, Run: child.Run, Reused: inner.reused, Continuation: &inner.Continuation})
+	}
+	return err
 }
 
 // culprit is a task that keeps another one from running.
@@ -69,13 +94,13 @@ func (r *reuse) take(spec *flows.Task) {
 	ref := run.TaskRef{Task: spec.Name}
 	switch {
 	case t == nil || !t.State.Done():
-		r.events = append(r.events, &run.TaskReused{TaskRef: ref, State: run.Skipped})
+		r.add(&run.TaskReused{TaskRef: ref, State: run.Skipped})
 	case t.State == run.Succeeded && t.Items != nil && spec.FanOut:
 		r.fan(spec, t)
 	case t.State == run.Succeeded:
-		r.events = append(r.events, &run.TaskReused{TaskRef: ref, Output: t.Output})
+		r.add(&run.TaskReused{TaskRef: ref, Output: t.Output})
 	default:
-		r.events = append(r.events, &run.TaskReused{TaskRef: ref, State: t.State, Output: t.Output, Failure: t.Error})
+		r.add(&run.TaskReused{TaskRef: ref, State: t.State, Output: t.Output, Failure: t.Error})
 	}
 }
 
@@ -96,7 +121,7 @@ func (r *reuse) allItemsBut(spec *flows.Task, key string) error {
 	if !known {
 		return run.Requestf(run.RequestUnknownTask, "task %s has no item %q", spec.Name, key)
 	}
-	r.events = append(r.events, &run.TaskReused{TaskRef: run.TaskRef{Task: spec.Name}, State: run.Running, Items: t.Items})
+	r.add(&run.TaskReused{TaskRef: run.TaskRef{Task: spec.Name}, State: run.Running, Items: t.Items})
 	for _, item := range r.items[spec.Name] {
 		if *item.Key == key || !item.State.Done() {
 			continue
@@ -105,7 +130,7 @@ func (r *reuse) allItemsBut(spec *flows.Task, key string) error {
 		if item.State == run.Succeeded {
 			reused.Output, reused.Failure = item.Output, nil
 		}
-		r.events = append(r.events, reused)
+		r.add(reused)
 	}
 	return nil
 }

@@ -55,11 +55,11 @@ func (e *Engine) callAll() {
 // call makes a task's next attempt. As that of a function, its input is evaluated
 // once.
 func (e *Engine) call(t task) {
-	started, child, failure := t.nextCall()
+	next, failure := t.nextCall()
 	switch {
 	case failure != nil:
-	case e.limited(t.spec.Child, t.filled, child.Concurrency):
-		e.refuse(t, started)
+	case e.limited(t.spec.Child, t.filled, next.child.Concurrency):
+		e.refuse(t, next.started)
 		e.advance(t.openRun)
 		return
 	case t.stopped() != nil: // by the end of the run that was canceled for this one
@@ -72,7 +72,7 @@ func (e *Engine) call(t task) {
 		e.advance(t.openRun)
 		return
 	default:
-		failure = e.recordCall(t, started, child)
+		failure = e.recordCall(t, next)
 	}
 	if failure != nil {
 		e.end(t, run.Failed, failure)
@@ -80,15 +80,20 @@ func (e *Engine) call(t task) {
 		return
 	}
 	if e.fault == nil {
-		o := e.newOpenRun(e.shard.Runs[started.Child], t.spec.Child)
+		o := e.newOpenRun(e.shard.Runs[next.started.Child], t.spec.Child)
 		e.awaitChild(t, o)
 		e.enter(o)
 	}
 }
 
-// nextCall is what is to be recorded of the next attempt, and of the run that it
-// is.
-func (t task) nextCall() (*run.ChildStarted, *run.Submitted, *run.Failure) {
+// call is what is recorded of an attempt that is a run.
+type call struct {
+	started *run.ChildStarted
+	child   *run.Submitted
+	reused  []*run.TaskReused // that the run takes over from the one that it continues
+}
+
+func (t task) nextCall() (*call, *run.Failure) {
 	started := &run.ChildStarted{TaskRef: t.ref(), Attempt: 1}
 	var input json.RawMessage
 	if state := t.state(); state != nil && state.Attempts > 0 {
@@ -97,25 +102,32 @@ func (t task) nextCall() (*run.ChildStarted, *run.Submitted, *run.Failure) {
 		defer t.lookAt()()
 		var failure *run.Failure
 		if input, failure = t.spec.Input(t.scope); failure != nil {
-			return nil, nil, failure
+			return nil, failure
 		}
 		started.Input = input
 	}
 	parent := &run.Parent{Run: t.run.ID, TaskRef: t.ref(), Depth: depth(t.run) + 1}
 	if parent.Depth >= maxNested {
-		return nil, nil, &run.Failure{
+		return nil, &run.Failure{
 			Outcome: run.OutcomeRejected, Code: run.CodeNesting,
 			Message: fmt.Sprintf("%d runs are within each other, which is the limit, and a run of %s would be one more: flows that run each other must come to an end", maxNested, t.spec.Flow),
 		}
 	}
 	admission, err := t.spec.Admit(t.run, input)
 	if err != nil {
-		return nil, nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "input: " + err.Error()}
+		return nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "input: " + err.Error()}
 	}
-	return started, &run.Submitted{
+	next := &call{started: started, child: &run.Submitted{
 		Flow: t.spec.Flow, Definition: t.run.Definition, Trigger: admission.Trigger,
 		Params: admission.Params, Concurrency: admission.Concurrency, Parent: parent,
-	}, nil
+	}}
+	if earlier := t.continues(admission.Params); earlier != nil {
+		next.child.RetryOf, next.reused = earlier.Run, earlier.Reused
+		if next.child.Continuation, err = earlier.Continuation.Encode(); err != nil {
+			return nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "what the run is to continue: " + err.Error()}
+		}
+	}
+	return next, nil
 }
 
 // depth is how many runs a run is within.
@@ -126,12 +138,16 @@ func depth(r *run.Run) int {
 	return r.Parent.Depth
 }
 
-func (e *Engine) recordCall(t task, started *run.ChildStarted, child *run.Submitted) *run.Failure {
-	at := e.now()
+func (e *Engine) recordCall(t task, next *call) *run.Failure {
+	at, started := e.now(), next.started
 	started.Child = e.newID(at)
+	events := []run.Event{{Run: t.run.ID, At: at, Data: started}, {Run: started.Child, At: at, Data: next.child}}
+	for _, data := range asData(next.reused) {
+		events = append(events, run.Event{Run: started.Child, At: at, Data: data})
+	}
 	err := fits(started.Input)
 	if err == nil {
-		err = e.record(run.Event{Run: t.run.ID, At: at, Data: started}, run.Event{Run: started.Child, At: at, Data: child})
+		err = e.record(events...)
 	}
 	if size := (*SizeError)(nil); errors.As(err, &size) {
 		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}

@@ -49,6 +49,9 @@ func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 		err = e.fetchAll(ctx, r)
 	}
 	if err == nil {
+		_, err = run.DecodeContinuation(r.Continuation)
+	}
+	if err == nil {
 		err = e.keepLarge(ctx, r)
 	}
 	if ctx.Err() != nil {

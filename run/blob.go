@@ -59,6 +59,7 @@ func (e Event) Payloads(f func(*json.RawMessage)) {
 	case *Submitted:
 		f(&d.Trigger.Payload)
 		eachParam(d.Params, f)
+		f(&d.Continuation)
 	case *TaskReused:
 		f(&d.Output)
 		f(&d.Items)
@@ -82,6 +83,7 @@ func (e Event) Payloads(f func(*json.RawMessage)) {
 func (r *Run) Payloads(f func(*json.RawMessage)) {
 	f(&r.Trigger.Payload)
 	eachParam(r.Params, f)
+	f(&r.Continuation)
 	f(&r.Output)
 	for _, t := range r.Tasks {
 		f(&t.Input)

@@ -10,7 +10,7 @@ import (
 
 // CommitVersion is the version of the encoding that [Commit] writes. Commits of
 // all versions from 1 on can be read.
-const CommitVersion = 4
+const CommitVersion = 5
 
 // ErrFenced is what a journal answers to an append whose expected revision is
 // not its last one: somebody else writes this journal. Nothing was recorded.

@@ -16,6 +16,8 @@ import (
 
 var t0 = time.Date(2026, 3, 29, 1, 2, 3, 456789, time.UTC)
 
+const keptRun = "01KMVQZ3G0ABCDEFGHJKMNPQR" // begins the ids of runs in testdata/commits
+
 // everyEvent has one event of each kind, with every field set.
 func everyEvent() []Event {
 	failure := &Failure{
@@ -47,6 +49,14 @@ func everyEvent() []Event {
 			Flow: "bill", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerTask, Time: t0},
 			Parent: &Parent{Run: NewID(t0), TaskRef: ref, Depth: 2},
 		},
+		&Submitted{
+			Flow: "orders", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerManual, Time: t0}, RetryOf: NewID(t0),
+			Continuation: json.RawMessage(`{"task":{"task":"price"}}`),
+		},
+		&Submitted{
+			Flow: "bill", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerTask, Time: t0}, RetryOf: NewID(t0),
+			Parent: &Parent{Run: NewID(t0), TaskRef: ref, Depth: 2}, Continuation: json.RawMessage(`{}`),
+		},
 		&TaskReused{TaskRef: TaskRef{Task: "copy"}, State: Running, Items: json.RawMessage(`["a","b"]`)},
 		&TaskReused{TaskRef: TaskRef{Task: "copy", Key: "1"}, State: Failed, Failure: failure},
 		&Started{},
@@ -72,8 +82,15 @@ func everyEvent() []Event {
 	events := make([]Event, len(data))
 	for i, d := range data {
 		events[i] = Event{Run: id, At: t0.Add(time.Duration(i)), Data: d}
-		if submitted, ok := d.(*Submitted); ok && submitted.Parent != nil {
-			events[i].Run = "01KMVQZ3G0ABCDEFGHJKMNPQRU"
+		submitted, ok := d.(*Submitted)
+		switch {
+		case !ok || submitted.Parent == nil && submitted.Continuation == nil:
+		case submitted.Continuation == nil:
+			events[i].Run = keptRun + "U"
+		case submitted.Parent == nil:
+			events[i].Run = keptRun + "V"
+		default:
+			events[i].Run = keptRun + "W"
 		}
 	}
 	return events
@@ -162,19 +179,20 @@ func TestCommitsOfAllVersionsAreRead(t *testing.T) {
 func keptEvents(version int) []Event {
 	var events []Event
 	for _, e := range everyEvent() {
-		if e.Run != "01KMVQZ3G0ABCDEFGHJKMNPQRU" {
-			e.Run = "01KMVQZ3G0ABCDEFGHJKMNPQRS"
+		if !strings.HasPrefix(string(e.Run), keptRun) {
+			e.Run = keptRun + "S"
 		}
 		switch d := e.Data.(type) {
 		case *Submitted:
-			if d.Parent != nil {
-				if version < 4 {
-					continue
-				}
-				d.Parent.Run = "01KMVQZ3G0ABCDEFGHJKMNPQRS"
-				break
+			if d.Parent != nil && version < 4 || d.Continuation != nil && version < 5 {
+				continue
 			}
-			d.RetryOf = e.Run
+			if d.Parent != nil {
+				d.Parent.Run = keptRun + "S"
+			}
+			if d.RetryOf != "" || d.Parent == nil {
+				d.RetryOf = keptRun + "S"
+			}
 			if version == 1 {
 				d.Key, d.RetryOf = "", ""
 			}

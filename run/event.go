@@ -52,6 +52,8 @@ type (
 		Key         string                     `json:"key,omitempty"`         // idempotency key of the request
 		RetryOf     ID                         `json:"retry_of,omitempty"`    // the run that this one continues
 		Parent      *Parent                    `json:"parent,omitempty"`      // of the run of a sub-flow
+
+		Continuation json.RawMessage `json:"continuation,omitempty"` // a [Continuation]; nil for most
 	}
 
 	// TaskReused takes over the end of a task run from the run that this one

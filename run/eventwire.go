@@ -34,19 +34,13 @@ const (
 	wireChildSubmitted // Submitted with a parent
 	wireTaskTakenOver  // TaskReused with more than an output
 	wireDecidedAt      // Decided with a time
+	wireContinued      // Submitted with a continuation
 )
 
 func (e *encoder) event(event Event) {
 	switch d := event.Data.(type) {
 	case *Submitted:
-		if d.Parent == nil {
-			e.head(wireSubmitted, event)
-			e.submitted(d)
-			return
-		}
-		e.head(wireChildSubmitted, event)
-		e.submitted(d)
-		e.parent(d.Parent)
+		e.accepted(event, d)
 	case *Started:
 		e.head(wireStarted, event)
 	case *AttemptStarted:
@@ -136,6 +130,25 @@ func (e *encoder) branchEvent(event Event) {
 		e.payload(d.Input)
 	default:
 		e.scheduleEvent(event)
+	}
+}
+
+func (e *encoder) accepted(event Event, d *Submitted) {
+	switch {
+	case d.Continuation != nil:
+		e.head(wireContinued, event)
+		e.submitted(d)
+		e.payload(d.Continuation)
+		e.bool(d.Parent != nil)
+	case d.Parent != nil:
+		e.head(wireChildSubmitted, event)
+		e.submitted(d)
+	default:
+		e.head(wireSubmitted, event)
+		e.submitted(d)
+	}
+	if d.Parent != nil {
+		e.parent(d.Parent)
 	}
 }
 
@@ -316,6 +329,13 @@ func (d *decoder) branchEvent(kind byte) EventData {
 	case wireChildSubmitted:
 		submitted := d.submitted()
 		submitted.Parent = d.parent()
+		return submitted
+	case wireContinued:
+		submitted := d.submitted()
+		submitted.Continuation = d.bytes()
+		if d.bool() {
+			submitted.Parent = d.parent()
+		}
 		return submitted
 	case wireTaskTakenOver:
 		return &TaskReused{TaskRef: d.ref(), State: State(d.name()), Output: d.bytes(), Failure: d.failure(), Items: d.bytes()}

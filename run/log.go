@@ -18,6 +18,7 @@ type LogEntry struct {
 type LogQuery struct {
 	Run     ID     `json:"run"`
 	Task    string `json:"task,omitempty"`    // empty for all
+	Key     string `json:"key,omitempty"`     // of an item of the task; empty for all
 	Attempt int    `json:"attempt,omitempty"` // 0 for all
 	Level   string `json:"level,omitempty"`   // the least severe to show: debug (default), info, warn, error
 }

@@ -52,6 +52,15 @@ type TaskRecord struct {
 	Error      *Failure        `json:"error"`
 }
 
+// Ref names the task run within its run.
+func (t *TaskRecord) Ref() TaskRef {
+	ref := TaskRef{Task: t.Task}
+	if t.Key != nil {
+		ref.Key = *t.Key
+	}
+	return ref
+}
+
 // Record is the run's present state, its tasks in the given order; tasks that
 // are not in it come last, and tasks of it to which nothing has happened yet
 // are shown as waiting.

@@ -17,6 +17,8 @@ type Run struct {
 	RetryOf     ID      // the run that this one continues; empty for most
 	Parent      *Parent // of a sub-flow; nil for most
 
+	Continuation json.RawMessage // a [Continuation]; nil for most
+
 	Version uint64 // the number of events so far
 	State   State
 	Cancel  *Failure // why the run is being stopped, nil while it is not

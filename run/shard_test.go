@@ -198,7 +198,11 @@ func randomEvent(rng *rand.Rand) EventData {
 		return &TaskCancelRequested{TaskRef: TaskRef{Task: task}, Failure: &Failure{Outcome: OutcomeCanceled}}
 	case 0:
 		kind := []TriggerKind{TriggerManual, TriggerSchedule, TriggerBackfill}[rng.IntN(3)]
-		return &Submitted{Flow: "f", Trigger: Trigger{Kind: kind, Name: "s"}}
+		submitted := &Submitted{Flow: "f", Trigger: Trigger{Kind: kind, Name: "s"}}
+		if kind == TriggerManual {
+			submitted.Continuation = json.RawMessage(`{"task":{"task":"a"}}`)
+		}
+		return submitted
 	case 1:
 		return &Started{}
 	case 2, 3, 4:

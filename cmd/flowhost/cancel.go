@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
-	"github.com/flowhost/flowhost/run"
 )
 
 func (a *app) cancelCommand() *cobra.Command {
@@ -16,7 +15,8 @@ func (a *app) cancelCommand() *cobra.Command {
 		Use:   "cancel RUN",
 		Short: "Cancel a run, or one task of it",
 		Long: `Cancels a run: attempts under way are stopped and no other starts, but for the
-tasks of on_failure. With --task only that task is canceled. The command returns
+tasks of on_failure. With --task only that task is canceled; NAME[KEY] is an item of a
+fan-out, NAME/NAME a task of the sub-flow that the first one runs. The command returns
 when the cancellation is recorded; the run ends soon after.
 
 ` + selectorHelp,
@@ -25,22 +25,20 @@ when the cancellation is recorded; the run ends soon after.
 		Args:              between(1, 1, "RUN"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var ref run.TaskRef
-			var err error
-			if task != "" {
-				if ref, err = run.ParseTaskRef(task); err != nil {
-					return usage(cmd, "%w", err)
-				}
+			path, err := taskPath(task)
+			if err != nil {
+				return usage(cmd, "%w", err)
 			}
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
 				id, err := pickRun(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
-				if err := checkTask(ctx, client, id, ref.Task); err != nil {
+				within, err := findTask(ctx, client, id, path)
+				if err != nil {
 					return err
 				}
-				if err := client.Cancel(ctx, id, ref, reason); err != nil {
+				if err := client.Cancel(ctx, within, lastOf(path), reason); err != nil {
 					return err
 				}
 				what := "run " + string(id)
@@ -53,7 +51,7 @@ when the cancellation is recorded; the run ends soon after.
 		},
 	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel, or NAME[KEY] for an item")
+	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel, NAME[KEY] or NAME/NAME")
 	flags.StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
 	r.add(flags)
 	return cmd

@@ -27,11 +27,13 @@ func (a *app) logsCommand() *cobra.Command {
 		Use:   "logs RUN [TASK]",
 		Short: "Show what the tasks of a run wrote",
 		Long: `Shows the lines that the tasks of a run wrote, in the order in which they came, of
-all tasks or of one. With -f it goes on until the run ends.
+all tasks or of one. With -f it goes on until the run ends. NAME[KEY] is an item of a
+fan-out, NAME/NAME a task of the sub-flow that the first one runs.
 
 ` + selectorHelp,
 		Example: `  flowhost logs @latest
   flowhost logs orders@latest price -f
+  flowhost logs nightly@latest 'load[eu]/copy'
   flowhost logs 01M7YYDDJ8TYRD7Q2ARHP9C7BV --level warn --json | jq .message`,
 		Args:              between(1, 2, "RUN"),
 		ValidArgsFunction: l.complete(latestRuns),
@@ -53,39 +55,25 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 		return usage(cmd, "--level %q is no level%s", l.query.Level, suggest(l.query.Level, levels))
 	case l.query.Attempt < 0:
 		return usage(cmd, "--attempt %d: attempts are counted from 1", l.query.Attempt)
-	case len(args) > 1:
-		l.query.Task = args[1]
+	}
+	var path []run.TaskRef
+	if len(args) > 1 {
+		var err error
+		if path, err = run.ParseTaskPath(args[1]); err != nil {
+			return usage(cmd, "%w", err)
+		}
 	}
 	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
 		id, err := pickRun(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
-		l.query.Run = id
-		if err := checkTask(ctx, client, id, l.query.Task); err != nil {
+		if l.query.Run, err = findTask(ctx, client, id, path); err != nil {
 			return err
 		}
+		l.query.Task, l.query.Key = lastOf(path).Task, lastOf(path).Key
 		return l.read(ctx, client)
 	})
-}
-
-// checkTask refuses a task that a run does not have.
-func checkTask(ctx context.Context, client *bus.Client, id run.ID, task string) error {
-	if task == "" {
-		return nil
-	}
-	record, _, err := client.Watch(ctx, id, 0, 0)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, t := range record.Tasks {
-		if t.Task == task {
-			return nil
-		}
-		names = append(names, t.Task)
-	}
-	return exitf(exitInvalid, "run %s of flow %s has no task %q%s", id, record.Flow, task, suggest(task, slices.Compact(names)))
 }
 
 // read shows page after page.

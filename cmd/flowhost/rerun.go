@@ -9,7 +9,8 @@ func (a *app) rerunCommand() *cobra.Command {
 		Short: "Run again from the start, or from a task",
 		Long: `Makes a new run of any other one, with its trigger. With --from, it begins at that
 task: it runs again with everything that comes after it, and all else is taken over
-as it was. NAME[KEY] is an item of a fan-out.
+as it was. NAME[KEY] is an item of a fan-out, NAME/NAME a task of the sub-flow that
+the first one runs.
 
 ` + repeatHelp + selectorHelp,
 		Example: `  flowhost rerun orders@latest
@@ -23,7 +24,7 @@ as it was. NAME[KEY] is an item of a fan-out.
 		},
 	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&r.task, "from", "", "`NAME` of the task to begin with, or NAME[KEY]")
+	flags.StringVar(&r.task, "from", "", "`NAME` of the task to begin with, NAME[KEY] or NAME/NAME")
 	r.addFlags(flags)
 	return cmd
 }

@@ -25,10 +25,7 @@ func (r *retelling) tell(ctx context.Context, record *run.Record) error {
 	}
 	var whole []run.EventData // of a fan-out: its end comes after those of its items
 	for i, t := range record.Tasks {
-		ref := run.TaskRef{Task: t.Task}
-		if t.Key != nil {
-			ref.Key = *t.Key
-		}
+		ref := t.Ref()
 		now := happened(ref, r.seen[ref], t)
 		r.seen[ref] = t
 		more := i+1 < len(record.Tasks) && record.Tasks[i+1].Task == t.Task

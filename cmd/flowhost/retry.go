@@ -16,6 +16,7 @@ type repeating struct {
 	waiting    waitFlag
 	how        run.Again
 	task       string
+	path       []run.TaskRef
 	definition string
 	params     []string
 }
@@ -34,23 +35,25 @@ func (a *app) retryCommand() *cobra.Command {
 		Use:   "retry RUN",
 		Short: "Run again what did not succeed, or one task",
 		Long: `Makes a new run of one that has failed or was canceled. What its tasks gave that
-succeeded is taken over, the others run; with --whole all of them do.
+succeeded is taken over, the others run; with --whole all of them do. Sub-flows that
+did not succeed go on in the same way.
 
 With --task one task runs again, of a run in any state, and everything else is taken
 over as it was; with --downstream, what comes after it runs, too. NAME[KEY] is an
-item of a fan-out.
+item of a fan-out, NAME/NAME a task of the sub-flow that the first one runs.
 
 ` + repeatHelp + selectorHelp,
 		Example: `  flowhost retry @latest
   flowhost retry orders@latest --whole --wait
-  flowhost retry nightly@latest --task 'copy[3]' --downstream`,
+  flowhost retry nightly@latest --task 'copy[3]' --downstream
+  flowhost retry nightly@latest --task 'load[eu]/copy'`,
 		Args:              r.waiting.between(1, 1, "RUN"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return r.repeat(cmd, args[0]) },
 	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
 	flags := cmd.Flags()
 	flags.BoolVar(&r.how.Whole, "whole", false, "run all tasks again")
-	flags.StringVar(&r.task, "task", "", "`NAME` of the only task to run again, or NAME[KEY]")
+	flags.StringVar(&r.task, "task", "", "`NAME` of the only task to run again, NAME[KEY] or NAME/NAME")
 	flags.BoolVar(&r.how.Downstream, "downstream", false, "with --task: also what comes after it")
 	r.addFlags(flags)
 	return cmd
@@ -78,7 +81,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 		if err != nil {
 			return err
 		}
-		if err := checkTask(ctx, client, id, r.how.Task.Task); err != nil {
+		if _, err := findTask(ctx, client, id, r.path); err != nil {
 			return err
 		}
 		if len(r.params) > 0 {
@@ -115,8 +118,10 @@ func (r *repeating) check(cmd *cobra.Command) error {
 		return usage(cmd, "--whole and --task: either all tasks or one")
 	}
 	var err error
-	if r.how.Task, err = run.ParseTaskRef(r.task); err != nil {
+	if r.path, err = run.ParseTaskPath(r.task); err != nil {
 		return usage(cmd, "%w", err)
 	}
+	last := len(r.path) - 1
+	r.how.Within, r.how.Task = r.path[:last], r.path[last]
 	return nil
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// findTask follows a path of tasks from a run into the runs within it, and gives the
+// one that the last task belongs to. It refuses what is not there.
+func findTask(ctx context.Context, client *bus.Client, id run.ID, path []run.TaskRef) (run.ID, error) {
+	for i, ref := range path {
+		record, _, err := client.Watch(ctx, id, 0, 0)
+		if err == nil {
+			err = checkTask(record, ref.Task)
+		}
+		if err != nil || i == len(path)-1 {
+			return id, err
+		}
+		if id, err = childOf(record, ref, path[i+1]); err != nil {
+			return "", err
+		}
+	}
+	return id, nil
+}
+
+// checkTask refuses a task that a run does not have.
+func checkTask(record *run.Record, task string) error {
+	var names []string
+	for _, t := range record.Tasks {
+		if t.Task == task {
+			return nil
+		}
+		names = append(names, t.Task)
+	}
+	return exitf(exitInvalid, "run %s of flow %s has no task %q%s", record.Run, record.Flow, task, suggest(task, slices.Compact(names)))
+}
+
+// childOf is the run that a task, or an item of it, was.
+func childOf(record *run.Record, ref, inner run.TaskRef) (run.ID, error) {
+	var keys []string
+	for _, t := range record.Tasks {
+		switch {
+		case t.Task != ref.Task:
+		case t.Key == nil && t.Items != nil && ref.Key == "":
+			return "", exitf(exitInvalid, "task %s of run %s is fanned out: say in which item, %s[KEY]/%s", ref.Task, record.Run, ref.Task, inner.Label())
+		case t.Child != "" && t.Ref() == ref:
+			return t.Child, nil
+		case t.Key != nil:
+			keys = append(keys, *t.Key)
+		}
+	}
+	return "", exitf(exitInvalid, "task %s of run %s did not run a flow%s", ref.Label(), record.Run, suggest(ref.Key, keys))
+}
+
+// taskPath reads the task that an argument names, empty for none.
+func taskPath(text string) ([]run.TaskRef, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return run.ParseTaskPath(text)
+}
+
+// lastOf is the task at the end of a path, the zero TaskRef when it is empty.
+func lastOf(path []run.TaskRef) run.TaskRef {
+	if len(path) == 0 {
+		return run.TaskRef{}
+	}
+	return path[len(path)-1]
+}
