@@ -166,19 +166,21 @@ func (e *Engine) itemSettled(t task) {
 	f := t.fan()
 	delete(f.going, t.item.Key)
 	f.rest(t.item)
-	if f.note(t.state()); f.over(t) {
+	well := f.failed == nil
+	if f.note(t.state()); well && f.failed != nil && !t.spec.Continue {
 		e.recall(t.whole())
 	}
 	e.feed(t.whole())
 }
 
-// recall takes back the items that were to begin and have not.
+// recall takes back the items that were to begin and have not, when the first one
+// has failed: from then on none is queued that has not begun. One that is being
+// taken out of its queue right now is asked itself, see recalled.
 func (e *Engine) recall(t task) {
-	f := t.fan()
-	unbegun := func(other task) bool { return other.node == t.node && other.item != nil && other.state() == nil }
-	if f.failed == nil || t.spec.Continue || f.busy == 0 {
+	if t.fan().busy == 0 {
 		return
 	}
+	unbegun := func(other task) bool { return other.node == t.node && other.item != nil && other.state() == nil }
 	for _, other := range e.withdraw(t.openRun, unbegun) {
 		e.takeBack(other)
 	}

@@ -34,7 +34,7 @@ func (e *Engine) visitGroup(o *openRun, node int) {
 // for.
 func (o *openRun) beginning(g *flows.Group) *run.TaskRun {
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
-	if o.begunIn(g) { // before a restart: what has ended since decides nothing any more
+	if o.takenUp && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
 		return begin
 	}
 	if begin.State, begin.Failure = o.verdict(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {

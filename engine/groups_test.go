@@ -245,3 +245,37 @@ func TestSlotsAreKeptOverACrash(t *testing.T) {
 		r.stop()
 	})
 }
+
+// A group that had begun in a race before a crash ends by its members, as it would
+// have without: that another member was faster meanwhile keeps no group from
+// beginning that has begun.
+func TestAGroupThatHadBegunIsNotDecidedAgain(t *testing.T) {
+	t.Parallel()
+	set := load(t, "flow \"f\" {\n group \"g\" {\n mode = \"race\"\n group \"slow\" {\n"+plain("a", "b")+"}\n"+plain("fast")+"}\n"+plain("other")+
+		"task \"next\" {\n plugin = \"./m.wasm\"\n after = [task.other]\n input = group.slow.state\n}\n}\n")
+	for name, crashes := range map[string]bool{"without a crash": false, "over a crash": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				config := Config{Journal: NewMemoryJournal(), Workers: 8, Invoker: guests{
+					"a": endsAs(run.Succeeded, time.Second), "b": takes(time.Minute), "fast": endsAs(run.Succeeded, 2*time.Second), "other": takes(10 * time.Second),
+				}}
+				r := boot(t, config, set)
+				id := r.submit("f", `null`)
+				time.Sleep(5 * time.Second)
+				if crashes {
+					r.crash()
+					r = boot(t, config, set)
+				}
+				record := r.wait(id)
+				wantStates(t, record, map[string]run.State{
+					"": run.Succeeded, "a": run.Succeeded, "b": run.Canceled, "fast": run.Succeeded, "other": run.Succeeded, "next": run.Succeeded,
+				})
+				if slow := string(taskOf(t, record, "next").Output); slow != `"succeeded"` {
+					t.Errorf("the group is %s", slow)
+				}
+				r.stop()
+			})
+		})
+	}
+}

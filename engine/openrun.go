@@ -24,6 +24,7 @@ type openRun struct {
 	waits    map[run.TaskRef]*waiting   // that go on; nil before the first
 	deadline countdown                  // of the main tasks, then of those of finally
 	patience countdown                  // of the task that this is a sub-flow of, for the attempt
+	takenUp  bool                       // it had started before a restart
 	filled   bool                       // a backfill has asked for it, or for the run that it belongs to
 	output   json.RawMessage            // once the main tasks have succeeded
 	failure  *run.Failure               // why the run will not succeed, as far as the parts that are over tell

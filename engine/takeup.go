@@ -65,6 +65,7 @@ func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 		e.enter(o)
 		return nil
 	}
+	o.takenUp = true
 	e.hold(o)
 	e.resume(o)
 	return nil

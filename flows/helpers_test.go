@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,15 @@ var modules = catalog{
 	"tool.wasm":    nil,
 	"run.wasm":     {"run"},
 	"typed.wasm":   {"fetch", "score", "store", "tree"},
+	"wanting.wasm": {"run"},
+}
+
+// wants are what some of these modules want to be granted.
+var wants = map[string][]run.Want{
+	"wanting.wasm": {
+		{Name: "files", Why: "reads \x1b[31m\u202eword\n lists, " + strings.Repeat("and more lists ", 10)},
+		{Name: "http", Why: "a later version grants it"}, {Name: "moon"}, {Name: "files"},
+	},
 }
 
 // schemas are what some functions of these modules state, by module and function.
@@ -69,7 +79,7 @@ func (c catalog) Signature(_ context.Context, path string) (run.Signature, error
 	if !ok {
 		return run.Signature{}, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
-	s := run.Signature{Digest: digestOf(name), ABI: "flowhost"}
+	s := run.Signature{Digest: digestOf(name), ABI: "flowhost", Wants: wants[name]}
 	for _, f := range functions {
 		typed := schemas[name+" "+f]
 		typed.Name = f

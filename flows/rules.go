@@ -41,7 +41,7 @@ const (
 	RuleFileFunction     Rule = "file-function"     // a file function where run values are used
 	RulePlugin           Rule = "plugin"            // a module that cannot be used
 	RuleDigest           Rule = "digest"            // a module that is not the one pinned
-	RuleGrant            Rule = "grant"             // what cannot be granted, or is not granted to the task's plugin
+	RuleGrant            Rule = "grant"             // what cannot be granted, is not granted to the task's plugin, or is wanted by it
 	RuleFunction         Rule = "function"          // no such function in the module, or none chosen
 	RuleSchedule         Rule = "schedule"          // not a schedule
 	RuleSubject          Rule = "subject"           // not a NATS subject
@@ -149,6 +149,9 @@ func (r *report) sorted() hcl.Diagnostics {
 	if more := len(out) - maxShown; more > 0 {
 		rest := report{}
 		d := rest.add(RuleMore, subject(out[maxShown]), "More problems", "There are %d more problems from here on. They are not shown: correct those above first.", more)
+		if !out[maxShown:].HasErrors() {
+			d.Severity = hcl.DiagWarning
+		}
 		out = append(out[:maxShown], d)
 	}
 	return out

@@ -52,6 +52,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	}
 	own, p := s.grant(c.one("grant")), s.plugin(c.arg("plugin"))
 	t.Grants = s.granted(own, p)
+	s.checkWants(own, p, c.arg("plugin"))
 	t.Function = s.chooseFunction(p, c.arg("function"), t.Range)
 	t.when = s.plain().condition(c.arg("when"))
 	t.input = s.inputs(c.arg("input"), cty.NilVal)

@@ -41,6 +41,9 @@ func (m *module) describe(ctx context.Context, calls *pool, limits run.Limits) *
 		return &ModuleError{Reason: "its manifest is wrong: " + err.Error(), Hint: "build it again with its SDK"}
 	}
 	m.manifest = manifest
+	for _, c := range manifest.Capabilities {
+		m.signature.Wants = append(m.signature.Wants, run.Want(c))
+	}
 	return m.bindManifest(&form)
 }
 

@@ -40,11 +40,14 @@ func TestManifestOfASection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module := withCustomSection(built, "flowhost.manifest", `{"abi":1,"functions":[{"name":"section"}]}`)
+	module := withCustomSection(built, "flowhost.manifest", `{"abi":1,"capabilities":[{"name":"files","why":"reads lists"},{"name":"moon"}],"functions":[{"name":"section"}]}`)
 	h := newHost(t, host.Config{})
 	inspection, err := h.Inspect(t.Context(), writeFile(t, "section.wasm", module))
 	if err != nil || inspection.Origin != host.ManifestSection {
 		t.Fatalf("%+v, %v", inspection, err)
+	}
+	if wants := []run.Want{{Name: "files", Why: "reads lists"}, {Name: "moon"}}; !slices.Equal(inspection.Signature.Wants, wants) {
+		t.Errorf("wants: %+v", inspection.Signature.Wants)
 	}
 	wantOutput(t, invoke(t, h, callOf(loadBytes(t, h, module), "", "1")), `"dispatched section"`)
 }

@@ -8,6 +8,13 @@ type Signature struct {
 	Digest    string              `json:"digest"` // "sha256:..." of the module's bytes
 	ABI       string              `json:"abi"`    // "flowhost" or "wasi"
 	Functions []FunctionSignature `json:"functions"`
+	Wants     []Want              `json:"wants,omitempty"`
+}
+
+// Want is something that a plugin wants to be granted, in its author's words.
+type Want struct {
+	Name string `json:"name"` // the word that grants it in a flow: files
+	Why  string `json:"why,omitempty"`
 }
 
 // MainFunction is the function that a task calls which names none, where there

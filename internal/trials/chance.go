@@ -1,6 +1,7 @@
 package trials
 
 import (
+	"encoding/json"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
@@ -57,9 +58,13 @@ func (t *trial) play(call *run.Call, _ time.Time) rehearsal.Turn {
 		turn = past.draw(choice, takes)
 		sources.Takes, sources.Ends = FromHistory, FromHistory
 	}
-	t.mock(call, &turn, sources)
+	mocked := t.mock(call, &turn, sources)
 	t.state(call, &turn, chance, sources)
-	if !turn.Hangs && turn.Result.Failure == nil && turn.Result.Output == nil {
+	switch {
+	case turn.Hangs || turn.Result.Failure != nil:
+	case mocked != nil:
+		turn.Result.Output, sources.Output = mocked, FromMock
+	default:
 		turn.Result.Output = t.output(call, choice, sources)
 	}
 	return turn
@@ -74,32 +79,28 @@ func drawn(fails bool) run.Result {
 	}}
 }
 
-// mock lays over it what a mock says.
-func (t *trial) mock(call *run.Call, turn *rehearsal.Turn, sources *Sources) {
+// mock lays over it what a mock says of lengths and ends. What the call gives if it
+// succeeds is returned, nil where no mock says it.
+func (t *trial) mock(call *run.Call, turn *rehearsal.Turn, sources *Sources) json.RawMessage {
 	if t.config.Mocks == nil {
-		return
+		return nil
 	}
 	mocked, diags := t.config.Mocks.Mock(t.trace.Called(call))
 	switch {
 	case diags.HasErrors():
 		sources.Output = FromMock
 		*turn = rehearsal.Turn{Result: run.Result{Outcome: run.OutcomeRejected, Failure: notEvaluated(diags)}}
-		return
+		return nil
 	case mocked == nil:
-		return
+		return nil
 	}
 	if mocked.Timed {
 		turn.Takes, turn.Hangs, sources.Takes = mocked.Takes, mocked.Hangs, FromMock
 	}
-	switch {
-	case mocked.Decided:
+	if mocked.Decided {
 		turn.Result, sources.Ends = mocked.Result, FromMock
-	case turn.Result.Failure == nil:
-		turn.Result = mocked.Result
 	}
-	if turn.Result.Failure == nil {
-		sources.Output = FromMock
-	}
+	return mocked.Result.Output
 }
 
 // state lays over it what is stated of the task.

@@ -157,6 +157,25 @@ func TestMocks(t *testing.T) {
 	}
 }
 
+// TestMocksOfTasksThatAreStated holds that a mock says what a call gives that would
+// have failed by chance, and succeeds because that is stated.
+func TestMocksOfTasksThatAreStated(t *testing.T) {
+	t.Parallel()
+	config := mocked(t, flow(t, asking), "mock \"a\" {\n output = { ok = true }\n}\n")
+	config.Runs, config.Tasks = 300, fails(map[string]Stated{}, "a", 0)
+	r := report(t, config)
+	if r.NotEvaluated != 0 || r.Failed < 10 || r.Failed > 80 { // of b
+		t.Errorf("%d succeeded, %d failed, %d not evaluated: %+v", r.Succeeded, r.Failed, r.NotEvaluated, r.Expressions)
+	}
+	if want := (Sources{"a", FromChance, FromFlag, FromMock}); r.Sources[0] != want {
+		t.Errorf("sources: %v", r.Sources)
+	}
+	config.Tasks = fails(config.Tasks, "a", 1)
+	if r = report(t, config); r.Failed != 300 || r.Failures[0].Task != "a" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestMocksOfItemsAndSubFlows holds that mocks see what they see in tests.
 func TestMocksOfItemsAndSubFlows(t *testing.T) {
 	t.Parallel()

@@ -137,7 +137,8 @@ type Manifest struct {
 }
 
 // Capability is something that a plugin wants to be granted. To state it grants
-// nothing: it is told to the people who decide.
+// nothing: it is told to the people who decide, and flows without a grant block
+// are warned of.
 type Capability struct {
 	Name string `json:"name"`          // the word that grants it in a flow: files
 	Why  string `json:"why,omitempty"` // in words for an operator: "reads the price lists"
