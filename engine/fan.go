@@ -52,10 +52,14 @@ func (e *Engine) takeUpFan(t task) {
 		return
 	}
 	var begun []*item
+	var asked *item
 	items := f.items
 	f.items = make([]run.Item, 0, len(items))
 	for _, i := range items {
-		switch state := t.run.Task(run.TaskRef{Task: t.spec.Name, Key: i.Key}); {
+		ref := run.TaskRef{Task: t.spec.Name, Key: i.Key}
+		switch state := t.run.Task(ref); {
+		case state == nil && ref == t.again:
+			asked = &item{Item: i}
 		case state == nil || state.State == run.Waiting:
 			f.items = append(f.items, i)
 		case state.State.Done():
@@ -69,6 +73,9 @@ func (e *Engine) takeUpFan(t task) {
 	f.feeding = true // not before all that has begun is under way again
 	for _, known := range begun {
 		e.takeUpTask(task{t.openRun, t.spec, t.node, known})
+	}
+	if asked != nil && t.stopped() == nil {
+		e.beginItem(t, asked)
 	}
 	f.feeding = false
 	e.feed(t)
@@ -122,14 +129,19 @@ func (e *Engine) feed(t task) {
 	for e.hasRoom(t, f) && !f.over(t) && e.fault == nil {
 		next := &item{Item: f.items[f.next]}
 		f.next++
-		f.going[next.Key] = next
-		f.rouse(next)
-		e.queue(task{t.openRun, t.spec, t.node, next})
+		e.beginItem(t, next)
 	}
 	f.feeding = false
 	if len(f.going) == 0 && e.fault == nil {
 		e.endFan(t, f)
 	}
+}
+
+func (e *Engine) beginItem(t task, i *item) {
+	f := t.fan()
+	f.going[i.Key] = i
+	f.rouse(i)
+	e.queue(task{t.openRun, t.spec, t.node, i})
 }
 
 // over reports whether no further item begins.
@@ -180,15 +192,16 @@ func (e *Engine) recall(t task) {
 	if t.fan().busy == 0 {
 		return
 	}
-	unbegun := func(other task) bool { return other.node == t.node && other.item != nil && other.state() == nil }
+	unbegun := func(other task) bool { return other.node == t.node && other.recalled() }
 	for _, other := range e.withdraw(t.openRun, unbegun) {
 		e.takeBack(other)
 	}
 }
 
-// recalled reports whether an item that has not begun is not to begin any more.
+// recalled reports whether an item that has not begun is not to begin any more. The
+// one that was asked for by name does, whatever became of the others.
 func (t task) recalled() bool {
-	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue
+	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue && t.ref() != t.again
 }
 
 // takeBack forgets an item that has not begun.

@@ -34,7 +34,10 @@ func (e *Engine) visitGroup(o *openRun, node int) {
 // for.
 func (o *openRun) beginning(g *flows.Group) *run.TaskRun {
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
-	if o.takenUp && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
+	switch {
+	case o.takenUp && o.begunIn(g): // before the restart: what has ended since decides nothing any more
+		return begin
+	case o.run.RetryOf != "" && o.tookOver(g): // it is as it was
 		return begin
 	}
 	if begin.State, begin.Failure = o.verdict(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
@@ -55,6 +58,21 @@ func (o *openRun) begunIn(g *flows.Group) bool {
 		state := o.run.Task(run.TaskRef{Task: t.Name})
 		return state != nil && !state.StartedAt.IsZero() && !state.Reused
 	})
+}
+
+// tookOver reports whether a group had begun in the run that this one continues, and
+// nothing of it is to run.
+func (o *openRun) tookOver(g *flows.Group) bool {
+	begun := false
+	for _, spec := range g.Leaves() {
+		t := o.leaf(spec.Node)
+		state := t.state()
+		if state == nil || !state.Reused || !state.State.Done() && !t.tookAll() {
+			return false
+		}
+		begun = begun || state.State != run.Skipped && !raced(state)
+	}
+	return begun
 }
 
 func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }

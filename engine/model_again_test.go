@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -344,7 +343,7 @@ func (s *story) checkReused(t *taskPlan, p *partPlan, got *run.TaskRun) error {
 		return nil
 	}
 	kept := before != nil && (before.State == run.Succeeded || s.named() && before.State.Done() || before.State == run.Failed && s.keepsFailed(t, p))
-	if !kept || before.State != got.State || s.same() && !reflect.DeepEqual(before.Output, got.Output) {
+	if !kept || before.State != got.State || s.same() && !sameJSON(s.blobs.whole(before.Output), s.blobs.whole(got.Output)) {
 		return fmt.Errorf("it is taken over as %s, and in the run before it was %+v", got.State, before)
 	}
 	if s.began(got) {

@@ -220,3 +220,39 @@ func TestWhatCannotBeRunAgain(t *testing.T) {
 		r.stop()
 	})
 }
+
+// An item that is asked for runs, also where others have failed that end the fan-out.
+func TestAnItemIsRunAgainBesideOthersThatFailed(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  task "many" {
+    plugin   = "./m.wasm"
+    for_each = range(3)
+    input    = each.value
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		host := &callCounter{calls: map[string]int{}, fails: map[string]bool{"many[1]": true, "many[2]": true}}
+		r := boot(t, Config{Workers: 4, Invoker: host}, set)
+		old := r.run("f", `null`)
+		for _, c := range []struct {
+			item  string
+			calls map[string]int
+			state run.State
+		}{
+			{"1", map[string]int{"many[1]": 1}, run.Failed},
+			{"2", map[string]int{"many[2]": 1}, run.Succeeded},
+		} {
+			host.calls, host.fails = map[string]int{}, nil
+			receipt, err := r.Retry(t.Context(), old.Run, run.Again{Task: run.TaskRef{Task: "many", Key: c.item}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if old = r.wait(receipt.Run); old.State != c.state || !cmp.Equal(c.calls, host.calls) {
+				t.Errorf("item %s: %s with calls %v", c.item, old.State, host.calls)
+			}
+		}
+		r.stop()
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -339,4 +340,45 @@ flow "f" {
 			})
 		})
 	}
+}
+
+// A group of which nothing is to run again is as it was, also where another member
+// of the race around it has won since.
+func TestAGroupThatIsTakenOverIsAsItWas(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  group "first" {
+    mode = "race"
+    group "slow" {
+      task "bad" { plugin = "./m.wasm" }
+    }
+    task "good" { plugin = "./m.wasm" }
+  }
+  task "rescue" {
+    plugin = "./m.wasm"
+    after  = [group.slow]
+    run_on = "failure"
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		r := boot(t, Config{Invoker: guests{
+			"bad":  func(context.Context, run.Call) (run.Result, error) { return fails(run.OutcomeFailed, false), nil },
+			"good": takes(time.Second),
+			"rescue": func(context.Context, run.Call) (run.Result, error) {
+				runs++
+				return gives(nil), nil
+			},
+		}}, set)
+		old := r.run("f", `null`)
+		receipt, err := r.Retry(t.Context(), old.Run, run.Again{Task: run.TaskRef{Task: "rescue"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record := r.wait(receipt.Run); record.State != run.Succeeded || runs != 2 {
+			t.Errorf("it is %s, and the rescue ran %d times", record.State, runs)
+		}
+		r.stop()
+	})
 }
