@@ -115,11 +115,32 @@ func (n *node) start(ctx context.Context) {
 	ctx, n.abandon = context.WithCancelCause(ctx)
 	n.working.Go(func() {
 		defer close(n.ended)
-		n.fault = n.engine.Run(ctx)
+		n.fault = n.explain(n.engine.Run(ctx))
 	})
 	if n.link != nil {
 		n.link.serve(ctx, n.working.Go, n.abandon)
 	}
+}
+
+// explain adds to the error of a journal that has lost something what to do about it
+// here: the engine knows neither the flags nor where the journal is.
+func (n *node) explain(err error) error {
+	var (
+		damage *bus.DamageError
+		gap    *engine.ChainError
+		end    *engine.LostEndError
+	)
+	ends := errors.As(err, &end)
+	if !ends && !errors.As(err, &gap) && !errors.As(err, &damage) {
+		return err
+	}
+	if ends {
+		err = fmt.Errorf("%w. The flag --accept-loss accepts it", err)
+	}
+	if n.link != nil && n.link.server == nil {
+		err = fmt.Errorf("%w\nThe journal is on the NATS server: its streams FH_* and OBJ_FH_* are what to keep, to restore or to remove, not the data folder", err)
+	}
+	return err
 }
 
 // stop lets running attempts end, tells of the last events and waits for
