@@ -62,6 +62,7 @@ type node struct {
 	abandon context.CancelCauseFunc
 	ended   chan struct{} // closed when the engine has ended
 	fault   error         // why it ended, nil after a soft stop; once ended is closed
+	unkept  error         // why something that was told is not kept; after stop
 }
 
 func newNode(ctx context.Context, c nodeConfig) (*node, error) {
@@ -144,14 +145,15 @@ func (n *node) explain(err error) error {
 }
 
 // stop lets running attempts end, tells of the last events and waits for
-// everything that start started. It hurries when ctx, that of start, ends.
+// everything that start started. It hurries when ctx, that of start, ends. The error
+// is the engine's.
 func (n *node) stop(ctx context.Context) error {
 	n.engine.Drain()
 	<-n.ended
 	if n.link != nil && n.fault == nil {
 		ctx, cancel := context.WithTimeout(ctx, stopTime)
 		defer cancel()
-		n.fault = n.link.flush(ctx)
+		n.unkept = n.link.flush(ctx)
 	}
 	n.abandon(errors.New("stopped"))
 	n.working.Wait()

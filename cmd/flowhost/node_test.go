@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/flows"
 )
 
 func TestExplainLoss(t *testing.T) {
@@ -33,5 +36,26 @@ func TestExplainLoss(t *testing.T) {
 	}
 	if err := external.explain(nil); err != nil {
 		t.Errorf("no error is told as %q", err)
+	}
+}
+
+// Why a host ends counts more than events that are published at its next start.
+func TestStopTellsOfTheEngineFirst(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	l, err := openLink(t.Context(), settings{data: t.TempDir()}, false, &flows.Set{}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	n, err := newNode(t.Context(), nodeConfig{link: l, log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.start(t.Context())
+	hurried, cancel := context.WithCancel(t.Context())
+	cancel()
+	if fault := n.stop(hurried); fault != nil || n.unkept == nil {
+		t.Errorf("stopping gives %v, and %v of what is not kept", fault, n.unkept)
 	}
 }
