@@ -155,8 +155,9 @@ func orDefault(n, otherwise int) int {
 func (in *Intake) Ready() <-chan struct{} { return in.ready }
 
 // Run takes messages until ctx ends. Then it takes no more, waits for the answers
-// under way, but not longer than the grace, and returns nil. It returns an error
-// when it cannot start to listen. It is called once.
+// under way, but not longer than the grace, and returns nil. It waits for a server
+// that is away, and returns an error when it cannot start to listen otherwise. It is
+// called once.
 func (in *Intake) Run(ctx context.Context) error {
 	hard, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
@@ -170,6 +171,9 @@ func (in *Intake) Run(ctx context.Context) error {
 		end(err)
 		d.close()
 		in.listening.wait()
+		if ctx.Err() != nil {
+			return nil
+		}
 		return fmt.Errorf("intake: %w", err)
 	}
 	close(in.ready)

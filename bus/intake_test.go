@@ -262,6 +262,42 @@ func TestIntakeClosedConnection(t *testing.T) {
 	}
 }
 
+// A server may go away between the start of a host and that of its intake.
+func TestIntakeWaitsForTheServer(t *testing.T) {
+	t.Parallel()
+	for name, comes := range map[string]bool{"it comes back": true, "it stays away": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newExternal(t)
+			e.start()
+			var log logLines
+			nc := e.connect(&log, e.address())
+			e.stop()
+			eventually(t, "the connection is lost", func() bool { return !nc.IsConnected() })
+			in, err := bus.NewIntake(nc, &starter{}, nil, bus.IntakeConfig{Log: log.logger()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			ended := make(chan error, 1)
+			go func() { ended <- in.Run(ctx) }()
+			eventually(t, "the wait is logged", func() bool { return log.count("waiting to listen to messages") == 1 })
+			if comes {
+				e.start()
+				<-in.Ready()
+				if answer, _ := request(t, nc, "fh.v1.api.run.orders", "{}", nil); answer != `{"run":"`+string(runID)+`"}` {
+					t.Errorf("answer %s", answer)
+				}
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Errorf("Run = %v", err)
+			}
+		})
+	}
+}
+
 func TestServiceTellsOfTheHost(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))

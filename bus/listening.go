@@ -117,19 +117,42 @@ func (l *listening) leave(ctx context.Context, wanted map[Subscription]bool) (go
 }
 
 // begin listens to the first triggers. It returns once the server knows of them,
-// and of all that was subscribed to before.
+// and of all that was subscribed to before: it waits for one that is away, until ctx
+// ends.
 func (l *listening) begin(ctx, hard context.Context, d *desk) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	l.desk, l.ctx, l.hard, l.active = d, ctx, hard, map[Subscription]*listener{}
 	err := l.enter(l.first)
 	if err == nil {
-		err = l.nc.FlushTimeout(apiTimeout)
+		err = l.known(ctx)
 	}
 	if err != nil {
 		l.end()
 	}
 	return err
+}
+
+// known waits until the server knows of all subscriptions. A connection that breaks
+// tells it of them when it is made again.
+func (l *listening) known(ctx context.Context) error {
+	p := patience{log: l.log, what: "listen to messages"}
+	for {
+		err := usable(l.nc)
+		if err == nil {
+			err = l.nc.FlushTimeout(apiTimeout)
+		}
+		if err == nil {
+			p.done()
+			return nil
+		}
+		if l.nc.IsClosed() {
+			return err
+		}
+		if err := p.wait(ctx, err); err != nil {
+			return err
+		}
+	}
 }
 
 // enter listens to those of the triggers that it does not listen to yet.

@@ -62,6 +62,7 @@ type node struct {
 	abandon context.CancelCauseFunc
 	ended   chan struct{} // closed when the engine has ended
 	fault   error         // why it ended, nil after a soft stop; once ended is closed
+	unkept  error         // why something that was told is not kept; after stop
 }
 
 func newNode(ctx context.Context, c nodeConfig) (*node, error) {
@@ -115,22 +116,44 @@ func (n *node) start(ctx context.Context) {
 	ctx, n.abandon = context.WithCancelCause(ctx)
 	n.working.Go(func() {
 		defer close(n.ended)
-		n.fault = n.engine.Run(ctx)
+		n.fault = n.explain(n.engine.Run(ctx))
 	})
 	if n.link != nil {
 		n.link.serve(ctx, n.working.Go, n.abandon)
 	}
 }
 
+// explain adds to the error of a journal that has lost something what to do about it
+// here: the engine knows neither the flags nor where the journal is.
+func (n *node) explain(err error) error {
+	var (
+		damage *bus.DamageError
+		gap    *engine.ChainError
+		end    *engine.LostEndError
+	)
+	ends := errors.As(err, &end)
+	if !ends && !errors.As(err, &gap) && !errors.As(err, &damage) {
+		return err
+	}
+	if ends {
+		err = fmt.Errorf("%w. The flag --accept-loss accepts it", err)
+	}
+	if n.link != nil && n.link.server == nil {
+		err = fmt.Errorf("%w\nThe journal is on the NATS server: its streams FH_* and OBJ_FH_* are what to keep, to restore or to remove, not the data folder", err)
+	}
+	return err
+}
+
 // stop lets running attempts end, tells of the last events and waits for
-// everything that start started. It hurries when ctx, that of start, ends.
+// everything that start started. It hurries when ctx, that of start, ends. The error
+// is the engine's.
 func (n *node) stop(ctx context.Context) error {
 	n.engine.Drain()
 	<-n.ended
 	if n.link != nil && n.fault == nil {
 		ctx, cancel := context.WithTimeout(ctx, stopTime)
 		defer cancel()
-		n.fault = n.link.flush(ctx)
+		n.unkept = n.link.flush(ctx)
 	}
 	n.abandon(errors.New("stopped"))
 	n.working.Wait()

@@ -116,7 +116,8 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	err = s.intake(soft, n, h, &reloader{
 		paths: paths, flows: options, leave: []string{merged.data, merged.cache}, watch: !merged.unwatched, asked: asked, log: log,
 	}, set, log)
-	return cmp.Or(n.stop(hard), err, l.close())
+	fault := n.stop(hard)
+	return cmp.Or(fault, err, n.unkept, l.close())
 }
 
 // stats is what the micro service tells of the process.

@@ -35,10 +35,11 @@ func (h *Host) Start() (*Process, error) {
 	return h.Program.Start(append([]string{"run", h.Site.Dir, "--data", h.Data}, h.Args...)...)
 }
 
-// Serves returns when the process says that it serves the flows.
+// Serves returns when the process says that it serves the flows. A *LossError says
+// that it refuses to.
 func (h *Host) Serves(ctx context.Context, p *Process) error {
 	if err := p.Await(ctx, " serves "); err != nil {
-		return fmt.Errorf("%w; it said:\n%s", err, p.Output())
+		return withOutput(err, p)
 	}
 	return nil
 }

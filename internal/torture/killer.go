@@ -21,7 +21,7 @@ type Killer struct {
 	End func(*Process) error
 
 	Killed map[Moment]int
-	Leader int // how often the NATS server that leads the journal was killed
+	Leader int // how often the NATS server that leads the journal was killed; never the only one
 	GaveUp int // how often a process found no usable NATS server and ended with exit code 4
 }
 
@@ -60,20 +60,21 @@ func (k *Killer) life(ctx context.Context, during func(context.Context, *Process
 	}
 	var loading sync.WaitGroup
 	loading.Go(func() { k.load(ctx) })
-	if k.Host.Cluster != nil && k.Rand.IntN(4) == 0 {
+	// An only server has no other one to lead in its place. It is for End to end.
+	if c := k.Host.Cluster; c != nil && len(c.Nodes) > 1 && k.Rand.IntN(4) == 0 {
 		delay, rest := spread(k.Rand, time.Second), spread(k.Rand, 500*time.Millisecond)
 		k.Leader++
 		loading.Go(func() { err = k.killLeader(ctx, delay, rest) })
 	}
 	failed := during(ctx, p)
-	failed = errors.Join(failed, k.end(p))
+	ending := k.end(p)
 	if k.Host.Cluster != nil && p.ExitCode() == exitUnreachable {
 		k.GaveUp++ // whoever watches over the process starts it again
 		failed = nil
 	}
 	cancel()
 	loading.Wait()
-	return errors.Join(failed, err)
+	return errors.Join(failed, ending, err)
 }
 
 func (k *Killer) end(p *Process) error {

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -93,7 +94,7 @@ func pause(ctx context.Context, p *Process, r *rand.Rand, most time.Duration) er
 	case <-timer.C:
 		return nil
 	case <-p.Ended():
-		return fmt.Errorf("the process has ended by itself; it said:\n%s", p.Output())
+		return withOutput(errors.New("the process has ended by itself"), p)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
