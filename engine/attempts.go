@@ -207,9 +207,15 @@ func (e *Engine) attemptEnded(r result) {
 	e.advance(r.openRun)
 }
 
-// lost ends an attempt that was under way when the process ended before.
+// lost ends an attempt that was under way when the process ended before. One that
+// was being canceled is.
 func (e *Engine) lost(t task) {
-	e.recordEnd(t, lostResult("the host stopped while the attempt was under way"))
+	result := lostResult("the host stopped while the attempt was under way")
+	if why := t.stopped(); why != nil && why.Outcome == run.OutcomeCanceled {
+		failure := *why
+		result = run.Result{Outcome: run.OutcomeCanceled, Failure: &failure}
+	}
+	e.recordEnd(t, result)
 }
 
 func lostResult(message string) run.Result {

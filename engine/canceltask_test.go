@@ -433,3 +433,42 @@ func TestCancelOfATaskIsAnsweredWhenItIsDurable(t *testing.T) {
 		r.stop()
 	})
 }
+
+// An attempt that is told to end because another member of its race was first, and is
+// lost with the host before it has, was canceled all the same: what comes after its
+// group sees a race that was lost and no failure.
+func TestALostAttemptThatWasBeingCanceled(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  group "first" {
+    mode = "race"
+    group "slow" {
+      task "stubborn" { plugin = "./m.wasm" }
+    }
+    task "fast" { plugin = "./m.wasm" }
+  }
+  task "next" {
+    plugin = "./m.wasm"
+    after  = [group.first, group.slow]
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		host := guests{"fast": takes(time.Second), "stubborn": func(context.Context, run.Call) (run.Result, error) {
+			time.Sleep(time.Minute)
+			return fails(run.OutcomeCanceled, false), nil
+		}}
+		r := boot(t, Config{Invoker: host}, set)
+		id := r.submit("f", `null`)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		r.crash()
+		r = boot(t, Config{Invoker: host, Journal: r.journal}, set)
+		record := r.wait(id)
+		wantStates(t, record, map[string]run.State{"": run.Succeeded, "stubborn": run.Canceled, "fast": run.Succeeded, "next": run.Succeeded})
+		if f := taskOf(t, record, "stubborn").Error; f == nil || f.Code != run.CodeRace {
+			t.Errorf("it ended for %v", f)
+		}
+		r.stop()
+	})
+}
