@@ -124,7 +124,6 @@ func (s *story) checkKept(t *taskPlan, p *partPlan) error {
 		}
 	case !got.Reused:
 		return errors.New("it is not taken over")
-	case got.Items != nil && !s.same(): // what an item was may count as something else now
 	case s.mayBeLeftOut(before) && got.State == run.Skipped && got.Failure == nil:
 	case !s.hadEnded(before) || got.State != before.State:
 		return fmt.Errorf("it is taken over as %s, and was %+v", got.State, before)
@@ -201,7 +200,8 @@ func refsOutside(p *partPlan, g *groupPlan, m memberPlan) []string {
 // continues takes it over.
 func (s *story) canTake(t *taskPlan) bool {
 	before := s.old.task(t.name)
-	return before != nil && (before.Items != nil || before.State == run.Succeeded)
+	wired := before != nil && before.State == run.Skipped && before.Failure == nil // that skips it again
+	return before != nil && !wired && (before.Items != nil || before.State == run.Succeeded)
 }
 
 // settled reports whether what has become of a member still counts in a run that

@@ -70,8 +70,8 @@ func (r *reuse) take(spec *flows.Task) {
 	switch {
 	case t == nil || !t.State.Done():
 		r.events = append(r.events, &run.TaskReused{TaskRef: ref, State: run.Skipped})
-	case t.State == run.Succeeded && t.Items != nil && spec.FanOut:
-		r.fan(spec, t)
+	case t.State == run.Succeeded && r.inItems(spec, t):
+		r.fan(t)
 	case t.State == run.Succeeded:
 		r.events = append(r.events, &run.TaskReused{TaskRef: ref, Output: t.Output})
 	default:
