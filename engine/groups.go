@@ -64,33 +64,48 @@ func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + 
 func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure) {
 	n := &o.phase.nodes[node]
 	if n.Parent != nil {
-		if state, failure := o.turn(n.Parent, n.Place); state != run.Ready {
+		switch begin := o.phase.states[n.Parent.Begin]; begin.State {
+		case run.Failed:
+			return run.Skipped, o.upstreamFailure(begin)
+		case run.Skipped, run.Canceled:
+			return begin.State, begin.Failure
+		}
+		if state, failure := o.turn(n); state != run.Ready {
 			return state, failure
 		}
 	}
 	return o.join(n, runOn)
 }
 
-// turn gives Ready when a member's group lets it run, and the races around it do.
-func (o *openRun) turn(g *flows.Group, place int) (run.State, *run.Failure) {
-	switch begin := o.phase.states[g.Begin]; begin.State {
-	case run.Failed:
-		return run.Skipped, o.upstreamFailure(begin)
-	case run.Skipped, run.Canceled:
-		return begin.State, begin.Failure
+// turn gives Ready when no other member of the groups around a node has been enough
+// for them. A group of which something was taken over has had its turn; what was not
+// taken over in it has not.
+func (o *openRun) turn(n *flows.Node) (run.State, *run.Failure) {
+	if n.Group != nil && o.tookPart(n.Group) {
+		return run.Ready, nil
 	}
-	if g.Mode == flows.GroupFirstSuccess && o.winner(g) >= 0 {
-		return run.Skipped, nil
-	}
-	for ; g != nil; g, place = g.Parent, o.phase.nodes[g.Begin].Place {
-		if g.Mode != flows.GroupRace {
+	for g, place := n.Parent, n.Place; g != nil; g, place = g.Parent, o.phase.nodes[g.Begin].Place {
+		if !g.FirstWins() {
 			continue
 		}
-		if first := o.winner(g); first >= 0 && first != place {
+		switch first := o.winner(g); {
+		case first < 0 || first == place:
+		case g.Mode == flows.GroupRace:
 			return run.Canceled, raceLost(g, first)
+		default:
+			return run.Skipped, nil
 		}
 	}
 	return run.Ready, nil
+}
+
+// tookPart reports whether what a task of a group did was taken over from the run
+// that this one continues.
+func (o *openRun) tookPart(g *flows.Group) bool {
+	return slices.ContainsFunc(g.Leaves(), func(t *flows.Task) bool {
+		state := o.run.Task(run.TaskRef{Task: t.Name})
+		return state != nil && state.Reused && state.State.Done() && state.State != run.Skipped
+	})
 }
 
 // winner is the place of the member that succeeded first, -1 for none.

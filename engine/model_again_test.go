@@ -278,12 +278,26 @@ func (s *story) undisturbed(t *taskPlan, p *partPlan) error {
 			continue // one success in it may be enough
 		}
 		for _, up := range p.find(ref).leaves() {
-			if got := s.task(up.name); s.began(got) || s.expandedAgain(up) {
+			if got := s.task(up.name); (s.began(got) || s.expandedAgain(up)) && !s.skippedElsewhere(up) {
 				return fmt.Errorf("it is taken over, and %s is run again", up.name)
 			}
 		}
 	}
 	return nil
+}
+
+// skippedElsewhere reports whether the run before took over that a task was skipped
+// from one of another version: whether this one skips it, too, is open.
+func (s *story) skippedElsewhere(t *taskPlan) bool {
+	for old := s.old; old != nil; old = old.old {
+		switch got := old.task(t.name); {
+		case got == nil || got.State != run.Skipped || got.Failure != nil:
+			return false
+		case !got.Reused:
+			return old.submitted.Definition != s.submitted.Definition
+		}
+	}
+	return false
 }
 
 // expandedAgain reports whether items of a task have begun in the run.
