@@ -219,6 +219,52 @@ func TestATaskThatHasChangedIsTakenOver(t *testing.T) {
 	}
 }
 
+// What ran because of a failure, or in spite of one, depends on what is run again.
+func TestWhatComesAfterAFailureDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		more  string
+		fails string
+		calls map[string]int
+	}{
+		"of a task":    {fails: "a", calls: map[string]int{"a": 1, "always": 1}},
+		"of a fan-out": {more: "for_each = range(2)", fails: "a[1]", calls: map[string]int{"a[1]": 1, "always": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, `
+flow "f" {
+  task "a" {
+    plugin = "./m.wasm"
+    `+c.more+`
+  }
+  task "rescue" {
+    plugin = "./m.wasm"
+    after  = [task.a]
+    run_on = "failure"
+  }
+  task "always" {
+    plugin = "./m.wasm"
+    after  = [task.a]
+    run_on = "always"
+  }
+}`)
+			synctest.Test(t, func(t *testing.T) {
+				host := &callCounter{calls: map[string]int{}, fails: map[string]bool{c.fails: true}}
+				r := boot(t, Config{Invoker: host}, set)
+				old := r.run("f", `null`)
+				host.calls, host.fails = map[string]int{}, nil
+				record := r.wait(r.retried(old.Run, false))
+				if diff := cmp.Diff(c.calls, host.calls); diff != "" {
+					t.Errorf("calls differ (-want +got):\n%s", diff)
+				}
+				wantStates(t, record, map[string]run.State{"": run.Succeeded, "a": run.Succeeded, "rescue": run.Skipped, "always": run.Succeeded})
+				r.stop()
+			})
+		})
+	}
+}
+
 func TestARecordedFlowIsRunAgain(t *testing.T) {
 	t.Parallel()
 	first := load(t, againHCL)
