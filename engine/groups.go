@@ -197,7 +197,11 @@ func (o *openRun) composite(g *flows.Group) *run.TaskRun {
 		if s := states[i].StartedAt; !s.IsZero() && (end.StartedAt.IsZero() || s.Before(end.StartedAt)) {
 			end.StartedAt = s
 		}
-		if f := states[i].FinishedAt; f.After(end.FinishedAt) {
+		f := states[i].FinishedAt
+		if raced(states[i]) { // after the winner, also where the clock stood still
+			f = f.Add(time.Nanosecond)
+		}
+		if f.After(end.FinishedAt) {
 			end.FinishedAt = f
 		}
 	}

@@ -58,7 +58,9 @@ func (s *story) end(p *partPlan, m memberPlan) end {
 		e.code = got.Failure.Code
 	}
 	lost := got.State == run.Canceled && (e.code == run.CodeRace || got.Cancel != nil && got.Cancel.Code == run.CodeRace)
-	e.raced = lost
+	if e.raced = lost; lost {
+		e.at = e.at.Add(time.Nanosecond) // after the winner
+	}
 	switch {
 	case t.wait != nil: // also one that was refused
 		e.output = s.decoded(got.Output)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -91,6 +92,10 @@ func TestRetryLeavesGroupsAsTheyEnded(t *testing.T) {
 			members: task("won", "") + "group \"o\" {\n group \"g\" {\n" + task("quick", "") + task("slow", "") + "}\n}\n",
 			group:   "race", last: "after = [group.g]", calls: map[string]int{"last": 1},
 		},
+		"one that lost a race and stands first": {
+			members: "group \"g\" {\n" + task("quick", "") + task("slow", "") + "}\n" + task("won", ""),
+			group:   "race", last: "after = [group.g]", calls: map[string]int{"last": 1, "out": 1},
+		},
 		"one that failed before another one succeeded": {
 			members: "group \"g\" {\n" + task("quick", "") + task("fails", "") + "}\n" + task("won", ""),
 			group:   "first_success", last: "after = [group.g]\n run_on = \"failure\"", calls: map[string]int{"last": 1},
@@ -100,13 +105,18 @@ func TestRetryLeavesGroupsAsTheyEnded(t *testing.T) {
 			t.Parallel()
 			set := load(t, "flow \"f\" {\n group \"around\" {\n mode = \""+c.group+"\"\n"+c.members+"}\n"+task("last", c.last)+task("out", "input = group.around.output")+"}\n")
 			synctest.Test(t, func(t *testing.T) {
-				host := &racers{callCounter{calls: map[string]int{}, fails: map[string]bool{"last": true, "fails": true}}}
+				host := &racers{callCounter{calls: map[string]int{}, fails: map[string]bool{"last": true, "fails": true, "out": c.calls["out"] > 0}}}
 				r := boot(t, Config{Invoker: host, Workers: 3}, set)
 				old := r.run("f", `null`)
 				host.calls, host.fails = map[string]int{}, nil
 				record := r.wait(r.retried(old.Run, false))
 				if diff := cmp.Diff(c.calls, host.calls); diff != "" || old.State != run.Failed || record.State != run.Succeeded {
 					t.Errorf("it was %s and is %s (%v); other tasks were run (-want +got):\n%s", old.State, record.State, record.Error, diff)
+				}
+				for _, given := range []json.RawMessage{taskOf(t, old, "out").Input, taskOf(t, record, "out").Input} {
+					if given != nil && string(given) != "null" {
+						t.Errorf("the group around gives %s, not what the member that won gave", given)
+					}
 				}
 				r.stop()
 			})
