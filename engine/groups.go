@@ -34,10 +34,7 @@ func (e *Engine) visitGroup(o *openRun, node int) {
 // for.
 func (o *openRun) beginning(g *flows.Group) *run.TaskRun {
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
-	switch {
-	case o.takenUp && o.begunIn(g): // before the restart: what has ended since decides nothing any more
-		return begin
-	case o.run.RetryOf != "" && o.tookOver(g): // it is as it was
+	if o.takenUp && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
 		return begin
 	}
 	if begin.State, begin.Failure = o.verdict(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
@@ -60,21 +57,6 @@ func (o *openRun) begunIn(g *flows.Group) bool {
 	})
 }
 
-// tookOver reports whether a group had begun in the run that this one continues, and
-// nothing of it is to run.
-func (o *openRun) tookOver(g *flows.Group) bool {
-	begun := false
-	for _, spec := range g.Leaves() {
-		t := o.leaf(spec.Node)
-		state := t.state()
-		if state == nil || !state.Reused || !state.State.Done() && !t.tookAll() {
-			return false
-		}
-		begun = begun || state.State != run.Skipped && !raced(state)
-	}
-	return begun
-}
-
 func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }
 
 // verdict gives Ready when what a node depends on lets it run, and how it ends
@@ -82,33 +64,48 @@ func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + 
 func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure) {
 	n := &o.phase.nodes[node]
 	if n.Parent != nil {
-		if state, failure := o.turn(n.Parent, n.Place); state != run.Ready {
+		switch begin := o.phase.states[n.Parent.Begin]; begin.State {
+		case run.Failed:
+			return run.Skipped, o.upstreamFailure(begin)
+		case run.Skipped, run.Canceled:
+			return begin.State, begin.Failure
+		}
+		if state, failure := o.turn(n); state != run.Ready {
 			return state, failure
 		}
 	}
 	return o.join(n, runOn)
 }
 
-// turn gives Ready when a member's group lets it run, and the races around it do.
-func (o *openRun) turn(g *flows.Group, place int) (run.State, *run.Failure) {
-	switch begin := o.phase.states[g.Begin]; begin.State {
-	case run.Failed:
-		return run.Skipped, o.upstreamFailure(begin)
-	case run.Skipped, run.Canceled:
-		return begin.State, begin.Failure
+// turn gives Ready when no other member of the groups around a node has been enough
+// for them. A group of which something was taken over has had its turn; what was not
+// taken over in it has not.
+func (o *openRun) turn(n *flows.Node) (run.State, *run.Failure) {
+	if n.Group != nil && o.run.RetryOf != "" && o.tookPart(n.Group) {
+		return run.Ready, nil
 	}
-	if g.Mode == flows.GroupFirstSuccess && o.winner(g) >= 0 && !o.asked(g, place) {
-		return run.Skipped, nil
-	}
-	for ; g != nil; g, place = g.Parent, o.phase.nodes[g.Begin].Place {
-		if g.Mode != flows.GroupRace {
+	for g, place := n.Parent, n.Place; g != nil; g, place = g.Parent, o.phase.nodes[g.Begin].Place {
+		if !g.FirstWins() {
 			continue
 		}
-		if first := o.winner(g); first >= 0 && first != place && !o.asked(g, place) {
+		switch first := o.winner(g); {
+		case first < 0 || first == place || o.asked(g, place):
+		case g.Mode == flows.GroupRace:
 			return run.Canceled, raceLost(g, first)
+		default:
+			return run.Skipped, nil
 		}
 	}
 	return run.Ready, nil
+}
+
+// tookPart reports whether what a task of a group did was taken over from the run
+// that this one continues.
+func (o *openRun) tookPart(g *flows.Group) bool {
+	return slices.ContainsFunc(g.Leaves(), func(t *flows.Task) bool {
+		state := o.run.Task(run.TaskRef{Task: t.Name})
+		return state != nil && state.Reused && state.State.Done() && state.State != run.Skipped
+	})
 }
 
 // winner is the place of the member that succeeded first, -1 for none.
@@ -200,7 +197,11 @@ func (o *openRun) composite(g *flows.Group) *run.TaskRun {
 		if s := states[i].StartedAt; !s.IsZero() && (end.StartedAt.IsZero() || s.Before(end.StartedAt)) {
 			end.StartedAt = s
 		}
-		if f := states[i].FinishedAt; f.After(end.FinishedAt) {
+		f := states[i].FinishedAt
+		if raced(states[i]) { // after the winner, also where the clock stood still
+			f = f.Add(time.Nanosecond)
+		}
+		if f.After(end.FinishedAt) {
 			end.FinishedAt = f
 		}
 	}

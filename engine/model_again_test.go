@@ -166,7 +166,6 @@ func (s *story) checkKept(t *taskPlan, p *partPlan) error {
 		}
 	case !got.Reused:
 		return errors.New("it is not taken over")
-	case got.Items != nil && !s.same(): // what an item was may count as something else now
 	case s.mayBeLeftOut(before) && got.State == run.Skipped && got.Failure == nil:
 	case !s.hadEnded(before) || got.State != before.State:
 		return fmt.Errorf("it is taken over as %s, and was %+v", got.State, before)
@@ -243,7 +242,8 @@ func refsOutside(p *partPlan, g *groupPlan, m memberPlan) []string {
 // continues takes it over.
 func (s *story) canTake(t *taskPlan) bool {
 	before := s.old.task(t.name)
-	return before != nil && (before.Items != nil || before.State == run.Succeeded)
+	wired := before != nil && before.State == run.Skipped && before.Failure == nil // that skips it again
+	return before != nil && !wired && (before.Items != nil || before.State == run.Succeeded)
 }
 
 // settled reports whether what has become of a member still counts in a run that
@@ -320,12 +320,26 @@ func (s *story) undisturbed(t *taskPlan, p *partPlan) error {
 			continue // one success in it may be enough
 		}
 		for _, up := range p.find(ref).leaves() {
-			if got := s.task(up.name); s.began(got) || s.expandedAgain(up) {
+			if got := s.task(up.name); (s.began(got) || s.expandedAgain(up)) && !s.skippedElsewhere(up) {
 				return fmt.Errorf("it is taken over, and %s is run again", up.name)
 			}
 		}
 	}
 	return nil
+}
+
+// skippedElsewhere reports whether the run before took over that a task was skipped
+// from one of another version: whether this one skips it, too, is open.
+func (s *story) skippedElsewhere(t *taskPlan) bool {
+	for old := s.old; old != nil; old = old.old {
+		switch got := old.task(t.name); {
+		case got == nil || got.State != run.Skipped || got.Failure != nil:
+			return false
+		case !got.Reused:
+			return old.submitted.Definition != s.submitted.Definition
+		}
+	}
+	return false
 }
 
 // expandedAgain reports whether items of a task have begun in the run.

@@ -461,6 +461,9 @@ func (w *world) judge() {
 		s := stories[id]
 		if err := w.checkAgain(s); err != nil {
 			w.t.Errorf("run %s: %v\n%s", id, err, s)
+			for old := s.old; old != nil; old = old.old {
+				w.t.Logf("made again from run %s:\n%s", old.id, old)
+			}
 		}
 	}
 	w.judgeAnswers(stories, made)

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,9 @@ func (s *story) end(p *partPlan, m memberPlan) end {
 		e.code = got.Failure.Code
 	}
 	lost := got.State == run.Canceled && (e.code == run.CodeRace || got.Cancel != nil && got.Cancel.Code == run.CodeRace)
-	e.raced = lost
+	if e.raced = lost; lost {
+		e.at = e.at.Add(time.Nanosecond) // after the winner
+	}
 	switch {
 	case t.wait != nil: // also one that was refused
 		e.output = s.decoded(got.Output)
@@ -205,14 +208,29 @@ func (s *story) turn(p *partPlan, m memberPlan) wanted {
 		}
 		return begin
 	}
-	if g.mode == flows.GroupFirstSuccess && !s.asked(m) {
+	if m.group != nil && s.tookPart(m.group) {
+		return wanted{runs: true} // it has had its turn
+	}
+	for ; g != nil; m, g, place = (memberPlan{group: g}), g.parent, g.place {
+		if g.mode != flows.GroupFirstSuccess || s.asked(m) {
+			continue
+		}
 		for i, other := range g.members {
-			if (i < place || other.task != nil && other.task.each == nil && s.task(other.task.name).Reused) && s.end(p, other).state == run.Succeeded {
+			taken := other.task != nil && s.task(other.task.name).Reused && s.task(other.task.name).Items == nil
+			if (i < place || i > place && taken) && s.end(p, other).state == run.Succeeded {
 				return wanted{state: run.Skipped, because: "another member has succeeded"}
 			}
 		}
 	}
 	return wanted{runs: true}
+}
+
+// tookPart reports whether what a task of a group did was taken over.
+func (s *story) tookPart(g *groupPlan) bool {
+	return slices.ContainsFunc((memberPlan{group: g}).leaves(), func(t *taskPlan) bool {
+		got := s.task(t.name)
+		return got.Reused && got.Items == nil && got.State != run.Skipped
+	})
 }
 
 // before is the member that a member of a serial group comes after.

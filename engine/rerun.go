@@ -95,7 +95,7 @@ func (r *reuse) take(spec *flows.Task) {
 	switch {
 	case t == nil || !t.State.Done():
 		r.add(&run.TaskReused{TaskRef: ref, State: run.Skipped})
-	case t.State == run.Succeeded && t.Items != nil && spec.FanOut:
+	case t.State == run.Succeeded && r.inItems(spec, t):
 		r.fan(spec, t)
 	case t.State == run.Succeeded:
 		r.add(&run.TaskReused{TaskRef: ref, Output: t.Output})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -163,6 +164,105 @@ func TestAFanOutThatFailedGoesOnWithItsItems(t *testing.T) {
 		}
 		r.stop()
 	})
+}
+
+// What succeeded is taken over with its output when its task is written in another
+// way now.
+func TestATaskThatHasChangedIsTakenOver(t *testing.T) {
+	t.Parallel()
+	const plain, each, forgiving = "", "for_each = range(2)", "for_each = range(2)\n on_error = \"continue\""
+	last := run.Again{Task: run.TaskRef{Task: "last"}}
+	for name, c := range map[string]struct {
+		was, is string
+		fails   string
+		hows    []run.Again // each but the last one fails
+		given   string
+	}{
+		"into a fan-out":                           {was: plain, is: each, hows: []run.Again{{}}, given: `"x"`},
+		"into a fan-out, as it was, and again":     {was: plain, is: each, hows: []run.Again{last, {}}, given: `"x"`},
+		"out of a fan-out":                         {was: each, is: plain, hows: []run.Again{{}}, given: `["x","x"]`},
+		"out of a fan-out, as it was, and again":   {was: each, is: plain, hows: []run.Again{last, {}}, given: `["x","x"]`},
+		"which forgives no item any more":          {was: forgiving, is: each, fails: "a[1]", hows: []run.Again{{}}, given: `["x",null]`},
+		"which forgives no item, as it was, again": {was: forgiving, is: each, fails: "a[1]", hows: []run.Again{last, {}}, given: `["x",null]`},
+		"which forgives items now":                 {was: each, is: forgiving, hows: []run.Again{last, {}}, given: `["x","x"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flow := func(a string) *flows.Set {
+				return load(t, "flow \"f\" {\n task \"a\" {\n plugin = \"./m.wasm\"\n input = \"x\"\n"+a+"\n}\n task \"last\" {\n plugin = \"./m.wasm\"\n input = task.a.output\n}\n}")
+			}
+			was, is := flow(c.was), flow(c.is)
+			synctest.Test(t, func(t *testing.T) {
+				host := &callCounter{fails: map[string]bool{c.fails: true, "last": true}, calls: map[string]int{}}
+				r := boot(t, Config{Invoker: host}, was)
+				record := r.run("f", `null`)
+				if err := r.Deploy(t.Context(), is); err != nil {
+					t.Fatal(err)
+				}
+				for i, how := range c.hows {
+					host.calls, host.fails["last"] = map[string]int{}, i < len(c.hows)-1
+					receipt, err := r.Retry(t.Context(), record.Run, how)
+					if err != nil {
+						t.Fatal(err)
+					}
+					record = r.wait(receipt.Run)
+					if diff := cmp.Diff(map[string]int{"last": 1}, host.calls); diff != "" {
+						t.Errorf("with %+v calls differ (-want +got):\n%s", how, diff)
+					}
+				}
+				if got := string(taskOf(t, record, "last").Input); record.State != run.Succeeded || got != c.given {
+					t.Errorf("the run is %s (%v), and last was given %s, want %s", record.State, record.Error, got, c.given)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// What ran because of a failure, or in spite of one, depends on what is run again.
+func TestWhatComesAfterAFailureDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		more  string
+		fails string
+		calls map[string]int
+	}{
+		"of a task":    {fails: "a", calls: map[string]int{"a": 1, "always": 1}},
+		"of a fan-out": {more: "for_each = range(2)", fails: "a[1]", calls: map[string]int{"a[1]": 1, "always": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, `
+flow "f" {
+  task "a" {
+    plugin = "./m.wasm"
+    `+c.more+`
+  }
+  task "rescue" {
+    plugin = "./m.wasm"
+    after  = [task.a]
+    run_on = "failure"
+  }
+  task "always" {
+    plugin = "./m.wasm"
+    after  = [task.a]
+    run_on = "always"
+  }
+}`)
+			synctest.Test(t, func(t *testing.T) {
+				host := &callCounter{calls: map[string]int{}, fails: map[string]bool{c.fails: true}}
+				r := boot(t, Config{Invoker: host}, set)
+				old := r.run("f", `null`)
+				host.calls, host.fails = map[string]int{}, nil
+				record := r.wait(r.retried(old.Run, false))
+				if diff := cmp.Diff(c.calls, host.calls); diff != "" {
+					t.Errorf("calls differ (-want +got):\n%s", diff)
+				}
+				wantStates(t, record, map[string]run.State{"": run.Succeeded, "a": run.Succeeded, "rescue": run.Skipped, "always": run.Succeeded})
+				r.stop()
+			})
+		})
+	}
 }
 
 func TestARecordedFlowIsRunAgain(t *testing.T) {

@@ -94,19 +94,19 @@ func (r *reuse) settle(node int) bool {
 	switch {
 	case t == nil:
 		return false
+	case t.State == run.Skipped && t.Error == nil:
+		return true
 	case !n.Task.FanOut && r.forgiven(n.Task), t.State == run.Failed && r.won(n.Parent):
 		r.add(&run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, State: t.State, Failure: t.Error})
 		return true
-	case n.Task.FanOut:
+	case r.inItems(n.Task, t):
 		return r.fan(n.Task, t)
-	case t.Items != nil:
-		return false
 	case t.State == run.Succeeded:
 		r.add(&run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, Output: t.Output})
 		return true
 	}
 	r.within(n.Task, t)
-	return t.State == run.Skipped && t.Error == nil
+	return false
 }
 
 // succeeded reports whether a member of a group did in the earlier run.
@@ -168,21 +168,23 @@ func (r *reuse) won(g *flows.Group) bool {
 	return false
 }
 
+// inItems reports whether a fan-out is taken over item by item. One that succeeded is
+// not, if the flow has changed so that it would have to run again: when items that
+// failed count as a failure now.
+func (r *reuse) inItems(spec *flows.Task, t *run.TaskRecord) bool {
+	failed := func(item *run.TaskRecord) bool { return item.State != run.Succeeded }
+	return spec.FanOut && t.Items != nil && (t.State != run.Succeeded || spec.Continue || !slices.ContainsFunc(r.items[t.Task], failed))
+}
+
 // fan takes over the items of a fan-out that need not be run again.
 func (r *reuse) fan(spec *flows.Task, t *run.TaskRecord) bool {
-	if t.State == run.Skipped && t.Error == nil {
-		return true
-	}
-	if t.Items == nil {
-		return false
-	}
 	r.add(&run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, State: run.Running, Items: t.Items})
 	for _, item := range r.items[t.Task] {
 		reused := &run.TaskReused{TaskRef: run.TaskRef{Task: t.Task, Key: *item.Key}, State: item.State}
 		switch {
 		case item.State == run.Succeeded:
 			reused.Output = item.Output
-		case t.State == run.Succeeded && spec.Continue:
+		case t.State == run.Succeeded:
 			reused.Failure = item.Error
 		default:
 			r.within(spec, item)
