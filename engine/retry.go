@@ -62,7 +62,7 @@ func (e *Engine) retry(f *flows.Flow, old *run.Record, how run.Again) (run.Recei
 		return run.Receipt{}, err
 	}
 	if old.Truncated && len(old.Tasks) == 0 {
-		return run.Receipt{}, run.Requestf(run.RequestSize, "the run was too large for its record, payload and params were left out: start a new one")
+		return run.Receipt{}, run.Requestf(run.RequestSize, "the record of the run was larger than a message, and the rest of it is gone, payload and params too: start a new one")
 	}
 	if f == nil {
 		f = e.flows[old.Flow]
@@ -105,7 +105,7 @@ func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
 // did.
 func reusable(f *flows.Flow, old *run.Record, how run.Again) ([]run.EventData, error) {
 	if old.Truncated {
-		return nil, run.Requestf(run.RequestSize, "the outputs of the run were too large for its record, so it can only be run again as a whole")
+		return nil, run.Requestf(run.RequestSize, "the record of the run was larger than a message, and the rest of it is gone: the run can only be run again as a whole")
 	}
 	r := newReuse(f, old)
 	if how.Task.Task != "" {

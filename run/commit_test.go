@@ -68,12 +68,15 @@ func everyEvent() []Event {
 		&BackfillStarted{ID: backfill, Schedule: schedule, Times: []time.Time{t0, t0.Add(-time.Hour)}, MaxActive: 3},
 		&BackfillAdvanced{ID: backfill},
 		&BackfillEnded{ID: backfill, Reason: "not needed"},
+		&Submitted{Flow: "copies", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerManual, Time: t0}, RetryOf: id, Awaits: 3},
 	}
 	events := make([]Event, len(data))
 	for i, d := range data {
 		events[i] = Event{Run: id, At: t0.Add(time.Duration(i)), Data: d}
 		if submitted, ok := d.(*Submitted); ok && submitted.Parent != nil {
 			events[i].Run = "01KMVQZ3G0ABCDEFGHJKMNPQRU"
+		} else if ok && submitted.Awaits > 0 {
+			events[i].Run = "01KMVQZ3G0ABCDEFGHJKMNPQRV"
 		}
 	}
 	return events
@@ -167,6 +170,9 @@ func keptEvents(version int) []Event {
 		}
 		switch d := e.Data.(type) {
 		case *Submitted:
+			if d.Awaits > 0 {
+				continue // younger than the commit that is kept
+			}
 			if d.Parent != nil {
 				if version < 4 {
 					continue

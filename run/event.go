@@ -52,6 +52,10 @@ type (
 		Key         string                     `json:"key,omitempty"`         // idempotency key of the request
 		RetryOf     ID                         `json:"retry_of,omitempty"`    // the run that this one continues
 		Parent      *Parent                    `json:"parent,omitempty"`      // of the run of a sub-flow
+
+		// Awaits is how many TaskReused belong to it, where they take more than one
+		// commit. A run that has fewer was not accepted.
+		Awaits int `json:"awaits,omitempty"`
 	}
 
 	// TaskReused takes over the end of a task run from the run that this one

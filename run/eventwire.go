@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -34,19 +35,13 @@ const (
 	wireChildSubmitted // Submitted with a parent
 	wireTaskTakenOver  // TaskReused with more than an output
 	wireDecidedAt      // Decided with a time
+	wireLongSubmitted  // Submitted whose TaskReused take more than one commit
 )
 
 func (e *encoder) event(event Event) {
 	switch d := event.Data.(type) {
 	case *Submitted:
-		if d.Parent == nil {
-			e.head(wireSubmitted, event)
-			e.submitted(d)
-			return
-		}
-		e.head(wireChildSubmitted, event)
-		e.submitted(d)
-		e.parent(d.Parent)
+		e.accepted(event, d)
 	case *Started:
 		e.head(wireStarted, event)
 	case *AttemptStarted:
@@ -92,6 +87,24 @@ func (e *encoder) event(event Event) {
 		e.decided(event, d)
 	default:
 		e.branchEvent(event)
+	}
+}
+
+func (e *encoder) accepted(event Event, d *Submitted) {
+	switch {
+	case d.Parent != nil && d.Awaits > 0:
+		e.err = errors.New("the run of a sub-flow takes nothing over")
+	case d.Parent != nil:
+		e.head(wireChildSubmitted, event)
+		e.submitted(d)
+		e.parent(d.Parent)
+	case d.Awaits > 0:
+		e.head(wireLongSubmitted, event)
+		e.submitted(d)
+		e.int(int64(d.Awaits))
+	default:
+		e.head(wireSubmitted, event)
+		e.submitted(d)
 	}
 }
 
@@ -316,6 +329,10 @@ func (d *decoder) branchEvent(kind byte) EventData {
 	case wireChildSubmitted:
 		submitted := d.submitted()
 		submitted.Parent = d.parent()
+		return submitted
+	case wireLongSubmitted:
+		submitted := d.submitted()
+		submitted.Awaits = d.small()
 		return submitted
 	case wireTaskTakenOver:
 		return &TaskReused{TaskRef: d.ref(), State: State(d.name()), Output: d.bytes(), Failure: d.failure(), Items: d.bytes()}

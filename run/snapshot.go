@@ -13,8 +13,9 @@ import (
 
 // SnapshotVersion is the version of the encoding of snapshots. Version 1, which
 // is read as well, has no schedules and no backfills, version 2 no fan-outs, waits
-// and sub-flows, and no times of watermarks.
-const SnapshotVersion = 3
+// and sub-flows, and no times of watermarks, version 3 no runs that are being taken
+// over.
+const SnapshotVersion = 4
 
 // Stored snapshots begin with this byte and the version.
 const snapshotMagic = 0xf8
@@ -156,6 +157,7 @@ func (e *encoder) run(r *Run) {
 	if r.Parent != nil {
 		e.parent(r.Parent)
 	}
+	e.int(int64(r.Awaits))
 	e.uint(r.Version)
 	e.name(string(r.State))
 	e.failure(r.Cancel)
@@ -178,6 +180,9 @@ func (d *decoder) run() *Run {
 	}
 	if d.version > 2 && d.bool() {
 		r.Parent = d.parent()
+	}
+	if d.version > 3 {
+		r.Awaits = d.small()
 	}
 	r.Version, r.State, r.Cancel = d.uint(), State(d.name()), d.failure()
 	r.Output, r.Failure = json.RawMessage(d.bytes()), d.failure()
