@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -45,7 +46,8 @@ type HistoryConfig struct {
 // History keeps the records of finished runs in stream FH_HISTORY, and finds them
 // there by an index of its own. A record of any size is kept whole: beside its JSON,
 // which the engine made, it takes the memory of its compressed form until it is in
-// the stream, and as much when it is read. Several processes may write the stream; each has an
+// the stream. Where it is read, that and the JSON are there for a moment, for one
+// record at a time. Several processes may write the stream; each has an
 // index of all of it. Committed takes a record, Run publishes and indexes it, Get
 // and List see it at once.
 type History struct {
@@ -53,7 +55,8 @@ type History struct {
 	shard     int
 	path      string // of the index
 	log       *slog.Logger
-	many      chan struct{} // told when a batch is there to be indexed
+	many      chan struct{}       // told when a batch is there to be indexed
+	reading   *semaphore.Weighted // held by who puts a record together from its parts
 
 	mu     sync.Mutex
 	fresh  map[run.ID]*freshRecord // given, and not in the index yet
@@ -75,7 +78,7 @@ type freshRecord struct {
 // caller's. The index is opened by Run.
 func NewHistory(ctx context.Context, nc *nats.Conn, cfg HistoryConfig) (*History, error) {
 	h := &History{
-		shard: cfg.Shard, path: cfg.Index, log: logger(cfg.Log), many: make(chan struct{}, 1),
+		shard: cfg.Shard, path: cfg.Index, log: logger(cfg.Log), many: make(chan struct{}, 1), reading: semaphore.NewWeighted(1),
 		fresh: map[run.ID]*freshRecord{}, change: make(chan struct{}),
 	}
 	var err error
@@ -96,13 +99,15 @@ func (h *History) Committed(ctx context.Context, n run.Notice) error {
 	if n.Record == nil || !h.publisher.keeps(n.Event.At) {
 		return nil
 	}
+	if known, err := h.known(ctx, n); err != nil || known {
+		return err
+	}
 	r, messages, err := h.messages(n)
 	if err != nil {
 		return fmt.Errorf("record of run %s: %w", n.Record.Run, err)
 	}
-	known, err := h.known(ctx, n)
-	if err != nil || known || !h.enter(r) {
-		return err
+	if !h.enter(r) {
+		return nil
 	}
 	for _, msg := range messages {
 		if err := h.publisher.give(ctx, msg); err != nil {
@@ -307,16 +312,11 @@ func (h *History) load(ctx context.Context, id run.ID, seq uint64) (*run.Record,
 	case msg.Header.Get(HeaderRun) != string(id):
 		return nil, run.ErrUnknown
 	}
-	whole, err := h.whole(ctx, msg)
-	if err != nil {
-		return nil, fmt.Errorf("parts of the record of run %s: %w", id, err)
-	}
-	if whole != nil {
-		record, err := whole.decode(id)
-		if err == nil {
-			return record, nil
+	if msg.Header.Get(HeaderParts) != "" {
+		record, err := h.loadWhole(ctx, id, msg)
+		if record != nil || err != nil {
+			return record, err
 		}
-		h.log.Error("the parts of a record are damaged: it is given as its message has it", "error", err)
 	}
 	return decodeRecord(id, msg.Data)
 }

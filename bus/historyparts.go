@@ -88,6 +88,28 @@ func (w *wholeRecord) decode(id run.ID) (*run.Record, error) {
 	return decodeRecord(id, body)
 }
 
+// loadWhole gives the record whose message names parts; nil when they are gone or
+// damaged.
+func (h *History) loadWhole(ctx context.Context, id run.ID, msg *jetstream.RawStreamMsg) (*run.Record, error) {
+	if err := h.reading.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer h.reading.Release(1)
+	whole, err := h.whole(ctx, msg)
+	if err != nil {
+		return nil, fmt.Errorf("parts of the record of run %s: %w", id, err)
+	}
+	if whole == nil {
+		return nil, nil
+	}
+	record, err := whole.decode(id)
+	if err != nil {
+		h.log.Error("the parts of a record are damaged: it is given as its message has it", "error", err)
+		return nil, nil
+	}
+	return record, nil
+}
+
 // whole reads the parts that a record's message names. It is nil when there are
 // none, or not all of them any more.
 func (h *History) whole(ctx context.Context, msg *jetstream.RawStreamMsg) (*wholeRecord, error) {
