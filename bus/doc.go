@@ -8,6 +8,7 @@
 //	FH_TRIGGERS    fh.v1.trigger.<flow>             messages that ask for a run
 //	FH_EVENTS      fh.v1.run.<flow>.<run>.<kind>    what happened, for others to follow
 //	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
+//	               fh.v1.historypart.<flow>.<state>.<n>   parts of the large ones
 //	FH_DEADLETTER  fh.v1.deadletter.<flow>          messages that cannot make a run
 //	               fh.v1.api.run.<flow>, fh.v1.api.<verb>   requests, micro service "flowhost"
 //

@@ -171,13 +171,16 @@ func recordJSON(n run.Notice) ([]byte, error) {
 
 // encodeKept gives the JSON of a notice's record for the history, in at most limit
 // bytes: first the items of fan-outs are left out, then the tasks' inputs and outputs,
-// then all of the tasks, the params, the payload and the output.
-func encodeKept(n run.Notice, limit int) ([]byte, error) {
-	body, err := recordJSON(n)
-	if err != nil {
-		return nil, err
+// then all of the tasks, the params, the payload and the output. whole is the record
+// that something was left out of; nil when nothing was.
+func encodeKept(n run.Notice, limit int) (body, whole []byte, err error) {
+	body, err = recordJSON(n)
+	if err != nil || len(body) <= limit {
+		return body, nil, err
 	}
-	return fitting(n.Record, body, limit, folded, slim, bare)
+	whole = body
+	body, err = fitting(n.Record, whole, limit, folded, slim, bare)
+	return body, whole, err
 }
 
 // bare is a record without what can be large.

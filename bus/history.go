@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -43,7 +44,10 @@ type HistoryConfig struct {
 }
 
 // History keeps the records of finished runs in stream FH_HISTORY, and finds them
-// there by an index of its own. Several processes may write the stream; each has an
+// there by an index of its own. A record of any size is kept whole: beside its JSON,
+// which the engine made, it takes the memory of its compressed form until it is in
+// the stream. Where it is read, that and the JSON are there for a moment, for one
+// record at a time. Several processes may write the stream; each has an
 // index of all of it. Committed takes a record, Run publishes and indexes it, Get
 // and List see it at once.
 type History struct {
@@ -51,7 +55,8 @@ type History struct {
 	shard     int
 	path      string // of the index
 	log       *slog.Logger
-	many      chan struct{} // told when a batch is there to be indexed
+	many      chan struct{}       // told when a batch is there to be indexed
+	reading   *semaphore.Weighted // held by who puts a record together from its parts
 
 	mu     sync.Mutex
 	fresh  map[run.ID]*freshRecord // given, and not in the index yet
@@ -65,14 +70,15 @@ type History struct {
 // kept, while it is not in the stream either.
 type freshRecord struct {
 	historyEntry
-	body []byte
+	body  []byte
+	whole *wholeRecord // of a body that is cut short
 }
 
 // NewHistory opens the stream that [Provision] has made. The connection stays the
 // caller's. The index is opened by Run.
 func NewHistory(ctx context.Context, nc *nats.Conn, cfg HistoryConfig) (*History, error) {
 	h := &History{
-		shard: cfg.Shard, path: cfg.Index, log: logger(cfg.Log), many: make(chan struct{}, 1),
+		shard: cfg.Shard, path: cfg.Index, log: logger(cfg.Log), many: make(chan struct{}, 1), reading: semaphore.NewWeighted(1),
 		fresh: map[run.ID]*freshRecord{}, change: make(chan struct{}),
 	}
 	var err error
@@ -93,22 +99,27 @@ func (h *History) Committed(ctx context.Context, n run.Notice) error {
 	if n.Record == nil || !h.publisher.keeps(n.Event.At) {
 		return nil
 	}
-	r, msg, err := h.message(n)
+	if known, err := h.known(ctx, n); err != nil || known {
+		return err
+	}
+	r, messages, err := h.messages(n)
 	if err != nil {
 		return fmt.Errorf("record of run %s: %w", n.Record.Run, err)
 	}
-	known, err := h.known(ctx, n)
-	if err != nil || known || !h.enter(r) {
-		return err
+	if !h.enter(r) {
+		return nil
 	}
-	if err := h.publisher.give(ctx, msg); err != nil {
-		h.leave(r)
-		return fmt.Errorf("record of run %s: %w", n.Record.Run, err)
+	for _, msg := range messages {
+		if err := h.publisher.give(ctx, msg); err != nil {
+			h.leave(r)
+			return fmt.Errorf("record of run %s: %w", n.Record.Run, err)
+		}
 	}
 	return nil
 }
 
-func (h *History) message(n run.Notice) (*freshRecord, *nats.Msg, error) {
+// messages gives the message of a record, after those of its parts where it has some.
+func (h *History) messages(n run.Notice) (*freshRecord, []*nats.Msg, error) {
 	entry := historyEntry{Summary: n.Record.Summary()}
 	if err := CheckToken(n.Record.Flow); err != nil {
 		return nil, nil, fmt.Errorf("flow: %w", err)
@@ -121,11 +132,12 @@ func (h *History) message(n run.Notice) (*freshRecord, *nats.Msg, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err := encodeKept(n, h.publisher.limit())
+	body, whole, err := encodeKept(n, h.publisher.limit())
 	if err != nil {
 		return nil, nil, err
 	}
-	return &freshRecord{historyEntry: entry, body: body}, &nats.Msg{
+	r := &freshRecord{historyEntry: entry, body: body}
+	msg := &nats.Msg{
 		Subject: HistorySubject(entry.Flow, entry.State),
 		Data:    body,
 		Header: nats.Header{
@@ -135,7 +147,15 @@ func (h *History) message(n run.Notice) (*freshRecord, *nats.Msg, error) {
 			HeaderIndex:           {strconv.Itoa(n.Index)},
 			HeaderSummary:         {string(summary)},
 		},
-	}, nil
+	}
+	if whole == nil {
+		return r, []*nats.Msg{msg}, nil
+	}
+	if r.whole, err = compress(recordID(h.shard, n), whole, min(partBytes, h.publisher.limit())); err != nil {
+		return nil, nil, err
+	}
+	msg.Header.Set(HeaderParts, r.whole.header())
+	return r, append(r.whole.messages(msg.Subject), msg), nil
 }
 
 // cut shortens a text to at most n bytes without breaking a character.
@@ -201,11 +221,14 @@ func (h *History) settled(msg *nats.Msg, seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.fresh[run.ID(msg.Header.Get(HeaderRun))]
+	if r == nil {
+		return // a part
+	}
 	if seq == 0 {
 		delete(h.fresh, r.Run)
 		return
 	}
-	r.seq, r.body = seq, nil
+	r.seq, r.body, r.whole = seq, nil, nil
 	h.stored = append(h.stored, r)
 	if len(h.stored) > indexQueue {
 		for _, r := range h.stored {
@@ -255,8 +278,11 @@ func parseRecordID(id string) (shard int, sum string, ok bool) {
 // Get gives the record of a finished run, or run.ErrUnknown. It waits while the
 // index is not up to date, until ctx ends.
 func (h *History) Get(ctx context.Context, id run.ID) (*run.Record, error) {
-	seq, body := h.lookFresh(id)
-	if body != nil {
+	seq, body, whole := h.lookFresh(id)
+	switch {
+	case whole != nil:
+		return whole.decode(id)
+	case body != nil:
 		return decodeRecord(id, body)
 	}
 	if seq == 0 {
@@ -269,29 +295,40 @@ func (h *History) Get(ctx context.Context, id run.ID) (*run.Record, error) {
 	if seq == 0 {
 		return nil, run.ErrUnknown
 	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	return h.load(ctx, id, seq)
+}
+
+// load gives the record that the stream has at a place: the whole one, unless parts
+// of it are gone.
+func (h *History) load(ctx context.Context, id run.ID, seq uint64) (*run.Record, error) {
+	short, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	msg, err := h.publisher.stream.GetMsg(ctx, seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+	msg, err := h.publisher.stream.GetMsg(short, seq)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, run.ErrUnknown // the index learns later that it is dropped
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("record of run %s: %w", id, err)
-	}
-	if msg.Header.Get(HeaderRun) != string(id) {
+	case msg.Header.Get(HeaderRun) != string(id):
 		return nil, run.ErrUnknown
+	}
+	if msg.Header.Get(HeaderParts) != "" {
+		record, err := h.loadWhole(ctx, id, msg)
+		if record != nil || err != nil {
+			return record, err
+		}
 	}
 	return decodeRecord(id, msg.Data)
 }
 
 // lookFresh looks for a record that is not in the index yet.
-func (h *History) lookFresh(id run.ID) (seq uint64, body []byte) {
+func (h *History) lookFresh(id run.ID) (seq uint64, body []byte, whole *wholeRecord) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r := h.fresh[id]; r != nil {
-		return r.seq, r.body
+		return r.seq, r.body, r.whole
 	}
-	return 0, nil
+	return 0, nil, nil
 }
 
 func decodeRecord(id run.ID, body []byte) (*run.Record, error) {

@@ -162,7 +162,7 @@ func BenchmarkHistory(b *testing.B) {
 	b.Run("encode", func(b *testing.B) {
 		n, size := run.Notice{Record: benchRecord(start, 1)}, 0
 		for b.Loop() {
-			body, err := encodeKept(n, MaxPayload)
+			body, _, err := encodeKept(n, MaxPayload)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -202,9 +202,9 @@ func BenchmarkHistoryRebuild(b *testing.B) {
 	}
 	start := time.Now()
 	for i := range records {
-		_, msg, err := h.message(run.Notice{Record: benchRecord(start, i)})
+		_, messages, err := h.messages(run.Notice{Record: benchRecord(start, i)})
 		if err == nil {
-			_, err = js.PublishMsgAsync(msg)
+			_, err = js.PublishMsgAsync(messages[0])
 		}
 		if err != nil {
 			b.Fatal(err)

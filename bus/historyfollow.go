@@ -287,13 +287,8 @@ func exhausted(m jetstream.Msg) bool {
 // firstFrom gives the sequence of the first message at or after a place, 0 when
 // there is none.
 func (f *follower) firstFrom(ctx context.Context, seq uint64, subject string) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	msg, err := f.publisher.stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0, nil
-	}
-	if err != nil {
+	msg, err := f.messageFrom(ctx, seq, subject)
+	if msg == nil || err != nil {
 		return 0, err
 	}
 	return msg.Sequence, nil

@@ -137,7 +137,7 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 
 func provisionHistory(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	history := jetstream.StreamConfig{
-		Name: StreamHistory, Subjects: []string{historySubjects, flushSubject(StreamHistory)},
+		Name: StreamHistory, Subjects: []string{historySubjects, historyPartSubjects, flushSubject(StreamHistory)},
 		Description: "records of finished runs",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.HistoryBytes, MaxAge: cfg.HistoryAge, MaxMsgsPerSubject: cfg.HistoryPerFlow,

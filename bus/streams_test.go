@@ -48,7 +48,7 @@ func TestProvision(t *testing.T) {
 		{journal, bus.StreamJournal, limits{jetstream.DiscardNew, 4 << 30, -1, 0, 1, 15 * time.Second, []string{"fh.v1.journal.*"}}},
 		{app, bus.StreamTriggers, limits{jetstream.DiscardNew, 1 << 30, bus.MaxPayload, 0, 1, 2 * time.Minute, []string{"fh.v1.trigger.*"}}},
 		{app, bus.StreamEvents, limits{jetstream.DiscardOld, 256 << 20, -1, 7 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.run.*.*.*", "fh.v1.flush.FH_EVENTS"}}},
-		{app, bus.StreamHistory, limits{jetstream.DiscardOld, 4 << 30, -1, 30 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.history.*.*", "fh.v1.flush.FH_HISTORY"}}},
+		{app, bus.StreamHistory, limits{jetstream.DiscardOld, 4 << 30, -1, 30 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.history.*.*", "fh.v1.historypart.*.*.*", "fh.v1.flush.FH_HISTORY"}}},
 		{app, bus.StreamDeadLetter, limits{jetstream.DiscardOld, 256 << 20, -1, 30 * 24 * time.Hour, 1, 2 * time.Minute, []string{"fh.v1.deadletter.*"}}},
 	} {
 		if diff := cmp.Diff(tt.want, streamLimits(t, tt.nc, tt.name)); diff != "" {

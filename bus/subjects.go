@@ -28,6 +28,7 @@ const (
 	prefixRun        = "fh.v1.run."
 	prefixDeadLetter = "fh.v1.deadletter."
 	prefixHistory    = "fh.v1.history."
+	prefixParts      = "fh.v1.historypart."
 	prefixFlush      = "fh.v1.flush."
 	prefixLog        = "fh.v1.log."
 	prefixAPIRun     = "fh.v1.api.run."
@@ -46,6 +47,7 @@ const (
 	HeaderIndex    = "Fh-Index"    // of an event: its place in the commit, from 0
 	HeaderRun      = "Fh-Run"      // of lines of a log, and of a finished run's record: the run
 	HeaderSummary  = "Fh-Summary"  // of a finished run's record: its run.Summary, JSON
+	HeaderParts    = "Fh-Parts"    // of a record that is cut short: the Nats-Msg-Id of the last of the parts that hold it whole
 	HeaderTask     = "Fh-Task"     // of lines of a log: the task that wrote them
 	HeaderAttempt  = "Fh-Attempt"  // of lines of a log: its attempt, from 1
 )
@@ -84,6 +86,16 @@ func HistorySubject(flow string, state run.State) string {
 
 // historySubjects are all subjects of HistorySubject.
 const historySubjects = prefixHistory + "*.*"
+
+// historyPartSubject is where the parts with a number, from 1, are of records of a
+// HistorySubject. A stream that keeps so many messages of a subject keeps the part for
+// as long as the record.
+func historyPartSubject(record string, number int) string {
+	return prefixParts + strings.TrimPrefix(record, prefixHistory) + "." + strconv.Itoa(number)
+}
+
+// historyPartSubjects are all subjects of historyPartSubject.
+const historyPartSubjects = prefixParts + "*.*.*"
 
 // flushSubject is where a stream takes what is stored and removed again only to
 // have the server write its files.

@@ -87,7 +87,7 @@ func whole(record *run.Record) error {
 	if !record.Truncated {
 		return nil
 	}
-	return run.Requestf(run.RequestSize, "the outputs of run %s were too large for its record, so it can only be run again as a whole", record.Run)
+	return run.Requestf(run.RequestSize, "the record of run %s was larger than a message, and the rest of it is gone: the run can only be run again as a whole", record.Run)
 }
 
 // recordOf is the record of a task, or item, nil for none.

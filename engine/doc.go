@@ -23,6 +23,10 @@
 // inside does not wait: a task may start while the commit that accepted its run
 // is still on its way.
 //
+// A run that takes over more from another one than a commit holds is accepted in
+// several, and starts after the last: one that the process's end cut off was promised
+// to nobody and is canceled.
+//
 // Tasks are executed at least once and recorded exactly once. An attempt that was
 // under way when the process ended is recorded as lost and made again.
 //

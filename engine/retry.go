@@ -66,7 +66,7 @@ func (e *Engine) retry(f *flows.Flow, before *predecessor, how run.Again) (run.R
 	}
 	old := before.run
 	if old.Truncated && len(old.Tasks) == 0 {
-		return run.Receipt{}, run.Requestf(run.RequestSize, "the run was too large for its record, payload and params were left out: start a new one")
+		return run.Receipt{}, run.Requestf(run.RequestSize, "the record of the run was larger than a message, and the rest of it is gone, payload and params too: start a new one")
 	}
 	if f == nil {
 		f = e.flows[old.Flow]

@@ -123,7 +123,7 @@ func TestSubflowsAreRuns(t *testing.T) {
 
 // narrow is a journal whose commits hold a few events.
 type narrow struct {
-	*MemoryJournal
+	Journal
 	limit int
 }
 

@@ -90,7 +90,7 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 	for _, data := range also {
 		events = append(events, run.Event{Run: id, At: at, Data: data})
 	}
-	if err := e.record(events...); err != nil {
+	if err := e.recordNew(events); err != nil {
 		return run.Receipt{}, tooLarge("the request", err)
 	}
 	e.used[f.DefinitionDigest] = at

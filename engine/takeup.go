@@ -44,6 +44,13 @@ func (e *Engine) takeUpAll(ctx context.Context) error {
 
 // takeUp opens an unfinished run with the definition that it was accepted with.
 func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
+	if r.Awaits > 0 {
+		if err := e.complete(ctx, r.Payloads, e.missing); err != nil {
+			return err
+		}
+		e.turnAway(r, "the host ended while the run was being accepted: ask for it again")
+		return nil
+	}
 	f, err := e.restore(ctx, r)
 	if err == nil {
 		err = e.fetchAll(ctx, r)

@@ -57,6 +57,7 @@ func everyEvent() []Event {
 			Flow: "bill", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerTask, Time: t0}, RetryOf: NewID(t0),
 			Parent: &Parent{Run: NewID(t0), TaskRef: ref, Depth: 2}, Continuation: json.RawMessage(`{}`),
 		},
+		&Submitted{Flow: "copies", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerManual, Time: t0}, RetryOf: NewID(t0), Awaits: 3},
 		&TaskReused{TaskRef: TaskRef{Task: "copy"}, State: Running, Items: json.RawMessage(`["a","b"]`)},
 		&TaskReused{TaskRef: TaskRef{Task: "copy", Key: "1"}, State: Failed, Failure: failure},
 		&Started{},
@@ -84,7 +85,10 @@ func everyEvent() []Event {
 		events[i] = Event{Run: id, At: t0.Add(time.Duration(i)), Data: d}
 		submitted, ok := d.(*Submitted)
 		switch {
-		case !ok || submitted.Parent == nil && submitted.Continuation == nil:
+		case !ok:
+		case submitted.Awaits > 0:
+			events[i].Run = keptRun + "X"
+		case submitted.Parent == nil && submitted.Continuation == nil:
 		case submitted.Continuation == nil:
 			events[i].Run = keptRun + "U"
 		case submitted.Parent == nil:
@@ -184,7 +188,7 @@ func keptEvents(version int) []Event {
 		}
 		switch d := e.Data.(type) {
 		case *Submitted:
-			if d.Parent != nil && version < 4 || d.Continuation != nil && version < 5 {
+			if d.Parent != nil && version < 4 || (d.Continuation != nil || d.Awaits > 0) && version < 5 {
 				continue
 			}
 			if d.Parent != nil {

@@ -54,6 +54,10 @@ type (
 		Parent      *Parent                    `json:"parent,omitempty"`      // of the run of a sub-flow
 
 		Continuation json.RawMessage `json:"continuation,omitempty"` // a [Continuation]; nil for most
+
+		// Awaits is how many TaskReused belong to it, where they take more than one
+		// commit. A run that has fewer was not accepted.
+		Awaits int `json:"awaits,omitempty"`
 	}
 
 	// TaskReused takes over the end of a task run from the run that this one

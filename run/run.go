@@ -16,6 +16,7 @@ type Run struct {
 	Concurrency string  // the run's key under the flow's limit
 	RetryOf     ID      // the run that this one continues; empty for most
 	Parent      *Parent // of a sub-flow; nil for most
+	Awaits      int     // task runs that are still to be taken over before the run is accepted
 
 	Continuation json.RawMessage // a [Continuation]; nil for most
 

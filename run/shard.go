@@ -65,7 +65,7 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 	case *Submitted:
 		r := &Run{
 			ID: e.Run, Flow: d.Flow, Definition: d.Definition, Trigger: d.Trigger,
-			Params: d.Params, Concurrency: d.Concurrency, RetryOf: d.RetryOf, Parent: d.Parent, Continuation: d.Continuation,
+			Params: d.Params, Concurrency: d.Concurrency, RetryOf: d.RetryOf, Parent: d.Parent, Continuation: d.Continuation, Awaits: d.Awaits,
 			Version: 1, State: Pending, CreatedAt: e.At,
 		}
 		s.Runs[e.Run] = r
@@ -120,6 +120,9 @@ func (e Event) check(s *Shard) error {
 		if s.Runs[e.Run] != nil {
 			return errors.New("the run exists already")
 		}
+		if d.Awaits < 0 {
+			return fmt.Errorf("it awaits %d task runs", d.Awaits)
+		}
 		return nil
 	}
 	r := s.Runs[e.Run]
@@ -135,6 +138,9 @@ func (r *Run) check(data EventData) error {
 	}
 	switch d := data.(type) {
 	case *Started:
+		if r.Awaits > 0 {
+			return fmt.Errorf("%d task runs are still to be taken over", r.Awaits)
+		}
 		return want(r.State, Pending)
 	case *AttemptStarted:
 		return r.checkStart(d.TaskRef, d.Attempt)
@@ -257,6 +263,7 @@ func (r *Run) apply(at time.Time, data EventData) {
 		r.task(d.TaskRef).end(at, d.State, d.Failure)
 	case *TaskReused:
 		r.task(d.TaskRef).takeOver(at, d)
+		r.Awaits = max(0, r.Awaits-1)
 	case *TaskCancelRequested:
 		r.task(d.TaskRef).Cancel = d.Failure
 	case *CancelRequested:

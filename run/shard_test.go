@@ -183,6 +183,39 @@ func TestFoldIsDeterministic(t *testing.T) {
 	}
 }
 
+// A run that takes over more than one commit holds does not start before all of it is
+// there, also when a snapshot comes in between.
+func TestARunAwaitsWhatItTakesOver(t *testing.T) {
+	t.Parallel()
+	s, id := NewShard(), NewID(t0)
+	apply := func(data EventData) error {
+		_, err := s.Apply(Event{Run: id, At: t0, Data: data})
+		return err
+	}
+	if err := apply(&Submitted{Flow: "f", Awaits: -1}); err == nil {
+		t.Error("a run awaits less than nothing")
+	}
+	if err := apply(&Submitted{Flow: "f", Awaits: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range []string{"a", "b"} {
+		if err := apply(&Started{}); err == nil {
+			t.Errorf("the run starts before task %s is taken over", task)
+		}
+		if err := apply(&TaskReused{TaskRef: TaskRef{Task: task}}); err != nil {
+			t.Fatal(err)
+		}
+		restored, _, err := DecodeSnapshot(sealed(t, s, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = restored
+	}
+	if err := apply(&Started{}); err != nil {
+		t.Error(err)
+	}
+}
+
 func randomEvent(rng *rand.Rand) EventData {
 	task := string(rune('a' + rng.IntN(3)))
 	if rng.IntN(8) == 0 {
@@ -198,7 +231,7 @@ func randomEvent(rng *rand.Rand) EventData {
 		return &TaskCancelRequested{TaskRef: TaskRef{Task: task}, Failure: &Failure{Outcome: OutcomeCanceled}}
 	case 0:
 		kind := []TriggerKind{TriggerManual, TriggerSchedule, TriggerBackfill}[rng.IntN(3)]
-		submitted := &Submitted{Flow: "f", Trigger: Trigger{Kind: kind, Name: "s"}}
+		submitted := &Submitted{Flow: "f", Trigger: Trigger{Kind: kind, Name: "s"}, Awaits: max(0, rng.IntN(6)-3)}
 		if kind == TriggerManual {
 			submitted.Continuation = json.RawMessage(`{"task":{"task":"a"}}`)
 		}

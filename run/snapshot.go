@@ -14,7 +14,7 @@ import (
 // SnapshotVersion is the version of the encoding of snapshots. Version 1, which
 // is read as well, has no schedules and no backfills, version 2 no fan-outs, waits
 // and sub-flows, and no times of watermarks, version 3 nothing of runs that continue
-// others within sub-flows.
+// others within sub-flows, or are being taken over.
 const SnapshotVersion = 4
 
 // Stored snapshots begin with this byte and the version.
@@ -158,6 +158,7 @@ func (e *encoder) run(r *Run) {
 		e.parent(r.Parent)
 	}
 	e.payload(r.Continuation)
+	e.int(int64(r.Awaits))
 	e.uint(r.Version)
 	e.name(string(r.State))
 	e.failure(r.Cancel)
@@ -182,7 +183,7 @@ func (d *decoder) run() *Run {
 		r.Parent = d.parent()
 	}
 	if d.version > 3 {
-		r.Continuation = d.bytes()
+		r.Continuation, r.Awaits = d.bytes(), d.small()
 	}
 	r.Version, r.State, r.Cancel = d.uint(), State(d.name()), d.failure()
 	r.Output, r.Failure = json.RawMessage(d.bytes()), d.failure()

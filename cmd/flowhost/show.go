@@ -81,7 +81,7 @@ func (a *app) describeRun(ctx context.Context, runs reader, r *run.Record) {
 		a.fact("error", a.out.paint(red, failureText(r.Error)))
 	}
 	if r.Truncated {
-		a.say("the inputs and outputs of the tasks are left out: the record is too large for a message")
+		a.say("items of fan-outs, or inputs and outputs of tasks, are left out: the record is too large for a message")
 	}
 }
 
