@@ -37,6 +37,8 @@ type TriggerInfo struct {
 	Subject  string          `json:"subject,omitempty"`
 	Stream   string          `json:"stream,omitempty"`
 	Payload  string          `json:"payload,omitempty"` // type of its messages, as flow files have it
+	After    string          `json:"after,omitempty"`   // flow after whose runs it fires
+	On       []run.State     `json:"on,omitempty"`      // in which they have ended
 }
 
 type flowsBody struct {

@@ -209,15 +209,15 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 		end.State = run.Canceled
 	}
 	e.endUnused(o)
-	caller, err := e.recordFinished(o.run, end)
+	after, err := e.recordFinished(o.run, end)
 	if err != nil && e.fault == nil {
 		end.State, end.Output = run.Failed, nil
 		end.Failure = outputFailure(err)
-		caller, err = e.recordFinished(o.run, end)
+		after, err = e.recordFinished(o.run, end)
 	}
 	if err == nil {
 		e.close(o)
-		e.goOn(caller)
+		e.goOn(after)
 	}
 }
 

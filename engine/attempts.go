@@ -62,7 +62,7 @@ func (e *Engine) dispatch() {
 	if e.unfilled && !e.congested() && e.fault == nil {
 		e.fillAll()
 	}
-	for len(e.starting) > 0 {
+	for n := len(e.starting); n > 0 && !e.draining && e.fault == nil; n-- {
 		o := e.starting[0]
 		e.starting[0] = nil // nothing but the engine's maps holds a run
 		e.starting = e.starting[1:]

@@ -15,6 +15,7 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
 		e.undeploy(set)
 		e.deployLimits(set.Limits)
+		e.chains = set.Followers()
 		clear(e.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {
 			e.flows[f.Name] = f

@@ -100,16 +100,17 @@ type Engine struct {
 	// What follows belongs to the loop.
 	ctx        context.Context // of the loop; attempts and restores end with it
 	shard      *run.Shard
-	flows      map[string]*flows.Flow // deployed, by name
-	sets       map[string]*flows.Set  // by digest of their definition
-	used       map[string]time.Time   // by digest of a definition: by the last run since the start
+	flows      map[string]*flows.Flow      // deployed, by name
+	sets       map[string]*flows.Set       // by digest of their definition
+	chains     map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
+	used       map[string]time.Time        // by digest of a definition: by the last run since the start
 	schedules  map[run.ScheduleRef]*schedule
 	fired      uint64              // nominal times of schedules that made a run, since the start
 	dropped    uint64              // those that made none
 	open       map[run.ID]*openRun // not finished
 	gates      map[gateKey]*gate   // concurrency limits in use
 	quotas     map[string]*quota   // limits that are deployed, or that open runs refer to
-	starting   []*openRun          // have got their slot and start next
+	starting   []*openRun          // have got their slot, or were accepted with the end of another one, and start next
 	runnable   readyQueue          // may start as soon as a worker is free
 	calling    []task              // may start: those that run a flow, which takes no worker
 	idle       int                 // workers without an attempt

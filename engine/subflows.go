@@ -229,21 +229,32 @@ type handover struct {
 	end *run.AttemptFinished
 }
 
-// recordFinished records the end of a run, and with it that of the attempt that it
-// was. The task is to go on after it; there is none for most runs.
-func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*handover, error) {
-	finished := run.Event{Run: r.ID, At: e.now(), Data: end}
-	t, ok := e.caller(r)
-	if !ok {
-		return nil, e.record(finished)
-	}
-	back := &handover{task: t, end: e.endOf(t, e.resultOf(r, end))}
-	return back, e.record(finished, t.event(back.end))
+// sequel is what goes on when a run has ended.
+type sequel struct {
+	caller *handover // nil for most
+	next   []follower
 }
 
-// goOn lets the run go on in which an attempt has ended.
-func (e *Engine) goOn(from *handover) {
-	if from != nil && e.fault == nil {
+// recordFinished records the end of a run and, with it, that of the attempt that it
+// was and the runs that it starts.
+func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*sequel, error) {
+	at := e.now()
+	events := []run.Event{{Run: r.ID, At: at, Data: end}}
+	after := &sequel{next: e.followers(r, end)}
+	if t, ok := e.caller(r); ok {
+		after.caller = &handover{task: t, end: e.endOf(t, e.resultOf(r, end))}
+		events = append(events, t.event(after.caller.end))
+	}
+	for _, next := range after.next {
+		events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
+	}
+	return after, e.record(events...)
+}
+
+// goOn lets go on what a run that has ended was awaited by.
+func (e *Engine) goOn(after *sequel) {
+	e.letFollow(after.next)
+	if from := after.caller; from != nil && e.fault == nil {
 		e.attemptOver(from.task, from.end)
 		e.advance(from.openRun)
 	}

@@ -139,8 +139,10 @@ func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
 			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		}
 	}
-	caller, _ := e.recordFinished(r, &run.Finished{State: run.Failed, Failure: failure})
+	after, err := e.recordFinished(r, &run.Finished{State: run.Failed, Failure: failure})
 	e.shard.Forget(r.ID)
-	e.goOn(caller)
+	if err == nil {
+		e.goOn(after)
+	}
 	return nil
 }

@@ -55,7 +55,7 @@ type Concurrency struct {
 // Trigger starts runs of its flow by itself.
 type Trigger struct {
 	Name    string
-	Kind    run.TriggerKind // schedule or message
+	Kind    run.TriggerKind // schedule, message or flow
 	Enabled bool
 	Range   hcl.Range
 
@@ -76,6 +76,11 @@ type Trigger struct {
 	Subject, Stream, Durable string
 	Payload                  string // the type of its messages, as flow files have it; empty when they may be anything
 
+	// Of the ends of other flows' runs.
+	After string      // the flow, by its full name
+	On    []run.State // in which its run has ended
+
+	after    hcl.Range // where the flow is named
 	payloads payloads
 	filter   *expression
 	params   *expression

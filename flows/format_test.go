@@ -92,7 +92,7 @@ func plan(f *Flow) []string {
 	}
 	for _, g := range f.Triggers {
 		shown := *g
-		shown.Range, shown.filter, shown.params, shown.payloads, shown.Schedule = hcl.Range{}, nil, nil, nil, nil
+		shown.after, shown.Range, shown.filter, shown.params, shown.payloads, shown.Schedule = hcl.Range{}, hcl.Range{}, nil, nil, nil, nil
 		a, err := f.Admit(request(g.Name, payload))
 		say("trigger %+v %+v %v", shown, a, err)
 	}

@@ -145,7 +145,9 @@ func twinBody(body *hclsyntax.Body, src []byte) string {
 		switch source := string(a.Expr.Range().SliceBytes(src)); {
 		case a.Name == "type":
 			value = quoted(source)
-		case a.Name == "after":
+		case a.Name == "after" && strings.HasPrefix(source, "flow."):
+			value = quoted(source)
+		case a.Name == "after" && strings.HasPrefix(source, "["):
 			var items []string
 			for _, item := range a.Expr.(*hclsyntax.TupleConsExpr).Exprs {
 				items = append(items, quoted(string(item.Range().SliceBytes(src))))

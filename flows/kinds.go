@@ -29,11 +29,12 @@ const (
 	someLimits kind = "limit or list of limits"
 	someItems  kind = "list, set or object"
 	aFlow      kind = "flow or text"
+	someWords  kind = "list of texts"
 )
 
 // argumentKinds are all of them, for those who must know each.
 var argumentKinds = []kind{
-	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, aFlow, someTasks, someLimits, someItems,
+	anyValue, aText, aBool, aNumber, aWhole, aDuration, aSize, aTime, aScalar, anObject, texts, aType, aPlugin, aFlow, someTasks, someLimits, someItems, someWords,
 }
 
 // phrase spells a kind for messages: "a map of texts".

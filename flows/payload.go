@@ -3,6 +3,7 @@ package flows
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -34,7 +35,7 @@ func payloadTypes(triggers []*Trigger) payloads {
 	var all payloads
 	for _, t := range triggers {
 		switch {
-		case t.Kind != run.TriggerMessage:
+		case t.Kind == run.TriggerSchedule:
 		case t.payloads == nil:
 			return nil
 		default:
@@ -46,7 +47,7 @@ func payloadTypes(triggers []*Trigger) payloads {
 
 // payloadsOf are the types of the payloads of what a trigger starts.
 func (f *Flow) payloadsOf(t *Trigger) payloads {
-	if t != nil && t.Kind == run.TriggerMessage {
+	if t != nil && t.Kind != run.TriggerSchedule {
 		return t.payloads
 	}
 	return f.payloads
@@ -71,8 +72,11 @@ func (all payloads) convert(v cty.Value) (cty.Value, error) {
 
 // payloadShape describes the payloads of what a trigger starts as expressions see
 // them, those of all runs without one.
-func (f *Flow) payloadShape(t *Trigger) *shape {
-	all := f.payloadsOf(t)
+func (d *draft) payloadShape(t *Trigger) *shape {
+	if t != nil && t.Kind == run.TriggerFlow {
+		return d.endShape(t)
+	}
+	all := d.flow.payloadsOf(t)
 	if len(all) == 0 {
 		return openShape()
 	}
@@ -134,19 +138,47 @@ func (s *Scope) payloadJSON() json.RawMessage {
 	return s.payload
 }
 
-// checkTriggers compares what triggers evaluate with the payloads that they take.
+// checkTriggers compares what triggers evaluate with what starts them, and what they
+// give with the flow's params.
 func (d *draft) checkTriggers() {
-	params := *paramsShape(d.flow.Params)
-	params.required, params.closed = nil, false // the request may give them, and names are checked already
 	for _, trigger := range d.flow.Triggers {
 		t := d.site.typing()
 		t.trigger = trigger
 		t.condition(trigger.filter)
-		if x := trigger.params; x != nil && (x.constant == cty.NilVal || hasFields(x.constant.Type())) {
-			t.check(x.Expression, &params, "params")
-		}
+		t.checkTriggerParams(trigger)
 	}
 	if c := d.flow.Concurrency; c != nil && c.key != nil && c.key.constant == cty.NilVal {
 		d.site.typing().operand(c.key.Expression, kindString|kindNumber|kindBool)
+	}
+}
+
+// checkTriggerParams finds params of the wrong type and, where nothing else can give
+// them, missing ones. A message may bring params of its own, and who fires a trigger
+// that is not enabled can give them.
+func (t *typing) checkTriggerParams(trigger *Trigger) {
+	params := *paramsShape(t.draft.flow.Params)
+	params.closed = false // names are checked already
+	if trigger.Kind == run.TriggerMessage || !trigger.Enabled {
+		params.required = nil
+	}
+	switch x := trigger.params; {
+	case x == nil:
+		t.checkUnfilled(trigger, params.required)
+	case x.constant == cty.NilVal || hasFields(x.constant.Type()):
+		t.check(x.Expression, &params, "params")
+		t.tryParams(t.draft.params, x.Expression)
+	}
+}
+
+// checkUnfilled reports params that a trigger without an argument for them does not
+// give: it would start nothing. Fields of a payload are params of their names.
+func (t *typing) checkUnfilled(trigger *Trigger, required []string) {
+	if trigger.Kind == run.TriggerFlow {
+		payload := t.draft.endShape(trigger)
+		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.fields[name] != nil })
+	}
+	if len(required) > 0 {
+		t.add(RuleMissing, trigger.Range, "Missing params", "The flow cannot start without a value for %s, and this trigger gives none: add params = { %s = … }, or give the param a default.",
+			join(required, "and"), strings.Join(required, " = …, "))
 	}
 }

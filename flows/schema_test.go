@@ -24,6 +24,7 @@ var surroundings = map[string]string{
 	"flow":             "flow \"f\" {\n%s  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n}\n",
 	"schedule trigger": inFlow("trigger \"schedule\" \"s\" {\n%s}"),
 	"message trigger":  inFlow("trigger \"message\" \"m\" {\n%s}"),
+	"flow trigger":     inFlow("trigger \"flow\" \"a\" {\n%s}"),
 	"concurrency":      inFlow("concurrency {\n%s}"),
 	"finally":          inFlow("finally {\n%s}"),
 	"task":             inFlow("task \"u\" {\n%s}"),
@@ -81,7 +82,7 @@ func TestEveryWordIsDescribed(t *testing.T) {
 		if a.required && a.preset != "" {
 			t.Errorf("%s: %s is required and has a default", body, a.name)
 		}
-		if len(a.oneOf) > 0 && a.kind != aText || a.bounds != "" && a.kind != aWhole && a.kind != aNumber {
+		if len(a.oneOf) > 0 && a.kind != aText && a.kind != someWords || a.bounds != "" && a.kind != aWhole && a.kind != aNumber {
 			t.Errorf("%s: %s: only texts are one of a few, only numbers have bounds", body, a.name)
 		}
 	}
@@ -107,7 +108,7 @@ func isLine(s string) bool {
 // unfit are values that no argument of a kind takes.
 var unfit = map[kind]string{
 	aText: "[1]", aBool: "[1]", aNumber: `"x"`, aWhole: "1.5", aDuration: "5", aSize: `"x"`, aTime: `"x"`, aScalar: "[1]",
-	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", aFlow: "[1]", someTasks: "1", someItems: "1", someLimits: "1",
+	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", aFlow: "[1]", someTasks: "1", someItems: "1", someLimits: "1", someWords: `"x"`,
 }
 
 // TestKindsAreThoseOfTheDecoder writes values that an argument's kind excludes.
@@ -124,6 +125,14 @@ func TestKindsAreThoseOfTheDecoder(t *testing.T) {
 	}
 }
 
+// word writes one of the texts that an argument may be.
+func (a argument) word(text string) string {
+	if a.kind == someWords {
+		return "[" + strconv.Quote(text) + "]"
+	}
+	return strconv.Quote(text)
+}
+
 // TestBoundsAreThoseOfTheDecoder writes values out of an argument's bounds, and
 // texts that it cannot be.
 func TestBoundsAreThoseOfTheDecoder(t *testing.T) {
@@ -136,12 +145,12 @@ func TestBoundsAreThoseOfTheDecoder(t *testing.T) {
 			}
 		}
 		for _, word := range a.oneOf {
-			if found := strings.Join(about(t, body, a.name, strconv.Quote(word)), "\n"); strings.Contains(found, string(RuleValue)) {
+			if found := strings.Join(about(t, body, a.name, a.word(word)), "\n"); strings.Contains(found, string(RuleValue)) {
 				t.Errorf("%s: %s = %q: %s", body, a.name, word, found)
 			}
 		}
 		if len(a.oneOf) > 0 {
-			if found := strings.Join(about(t, body, a.name, `"no such word"`), "\n"); !strings.Contains(found, string(RuleValue)) {
+			if found := strings.Join(about(t, body, a.name, a.word("no such word")), "\n"); !strings.Contains(found, string(RuleValue)) {
 				t.Errorf("%s: %s accepts any text", body, a.name)
 			}
 		}

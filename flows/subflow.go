@@ -54,7 +54,7 @@ func (s *site) flow(a *hcl.Attribute) *draft {
 	name, at, ok := step(t, 1)
 	switch {
 	case len(t) == 2 && ok && name == "name":
-		s.add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: flow = \"name\".")
+		s.add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: %s = \"name\".", a.Name)
 		return nil
 	case len(t) == 2 && ok:
 		return s.flowOf(name, at)
@@ -87,7 +87,7 @@ func (s *site) flowOf(name string, at hcl.Range) *draft {
 	if d == nil && !s.broken {
 		hint := s.guess(name, "flow.", keys(s.drafts))
 		if hint == "" {
-			hint = " A task can run the flows of its own folder only."
+			hint = " Flows are found in their own folder only."
 		}
 		s.add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this folder.%s", name, hint)
 	}

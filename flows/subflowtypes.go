@@ -20,6 +20,7 @@ func (m *module) checkFlows(flows []*Flow) {
 		m.draftOf(f).checkTypes()
 	}
 	m.checkCalls()
+	m.checkFollowers()
 }
 
 func (m *module) draftOf(f *Flow) *draft {
@@ -112,7 +113,12 @@ func (c *typed) checkParams(t *typing) {
 	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.required != nil {
 		t.add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", join(c.contract.input.required, "and"))
 	}
-	pairs, diags := hcl.ExprMap(bare(c.task.input.expr.Expression))
+	t.tryParams(params, c.task.input.expr.Expression)
+}
+
+// tryParams fills params with those values of an object that are written out.
+func (t *typing) tryParams(params map[string]*Param, object hcl.Expression) {
+	pairs, diags := hcl.ExprMap(bare(object))
 	if diags.HasErrors() {
 		return
 	}

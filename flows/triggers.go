@@ -15,7 +15,7 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 	w, known := triggerKinds[kind]
 	switch {
 	case !known:
-		s.add(RuleUnknownBlock, b.LabelRanges[0], "Unknown kind of trigger", "There is no trigger %q.%s", kind, didYouMean(kind, "", []string{"schedule", "message"}))
+		s.add(RuleUnknownBlock, b.LabelRanges[0], "Unknown kind of trigger", "There is no trigger %q.%s", kind, didYouMean(kind, "", []string{"schedule", "message", "flow"}))
 		return
 	case w == nil:
 		s.later(kind, "a trigger", b.LabelRanges[0])
@@ -34,11 +34,15 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 	if on, ok := inner.flag(c.arg("enabled")); ok {
 		t.Enabled = on
 	}
-	if t.Kind == run.TriggerSchedule {
+	switch t.Kind {
+	case run.TriggerSchedule:
 		inner.schedule(t, c)
-	} else {
+	case run.TriggerMessage:
 		inner.message(t, c)
 		inner.takes(t, c.arg("payload"))
+		t.filter = inner.condition(c.arg("filter"))
+	case run.TriggerFlow:
+		inner.follows(t, c)
 		t.filter = inner.condition(c.arg("filter"))
 	}
 	t.params = inner.fitting(c.arg("params"), hasFields)

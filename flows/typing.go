@@ -171,7 +171,7 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 		}
 	case "trigger", "run", "error":
 		if root == "trigger" && name == "payload" {
-			return t.steps(t.draft.flow.payloadShape(t.trigger), e.Traversal, 2, "")
+			return t.steps(t.draft.payloadShape(t.trigger), e.Traversal, 2, "")
 		}
 		return t.steps(shapeOfType(unknown(name).Type()), e.Traversal, 2, "")
 	case "local":

@@ -62,12 +62,39 @@ func (s *site) word(a *hcl.Attribute) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	allowed := s.words.argument(a.Name).oneOf
-	if slices.Contains(allowed, v) {
-		return v, true
+	return v, s.allowed(a, v)
+}
+
+// someWords are texts each of which must be one of those in the table.
+func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
+	v, ok := s.value(a, cty.List(cty.String))
+	if !ok {
+		return nil, false
 	}
-	s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be %q.%s", a.Name, v, didYouMean(v, "", allowed))
-	return "", false
+	var words []string
+	for _, one := range v.AsValueSlice() {
+		if one.IsNull() {
+			s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q has a null in it.", a.Name)
+			return nil, false
+		}
+		if words = append(words, one.AsString()); !s.allowed(a, one.AsString()) {
+			return nil, false
+		}
+	}
+	if len(words) == 0 {
+		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q is empty: name one of %s at least.", a.Name, join(s.words.argument(a.Name).oneOf, "and"))
+	}
+	return words, len(words) > 0
+}
+
+// allowed reports whether a text is one of those in the table.
+func (s *site) allowed(a *hcl.Attribute, text string) bool {
+	allowed := s.words.argument(a.Name).oneOf
+	if slices.Contains(allowed, text) {
+		return true
+	}
+	s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be %q.%s", a.Name, text, didYouMean(text, "", allowed))
+	return false
 }
 
 func (s *site) flag(a *hcl.Attribute) (bool, bool) {

@@ -285,12 +285,26 @@ var messageWords = &words{
 	},
 }
 
+var followWords = &words{
+	title: "a flow trigger",
+	arguments: []argument{
+		{name: "after", at: deployed, kind: aFlow, required: true, about: "flow.NAME of the same folder, whose runs it follows"},
+		{name: "on", at: deployed, kind: someWords, oneOf: endWords, preset: `["succeeded"]`, about: "which ends of its runs start one"},
+		{name: "filter", at: filtering, kind: aBool, preset: "true", about: "an end for which it is false starts no run"},
+		{name: "params", at: filtering, kind: anObject, preset: "none", about: "values of params"},
+		{name: "enabled", at: deployed, kind: aBool, preset: "true", about: "false keeps the trigger from firing"},
+	},
+}
+
+// endWords are the states in which runs end.
+var endWords = []string{string(run.Succeeded), string(run.Failed), string(run.Canceled)}
+
 // triggerKinds are the first labels of trigger blocks; nil for later ones.
 var triggerKinds = map[string]*words{
 	"schedule": scheduleWords,
 	"message":  messageWords,
 	"webhook":  nil,
-	"flow":     nil,
+	"flow":     followWords,
 }
 
 var concurrencyWords = &words{

@@ -16,6 +16,7 @@ const (
 	TriggerBackfill TriggerKind = "backfill" // a nominal time of a schedule, asked for afterwards
 	TriggerMessage  TriggerKind = "message"  // a message on NATS
 	TriggerTask     TriggerKind = "task"     // a task of another run, of which this is a sub-flow
+	TriggerFlow     TriggerKind = "flow"     // the end of a run of a flow
 )
 
 // Trigger is what asked for a run, as the flow's expressions see it.

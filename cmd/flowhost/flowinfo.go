@@ -34,7 +34,7 @@ func paramInfo(p *flows.Param) bus.ParamInfo {
 }
 
 func triggerInfo(t *flows.Trigger) bus.TriggerInfo {
-	info := bus.TriggerInfo{Kind: t.Kind, Name: t.Name, Enabled: t.Enabled, Subject: t.Subject, Stream: t.Stream, Payload: t.Payload}
+	info := bus.TriggerInfo{Kind: t.Kind, Name: t.Name, Enabled: t.Enabled, Subject: t.Subject, Stream: t.Stream, Payload: t.Payload, After: t.After, On: t.On}
 	if t.Kind != run.TriggerSchedule {
 		return info
 	}

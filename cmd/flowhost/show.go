@@ -119,6 +119,14 @@ func triggerOf(t *run.Trigger) string {
 	if t.Subject != "" {
 		text += ", " + printable(t.Subject)
 	}
+	if t.Kind == run.TriggerFlow {
+		var of struct {
+			Run run.ID `json:"run"`
+		}
+		if json.Unmarshal(t.Payload, &of) == nil && of.Run != "" {
+			text += ", after run " + string(of.Run)
+		}
+	}
 	if t.Kind == run.TriggerSchedule {
 		text += ", due " + localTime(t.Time)
 	}

@@ -73,6 +73,15 @@ func writeTriggers(w io.Writer, set *flows.Set, paused map[run.ScheduleRef]*run.
 	}
 }
 
+// orOf joins the ends of runs in words: "succeeded or failed".
+func orOf(states []run.State) string {
+	words := make([]string, len(states))
+	for i, s := range states {
+		words[i] = string(s)
+	}
+	return strings.Join(words, " or ")
+}
+
 func triggerLine(t *flows.Trigger, pause *run.Pause, now time.Time) string {
 	line := string(t.Kind) + " " + t.Name + ": "
 	switch {
@@ -86,6 +95,8 @@ func triggerLine(t *flows.Trigger, pause *run.Pause, now time.Time) string {
 		} else if next, ok := t.Schedule.Next(now); ok && t.Enabled {
 			line += ", next " + next.Format(time.RFC3339)
 		}
+	case t.Kind == run.TriggerFlow:
+		line += "after " + t.After + " has " + orOf(t.On)
 	case t.Stream != "":
 		line += strings.TrimSpace("stream " + t.Stream + " " + t.Subject)
 	default:

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// The end of a run may start runs of other flows. They are accepted in the commit
+// that ends it: none is lost, and none made twice. They belong to what was accepted
+// before, and are not refused for room.
+
+// follower is a run that the end of another one starts.
+type follower struct {
+	flow      *flows.Flow
+	id        run.ID
+	submitted *run.Submitted
+}
+
+// followers are the runs that the end of a run starts. Those of sub-flows belong to
+// the run above them and start nothing.
+func (e *Engine) followers(r *run.Run, end *run.Finished) []follower {
+	if r.Parent != nil {
+		return nil
+	}
+	var all []follower
+	for _, next := range e.following(r) {
+		if !slices.Contains(next.Trigger.On, end.State) {
+			continue
+		}
+		if f, ok := e.follower(r, end, next); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// following are the flows that may start after a run: those that are deployed or,
+// before anything is, those of its own definition.
+func (e *Engine) following(r *run.Run) []flows.Follower {
+	if e.chains != nil {
+		return e.chains[r.Flow]
+	}
+	if set := e.sets[r.Definition]; set != nil {
+		return set.Followers()[r.Flow]
+	}
+	return nil // the run was abandoned
+}
+
+func (e *Engine) follower(r *run.Run, end *run.Finished, next flows.Follower) (follower, bool) {
+	f := next.Flow
+	refused := func(err error) (follower, bool) {
+		e.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID, "error", err)
+		return follower{}, false
+	}
+	payload, err := flows.Ended(r, end)
+	if err == nil {
+		err = fits(payload)
+	}
+	if err != nil {
+		return refused(err)
+	}
+	admission, err := f.Admit(run.Request{Flow: f.Name, Trigger: run.Trigger{
+		Kind: run.TriggerFlow, Name: next.Trigger.Name, Time: r.Trigger.Time, Payload: payload,
+	}})
+	switch {
+	case err != nil:
+		return refused(err)
+	case !admission.Accepted:
+		return follower{}, false
+	case e.skipped(f, admission.Concurrency, r):
+		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID)
+		return follower{}, false
+	}
+	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
+		return refused(err)
+	}
+	return follower{flow: f, id: e.newID(e.now()), submitted: &run.Submitted{
+		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
+		Params: admission.Params, Concurrency: admission.Concurrency,
+	}}, true
+}
+
+// skipped reports whether a flow's limit leaves out a run that starts when another one
+// has ended, whose slot is free then.
+func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
+	if f.Concurrency == nil || f.Concurrency.OnLimit != flows.LimitSkip {
+		return false
+	}
+	g := e.gates[gateKey{flow: f.Name, key: key}]
+	if g == nil {
+		return false
+	}
+	started := g.started
+	if ended.Flow == f.Name && ended.Concurrency == key {
+		started--
+	}
+	return started >= f.Concurrency.Limit
+}
+
+// letFollow lets runs go that were accepted with the end of another one: with the next
+// turn of the loop, as their ends may start others.
+func (e *Engine) letFollow(all []follower) {
+	for _, next := range all {
+		if e.fault != nil {
+			return
+		}
+		e.used[next.flow.DefinitionDigest] = e.now()
+		e.limited(next.flow, false, next.submitted.Concurrency) // cancels those that it is to take the place of
+		e.starting = append(e.starting, e.newOpenRun(e.shard.Runs[next.id], next.flow))
+	}
+}

@@ -1,0 +1,108 @@
+package flows
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/dag"
+	"github.com/flowhost/flowhost/run"
+)
+
+// follows decodes a trigger that fires when a run of another flow ends.
+func (s *site) follows(t *Trigger, c *content) {
+	t.On = []run.State{run.Succeeded}
+	if words, ok := s.someWords(c.arg("on")); ok {
+		t.On = nil
+		for _, word := range words {
+			t.On = append(t.On, run.State(word))
+		}
+	}
+	a := c.arg("after")
+	if a == nil {
+		return
+	}
+	t.after = a.Expr.Range()
+	if d := s.flow(a); d != nil {
+		t.After = d.flow.Name
+	}
+}
+
+// Follower is a flow that may start when a run of another one ends.
+type Follower struct {
+	Flow    *Flow
+	Trigger *Trigger // says in which ends
+}
+
+// Followers are the flows of the set that may start when runs end, by the flow whose
+// runs these are.
+func (s *Set) Followers() map[string][]Follower {
+	all := map[string][]Follower{}
+	for _, f := range s.Flows {
+		for _, t := range f.Triggers {
+			if t.Kind == run.TriggerFlow && t.Enabled {
+				all[t.After] = append(all[t.After], Follower{f, t})
+			}
+		}
+	}
+	return all
+}
+
+// Ended is the payload of a run that starts when another one has ended.
+func Ended(r *run.Run, end *run.Finished) ([]byte, error) {
+	return run.EncodeJSON(struct {
+		Run    run.ID       `json:"run"`
+		Flow   string       `json:"flow"`
+		State  run.State    `json:"state"`
+		Output any          `json:"output"`
+		Error  *run.Failure `json:"error"`
+	}{r.ID, r.Flow, end.State, end.Output, end.Failure})
+}
+
+// endShape describes the payload of a flow trigger. There is an output only if the
+// run has succeeded.
+func (d *draft) endShape(t *Trigger) *shape {
+	output := openShape()
+	if of := d.site.drafts[strings.TrimPrefix(t.After, d.site.src.prefix)]; of != nil && slices.Equal(t.On, []run.State{run.Succeeded}) {
+		output = of.asSubflow().output
+	}
+	fields := map[string]*shape{
+		"run": shapeOfType(cty.String), "flow": shapeOfType(cty.String), "state": shapeOfType(cty.String),
+		"output": output, "error": openShape(),
+	}
+	return &shape{kinds: kindObject, fields: fields, required: keys(fields), closed: true}
+}
+
+// checkFollowers reports flows whose runs start each other for as long as all goes
+// well.
+func (m *module) checkFollowers() {
+	b, at := dag.New(), map[[2]string]*Trigger{}
+	for _, name := range keys(m.drafts) {
+		b.Add(m.drafts[name].flow.Name) // keys are unique
+	}
+	for _, name := range keys(m.drafts) {
+		f := m.drafts[name].flow
+		for _, t := range f.Triggers {
+			pair := [2]string{t.After, f.Name}
+			always := t.Kind == run.TriggerFlow && t.After != "" && t.Enabled && t.filter == nil && slices.Contains(t.On, run.Succeeded)
+			if always && at[pair] == nil {
+				at[pair] = t
+				b.Connect(pair[0], pair[1]) // both are there
+			}
+		}
+	}
+	_, err := b.Build()
+	cycle := (*dag.CycleError)(nil)
+	if !errors.As(err, &cycle) {
+		return
+	}
+	var around []string
+	for i := range cycle.Path[1:] {
+		t := at[[2]string{cycle.Path[i], cycle.Path[i+1]}]
+		around = append(around, cycle.Path[i+1]+" starts after "+cycle.Path[i]+" ("+place(t.after)+")")
+	}
+	m.add(RuleCycle, at[[2]string{cycle.Path[0], cycle.Path[1]}].after, "Flows start each other without end",
+		"Each run of these flows that succeeds starts another one: %s. Give one of these triggers a filter.", strings.Join(around, ", "))
+}
