@@ -113,7 +113,7 @@ func (r *reuse) within(spec *flows.Task, t *run.TaskRecord) {
 		return
 	}
 	r.Within = append(r.Within, run.ContinuedChild{
-		TaskRef: t.Ref(), Run: child.Run, Params: child.Params, Reused: inner.reused, Continuation: &inner.Continuation,
+		TaskRef: t.Ref(), Run: child.Run, Attempt: child.NextAttempt(), Params: child.Params, Reused: inner.reused, Continuation: &inner.Continuation,
 	})
 }
 

@@ -49,7 +49,9 @@ func (r *reuse) inside(spec *flows.Task, how run.Again) error {
 	}
 	inner, err := (&predecessor{run: child, children: r.children}).reusable(spec.Child, how.Inside())
 	if err == nil {
-		r.Within = append(r.Within, run.ContinuedChild{TaskRef: target, Run: child.Run, Reused: inner.reused, Continuation: &inner.Continuation})
+		r.Within = append(r.Within, run.ContinuedChild{
+			TaskRef: target, Run: child.Run, Attempt: child.NextAttempt(), Reused: inner.reused, Continuation: &inner.Continuation,
+		})
 	}
 	return err
 }

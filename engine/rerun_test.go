@@ -356,3 +356,50 @@ flow "f" {
 		r.stop()
 	})
 }
+
+// A run knows the how-manieth it is of those that make the first one again; those
+// within it count for themselves.
+func TestRunsThatAreMadeAgainAreCounted(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  task "own" {
+    plugin = "./m.wasm"
+    input  = run.attempt
+  }
+  task "call" { flow = flow.inner }
+  output "all" { value = [task.own.output, task.call.output.attempt] }
+}
+flow "inner" {
+  task "first" { plugin = "./m.wasm" }
+  task "work" {
+    plugin = "./m.wasm"
+    input  = run.attempt
+    after  = [task.first]
+  }
+  output "attempt" { value = task.work.output }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		host := &callCounter{calls: map[string]int{}, fails: map[string]bool{"work": true}}
+		r := boot(t, Config{Invoker: host}, set)
+		last := r.run("f", `null`)
+		for _, c := range []struct {
+			how  run.Again
+			want string
+		}{
+			{run.Again{}, `{"all":[1,2]}`}, // what own gave is taken over
+			{run.Again{Whole: true}, `{"all":[3,1]}`},
+			{run.Again{Task: run.TaskRef{Task: "own"}}, `{"all":[4,1]}`},
+		} {
+			host.fails = nil
+			receipt, err := r.Retry(t.Context(), last.Run, c.how)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last = r.wait(receipt.Run); string(last.Output) != c.want {
+				t.Errorf("%+v: %s, want %s", c.how, last.Output, c.want)
+			}
+		}
+		r.stop()
+	})
+}

@@ -89,7 +89,7 @@ func (e *Engine) retry(f *flows.Flow, before *predecessor, how run.Again) (run.R
 	}
 	return e.admit(f, &run.Submitted{
 		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
-		Params: admission.Params, Concurrency: admission.Concurrency, RetryOf: old.Run, Continuation: continuation,
+		Params: admission.Params, Concurrency: admission.Concurrency, RetryOf: old.Run, Attempt: old.NextAttempt(), Continuation: continuation,
 	}, reused...)
 }
 

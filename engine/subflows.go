@@ -122,7 +122,7 @@ func (t task) nextCall() (*call, *run.Failure) {
 		Params: admission.Params, Concurrency: admission.Concurrency, Parent: parent,
 	}}
 	if earlier := t.continues(admission.Params); earlier != nil {
-		next.child.RetryOf, next.reused = earlier.Run, earlier.Reused
+		next.child.RetryOf, next.child.Attempt, next.reused = earlier.Run, earlier.Attempt, earlier.Reused
 		if next.child.Continuation, err = earlier.Continuation.Encode(); err != nil {
 			return nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "what the run is to continue: " + err.Error()}
 		}

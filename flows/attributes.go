@@ -71,6 +71,8 @@ func (s *Scope) runValue(name string) cty.Value {
 		return cty.StringVal(string(s.run.ID))
 	case "flow":
 		return cty.StringVal(s.flow.Name)
+	case "attempt":
+		return cty.NumberIntVal(int64(s.run.Attempt))
 	case "scheduled_at":
 		return timeValue(s.run.Trigger.Time)
 	case "started_at":

@@ -21,6 +21,10 @@ type typing struct {
 
 	// lenient is set inside of try and can, where errors are expected.
 	lenient bool
+
+	// guarded is set inside of branches, which may be there so that a null is not
+	// looked into.
+	guarded bool
 }
 
 // splatted is the element of a splat expression, and how it is called.
@@ -216,7 +220,9 @@ func (t *typing) forExpression(e *hclsyntax.ForExpr) *shape {
 // type, so that other than plain values of one kind are open.
 func (t *typing) conditional(e *hclsyntax.ConditionalExpr) *shape {
 	t.operand(e.Condition, kindBool|kindString)
-	yes, no := t.infer(e.TrueResult), t.infer(e.FalseResult)
+	branch := *t
+	branch.guarded = true
+	yes, no := branch.infer(e.TrueResult), branch.infer(e.FalseResult)
 	switch {
 	case yes.kinds == kindNull:
 		return no

@@ -73,8 +73,12 @@ func (all payloads) convert(v cty.Value) (cty.Value, error) {
 // payloadShape describes the payloads of what a trigger starts as expressions see
 // them, those of all runs without one.
 func (d *draft) payloadShape(t *Trigger) *shape {
-	if t != nil && t.Kind == run.TriggerFlow {
+	switch {
+	case t == nil:
+	case t.Kind == run.TriggerFlow:
 		return d.endShape(t)
+	case t.Kind == run.TriggerSchedule:
+		return ofKind(kindNull)
 	}
 	all := d.flow.payloadsOf(t)
 	if len(all) == 0 {

@@ -59,7 +59,7 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 		b.add(RuleReference, t.SourceRange(), "A name is missing",
 			"%s stands for all of its kind: write %s.NAME, with a name that is known without evaluating anything.", word.name, word.name)
 	case word.has != nil:
-		if b.attribute(word.name, word.name, name, at, word.attributes(b.at)) && word.bit&runRoots != 0 {
+		if b.attribute(word.name, name, at, word.attributes(b.at)) && word.bit&runRoots != 0 {
 			b.x.want(wanted{root: word, name: name})
 		}
 	case word.bit&settledRoots != 0:
@@ -174,15 +174,11 @@ func (b *binding) elsewhere(word *root, name string) string {
 	return ""
 }
 
-func (b *binding) attribute(of, what, name string, at hcl.Range, has []string) bool {
-	switch {
-	case slices.Contains(has, name):
+func (b *binding) attribute(of, name string, at hcl.Range, has []string) bool {
+	if slices.Contains(has, name) {
 		return true
-	case slices.Contains(laterAttributes[what], name):
-		b.later(of+"."+name, "a reference", at)
-	default:
-		b.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
 	}
+	b.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
 	return false
 }
 
@@ -246,8 +242,8 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.output.", b.draft.groups[name].member(attribute))
 	case word.bit == rootGroup && slices.Contains(taskAttributes, attribute) && !slices.Contains(has, attribute):
 		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Only tasks have %s: a group has %s.", attribute, join(has, "and"))
-	case slices.Contains(has, attribute) || slices.Contains(laterAttributes[word.name], attribute) || nearest(attribute, has) != "":
-		b.attribute(full, word.name, attribute, where, has)
+	case slices.Contains(has, attribute) || nearest(attribute, has) != "":
+		b.attribute(full, attribute, where, has)
 	default:
 		b.add(RuleUnknownAttribute, where, "Unknown attribute",
 			"A %s has %s; %s: write %s.%s.%s.", word.name, join(has, "and"), what, full, result, attribute)

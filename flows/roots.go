@@ -41,7 +41,7 @@ var rootWords = []root{
 	{name: "flow", bit: rootFlow, has: []string{"name"}},
 	{name: "param", bit: rootParam},
 	{name: "trigger", bit: rootTrigger, has: []string{"headers", "kind", "name", "payload", "subject", "time"}},
-	{name: "run", bit: rootRun, has: []string{"flow", "id", "labels", "previous_success_at", "scheduled_at", "started_at"}},
+	{name: "run", bit: rootRun, has: []string{"attempt", "flow", "id", "labels", "previous_success_at", "scheduled_at", "started_at"}},
 	{name: "task", bit: rootTask},
 	{name: "wait", bit: rootWait},
 	{name: "error", bit: rootError, has: []string{"attempt", "code", "message", "outcome", "task"}},
@@ -55,11 +55,6 @@ var taskAttributes = []string{"attempts", "duration", "error", "errors", "output
 
 // groupAttributes are what a reference to a group can end in.
 var groupAttributes = []string{"error", "output", "state"}
-
-// laterAttributes are attributes of the full language, by root.
-var laterAttributes = map[string][]string{
-	"run": {"attempt"},
-}
 
 func rootWord(name string) *root {
 	for i := range rootWords {

@@ -225,6 +225,9 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 				return openShape()
 			}
 			s = field
+		case s.kinds == kindNull && !t.guarded:
+			t.report(RuleUnknownAttribute, path[i].SourceRange(), "Nothing there", "%s is null here, and has nothing in it.", text+pathOf(path[:i]))
+			return openShape()
 		case named && s.present()&kindObject == 0 && s.present() != 0 && !(indexed && s.present()&kindList != 0):
 			t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no attribute %q.%s",
 				text+pathOf(path[:i]), s.present(), name, ofEach(s, text+pathOf(path[:i]), name))

@@ -50,7 +50,7 @@ func everyEvent() []Event {
 			Parent: &Parent{Run: NewID(t0), TaskRef: ref, Depth: 2},
 		},
 		&Submitted{
-			Flow: "orders", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerManual, Time: t0}, RetryOf: NewID(t0),
+			Flow: "orders", Definition: "sha256:01", Trigger: Trigger{Kind: TriggerManual, Time: t0}, RetryOf: NewID(t0), Attempt: 3,
 			Continuation: json.RawMessage(`{"task":{"task":"price"}}`),
 		},
 		&Submitted{

@@ -21,6 +21,7 @@ type Continuation struct {
 type ContinuedChild struct {
 	TaskRef
 	Run          ID                         `json:"run"`              // that it continues
+	Attempt      int                        `json:"attempt"`          // its number
 	Params       map[string]json.RawMessage `json:"params"`           // with others than these it begins anew; nil for any
 	Reused       []*TaskReused              `json:"reused,omitempty"` // what it takes over
 	Continuation *Continuation              `json:"continuation,omitempty"`

@@ -55,6 +55,10 @@ type (
 
 		Continuation json.RawMessage `json:"continuation,omitempty"` // a [Continuation]; nil for most
 
+		// Attempt is the number of the run among those that it makes again, itself
+		// included; 0 and 1 for the first.
+		Attempt int `json:"attempt,omitempty"`
+
 		// Awaits is how many TaskReused belong to it, where they take more than one
 		// commit. A run that has fewer was not accepted.
 		Awaits int `json:"awaits,omitempty"`

@@ -34,7 +34,7 @@ const (
 	wireChildSubmitted // Submitted with a parent
 	wireTaskTakenOver  // TaskReused with more than an output
 	wireDecidedAt      // Decided with a time
-	wireContinued      // Submitted with a continuation, or with task runs that it awaits
+	wireContinued      // Submitted of a run that makes another one again
 )
 
 func (e *encoder) event(event Event) {
@@ -135,10 +135,11 @@ func (e *encoder) branchEvent(event Event) {
 
 func (e *encoder) accepted(event Event, d *Submitted) {
 	switch {
-	case d.Continuation != nil || d.Awaits > 0:
+	case d.Continuation != nil || d.Awaits > 0 || d.Attempt > 1:
 		e.head(wireContinued, event)
 		e.submitted(d)
 		e.payload(d.Continuation)
+		e.int(int64(d.Attempt))
 		e.int(int64(d.Awaits))
 		e.bool(d.Parent != nil)
 	case d.Parent != nil:
@@ -333,7 +334,7 @@ func (d *decoder) branchEvent(kind byte) EventData {
 		return submitted
 	case wireContinued:
 		submitted := d.submitted()
-		submitted.Continuation, submitted.Awaits = d.bytes(), d.small()
+		submitted.Continuation, submitted.Attempt, submitted.Awaits = d.bytes(), d.small(), d.small()
 		if d.bool() {
 			submitted.Parent = d.parent()
 		}

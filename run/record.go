@@ -16,6 +16,7 @@ type Record struct {
 	State      State                      `json:"state"`
 	Definition string                     `json:"definition,omitempty"` // digest of the flow's files, as they were
 	RetryOf    ID                         `json:"retry_of,omitempty"`   // the run that this one continues
+	Attempt    int                        `json:"attempt,omitempty"`    // the how-manieth it is of those that make the first one again; none for the first
 	Parent     *Parent                    `json:"parent,omitempty"`     // the task of which this is a run of a sub-flow
 	Params     map[string]json.RawMessage `json:"params"`
 	Trigger    Trigger                    `json:"trigger"`
@@ -52,6 +53,9 @@ type TaskRecord struct {
 	Error      *Failure        `json:"error"`
 }
 
+// NextAttempt is the number of a run that makes this one again.
+func (r *Record) NextAttempt() int { return max(1, r.Attempt) + 1 }
+
 // Ref names the task run within its run.
 func (t *TaskRecord) Ref() TaskRef {
 	ref := TaskRef{Task: t.Task}
@@ -71,6 +75,9 @@ func (r *Run) Record(order []string) *Record {
 		StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
 		DurationMS: milliseconds(r.StartedAt, r.FinishedAt),
 		Tasks:      make([]TaskRecord, 0, max(len(order), len(r.Tasks))),
+	}
+	if r.Attempt > 1 {
+		rec.Attempt = r.Attempt
 	}
 	if rec.Params == nil {
 		rec.Params = map[string]json.RawMessage{}

@@ -26,6 +26,10 @@ func (r *Record) AppendJSON(out []byte) ([]byte, error) {
 	if r.RetryOf != "" {
 		w.text("retry_of", string(r.RetryOf))
 	}
+	if r.Attempt != 0 {
+		w.name("attempt")
+		w.out = strconv.AppendInt(w.out, int64(r.Attempt), 10)
+	}
 	if r.Parent != nil {
 		w.value("parent", r.Parent)
 	}

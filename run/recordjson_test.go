@@ -73,7 +73,7 @@ func randomRecord(rng *rand.Rand) *Record {
 		CreatedAt: at(), StartedAt: maybe(), FinishedAt: maybe(), DurationMS: ms(), Truncated: rng.IntN(2) == 0,
 	}
 	if rng.IntN(2) == 0 {
-		r.RetryOf, r.Params = NewID(at()), map[string]json.RawMessage{"b": raw(), text(): raw(), text(): raw()}
+		r.RetryOf, r.Attempt, r.Params = NewID(at()), rng.IntN(4), map[string]json.RawMessage{"b": raw(), text(): raw(), text(): raw()}
 	}
 	for range rng.IntN(4) {
 		task := TaskRecord{

@@ -15,6 +15,7 @@ type Run struct {
 	Params      map[string]json.RawMessage
 	Concurrency string  // the run's key under the flow's limit
 	RetryOf     ID      // the run that this one continues; empty for most
+	Attempt     int     // 1 and, of a run that makes another one again, one more than that one's
 	Parent      *Parent // of a sub-flow; nil for most
 	Awaits      int     // task runs that are still to be taken over before the run is accepted
 

@@ -65,7 +65,7 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 	case *Submitted:
 		r := &Run{
 			ID: e.Run, Flow: d.Flow, Definition: d.Definition, Trigger: d.Trigger,
-			Params: d.Params, Concurrency: d.Concurrency, RetryOf: d.RetryOf, Parent: d.Parent, Continuation: d.Continuation, Awaits: d.Awaits,
+			Params: d.Params, Concurrency: d.Concurrency, RetryOf: d.RetryOf, Parent: d.Parent, Continuation: d.Continuation, Attempt: max(1, d.Attempt), Awaits: d.Awaits,
 			Version: 1, State: Pending, CreatedAt: e.At,
 		}
 		s.Runs[e.Run] = r

@@ -158,6 +158,7 @@ func (e *encoder) run(r *Run) {
 		e.parent(r.Parent)
 	}
 	e.payload(r.Continuation)
+	e.int(int64(r.Attempt))
 	e.int(int64(r.Awaits))
 	e.uint(r.Version)
 	e.name(string(r.State))
@@ -182,8 +183,9 @@ func (d *decoder) run() *Run {
 	if d.version > 2 && d.bool() {
 		r.Parent = d.parent()
 	}
+	r.Attempt = 1
 	if d.version > 3 {
-		r.Continuation, r.Awaits = d.bytes(), d.small()
+		r.Continuation, r.Attempt, r.Awaits = d.bytes(), d.small(), d.small()
 	}
 	r.Version, r.State, r.Cancel = d.uint(), State(d.name()), d.failure()
 	r.Output, r.Failure = json.RawMessage(d.bytes()), d.failure()

@@ -120,10 +120,13 @@ func TestRejected(t *testing.T) {
 	r := simulate(t, `
 flow "f" {
   param "region" { type = string }
-  trigger "schedule" "s" { every = "1m" }
+  trigger "schedule" "s" {
+    every  = "1m"
+    params = { region = trigger.headers["region"][0] }
+  }
   task "a" { plugin = "./m.wasm" }
 }`, time.Hour, Config{})
-	if got := r.Schedules[0]; got.Times != 60 || got.Rejected != 60 || got.Runs != 0 || !strings.Contains(got.Reason, "param region is required") {
+	if got := r.Schedules[0]; got.Times != 60 || got.Rejected != 60 || got.Runs != 0 || !strings.Contains(got.Reason, ": params: ") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -89,3 +89,31 @@ flow "retried" {
     input    = { name = "x" }
   }
 }
+
+flow "params" {
+  param "n" { type = number }
+  trigger "schedule" "missing" { every = "1h" }
+  trigger "schedule" "wrong" {
+    every  = "1h"
+    params = { n = "x" }
+  }
+  trigger "schedule" "payload" {
+    every  = "1h"
+    params = { n = trigger.payload.n }
+  }
+  trigger "schedule" "guarded" {
+    every  = "1h"
+    params = { n = trigger.payload == null ? 1 : trigger.payload.n }
+  }
+  trigger "schedule" "by_hand" {
+    every   = "1h"
+    enabled = false
+  }
+  trigger "message" "brings_it" { subject = "a.b" }
+  trigger "flow" "nothing" { after = flow.import }
+  task "t" {
+    plugin   = "./greet.wasm"
+    function = "greet"
+    input    = { name = "x" }
+  }
+}
