@@ -178,6 +178,9 @@ func (t *typing) checkTriggerParams(trigger *Trigger) {
 // give: it would start nothing. Fields of a payload are params of their names.
 func (t *typing) checkUnfilled(trigger *Trigger, required []string) {
 	if trigger.Kind == run.TriggerFlow {
+		if trigger.After == "" {
+			return // that is to be mended first
+		}
 		payload := t.draft.endShape(trigger)
 		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.fields[name] != nil })
 	}
