@@ -9,8 +9,9 @@ import (
 )
 
 // Deploy makes the flows of a set those that are known by name, and arms their
-// schedules. The numbers of its limits hold at once for all runs. A flow of the same name is replaced for new runs, one that the set
-// has not is deployed no more; runs in progress keep theirs either way.
+// schedules. The numbers of its limits hold at once for all runs. A flow of the same
+// name is replaced for new runs, one that the set has not is deployed no more; runs
+// in progress keep theirs either way.
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
 		e.undeploy(set)

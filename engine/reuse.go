@@ -105,7 +105,7 @@ func (r *reuse) settle(node int) bool {
 		r.add(&run.TaskReused{TaskRef: run.TaskRef{Task: t.Task}, Output: t.Output})
 		return true
 	}
-	r.within(n.Task, t)
+	r.continueChild(n.Task, t)
 	return false
 }
 
@@ -187,7 +187,7 @@ func (r *reuse) fan(spec *flows.Task, t *run.TaskRecord) bool {
 		case t.State == run.Succeeded:
 			reused.Failure = item.Error
 		default:
-			r.within(spec, item)
+			r.continueChild(spec, item)
 			continue
 		}
 		r.add(reused)

@@ -13,8 +13,7 @@ import (
 )
 
 // AppendJSON appends the record's JSON form on one line: what [EncodeJSON] makes of
-// its fields, in a quarter of the time. Each
-// finished run is written so.
+// its fields, in a quarter of the time. Each finished run is written so.
 func (r *Record) AppendJSON(out []byte) ([]byte, error) {
 	w := recordWriter{out: append(out, '{')}
 	w.text("run", string(r.Run))
