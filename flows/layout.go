@@ -132,7 +132,7 @@ type field struct {
 	value []part
 }
 
-// fields are those of an object whose names are known and all different.
+// fields are those of an object whose names are known and all different, sorted.
 func (s *site) fields(e hcl.Expression) ([]field, bool) {
 	pairs, diags := hcl.ExprMap(e)
 	if diags.HasErrors() {
@@ -147,15 +147,18 @@ func (s *site) fields(e hcl.Expression) ([]field, bool) {
 		if diags.HasErrors() || name.IsMarked() || !name.IsKnown() || name.IsNull() || name.Type() != cty.String {
 			return nil, false
 		}
-		f := field{name: cty.NormalizeString(name.AsString()), value: s.takeApart(p.Value)}
-		at, found := slices.BinarySearchFunc(out, f.name, func(f field, name string) int { return cmp.Compare(f.name, name) })
-		if found {
+		out = append(out, field{name: cty.NormalizeString(name.AsString()), value: s.takeApart(p.Value)})
+	}
+	slices.SortFunc(out, func(a, b field) int { return a.compare(b.name) })
+	for i := 1; i < len(out); i++ {
+		if out[i].name == out[i-1].name {
 			return nil, false
 		}
-		out = slices.Insert(out, at, f)
 	}
 	return out, true
 }
+
+func (f field) compare(name string) int { return cmp.Compare(f.name, name) }
 
 // overlay is a task's config over its plugin's. A config that is not written out
 // as an object is not taken apart.
@@ -169,7 +172,7 @@ func (s *site) overlay(in *inputs) []part {
 		if err != nil {
 			return nil
 		}
-		at, found := slices.BinarySearchFunc(own, name, func(f field, name string) int { return cmp.Compare(f.name, name) })
+		at, found := slices.BinarySearchFunc(own, name, field.compare)
 		if !found {
 			own = slices.Insert(own, at, field{name, []part{{known: known}}})
 		}

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -85,7 +86,7 @@ func flowReference(e hcl.Expression) hcl.Traversal {
 func (s *site) flowOf(name string, at hcl.Range) *draft {
 	d := s.drafts[name]
 	if d == nil && !s.broken {
-		hint := s.guess(name, "flow.", keys(s.drafts))
+		hint := s.guess(name, "flow.", maps.Keys(s.drafts))
 		if hint == "" {
 			hint = " A task can run the flows of its own folder only."
 		}

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -221,7 +222,7 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 			field := s.field(name)
 			if field == nil {
 				t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s",
-					text+pathOf(path[:i]), name, didYouMean(name, "", keys(s.fields)))
+					text+pathOf(path[:i]), name, t.guess(name, "", maps.Keys(s.fields)))
 				return openShape()
 			}
 			s = field

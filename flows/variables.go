@@ -1,6 +1,9 @@
 package flows
 
 import (
+	"iter"
+	"maps"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
@@ -54,7 +57,7 @@ func (m *module) values() []*given {
 		own := m.parseValues(f)
 		for _, g := range own {
 			if m.variables[g.name] == nil && !m.broken {
-				m.undeclared(g.name, g.at, keys(m.variables))
+				m.undeclared(g.name, g.at, maps.Keys(m.variables))
 			}
 		}
 		out = append(out, own...)
@@ -186,18 +189,18 @@ func (l *loader) checkUndeclared() {
 	}
 	for _, name := range keys(l.options.Vars) {
 		if v := l.options.Vars[name]; !l.declared[name] && !v.Ambient {
-			l.undeclared(name, startOf(v.From), keys(l.declared))
+			l.undeclared(name, startOf(v.From), maps.Keys(l.declared))
 		}
 	}
 	for _, g := range l.globals {
 		if !l.declared[g.name] {
-			l.undeclared(g.name, g.at, keys(l.declared))
+			l.undeclared(g.name, g.at, maps.Keys(l.declared))
 		}
 	}
 }
 
-func (r *report) undeclared(name string, at hcl.Range, names []string) {
-	r.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, didYouMean(name, "", names))
+func (r *report) undeclared(name string, at hcl.Range, names iter.Seq[string]) {
+	r.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, r.guess(name, "", names))
 }
 
 // sensitive marks values that must not be shown.
