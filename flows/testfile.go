@@ -13,8 +13,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Suite is flows and their tests. The tests evaluate one expression at a time: what
-// they compute is bounded together.
+// Suite is flows and their tests. These must not be used concurrently: they share
+// what counts how much an expression computes.
 type Suite struct {
 	*Set
 	Tests []*Test // by file, in the order in which they are written
@@ -154,10 +154,10 @@ func (m *module) parseTests(f sourceFile) []*Test {
 	return nil
 }
 
-// Only is the set with nothing that starts runs but one trigger of one flow; nil
-// for none.
+// Only is the set with nothing that starts runs by itself but one trigger of one
+// flow; nil for none.
 func (s *Set) Only(of *Flow, trigger *Trigger) *Set {
-	only := &Set{byName: map[string]*Flow{}, files: s.files}
+	only := &Set{Limits: s.Limits, byName: map[string]*Flow{}, limits: s.limits, files: s.files}
 	for _, f := range s.Flows {
 		quiet := *f
 		quiet.Triggers = nil
