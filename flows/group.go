@@ -56,12 +56,12 @@ func (m Member) Name() string {
 	return strings.TrimPrefix(m.Task.Name, WaitPrefix)
 }
 
-// number is that of the task or the group.
-func (m Member) number() int {
+// output is the reference to what the task, the wait or the group gives.
+func (m Member) output() wanted {
 	if m.Group != nil {
-		return m.Group.number
+		return m.Group.output
 	}
-	return m.Task.number
+	return m.Task.output
 }
 
 // At is where the group stands, "orders.hcl:14".
@@ -86,14 +86,15 @@ func (g *Group) Leaves() []*Task {
 	return all
 }
 
-// member is the reference to a member by its name, without an attribute, or "".
+// member is the reference to what the member of that name gives, "task.a.output",
+// or "".
 func (g *Group) member(name string) string {
 	for _, m := range g.Members {
-		if m.Name() == name && m.Group != nil {
-			return "group." + name
-		} else if m.Name() == name {
-			return "task." + name
+		if m.Name() != name {
+			continue
 		}
+		w := m.output()
+		return w.root.name + "." + w.name + "." + w.attribute
 	}
 	return ""
 }
@@ -126,11 +127,11 @@ func (g *Group) When(s *Scope) (bool, *run.Failure) {
 	return s.truth(g.when, s)
 }
 
-// member kinds of blocks, in the sections of a flow and in its groups.
+// memberBlocks are the kinds of blocks that sections and groups are made of.
 var memberBlocks = []string{"task", "wait", "group"}
 
-// declareMembers notes the tasks, waits and groups of a section or a group, in declared
-// order, and gives the number of their blocks.
+// declareMembers notes the tasks, waits and groups of a section or a group, in
+// declared order, and gives the number of their blocks.
 func (d *draft) declareMembers(c *content, s *Section, in *Group) int {
 	var blocks []*hcl.Block
 	for _, kind := range memberBlocks {

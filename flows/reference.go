@@ -250,7 +250,7 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 	case attribute == "output" && word.bit == rootWait:
 		b.add(RuleUnknownAttribute, where, "Unknown attribute", "A wait has no output: what ended it is %s.payload.", full)
 	case word.bit == rootGroup && b.draft.groups[name].member(attribute) != "":
-		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.output.", b.draft.groups[name].member(attribute))
+		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.", b.draft.groups[name].member(attribute))
 	case word.bit == rootGroup && slices.Contains(taskAttributes, attribute) && !slices.Contains(has, attribute):
 		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Only tasks have %s: a group has %s.", attribute, join(has, "and"))
 	case slices.Contains(has, attribute) || slices.Contains(laterAttributes[word.name], attribute) || nearest(attribute, has) != "":
