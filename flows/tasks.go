@@ -42,7 +42,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 		t.RunOn = RunOn(word)
 	}
 	s.fanOut(t, c)
-	if s.callee(t, b, c); c.arg("flow") != nil {
+	if s.subflow(t, b, c); c.arg("flow") != nil {
 		inherited = policy{} // which is about calls of functions
 	}
 	attempts := s.policy(c, inherited)

@@ -28,7 +28,7 @@ func suiteOf(t *testing.T, files map[string]string) *Suite {
 
 func TestWordsOfTestsAreDescribed(t *testing.T) {
 	t.Parallel()
-	for _, w := range []*words{testFileWords, testWords, mockWords, signalWords, approveWords, assertWords} {
+	for _, w := range tables(testFileWords) {
 		for _, a := range w.arguments {
 			if !slices.Contains(argumentKinds, a.kind) || phases[a.at] == "" || !isLine(a.about) || a.required && a.preset != "" {
 				t.Errorf("%s: %+v", w.id(), a)

@@ -59,12 +59,8 @@ func (s *site) expect(t *Task, p *plugin, c *content) {
 }
 
 // checkTypes compares what expressions give with what the functions of plugins
-// take. A recorded definition was checked when it was accepted: a run in progress
-// must not fail on what was found out since.
+// take.
 func (d *draft) checkTypes() {
-	if d.site.restored != nil {
-		return
-	}
 	for _, name := range keys(d.locals) {
 		d.localShape(d.locals[name])
 	}
