@@ -167,7 +167,8 @@ func (s *seenRun) itemsOf(t *run.TaskRecord) (all, failures cty.Value, err error
 		if err != nil {
 			return cty.NilVal, cty.NilVal, err
 		}
-		list, named[item.Key] = append(list, cty.ObjectVal(attrs)), cty.ObjectVal(attrs)
+		v := cty.ObjectVal(attrs)
+		list, named[item.Key] = append(list, v), v
 		if one.Error != nil {
 			failure, err := itemFailure(&item, one.Error)
 			if err != nil {
