@@ -282,7 +282,7 @@ func (w *network) enclose(g *Group) {
 	for i, m := range g.Members {
 		w.order(g.Begin, m.entry())
 		w.order(m.Exit(), g.End)
-		if i == 0 || !g.Ordered() {
+		if i == 0 || !g.ordered() {
 			continue
 		}
 		before, why := g.Members[i-1].Exit(), usage{use{at: g.Range}, ViaOrder}

@@ -67,8 +67,8 @@ func (m Member) output() wanted {
 // At is where the group stands, "orders.hcl:14".
 func (g *Group) At() string { return place(g.Range) }
 
-// Ordered reports whether the members come one after the other.
-func (g *Group) Ordered() bool { return g.Mode == GroupSerial || g.Mode == GroupFirstSuccess }
+// ordered reports whether the members come one after the other.
+func (g *Group) ordered() bool { return g.Mode == GroupSerial || g.Mode == GroupFirstSuccess }
 
 // FirstWins reports whether the group succeeds with the first member that does.
 func (g *Group) FirstWins() bool { return g.Mode == GroupFirstSuccess || g.Mode == GroupRace }
@@ -204,7 +204,7 @@ func (s *site) decodeGroup(g *Group) {
 	if n, ok := s.whole(c.arg("max_parallel"), 1, math.MaxInt32); ok {
 		g.MaxParallel = int(n)
 	}
-	if g.Ordered() && g.MaxParallel > 0 {
+	if g.ordered() && g.MaxParallel > 0 {
 		s.add(RuleConflict, c.arg("max_parallel").NameRange, "Nothing is parallel here",
 			"The members of a group of mode %q come one after the other: leave max_parallel out.", g.Mode)
 	}
