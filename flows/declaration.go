@@ -117,7 +117,7 @@ func (d *declaration) convert(v cty.Value) (cty.Value, error) {
 
 // kindOf names what a compound value is as JSON does.
 func kindOf(v cty.Value) string {
-	if t := v.Type(); t.IsObjectType() || t.IsMapType() {
+	if hasFields(v.Type()) {
 		return "an object"
 	}
 	return "a list"
