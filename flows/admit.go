@@ -20,10 +20,10 @@ type Admission struct {
 	Concurrency string                     // the run's key under the flow's limit
 }
 
-// Admit decides a request: it checks the payload, which stays as it came, asks the trigger's filter, and
-// fills the params from the request, the trigger's params or the equally named
-// fields of the payload, and the defaults, the first of these first. An error is
-// a *run.RequestError.
+// Admit decides a request: it checks the payload, which stays as it came, asks the
+// trigger's filter, and fills the params from the request, the trigger's params or
+// the equally named fields of the payload, and the defaults, the first of these
+// first. An error is a *run.RequestError.
 func (f *Flow) Admit(r run.Request) (*Admission, error) {
 	t, err := f.triggerOf(&r)
 	if err != nil {
@@ -153,7 +153,7 @@ func (f *Flow) derivedParams(t *Trigger, s *Scope) (map[string]cty.Value, error)
 	if v.IsNull() {
 		return nil, nil
 	}
-	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+	if !hasFields(v.Type()) {
 		return nil, run.Requestf(run.RequestExpression, "%s: params must be an object", place(t.params.Range()))
 	}
 	values := v.AsValueMap()

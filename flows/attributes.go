@@ -111,7 +111,9 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 		v, err = s.itemErrors(t)
 	case "error":
 		if t.Failure != nil {
-			v, err = failureObject(t.Failure)
+			var attrs map[string]cty.Value
+			attrs, err = failureValues(t.Failure)
+			v = cty.ObjectVal(attrs)
 		}
 	}
 	if err != nil {
@@ -123,15 +125,16 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 // failureAttributes are those of task.NAME.error.
 var failureAttributes = []string{"code", "details", "message", "outcome", "retryable"}
 
-func failureObject(f *run.Failure) (cty.Value, error) {
-	attrs := make(map[string]cty.Value, len(failureAttributes))
+// failureValues are the attributes of a failure, to which one more may be added.
+func failureValues(f *run.Failure) (map[string]cty.Value, error) {
+	attrs := make(map[string]cty.Value, len(failureAttributes)+1)
 	for _, name := range failureAttributes {
 		var err error
 		if attrs[name], err = failureValue(f, name); err != nil {
-			return cty.NilVal, err
+			return nil, err
 		}
 	}
-	return cty.ObjectVal(attrs), nil
+	return attrs, nil
 }
 
 func failureValue(f *run.Failure, name string) (cty.Value, error) {

@@ -14,11 +14,11 @@ import (
 
 // Blocks tells apart what a flow consists of: a digest of what each part says, by
 // the part's name. There are the flow's own blocks and arguments ("task load",
-// "trigger schedule nightly", "timeout", "group notify task mail") and what it uses of its module ("plugin
-// greet", "variable region", "value of region", "local rate", "defaults", "file
-// rates.json"). Comments and layout do not count. A flow file in JSON is one part
-// of all flows of its folder. Values of sensitive variables, which are not
-// recorded, are not told apart.
+// "trigger schedule nightly", "timeout", "group notify task mail") and what it uses
+// of its module ("plugin greet", "variable region", "value of region", "local
+// rate", "defaults", "file rates.json"). Comments and layout do not count. A flow
+// file in JSON is one part of all flows of its folder. Values of sensitive
+// variables, which are not recorded, are not told apart.
 func (f *Flow) Blocks() map[string]string {
 	p := &parts{digests: map[string]string{}, used: map[string]bool{}, module: map[string]piece{}}
 	short := strings.TrimPrefix(f.Name, f.Definition.Prefix)
@@ -46,7 +46,8 @@ func (f *Flow) Blocks() map[string]string {
 type parts struct {
 	digests map[string]string
 	used    map[string]bool  // names of parts of the module; that of a kind alone, "variable ", for all of them
-	module  map[string]piece // by name
+	next    []string         // of used, those that are still to be taken
+	module  map[string]piece // what is not taken, by name
 }
 
 // piece is a part that a flow may use or not.
@@ -75,7 +76,7 @@ func (p *parts) file(body *hclsyntax.Body, source []byte, flow string) {
 		default:
 			p.module[title(b)] = piece{b, source}
 			if len(b.Labels) == 0 {
-				p.used[title(b)] = true // it is for all flows
+				p.refer(title(b)) // it is for all flows
 			}
 		}
 	}
@@ -130,24 +131,42 @@ func (p *parts) use(node hclsyntax.Node) {
 				kind = other
 			}
 			name, _, _ := step(x.Traversal, 1) // "" where it is not written out, which is all of them
-			p.used[kind+" "+name] = true
+			p.refer(kind + " " + name)
 		}
 		return nil
 	})
 }
 
+func (p *parts) refer(name string) {
+	if !p.used[name] {
+		p.used[name] = true
+		p.next = append(p.next, name)
+	}
+}
+
 // takeUsed adds the parts of the module that the flow uses, and what those use.
 func (p *parts) takeUsed() {
-	for more := true; more; {
-		more = false
-		for name, piece := range p.module {
-			if p.uses(name) {
-				p.addNode(name, piece.node, piece.source)
-				p.use(piece.node)
-				delete(p.module, name)
-				more = true
+	for len(p.next) > 0 {
+		name := p.next[0]
+		p.next = p.next[1:]
+		if !strings.HasSuffix(name, " ") {
+			p.take(name)
+			continue
+		}
+		for one := range p.module {
+			if strings.HasPrefix(one, name) {
+				p.take(one)
 			}
 		}
+	}
+}
+
+// take adds a part of the module, once. Names of other things are passed over.
+func (p *parts) take(name string) {
+	if piece, ok := p.module[name]; ok {
+		delete(p.module, name)
+		p.addNode(name, piece.node, piece.source)
+		p.use(piece.node)
 	}
 }
 

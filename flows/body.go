@@ -55,7 +55,7 @@ func (r *report) decode(body hcl.Body, w *words, at hcl.Range) *content {
 		r.decodeBlock(c, w, b)
 	}
 	for _, a := range w.arguments {
-		if _, given := found.Attributes[a.name]; a.required && !given && !r.misused(body, a.name) {
+		if _, given := found.Attributes[a.name]; a.required && !given && !misused(body, a.name) {
 			r.add(RuleMissing, at, "Missing argument", "%s needs the argument %q (%s): write %s = …", sentence(w.title), a.name, a.about, a.name)
 		}
 	}
@@ -82,7 +82,7 @@ func (r *report) later(word, where string, at hcl.Range) {
 
 // misused reports whether a native body holds a block in place of an argument,
 // which has its own diagnostic.
-func (r *report) misused(body hcl.Body, name string) bool {
+func misused(body hcl.Body, name string) bool {
 	native, ok := body.(*hclsyntax.Body)
 	return ok && slices.ContainsFunc(native.Blocks, func(b *hclsyntax.Block) bool { return b.Type == name })
 }

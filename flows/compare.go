@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,8 +59,10 @@ func (t *typing) checkObject(e hcl.Expression, pairs []hcl.KeyValuePair, want *s
 		given[name] = true
 		field := want.field(name)
 		if field == nil {
-			meant[nearest(name, keys(want.fields))] = true
-			t.report(RuleUnknownAttribute, pair.Key.Range(), "Unknown attribute", "%s has no attribute %q.%s", path, name, didYouMean(name, "", keys(want.fields)))
+			if t.guessed <= maxGuessed {
+				meant[nearest(name, keys(want.fields))] = true
+			}
+			t.report(RuleUnknownAttribute, pair.Key.Range(), "Unknown attribute", "%s has no attribute %q.%s", path, name, t.guess(name, "", maps.Keys(want.fields)))
 			field = openShape()
 		}
 		t.check(pair.Value, field, path+"."+name)

@@ -117,7 +117,7 @@ func (d *declaration) convert(v cty.Value) (cty.Value, error) {
 
 // kindOf names what a compound value is as JSON does.
 func kindOf(v cty.Value) string {
-	if t := v.Type(); t.IsObjectType() || t.IsMapType() {
+	if hasFields(v.Type()) {
 		return "an object"
 	}
 	return "a list"
@@ -222,9 +222,9 @@ func (p *Param) Parse(text string) (json.RawMessage, error) {
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("param %s: %s is expected, and %q is not that: %s", p.Name, typeexpr.TypeString(p.Type), text, diags[0].Detail)
 	}
-	if v, diags := p.declaration.convert(v); diags == nil {
-		return encodeJSON(v)
-	} else {
-		return nil, fmt.Errorf("param %s: %w", p.Name, diags)
+	v, err := p.declaration.convert(v)
+	if err != nil {
+		return nil, fmt.Errorf("param %s: %w", p.Name, err)
 	}
+	return encodeJSON(v)
 }

@@ -123,9 +123,8 @@ func valuesOf(d *hcl.Diagnostic) []snippetValue {
 		if diags.HasErrors() {
 			continue
 		}
-		statement := describe(v)
-		value := snippetValue{traversalText(t), statement}
-		if statement != "" && !slices.Contains(out, value) {
+		value := snippetValue{pathOf(t), describe(v)}
+		if value.Statement != "" && !slices.Contains(out, value) {
 			out = append(out, value)
 		}
 	}
@@ -151,17 +150,4 @@ func describe(v cty.Value) string {
 		return fmt.Sprintf("is %s of length %d", v.Type().FriendlyName(), v.LengthInt())
 	}
 	return "is a " + v.Type().FriendlyName()
-}
-
-func traversalText(t hcl.Traversal) string {
-	text := t.RootName()
-	for _, s := range t[1:] {
-		switch s := s.(type) {
-		case hcl.TraverseAttr:
-			text += "." + s.Name
-		case hcl.TraverseIndex:
-			text += pathText(cty.Path{cty.IndexStep{Key: s.Key}})
-		}
-	}
-	return text
 }

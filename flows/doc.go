@@ -8,11 +8,13 @@
 //
 // # Two phases
 //
-// The values var.*, local.*, plugin.* and flow.name are fixed when a flow is
-// loaded; param.*, trigger.*, run.*, task.* and error.* exist only in a run. A
-// reference to a task is an edge of the flow's graph. Expressions without run
-// values are evaluated once, at load; the others through a [Scope], which
-// converts each JSON value that they need once per run.
+// The values var.*, plugin.*, flow.name and the locals of a module are fixed when a
+// flow is loaded; param.*, trigger.*, run.*, task.*, wait.*, group.*, each.* and
+// error.* exist only in a run, and the locals of a flow may rest on them. A
+// reference to a task, a wait or a group is an edge of the flow's graph.
+// Expressions without run values are evaluated once, at load; the others through a
+// [Scope], which converts each JSON value that they need once per run. What one
+// evaluation computes is bounded, and so is what one load does.
 //
 // # JSON
 //
@@ -21,6 +23,12 @@
 // Anything else goes through cty: numbers keep up to 512 bits, strings are
 // normalised to Unicode NFC, the keys of objects come out sorted.
 //
+// # Tests
+//
+// [LoadTests] reads the tests of flows, too. They say what calls do
+// ([Test.Mock]), what ends waits, and what must hold of the runs ([Test.Check]);
+// making the runs is left to others.
+//
 // The package starts no goroutines. A [Set] and what it holds may be used
-// concurrently; a [Scope] may not.
+// concurrently; a [Scope] and the tests of a [Suite] may not.
 package flows

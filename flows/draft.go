@@ -1,9 +1,10 @@
 package flows
 
 import (
+	"math"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"math"
 )
 
 // draft is a flow being decoded: its names, before what they stand for.

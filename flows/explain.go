@@ -11,13 +11,11 @@ import (
 // files, and tells whether there were errors.
 func (s *site) explain(x *expression, diags hcl.Diagnostics) bool {
 	for _, d := range diags {
-		call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
-		switch {
-		case ok && call.CalledFunctionName() != "":
+		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); ok && call.CalledFunctionName() != "" {
 			s.unknownFunction(x, call.CalledFunctionName(), subject(d))
-		default:
-			s.take(RuleExpression, hcl.Diagnostics{d})
+			continue
 		}
+		s.take(RuleExpression, hcl.Diagnostics{d})
 	}
 	return diags.HasErrors()
 }

@@ -108,7 +108,7 @@ func itemsOf(v cty.Value) (json.RawMessage, error) {
 		return keyed(v)
 	case t.IsMapType() || t.IsObjectType():
 		if all := v.AsValueMap(); all[""] != cty.NilVal {
-			return nil, fmt.Errorf("has an item without a name: its key is empty")
+			return nil, errors.New("has an item without a name: its key is empty")
 		}
 	}
 	return encodeJSON(v)
@@ -120,7 +120,7 @@ func keyed(set cty.Value) (json.RawMessage, error) {
 		_, item := it.Element()
 		key, err := convert.Convert(item, cty.String)
 		if err != nil || key.IsNull() || key.AsString() == "" {
-			return nil, fmt.Errorf("has an item that is no name: null or empty")
+			return nil, errors.New("has an item that is no name: null or empty")
 		}
 		items[key.AsString()] = item
 	}
@@ -135,16 +135,34 @@ func (s *Scope) itemValue(name string) (cty.Value, error) {
 	switch {
 	case s.item == nil: // it is not evaluated for one
 		return cty.NullVal(cty.DynamicPseudoType), nil
-	case name == "index", name == "key" && !s.item.Named:
+	case name == "index":
 		return cty.NumberIntVal(int64(s.item.Index)), nil
 	case name == "key":
-		return cty.StringVal(s.item.Key), nil
+		return itemKey(s.item), nil
 	}
 	v, err := decodeOrNull(s.item.Value)
 	if err != nil {
 		err = fmt.Errorf("each.value is %w", err)
 	}
 	return v, err
+}
+
+// itemKey is the name of an item, or its place in a list.
+func itemKey(i *run.Item) cty.Value {
+	if i.Named {
+		return cty.StringVal(i.Key)
+	}
+	return cty.NumberIntVal(int64(i.Index))
+}
+
+// itemFailure is an element of the errors of a fan-out.
+func itemFailure(i *run.Item, f *run.Failure) (cty.Value, error) {
+	attrs, err := failureValues(f)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	attrs["key"] = itemKey(i)
+	return cty.ObjectVal(attrs), nil
 }
 
 // itemErrors are the ends of the items that did not succeed, in their order.
@@ -162,17 +180,11 @@ func (s *Scope) itemErrors(t *run.TaskRun) (cty.Value, error) {
 		if state == nil || state.Failure == nil {
 			continue
 		}
-		attrs := make(map[string]cty.Value, len(failureAttributes)+1)
-		attrs["key"] = cty.StringVal(item.Key)
-		if !item.Named {
-			attrs["key"] = cty.NumberIntVal(int64(item.Index))
+		failed, err := itemFailure(&item, state.Failure)
+		if err != nil {
+			return cty.NilVal, err
 		}
-		for _, name := range failureAttributes {
-			if attrs[name], err = failureValue(state.Failure, name); err != nil {
-				return cty.NilVal, err
-			}
-		}
-		all = append(all, cty.ObjectVal(attrs))
+		all = append(all, failed)
 	}
 	return cty.TupleVal(all), nil
 }

@@ -106,7 +106,7 @@ func (m *module) templateFunc(functions map[string]function.Function) function.F
 		if diags.HasErrors() {
 			return cty.DynamicVal, function.NewArgError(0, diags)
 		}
-		if t := args[1].Type(); args[1].IsNull() || !t.IsObjectType() && !t.IsMapType() {
+		if args[1].IsNull() || !hasFields(args[1].Type()) {
 			return cty.DynamicVal, function.NewArgError(1, errNotObject)
 		}
 		v, diags := m.meter.measured(countingNodes(template), &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})

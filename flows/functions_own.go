@@ -1,7 +1,9 @@
 package flows
 
 import (
+	"errors"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -10,6 +12,91 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
+
+// ownFunctions are those that no library has, or that must be different here.
+func ownFunctions() map[string]function.Function {
+	return map[string]function.Function{
+		"coalesce":     coalesceFunc,
+		"length":       lengthFunc,
+		"sum":          sumFunc,
+		"one":          oneFunc,
+		"index":        indexFunc,
+		"alltrue":      truthFunc(true),
+		"anytrue":      truthFunc(false),
+		"startswith":   prefixFunc,
+		"endswith":     suffixFunc,
+		"strcontains":  containsFunc,
+		"replace":      replaceFunc,
+		"timecmp":      timecmpFunc,
+		"urldecode":    urldecodeFunc,
+		"sensitive":    sensitiveFunc,
+		"nonsensitive": nonsensitiveFunc,
+	}
+}
+
+// anything is a parameter that takes every value.
+func anything(name string) function.Parameter {
+	return function.Parameter{
+		Name: name, Type: cty.DynamicPseudoType,
+		AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true,
+	}
+}
+
+// coalesceFunc gives the first argument that is not null, as it is. The standard
+// library's brings all arguments to one type first, which the outputs of two
+// branches seldom have.
+var coalesceFunc = function.New(&function.Spec{
+	Description: "Gives the first of its arguments that is not null, or null.",
+	VarParam:    new(anything("values")),
+	Type: func(args []cty.Value) (cty.Type, error) {
+		return firstValue(args).Type(), nil
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return firstValue(args), nil },
+})
+
+func firstValue(args []cty.Value) cty.Value {
+	for _, arg := range args {
+		if !arg.IsKnown() {
+			return cty.DynamicVal.WithSameMarks(arg)
+		}
+		if !arg.IsNull() {
+			return arg
+		}
+	}
+	return cty.NullVal(cty.DynamicPseudoType)
+}
+
+// lengthFunc counts characters of texts and fields of objects too: data from
+// JSON holds objects where HCL would have maps.
+var lengthFunc = function.New(&function.Spec{
+	Description: "Counts the elements of a collection or the characters of a text.",
+	Params:      []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true, AllowUnknown: true}},
+	Type:        function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		v := args[0]
+		switch t := v.Type(); {
+		case t == cty.DynamicPseudoType || !v.IsKnown():
+			return cty.UnknownVal(cty.Number), nil
+		case t == cty.String:
+			return stdlib.Strlen(v)
+		case t.IsCollectionType() || t.IsTupleType() || t.IsObjectType():
+			return cty.NumberIntVal(int64(v.LengthInt())), nil
+		}
+		return cty.NilVal, function.NewArgErrorf(0, "a collection or a text is required")
+	},
+})
+
+var errSequence = errors.New("a list, a set or a tuple is required")
+
+// sequence is a parameter whose elements are gone through.
+var sequence = function.Parameter{Name: "list", Type: cty.DynamicPseudoType}
+
+func elements(v cty.Value) ([]cty.Value, error) {
+	if t := v.Type(); !t.IsListType() && !t.IsSetType() && !t.IsTupleType() {
+		return nil, function.NewArgError(0, errSequence)
+	}
+	return v.AsValueSlice(), nil
+}
 
 var sumFunc = function.New(&function.Spec{
 	Description: "Adds the numbers of a list; 0 for an empty one.",
@@ -135,14 +222,20 @@ var replaceFunc = function.New(&function.Spec{
 	},
 	Type: function.StaticReturnType(cty.String),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		search := args[1].AsString()
-		if found := strings.Count(args[0].AsString(), search); found*len(args[2].AsString()) > maxText {
-			return cty.NilVal, errTextSize
+		text, search, replacement := args[0].AsString(), args[1].AsString(), args[2].AsString()
+		if len(search) < 2 || search[0] != '/' || search[len(search)-1] != '/' {
+			if err := replacedSize(text, replacement, strings.Count(text, search), false); err != nil {
+				return cty.NilVal, err
+			}
+			return stdlib.Replace(args[0], args[1], args[2])
 		}
-		if len(search) > 1 && search[0] == '/' && search[len(search)-1] == '/' {
-			return stdlib.RegexReplace(args[0], cty.StringVal(search[1:len(search)-1]), args[2])
+		search = search[1 : len(search)-1]
+		if pattern, err := regexp.Compile(search); err == nil { // otherwise stdlib says what is wrong
+			if err := replacedSize(text, replacement, len(pattern.FindAllStringIndex(text, -1)), true); err != nil {
+				return cty.NilVal, err
+			}
 		}
-		return stdlib.Replace(args[0], args[1], args[2])
+		return stdlib.RegexReplace(args[0], cty.StringVal(search), args[2])
 	},
 })
 

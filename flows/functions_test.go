@@ -138,3 +138,29 @@ func TestFileFunctionErrors(t *testing.T) {
 		t.Error(diff, text(set, diags))
 	}
 }
+
+// TestTextsTooLarge refuses them before they are made.
+func TestTextsTooLarge(t *testing.T) {
+	t.Parallel()
+	const long = `join("", [for x in range(1000) : "abcdefgh"])`
+	for name, expr := range map[string]string{
+		"width":      `format("%2000000000s", "a")`,
+		"precision":  `format("%.99999999999999999999f", 1)`,
+		"list":       `formatlist("%1000000s", range(1000))`,
+		"directives": `format(join("", [for x in range(1000) : "%[1]s%[1]s%[1]s%[1]s"]), ` + long + `)`,
+		"one in all": `formatlist(join("", [for x in range(100) : "%[2]s"]), range(1000), ` + long + `)`,
+		"expression": `replace(` + long + `, "/./", ` + long + `)`,
+		"groups":     `replace(` + long + `, "/.*/", join("", [for x in range(1000) : "$0$0$0$0"]))`,
+		"brackets":   `yamldecode(join("", [for x in range(1000) : "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["]))`,
+	} {
+		_, diags := loadWithLittle(t, "f.hcl", "locals {\n  a = "+expr+"\n}\n"+smallFlow("f"))
+		if len(diags) != 1 || !strings.Contains(diags[0].Detail, "the text ") {
+			t.Errorf("%s: %v", name, diags)
+		}
+	}
+	const fits = `[format("%10s|%-5d|%5.1f|%%", "a", 1, 2.5), formatlist("%s-%s", ["a", "b"], "c"), replace("abc", "/(b)/", "$1$1"), length(yamldecode("[[1]]"))]`
+	set, diags := loadWithLittle(t, "f.hcl", "flow \"f\" {\n  task \"t\" {\n    plugin = \"./greet.wasm\"\n    input  = "+fits+"\n  }\n}\n")
+	if got := input(t, onlyFlow(t, set).Tasks[0], onlyFlow(t, set).Scope(aRun(set.Flows[0], "", nil))); len(diags) > 0 || got != `["         a|1    |  2.5|%",["a-c","b-c"],"abbc",1]` {
+		t.Error(got, diags)
+	}
+}

@@ -70,18 +70,16 @@ func itemsIn(all *shape) *items {
 
 // valueOf is what the fields of an object have in common.
 func valueOf(object *shape) *shape {
-	all := object.rest
-	if all == nil && (!object.closed || len(object.fields) == 0) {
+	var all []*shape
+	if object.rest != nil {
+		all = append(all, object.rest)
+	} else if !object.closed || len(object.fields) == 0 {
 		return openShape()
 	}
 	for _, name := range keys(object.fields) {
-		if all == nil {
-			all = object.fields[name]
-		} else {
-			all = union(all, object.fields[name])
-		}
+		all = append(all, object.fields[name])
 	}
-	return all
+	return unionOf(all)
 }
 
 // attribute is one of each.

@@ -140,7 +140,7 @@ func (w *network) connect() {
 	}
 }
 
-// reference is a use of a task or a group, and what made it.
+// usage is a use of a task or a group, and what makes it an edge.
 type usage struct {
 	use
 	via Via
@@ -149,33 +149,32 @@ type usage struct {
 // uses are what must be done before the task starts or another attempt of it is
 // decided.
 func (t *Task) uses() []usage {
+	return usages(t.expressions(), t.after)
+}
+
+// uses are what must be done before the group begins.
+func (g *Group) uses() []usage {
+	if g.when == nil {
+		return usages(nil, g.after)
+	}
+	return usages([]*expression{g.when}, g.after)
+}
+
+func usages(expressions []*expression, after []use) []usage {
 	var out []usage
-	for _, x := range t.expressions() {
+	for _, x := range expressions {
 		for _, u := range x.needs {
 			out = append(out, usage{u, ViaReference})
 		}
 	}
-	for _, u := range t.after {
-		out = append(out, usage{u, ViaAfter})
-	}
-	return out
-}
-
-func (g *Group) uses() []usage {
-	var out []usage
-	if g.when != nil {
-		for _, u := range g.when.needs {
-			out = append(out, usage{u, ViaReference})
-		}
-	}
-	for _, u := range g.after {
+	for _, u := range after {
 		out = append(out, usage{u, ViaAfter})
 	}
 	return out
 }
 
 // target is what a use refers to: the node at which it ends, the group in which it
-// stands, and itself if it is one. It is false for what is in another part.
+// stands, and itself if it is a group. It is not ok for what is in another part.
 func (w *network) target(u use) (node int, in *Group, itself *Group, ok bool) {
 	if name, group := strings.CutPrefix(u.task, "group."); group {
 		g := w.groups[name]
@@ -283,7 +282,7 @@ func (w *network) enclose(g *Group) {
 	for i, m := range g.Members {
 		w.order(g.Begin, m.entry())
 		w.order(m.Exit(), g.End)
-		if i == 0 || !g.Ordered() {
+		if i == 0 || !g.ordered() {
 			continue
 		}
 		before, why := g.Members[i-1].Exit(), usage{use{at: g.Range}, ViaOrder}

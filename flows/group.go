@@ -56,19 +56,19 @@ func (m Member) Name() string {
 	return strings.TrimPrefix(m.Task.Name, WaitPrefix)
 }
 
-// number is that of the task or the group.
-func (m Member) number() int {
+// output is the reference to what the task, the wait or the group gives.
+func (m Member) output() wanted {
 	if m.Group != nil {
-		return m.Group.number
+		return m.Group.output
 	}
-	return m.Task.number
+	return m.Task.output
 }
 
 // At is where the group stands, "orders.hcl:14".
 func (g *Group) At() string { return place(g.Range) }
 
-// Ordered reports whether the members come one after the other.
-func (g *Group) Ordered() bool { return g.Mode == GroupSerial || g.Mode == GroupFirstSuccess }
+// ordered reports whether the members come one after the other.
+func (g *Group) ordered() bool { return g.Mode == GroupSerial || g.Mode == GroupFirstSuccess }
 
 // FirstWins reports whether the group succeeds with the first member that does.
 func (g *Group) FirstWins() bool { return g.Mode == GroupFirstSuccess || g.Mode == GroupRace }
@@ -86,14 +86,15 @@ func (g *Group) Leaves() []*Task {
 	return all
 }
 
-// member is the reference to a member by its name, without an attribute, or "".
+// member is the reference to what the member of that name gives, "task.a.output",
+// or "".
 func (g *Group) member(name string) string {
 	for _, m := range g.Members {
-		if m.Name() == name && m.Group != nil {
-			return "group." + name
-		} else if m.Name() == name {
-			return "task." + name
+		if m.Name() != name {
+			continue
 		}
+		w := m.output()
+		return w.root.name + "." + w.name + "." + w.attribute
 	}
 	return ""
 }
@@ -126,11 +127,11 @@ func (g *Group) When(s *Scope) (bool, *run.Failure) {
 	return s.truth(g.when, s)
 }
 
-// member kinds of blocks, in the sections of a flow and in its groups.
+// memberBlocks are the kinds of blocks that sections and groups are made of.
 var memberBlocks = []string{"task", "wait", "group"}
 
-// declareMembers notes the tasks, waits and groups of a section or a group, in declared
-// order, and gives the number of their blocks.
+// declareMembers notes the tasks, waits and groups of a section or a group, in
+// declared order, and gives the number of their blocks.
 func (d *draft) declareMembers(c *content, s *Section, in *Group) int {
 	var blocks []*hcl.Block
 	for _, kind := range memberBlocks {
@@ -203,7 +204,7 @@ func (s *site) decodeGroup(g *Group) {
 	if n, ok := s.whole(c.arg("max_parallel"), 1, math.MaxInt32); ok {
 		g.MaxParallel = int(n)
 	}
-	if g.Ordered() && g.MaxParallel > 0 {
+	if g.ordered() && g.MaxParallel > 0 {
 		s.add(RuleConflict, c.arg("max_parallel").NameRange, "Nothing is parallel here",
 			"The members of a group of mode %q come one after the other: leave max_parallel out.", g.Mode)
 	}

@@ -137,15 +137,11 @@ func (t *typing) constructed(e hcl.Expression) *shape {
 		return s
 	}
 	if items, diags := hcl.ExprList(e); !diags.HasErrors() {
-		var all *shape
-		for _, item := range items {
-			if one := t.infer(item); all == nil {
-				all = one
-			} else {
-				all = union(all, one)
-			}
+		all := make([]*shape, len(items))
+		for i, item := range items {
+			all[i] = t.infer(item)
 		}
-		return listOf(all)
+		return listOf(unionOf(all))
 	}
 	return openShape()
 }
@@ -276,11 +272,7 @@ func (t *typing) call(e *hclsyntax.FunctionCallExpr) *shape {
 	case e.Name == "can":
 		return ofKind(kindBool)
 	case e.Name == "coalesce" && len(args) > 0:
-		all := args[0]
-		for _, one := range args[1:] {
-			all = union(all, one)
-		}
-		return all
+		return unionOf(args)
 	}
 	return returned(t.runFunctions[e.Name], len(args))
 }

@@ -53,15 +53,12 @@ func (p *jsonParser) rewriteText(out []byte) ([]byte, error) {
 		return appendQuoted(out, body), nil
 	}
 	s, err := p.text()
-	return appendText(out, normalize(s)), err
+	return appendText(out, cty.NormalizeString(s)), err
 }
 
 func appendQuoted(out, ascii []byte) []byte {
 	return append(append(append(out, '"'), ascii...), '"')
 }
-
-// normalize gives a text the form in which cty keeps it.
-func normalize(s string) string { return cty.NormalizeString(s) }
 
 func (p *jsonParser) rewriteNumber(out []byte) ([]byte, error) {
 	if n := scanNumber(p.src[p.pos:]); n.normal > 0 {

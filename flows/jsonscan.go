@@ -3,6 +3,8 @@ package flows
 import (
 	"encoding/json"
 	"errors"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // jsonStep leads from a JSON value into it: to the member of that name, or, when
@@ -92,7 +94,7 @@ func (p *jsonParser) key() (name []byte, ascii bool, err error) {
 		if s, err = p.text(); err != nil {
 			return nil, false, err
 		}
-		name = []byte(normalize(s))
+		name = []byte(cty.NormalizeString(s))
 	}
 	if p.peek() != ':' {
 		return nil, false, errNoColon

@@ -193,11 +193,11 @@ func textsOf(v any) []string {
 }
 
 func (r *schemaReader) alternatives(all []any) *shape {
-	u := r.filled(all[0])
-	for _, one := range all[1:] {
-		u = union(u, r.filled(one))
+	shapes := make([]*shape, len(all))
+	for i, one := range all {
+		shapes[i] = r.filled(one)
 	}
-	return u
+	return unionOf(shapes)
 }
 
 // filled is a shape that can be looked into at once. A schema that is an

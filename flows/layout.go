@@ -15,13 +15,13 @@ import (
 // `{"i":4,"n":`, the reference, and `}`. Filling it gives the bytes that
 // evaluating the expression gives, at a fraction of the cost.
 type layout struct {
-	parts []part
+	parts []fragment
 	known int // bytes of JSON that is known
 }
 
-// part is a piece of a layout: JSON, and then, but for the last, a reference or
-// another expression.
-type part struct {
+// fragment is a piece of a layout: JSON, and then, but for the last, a reference
+// or another expression.
+type fragment struct {
 	known []byte
 	ref   *reference
 	expr  *expression
@@ -82,11 +82,11 @@ func (r *reference) recorded() bool {
 }
 
 // takeApart makes parts of an expression that is known to be right.
-func (s *site) takeApart(e hcl.Expression) []part {
+func (s *site) takeApart(e hcl.Expression) []fragment {
 	e = native(e)
 	if named, ok := e.(*hclsyntax.ScopeTraversalExpr); ok {
 		if r := s.reference(named.Traversal); r != nil {
-			return []part{{ref: r}}
+			return []fragment{{ref: r}}
 		}
 		if l := s.lateLocal(named.Traversal); l != nil {
 			return s.takeApart(l.attr.Expr)
@@ -95,7 +95,7 @@ func (s *site) takeApart(e hcl.Expression) []part {
 	x, _ := s.bind(e, "", running)
 	if x.roots&runRoots == 0 {
 		if known, ok := s.constant(x); ok {
-			return []part{{known: known}}
+			return []fragment{{known: known}}
 		}
 	}
 	if fields, ok := s.fields(e); ok {
@@ -104,7 +104,7 @@ func (s *site) takeApart(e hcl.Expression) []part {
 	if items, diags := hcl.ExprList(e); !diags.HasErrors() {
 		return s.list(items)
 	}
-	return []part{{expr: x}}
+	return []fragment{{expr: x}}
 }
 
 func (s *site) constant(x *expression) ([]byte, bool) {
@@ -129,10 +129,10 @@ func (s *site) lateLocal(t hcl.Traversal) *local {
 // field is a member of an object that is taken apart.
 type field struct {
 	name  string
-	value []part
+	value []fragment
 }
 
-// fields are those of an object whose names are known and all different.
+// fields are those of an object whose names are known and all different, sorted.
 func (s *site) fields(e hcl.Expression) ([]field, bool) {
 	pairs, diags := hcl.ExprMap(e)
 	if diags.HasErrors() {
@@ -147,19 +147,22 @@ func (s *site) fields(e hcl.Expression) ([]field, bool) {
 		if diags.HasErrors() || name.IsMarked() || !name.IsKnown() || name.IsNull() || name.Type() != cty.String {
 			return nil, false
 		}
-		f := field{name: cty.NormalizeString(name.AsString()), value: s.takeApart(p.Value)}
-		at, found := slices.BinarySearchFunc(out, f.name, func(f field, name string) int { return cmp.Compare(f.name, name) })
-		if found {
+		out = append(out, field{name: cty.NormalizeString(name.AsString()), value: s.takeApart(p.Value)})
+	}
+	slices.SortFunc(out, func(a, b field) int { return a.compare(b.name) })
+	for i := 1; i < len(out); i++ {
+		if out[i].name == out[i-1].name {
 			return nil, false
 		}
-		out = slices.Insert(out, at, f)
 	}
 	return out, true
 }
 
+func (f field) compare(name string) int { return cmp.Compare(f.name, name) }
+
 // overlay is a task's config over its plugin's. A config that is not written out
 // as an object is not taken apart.
-func (s *site) overlay(in *inputs) []part {
+func (s *site) overlay(in *inputs) []fragment {
 	own, ok := s.fields(native(in.expr.Expression))
 	if !ok {
 		return nil
@@ -169,38 +172,38 @@ func (s *site) overlay(in *inputs) []part {
 		if err != nil {
 			return nil
 		}
-		at, found := slices.BinarySearchFunc(own, name, func(f field, name string) int { return cmp.Compare(f.name, name) })
+		at, found := slices.BinarySearchFunc(own, name, field.compare)
 		if !found {
-			own = slices.Insert(own, at, field{name, []part{{known: known}}})
+			own = slices.Insert(own, at, field{name, []fragment{{known: known}}})
 		}
 	}
 	return objectOf(own)
 }
 
 // objectOf gives the parts of an object whose fields are sorted.
-func objectOf(fields []field) []part {
-	var parts []part
+func objectOf(fields []field) []fragment {
+	var parts []fragment
 	before := []byte{'{'}
 	for _, f := range fields {
-		parts = append(parts, part{known: append(appendText(before, f.name), ':')})
+		parts = append(parts, fragment{known: append(appendText(before, f.name), ':')})
 		parts = append(parts, f.value...)
 		before = []byte{','}
 	}
 	if len(fields) == 0 {
-		return []part{{known: []byte("{}")}}
+		return []fragment{{known: []byte("{}")}}
 	}
-	return append(parts, part{known: []byte{'}'}})
+	return append(parts, fragment{known: []byte{'}'}})
 }
 
-func (s *site) list(items []hcl.Expression) []part {
-	parts := []part{{known: []byte{'['}}}
+func (s *site) list(items []hcl.Expression) []fragment {
+	parts := []fragment{{known: []byte{'['}}}
 	for i, item := range items {
 		if i > 0 {
-			parts = append(parts, part{known: []byte{','}})
+			parts = append(parts, fragment{known: []byte{','}})
 		}
 		parts = append(parts, s.takeApart(item)...)
 	}
-	return append(parts, part{known: []byte{']'}})
+	return append(parts, fragment{known: []byte{']'}})
 }
 
 // reference is what a traversal names, nil when only evaluating it can tell.
@@ -254,18 +257,18 @@ func stepInto(t hcl.Traverser) (jsonStep, bool) {
 }
 
 // newLayout joins what is known to the left of each reference.
-func newLayout(parts []part) *layout {
+func newLayout(parts []fragment) *layout {
 	l := new(layout)
 	var known []byte
 	for _, p := range parts {
 		known = append(known, p.known...)
 		if p.ref != nil || p.expr != nil {
-			l.parts = append(l.parts, part{known: known, ref: p.ref, expr: p.expr})
+			l.parts = append(l.parts, fragment{known: known, ref: p.ref, expr: p.expr})
 			l.known += len(known)
 			known = nil
 		}
 	}
-	l.parts = append(l.parts, part{known: known})
+	l.parts = append(l.parts, fragment{known: known})
 	l.known += len(known)
 	return l
 }

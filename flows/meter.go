@@ -257,16 +257,23 @@ func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
 	if top {
 		return e
 	}
+	return countingNode(e, plain)
+}
+
+// countingNode is a node that counts, over parts of which some are plain.
+func countingNode(e hclsyntax.Expression, plain []hclsyntax.Expression) *metered {
 	out := &metered{Expression: e}
 	if copies(e) {
 		out.plain = plain
 	}
-	if call, ok := e.(*hclsyntax.FunctionCallExpr); ok && slices.Contains(unifying, call.Name) {
-		out.unifies = true
-		for _, arg := range call.Args {
-			if arg, ok := arg.(*metered); ok {
-				arg.unified = true
-			}
+	call, ok := e.(*hclsyntax.FunctionCallExpr)
+	if !ok || !slices.Contains(unifying, call.Name) {
+		return out
+	}
+	out.unifies = true
+	for _, arg := range call.Args {
+		if arg, ok := arg.(*metered); ok {
+			arg.unified = true
 		}
 	}
 	return out

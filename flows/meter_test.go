@@ -2,10 +2,12 @@ package flows
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -134,5 +136,52 @@ func TestManyDiagnostics(t *testing.T) {
 	last := diags[len(diags)-1]
 	if len(diags) != maxShown+1 || RuleOf(last) != RuleMore || !strings.Contains(last.Detail, "19800 more") || last.Subject.Start.Line != maxShown+2 {
 		t.Errorf("%d: %v", len(diags), last)
+	}
+}
+
+// TestGuessesAreBounded holds that many wrong names are not compared with many
+// right ones: the first are told what they may mean, the last are not.
+func TestGuessesAreBounded(t *testing.T) {
+	t.Parallel()
+	many := func(n int, pattern string) string {
+		var out strings.Builder
+		for i := range n {
+			fmt.Fprintf(&out, pattern, i)
+		}
+		return out.String()
+	}
+	wrong := "{\n" + many(150, "    q%d = 1\n") + "  }\n"
+	params := "flow \"f\" {\n  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n" + many(2000, "  param \"p%d\" {\n    default = 1\n  }\n")
+	for name, src := range map[string]string{
+		"trigger":   params + "  trigger \"schedule\" \"s\" {\n    cron = \"@daily\"\n    params = " + wrong + "  }\n}\n",
+		"sub-flow":  params + "}\nflow \"g\" {\n  task \"t\" {\n    flow = flow.f\n    input = " + wrong + "  }\n}\n",
+		"elsewhere": smallFlow("z") + many(1500, "flow \"f%d\" {\n  output \"o\" {\n    value = task.t.output\n  }\n  task \"u\" {\n    plugin = \"./greet.wasm\"\n  }\n}\n"),
+	} {
+		_, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": src})}, Options{Catalog: modules})
+		if len(diags) < 150 {
+			t.Fatalf("%s: %d", name, len(diags))
+		}
+		told := func(d *hcl.Diagnostic) bool {
+			return strings.Contains(d.Detail, "Did you mean p") || strings.Contains(d.Detail, "It exists in flow")
+		}
+		if first, last := diags[0], diags[min(len(diags), maxShown)-1]; !told(first) || told(last) {
+			t.Errorf("%s:\n%s\n%s", name, first.Detail, last.Detail)
+		}
+	}
+}
+
+// TestWordsOfManyTexts describes a long list without copying all of its texts for
+// each of them.
+func TestWordsOfManyTexts(t *testing.T) {
+	texts := make([]cty.Value, 20_000)
+	for i := range texts {
+		texts[i] = cty.StringVal(fmt.Sprint(i))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s := shapeOfItems(cty.TupleVal(texts))
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; len(s.words) != len(texts) || made > 200<<20 {
+		t.Errorf("%d words, %d bytes", len(s.words), made)
 	}
 }

@@ -2,11 +2,8 @@ package flows
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
-
-	"github.com/flowhost/flowhost/run"
 )
 
 // LoadMocks is Load that also reads the mocks that the tests of a file share. The
@@ -45,33 +42,4 @@ func (s *site) mocksOf(d *draft, file *content) *Test {
 	t := &Test{Flow: d.flow, At: DefaultTestTime, site: s, mocks: map[string]*mock{}, plugins: map[string]*mock{}}
 	s.shareMocks(t, d, file)
 	return t
-}
-
-// testFile reads a test file and finds the module that it belongs to, nil for
-// none.
-func (l *loader) testFile(file string) (*module, sourceFile) {
-	content, err := readSource(file)
-	if err != nil {
-		l.unreadable(file, err)
-		return nil, sourceFile{}
-	}
-	for _, m := range l.modules {
-		if sameFolder(m.src.folder, filepath.Dir(file)) {
-			return m, sourceFile{name: filepath.Base(file), display: file, bytes: content}
-		}
-	}
-	l.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
-	return nil, sourceFile{}
-}
-
-// parseTestFile is nil for a file that cannot be parsed.
-func (m *module) parseTestFile(f sourceFile) *content {
-	parsed, diags := parseFile(f)
-	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-	if m.take(RuleSyntax, diags) {
-		return nil
-	}
-	m.set.files[f.display] = parsed
-	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
-	return m.decode(parsed.Body, testFileWords, startOf(f.display))
 }

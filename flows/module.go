@@ -18,7 +18,7 @@ type module struct {
 	restored *run.Definition // nil unless it is being restored
 	def      *run.Definition
 
-	variables map[string]*variable
+	variables map[string]*declaration
 	locals    map[string]*local
 	plugins   map[string]*plugin
 
@@ -46,7 +46,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 	m := &module{
 		loader: l, src: s, restored: restored,
 		def:       &run.Definition{Prefix: s.prefix, Files: map[string][]byte{}, Vars: map[string]json.RawMessage{}, Plugins: map[string]string{}},
-		variables: map[string]*variable{},
+		variables: map[string]*declaration{},
 		locals:    map[string]*local{},
 		plugins:   map[string]*plugin{},
 		drafts:    map[string]*draft{},

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -105,7 +106,7 @@ func (s *site) object(a *hcl.Attribute) cty.Value {
 		return cty.NilVal
 	}
 	v, _ = v.UnmarkDeep()
-	if t := v.Type(); !v.IsNull() && (t.IsObjectType() || t.IsMapType()) {
+	if !v.IsNull() && hasFields(v.Type()) {
 		return v
 	}
 	s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be an object: { name = value, … }.", a.Name)
@@ -218,10 +219,8 @@ func (s *site) chooseFunction(p *plugin, a *hcl.Attribute, at hcl.Range) string 
 		names = append(names, f.Name)
 	}
 	if given {
-		for _, name := range names {
-			if name == chosen {
-				return chosen
-			}
+		if slices.Contains(names, chosen) {
+			return chosen
 		}
 		hint := didYouMean(chosen, "", names)
 		if len(names) == 0 {

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,13 +125,12 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	if b.broken && word.bit&(rootVar|rootLocal|rootPlugin|rootLimit) != 0 {
 		return // it may be declared in the file that could not be read
 	}
-	declare := map[roots]string{rootVar: "a variable block", rootLocal: "a locals block", rootPlugin: "a plugin block", rootLimit: "a limit block", rootParam: "a param block", rootTask: "a task block", rootWait: "a wait block", rootGroup: "a group block"}
 	hint := ""
 	if b.guessed <= maxGuessed {
-		hint = b.guess(name, word.name+".", b.declaredNames(word))
+		hint = b.guess(name, word.name+".", slices.Values(b.declaredNames(word)))
 	}
 	if hint == "" {
-		hint = " Declare it in " + declare[word.bit] + "."
+		hint = " Declare it in a " + cmp.Or(declaredIn[word.bit], word.name) + " block."
 	}
 	if other := b.otherwise(word, name); other != "" {
 		hint = " It is a " + other + ": write " + other + "." + name + "."
@@ -139,6 +139,9 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	}
 	b.add(RuleUnknownName, at, "Unknown "+word.name, "There is no %s.%s here.%s", word.name, name, hint)
 }
+
+// declaredIn are the blocks that are not called as references to what they declare.
+var declaredIn = map[roots]string{rootVar: "variable", rootLocal: "locals"}
 
 // otherwise is the kind of what the flow has by that name, where references to tasks
 // and groups have taken one for the other.
@@ -151,8 +154,12 @@ func (b *binding) otherwise(word *root, name string) string {
 	return ""
 }
 
-// elsewhere is another flow of the module that has the name.
+// elsewhere is another flow of the module that has the name, among as many as are
+// still to be looked at.
 func (b *binding) elsewhere(word *root, name string) string {
+	if b.guessed += len(b.drafts); b.guessed > maxGuessed {
+		return ""
+	}
 	for _, other := range keys(b.drafts) {
 		d := b.drafts[other]
 		has := false
@@ -239,7 +246,7 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 	case attribute == "output" && word.bit == rootWait:
 		b.add(RuleUnknownAttribute, where, "Unknown attribute", "A wait has no output: what ended it is %s.payload.", full)
 	case word.bit == rootGroup && b.draft.groups[name].member(attribute) != "":
-		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.output.", b.draft.groups[name].member(attribute))
+		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.", b.draft.groups[name].member(attribute))
 	case word.bit == rootGroup && slices.Contains(taskAttributes, attribute) && !slices.Contains(has, attribute):
 		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Only tasks have %s: a group has %s.", attribute, join(has, "and"))
 	case slices.Contains(has, attribute) || nearest(attribute, has) != "":
@@ -376,9 +383,6 @@ func (b *binding) qualified(name string) string {
 			if r.bit&settledRoots != 0 {
 				_, result, _ := attributesOf(&r)
 				return r.name + "." + name + "." + result
-			}
-			if r.bit == rootWait {
-				return "wait." + name + ".payload"
 			}
 			return r.name + "." + name
 		}

@@ -3,6 +3,7 @@ package flows
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -31,13 +32,13 @@ const (
 	RuleExpression       Rule = "expression"        // an expression that cannot be evaluated
 	RuleReference        Rule = "reference"         // not the form of a reference
 	RuleUnknownRoot      Rule = "unknown-root"      // var, task, … is expected at the beginning
-	RuleUnknownName      Rule = "unknown-name"      // no such task, param, var, local, plugin or limit
+	RuleUnknownName      Rule = "unknown-name"      // no such task, wait, group, param, var, local, plugin, limit or flow
 	RuleUnknownAttribute Rule = "unknown-attribute" // no such attribute of a reference, or of a value whose type is known
 	RuleRunValue         Rule = "run-value"         // a value of a run where none exists yet
 	RuleMisplaced        Rule = "misplaced"         // a reference that this argument cannot use
 	RuleEnvironment      Rule = "environment"       // ${HOME}
-	RuleSelfReference    Rule = "self-reference"    // a task or local that needs itself
-	RuleCycle            Rule = "cycle"             // tasks or locals that need each other
+	RuleSelfReference    Rule = "self-reference"    // a task, wait, group or local that needs itself
+	RuleCycle            Rule = "cycle"             // tasks, groups, locals or flows that need each other
 	RuleFileFunction     Rule = "file-function"     // a file function where run values are used
 	RulePlugin           Rule = "plugin"            // a module that cannot be used
 	RuleDigest           Rule = "digest"            // a module that is not the one pinned
@@ -81,12 +82,16 @@ type report struct {
 // maxGuessed bounds what is done to find the nearest names.
 const maxGuessed = 200_000
 
-// guess is didYouMean among names that may be many.
-func (r *report) guess(given, prefix string, names []string) string {
-	if r.guessed += len(names); r.guessed > maxGuessed {
+// guess is didYouMean among names that may be many, for names that may be many.
+func (r *report) guess(given, prefix string, names iter.Seq[string]) string {
+	if r.guessed > maxGuessed {
 		return ""
 	}
-	return didYouMean(given, prefix, names)
+	all := slices.Collect(names)
+	if r.guessed += len(all); r.guessed > maxGuessed {
+		return ""
+	}
+	return didYouMean(given, prefix, all)
 }
 
 // add reports an error at a place, in a short summary and a detail that says

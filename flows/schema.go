@@ -42,14 +42,15 @@ type Argument struct {
 
 	// Type is "text", "bool", "number", "whole number", "duration", "size", "time",
 	// "text, number or bool", "object", "map of texts", "list of tasks",
-	// "list, set or object", "limit or list of limits", "plugin or text", "type" or
-	// "any value".
+	// "list, set or object", "limit or list of limits", "plugin or text",
+	// "flow or text", "type" or "any value".
 	Type   string   `json:"type,omitempty"`
 	Bounds string   `json:"bounds,omitempty"` // of numbers: "from 0 to 1"
 	OneOf  []string `json:"one_of,omitempty"` // the texts that it may be
 
 	// Phase says when the value is computed: "constant", "load", "fire", "key",
-	// "run", "retry", or "own" for what is read in a way of its own.
+	// "run", "retry", of tests also "mock" and "assert", or "own" for what is read in
+	// a way of its own.
 	Phase string `json:"phase,omitempty"`
 
 	Required bool   `json:"required"`
@@ -90,17 +91,18 @@ func Schema() *Language {
 		}
 	}
 	l.Phases[phases[mocking]], l.Phases[phases[asserting]] = mockRoots, assertRoots
-	for _, w := range allWords() {
+	for _, w := range tables(fileWords) {
 		l.Bodies = append(l.Bodies, w.describe())
 	}
-	for _, w := range []*words{testFileWords, testWords, mockWords, signalWords, approveWords, assertWords} {
+	for _, w := range tables(testFileWords) {
 		l.TestBodies = append(l.TestBodies, w.describe())
 	}
 	return l
 }
 
-// allWords are the tables, the file's first, each before those of its blocks.
-func allWords() []*words {
+// tables are those of a file and of all that may stand in it, each before those of
+// its blocks.
+func tables(file *words) []*words {
 	var all []*words
 	var visit func(w *words)
 	visit = func(w *words) {
@@ -117,7 +119,7 @@ func allWords() []*words {
 			}
 		}
 	}
-	visit(fileWords)
+	visit(file)
 	return all
 }
 

@@ -64,7 +64,7 @@ func about(t *testing.T, body, name, value string) []string {
 
 // present are the arguments of this version, by the name of their body.
 func present(yield func(body string, a argument) bool) {
-	for _, w := range allWords() {
+	for _, w := range tables(fileWords) {
 		for _, a := range w.arguments {
 			if !a.later && !yield(w.id(), a) {
 				return
@@ -87,7 +87,7 @@ func TestEveryWordIsDescribed(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, w := range allWords() {
+	for _, w := range tables(fileWords) {
 		if id := w.id(); seen[id] || id == "" {
 			t.Errorf("two bodies are called %q", id)
 		}

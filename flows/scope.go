@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -45,21 +46,15 @@ func (s *Scope) Settle(t *run.TaskRun) {
 		s.settled = make([]*run.TaskRun, len(s.flow.outputs))
 	}
 	s.settled[output.number] = t
-	if s.kept != nil {
-		delete(s.kept, output)
-	}
-	if s.locals != nil {
-		maps.DeleteFunc(s.locals, func(l *local, _ cty.Value) bool { return l.expr.uses(t.Task) })
-	}
+	errors := output
+	errors.attribute = "errors"
+	delete(s.kept, output)
+	delete(s.kept, errors)
+	maps.DeleteFunc(s.locals, func(l *local, _ cty.Value) bool { return l.expr.uses(t.Task) })
 }
 
 func (x *expression) uses(task string) bool {
-	for _, u := range x.needs {
-		if u.task == task {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.needs, func(u use) bool { return u.task == task })
 }
 
 // Failed sets what tasks of on_failure and finally see as error.
@@ -191,7 +186,7 @@ func (s *Scope) output(t *run.TaskRun) json.RawMessage {
 	if s.gathered == nil {
 		s.gathered = map[*run.TaskRun]json.RawMessage{}
 	}
-	all := json.RawMessage(nil)
+	var all json.RawMessage
 	if group {
 		all = s.groupOutput(s.flow.groups[name], t)
 	} else {
@@ -209,7 +204,7 @@ func (s *Scope) groupOutput(g *Group, t *run.TaskRun) json.RawMessage {
 	}
 	if g.FirstWins() {
 		for _, m := range g.Members {
-			end := s.task(m.number())
+			end := s.task(m.output().number)
 			if end.State == run.Succeeded && end.FinishedAt.Equal(t.FinishedAt) {
 				return s.output(end)
 			}
@@ -218,7 +213,7 @@ func (s *Scope) groupOutput(g *Group, t *run.TaskRun) json.RawMessage {
 	}
 	out := []byte{'{'}
 	for _, m := range g.Members {
-		output := s.output(s.task(m.number()))
+		output := s.output(s.task(m.output().number))
 		if len(output) == 0 {
 			output = json.RawMessage("null")
 		}

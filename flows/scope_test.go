@@ -313,3 +313,30 @@ func TestSettleDropsWhatRestedOnTheTask(t *testing.T) {
 	}
 	s.Settle(done("of another flow", "1"))
 }
+
+func TestSettleDropsErrors(t *testing.T) {
+	t.Parallel()
+	f := oneFlow(t, `
+		flow "a" {
+		  task "t" {
+		    for_each = ["x"]
+		    plugin   = "./greet.wasm"
+		  }
+		  on_failure {
+		    task "h" {
+		      plugin = "./greet.wasm"
+		      input  = "${join(",", task.t.errors[*].code)}"
+		    }
+		  }
+		}`)
+	item := &run.TaskRun{TaskRef: run.TaskRef{Task: "t", Key: "0"}, State: run.Failed, Failure: &run.Failure{Code: "c"}}
+	r := aRun(f, "", nil)
+	r.Tasks = []*run.TaskRun{item}
+	s := f.Scope(r)
+	for _, want := range []string{`""`, `"c"`} {
+		if got := input(t, f.task(t, "h"), s); got != want {
+			t.Errorf("%s, and not %s", got, want)
+		}
+		s.Settle(&run.TaskRun{TaskRef: run.TaskRef{Task: "t"}, State: run.Failed, Items: json.RawMessage(`["x"]`)})
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -141,7 +140,7 @@ func (l *loader) publish(f *Flow) {
 func (l *loader) readValues(paths []string) []*given {
 	var out []*given
 	for _, p := range paths {
-		content, err := os.ReadFile(p)
+		content, err := readSource(p)
 		if err != nil {
 			l.unreadable(p, err)
 			continue

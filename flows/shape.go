@@ -158,6 +158,19 @@ func union(a, b *shape) *shape {
 	return u
 }
 
+// unionOf describes what any of the shapes does; nil for none. Halves keep it from
+// copying the words of the first for each of the others.
+func unionOf(all []*shape) *shape {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	half := len(all) / 2
+	return union(unionOf(all[:half]), unionOf(all[half:]))
+}
+
 func (s *shape) takeObject(from *shape) {
 	s.fields, s.required, s.rest, s.closed = from.fields, from.required, from.rest, from.closed
 }
@@ -247,16 +260,12 @@ func shapeOfValue(v cty.Value) *shape {
 }
 
 func shapeOfItems(list cty.Value) *shape {
-	var all *shape
+	var all []*shape
 	for it := list.ElementIterator(); it.Next(); {
 		_, item := it.Element()
-		if one := shapeOfValue(item); all == nil {
-			all = one
-		} else {
-			all = union(all, one)
-		}
+		all = append(all, shapeOfValue(item))
 	}
-	return all
+	return unionOf(all)
 }
 
 // maxTypeDepth bounds how deeply a type is spelt out: types may be recursive.

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -14,13 +15,13 @@ import (
 // function, and nothing about a flow: its tasks have their own.
 var functionOnly = []string{"function", "config", "priority", "limit", "limits", "grant"}
 
-// callee reads which flow a task runs, if it runs one, and holds that it has
+// subflow reads which flow a task runs, if it runs one, and holds that it has
 // exactly one of plugin and flow.
-func (s *site) callee(t *Task, b *hcl.Block, c *content) {
+func (s *site) subflow(t *Task, b *hcl.Block, c *content) {
 	plugin, flow := c.arg("plugin"), c.arg("flow")
 	switch {
 	case plugin == nil && flow == nil:
-		if !s.misused(b.Body, "plugin") && !s.misused(b.Body, "flow") {
+		if !misused(b.Body, "plugin") && !misused(b.Body, "flow") {
 			s.add(RuleMissing, t.Range, "Missing argument",
 				"A task block needs one of the arguments \"plugin\" (plugin.NAME, or the path of a module) and \"flow\" (flow.NAME of the same folder): write plugin = … or flow = …")
 		}
@@ -85,7 +86,7 @@ func flowReference(e hcl.Expression) hcl.Traversal {
 func (s *site) flowOf(name string, at hcl.Range) *draft {
 	d := s.drafts[name]
 	if d == nil && !s.broken {
-		hint := s.guess(name, "flow.", keys(s.drafts))
+		hint := s.guess(name, "flow.", maps.Keys(s.drafts))
 		if hint == "" {
 			hint = " Flows are found in their own folder only."
 		}

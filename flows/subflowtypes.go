@@ -8,7 +8,8 @@ import (
 )
 
 // checkFlows checks what needs all flows of the module. A recorded definition was
-// checked when it was accepted.
+// checked when it was accepted: a run in progress must not fail on what was found
+// out since.
 func (m *module) checkFlows(flows []*Flow) {
 	if m.restored != nil {
 		return

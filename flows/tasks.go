@@ -2,6 +2,7 @@ package flows
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -41,7 +42,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 		t.RunOn = RunOn(word)
 	}
 	s.fanOut(t, c)
-	if s.callee(t, b, c); c.arg("flow") != nil {
+	if s.subflow(t, b, c); c.arg("flow") != nil {
 		inherited = policy{} // which is about calls of functions
 	}
 	attempts := s.policy(c, inherited)
@@ -132,20 +133,15 @@ func (in *inputs) encode(v cty.Value) (json.RawMessage, error) {
 		}
 		return encodeJSON(v)
 	}
-	all := make(map[string]cty.Value, len(in.below))
-	for name, value := range in.below {
-		all[name] = value
-	}
+	all := maps.Clone(in.below)
 	if v != cty.NilVal {
 		v, _ = v.UnmarkDeep()
 	}
 	if v != cty.NilVal && !v.IsNull() {
-		if !v.CanIterateElements() || !(v.Type().IsObjectType() || v.Type().IsMapType()) {
+		if !v.CanIterateElements() || !hasFields(v.Type()) {
 			return nil, errNotObject
 		}
-		for name, value := range v.AsValueMap() {
-			all[name] = value
-		}
+		maps.Copy(all, v.AsValueMap())
 	}
 	return encodeJSON(cty.ObjectVal(all))
 }

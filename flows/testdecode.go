@@ -119,13 +119,14 @@ func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
 		return
 	}
 	t.Params = map[string]json.RawMessage{}
-	for name, value := range v.AsValueMap() {
+	values := v.AsValueMap()
+	for _, name := range keys(values) {
 		p := d.params[name]
 		if p == nil {
 			s.add(RuleUnknownName, s.keyRange(a, name), "Unknown name", "Flow %q has no param %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.params)))
 			continue
 		}
-		encoded, err := p.fill(value, true)
+		encoded, err := p.fill(values[name], true)
 		if err != nil {
 			s.add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
 			continue

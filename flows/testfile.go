@@ -13,8 +13,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Suite is flows and their tests. The tests evaluate one expression at a time: what
-// they compute is bounded together.
+// Suite is flows and their tests. These must not be used concurrently: they share
+// what counts how much an expression computes.
 type Suite struct {
 	*Set
 	Tests []*Test // by file, in the order in which they are written
@@ -154,10 +154,39 @@ func (m *module) parseTests(f sourceFile) []*Test {
 	return nil
 }
 
-// Only is the set with nothing that starts runs but one trigger of one flow; nil
-// for none.
+// testFile reads a test file and finds the module that it belongs to, nil for
+// none.
+func (l *loader) testFile(file string) (*module, sourceFile) {
+	content, err := readSource(file)
+	if err != nil {
+		l.unreadable(file, err)
+		return nil, sourceFile{}
+	}
+	for _, m := range l.modules {
+		if sameFolder(m.src.folder, filepath.Dir(file)) {
+			return m, sourceFile{name: filepath.Base(file), display: file, bytes: content}
+		}
+	}
+	l.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
+	return nil, sourceFile{}
+}
+
+// parseTestFile is nil for a file that cannot be parsed.
+func (m *module) parseTestFile(f sourceFile) *content {
+	parsed, diags := parseFile(f)
+	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
+	if m.take(RuleSyntax, diags) {
+		return nil
+	}
+	m.set.files[f.display] = parsed
+	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
+	return m.decode(parsed.Body, testFileWords, startOf(f.display))
+}
+
+// Only is the set with nothing that starts runs by itself but one trigger of one
+// flow; nil for none.
 func (s *Set) Only(of *Flow, trigger *Trigger) *Set {
-	only := &Set{byName: map[string]*Flow{}, files: s.files}
+	only := &Set{Limits: s.Limits, byName: map[string]*Flow{}, limits: s.limits, files: s.files}
 	for _, f := range s.Flows {
 		quiet := *f
 		quiet.Triggers = nil

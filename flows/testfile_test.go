@@ -28,7 +28,7 @@ func suiteOf(t *testing.T, files map[string]string) *Suite {
 
 func TestWordsOfTestsAreDescribed(t *testing.T) {
 	t.Parallel()
-	for _, w := range []*words{testFileWords, testWords, mockWords, signalWords, approveWords, assertWords} {
+	for _, w := range tables(testFileWords) {
 		for _, a := range w.arguments {
 			if !slices.Contains(argumentKinds, a.kind) || phases[a.at] == "" || !isLine(a.about) || a.required && a.preset != "" {
 				t.Errorf("%s: %+v", w.id(), a)
@@ -106,6 +106,9 @@ func TestTestsAreNotRecorded(t *testing.T) {
 func TestSpanAndRequest(t *testing.T) {
 	t.Parallel()
 	suite := suiteOf(t, map[string]string{"f.hcl": `
+limit "l" {
+  rate = "1/s"
+}
 flow "f" {
   param "n" {
     type = number
@@ -148,7 +151,11 @@ test "night" {
 		if !begin.Equal(want.begin) || !end.Equal(want.end) {
 			t.Errorf("%s: from %s to %s", test.Name, begin, end)
 		}
-		only := suite.Only(test.Flow, test.Trigger).Flow("f")
+		set := suite.Only(test.Flow, test.Trigger)
+		only := set.Flow("f")
+		if len(set.Limits) != 1 || set.Limits[0] != suite.Limits[0] {
+			t.Errorf("%s: limits %v", test.Name, set.Limits)
+		}
 		if test.Scheduled() != (test.Name == "night") || len(only.Triggers) != min(i, 1) {
 			t.Errorf("%s: triggers %v", test.Name, only.Triggers)
 		}
@@ -399,6 +406,22 @@ test "never" {
 		call.Input = json.RawMessage("2")
 		if mocked, diags := suite.Tests[i].Mock(call); diags.HasErrors() || string(mocked.Result.Output) != "2" {
 			t.Errorf("%+v %v", mocked, diags)
+		}
+	}
+}
+
+// TestParamsOfTestsInOrder holds that problems at one place come in one order.
+func TestParamsOfTestsInOrder(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"f.hcl": smallFlow("f"), "f.test.hcl": "test \"t\" {\n  params = merge({ a = 1, b = 1, c = 1, d = 1 }, { e = 1, f = 1 })\n}\n"})
+	first := ""
+	for range 10 {
+		suite, diags := LoadTests(t.Context(), []string{dir}, Options{Catalog: modules})
+		if first == "" {
+			first = text(suite.Set, diags)
+		}
+		if got := text(suite.Set, diags); len(diags) != 6 || got != first {
+			t.Fatalf("%d:\n%s\n%s", len(diags), first, got)
 		}
 	}
 }

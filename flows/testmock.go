@@ -194,7 +194,7 @@ func failureOf(v cty.Value, outcome run.Outcome) (*run.Failure, error) {
 		Retryable: slices.Contains([]run.Outcome{run.OutcomeFailed, run.OutcomeTimedOut, run.OutcomeTrapped}, outcome),
 	}
 	v, _ = v.UnmarkDeep()
-	if v.IsNull() || !(v.Type().IsObjectType() || v.Type().IsMapType()) {
+	if v.IsNull() || !hasFields(v.Type()) {
 		return nil, errors.New("a failure is an object: { message = \"…\", retryable = false }")
 	}
 	attrs := v.AsValueMap()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -89,14 +88,11 @@ func (s *seenRun) parts() (map[string]cty.Value, error) {
 		if t == nil {
 			t = &run.TaskRecord{Task: name, State: run.Waiting}
 		}
-		root, attrs, err := "task", map[string]cty.Value(nil), error(nil)
-		if short, wait := strings.CutPrefix(name, WaitPrefix); wait {
-			root, name = "wait", short
-		}
-		if attrs, err = s.attributes(spec, t); err != nil {
+		attrs, err := s.attributes(spec, t)
+		if err != nil {
 			return nil, err
 		}
-		s.made[root][name] = attrs
+		s.made[spec.output.root.name][spec.output.name] = attrs
 	}
 	for _, name := range keys(s.flow.groups) {
 		if err := s.group(s.flow.groups[name]); err != nil {
@@ -171,20 +167,14 @@ func (s *seenRun) itemsOf(t *run.TaskRecord) (all, failures cty.Value, err error
 		if err != nil {
 			return cty.NilVal, cty.NilVal, err
 		}
-		list = append(list, cty.ObjectVal(attrs))
-		key := cty.NumberIntVal(int64(item.Index))
-		if item.Named {
-			key = cty.StringVal(item.Key)
-			named[item.Key] = cty.ObjectVal(attrs)
-		}
+		v := cty.ObjectVal(attrs)
+		list, named[item.Key] = append(list, v), v
 		if one.Error != nil {
-			failure, err := failureObject(one.Error)
+			failure, err := itemFailure(&item, one.Error)
 			if err != nil {
 				return cty.NilVal, cty.NilVal, err
 			}
-			of := failure.AsValueMap()
-			of["key"] = key
-			failed = append(failed, cty.ObjectVal(of))
+			failed = append(failed, failure)
 		}
 	}
 	if t.Items[0] == '{' {
@@ -255,10 +245,8 @@ func (s *seenRun) member(m Member) (state run.State, finished time.Time, output 
 			finished = *t.FinishedAt
 		}
 	}
-	if m.Task.isWait() {
-		return state, finished, s.made["wait"][m.Name()]["payload"]
-	}
-	return state, finished, s.made["task"][m.Name()]["output"]
+	of := m.Task.output
+	return state, finished, s.made[of.root.name][of.name][of.attribute]
 }
 
 func taskAttributesOf(t *run.TaskRecord) (map[string]cty.Value, error) {
@@ -283,11 +271,10 @@ func endedWith(f *run.Failure) (cty.Value, error) {
 	if f == nil {
 		return cty.NullVal(cty.DynamicPseudoType), nil
 	}
-	v, err := failureObject(f)
+	attrs, err := failureValues(f)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("the details of a failure are %w", err)
 	}
-	attrs := v.AsValueMap()
 	attrs["task"] = textOrNull(f.Task)
 	return cty.ObjectVal(attrs), nil
 }

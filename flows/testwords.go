@@ -7,7 +7,7 @@ import "github.com/flowhost/flowhost/run"
 var testFileWords = &words{
 	title: "a test file",
 	blocks: []block{
-		{name: "test", labels: name, body: testWords, about: "a flow that is run in virtual time, and what must come of it"},
+		{name: "test", labels: aName, body: testWords, about: "a flow that is run in virtual time, and what must come of it"},
 		{name: "mock", labels: []string{"task"}, body: mockWords, about: "a mock for the tests of the file that have none of the task"},
 		{name: "mock_plugin", labels: []string{"plugin"}, body: mockWords, about: "a mock for those that have none of the plugin"},
 	},

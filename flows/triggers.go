@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -68,7 +69,7 @@ func (s *site) checkParamNames(a *hcl.Attribute) {
 			continue
 		}
 		if name := v.AsString(); s.draft.params[name] == nil {
-			s.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, didYouMean(name, "", keys(s.draft.params)))
+			s.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, s.guess(name, "", maps.Keys(s.draft.params)))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,12 +59,8 @@ func (s *site) expect(t *Task, p *plugin, c *content) {
 }
 
 // checkTypes compares what expressions give with what the functions of plugins
-// take. A recorded definition was checked when it was accepted: a run in progress
-// must not fail on what was found out since.
+// take.
 func (d *draft) checkTypes() {
-	if d.site.restored != nil {
-		return
-	}
 	for _, name := range keys(d.locals) {
 		d.localShape(d.locals[name])
 	}
@@ -221,7 +218,7 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 			field := s.field(name)
 			if field == nil {
 				t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s",
-					text+pathOf(path[:i]), name, didYouMean(name, "", keys(s.fields)))
+					text+pathOf(path[:i]), name, t.guess(name, "", maps.Keys(s.fields)))
 				return openShape()
 			}
 			s = field

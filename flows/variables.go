@@ -1,15 +1,13 @@
 package flows
 
 import (
+	"iter"
+	"maps"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 )
-
-// variable is a declared variable of a module.
-type variable struct {
-	*declaration
-}
 
 // given is a value from outside for a variable.
 type given struct {
@@ -31,7 +29,7 @@ func (m *module) declareVariable(b *hcl.Block) {
 		m.duplicate("variable", name, at, first.at)
 		return
 	}
-	m.variables[name] = &variable{m.site(variableWords).decodeDeclaration(b, "var", name)}
+	m.variables[name] = m.site(variableWords).decodeDeclaration(b, "var", name)
 }
 
 // values are the values given to this module's variables, the strongest last.
@@ -48,23 +46,23 @@ func (m *module) values() []*given {
 				out = append(out, g)
 			}
 		}
-		return append(out, m.texts(func(v *variable) bool { return v.sensitive })...)
+		return append(out, m.texts(func(v *declaration) bool { return v.sensitive })...)
 	}
 	for _, f := range m.src.values {
 		own := m.parseValues(f)
 		for _, g := range own {
 			if m.variables[g.name] == nil && !m.broken {
-				m.undeclared(g.name, g.at, keys(m.variables))
+				m.undeclared(g.name, g.at, maps.Keys(m.variables))
 			}
 		}
 		out = append(out, own...)
 	}
 	out = append(out, m.globals...)
-	return append(out, m.texts(func(*variable) bool { return true })...)
+	return append(out, m.texts(func(*declaration) bool { return true })...)
 }
 
 // texts are the values of the options for those variables that are wanted.
-func (m *module) texts(wanted func(*variable) bool) []*given {
+func (m *module) texts(wanted func(*declaration) bool) []*given {
 	var out []*given
 	for _, name := range keys(m.options.Vars) {
 		if v := m.variables[name]; v != nil && wanted(v) {
@@ -113,7 +111,7 @@ func (m *module) assignVariables(values []*given) {
 
 // assign is unknown after an error, so that what follows from it is not
 // reported as well.
-func (m *module) assign(v *variable, g *given) cty.Value {
+func (m *module) assign(v *declaration, g *given) cty.Value {
 	if g == nil {
 		if v.preset != cty.NilVal {
 			return v.preset
@@ -149,7 +147,7 @@ func (m *module) assign(v *variable, g *given) cty.Value {
 	return value
 }
 
-func (m *module) read(v *variable, g *given, at hcl.Range) (cty.Value, bool) {
+func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) {
 	switch {
 	case g.attr != nil && v.sensitive:
 		value, diags := g.attr.Expr.Value(nil)
@@ -186,18 +184,18 @@ func (l *loader) checkUndeclared() {
 	}
 	for _, name := range keys(l.options.Vars) {
 		if v := l.options.Vars[name]; !l.declared[name] && !v.Ambient {
-			l.undeclared(name, startOf(v.From), keys(l.declared))
+			l.undeclared(name, startOf(v.From), maps.Keys(l.declared))
 		}
 	}
 	for _, g := range l.globals {
 		if !l.declared[g.name] {
-			l.undeclared(g.name, g.at, keys(l.declared))
+			l.undeclared(g.name, g.at, maps.Keys(l.declared))
 		}
 	}
 }
 
-func (r *report) undeclared(name string, at hcl.Range, names []string) {
-	r.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, didYouMean(name, "", names))
+func (r *report) undeclared(name string, at hcl.Range, names iter.Seq[string]) {
+	r.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, r.guess(name, "", names))
 }
 
 // sensitive marks values that must not be shown.

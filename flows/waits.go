@@ -211,9 +211,7 @@ func (d *draft) checkWait(t *Task) {
 	s := *d.site
 	s.part = t.part
 	types := s.within(waitWords).typing()
-	if x := t.when; x != nil && x.constant == cty.NilVal {
-		types.operand(x.Expression, kindBool|kindString)
-	}
+	types.condition(t.when)
 	x := t.Wait.value
 	switch {
 	case x == nil || x.constant != cty.NilVal:

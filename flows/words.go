@@ -88,18 +88,19 @@ func (w *words) names() (arguments, blocks []string) {
 	return arguments, blocks
 }
 
-var name = []string{"name"}
+// aName is the label of blocks that declare something.
+var aName = []string{"name"}
 
 var fileWords = &words{
 	title: "a flow file",
 	blocks: []block{
-		{name: "variable", labels: name, body: variableWords, about: "a value from outside, known at load"},
+		{name: "variable", labels: aName, body: variableWords, about: "a value from outside, known at load"},
 		{name: "locals", about: "named expressions"},
-		{name: "plugin", labels: name, body: pluginWords, about: "a module, with its config, limits and grants"},
+		{name: "plugin", labels: aName, body: pluginWords, about: "a module, with its config, limits and grants"},
 		{name: "defaults", body: defaultsWords, single: true, about: "timeout and retries for the tasks of the module"},
-		{name: "limit", labels: name, body: limitWords, about: "a bound that tasks of several flows share"},
-		{name: "flow", labels: name, body: flowWords, about: "a flow"},
-		{name: "secret", labels: name, later: true},
+		{name: "limit", labels: aName, body: limitWords, about: "a bound that tasks of several flows share"},
+		{name: "flow", labels: aName, body: flowWords, about: "a flow"},
+		{name: "secret", labels: aName, later: true},
 	},
 }
 
@@ -199,18 +200,18 @@ var flowWords = &words{
 		{name: "priority", at: deployed, kind: aWhole, bounds: "from -100 to 100", preset: "0", about: "of the flow's tasks"},
 	},
 	blocks: []block{
-		{name: "param", labels: name, body: variableWords, about: "a value that a run is given"},
+		{name: "param", labels: aName, body: variableWords, about: "a value that a run is given"},
 		{name: "trigger", labels: []string{"kind", "name"}, about: "what starts runs by itself"},
 		{name: "concurrency", body: concurrencyWords, single: true, about: "how many runs are under way at once"},
 		{name: "locals", about: "named expressions, also of run values"},
-		{name: "task", labels: name, body: taskWords, about: "a call of a function"},
-		{name: "wait", labels: name, body: waitWords, about: "a pause until a time, a message, a signal or an approval"},
-		{name: "output", labels: name, body: outputWords, about: "a value of the run's output"},
+		{name: "task", labels: aName, body: taskWords, about: "a call of a function"},
+		{name: "wait", labels: aName, body: waitWords, about: "a pause until a time, a message, a signal or an approval"},
+		{name: "output", labels: aName, body: outputWords, about: "a value of the run's output"},
 		{name: "defaults", body: defaultsWords, single: true, about: "timeout and retries for the tasks of the flow"},
 		{name: "on_failure", body: onFailureWords, single: true, about: "tasks that run when the run fails"},
 		{name: "on_success", body: onSuccessWords, single: true, about: "tasks that run when all main tasks went well"},
 		{name: "finally", body: finallyWords, single: true, about: "tasks that run after all others, however they ended"},
-		{name: "group", labels: name, body: groupWords, about: "tasks, waits and groups that run as one"},
+		{name: "group", labels: aName, body: groupWords, about: "tasks, waits and groups that run as one"},
 	},
 }
 
@@ -233,14 +234,14 @@ func newGroupWords() *words {
 			{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, group.b]"},
 		},
 	}
-	w.blocks = append(slices.Clone(memberWords), block{name: "group", labels: name, body: w, about: "tasks, waits and groups that run as one"})
+	w.blocks = append(slices.Clone(memberWords), block{name: "group", labels: aName, body: w, about: "tasks, waits and groups that run as one"})
 	return w
 }
 
 // memberWords are what parts of a flow and groups hold, beside groups.
 var memberWords = []block{
-	{name: "task", labels: name, body: taskWords, about: "a call of a function"},
-	{name: "wait", labels: name, body: waitWords, about: "a pause until a time, a message, a signal or an approval"},
+	{name: "task", labels: aName, body: taskWords, about: "a call of a function"},
+	{name: "wait", labels: aName, body: waitWords, about: "a pause until a time, a message, a signal or an approval"},
 }
 
 var scheduleWords = &words{

@@ -58,7 +58,7 @@ func Run(ctx context.Context, set *flows.Set, test *flows.Test, config Config) (
 type trial struct {
 	*Result
 	config   Config
-	reported map[string]bool // tasks
+	reported map[string]bool // what is reported once: calls by path, blocks of answers by place
 	trace    *rehearsal.Trace
 	answers  answers
 }

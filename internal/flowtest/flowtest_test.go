@@ -331,3 +331,42 @@ func TestEndOfTheContext(t *testing.T) {
 		t.Errorf("a test went on: %+v", r)
 	}
 }
+
+// TestLimitsHoldFromRunToRun: the start of the first run of a schedule counts for
+// the second, although the first has ended.
+func TestLimitsHoldFromRunToRun(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, content := range map[string]string{"f.hcl": `
+limit "slow" {
+  rate = "1/h"
+}
+flow "f" {
+  trigger "schedule" "often" {
+    every = "10m"
+  }
+  task "t" {
+    plugin = "./t.wasm"
+    limit  = limit.slow
+  }
+}`, "f.test.hcl": `
+test "t" {
+  trigger = "often"
+  until   = "30m"
+  mock "t" {}
+  assert {
+    condition = runs[*].state == ["succeeded", "running"]
+  }
+}`} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, diags := flows.LoadTests(t.Context(), []string{folder}, flows.Options{})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if r, err := Run(t.Context(), s.Set, s.Tests[0], Config{}); err != nil || !r.Passed() {
+		t.Error(err, r.Problems)
+	}
+}

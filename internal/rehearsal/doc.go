@@ -14,5 +14,7 @@
 // [Config.Play] is asked in that order. Only calls of [Turn.Call] may bring in
 // what is not the same each time.
 //
-// The package starts goroutines; [Director.Close] waits for them.
+// [New] starts a goroutine for the engine, which ends with [Director.Close] or with
+// the context. Calls of [Turn.Call] have goroutines while [Director.Until] waits
+// for them.
 package rehearsal

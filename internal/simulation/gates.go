@@ -67,9 +67,12 @@ func (s *simulation) limited(f *flows.Flow, key string) bool {
 	if c.OnLimit == flows.LimitSkip {
 		return true
 	}
-	for _, sc := range s.schedule {
+	for _, sc := range s.schedules {
+		if sc.flow != f {
+			continue
+		}
 		for _, o := range slices.Clone(sc.open) {
-			if o.flow == f && o.key == key {
+			if o.key == key {
 				sc.told.Canceled++
 				s.cancel(o)
 			}

@@ -57,7 +57,7 @@ func (s *simulation) report() *Report {
 		Pool: s.workers.report(s.To, s.down), MostOpen: s.most,
 		Herds: s.herds.top(), Changes: s.changes(), Notes: s.notes(),
 	}
-	for _, sc := range s.schedule {
+	for _, sc := range s.schedules {
 		for _, o := range sc.open {
 			if o.state == pending {
 				o.waitedFor(s.To.Sub(o.accepted))
@@ -82,7 +82,7 @@ func (s *simulation) notes() []string {
 		notes = append(notes, fmt.Sprintf("%d runs are open at once, and a host takes no new ones beyond %d", s.most, maxOpen))
 	}
 	var last *plan
-	for _, sc := range s.schedule {
+	for _, sc := range s.schedules {
 		if sc.plan == last {
 			continue
 		}
@@ -131,9 +131,14 @@ type ScheduleEffect struct {
 // changes are those of all zones of the schedules, by time.
 func (s *simulation) changes() []Change {
 	var all []Change
-	for _, sc := range s.schedule {
+	seen := map[string]bool{}
+	for _, sc := range s.schedules {
+		if seen[sc.spec.Zone] {
+			continue
+		}
+		seen[sc.spec.Zone] = true
 		zone, err := time.LoadLocation(sc.spec.Zone)
-		if err != nil || slices.ContainsFunc(all, func(c Change) bool { return c.Zone == sc.spec.Zone }) {
+		if err != nil {
 			continue
 		}
 		for c, ok := scheduler.NextTransition(zone, s.From.Add(-1)); ok && c.At.Before(s.To); c, ok = scheduler.NextTransition(zone, c.At) {
@@ -146,7 +151,7 @@ func (s *simulation) changes() []Change {
 
 func (s *simulation) effects(zone string, c scheduler.Transition) []ScheduleEffect {
 	var all []ScheduleEffect
-	for _, sc := range s.schedule {
+	for _, sc := range s.schedules {
 		if sc.spec.Zone == zone {
 			all = append(all, ScheduleEffect{sc.told.Schedule, EffectOf(sc.spec.Schedule, c)})
 		}

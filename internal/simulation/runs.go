@@ -232,7 +232,7 @@ func (s *simulation) dispatch() {
 func (s *simulation) goDown() {
 	s.down = true
 	s.workers.charge(s.now())
-	for _, sc := range s.schedule {
+	for _, sc := range s.schedules {
 		s.queue.Cancel(sc.timer)
 	}
 	tasks := s.workers.drain()
@@ -251,7 +251,7 @@ func (s *simulation) comeUp() {
 	s.down = false
 	s.workers.restart(s.now())
 	s.dispatch()
-	for _, sc := range s.schedule {
+	for _, sc := range s.schedules {
 		s.wind(sc)
 	}
 }

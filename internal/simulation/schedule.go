@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/flowhost/flowhost/flows"
@@ -106,7 +107,7 @@ func (sc *schedule) blocked() bool {
 
 // replace cancels the runs of a schedule in favour of the one that comes.
 func (s *simulation) replace(sc *schedule) {
-	for _, o := range append([]*openRun(nil), sc.open...) {
+	for _, o := range slices.Clone(sc.open) {
 		sc.told.Canceled++
 		s.cancel(o)
 	}

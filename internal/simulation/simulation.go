@@ -59,19 +59,19 @@ func (e *TooManyError) Error() string {
 // simulation is a range of time on its way.
 type simulation struct {
 	Config
-	clock    *scheduler.VirtualClock
-	queue    *scheduler.Queue[func()]
-	stop     context.CancelCauseFunc
-	schedule []*schedule
-	gates    map[gateKey]*gate
-	starting []*openRun // have got their slot and start next
-	workers  workers
-	down     bool
-	fires    int
-	accepted int // runs
-	open     int // runs that are not finished
-	most     int // of these at once
-	herds    herds
+	clock     *scheduler.VirtualClock
+	queue     *scheduler.Queue[func()]
+	stop      context.CancelCauseFunc
+	schedules []*schedule
+	gates     map[gateKey]*gate
+	starting  []*openRun // have got their slot and start next
+	workers   workers
+	down      bool
+	fires     int
+	accepted  int // runs
+	open      int // runs that are not finished
+	most      int // of these at once
+	herds     herds
 }
 
 // Run simulates. It fails with *TooManyError and with ctx's error.
@@ -83,7 +83,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		s.at(o.From, s.goDown)
 		s.at(o.To, s.comeUp)
 	}
-	for _, sc := range s.schedule {
+	for _, sc := range s.schedules {
 		s.wind(sc)
 	}
 	end := s.To.Add(-1)
@@ -107,7 +107,7 @@ func newSimulation(c Config, stop context.CancelCauseFunc) *simulation {
 		p := newPlan(f, cmp.Or(c.FlowTakes[f.Name], c.Takes))
 		for _, t := range f.Triggers {
 			if t.Kind == run.TriggerSchedule && t.Enabled {
-				s.schedule = append(s.schedule, newSchedule(len(s.schedule), p, t, c.From))
+				s.schedules = append(s.schedules, newSchedule(len(s.schedules), p, t, c.From))
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func (s *simulation) count(sc *schedule) {
 	if s.fires++; s.fires <= s.MaxFires {
 		return
 	}
-	top := slices.MaxFunc(s.schedule, func(a, b *schedule) int { return a.told.Times - b.told.Times })
+	top := slices.MaxFunc(s.schedules, func(a, b *schedule) int { return a.told.Times - b.told.Times })
 	s.stop(&TooManyError{Limit: s.MaxFires, Reached: s.now(), Schedule: top.told.Schedule, Times: top.told.Times})
 }
 

@@ -18,13 +18,18 @@ import (
 // in it. The attempts before the last one failed, in a way that is not known.
 type History struct {
 	tasks  map[string]*past
-	donors []*run.Record // that have succeeded and hold their outputs
+	donors []*donor
 	runs   int
+}
+
+// donor is a run that has succeeded and holds its outputs.
+type donor struct {
+	*run.Record
+	outputs map[run.TaskRef]json.RawMessage // of its tasks and their items
 }
 
 // past is what attempts of a task have done.
 type past struct {
-	task    string
 	ends    []end
 	lengths []time.Duration
 	outputs []json.RawMessage
@@ -48,7 +53,7 @@ func NewHistory(records []*run.Record) *History {
 		}
 		h.runs++
 		if r.State == run.Succeeded && !r.Truncated {
-			h.donors = append(h.donors, r)
+			h.donors = append(h.donors, donorOf(r))
 		}
 		for i := range r.Tasks {
 			if t := &r.Tasks[i]; tells(t) {
@@ -65,6 +70,16 @@ func NewHistory(records []*run.Record) *History {
 	return h
 }
 
+func donorOf(r *run.Record) *donor {
+	d := &donor{Record: r, outputs: map[run.TaskRef]json.RawMessage{}}
+	for i := range r.Tasks {
+		if t := &r.Tasks[i]; t.State == run.Succeeded && t.Output != nil {
+			d.outputs[run.TaskRef{Task: t.Task, Key: keyOf(t)}] = t.Output
+		}
+	}
+	return d
+}
+
 // Runs is how many runs it is of.
 func (h *History) Runs() int { return h.runs }
 
@@ -79,7 +94,7 @@ func tells(t *run.TaskRecord) bool {
 func (h *History) add(t *run.TaskRecord, whole bool) time.Duration {
 	p := h.tasks[t.Task]
 	if p == nil {
-		p = &past{task: t.Task}
+		p = new(past)
 		h.tasks[t.Task] = p
 	}
 	for range t.Attempts - 1 {
@@ -129,17 +144,8 @@ func (p *past) draw(choice uint64, otherwise time.Duration) rehearsal.Turn {
 	return turn
 }
 
-// output is what the donor's task, or its item, gave, otherwise what any has; nil
-// when there is none.
-func (p *past) output(donor *run.Record, key string, choice uint64) json.RawMessage {
-	if donor != nil {
-		for i := range donor.Tasks {
-			t := &donor.Tasks[i]
-			if t.State == run.Succeeded && t.Output != nil && t.Task == p.task && keyOf(t) == key {
-				return t.Output
-			}
-		}
-	}
+// output is one of those that there were; nil when there was none.
+func (p *past) output(choice uint64) json.RawMessage {
 	if len(p.outputs) == 0 {
 		return nil
 	}
@@ -154,7 +160,7 @@ func keyOf(t *run.TaskRecord) string {
 }
 
 // drawDonor draws the run whose outputs, params and payload are taken.
-func (t *trial) drawDonor() *run.Record {
+func (t *trial) drawDonor() *donor {
 	h := t.config.History
 	if h == nil || len(h.donors) == 0 {
 		return nil

@@ -55,11 +55,9 @@ func (k *known) of(call *run.Call) *Sources {
 
 // output is what a call gives that succeeds and of which nothing has said it.
 func (t *trial) output(call *run.Call, choice uint64, sources *Sources) json.RawMessage {
-	if past := t.past(call); past != nil {
-		if output := past.output(t.donor, call.Key, choice); output != nil {
-			sources.Output = FromHistory
-			return output
-		}
+	if output := t.pastOutput(call, choice); output != nil {
+		sources.Output = FromHistory
+		return output
 	}
 	if t.own(call) {
 		if output := t.known.sample(call.Task); output != nil {
@@ -69,6 +67,21 @@ func (t *trial) output(call *run.Call, choice uint64, sources *Sources) json.Raw
 	}
 	sources.Output = FromNothing
 	return json.RawMessage("null")
+}
+
+// pastOutput is what the donor's task, or its item, gave, otherwise what any has;
+// nil when there is none.
+func (t *trial) pastOutput(call *run.Call, choice uint64) json.RawMessage {
+	past := t.past(call)
+	if past == nil {
+		return nil
+	}
+	if t.donor != nil {
+		if output := t.donor.outputs[run.TaskRef{Task: call.Task, Key: call.Key}]; output != nil {
+			return output
+		}
+	}
+	return past.output(choice)
 }
 
 // sample is nil when nothing is known.

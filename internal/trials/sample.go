@@ -3,6 +3,7 @@ package trials
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -102,8 +103,11 @@ func (s *sampler) typed(m map[string]any, depth int) any {
 	case "string":
 		least, _ := m["minLength"].(float64)
 		return strings.Repeat("x", min(max(int(least), 0), 1000))
-	case "number", "integer":
+	case "number":
 		return number(m)
+	case "integer":
+		n := number(m)
+		return math.Copysign(math.Ceil(math.Abs(n)), n)
 	case "boolean":
 		return false
 	}
@@ -155,7 +159,7 @@ func (s *sampler) array(m map[string]any, depth int) any {
 }
 
 // number is 0, or what lies next to it within the bounds.
-func number(m map[string]any) any {
+func number(m map[string]any) float64 {
 	v := 0.0
 	if least, ok := m["minimum"].(float64); ok {
 		v = max(v, least)

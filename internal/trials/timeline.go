@@ -23,7 +23,16 @@ type Line struct {
 
 // timeline tells what became of all tasks, in the order of the flow.
 func timeline(r *run.Record, path []Step, ready map[string]time.Duration, attempts []Attempt) []Line {
-	var lines []Line
+	lines := make([]Line, 0, len(r.Tasks))
+	critical := map[string]bool{}
+	for _, s := range path {
+		critical[s.Task] = true
+	}
+	made := map[run.TaskRef][]Attempt{}
+	for _, a := range attempts {
+		ref := run.TaskRef{Task: a.Task, Key: a.Key}
+		made[ref] = append(made[ref], a)
+	}
 	since := func(at *time.Time, otherwise time.Duration) time.Duration {
 		if at == nil {
 			return otherwise
@@ -41,12 +50,8 @@ func timeline(r *run.Record, path []Step, ready map[string]time.Duration, attemp
 		if t.Error != nil {
 			l.Code = t.Error.Code
 		}
-		l.Critical = slices.ContainsFunc(path, func(s Step) bool { return s.Task == t.Task }) && t.Key == nil
-		for _, a := range attempts {
-			if a.Task == l.Task && a.Key == l.Key {
-				l.Attempts = append(l.Attempts, a)
-			}
-		}
+		l.Critical = critical[t.Task] && t.Key == nil
+		l.Attempts = made[run.TaskRef{Task: l.Task, Key: l.Key}]
 		lines = append(lines, l)
 	}
 	markItems(lines)

@@ -31,9 +31,9 @@ type Config struct {
 	Runs int         // default DefaultRuns
 	Seed uint64
 
-	Start   time.Time // where virtual time begins; default flows.DefaultTestTime
-	Workers int       // attempts at once; default rehearsal.DefaultWorkers
-	Timeout time.Duration
+	Start   time.Time     // where virtual time begins; default flows.DefaultTestTime
+	Workers int           // attempts at once; default rehearsal.DefaultWorkers
+	Timeout time.Duration // of attempts whose task states none; default the engine's
 
 	// Params and Payload are those of each run. When Replay is set, they are those of
 	// a run of the History that is drawn.
@@ -103,7 +103,7 @@ type trial struct {
 	number int
 	id     run.ID
 	trace  *rehearsal.Trace
-	donor  *run.Record // the run of the history that outputs are taken from; nil without one
+	donor  *donor // the run of the history that outputs are taken from; nil without one
 
 	record   *run.Record // nil for a run that has not ended
 	attempts []Attempt   // of its own tasks, by their ends

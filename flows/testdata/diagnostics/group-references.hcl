@@ -65,3 +65,15 @@ flow "b" {
     }
   }
 }
+
+flow "c" {
+  group "asked" {
+    wait "approval" {
+      approval = "Go on?"
+    }
+  }
+
+  output "by" {
+    value = group.asked.approval.by
+  }
+}
