@@ -65,6 +65,9 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
+	if x.timeout < 0 {
+		return usage(cmd, "--timeout %s: a positive duration is expected", x.timeout)
+	}
 	s, err := x.readSettings(x.config, path)
 	if err != nil {
 		return err

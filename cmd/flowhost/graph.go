@@ -13,7 +13,7 @@ func (a *app) graphCommand() *cobra.Command {
 	var files flowFlags
 	var name, format string
 	cmd := exits(&cobra.Command{
-		Use:   "graph PATH [--flow NAME] [--format FORMAT]",
+		Use:   "graph PATH",
 		Short: "Show which task depends on which",
 		Long: `Shows the graphs of the flows in PATH, a flow file or a folder. Plugins need not
 be built for it. Groups are drawn around their members, with their mode; a task

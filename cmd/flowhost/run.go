@@ -64,8 +64,8 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 	flags.StringVar(&s.settings.natsURL, "nats", "", "`URL` of an external NATS server with JetStream")
 	flags.StringVar(&s.settings.natsCreds, "creds", "", "`FILE` with credentials for it")
 	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
-	flags.IntVar(&s.settings.workers, "workers", 0, "attempts that run at a time; default: four times the number of CPUs")
-	flags.StringVar(&s.durability, "durability", "", "strict: synced before it is acknowledged (default); relaxed: within 100 ms; memory: gone with the process")
+	flags.IntVar(&s.settings.workers, "workers", 0, "`NUMBER` of attempts that run at a time; default: four times the number of CPUs")
+	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it is acknowledged (default); relaxed, within 100 ms; or memory, gone with the process")
 	flags.StringVar(&s.logLevel, "log-level", "", "least severe `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
 	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
 	flags.BoolVar(&s.settings.acceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
@@ -153,18 +153,10 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 		}
 	}
 	if s.logLevel != "" {
-		if err := merged.logLevel.UnmarshalText([]byte(s.logLevel)); err != nil {
-			return settings{}, usage(cmd, "--log-level: %q is not debug, info, warn or error", s.logLevel)
-		}
+		merged.logLevel = levelOf(s.logLevel)
 	}
-	if merged.natsURL != "" && s.settings.natsListen != "" {
-		return settings{}, usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
-	}
-	if merged.natsURL != "" && merged.durability == bus.SyncMemory {
-		return settings{}, exitf(exitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
-	}
-	if merged.natsURL == "" && merged.streams.Replicas > 1 {
-		return settings{}, exitf(exitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
+	if err := s.check(cmd, &merged); err != nil {
+		return settings{}, err
 	}
 	if merged.data == "" {
 		merged.data = filepath.Join(folderOf(path), ".flowhost")
@@ -173,6 +165,22 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 		return settings{}, exitf(exitInvalid, "--data: %w", err)
 	}
 	return merged, nil
+}
+
+// check refuses flags that cannot be, and settings that do not go together.
+func (s *service) check(cmd *cobra.Command, merged *settings) error {
+	external := merged.natsURL != ""
+	switch {
+	case s.settings.workers < 0:
+		return usage(cmd, "--workers %d: a number from 1 on is expected", s.settings.workers)
+	case external && s.settings.natsListen != "":
+		return usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
+	case external && merged.durability == bus.SyncMemory:
+		return exitf(exitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
+	case !external && merged.streams.Replicas > 1:
+		return exitf(exitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
+	}
+	return checkLevel(cmd, "log-level", s.logLevel)
 }
 
 func override[T comparable](to *T, with T) {
