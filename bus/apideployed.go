@@ -73,7 +73,7 @@ func (c *Client) Deployed(ctx context.Context) (Deployment, error) {
 	var all Deployment
 	for body := (deployedBody{}); ; {
 		var page deployedPage
-		if err := c.ask(ctx, APISubject(VerbDeployed), body, nil, 0, &page); err != nil {
+		if err := c.ask(ctx, VerbDeployed, body, &page); err != nil {
 			return Deployment{}, err
 		}
 		if body.After != "" && !page.Since.Equal(all.Since) { // other flows were deployed in between

@@ -51,7 +51,7 @@ func (c *Client) Limits(ctx context.Context) ([]run.LimitStatus, error) {
 	var all []run.LimitStatus
 	for body := (limitsBody{}); ; {
 		var page limitsPage
-		if err := c.ask(ctx, APISubject(VerbLimits), body, nil, 0, &page); err != nil {
+		if err := c.ask(ctx, VerbLimits, body, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Limits...)
