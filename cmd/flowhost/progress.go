@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -26,16 +24,10 @@ type progress struct {
 	within descent
 }
 
+// callKey is a task of a run, its items in a fan-out included.
 type callKey struct {
 	run  run.ID
 	task string
-}
-
-// follow picks the run that is shown.
-func (p *progress) follow(id run.ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.run = id
 }
 
 func newProgress(out *terminal, form string) (*progress, error) {
@@ -47,6 +39,13 @@ func newProgress(out *terminal, form string) (*progress, error) {
 		return nil, fmt.Errorf("--progress %q: auto, plain, json or quiet is expected", form)
 	}
 	return &progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}, nil
+}
+
+// follow picks the run that is shown.
+func (p *progress) follow(id run.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run = id
 }
 
 // Flush implements engine.Observer: what was shown is shown.
@@ -122,7 +121,7 @@ func (p *progress) plain(n run.Notice) {
 	case *run.Finished:
 		detail := ""
 		if n.Record != nil && n.Record.DurationMS != nil {
-			detail = short(time.Duration(*n.Record.DurationMS * float64(time.Millisecond)))
+			detail = short(milliseconds(*n.Record.DurationMS))
 		}
 		p.line("run "+string(n.Event.Run), string(d.State), detail)
 	}
@@ -204,12 +203,6 @@ func (p *progress) json(n run.Notice) error {
 		e.State, e.Error = d.State, d.Failure
 	}
 	return encodeLine(p.out, e)
-}
-
-func encodeLine(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
 
 // listen decorates an invoker to keep the guests' logs.

@@ -57,7 +57,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 		return err
 	}
 	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		show := l.table()
+		columns := runColumns
 		for left := l.limit; ; {
 			query.Limit = run.MaxPage
 			if l.limit > 0 {
@@ -67,8 +67,11 @@ func (l *listing) list(cmd *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			if err := show(page.Runs); err != nil {
+			if err := list(l.app, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
 				return err
+			}
+			if len(page.Runs) > 0 {
+				columns = nil // said once
 			}
 			left -= len(page.Runs)
 			query.Before = page.Next
@@ -132,34 +135,9 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how long ago is expected", text)
 }
 
-// table gives what shows pages of runs.
-func (l *listing) table() func([]run.Summary) error {
-	if l.asJSON {
-		return func(runs []run.Summary) error {
-			for _, s := range runs {
-				if err := encodeLine(l.out, s); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	header := []string{"RUN", "FLOW", "STATE", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"}
-	return func(runs []run.Summary) error {
-		var rows [][]string
-		if header != nil && len(runs) > 0 {
-			rows = append(rows, header)
-			header = nil
-		}
-		for _, s := range runs {
-			rows = append(rows, summaryRow(s))
-		}
-		l.out.table(rows, 2)
-		return nil
-	}
-}
+var runColumns = []string{"RUN", "FLOW", "STATE", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"}
 
-func summaryRow(s run.Summary) []string {
+func runRow(s run.Summary) []string {
 	took := ""
 	if s.FinishedAt != nil {
 		took = short(s.FinishedAt.Sub(s.CreatedAt))

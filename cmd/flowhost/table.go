@@ -10,6 +10,24 @@ import (
 // given index are words for states, and coloured as such; the last column is not
 // padded.
 func (t *terminal) table(rows [][]string, states int) {
+	widths := columnWidths(rows)
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+columnGap)
+			if i == states {
+				cell = t.paint(wordColor(cell), cell)
+			}
+			line.WriteString(cell + padding)
+		}
+		fmt.Fprintln(t, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// columnGap is the number of spaces between columns.
+const columnGap = 2
+
+func columnWidths(rows [][]string) []int {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -19,17 +37,29 @@ func (t *terminal) table(rows [][]string, states int) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
-			if i == states {
-				cell = t.paint(wordColor(cell), cell)
+	return widths
+}
+
+// list prints rows for people, below the columns' names, or with asJSON one object
+// for each, on a line of its own. states is as in [terminal.table].
+func list[T any](a *app, all []T, asJSON bool, columns []string, states int, row func(T) []string) error {
+	if asJSON {
+		for _, one := range all {
+			if err := encodeLine(a.out, one); err != nil {
+				return err
 			}
-			line.WriteString(cell + padding)
 		}
-		fmt.Fprintln(t, strings.TrimRight(line.String(), " "))
+		return nil
 	}
+	var rows [][]string
+	if columns != nil && len(all) > 0 {
+		rows = append(rows, columns)
+	}
+	for _, one := range all {
+		rows = append(rows, row(one))
+	}
+	a.out.table(rows, states)
+	return nil
 }
 
 // cut shortens a text to so many characters. Behind what is left of a longer one
