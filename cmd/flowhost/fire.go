@@ -38,7 +38,7 @@ run within a day, and its id is printed again.`,
 				if err != nil {
 					return err
 				}
-				values, err := typedParams(ctx, cmd, client, s.Flow, params)
+				values, err := askParams(ctx, cmd, client, s.Flow, params)
 				if err != nil {
 					return err
 				}

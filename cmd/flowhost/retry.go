@@ -89,7 +89,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 			if err != nil {
 				return err
 			}
-			if r.how.Params, err = typedParams(ctx, cmd, client, record.Flow, r.params); err != nil {
+			if r.how.Params, err = askParams(ctx, cmd, client, record.Flow, r.params); err != nil {
 				return err
 			}
 		}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +64,7 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 		}
 	}
 	return t.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		if start.Params, err = typedParams(ctx, cmd, client, flow, t.params); err != nil {
+		if start.Params, err = askParams(ctx, cmd, client, flow, t.params); err != nil {
 			return err
 		}
 		receipt, err := client.Start(ctx, start)
@@ -79,53 +77,6 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 		}
 		return t.started(ctx, client, receipt, t.waiting, p)
 	})
-}
-
-// typedParams gives the params of flags, each "name=value", as JSON. Whether a text
-// is a string or JSON, the flow's declaration says, which the host has.
-func typedParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string, given []string) (map[string]json.RawMessage, error) {
-	if len(given) == 0 {
-		return nil, nil
-	}
-	flows, err := client.Flows(ctx, flow)
-	if err != nil {
-		return nil, err
-	}
-	if len(flows) == 0 {
-		return nil, unknownFlow(ctx, client, flow)
-	}
-	types := map[string]string{}
-	var names []string
-	for _, p := range flows[0].Params {
-		types[p.Name] = p.Type
-		names = append(names, p.Name)
-	}
-	params := map[string]json.RawMessage{}
-	for _, arg := range given {
-		name, text, ok := strings.Cut(arg, "=")
-		if !ok {
-			return nil, usage(cmd, "--param %q: NAME=VALUE is expected", arg)
-		}
-		declared, ok := types[name]
-		if !ok {
-			return nil, usage(cmd, "flow %q has no param %q%s", flow, name, suggest(name, names))
-		}
-		params[name] = paramValue(declared, text)
-	}
-	return params, nil
-}
-
-// paramValue is the text itself for a param of type string or any, and JSON for the
-// others. What is no JSON is left to the host to refuse, which knows the type.
-func paramValue(declared, text string) json.RawMessage {
-	if declared != "" && declared != "any" && declared != "string" && json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	quoted, err := run.EncodeJSON(text)
-	if err != nil {
-		return json.RawMessage(`""`) // not reached: every text can be encoded
-	}
-	return quoted
 }
 
 // started prints what a request for a run was answered with, or waits for the end

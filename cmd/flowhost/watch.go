@@ -116,24 +116,26 @@ func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *p
 
 // conclude prints the result of a run and says what its end means for the program.
 func (e *ending) conclude(record *run.Record) error {
-	if e.asJSON {
-		if err := e.printJSON(record); err != nil {
-			return err
-		}
-	} else if record.State == run.Succeeded {
-		if err := e.printJSON(record.Output); err != nil {
-			return err
-		}
-	}
-	switch record.State {
-	case run.Succeeded:
-		return nil
-	case run.Canceled:
-		e.tellFailure(record)
-		return quiet(exitCanceled)
+	if err := e.printResult(record, e.asJSON); err != nil || record.State == run.Succeeded {
+		return err
 	}
 	e.tellFailure(record)
+	if record.State == run.Canceled {
+		return quiet(exitCanceled)
+	}
 	return quiet(exitFailed)
+}
+
+// printResult prints what a run that has ended gave: its output if it succeeded, or
+// with asJSON its whole record in any case.
+func (a *app) printResult(record *run.Record, asJSON bool) error {
+	switch {
+	case asJSON:
+		return a.printJSON(record)
+	case record.State == run.Succeeded:
+		return a.printJSON(record.Output)
+	}
+	return nil
 }
 
 // tellFailure says why a run did not succeed.
