@@ -134,29 +134,6 @@ func (p *progress) line(what, word, detail string) {
 	fmt.Fprintf(p.out, "%s: %s%s\n", what, p.out.paint(wordColor(word), word), detail)
 }
 
-func wordColor(word string) string {
-	switch run.Outcome(word) {
-	case run.OutcomeSucceeded:
-		return green
-	case run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeDenied, run.OutcomeLost:
-		return red
-	case run.OutcomeCanceled:
-		return yellow
-	}
-	return bold
-}
-
-// short is a duration without digits that nobody reads.
-func short(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(time.Microsecond).String()
-}
-
 // progressEvent is one line of the JSON form.
 type progressEvent struct {
 	Kind    string      `json:"kind"` // as the journal names events

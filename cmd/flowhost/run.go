@@ -2,22 +2,14 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
-	"github.com/flowhost/flowhost/engine"
-	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/host"
 )
 
 // gcPercent is how much the heap grows between two collections where GOGC does
@@ -120,20 +112,6 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	return cmp.Or(fault, err, n.unkept, l.close())
 }
 
-// stats is what the micro service tells of the process.
-type stats struct {
-	host.Stats
-	Engine     engine.Stats `json:"engine"`
-	Goroutines int          `json:"goroutines"`
-	HeapBytes  uint64       `json:"heap_bytes"` // in use or not collected yet
-}
-
-func statsOf(h *host.Host, e *engine.Engine) stats {
-	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(heap)
-	return stats{Stats: h.Stats(), Engine: e.Stats(), Goroutines: runtime.NumGoroutine(), HeapBytes: heap[0].Value.Uint64()}
-}
-
 // merge puts the flags above the settings file.
 func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 	merged, err := s.readSettings(s.config, path)
@@ -188,70 +166,4 @@ func override[T comparable](to *T, with T) {
 	if with != none {
 		*to = with
 	}
-}
-
-// intake deploys the flows and takes messages and requests until soft ends or the
-// engine does.
-func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloader, set *flows.Set, log *slog.Logger) error {
-	if err := n.engine.Deploy(soft, set); err != nil {
-		return err
-	}
-	r.deployed(set)
-	intake, err := bus.NewIntake(n.link.conn, n.engine, subscriptions(set), bus.IntakeConfig{
-		Version: thisBuild().semantic(), Control: n.engine, Waits: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
-		Logs: n.link.logs, Ready: n.link.health.Ready,
-		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
-		Deployed: func() bus.Deployment { return r.served.Load().deployed },
-		Stats:    func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,
-	})
-	if err != nil {
-		return &exitError{exitInvalid, err}
-	}
-	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, log) }
-	taking, stop := context.WithCancelCause(soft)
-	var loading sync.WaitGroup
-	defer loading.Wait()
-	defer stop(nil)
-	ended := make(chan error, 1)
-	go func() { ended <- intake.Run(taking) }()
-	ready := intake.Ready()
-	for {
-		select {
-		case <-ready:
-			ready = nil
-			if schedules, err := n.engine.Schedules(soft); err == nil { // otherwise one of the cases below has come
-				s.reportStart(n.link, set, schedules)
-			}
-			loading.Go(func() { r.run(taking) })
-			debug.FreeOSMemory() // a host that is idle from here on would keep what reading modules and flows has left behind
-			continue
-		case err := <-ended:
-			return err
-		case <-n.ended:
-			stop(n.fault)
-		case <-soft.Done():
-			log.Info("stopping: running attempts end first; interrupt again to stop at once")
-			n.engine.Drain() // before the last answers: while the intake waits for them nothing new may start
-		}
-		return <-ended
-	}
-}
-
-// deploy puts a set in place of the one that is deployed, with what the host
-// listens to. After an error nothing has changed.
-func (n *node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
-	deployed := false
-	err := intake.Listen(ctx, subscriptions(set), func() error {
-		err := n.link.allow(coreSubjects(set))
-		if err == nil {
-			err = n.engine.Deploy(ctx, set)
-		}
-		deployed = err == nil
-		return err
-	})
-	if err != nil && deployed {
-		log.Error("a message trigger is not listened to", "error", err)
-		return nil
-	}
-	return err
 }

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,31 +107,6 @@ func (l *listing) query(cmd *cobra.Command, now time.Time) (run.Query, error) {
 	return q, nil
 }
 
-// parseTime reads an instant, a day, which begins at midnight here, or how long
-// ago. An empty text is the zero time.
-func parseTime(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	for _, form := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, "2006-01-02T15:04", "2006-01-02T15:04:05"} {
-		if at, err := time.ParseInLocation(form, text, now.Location()); err == nil {
-			return at, nil
-		}
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
-			return now.AddDate(0, 0, -n), nil
-		}
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how long ago is expected", text)
-}
-
 var runColumns = []string{"RUN", "FLOW", "STATE", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"}
 
 func runRow(s run.Summary) []string {
@@ -151,6 +123,3 @@ func runRow(s run.Summary) []string {
 	}
 	return []string{string(s.Run), s.Flow, string(s.State), localTime(s.CreatedAt), took, trigger, printable(s.Error)}
 }
-
-// localTime is an instant for people, who know where they are.
-func localTime(at time.Time) string { return at.Local().Format(time.DateTime) }

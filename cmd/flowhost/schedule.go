@@ -125,9 +125,6 @@ func (f fireTime) String() string {
 	return instant(f.nominal) + "  due " + instant(f.due)
 }
 
-// instant is a time for programs, and for people.
-func instant(t time.Time) string { return t.Format(time.RFC3339Nano) }
-
 // next gives so many times after an instant.
 func (t *timetable) next(after time.Time, number int) []fireTime {
 	var times []fireTime

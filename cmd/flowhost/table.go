@@ -61,20 +61,3 @@ func list[T any](a *app, all []T, asJSON bool, columns []string, states int, row
 	a.out.table(rows, states)
 	return nil
 }
-
-// cut shortens a text to so many characters. Behind what is left of a longer one
-// stands how much it was.
-func cut(text string, width int) string {
-	if len(text) <= width {
-		return text
-	}
-	mark := "… (" + size(int64(len(text))) + ")"
-	keep := max(0, width-utf8.RuneCountInString(mark))
-	for i := range text {
-		if keep == 0 {
-			return text[:i] + mark
-		}
-		keep--
-	}
-	return text
-}
