@@ -8,9 +8,9 @@
 //	FH_SNAPSHOTS   FH_BLOBS                         buckets of objects, beside the journal
 //	FH_TRIGGERS    fh.v1.trigger.<flow>             messages that ask for a run
 //	FH_EVENTS      fh.v1.run.<flow>.<run>.<kind>    what happened, for others to follow
-//	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
 //	FH_LOGS        fh.v1.log.<flow>.<c>             lines that tasks write while they run
-//	FH_DEADLETTER  fh.v1.deadletter.<flow>          messages that cannot make a run or end a wait
+//	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
+//	FH_DEADLETTER  fh.v1.deadletter.<flow>          messages that cannot make a run
 //	               fh.v1.api.run.<flow>, fh.v1.api.<verb>   requests, micro service "flowhost"
 //
 // # Isolation
