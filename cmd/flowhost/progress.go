@@ -99,21 +99,13 @@ func (p *progress) plain(n run.Notice) {
 		}
 		p.line(path+d.TaskRef.Label(), string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
-		detail := ""
-		if d.Failure != nil {
-			detail = printable(d.Failure.Error())
-		}
-		p.line(path+d.TaskRef.Label(), string(d.State), detail)
+		p.line(path+d.TaskRef.Label(), string(d.State), why(d.Failure))
 	case *run.TaskExpanded:
 		p.line(path+d.Task, string(run.Running), "fanned out")
 	case *run.WaitStarted:
 		p.line(path+d.Task, string(run.Waiting), waitsFor(d))
 	case *run.WaitEnded:
-		detail := ""
-		if d.Failure != nil {
-			detail = printable(d.Failure.Error())
-		}
-		p.line(path+d.Task, string(d.State), detail)
+		p.line(path+d.Task, string(d.State), why(d.Failure))
 	case *run.ChildStarted:
 		p.line(path+d.TaskRef.Label(), string(run.Running), "run "+string(d.Child))
 	case *run.CancelRequested:
@@ -125,6 +117,14 @@ func (p *progress) plain(n run.Notice) {
 		}
 		p.line("run "+string(n.Event.Run), string(d.State), detail)
 	}
+}
+
+// why is a failure in words; nothing for none.
+func why(f *run.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return printable(f.Error())
 }
 
 func (p *progress) line(what, word, detail string) {

@@ -167,13 +167,13 @@ func bar(l *trials.Line, whole time.Duration, width int) string {
 	if l.Fan && l.Began {
 		draw(l.From, l.To, '─')
 	}
-	for _, good := range []bool{false, true} {
+	for _, layer := range []struct {
+		succeeded bool
+		mark      rune
+	}{{false, '▒'}, {true, '█'}} {
 		for _, a := range l.Attempts {
-			if mark := '█'; (a.Outcome == run.OutcomeSucceeded) == good {
-				if !good {
-					mark = '▒'
-				}
-				draw(a.From, a.To, mark)
+			if (a.Outcome == run.OutcomeSucceeded) == layer.succeeded {
+				draw(a.From, a.To, layer.mark)
 			}
 		}
 	}
