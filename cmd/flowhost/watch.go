@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,8 +18,8 @@ var errWaited = errors.New("the time given with --wait is up")
 type ending struct {
 	remote
 	asJSON bool
-	form   string        // of the progress
-	wait   time.Duration // 0: as long as it takes
+	form   string // of the progress
+	wait   waitFlag
 }
 
 func (e *ending) add(flags *pflag.FlagSet) {
@@ -63,9 +62,9 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 // await follows a run to its end, or as long as the command is to wait.
 func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *progress) error {
 	waiting := ctx
-	if e.wait > 0 {
+	if e.wait.time > 0 {
 		var stop context.CancelFunc
-		waiting, stop = context.WithTimeoutCause(ctx, e.wait, errWaited)
+		waiting, stop = context.WithTimeoutCause(ctx, e.wait.time, errWaited)
 		defer stop()
 	}
 	err := e.follow(waiting, client, id, p)
