@@ -10,7 +10,6 @@ import (
 
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -152,6 +151,9 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 		return nil, nil, err
 	}
 	receipt, err := e.Submit(hard, request)
+	if err == nil {
+		err = refusal(receipt)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,10 +190,4 @@ func (x *execution) show(record *run.Record, why error, f *flows.Flow, p *progre
 		return quiet(exitCanceled)
 	}
 	return quiet(exitFailed)
-}
-
-func closeHost(h *host.Host) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-	defer cancel()
-	h.Close(ctx) // fails when a guest still runs, and then the end of the process ends it
 }
