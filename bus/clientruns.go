@@ -109,18 +109,3 @@ func (c *Client) Logs(ctx context.Context, q run.LogQuery, after string, wait ti
 	err := c.askFor(ctx, wait, VerbLogs, logsBody{q, after, wait > 0}, &page)
 	return page, err
 }
-
-// Flows gives the flows that the host serves: all, or only the named one.
-func (c *Client) Flows(ctx context.Context, name string) ([]FlowInfo, error) {
-	var all []FlowInfo
-	for body := (flowsBody{Flow: name}); ; {
-		var page flowsPage
-		if err := c.ask(ctx, VerbFlows, body, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Flows...)
-		if body.After = page.Next; page.Next == "" {
-			return all, nil
-		}
-	}
-}
