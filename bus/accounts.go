@@ -100,7 +100,7 @@ func findAccount(opts *server.Options, name string) *server.Account {
 func clientPermissions(subjects []string, log *slog.Logger) *server.Permissions {
 	publish := []string{
 		prefixTrigger + ">",
-		"fh.v1.api.>",
+		prefixAPI + ">",
 		"$JS.API.INFO",
 		"$JS.API.STREAM.NAMES",
 		"$JS.API.STREAM.INFO." + StreamEvents,

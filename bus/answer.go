@@ -44,10 +44,13 @@ type answer struct {
 	code, message string
 }
 
+// reasonLimit says that the flow's concurrency leaves a request out.
+const reasonLimit = "limit"
+
 type receiptBody struct {
 	Run      *run.ID `json:"run"`
 	Accepted *bool   `json:"accepted,omitempty"`
-	Reason   string  `json:"reason,omitempty"`   // "limit": the flow's concurrency leaves it out
+	Reason   string  `json:"reason,omitempty"`   // reasonLimit
 	Repeated bool    `json:"repeated,omitempty"` // the request's key was known
 }
 
@@ -65,11 +68,20 @@ func received(r run.Receipt) answer {
 	if r.Run == "" {
 		body := receiptBody{Accepted: new(bool)}
 		if r.Limited {
-			body.Reason = "limit"
+			body.Reason = reasonLimit
 		}
 		return answer{body: body}
 	}
 	return answer{body: receiptBody{Run: &r.Run, Repeated: r.Repeated}}
+}
+
+// receipt is what the body was made of.
+func (b *receiptBody) receipt() run.Receipt {
+	r := run.Receipt{Repeated: b.Repeated, Limited: b.Reason == reasonLimit}
+	if b.Run != nil {
+		r.Run, r.Accepted = *b.Run, *b.Run != ""
+	}
+	return r
 }
 
 func fault(id run.ID, code, message string) answer {

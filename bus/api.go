@@ -161,6 +161,14 @@ func (d *desk) read(hard context.Context, m inbound, look func(context.Context) 
 	})
 }
 
+// write answers a request that changes something, once that is recorded.
+func (d *desk) write(m inbound, change func() answer) {
+	d.accept(m, d.submitting, func(leave func()) {
+		defer leave()
+		d.respond(m.reply, change())
+	})
+}
+
 // linger answers a request that may wait for something to happen: wait is 0 when it
 // does not. The context ends with the wait, and when the intake stops.
 func (d *desk) linger(hard context.Context, m inbound, look func(ctx context.Context, wait time.Duration) answer) {

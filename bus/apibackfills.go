@@ -187,14 +187,12 @@ func (d *desk) cancelBackfill(hard context.Context, m inbound) {
 	if !d.understood(m, &body) {
 		return
 	}
-	d.accept(m, d.submitting, func(leave func()) {
-		defer leave()
+	d.write(m, func() answer {
 		if err := d.config.Backfills.CancelBackfill(hard, body.ID, body.Reason); err != nil {
-			d.respond(m.reply, d.faultOf("", err))
-			return
+			return d.faultOf("", err)
 		}
-		d.respond(m.reply, answer{body: struct {
+		return answer{body: struct {
 			ID run.ID `json:"id"`
-		}{body.ID}})
+		}{body.ID}}
 	})
 }

@@ -67,23 +67,3 @@ func (d *desk) deployed(hard context.Context, m inbound) {
 		})
 	})
 }
-
-// Deployed gives what the host has deployed at one time.
-func (c *Client) Deployed(ctx context.Context) (Deployment, error) {
-	var all Deployment
-	for body := (deployedBody{}); ; {
-		var page deployedPage
-		if err := c.ask(ctx, APISubject(VerbDeployed), body, nil, 0, &page); err != nil {
-			return Deployment{}, err
-		}
-		if body.After != "" && !page.Since.Equal(all.Since) { // other flows were deployed in between
-			all, body.After = Deployment{}, ""
-			continue
-		}
-		page.Flows = append(all.Flows, page.Flows...)
-		all = page.Deployment
-		if body.After = page.Next; page.Next == "" {
-			return all, nil
-		}
-	}
-}

@@ -45,18 +45,3 @@ func (d *desk) limits(hard context.Context, m inbound) {
 		})
 	})
 }
-
-// Limits gives how the limits of the host's flows stand, by name.
-func (c *Client) Limits(ctx context.Context) ([]run.LimitStatus, error) {
-	var all []run.LimitStatus
-	for body := (limitsBody{}); ; {
-		var page limitsPage
-		if err := c.ask(ctx, APISubject(VerbLimits), body, nil, 0, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Limits...)
-		if body.After = page.Next; page.Next == "" {
-			return all, nil
-		}
-	}
-}

@@ -31,10 +31,8 @@ type logsBody struct {
 }
 
 func (b *logsBody) check() error {
-	switch b.Level {
-	case "", "debug", "info", "warn", "error":
-	default:
-		return run.Requestf(run.RequestParams, "level: %q is none of debug, info, warn, error", b.Level)
+	if err := checkLevel(b.Level); err != nil {
+		return err
 	}
 	if b.Key != "" && b.Task == "" {
 		return run.Requestf(run.RequestParams, "key is that of an item, and no task is given")

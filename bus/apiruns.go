@@ -148,8 +148,7 @@ func (d *desk) cancel(hard context.Context, m inbound) {
 	if !d.understood(m, &body) {
 		return
 	}
-	d.accept(m, d.submitting, func(leave func()) {
-		defer leave()
+	d.write(m, func() answer {
 		var err error
 		if body.Task == "" {
 			err = d.config.Control.Cancel(hard, body.Run, body.Reason)
@@ -157,10 +156,9 @@ func (d *desk) cancel(hard context.Context, m inbound) {
 			err = d.config.Control.CancelTask(hard, body.Run, run.TaskRef{Task: body.Task, Key: body.Key}, body.Reason)
 		}
 		if err != nil {
-			d.respond(m.reply, d.faultOf(body.Run, err))
-			return
+			return d.faultOf(body.Run, err)
 		}
-		d.respond(m.reply, received(run.Receipt{Run: body.Run, Accepted: true}))
+		return received(run.Receipt{Run: body.Run, Accepted: true})
 	})
 }
 

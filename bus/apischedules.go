@@ -106,14 +106,12 @@ type changedBody struct {
 
 // change answers a command on schedules once it is recorded.
 func (d *desk) change(m inbound, command func() ([]run.ScheduleRef, error)) {
-	d.accept(m, d.submitting, func(leave func()) {
-		defer leave()
+	d.write(m, func() answer {
 		changed, err := command()
 		if err != nil {
-			d.respond(m.reply, d.faultOf("", err))
-			return
+			return d.faultOf("", err)
 		}
-		d.respond(m.reply, answer{body: changedBody{changed}})
+		return answer{body: changedBody{changed}}
 	})
 }
 

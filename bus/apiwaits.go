@@ -67,12 +67,10 @@ func (d *desk) approve(hard context.Context, m inbound) {
 }
 
 func (d *desk) answerWait(m inbound, id run.ID, decide func() error) {
-	d.accept(m, d.submitting, func(leave func()) {
-		defer leave()
+	d.write(m, func() answer {
 		if err := decide(); err != nil {
-			d.respond(m.reply, d.faultOf(id, err))
-			return
+			return d.faultOf(id, err)
 		}
-		d.respond(m.reply, received(run.Receipt{Run: id, Accepted: true}))
+		return received(run.Receipt{Run: id, Accepted: true})
 	})
 }

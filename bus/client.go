@@ -178,22 +178,26 @@ func (c *Client) Close() { c.nc.Close() }
 // URL is where the client is connected, without a password.
 func (c *Client) URL() string { return c.url }
 
-// ask sends a request and decodes the answer. wait is how long the host may wait
-// for what is asked for.
-func (c *Client) ask(ctx context.Context, subject string, body any, header nats.Header, wait time.Duration, answer any) error {
-	msg := &nats.Msg{Subject: subject, Header: header}
-	var err error
-	if raw, ready := body.(json.RawMessage); ready {
-		msg.Data = raw
-	} else if msg.Data, err = run.EncodeJSON(body); err != nil {
+// ask sends a request of a verb and decodes the answer.
+func (c *Client) ask(ctx context.Context, verb string, body, answer any) error {
+	return c.askFor(ctx, 0, verb, body, answer)
+}
+
+// askFor lets the host wait so long for what is asked for.
+func (c *Client) askFor(ctx context.Context, wait time.Duration, verb string, body, answer any) error {
+	data, err := run.EncodeJSON(body)
+	if err != nil {
 		return fmt.Errorf("request: %w", err)
 	}
+	msg := &nats.Msg{Subject: APISubject(verb), Data: data}
 	if wait > 0 {
-		if msg.Header == nil {
-			msg.Header = nats.Header{}
-		}
-		msg.Header.Set(HeaderWait, wait.String())
+		msg.Header = nats.Header{HeaderWait: {wait.String()}}
 	}
+	return c.exchange(ctx, wait, msg, answer)
+}
+
+// exchange sends a message to a host, which may wait so long, and decodes the answer.
+func (c *Client) exchange(ctx context.Context, wait time.Duration, msg *nats.Msg, answer any) error {
 	within, cancel := context.WithTimeout(ctx, wait+answerTime)
 	defer cancel()
 	reply, err := c.request(within, msg)
@@ -207,7 +211,7 @@ func (c *Client) ask(ctx context.Context, subject string, body any, header nats.
 	case errors.Is(err, nats.ErrNoResponders):
 		return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("no host answers at %s: NATS is there, flowhost is not, or is too old for this request", c.url)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("the host at %s did not answer within %s; without permission to publish on %s it never does", c.url, wait+answerTime, subject)}
+		return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("the host at %s did not answer within %s; without permission to publish on %s it never does", c.url, wait+answerTime, msg.Subject)}
 	}
 	return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("the connection to %s is lost: %s", c.url, err)}
 }

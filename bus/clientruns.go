@@ -31,7 +31,9 @@ func (c *Client) Start(ctx context.Context, s Start) (run.Receipt, error) {
 		}
 		header.Set(HeaderParams, string(params))
 	}
-	return c.receipt(ctx, RunSubject(s.Flow), s.Payload, header)
+	var answer receiptBody
+	err := c.exchange(ctx, 0, &nats.Msg{Subject: RunSubject(s.Flow), Header: header, Data: s.Payload}, &answer)
+	return answer.receipt(), err
 }
 
 // Retry makes a new run of one that was there before.
@@ -43,42 +45,38 @@ func (c *Client) Retry(ctx context.Context, id run.ID, how run.Again) (run.Recei
 	if how.Recorded {
 		body.Definition = definitionRecorded
 	}
-	return c.receipt(ctx, APISubject(VerbRetry), body, nil)
+	return c.receipt(ctx, VerbRetry, body)
 }
 
 // Cancel stops a run, or one task of it when that is named.
 func (c *Client) Cancel(ctx context.Context, id run.ID, task run.TaskRef, reason string) error {
-	_, err := c.receipt(ctx, APISubject(VerbCancel), cancelBody{runBody{id}, task.Task, task.Key, reason}, nil)
+	_, err := c.receipt(ctx, VerbCancel, cancelBody{runBody{id}, task.Task, task.Key, reason})
 	return err
 }
 
 // Signal ends a wait of a run with a payload, nil for null.
 func (c *Client) Signal(ctx context.Context, id run.ID, wait string, payload json.RawMessage) error {
-	_, err := c.receipt(ctx, APISubject(VerbSignal), signalBody{runBody{id}, wait, payload}, nil)
+	_, err := c.receipt(ctx, VerbSignal, signalBody{runBody{id}, wait, payload})
 	return err
 }
 
 // Approve decides a wait of a run for an approval.
 func (c *Client) Approve(ctx context.Context, id run.ID, wait string, a run.Approval) error {
 	body := approveBody{signalBody{runBody{id}, wait, a.Payload}, &a.Approved, a.By, a.Reason}
-	_, err := c.receipt(ctx, APISubject(VerbApprove), body, nil)
+	_, err := c.receipt(ctx, VerbApprove, body)
 	return err
 }
 
-func (c *Client) receipt(ctx context.Context, subject string, body any, header nats.Header) (run.Receipt, error) {
-	var answer struct {
-		Run      run.ID `json:"run"`
-		Repeated bool   `json:"repeated"`
-		Reason   string `json:"reason"`
-	}
-	err := c.ask(ctx, subject, body, header, 0, &answer)
-	return run.Receipt{Run: answer.Run, Accepted: answer.Run != "", Repeated: answer.Repeated, Limited: answer.Reason == "limit"}, err
+func (c *Client) receipt(ctx context.Context, verb string, body any) (run.Receipt, error) {
+	var answer receiptBody
+	err := c.ask(ctx, verb, body, &answer)
+	return answer.receipt(), err
 }
 
 // Get gives a run's present record.
 func (c *Client) Get(ctx context.Context, id run.ID) (*run.Record, error) {
 	record := new(run.Record)
-	if err := c.ask(ctx, APISubject(VerbGet), runBody{id}, nil, 0, record); err != nil {
+	if err := c.ask(ctx, VerbGet, runBody{id}, record); err != nil {
 		return nil, err
 	}
 	return record, nil
@@ -88,7 +86,7 @@ func (c *Client) Get(ctx context.Context, id run.ID) (*run.Record, error) {
 // and have a next one nevertheless.
 func (c *Client) List(ctx context.Context, q run.Query) (run.Page, error) {
 	var page run.Page
-	err := c.ask(ctx, APISubject(VerbList), q, nil, 0, &page)
+	err := c.ask(ctx, VerbList, q, &page)
 	return page, err
 }
 
@@ -99,7 +97,7 @@ func (c *Client) Watch(ctx context.Context, id run.ID, seen uint64, wait time.Du
 		Record  *run.Record `json:"record"`
 		Version uint64      `json:"version"`
 	}
-	err := c.ask(ctx, APISubject(VerbWatch), watchBody{runBody{id}, seen, true}, nil, wait, &answer)
+	err := c.askFor(ctx, wait, VerbWatch, watchBody{runBody{id}, seen, true}, &answer)
 	return answer.Record, answer.Version, err
 }
 
@@ -108,21 +106,6 @@ func (c *Client) Watch(ctx context.Context, id run.ID, seen uint64, wait time.Du
 // is none.
 func (c *Client) Logs(ctx context.Context, q run.LogQuery, after string, wait time.Duration) (LogPage, error) {
 	var page LogPage
-	err := c.ask(ctx, APISubject(VerbLogs), logsBody{q, after, wait > 0}, nil, wait, &page)
+	err := c.askFor(ctx, wait, VerbLogs, logsBody{q, after, wait > 0}, &page)
 	return page, err
-}
-
-// Flows gives the flows that the host serves: all, or only the named one.
-func (c *Client) Flows(ctx context.Context, name string) ([]FlowInfo, error) {
-	var all []FlowInfo
-	for body := (flowsBody{Flow: name}); ; {
-		var page flowsPage
-		if err := c.ask(ctx, APISubject(VerbFlows), body, nil, 0, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Flows...)
-		if body.After = page.Next; page.Next == "" {
-			return all, nil
-		}
-	}
 }

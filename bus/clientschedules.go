@@ -13,7 +13,7 @@ func (c *Client) Schedules(ctx context.Context, ref run.ScheduleRef) ([]run.Sche
 	var all []run.ScheduleStatus
 	for body := (schedulesBody{ScheduleRef: ref}); ; {
 		var page schedulesPage
-		if err := c.ask(ctx, APISubject(VerbSchedules), body, nil, 0, &page); err != nil {
+		if err := c.ask(ctx, VerbSchedules, body, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Schedules...)
@@ -26,20 +26,20 @@ func (c *Client) Schedules(ctx context.Context, ref run.ScheduleRef) ([]run.Sche
 // Pause stops a schedule, or all of a flow, and gives those that it has stopped.
 func (c *Client) Pause(ctx context.Context, ref run.ScheduleRef, reason string) ([]run.ScheduleRef, error) {
 	var answer changedBody
-	err := c.ask(ctx, APISubject(VerbPause), pauseBody{ref, reason}, nil, 0, &answer)
+	err := c.ask(ctx, VerbPause, pauseBody{ref, reason}, &answer)
 	return answer.Schedules, err
 }
 
 // Resume lets a paused schedule go on, or all of a flow, and gives those that do.
 func (c *Client) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleRef, error) {
 	var answer changedBody
-	err := c.ask(ctx, APISubject(VerbResume), resumeBody{ref}, nil, 0, &answer)
+	err := c.ask(ctx, VerbResume, resumeBody{ref}, &answer)
 	return answer.Schedules, err
 }
 
 // Fire makes a run of a schedule now and gives its receipt once it is recorded.
 func (c *Client) Fire(ctx context.Context, ref run.ScheduleRef, params map[string]json.RawMessage, key string) (run.Receipt, error) {
-	return c.receipt(ctx, APISubject(VerbFire), fireBody{scheduleBody{ref}, params, key}, nil)
+	return c.receipt(ctx, VerbFire, fireBody{scheduleBody{ref}, params, key})
 }
 
 // Backfill starts a backfill and gives its plan without the times, or gives the
@@ -48,7 +48,7 @@ func (c *Client) Backfill(ctx context.Context, request run.BackfillRequest) (run
 	var all run.BackfillPlan
 	for body := (backfillBody{scheduleBody{request.Schedule}, request}); ; {
 		var page backfillPage
-		if err := c.ask(ctx, APISubject(VerbBackfill), body, nil, 0, &page); err != nil {
+		if err := c.ask(ctx, VerbBackfill, body, &page); err != nil {
 			return run.BackfillPlan{}, err
 		}
 		if all.Total == 0 {
@@ -73,7 +73,7 @@ func (c *Client) Backfills(ctx context.Context, id run.ID) ([]Backfill, error) {
 	var all []Backfill
 	for body := (backfillsBody{ID: id}); ; {
 		var page backfillsPage
-		if err := c.ask(ctx, APISubject(VerbBackfills), body, nil, 0, &page); err != nil {
+		if err := c.ask(ctx, VerbBackfills, body, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Backfills...)
@@ -87,5 +87,5 @@ func (c *Client) Backfills(ctx context.Context, id run.ID) ([]Backfill, error) {
 // canceled, the rest of its times makes none.
 func (c *Client) CancelBackfill(ctx context.Context, id run.ID, reason string) error {
 	var answer struct{}
-	return c.ask(ctx, APISubject(VerbCancelBackfill), cancelBackfillBody{id, reason}, nil, 0, &answer)
+	return c.ask(ctx, VerbCancelBackfill, cancelBackfillBody{id, reason}, &answer)
 }

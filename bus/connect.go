@@ -22,9 +22,8 @@ type ConnectConfig struct {
 
 // Connect connects to an external NATS server. It waits for one that does not
 // answer until ctx ends; credentials or an address that cannot be right are an error
-// at once. The
-// connection, once made, is made again for ever when it breaks. The caller
-// closes it.
+// at once. The connection, once made, is made again for ever when it breaks. The
+// caller closes it.
 func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	log := logger(cfg.Log)
 	opts := append(handlers(log), nats.Name("flowhost"))

@@ -1,5 +1,6 @@
 // Package bus is everything NATS: the embedded server, the streams, the journal
-// on JetStream, the events that others follow and the intake of triggers.
+// on JetStream, the events that others follow, the logs of tasks, the intake of
+// triggers and requests, and the client that sends these.
 //
 // # What lies where
 //
@@ -7,6 +8,7 @@
 //	FH_SNAPSHOTS   FH_BLOBS                         buckets of objects, beside the journal
 //	FH_TRIGGERS    fh.v1.trigger.<flow>             messages that ask for a run
 //	FH_EVENTS      fh.v1.run.<flow>.<run>.<kind>    what happened, for others to follow
+//	FH_LOGS        fh.v1.log.<flow>.<c>             lines that tasks write while they run
 //	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
 //	               fh.v1.historypart.<flow>.<state>.<n>   parts of the large ones
 //	FH_DEADLETTER  fh.v1.deadletter.<flow>          messages that cannot make a run
@@ -29,18 +31,19 @@
 // repeated; it waits for a server that is away, full or unable to write, and [Health]
 // tells so and starts the embedded one again. [Journal.Replay] gives all commits or
 // says which are missing. An object of [Objects] is there as a whole or not at all.
-// [Events] keeps the journal's order and does not skip: what is missing
-// after a crash is found with [Events.Last]. [History] does the same with the
-// records of finished runs, and finds them by an index that it makes anew when it
-// must. What either has flushed, the journal may forget. A message of a stream is
-// taken as decided only after the engine's commit, or after it is stored as a dead
-// letter. A request that names a reply subject gets an answer.
+// [Events] keeps the journal's order and does not skip: what is missing after a crash
+// is found with [Events.Last]. [History] does the same with the records of finished
+// runs, and finds them by an index that it makes anew when it must. What either has
+// flushed, the journal may forget. [Logs] promises less: nothing waits for it. A
+// message of a stream is taken as decided only after the engine's commit, or after it
+// is stored as a dead letter. A request that names a reply subject gets an answer.
 //
 // # Goroutines
 //
 // The embedded server's end with [Server.Shutdown], which also closes the
-// connections it gave out; a connection's end when it is closed. [Events.Run],
-// [History.Run], [Health.Run] and [Intake.Run] block and end with their context; Run
-// of an intake waits for the answers under way and for its readers, Run of a history for its
-// publisher. The package starts no others.
+// connections it gave out; a connection's, also that of a [Client], end when it is
+// closed. [Events.Run], [History.Run], [Logs.Run], [Health.Run] and [Intake.Run] block
+// and end with their context. Run of an intake waits for the answers under way and for
+// those that read streams and look after waits, Run of a history for its publisher.
+// The package starts no others.
 package bus

@@ -117,10 +117,15 @@ func newLogFilter(flow string, q run.LogQuery) (logFilter, error) {
 	if q.Attempt > 0 {
 		f.attempt = strconv.Itoa(q.Attempt)
 	}
-	if q.Level != "" && f.level < 0 {
-		return f, run.Requestf(run.RequestParams, "level: %q is none of debug, info, warn, error", q.Level)
+	return f, checkLevel(q.Level)
+}
+
+// checkLevel refuses what is no level; none is asked for with "".
+func checkLevel(level string) error {
+	if level != "" && severity(level) < 0 {
+		return run.Requestf(run.RequestParams, "level: %q is none of debug, info, warn, error", level)
 	}
-	return f, nil
+	return nil
 }
 
 // severity orders levels; -1 is an unknown one.

@@ -159,20 +159,9 @@ func (s *site) duration(a *hcl.Attribute) (time.Duration, bool) {
 	return d, true
 }
 
-var sizeUnits = []struct {
-	suffix string
-	bytes  float64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
-}
-
-// size is a positive number of bytes, plain or with a unit.
-func (s *site) size(a *hcl.Attribute) (int64, bool) {
-	text, ok := s.text(a)
-	if !ok {
-		return 0, false
-	}
+// ParseSize reads a positive number of bytes below 1 TiB, plain or with a unit,
+// "64KiB" or "1.5GB".
+func ParseSize(text string) (int64, bool) {
 	factor, digits := 1.0, text
 	for _, unit := range sizeUnits {
 		if rest, found := strings.CutSuffix(text, unit.suffix); found {
@@ -181,8 +170,26 @@ func (s *site) size(a *hcl.Attribute) (int64, bool) {
 		}
 	}
 	n, err := strconv.ParseFloat(digits, 64)
-	if bytes := n * factor; err == nil && bytes >= 1 && bytes < 1<<40 {
-		return int64(bytes), true
+	bytes := n * factor
+	return int64(bytes), err == nil && bytes >= 1 && bytes < 1<<40
+}
+
+var sizeUnits = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
+}
+
+// size is a number of bytes, as [ParseSize] reads it.
+func (s *site) size(a *hcl.Attribute) (int64, bool) {
+	text, ok := s.text(a)
+	if !ok {
+		return 0, false
+	}
+	if bytes, ok := ParseSize(text); ok {
+		return bytes, true
 	}
 	s.add(RuleValue, a.Expr.Range(), "Not a size",
 		"%q must be a number of bytes, or one with a unit, such as \"64KiB\", \"256MiB\" or \"1GB\"; %q is not.", a.Name, text)

@@ -28,12 +28,21 @@ func (a *app) say(format string, args ...any) { fmt.Fprintf(a.errout, format+"\n
 // printJSON writes a value as JSON: indented for a person at a terminal, one line
 // for programs. Recorded JSON in it keeps its bytes but for white space.
 func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
+	enc := newEncoder(a.out)
 	if a.out.interactive {
 		enc.SetIndent("", "  ")
 	}
 	return enc.Encode(v)
+}
+
+// encodeLine writes a value as JSON on one line, also for a person: it is one of
+// many.
+func encodeLine(w io.Writer, v any) error { return newEncoder(w).Encode(v) }
+
+func newEncoder(w io.Writer) *json.Encoder {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc
 }
 
 // log is the operator's log of what happens from the given level on.

@@ -75,15 +75,6 @@ func (r *remote) follow(ctx context.Context, client *bus.Client, id run.ID, asJS
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // progressOf is how far a backfill has come, in one line.
 func progressOf(b *bus.Backfill) string {
 	parts := []string{fmt.Sprintf("%d of %d done", b.Done, b.Total)}

@@ -29,7 +29,7 @@ func (a *app) backfillListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.listBackfills(all, asJSON)
+				return list(a, all, asJSON, backfillColumns, 2, backfillRow)
 			})
 		},
 	}, exitInvalid, exitUnreachable, exitInterrupted)
@@ -38,36 +38,19 @@ func (a *app) backfillListCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) listBackfills(all []bus.Backfill, asJSON bool) error {
-	var rows [][]string
-	if len(all) > 0 {
-		rows = append(rows, []string{"BACKFILL", "SCHEDULE", "STATE", "DONE", "STARTED", "TOOK", "NOTE"})
-	}
-	for i := range all {
-		if asJSON {
-			if err := encodeLine(a.out, &all[i]); err != nil {
-				return err
-			}
-		}
-		rows = append(rows, backfillRow(&all[i]))
-	}
-	if !asJSON {
-		a.out.table(rows, 2)
-	}
-	return nil
-}
+var backfillColumns = []string{"BACKFILL", "SCHEDULE", "STATE", "DONE", "STARTED", "TOOK", "NOTE"}
 
-func backfillRow(b *bus.Backfill) []string {
+func backfillRow(b bus.Backfill) []string {
 	took := ""
 	if !b.EndedAt.IsZero() {
 		took = short(b.EndedAt.Sub(b.StartedAt))
 	}
-	notes := endsOf(b)
+	notes := endsOf(&b)
 	if b.Reason != "" {
 		notes = append(notes, printable(b.Reason))
 	}
 	done := fmt.Sprintf("%d of %d", b.Done, b.Total)
-	return []string{string(b.ID), b.String(), backfillState(b), done, localTime(b.StartedAt), took, strings.Join(notes, ", ")}
+	return []string{string(b.ID), b.String(), backfillState(&b), done, localTime(b.StartedAt), took, strings.Join(notes, ", ")}
 }
 
 // backfillState is a word for what has become of a backfill.

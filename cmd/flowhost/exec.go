@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -64,6 +61,9 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	p, err := newProgress(x.errout, x.progress)
 	if err != nil {
 		return usage(cmd, "%w", err)
+	}
+	if x.timeout < 0 {
+		return usage(cmd, "--timeout %s: a positive duration is expected", x.timeout)
 	}
 	s, err := x.readSettings(x.config, path)
 	if err != nil {
@@ -128,39 +128,6 @@ func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, er
 	}, nil
 }
 
-// parseParams reads the values of --param.
-func parseParams(cmd *cobra.Command, f *flows.Flow, args []string) (map[string]json.RawMessage, error) {
-	params := map[string]json.RawMessage{}
-	for _, arg := range args {
-		name, text, ok := strings.Cut(arg, "=")
-		if !ok {
-			return nil, usage(cmd, "--param %q: NAME=VALUE is expected", arg)
-		}
-		value, err := parseParam(cmd, f, name, text)
-		if err != nil {
-			return nil, err
-		}
-		params[name] = value
-	}
-	return params, nil
-}
-
-func parseParam(cmd *cobra.Command, f *flows.Flow, name, text string) (json.RawMessage, error) {
-	var names []string
-	for _, p := range f.Params {
-		if p.Name != name {
-			names = append(names, p.Name)
-			continue
-		}
-		value, err := p.Parse(text)
-		if err != nil {
-			return nil, usage(cmd, "--param %s: %w", name, err)
-		}
-		return value, nil
-	}
-	return nil, usage(cmd, "flow %q has no param %q%s", f.Name, name, suggest(name, names))
-}
-
 // perform runs the request to its end. why says what made it be canceled: nil,
 // errInterrupted or errTimedOut.
 func (x *execution) perform(soft, hard context.Context, config nodeConfig, set *flows.Set, request run.Request) (record *run.Record, why, err error) {
@@ -184,6 +151,9 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 		return nil, nil, err
 	}
 	receipt, err := e.Submit(hard, request)
+	if err == nil {
+		err = refusal(receipt)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,17 +177,8 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 
 // show prints the result and says what the end of the run means for the program.
 func (x *execution) show(record *run.Record, why error, f *flows.Flow, p *progress) error {
-	if x.asJSON {
-		if err := x.printJSON(record); err != nil {
-			return err
-		}
-	} else if record.State == run.Succeeded {
-		if err := x.printJSON(record.Output); err != nil {
-			return err
-		}
-	}
-	if record.State == run.Succeeded {
-		return nil
+	if err := x.printResult(record, x.asJSON); err != nil || record.State == run.Succeeded {
+		return err
 	}
 	x.showFailure(record, f, p)
 	switch {
@@ -229,10 +190,4 @@ func (x *execution) show(record *run.Record, why error, f *flows.Flow, p *progre
 		return quiet(exitCanceled)
 	}
 	return quiet(exitFailed)
-}
-
-func closeHost(h *host.Host) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-	defer cancel()
-	h.Close(ctx) // fails when a guest still runs, and then the end of the process ends it
 }

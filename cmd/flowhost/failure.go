@@ -112,17 +112,3 @@ func (a *app) logLine(l run.LogLine) string {
 	}
 	return text
 }
-
-// printable shows control characters as escapes: a guest's text must not do things
-// to the terminal.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			fmt.Fprintf(&b, "\\x%02x", r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}

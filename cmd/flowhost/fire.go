@@ -10,7 +10,6 @@ import (
 
 func (a *app) fireCommand() *cobra.Command {
 	e := &ending{remote: remote{app: a}}
-	var wait waitFlag
 	var params []string
 	var key string
 	cmd := exits(&cobra.Command{
@@ -26,7 +25,7 @@ run within a day, and its id is printed again.`,
 		Example: `  flowhost fire orders/nightly
   flowhost fire orders/nightly --param full=true --wait
   flowhost fire orders/nightly --key INC-4711`,
-		Args:              wait.between(1, 1, "FLOW/TRIGGER"),
+		Args:              e.wait.between(1, 1, "FLOW/TRIGGER"),
 		ValidArgsFunction: e.complete(oneSchedule),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := newProgress(e.errout, e.form)
@@ -38,7 +37,7 @@ run within a day, and its id is printed again.`,
 				if err != nil {
 					return err
 				}
-				values, err := typedParams(ctx, cmd, client, s.Flow, params)
+				values, err := askParams(ctx, cmd, client, s.Flow, params)
 				if err != nil {
 					return err
 				}
@@ -46,14 +45,13 @@ run within a day, and its id is printed again.`,
 				if err != nil {
 					return err
 				}
-				return e.started(ctx, client, receipt, wait, p)
+				return e.started(ctx, client, receipt, p)
 			})
 		},
 	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&key, "key", "", "`TEXT` that makes the command safe to repeat")
-	wait.add(flags)
-	e.add(flags)
+	e.addStarting(flags)
 	return cmd
 }

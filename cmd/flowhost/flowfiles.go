@@ -81,3 +81,21 @@ func (a *app) showDiagnostics(files map[string]*hcl.File, diags hcl.Diagnostics)
 		}
 	}
 }
+
+// pickFlow is the flow of that name, or the only one when none is named.
+func pickFlow(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) {
+	var names []string
+	for _, f := range set.Flows {
+		names = append(names, f.Name)
+	}
+	if name != "" {
+		if f := set.Flow(name); f != nil {
+			return f, nil
+		}
+		return nil, usage(cmd, "there is no flow %q%s", name, suggest(name, names))
+	}
+	if len(set.Flows) == 1 {
+		return set.Flows[0], nil
+	}
+	return nil, usage(cmd, "there are %s, choose one with --flow: %s", count(len(names), "flow"), strings.Join(names, ", "))
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,7 @@ func (a *app) graphCommand() *cobra.Command {
 	var files flowFlags
 	var name, format string
 	cmd := exits(&cobra.Command{
-		Use:   "graph PATH [--flow NAME] [--format FORMAT]",
+		Use:   "graph PATH",
 		Short: "Show which task depends on which",
 		Long: `Shows the graphs of the flows in PATH, a flow file or a folder. Plugins need not
 be built for it. Groups are drawn around their members, with their mode; a task
@@ -59,22 +58,4 @@ func (a *app) graph(cmd *cobra.Command, paths []string, files flowFlags, name, f
 	}
 	formats[format](a.out, chosen)
 	return nil
-}
-
-// pickFlow is the flow of that name, or the only one when none is named.
-func pickFlow(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) {
-	var names []string
-	for _, f := range set.Flows {
-		names = append(names, f.Name)
-	}
-	if name != "" {
-		if f := set.Flow(name); f != nil {
-			return f, nil
-		}
-		return nil, usage(cmd, "there is no flow %q%s", name, suggest(name, names))
-	}
-	if len(set.Flows) == 1 {
-		return set.Flows[0], nil
-	}
-	return nil, usage(cmd, "there are %s, choose one with --flow: %s", count(len(names), "flow"), strings.Join(names, ", "))
 }

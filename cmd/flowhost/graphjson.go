@@ -44,27 +44,31 @@ type (
 func graphOf(chosen []*flows.Flow) graphFile {
 	out := graphFile{Flows: []graphFlow{}}
 	for _, f := range chosen {
-		g := graphFlow{
-			Flow: f.Name, Tasks: []graphTask{}, OnFailure: []graphTask{}, OnSuccess: []graphTask{}, Finally: []graphTask{}, Groups: []graphGroup{},
-		}
-		lists := map[flows.Part]*[]graphTask{
-			flows.PartMain: &g.Tasks, flows.PartOnFailure: &g.OnFailure, flows.PartOnSuccess: &g.OnSuccess, flows.PartFinally: &g.Finally,
-		}
-		after := map[string][]string{}
-		for _, e := range f.Edges() {
-			after[e.To] = append(after[e.To], e.From)
-		}
-		for _, s := range f.Sections {
-			for _, i := range s.Graph.Order() {
-				if t := s.Nodes[i].Task; t != nil {
-					*lists[s.Part] = append(*lists[s.Part], taskJSON(t, after[t.Name]))
-				}
+		out.Flows = append(out.Flows, flowJSON(f))
+	}
+	return out
+}
+
+func flowJSON(f *flows.Flow) graphFlow {
+	out := graphFlow{
+		Flow: f.Name, Tasks: []graphTask{}, OnFailure: []graphTask{}, OnSuccess: []graphTask{}, Finally: []graphTask{}, Groups: []graphGroup{},
+	}
+	lists := map[flows.Part]*[]graphTask{
+		flows.PartMain: &out.Tasks, flows.PartOnFailure: &out.OnFailure, flows.PartOnSuccess: &out.OnSuccess, flows.PartFinally: &out.Finally,
+	}
+	after := map[string][]string{}
+	for _, e := range f.Edges() {
+		after[e.To] = append(after[e.To], e.From)
+	}
+	for _, s := range f.Sections {
+		for _, i := range s.Graph.Order() {
+			if t := s.Nodes[i].Task; t != nil {
+				*lists[s.Part] = append(*lists[s.Part], taskJSON(t, after[t.Name]))
 			}
-			for _, group := range s.Groups {
-				g.Groups = append(g.Groups, groupJSON(group, s.Part, after["group."+group.Name]))
-			}
 		}
-		out.Flows = append(out.Flows, g)
+		for _, g := range s.Groups {
+			out.Groups = append(out.Groups, groupJSON(g, s.Part, after["group."+g.Name]))
+		}
 	}
 	return out
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/run"
@@ -60,6 +62,15 @@ func guestFields(object json.RawMessage) slog.Attr {
 		attrs = append(attrs, slog.String(name, text))
 	}
 	return slog.Group("guest", attrs...)
+}
+
+// checkLevel refuses the word that a flag gives for a level; none is the default.
+func checkLevel(cmd *cobra.Command, flag, word string) error {
+	levels := []string{"debug", "info", "warn", "error"}
+	if word == "" || slices.Contains(levels, word) {
+		return nil
+	}
+	return usage(cmd, "--%s %q is no level%s", flag, word, suggest(word, levels))
 }
 
 func levelOf(word string) slog.Level {

@@ -28,7 +28,7 @@ that.`,
 				if err != nil {
 					return err
 				}
-				return a.listLimits(all, asJSON)
+				return list(a, all, asJSON, limitColumns, -1, limitRow)
 			})
 		},
 	}, exitInvalid, exitUnreachable, exitInterrupted)
@@ -37,24 +37,7 @@ that.`,
 	return cmd
 }
 
-func (a *app) listLimits(all []run.LimitStatus, asJSON bool) error {
-	var rows [][]string
-	if len(all) > 0 {
-		rows = append(rows, []string{"LIMIT", "IN USE", "RATE", "WAITING", "NOTE"})
-	}
-	for _, l := range all {
-		if asJSON {
-			if err := encodeLine(a.out, l); err != nil {
-				return err
-			}
-		}
-		rows = append(rows, limitRow(l))
-	}
-	if !asJSON {
-		a.out.table(rows, -1)
-	}
-	return nil
-}
+var limitColumns = []string{"LIMIT", "IN USE", "RATE", "WAITING", "NOTE"}
 
 func limitRow(l run.LimitStatus) []string {
 	inUse, note := fmt.Sprint(l.InUse), ""

@@ -13,7 +13,6 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/run"
 )
 
 // shard is the only journal of a host so far.
@@ -220,37 +219,6 @@ func (l *link) close() error {
 	return l.server.Shutdown(ctx)
 }
 
-// subscriptions are the message triggers of a set.
-func subscriptions(set *flows.Set) []bus.Subscription {
-	var out []bus.Subscription
-	for _, f := range set.Flows {
-		for _, t := range f.Triggers {
-			if t.Kind == run.TriggerMessage && t.Enabled {
-				out = append(out, bus.Subscription{
-					Flow: f.Name, Trigger: t.Name, Subject: t.Subject, Stream: t.Stream, Durable: t.Durable,
-				})
-			}
-		}
-	}
-	return out
-}
-
-// coreSubjects are the subjects on which flows listen themselves, and their waits
-// as far as it is known before a run: the users of the embedded server may publish
-// on them.
-func coreSubjects(set *flows.Set) []string {
-	var out []string
-	for _, s := range subscriptions(set) {
-		if s.Subject != "" {
-			out = append(out, s.Subject)
-		}
-	}
-	for _, f := range set.Flows {
-		out = append(out, f.WaitSubjects()...)
-	}
-	return out
-}
-
 // allow lets the client user of the embedded server publish on other subjects.
 // Who may do what on an external one is its operator's business.
 func (l *link) allow(subjects []string) error {
@@ -258,46 +226,4 @@ func (l *link) allow(subjects []string) error {
 		return nil
 	}
 	return l.server.AllowClient(subjects)
-}
-
-// codeOfEngine is the code with which requests are answered for an error of the
-// engine.
-func codeOfEngine(err error) string {
-	switch {
-	case errors.As(err, new(*engine.BusyError)):
-		return bus.CodeBusy
-	case errors.As(err, new(*engine.UnknownScheduleError)):
-		return bus.CodeUnknownSchedule
-	case errors.As(err, new(*engine.OverlapError)):
-		return bus.CodeOverlap
-	case errors.As(err, new(*engine.TooManyError)):
-		return bus.CodeTooManyTimes
-	case errors.Is(err, engine.ErrFinished):
-		return bus.CodeFinished
-	case errors.Is(err, engine.ErrUnfinished):
-		return bus.CodeUnfinished
-	case errors.Is(err, engine.ErrSucceeded):
-		return bus.CodeSucceeded
-	case errors.Is(err, engine.ErrUnknownTask):
-		return bus.CodeUnknownTask
-	case errors.Is(err, engine.ErrUnknownWait):
-		return bus.CodeUnknownWait
-	case errors.Is(err, engine.ErrNotWaiting):
-		return bus.CodeNotWaiting
-	case errors.Is(err, engine.ErrWaitEnded):
-		return bus.CodeFinished
-	case errors.Is(err, engine.ErrWaitKind):
-		return bus.CodeWaitKind
-	case errors.Is(err, engine.ErrUnknownBackfill):
-		return bus.CodeUnknownBackfill
-	case errors.Is(err, engine.ErrDisabled):
-		return bus.CodeDisabled
-	case errors.Is(err, engine.ErrPaused):
-		return bus.CodePaused
-	case errors.Is(err, engine.ErrNotPaused):
-		return bus.CodeNotPaused
-	case errors.Is(err, engine.ErrNoTimes):
-		return bus.CodeNoTimes
-	}
-	return ""
 }

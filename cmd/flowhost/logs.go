@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,11 +48,10 @@ fan-out, NAME/NAME a task of the sub-flow that the first one runs.
 }
 
 func (l *logReading) show(cmd *cobra.Command, args []string) error {
-	levels := []string{"debug", "info", "warn", "error"}
-	switch {
-	case l.query.Level != "" && !slices.Contains(levels, l.query.Level):
-		return usage(cmd, "--level %q is no level%s", l.query.Level, suggest(l.query.Level, levels))
-	case l.query.Attempt < 0:
+	if err := checkLevel(cmd, "level", l.query.Level); err != nil {
+		return err
+	}
+	if l.query.Attempt < 0 {
 		return usage(cmd, "--attempt %d: attempts are counted from 1", l.query.Attempt)
 	}
 	var path []run.TaskRef

@@ -40,6 +40,12 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 	return host.New(ctx, config)
 }
 
+func closeHost(h *host.Host) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	h.Close(ctx) // fails when a guest still runs, and then the end of the process ends it
+}
+
 // nodeConfig is what a node is made of.
 type nodeConfig struct {
 	settings

@@ -34,7 +34,7 @@ with one function and for commands that read stdin.`,
   flowhost plugin call pricing.wasm price @order.json --config '{"currency":"EUR"}'
   flowhost plugin call wc-cmd.wasm - < input.json`,
 		Args: between(1, 3, "MODULE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.call(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.call(cmd, args) },
 	}, exitFailed, exitInvalid, exitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&c.config, "config", "", "the plugin's configuration: `JSON`, @FILE, or - for stdin")
@@ -43,8 +43,11 @@ with one function and for commands that read stdin.`,
 	return cmd
 }
 
-func (c *pluginCall) call(ctx context.Context, args []string) error {
-	soft, hard, stopListening := listenSignals(ctx)
+func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
+	if c.timeout < 0 {
+		return usage(cmd, "--timeout %s: a positive duration is expected", c.timeout)
+	}
+	soft, hard, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
 	h, err := newHost(soft, settings{}, nil, c.log(slog.LevelWarn))
 	if err != nil {

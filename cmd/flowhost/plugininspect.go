@@ -217,14 +217,3 @@ func externs(w io.Writer, title string, list []host.Extern) {
 		fmt.Fprintf(w, "  %-40s %s\n", printable(name), kind)
 	}
 }
-
-// size is a number of bytes in words.
-func size(bytes int64) string {
-	switch {
-	case bytes >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-	case bytes >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
-	}
-	return fmt.Sprintf("%d bytes", bytes)
-}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -26,16 +24,10 @@ type progress struct {
 	within descent
 }
 
+// callKey is a task of a run, its items in a fan-out included.
 type callKey struct {
 	run  run.ID
 	task string
-}
-
-// follow picks the run that is shown.
-func (p *progress) follow(id run.ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.run = id
 }
 
 func newProgress(out *terminal, form string) (*progress, error) {
@@ -47,6 +39,13 @@ func newProgress(out *terminal, form string) (*progress, error) {
 		return nil, fmt.Errorf("--progress %q: auto, plain, json or quiet is expected", form)
 	}
 	return &progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}, nil
+}
+
+// follow picks the run that is shown.
+func (p *progress) follow(id run.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run = id
 }
 
 // Flush implements engine.Observer: what was shown is shown.
@@ -100,21 +99,13 @@ func (p *progress) plain(n run.Notice) {
 		}
 		p.line(path+d.TaskRef.Label(), string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
-		detail := ""
-		if d.Failure != nil {
-			detail = printable(d.Failure.Error())
-		}
-		p.line(path+d.TaskRef.Label(), string(d.State), detail)
+		p.line(path+d.TaskRef.Label(), string(d.State), why(d.Failure))
 	case *run.TaskExpanded:
 		p.line(path+d.Task, string(run.Running), "fanned out")
 	case *run.WaitStarted:
 		p.line(path+d.Task, string(run.Waiting), waitsFor(d))
 	case *run.WaitEnded:
-		detail := ""
-		if d.Failure != nil {
-			detail = printable(d.Failure.Error())
-		}
-		p.line(path+d.Task, string(d.State), detail)
+		p.line(path+d.Task, string(d.State), why(d.Failure))
 	case *run.ChildStarted:
 		p.line(path+d.TaskRef.Label(), string(run.Running), "run "+string(d.Child))
 	case *run.CancelRequested:
@@ -122,10 +113,18 @@ func (p *progress) plain(n run.Notice) {
 	case *run.Finished:
 		detail := ""
 		if n.Record != nil && n.Record.DurationMS != nil {
-			detail = short(time.Duration(*n.Record.DurationMS * float64(time.Millisecond)))
+			detail = short(milliseconds(*n.Record.DurationMS))
 		}
 		p.line("run "+string(n.Event.Run), string(d.State), detail)
 	}
+}
+
+// why is a failure in words; nothing for none.
+func why(f *run.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return printable(f.Error())
 }
 
 func (p *progress) line(what, word, detail string) {
@@ -133,29 +132,6 @@ func (p *progress) line(what, word, detail string) {
 		detail = p.out.paint(dim, " ("+detail+")")
 	}
 	fmt.Fprintf(p.out, "%s: %s%s\n", what, p.out.paint(wordColor(word), word), detail)
-}
-
-func wordColor(word string) string {
-	switch run.Outcome(word) {
-	case run.OutcomeSucceeded:
-		return green
-	case run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeDenied, run.OutcomeLost:
-		return red
-	case run.OutcomeCanceled:
-		return yellow
-	}
-	return bold
-}
-
-// short is a duration without digits that nobody reads.
-func short(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(time.Microsecond).String()
 }
 
 // progressEvent is one line of the JSON form.
@@ -204,12 +180,6 @@ func (p *progress) json(n run.Notice) error {
 		e.State, e.Error = d.State, d.Failure
 	}
 	return encodeLine(p.out, e)
-}
-
-func encodeLine(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
 
 // listen decorates an invoker to keep the guests' logs.

@@ -69,9 +69,7 @@ func (r *reloader) run(ctx context.Context) {
 		defer files.Close()
 		events, faults = files.Events, files.Errors
 	}
-	quiet := time.NewTimer(time.Hour)
-	defer quiet.Stop()
-	quiet.Stop()
+	var quiet <-chan time.Time // nil until files have changed
 	for {
 		select {
 		case e := <-events:
@@ -80,16 +78,16 @@ func (r *reloader) run(ctx context.Context) {
 				r.unwatched(err)
 			}
 			if changed {
-				quiet.Reset(quietTime)
+				quiet = time.After(quietTime)
 			}
 			continue
 		case err := <-faults:
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				r.unwatched(err)
 			}
-			quiet.Reset(quietTime) // whatever was missed
+			quiet = time.After(quietTime) // whatever was missed
 			continue
-		case <-quiet.C:
+		case <-quiet:
 		case <-r.asked:
 		case <-ctx.Done():
 			return

@@ -177,9 +177,9 @@ func private(file string) bool {
 
 // Times of following a run.
 const (
-	pollTime  = 30 * time.Second // that the host waits for something to happen
-	awayTime  = time.Minute      // that a host may be away
-	againTime = 500 * time.Millisecond
+	pollTime  = 30 * time.Second       // that the host waits for something to happen
+	awayTime  = time.Minute            // that a host may be away
+	againTime = 500 * time.Millisecond // until it is asked again
 )
 
 // persistently repeats what only asks, while the host is away: one that starts
@@ -198,11 +198,18 @@ func (r *remote) persistently(ctx context.Context, ask func() error) error {
 		if time.Since(since) > awayTime {
 			return err
 		}
-		select {
-		case <-time.After(againTime):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := sleep(ctx, againTime); err != nil {
+			return err
 		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -261,7 +268,7 @@ func latestRuns(ctx context.Context, client *bus.Client) []string {
 	if err != nil {
 		return nil
 	}
-	words := []string{"@latest"}
+	words := []string{latest}
 	for _, s := range page.Runs {
 		words = append(words, cobra.CompletionWithDesc(string(s.Run), s.Flow+" "+string(s.State)))
 	}

@@ -16,7 +16,7 @@ the first one runs.
 		Example: `  flowhost rerun orders@latest
   flowhost rerun orders@latest --param region=us
   flowhost rerun nightly@latest --from transform --definition recorded --wait`,
-		Args:              r.waiting.between(1, 1, "RUN"),
+		Args:              r.wait.between(1, 1, "RUN"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.how.Whole, r.how.Downstream = r.task == "", r.task != ""

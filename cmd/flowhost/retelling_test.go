@@ -107,23 +107,6 @@ func TestRetellingOfItems(t *testing.T) {
 	}
 }
 
-func TestParamValue(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ declared, text, want string }{
-		{"string", "5", `"5"`},
-		{"", "<é>", `"<é>"`},
-		{"any", "5", `"5"`},
-		{"number", "5", "5"},
-		{"number", "many", `"many"`},
-		{"list(string)", `["a"]`, `["a"]`},
-		{"bool", "true", "true"},
-	} {
-		if got := string(paramValue(test.declared, test.text)); got != test.want {
-			t.Errorf("%s %q: %s, want %s", test.declared, test.text, got, test.want)
-		}
-	}
-}
-
 func TestRetellingOfWaits(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)

@@ -13,7 +13,6 @@ import (
 // repeating makes a run again: retry and rerun.
 type repeating struct {
 	ending
-	waiting    waitFlag
 	how        run.Again
 	task       string
 	path       []run.TaskRef
@@ -47,7 +46,7 @@ item of a fan-out, NAME/NAME a task of the sub-flow that the first one runs.
   flowhost retry orders@latest --whole --wait
   flowhost retry nightly@latest --task 'copy[3]' --downstream
   flowhost retry nightly@latest --task 'load[eu]/copy'`,
-		Args:              r.waiting.between(1, 1, "RUN"),
+		Args:              r.wait.between(1, 1, "RUN"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return r.repeat(cmd, args[0]) },
 	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
@@ -64,8 +63,7 @@ func (r *repeating) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.definition, "definition", "current", "the flow: `WHICH` is current or recorded")
 	flags.StringArrayVar(&r.params, "param", nil, "param in the place of the run's, as `NAME=VALUE`; may be repeated")
 	flags.BoolVar(&r.how.FreshParams, "fresh-params", false, "take no params from the run")
-	r.waiting.add(flags)
-	r.add(flags)
+	r.addStarting(flags)
 }
 
 func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
@@ -89,7 +87,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 			if err != nil {
 				return err
 			}
-			if r.how.Params, err = typedParams(ctx, cmd, client, record.Flow, r.params); err != nil {
+			if r.how.Params, err = askParams(ctx, cmd, client, record.Flow, r.params); err != nil {
 				return err
 			}
 		}
@@ -97,7 +95,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 		if err != nil {
 			return err
 		}
-		return r.started(ctx, client, receipt, r.waiting, p)
+		return r.started(ctx, client, receipt, p)
 	})
 }
 

@@ -2,22 +2,14 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
-	"github.com/flowhost/flowhost/engine"
-	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/host"
 )
 
 // gcPercent is how much the heap grows between two collections where GOGC does
@@ -64,8 +56,8 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 	flags.StringVar(&s.settings.natsURL, "nats", "", "`URL` of an external NATS server with JetStream")
 	flags.StringVar(&s.settings.natsCreds, "creds", "", "`FILE` with credentials for it")
 	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
-	flags.IntVar(&s.settings.workers, "workers", 0, "attempts that run at a time; default: four times the number of CPUs")
-	flags.StringVar(&s.durability, "durability", "", "strict: synced before it is acknowledged (default); relaxed: within 100 ms; memory: gone with the process")
+	flags.IntVar(&s.settings.workers, "workers", 0, "`NUMBER` of attempts that run at a time; default: four times the number of CPUs")
+	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it is acknowledged (default); relaxed, within 100 ms; or memory, gone with the process")
 	flags.StringVar(&s.logLevel, "log-level", "", "least severe `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
 	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
 	flags.BoolVar(&s.settings.acceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
@@ -120,20 +112,6 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	return cmp.Or(fault, err, n.unkept, l.close())
 }
 
-// stats is what the micro service tells of the process.
-type stats struct {
-	host.Stats
-	Engine     engine.Stats `json:"engine"`
-	Goroutines int          `json:"goroutines"`
-	HeapBytes  uint64       `json:"heap_bytes"` // in use or not collected yet
-}
-
-func statsOf(h *host.Host, e *engine.Engine) stats {
-	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(heap)
-	return stats{Stats: h.Stats(), Engine: e.Stats(), Goroutines: runtime.NumGoroutine(), HeapBytes: heap[0].Value.Uint64()}
-}
-
 // merge puts the flags above the settings file.
 func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 	merged, err := s.readSettings(s.config, path)
@@ -153,18 +131,10 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 		}
 	}
 	if s.logLevel != "" {
-		if err := merged.logLevel.UnmarshalText([]byte(s.logLevel)); err != nil {
-			return settings{}, usage(cmd, "--log-level: %q is not debug, info, warn or error", s.logLevel)
-		}
+		merged.logLevel = levelOf(s.logLevel)
 	}
-	if merged.natsURL != "" && s.settings.natsListen != "" {
-		return settings{}, usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
-	}
-	if merged.natsURL != "" && merged.durability == bus.SyncMemory {
-		return settings{}, exitf(exitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
-	}
-	if merged.natsURL == "" && merged.streams.Replicas > 1 {
-		return settings{}, exitf(exitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
+	if err := s.check(cmd, &merged); err != nil {
+		return settings{}, err
 	}
 	if merged.data == "" {
 		merged.data = filepath.Join(folderOf(path), ".flowhost")
@@ -175,75 +145,25 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 	return merged, nil
 }
 
+// check refuses flags that cannot be, and settings that do not go together.
+func (s *service) check(cmd *cobra.Command, merged *settings) error {
+	external := merged.natsURL != ""
+	switch {
+	case s.settings.workers < 0:
+		return usage(cmd, "--workers %d: a number from 1 on is expected", s.settings.workers)
+	case external && s.settings.natsListen != "":
+		return usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
+	case external && merged.durability == bus.SyncMemory:
+		return exitf(exitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
+	case !external && merged.streams.Replicas > 1:
+		return exitf(exitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
+	}
+	return checkLevel(cmd, "log-level", s.logLevel)
+}
+
 func override[T comparable](to *T, with T) {
 	var none T
 	if with != none {
 		*to = with
 	}
-}
-
-// intake deploys the flows and takes messages and requests until soft ends or the
-// engine does.
-func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloader, set *flows.Set, log *slog.Logger) error {
-	if err := n.engine.Deploy(soft, set); err != nil {
-		return err
-	}
-	r.deployed(set)
-	intake, err := bus.NewIntake(n.link.conn, n.engine, subscriptions(set), bus.IntakeConfig{
-		Version: thisBuild().semantic(), Control: n.engine, Waits: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
-		Logs: n.link.logs, Ready: n.link.health.Ready,
-		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
-		Deployed: func() bus.Deployment { return r.served.Load().deployed },
-		Stats:    func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,
-	})
-	if err != nil {
-		return &exitError{exitInvalid, err}
-	}
-	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, log) }
-	taking, stop := context.WithCancelCause(soft)
-	var loading sync.WaitGroup
-	defer loading.Wait()
-	defer stop(nil)
-	ended := make(chan error, 1)
-	go func() { ended <- intake.Run(taking) }()
-	ready := intake.Ready()
-	for {
-		select {
-		case <-ready:
-			ready = nil
-			if schedules, err := n.engine.Schedules(soft); err == nil { // otherwise one of the cases below has come
-				s.reportStart(n.link, set, schedules)
-			}
-			loading.Go(func() { r.run(taking) })
-			debug.FreeOSMemory() // a host that is idle from here on would keep what reading modules and flows has left behind
-			continue
-		case err := <-ended:
-			return err
-		case <-n.ended:
-			stop(n.fault)
-		case <-soft.Done():
-			log.Info("stopping: running attempts end first; interrupt again to stop at once")
-			n.engine.Drain() // before the last answers: while the intake waits for them nothing new may start
-		}
-		return <-ended
-	}
-}
-
-// deploy puts a set in place of the one that is deployed, with what the host
-// listens to. After an error nothing has changed.
-func (n *node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
-	deployed := false
-	err := intake.Listen(ctx, subscriptions(set), func() error {
-		err := n.link.allow(coreSubjects(set))
-		if err == nil {
-			err = n.engine.Deploy(ctx, set)
-		}
-		deployed = err == nil
-		return err
-	})
-	if err != nil && deployed {
-		log.Error("a message trigger is not listened to", "error", err)
-		return nil
-	}
-	return err
 }

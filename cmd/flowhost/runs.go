@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +54,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 		return err
 	}
 	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		show := l.table()
+		columns := runColumns
 		for left := l.limit; ; {
 			query.Limit = run.MaxPage
 			if l.limit > 0 {
@@ -67,8 +64,11 @@ func (l *listing) list(cmd *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			if err := show(page.Runs); err != nil {
+			if err := list(l.app, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
 				return err
+			}
+			if len(page.Runs) > 0 {
+				columns = nil // said once
 			}
 			left -= len(page.Runs)
 			query.Before = page.Next
@@ -107,59 +107,9 @@ func (l *listing) query(cmd *cobra.Command, now time.Time) (run.Query, error) {
 	return q, nil
 }
 
-// parseTime reads an instant, a day, which begins at midnight here, or how long
-// ago. An empty text is the zero time.
-func parseTime(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	for _, form := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, "2006-01-02T15:04", "2006-01-02T15:04:05"} {
-		if at, err := time.ParseInLocation(form, text, now.Location()); err == nil {
-			return at, nil
-		}
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
-			return now.AddDate(0, 0, -n), nil
-		}
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how long ago is expected", text)
-}
+var runColumns = []string{"RUN", "FLOW", "STATE", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"}
 
-// table gives what shows pages of runs.
-func (l *listing) table() func([]run.Summary) error {
-	if l.asJSON {
-		return func(runs []run.Summary) error {
-			for _, s := range runs {
-				if err := encodeLine(l.out, s); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	header := []string{"RUN", "FLOW", "STATE", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"}
-	return func(runs []run.Summary) error {
-		var rows [][]string
-		if header != nil && len(runs) > 0 {
-			rows = append(rows, header)
-			header = nil
-		}
-		for _, s := range runs {
-			rows = append(rows, summaryRow(s))
-		}
-		l.out.table(rows, 2)
-		return nil
-	}
-}
-
-func summaryRow(s run.Summary) []string {
+func runRow(s run.Summary) []string {
 	took := ""
 	if s.FinishedAt != nil {
 		took = short(s.FinishedAt.Sub(s.CreatedAt))
@@ -173,6 +123,3 @@ func summaryRow(s run.Summary) []string {
 	}
 	return []string{string(s.Run), s.Flow, string(s.State), localTime(s.CreatedAt), took, trigger, printable(s.Error)}
 }
-
-// localTime is an instant for people, who know where they are.
-func localTime(at time.Time) string { return at.Local().Format(time.DateTime) }

@@ -57,7 +57,7 @@ its jitter: when it is due at another time, that follows behind the nominal one.
 	flags.StringVar(&n.dst, "dst", "", "`MODE` for local times of EXPR that are skipped or repeated: cron (default), skip, shift, first, last or both")
 	flags.StringVar(&n.name, "name", "", "`NAME` that H in a cron expression is derived from; of a trigger, it is FLOW/TRIGGER")
 	flags.StringVar(&n.from, "from", "", "begin at this `TIME`, which is one of them if it fits: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
-	flags.IntVarP(&n.number, "number", "n", 5, "how many times to show")
+	flags.IntVarP(&n.number, "number", "n", 5, "`NUMBER` of times to show")
 	flags.BoolVar(&n.explain, "explain", false, "say what the next two changes of the zone's offset do to it")
 	flags.BoolVar(&n.asJSON, "json", false, "print one object with the times, nominal and due")
 	n.files.add(flags)
@@ -124,9 +124,6 @@ func (f fireTime) String() string {
 	}
 	return instant(f.nominal) + "  due " + instant(f.due)
 }
-
-// instant is a time for programs, and for people.
-func instant(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
 // next gives so many times after an instant.
 func (t *timetable) next(after time.Time, number int) []fireTime {

@@ -38,7 +38,7 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 				if err != nil {
 					return err
 				}
-				return a.listSchedules(all, asJSON)
+				return list(a, all, asJSON, scheduleColumns, 1, scheduleRow)
 			})
 		},
 	}, exitInvalid, exitUnreachable, exitInterrupted)
@@ -47,24 +47,7 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 	return cmd
 }
 
-func (a *app) listSchedules(all []run.ScheduleStatus, asJSON bool) error {
-	var rows [][]string
-	if len(all) > 0 {
-		rows = append(rows, []string{"SCHEDULE", "STATE", "EXPRESSION", "NEXT", "FIRED", "NOTE"})
-	}
-	for _, s := range all {
-		if asJSON {
-			if err := encodeLine(a.out, s); err != nil {
-				return err
-			}
-		}
-		rows = append(rows, scheduleRow(s))
-	}
-	if !asJSON {
-		a.out.table(rows, 1)
-	}
-	return nil
-}
+var scheduleColumns = []string{"SCHEDULE", "STATE", "EXPRESSION", "NEXT", "FIRED", "NOTE"}
 
 func scheduleRow(s run.ScheduleStatus) []string {
 	state, next := "active", ""

@@ -138,12 +138,12 @@ func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
 		data: inFolder(name, f.Data), cache: inFolder(name, f.Cache),
 		unwatched: !r.flag(f.Watch, true),
 		workers:   r.whole(f.Workers), durability: r.durability(f.Durability), timeout: r.duration(f.Timeout),
+		logLevel: levelOf(r.oneOf(f.LogLevel, "info", "debug", "warn", "error")),
 	}
 	if n := f.NATS; n != nil {
 		s.natsURL, s.natsCreds, s.natsListen = n.URL, inFolder(name, n.Creds), n.Listen
 		s.streams.Replicas = r.whole(n.Replicas)
 	}
-	s.logLevel.UnmarshalText([]byte(r.oneOf(f.LogLevel, "info", "debug", "warn", "error"))) // cannot fail: a wrong word is reported
 	r.streams(&f, &s)
 	if l := f.Limits; l != nil {
 		s.limits = run.Limits{Memory: r.size(l.Memory), Output: r.size(l.Output), Log: r.size(l.Log)}

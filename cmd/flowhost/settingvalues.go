@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/flows"
 )
 
 // settingsReader reads the values of settings and collects what is wrong with
@@ -103,31 +103,15 @@ func (r *settingsReader) duration(a *hcl.Attribute) time.Duration {
 	return d
 }
 
-var sizeUnits = []struct {
-	suffix string
-	bytes  float64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
-}
-
 // size is a positive number of bytes, plain or with a unit, as flow files have it.
 func (r *settingsReader) size(a *hcl.Attribute) int64 {
 	text, ok := r.text(a)
 	if !ok {
 		return 0
 	}
-	for _, unit := range sizeUnits {
-		digits, found := strings.CutSuffix(text, unit.suffix)
-		if !found {
-			continue
-		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		if size := n * unit.bytes; err == nil && size >= 1 && size < 1<<40 {
-			return int64(size)
-		}
-		break
+	size, ok := flows.ParseSize(text)
+	if !ok {
+		r.wrong(a, `%q must be a number of bytes, or one with a unit, such as "64KiB" or "256MiB"; %q is not.`, a.Name, text)
 	}
-	r.wrong(a, `%q must be a number of bytes, or one with a unit, such as "64KiB" or "256MiB"; %q is not.`, a.Name, text)
-	return 0
+	return size
 }

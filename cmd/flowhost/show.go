@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -139,8 +138,6 @@ func took(ms *float64) string {
 	}
 	return " (took " + short(milliseconds(*ms)) + ")"
 }
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 func (a *app) describeTasks(ctx context.Context, r *run.Record, below *descendants) {
 	for i := range r.Tasks {

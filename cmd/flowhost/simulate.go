@@ -62,7 +62,7 @@ Nothing is run, and plugins need not be built.`,
 	flags.StringVar(&s.from, "from", "", "begin at this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
 	flags.StringVar(&s.to, "to", "24h", "end before this `TIME`, or so much later: 24h, 7d")
 	flags.StringArrayVar(&s.takes, "takes", nil, "how long a run takes that waits for nothing, `[FLOW=]DURATION`: of all flows (default 30s) or of one; may be repeated")
-	flags.IntVar(&s.workers, "workers", 0, "tasks at a time; default: as the settings file "+settingsName+" says, or four times the number of CPUs")
+	flags.IntVar(&s.workers, "workers", 0, "`NUMBER` of tasks at a time; default: as the settings file "+settingsName+" says, or four times the number of CPUs")
 	flags.StringArrayVar(&s.down, "down", nil, "the host is down in this `RANGE`, FROM/TO, where TO may be how much later; may be repeated")
 	flags.BoolVar(&s.asJSON, "json", false, "print one object with everything")
 	s.trial.addTo(flags)

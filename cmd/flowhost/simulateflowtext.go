@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/trials"
@@ -61,13 +60,13 @@ func (s *simulated) showSources(a *trialAssumptions, r *trials.Report) {
 	}
 }
 
-// shownNames is how many tasks are named.
+// shownNames is how many tasks or schedules are named together.
 const shownNames = 6
 
 func someNames(names []string) string {
 	text := strings.Join(names[:min(len(names), shownNames)], ", ")
 	if others := len(names) - shownNames; others > 0 {
-		text += fmt.Sprintf(" and %s", count(others, "other"))
+		text += " and " + count(others, "other")
 	}
 	return text
 }
@@ -127,49 +126,25 @@ func lineCells(l *trials.Line) []string {
 	if l.Began {
 		from, took = short(l.From), short(l.To-l.From)
 	}
-	return []string{mark, cutName(name), string(l.State), from, took}
+	return []string{mark, fit(name, maxName), string(l.State), from, took}
 }
 
 // maxName is how many characters of a task's name are shown.
 const maxName = 28
 
-func cutName(name string) string {
-	runes := []rune(name)
-	if len(runes) <= maxName {
-		return name
-	}
-	return string(runes[:maxName-1]) + "…"
-}
-
 // chart writes a table with a bar behind each row but the first, over which the
 // scale stands.
 func (s *simulated) chart(rows [][]string, lines []*trials.Line, whole time.Duration) {
-	widths := make([]int, len(rows[0]))
 	left := 0
-	for i := range widths {
-		for _, row := range rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-		left += widths[i] + 2
+	for _, width := range columnWidths(rows) {
+		left += width + columnGap
 	}
-	width := max(s.out.width-left-1, 16)
-	for n, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
-			if n > 0 && i == 2 {
-				cell = s.out.paint(wordColor(cell), cell)
-			}
-			line.WriteString(cell + padding)
-		}
-		if n == 0 {
-			end := short(whole)
-			line.WriteString("0" + strings.Repeat(" ", max(1, width-1-len(end))) + end)
-		} else {
-			line.WriteString(bar(lines[n-1], whole, width))
-		}
-		fmt.Fprintln(s.out, strings.TrimRight(line.String(), " "))
+	width, end := max(s.out.width-left-1, 16), short(whole)
+	rows[0] = append(rows[0], "0"+strings.Repeat(" ", max(1, width-1-len(end)))+end)
+	for i, l := range lines {
+		rows[i+1] = append(rows[i+1], bar(l, whole, width))
 	}
+	s.out.table(rows, 2)
 }
 
 // bar draws what a task did: what is more telling goes over what is less.
@@ -192,13 +167,13 @@ func bar(l *trials.Line, whole time.Duration, width int) string {
 	if l.Fan && l.Began {
 		draw(l.From, l.To, '─')
 	}
-	for _, good := range []bool{false, true} {
+	for _, layer := range []struct {
+		succeeded bool
+		mark      rune
+	}{{false, '▒'}, {true, '█'}} {
 		for _, a := range l.Attempts {
-			if mark := '█'; (a.Outcome == run.OutcomeSucceeded) == good {
-				if !good {
-					mark = '▒'
-				}
-				draw(a.From, a.To, mark)
+			if (a.Outcome == run.OutcomeSucceeded) == layer.succeeded {
+				draw(a.From, a.To, layer.mark)
 			}
 		}
 	}
@@ -249,7 +224,7 @@ func (s *simulated) showCritical(r *trials.Report) {
 	rows := [][]string{{"TASK", "RUNS", "SHARE", "TOOK"}}
 	for _, c := range r.Critical {
 		rows = append(rows, []string{
-			cutName(c.Task), fmt.Sprintf("%d (%s %%)", c.Runs, share(100*float64(c.Runs)/float64(r.Duration.N))),
+			fit(c.Task, maxName), fmt.Sprintf("%d (%s %%)", c.Runs, share(100*float64(c.Runs)/float64(r.Duration.N))),
 			share(100*c.Mean) + " %", short(c.Took),
 		})
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/flowhost/flowhost/internal/simulation"
 	"github.com/flowhost/flowhost/run"
 )
@@ -113,5 +111,3 @@ func workersOf(p simulation.Pool) workersJSON {
 	}
 	return out
 }
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -73,23 +73,16 @@ func (s *simulated) showHerds(r *simulation.Report) {
 	}
 }
 
-// shownShares is how many schedules of a minute are listed.
-const shownShares = 6
-
 func shares(all []simulation.HerdShare) string {
 	var names []string
-	for _, share := range all[:min(len(all), shownShares)] {
+	for _, share := range all {
 		name := share.Schedule.String()
 		if share.Runs > 1 {
 			name += fmt.Sprintf(" (%d)", share.Runs)
 		}
 		names = append(names, name)
 	}
-	text := strings.Join(names, ", ")
-	if others := len(all) - len(names); others > 0 {
-		text += fmt.Sprintf(" and %s", count(others, "other"))
-	}
-	return text
+	return someNames(names)
 }
 
 func (s *simulated) showPool(a assumptions, r *simulation.Report) {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"unicode/utf8"
 )
 
 // statusLine is the last line of a stream, which tells how things stand: drawn
@@ -53,13 +52,4 @@ func (l *statusLine) clear() {
 		fmt.Fprint(l.under, "\r\x1b[K")
 		l.drawn = false
 	}
-}
-
-// fit cuts a text that would go on in the next line of the terminal.
-func fit(text string, columns int) string {
-	if utf8.RuneCountInString(text) <= columns {
-		return text
-	}
-	runes := []rune(text)
-	return string(runes[:max(0, columns-1)]) + "…"
 }

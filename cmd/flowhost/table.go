@@ -10,19 +10,11 @@ import (
 // given index are words for states, and coloured as such; the last column is not
 // padded.
 func (t *terminal) table(rows [][]string, states int) {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
+	widths := columnWidths(rows)
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+columnGap)
 			if i == states {
 				cell = t.paint(wordColor(cell), cell)
 			}
@@ -32,19 +24,40 @@ func (t *terminal) table(rows [][]string, states int) {
 	}
 }
 
-// cut shortens a text to so many characters. Behind what is left of a longer one
-// stands how much it was.
-func cut(text string, width int) string {
-	if len(text) <= width {
-		return text
-	}
-	mark := "… (" + size(int64(len(text))) + ")"
-	keep := max(0, width-utf8.RuneCountInString(mark))
-	for i := range text {
-		if keep == 0 {
-			return text[:i] + mark
+// columnGap is the number of spaces between columns.
+const columnGap = 2
+
+func columnWidths(rows [][]string) []int {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
-		keep--
 	}
-	return text
+	return widths
+}
+
+// list prints rows for people, below the columns' names, or with asJSON one object
+// for each, on a line of its own. states is as in [terminal.table].
+func list[T any](a *app, all []T, asJSON bool, columns []string, states int, row func(T) []string) error {
+	if asJSON {
+		for _, one := range all {
+			if err := encodeLine(a.out, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var rows [][]string
+	if columns != nil && len(all) > 0 {
+		rows = append(rows, columns)
+	}
+	for _, one := range all {
+		rows = append(rows, row(one))
+	}
+	a.out.table(rows, states)
+	return nil
 }

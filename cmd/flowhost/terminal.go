@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // defaultWidth is for streams that are no terminal: hcl wraps texts at it.
@@ -48,4 +50,16 @@ func (t *terminal) paint(color, text string) string {
 		return text
 	}
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+func wordColor(word string) string {
+	switch run.Outcome(word) {
+	case run.OutcomeSucceeded:
+		return green
+	case run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeDenied, run.OutcomeLost:
+		return red
+	case run.OutcomeCanceled:
+		return yellow
+	}
+	return bold
 }

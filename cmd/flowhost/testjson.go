@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -14,12 +13,12 @@ import (
 // The JSON form of test results. It is stable: fields are added to it, and none
 // changes what it means.
 type (
-	jsonTests struct {
+	testsJSON struct {
 		Passed int        `json:"passed"`
 		Failed int        `json:"failed"`
-		Tests  []jsonTest `json:"tests"`
+		Tests  []testJSON `json:"tests"`
 	}
-	jsonTest struct {
+	testJSON struct {
 		Name       string          `json:"name"`
 		File       string          `json:"file"`
 		Line       int             `json:"line"`
@@ -32,12 +31,12 @@ type (
 	}
 )
 
-func testReport(results []*flowtest.Result, files map[string]*hcl.File, failed int) jsonTests {
-	report := jsonTests{Passed: len(results) - failed, Failed: failed, Tests: []jsonTest{}}
+func testReport(results []*flowtest.Result, files map[string]*hcl.File, failed int) testsJSON {
+	report := testsJSON{Passed: len(results) - failed, Failed: failed, Tests: []testJSON{}}
 	for _, r := range results {
-		t := jsonTest{
+		t := testJSON{
 			Name: r.Test.Name, File: r.Test.Range.Filename, Line: r.Test.Range.Start.Line, Flow: r.Test.Flow.Name,
-			State: "passed", DurationMS: inMilliseconds(r.Real), VirtualMS: inMilliseconds(r.Virtual),
+			State: "passed", DurationMS: ms(r.Real), VirtualMS: ms(r.Virtual),
 			Problems: flows.DiagnosticsJSON(r.Problems, files), Runs: r.Runs,
 		}
 		if !r.Passed() {
@@ -50,5 +49,3 @@ func testReport(results []*flowtest.Result, files map[string]*hcl.File, failed i
 	}
 	return report
 }
-
-func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -76,32 +76,36 @@ func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (
 // slashes, too.
 func findSchedule(cmd *cobra.Command, set *flows.Set, what string) (*flows.Flow, *flows.Trigger, error) {
 	cut := strings.LastIndex(what, "/")
-	f := set.Flow(what[:cut])
+	flow, trigger := what[:cut], what[cut+1:]
+	f := set.Flow(flow)
 	if f == nil {
 		var names []string
 		for _, f := range set.Flows {
-			for _, t := range f.Triggers {
-				if t.Kind == run.TriggerSchedule {
-					names = append(names, f.Name+"/"+t.Name)
-				}
+			for _, name := range schedulesIn(f) {
+				names = append(names, f.Name+"/"+name)
 			}
 		}
-		return nil, nil, usage(cmd, "there is no flow %q, and so no trigger %q%s", what[:cut], what, suggest(what, names))
+		return nil, nil, usage(cmd, "there is no flow %q, and so no trigger %q%s", flow, what, suggest(what, names))
 	}
-	t := f.Trigger(what[cut+1:])
+	t := f.Trigger(trigger)
 	switch {
 	case t == nil:
-		var names []string
-		for _, t := range f.Triggers {
-			if t.Kind == run.TriggerSchedule {
-				names = append(names, t.Name)
-			}
-		}
-		return nil, nil, usage(cmd, "flow %q has no trigger %q%s", f.Name, what[cut+1:], suggest(what[cut+1:], names))
+		return nil, nil, usage(cmd, "flow %q has no trigger %q%s", flow, trigger, suggest(trigger, schedulesIn(f)))
 	case t.Kind != run.TriggerSchedule:
 		return nil, nil, usage(cmd, "trigger %q of flow %q is no schedule: it fires when a message comes", t.Name, f.Name)
 	}
 	return f, t, nil
+}
+
+// schedulesIn are the names of a flow's triggers that are schedules.
+func schedulesIn(f *flows.Flow) []string {
+	var names []string
+	for _, t := range f.Triggers {
+		if t.Kind == run.TriggerSchedule {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 func (n *nextTimes) ofExpression(cmd *cobra.Command, expr string) (*timetable, error) {

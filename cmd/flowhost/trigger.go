@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/run"
@@ -18,10 +13,9 @@ import (
 // triggering is trigger with its flags.
 type triggering struct {
 	ending
-	waiting waitFlag
-	params  []string
-	input   string
-	key     string
+	params []string
+	input  string
+	key    string
 }
 
 func (a *app) triggerCommand() *cobra.Command {
@@ -38,7 +32,7 @@ run within a day, and its id is printed again.`,
 		Example: `  flowhost trigger hello --input '{"name":"Ada"}'
   flowhost trigger orders --param region=eu --input @order.json --wait=30s
   flowhost trigger nightly --key "nightly-$(date +%F)"`,
-		Args:              t.waiting.between(1, 1, "FLOW"),
+		Args:              t.wait.between(1, 1, "FLOW"),
 		ValidArgsFunction: t.complete(flowNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return t.trigger(cmd, args[0]) },
 	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
@@ -46,8 +40,7 @@ run within a day, and its id is printed again.`,
 	flags.StringArrayVar(&t.params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&t.input, "input", "", "the run's payload: `JSON`, @FILE, or - for stdin")
 	flags.StringVar(&t.key, "key", "", "`TEXT` that makes the command safe to repeat")
-	t.waiting.add(flags)
-	t.add(flags)
+	t.addStarting(flags)
 	return cmd
 }
 
@@ -66,7 +59,7 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 		}
 	}
 	return t.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		if start.Params, err = typedParams(ctx, cmd, client, flow, t.params); err != nil {
+		if start.Params, err = askParams(ctx, cmd, client, flow, t.params); err != nil {
 			return err
 		}
 		receipt, err := client.Start(ctx, start)
@@ -77,132 +70,6 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 		if err != nil {
 			return err
 		}
-		return t.started(ctx, client, receipt, t.waiting, p)
+		return t.started(ctx, client, receipt, p)
 	})
-}
-
-// typedParams gives the params of flags, each "name=value", as JSON. Whether a text
-// is a string or JSON, the flow's declaration says, which the host has.
-func typedParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string, given []string) (map[string]json.RawMessage, error) {
-	if len(given) == 0 {
-		return nil, nil
-	}
-	flows, err := client.Flows(ctx, flow)
-	if err != nil {
-		return nil, err
-	}
-	if len(flows) == 0 {
-		return nil, unknownFlow(ctx, client, flow)
-	}
-	types := map[string]string{}
-	var names []string
-	for _, p := range flows[0].Params {
-		types[p.Name] = p.Type
-		names = append(names, p.Name)
-	}
-	params := map[string]json.RawMessage{}
-	for _, arg := range given {
-		name, text, ok := strings.Cut(arg, "=")
-		if !ok {
-			return nil, usage(cmd, "--param %q: NAME=VALUE is expected", arg)
-		}
-		declared, ok := types[name]
-		if !ok {
-			return nil, usage(cmd, "flow %q has no param %q%s", flow, name, suggest(name, names))
-		}
-		params[name] = paramValue(declared, text)
-	}
-	return params, nil
-}
-
-// paramValue is the text itself for a param of type string or any, and JSON for the
-// others. What is no JSON is left to the host to refuse, which knows the type.
-func paramValue(declared, text string) json.RawMessage {
-	if declared != "" && declared != "any" && declared != "string" && json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	quoted, err := run.EncodeJSON(text)
-	if err != nil {
-		return json.RawMessage(`""`) // not reached: every text can be encoded
-	}
-	return quoted
-}
-
-// started prints what a request for a run was answered with, or waits for the end
-// of the run.
-func (e *ending) started(ctx context.Context, client *bus.Client, r run.Receipt, wait waitFlag, p *progress) error {
-	switch {
-	case r.Limited:
-		return exitf(exitFailed, "as many runs are under way as the flow's concurrency allows, and its on_limit is \"skip\": no run was made")
-	case !r.Accepted:
-		return exitf(exitFailed, "the flow's trigger does not accept this: no run was made")
-	}
-	if r.Repeated {
-		e.say("the key was used before: run %s was made then", r.Run)
-	}
-	if wait.set {
-		e.wait = wait.time
-		return e.await(ctx, client, r.Run, p)
-	}
-	if e.asJSON {
-		return e.printJSON(newRun{Run: r.Run, Repeated: r.Repeated})
-	}
-	_, err := fmt.Fprintln(e.out, r.Run)
-	return err
-}
-
-// newRun is what is printed of a run that was asked for.
-type newRun struct {
-	Run      run.ID `json:"run"`
-	Repeated bool   `json:"repeated,omitempty"`
-}
-
-// waitFlag is --wait, with or without a duration.
-type waitFlag struct {
-	set  bool
-	time time.Duration // 0: as long as it takes
-}
-
-func (w *waitFlag) add(flags *pflag.FlagSet) {
-	flags.Var(w, "wait", "wait for the end of the run, and print its output; --wait=30s waits so long at most (exit code 5)")
-	flags.Lookup("wait").NoOptDefVal = "forever"
-}
-
-// String implements pflag.Value.
-func (w *waitFlag) String() string {
-	if w.time == 0 {
-		return ""
-	}
-	return w.time.String()
-}
-
-// Type implements pflag.Value.
-func (w *waitFlag) Type() string { return "DURATION" }
-
-// Set implements pflag.Value.
-func (w *waitFlag) Set(text string) error {
-	w.set, w.time = true, 0
-	if text == "forever" {
-		return nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return fmt.Errorf("%q is not a duration like 30s", text)
-	}
-	w.time = d
-	return nil
-}
-
-// between checks the number of arguments. A duration that follows --wait after a
-// space is none of them, but looks like one.
-func (w *waitFlag) between(low, high int, what string) cobra.PositionalArgs {
-	check := between(low, high, what)
-	return func(cmd *cobra.Command, args []string) error {
-		if w.set && len(args) > high {
-			if _, err := time.ParseDuration(args[len(args)-1]); err == nil {
-				return usage(cmd, "write --wait=%s, without a space", args[len(args)-1])
-			}
-		}
-		return check(cmd, args)
-	}
 }

@@ -76,10 +76,3 @@ func summary(suite *flows.Suite) string {
 	}
 	return what + " " + verb + " valid"
 }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

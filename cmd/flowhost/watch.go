@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,8 +18,8 @@ var errWaited = errors.New("the time given with --wait is up")
 type ending struct {
 	remote
 	asJSON bool
-	form   string        // of the progress
-	wait   time.Duration // 0: as long as it takes
+	form   string // of the progress
+	wait   waitFlag
 }
 
 func (e *ending) add(flags *pflag.FlagSet) {
@@ -63,9 +62,9 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 // await follows a run to its end, or as long as the command is to wait.
 func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *progress) error {
 	waiting := ctx
-	if e.wait > 0 {
+	if e.wait.time > 0 {
 		var stop context.CancelFunc
-		waiting, stop = context.WithTimeoutCause(ctx, e.wait, errWaited)
+		waiting, stop = context.WithTimeoutCause(ctx, e.wait.time, errWaited)
 		defer stop()
 	}
 	err := e.follow(waiting, client, id, p)
@@ -116,24 +115,26 @@ func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *p
 
 // conclude prints the result of a run and says what its end means for the program.
 func (e *ending) conclude(record *run.Record) error {
-	if e.asJSON {
-		if err := e.printJSON(record); err != nil {
-			return err
-		}
-	} else if record.State == run.Succeeded {
-		if err := e.printJSON(record.Output); err != nil {
-			return err
-		}
-	}
-	switch record.State {
-	case run.Succeeded:
-		return nil
-	case run.Canceled:
-		e.tellFailure(record)
-		return quiet(exitCanceled)
+	if err := e.printResult(record, e.asJSON); err != nil || record.State == run.Succeeded {
+		return err
 	}
 	e.tellFailure(record)
+	if record.State == run.Canceled {
+		return quiet(exitCanceled)
+	}
 	return quiet(exitFailed)
+}
+
+// printResult prints what a run that has ended gave: its output if it succeeded, or
+// with asJSON its whole record in any case.
+func (a *app) printResult(record *run.Record, asJSON bool) error {
+	switch {
+	case asJSON:
+		return a.printJSON(record)
+	case record.State == run.Succeeded:
+		return a.printJSON(record.Output)
+	}
+	return nil
 }
 
 // tellFailure says why a run did not succeed.

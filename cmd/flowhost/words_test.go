@@ -2,8 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -23,19 +23,6 @@ func TestSuggest(t *testing.T) {
 	for _, test := range tests {
 		if got := suggest(test.given, test.names); got != test.want {
 			t.Errorf("%q among %q: %q, want %q", test.given, test.names, got, test.want)
-		}
-	}
-}
-
-func TestShort(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		1234567 * time.Microsecond: "1.23s",
-		1234567 * time.Nanosecond:  "1.23ms",
-		1234 * time.Nanosecond:     "1µs",
-	} {
-		if got := short(d); got != want {
-			t.Errorf("%d ns: %q, want %q", d, got, want)
 		}
 	}
 }
@@ -102,5 +89,24 @@ func TestCheckJSONNamesTheLine(t *testing.T) {
 	err := checkJSON([]byte("{\n  \"a\": 1,\n  b\n}"))
 	if err == nil || err.Error() != "line 3: invalid character 'b' looking for beginning of object key string" {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"short", 5, "short"},
+		{strings.Repeat("é", 20), 20, strings.Repeat("é", 20)},
+		{strings.Repeat("x", 2048), 20, "xxxxxxxxx… (2.0 KiB)"},
+		{strings.Repeat("é", 30), 20, "éééééééé… (60 bytes)"},
+		{strings.Repeat("x", 100), 3, "… (100 bytes)"},
+	} {
+		if got := cut(test.text, test.width); got != test.want {
+			t.Errorf("%.20q in %d: %q, want %q", test.text, test.width, got, test.want)
+		}
 	}
 }

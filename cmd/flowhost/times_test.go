@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 )
@@ -33,35 +32,15 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestShort(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		text  string
-		width int
-		want  string
-	}{
-		{"short", 5, "short"},
-		{strings.Repeat("x", 2048), 20, "xxxxxxxxx… (2.0 KiB)"},
-		{strings.Repeat("é", 30), 20, "éééééééé… (60 bytes)"},
-		{strings.Repeat("x", 100), 3, "… (100 bytes)"},
+	for d, want := range map[time.Duration]string{
+		1234567 * time.Microsecond: "1.23s",
+		1234567 * time.Nanosecond:  "1.23ms",
+		1234 * time.Nanosecond:     "1µs",
 	} {
-		if got := cut(test.text, test.width); got != test.want {
-			t.Errorf("%.20q in %d: %q, want %q", test.text, test.width, got, test.want)
+		if got := short(d); got != want {
+			t.Errorf("%d ns: %q, want %q", d, got, want)
 		}
-	}
-}
-
-func TestTable(t *testing.T) {
-	t.Parallel()
-	var out strings.Builder
-	(&terminal{Writer: &out}).table([][]string{{"RUN", "STATE", "ERROR"}, {"é", "failed", ""}, {"long", "ok", "why"}}, 1)
-	want := "RUN   STATE   ERROR\né     failed\nlong  ok      why\n"
-	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", out.String(), want)
-	}
-	out.Reset()
-	(&terminal{Writer: &out, color: true}).table([][]string{{"a", "failed"}, {"b", "succeeded"}}, 1)
-	if want := "a  \x1b[31mfailed\x1b[0m\nb  \x1b[32msucceeded\x1b[0m\n"; !strings.Contains(out.String(), "\x1b[31mfailed\x1b[0m") || strings.ReplaceAll(out.String(), "   \n", "\n") != want {
-		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

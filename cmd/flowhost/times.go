@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// parseTime reads an instant, a day, which begins at midnight here, or how long
+// ago. An empty text is the zero time.
+func parseTime(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	for _, form := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if at, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return at, nil
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how long ago is expected", text)
+}
+
+// localTime is an instant for people, who know where they are.
+func localTime(at time.Time) string { return at.Local().Format(time.DateTime) }
+
+// instant is a time for programs, and for people.
+func instant(t time.Time) string { return t.Format(time.RFC3339Nano) }
+
+// short is a duration without digits that nobody reads.
+func short(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
