@@ -34,7 +34,7 @@ when the cancellation is recorded; the run ends soon after.
 				if err != nil {
 					return err
 				}
-				within, err := findTask(ctx, client, id, path)
+				within, err := findTask(ctx, client, id, path, true)
 				if err != nil {
 					return err
 				}

@@ -68,7 +68,7 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		if l.query.Run, err = findTask(ctx, client, id, path); err != nil {
+		if l.query.Run, err = findTask(ctx, client, id, path, !l.follow); err != nil {
 			return err
 		}
 		l.query.Task, l.query.Key = lastOf(path).Task, lastOf(path).Key

@@ -28,7 +28,7 @@ type progress struct {
 
 type callKey struct {
 	run  run.ID
-	task string
+	task run.TaskRef
 }
 
 // follow picks the run that is shown.
@@ -218,14 +218,14 @@ func (p *progress) listen(next engine.Invoker) engine.Invoker {
 		result, err := next.Invoke(ctx, call)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.logs[callKey{call.Run, call.Task}] = result.Log
+		p.logs[callKey{call.Run, run.TaskRef{Task: call.Task, Key: call.Key}}] = result.Log
 		return result, err
 	})
 }
 
 // log is what a task's last attempt wrote; of one that ran a flow, what that task
 // wrote which failed in it.
-func (p *progress) log(id run.ID, task string) run.Log {
+func (p *progress) log(id run.ID, task run.TaskRef) run.Log {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.logs[p.within.culprit(callKey{id, task})]

@@ -166,10 +166,7 @@ func (a *app) taskLine(t *run.TaskRecord) string {
 }
 
 func taskName(t *run.TaskRecord) string {
-	if t.Key != nil {
-		return "task " + t.Task + "[" + printable(*t.Key) + "]"
-	}
-	return called(t.Task)
+	return called(printable(t.Ref().Label()))
 }
 
 func taskDetail(t *run.TaskRecord) string {
@@ -195,7 +192,7 @@ func taskDetail(t *run.TaskRecord) string {
 func failureText(f *run.Failure) string {
 	text := cut(describe(f), 2000)
 	if f.Task != "" {
-		text = called(f.Task) + ", " + text
+		text = called(printable(run.TaskRef{Task: f.Task, Key: f.Key}.Label())) + ", " + text
 	}
 	return text
 }
