@@ -17,9 +17,10 @@ func (a *app) schemaCommand() *cobra.Command {
 		Use:   "schema",
 		Short: "List the words of the flow language",
 		Long: `Lists the blocks of the flow language with their arguments: type, phase, default
-and meaning; those of flow files, then those of test files. The phase says which values an argument may use: those that are known
-at load, those of a trigger that fires, or those of a run. Words that a later
-version knows are in the JSON form only, marked as such.`,
+and meaning; those of flow files, then those of test files. The phase says which
+values an argument may use: those that are known at load, those of a trigger that
+fires, or those of a run. Words that a later version knows are in the JSON form only,
+marked as such.`,
 		Example: `  flowhost schema
   flowhost schema --json | jq '.bodies[] | select(.name == "task").arguments[].name'`,
 		Args: between(0, 0, ""),

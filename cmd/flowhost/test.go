@@ -30,9 +30,9 @@ func (a *app) testCommand() *cobra.Command {
 		Use:   "test PATH...",
 		Short: "Run the tests of flows, in virtual time",
 		Long: `Runs the tests in *.test.hcl files: flows whose tasks are mocked, in virtual time,
-so that hours of retries, timeouts, schedules and waits take milliseconds. PATH is a folder,
-which is searched with all folders below it, or a test file. A task without a mock
-calls its module, unless that is granted something.`,
+so that hours of retries, timeouts, schedules and waits take milliseconds. PATH is a
+folder, which is searched with all folders below it, or a test file. A task without a
+mock calls its module, unless that is granted something.`,
 		Example: `  flowhost test flows/
   flowhost test orders.test.hcl --run 'retries|closed'
   flowhost test flows/ --junit report.xml
