@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func failures(record *run.Record) (failed []*run.TaskRecord, told bool) {
 	return failed, first >= 0
 }
 
-// showTask writes a task's failure like a diagnostic, with the lines of its block.
+// showTask writes a task's failure like a diagnostic, with the line that it is about.
 func (a *app) showTask(f *flows.Flow, t *run.TaskRecord) {
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError,
@@ -64,10 +65,25 @@ func (a *app) showTask(f *flows.Flow, t *run.TaskRecord) {
 	}
 	for _, spec := range f.AllTasks() {
 		if spec.Name == t.Task {
-			d.Subject = &spec.Range
+			d.Subject = spot(f, &spec.Range, t.Error.At)
 		}
 	}
 	a.showDiagnostics(sources(f, d.Subject), hcl.Diagnostics{d})
+}
+
+// spot is the line of the flow's files that a failure is about: that of an expression,
+// or the task's own.
+func spot(f *flows.Flow, task *hcl.Range, at string) *hcl.Range {
+	name, _, _ := strings.Cut(at, ":")
+	folder := task.Filename[:strings.LastIndexAny(task.Filename, `/\`)+1]
+	lines := hcl.NewRangeScanner(f.Definition.Files[name], folder+name, bufio.ScanLines)
+	for lines.Scan() {
+		line := lines.Range()
+		if line.Start.Line != task.Start.Line && at == fmt.Sprintf("%s:%d", name, line.Start.Line) {
+			return &line
+		}
+	}
+	return task
 }
 
 // sources are the flow's files under the name that a range has.
