@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 func TestParseTime(t *testing.T) {
@@ -63,5 +66,18 @@ func TestTable(t *testing.T) {
 	(&terminal{Writer: &out, color: true}).table([][]string{{"a", "failed"}, {"b", "succeeded"}}, 1)
 	if want := "a  \x1b[31mfailed\x1b[0m\nb  \x1b[32msucceeded\x1b[0m\n"; !strings.Contains(out.String(), "\x1b[31mfailed\x1b[0m") || strings.ReplaceAll(out.String(), "   \n", "\n") != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// A run that has not started says why.
+func TestShowPending(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[run.State]bool{run.Pending: true, run.Running: false} {
+		var stdout bytes.Buffer
+		a := newApp(nil, &stdout, &bytes.Buffer{})
+		a.describeRun(t.Context(), nil, &run.Record{Run: "R", Flow: "f", State: state})
+		if got := strings.Contains(stdout.String(), "\nwaits     for its turn: "); got != want {
+			t.Errorf("a run that is %s:\n%s", state, stdout.String())
+		}
 	}
 }

@@ -59,6 +59,9 @@ func (a *app) describeRun(ctx context.Context, runs reader, r *run.Record) {
 	a.fact("run", string(r.Run))
 	a.fact("flow", r.Flow)
 	a.fact("state", a.out.paint(wordColor(string(r.State)), string(r.State)))
+	if r.State == run.Pending {
+		a.fact("waits", "for its turn: for other runs of its flow, by the flow's concurrency or its schedule's overlap")
+	}
 	a.fact("retry of", string(r.RetryOf))
 	if r.Parent != nil {
 		a.fact("within", string(r.Parent.Run)+", task "+printable(r.Parent.TaskRef.Label()))
