@@ -44,8 +44,21 @@ func causeOf(why *run.Failure) error {
 	if why.Outcome == run.OutcomeTimedOut {
 		return run.ErrDeadline
 	}
-	return run.ErrCanceled
+	return cancelError(why.Message)
 }
+
+// cancelError is run.ErrCanceled in the words of the reason: a call makes its own
+// failure of it.
+type cancelError string
+
+func (e cancelError) Error() string {
+	if e == "" {
+		return run.ErrCanceled.Error()
+	}
+	return string(e)
+}
+
+func (e cancelError) Is(target error) bool { return target == run.ErrCanceled }
 
 // cancelPending ends a run that waits for its slot: nothing of it has started.
 func (e *Engine) cancelPending(o *openRun) {

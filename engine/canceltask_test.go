@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -468,6 +469,80 @@ flow "f" {
 		wantStates(t, record, map[string]run.State{"": run.Succeeded, "stubborn": run.Canceled, "fast": run.Succeeded, "next": run.Succeeded})
 		if f := taskOf(t, record, "stubborn").Error; f == nil || f.Code != run.CodeRace {
 			t.Errorf("it ended for %v", f)
+		}
+		r.stop()
+	})
+}
+
+// A call makes its failure of the cause that its context ends with.
+func TestWhyAnAttemptIsCanceled(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  group "first" {
+    mode = "race"
+    task "a" { plugin = "./m.wasm" }
+    task "b" { plugin = "./m.wasm" }
+  }
+}
+`)
+	heeds := func(ctx context.Context, _ run.Call) (run.Result, error) {
+		<-ctx.Done()
+		if cause := context.Cause(ctx); errors.Is(cause, run.ErrCanceled) {
+			return run.Result{Outcome: run.OutcomeCanceled, Failure: &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: cause.Error()}}, nil
+		}
+		return run.Result{}, ctx.Err()
+	}
+	for name, c := range map[string]struct {
+		b    func(context.Context, run.Call) (run.Result, error)
+		stop func(r *rig, id run.ID) error
+		want string
+	}{
+		"with the task": {heeds, func(r *rig, id run.ID) error {
+			return r.CancelTask(r.t.Context(), id, run.TaskRef{Task: "a"}, "not needed")
+		}, "not needed"},
+		"with the run":   {heeds, func(r *rig, id run.ID) error { return r.Cancel(r.t.Context(), id, "wrong order") }, "wrong order"},
+		"for no reason":  {heeds, func(r *rig, id run.ID) error { return r.Cancel(r.t.Context(), id, "") }, "canceled"},
+		"by a lost race": {takes(2 * time.Second), func(*rig, run.ID) error { return nil }, "b was first in the race of group first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := boot(t, Config{Invoker: guests{"a": heeds, "b": c.b}}, set)
+				id := r.submit("f", `null`)
+				time.Sleep(time.Second)
+				if err := c.stop(r, id); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(2 * time.Second)
+				if got := taskOf(t, r.get(id), "a").Error; got == nil || got.Message != c.want {
+					t.Errorf("the attempt was canceled with %+v, want %q", got, c.want)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// The task that was a canceled run says that it was canceled, not that it failed.
+func TestWhyASubflowWasCanceled(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "outer" {
+  task "call" { flow = flow.inner }
+}
+flow "inner" {
+  task "a" { plugin = "./m.wasm" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{Invoker: guests{"a": takes(time.Hour)}}, set)
+		id := r.submit("outer", `null`)
+		time.Sleep(time.Second)
+		child := taskOf(t, r.get(id), "call").Child
+		r.cancelTask(child, "a", "not needed")
+		want := fmt.Sprintf("run %s of inner was canceled in task a: not needed", child)
+		if got := taskOf(t, r.wait(id), "call").Error; got == nil || got.Message != want {
+			t.Errorf("the task of the canceled run has %+v, want %q", got, want)
 		}
 		r.stop()
 	})

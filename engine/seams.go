@@ -77,7 +77,7 @@ var (
 	ErrStopped     = errors.New("the engine is not running")
 	ErrFinished    = errors.New("the run has finished already")
 	ErrUnfinished  = errors.New("the run has not finished yet: wait for its end, or cancel it")
-	ErrSucceeded   = errors.New("the run succeeded: there is nothing to be continued; start a new one")
+	ErrSucceeded   = errors.New("the run succeeded: there is nothing to be continued; rerun it, or retry one task of it")
 	ErrUnknownTask = errors.New("the run's flow has no such task")
 )
 

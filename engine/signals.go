@@ -97,7 +97,7 @@ func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.Wa
 	}
 	ref := run.TaskRef{Task: name}
 	if state := o.run.Task(ref); state != nil && state.State.Done() {
-		return ErrWaitEnded
+		return fmt.Errorf("%w: its state is %s", ErrWaitEnded, state.State)
 	}
 	w := o.waits[ref]
 	if w == nil {
@@ -106,10 +106,10 @@ func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.Wa
 	return tooLarge("the payload", e.waitOver(w, end))
 }
 
-// awaitedWords say what ends a wait.
+// awaitedWords say what ends a wait, and what may be done for it.
 var awaitedWords = map[flows.WaitFor]string{
-	flows.WaitDuration: "time to pass", flows.WaitUntil: "a time", flows.WaitSubject: "a message or a signal",
-	flows.WaitApproval: "an approval", flows.WaitSignal: "a signal",
+	flows.WaitDuration: "time to pass", flows.WaitUntil: "a time", flows.WaitSubject: "a message or a signal: give it one",
+	flows.WaitApproval: "an approval: approve or refuse it", flows.WaitSignal: "a signal: give it one",
 }
 
 // wait is the wait of that name, in whatever part of the flow.

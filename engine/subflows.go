@@ -289,7 +289,11 @@ func childFailure(r *run.Run, f *run.Failure) string {
 	case t != nil && t.Child != "":
 		return f.Message
 	}
-	return fmt.Sprintf("run %s of %s failed in task %s: %s", r.ID, r.Flow, failed.Label(), f.Message)
+	end := "failed"
+	if f.Outcome == run.OutcomeCanceled {
+		end = "was canceled"
+	}
+	return fmt.Sprintf("run %s of %s %s in task %s: %s", r.ID, r.Flow, end, failed.Label(), f.Message)
 }
 
 // rejoin takes up a task that was running when the process ended before.

@@ -133,9 +133,28 @@ func (s *Scope) evaluate(x *expression, v values) (cty.Value, *run.Failure) {
 		if d.Subject != nil {
 			at = *d.Subject
 		}
-		return cty.NilVal, reject(at, x.argument+": "+message(d))
+		return cty.NilVal, reject(at, x.argument+": "+culprit(d)+message(d))
 	}
 	return value, nil
+}
+
+// culprit is the reference that has no value, up to the part that cannot be had: the
+// place is a line, and that may have several. Nothing when it is no reference.
+func culprit(d *hcl.Diagnostic) string {
+	if d.Expression == nil {
+		return ""
+	}
+	t, diags := hcl.AbsTraversalForExpr(d.Expression)
+	if diags.HasErrors() {
+		return ""
+	}
+	for i, step := range t {
+		if d.Subject != nil && step.SourceRange() == *d.Subject {
+			t = t[:i+1]
+			break
+		}
+	}
+	return pathOf(t) + ": "
 }
 
 // message is a diagnostic in one line.

@@ -183,13 +183,33 @@ flow "a" {
     plugin = "./greet.wasm"
     input  = [local.hidden]
   }
+  task "null" {
+    plugin = "./greet.wasm"
+    input  = [task.t.output.ok, task.t.output.n.x.y]
+  }
+  task "index" {
+    plugin = "./greet.wasm"
+    input  = task.t.output.list[2]
+  }
+  task "template" {
+    plugin = "./greet.wasm"
+    input  = "${task.t.output.ok}, ${task.t.output.n}"
+  }
+  task "call" {
+    plugin = "./greet.wasm"
+    input  = parseint(task.t.output.ok, 10)
+  }
 }`)
 	s := f.Scope(aRun(f, "", nil))
-	s.Settle(done("t", `{"ok":"perhaps","n":null,"a":{},"base":10}`))
+	s.Settle(done("t", `{"ok":"perhaps","n":null,"a":{},"base":10,"list":[1]}`))
 	for _, c := range []struct {
 		task, part, at, message string
 	}{
-		{"attribute", "input", "flow.hcl:15", `input: Unsupported attribute: This object does not have an attribute named "total".`},
+		{"attribute", "input", "flow.hcl:15", `input: task.t.output.total: Unsupported attribute: This object does not have an attribute named "total".`},
+		{"null", "input", "flow.hcl:38", "input: task.t.output.n.x: Attempt to get attribute from null value"},
+		{"index", "input", "flow.hcl:42", "input: task.t.output.list[2]: Invalid index"},
+		{"template", "input", "flow.hcl:46", "input: task.t.output.n: Invalid template interpolation value"},
+		{"call", "input", "flow.hcl:50", "input: task.t.output.ok: Invalid function argument"},
 		{"attribute", "when", "flow.hcl:17", "when must give true or false"},
 		{"local", "input", "flow.hcl:7", `does not have an attribute named "b"`},
 		{"local", "when", "flow.hcl:22", "when must give true or false"},

@@ -220,7 +220,7 @@ func TestWaitingCallHasNoGrace(t *testing.T) {
 	for busy := false; !busy; {
 		call := callOf(module, "once", "null")
 		call.Timeout = moment
-		busy = invoke(t, h, call).Outcome == run.OutcomeTimedOut
+		busy = invoke(t, h, call).Outcome == run.OutcomeTimedOut && h.Stats().Running == 1
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(moment, func() { cancel(errNotNeeded) })

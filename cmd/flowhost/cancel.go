@@ -15,7 +15,7 @@ func (a *app) cancelCommand() *cobra.Command {
 		Use:   "cancel RUN",
 		Short: "Cancel a run, or one task of it",
 		Long: `Cancels a run: attempts under way are stopped and no other starts, but for the
-tasks of on_failure. With --task only that task is canceled; NAME[KEY] is an item of a
+tasks of finally. With --task only that task is canceled; NAME[KEY] is an item of a
 fan-out, NAME/NAME a task of the sub-flow that the first one runs. The command returns
 when the cancellation is recorded; the run ends soon after.
 
@@ -34,7 +34,7 @@ when the cancellation is recorded; the run ends soon after.
 				if err != nil {
 					return err
 				}
-				within, err := findTask(ctx, client, id, path)
+				within, err := findTask(ctx, client, id, path, true)
 				if err != nil {
 					return err
 				}

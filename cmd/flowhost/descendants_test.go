@@ -75,24 +75,24 @@ func TestDescent(t *testing.T) {
 	started := func(id run.ID, task, key string, child run.ID) {
 		d.note(run.Event{Run: id, Data: &run.ChildStarted{TaskRef: run.TaskRef{Task: task, Key: key}, Child: child}})
 	}
-	failed := func(id run.ID, task string) {
-		d.note(run.Event{Run: id, Data: &run.Finished{State: run.Failed, Failure: &run.Failure{Task: task}}})
+	failed := func(id run.ID, task, key string) {
+		d.note(run.Event{Run: id, Data: &run.Finished{State: run.Failed, Failure: &run.Failure{Task: task, Key: key}}})
 	}
 	started("A", "call", "", "B")
 	started("B", "again", "eu", "C")
 	if !d.has("C") || d.path("C") != "call/again[eu]/" || d.path("A") != "" || d.has("A") {
 		t.Errorf("%+v", d)
 	}
-	if got := d.culprit(callKey{"A", "call"}); got != (callKey{"A", "call"}) {
+	if got := d.culprit(callKey{"A", run.TaskRef{Task: "call"}}); got != (callKey{"A", run.TaskRef{Task: "call"}}) {
 		t.Errorf("nothing has failed, and %v did", got)
 	}
-	failed("C", "work")
-	failed("B", "again")
-	if got := d.culprit(callKey{"A", "call"}); got != (callKey{"C", "work"}) {
+	failed("C", "work", "2")
+	failed("B", "again", "eu")
+	if got := d.culprit(callKey{"A", run.TaskRef{Task: "call"}}); got != (callKey{"C", run.TaskRef{Task: "work", Key: "2"}}) {
 		t.Errorf("%v failed", got)
 	}
 	started("A", "call", "", "D") // another attempt, which goes well
-	if got := d.culprit(callKey{"A", "call"}); got != (callKey{"A", "call"}) {
+	if got := d.culprit(callKey{"A", run.TaskRef{Task: "call"}}); got != (callKey{"A", run.TaskRef{Task: "call"}}) {
 		t.Errorf("%v failed", got)
 	}
 }

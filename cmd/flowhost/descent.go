@@ -23,10 +23,10 @@ func (d *descent) note(e run.Event) {
 	switch data := e.Data.(type) {
 	case *run.ChildStarted:
 		d.paths[data.Child] = d.paths[e.Run] + data.TaskRef.Label() + "/"
-		d.runs[callKey{e.Run, data.Task}] = data.Child
+		d.runs[callKey{e.Run, data.TaskRef}] = data.Child
 	case *run.Finished:
 		if data.Failure != nil {
-			d.failed[e.Run] = callKey{e.Run, data.Failure.Task}
+			d.failed[e.Run] = callKey{e.Run, run.TaskRef{Task: data.Failure.Task, Key: data.Failure.Key}}
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -13,24 +15,49 @@ import (
 // showFailure says why a run did not succeed: for each task that failed its
 // place in the flow file, the message and its last log lines.
 func (a *app) showFailure(record *run.Record, f *flows.Flow, p *progress) {
-	told := false
-	for i := range record.Tasks {
-		if t := &record.Tasks[i]; t.State == run.Failed && t.Error != nil {
-			a.showTask(f, t)
-			a.showLog(t, p.log(record.Run, t.Task))
-			told = told || record.Error != nil && record.Error.Task == t.Task
-		}
+	failed, told := failures(record)
+	for _, t := range failed {
+		a.showTask(f, t)
+		a.showLog(t, p.log(record.Run, t.Ref()))
 	}
 	if !told && record.Error != nil {
 		a.say("%s run %s: %s", a.errout.paint(red, "Error:"), record.State, describe(record.Error))
 	}
 }
 
-// showTask writes a task's failure like a diagnostic, with the lines of its block.
+// failures are the tasks that failed, first the one that the run's error is of; told
+// is whether there is one. Of a fan-out these are items, unless it went well without
+// them.
+func failures(record *run.Record) (failed []*run.TaskRecord, told bool) {
+	var task *run.TaskRecord // that the items belong to which come after it
+	for i := range record.Tasks {
+		t := &record.Tasks[i]
+		if t.Key == nil {
+			task = t
+		}
+		forgiven := t.Key != nil && task != nil && task.Task == t.Task && task.State == run.Succeeded
+		ofItem := t.Key == nil && t.Error != nil && t.Error.Key != ""
+		if t.State == run.Failed && t.Error != nil && !forgiven && !ofItem {
+			failed = append(failed, t)
+		}
+	}
+	if record.Error == nil {
+		return failed, false
+	}
+	culprit := run.TaskRef{Task: record.Error.Task, Key: record.Error.Key}
+	first := slices.IndexFunc(failed, func(t *run.TaskRecord) bool { return t.Ref() == culprit })
+	if first > 0 {
+		t := failed[first]
+		failed = slices.Insert(slices.Delete(failed, first, first+1), 0, t)
+	}
+	return failed, first >= 0
+}
+
+// showTask writes a task's failure like a diagnostic, with the line that it is about.
 func (a *app) showTask(f *flows.Flow, t *run.TaskRecord) {
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError,
-		Summary:  sentence(called(t.Task)) + " " + ended(t.Error.Outcome),
+		Summary:  sentence(taskName(t)) + " " + ended(t.Error.Outcome),
 		Detail:   printable(t.Error.Error()),
 	}
 	if t.Attempts > 1 {
@@ -38,10 +65,25 @@ func (a *app) showTask(f *flows.Flow, t *run.TaskRecord) {
 	}
 	for _, spec := range f.AllTasks() {
 		if spec.Name == t.Task {
-			d.Subject = &spec.Range
+			d.Subject = spot(f, &spec.Range, t.Error.At)
 		}
 	}
 	a.showDiagnostics(sources(f, d.Subject), hcl.Diagnostics{d})
+}
+
+// spot is the line of the flow's files that a failure is about: that of an expression,
+// or the task's own.
+func spot(f *flows.Flow, task *hcl.Range, at string) *hcl.Range {
+	name, _, _ := strings.Cut(at, ":")
+	folder := task.Filename[:strings.LastIndexAny(task.Filename, `/\`)+1]
+	lines := hcl.NewRangeScanner(f.Definition.Files[name], folder+name, bufio.ScanLines)
+	for lines.Scan() {
+		line := lines.Range()
+		if line.Start.Line != task.Start.Line && at == fmt.Sprintf("%s:%d", name, line.Start.Line) {
+			return &line
+		}
+	}
+	return task
 }
 
 // sources are the flow's files under the name that a range has.
@@ -83,7 +125,7 @@ func (a *app) showLog(t *run.TaskRecord, log run.Log) {
 	if len(lines) == 0 {
 		return
 	}
-	a.say("  last log lines of %s:", t.Task)
+	a.say("  last log lines of %s:", printable(t.Ref().Label()))
 	for _, l := range lines {
 		a.say("    %s", a.logLine(l))
 	}

@@ -84,7 +84,7 @@ func TestShowFailure(t *testing.T) {
 		log.Lines = append(log.Lines, run.LogLine{Level: "info", Message: string(rune('A' + i))})
 	}
 	log.Lines = append(log.Lines, run.LogLine{Level: "error", Message: "two\nlines", Fields: json.RawMessage(`{"a":1}`)})
-	p.logs[callKey{"R", "t"}] = log
+	p.logs[callKey{"R", run.TaskRef{Task: "t"}}] = log
 	failure := &run.Failure{Outcome: run.OutcomeTrapped, Code: run.CodeTrap, Message: "out of \x1bbounds", Task: "t"}
 	a.showFailure(&run.Record{
 		Run: "R", State: run.Failed, Error: failure,
@@ -102,5 +102,42 @@ func TestShowFailure(t *testing.T) {
 	}
 	if strings.Count(got, "Error:") != 1 {
 		t.Errorf("the failure is told more than once:\n%s", got)
+	}
+}
+
+// The failure that the run's error is of comes first, and a failure that was
+// forgiven, or is told by an item, is not told at all.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	fault := func(task, key string) *run.Failure {
+		return &run.Failure{Outcome: run.OutcomeFailed, Message: "no", Task: task, Key: key}
+	}
+	item := func(task, key string) run.TaskRecord {
+		return run.TaskRecord{Task: task, Key: &key, State: run.Failed, Error: fault("", "")}
+	}
+	tasks := []run.TaskRecord{
+		{Task: "forgiven", State: run.Succeeded}, item("forgiven", "0"),
+		{Task: "plain", State: run.Failed, Error: fault("", "")},
+		{Task: "many", State: run.Failed, Error: fault("many", "b")}, item("many", "a"), item("many", "b"),
+		{Task: "unfit", State: run.Failed, Error: fault("", "")}, // no items: its list cannot be had
+	}
+	for name, c := range map[string]struct {
+		why  *run.Failure
+		want string
+		told bool
+	}{
+		"an item":         {fault("many", "b"), "many[b] plain many[a] unfit", true},
+		"a task":          {fault("plain", ""), "plain many[a] many[b] unfit", true},
+		"another reason":  {fault("", ""), "plain many[a] many[b] unfit", false},
+		"a run that goes": {nil, "plain many[a] many[b] unfit", false},
+	} {
+		failed, told := failures(&run.Record{Tasks: tasks, Error: c.why})
+		var got []string
+		for _, t := range failed {
+			got = append(got, t.Ref().Label())
+		}
+		if strings.Join(got, " ") != c.want || told != c.told {
+			t.Errorf("%s: %v, told %v; want %s, %v", name, got, told, c.want, c.told)
+		}
 	}
 }

@@ -24,7 +24,8 @@ func logGuests(log *slog.Logger) func(engine.Invoker) engine.Invoker {
 			if len(result.Log.Lines) == 0 {
 				return result, err
 			}
-			guest := log.With("run", call.Run, "flow", call.Flow, "task", call.Task, "attempt", call.Attempt)
+			task := run.TaskRef{Task: call.Task, Key: call.Key}
+			guest := log.With("run", call.Run, "flow", call.Flow, "task", task.Label(), "attempt", call.Attempt)
 			for _, l := range result.Log.Lines {
 				guest.LogAttrs(ctx, levelOf(l.Level), l.Message, guestFields(l.Fields))
 			}

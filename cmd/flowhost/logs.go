@@ -27,7 +27,8 @@ func (a *app) logsCommand() *cobra.Command {
 		Short: "Show what the tasks of a run wrote",
 		Long: `Shows the lines that the tasks of a run wrote, in the order in which they came, of
 all tasks or of one. With -f it goes on until the run ends. NAME[KEY] is an item of a
-fan-out, NAME/NAME a task of the sub-flow that the first one runs.
+fan-out, NAME/NAME a task of the sub-flow that the first one runs. The lines of sub-flows
+are those of their own runs: name a task of one, or the run that 'flowhost show' tells.
 
 ` + selectorHelp,
 		Example: `  flowhost logs @latest
@@ -66,7 +67,7 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		if l.query.Run, err = findTask(ctx, client, id, path); err != nil {
+		if l.query.Run, err = findTask(ctx, client, id, path, !l.follow); err != nil {
 			return err
 		}
 		l.query.Task, l.query.Key = lastOf(path).Task, lastOf(path).Key

@@ -27,7 +27,7 @@ type progress struct {
 // callKey is a task of a run, its items in a fan-out included.
 type callKey struct {
 	run  run.ID
-	task string
+	task run.TaskRef
 }
 
 func newProgress(out *terminal, form string) (*progress, error) {
@@ -188,14 +188,14 @@ func (p *progress) listen(next engine.Invoker) engine.Invoker {
 		result, err := next.Invoke(ctx, call)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.logs[callKey{call.Run, call.Task}] = result.Log
+		p.logs[callKey{call.Run, run.TaskRef{Task: call.Task, Key: call.Key}}] = result.Log
 		return result, err
 	})
 }
 
 // log is what a task's last attempt wrote; of one that ran a flow, what that task
 // wrote which failed in it.
-func (p *progress) log(id run.ID, task string) run.Log {
+func (p *progress) log(id run.ID, task run.TaskRef) run.Log {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.logs[p.within.culprit(callKey{id, task})]

@@ -17,16 +17,19 @@ type retelling struct {
 
 func (r *retelling) tell(ctx context.Context, record *run.Record) error {
 	r.record = record
-	var events []run.EventData
+	var events []run.Event
 	if r.seen == nil {
 		r.seen = map[run.TaskRef]run.TaskRecord{}
 		r.progress.follow(record.Run)
-		events = append(events, &run.Submitted{Flow: record.Flow})
+		events = append(events, run.Event{At: record.CreatedAt, Data: &run.Submitted{Flow: record.Flow}})
 	}
-	var whole []run.EventData // of a fan-out: its end comes after those of its items
+	var whole []run.Event // of a fan-out: its end comes after those of its items
 	for i, t := range record.Tasks {
 		ref := t.Ref()
-		now := happened(ref, r.seen[ref], t)
+		var now []run.Event
+		for _, data := range happened(ref, r.seen[ref], t) {
+			now = append(now, run.Event{At: when(data, &t), Data: data})
+		}
 		r.seen[ref] = t
 		more := i+1 < len(record.Tasks) && record.Tasks[i+1].Task == t.Task
 		if t.Key == nil && more {
@@ -39,22 +42,50 @@ func (r *retelling) tell(ctx context.Context, record *run.Record) error {
 		}
 	}
 	if record.State.Done() {
-		events = append(events, &run.Finished{State: record.State, Output: record.Output, Failure: record.Error})
+		end := &run.Finished{State: record.State, Output: record.Output, Failure: record.Error}
+		events = append(events, run.Event{At: known(record.FinishedAt), Data: end})
 	}
-	for _, data := range events {
-		if err := r.progress.Committed(ctx, r.notice(data)); err != nil {
+	for _, e := range events {
+		if err := r.progress.Committed(ctx, r.notice(e)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *retelling) notice(data run.EventData) run.Notice {
-	n := run.Notice{Flow: r.record.Flow, Event: run.Event{Run: r.record.Run, At: time.Now().UTC(), Data: data}}
-	if _, last := data.(*run.Finished); last {
+func (r *retelling) notice(e run.Event) run.Notice {
+	e.Run = r.record.Run
+	n := run.Notice{Flow: r.record.Flow, Event: e}
+	if _, last := e.Data.(*run.Finished); last {
 		n.Record = r.record
 	}
 	return n
+}
+
+// when is the time at which something happened to a task. Its record has that of its
+// first start and of its end only; what came between has that of the end, or is new.
+func when(data run.EventData, t *run.TaskRecord) time.Time {
+	first := false
+	switch d := data.(type) {
+	case *run.AttemptStarted:
+		first = d.Attempt == 1
+	case *run.ChildStarted:
+		first = d.Attempt == 1
+	case *run.WaitStarted:
+		first = true
+	}
+	if first {
+		return known(t.StartedAt)
+	}
+	return known(t.FinishedAt)
+}
+
+// known is a time of a record, now when it has none.
+func known(at *time.Time) time.Time {
+	if at == nil {
+		return time.Now().UTC()
+	}
+	return *at
 }
 
 // happened is what a task's record says beyond the one before it.

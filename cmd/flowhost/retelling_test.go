@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +91,46 @@ run 01HZXW0000000000000000MINE: succeeded (12.5ms)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+// What a record has the times of is told with them, not with that of the telling.
+func TestRetellingHasTimes(t *testing.T) {
+	t.Parallel()
+	at := func(second int) *time.Time {
+		at := time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC)
+		return &at
+	}
+	spans := func(from, to int) func(*run.TaskRecord) {
+		return func(t *run.TaskRecord) { t.StartedAt, t.FinishedAt = at(from), at(to) }
+	}
+	well := outcome(run.OutcomeSucceeded, 1, "")
+	var out bytes.Buffer
+	p, err := newProgress(&terminal{Writer: &out}, "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := retelling{progress: p}
+	err = r.tell(t.Context(), &run.Record{Run: "R", Flow: "f", State: run.Succeeded, CreatedAt: *at(1), FinishedAt: at(9), Tasks: []run.TaskRecord{
+		task("a", run.Succeeded, 1, well, spans(2, 3)), task("wait.b", run.Succeeded, 0, spans(3, 7)), task("c", run.Succeeded, 2, well, spans(7, 8)),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		var e progressEvent
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(e.Kind, " ", e.Task, " ", e.At.Second()))
+	}
+	want := []string{
+		"submitted  1", "attempt_started a 2", "attempt_finished a 3", "wait_ended wait.b 7",
+		"attempt_started c 8", "attempt_finished c 8", "finished  9",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

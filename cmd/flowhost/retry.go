@@ -79,7 +79,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := findTask(ctx, client, id, r.path); err != nil {
+		if _, err := findTask(ctx, client, id, r.path, false); err != nil {
 			return err
 		}
 		if len(r.params) > 0 {

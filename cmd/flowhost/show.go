@@ -58,6 +58,9 @@ func (a *app) describeRun(ctx context.Context, runs reader, r *run.Record) {
 	a.fact("run", string(r.Run))
 	a.fact("flow", r.Flow)
 	a.fact("state", a.out.paint(wordColor(string(r.State)), string(r.State)))
+	if r.State == run.Pending {
+		a.fact("waits", "for its turn: for other runs of its flow, by the flow's concurrency or its schedule's overlap")
+	}
 	a.fact("retry of", string(r.RetryOf))
 	if r.Parent != nil {
 		a.fact("within", string(r.Parent.Run)+", task "+printable(r.Parent.TaskRef.Label()))
@@ -171,10 +174,7 @@ func (a *app) taskLine(t *run.TaskRecord) string {
 }
 
 func taskName(t *run.TaskRecord) string {
-	if t.Key != nil {
-		return "task " + t.Task + "[" + printable(*t.Key) + "]"
-	}
-	return called(t.Task)
+	return called(printable(t.Ref().Label()))
 }
 
 func taskDetail(t *run.TaskRecord) string {
@@ -200,7 +200,7 @@ func taskDetail(t *run.TaskRecord) string {
 func failureText(f *run.Failure) string {
 	text := cut(describe(f), 2000)
 	if f.Task != "" {
-		text = called(f.Task) + ", " + text
+		text = called(printable(run.TaskRef{Task: f.Task, Key: f.Key}.Label())) + ", " + text
 	}
 	return text
 }

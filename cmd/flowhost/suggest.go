@@ -1,20 +1,27 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
+
+	"github.com/flowhost/flowhost/flows"
 )
 
+// listed is how many names a message lists: a task may have many items.
+const listed = 50
+
 // suggest ends a message about an unknown name with the nearest one, or with all
-// of them when none is near. A flow's name without its folder is near.
+// of them when none is near. A flow's name without its folder is near, and a wait's without its
+// kind.
 func suggest(given string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
 	distance := func(name string) int {
-		if strings.HasSuffix(name, "/"+given) {
+		if strings.HasSuffix(name, "/"+given) || name == flows.WaitPrefix+given {
 			return 0
 		}
 		return levenshtein.Distance(given, name, nil)
@@ -22,6 +29,9 @@ func suggest(given string, names []string) string {
 	best := slices.MinFunc(names, func(a, b string) int { return distance(a) - distance(b) })
 	if distance(best) <= max(1, len(given)/3) {
 		return "; did you mean \"" + best + "\"?"
+	}
+	if more := len(names) - listed; more > 0 {
+		return fmt.Sprintf("; there is %s and %d more", strings.Join(names[:listed], ", "), more)
 	}
 	return "; there is " + strings.Join(names, ", ")
 }

@@ -9,14 +9,19 @@ import (
 )
 
 // findTask follows a path of tasks from a run into the runs within it, and gives the
-// one that the last task belongs to. It refuses what is not there.
-func findTask(ctx context.Context, client *bus.Client, id run.ID, path []run.TaskRef) (run.ID, error) {
+// one that the last task belongs to. It refuses what is not there; with begun, also an
+// item at the end of the path that has not begun.
+func findTask(ctx context.Context, client *bus.Client, id run.ID, path []run.TaskRef, begun bool) (run.ID, error) {
 	for i, ref := range path {
 		record, _, err := client.Watch(ctx, id, 0, 0)
 		if err == nil {
 			err = checkTask(record, ref.Task)
 		}
-		if err != nil || i == len(path)-1 {
+		last := i == len(path)-1
+		if err == nil && last && begun {
+			err = checkItem(record, ref)
+		}
+		if err != nil || last {
 			return id, err
 		}
 		if id, err = childOf(record, ref, path[i+1]); err != nil {
@@ -38,21 +43,39 @@ func checkTask(record *run.Record, task string) error {
 	return exitf(exitInvalid, "run %s of flow %s has no task %q%s", record.Run, record.Flow, task, suggest(task, slices.Compact(names)))
 }
 
+// checkItem refuses an item of a task that the run has not begun.
+func checkItem(record *run.Record, ref run.TaskRef) error {
+	if ref.Key == "" {
+		return nil
+	}
+	var keys []string
+	for _, t := range record.Tasks {
+		if t.Task != ref.Task || t.Key == nil {
+			continue
+		}
+		if *t.Key == ref.Key {
+			return nil
+		}
+		keys = append(keys, *t.Key)
+	}
+	return exitf(exitInvalid, "task %s of run %s has no item %q that has begun%s", ref.Task, record.Run, ref.Key, suggest(ref.Key, keys))
+}
+
 // childOf is the run that a task, or an item of it, was.
 func childOf(record *run.Record, ref, inner run.TaskRef) (run.ID, error) {
-	var keys []string
+	if err := checkItem(record, ref); err != nil {
+		return "", err
+	}
 	for _, t := range record.Tasks {
 		switch {
 		case t.Task != ref.Task:
-		case t.Key == nil && t.Items != nil && ref.Key == "":
-			return "", exitf(exitInvalid, "task %s of run %s is fanned out: say in which item, %s[KEY]/%s", ref.Task, record.Run, ref.Task, inner.Label())
 		case t.Child != "" && t.Ref() == ref:
 			return t.Child, nil
-		case t.Key != nil:
-			keys = append(keys, *t.Key)
+		case t.Key != nil && ref.Key == "":
+			return "", exitf(exitInvalid, "task %s of run %s is fanned out: say in which item, %s[KEY]/%s", ref.Task, record.Run, ref.Task, inner.Label())
 		}
 	}
-	return "", exitf(exitInvalid, "task %s of run %s did not run a flow%s", ref.Label(), record.Run, suggest(ref.Key, keys))
+	return "", exitf(exitInvalid, "task %s of run %s did not run a flow", ref.Label(), record.Run)
 }
 
 // taskPath reads the task that an argument names, empty for none.

@@ -139,16 +139,13 @@ func (a *app) printResult(record *run.Record, asJSON bool) error {
 
 // tellFailure says why a run did not succeed.
 func (e *ending) tellFailure(record *run.Record) {
-	told := false
-	for i := range record.Tasks {
-		if t := &record.Tasks[i]; t.State == run.Failed && t.Error != nil {
-			told = true
-			e.say("%s %s %s: %s", e.errout.paint(red, "Error:"), taskName(t), ended(t.Error.Outcome), failureText(t.Error))
-			if t.Child != "" {
-				e.say("'flowhost show %s' shows what happened in it", t.Child)
-			} else if t.Attempts > 0 {
-				e.say("'flowhost logs %s %s' shows what it wrote", record.Run, t.Task)
-			}
+	failed, told := failures(record)
+	for _, t := range failed {
+		e.say("%s %s %s: %s", e.errout.paint(red, "Error:"), taskName(t), ended(t.Error.Outcome), failureText(t.Error))
+		if t.Child != "" {
+			e.say("'flowhost show %s' shows what happened in it", t.Child)
+		} else if t.Attempts > 0 {
+			e.say("'flowhost logs %s %s' shows what it wrote", record.Run, t.Task)
 		}
 	}
 	switch {

@@ -19,6 +19,8 @@ func TestSuggest(t *testing.T) {
 		{"invoice", []string{"billing/invoice", "hello"}, `; did you mean "billing/invoice"?`},
 		{"xyz", []string{"orders", "hello"}, "; there is orders, hello"},
 		{"xyz", nil, ""},
+		{"paid", []string{"price", "wait.paid"}, `; did you mean "wait.paid"?`},
+		{"some", strings.Fields(strings.Repeat("item ", listed+2)), "; there is " + strings.Repeat("item, ", listed-1) + "item and 2 more"},
 	}
 	for _, test := range tests {
 		if got := suggest(test.given, test.names); got != test.want {
