@@ -23,7 +23,7 @@ defaults { timeout = "5m" }
 
 flow "a" {
   timeout = "1h"
-  param "name" { type = string }
+  param "name" { default = "x" }
   locals { twice = 2 * local.rate }
   trigger "schedule" "nightly" { cron = "@daily" }
   task "one" {

@@ -136,15 +136,11 @@ func (s *Scope) payloadJSON() json.RawMessage {
 
 // checkTriggers compares what triggers evaluate with the payloads that they take.
 func (d *draft) checkTriggers() {
-	params := *paramsShape(d.flow.Params)
-	params.required, params.closed = nil, false // the request may give them, and names are checked already
 	for _, trigger := range d.flow.Triggers {
 		t := d.site.typing()
 		t.trigger = trigger
 		t.condition(trigger.filter)
-		if x := trigger.params; x != nil && (x.constant == cty.NilVal || hasFields(x.constant.Type())) {
-			t.check(x.Expression, &params, "params")
-		}
+		t.triggerParams(trigger)
 	}
 	if c := d.flow.Concurrency; c != nil && c.key != nil && c.key.constant == cty.NilVal {
 		d.site.typing().operand(c.key.Expression, kindString|kindNumber|kindBool)

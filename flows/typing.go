@@ -159,6 +159,9 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 	case "task", "group", "wait":
 		if attribute, at, ok := step(e.Traversal, 2); ok {
 			t.checkErrors(root, name, attribute, at)
+			if w := t.draft.tasks[WaitPrefix+name]; root == "wait" && attribute == "payload" && w != nil {
+				return t.steps(t.waitPayload(w.Wait, e.Traversal), e.Traversal, 3, "")
+			}
 			return t.steps(t.settledShape(rootWord(root), name, attribute), e.Traversal, 3, "")
 		}
 	case "each":
@@ -170,10 +173,7 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 			return t.steps(shapeOfType(p.Type), e.Traversal, 2, "")
 		}
 	case "trigger", "run", "error":
-		if root == "trigger" && name == "payload" {
-			return t.steps(t.draft.flow.payloadShape(t.trigger), e.Traversal, 2, "")
-		}
-		return t.steps(shapeOfType(unknown(name).Type()), e.Traversal, 2, "")
+		return t.steps(t.rootShape(e.Traversal, root, name), e.Traversal, 2, "")
 	case "local":
 		if l := t.draft.locals[name]; l != nil {
 			return t.steps(t.draft.localShape(l), e.Traversal, 2, "")
@@ -181,6 +181,44 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 		if l := t.module.locals[name]; l != nil && l.state == resolved {
 			return t.steps(shapeOfValue(l.value), e.Traversal, 2, "")
 		}
+	}
+	return openShape()
+}
+
+// rootShape describes an attribute of what a run knows of itself.
+func (t *typing) rootShape(path hcl.Traversal, root, name string) *shape {
+	switch {
+	case root == "trigger" && name == "payload":
+		if t.trigger != nil && t.trigger.Kind == run.TriggerSchedule {
+			t.absent(path, 2, "A schedule has no payload")
+		}
+		return t.draft.flow.payloadShape(t.trigger)
+	case root == "run" && name == "labels":
+		labels := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: t.draft.content.arg("labels") == nil || len(t.draft.flow.Labels) > 0}
+		for label := range t.draft.flow.Labels {
+			labels.fields[label] = ofKind(kindString)
+		}
+		return labels
+	}
+	return shapeOfType(unknown(name).Type())
+}
+
+// absent reports a step into what is always null.
+func (t *typing) absent(path hcl.Traversal, length int, why string) {
+	if len(path) > length {
+		t.report(RuleUnknownAttribute, path[length].SourceRange(), "Unknown attribute", "%s: %s is always null here.", why, pathOf(path[:length]))
+	}
+}
+
+// waitPayload describes what ends a wait.
+func (t *typing) waitPayload(w *Wait, path hcl.Traversal) *shape {
+	switch w.For {
+	case WaitApproval:
+		return &shape{kinds: kindObject | kindNull, closed: true, required: []string{"approved", "by", "payload", "reason"}, fields: map[string]*shape{
+			"approved": ofKind(kindBool), "by": ofKind(kindString | kindNull), "payload": openShape(), "reason": ofKind(kindString | kindNull),
+		}}
+	case WaitDuration, WaitUntil:
+		t.absent(path, 3, "A wait for a time ends without a payload")
 	}
 	return openShape()
 }
