@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -193,6 +194,10 @@ func (t *typing) rootShape(path hcl.Traversal, root, name string) *shape {
 			t.absent(path, 2, "A schedule has no payload")
 		}
 		return t.draft.flow.payloadShape(t.trigger)
+	case root == "trigger" && name == "kind":
+		return wordsOf(run.TriggerBackfill, run.TriggerManual, run.TriggerMessage, run.TriggerSchedule, run.TriggerTask)
+	case name == "outcome":
+		return outcomeShape()
 	case root == "run" && name == "labels":
 		labels := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: t.draft.content.arg("labels") == nil || len(t.draft.flow.Labels) > 0}
 		for label := range t.draft.flow.Labels {
@@ -230,6 +235,8 @@ func (t *typing) settledShape(word *root, name, attribute string) *shape {
 		return failureShape()
 	case attribute == "errors" && task != nil && task.FanOut:
 		return listOf(itemFailureShape(t.draft.itemTypes(task).key))
+	case attribute == "state":
+		return wordsOf(run.Pending, run.Waiting, run.Ready, run.Running, run.Succeeded, run.Failed, run.Skipped, run.Canceled)
 	case attribute != "output":
 		return shapeOfType(unknown(attribute).Type())
 	case word.bit == rootTask && task != nil:
@@ -244,6 +251,20 @@ func failureShape() *shape {
 	s := &shape{kinds: kindObject | kindNull, fields: map[string]*shape{}, required: failureAttributes, closed: true}
 	for _, name := range failureAttributes {
 		s.fields[name] = shapeOfType(unknown(name).Type())
+	}
+	s.fields["outcome"] = outcomeShape()
+	return s
+}
+
+func outcomeShape() *shape {
+	return wordsOf(run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeCanceled, run.OutcomeDenied, run.OutcomeLost)
+}
+
+// wordsOf describes texts of which the language knows all.
+func wordsOf[word ~string](all ...word) *shape {
+	s := &shape{kinds: kindString | kindNull, named: true}
+	for _, w := range all {
+		s.words = append(s.words, string(w))
 	}
 	return s
 }
@@ -267,6 +288,8 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 			t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no attribute %q.%s",
 				text+pathOf(path[:i]), s.present(), name, ofEach(s, text+pathOf(path[:i]), name))
 			return openShape()
+		case indexed && !t.reaches(s, path, i, text):
+			return openShape()
 		case indexed && s.present() == kindList:
 			s = s.item()
 		default:
@@ -274,6 +297,28 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 		}
 	}
 	return s
+}
+
+// reaches reports an index that a value of its kind never has.
+func (t *typing) reaches(s *shape, path hcl.Traversal, i int, text string) bool {
+	text += pathOf(path[:i])
+	at, kinds := path[i].SourceRange(), s.present()
+	key, err := convert.Convert(path[i].(hcl.TraverseIndex).Key, cty.Number)
+	number := err == nil && !key.IsNull()
+	switch {
+	case kinds == 0 || kinds&kindList != 0 && number:
+		return true
+	case kinds == kindList:
+		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is a list: its elements are counted from 0.", text)
+		return false
+	case kinds == kindObject && number && s.field(key.AsBigFloat().Text('f', -1)) == nil:
+		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is an object and has no element by number.%s", text, didYouMean("", "", keys(s.fields)))
+		return false
+	case kinds&(kindList|kindObject) == 0:
+		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no elements.", text, kinds)
+		return false
+	}
+	return true
 }
 
 // ofEach tells how to get an attribute of the elements of a list.
