@@ -12,16 +12,17 @@ import (
 
 // operand describes a part of an expression that must be of one of some kinds,
 // texts being what HCL converts to the others.
-func (t *typing) operand(e hcl.Expression, want kinds) {
+func (t *typing) operand(e hcl.Expression, want kinds) *shape {
 	got := t.infer(e)
 	if got.present() == 0 || got.present()&want != 0 {
-		return
+		return got
 	}
 	words := want.String()
 	if want&(kindBool|kindNumber) != kindBool|kindNumber {
 		words = (want &^ kindString).String() // what texts are converted to
 	}
 	t.report(RuleType, e.Range(), "Wrong type", "%s is required, %s is %s.", sentence(words), t.source(e), got.present())
+	return got
 }
 
 // check compares what an expression gives with what is wanted. Objects and lists
@@ -41,6 +42,10 @@ func (t *typing) check(e hcl.Expression, want *shape, path string) {
 			}
 			return
 		}
+	}
+	if choice, ok := e.(*hclsyntax.ConditionalExpr); ok && !want.open() {
+		t.checkBranches(choice, want, path)
+		return
 	}
 	t.compare(want, t.infer(e), spot{path: path, at: e.Range(), what: t.source(e)})
 }

@@ -77,10 +77,30 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 			ok = false
 		}
 	}
-	if !ok {
+	if !ok || s.restored == nil && s.misjudges(test.Expr, message.Expr, d) {
 		return nil
 	}
 	return &condition{at: b.DefRange, condition: countingNodes(test.Expr), message: countingNodes(message.Expr)}
+}
+
+// misjudges reports a validation that is wrong for whatever value of the type.
+func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
+	from := len(s.diags)
+	t := s.typing().with(d.root, &shape{kinds: kindObject, fields: map[string]*shape{d.name: shapeOfType(d.typ)}, closed: true})
+	t.operand(test, kindBool|kindString)
+	t.operand(message, kindString|kindNumber|kindBool)
+	ctx := &hcl.EvalContext{
+		Variables: map[string]cty.Value{d.root: cty.ObjectVal(map[string]cty.Value{d.name: cty.UnknownVal(d.typ)})},
+		Functions: d.functions,
+	}
+	for _, e := range []hcl.Expression{test, message} {
+		if s.failed(from) {
+			break // typing says more of what is wrong with attributes
+		}
+		_, diags := (&meter{left: maxCost}).measured(countingNodes(e), ctx)
+		s.explain(&expression{Expression: e}, diags)
+	}
+	return s.failed(from)
 }
 
 func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {

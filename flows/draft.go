@@ -25,7 +25,8 @@ type draft struct {
 	finally  *content // of the block, nil without one
 	clean    bool     // nothing was wrong with the names
 
-	typed       map[string]*typed // by task
+	stated      map[*Trigger]*hcl.Attribute // the argument params, also where it is wrong; nil without one
+	typed       map[string]*typed           // by task
 	localShapes map[*local]*shape
 	contract    *contract        // of the flow as a sub-flow; nil until somebody asks
 	items       map[*Task]*items // of those with for_each
@@ -55,7 +56,7 @@ func (m *module) declareFlow(b *hcl.Block) {
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
 		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]*hcl.Block{}, outputs: map[string]wanted{},
 		triggers: map[string]*Trigger{},
-		typed:    map[string]*typed{}, localShapes: map[*local]*shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*shape{},
+		stated:   map[*Trigger]*hcl.Attribute{}, typed: map[string]*typed{}, localShapes: map[*local]*shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*shape{},
 	}
 	if ok {
 		m.drafts[name] = d

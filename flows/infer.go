@@ -63,8 +63,7 @@ func (t *typing) infer(e hcl.Expression) *shape {
 	case *hclsyntax.RelativeTraversalExpr:
 		return t.steps(t.infer(e.Source), e.Traversal, 0, t.source(e.Source))
 	case *hclsyntax.IndexExpr:
-		t.infer(e.Key)
-		return element(t.infer(e.Collection))
+		return t.index(e)
 	case *hclsyntax.SplatExpr:
 		return t.splat(e)
 	case *hclsyntax.AnonSymbolExpr:
@@ -163,6 +162,21 @@ func element(s *shape) *shape {
 	return openShape()
 }
 
+// index describes an element whose key is an expression.
+func (t *typing) index(e *hclsyntax.IndexExpr) *shape {
+	t.infer(e.Key)
+	all := t.infer(e.Collection)
+	key, _ := t.fixed(e.Key)
+	switch text := t.source(e.Collection); {
+	case all.present() != 0 && all.present()&(kindList|kindObject) == 0:
+		t.report(RuleType, e.Range(), "Wrong type", "%s is %s and has no elements.", text, all.present())
+		return openShape()
+	case all.present() == kindList && key != cty.NilVal && key.Type() == cty.Number && !key.IsMarked() && !key.IsNull() && key.AsBigFloat().Sign() < 0:
+		t.report(RuleValue, e.Key.Range(), "No such element", "Elements are counted from 0. For the last one, write element(%s, length(%s) - 1).", text, text)
+	}
+	return element(all)
+}
+
 func (t *typing) splat(e *hclsyntax.SplatExpr) *shape {
 	source := t.infer(e.Source)
 	item := openShape()
@@ -187,15 +201,15 @@ func (t *typing) splatted(e *hclsyntax.SplatExpr, item *shape) *typing {
 
 func (t *typing) forExpression(e *hclsyntax.ForExpr) *shape {
 	source := t.infer(e.CollExpr)
+	if got := source.present(); got != 0 && got&(kindList|kindObject) == 0 {
+		t.report(RuleType, e.CollExpr.Range(), "Wrong type", "A list, a set or an object is required, %s is %s.", t.source(e.CollExpr), got)
+	}
 	key, value := openShape(), openShape()
 	switch source.present() {
 	case kindList:
 		key, value = ofKind(kindNumber), source.item()
 	case kindObject:
-		key = ofKind(kindString)
-		if len(source.fields) == 0 && source.rest != nil {
-			value = source.rest
-		}
+		key, value = ofKind(kindString), valueOf(source)
 	}
 	inner := t.with(e.KeyVar, key).with(e.ValVar, value)
 	if e.CondExpr != nil {
@@ -216,10 +230,10 @@ func (t *typing) forExpression(e *hclsyntax.ForExpr) *shape {
 // type, so that other than plain values of one kind are open.
 func (t *typing) conditional(e *hclsyntax.ConditionalExpr) *shape {
 	t.operand(e.Condition, kindBool|kindString)
-	branch := *t
-	branch.guarded = true
+	branch := t.branch()
 	yes, no := branch.infer(e.TrueResult), branch.infer(e.FalseResult)
 	switch {
+	case !t.agree(e, yes, no):
 	case yes.kinds == kindNull:
 		return no
 	case no.kinds == kindNull:
@@ -245,8 +259,10 @@ func takes(op *hclsyntax.Operation) kinds {
 
 func (t *typing) operation(e *hclsyntax.BinaryOpExpr) *shape {
 	want := takes(e.Op)
-	t.operand(e.LHS, want)
-	t.operand(e.RHS, want)
+	left, right := t.operand(e.LHS, want), t.operand(e.RHS, want)
+	if want == allKinds {
+		t.impossible(e, left, right)
+	}
 	if e.Op.Type == cty.Number {
 		return ofKind(kindNumber)
 	}
@@ -265,6 +281,9 @@ func (t *typing) call(e *hclsyntax.FunctionCallExpr) *shape {
 	args := make([]*shape, len(e.Args))
 	for i, arg := range e.Args {
 		args[i] = inner.infer(arg)
+	}
+	if !e.ExpandFinal {
+		inner.checkArguments(e, args)
 	}
 	switch {
 	case e.Name == "try" || e.Name == "convert" || e.ExpandFinal:

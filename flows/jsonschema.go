@@ -162,7 +162,7 @@ func (s *shape) constants(m map[string]any) {
 		return
 	}
 	s.kinds &= k
-	s.words = words
+	s.words, s.named = words, words != nil
 }
 
 func kindOfJSON(v any) kinds {

@@ -3,7 +3,6 @@ package flows
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -73,12 +72,8 @@ func (all payloads) convert(v cty.Value) (cty.Value, error) {
 // payloadShape describes the payloads of what a trigger starts as expressions see
 // them, those of all runs without one.
 func (d *draft) payloadShape(t *Trigger) *shape {
-	switch {
-	case t == nil:
-	case t.Kind == run.TriggerFlow:
+	if t != nil && t.Kind == run.TriggerFlow {
 		return d.endShape(t)
-	case t.Kind == run.TriggerSchedule:
-		return ofKind(kindNull)
 	}
 	all := d.flow.payloadsOf(t)
 	if len(all) == 0 {
@@ -149,43 +144,9 @@ func (d *draft) checkTriggers() {
 		t := d.site.typing()
 		t.trigger = trigger
 		t.condition(trigger.filter)
-		t.checkTriggerParams(trigger)
+		t.triggerParams(trigger)
 	}
 	if c := d.flow.Concurrency; c != nil && c.key != nil && c.key.constant == cty.NilVal {
 		d.site.typing().operand(c.key.Expression, kindString|kindNumber|kindBool)
-	}
-}
-
-// checkTriggerParams finds params of the wrong type and, where nothing else can give
-// them, missing ones. A message may bring params of its own, and who fires a trigger
-// that is not enabled can give them.
-func (t *typing) checkTriggerParams(trigger *Trigger) {
-	params := *paramsShape(t.draft.flow.Params)
-	params.closed = false // names are checked already
-	if trigger.Kind == run.TriggerMessage || !trigger.Enabled {
-		params.required = nil
-	}
-	switch x := trigger.params; {
-	case x == nil:
-		t.checkUnfilled(trigger, params.required)
-	case x.constant == cty.NilVal || hasFields(x.constant.Type()):
-		t.check(x.Expression, &params, "params")
-		t.tryParams(t.draft.params, x.Expression)
-	}
-}
-
-// checkUnfilled reports params that a trigger without an argument for them does not
-// give: it would start nothing. Fields of a payload are params of their names.
-func (t *typing) checkUnfilled(trigger *Trigger, required []string) {
-	if trigger.Kind == run.TriggerFlow {
-		if trigger.After == "" {
-			return // that is to be mended first
-		}
-		payload := t.draft.endShape(trigger)
-		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.fields[name] != nil })
-	}
-	if len(required) > 0 {
-		t.add(RuleMissing, trigger.Range, "Missing params", "The flow cannot start without a value for %s, and this trigger gives none: add params = { %s = … }, or give the param a default.",
-			join(required, "and"), strings.Join(required, " = …, "))
 	}
 }

@@ -18,6 +18,7 @@ type shape struct {
 	whole    bool     // numbers have no fraction
 	fraction bool     // numbers have one: of a value that is known
 	words    []string // the only texts there are; nil for any
+	named    bool     // the words are those of a schema or of the language, not of values
 
 	fields   map[string]*shape // of objects
 	required []string          // fields that are always there
@@ -130,11 +131,11 @@ func union(a, b *shape) *shape {
 	numbers := [2]bool{a.kinds&kindNumber != 0, b.kinds&kindNumber != 0}
 	u.whole = (a.whole || !numbers[0]) && (b.whole || !numbers[1])
 	if a.kinds&kindString == 0 {
-		u.words = b.words
+		u.words, u.named = b.words, b.named
 	} else if b.kinds&kindString == 0 {
-		u.words = a.words
+		u.words, u.named = a.words, a.named
 	} else if a.words != nil && b.words != nil {
-		u.words = slices.Concat(a.words, b.words)
+		u.words, u.named = slices.Concat(a.words, b.words), a.named && b.named
 	}
 	switch {
 	case a.kinds&kindObject == 0:
@@ -189,7 +190,7 @@ func narrowed(s, by *shape) *shape {
 		out.items = by.items
 	}
 	if s.words == nil {
-		out.words = by.words
+		out.words, out.named = by.words, by.named
 	}
 	out.whole = s.whole || by.whole
 	return &out

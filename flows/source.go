@@ -193,8 +193,12 @@ func (r *report) open(s *source, p string) {
 	s.values = append(s.values, f)
 }
 
-// readSource reads a file no further than to see that it is too large.
+// readSource reads a file no further than to see that it is too large. Opening a
+// pipe would wait for a writer.
 func readSource(p string) ([]byte, error) {
+	if info, err := os.Stat(p); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file: take it out of the folder, or rename it", p)
+	}
 	f, err := os.Open(p)
 	if err != nil {
 		return nil, err
@@ -210,14 +214,22 @@ const maxDataFile = 1 << 20
 // jail reads files below a folder and nothing outside it, whatever links say.
 func jail(folder string) func(string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
-		f, err := os.OpenInRoot(folder, filepath.FromSlash(name))
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		name = filepath.FromSlash(name)
+		if info, err := root.Stat(name); err == nil && info.IsDir() {
+			return nil, fmt.Errorf("%s is a folder", name)
+		} else if err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a regular file", name)
+		}
+		f, err := root.Open(name)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return nil, fmt.Errorf("%s is a folder", name)
-		}
 		content, err := io.ReadAll(io.LimitReader(f, maxDataFile+1))
 		if err == nil && len(content) > maxDataFile {
 			err = fmt.Errorf("%s is larger than %d bytes, the most that is kept with the flows: give it to the task another way", name, maxDataFile)

@@ -104,8 +104,7 @@ func shapeFor(t cty.Type) *shape {
 	return openShape()
 }
 
-// checkParams tries the params of a sub-flow that are written out: these are
-// known in full, so that their types and validations can be asked.
+// checkParams tries the params of a sub-flow as far as they are known.
 func (c *typed) checkParams(t *typing) {
 	if c.task.Child == nil {
 		return
@@ -114,24 +113,7 @@ func (c *typed) checkParams(t *typing) {
 	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.required != nil {
 		t.add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", join(c.contract.input.required, "and"))
 	}
-	t.tryParams(params, c.task.input.expr.Expression)
-}
-
-// tryParams fills params with those values of an object that are written out.
-func (t *typing) tryParams(params map[string]*Param, object hcl.Expression) {
-	pairs, diags := hcl.ExprMap(bare(object))
-	if diags.HasErrors() {
-		return
-	}
-	for _, pair := range pairs {
-		name, _ := t.name(pair.Key)
-		v, ok := t.writtenOut(pair.Value)
-		if p := params[name]; p != nil && ok && t.shapeFits(p, v) {
-			if _, err := p.fill(v, true); err != nil {
-				t.add(RuleType, pair.Value.Range(), "Not a value of the param", "%s.", err)
-			}
-		}
-	}
+	t.fill(params, c.task.input.expr.Expression)
 }
 
 // shapeFits reports whether nothing has been said yet about a value that does not

@@ -1,7 +1,6 @@
 package flows
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -46,33 +45,13 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 		inner.follows(t, c)
 		t.filter = inner.condition(c.arg("filter"))
 	}
-	t.params = inner.fitting(c.arg("params"), hasFields)
-	inner.checkParamNames(c.arg("params"))
+	d.stated[t] = c.arg("params")
+	t.params = inner.fitting(d.stated[t], hasFields)
 	d.triggers[name] = t
 	d.flow.Triggers = append(d.flow.Triggers, t)
 }
 
 func hasFields(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
-
-// checkParamNames finds misspelt params in an object that is written out.
-func (s *site) checkParamNames(a *hcl.Attribute) {
-	if a == nil {
-		return
-	}
-	pairs, diags := hcl.ExprMap(a.Expr)
-	if diags.HasErrors() {
-		return
-	}
-	for _, pair := range pairs {
-		v, diags := pair.Key.Value(nil)
-		if diags.HasErrors() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
-			continue
-		}
-		if name := v.AsString(); s.draft.params[name] == nil {
-			s.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, s.guess(name, "", maps.Keys(s.draft.params)))
-		}
-	}
-}
 
 func (s *site) message(t *Trigger, c *content) {
 	subject := c.arg("subject")

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -156,6 +157,9 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 	case "task", "group", "wait":
 		if attribute, at, ok := step(e.Traversal, 2); ok {
 			t.checkErrors(root, name, attribute, at)
+			if w := t.draft.tasks[WaitPrefix+name]; root == "wait" && attribute == "payload" && w != nil {
+				return t.steps(t.waitPayload(w.Wait, e.Traversal), e.Traversal, 3, "")
+			}
 			return t.steps(t.settledShape(rootWord(root), name, attribute), e.Traversal, 3, "")
 		}
 	case "each":
@@ -167,10 +171,7 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 			return t.steps(shapeOfType(p.Type), e.Traversal, 2, "")
 		}
 	case "trigger", "run", "error":
-		if root == "trigger" && name == "payload" {
-			return t.steps(t.draft.payloadShape(t.trigger), e.Traversal, 2, "")
-		}
-		return t.steps(shapeOfType(unknown(name).Type()), e.Traversal, 2, "")
+		return t.steps(t.rootShape(e.Traversal, root, name), e.Traversal, 2, "")
 	case "local":
 		if l := t.draft.locals[name]; l != nil {
 			return t.steps(t.draft.localShape(l), e.Traversal, 2, "")
@@ -182,6 +183,48 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 	return openShape()
 }
 
+// rootShape describes an attribute of what a run knows of itself.
+func (t *typing) rootShape(path hcl.Traversal, root, name string) *shape {
+	switch {
+	case root == "trigger" && name == "payload":
+		if t.trigger != nil && t.trigger.Kind == run.TriggerSchedule {
+			t.absent(path, 2, "A schedule has no payload")
+		}
+		return t.draft.payloadShape(t.trigger)
+	case root == "trigger" && name == "kind":
+		return wordsOf(run.TriggerBackfill, run.TriggerFlow, run.TriggerManual, run.TriggerMessage, run.TriggerSchedule, run.TriggerTask)
+	case name == "outcome":
+		return outcomeShape()
+	case root == "run" && name == "labels":
+		labels := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: t.draft.content.arg("labels") == nil || len(t.draft.flow.Labels) > 0}
+		for label := range t.draft.flow.Labels {
+			labels.fields[label] = ofKind(kindString)
+		}
+		return labels
+	}
+	return shapeOfType(unknown(name).Type())
+}
+
+// absent reports a step into what is always null.
+func (t *typing) absent(path hcl.Traversal, length int, why string) {
+	if len(path) > length && !t.guarded {
+		t.report(RuleUnknownAttribute, path[length].SourceRange(), "Unknown attribute", "%s: %s is always null here.", why, pathOf(path[:length]))
+	}
+}
+
+// waitPayload describes what ends a wait.
+func (t *typing) waitPayload(w *Wait, path hcl.Traversal) *shape {
+	switch w.For {
+	case WaitApproval:
+		return &shape{kinds: kindObject | kindNull, closed: true, required: []string{"approved", "by", "payload", "reason"}, fields: map[string]*shape{
+			"approved": ofKind(kindBool), "by": ofKind(kindString | kindNull), "payload": openShape(), "reason": ofKind(kindString | kindNull),
+		}}
+	case WaitDuration, WaitUntil:
+		t.absent(path, 3, "A wait for a time ends without a payload")
+	}
+	return openShape()
+}
+
 func (t *typing) settledShape(word *root, name, attribute string) *shape {
 	task, group := t.draft.tasks[name], t.draft.groups[name]
 	switch {
@@ -189,6 +232,8 @@ func (t *typing) settledShape(word *root, name, attribute string) *shape {
 		return failureShape()
 	case attribute == "errors" && task != nil && task.FanOut:
 		return listOf(itemFailureShape(t.draft.itemTypes(task).key))
+	case attribute == "state":
+		return wordsOf(run.Pending, run.Waiting, run.Ready, run.Running, run.Succeeded, run.Failed, run.Skipped, run.Canceled)
 	case attribute != "output":
 		return shapeOfType(unknown(attribute).Type())
 	case word.bit == rootTask && task != nil:
@@ -203,6 +248,20 @@ func failureShape() *shape {
 	s := &shape{kinds: kindObject | kindNull, fields: map[string]*shape{}, required: failureAttributes, closed: true}
 	for _, name := range failureAttributes {
 		s.fields[name] = shapeOfType(unknown(name).Type())
+	}
+	s.fields["outcome"] = outcomeShape()
+	return s
+}
+
+func outcomeShape() *shape {
+	return wordsOf(run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeCanceled, run.OutcomeDenied, run.OutcomeLost)
+}
+
+// wordsOf describes texts of which the language knows all.
+func wordsOf[word ~string](all ...word) *shape {
+	s := &shape{kinds: kindString | kindNull, named: true}
+	for _, w := range all {
+		s.words = append(s.words, string(w))
 	}
 	return s
 }
@@ -222,12 +281,11 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 				return openShape()
 			}
 			s = field
-		case s.kinds == kindNull && !t.guarded:
-			t.report(RuleUnknownAttribute, path[i].SourceRange(), "Nothing there", "%s is null here, and has nothing in it.", text+pathOf(path[:i]))
-			return openShape()
 		case named && s.present()&kindObject == 0 && s.present() != 0 && !(indexed && s.present()&kindList != 0):
 			t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no attribute %q.%s",
 				text+pathOf(path[:i]), s.present(), name, ofEach(s, text+pathOf(path[:i]), name))
+			return openShape()
+		case indexed && !t.reaches(s, path, i, text):
 			return openShape()
 		case indexed && s.present() == kindList:
 			s = s.item()
@@ -236,6 +294,28 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 		}
 	}
 	return s
+}
+
+// reaches reports an index that a value of its kind never has.
+func (t *typing) reaches(s *shape, path hcl.Traversal, i int, text string) bool {
+	text += pathOf(path[:i])
+	at, kinds := path[i].SourceRange(), s.present()
+	key, err := convert.Convert(path[i].(hcl.TraverseIndex).Key, cty.Number)
+	number := err == nil && !key.IsNull()
+	switch {
+	case kinds == 0 || kinds&kindList != 0 && number:
+		return true
+	case kinds == kindList:
+		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is a list: its elements are counted from 0.", text)
+		return false
+	case kinds == kindObject && number && s.field(key.AsBigFloat().Text('f', -1)) == nil:
+		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is an object and has no element by number.%s", text, didYouMean("", "", keys(s.fields)))
+		return false
+	case kinds&(kindList|kindObject) == 0:
+		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no elements.", text, kinds)
+		return false
+	}
+	return true
 }
 
 // ofEach tells how to get an attribute of the elements of a list.

@@ -160,7 +160,7 @@ func TestConditionsOfVariables(t *testing.T) {
 		    error_message = "n must be more than 3"
 		  }
 		  validation {
-		    condition     = length(var.n) == 1
+		    condition     = [true][var.n]
 		    error_message = "x"
 		  }
 		}` + smallFlow("a")

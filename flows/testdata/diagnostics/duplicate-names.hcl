@@ -40,7 +40,8 @@ flow "a" {
     }
   }
   trigger "schedule" "s" {
-    every = "1h"
+    every  = "1h"
+    params = { p = 1 }
   }
   trigger "message" "s" {
     subject = "a"

@@ -3,6 +3,7 @@ plugin "typed" {
 }
 
 flow "a" {
+  labels = { x = "y" }
   task "fetch" {
     plugin   = plugin.typed
     function = "fetch"

@@ -1,0 +1,55 @@
+package flows
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// impossible reports a comparison that is never true, whatever the run: of kinds
+// that are never equal, or with a text that is not among those that there are. What
+// depends on values that a deployment is given is left alone. It works, and so is no
+// error.
+func (t *typing) impossible(e *hclsyntax.BinaryOpExpr, left, right *shape) {
+	literal, other := e.RHS, e.LHS
+	known, shown := right, left
+	if !isLiteral(literal) {
+		literal, other, known, shown = other, literal, left, right
+	}
+	if !isLiteral(literal) || t.deployed(other) || known.present() == 0 || shown.present() == 0 {
+		return
+	}
+	switch both := known.present() & shown.present(); {
+	case both == 0:
+		t.warn(RuleType, e.Range(), "Never equal", "%s is %s, and never equal to %s. Bring both to one type, as tostring and tonumber do.", t.source(other), shown.present(), known.present())
+	case both == kindString && shown.present() == kindString && shown.named && known.words[0] != "" && !slices.Contains(shown.words, known.words[0]):
+		t.warn(RuleValue, literal.Range(), "Never equal", "%s is never %q.%s", t.source(other), known.words[0], didYouMean(known.words[0], "", shown.words))
+	}
+}
+
+// warn is [typing.report] of what works and can hardly be meant.
+func (t *typing) warn(rule Rule, at hcl.Range, summary, detail string, args ...any) {
+	if !t.lenient {
+		t.add(rule, at, summary, detail, args...).Severity = hcl.DiagWarning
+	}
+}
+
+// isLiteral reports whether a value is written out, other than null.
+func isLiteral(e hcl.Expression) bool {
+	switch e := bare(e).(type) {
+	case *hclsyntax.LiteralValueExpr:
+		return !e.Val.IsNull()
+	case *hclsyntax.TemplateExpr:
+		return e.IsStringLiteral()
+	}
+	return false
+}
+
+// deployed reports whether an expression depends on what differs between
+// deployments of the same flow.
+func (t *typing) deployed(e hcl.Expression) bool {
+	return slices.ContainsFunc(e.Variables(), func(name hcl.Traversal) bool {
+		return slices.Contains([]string{"var", "local", "each"}, name.RootName()) || t.names[name.RootName()] != nil
+	})
+}
