@@ -26,9 +26,10 @@ func (a *app) logsCommand() *cobra.Command {
 		Use:   "logs RUN [TASK]",
 		Short: "Show what the tasks of a run wrote",
 		Long: `Shows the lines that the tasks of a run wrote, in the order in which they came, of
-all tasks or of one. With -f it goes on until the run ends. NAME[KEY] is an item of a
-fan-out, NAME/NAME a task of the sub-flow that the first one runs. The lines of sub-flows
-are those of their own runs: name a task of one, or the run that 'flowhost show' tells.
+all tasks or of one. With -f it goes on until the run ends. NAME[KEY] is an item of
+a fan-out, NAME/NAME a task of the sub-flow that the first one runs. The lines of
+sub-flows are those of their own runs: name a task of one, or the run that
+'flowhost show' tells.
 
 ` + selectorHelp,
 		Example: `  flowhost logs @latest
