@@ -25,6 +25,11 @@ type Record struct {
 		Payload struct {
 			Marker string `json:"marker"`
 			N      int    `json:"n"`
+
+			Run    string `json:"run"` // of one that has started because another one ended
+			Output struct {
+				N int `json:"n"`
+			} `json:"output"`
 		} `json:"payload"`
 	} `json:"trigger"`
 	Params struct {
@@ -158,7 +163,17 @@ func (a *Archive) awaited(l *Ledger) awaited {
 func (a awaited) end(end End) {
 	delete(a, end.Run)
 	delete(a, end.Trigger.Payload.Marker)
+	delete(a, afterRun+end.Trigger.Payload.Run)
+	if end.followed() {
+		a[afterRun+end.Run] = true
+	}
 }
+
+// afterRun comes before the id of a run that another one is to follow.
+const afterRun = "after "
+
+// followed reports whether a run starts when this one has ended.
+func (e *End) followed() bool { return e.Flow == "flaky" && e.State == "succeeded" }
 
 // keep adds a record of the history. A run ends again, and the later record counts,
 // when the journal has forgotten its first end.

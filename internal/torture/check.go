@@ -59,7 +59,7 @@ const lossLimit = 5
 // Check lays a ledger beside what was published and the effects that were left.
 // It gives every promise that does not hold.
 func Check(l *Ledger, a *Archive, effects map[string]int) []Finding {
-	c := &checker{archive: a, effects: effects, entries: map[string]Entry{}, byMarker: map[string][]*End{}, byRun: map[string]*End{}, kept: map[string]bool{}}
+	c := &checker{archive: a, effects: effects, entries: map[string]Entry{}, byMarker: map[string][]*End{}, byRun: map[string]*End{}, kept: map[string]bool{}, sequels: map[string]int{}}
 	c.found = append(append(c.found, l.broken...), a.broken...)
 	for _, e := range l.Entries() {
 		c.entries[e.Marker] = e
@@ -72,6 +72,7 @@ func Check(l *Ledger, a *Archive, effects map[string]int) []Finding {
 		c.end(&a.Ends[i])
 	}
 	c.children()
+	c.followers()
 	for _, marker := range slices.Sorted(maps.Keys(c.entries)) {
 		c.entry(c.entries[marker])
 	}
@@ -92,6 +93,7 @@ type checker struct {
 	byMarker map[string][]*End
 	byRun    map[string]*End
 	kept     map[string]bool // runs and markers in the history
+	sequels  map[string]int  // how many runs have followed a run
 	found    []Finding
 }
 
@@ -119,6 +121,10 @@ func (c *checker) end(end *End) {
 	case "task":
 		c.result(about, end, end.Params.N, false)
 		return
+	case "flow":
+		c.sequels[end.Trigger.Payload.Run]++
+		c.result(about, end, end.Trigger.Payload.Output.N, false)
+		return
 	}
 	c.byMarker[about.Marker] = append(c.byMarker[about.Marker], end)
 	e, known := c.entries[about.Marker]
@@ -138,6 +144,25 @@ func (c *checker) children() {
 	for _, run := range slices.Sorted(maps.Keys(c.byRun)) {
 		if end := c.byRun[run]; end.Trigger.Kind == "task" && c.byRun[end.Parent.Run] == nil {
 			c.add(RuleInvented, Entry{Run: run}, "it is a run of a sub-flow of %q, of which no end is known", end.Parent.Run)
+		}
+	}
+}
+
+// followers looks at the runs that start when others have ended: one for each.
+func (c *checker) followers() {
+	for _, run := range slices.Sorted(maps.Keys(c.byRun)) {
+		switch end, n := c.byRun[run], c.sequels[run]; {
+		case end.followed() && n == 0:
+			c.add(RuleLost, Entry{Run: run}, "no run has started when it ended")
+		case n > 1:
+			c.add(RuleTwice, Entry{Run: run}, "%d runs have started when it ended", n)
+		case !end.followed() && n > 0:
+			c.add(RuleInvented, Entry{Run: run}, "a run has started after it, and it is %s", end.State)
+		}
+	}
+	for _, run := range slices.Sorted(maps.Keys(c.sequels)) {
+		if c.byRun[run] == nil {
+			c.add(RuleInvented, Entry{Run: run}, "a run has started after it, and no end of it is known")
 		}
 	}
 }

@@ -35,6 +35,10 @@ func newWorld() *world {
 	w.end(ended("R2", "chain", "m2", 7, "succeeded"))
 	w.end(ended("R3", "nap", "m3", 1, "canceled"))
 	w.end(ended("R9", "clock", "", 0, "succeeded"))
+	w.book.Send(Entry{Marker: "m6", Flow: "flaky", Way: Trigger, N: 2})
+	w.book.Accept("m6", "R6")
+	w.end(ended("R6", "flaky", "m6", 2, "succeeded"))
+	w.end(followed("R7", "R6", 12))
 	w.archive.History = slices.Clone(w.archive.Ends)
 	return w
 }
@@ -62,6 +66,12 @@ func ended(run, flow, marker string, n int, state string) []byte {
 		run, flow, state, output, kind, told.Format(time.RFC3339), marker, n, task, state)
 }
 
+// followed is the record of a run that has started when another one ended.
+func followed(run, of string, n int) []byte {
+	return fmt.Appendf(nil, `{"run":%q,"flow":"sequel","state":"succeeded","output":%s,"trigger":{"kind":"flow","time":%q,"payload":{"run":%q,"output":{"n":%d}}},"tasks":[]}`,
+		run, outputOf("sequel", n), told.Format(time.RFC3339), of, n)
+}
+
 // TestCheck breaks one promise after the other.
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -77,7 +87,7 @@ func TestCheck(t *testing.T) {
 		"no event tells of a run that the history has": {func(w *world) {
 			w.archive.Ends = slices.Delete(w.archive.Ends, 1, 2)
 		}, []Rule{RuleLost}},
-		"a run does not end": {func(w *world) { w.archive.Open = map[string]bool{"R7": true} }, []Rule{RuleLost}},
+		"a run does not end": {func(w *world) { w.archive.Open = map[string]bool{"R0": true} }, []Rule{RuleLost}},
 		"another run than the one that was told": {func(w *world) {
 			w.archive.Ends[2].Run = "R8"
 			w.archive.History[2].Run = "R8"
@@ -103,6 +113,22 @@ func TestCheck(t *testing.T) {
 			w.end(ended("R8", "chain", "m4", 0, "succeeded"))
 			w.archive.History = slices.Clone(w.archive.Ends)
 		}, nil},
+		"a run is not followed": {func(w *world) {
+			w.archive.Ends = slices.Delete(w.archive.Ends, 5, 6)
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleLost}},
+		"a run is followed twice": {func(w *world) {
+			w.end(followed("R8", "R6", 12))
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleTwice}},
+		"a run is followed that was canceled": {func(w *world) {
+			w.end(followed("R8", "R3", 12))
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleInvented}},
+		"a run follows nothing": {func(w *world) {
+			w.end(followed("R8", "R0", 12))
+			w.archive.History = slices.Clone(w.archive.Ends)
+		}, []Rule{RuleInvented}},
 		"a wrong result": {func(w *world) { w.archive.Ends[1].Output = json.RawMessage(`{"n":9}`) }, []Rule{RuleResult}},
 		"a failed run":   {func(w *world) { w.archive.Ends[1].State = "failed" }, []Rule{RuleResult}},
 		"a run that was given up after five losses": {func(w *world) {
@@ -139,7 +165,7 @@ func TestCheck(t *testing.T) {
 		"the history says otherwise":  {func(w *world) { w.archive.History[1].Text = w.archive.History[0].Text }, []Rule{RuleHistory}},
 		"the history has a run more": {func(w *world) {
 			w.end(ended("R8", "chain", "m8", 0, "succeeded"))
-			w.archive.History, w.archive.Ends = w.archive.Ends, w.archive.Ends[:4]
+			w.archive.History, w.archive.Ends = w.archive.Ends, w.archive.Ends[:len(w.archive.Ends)-1]
 		}, []Rule{RuleInvented}},
 		"without a history":            {func(w *world) { w.archive.History = nil }, nil},
 		"what the archive has noticed": {func(w *world) { w.archive.broke(RuleOrder, "R1", "out of order") }, []Rule{RuleOrder}},

@@ -209,6 +209,25 @@ flow "nap" {
   }
 }
 
+flow "sequel" {
+  param "n" { type = number }
+
+  trigger "flow" "after" {
+    after  = flow.flaky
+    params = { n = trigger.payload.output.n }
+  }
+
+  task "one" {
+    plugin   = "./chores.wasm"
+    function = "add"
+    input    = { n = param.n, plus = 1 }
+  }
+
+  output "n" {
+    value = task.one.output.n
+  }
+}
+
 flow "clock" {
   trigger "schedule" "tick" {
     every           = "1s"
@@ -239,7 +258,7 @@ func outputOf(flow string, n int) string {
 		n = 3*n + 6
 	case "branches": // three items, and what the groups gave through the sub-flow
 		n = 3*n + 6 + n + 4 + 5 + 1
-	case "inner":
+	case "inner", "sequel":
 		n++
 	case "flaky":
 		n += 10
