@@ -166,7 +166,7 @@ func (s *story) checkKept(t *taskPlan, p *partPlan) error {
 		}
 	case !got.Reused:
 		return errors.New("it is not taken over")
-	case s.mayBeLeftOut(before) && got.State == run.Skipped && got.Failure == nil:
+	case s.mayBeLeftOut(before) && got.State == run.Skipped && got.Failure != nil && got.Failure.Code == run.CodeLeftOut:
 	case !s.hadEnded(before) || got.State != before.State:
 		return fmt.Errorf("it is taken over as %s, and was %+v", got.State, before)
 	case got.Items != nil && s.expandedAgain(t):
@@ -356,7 +356,7 @@ func (s *story) checkReused(t *taskPlan, p *partPlan, got *run.TaskRun) error {
 	if s.named() && s.mayBeLeftOut(before) && got.State == run.Skipped && got.Output == nil {
 		return nil
 	}
-	kept := before != nil && (before.State == run.Succeeded || s.named() && before.State.Done() || before.State == run.Failed && s.keepsFailed(t, p))
+	kept := before != nil && (before.State == run.Succeeded || s.named() && before.State.Done() || (before.State == run.Failed || before.State == run.Canceled && t.key != "") && s.keepsFailed(t, p))
 	if !kept || before.State != got.State || s.same() && !sameJSON(s.blobs.whole(before.Output), s.blobs.whole(got.Output)) {
 		return fmt.Errorf("it is taken over as %s, and in the run before it was %+v", got.State, before)
 	}

@@ -96,7 +96,7 @@ func (r *reuse) take(spec *flows.Task) {
 	ref := run.TaskRef{Task: spec.Name}
 	switch {
 	case t == nil || !t.State.Done():
-		r.add(&run.TaskReused{TaskRef: ref, State: run.Skipped})
+		r.add(&run.TaskReused{TaskRef: ref, State: run.Skipped, Failure: leftOut()})
 	case t.State == run.Succeeded && r.inItems(spec, t):
 		r.fan(spec, t)
 	case t.State == run.Succeeded:
@@ -135,4 +135,10 @@ func (r *reuse) allItemsBut(spec *flows.Task, key string) error {
 		r.add(reused)
 	}
 	return nil
+}
+
+// leftOut is why a task is skipped that had not ended. It tells this skip from one by
+// the flow's wiring: a retry runs the task, and what depends on it.
+func leftOut() *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeLeftOut, Message: "it had not ended in the run that this one was made of"}
 }

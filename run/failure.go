@@ -52,6 +52,7 @@ const (
 	CodeLost         = "lost"          // the host stopped during the attempt
 	CodeDefinition   = "definition"    // the recorded definition of the flow cannot be loaded any more
 	CodeUpstream     = "upstream"      // something the task depends on did not succeed
+	CodeLeftOut      = "left_out"      // not taken over: it had not ended in the run that this one was made of
 	CodeRace         = "race"          // another member of a race was first
 	CodeRefused      = "refused"       // an approval was asked for and not given
 	CodeNesting      = "nesting"       // too many runs of sub-flows within each other
