@@ -30,7 +30,8 @@ func TestKill(t *testing.T) {
 // few is how often a host is killed when the flag says nothing.
 const few = 3
 
-// killAgainAndAgain kills a host so often as the flag says, few times without it.
+// killAgainAndAgain kills a host so often as the flag says, few times without it. These
+// may all come before anything was accepted: then it goes on for a while.
 func killAgainAndAgain(t *testing.T, h *torture.Host) {
 	t.Helper()
 	times := few
@@ -43,7 +44,7 @@ func killAgainAndAgain(t *testing.T, h *torture.Host) {
 		Host: h, Rand: rand.New(rand.NewPCG(from, 1)),
 		Load: &torture.Load{Ledger: book, Name: "k", Seed: from},
 	}
-	for n := range times {
+	for n := 0; n < times || n < 10*few && book.Count()[torture.Accepted] == 0; n++ {
 		if err := k.Kill(t.Context()); err != nil {
 			t.Fatalf("kill %d: %v", n, err)
 		}
