@@ -30,8 +30,14 @@ const (
 	cacheTag     = "Signature: 8a477f597d28d172789f06886806bc55\n# Modules that flowhost has compiled. The directory may be deleted at any time.\n"
 )
 
-// CachePath is the directory that a host with this [Config.CacheDir] writes to.
-func CachePath(dir string) string { return filepath.Join(dir, cacheName) }
+// CachePath is the directory that a host with this [Config.CacheDir] writes to, ""
+// when it has none.
+func CachePath(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, cacheName)
+}
 
 // openCache keeps native code in a directory below the given one, unless that is
 // "". A cache saves time and nothing else, so one that cannot be used is reported
