@@ -102,7 +102,7 @@ func (s *sandbox) prepare(ctx context.Context, binary []byte) (img *image, err e
 	}
 	img = &image{
 		base: s.base, runtime: s.runtime, code: code, form: shapeOf(walked, code, len(binary)),
-		globals: rewritten.Globals, names: walked.Names, depth: s.depth, building: make(chan struct{}, 1),
+		globals: rewritten.Globals, names: walked.Names, depth: s.depth,
 		checks: Checks{Loops: rewritten.Loops, Functions: rewritten.Entries},
 	}
 	img.asks = img.form.importsFunction(abi.Module, abi.ImportShouldStop)
