@@ -9,7 +9,7 @@ import (
 // Decoders recurse with the depth, and arithmetic grows with digits and exponents.
 const (
 	MaxPayloadDepth    = 1000 // arrays and objects within each other
-	MaxPayloadNumber   = 1000 // bytes of one number, its sign and exponent included
+	MaxPayloadNumber   = 1000 // bytes of one number without its sign: digits, point and exponent
 	maxPayloadExponent = 3    // digits of an exponent, leading zeros left out: up to e999 and e-999
 )
 
