@@ -8,8 +8,12 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// bounded refuses a request with JSON that is too deep or has too long numbers.
+// bounded refuses a request after too many hops, and one with JSON that is too deep
+// or has too long numbers.
 func bounded(request run.Request) error {
+	if _, err := request.Trigger.Hops(); err != nil {
+		return err
+	}
 	if err := run.CheckPayload(request.Trigger.Payload); err != nil {
 		return run.Requestf(run.RequestPayload, "the payload is refused: %s", err)
 	}
