@@ -116,11 +116,7 @@ func (s *Server) prepare() error {
 	if err := checkFormat(s.cfg.Dir, s.cfg.Version); err != nil {
 		return err
 	}
-	slack := time.Duration(0)
-	if s.cfg.Sync == SyncRelaxed {
-		slack = relaxedSlack
-	}
-	if err := mendJournal(s.cfg.Dir, slack, s.log); err != nil {
+	if err := mendStreams(s.cfg.Dir, s.cfg.Sync == SyncRelaxed, s.log); err != nil {
 		return err
 	}
 	var err error
