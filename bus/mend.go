@@ -70,7 +70,7 @@ func mendStreams(dir string, relaxed bool, log *slog.Logger) error {
 	buffer := new(bytes.Buffer)
 	for i := range mendedStreams {
 		s := &mendedStreams[i]
-		folders, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", s.name, "msgs"))
+		folders, err := filepath.Glob(filepath.Join(dir, streamsDir, "*", "streams", s.name, "msgs"))
 		if err != nil {
 			return err
 		}
