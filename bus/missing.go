@@ -36,26 +36,34 @@ func (m *missing) gap(next, found uint64) {
 		"sequences", lost.String(), "messages", lost.count(), "since_start", m.total)
 }
 
+// lookSteps bounds how many messages that cannot be read are passed over at once.
+const lookSteps = 1000
+
 // look finds what keeps the server from delivering although the stream does not end
 // before what is to be read next: messages that are gone or cannot be read.
 func (m *missing) look(ctx context.Context, stream jetstream.Stream, r *reader) error {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	info, err := stream.Info(ctx)
-	if err != nil || r.next == 0 || info.State.LastSeq < r.next {
+	if r.next == 0 {
+		return nil
+	}
+	if err := r.open(ctx); err != nil {
 		return err
 	}
-	seq := max(r.next, info.State.FirstSeq)
-	for ; seq <= info.State.LastSeq; seq++ {
-		_, err := stream.GetMsg(ctx, seq)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, jetstream.ErrMsgNotFound) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	info, err := stream.Info(ctx) // before that of the consumer: what is stored in between is not missing
+	if err != nil || info.State.LastSeq < r.next {
+		return err
+	}
+	pending, err := r.consumer.Info(ctx)
+	if err != nil {
+		return err
+	}
+	seq := info.State.LastSeq + 1
+	if pending.NumPending > 0 {
+		if seq, err = nextReadable(ctx, stream, max(r.next, info.State.FirstSeq), seq); err != nil {
 			return err
 		}
 	}
-	seq = min(seq, info.State.LastSeq+1)
 	if seq == r.next {
 		return nil // it is there, and comes
 	}
@@ -63,4 +71,20 @@ func (m *missing) look(ctx context.Context, stream jetstream.Stream, r *reader) 
 	r.close(ctx)
 	r.next = seq
 	return nil
+}
+
+// nextReadable is the sequence of the first message of a stream that can be read, from
+// one on and below an end. The server answers for one that it cannot read, and for all
+// behind it, that there is none.
+func nextReadable(ctx context.Context, stream jetstream.Stream, from, end uint64) (uint64, error) {
+	for seq := from; seq < min(end, from+lookSteps); seq++ {
+		found, err := stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(prefixTrigger+"*"))
+		if err == nil {
+			return min(found.Sequence, end), nil
+		}
+		if !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return 0, err
+		}
+	}
+	return min(end, from+lookSteps), nil
 }
