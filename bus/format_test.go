@@ -17,17 +17,38 @@ func TestFormatOfNewFolder(t *testing.T) {
 	for _, version := range []string{"v1.2.3", "v1.2.4"} { // the second start leaves it as it is
 		stopServer(t, startServer(t, bus.ServerConfig{Dir: dir, Version: version}))
 		text, err := os.ReadFile(name)
-		if want := `{"version":1,"flowhost":"v1.2.3"}` + "\n"; err != nil || string(text) != want {
+		if want := `{"version":2,"flowhost":"v1.2.3"}` + "\n"; err != nil || string(text) != want {
 			t.Errorf("format = %q, %v, want %q", text, err, want)
 		}
 	}
-	// A folder from before there was the file.
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	stopServer(t, startServer(t, bus.ServerConfig{Dir: dir}))
-	if text, err := os.ReadFile(name); err != nil || string(text) != `{"version":1}`+"\n" {
-		t.Errorf("format = %q, %v", text, err)
+}
+
+func TestFormatOfOlderProgram(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bus.FormatError{
+		"":                                {Version: 1, Known: 2}, // from before there was the file
+		`{"version":1,"flowhost":"v0.4"}`: {Version: 1, Known: 2, By: "v0.4"},
+	} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "jetstream"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if name != "" {
+			if err := os.WriteFile(filepath.Join(dir, "format"), []byte(name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want.Dir = dir
+		_, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: dir, NoListen: true})
+		var refused *bus.FormatError
+		if !errors.As(err, &refused) || *refused != want {
+			t.Fatalf("StartServer = %v, want a *FormatError", err)
+		}
+		for _, part := range []string{dir, "move the folder away", "until its runs have finished"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q does not say %q", err, part)
+			}
+		}
 	}
 }
 
@@ -39,10 +60,10 @@ func TestFormatOfNewerProgram(t *testing.T) {
 	}
 	_, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: dir, NoListen: true})
 	var refused *bus.FormatError
-	if !errors.As(err, &refused) || *refused != (bus.FormatError{Dir: dir, Version: 7, Known: 1, By: "v9.1"}) {
+	if !errors.As(err, &refused) || *refused != (bus.FormatError{Dir: dir, Version: 7, Known: 2, By: "v9.1"}) {
 		t.Fatalf("StartServer = %v, want a *FormatError", err)
 	}
-	for _, part := range []string{dir, "format 7", "up to 1", "flowhost v9.1", "folder of its own"} {
+	for _, part := range []string{dir, "format 7", "reads format 2", "flowhost v9.1", "folder of its own"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}

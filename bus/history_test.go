@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -732,7 +733,10 @@ func TestFlushWritesOut(t *testing.T) {
 	if len(copies) != 8 {
 		t.Error("Sync was called when there was nothing to flush")
 	}
+	format, err := os.ReadFile(filepath.Join(dir, "format"))
+	check(t, err)
 	for i, copied := range copies {
+		check(t, os.CopyFS(copied, fstest.MapFS{"format": {Data: format}}))
 		nc := connect(t, startServer(t, bus.ServerConfig{Dir: copied}))
 		if got := len(messages(t, nc, bus.StreamHistory)); got != 10*(i/2+1) {
 			t.Errorf("copy %d has %d records, want %d", i, got, 10*(i/2+1))
