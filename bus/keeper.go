@@ -52,28 +52,24 @@ func replaceable() []string {
 }
 
 // Provision makes the streams, or changes them to fit. A *ProvisionError refuses what
-// would lose something, and to go on without one of the required streams where others
-// show that there was one.
+// would lose something, and a journal whose snapshots or blobs are gone. That a journal
+// itself is gone shows when it is compared with what was published of it.
 func (k *Keeper) Provision(ctx context.Context) error {
 	there, used, err := k.look(ctx)
 	if err != nil {
 		return err
 	}
-	var missing []string
+	missing := func(name string) bool { return !slices.Contains(there, name) }
 	for _, name := range required() {
-		if !slices.Contains(there, name) {
-			missing = append(missing, name)
+		if used && missing(name) {
+			return k.gone(name, "it is missing, and the journal is there")
 		}
-	}
-	began := used || len(missing) == len(required()) && len(there) > 0
-	if began && len(missing) > 0 {
-		return k.gone(missing[0], fmt.Sprintf("it is missing, while %s is there", there[0]))
 	}
 	if err := k.make(ctx); err != nil {
 		return err
 	}
-	for _, name := range append(replaceable(), StreamEvents) {
-		if used && !slices.Contains(there, name) {
+	for _, name := range slices.Concat([]string{StreamJournal}, replaceable(), []string{StreamEvents}) {
+		if missing(name) && (used || name == StreamJournal && len(there) > 0) {
 			k.cfg.Log.Error("a stream was missing and is made again: what it held is lost", "stream", name, "held", holds(name))
 		}
 	}
@@ -177,6 +173,8 @@ func (k *Keeper) gone(name, how string) error {
 // holds says what is lost with a stream.
 func holds(name string) string {
 	switch name {
+	case StreamJournal:
+		return "runs that were not finished"
 	case StreamTriggers:
 		return "messages that were acknowledged and had made no run yet"
 	case StreamHistory:
