@@ -103,14 +103,14 @@ func Rights() string {
 		}
 		return text
 	}
-	table := "| user | account | may publish | may not | may subscribe to | may not | inbox prefix |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+	table := "| user | account | may publish | but not | may subscribe to | but not | inbox prefix |\n| --- | --- | --- | --- | --- | --- | --- |\n"
 	for _, u := range []struct{ name, account, inbox string }{
 		{userEngine, accountEngine, inboxEngine}, {userApp, accountApp, inboxEngine},
 		{userOperator, accountApp, inboxOperator}, {userClient, accountClient, inboxClient},
 	} {
 		r := rightsOf(u.name, []string{"<subjects of flows>"})
 		table += fmt.Sprintf("| `%s` | `%s` | %s | %s | %s | %s | `%s` |\n", u.name, u.account,
-			code(r.publish, "everything else"), code(r.publishNot, ""), code(r.subscribe, "everything else"), code(r.subscribeNot, ""), u.inbox)
+			code(r.publish, "everything"), code(r.publishNot, ""), code(r.subscribe, "everything"), code(r.subscribeNot, ""), u.inbox)
 	}
 	return table
 }

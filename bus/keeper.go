@@ -145,22 +145,28 @@ func (k *Keeper) Run(ctx context.Context) error {
 }
 
 func (k *Keeper) keep(ctx context.Context) error {
+	var gone []string
 	for _, name := range slices.Concat(required(), replaceable(), []string{StreamEvents}) {
 		info, err := k.info(ctx, name)
-		if err == nil {
+		switch {
+		case err == nil:
 			k.last[name] = info.State.Msgs
-			continue
-		}
-		if !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return nil // the server is away; the journal's health tells
-		}
-		if slices.Contains(required(), name) {
+		case !errors.Is(err, jetstream.ErrStreamNotFound):
+			return nil // the server is away, which the health of the journal shows
+		case slices.Contains(required(), name):
 			return k.gone(name, "somebody has removed it while the host ran")
+		default:
+			gone = append(gone, name)
 		}
-		if err := k.make(ctx); err != nil {
-			k.cfg.Log.Error("a stream is gone and cannot be made again", "stream", name, "error", err)
-			continue
-		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	if err := k.make(ctx); err != nil {
+		k.cfg.Log.Error("streams are gone and cannot be made again", "streams", gone, "error", err)
+		return nil
+	}
+	for _, name := range gone {
 		k.cfg.Log.Error("a stream was removed and is made again: what it held is lost", "stream", name, "messages", k.last[name], "held", holds(name))
 	}
 	return nil

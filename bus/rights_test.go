@@ -3,14 +3,17 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -362,5 +365,32 @@ func TestForgedMessagesOfAConsumer(t *testing.T) {
 	publish(t, nc, "fh.v1.trigger.a", `"true"`)
 	if got := s.payloads(t, 1); got[0] != `"true"` {
 		t.Errorf("the first run is of %s", got[0])
+	}
+}
+
+var writeRights = flag.Bool("rights", false, "write the table of rights into docs/nats.md")
+
+// The table in docs/nats.md is what the code says.
+func TestRightsOfTheDocs(t *testing.T) {
+	t.Parallel()
+	const page, begin, end = "../docs/nats.md", "-rights` -->\n", "<!-- end of rights -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	table, after, ended := strings.Cut(rest, end)
+	if !ok || !ended {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	want := "\n" + bus.Rights() + "\n"
+	if *writeRights {
+		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, table); diff != "" {
+		t.Errorf("%s (-code +page), written by the flag -rights:\n%s", page, diff)
 	}
 }

@@ -117,7 +117,7 @@ func (l *link) connectExternal(ctx context.Context, s settings, log *slog.Logger
 	}
 	l.url, l.app = l.engine.ConnectedUrlRedacted(), l.engine
 	if s.natsAppCreds == "" {
-		log.Warn("one NATS account serves the engine and its clients: whoever may publish there can name a stream's subject, or a request of JetStream, as the reply subject of a message, and so remove what the host keeps. Give the engine an account: 'flowhost nats config' prints the server's configuration, and docs/nats.md explains it")
+		log.Warn("the engine and its clients share one NATS account: whoever may publish there can name a stream's subject, or a request of JetStream, as the reply subject of a message, and so remove what the host keeps. Give the engine an account: 'flowhost nats config' prints the server's configuration, and docs/nats.md explains it")
 		return nil
 	}
 	if l.app, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: s.natsAppCreds, Name: "flowhost-app", Log: log}); err != nil {
