@@ -128,9 +128,10 @@ func (r *remote) getenv(name string) string {
 	return ""
 }
 
-// contextIn is the file that a host leaves in its data folder.
+// contextIn is the file that a host leaves in its data folder for its operator: clients
+// that use up what they may leave a reserve to it.
 func contextIn(folder, from string) (bus.DialConfig, error) {
-	file := filepath.Join(folder, bus.ClientContext)
+	file := filepath.Join(folder, bus.OperatorContext)
 	if _, err := os.Stat(file); err != nil {
 		return bus.DialConfig{}, exitf(exitUnreachable, "%s: no host has run with the data folder %s, or it uses an external server, which --nats names (%w)", from, folder, err)
 	}
@@ -158,7 +159,7 @@ func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 	}
 	for folder := here; ; folder = filepath.Dir(folder) {
 		for _, data := range []string{filepath.Join(folder, ".flowhost"), filepath.Join(folder, "flows", ".flowhost")} {
-			if file := filepath.Join(data, bus.ClientContext); private(file) {
+			if file := filepath.Join(data, bus.OperatorContext); private(file) {
 				return bus.DialConfig{Context: file}, here, nil
 			}
 		}
