@@ -71,11 +71,12 @@ type waitingConfig struct {
 
 // stay is a place in the waiting room, or none for a request that does not wait.
 type stay struct {
-	wait  time.Duration
-	room  *waitingRoom
-	who   Requester
-	ended context.Context
-	end   context.CancelCauseFunc
+	wait time.Duration
+	room *waitingRoom
+	who  Requester
+
+	gone bool                    // the requester has; guarded by room.mu
+	end  context.CancelCauseFunc // of the wait; guarded by room.mu, nil before within
 }
 
 func newWaitingRoom(places int, cfg waitingConfig) *waitingRoom {
@@ -100,7 +101,6 @@ func (w *waitingRoom) enter(who Requester, wait time.Duration) (*stay, error) {
 	case w.taken >= limit:
 		return nil, fmt.Errorf("%d requests wait, which is the limit: try again later, or without the header %s", w.taken, HeaderWait)
 	}
-	s.ended, s.end = context.WithCancelCause(context.Background())
 	if w.by[s.who.key()] == nil {
 		w.by[s.who.key()] = map[*stay]bool{}
 	}
@@ -123,8 +123,13 @@ func (w *waitingRoom) limits(who Requester) (limit, share int) {
 func (s *stay) within(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(parent, s.wait)
 	ctx, end := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.ended, func() { end(context.Cause(s.ended)) })
-	return ctx, func() { stop(); end(nil); cancel() }
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.end = end
+	if s.gone {
+		end(errGone)
+	}
+	return ctx, func() { end(nil); cancel() }
 }
 
 func (s *stay) leave() {
@@ -133,7 +138,6 @@ func (s *stay) leave() {
 	}
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
-	s.end(nil)
 	all := s.room.by[s.who.key()]
 	delete(all, s)
 	if len(all) == 0 {
@@ -163,13 +167,14 @@ func (w *waitingRoom) giveUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, all := range w.by {
-		gone := false
 		for s := range all {
-			gone = gone || s.who.Client != 0 && !w.config.Connected(s.who)
-			if !gone {
-				break
+			if s.who.Client == 0 || !s.gone && w.config.Connected(s.who) {
+				break // all are of one connection
 			}
-			s.end(errGone)
+			s.gone = true
+			if s.end != nil {
+				s.end(errGone)
+			}
 		}
 	}
 }
