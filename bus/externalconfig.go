@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,8 +43,8 @@ func ServerConfiguration(cfg ExternalConfig) (string, error) {
 	}
 	if cfg.URL != "" {
 		err := errors.Join(
-			storeContext(filepath.Join(cfg.Keys, ClientContext), natsContext{URL: cfg.URL, Nkey: filepath.Join(cfg.Keys, ClientSeed), Inbox: inboxClient}),
-			storeContext(filepath.Join(cfg.Keys, OperatorContext), natsContext{URL: cfg.URL, Nkey: filepath.Join(cfg.Keys, OperatorSeed), Inbox: inboxOperator}))
+			leaveContext(cfg.Keys, ClientContext, natsContext{URL: cfg.URL, Nkey: filepath.Join(cfg.Keys, ClientSeed), Inbox: inboxClient}),
+			leaveContext(cfg.Keys, OperatorContext, natsContext{URL: cfg.URL, Nkey: filepath.Join(cfg.Keys, OperatorSeed), Inbox: inboxOperator}))
 		if err != nil {
 			return "", err
 		}
@@ -77,15 +79,38 @@ func newSeed(file string) ([]byte, error) {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(file), 0o700)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = writeNew(file, append(seed, '\n'))
 	}
+	return seed, err
+}
+
+// leaveContext writes a context where there is none. One that says something else is
+// somebody's: of a host, when the directory is its data directory.
+func leaveContext(dir, name string, c natsContext) error {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	text, file := append(text, '\n'), filepath.Join(dir, name)
+	there, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return writeNew(file, text)
+	case err == nil && !bytes.Equal(there, text):
+		return fmt.Errorf("%s is there and is not replaced: name another directory, or remove it first", file)
+	}
+	return err
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(file string, text []byte) error {
 	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, err = to.Write(append(seed, '\n'))
-	return seed, errors.Join(err, to.Sync(), to.Close())
+	_, err = to.Write(text)
+	return errors.Join(err, to.Sync(), to.Close())
 }
 
 // Rights gives who may do what on the server, as a table in Markdown.

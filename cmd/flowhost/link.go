@@ -69,6 +69,9 @@ func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log 
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
+		return nil, err
+	}
 	return nil, &exitError{exitUnreachable, err}
 }
 
@@ -86,6 +89,9 @@ func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) e
 
 // connect starts the embedded server, or connects to another one.
 func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) error {
+	if err := s.claimData(log); err != nil {
+		return &exitError{exitInvalid, err}
+	}
 	if s.natsURL != "" {
 		return l.connectExternal(ctx, s, log)
 	}
