@@ -53,9 +53,8 @@ func keptStore(t testing.TB, killed bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	s := startServer(t, bus.ServerConfig{Dir: dir})
-	conns := smallStreams(t, s)
-	for name, subject := range keptStreams {
-		js := jetStream(t, conns[inJournal(name)])
+	js := jetStream(t, smallStreams(t, s))
+	for _, subject := range keptStreams {
 		for n := range keptMessages {
 			msg := &nats.Msg{Subject: subject(n), Data: keptMessage(n)}
 			if n%3 > 0 {
@@ -77,27 +76,22 @@ func keptStore(t testing.TB, killed bool) string {
 	return dir
 }
 
-func inJournal(stream string) bool {
-	return stream == bus.StreamJournal || strings.HasPrefix(stream, "OBJ_")
-}
-
-// smallStreams provisions streams of small files, and gives the connections to them.
-func smallStreams(t testing.TB, s *bus.Server) map[bool]*nats.Conn {
+// smallStreams provisions streams of small files, and gives the connection to them.
+func smallStreams(t testing.TB, s *bus.Server) *nats.Conn {
 	t.Helper()
 	const size = 200 << 10
 	cfg := bus.StreamConfig{
 		JournalBytes: size, SnapshotBytes: size, BlobBytes: size, TriggerBytes: size, EventBytes: size,
 		DeadLetterBytes: size, HistoryBytes: size, LogBytes: size,
 	}
-	nc, err1 := s.Connect()
-	journal, err2 := s.ConnectJournal()
-	if err := errors.Join(err1, err2); err != nil {
+	nc, err := s.ConnectEngine()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(bus.Provision(t.Context(), nc, cfg), bus.ProvisionJournal(t.Context(), journal, cfg)); err != nil {
+	if err := errors.Join(bus.Provision(t.Context(), nc, cfg), bus.ProvisionJournal(t.Context(), nc, cfg)); err != nil {
 		t.Fatal(err)
 	}
-	return map[bool]*nats.Conn{false: nc, true: journal}
+	return nc
 }
 
 // harm is a random damage of one file.
@@ -256,20 +250,20 @@ func damageOnce(t *testing.T, stores map[bool]string, seed uint64) (lost int) {
 	}
 	var log logLines
 	s := startServer(t, bus.ServerConfig{Dir: dir, Log: log.logger()})
-	conns := smallStreams(t, s)
+	nc := smallStreams(t, s)
 	var runs *starter
 	if harm.stream == bus.StreamTriggers {
 		runs = &starter{}
-		runIntake(t, conns[false], runs, nil, bus.IntakeConfig{Log: log.logger()})
+		runIntake(t, nc, runs, nil, bus.IntakeConfig{Log: log.logger()})
 	}
 	for name, subject := range keptStreams {
-		there := readable(t, conns[inJournal(name)], name, subject)
+		there := readable(t, nc, name, subject)
 		for n := range keptMessages {
 			seq := uint64(n + 1)
 			if there[n] != gone || reports(log.all(), name, seq) {
 				continue
 			}
-			if name == bus.StreamJournal && replayFails(t, conns[true]) {
+			if name == bus.StreamJournal && replayFails(t, nc) {
 				continue
 			}
 			if name == bus.StreamTriggers {

@@ -25,7 +25,7 @@ func filledJournal(t testing.TB, commits int, killed bool) (dir string, files []
 	t.Helper()
 	dir = t.TempDir()
 	s := startServer(t, bus.ServerConfig{Dir: dir})
-	nc, err := s.ConnectJournal()
+	nc, err := s.ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func filledJournal(t testing.TB, commits int, killed bool) (dir string, files []
 		}
 	}
 	stopServer(t, s)
-	files, err = filepath.Glob(filepath.Join(dir, "jetstream", "JOURNAL", "streams", bus.StreamJournal, "msgs", "*.blk"))
+	files, err = filepath.Glob(filepath.Join(dir, "jetstream", "ENGINE", "streams", bus.StreamJournal, "msgs", "*.blk"))
 	if err != nil || len(files) != 3 {
 		t.Fatalf("files of the journal: %v, %v, want 3", files, err)
 	}
