@@ -153,6 +153,13 @@ func (s *Server) AllowClient(subjects []string) error {
 	return nil
 }
 
+// Listened reports whether anybody listens to a subject, here or in an account that
+// imports it.
+func (s *Server) Listened(subject string) bool {
+	account, err := s.current().LookupAccount(accountApp)
+	return err == nil && account.SubscriptionInterest(subject)
+}
+
 // reserved reports whether a permission for the subject would reach the streams'
 // management, the events or the replies to others.
 func reserved(subject string) bool {

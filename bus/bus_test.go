@@ -55,7 +55,7 @@ func connect(t testing.TB, s *bus.Server) *nats.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bus.Provision(t.Context(), nc, bus.StreamConfig{}); err != nil {
+	if err := errors.Join(bus.Provision(t.Context(), nc, bus.StreamConfig{}), bus.ProvisionEvents(t.Context(), nc, bus.StreamConfig{})); err != nil {
 		t.Fatal(err)
 	}
 	return nc

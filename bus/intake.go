@@ -58,6 +58,9 @@ type IntakeConfig struct {
 	// request is not served.
 	Logs LogReader
 
+	// Feed is what the request "follow" reads. Default: that request is not served.
+	Feed *Feed
+
 	// Schedules and Backfills answer requests about schedules. Default: those are not
 	// served.
 	Schedules ScheduleControl
@@ -111,6 +114,7 @@ type Intake struct {
 
 	submitting chan struct{} // holds one for each submission under way
 	reading    chan struct{} // holds one for each request that reads
+	following  chan struct{} // holds one for each request for events
 	waiting    chan struct{} // holds one for each request that waits for something to happen
 	ready      chan struct{} // closed by Run
 	listening  *listening    // set by NewIntake; empty until Run
@@ -134,6 +138,7 @@ func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Inta
 		submitting: make(chan struct{}, orDefault(cfg.Submitting, 256)),
 		reading:    make(chan struct{}, orDefault(cfg.Reading, 64)),
 		waiting:    make(chan struct{}, orDefault(cfg.Waiting, 4096)),
+		following:  make(chan struct{}, maxFollowing),
 		ready:      make(chan struct{}),
 	}
 	if err := checkAll(triggers); err != nil {

@@ -337,7 +337,7 @@ func TestClientFollowsEvents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
-	if err := connect(t, s).Publish("fh.v1.run.a.b.started", []byte("event")); err != nil {
+	if err := connect(t, s).Publish("fh.v1.events.a.b", []byte("event")); err != nil {
 		t.Fatal(err)
 	}
 	js := jetStream(t, dial(t, readCredentials(t, dir, bus.ClientContext)))
@@ -362,7 +362,7 @@ func TestClientCannotReachJournalByReply(t *testing.T) {
 	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
 	engine := connect(t, s)
 	journal := connectJournal(t, s)
-	if err := engine.Publish("fh.v1.run.a.b.started", []byte("event")); err != nil {
+	if err := engine.Publish("fh.v1.events.a.b", []byte("event")); err != nil {
 		t.Fatal(err)
 	}
 	nc := dial(t, readCredentials(t, dir, bus.ClientContext))

@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
 )
 
 // shard is the only journal of a host so far.
@@ -30,11 +31,15 @@ const clusterTime = time.Minute
 type link struct {
 	server *bus.Server // nil with an external server
 	conn   *nats.Conn
+	aside  *nats.Conn // for what may hold up a connection: live events, and what followers read of an external journal
 
 	journal   *bus.Journal
 	snapshots *bus.Objects
 	blobs     *bus.Objects
+	tail      *bus.Journal // read by followers
 	events    *bus.Events
+	mark      *bus.Mark
+	feed      *bus.Feed // of follow
 	history   *bus.History
 	logs      *bus.Logs
 	health    *bus.Health
@@ -85,10 +90,12 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 	if s.natsURL != "" {
 		ctx, cancel := context.WithTimeout(ctx, connectTime)
 		defer cancel()
-		l.conn, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: s.natsCreds, Log: log})
-		if err == nil {
-			l.url = l.conn.ConnectedUrlRedacted()
+		cfg := bus.ConnectConfig{URL: s.natsURL, Creds: s.natsCreds, Log: log}
+		if l.conn, err = bus.Connect(ctx, cfg); err != nil {
+			return nil, err
 		}
+		l.url = l.conn.ConnectedUrlRedacted()
+		l.aside, err = bus.Connect(ctx, cfg)
 		return l.conn, err
 	}
 	l.server, err = bus.StartServer(ctx, bus.ServerConfig{
@@ -105,6 +112,9 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 	if l.conn, err = l.server.Connect(); err != nil {
 		return nil, err
 	}
+	if l.aside, err = l.server.Connect(); err != nil {
+		return nil, err
+	}
 	return l.server.ConnectJournal()
 }
 
@@ -112,6 +122,9 @@ func (l *link) provision(ctx context.Context, journal *nats.Conn, streams bus.St
 	err := bus.ProvisionJournal(ctx, journal, streams)
 	if err == nil {
 		err = bus.Provision(ctx, l.conn, streams)
+	}
+	if err == nil {
+		err = bus.ProvisionEvents(ctx, l.aside, streams)
 	}
 	if err == nil {
 		err = l.sync()
@@ -138,18 +151,26 @@ func (l *link) room() error {
 
 func (l *link) open(ctx context.Context, journal *nats.Conn, s settings, log *slog.Logger) error {
 	objects := bus.ObjectsConfig{Log: log}
+	events := bus.EventsConfig{Stream: s.streams, Of: bus.EventsOf(s.eventsOf), Log: log}
+	tail, err := l.aside, error(nil)
 	if l.server != nil {
 		objects.Grace = -1
+		events.Listened = l.server.Listened
+		if tail, err = l.server.ConnectJournal(); err != nil {
+			return err
+		}
 	}
-	var errs [6]error
+	var errs [8]error
 	l.journal, errs[0] = bus.NewJournal(ctx, journal, shard, bus.JournalConfig{Log: log})
 	l.snapshots, errs[1] = bus.NewObjects(ctx, journal, bus.BucketSnapshots, objects)
 	l.blobs, errs[2] = bus.NewObjects(ctx, journal, bus.BucketBlobs, objects)
-	l.events, errs[3] = bus.NewEvents(ctx, l.conn, shard, bus.EventsConfig{RunsOnly: s.eventsOf == "runs", Sync: l.sync, Room: l.room, Log: log})
+	l.events, errs[3] = bus.NewEvents(l.aside, shard, events)
 	l.history, errs[4] = bus.NewHistory(ctx, l.conn, bus.HistoryConfig{
 		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
 	l.logs, errs[5] = bus.NewLogs(ctx, l.conn, bus.LogsConfig{Log: log})
+	l.mark, errs[6] = bus.NewMark(l.conn, shard, bus.MarkConfig{Replicas: s.streams.Replicas, Log: log})
+	l.tail, errs[7] = bus.NewJournal(ctx, tail, shard, bus.JournalConfig{Log: log})
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -157,38 +178,39 @@ func (l *link) open(ctx context.Context, journal *nats.Conn, s settings, log *sl
 	return nil
 }
 
-// observers are what is told of durable events, and where each of them stands.
-func (l *link) observers(ctx context.Context, eventsOf string) ([]engine.Observation, error) {
-	history, err := l.observation(ctx, l.history)
+// observe gives an engine's configuration what is told of durable events, and how far
+// others know of the journal. Where it cannot be asked who listens, the events that are
+// stored are published live, and no others.
+func (l *link) observe(ctx context.Context, config *engine.Config, eventsOf string, flowsOf flowsOf) error {
+	at, err := l.history.Last(ctx, l.journal)
+	if err == nil {
+		config.Told, err = l.mark.Last(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return exitf(exitUnreachable, "%w", err)
 	}
-	history.RunsOnly = true
-	if eventsOf == "none" {
-		return []engine.Observation{history}, nil
+	config.Observers = append(config.Observers, engine.Observation{
+		Observer: l.history, RunsOnly: true,
+		CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Told: at.Told,
+	})
+	if l.server != nil || eventsOf != "none" {
+		config.Observers = append(config.Observers, engine.Observation{Observer: l.events, RunsOnly: l.server == nil && eventsOf == "runs"})
 	}
-	events, err := l.observation(ctx, l.events)
-	events.RunsOnly = eventsOf == "runs"
-	return []engine.Observation{events, history}, err
+	l.feed = bus.NewFeed(bus.FeedConfig{Journal: l.tail, History: l.history, FlowsOf: flowsOf})
+	config.Durable = func(revision uint64) {
+		l.mark.Durable(revision)
+		l.feed.Durable(revision)
+	}
+	return nil
 }
 
-type follower interface {
-	engine.Observer
-	Last(context.Context, *bus.Journal) (bus.Standing, error)
-}
-
-func (l *link) observation(ctx context.Context, f follower) (engine.Observation, error) {
-	at, err := f.Last(ctx, l.journal)
-	if err != nil {
-		return engine.Observation{}, exitf(exitUnreachable, "%w", err)
-	}
-	return engine.Observation{Observer: f, CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Told: at.Told}, nil
-}
+// flowsOf gives the flows of runs that are open or ended lately.
+type flowsOf func(context.Context, []run.ID) (map[run.ID]string, error)
 
 // serve runs what works beside the engine, until ctx ends. Without one of them the
 // host cannot go on: its error ends everything.
 func (l *link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
-	for _, part := range []interface{ Run(context.Context) error }{l.events, l.history, l.logs, l.health} {
+	for _, part := range []interface{ Run(context.Context) error }{l.events, l.mark, l.feed, l.history, l.logs, l.health} {
 		start(func() {
 			if err := part.Run(ctx); err != nil && ctx.Err() == nil {
 				end(err)
@@ -199,17 +221,19 @@ func (l *link) serve(ctx context.Context, start func(func()), end context.Cancel
 
 // flush waits until everything that was told is kept.
 func (l *link) flush(ctx context.Context) error {
-	err := errors.Join(l.events.Flush(ctx), l.history.Flush(ctx))
+	err := l.history.Flush(ctx)
 	if err != nil {
-		err = fmt.Errorf("the last events are published at the next start: %w", err)
+		err = fmt.Errorf("the last records are published at the next start: %w", err)
 	}
-	return errors.Join(err, l.logs.Flush(ctx))
+	return errors.Join(err, l.events.Drain(ctx), l.logs.Flush(ctx))
 }
 
 // close ends the connections and the embedded server, whatever of them there is.
 func (l *link) close() error {
-	if l.conn != nil {
-		l.conn.Close()
+	for _, conn := range []*nats.Conn{l.conn, l.aside} {
+		if conn != nil {
+			conn.Close()
+		}
 	}
 	if l.server == nil {
 		return nil
