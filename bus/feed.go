@@ -62,6 +62,7 @@ type Feed struct {
 
 	turns *semaphore.Weighted // held by who reads
 	free  time.Time           // of the next turn; of who holds turns
+	busy  time.Duration       // of all turns; of who holds turns
 	tail  window              // of who holds turns
 
 	mu     sync.Mutex
@@ -155,7 +156,7 @@ func (f *Feed) Read(ctx context.Context, q FollowQuery, wait bool, limit int) (F
 		change := f.changes()
 		more := false
 		err = f.turn(ctx, func(ctx context.Context) (err error) { more, err = t.step(ctx); return err })
-		if err != nil || t.page.worth() || !more && !wait {
+		if err != nil || t.page.worth() || !more && (!wait || t.page.Reset) {
 			break
 		}
 		if !more {
@@ -209,6 +210,7 @@ func (f *Feed) turn(ctx context.Context, work func(context.Context) error) error
 	defer cancel()
 	err := work(within)
 	ended := time.Now()
+	f.busy += ended.Sub(began)
 	f.free = ended.Add(min(restShare*ended.Sub(began), restMost))
 	return err
 }
@@ -239,7 +241,7 @@ func (p *feedPage) add(event []byte) {
 }
 
 // worth reports whether the page is worth an answer.
-func (p *feedPage) worth() bool { return len(p.Events) > 0 || p.Reset || p.End }
+func (p *feedPage) worth() bool { return len(p.Events) > 0 || p.End }
 
 func (p *feedPage) reset(since time.Time) {
 	p.Reset = true

@@ -120,7 +120,7 @@ func (k *Killer) Settle(ctx context.Context) (*Archive, []Finding, error) {
 		return nil, nil, err
 	}
 	defer nc.Close()
-	a, found, err := Audit(ctx, nc, k.Load.Ledger, k.Host.Site)
+	a, found, err := Audit(ctx, nc, k.Load, k.Host.Site)
 	if err != nil {
 		return a, found, fmt.Errorf("%w; the process said:\n%s", err, p.Output())
 	}
@@ -147,8 +147,8 @@ func (k *Killer) serve(ctx context.Context) (*Process, error) {
 	}
 }
 
-// Audit reads what a host that is up has published and checks it.
-func Audit(ctx context.Context, nc *nats.Conn, l *Ledger, s *Site) (*Archive, []Finding, error) {
+// Audit reads what a host that is up tells of what a load has asked for, and checks it.
+func Audit(ctx context.Context, nc *nats.Conn, l *Load, s *Site) (*Archive, []Finding, error) {
 	a, err := ReadArchive(ctx, nc, l)
 	if err != nil {
 		return nil, nil, err
@@ -157,5 +157,5 @@ func Audit(ctx context.Context, nc *nats.Conn, l *Ledger, s *Site) (*Archive, []
 	if err != nil {
 		return nil, nil, err
 	}
-	return a, Check(l, a, effects), nil
+	return a, Check(l.Ledger, a, effects), nil
 }

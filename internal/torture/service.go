@@ -68,7 +68,7 @@ func (s *Service) Settle(ctx context.Context) (*Archive, []Finding, error) {
 		return nil, nil, err
 	}
 	defer nc.Close()
-	a, found, err := Audit(ctx, nc, s.Load.Ledger, s.Host.Site)
+	a, found, err := Audit(ctx, nc, s.Load, s.Host.Site)
 	if err != nil {
 		return a, found, fmt.Errorf("%w; the process said:\n%s", err, s.Process.Output())
 	}
