@@ -7,7 +7,8 @@
 //	FH_JOURNAL     fh.v1.journal.<shard>            commits; one writer per shard
 //	FH_SNAPSHOTS   FH_BLOBS                         buckets of objects, beside the journal
 //	FH_TRIGGERS    fh.v1.trigger.<flow>             messages that ask for a run
-//	FH_EVENTS      fh.v1.run.<flow>.<run>.<kind>    what happened, for others to follow
+//	FH_EVENTS      fh.v1.events.<flow>.<run>        a copy of what happened; nothing depends on it
+//	FH_MARKS       fh.v1.mark.<shard>               how far others know of a journal
 //	FH_LOGS        fh.v1.log.<flow>.<c>             lines that tasks write while they run
 //	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
 //	               fh.v1.historypart.<flow>.<state>.<n>   parts of the large ones
