@@ -82,11 +82,10 @@ type dropped struct{ live, stored int }
 
 // bundle is one message for the stream.
 type bundle struct {
-	flow  string
-	run   run.ID
-	id    string // of its first event
-	body  []byte // "[{…},{…}": the closing bracket is missing
-	ended bool   // the run's end is in it
+	flow string
+	run  run.ID
+	id   string // of its first event
+	body []byte // "[{…},{…}": the closing bracket is missing
 }
 
 // NewEvents makes a publisher to the stream that [ProvisionEvents] has made. The
