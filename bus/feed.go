@@ -20,12 +20,13 @@ import (
 // time, and after it the others get restShare times as long: a fifth of one processor.
 const (
 	restShare = 4
-	restMost  = 250 * time.Millisecond
+	restMost  = 2 * time.Second
 
-	turnTime    = 10 * time.Second // after which it fails: the server does not answer
-	turnCommits = 256              // that one turn reads of the journal
-	turnBytes   = 2 << 20          // of them; the last one may be larger
-	turnEnds    = 64               // records that one turn reads of the history
+	turnTime    = 10 * time.Second      // after which it fails: the server does not answer
+	turnSpan    = 25 * time.Millisecond // after which it reads no further commit or record
+	turnCommits = 256                   // that one turn reads of the journal
+	turnBytes   = 2 << 20               // of them; the last one may be larger
+	turnEnds    = 64                    // records that one turn reads of the history
 
 	pageEvents    = 256 // of an answer when the request does not say
 	maxPageEvents = 1000

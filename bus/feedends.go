@@ -165,7 +165,7 @@ func (t *tracker) readEnds(ctx context.Context) error {
 	}
 	r := reader{js: h.publisher.js, stream: StreamHistory, subject: subject, next: first.Sequence, pull: readPull, most: turnEnds}
 	defer r.close(ctx)
-	seen, full, over := 0, false, false
+	seen, full, over, began := 0, false, false, time.Now()
 	err = r.fetch(ctx, func(m jetstream.Msg, at place) error {
 		end, ok := parseKeptEnd(m.Subject(), m.Headers(), m.Data())
 		if ok && end.shard == t.journal.shard && end.revision <= ends.until && end.after(t.c) {
@@ -180,7 +180,7 @@ func (t *tracker) readEnds(ctx context.Context) error {
 		}
 		ends.seq = at.seq + 1
 		over = exhausted(m)
-		if seen++; over || seen >= turnEnds {
+		if seen++; over || seen >= turnEnds || time.Since(began) >= turnSpan {
 			return errEnough
 		}
 		return nil

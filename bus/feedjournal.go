@@ -113,7 +113,7 @@ func (f *Feed) load(ctx context.Context, revision, head uint64) (commits []*feed
 		js: f.journal.js, stream: StreamJournal, subject: f.journal.subject, next: revision, pull: replayPull, most: turnCommits,
 	}
 	defer r.close(ctx)
-	bytes := 0
+	bytes, began := 0, time.Now()
 	err = r.fetch(ctx, func(m jetstream.Msg, at place) error {
 		if at.seq > head {
 			return errEnough
@@ -123,7 +123,7 @@ func (f *Feed) load(ctx context.Context, revision, head uint64) (commits []*feed
 			return err
 		}
 		commits = append(commits, c)
-		if bytes += c.size; at.seq == head || bytes >= turnBytes || len(commits) >= turnCommits {
+		if bytes += c.size; at.seq == head || bytes >= turnBytes || len(commits) >= turnCommits || time.Since(began) >= turnSpan {
 			return errEnough
 		}
 		return nil
