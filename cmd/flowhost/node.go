@@ -106,17 +106,18 @@ func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 	if c.invoker != nil {
 		config.Invoker = c.invoker(config.Invoker)
 	}
+	n := &node{link: c.link, ended: make(chan struct{})}
 	if c.link != nil {
-		kept, err := c.link.observers(ctx, c.eventsOf)
-		if err != nil {
+		flowsOf := func(ctx context.Context, ids []run.ID) (map[run.ID]string, error) { return n.engine.FlowsOf(ctx, ids) }
+		if err := c.link.observe(ctx, &config, c.eventsOf, flowsOf); err != nil {
 			return nil, err
 		}
-		config.Observers = append(config.Observers, kept...)
 		config.Journal, config.Snapshots, config.Blobs = c.link.journal, c.link.snapshots, c.link.blobs
 		config.History, config.SnapshotEvents = c.link.history, c.snapshotEvery
 		config.AcceptLoss = c.acceptLoss || c.durability == bus.SyncRelaxed
 	}
-	return &node{engine: engine.New(config), link: c.link, ended: make(chan struct{})}, nil
+	n.engine = engine.New(config)
+	return n, nil
 }
 
 // restorer loads recorded definitions for runs that began before the flow files

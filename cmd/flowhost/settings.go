@@ -26,7 +26,7 @@ type settings struct {
 	natsListen   string // where the embedded server listens; default bus.DefaultListen
 
 	streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
-	eventsOf      string           // what is published: "tasks" (default), "runs" or "none"
+	eventsOf      string           // what FH_EVENTS has a copy of: "tasks" (default), "runs" or "none"
 	snapshotEvery int              // events of the journal; default 50 000
 	acceptLoss    bool             // of the journal's end
 
