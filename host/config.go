@@ -20,6 +20,14 @@ type Config struct {
 	// Modules is where modules are kept by digest. Default: in memory.
 	Modules Source
 
+	// CompileCommand is a program and its arguments that calls [CompileChild], this
+	// one as a rule: large modules are compiled in a process of their own, whose
+	// time and memory are limited. Default: modules are refused of which compiling
+	// may take more than 200 ms.
+	CompileCommand []string
+	CompileTime    time.Duration // of a processor that such a process may use, in whole seconds; default 1 minute
+	CompileMemory  int64         // bytes that it may use, of which an eighth may be native code; default 2 GiB
+
 	// Instances is how many calls run at a time, of which three quarters may be
 	// of one module. Default: 4 × GOMAXPROCS, as a call may sleep or wait.
 	Instances int
@@ -67,6 +75,9 @@ const (
 	defaultGrace      = 2 * time.Second
 	defaultModuleSize = 64 << 20
 
+	defaultCompileTime   = time.Minute
+	defaultCompileMemory = 2 << 30
+
 	defaultCallMemory = 256 << 20
 	defaultCallOutput = 1 << 20
 	defaultCallLog    = 64 << 10
@@ -88,6 +99,8 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(max(c.Timeout, 0), defaultTimeout)
 	c.Grace = max(cmp.Or(c.Grace, defaultGrace), 0)
 	c.ModuleSize = cmp.Or(max(c.ModuleSize, 0), defaultModuleSize)
+	c.CompileTime = cmp.Or(max(c.CompileTime, 0), defaultCompileTime)
+	c.CompileMemory = cmp.Or(max(c.CompileMemory, 0), defaultCompileMemory)
 	c.Limits = limitsOr(c.Limits, run.Limits{
 		Memory: defaultCallMemory, Output: defaultCallOutput, Log: defaultCallLog,
 	})

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // manifestTimeout bounds a module's export that describes it.
@@ -20,7 +17,6 @@ type Host struct {
 	sandbox *sandbox
 	library library
 	calls   *pool
-	prepare *semaphore.Weighted // of modules that are being compiled
 
 	life context.Context // ends with ErrClosed
 	end  context.CancelCauseFunc
@@ -44,7 +40,6 @@ func New(ctx context.Context, config Config) (*Host, error) {
 		sandbox: box,
 		library: library{volumes: map[string]*volume{}},
 		calls:   newPool(&config),
-		prepare: semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)/2, 1))),
 		entered: map[*entry]struct{}{},
 		life:    life,
 		end:     end,
@@ -117,7 +112,7 @@ func (h *Host) module(ctx context.Context, digest string, open func(context.Cont
 // makeModule prepares a module and finds out what it is. A module that wazero
 // takes but that cannot be called has its fault noted in it.
 func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, error)) (*module, error) {
-	img, err := h.compile(open)
+	img, err := h.sandbox.prepare(h.life, open)
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +128,4 @@ func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, err
 		return nil, errors.Join(m.fault, m.close())
 	}
 	return m, nil
-}
-
-// compile opens and prepares a module, a few at a time.
-func (h *Host) compile(open func(context.Context) ([]byte, error)) (*image, error) {
-	if err := h.prepare.Acquire(h.life, 1); err != nil {
-		return nil, err
-	}
-	defer h.prepare.Release(1)
-	binary, err := open(h.life)
-	if err != nil {
-		return nil, err
-	}
-	return h.sandbox.prepare(h.life, binary)
 }

@@ -62,7 +62,11 @@ func (d *decoder) readTypes() {
 
 // readValueTypes reads a vector of types and gives its length.
 func (d *decoder) readValueTypes(what string) int {
+	at := d.pos
 	n := d.count(what+" of a type", 1, d.limits.Parameters, "Parameters")
+	if d.Figures.TypeValues += n; d.Figures.TypeValues > d.limits.TypeValues {
+		d.over(at, d.limits.TypeValues, "TypeValues", "the types have %d parameters and results or more", d.Figures.TypeValues)
+	}
 	for range n {
 		d.valueType()
 	}
@@ -139,7 +143,7 @@ func (d *decoder) readImports() {
 func (d *decoder) freeName() []byte {
 	at := d.pos
 	name := d.name()
-	if bytes.HasPrefix(name, []byte(SandboxModule)) {
+	if !d.rewritten && bytes.HasPrefix(name, []byte(SandboxModule)) {
 		d.refuse(at, Error{
 			Reason: fmt.Sprintf("the name %.80q begins with %s, and such names are the host's own", name, SandboxModule),
 			Hint:   "give it another name",

@@ -24,7 +24,7 @@ func TestCompleteModule(t *testing.T) {
 		t.Errorf("custom section %q", m.Custom)
 	}
 	figures := Limits{
-		Types: 2, Parameters: 1, Imports: 4, Exports: 2, Globals: 2, Tables: 2, TableMinimum: 5,
+		Types: 2, Parameters: 1, TypeValues: 2, Imports: 4, Exports: 2, Globals: 2, Tables: 2, TableMinimum: 5,
 		Functions: 1, FunctionBody: 8, Locals: 2, ModuleLocals: 2, Operands: 1,
 		DataSegments: 2, ElementSegments: 2, Elements: 2,
 	}
@@ -48,6 +48,8 @@ func TestEachLimitHolds(t *testing.T) {
 		{"Types", complete(), Limits{Types: 2}, false},
 		{"Parameters", valued, Limits{Parameters: 1}, true},
 		{"Parameters", valued, Limits{Parameters: 2}, false},
+		{"TypeValues", valued, Limits{TypeValues: 1}, true},
+		{"TypeValues", valued, Limits{TypeValues: 2}, false},
 		{"Imports", complete(), Limits{Imports: 3}, true},
 		{"Exports", complete(), Limits{Exports: 1}, true},
 		{"Globals", complete(), Limits{Globals: 1}, true},
@@ -65,12 +67,6 @@ func TestEachLimitHolds(t *testing.T) {
 		{"Nesting", nested, Limits{Nesting: 2}, false},
 		{"Operands", valued, Limits{Operands: 3}, true},
 		{"Operands", valued, Limits{Operands: 4}, false},
-		{"Blocks", nested, Limits{Blocks: 1}, true},
-		{"Blocks", nested, Limits{Blocks: 2}, false},
-		{"Work", nested, Limits{Work: 3}, true},
-		{"Work", nested, Limits{Work: 4}, false},
-		{"Joins", nested, Limits{Joins: 3}, true},
-		{"Joins", nested, Limits{Joins: 4}, false},
 		{"DataSegments", complete(), Limits{DataSegments: 1}, true},
 		{"ElementSegments", complete(), Limits{ElementSegments: 1}, true},
 		{"Elements", complete(), Limits{Elements: 1}, true},

@@ -265,7 +265,7 @@ func (w *weaver) unroll(first *stretch) {
 // copyBody writes a copy of a loop's body, in so many blocks instead of one.
 func (w *weaver) copyBody(first *stretch, labels, blocks int) {
 	w.labels = w.labels[:labels]
-	w.body.blocks, w.operands = 0, 0 // each copy is within the limits
+	w.operands = 0 // each copy is within the limits
 	w.pos, w.copied = first.at, first.at
 	w.push(blocks, 0)
 	w.until(labels - 1)
