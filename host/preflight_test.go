@@ -42,7 +42,7 @@ func TestHostileModulesEndNothing(t *testing.T) {
 		{"decode bomb of code", raw(secCode, many), "the code section", "Functions"},
 		{"decode bomb of data", raw(secDataCount, many), "the data count section", "DataSegments"},
 		{"tables of 2^27 elements", raw(secTable, []byte{4}, bytes.Repeat(concat([]byte{0x70, 0}, uleb(1<<27)), 4)), "starts with 134217728 elements", "TableMinimum"},
-		{"body that compiles for a minute", task(bytes.Repeat([]byte{opI32Const, 0, 0x04, 0x40, 0x01, opEnd}, 1100<<10/6)...).bytes(), "function 0 is 1126400 bytes long and the limit is 1048576", "FunctionBody"},
+		{"body that compiles for a minute", task(bytes.Repeat([]byte{opI32Const, 0, 0x04, 0x40, 0x01, opEnd}, 1100<<10/6)...).bytes(), "function 0 is 1126400 bytes long and the limit is 524288", "FunctionBody"},
 		{"deep nesting", task(concat(bytes.Repeat([]byte{opLoop, noBlockType}, 5_000), bytes.Repeat([]byte{opEnd}, 5_000), []byte{opI32Const, 0})...).bytes(), "function 0 nests 4001 blocks", "Nesting"},
 	}
 	h := newHost(t, host.Config{})
@@ -103,7 +103,7 @@ func TestGuestsPassThePreflightWithRoom(t *testing.T) {
 	t.Parallel()
 	half := wasm.Limits{
 		Types: 5_000, Parameters: 64, Imports: 5_000, Exports: 5_000, Globals: 5_000, Tables: 4, TableMinimum: 1 << 15,
-		TypeValues: 25_000, Functions: 50_000, FunctionBody: 512 << 10, Locals: 2_500, ModuleLocals: 500_000, Nesting: 2_000, Operands: 1 << 17,
+		TypeValues: 25_000, Functions: 50_000, FunctionBody: 256 << 10, Locals: 2_500, ModuleLocals: 500_000, Nesting: 2_000, Operands: 1 << 17,
 		DataSegments: 125_000, ElementSegments: 5_000, Elements: 500_000,
 	}
 	for _, name := range []string{"tasks", "dispatcher", "command"} {

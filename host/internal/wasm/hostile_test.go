@@ -50,7 +50,7 @@ var hostile = []struct {
 	{"elements of all segments", module(oneType, oneImport, section(sectionElement, vector(bytesOf(2, "\x01\x00"+string(repeated(600_000, "\x00")))...))), "element", "1200000 elements"},
 	{"many parameters", module(section(sectionType, []byte("\x01\x60"), repeated(129, "\x7f"), []byte("\x00"))), "type", "129 parameters"},
 
-	{"long body", code("\x00", strings.Repeat("\x41\x00\x04\x40\x01\x0b", 1100<<10/6)+"\x0b"), "code", "function 0 is 1126400 bytes long and the limit is 1048576"},
+	{"long body", code("\x00", strings.Repeat("\x41\x00\x04\x40\x01\x0b", 1100<<10/6)+"\x0b"), "code", "function 0 is 1126400 bytes long and the limit is 524288"},
 	// Blocks in blocks, for whatever walks them recursively.
 	{"deep nesting", code("\x00", strings.Repeat("\x02\x40", 4_001)+strings.Repeat("\x0b", 4_002)), "code", "function 0 nests 4001 blocks"},
 	// Two bytes each that push and pop hundreds of values.

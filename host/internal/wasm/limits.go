@@ -19,7 +19,7 @@ type Limits struct {
 	TableMaximum int // elements that a table may grow to, see [Module.Rewrite]; default 1 000 000
 
 	Functions    int // that the module defines; default 100 000 [3 217]
-	FunctionBody int // bytes; default 1 MiB [80 KB]
+	FunctionBody int // bytes; default 512 KiB [80 KB]
 	Locals       int // of one function; default 5 000 [1 056], as each makes compiling slower
 	ModuleLocals int // of all functions; default 1 000 000, as a runtime keeps them apart [13 199]
 	Nesting      int // of blocks in one function; default 4 000 [549, in 29 KB]
@@ -47,7 +47,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.TableMinimum, 1<<16)
 	set(&l.TableMaximum, 1_000_000)
 	set(&l.Functions, 100_000)
-	set(&l.FunctionBody, 1<<20)
+	set(&l.FunctionBody, 512<<10)
 	set(&l.Locals, 5_000)
 	set(&l.ModuleLocals, 1_000_000)
 	set(&l.Nesting, 4_000)
