@@ -55,6 +55,7 @@ var (
 	errOutputSize  = errors.New("the output is over its limit")
 	errFuel        = errors.New("the call's fuel is used up")
 	errDepth       = errors.New("the functions call each other too deeply")
+	errStack       = errors.New("there is no memory for the stack of the functions that call each other")
 )
 
 // exitError is a guest that ended itself.

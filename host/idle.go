@@ -30,7 +30,7 @@ func (l *lease) keep(i *instance) {
 	p := l.pool
 	p.mu.Lock()
 	defer p.unlock()
-	bytes := int64(i.memory.Private())
+	bytes := int64(i.memory.Private()) + i.image.footprint + i.stack
 	if p.closed || p.spare == 0 || p.bytes < bytes {
 		p.doomed = append(p.doomed, i)
 		return

@@ -27,8 +27,10 @@ type image struct {
 	depth   int32
 	checks  Checks
 	names   wasm.Names
-	unfit   string // why no state can be taken; "" when it can
-	asks    bool   // it can ask whether it should stop
+
+	footprint int64  // bytes of an instance beside linear memory and native stack
+	unfit     string // why no state can be taken; "" when it can
+	asks      bool   // it can ask whether it should stop
 
 	building chan struct{} // holds one while the state is being taken
 	state    atomic.Pointer[state]
@@ -79,7 +81,7 @@ func (i *image) run(ctx context.Context, l *lease, inv *invocation, export strin
 	}
 	inv.grace.open = true
 	status, err = made.call(ctx, inv, export)
-	inv.refused = made.memory.refused
+	inv.refused = inv.refused || made.memory.refused
 	return status, err
 }
 

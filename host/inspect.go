@@ -49,7 +49,7 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, run.ErrDeadline)
 	defer cancel()
 	inv := newInvocation(&run.Call{}, m.signature.ABI, "", h.config.Limits)
-	used := h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+	used := h.calls.call(ctx, m.image, h.config.Limits, func(l *lease) {
 		err = m.image.trial(ctx, l, inv)
 	})
 	if err = errors.Join(used, err); err != nil {

@@ -49,9 +49,12 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		return failed(failure), nil
 	}
 	limits := limitsOr(call.Limits, h.config.Limits)
-	limits.Memory = min(limits.Memory, h.config.Memory)
+	limits.Memory, limits.Output, limits.Log = min(limits.Memory, h.config.Memory), min(limits.Output, MaxOutput), min(limits.Log, MaxLog)
 	if need := m.minMemory(); need > limits.Memory {
 		return failed(rejected(run.CodeMemory, "the module starts with %d bytes of memory and the limit is %d: raise it", need, limits.Memory)), nil
+	}
+	if beside := m.image.beside(limits); beside > h.config.Memory-m.minMemory() {
+		return failed(rejected(run.CodeMemory, "the call needs %d bytes for its tables, output and log beside its memory, and the host has %d in all: lower its limits of output and log, or raise the host's memory", beside, h.config.Memory)), nil
 	}
 
 	var result run.Result
@@ -63,7 +66,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	if h.config.Lines != nil {
 		inv.log.follow = newFollower(func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) })
 	}
-	err = h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+	err = h.calls.call(ctx, m.image, limits, func(l *lease) {
 		if failure := inv.open(ctx); failure != nil {
 			result = failed(failure)
 			return

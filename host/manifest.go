@@ -82,7 +82,7 @@ func (m *module) askForManifest(ctx context.Context, calls *pool, limits run.Lim
 	inv := newInvocation(&run.Call{}, m.signature.ABI, abi.ExportManifest, limits)
 	var result run.Result
 	var lost error
-	err := calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+	err := calls.call(ctx, m.image, limits, func(l *lease) {
 		ctx, cancel := context.WithTimeoutCause(ctx, manifestTimeout, run.ErrDeadline) // without the time in which it waited
 		defer cancel()
 		status, err := m.image.run(ctx, l, inv, abi.ExportManifest)

@@ -41,7 +41,7 @@ func TestHostileModulesEndNothing(t *testing.T) {
 		{"decode bomb of elements", raw(secElement, []byte{1, 0, opI32Const, 0, opEnd}, many), "the element section", "Elements"},
 		{"decode bomb of code", raw(secCode, many), "the code section", "Functions"},
 		{"decode bomb of data", raw(secDataCount, many), "the data count section", "DataSegments"},
-		{"tables of 2^27 elements", raw(secTable, []byte{4}, bytes.Repeat(concat([]byte{0x70, 0}, uleb(1<<27)), 4)), "starts with 134217728 elements", "TableMinimum"},
+		{"tables of 2^27 elements", raw(secTable, []byte{4}, bytes.Repeat(concat([]byte{0x70, 0}, uleb(1<<27)), 4)), "start with 134217728 elements", "TableMinimum"},
 		{"body that compiles for a minute", task(bytes.Repeat([]byte{opI32Const, 0, 0x04, 0x40, 0x01, opEnd}, 1100<<10/6)...).bytes(), "function 0 is 1126400 bytes long and the limit is 524288", "FunctionBody"},
 		{"deep nesting", task(concat(bytes.Repeat([]byte{opLoop, noBlockType}, 5_000), bytes.Repeat([]byte{opEnd}, 5_000), []byte{opI32Const, 0})...).bytes(), "function 0 nests 4001 blocks", "Nesting"},
 	}

@@ -89,7 +89,8 @@ func (p *preparation) image() *image {
 	img := &image{
 		base: s.base, runtime: s.runtime, code: p.code, form: shapeOf(p.walked, p.code, p.size),
 		globals: p.rewritten.Globals, names: p.walked.Names, depth: s.depth, building: make(chan struct{}, 1),
-		checks: Checks{Loops: p.rewritten.Loops, Functions: p.rewritten.Entries},
+		footprint: footprint(p.walked, p.rewritten),
+		checks:    Checks{Loops: p.rewritten.Loops, Functions: p.rewritten.Entries},
 	}
 	img.asks = img.form.importsFunction(abi.Module, abi.ImportShouldStop)
 	img.judge(p.rewritten)

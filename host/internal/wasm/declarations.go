@@ -176,9 +176,7 @@ func (d *decoder) readFunctions() {
 func (d *decoder) readTables() {
 	n := d.count("tables", 3, d.limits.Tables, "Tables")
 	for range n {
-		table := d.readTable()
-		d.Tables = append(d.Tables, table)
-		d.Figures.TableMinimum = max(d.Figures.TableMinimum, table.Min)
+		d.Tables = append(d.Tables, d.readTable())
 	}
 	d.Figures.Tables = n
 }
@@ -191,8 +189,8 @@ func (d *decoder) readTable() Table {
 	t := Table{Type: d.referenceType()}
 	at = d.pos
 	t.Min, t.Max, t.Bounded = d.readLimits("a table")
-	if t.Min > d.limits.TableMinimum {
-		d.over(at, d.limits.TableMinimum, "TableMinimum", "a table starts with %d elements", t.Min)
+	if d.Figures.TableMinimum += t.Min; d.Figures.TableMinimum > d.limits.TableMinimum {
+		d.over(at, d.limits.TableMinimum, "TableMinimum", "the tables start with %d elements or more", d.Figures.TableMinimum)
 	}
 	return t
 }

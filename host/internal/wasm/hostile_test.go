@@ -65,10 +65,10 @@ var hostile = []struct {
 		section(sectionCode, bodyOf("\x00\x00\x0e\xb8\x17"+strings.Repeat("\x00", 3_001)+"\x0b"))), "code", "function 0 pass 262272 values"},
 
 	// Tables are outside a runtime's limit of memory.
-	{"large tables", module(section(sectionTable, repeated(4, "\x70\x00\x80\x80\x80\x40"))), "table", "a table starts with 134217728 elements"},
-	{"huge table", module(section(sectionTable, []byte("\x01\x70\x00"+many))), "table", "a table starts with 4294967295 elements"},
+	{"large tables", module(section(sectionTable, repeated(4, "\x70\x00\x80\x80\x80\x40"))), "table", "start with 134217728 elements"},
+	{"huge table", module(section(sectionTable, []byte("\x01\x70\x00"+many))), "table", "start with 4294967295 elements"},
 	{"many tables", module(section(sectionTable, repeated(100, "\x70\x00\x01"))), "table", "100 tables"},
-	{"imported table", module(section(sectionImport, []byte("\x01\x01a\x01t\x01\x70\x00"+many))), "import", "a table starts with 4294967295 elements"},
+	{"imported table", module(section(sectionImport, []byte("\x01\x01a\x01t\x01\x70\x00"+many))), "import", "start with 4294967295 elements"},
 	{"huge memory", module(section(sectionMemory, []byte("\x01\x00\x81\x80\x04"))), "memory", "more than 65536 pages"},
 
 	// Sections that decoders trust to come once and in order.

@@ -15,8 +15,8 @@ type Limits struct {
 	Globals    int // default 10 000 [13]
 
 	Tables       int // default 8 [4]
-	TableMinimum int // elements that a table starts with; default 65 536 [7 313]
-	TableMaximum int // elements that a table may grow to, see [Module.Rewrite]; default 1 000 000
+	TableMinimum int // elements that all tables start with; default 65 536 [7 313]
+	TableMaximum int // elements that all tables may have, see [Module.Rewrite]; default 1 000 000
 
 	Functions    int // that the module defines; default 100 000 [3 217]
 	FunctionBody int // bytes; default 512 KiB [80 KB]

@@ -24,7 +24,7 @@ func TestCompleteModule(t *testing.T) {
 		t.Errorf("custom section %q", m.Custom)
 	}
 	figures := Limits{
-		Types: 2, Parameters: 1, TypeValues: 2, Imports: 4, Exports: 2, Globals: 2, Tables: 2, TableMinimum: 5,
+		Types: 2, Parameters: 1, TypeValues: 2, Imports: 4, Exports: 2, Globals: 2, Tables: 2, TableMinimum: 7,
 		Functions: 1, FunctionBody: 8, Locals: 2, ModuleLocals: 2, Operands: 1,
 		DataSegments: 2, ElementSegments: 2, Elements: 2,
 	}
@@ -55,8 +55,8 @@ func TestEachLimitHolds(t *testing.T) {
 		{"Globals", complete(), Limits{Globals: 1}, true},
 		{"Tables", complete(), Limits{Tables: 1}, true},
 		{"Tables", complete(), Limits{Tables: 2}, false},
-		{"TableMinimum", complete(), Limits{TableMinimum: 4}, true},
-		{"TableMinimum", complete(), Limits{TableMinimum: 5}, false},
+		{"TableMinimum", complete(), Limits{TableMinimum: 6}, true},
+		{"TableMinimum", complete(), Limits{TableMinimum: 7}, false},
 		{"Functions", functions(bytesOf(2, "\x00\x0b")...), Limits{Functions: 1}, true},
 		{"FunctionBody", complete(), Limits{FunctionBody: 7}, true},
 		{"FunctionBody", complete(), Limits{FunctionBody: 8}, false},

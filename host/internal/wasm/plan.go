@@ -63,6 +63,8 @@ type plan struct {
 	changes  bool  // like the fields of survey
 	ranges   bool
 	grows    bool // there is memory.grow
+
+	growsTables bool // like that of survey
 }
 
 // openBlock is a block of which the end is still to come.
@@ -153,6 +155,7 @@ func (p *plan) note(b *body, at int, op byte) {
 	case opBulk:
 		p.changes = p.changes || isChange(b.number)
 		p.ranges = p.ranges || isRange(b.number)
+		p.growsTables = p.growsTables || b.number == bulkTableGrow
 	}
 }
 

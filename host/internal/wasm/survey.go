@@ -13,6 +13,8 @@ type survey struct {
 	spends  bool // the function to spend units is needed
 	ranges  bool // the function to spend units for a range is needed
 
+	growsTables bool // there is table.grow
+
 	growth int // bytes that checks add to the code, about
 }
 
@@ -53,5 +55,6 @@ func (s *survey) note(p *plan, f *facts) {
 	s.growth += p.growth()
 	s.changes = s.changes || p.changes
 	s.ranges = s.ranges || p.ranges
+	s.growsTables = s.growsTables || p.growsTables
 	s.spends = s.spends || p.grows || p.many()
 }
