@@ -45,6 +45,11 @@ type Config struct {
 	Preflight  PreflightLimits // of a module's parts; the defaults are stated there
 	Log        *slog.Logger    // faults of the host itself; default: none
 
+	// Private is directories of which no call may be granted anything, however it is
+	// named: the host's data and its cache, which is added if it is not there. One
+	// that is not there yet is private as well.
+	Private []string
+
 	// Lines takes the lines of guests' logs while the guests run, with the time
 	// at which the host took each. They come in order within a call, one at a
 	// time, on the call's goroutine, so it must not block; other calls' come at

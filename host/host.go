@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +18,7 @@ type Host struct {
 	sandbox *sandbox
 	library library
 	calls   *pool
+	private privateDirs
 
 	life context.Context // ends with ErrClosed
 	end  context.CancelCauseFunc
@@ -40,6 +42,7 @@ func New(ctx context.Context, config Config) (*Host, error) {
 		sandbox: box,
 		library: library{volumes: map[string]*volume{}},
 		calls:   newPool(&config),
+		private: privateDirs(append(slices.Clip(config.Private), box.child.dir)),
 		entered: map[*entry]struct{}{},
 		life:    life,
 		end:     end,

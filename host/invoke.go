@@ -67,7 +67,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		inv.log.follow = newFollower(func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) })
 	}
 	err = h.calls.call(ctx, m.image, limits, func(l *lease) {
-		if failure := inv.open(ctx); failure != nil {
+		if failure := inv.open(ctx, h.private); failure != nil {
 			result = failed(failure)
 			return
 		}

@@ -51,6 +51,9 @@ func parseManifest(text []byte) (*abi.Manifest, error) {
 	if len(text) > abi.MaxManifest {
 		return nil, fmt.Errorf("%d bytes long, and %d are allowed", len(text), abi.MaxManifest)
 	}
+	if err := checkStructure(text); err != nil {
+		return nil, err
+	}
 	m := new(abi.Manifest)
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err

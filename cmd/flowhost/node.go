@@ -36,6 +36,7 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 		}
 	}
 	if s.data != "" {
+		config.Private = []string{s.data}
 		config.Modules = host.Folder(filepath.Join(s.data, "modules"))
 	}
 	return host.New(ctx, config)
