@@ -32,18 +32,20 @@ type Config struct {
 	// of one module. Default: 4 × GOMAXPROCS, as a call may sleep or wait.
 	Instances int
 
-	Memory     int64           // bytes over all calls that run and instances that are idle; default 1 GiB
-	Queue      int             // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
-	Idle       int             // instances that are kept ready; default 4 × Instances, negative: none
-	IdleTime   time.Duration   // after which an instance that nobody needed is given up; default 1 minute
-	Engine     Engine          // default: Compiler
-	Depth      int             // calls of recursive functions within each other; default 10 000
-	Limits     run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited; output is at most MaxOutput, log MaxLog
-	Timeout    time.Duration   // of a call that states none; default 5 minutes
-	Grace      time.Duration   // of a call that is canceled, if its guest can ask for it, to come to its own end; default 2 seconds, negative: none
-	ModuleSize int64           // bytes of the largest module; default 64 MiB
-	Preflight  PreflightLimits // of a module's parts; the defaults are stated there
-	Log        *slog.Logger    // faults of the host itself; default: none
+	Memory       int64           // bytes over all calls that run and instances that are idle; default 1 GiB
+	Queue        int             // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
+	Idle         int             // instances that are kept ready; default 4 × Instances, negative: none
+	IdleTime     time.Duration   // after which an instance that nobody needed is given up; default 1 minute
+	Engine       Engine          // default: Compiler
+	Depth        int             // calls of recursive functions within each other; default 10 000
+	Limits       run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited; output is at most MaxOutput, log MaxLog
+	Timeout      time.Duration   // of a call that states none; default 5 minutes
+	Grace        time.Duration   // of a call that is canceled, if its guest can ask for it, to come to its own end; default 2 seconds, negative: none
+	ModuleSize   int64           // bytes of the largest module; default 64 MiB
+	ModuleMemory int64           // bytes of prepared modules, about; those that no call uses go first; default 512 MiB
+	ModuleTime   time.Duration   // after which a prepared module that no call needed is given up; default 30 minutes
+	Preflight    PreflightLimits // of a module's parts; the defaults are stated there
+	Log          *slog.Logger    // faults of the host itself; default: none
 
 	// Private is directories of which no call may be granted anything, however it is
 	// named: the host's data and its cache, which is added if it is not there. One
@@ -87,6 +89,9 @@ const (
 	defaultGrace      = 2 * time.Second
 	defaultModuleSize = 64 << 20
 
+	defaultModuleMemory = 512 << 20
+	defaultModuleTime   = 30 * time.Minute
+
 	defaultCompileTime   = time.Minute
 	defaultCompileMemory = 2 << 30
 
@@ -111,6 +116,8 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(max(c.Timeout, 0), defaultTimeout)
 	c.Grace = max(cmp.Or(c.Grace, defaultGrace), 0)
 	c.ModuleSize = cmp.Or(max(c.ModuleSize, 0), defaultModuleSize)
+	c.ModuleMemory = cmp.Or(max(c.ModuleMemory, 0), defaultModuleMemory)
+	c.ModuleTime = cmp.Or(max(c.ModuleTime, 0), defaultModuleTime)
 	c.CompileTime = cmp.Or(max(c.CompileTime, 0), defaultCompileTime)
 	c.CompileMemory = cmp.Or(max(c.CompileMemory, 0), defaultCompileMemory)
 	c.Limits = limitsOr(c.Limits, run.Limits{

@@ -37,11 +37,12 @@ func New(ctx context.Context, config Config) (*Host, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	calls := newPool(&config)
 	return &Host{
 		config:  config,
 		sandbox: box,
-		library: library{volumes: map[string]*volume{}},
-		calls:   newPool(&config),
+		library: library{volumes: map[string]*volume{}, room: config.ModuleMemory, lifetime: config.ModuleTime, forget: calls.forget},
+		calls:   calls,
 		private: privateDirs(append(slices.Clip(config.Private), box.child.dir)),
 		entered: map[*entry]struct{}{},
 		life:    life,
@@ -101,7 +102,8 @@ func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
 type entry struct{ cancel context.CancelCauseFunc }
 
 // module gives a prepared module, whose bytes come from open when it is not
-// known yet. It is called between enter and leave.
+// known yet. It is called between enter and leave, and the module is released
+// before leave.
 func (h *Host) module(ctx context.Context, digest string, open func(context.Context) ([]byte, error)) (*module, error) {
 	return h.library.get(ctx, digest, h.busy.Go, func() (*module, error) {
 		m, err := h.makeModule(digest, open)

@@ -67,6 +67,21 @@ func (p *pool) remove(place *list.Element) *rest {
 	return r
 }
 
+// forget closes the idle instances of an image that nobody uses any more.
+func (p *pool) forget(image *image) {
+	p.mu.Lock()
+	defer p.unlock()
+	own := p.lines[image]
+	if own == nil {
+		return
+	}
+	for len(own.idle) > 0 {
+		p.evict(own.idle[0])
+	}
+	delete(p.lines, image)
+	p.advance()
+}
+
 // sweep closes the instances that nobody has needed for their lifetime.
 func (p *pool) sweep() {
 	p.mu.Lock()

@@ -28,6 +28,7 @@ type image struct {
 	checks  Checks
 	names   wasm.Names
 
+	binary    int64  // bytes of the rewritten module
 	footprint int64  // bytes of an instance beside linear memory and native stack
 	unfit     string // why no state can be taken; "" when it can
 	asks      bool   // it can ask whether it should stop
@@ -65,6 +66,17 @@ func (i *image) need() int64 {
 		return int64(s.memory.Size())
 	}
 	return i.form.memory.Min
+}
+
+// weight is about the bytes of native code, of what wazero keeps of the module to
+// make instances, and of the image.
+func (i *image) weight() int64 {
+	const each = 5 // for a byte of the module, in Go guests
+	bytes := each * i.binary
+	if s := i.state.Load(); s != nil && s.memory != nil {
+		bytes += int64(s.memory.Size())
+	}
+	return bytes
 }
 
 // run calls an export in an instance that is as if no other call had ever

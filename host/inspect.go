@@ -43,6 +43,7 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer h.library.release(m)
 	if m.fault != nil {
 		return nil, m.fault.at(path)
 	}
@@ -71,6 +72,7 @@ func (h *Host) Inspect(ctx context.Context, path string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer h.library.release(m)
 	form := m.image.form
 	return &Inspection{
 		Path: path, Size: form.size, Signature: m.signature,

@@ -44,6 +44,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	if err != nil {
 		return turnAway(ctx, err)
 	}
+	defer h.library.release(m)
 	function, export, failure := m.resolve(call.Function)
 	if failure != nil {
 		return failed(failure), nil
@@ -81,7 +82,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	return result, lost
 }
 
-// stored gives the module that the source keeps under the digest.
+// stored gives the module that the source keeps under the digest, to be released.
 func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 	m, err := h.module(ctx, digest, func(ctx context.Context) ([]byte, error) {
 		binary, err := h.config.Modules.Open(ctx, digest)
@@ -94,6 +95,7 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 		return binary, nil
 	})
 	if err == nil && m.fault != nil {
+		h.library.release(m)
 		err = m.fault
 	}
 	if err != nil {

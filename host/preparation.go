@@ -89,6 +89,7 @@ func (p *preparation) image() *image {
 	img := &image{
 		base: s.base, runtime: s.runtime, code: p.code, form: shapeOf(p.walked, p.code, p.size),
 		globals: p.rewritten.Globals, names: p.walked.Names, depth: s.depth, building: make(chan struct{}, 1),
+		binary:    int64(len(p.rewritten.Binary)),
 		footprint: footprint(p.walked, p.rewritten),
 		checks:    Checks{Loops: p.rewritten.Loops, Functions: p.rewritten.Entries},
 	}
