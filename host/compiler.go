@@ -47,7 +47,7 @@ type compiler struct {
 // close removes.
 func newCompiler(config Config, cache wazero.CompilationCache) (*compiler, wazero.CompilationCache, error) {
 	c := &compiler{
-		command: config.CompileCommand, dir: config.CacheDir, time: config.CompileTime, memory: config.CompileMemory,
+		command: config.CompileCommand, dir: CachePath(config.CacheDir), time: config.CompileTime, memory: config.CompileMemory,
 		places: semaphore.NewWeighted(maxChildren),
 	}
 	if cache != nil || len(c.command) == 0 || config.Engine != Compiler {

@@ -1,7 +1,16 @@
 package host
 
-import "github.com/flowhost/flowhost/host/internal/wasm"
+import (
+	"github.com/flowhost/flowhost/host/internal/memory"
+	"github.com/flowhost/flowhost/host/internal/wasm"
+)
 
 // CompilesInProcess reports whether the host compiles the module in its own
 // process.
 func CompilesInProcess(r *wasm.Rewritten) bool { return fits(r.Forecast()) }
+
+// ChooseWay makes instances of a module that the host has initialized go back to
+// their image in that way.
+func ChooseWay(h *Host, digest string, way memory.Way) {
+	h.library.volumes[digest].module.image.state.Load().memory.Choose(way)
+}

@@ -100,6 +100,9 @@ func TestFootprintCoversInstances(t *testing.T) {
 			if err != nil || m.fault != nil {
 				t.Fatal(err, m)
 			}
+			if err := h.ready(t.Context(), m.image); err != nil {
+				t.Fatal(err)
+			}
 			limits := h.config.Limits
 			var charged, before, taken int64
 			var hold func(n int)
@@ -126,7 +129,7 @@ func TestFootprintCoversInstances(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			hold(1) // makes the image
+			hold(1)
 			charged, before = 0, heapInUse()
 			hold(instances)
 			t.Logf("%9d bytes are taken and %9d are charged", taken/instances, charged/instances)

@@ -52,7 +52,10 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	limits := limitsOr(call.Limits, h.config.Limits)
 	limits.Memory, limits.Output, limits.Log = min(limits.Memory, h.config.Memory), min(limits.Output, MaxOutput), min(limits.Log, MaxLog)
 	if need := m.minMemory(); need > limits.Memory {
-		return failed(rejected(run.CodeMemory, "the module starts with %d bytes of memory and the limit is %d: raise it", need, limits.Memory)), nil
+		return failed(rejected(run.CodeMemory, "%v", &inadequateError{need, limits.Memory})), nil
+	}
+	if err := h.ready(ctx, m.image); err != nil {
+		return turnAway(ctx, err)
 	}
 	if beside := m.image.beside(limits); beside > h.config.Memory-m.minMemory() {
 		return failed(rejected(run.CodeMemory, "the call needs %d bytes for its tables, output and log beside its memory, and the host has %d in all: lower its limits of output and log, or raise the host's memory", beside, h.config.Memory)), nil
@@ -65,7 +68,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		inv.grace.host = h
 	}
 	if h.config.Lines != nil {
-		inv.log.follow = newFollower(func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) })
+		inv.log.follow = follower{hand: func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) }}
 	}
 	err = h.calls.call(ctx, m.image, limits, func(l *lease) {
 		if failure := inv.open(ctx, h.private); failure != nil {
@@ -114,6 +117,14 @@ func turnAway(ctx context.Context, err error) (run.Result, error) {
 		failure := rejected(CodeBusy, "%v: more at a time than this host may run", err)
 		failure.Retryable = true
 		return failed(failure), nil
+	case errors.Is(err, errSetupMemory):
+		failure := rejected(CodeBusy, "%v", err)
+		failure.Retryable = true
+		return failed(failure), nil
+	case errors.Is(err, errSetupTime):
+		return failed(&run.Failure{
+			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout, Message: err.Error(), Retryable: true,
+		}), nil
 	case errors.Is(err, ErrClosed):
 		return run.Result{}, err
 	case ctx.Err() != nil:

@@ -63,8 +63,21 @@ func (l *library) get(ctx context.Context, digest string, spawn func(func()), pr
 // release gives a module back; nil is none.
 func (l *library) release(m *module) {
 	if m != nil {
-		l.leave(m.volume)
+		l.leave(m.image.volume)
 	}
+}
+
+// hold counts a user more of an image that has one, until the result is called. An
+// image that is being prepared has no volume yet.
+func (l *library) hold(i *image) (letGo func()) {
+	v := i.volume
+	if v == nil {
+		return func() {}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v.users++
+	return func() { l.leave(v) }
 }
 
 // enter finds or begins a volume, and counts a user.
@@ -96,7 +109,7 @@ func (l *library) settle(v *volume) {
 		delete(l.volumes, v.digest)
 	}
 	if v.module != nil {
-		v.module.volume = v
+		v.module.image.volume = v
 	}
 	l.mu.Unlock()
 	close(v.ready)

@@ -25,7 +25,6 @@ const functionShape = "() -> i32"
 
 // module is what the host knows of one module. It does not change once made.
 type module struct {
-	volume    *volume // of the library
 	image     *image
 	signature run.Signature
 	manifest  *abi.Manifest

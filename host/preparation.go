@@ -88,7 +88,7 @@ func (p *preparation) image() *image {
 	s := p.sandbox
 	img := &image{
 		base: s.base, runtime: s.runtime, code: p.code, form: shapeOf(p.walked, p.code, p.size),
-		globals: p.rewritten.Globals, names: p.walked.Names, depth: s.depth, building: make(chan struct{}, 1),
+		globals: p.rewritten.Globals, names: p.walked.Names, depth: s.depth,
 		binary:    int64(len(p.rewritten.Binary)),
 		footprint: footprint(p.walked, p.rewritten),
 		checks:    Checks{Loops: p.rewritten.Loops, Functions: p.rewritten.Entries},

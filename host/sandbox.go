@@ -35,11 +35,7 @@ type offers map[string]map[string]string
 
 func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 	settings := runtimeSettings(config.Engine)
-	cache, err := openCache(config.CacheDir)
-	if err != nil {
-		return nil, err
-	}
-	child, cache, err := newCompiler(config, cache)
+	child, cache, err := newCompiler(config, openCache(config.CacheDir, config.Log))
 	if err != nil {
 		return nil, err
 	}
