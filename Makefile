@@ -64,6 +64,10 @@ test-format: ## Format FILES (10 000) random flow files and compare what they me
 test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
 	go test -count=1 -timeout 30m ./host/internal/hostile -args -all
 
+.PHONY: test-compile
+test-compile: ## Search MINUTES (30) for functions that take longer to compile than is forecast.
+	nice -n 5 go test -count=1 -v -timeout 24h -run TestForecastHolds ./host -args -compile.minutes $(MINUTES)
+
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.
 	FLOWHOST_LONG=1 go test -race -count=1 -timeout 3h -run TestEveryCallSees ./host
