@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,13 +40,31 @@ func compileCost(t testing.TB, module []byte) (c cost, code int) {
 	}
 	job, _ := json.Marshal(map[string]any{"Dir": t.TempDir(), "Size": len(module), "CPU": 100, "Memory": 6 << 30, "Code": 1 << 30})
 	io.Copy(stdin, io.MultiReader(bytes.NewReader(append(job, '\n')), bytes.NewReader(module)))
-	err = cmd.Wait()
-	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	c = cost{cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), usage.Maxrss << 10}
+	ended := make(chan error)
+	go func() { ended <- cmd.Wait() }()
+	for done := false; !done; {
+		c.memory = max(c.memory, peakOf(cmd.Process.Pid))
+		select {
+		case err = <-ended:
+			done = true
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	c.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if err != nil {
 		t.Logf("%v: %.300s", err, said.String())
 	}
 	return c, cmd.ProcessState.ExitCode()
+}
+
+// peakOf is the most memory that a process has had, in bytes; 0 where that cannot be
+// known. What wait reports would be this process's own, if that is larger.
+func peakOf(pid int) int64 {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
+	var kilobytes int64
+	fmt.Sscan(string(rest), &kilobytes)
+	return kilobytes << 10
 }
 
 // rewritten walks and rewrites a module as the host does.
