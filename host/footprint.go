@@ -24,9 +24,9 @@ const (
 // memory and its native stack.
 func footprint(walked *wasm.Module, rewritten *wasm.Rewritten) int64 {
 	f := walked.Figures
-	return bytesOfInstance + bytesOfElement*int64(f.Elements) +
+	return bytesOfInstance + bytesOfElement*int64(f.Elements+rewritten.References) +
 		bytesOfEntry*int64(rewritten.TableMinimum) + bytesOfGrowth*int64(rewritten.TableMaximum-rewritten.TableMinimum) +
-		bytesOfGlobal*int64(f.Globals) + bytesOfSegment*int64(f.DataSegments+f.ElementSegments) + bytesOfImport*int64(f.Imports)
+		bytesOfGlobal*int64(f.Globals+rewritten.References) + bytesOfSegment*int64(f.DataSegments+f.ElementSegments) + bytesOfImport*int64(f.Imports)
 }
 
 // beside is what a call holds beside linear memory and native stack: its instance,

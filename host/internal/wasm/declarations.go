@@ -283,6 +283,26 @@ func (d *decoder) functionIndex() int {
 	return i
 }
 
+// declare reads which function is used, outside of code: code may refer to it.
+func (d *decoder) declare() {
+	i := d.functionIndex()
+	if d.err == nil {
+		if d.declared == nil {
+			d.declared = make([]bool, len(d.functions))
+		}
+		d.declared[i] = true
+	}
+}
+
+// reference reads to which function code refers. It must be declared, because
+// wazero does not see these instructions, see weaver.refer.
+func (b *body) reference(at int) {
+	b.function = b.functionIndex()
+	if b.err == nil && b.checks && (b.declared == nil || !b.declared[b.function]) {
+		b.malformed(at, "%s refers to function %d, which nothing else refers to or exports", b.subject(), b.function)
+	}
+}
+
 func (d *decoder) readExports() {
 	n := d.count("exports", 3, d.limits.Exports, "Exports")
 	for i := 0; i < n && d.err == nil; i++ {
@@ -291,7 +311,7 @@ func (d *decoder) readExports() {
 		at := d.pos
 		switch kind := d.byte(); kind {
 		case KindFunction:
-			d.functionIndex()
+			d.declare()
 		case KindGlobal:
 			d.globalIndex()
 		case KindTable, KindMemory:

@@ -101,7 +101,7 @@ func (b *body) other(at int, op byte) {
 	case opRefNull:
 		b.referenceType()
 	case opRefFunc:
-		b.function = b.functionIndex()
+		b.reference(at)
 	case opBulk:
 		b.bulk(at)
 	case opVector:

@@ -31,7 +31,7 @@ type Limits struct {
 
 	DataSegments    int // default 250 000 [55 774]
 	ElementSegments int // default 10 000 [65]
-	Elements        int // of all element segments; default 1 000 000 [3 217]
+	Elements        int // of all element segments; default 100 000 [3 217], as each instance makes all of them
 }
 
 // withDefaults fills in what is not set.
@@ -54,6 +54,6 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Operands, 1<<18)
 	set(&l.DataSegments, 250_000)
 	set(&l.ElementSegments, 10_000)
-	set(&l.Elements, 1_000_000)
+	set(&l.Elements, 100_000)
 	return l
 }

@@ -53,6 +53,8 @@ type Rewritten struct {
 	Loops   int      // that have a check
 	Entries int      // of functions that have a check
 
+	References int // functions that code refers to, each of which has a global
+
 	// Elements of all tables, at the start and at most.
 	TableMinimum, TableMaximum int
 }
@@ -75,6 +77,8 @@ type Global struct {
 //   - has a maximum for each table, so that all of them are within one (minima
 //     count where they are larger): a table that does not grow any further is
 //     within the specification;
+//   - gets references to functions from globals of its own, of which an instance
+//     has as many as the code refers to;
 //   - has no custom sections, and one data segment for several that lie behind
 //     each other.
 //
