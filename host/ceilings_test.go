@@ -27,7 +27,7 @@ func TestOutputAndLogHaveCeilings(t *testing.T) {
 	for _, line := range log.Lines {
 		bytes += len(line.Message) + len(line.Fields)
 	}
-	if bytes > host.MaxLog || log.Dropped == 0 {
+	if bytes > run.MaxLog || log.Dropped == 0 {
 		t.Errorf("%d lines of %d bytes, %d dropped", len(log.Lines), bytes, log.Dropped)
 	}
 }

@@ -40,7 +40,7 @@ type Config struct {
 	IdleTime     time.Duration   // after which an instance that nobody needed is given up; default 1 minute
 	Engine       Engine          // default: Compiler
 	Depth        int             // calls of recursive functions within each other; default 10 000
-	Limits       run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited; output is at most MaxOutput, log MaxLog
+	Limits       run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited; at most run.MaxOutput and run.MaxLog
 	Timeout      time.Duration   // of a call that states none; default 5 minutes
 	Grace        time.Duration   // of a call that is canceled, if its guest can ask for it, to come to its own end; default 2 seconds, negative: none
 	ModuleSize   int64           // bytes of the largest module; default 64 MiB
@@ -64,13 +64,6 @@ type Config struct {
 	// Default: nobody follows.
 	Lines func(call *run.Call, at time.Time, line run.LogLine)
 }
-
-// Limits of a call that no call and no configuration can raise: output and log
-// are in the host's own memory.
-const (
-	MaxOutput = 16 << 20
-	MaxLog    = 4 << 20
-)
 
 // Engine is how a guest's code is executed.
 type Engine uint8
@@ -125,7 +118,7 @@ func (c Config) withDefaults() Config {
 	c.Limits = limitsOr(c.Limits, run.Limits{
 		Memory: defaultCallMemory, Output: defaultCallOutput, Log: defaultCallLog,
 	})
-	c.Limits.Output, c.Limits.Log = min(c.Limits.Output, MaxOutput), min(c.Limits.Log, MaxLog)
+	c.Limits.Output, c.Limits.Log = min(c.Limits.Output, run.MaxOutput), min(c.Limits.Log, run.MaxLog)
 	return c
 }
 

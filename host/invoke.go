@@ -50,7 +50,8 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		return failed(failure), nil
 	}
 	limits := limitsOr(call.Limits, h.config.Limits)
-	limits.Memory, limits.Output, limits.Log = min(limits.Memory, h.config.Memory), min(limits.Output, MaxOutput), min(limits.Log, MaxLog)
+	limits.Memory = min(limits.Memory, h.config.Memory)
+	limits.Output, limits.Log = min(limits.Output, run.MaxOutput), min(limits.Log, run.MaxLog)
 	if need := m.minMemory(); need > limits.Memory {
 		return failed(rejected(run.CodeMemory, "%v", &inadequateError{need, limits.Memory})), nil
 	}
