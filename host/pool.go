@@ -101,20 +101,21 @@ func threeQuarters(n int) int {
 // call runs fn as use does, with the memory with which a call of the image begins.
 func (p *pool) call(ctx context.Context, image *image, limits run.Limits, fn func(*lease)) error {
 	beside := image.beside(limits)
-	return p.use(ctx, image, image.need()+beside, func(l *lease) {
-		l.beside = beside
-		fn(l)
-	})
+	return p.lend(ctx, image, image.need()+beside, beside, fn)
 }
 
 // use runs fn with a place and so many bytes of memory for a call of the image,
 // and takes back all that the lease holds when fn returns, or panics. It fails
 // without running fn with errBusy, or with the cause with which ctx ended.
 func (p *pool) use(ctx context.Context, image *image, bytes int64, fn func(*lease)) error {
+	return p.lend(ctx, image, bytes, 0, fn)
+}
+
+func (p *pool) lend(ctx context.Context, image *image, bytes, beside int64, fn func(*lease)) error {
 	if err := p.admit(ctx, image, bytes); err != nil {
 		return err
 	}
-	l := &lease{pool: p, image: image, bytes: bytes}
+	l := &lease{pool: p, image: image, bytes: bytes, beside: beside}
 	defer l.release()
 	fn(l)
 	return nil

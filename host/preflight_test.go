@@ -181,3 +181,19 @@ func BenchmarkPreflight(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkForecast is of the same program, rewritten. It is made when the cache
+// has no native code.
+func BenchmarkForecast(b *testing.B) {
+	built, err := os.ReadFile(guest(b, "tasks"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := mustRewrite(b, built)
+	b.SetBytes(int64(len(r.Binary)))
+	for b.Loop() {
+		if f := r.Forecast(); f.Work == 0 {
+			b.Fatal("nothing is forecast")
+		}
+	}
+}
