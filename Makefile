@@ -70,6 +70,10 @@ DAMAGES ?= 5000
 test-damage: ## Damage a random file of a stored stream DAMAGES (5000) times: what is lost is reported.
 	go test -count=1 -v -timeout 12h -run '^TestDamageIsNeverSilent$$' ./bus -args -damage.cases $(DAMAGES) | grep -v -- '--- PASS\|=== '
 
+.PHONY: test-compile
+test-compile: ## Search MINUTES (30) for functions that take longer to compile than is forecast.
+	nice -n 5 go test -count=1 -v -timeout 24h -run TestForecastHolds ./host -args -compile.minutes $(MINUTES)
+
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.
 	FLOWHOST_LONG=1 go test -race -count=1 -timeout 3h -run TestEveryCallSees ./host

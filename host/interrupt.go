@@ -97,6 +97,7 @@ func interrupt(ctx context.Context, module api.Module, stack []uint64) {
 	if inv.over(ctx) {
 		panic(errInterrupted)
 	}
+	inv.coverStack(module)
 	if inv.lease != nil && inv.lease.pool.crowded.Load() {
 		runtime.Gosched() // wakes a processor if one is idle, which costs some microseconds
 	}

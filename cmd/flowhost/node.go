@@ -28,6 +28,7 @@ const stopTime = 10 * time.Second
 func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
 	config := host.Config{
 		CacheDir: s.cache, Instances: s.workers, Limits: s.limits, Timeout: s.timeout, Lines: lines, Log: log,
+		CompileCommand: compileCommand(),
 	}
 	if config.CacheDir == "" {
 		if cache, err := os.UserCacheDir(); err == nil {
@@ -35,6 +36,7 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 		}
 	}
 	if s.data != "" {
+		config.Private = []string{s.data}
 		// Before anything is loaded: its mistakes are reported as those of a directory.
 		if err := bus.CheckDataDir(s.data); err != nil {
 			return nil, &exitError{exitInvalid, err}

@@ -63,7 +63,7 @@ type durable struct {
 
 func newDurable(b *testing.B, level bus.Sync, keeps, source string) *durable {
 	const workers = 32 // calls of some microseconds: enough of them hide the time that it takes to wake one
-	h, err := host.New(b.Context(), host.Config{CacheDir: b.TempDir(), Instances: workers})
+	h, err := host.New(b.Context(), host.Config{CacheDir: b.TempDir(), Instances: workers, CompileCommand: compileCommand()})
 	if err != nil {
 		b.Fatal(err)
 	}

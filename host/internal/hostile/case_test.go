@@ -67,7 +67,7 @@ func (a attack) patience() time.Duration {
 
 // corpus is all cases.
 func corpus() []attack {
-	all := slices.Concat(decodeBombs(), compileBombs(), loops(), recursions(), memoryBombs(), tableBombs(),
+	all := slices.Concat(decodeBombs(), compileBombs(), branchBombs(), unaccounted(), loops(), recursions(), memoryBombs(), tableBombs(),
 		floods(), files(), grantedFiles(), sleeps(), exitsEarly(), badPointers(), spoilers(), reservedNames(), manifests(), canceled())
 	for i := range all {
 		all[i] = all[i].withDefaults()

@@ -49,7 +49,7 @@ func runChild(names []string, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	c := &child{source: host.NewMemorySource(), dir: dir}
-	if c.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 2, Grace: grace}); err != nil {
+	if c.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 2, Grace: grace, CompileCommand: compileCommand()}); err != nil {
 		return err
 	}
 	cases := corpus()

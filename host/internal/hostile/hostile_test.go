@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowhost/flowhost/host"
 )
 
 // environment names the cases that a child runs, one a line.
@@ -24,6 +26,9 @@ const environment = "FLOWHOST_HOSTILE_CASES"
 const mostMemory = memoryFactor * 2_500
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == host.CompileArgument {
+		os.Exit(host.CompileChild(context.Background(), os.Stdin, os.Stderr))
+	}
 	if names := os.Getenv(environment); names != "" {
 		if err := runChild(strings.Split(names, "\n"), os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

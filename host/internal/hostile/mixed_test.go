@@ -55,7 +55,7 @@ func runMixed(ctx context.Context, count string) *report {
 	m := &mixedCalls{report: report{Name: mixed + count}}
 	m.complain(err)
 	c := &child{source: host.NewMemorySource()}
-	m.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 4, Limits: run.Limits{Memory: 64 * mebi}})
+	m.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 4, Limits: run.Limits{Memory: 64 * mebi}, CompileCommand: compileCommand()})
 	if err != nil {
 		m.complain(err)
 		return &m.report

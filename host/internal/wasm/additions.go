@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -19,6 +20,7 @@ type rewriter struct {
 	interrupt, spend, spendRange int         // functions; the last two are 0 if not needed
 	units, depth, changed        int         // globals
 	blocks                       map[int]int // types () -> (results) by the type of a function
+	references                   map[int]int // globals that hold references to functions, by function
 }
 
 // addition is entries that are put behind those of a vector.
@@ -54,7 +56,26 @@ func (r *rewriter) layOut() {
 		r.spendRange = r.addFunction([]byte{typeI32}, []byte{typeI32}, r.spendRangeBody())
 	}
 	r.addBlockTypes()
+	r.addReferences()
 	r.exportGlobals()
+}
+
+// addReferences adds a global for each function that code refers to, with the
+// reference in it: wazero makes one on the host's heap each time that ref.func
+// runs, and frees it with the instance.
+func (r *rewriter) addReferences() {
+	r.references = map[int]int{}
+	r.result.References = len(r.survey.references)
+	for _, f := range slices.Sorted(maps.Keys(r.survey.references)) {
+		r.references[f] = len(r.globals) + r.added[sectionGlobal].count
+		w := r.added[sectionGlobal].next()
+		if f >= r.imported.functions {
+			f++ // the host's import is before it
+		}
+		w.bytes(typeFuncref, 0, opRefFunc)
+		w.uvarint(f)
+		w.bytes(opEnd)
+	}
 }
 
 // addType adds a type of functions and gives its index.

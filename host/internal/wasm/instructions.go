@@ -35,6 +35,10 @@ const (
 	opI32Eqz        = 0x45 // the first one of arithmetic
 	opI64LtS        = 0x53
 	opI32Add        = 0x6a
+	opI32DivS       = 0x6d
+	opI32RemU       = 0x70
+	opI64DivS       = 0x7f
+	opI64RemU       = 0x82
 	opI32LtS        = 0x48
 	opI32ShrU       = 0x76
 	opI64Sub        = 0x7d
@@ -97,7 +101,7 @@ func (b *body) other(at int, op byte) {
 	case opRefNull:
 		b.referenceType()
 	case opRefFunc:
-		b.function = b.functionIndex()
+		b.reference(at)
 	case opBulk:
 		b.bulk(at)
 	case opVector:

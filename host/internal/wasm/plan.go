@@ -63,6 +63,9 @@ type plan struct {
 	changes  bool  // like the fields of survey
 	ranges   bool
 	grows    bool // there is memory.grow
+
+	growsTables bool  // like that of survey
+	references  []int // functions that it refers to, imports included
 }
 
 // openBlock is a block of which the end is still to come.
@@ -103,7 +106,7 @@ func (p *plan) growth() int {
 func (p *plan) read(b *body) {
 	*p = plan{
 		functions: p.functions, onLabel: p.onLabel, straight: true,
-		stretches: p.stretches[:0], open: p.open[:0], calls: p.calls[:0],
+		stretches: p.stretches[:0], open: p.open[:0], calls: p.calls[:0], references: p.references[:0],
 	}
 	b.onFunction, b.onLabel = nil, p.onLabel
 	b.open()
@@ -150,9 +153,12 @@ func (p *plan) note(b *body, at int, op byte) {
 		p.grows = true
 	case opTableSet:
 		p.changes = true
+	case opRefFunc:
+		p.references = append(p.references, b.function)
 	case opBulk:
 		p.changes = p.changes || isChange(b.number)
 		p.ranges = p.ranges || isRange(b.number)
+		p.growsTables = p.growsTables || b.number == bulkTableGrow
 	}
 }
 

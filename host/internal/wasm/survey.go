@@ -13,6 +13,10 @@ type survey struct {
 	spends  bool // the function to spend units is needed
 	ranges  bool // the function to spend units for a range is needed
 
+	growsTables bool // there is table.grow
+
+	references map[int]bool // functions that code refers to, imports included
+
 	growth int // bytes that checks add to the code, about
 }
 
@@ -26,7 +30,7 @@ type facts struct {
 
 // survey walks the code.
 func (m *Module) survey() *survey {
-	s := &survey{functions: make([]facts, m.Figures.Functions)}
+	s := &survey{functions: make([]facts, m.Figures.Functions), references: map[int]bool{}}
 	code := m.find(sectionCode)
 	if code.id != sectionCode {
 		return s
@@ -53,5 +57,9 @@ func (s *survey) note(p *plan, f *facts) {
 	s.growth += p.growth()
 	s.changes = s.changes || p.changes
 	s.ranges = s.ranges || p.ranges
+	for _, f := range p.references {
+		s.references[f] = true
+	}
+	s.growsTables = s.growsTables || p.growsTables
 	s.spends = s.spends || p.grows || p.many()
 }

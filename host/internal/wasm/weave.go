@@ -22,7 +22,12 @@ type weaver struct {
 // weave writes the bodies of the code section.
 func (r *rewriter) weave(c *copier) {
 	w := &weaver{copier: c, rewriter: r, plan: newPlan(r.survey.functions)}
-	w.shiftFunction, w.shiftLabel = c.shiftFunction, w.label
+	w.shiftLabel = w.label
+	w.shiftFunction = func(at, index int) {
+		if w.module[at-1] != opRefFunc { // see refer
+			c.shiftFunction(at, index)
+		}
+	}
 	c.from.eachBody(w.write)
 }
 
@@ -168,6 +173,8 @@ func (w *weaver) instruction(at int, op byte) {
 	case opTableSet:
 		w.copyTo(at)
 		w.change()
+	case opRefFunc:
+		w.refer(at)
 	case opBulk:
 		w.copyTo(at)
 		if isRange(w.number) {
@@ -177,6 +184,13 @@ func (w *weaver) instruction(at int, op byte) {
 			w.change()
 		}
 	}
+}
+
+// refer gets a reference to a function from the global that holds it.
+func (w *weaver) refer(at int) {
+	w.copyTo(at)
+	w.global(opGlobalGet, w.rewriter.references[w.function])
+	w.copied = w.pos
 }
 
 // change notes that an instruction comes that Rewritten.Changes tells of.
@@ -265,7 +279,7 @@ func (w *weaver) unroll(first *stretch) {
 // copyBody writes a copy of a loop's body, in so many blocks instead of one.
 func (w *weaver) copyBody(first *stretch, labels, blocks int) {
 	w.labels = w.labels[:labels]
-	w.body.blocks, w.operands = 0, 0 // each copy is within the limits
+	w.operands = 0 // each copy is within the limits
 	w.pos, w.copied = first.at, first.at
 	w.push(blocks, 0)
 	w.until(labels - 1)
