@@ -97,7 +97,7 @@ func (s *sandbox) prepare(ctx context.Context, binary []byte) (img *image, err e
 		return nil, fault
 	}
 	rewritten := walked.Rewrite(wasm.RewriteOptions{
-		TableMaximum: s.limits.TableMaximum, Units: firstGrant, Depth: s.depth,
+		TableMaximum: s.limits.TableMaximum, Units: wasm.LeastGrant, Depth: s.depth,
 	})
 	code, err := s.runtime.CompileModule(ctx, rewritten.Binary)
 	if err != nil {

@@ -16,9 +16,12 @@ type rewriter struct {
 	added [sectionTag]addition // to each section
 
 	// Indices of what is added.
-	interrupt, spend, spendRange int         // functions; the last two are 0 if not needed
-	units, depth, changed        int         // globals
-	blocks                       map[int]int // types () -> (results) by the type of a function
+	interrupt             int // functions; those that follow are 0 if not needed
+	spend, spendRange     int
+	grow, fill, copy      int
+	units, depth, changed int         // globals
+	references            map[int]int // globals, by the function to which each refers
+	blocks                map[int]int // types () -> (results) by the type of a function
 }
 
 // addition is entries that are put behind those of a vector.
@@ -53,6 +56,16 @@ func (r *rewriter) layOut() {
 	if r.survey.ranges {
 		r.spendRange = r.addFunction([]byte{typeI32}, []byte{typeI32}, r.spendRangeBody())
 	}
+	if r.survey.grows {
+		r.grow = r.addFunction([]byte{typeI32}, []byte{typeI32}, r.growBody())
+	}
+	if r.survey.fills {
+		r.fill = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.fillBody())
+	}
+	if r.survey.copies {
+		r.copy = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.copyBody())
+	}
+	r.addReferences()
 	r.addBlockTypes()
 	r.exportGlobals()
 }
@@ -115,20 +128,43 @@ func (r *rewriter) spendBody() writer {
 	return w
 }
 
-// spendRangeBody is a function that takes the length of a range, subtracts a
-// unit for each 16 and one more, and gives the length back.
+// spendRangeBody is a function that takes the length of a range, pays for it and
+// gives the length back.
 func (r *rewriter) spendRangeBody() writer {
 	var w writer
-	w.global(opGlobalGet, r.units)
-	w.bytes(opLocalGet, 0)
-	w.i32Const(4)
-	w.bytes(opI32ShrU)
-	w.i32Const(1)
-	w.bytes(opI32Add, opI64ExtendI32U, opI64Sub)
-	w.global(opGlobalSet, r.units)
-	w.interruptBelowZero(r.units, r.interrupt)
+	r.payRange(&w, 0)
 	w.bytes(opLocalGet, 0, opEnd)
 	return w
+}
+
+// payRange pays for a range whose length is in a local: a unit for each 16.
+func (r *rewriter) payRange(w *writer, length byte) {
+	w.global(opGlobalGet, r.units)
+	w.bytes(opLocalGet, length)
+	w.i32Const(4)
+	w.bytes(opI32ShrU, opI64ExtendI32U, opI64Sub)
+	w.i64Const(rangeUnits)
+	w.bytes(opI64Sub)
+	w.global(opGlobalSet, r.units)
+	w.interruptBelowZero(r.units, r.interrupt)
+}
+
+// addReferences adds a global for each function to which the code refers. wazero
+// makes a reference anew for each ref.func that runs, and keeps all of them until
+// the instance is closed.
+func (r *rewriter) addReferences() {
+	r.references = map[int]int{}
+	for i, f := range r.survey.functions {
+		if !f.referred {
+			continue
+		}
+		function := r.imported.functions + i
+		r.references[function] = len(r.globals) + r.added[sectionGlobal].count
+		w := r.added[sectionGlobal].next()
+		w.bytes(typeFuncref, 0, opRefFunc)
+		w.uvarint(function + 1)
+		w.bytes(opEnd)
+	}
 }
 
 // addBlockTypes adds the types of the blocks around bodies that have several results.
