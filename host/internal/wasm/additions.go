@@ -150,7 +150,7 @@ func (r *rewriter) payRange(w *writer, length byte) {
 }
 
 // addReferences adds a global for each function to which the code refers. wazero
-// makes a reference anew for each ref.func that runs, and keeps all of them until
+// makes a new reference for each ref.func that runs, and keeps all of them until
 // the instance is closed.
 func (r *rewriter) addReferences() {
 	r.references = map[int]int{}

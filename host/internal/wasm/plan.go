@@ -29,7 +29,7 @@ const tinyStretch = 4
 const maxPending = 4096
 
 // stretch is instructions that are paid for together, where the first one
-// stands: no other of them runs but after that, and after no check or call in
+// is: no other of them runs but after that, and after no check or call in
 // between. The first stretch of a function and of a loop comes with a check, and
 // so does one that begins because too much would run without; others are
 // subtracted only, as a branch would cost more. They keep the units close to what
