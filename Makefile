@@ -70,6 +70,12 @@ SEEDS ?= 2000
 test-worst: ## Search SEEDS (2000) random guests for the one that runs longest without a call of the host; Linux.
 	go test -count=1 -v -timeout 3h -run TestGuestsYield ./host/internal/wasm -args -worst.seeds $(SEEDS)
 
+DAMAGES ?= 5000
+
+.PHONY: test-damage
+test-damage: ## Damage a random file of a stored stream DAMAGES (5000) times: what is lost is reported.
+	go test -count=1 -v -timeout 12h -run '^TestDamageIsNeverSilent$$' ./bus -args -damage.cases $(DAMAGES) | grep -v -- '--- PASS\|=== '
+
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.
 	FLOWHOST_LONG=1 go test -race -count=1 -timeout 3h -run TestEveryCallSees ./host

@@ -37,10 +37,7 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 	}
 	// Guests are stopped by what the rewrite has put into them.
 	settings = settings.WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false)
-	cache, err := openCache(config.CacheDir)
-	if err != nil {
-		return nil, err
-	}
+	cache := openCache(config.CacheDir, config.Log)
 	if cache != nil {
 		settings = settings.WithCompilationCache(cache)
 	}
