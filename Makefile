@@ -64,6 +64,12 @@ test-format: ## Format FILES (10 000) random flow files and compare what they me
 test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
 	go test -count=1 -timeout 30m ./host/internal/hostile -args -all
 
+SEEDS ?= 2000
+
+.PHONY: test-worst
+test-worst: ## Search SEEDS (2000) random guests for the one that runs longest without a call of the host; Linux.
+	go test -count=1 -v -timeout 3h -run TestGuestsYield ./host/internal/wasm -args -worst.seeds $(SEEDS)
+
 DAMAGES ?= 5000
 
 .PHONY: test-damage

@@ -217,7 +217,7 @@ func (i *image) newLinear(inv *invocation) *linear {
 // instantiate makes an instance of wazero's. Whatever it is granted comes with
 // each call.
 func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linear) (api.Module, error) {
-	inv.meter.first(time.Now())
+	inv.meter.granted = wasm.LeastGrant // with which the module's code is written
 	ctx = experimental.WithMemoryAllocator(ctx, memory)
 	ctx = context.WithValue(ctx, invocationKey{}, inv)
 	config := wazero.NewModuleConfig().

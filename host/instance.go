@@ -35,7 +35,8 @@ func (i *instance) call(ctx context.Context, inv *invocation, export string) (st
 	}
 	inv.units, inv.running = i.units, function
 	inv.process.Sleep = func(ns int64) { inv.sleep(ctx, time.Duration(ns)) }
-	i.units.Set(uint64(inv.meter.first(time.Now())))
+	inv.process.Pause = func() { inv.pause(ctx) }
+	i.units.Set(uint64(inv.meter.first(len(i.memory.Bytes()))))
 	var stack [1]uint64
 	err = function.CallWithStack(context.WithValue(ctx, invocationKey{}, inv), stack[:])
 	inv.running = nil

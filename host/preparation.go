@@ -35,7 +35,7 @@ func (p *preparation) begin(ctx context.Context, open func(context.Context) ([]b
 	}
 	p.size, p.walked = len(binary), walked
 	p.rewritten = walked.Rewrite(wasm.RewriteOptions{
-		TableMaximum: p.sandbox.limits.TableMaximum, Units: firstGrant, Depth: p.sandbox.depth,
+		TableMaximum: p.sandbox.limits.TableMaximum, Units: wasm.LeastGrant, Depth: p.sandbox.depth,
 	})
 	if p.sandbox.cache != nil {
 		if err := p.load(); !errors.Is(err, errNotCompiled) {

@@ -68,7 +68,7 @@ func (a attack) patience() time.Duration {
 // corpus is all cases.
 func corpus() []attack {
 	all := slices.Concat(decodeBombs(), compileBombs(), branchBombs(), unaccounted(), loops(), recursions(), memoryBombs(), tableBombs(),
-		floods(), files(), grantedFiles(), sleeps(), exitsEarly(), badPointers(), spoilers(), reservedNames(), manifests(), canceled())
+		floods(), files(), grantedFiles(), sleeps(), exitsEarly(), badPointers(), spoilers(), reservedNames(), manifests(), canceled(), yields())
 	for i := range all {
 		all[i] = all[i].withDefaults()
 	}

@@ -12,7 +12,7 @@ const (
 	SandboxModule = "flowhost:sandbox" // what the module imports from
 
 	// ImportInterrupt is a function (i32) -> () that the module calls with
-	// InterruptUnits or InterruptDepth. The host may unwind the guest, or set the
+	// one of the reasons below. The host may unwind the guest, or set the
 	// units to a new value, not below zero, and return.
 	ImportInterrupt = "interrupt"
 
@@ -36,6 +36,7 @@ const (
 const (
 	InterruptUnits = 0 // the units are used up
 	InterruptDepth = 1 // too many calls are nested
+	InterruptGrown = 2 // the memory was to grow; units may be left, and may be fewer than before
 )
 
 // RewriteOptions of [Module.Rewrite].
