@@ -149,7 +149,7 @@ const (
 	joined                  // the numbers within it become texts
 	number                  // it becomes a number
 	key                     // it is looked up
-	compared                // it is compared with another
+	iterated                // something is done for each of its elements
 )
 
 // slot is a place in a node for another one.
@@ -177,20 +177,18 @@ func computed(e hclsyntax.Expression) []slot {
 	case *hclsyntax.IndexExpr:
 		return []slot{{&e.Collection, held}, {&e.Key, key}}
 	case *hclsyntax.SplatExpr:
-		return []slot{{&e.Source, held}}
+		return []slot{{&e.Source, iterated}}
 	case *hclsyntax.RelativeTraversalExpr:
 		return []slot{{&e.Source, held}}
 	case *hclsyntax.ForExpr:
-		return []slot{{&e.CollExpr, held}, {&e.KeyExpr, written}, {&e.ValExpr, held}, {&e.CondExpr, held}}
+		return []slot{{&e.CollExpr, iterated}, {&e.KeyExpr, written}, {&e.ValExpr, held}, {&e.CondExpr, held}}
 	}
 	return nil
 }
 
 func purposeOf(op *hclsyntax.Operation) purpose {
 	switch op {
-	case hclsyntax.OpEqual, hclsyntax.OpNotEqual:
-		return compared
-	case hclsyntax.OpLogicalAnd, hclsyntax.OpLogicalOr:
+	case hclsyntax.OpEqual, hclsyntax.OpNotEqual, hclsyntax.OpLogicalAnd, hclsyntax.OpLogicalOr:
 		return held
 	}
 	return number

@@ -13,6 +13,7 @@ import (
 func (m *meter) call(e *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	w, known := weights[e.Name]
 	f, exists := functionOf(ctx, e.Name)
+	m.charge(2)
 	if !exists || w.lazy {
 		return e.Value(ctx) // can and try evaluate for themselves; hcl says what is unknown
 	}
@@ -95,6 +96,8 @@ func (m *meter) prepare(f function.Function, w weight, args []hclsyntax.Expressi
 		switch {
 		case w.takes != cty.NilType && i == 0:
 			want = w.takes
+		case w.lists && v.Type().IsTupleType() && v.LengthInt() > 0:
+			want = cty.List(cty.DynamicPseudoType)
 		case w.lazyFrom > 0:
 			want = typeOf(args[1])
 		case i < len(params):

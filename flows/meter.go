@@ -177,12 +177,12 @@ func (m *meter) collisions(items []cty.Value) int {
 			continue // sets have no marks within them: cty takes them off
 		}
 		h := m.hefty(item)
-		cost += 2 + 4*h.deep + h.bytes()/16 + m.digits(item)
+		cost += 2 + 2*h.deep + h.bytes()/16 + m.digits(item)/3
 		if m.left <= cost {
 			return cost
 		}
 		sum := item.Hash()
-		cost += buckets[sum] * (1 + h.deep + h.bytes()/1000)
+		cost += buckets[sum] * (1 + h.deep + h.bytes()/1000 + m.fractions(item))
 		buckets[sum]++
 	}
 	return cost
@@ -203,6 +203,26 @@ func (m *meter) digits(v cty.Value) int {
 	for it := v.ElementIterator(); cost < m.left && it.Next(); {
 		_, item := it.Element()
 		cost += m.digits(item)
+	}
+	return cost
+}
+
+// fractions is what comparing the numbers in a value costs cty, which writes out those
+// that are not whole.
+func (m *meter) fractions(v cty.Value) int {
+	v, _ = v.Unmark()
+	switch {
+	case !v.IsKnown() || v.IsNull():
+		return 0
+	case v.Type() == cty.Number && !v.AsBigFloat().IsInt():
+		return digitsCost(v.AsBigFloat())
+	case !v.CanIterateElements():
+		return 0
+	}
+	cost := 0
+	for it := v.ElementIterator(); cost < m.left && it.Next(); {
+		_, item := it.Element()
+		cost += m.fractions(item)
 	}
 	return cost
 }

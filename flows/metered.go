@@ -62,6 +62,10 @@ func (e *metered) compute(m *meter, ctx *hcl.EvalContext) (cty.Value, hcl.Diagno
 		return m.call(x, ctx)
 	case *hclsyntax.ConditionalExpr:
 		return m.choose(x, ctx)
+	case *hclsyntax.BinaryOpExpr:
+		if x.Op == hclsyntax.OpEqual || x.Op == hclsyntax.OpNotEqual {
+			return m.equal(x, ctx)
+		}
 	}
 	return e.Expression.Value(ctx)
 }
@@ -74,14 +78,11 @@ func (e *metered) used(v cty.Value, ctx *hcl.EvalContext, m *meter) (cty.Value, 
 		return writtenOut(v, ctx, m), nil
 	case e.use == written && t == cty.String && m == nil:
 		meterOf(ctx).take(v)
+	case e.use == iterated:
+		meterOf(ctx).iterate(v, m == nil)
 	case e.use == joined:
 		m = meterOf(ctx)
 		m.charge(m.digits(v))
-	case e.use == compared && !t.IsPrimitiveType():
-		m = meterOf(ctx)
-		m.charge(2 * m.hefty(v).deep)
-	case e.use == compared && m == nil && t == cty.String:
-		meterOf(ctx).take(v)
 	case e.use == number && t == cty.String:
 		return meterOf(ctx).readNumber(v), nil
 	case e.use == key && t == cty.String && v.IsKnown():
@@ -95,6 +96,15 @@ func (e *metered) used(v cty.Value, ctx *hcl.EvalContext, m *meter) (cty.Value, 
 		}
 	}
 	return v, nil
+}
+
+// iterate charges for a loop over the elements of a value, and for the value itself if
+// that has not been done.
+func (m *meter) iterate(v cty.Value, whole bool) {
+	if whole {
+		m.take(v)
+	}
+	m.charge(4 * elementCount(v))
 }
 
 // writtenOut is a number as a text. Where the short way does not lead to it, cty
@@ -136,6 +146,42 @@ func (e *evaluated) StartRange() hcl.Range { return e.Expression.StartRange() }
 
 // UnwrapExpression lets messages name what stands behind.
 func (e *evaluated) UnwrapExpression() hcl.Expression { return e.Expression }
+
+// equal compares two values. cty writes numbers out to compare them; here those of
+// one precision are compared as they are.
+func (m *meter) equal(e *hclsyntax.BinaryOpExpr, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	left, right := &evaluated{ParenthesesExpr: inParentheses(e.LHS)}, &evaluated{ParenthesesExpr: inParentheses(e.RHS)}
+	for _, side := range []*evaluated{left, right} {
+		side.value, side.diags = side.Expression.Value(ctx)
+		if m.spent() {
+			return cty.DynamicVal, nil
+		}
+	}
+	a, b := left.value, right.value
+	if len(left.diags)+len(right.diags) == 0 && isNumber(a) && isNumber(b) && a.AsBigFloat().Prec() == b.AsBigFloat().Prec() {
+		return cty.BoolVal((a.AsBigFloat().Cmp(b.AsBigFloat()) == 0) == (e.Op == hclsyntax.OpEqual)), nil
+	}
+	m.charge(m.comparing(a) + m.comparing(b))
+	if m.spent() {
+		return cty.DynamicVal, nil
+	}
+	comparison := *e
+	comparison.LHS, comparison.RHS = left, right
+	return comparison.Value(ctx)
+}
+
+func isNumber(v cty.Value) bool {
+	return !v.IsMarked() && v.Type() == cty.Number && v.IsKnown() && !v.IsNull()
+}
+
+// comparing is what a value costs where it is compared.
+func (m *meter) comparing(v cty.Value) int {
+	if v.Type() == cty.Bool {
+		return 0
+	}
+	h := m.hefty(v)
+	return 2*h.deep + h.text() + m.fractions(v)
+}
 
 // choose evaluates a choice. hcl brings both results to one type; here only the
 // chosen one is converted, if that is in linear time.

@@ -13,6 +13,7 @@ import (
 type weight struct {
 	work     work
 	takes    cty.Type // of the first argument, when the function itself converts it
+	lists    bool     // it takes tuples, and makes lists of all of them
 	lazy     bool     // the function evaluates its arguments itself
 	lazyFrom int      // from this argument on, if not 0
 }
@@ -66,7 +67,7 @@ var weights = map[string]weight{
 	"compact":         {work: everyPart},
 	"concat":          {work: unified},
 	"contains":        {work: searched},
-	"distinct":        {work: hashed},
+	"distinct":        {work: distinctWork},
 	"element":         {work: everyPart},
 	"flatten":         {work: deepParts},
 	"index":           {work: searched},
@@ -75,10 +76,10 @@ var weights = map[string]weight{
 	"lookup":          {work: lookupWork},
 	"merge":           {work: everyPart},
 	"one":             {work: everyPart},
-	"range":           {work: func(*meter, []cty.Value) int { return 300 }},
+	"range":           {work: rangeWork},
 	"reverse":         {work: everyPart},
 	"setintersection": {work: hashed},
-	"setproduct":      {work: productWork},
+	"setproduct":      {work: productWork, lists: true},
 	"setsubtract":     {work: hashed},
 	"setunion":        {work: hashed},
 	"slice":           {work: everyPart},
@@ -107,7 +108,7 @@ var weights = map[string]weight{
 	"can":          {lazy: true},
 	"try":          {lazy: true},
 	"convert":      {work: everyPart, lazyFrom: 1},
-	"nonsensitive": {work: everyPart},
+	"nonsensitive": {work: deepParts},
 	"sensitive":    {work: justArguments},
 	"tobool":       {work: everyPart, takes: cty.Bool},
 	"tolist":       {work: everyPart, takes: cty.List(cty.DynamicPseudoType)},
@@ -129,7 +130,7 @@ func justArguments(_ *meter, args []cty.Value) int { return len(args) }
 func hefts(m *meter, args []cty.Value, cost func(heft) int) int {
 	sum := 0
 	for _, arg := range args {
-		if sum += 1 + cost(m.hefty(arg)); sum >= m.left {
+		if sum += 2 + cost(m.hefty(arg)); sum >= m.left {
 			break
 		}
 	}
@@ -175,10 +176,11 @@ func stringAt(args []cty.Value, i int) string {
 }
 
 func parseWork(m *meter, args []cty.Value) int {
+	// Its error spells the type of what is no string.
 	if len(stringAt(args, 0)) > maxDigits {
 		m.fail(errDigits)
 	}
-	return 10
+	return 10 + 6*deepParts(m, args)
 }
 
 func sumWork(m *meter, args []cty.Value) int {
@@ -225,7 +227,22 @@ func unified(m *meter, args []cty.Value) int {
 func searched(m *meter, args []cty.Value) int {
 	cost := deepParts(m, args) * 2
 	if len(args) == 2 {
-		cost += elementCount(args[0]) * (1 + m.hefty(args[1]).parts)
+		cost += m.fractions(args[0]) + elementCount(args[0])*(1+m.hefty(args[1]).parts)
+		if isNumber(args[1]) {
+			cost += elementCount(args[0]) * m.fractions(args[1])
+		}
+	}
+	return cost
+}
+
+// distinctWork hashes each element once.
+func distinctWork(m *meter, args []cty.Value) int {
+	cost := deepParts(m, args)
+	for _, arg := range args {
+		arg, _ = arg.Unmark()
+		if cost < m.left && elementCount(arg) > 0 {
+			cost += m.collisions(arg.AsValueSlice())
+		}
 	}
 	return cost
 }
@@ -240,6 +257,16 @@ func hashed(m *meter, args []cty.Value) int {
 		}
 	}
 	return cost
+}
+
+// rangeWork is for the numbers that there may be at most, unless few are asked for.
+func rangeWork(_ *meter, args []cty.Value) int {
+	if len(args) == 1 && args[0].Type() == cty.Number && args[0].IsKnown() && !args[0].IsMarked() && !args[0].IsNull() {
+		if n, _ := args[0].AsBigFloat().Int64(); n >= 0 && n < 1024 {
+			return int(n)*2/3 + 5
+		}
+	}
+	return 700
 }
 
 func lookupWork(m *meter, args []cty.Value) int {

@@ -82,6 +82,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	options.Opened = s.opened
 	set, err := x.load(soft, []string{path}, options)
 	if err != nil {
 		return err

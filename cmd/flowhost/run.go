@@ -89,6 +89,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
+	options.Opened = merged.opened
 	set, err := s.load(soft, paths, options)
 	if err != nil {
 		return err

@@ -34,6 +34,7 @@ type settings struct {
 	durability bus.Sync      // default strict
 	timeout    time.Duration // of attempts whose task states none; default 5m
 	limits     run.Limits    // of tasks that state none
+	opened     int           // bytes of JSON that expressions look into; default flows.DefaultOpened
 	logLevel   slog.Level    // default info
 	unwatched  bool          // files of flows are loaded anew when that is asked for only
 }
@@ -67,6 +68,7 @@ type limitsBlock struct {
 	Memory *hcl.Attribute `hcl:"memory,optional"`
 	Output *hcl.Attribute `hcl:"output,optional"`
 	Log    *hcl.Attribute `hcl:"log,optional"`
+	Opened *hcl.Attribute `hcl:"opened,optional"`
 }
 
 type journalBlock struct {
@@ -147,6 +149,7 @@ func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
 	r.streams(&f, &s)
 	if l := f.Limits; l != nil {
 		s.limits = run.Limits{Memory: r.size(l.Memory), Output: r.size(l.Output), Log: r.size(l.Log)}
+		s.opened = r.opened(l.Opened)
 	}
 	return s, r.diags
 }
