@@ -40,9 +40,12 @@ func (m *meter) call(e *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) (cty.V
 	if e.ExpandFinal {
 		values = m.expand(&made, values)
 	}
-	m.prepare(f, w, made.Args, values)
+	converted := m.prepare(f, w, made.Args, values)
 	if m.spent() {
 		return cty.DynamicVal, nil
+	}
+	if converted && !failed && len(values) == len(f.Params()) {
+		return values[0], nil // that is all that the function does
 	}
 	if !failed { // hcl makes no call otherwise
 		m.charge(w.work(m, values))
@@ -84,8 +87,9 @@ func (m *meter) expand(made *hclsyntax.FunctionCallExpr, values []cty.Value) []c
 	return values
 }
 
-// prepare converts arguments to the types of the parameters.
-func (m *meter) prepare(f function.Function, w weight, args []hclsyntax.Expression, values []cty.Value) {
+// prepare converts arguments to the types of the parameters. It reports whether it
+// has converted the one that a function is to convert.
+func (m *meter) prepare(f function.Function, w weight, args []hclsyntax.Expression, values []cty.Value) (done bool) {
 	params := f.Params()
 	for i, v := range values {
 		given, ok := args[i].(*evaluated)
@@ -107,12 +111,14 @@ func (m *meter) prepare(f function.Function, w weight, args []hclsyntax.Expressi
 		}
 		converted, err := m.argument(v, want)
 		if m.spent() {
-			return
+			return false
 		}
 		if err == nil {
+			done = done || i == 0 && (w.takes != cty.NilType || w.lazyFrom > 0) && !v.Type().IsPrimitiveType() && v.IsKnown() && !v.IsNull() && want != cty.DynamicPseudoType
 			values[i], given.value = converted, converted
 		}
 	}
+	return done
 }
 
 // typeOf is the type that an argument of convert spells, any when it spells none.

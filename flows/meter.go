@@ -115,24 +115,47 @@ func (m *meter) weigh(h *heft, v cty.Value, depth int) {
 	case t.IsSetType():
 		m.charge(v.LengthInt()) // it is sorted for each iteration
 		m.weighItems(h, v, depth)
-	case t.IsObjectType() || t.IsMapType() || t.IsTupleType() || t.IsListType():
+	case t.IsTupleType() || t.IsListType():
 		m.weighItems(h, v, depth)
+	case t.IsObjectType():
+		for name := range t.AttributeTypes() { // an iterator would sort them
+			if m.weighPart(h, name, v.GetAttr(name), depth) {
+				return
+			}
+		}
+	case t.IsMapType():
+		for name, item := range v.AsValueMap() {
+			if m.weighPart(h, name, item, depth) {
+				return
+			}
+		}
 	}
 }
 
 func (m *meter) weighItems(h *heft, v cty.Value, depth int) {
 	for it := v.ElementIterator(); it.Next(); {
-		key, item := it.Element()
-		if h.parts++; h.parts > m.left {
-			m.charge(h.parts)
+		_, item := it.Element()
+		if m.weighPart(h, "", item, depth) {
 			return
 		}
-		h.deep += depth
-		if key.Type() == cty.String {
-			h.ascii += len(key.AsString())
-		}
-		m.weigh(h, item, depth+1)
 	}
+}
+
+// weighPart weighs a part, those with a name twice, and reports whether it is too much.
+func (m *meter) weighPart(h *heft, name string, part cty.Value, depth int) bool {
+	h.parts++
+	h.deep += depth
+	if name != "" {
+		h.parts++
+		h.ascii += len(name)
+	}
+	if h.parts > 4*m.left {
+		m.charge(m.left)
+	}
+	if !m.spent() {
+		m.weigh(h, part, depth+1)
+	}
+	return m.spent()
 }
 
 func (h *heft) add(text string) {
@@ -171,10 +194,16 @@ func (m *meter) pairs(v cty.Value) int {
 // collisions is what making a set costs: cty finds equal elements by a checksum of
 // 32 bits, and compares all that have the same.
 func (m *meter) collisions(items []cty.Value) int {
-	cost, buckets := 0, make(map[int]int, len(items))
+	cost, buckets, seen := 0, make(map[int]int, len(items)), map[string]bool{}
 	for _, item := range items {
 		if item.ContainsMarked() {
 			continue // sets have no marks within them: cty takes them off
+		}
+		if name, ok := keyOf(item); ok {
+			if cost++; seen[name] {
+				continue // it is compared with its equal only
+			}
+			seen[name] = true
 		}
 		h := m.hefty(item)
 		cost += 2 + 2*h.deep + h.bytes()/16 + m.digits(item)/3
@@ -186,6 +215,19 @@ func (m *meter) collisions(items []cty.Value) int {
 		buckets[sum]++
 	}
 	return cost
+}
+
+// keyOf tells texts and numbers apart.
+func keyOf(v cty.Value) (string, bool) {
+	switch {
+	case v.IsMarked() || !v.IsKnown() || v.IsNull():
+		return "", false
+	case v.Type() == cty.String:
+		return v.AsString(), true
+	case v.Type() == cty.Number:
+		return v.AsBigFloat().Text('p', 0), true
+	}
+	return "", false
 }
 
 // digits is what writing out the numbers in a value costs cty.
