@@ -64,6 +64,13 @@ test-format: ## Format FILES (10 000) random flow files and compare what they me
 test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
 	go test -count=1 -timeout 30m ./host/internal/hostile -args -all
 
+SHARE ?= 1
+SEED ?= 14
+
+.PHONY: test-worst
+test-worst: ## Measure one in SHARE (1: all) of the worst expressions that the generator makes.
+	nice -n 5 go test -count=1 -v -timeout 24h -run 'TestWorst' ./flows -args -worst.share $(SHARE) -worst.seed $(SEED)
+
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.
 	FLOWHOST_LONG=1 go test -race -count=1 -timeout 3h -run TestEveryCallSees ./host

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/host"
 )
 
 // gcPercent is how much the heap grows between two collections where GOGC does
@@ -74,6 +75,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	limitMemory()
 	soft, hard, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
 	asked, stopReloads := listenReloads()
@@ -90,6 +92,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	options.Opened = merged.opened
+	options.Ceilings = merged.ceilings
 	set, err := s.load(soft, paths, options)
 	if err != nil {
 		return err
@@ -107,7 +110,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	}
 	n.start(hard)
 	err = s.intake(soft, n, h, &reloader{
-		paths: paths, flows: options, leave: []string{merged.data, merged.cache}, watch: !merged.unwatched, asked: asked, log: log,
+		paths: paths, flows: options, leave: []string{merged.data, host.CachePath(merged.cache)}, watch: !merged.unwatched, asked: asked, log: log,
 	}, set, log)
 	fault := n.stop(hard)
 	return cmp.Or(fault, err, n.unkept, l.close())
@@ -150,8 +153,8 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 func (s *service) check(cmd *cobra.Command, merged *settings) error {
 	external := merged.natsURL != ""
 	switch {
-	case s.settings.workers < 0:
-		return usage(cmd, "--workers %d: a number from 1 on is expected", s.settings.workers)
+	case s.settings.workers < 0 || s.settings.workers > maxWorkers:
+		return usage(cmd, "--workers %d: a number from 1 to %d is expected", s.settings.workers, maxWorkers)
 	case external && s.settings.natsListen != "":
 		return usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
 	case external && merged.durability == bus.SyncMemory:

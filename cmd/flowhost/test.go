@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 	"slices"
 	"time"
@@ -43,6 +42,7 @@ without a mock calls its module, unless that is granted something.`,
 	flags := cmd.Flags()
 	flags.StringVar(&t.only, "run", "", "run only tests whose name matches this `REGEXP`")
 	t.files.add(flags)
+	t.files.addConfig(flags)
 	flags.BoolVar(&t.asJSON, "json", false, "print the results as JSON")
 	flags.StringVar(&t.junit, "junit", "", "write the results to this `FILE` too, in the form of JUnit")
 	return cmd
@@ -53,6 +53,11 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return usage(cmd, "--run: %w", err)
 	}
+	if t.junit != "" {
+		if err := junitOutput.check(t.junit); err != nil {
+			return &exitError{exitInvalid, err}
+		}
+	}
 	soft, _, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
 	h, err := newHost(soft, settings{}, nil, t.log(slog.LevelError))
@@ -60,7 +65,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	defer closeHost(h)
-	options, err := t.files.options(cmd, t.environ, h)
+	options, err := t.files.allowed(cmd, t.app, paths[0], h)
 	if err != nil {
 		return err
 	}
@@ -144,7 +149,7 @@ func (t *tester) conclude(suite *flows.Suite, results []*flowtest.Result) error 
 		}
 	}
 	if t.junit != "" {
-		if err := os.WriteFile(t.junit, junitOf(results, suite.Files()), 0o644); err != nil {
+		if err := junitOutput.write(t.junit, junitOf(results, suite.Files())); err != nil {
 			return err
 		}
 	}
