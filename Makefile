@@ -66,8 +66,8 @@ test-hostile: ## Run the corpus of hostile modules, each in a process of its own
 
 SEEDS ?= 2000
 
-.PHONY: test-worst
-test-worst: ## Search SEEDS (2000) random guests for the one that runs longest without a call of the host; Linux.
+.PHONY: test-yield
+test-yield: ## Search SEEDS (2000) random guests for the one that runs longest without a call of the host; Linux.
 	go test -count=1 -v -timeout 3h -run TestGuestsYield ./host/internal/wasm -args -worst.seeds $(SEEDS)
 
 DAMAGES ?= 5000
@@ -79,6 +79,13 @@ test-damage: ## Damage a random file of a stored stream DAMAGES (5000) times: wh
 .PHONY: test-compile
 test-compile: ## Search MINUTES (30) for functions that take longer to compile than is forecast.
 	nice -n 5 go test -count=1 -v -timeout 24h -run TestForecastHolds ./host -args -compile.minutes $(MINUTES)
+
+SHARE ?= 1
+SEED ?= 14
+
+.PHONY: test-expressions
+test-expressions: ## Measure one in SHARE (1: all) of the worst expressions that the generator makes.
+	nice -n 5 go test -count=1 -v -timeout 24h -run 'TestWorst' ./flows -args -worst.share $(SHARE) -worst.seed $(SEED)
 
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.

@@ -37,6 +37,7 @@ type settings struct {
 	timeout    time.Duration  // of attempts whose task states none; default 5m
 	limits     run.Limits     // of tasks that state none
 	ceilings   flows.Ceilings // of what tasks may state
+	opened     int            // bytes of JSON that expressions look into; default flows.DefaultOpened
 	logLevel   slog.Level     // default info
 	unwatched  bool           // files of flows are loaded anew when that is asked for only
 }
@@ -77,6 +78,7 @@ type limitsBlock struct {
 	MaxOutput *hcl.Attribute `hcl:"max_output,optional"`
 	MaxLog    *hcl.Attribute `hcl:"max_log,optional"`
 	MaxFuel   *hcl.Attribute `hcl:"max_fuel,optional"`
+	Opened    *hcl.Attribute `hcl:"opened,optional"`
 }
 
 type journalBlock struct {
