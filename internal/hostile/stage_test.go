@@ -114,7 +114,7 @@ func (s *stage) close() error {
 	if s.process == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startup)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s.process.Signal(syscall.SIGTERM)
 	select {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 
 var (
 	everything = flag.Bool("all", false, "run all cases, each in its own process")
-	only       = flag.String("only", "", "run the cases with this in their name, each in its own process")
+	only       = flag.String("only", "", "run the cases whose names match this expression, each in its own process")
 )
 
 // TestCorpus runs the cases: the short selection in two processes, or all, each
@@ -64,7 +65,7 @@ func groups(t *testing.T, cases []attack) map[string][]attack {
 		}
 		seen[a.name] = true
 		switch {
-		case *only != "" && !strings.Contains(a.name, *only):
+		case *only != "" && !regexp.MustCompile(*only).MatchString(a.name):
 		case *everything || *only != "":
 			groups[a.name] = []attack{a}
 		case !a.slow:
