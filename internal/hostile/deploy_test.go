@@ -181,7 +181,9 @@ func hostileFiles() []file {
 		}) + "}\n"
 	})
 	for _, e := range expressions() {
-		add("expression/"+e.name, func() string { return loadLocals + worst("    input = "+e.text("local")) })
+		add("expression/"+e.name, func() string {
+			return doubling(17) + argumentsOf(e.text, "local.t17", "range(1000)") + worst("    input = "+e.text)
+		})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,22 +10,35 @@ import (
 // they look.
 type expression struct {
 	name string
-	text func(in string) string // in: the object that has text, list, numbers, and so on
+	text string
 }
 
-// loadLocals are the arguments, as they can be had when a flow is loaded.
-var loadLocals = doubling(17) + `
-locals {
-  text    = local.t17
-  numbers = flatten([for i in range(100) : range(1000)])
-  texts   = [for n in local.numbers : "k${n}-${n * 7}"]
-  objects = [for i in range(1000) : { id = "k${i}", n = i, deep = { list = [i, i + 1] } }]
-  map     = { for n in range(1000) : "k${n}" => "v${n}" }
-  json    = jsonencode(local.numbers)
-  yaml    = join("\n", [for t in local.texts : "- ${t}"])
-  csv     = join("\n", concat(["a,b"], [for t in local.texts : "${t},1"]))
+// arguments are what the expressions work on: locals made of TEXT and of LIST, a
+// thousand numbers.
+var arguments = []struct{ name, text string }{
+	{"text", "TEXT"},
+	{"numbers", "flatten([for i in range(10) : LIST])"},
+	{"texts", `flatten([for i in range(10) : [for n in LIST : "k${n}-${i}"]])`},
+	{"objects", `[for i in LIST : { id = "k${i}", n = i, deep = { list = [i, i + 1] } }]`},
+	{"map", `{ for n in LIST : "k${n}" => "v${n}" }`},
+	{"json", "jsonencode(local.numbers)"},
+	{"yaml", `join("\n", [for t in local.texts : "- ${t}"])`},
+	{"csv", `join("\n", concat(["a,b"], [for t in local.texts : "${t},1"]))`},
 }
-`
+
+// argumentsOf are locals with those arguments that an expression needs: what the
+// arguments cost is not to hide what the expression does.
+func argumentsOf(expression, text, list string) string {
+	var b strings.Builder
+	b.WriteString("locals {\n")
+	for _, a := range slices.Backward(arguments) {
+		if strings.Contains(expression+b.String(), "local."+a.name) {
+			fmt.Fprintf(&b, "  %s = %s\n", a.name, strings.NewReplacer("TEXT", text, "LIST", list).Replace(a.text))
+		}
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
 
 // expressions is every function that takes more than a few bytes, with the worst
 // that its arguments allow.
@@ -71,7 +85,7 @@ func expressions() []expression {
 		"try": "try([for i in range(1000) : jsondecode($.text)]...)", "template": `"%{ for n in $.numbers }${$.texts[n % 100]}%{ endfor }"`, "loops": "[for i in range(1024) : [for j in range(1024) : i * j]]",
 		"groups": "{ for n in $.numbers : \"k${n % 10}\" => n... }", "splat": "$.objects[*].deep.list[*]",
 	} {
-		all = append(all, expression{name, func(in string) string { return strings.ReplaceAll(text, "$.", in+".") }})
+		all = append(all, expression{name, strings.ReplaceAll(text, "$.", "local.")})
 	}
 	return all
 }
@@ -82,31 +96,22 @@ func runningFiles() []file {
 	var all []file
 	for _, e := range expressions() {
 		all = append(all, file{e.name, func() string {
-			return fmt.Sprintf(`%s
+			return doubling(14) + `
 flow "worst" {
   task "first" {
     plugin   = "./unruly.wasm"
     function = "echo"
-    input    = { text = local.t14, list = range(1000), texts = [for i in range(1000) : "k${i}"] }
+    input    = { text = local.t14, list = range(1000) }
   }
-  locals {
-    text    = task.first.output.text
-    numbers = flatten([for i in range(100) : task.first.output.list])
-    texts   = flatten([for i in range(100) : task.first.output.texts])
-    objects = [for i in task.first.output.list : { id = "k${i}", n = i, deep = { list = [i, i + 1] } }]
-    map     = { for n in task.first.output.list : "k${n}" => "v${n}" }
-    json    = jsonencode(local.numbers)
-    yaml    = join("\n", [for t in local.texts : "- ${t}"])
-    csv     = join("\n", concat(["a,b"], [for t in local.texts : "${t},1"]))
-  }
+  ` + argumentsOf(e.text, "task.first.output.text", "task.first.output.list") + `
   task "worst" {
     plugin   = "./unruly.wasm"
     function = "echo"
-    input    = length(jsonencode(%s))
+    input    = length(jsonencode(` + e.text + `))
     after    = [task.first]
   }
 }
-`, doubling(14), e.text("local"))
+`
 		}})
 	}
 	return all
