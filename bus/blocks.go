@@ -46,7 +46,7 @@ const (
 // that no server uses. A gap of the last file that is less than slack older than its
 // newest record is left to the server.
 func mendJournal(dir string, slack time.Duration, log *slog.Logger) error {
-	folder := filepath.Join(dir, "jetstream", accountJournal, "streams", StreamJournal, "msgs")
+	folder := filepath.Join(dir, streamsDir, accountJournal, "streams", StreamJournal, "msgs")
 	files, err := messageFiles(folder)
 	if err != nil {
 		return fmt.Errorf("files of the journal: %w", err)

@@ -1,10 +1,9 @@
 package bus
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -14,10 +13,14 @@ const formatVersion = 1
 
 const formatFile = "format"
 
-// format says how a data folder is to be read.
+// maxFormat bounds the file, which has one short line.
+const maxFormat = 4 << 10
+
+// format says how a data directory is to be read, and marks it as a host's. Both
+// fields are always there.
 type format struct {
 	Version  int    `json:"version"`
-	Flowhost string `json:"flowhost,omitempty"` // version of the program that made the folder
+	Flowhost string `json:"flowhost"` // version of the program that made the directory
 }
 
 // FormatError refuses a data folder that this program would misread.
@@ -25,45 +28,47 @@ type FormatError struct {
 	Dir     string
 	Version int    // of the folder's format
 	Known   int    // the newest one that this program reads
-	By      string // version of the program that made the folder, empty when unknown
+	By      string // version of the program that made the folder
 }
 
 func (e *FormatError) Error() string {
-	by := "a newer flowhost"
-	if e.By != "" {
-		by = "flowhost " + e.By
-	}
-	return fmt.Sprintf("the data folder %s has format %d, this program reads formats up to %d: use %s, or give this one a folder of its own", e.Dir, e.Version, e.Known, by)
+	return fmt.Sprintf("the data folder %s has format %d, this program reads formats up to %d: use flowhost %s, or give this one a folder of its own", e.Dir, e.Version, e.Known, e.By)
 }
 
-// checkFormat reads the format of a data folder, and notes that of a new one.
-// Folders from before there was the file have version 1.
-func checkFormat(dir, flowhost string) error {
+// checkFormat reads the mark of a data directory: its format. It fails with
+// fs.ErrNotExist where there is none.
+func checkFormat(dir string) error {
 	name := filepath.Join(dir, formatFile)
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return writeFormat(name, flowhost)
-	}
+	info, err := os.Lstat(name)
 	if err != nil {
-		return fmt.Errorf("format of the data folder: %w", err)
+		return err
 	}
 	var f format
-	if err := json.Unmarshal(text, &f); err != nil || f.Version < 1 {
-		return fmt.Errorf("format of the data folder: %s is damaged: put a backup of it in place; its usual content is {\"version\":%d}", name, formatVersion)
+	if info.Mode().IsRegular() && info.Size() <= maxFormat {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return dataDirError(err)
+		}
+		if json.Unmarshal(text, &f) != nil {
+			f = format{}
+		}
 	}
-	if f.Version > formatVersion {
+	switch {
+	case f.Version < 1 || f.Flowhost == "":
+		return fmt.Errorf("data directory: %s is damaged or not flowhost's: name another directory or, if this one is a host's, put a backup of the file in place; its usual content is {\"version\":%d,\"flowhost\":\"VERSION\"}", name, formatVersion)
+	case f.Version > formatVersion:
 		return &FormatError{Dir: dir, Version: f.Version, Known: formatVersion, By: f.Flowhost}
 	}
 	return nil
 }
 
 func writeFormat(name, flowhost string) error {
-	text, err := json.Marshal(format{Version: formatVersion, Flowhost: flowhost})
+	text, err := json.Marshal(format{Version: formatVersion, Flowhost: cmp.Or(flowhost, "unknown")})
 	if err == nil {
 		err = replaceFile(name, append(text, '\n'), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("format of the data folder: %w", err)
+		return dataDirError(err)
 	}
 	return nil
 }

@@ -21,14 +21,6 @@ func TestFormatOfNewFolder(t *testing.T) {
 			t.Errorf("format = %q, %v, want %q", text, err, want)
 		}
 	}
-	// A folder from before there was the file.
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	stopServer(t, startServer(t, bus.ServerConfig{Dir: dir}))
-	if text, err := os.ReadFile(name); err != nil || string(text) != `{"version":1}`+"\n" {
-		t.Errorf("format = %q, %v", text, err)
-	}
 }
 
 func TestFormatOfNewerProgram(t *testing.T) {
@@ -55,7 +47,7 @@ func TestFormatOfNewerProgram(t *testing.T) {
 
 func TestFormatDamaged(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "{", `{"version":0}`, `"1"`} {
+	for _, text := range []string{"", "{", `{"version":0,"flowhost":"v1"}`, `{"version":1}`, `{"flowhost":"v1"}`, `"1"`, strings.Repeat(" ", 5000) + `{"version":1,"flowhost":"v1"}`} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "format"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

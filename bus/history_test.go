@@ -716,7 +716,9 @@ func TestFlushWritesOut(t *testing.T) {
 	sync := func() error {
 		copied := t.TempDir()
 		copies = append(copies, copied)
-		return os.CopyFS(filepath.Join(copied, "jetstream"), os.DirFS(filepath.Join(dir, "jetstream")))
+		return errors.Join(
+			bus.ClaimDataDir(copied, "", nil),
+			os.CopyFS(filepath.Join(copied, "jetstream"), os.DirFS(filepath.Join(dir, "jetstream"))))
 	}
 	h := openHistory(t, nc, bus.HistoryConfig{Sync: sync})
 	e := publisher(t, nc, bus.EventsConfig{Sync: sync})

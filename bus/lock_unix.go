@@ -13,7 +13,7 @@ import (
 // lockDir takes the lock that keeps a second process out of a data folder. The
 // lock goes with the returned file, also when the process is killed.
 func lockDir(dir string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock of the data folder: %w", err)
 	}

@@ -57,7 +57,7 @@ func (s *Server) isClosed() bool {
 // Two files of a stream hold whatever was not synced yet: the one that is being
 // written and the one before.
 func rewriteTails(dir string) error {
-	folders, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*", "msgs"))
+	folders, err := filepath.Glob(filepath.Join(dir, streamsDir, "*", "streams", "*", "msgs"))
 	if err != nil {
 		return err
 	}

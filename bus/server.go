@@ -46,7 +46,7 @@ const (
 
 // ServerConfig configures an embedded server. Only Dir is required.
 type ServerConfig struct {
-	Dir            string       // data folder, made with mode 0700
+	Dir            string       // data directory, see [ClaimDataDir]
 	Listen         string       // loopback "host:port", port 0 for a free one; default DefaultListen, or a free port when that one is taken
 	NoListen       bool         // only this process can connect
 	ClientSubjects []string     // subjects beside fh.v1.trigger.> and fh.v1.api.> on which the client user may publish
@@ -55,6 +55,9 @@ type ServerConfig struct {
 	MaxStore       int64        // bytes of all streams on disk; default DefaultMaxStore
 	Log            *slog.Logger // default: none
 }
+
+// streamsDir is the directory that the server makes for streams.
+const streamsDir = "jetstream"
 
 // Server is a NATS server in this process, the only one on its data folder.
 // Its methods are safe for concurrent use.
@@ -86,9 +89,10 @@ type Server struct {
 // *FormatError that another version of the program wrote it.
 func StartServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
 	log := logger(cfg.Log)
-	if err := makePrivate(cfg.Dir); err != nil {
+	if err := ClaimDataDir(cfg.Dir, cfg.Version, log); err != nil {
 		return nil, err
 	}
+	reportSharing(cfg.Dir, log)
 	lock, err := lockDir(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -111,9 +115,6 @@ func (s *Server) prepare() error {
 	if s.cfg.Sync == SyncMemory {
 		var err error
 		s.temporary, err = os.MkdirTemp("", "flowhost-")
-		return err
-	}
-	if err := checkFormat(s.cfg.Dir, s.cfg.Version); err != nil {
 		return err
 	}
 	slack := time.Duration(0)
@@ -143,20 +144,6 @@ func (s *Server) removeTemporary() {
 	if err := os.RemoveAll(s.temporary); err != nil {
 		s.log.Warn("a temporary folder is left behind", "error", err)
 	}
-}
-
-func makePrivate(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
-	info, err := os.Stat(dir)
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		err = os.Chmod(dir, 0o700)
-	}
-	if err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
-	return nil
 }
 
 func (s *Server) start(ctx context.Context) error {
@@ -363,12 +350,15 @@ func (s *Server) connect(name string, key nkeys.KeyPair) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// Sync flushes everything in the data folder to the disk. A stream that is not
+// Sync flushes everything in the streams' folder to the disk. A stream that is not
 // synced at each message - all of them in relaxed mode, FH_EVENTS always - would be
 // lost by a power failure as a whole soon after it was made, not only its last
 // messages: call Sync once after provisioning.
 func (s *Server) Sync() error {
-	return filepath.WalkDir(s.store(), func(path string, _ os.DirEntry, err error) error {
+	if err := syncFile(s.store()); err != nil {
+		return err
+	}
+	return filepath.WalkDir(filepath.Join(s.store(), streamsDir), func(path string, _ os.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil // the server removes files meanwhile
 		}

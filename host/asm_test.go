@@ -7,13 +7,13 @@ import (
 
 // Value types, instructions and section ids of the binary format.
 const (
-	i32, i64 = 0x7f, 0x7e
+	i32, i64, v128 = 0x7f, 0x7e, 0x7b
 
 	opUnreachable, opLoop, opEnd, opBr, opCall, opDrop = 0x00, 0x03, 0x0b, 0x0c, 0x10, 0x1a
 	opGlobalGet, opGlobalSet, opI32Const, opI32Add     = 0x23, 0x24, 0x41, 0x6a
 	opMemoryGrow, noBlockType                          = 0x40, 0x40
 
-	secType, secImport, secFunction, secMemory, secGlobal, secExport, secCode = 1, 2, 3, 5, 6, 7, 10
+	secType, secImport, secFunction, secMemory, secGlobal, secExport, secStart, secCode = 1, 2, 3, 5, 6, 7, 8, 10
 )
 
 var (
@@ -30,6 +30,8 @@ type program struct {
 	functions []functionEntry
 	pages     uint64 // of memory at the start
 	noMemory  bool
+	vector    bool   // it has a global of which no image can be made
+	start     uint64 // index of the function that is run first; 0: none
 }
 
 type importEntry struct {
@@ -52,7 +54,9 @@ func (p program) bytes() []byte {
 	for n, f := range p.functions {
 		functions = append(functions, uleb(uint64(len(types))))
 		types = append(types, f.typ.bytes())
-		exports = append(exports, concat(name(f.export), []byte{0}, uleb(uint64(len(p.imports)+n))))
+		if f.export != "" {
+			exports = append(exports, concat(name(f.export), []byte{0}, uleb(uint64(len(p.imports)+n))))
+		}
 		body := concat([]byte{0}, f.body, []byte{opEnd})
 		code = append(code, concat(uleb(uint64(len(body))), body))
 	}
@@ -62,9 +66,16 @@ func (p program) bytes() []byte {
 		exports = append(exports, concat(name("memory"), []byte{2, 0}))
 	}
 	globals := [][]byte{{i32, 1, opI32Const, 0, opEnd}}
+	if p.vector {
+		globals = append(globals, concat([]byte{v128, 1, 0xfd, 12}, make([]byte, 16), []byte{opEnd}))
+	}
+	var start []byte
+	if p.start > 0 {
+		start = concat([]byte{secStart}, uleb(uint64(len(uleb(p.start)))), uleb(p.start))
+	}
 	return concat([]byte("\x00asm\x01\x00\x00\x00"),
 		section(secType, types), section(secImport, imports), section(secFunction, functions),
-		section(secMemory, memories), section(secGlobal, globals), section(secExport, exports), section(secCode, code))
+		section(secMemory, memories), section(secGlobal, globals), section(secExport, exports), start, section(secCode, code))
 }
 
 func (s signature) bytes() []byte {

@@ -12,9 +12,11 @@ import (
 
 // Config says what a host may use. The zero value works.
 type Config struct {
-	// CacheDir keeps compiled modules between processes. It holds native code
-	// that is run without further checks, so it is made private to its owner
-	// (0700). Default: compiled modules are kept in memory only.
+	// CacheDir keeps compiled modules between processes, in a directory that the
+	// host makes there ([CachePath]). That holds native code that is run without
+	// further checks, so it is its owner's alone; one that others may use, or that
+	// no host has made, is left alone, with a warning. Default: compiled modules
+	// are kept in memory only.
 	CacheDir string
 
 	// Modules is where modules are kept by digest. Default: in memory.

@@ -113,7 +113,7 @@ func (h *Host) statedBy(ctx context.Context, m *module) ([]byte, error) {
 	if m.fault != nil {
 		return nil, m.fault
 	}
-	text, fault := m.askForManifest(ctx, h.calls, h.config.Limits)
+	text, fault := m.askForManifest(ctx, h)
 	if fault != nil {
 		return nil, fault
 	}

@@ -53,6 +53,21 @@ var (
 	errDepth       = errors.New("the functions call each other too deeply")
 )
 
+// Why an image has no state yet. The next call tries again.
+var (
+	errSetupTime   = errors.New("the module's initialization did not end within the host's timeout")
+	errSetupMemory = errors.New("initializing the module takes more memory than other calls leave")
+	errAbandoned   = errors.New("no call waits for the module's initialization any more")
+)
+
+// inadequateError is a call whose limit is less than the memory with which the
+// module begins its calls.
+type inadequateError struct{ need, limit int64 }
+
+func (e *inadequateError) Error() string {
+	return fmt.Sprintf("the module starts with %d bytes of memory and the limit is %d: raise it", e.need, e.limit)
+}
+
 // exitError is a guest that ended itself.
 type exitError struct {
 	status uint32

@@ -92,6 +92,9 @@ func answerRead(_ context.Context, inv *invocation, mem api.Memory, args argumen
 }
 
 func answerOutput(_ context.Context, inv *invocation, mem api.Memory, args arguments) int64 {
+	if inv.request == nil {
+		return refused(abi.EINVAL)
+	}
 	output, errno := take(mem, args.u32(0), args.u32(1), inv.limits.Output)
 	if errno != 0 {
 		inv.oversized = inv.oversized || errno == abi.E2BIG
@@ -102,6 +105,9 @@ func answerOutput(_ context.Context, inv *invocation, mem api.Memory, args argum
 }
 
 func answerFail(_ context.Context, inv *invocation, mem api.Memory, args arguments) int64 {
+	if inv.request == nil {
+		return refused(abi.EINVAL)
+	}
 	text, errno := take(mem, args.u32(0), args.u32(1), inv.limits.Output)
 	if errno != 0 {
 		return refused(errno)
@@ -134,9 +140,9 @@ func answerLog(_ context.Context, inv *invocation, mem api.Memory, args argument
 	return 0
 }
 
-func answerTimeLeft(ctx context.Context, _ *invocation, _ api.Memory, _ arguments) int64 {
+func answerTimeLeft(ctx context.Context, inv *invocation, _ api.Memory, _ arguments) int64 {
 	deadline, ok := ctx.Deadline()
-	if !ok {
+	if !ok || inv.request == nil {
 		return -1
 	}
 	left := max(time.Until(deadline), 0) + time.Millisecond - 1 // rounded up: 0 means that it has passed

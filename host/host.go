@@ -121,14 +121,14 @@ func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	img.digest = digest
+	img.digest, img.limits = digest, setupLimits(&h.config, &img.form)
 	m := &module{image: img, exports: map[string]string{}}
 	m.signature.Digest = digest
 	form := img.form
 	if m.signature.ABI, m.fault = inferABI(&form, h.sandbox.offered); m.fault != nil {
 		return m, nil
 	}
-	m.fault = m.describe(h.life, h.calls, h.config.Limits)
+	m.fault = m.describe(h.life, h)
 	if m.fault != nil && m.fault.passing {
 		return nil, errors.Join(m.fault, m.close())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowhost/flowhost/host/internal/memory"
 	"github.com/flowhost/flowhost/host/internal/wasm"
+	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
@@ -27,12 +28,13 @@ type image struct {
 	depth   int32
 	checks  Checks
 	names   wasm.Names
-	unfit   string // why no state can be taken; "" when it can
-	asks    bool   // it can ask whether it should stop
+	unfit   string     // why no state can be taken; "" when it can
+	asks    bool       // it can ask whether it should stop
+	limits  run.Limits // of an initialization, whichever call waits for it
 
-	building chan struct{} // holds one while the state is being taken
-	state    atomic.Pointer[state]
-	tally    tally
+	setup setups
+	state atomic.Pointer[state]
+	tally tally
 }
 
 // state is that of an instance before its first call.
@@ -43,6 +45,14 @@ type state struct {
 	elapsed time.Duration // on the guest's clocks while it was initialised
 	took    time.Duration // to initialise it, really
 	warmed  bool          // its own warm-up has run
+}
+
+// abi is the ABI by which the module is called, if it fits one.
+func (i *image) abi() string {
+	if i.command() {
+		return ABIWASI
+	}
+	return ABIFlowhost
 }
 
 // command reports whether the module runs as a whole, by its _start.
@@ -66,7 +76,8 @@ func (i *image) need() int64 {
 }
 
 // run calls an export in an instance that is as if no other call had ever
-// touched it. It fails as [instance.call] does.
+// touched it. The image has a state. It fails as [instance.call] does, or with an
+// *inadequateError.
 func (i *image) run(ctx context.Context, l *lease, inv *invocation, export string) (status int32, err error) {
 	inv.lease = l
 	made, err := i.instance(ctx, l, inv)
@@ -88,7 +99,7 @@ func (i *image) run(ctx context.Context, l *lease, inv *invocation, export strin
 func (i *image) trial(ctx context.Context, l *lease, inv *invocation) error {
 	made, err := i.instance(ctx, l, inv)
 	if err != nil {
-		if s := i.state.Load(); s != nil && s.fresh != "" {
+		if i.state.Load().fresh != "" {
 			return nil // what goes wrong is known
 		}
 		return err
@@ -117,15 +128,11 @@ func (i *image) finish(l *lease, made *instance) {
 // instance gives one that is ready for the call.
 func (i *image) instance(ctx context.Context, l *lease, inv *invocation) (*instance, error) {
 	s := i.state.Load()
-	if s == nil {
-		made, err := i.build(ctx, l, inv)
-		if made != nil || err != nil {
-			return made, err
-		}
-		s = i.state.Load() // another call has taken it in the meantime
-	}
 	if s.fresh != "" {
 		return i.fresh(ctx, l, inv)
+	}
+	if need := int64(s.memory.Size()); need > inv.limits.Memory {
+		return nil, &inadequateError{need, inv.limits.Memory}
 	}
 	inv.begin(s.elapsed)
 	if idle := l.take(); idle != nil {
@@ -136,54 +143,35 @@ func (i *image) instance(ctx context.Context, l *lease, inv *invocation) (*insta
 	return i.another(ctx, l, inv, s)
 }
 
-// fresh initialises an instance within the call.
+// fresh initializes an instance within the call, which that does not get to see.
 func (i *image) fresh(ctx context.Context, l *lease, inv *invocation) (*instance, error) {
-	made, err := i.initialised(ctx, l, inv)
+	before := newSetup(i.abi(), i.limits, l)
+	made, err := i.initialized(ctx, before)
 	if err != nil {
+		inv.blame(before)
 		return nil, err
 	}
-	inv.log = logBuffer{limit: inv.limits.Log, follow: inv.log.follow} // the call's begins here
-	inv.begin(inv.clock.elapsed)
-	return made, nil
-}
-
-// initialised makes an instance and runs its initialisation.
-func (i *image) initialised(ctx context.Context, l *lease, inv *invocation) (*instance, error) {
-	linear := i.newLinear(l, inv)
-	inv.beginInit()
-	made, err := i.unprepared(ctx, inv, linear)
-	if err != nil {
-		inv.refused = linear.refused
-		_ = linear.Close() // what went wrong before counts
-		return nil, early(err)
-	}
-	if err := made.initialise(ctx, inv); err != nil {
-		inv.refused = linear.refused
+	if need := int64(len(made.memory.Bytes())); need > inv.limits.Memory {
 		made.close()
-		return nil, early(err)
+		return nil, &inadequateError{need, inv.limits.Memory}
 	}
-	i.tally.made.Add(1)
+	made.memory.bind(l, inv.limits.Memory)
+	inv.begin(before.clock.elapsed)
 	return made, nil
-}
-
-// early notes that a guest has ended itself before it was called.
-func early(err error) error {
-	if exit, ok := errors.AsType[*exitError](err); ok {
-		exit.early = true
-	}
-	return err
 }
 
 // another makes an instance and puts it into the state of the first one,
 // without running anything of it.
 func (i *image) another(ctx context.Context, l *lease, inv *invocation, s *state) (*instance, error) {
-	linear := i.newLinear(l, inv)
-	made, err := i.unprepared(ctx, setup(l, inv), linear)
+	before := newSetup(i.abi(), i.limits, l)
+	linear := i.newLinear(before)
+	made, err := i.unprepared(ctx, before, linear)
 	if err != nil {
-		inv.refused = linear.refused
+		inv.blame(before)
 		_ = linear.Close() // what went wrong before counts
 		return nil, err
 	}
+	linear.bind(l, inv.limits.Memory)
 	err = linear.Adopt(s.memory)
 	if err == nil && !linear.settle(made.module.Memory()) {
 		err = errGrown
@@ -199,15 +187,15 @@ func (i *image) another(ctx context.Context, l *lease, inv *invocation, s *state
 	return made, nil
 }
 
-// newLinear makes a memory for the call. It reserves as many addresses as any
-// call of this host may use bytes, because later calls may have other limits.
-func (i *image) newLinear(l *lease, inv *invocation) *linear {
-	limit := l.pool.memory
+// newLinear makes a memory for an initialization. It reserves as many addresses
+// as any call of this host may use bytes, because calls have other limits.
+func (i *image) newLinear(inv *invocation) *linear {
+	limit := inv.lease.pool.memory
 	if m := i.form.memory; m != nil && m.Max > 0 {
 		limit = min(limit, m.Max)
 	}
 	linear := &linear{Memory: memory.New(int(limit))}
-	linear.bind(l, inv.limits.Memory)
+	linear.bind(inv.lease, inv.limits.Memory)
 	return linear
 }
 
@@ -221,83 +209,6 @@ func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linear
 		WithName(""). // anonymous: any number of them at a time
 		WithStartFunctions()
 	return i.runtime.InstantiateModule(ctx, i.code, config)
-}
-
-// build takes the state of a first instance and gives that instance. It gives
-// nothing when another call was faster. A failure that may be the call's own is
-// the call's, and the next one tries again; any other one is the module's, and
-// each of its calls fails in its own words.
-func (i *image) build(ctx context.Context, l *lease, inv *invocation) (*instance, error) {
-	select {
-	case i.building <- struct{}{}:
-		defer func() { <-i.building }()
-	case <-ctx.Done():
-		return nil, errInterrupted
-	}
-	if i.state.Load() != nil {
-		return nil, nil
-	}
-	if i.unfit != "" {
-		i.state.Store(&state{fresh: i.unfit})
-		return nil, nil
-	}
-	started := time.Now()
-	first, s, err := i.takeState(ctx, l, inv, i.warms())
-	if err != nil {
-		if errors.Is(err, errInterrupted) || inv.refused {
-			return nil, err
-		}
-		s = &state{fresh: "its initialisation fails: " + err.Error()}
-	}
-	s.took = time.Since(started)
-	i.state.Store(s)
-	if first != nil {
-		inv.begin(s.elapsed)
-	}
-	return first, nil
-}
-
-// setup is what a guest sees while an instance is made that is not for one call
-// alone. Nothing that it says is kept.
-func setup(l *lease, inv *invocation) *invocation {
-	before := newInvocation(inv.call, inv.abi, inv.function, inv.limits)
-	before.lease = l
-	before.beginInit()
-	return before
-}
-
-// takeState initialises an instance and makes an image of it.
-func (i *image) takeState(ctx context.Context, l *lease, inv *invocation, warm bool) (*instance, *state, error) {
-	before := setup(l, inv)
-	first, err := i.initialised(ctx, l, before)
-	if err != nil {
-		inv.refused = before.refused
-		return nil, nil, err
-	}
-	if warm {
-		status, err := first.call(ctx, before, abi.ExportWarmup)
-		if errors.Is(err, errInterrupted) {
-			first.close()
-			return nil, nil, err
-		}
-		if err != nil || status != 0 { // it may have left anything behind
-			first.close()
-			return i.takeState(ctx, l, inv, false)
-		}
-	}
-	s := &state{elapsed: before.clock.elapsed, warmed: warm, globals: first.globals.read()}
-	first.globals.values = s.globals
-	if first.changed != nil && first.changed.Get() != 0 {
-		s.fresh = "its initialisation changes tables or drops segments"
-		first.close()
-		return nil, s, nil
-	}
-	if s.memory, err = first.memory.Freeze(); err != nil {
-		s.fresh = "no image of its memory can be made: " + err.Error()
-		first.close()
-		return nil, s, nil
-	}
-	return first, s, nil
 }
 
 // close frees the state. No instance of it may be left.

@@ -57,7 +57,7 @@ func TestInstanceIsAsNewAfterEveryEnd(t *testing.T) {
 			}
 		}
 		got := statsOf(t, h)
-		if got.Made != 1 || got.Reused != 17 || got.Idle != 1 || len(got.Discarded) != 0 {
+		if got.Made != 1 || got.Reused != 18 || got.Idle != 1 || len(got.Discarded) != 0 {
 			t.Errorf("engine %d: %+v", engine, got)
 		}
 		if !got.Sandbox.WarmedUp || got.Sandbox.Image != 2<<16 || got.Sandbox.Strategy == host.StrategyFresh {
@@ -84,7 +84,7 @@ func TestInstanceThatCannotBeResetIsDiscarded(t *testing.T) {
 		}
 		discarded += n
 	}
-	if discarded != 6 || got.Made != 7 || got.Reused != 2 {
+	if discarded != 6 || got.Made != 7 || got.Reused != 3 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestWarmUpThatBreaksIsLeftOut(t *testing.T) {
 	for range 3 {
 		wantOutput(t, invoke(t, h, callOf(digest, "run", "null")), "null")
 	}
-	if got := statsOf(t, h); got.Sandbox.WarmedUp || got.Sandbox.Strategy == host.StrategyFresh || got.Reused != 2 {
+	if got := statsOf(t, h); got.Sandbox.WarmedUp || got.Sandbox.Strategy == host.StrategyFresh || got.Reused != 3 {
 		t.Errorf("%+v", got)
 	}
 }

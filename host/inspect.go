@@ -48,11 +48,15 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, run.ErrDeadline)
 	defer cancel()
-	inv := newInvocation(&run.Call{}, m.signature.ABI, "", h.config.Limits)
-	used := h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
-		err = m.image.trial(ctx, l, inv)
-	})
-	if err = errors.Join(used, err); err != nil {
+	err = h.ready(ctx, m.image)
+	if err == nil {
+		inv := newInvocation(&run.Call{}, m.signature.ABI, "", m.image.limits)
+		used := h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+			err = m.image.trial(ctx, l, inv)
+		})
+		err = errors.Join(used, err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: making an instance: %w", path, err)
 	}
 	box := m.image.sandbox()

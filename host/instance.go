@@ -139,8 +139,8 @@ func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linear)
 	}, nil
 }
 
-// initialise runs what a reactor runs before its first call.
-func (i *instance) initialise(ctx context.Context, inv *invocation) error {
+// initialize runs what a reactor runs before its first call.
+func (i *instance) initialize(ctx context.Context, inv *invocation) error {
 	if i.image.command() {
 		return nil
 	}

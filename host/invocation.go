@@ -14,12 +14,11 @@ import (
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
-// invocation is the state of one call while its guest runs: what the guest may
-// read, and what it has said so far. It belongs to the goroutine of the call.
+// invocation is the state of one guest while it runs: what it may read, and what
+// it has said so far. It belongs to the goroutine on which the guest runs.
 type invocation struct {
-	call     *run.Call
+	*request // nil while an instance is initialized: there is no call to know of
 	abi      string
-	function string // the name under which the guest serves it
 	limits   run.Limits
 	lease    *lease
 	refused  bool              // its memory was refused a growth
@@ -31,15 +30,12 @@ type invocation struct {
 	clock   clock
 	random  random
 	process wasi.Process
-	none    guestfs.FS  // what is seen without a grant
-	files   *guestfs.FS // of the call
-	input   []byte
+	none    guestfs.FS // what is seen without a grant
 	stdin   bytes.Reader
 	stdout  lineWriter   // of a reactor
 	written outputWriter // of a command
 	stderr  lineWriter
 
-	identity  []byte // made when it is asked for
 	output    []byte // of the flowhost ABI; nil: none was set
 	oversized bool   // the last output was refused for its size
 	failure   *abi.Failure
@@ -48,21 +44,38 @@ type invocation struct {
 	last lastWords
 }
 
+// request is all that a guest may know of its call.
+type request struct {
+	call     *run.Call
+	function string // the name under which the guest serves it
+	input    []byte
+	identity []byte      // made when it is asked for
+	files    *guestfs.FS // that it was granted; nil for none
+}
+
 // newInvocation prepares a call of the named function, with limits that are
 // all set. The memory is given to it when it has a lease.
 func newInvocation(call *run.Call, abiName, function string, limits run.Limits) *invocation {
-	inv := &invocation{
-		call: call, abi: abiName, function: function, limits: limits,
-		log: logBuffer{limit: limits.Log},
-	}
-	inv.input = jsonOrNull(call.Input)
+	inv := newGuest(abiName, limits)
+	inv.request = &request{call: call, function: function, input: jsonOrNull(call.Input)}
+	return inv
+}
+
+// newSetup is what a guest sees while an instance is initialized: the same for
+// every instance of every module. It gets nothing that belongs to a call.
+func newSetup(abiName string, limits run.Limits, l *lease) *invocation {
+	inv := newGuest(abiName, limits)
+	inv.lease = l
+	inv.clock.set(time.Time{}, 0)
+	inv.start(&inv.none)
+	return inv
+}
+
+func newGuest(abiName string, limits run.Limits) *invocation {
+	inv := &invocation{abi: abiName, limits: limits, log: logBuffer{limit: limits.Log}}
 	inv.stdout = lineWriter{max: inv.log.maxText(), sink: (*logSink)(inv)}
 	inv.stderr = lineWriter{max: inv.log.maxText(), sink: (*stderrSink)(inv)}
 	inv.written.limit = limits.Output
-	inv.files = &inv.none
-	if abiName == ABIWASI {
-		inv.stdin.Reset(inv.input)
-	}
 	return inv
 }
 
@@ -116,6 +129,9 @@ func (inv *invocation) end() {
 	inv.stdout.close()
 	inv.stderr.close()
 	inv.process.Close()
+	if inv.files == nil {
+		return
+	}
 	if used := inv.files.Close(); used.Reached != "" {
 		inv.log.add(abi.LevelWarn, "a limit of the call was reached: "+used.Reached, nil)
 	}
@@ -136,24 +152,29 @@ func invocationOf(ctx context.Context) *invocation {
 // processOf finds what a guest sees of WASI.
 func processOf(ctx context.Context) *wasi.Process { return &invocationOf(ctx).process }
 
-// beginInit lets the guest see the world in which modules are initialised: the
-// same one for all instances of all modules.
-func (inv *invocation) beginInit() {
-	inv.meter = meter{} // the call's fuel is its own
-	inv.clock.set(time.Time{}, 0)
-	inv.start(&inv.none)
-	inv.random = random{call: &run.Call{}}
-}
-
-// begin lets the guest see the world of its call. Its monotonic clock goes on
-// from where it was when the instance was initialised.
+// begin lets the guest see the world of its call. Its monotonic clock continues
+// from where it was when the instance was initialized.
 func (inv *invocation) begin(elapsed time.Duration) {
-	inv.process.Close() // what an initialisation may have left open
 	inv.meter = meter{limit: inv.limits.Fuel}
 	inv.clock.set(inv.call.Scheduled, elapsed)
-	inv.start(inv.files)
-	inv.random = random{call: inv.call}
-	inv.log.follow.begin()
+	files := &inv.none
+	if inv.files != nil {
+		files = inv.files
+	}
+	if inv.abi == ABIWASI {
+		inv.stdin.Reset(inv.input)
+	}
+	inv.start(files)
+	inv.random = randomOf(inv.call)
+}
+
+// blame takes over what the guest said in an initialization that failed: nothing
+// of the call ran, and these words say why.
+func (inv *invocation) blame(setup *invocation) {
+	setup.stdout.close()
+	setup.stderr.close()
+	inv.log.adopt(&setup.log)
+	inv.last, inv.refused, inv.limits.Memory = setup.last, setup.refused, setup.limits.Memory
 }
 
 // result is what the guest gave as its output, by the way of its ABI.
@@ -165,20 +186,23 @@ func (inv *invocation) result() []byte {
 }
 
 // field is a part of the call as the guest reads it, nil when there is no such
-// field.
-func (inv *invocation) field(f abi.Field) []byte {
+// field, or no call.
+func (r *request) field(f abi.Field) []byte {
+	if r == nil {
+		return nil
+	}
 	switch f {
 	case abi.FieldInput:
-		return inv.input
+		return r.input
 	case abi.FieldConfig:
-		return jsonOrNull(inv.call.Config)
+		return jsonOrNull(r.call.Config)
 	case abi.FieldFunction:
-		return []byte(inv.function)
+		return []byte(r.function)
 	case abi.FieldIdentity:
-		if inv.identity == nil {
-			inv.identity = identityOf(inv.call)
+		if r.identity == nil {
+			r.identity = identityOf(r.call)
 		}
-		return inv.identity
+		return r.identity
 	}
 	return nil
 }

@@ -51,7 +51,10 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	limits := limitsOr(call.Limits, h.config.Limits)
 	limits.Memory = min(limits.Memory, h.config.Memory)
 	if need := m.minMemory(); need > limits.Memory {
-		return failed(rejected(run.CodeMemory, "the module starts with %d bytes of memory and the limit is %d: raise it", need, limits.Memory)), nil
+		return failed(rejected(run.CodeMemory, "%v", &inadequateError{need, limits.Memory})), nil
+	}
+	if err := h.ready(ctx, m.image); err != nil {
+		return turnAway(ctx, err)
 	}
 
 	var result run.Result
@@ -61,7 +64,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		inv.grace.host = h
 	}
 	if h.config.Lines != nil {
-		inv.log.follow = newFollower(func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) })
+		inv.log.follow = follower{hand: func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) }}
 	}
 	err = h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
 		if failure := inv.open(ctx); failure != nil {
@@ -109,6 +112,14 @@ func turnAway(ctx context.Context, err error) (run.Result, error) {
 		failure := rejected(CodeBusy, "%v: more at a time than this host may run", err)
 		failure.Retryable = true
 		return failed(failure), nil
+	case errors.Is(err, errSetupMemory):
+		failure := rejected(CodeBusy, "%v", err)
+		failure.Retryable = true
+		return failed(failure), nil
+	case errors.Is(err, errSetupTime):
+		return failed(&run.Failure{
+			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout, Message: err.Error(), Retryable: true,
+		}), nil
 	case errors.Is(err, ErrClosed):
 		return run.Result{}, err
 	case ctx.Err() != nil:

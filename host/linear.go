@@ -16,12 +16,13 @@ type linear struct {
 	lease   *lease
 	limit   int64
 	refused bool // a growth was refused
+	short   bool // because the pool had no bytes for it
 	settled bool // tell wazero how large the memory is, whatever it asks for
 }
 
 // bind gives the memory to a call.
 func (m *linear) bind(l *lease, limit int64) {
-	m.lease, m.limit, m.refused = l, limit, false
+	m.lease, m.limit, m.refused, m.short = l, limit, false, false
 }
 
 // Allocate makes the memory a wazero allocator. A module has one memory at most,
@@ -33,8 +34,12 @@ func (m *linear) Reallocate(size uint64) []byte {
 	if m.settled {
 		return m.Bytes()
 	}
-	if size > uint64(m.limit) || !m.lease.cover(int64(size)) {
+	if size > uint64(m.limit) {
 		m.refused = true
+		return nil
+	}
+	if !m.lease.cover(int64(size)) {
+		m.refused, m.short = true, true
 		return nil
 	}
 	bytes := m.Grow(int(size))

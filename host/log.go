@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -84,6 +85,20 @@ func (b *logBuffer) fit(text string) string {
 		text = text[:end] + mark
 	}
 	return strings.ToValidUTF8(text, string(utf8.RuneError))
+}
+
+// adopt makes the lines of another log this one's. Nobody has followed that.
+func (b *logBuffer) adopt(other *logBuffer) {
+	b.head, b.tail, b.full, b.drops = other.head, other.tail, other.full, other.drops
+	if b.follow.hand != nil {
+		b.follow.held = true
+		b.head.stamp(time.Now())
+		b.tail.stamp(time.Now())
+	}
+}
+
+func (p *logPart) stamp(at time.Time) {
+	p.times = slices.Repeat([]time.Time{at}, len(p.lines))
 }
 
 func (b *logBuffer) result() run.Log {

@@ -21,14 +21,6 @@ type follower struct {
 	bytes int64 // of them
 }
 
-// newFollower holds lines back until the call begins: what a guest says while it
-// is initialised is of interest only when that fails.
-func newFollower(hand func(time.Time, run.LogLine)) follower {
-	return follower{hand: hand, held: true}
-}
-
-func (f *follower) begin() { f.held = false }
-
 // take hands a line out, or holds it back and all those after it.
 func (f *follower) take(at time.Time, line run.LogLine, cost, limit int64) {
 	f.held = f.held || f.bytes+cost > limit/4*3

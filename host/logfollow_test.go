@@ -20,15 +20,12 @@ func TestFollowerMissesNothingUntold(t *testing.T) {
 			for _, begins := range []bool{true, false} {
 				const written = 300
 				var got []run.LogLine
-				b := logBuffer{limit: limit, follow: newFollower(func(at time.Time, l run.LogLine) {
+				b := logBuffer{limit: limit, follow: follower{held: !begins, hand: func(at time.Time, l run.LogLine) {
 					if at.IsZero() {
 						t.Error("a line without a time")
 					}
 					got = append(got, l)
-				})}
-				if begins {
-					b.follow.begin()
-				}
+				}}}
 				for i := range written {
 					fields, _ := json.Marshal(map[string]int{"n": i})
 					b.add(abi.LevelInfo, strings.Repeat("x", i*step%(step*3+1)), fields)

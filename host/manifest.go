@@ -20,13 +20,13 @@ const (
 
 // describe finds the manifest of a module whose ABI is known and binds each of
 // its functions to the export that serves it. It runs guest code, within ctx
-// and the limits, when the manifest is in the module's export only.
-func (m *module) describe(ctx context.Context, calls *pool, limits run.Limits) *ModuleError {
+// and the host's limits, when the manifest is in the module's export only.
+func (m *module) describe(ctx context.Context, h *Host) *ModuleError {
 	form := m.image.form
 	text, origin := form.manifest, ManifestSection
 	if text == nil && form.exportType(abi.ExportManifest) == functionShape {
 		var fault *ModuleError
-		if text, fault = m.askForManifest(ctx, calls, limits); fault != nil {
+		if text, fault = m.askForManifest(ctx, h); fault != nil {
 			return fault
 		}
 		origin = ManifestExport
@@ -77,23 +77,31 @@ func parseManifest(text []byte) (*abi.Manifest, error) {
 }
 
 // askForManifest runs the module's own export that writes its manifest.
-func (m *module) askForManifest(ctx context.Context, calls *pool, limits run.Limits) ([]byte, *ModuleError) {
+func (m *module) askForManifest(ctx context.Context, h *Host) ([]byte, *ModuleError) {
+	limits := m.image.limits
 	limits.Output = abi.MaxManifest
 	inv := newInvocation(&run.Call{}, m.signature.ABI, abi.ExportManifest, limits)
 	var result run.Result
 	var lost error
-	err := calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
-		ctx, cancel := context.WithTimeoutCause(ctx, manifestTimeout, run.ErrDeadline) // without the time in which it waited
-		defer cancel()
-		status, err := m.image.run(ctx, l, inv, abi.ExportManifest)
-		result, lost = inv.conclude(ctx, status, err)
-	})
+	setup, cancel := describing(ctx)
+	err := h.ready(setup, m.image)
+	if err != nil {
+		result, err = turnAway(setup, err)
+	} else {
+		err = h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+			ctx, cancel := describing(ctx) // without the time in which it waited
+			defer cancel()
+			status, err := m.image.run(ctx, l, inv, abi.ExportManifest)
+			result, lost = inv.conclude(ctx, status, err)
+		})
+	}
+	cancel()
 	if err = errors.Join(err, lost); err != nil {
 		result = failed(&run.Failure{Outcome: run.OutcomeLost, Message: err.Error()})
 	}
 	if result.Failure != nil {
 		return nil, &ModuleError{
-			passing: result.Failure.Outcome == run.OutcomeLost, // it did not run, or not to its end
+			passing: result.Failure.Outcome == run.OutcomeLost || result.Failure.Code == CodeBusy, // it did not run, or not to its end
 			Reason:  "its export flowhost_manifest gave no manifest: " + result.Failure.Error(),
 			Hint:    "it must only describe the plugin, and nothing in the module's initialisation may fail",
 		}
@@ -189,4 +197,8 @@ func (m *module) unlisted() []string {
 		_, listed := m.exports[name]
 		return listed
 	})
+}
+
+func describing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, manifestTimeout, run.ErrDeadline)
 }

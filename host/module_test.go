@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -193,9 +194,22 @@ func TestSourceThatGivesOtherBytesIsNotTrusted(t *testing.T) {
 	wantFailure(t, invoke(t, h, callOf(digest, "", "1")), run.OutcomeRejected, run.CodeModule)
 }
 
-func TestCacheFolderBecomesPrivate(t *testing.T) {
+// A directory that holds more than a cache may, as a home directory does, is named
+// by mistake. The files are sparse.
+func TestCacheNamedByMistake(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	var names []string
+	for i := range 3 {
+		name := filepath.Join(dir, fmt.Sprintf("%d.tar", 2019+i))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(name, 1<<30); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -204,10 +218,21 @@ func TestCacheFolderBecomesPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close(t.Context())
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+	for _, name := range names {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if _, err := host.New(t.Context(), host.Config{CacheDir: writeFile(t, "file", nil)}); err == nil {
-		t.Error("a file was taken for the cache's folder")
+}
+
+func TestHostWorksWithoutItsCache(t *testing.T) {
+	t.Parallel()
+	h, err := host.New(t.Context(), host.Config{CacheDir: writeFile(t, "file", nil)})
+	if err != nil {
+		t.Fatal(err)
 	}
+	h.Close(t.Context())
 }

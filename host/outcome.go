@@ -41,9 +41,12 @@ func (inv *invocation) conclude(ctx context.Context, status int32, err error) (r
 // judge gives the failure of the call, nil when the guest says that it succeeded.
 func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run.Failure, error) {
 	var exit *exitError
+	var inadequate *inadequateError
 	switch {
 	case errors.Is(err, errInterrupted):
 		return stopped(ctx)
+	case errors.As(err, &inadequate):
+		return rejected(run.CodeMemory, "%v", err), nil
 	case errors.Is(err, errOutputSize):
 		return inv.tooLarge(), nil
 	case errors.Is(err, errFuel):

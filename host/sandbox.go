@@ -37,10 +37,7 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 	}
 	// Guests are stopped by what the rewrite has put into them.
 	settings = settings.WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false)
-	cache, err := openCache(config.CacheDir)
-	if err != nil {
-		return nil, err
-	}
+	cache := openCache(config.CacheDir, config.Log)
 	if cache != nil {
 		settings = settings.WithCompilationCache(cache)
 	}
@@ -105,7 +102,7 @@ func (s *sandbox) prepare(ctx context.Context, binary []byte) (img *image, err e
 	}
 	img = &image{
 		base: s.base, runtime: s.runtime, code: code, form: shapeOf(walked, code, len(binary)),
-		globals: rewritten.Globals, names: walked.Names, depth: s.depth, building: make(chan struct{}, 1),
+		globals: rewritten.Globals, names: walked.Names, depth: s.depth,
 		checks: Checks{Loops: rewritten.Loops, Functions: rewritten.Entries},
 	}
 	img.asks = img.form.importsFunction(abi.Module, abi.ImportShouldStop)

@@ -41,23 +41,27 @@ func (c *clock) nanotime() int64 {
 }
 
 // random is the source of a guest's random numbers: the same for all attempts
-// of a task run.
+// of a task run. The zero value is that of initialization.
 type random struct {
-	call   *run.Call
-	source *rand.ChaCha8 // made when the first one is asked for
+	run, task, key string
+	source         *rand.ChaCha8 // made when the first one is asked for
+}
+
+func randomOf(call *run.Call) random {
+	return random{run: string(call.Run), task: call.Task, key: call.Key}
 }
 
 // Read never fails.
 func (r *random) Read(p []byte) (int, error) {
 	if r.source == nil {
-		r.source = newRandom(r.call)
+		r.source = r.seeded()
 	}
 	return r.source.Read(p)
 }
 
-func newRandom(call *run.Call) *rand.ChaCha8 {
+func (r *random) seeded() *rand.ChaCha8 {
 	var seed []byte
-	for _, part := range []string{"flowhost random v1", string(call.Run), call.Task, call.Key} {
+	for _, part := range []string{"flowhost random v1", r.run, r.task, r.key} {
 		seed = binary.BigEndian.AppendUint32(seed, uint32(len(part)))
 		seed = append(seed, part...)
 	}

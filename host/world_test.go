@@ -64,8 +64,9 @@ func TestRandomDependsOnWhatACallIs(t *testing.T) {
 	}
 	seen := map[uint64]int{}
 	for i, call := range calls {
-		first := newRandom(&call).Uint64()
-		if again := newRandom(&call).Uint64(); again != first {
+		random := randomOf(&call)
+		first := random.seeded().Uint64()
+		if again := random.seeded().Uint64(); again != first {
 			t.Errorf("call %d: %d, then %d", i, first, again)
 		}
 		if j, ok := seen[first]; ok {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -72,8 +71,8 @@ func (f *formatter) formatPath(path string) error {
 			return err
 		case e.IsDir() && name != path && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
-		case e.IsDir(), name != path && !strings.HasSuffix(name, ".hcl"):
-			return nil
+		case e.IsDir(), name != path && (!e.Type().IsRegular() || !strings.HasSuffix(name, ".hcl")):
+			return nil // what a link leads to is formatted where it lies
 		}
 		return f.formatFile(name)
 	})
@@ -92,6 +91,9 @@ func (f *formatter) formatStdin() error {
 }
 
 func (f *formatter) formatFile(name string) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file that can be formatted", name)
+	}
 	source, err := os.ReadFile(name)
 	if err != nil {
 		return err
@@ -124,38 +126,4 @@ func (f *formatter) format(name string, source []byte) ([]byte, bool) {
 		fmt.Fprintf(f.out, "%s", difference)
 	}
 	return formatted, true
-}
-
-// replaceFile writes a file in one step, so that an interrupted run never leaves
-// half of it. A symbolic link stays one, and a file keeps its permissions.
-func replaceFile(name string, content []byte) error {
-	mode := fs.FileMode(0o644)
-	target, err := filepath.EvalSymlinks(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		target, err = name, nil
-	} else if err == nil {
-		var info fs.FileInfo
-		if info, err = os.Stat(target); err == nil {
-			mode = info.Mode().Perm()
-		}
-	}
-	if err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(target), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // fails once it is renamed
-	_, err = temporary.Write(content)
-	if closed := temporary.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(temporary.Name(), mode)
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), target)
-	}
-	return err
 }

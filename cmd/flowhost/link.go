@@ -64,6 +64,9 @@ func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log 
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
+		return nil, err
+	}
 	return nil, &exitError{exitUnreachable, err}
 }
 
@@ -81,7 +84,10 @@ func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) e
 
 // connect gives the connection for the journal.
 func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) (*nats.Conn, error) {
-	var err error
+	err := s.claimData(log)
+	if err != nil {
+		return nil, &exitError{exitInvalid, err}
+	}
 	if s.natsURL != "" {
 		ctx, cancel := context.WithTimeout(ctx, connectTime)
 		defer cancel()

@@ -35,9 +35,33 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 		}
 	}
 	if s.data != "" {
-		config.Modules = host.Folder(filepath.Join(s.data, "modules"))
+		// Before anything is loaded: its mistakes are reported as those of a directory.
+		if err := bus.CheckDataDir(s.data); err != nil {
+			return nil, &exitError{exitInvalid, err}
+		}
+		config.Modules = &keptModules{Folder: host.Folder(filepath.Join(s.data, "modules")), settings: s, log: log}
 	}
 	return host.New(ctx, config)
+}
+
+// keptModules keeps modules in the data directory, which the first one claims:
+// flows that cannot be loaded leave no directory behind.
+type keptModules struct {
+	host.Folder
+	settings settings
+	log      *slog.Logger
+}
+
+// Keep implements host.Source.
+func (k *keptModules) Keep(ctx context.Context, digest string, module []byte) error {
+	if err := k.settings.claimData(k.log); err != nil {
+		return err
+	}
+	return k.Folder.Keep(ctx, digest, module)
+}
+
+func (s *settings) claimData(log *slog.Logger) error {
+	return bus.ClaimDataDir(s.data, thisBuild().Version, log)
 }
 
 func closeHost(h *host.Host) {

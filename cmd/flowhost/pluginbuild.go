@@ -145,8 +145,8 @@ func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name str
 	if note != "" {
 		built.Notes = append(built.Notes, note)
 	}
-	if err := replaceFile(built.Path, module); err != nil {
-		return err
+	if err := moduleOutput.write(built.Path, module); err != nil {
+		return &exitError{exitInvalid, err}
 	}
 	if b.asJSON {
 		return b.printJSON(inspection{Inspection: built})

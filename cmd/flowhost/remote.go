@@ -131,7 +131,11 @@ func (r *remote) getenv(name string) string {
 // contextIn is the file that a host leaves in its data folder.
 func contextIn(folder, from string) (bus.DialConfig, error) {
 	file := filepath.Join(folder, bus.ClientContext)
-	if _, err := os.Stat(file); err != nil {
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() {
+		return bus.DialConfig{}, exitf(exitUnreachable, "%s: %s is not a file, and no host has made it", from, file) // reading a pipe would wait
+	}
+	if err != nil {
 		return bus.DialConfig{}, exitf(exitUnreachable, "%s: no host has run with the data folder %s, or it uses an external server, which --nats names (%w)", from, folder, err)
 	}
 	return bus.DialConfig{Context: file}, nil
@@ -172,7 +176,7 @@ func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 // us to find: a host lets only its own user read it.
 func private(file string) bool {
 	info, err := os.Stat(file)
-	return err == nil && info.Mode().Perm()&0o077 == 0
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0
 }
 
 // Times of following a run.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/host"
 )
 
 // gcPercent is how much the heap grows between two collections where GOGC does
@@ -106,7 +107,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	}
 	n.start(hard)
 	err = s.intake(soft, n, h, &reloader{
-		paths: paths, flows: options, leave: []string{merged.data, merged.cache}, watch: !merged.unwatched, asked: asked, log: log,
+		paths: paths, flows: options, leave: []string{merged.data, host.CachePath(merged.cache)}, watch: !merged.unwatched, asked: asked, log: log,
 	}, set, log)
 	fault := n.stop(hard)
 	return cmp.Or(fault, err, n.unkept, l.close())

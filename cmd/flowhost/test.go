@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 	"slices"
 	"time"
@@ -52,6 +51,11 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	only, err := regexp.Compile(t.only)
 	if err != nil {
 		return usage(cmd, "--run: %w", err)
+	}
+	if t.junit != "" {
+		if err := junitOutput.check(t.junit); err != nil {
+			return &exitError{exitInvalid, err}
+		}
 	}
 	soft, _, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
@@ -144,7 +148,7 @@ func (t *tester) conclude(suite *flows.Suite, results []*flowtest.Result) error 
 		}
 	}
 	if t.junit != "" {
-		if err := os.WriteFile(t.junit, junitOf(results, suite.Files()), 0o644); err != nil {
+		if err := junitOutput.write(t.junit, junitOf(results, suite.Files())); err != nil {
 			return err
 		}
 	}

@@ -119,6 +119,40 @@ func TestInits(t *testing.T) {
 	places(t, got, "sdk/a.go:3")
 }
 
+func TestWrites(t *testing.T) {
+	t.Parallel()
+	const source = `package p
+
+import (
+	"os"
+	"time"
+)
+
+func f(file *os.File, now time.Time) {
+	os.Remove("a")
+	file.Truncate(0)
+	now.Truncate(time.Second)
+	os.Open("a")
+}
+`
+	layers := []archtest.Layer{{Folder: "host"}, {Folder: "sdk"}, {Folder: "internal", TestOnly: true}}
+	packages := read(t, map[string]string{
+		"host/listed.go":  source,
+		"host/less.go":    source,
+		"host/none.go":    source,
+		"host/a_test.go":  source,
+		"sdk/a.go":        source,
+		"internal/a/a.go": source,
+		"host/list.go":    "package p\n\nimport \"container/list\"\n\nfunc g(l *list.List) { l.Remove(nil) }\n",
+	})
+	got := archtest.CheckWrites(packages, layers, []archtest.Write{
+		{File: "host/listed.go", Calls: "Remove Truncate"},
+		{File: "host/less.go", Calls: "Remove"},
+		{File: "host/old.go", Calls: "Remove"},
+	})
+	places(t, got, "host/less.go", "host/none.go", "host/old.go")
+}
+
 func TestReadLeavesOut(t *testing.T) {
 	t.Parallel()
 	packages := read(t, map[string]string{

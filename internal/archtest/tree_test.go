@@ -27,6 +27,7 @@ func TestModule(t *testing.T) {
 		"docs":     archtest.CheckDocs(packages),
 		"contexts": archtest.CheckContexts(packages),
 		"inits":    archtest.CheckInits(packages),
+		"writes":   archtest.CheckWrites(packages, archtest.Layers, archtest.Writes),
 	}
 	for name, found := range checks {
 		t.Run(name, func(t *testing.T) {

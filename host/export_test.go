@@ -1,0 +1,9 @@
+package host
+
+import "github.com/flowhost/flowhost/host/internal/memory"
+
+// ChooseWay makes instances of a module that the host has initialized go back to
+// their image in that way.
+func ChooseWay(h *Host, digest string, way memory.Way) {
+	h.library.volumes[digest].module.image.state.Load().memory.Choose(way)
+}
