@@ -187,11 +187,13 @@ func (s *stage) measure(ctx context.Context, what func(context.Context, *stage) 
 	cancel()
 	if slot != nil {
 		asking, cancel := context.WithTimeout(ctx, patience)
-		gone := time.Now()
+		gone, used := time.Now(), processorTime(s.process.Pid())
 		_, fault := s.honest(asking, s.operator, -1)
 		cancel()
-		if *slot = time.Since(gone); fault != nil && !s.hasEnded() {
-			*slot = max(*slot, patience) // it was refused
+		var g gauge
+		g.add(time.Since(gone), processorTime(s.process.Pid())-used)
+		if *slot = g.max(); fault != nil && !s.hasEnded() {
+			*slot = patience // it was refused
 		}
 	}
 	p.await(ctx, answers)

@@ -45,6 +45,19 @@ type gauge struct {
 	fault error // the first one
 }
 
+// idleStop is how long a stop in which the host computes nothing may be taken for the
+// machine's, or for its disk's.
+const idleStop = 2 * time.Second
+
+// add counts a stop in the processor's time of the host where that is less than the
+// clock's, as far as it can be read: other processes of a busy machine do not count.
+func (g *gauge) add(took, processor time.Duration) {
+	if took < idleStop && processor >= 0 {
+		took = min(took, processor+2*processorTick)
+	}
+	g.all = append(g.all, took)
+}
+
 func (g gauge) max() time.Duration {
 	if len(g.all) == 0 {
 		return 0
@@ -96,7 +109,7 @@ func (s *stage) probe(ctx context.Context) *probes {
 		}
 		return err
 	})
-	p.measure(ctx, &p.seen.Own, ownPace, func(context.Context) error { return nil })
+	p.all.Go(func() { p.timers(ctx) })
 	p.measure(ctx, new(gauge), ledgerPace, p.trigger)
 	p.all.Go(p.look)
 	return p
@@ -116,15 +129,34 @@ func (p *probes) measure(ctx context.Context, g *gauge, pace time.Duration, what
 			case <-ctx.Done():
 				return
 			}
+			used := processorTime(p.stage.process.Pid())
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			err := what(ctx)
 			cancel()
-			g.all = append(g.all, time.Since(due))
+			g.add(time.Since(due), processorTime(p.stage.process.Pid())-used)
 			if g.fault == nil && err != nil && !p.stage.hasEnded() {
 				g.fault = err
 			}
 		}
 	})
+}
+
+// timers notes how late timers of the test are.
+func (p *probes) timers(ctx context.Context) {
+	timer := time.NewTimer(ownPace)
+	defer timer.Stop()
+	for due := time.Now().Add(ownPace); ; {
+		select {
+		case <-timer.C:
+			p.seen.Own.all = append(p.seen.Own.all, time.Since(due))
+			due = time.Now().Add(ownPace)
+			timer.Reset(ownPace)
+		case <-p.stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // trigger publishes one for the ledger.
@@ -194,9 +226,11 @@ func statusOf(pid int, field string) int64 {
 	return n >> 10
 }
 
+// processorTick is the unit of Linux for it.
+const processorTick = 10 * time.Millisecond
+
 // processorTime is what a process has used so far, 0 where it cannot be known.
 func processorTime(pid int) time.Duration {
-	const tick = 10 * time.Millisecond // of Linux
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -208,7 +242,7 @@ func processorTime(pid int) time.Duration {
 	}
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * tick
+	return time.Duration(user+system) * processorTick
 }
 
 // collection is a line of the runtime's gctrace; the first and the last of the

@@ -203,12 +203,20 @@ func (r *report) canceledCall(ctx context.Context, h *host.Host, call run.Call, 
 	if a.cancel > 0 {
 		due = min(due, a.cancel+grace)
 	}
-	started := time.Now()
+	var late stopwatch
+	ended := make(chan struct{})
+	timer := time.AfterFunc(due, func() {
+		defer close(ended)
+		late = startStopwatch()
+	})
 	r.call(ctx, h, call, want, a.answers)
-	for isRunning(h, call.Module) && time.Since(started) < due+a.answers {
+	for patient := time.Now(); isRunning(h, call.Module) && time.Since(patient) < a.answers; {
 		time.Sleep(time.Millisecond)
 	}
-	r.Late = max(r.Late, time.Since(started)-due)
+	if !timer.Stop() {
+		<-ended
+		r.Late = max(r.Late, late.stopped())
+	}
 }
 
 // isRunning reports whether a call of the module has a place.
