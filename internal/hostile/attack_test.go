@@ -29,6 +29,9 @@ type attack struct {
 	// attack itself could not be made.
 	run func(context.Context, *stage) error
 
+	// refused: new connections may be refused until the attacker has gone.
+	refused bool
+
 	peak  int64 // bound of resident memory in MiB; default 512
 	short bool  // part of the sample
 }
@@ -124,7 +127,7 @@ func (m *measurement) stops(a attack) (found []string) {
 		what string
 		gauge
 	}{{"the honest flow", m.attack.Neighbour}, {"the API", m.attack.API}, {"a connection", m.attack.Connect}} {
-		if g.fault != nil {
+		if g.fault != nil && !(a.refused && g.what == "a connection") {
 			found = append(found, fmt.Sprintf("%s: %v", g.what, g.fault))
 		}
 	}
@@ -172,6 +175,9 @@ func (a attack) measure(t *testing.T) (m *measurement, err error) {
 		}
 	}
 	m.attack, err = s.measure(ctx, a.run, afterwards, &m.slot)
+	if err == nil {
+		err = s.admits(ctx)
+	}
 	return m, errors.Join(err, s.alive(), s.remembers(ctx, run), s.settled(ctx))
 }
 

@@ -96,8 +96,8 @@ func bytesOf(n int) string {
 	return fmt.Sprintf("%d KiB", n>>10)
 }
 
-// everyWay sends a body to triggers, as requests and as a signal, and waits for the
-// answers.
+// everyWay sends a body to triggers, as requests and as a signal, each when the one
+// before is answered: it is about what one message does.
 func everyWay(ctx context.Context, s *stage, body string) error {
 	nc, err := s.client(ctx)
 	if err != nil {
@@ -108,15 +108,19 @@ func everyWay(ctx context.Context, s *stage, body string) error {
 	if err != nil {
 		return err
 	}
-	b := batchOf(nc)
+	one := func(subject, body string, header nats.Header) {
+		b := batchOf(nc)
+		b.send(subject, body, header)
+		err = errors.Join(err, b.await(ctx))
+	}
 	for _, subject := range []string{"attack.in", "fh.v1.trigger.looks", "fh.v1.trigger.opens", "fh.v1.api.list"} {
-		b.send(subject, body, nil)
+		one(subject, body, nil)
 	}
 	for _, flow := range []string{"looks", "passes", "opens", "chooses"} {
-		b.send("fh.v1.api.run."+flow, body, nats.Header{"Fh-Wait": {"20s"}})
+		one("fh.v1.api.run."+flow, body, nats.Header{"Fh-Wait": {"20s"}})
 	}
-	b.send("fh.v1.api.signal", fmt.Sprintf(`{"run":%q,"wait":"said","payload":%s}`, waiting.Run, body), nats.Header{"Fh-Wait": {"20s"}})
-	return b.await(ctx)
+	one("fh.v1.api.signal", fmt.Sprintf(`{"run":%q,"wait":"said","payload":%s}`, waiting.Run, body), nil)
+	return err
 }
 
 // batch is requests that are sent at once.
@@ -144,10 +148,10 @@ func (b *batch) send(subject, body string, header nats.Header) {
 	b.err = errors.Join(b.err, err)
 }
 
-// await waits until everything is answered, or for a third of the time of an attack: not
+// await waits until everything is answered, or for a fifth of the time of an attack: not
 // everything is.
 func (b *batch) await(ctx context.Context) error {
-	late := time.NewTimer(longAttack / 3)
+	late := time.NewTimer(longAttack / 5)
 	defer late.Stop()
 	for range b.sent {
 		select {

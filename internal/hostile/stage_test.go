@@ -106,6 +106,26 @@ func (s *stage) client(ctx context.Context) (*nats.Conn, error) {
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 }
 
+// admits waits until a client can connect.
+func (s *stage) admits(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		nc, err := s.client(ctx)
+		if err == nil {
+			nc.Close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("no client can connect any more: %w", err)
+		case <-s.process.Ended():
+			return nil
+		case <-time.After(connectPace):
+		}
+	}
+}
+
 // close ends the process, softly when it can.
 func (s *stage) close() error {
 	if s.operator != nil {
