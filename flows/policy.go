@@ -1,7 +1,6 @@
 package flows
 
 import (
-	"math"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -29,7 +28,9 @@ func (m *module) decodeDefaults(blocks []*hcl.Block) {
 func (s *site) defaultsOf(b *hcl.Block, inherited policy) policy {
 	s, c := s.decodeAt(b, defaultsWords)
 	s.shared = true
-	return s.policy(c, inherited)
+	p := s.policy(c, inherited)
+	s.attemptTimeout(c.arg("timeout"), p.timeout)
+	return p
 }
 
 // policy reads timeout, retries and retry over what is inherited.
@@ -42,7 +43,7 @@ func (s *site) policy(c *content, inherited policy) policy {
 	if retries != nil && block != nil {
 		s.add(RuleConflict, retries.NameRange, "retries and retry", "retries = n is the short form of retry { attempts = n + 1 }: keep one of the two.")
 	}
-	if n, ok := s.whole(retries, 0, math.MaxInt32); ok {
+	if n, ok := s.whole(retries, 0, maxAttempts-1); ok {
 		p.retry.Attempts = int(n) + 1
 	}
 	if block != nil {
@@ -54,7 +55,7 @@ func (s *site) policy(c *content, inherited policy) policy {
 func (s *site) retry(b *hcl.Block, p *policy) {
 	s, c := s.decodeAt(b, retryWords)
 	r := &p.retry
-	if n, ok := s.whole(c.arg("attempts"), 1, math.MaxInt32); ok {
+	if n, ok := s.whole(c.arg("attempts"), 1, maxAttempts); ok {
 		r.Attempts = int(n)
 	}
 	if word, ok := s.word(c.arg("backoff")); ok {
@@ -73,16 +74,6 @@ func (s *site) retry(b *hcl.Block, p *policy) {
 		x.argument = "retry.when" // a task has another when
 		p.again = x
 	}
-}
-
-func (s *site) limits(b *hcl.Block) run.Limits {
-	s, c := s.decodeAt(b, limitsWords)
-	var l run.Limits
-	l.Memory, _ = s.size(c.arg("memory"))
-	l.Output, _ = s.size(c.arg("output"))
-	l.Log, _ = s.size(c.arg("log"))
-	l.Fuel, _ = s.whole(c.arg("fuel"), 1, math.MaxInt64)
-	return l
 }
 
 // over lays a task's limits over its plugin's.

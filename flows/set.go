@@ -23,6 +23,9 @@ type Options struct {
 	// *.auto.vars.hcl.
 	VarFiles []string
 
+	// Ceilings are the operator's bounds on what flows may state.
+	Ceilings Ceilings
+
 	// Catalog knows the modules of plugins. Without one, digests stay empty and
 	// functions are not checked.
 	Catalog Catalog

@@ -46,6 +46,9 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 		inherited = policy{} // which is about calls of functions
 	}
 	attempts := s.policy(c, inherited)
+	if c.arg("flow") == nil { // whose timeout is of a whole run
+		s.attemptTimeout(c.arg("timeout"), attempts.timeout)
+	}
 	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
 	t.Priority = s.priority(c.arg("priority"), s.draft.flow.Priority)
 	if limits := c.one("limits"); limits != nil {

@@ -156,6 +156,10 @@ func (s *site) duration(a *hcl.Attribute) (time.Duration, bool) {
 			"%q must be a positive duration with a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h30m\"; %q is not.", a.Name, text)
 		return 0, false
 	}
+	if d > maxDuration {
+		s.add(RuleValue, a.Expr.Range(), "Duration too long", "%q is 100 years at most; %q is more.", a.Name, text)
+		return 0, false
+	}
 	return d, true
 }
 
@@ -172,6 +176,18 @@ func ParseSize(text string) (int64, bool) {
 	n, err := strconv.ParseFloat(digits, 64)
 	bytes := n * factor
 	return int64(bytes), err == nil && bytes >= 1 && bytes < 1<<40
+}
+
+// FormatSize is a size as [ParseSize] reads it, in the largest unit that it is a
+// multiple of.
+func FormatSize(n int64) string {
+	for i := len(sizeUnits) - 1; i >= 0; i-- {
+		u := sizeUnits[i]
+		if unit := int64(u.bytes); strings.HasSuffix(u.suffix, "iB") && n >= unit && n%unit == 0 {
+			return fmt.Sprintf("%d%s", n/unit, u.suffix)
+		}
+	}
+	return fmt.Sprint(n)
 }
 
 var sizeUnits = []struct {

@@ -155,9 +155,9 @@ var grantWords = &words{
 var limitsWords = &words{
 	title: "a limits block",
 	arguments: []argument{
-		{name: "memory", at: deployed, kind: aSize, preset: `"256MiB"`, about: "linear memory of one call"},
-		{name: "output", at: deployed, kind: aSize, preset: `"1MiB"`, about: "output of one call"},
-		{name: "log", at: deployed, kind: aSize, preset: `"64KiB"`, about: "log of one call that is kept: its beginning and its end"},
+		{name: "memory", at: deployed, kind: aSize, bounds: "at most 4GiB", preset: `"256MiB"`, about: "linear memory of one call"},
+		{name: "output", at: deployed, kind: aSize, bounds: "at most 16MiB", preset: `"1MiB"`, about: "output of one call"},
+		{name: "log", at: deployed, kind: aSize, bounds: "at most 4MiB", preset: `"64KiB"`, about: "log of one call that is kept: its beginning and its end"},
 		{name: "fuel", at: deployed, kind: aWhole, bounds: "1 or more", preset: "unlimited", about: "units of work of one call, about one for each instruction"},
 	},
 }
@@ -174,7 +174,7 @@ var defaultsWords = &words{
 	title: "a defaults block",
 	arguments: []argument{
 		{name: "timeout", at: deployed, kind: aDuration, preset: `the host's, "5m"`, about: "of an attempt"},
-		{name: "retries", at: deployed, kind: aWhole, bounds: "0 or more", preset: "0", about: "further attempts after the first"},
+		{name: "retries", at: deployed, kind: aWhole, bounds: "from 0 to 99999", preset: "0", about: "further attempts after the first"},
 	},
 	blocks: []block{{name: "retry", body: retryWords, single: true, about: "when and how often to try again"}},
 }
@@ -182,7 +182,7 @@ var defaultsWords = &words{
 var retryWords = &words{
 	title: "a retry block",
 	arguments: []argument{
-		{name: "attempts", at: deployed, kind: aWhole, bounds: "1 or more", preset: "1", about: "attempts in all, the first included"},
+		{name: "attempts", at: deployed, kind: aWhole, bounds: "from 1 to 100000", preset: "1", about: "attempts in all, the first included"},
 		{name: "backoff", at: deployed, kind: aText, oneOf: []string{string(run.Exponential), string(run.Constant)}, preset: `"exponential"`, about: "how the delay grows with each attempt"},
 		{name: "delay", at: deployed, kind: aDuration, preset: `"1s"`, about: "before the second attempt"},
 		{name: "max", at: deployed, kind: aDuration, preset: `"5m"`, about: "the longest delay"},
@@ -329,7 +329,7 @@ var taskWords = &words{
 		{name: "after", at: apart, kind: someTasks, preset: "none", about: "order without data: [task.a, wait.b]"},
 		{name: "run_on", at: deployed, kind: aText, oneOf: []string{string(RunOnSuccess), string(RunOnFailure), string(RunAlways)}, preset: `"success"`, about: "which ends of the tasks before it let it run"},
 		{name: "timeout", at: deployed, kind: aDuration, preset: "the defaults'; none for a flow", about: "of one attempt"},
-		{name: "retries", at: deployed, kind: aWhole, bounds: "0 or more", preset: "the defaults'; 0 for a flow", about: "further attempts after the first; short for retry { attempts = n + 1 }"},
+		{name: "retries", at: deployed, kind: aWhole, bounds: "from 0 to 99999", preset: "the defaults'; 0 for a flow", about: "further attempts after the first; short for retry { attempts = n + 1 }"},
 		{name: "limit", at: apart, kind: someLimits, preset: "none", about: "limit.NAME, or a list of these: what its attempts count for"},
 		{name: "priority", at: deployed, kind: aWhole, bounds: "from -100 to 100", preset: "the flow's", about: "of the attempts that wait, the highest goes first"},
 		{name: "description", at: deployed, kind: aText, about: "for readers"},

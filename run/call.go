@@ -43,6 +43,15 @@ type Limits struct {
 	Fuel int64 `json:"fuel,omitempty"`
 }
 
+// The highest limits of a call. Output and log are memory of the host's own, and
+// linear memory cannot be larger.
+const (
+	MaxMemory = 4 << 30
+	MaxOutput = 16 << 20
+	MaxLog    = 4 << 20
+	MaxFuel   = 1<<63 - 1
+)
+
 // Result is how one call ended.
 type Result struct {
 	Outcome  Outcome         `json:"outcome"`

@@ -18,6 +18,24 @@ const varPrefix = "FLOWHOST_VAR_"
 type flowFlags struct {
 	vars     []string
 	varFiles []string
+	config   string // of those that addConfig was called for
+}
+
+// addConfig adds the flag for the host's settings, for commands that read nothing
+// of them but what they allow flows.
+func (f *flowFlags) addConfig(flags *pflag.FlagSet) {
+	flags.StringVar(&f.config, "config", "", "settings `FILE` of the host, for what it allows flows at most; default: "+settingsName+" beside the flows")
+}
+
+// allowed are the options of loading as the host of these files has them.
+func (f *flowFlags) allowed(cmd *cobra.Command, a *app, path string, catalog flows.Catalog) (flows.Options, error) {
+	s, err := a.readSettings(f.config, path)
+	if err != nil {
+		return flows.Options{}, err
+	}
+	options, err := f.options(cmd, a.environ, catalog)
+	options.Ceilings = s.ceilings
+	return options, err
 }
 
 func (f *flowFlags) add(flags *pflag.FlagSet) {

@@ -40,6 +40,7 @@ in none of them counts as removed. Values of sensitive variables are not compare
 	flags.BoolVar(&p.asJSON, "json", false, "print one object with everything")
 	flags.BoolVar(&p.detailed, "detailed-exitcode", false, "end with exit code 3 when something would change")
 	p.files.add(flags)
+	p.files.addConfig(flags)
 	p.add(flags)
 	return cmd
 }
@@ -78,7 +79,7 @@ func (p *planner) loadWithModules(cmd *cobra.Command, paths []string) (*flows.Se
 		return nil, err
 	}
 	defer closeHost(h)
-	options, err := p.files.options(cmd, p.environ, h)
+	options, err := p.files.allowed(cmd, p.app, paths[0], h)
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	limitMemory()
 	soft, hard, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
 	asked, stopReloads := listenReloads()
@@ -90,6 +91,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
+	options.Ceilings = merged.ceilings
 	set, err := s.load(soft, paths, options)
 	if err != nil {
 		return err
@@ -150,8 +152,8 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 func (s *service) check(cmd *cobra.Command, merged *settings) error {
 	external := merged.natsURL != ""
 	switch {
-	case s.settings.workers < 0:
-		return usage(cmd, "--workers %d: a number from 1 on is expected", s.settings.workers)
+	case s.settings.workers < 0 || s.settings.workers > maxWorkers:
+		return usage(cmd, "--workers %d: a number from 1 to %d is expected", s.settings.workers, maxWorkers)
 	case external && s.settings.natsListen != "":
 		return usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
 	case external && merged.durability == bus.SyncMemory:

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -28,14 +29,15 @@ type settings struct {
 	snapshotEvery int              // events of the journal; default 50 000
 	acceptLoss    bool             // of the journal's end
 
-	data       string        // data folder; empty: nothing is kept
-	cache      string        // folder of compiled modules; default: the user's cache folder
-	workers    int           // attempts at once; default 4 × GOMAXPROCS
-	durability bus.Sync      // default strict
-	timeout    time.Duration // of attempts whose task states none; default 5m
-	limits     run.Limits    // of tasks that state none
-	logLevel   slog.Level    // default info
-	unwatched  bool          // files of flows are loaded anew when that is asked for only
+	data       string         // data folder; empty: nothing is kept
+	cache      string         // folder of compiled modules; default: the user's cache folder
+	workers    int            // attempts at once; default 4 × GOMAXPROCS
+	durability bus.Sync       // default strict
+	timeout    time.Duration  // of attempts whose task states none; default 5m
+	limits     run.Limits     // of tasks that state none
+	ceilings   flows.Ceilings // of what tasks may state
+	logLevel   slog.Level     // default info
+	unwatched  bool           // files of flows are loaded anew when that is asked for only
 }
 
 // settingsFile is the schema of flowhost.hcl. Paths are relative to its folder.
@@ -52,6 +54,7 @@ type settingsFile struct {
 	Workers    *hcl.Attribute `hcl:"workers,optional"`
 	Durability *hcl.Attribute `hcl:"durability,optional"`
 	Timeout    *hcl.Attribute `hcl:"timeout,optional"`
+	MaxTimeout *hcl.Attribute `hcl:"max_timeout,optional"`
 	LogLevel   *hcl.Attribute `hcl:"log_level,optional"`
 	Watch      *hcl.Attribute `hcl:"watch,optional"`
 }
@@ -64,9 +67,14 @@ type natsBlock struct {
 }
 
 type limitsBlock struct {
-	Memory *hcl.Attribute `hcl:"memory,optional"`
-	Output *hcl.Attribute `hcl:"output,optional"`
-	Log    *hcl.Attribute `hcl:"log,optional"`
+	Memory    *hcl.Attribute `hcl:"memory,optional"`
+	Output    *hcl.Attribute `hcl:"output,optional"`
+	Log       *hcl.Attribute `hcl:"log,optional"`
+	Fuel      *hcl.Attribute `hcl:"fuel,optional"`
+	MaxMemory *hcl.Attribute `hcl:"max_memory,optional"`
+	MaxOutput *hcl.Attribute `hcl:"max_output,optional"`
+	MaxLog    *hcl.Attribute `hcl:"max_log,optional"`
+	MaxFuel   *hcl.Attribute `hcl:"max_fuel,optional"`
 }
 
 type journalBlock struct {
@@ -137,17 +145,16 @@ func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
 	s := settings{
 		data: inFolder(name, f.Data), cache: inFolder(name, f.Cache),
 		unwatched: !r.flag(f.Watch, true),
-		workers:   r.whole(f.Workers), durability: r.durability(f.Durability), timeout: r.duration(f.Timeout),
+		workers:   r.number(f.Workers, maxWorkers), durability: r.durability(f.Durability),
 		logLevel: levelOf(r.oneOf(f.LogLevel, "info", "debug", "warn", "error")),
 	}
 	if n := f.NATS; n != nil {
 		s.natsURL, s.natsCreds, s.natsListen = n.URL, inFolder(name, n.Creds), n.Listen
-		s.streams.Replicas = r.whole(n.Replicas)
+		s.streams.Replicas = r.number(n.Replicas, maxReplicas)
 	}
 	r.streams(&f, &s)
-	if l := f.Limits; l != nil {
-		s.limits = run.Limits{Memory: r.size(l.Memory), Output: r.size(l.Output), Log: r.size(l.Log)}
-	}
+	r.bounds(&f, &s)
+	s.ceilings.From = name
 	return s, r.diags
 }
 

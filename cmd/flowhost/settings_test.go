@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -35,7 +36,12 @@ limits {
   memory = "64MiB"
   output = 2048
   log    = "1.5 KB"
+  fuel   = 1000
+
+  max_memory = "1GiB"
+  max_fuel   = 2000
 }
+max_timeout = "2m"
 `), filepath.Join("flows", "flowhost.hcl"))
 	if diags.HasErrors() {
 		t.Fatal(diags)
@@ -45,7 +51,10 @@ limits {
 		streams: bus.StreamConfig{Replicas: 3},
 		data:    filepath.Join("flows", "state"), cache: "/var/cache/flowhost", workers: 3,
 		durability: bus.SyncRelaxed, timeout: 90 * time.Second, unwatched: true,
-		limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500},
+		limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500, Fuel: 1000},
+		ceilings: flows.Ceilings{
+			Limits: run.Limits{Memory: 1 << 30, Fuel: 2000}, Timeout: 2 * time.Minute, From: filepath.Join("flows", "flowhost.hcl"),
+		},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(settings{})); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -88,7 +97,19 @@ func TestDecodeWrongSettings(t *testing.T) {
 		{"limits {\n memory = \"-1KiB\"\n}", `"memory" must be a number of bytes`},
 		{"limits {\n memory = \"2 elephants\"\n}", `"memory" must be a number of bytes`},
 		{"limits {\n memory = \"5000000 GiB\"\n}", `"memory" must be a number of bytes`},
-		{"limits {\n fuel = 1\n}", `"fuel" is not expected here`},
+		{"limits {\n fuel = 0\n}", `"fuel" must be a whole number, 1 or more`},
+		{"limits {\n fuel = 99999999999999999999\n}", `"fuel" is 9223372036854775807 at most`},
+		{"limits {\n output = \"900GiB\"\n}", `"output" is 16MiB at most`},
+		{"limits {\n max_log = \"5MiB\"\n}", `"max_log" is 4MiB at most`},
+		{"limits {\n max_memory = \"5GiB\"\n}", `"max_memory" is 4GiB at most`},
+		{"limits {\n memory = \"64MiB\"\n max_memory = \"32MiB\"\n}", `above what they may state, max_memory, 32MiB`},
+		{"limits {\n fuel = 6\n max_fuel = 5\n}", `above what they may state, max_fuel, 5`},
+		{"timeout = \"2m\"\nmax_timeout = \"1m\"", `above what they may state, max_timeout, 1m0s`},
+		{`timeout = "1000000h"`, `100 years at most`},
+		{`timeout = "99999999999h"`, `"timeout" must be a positive duration`},
+		{`workers = 10001`, `"workers" is 10000 at most`},
+		{`workers = 99999999999999999999`, `"workers" is 10000 at most`},
+		{"nats {\n replicas = 6\n}", `"replicas" is 5 at most`},
 		{`watch = "never"`, `a bool is required`},
 		{`data = ["a"]`, `string required`},
 		{`flow "x" {}`, `Blocks of type "flow" are not expected here`},
@@ -128,5 +149,24 @@ func TestOverride(t *testing.T) {
 	override(&value, "flag")
 	if value != "flag" {
 		t.Errorf("the flag loses against %q", value)
+	}
+}
+
+// A ceiling below what the host takes by itself lowers that.
+func TestCeilingsLowerWhatIsNotStated(t *testing.T) {
+	t.Parallel()
+	s, diags := decodeSettings([]byte(`max_timeout = "1m"
+limits {
+  max_memory = "64MiB"
+  max_output = "2MiB"
+  max_log    = "1KiB"
+  max_fuel   = 7
+}
+`), "flowhost.hcl")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if want := (run.Limits{Memory: 64 << 20, Log: 1 << 10, Fuel: 7}); s.limits != want || s.timeout != time.Minute {
+		t.Errorf("limits %+v, timeout %s, want %+v and 1m", s.limits, s.timeout, want)
 	}
 }

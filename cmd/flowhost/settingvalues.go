@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -46,17 +48,33 @@ func (r *settingsReader) flag(a *hcl.Attribute, otherwise bool) bool {
 	return on
 }
 
+// Bounds of numbers that have no meaning beyond them. A worker takes some memory
+// before it has anything to do.
+const (
+	maxWorkers  = 10_000
+	maxReplicas = 5 // of a stream, in NATS
+	maxAge      = 100 * 365 * 24 * time.Hour
+)
+
 // whole is a whole number above 0.
-func (r *settingsReader) whole(a *hcl.Attribute) int {
+func (r *settingsReader) whole(a *hcl.Attribute) int { return r.number(a, math.MaxInt32) }
+
+// number is a whole number above 0 and not above the given one.
+func (r *settingsReader) number(a *hcl.Attribute, most int64) int {
 	text, ok := r.text(a)
 	if !ok {
 		return 0
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange) || n < 1:
 		r.wrong(a, "%q must be a whole number, 1 or more.", a.Name)
+	case n > most || err != nil:
+		r.wrong(a, "%q is %d at most.", a.Name, most)
+	default:
+		return int(n)
 	}
-	return n
+	return 0
 }
 
 // oneOf is one of some words, the first of them by default.
@@ -99,6 +117,11 @@ func (r *settingsReader) duration(a *hcl.Attribute) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
 		r.wrong(a, `%q must be a positive duration with a unit, such as "30s" or "5m"; %q is not.`, a.Name, text)
+		return 0
+	}
+	if d > maxAge {
+		r.wrong(a, "%q is 100 years at most; %q is more.", a.Name, text)
+		return 0
 	}
 	return d
 }
@@ -112,6 +135,7 @@ func (r *settingsReader) size(a *hcl.Attribute) int64 {
 	size, ok := flows.ParseSize(text)
 	if !ok {
 		r.wrong(a, `%q must be a number of bytes, or one with a unit, such as "64KiB" or "256MiB"; %q is not.`, a.Name, text)
+		return 0
 	}
 	return size
 }

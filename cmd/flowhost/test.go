@@ -42,6 +42,7 @@ without a mock calls its module, unless that is granted something.`,
 	flags := cmd.Flags()
 	flags.StringVar(&t.only, "run", "", "run only tests whose name matches this `REGEXP`")
 	t.files.add(flags)
+	t.files.addConfig(flags)
 	flags.BoolVar(&t.asJSON, "json", false, "print the results as JSON")
 	flags.StringVar(&t.junit, "junit", "", "write the results to this `FILE` too, in the form of JUnit")
 	return cmd
@@ -64,7 +65,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	defer closeHost(h)
-	options, err := t.files.options(cmd, t.environ, h)
+	options, err := t.files.allowed(cmd, t.app, paths[0], h)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ with the flows. Nothing is run.`,
 		},
 	}, exitInvalid)
 	files.add(cmd.Flags())
+	files.addConfig(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, in the form of terraform validate")
 	return cmd
 }
@@ -38,7 +39,7 @@ func (a *app) validate(cmd *cobra.Command, paths []string, files flowFlags, asJS
 		return err
 	}
 	defer closeHost(h)
-	options, err := files.options(cmd, a.environ, h)
+	options, err := files.allowed(cmd, a, paths[0], h)
 	if err != nil {
 		return err
 	}

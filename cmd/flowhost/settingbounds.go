@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// Presets of the host, as host.Config has them, for ceilings that are lower.
+const (
+	presetMemory  = 256 << 20
+	presetOutput  = 1 << 20
+	presetLog     = 64 << 10
+	presetTimeout = 5 * time.Minute
+)
+
+// bounds reads what a call may use: by default, and at most.
+func (r *settingsReader) bounds(f *settingsFile, s *settings) {
+	l := f.Limits
+	if l == nil {
+		l = &limitsBlock{}
+	}
+	r.sizes(&s.limits.Memory, &s.ceilings.Memory, l.Memory, l.MaxMemory, run.MaxMemory, presetMemory)
+	r.sizes(&s.limits.Output, &s.ceilings.Output, l.Output, l.MaxOutput, run.MaxOutput, presetOutput)
+	r.sizes(&s.limits.Log, &s.ceilings.Log, l.Log, l.MaxLog, run.MaxLog, presetLog)
+	r.pair(&s.limits.Fuel, &s.ceilings.Fuel, int64(r.number(l.Fuel, run.MaxFuel)), int64(r.number(l.MaxFuel, run.MaxFuel)), run.MaxFuel, l.Fuel, decimal)
+	var usual, most int64
+	r.pair(&usual, &most, int64(r.duration(f.Timeout)), int64(r.duration(f.MaxTimeout)), int64(presetTimeout), f.Timeout,
+		func(n int64) string { return time.Duration(n).String() })
+	s.timeout, s.ceilings.Timeout = time.Duration(usual), time.Duration(most)
+}
+
+func (r *settingsReader) sizes(usual, most *int64, stated, ceiling *hcl.Attribute, highest, preset int64) {
+	for _, a := range []*hcl.Attribute{stated, ceiling} {
+		if n := r.size(a); n > highest {
+			r.wrong(a, "%q is %s at most.", a.Name, flows.FormatSize(highest))
+			return
+		}
+	}
+	quiet := settingsReader{} // what is wrong has been said
+	r.pair(usual, most, quiet.size(stated), quiet.size(ceiling), preset, stated, flows.FormatSize)
+}
+
+// pair sets a default and its ceiling. A default that is stated may not be above
+// the ceiling; the preset gives way to it.
+func (r *settingsReader) pair(usual, most *int64, stated, ceiling, preset int64, at *hcl.Attribute, show func(int64) string) {
+	*usual, *most = stated, ceiling
+	switch {
+	case ceiling == 0:
+	case stated > ceiling:
+		r.wrong(at, "%q is the default of tasks and above what they may state, max_%s, %s.", at.Name, at.Name, show(ceiling))
+	case stated == 0 && preset > ceiling:
+		*usual = ceiling
+	}
+}
+
+func decimal(n int64) string { return fmt.Sprint(n) }
