@@ -35,6 +35,8 @@ func modules() []attack {
 		{"sleeps shortly", unruly("nap", "    timeout = \"5s\"\n    input = { milliseconds = 1 }")},
 		{"floods output", flood(`{}`, `output = "1MiB"`)},
 		{"floods a huge output", flood(`{}`, `output = "900GiB"`)},
+		{"floods the largest output", flood(`{}`, `output = "16MiB"`)},
+		{"floods the largest log", flood(`{ log = true }`, `log = "4MiB"`)},
 		{"floods log", flood(`{ log = true }`, `log = "64KiB"`)},
 		{"floods a huge log", flood(`{ log = true }`, `log = "900GiB"`)},
 		{"floods lines", flood(`{ log = true, lines = true }`, `log = "900GiB"`)},

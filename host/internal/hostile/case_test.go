@@ -81,7 +81,8 @@ func (a attack) patience() time.Duration {
 // corpus is all cases.
 func corpus() []attack {
 	all := slices.Concat(decodeBombs(), compileBombs(), loops(), recursions(), memoryBombs(), tableBombs(),
-		floods(), files(), grantedFiles(), sleeps(), exitsEarly(), badPointers(), spoilers(), reservedNames(), manifests(), canceled(), generatedModules())
+		floods(), files(), grantedFiles(), sleeps(), exitsEarly(), badPointers(), spoilers(), reservedNames(), manifests(), canceled())
+	all = append(all, generatedModules()...)
 	for i := range all {
 		all[i] = all[i].withDefaults()
 	}
