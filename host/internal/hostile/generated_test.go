@@ -27,7 +27,7 @@ func generatedModules() []attack {
 			name: fmt.Sprintf("generated/%d", seed), what: "a mixture by chance",
 			module: func() []byte { return generate(uint64(seed)) },
 			want:   timesOut + "|" + succeeds + "|" + refused + "|" + traps + "|rejected memory",
-			either: true, slow: seed >= fewGenerated, peak: 400,
+			either: true, slow: seed >= fewGenerated, peak: 400, prepares: 20 * time.Second, // which may take its time, as in compileBombs
 			deadline: 100 * time.Millisecond, limits: run.Limits{Memory: 128 * mebi},
 		})
 	}
