@@ -6,7 +6,7 @@
 // attacker's flow beside an honest one; probes ask for runs of the honest flow, ask
 // the API, connect, publish triggers, and look at the process and at its collector,
 // first in a quiet moment, then beside the attack. The longest stop may be 250 ms
-// longer than in the quiet moment. Afterwards the run that had finished before must
+// longer than in the quiet moment, in the processor's time of the host. Afterwards the run that had finished before must
 // still be known, and each trigger that was acknowledged must have made one run.
 //
 // A busy machine stops a process now and then: an attack whose stops are too long
