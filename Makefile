@@ -68,6 +68,12 @@ test-hostile: ## Attack the host with hostile modules, messages, clients, flow f
 # The lines of figures, problems and results, without those about the tests' beginnings.
 FIGURES := grep -Ev '^=== |^ *--- PASS'
 
+DAMAGES ?= 5000
+
+.PHONY: test-damage
+test-damage: ## Damage a random file of a stored stream DAMAGES (5000) times: what is lost is reported.
+	go test -count=1 -v -timeout 12h -run '^TestDamageIsNeverSilent$$' ./bus -args -damage.cases $(DAMAGES) | grep -v -- '--- PASS\|=== '
+
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.
 	FLOWHOST_LONG=1 go test -race -count=1 -timeout 3h -run TestEveryCallSees ./host

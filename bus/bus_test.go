@@ -148,3 +148,9 @@ func (l *logLines) count(part string) int {
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), part)
 }
+
+func (l *logLines) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

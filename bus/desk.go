@@ -75,11 +75,22 @@ func (d *desk) begin(handle func()) bool {
 	return true
 }
 
+// withheld says why a message is kept from flows whatever they listen to, "" when it is
+// not: it is flowhost's own or the NATS server's, or a line of a task's log, which
+// may come by a stream that copies others or by a subject that is mapped.
+func (m inbound) withheld() string {
+	if m.header.Get(HeaderAttempt) != "" {
+		return "it is a line of a task's log"
+	}
+	return run.ReservedSubject(m.subject)
+}
+
 // message takes a core message for a trigger.
 func (d *desk) message(hard context.Context, t Subscription, m *nats.Msg) {
 	in := inbound{subject: m.Subject, reply: answerable(m.Reply), header: m.Header, data: m.Data}
-	if strings.HasPrefix(m.Subject, prefixOwn) {
-		in.reply = "" // it is a stream that answers the publisher
+	if why := in.withheld(); why != "" {
+		d.log.Debug("a message is not delivered", "flow", t.Flow, "trigger", t.Trigger, "subject", m.Subject, "reason", why)
+		return
 	}
 	d.submit(hard, in, newRequest(t.Flow, t.Trigger, run.TriggerMessage, in, time.Now().UTC()))
 }

@@ -59,6 +59,10 @@ func (in *Intake) takeFrom(ctx, hard context.Context, t Subscription, m jetstrea
 		return err
 	}
 	msg := inbound{subject: m.Subject(), header: m.Headers(), data: m.Data()}
+	if why := msg.withheld(); why != "" {
+		in.log.Debug("a message is not delivered", "flow", t.Flow, "trigger", t.Trigger, "stream", t.Stream, "sequence", meta.Sequence.Stream, "subject", msg.subject, "reason", why)
+		return m.Ack()
+	}
 	req := newRequest(t.Flow, t.Trigger, run.TriggerMessage, msg, meta.Timestamp.UTC())
 	req.Position = run.Position{Source: StreamSource(t.Stream, t.Flow, t.Trigger), Seq: meta.Sequence.Stream, At: meta.Timestamp.UTC()}
 	if err := in.decide(ctx, hard, []asked{{req, msg}}, func() { _ = m.InProgress() }); err != nil {

@@ -15,7 +15,7 @@ func (t Subscription) check() error {
 		err = errors.Join(err, CheckSubject(t.Subject))
 	}
 	if t.Stream != "" {
-		err = errors.Join(err, CheckToken(t.Stream))
+		err = errors.Join(err, checkStream(t.Stream))
 	}
 	if t.Durable != "" {
 		err = errors.Join(err, CheckToken(t.Durable))

@@ -117,11 +117,7 @@ func (s *Server) prepare() error {
 		s.temporary, err = os.MkdirTemp("", "flowhost-")
 		return err
 	}
-	slack := time.Duration(0)
-	if s.cfg.Sync == SyncRelaxed {
-		slack = relaxedSlack
-	}
-	if err := mendJournal(s.cfg.Dir, slack, s.log); err != nil {
+	if err := mendStreams(s.cfg.Dir, s.cfg.Sync == SyncRelaxed, s.log); err != nil {
 		return err
 	}
 	var err error

@@ -205,7 +205,7 @@ func (f *awaiting) arrive(m *nats.Msg) {
 	}
 	for _, w := range s.waits {
 		if !w.enough && len(w.pending) < waitPending {
-			w.enough = len(m.Data) == 0 || json.Valid(m.Data)
+			w.enough = len(m.Data) == 0 || json.Valid(m.Data) && run.CheckPayload(m.Data) == nil
 			w.pending = append(w.pending, inbound{subject: m.Subject, header: m.Header, data: m.Data})
 		}
 		f.schedule(w)
