@@ -61,8 +61,12 @@ test-format: ## Format FILES (10 000) random flow files and compare what they me
 	go test -count=1 -timeout 30m -run TestFormatKeepsTheMeaning ./flows -args -format.seeds $(FILES)
 
 .PHONY: test-hostile
-test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
-	go test -count=1 -timeout 30m ./host/internal/hostile -args -all
+test-hostile: ## Attack the host with hostile modules, messages, clients, flow files; prints what each stopped.
+	go test -count=1 -v -timeout 2h ./host/internal/hostile -args -all | $(FIGURES)
+	go test -count=1 -v -timeout 4h ./internal/hostile -args -all | $(FIGURES)
+
+# The lines of figures, problems and results, without those about the tests' beginnings.
+FIGURES := grep -Ev '^=== |^ *--- PASS'
 
 SEEDS ?= 2000
 

@@ -48,6 +48,9 @@ func runPart(t testing.TB, work func(context.Context) error) {
 // keepStreams has streams made again when they are gone.
 func keepStreams(t testing.TB, nc *nats.Conn, log *logLines, cfg bus.StreamConfig) {
 	t.Helper()
+	if err := bus.ProvisionJournal(t.Context(), nc, bus.StreamConfig{}); err != nil {
+		t.Fatal(err)
+	}
 	runPart(t, bus.NewKeeper(bus.KeeperConfig{Engine: nc, App: nc, Streams: cfg, Every: 20 * time.Millisecond, Log: log.logger()}).Run)
 }
 
@@ -220,9 +223,9 @@ func TestEventsOf(t *testing.T) {
 		t.Run(string(of), func(t *testing.T) {
 			t.Parallel()
 			s := startServer(t, bus.ServerConfig{})
-			nc := connect(t, s)
+			nc := connectApp(t, s)
 			e := publisher(t, nc, bus.EventsConfig{Of: of, Listened: s.Listened})
-			listener := connect(t, s)
+			listener := connectApp(t, s)
 			sub, err := listener.SubscribeSync("fh.v1.run.orders.*.attempt_started")
 			if err == nil {
 				err = listener.Flush()
@@ -471,7 +474,7 @@ func TestMark(t *testing.T) {
 
 func BenchmarkEvents(b *testing.B) {
 	s := startServer(b, bus.ServerConfig{})
-	e := publisher(b, connect(b, s), bus.EventsConfig{Listened: s.Listened})
+	e := publisher(b, connectApp(b, s), bus.EventsConfig{Listened: s.Listened})
 	index := 0
 	for b.Loop() {
 		if err := e.Committed(b.Context(), notice(1, index, &run.Started{})); err != nil {
