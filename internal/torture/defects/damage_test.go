@@ -1,0 +1,42 @@
+//go:build defects
+
+package defects_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// flip flips one bit in up to n files that match any of the patterns, each at a
+// random place. It gives the files that it changed.
+func flip(r *rand.Rand, n int, patterns ...string) ([]string, error) {
+	var files []string
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	var changed []string
+	for _, file := range files {
+		if len(changed) == n {
+			break
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return changed, err
+		}
+		if len(text) == 0 {
+			continue
+		}
+		text[r.IntN(len(text))] ^= 1 << r.IntN(8)
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return changed, err
+		}
+		changed = append(changed, file)
+	}
+	return changed, nil
+}

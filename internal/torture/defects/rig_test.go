@@ -1,0 +1,495 @@
+//go:build defects
+
+package defects_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/internal/torture"
+	"github.com/flowhost/flowhost/run"
+)
+
+// Bounds of what waits for a cluster. They are long: the machine may be busy.
+const (
+	starting = 3 * time.Minute
+	settling = 3 * time.Minute
+)
+
+// rig is a cluster with a journal, and the ledger of what it acknowledged.
+type rig struct {
+	*trial
+	cluster *torture.Cluster
+	dir     string
+	ledger  *ledger
+	nc      *nats.Conn // of the host that writes and audits
+	renewed int        // servers that got another name
+}
+
+// newRig starts a cluster and provisions all streams on it.
+func (tr *trial) newRig(nodes, replicas int) *rig {
+	tr.Helper()
+	tr.counts.clusters++
+	dir := tr.TempDir()
+	ctx, cancel := context.WithTimeout(tr.Context(), starting)
+	defer cancel()
+	c, err := torture.StartCluster(ctx, torture.ClusterConfig{Dir: dir, Stores: filepath.Join(dir, "stores"), Nodes: nodes, Sync: "always", Links: true})
+	if err != nil {
+		tr.Fatal(err)
+	}
+	r := &rig{trial: tr, cluster: c, dir: dir, ledger: newLedger()}
+	r.connect(ctx)
+	cfg := bus.StreamConfig{Replicas: replicas}
+	for err = errors.New("not yet"); err != nil; {
+		one, cancel := context.WithTimeout(ctx, 10*time.Second)
+		if err = bus.ProvisionJournal(one, r.nc, cfg); err == nil {
+			err = bus.Provision(one, r.nc, cfg)
+		}
+		cancel()
+		if ctx.Err() != nil {
+			c.Stop()
+			tr.Fatal(err)
+		}
+	}
+	return r
+}
+
+func (r *rig) connect(ctx context.Context) {
+	r.Helper()
+	nc, err := bus.Connect(ctx, bus.ConnectConfig{URL: r.cluster.URL()})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.nc = nc
+}
+
+// close ends everything of the rig.
+func (r *rig) close() {
+	r.nc.Close()
+	r.cluster.Stop()
+}
+
+// writing is a host that writes, until stop is called.
+type writing struct {
+	stop  func()        // the host dies: nothing is flushed
+	ended chan struct{} // closed when it has, also because an append was refused
+	acked chan struct{} // gets a value, unless one waits there, with each acknowledged commit
+}
+
+// write starts a host that appends to the journal what follows the revision last,
+// publishes the events of it and sends triggers. compact is the number of commits
+// that it leaves in the journal; 0 for all.
+func (r *rig) write(last uint64, compact int) *writing {
+	ctx, cancel := context.WithCancel(r.Context())
+	w := &writing{acked: make(chan struct{}, 1), ended: make(chan struct{})}
+	w.stop = func() { cancel(); <-w.ended }
+	go func() {
+		defer close(w.ended)
+		for ctx.Err() == nil {
+			var fenced bool
+			if last, fenced = r.append(ctx, w, last, compact); fenced {
+				r.counts.rejected++
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// append opens the journal and appends to it until ctx ends or an append is
+// refused.
+func (r *rig) append(ctx context.Context, w *writing, last uint64, compact int) (uint64, bool) {
+	j, err := bus.NewJournal(ctx, r.nc, 0, bus.JournalConfig{Timeout: 2 * time.Second})
+	if err != nil {
+		wait(ctx, 100*time.Millisecond)
+		return last, false
+	}
+	events, err := bus.NewEvents(ctx, r.nc, 0, bus.EventsConfig{})
+	if err != nil {
+		wait(ctx, 100*time.Millisecond)
+		return last, false
+	}
+	publishing, cancel := context.WithCancel(ctx)
+	published := make(chan struct{})
+	go func() { defer close(published); events.Run(publishing) }()
+	defer func() { cancel(); <-published }()
+	js, err := jetstream.New(r.nc)
+	if err != nil {
+		return last, false
+	}
+	for n := 1; ; n++ {
+		event := run.Event{Run: run.NewID(time.Now()), At: time.Now().UTC(), Data: &run.Started{}}
+		var c run.Commit
+		if err := c.Add(event); err != nil {
+			r.Errorf("commit: %v", err)
+			return last, true
+		}
+		stored := c.Seal(last)
+		r.ledger.sent[run.CommitSum(stored)] = true
+		revision, err := j.Append(ctx, last, stored)
+		if errors.Is(err, run.ErrFenced) {
+			r.Logf("an append is refused: %v", err)
+			return last, true
+		}
+		if err != nil {
+			return last, false
+		}
+		r.ledger.acked = append(r.ledger.acked, commit{revision, run.CommitSum(stored)})
+		r.counts.acked++
+		last = revision
+		select {
+		case w.acked <- struct{}{}:
+		default:
+		}
+		notice := run.Notice{Revision: revision, Sum: run.CommitSum(stored), Event: event, Flow: "defects"}
+		if events.Committed(ctx, notice) != nil {
+			return last, false
+		}
+		if n%4 == 0 {
+			r.trigger(ctx, js, string(event.Run))
+		}
+		if compact > 0 && n%32 == 0 && len(r.ledger.acked) > compact {
+			r.ledger.floor = r.ledger.acked[len(r.ledger.acked)-compact].revision
+			j.Compact(ctx, r.ledger.floor)
+		}
+	}
+}
+
+// trigger sends a message that asks for a run, until it is acknowledged.
+func (r *rig) trigger(ctx context.Context, js jetstream.JetStream, id string) {
+	r.ledger.asked[id] = true
+	for ctx.Err() == nil {
+		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		ack, err := js.PublishMsg(one, &nats.Msg{Subject: bus.TriggerSubject("defects"), Data: []byte(id), Header: nats.Header{jetstream.MsgIDHeader: {id}}})
+		cancel()
+		if err == nil {
+			r.ledger.triggers[id] = ack.Sequence
+			r.counts.triggers++
+			return
+		}
+		wait(ctx, 50*time.Millisecond)
+	}
+}
+
+// settle waits until a commit is acknowledged. It reports whether one was.
+func (r *rig) settle(w *writing) bool {
+	select {
+	case <-w.acked: // of before
+	default:
+	}
+	select {
+	case <-w.acked:
+		return true
+	case <-time.After(settling):
+	case <-w.ended:
+	case <-r.Context().Done():
+	}
+	return false
+}
+
+// read reads the journal as the engine does at its start.
+func (r *rig) read(ctx context.Context) *reading {
+	got := &reading{commits: map[uint64]uint32{}, last: r.ledger.floor}
+	got.err = func() error {
+		// What has not been there must not be made: a host that provisions first would
+		// take an empty journal for its own.
+		j, err := bus.NewJournal(ctx, r.nc, 0, bus.JournalConfig{})
+		if err != nil {
+			return err
+		}
+		if err := j.Replay(ctx, r.ledger.floor, got.check); err != nil {
+			return err
+		}
+		events, err := bus.NewEvents(ctx, r.nc, 0, bus.EventsConfig{})
+		if err != nil {
+			return err
+		}
+		at, err := events.Last(ctx, j)
+		if err != nil {
+			return err
+		}
+		if got.told = max(at.Told, at.Revision); got.told > got.last {
+			return &lostEndError{got.last, got.told}
+		}
+		return nil
+	}()
+	return got
+}
+
+// damages reports whether an error says that something is lost, and is no error
+// of a server that is away.
+func damages(err error) bool {
+	var (
+		damage *bus.DamageError
+		chain  *chainError
+		end    *lostEndError
+	)
+	return errors.As(err, &damage) || errors.As(err, &chain) || errors.As(err, &end) ||
+		errors.Is(err, run.ErrDamaged) || errors.Is(err, jetstream.ErrStreamNotFound)
+}
+
+// audit reads the journal with each of its replicas as the leader, and judges the
+// worst reading. last is where the next host goes on; ok is false when the cluster
+// cannot be used any more.
+func (r *rig) audit() (last uint64, ok bool) {
+	r.Helper()
+	ok = true
+	for _, peer := range r.peers(bus.StreamJournal) {
+		led := r.lead(bus.StreamJournal, peer)
+		r.lead(bus.StreamEvents, peer)
+		got := r.reading()
+		v, lost := r.ledger.judge(got)
+		r.counts.verdicts[v]++
+		switch v {
+		case reported:
+			r.counts.lostCommits += lost
+		case silent:
+			r.counts.silentCommits += lost
+			r.Errorf("SILENT LOSS of %d commits: leader %s (asked for %s), acknowledged up to %d, read %d up to %d, told %d", lost, led, peer, r.ledger.last(), len(got.commits), got.last, got.told)
+			r.tell()
+		}
+		if v != intact {
+			r.Logf("leader %s: %v: %v (lost %d, acknowledged up to %d, read up to %d, told %d)", led, v, got.err, lost, r.ledger.last(), got.last, got.told)
+			ok = false
+			continue
+		}
+		last = got.last
+		if got.last > r.ledger.last() { // what was under way when the host died
+			r.ledger.acked = append(r.ledger.acked, commit{got.last, got.lastSum})
+		}
+	}
+	return last, r.auditTriggers() && ok
+}
+
+func (r *rig) reading() *reading {
+	ctx, cancel := context.WithTimeout(r.Context(), settling)
+	defer cancel()
+	return r.read(ctx)
+}
+
+// tell logs what the servers said.
+func (r *rig) tell() {
+	for _, n := range r.cluster.Nodes {
+		r.Logf("%s said:\n%s", n.Name, tail(n.Process().Output(), 4000))
+	}
+}
+
+func tail(s string, n int) string { return s[max(0, len(s)-n):] }
+
+// auditTriggers looks for messages of FH_TRIGGERS that were acknowledged.
+func (r *rig) auditTriggers() bool {
+	ctx, cancel := context.WithTimeout(r.Context(), settling)
+	defer cancel()
+	seen, state, err := r.readTriggers(ctx)
+	if err != nil {
+		r.Logf("triggers cannot be read: %v", err)
+		return false
+	}
+	deleted := map[uint64]bool{}
+	for _, seq := range state.Deleted {
+		deleted[seq] = true
+	}
+	lost, visible := 0, 0
+	for id, seq := range r.ledger.triggers {
+		if seen[id] {
+			continue
+		}
+		lost++
+		if deleted[seq] || seq < state.FirstSeq {
+			visible++
+		}
+	}
+	if lost > 0 {
+		r.counts.lostTriggers += lost
+		r.counts.visibleTriggers += visible
+		r.Logf("%d of %d triggers are lost, %d of them are a gap; the stream holds %d to %d", lost, len(r.ledger.triggers), visible, state.FirstSeq, state.LastSeq)
+	}
+	return lost == 0
+}
+
+func (r *rig) readTriggers(ctx context.Context) (map[string]bool, *jetstream.StreamState, error) {
+	js, err := jetstream.New(r.nc)
+	if err != nil {
+		return nil, nil, err
+	}
+	stream, err := js.Stream(ctx, bus.StreamTriggers)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithDeletedDetails(true))
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := map[string]bool{}
+	c, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for at := uint64(0); at < info.State.LastSeq; {
+		batch, err := c.Fetch(1000, jetstream.FetchMaxWait(3*time.Second))
+		if err != nil {
+			return nil, nil, err
+		}
+		before := at
+		for m := range batch.Messages() {
+			meta, err := m.Metadata()
+			if err != nil {
+				return nil, nil, err
+			}
+			at = meta.Sequence.Stream
+			seen[m.Headers().Get(jetstream.MsgIDHeader)] = string(m.Data()) == m.Headers().Get(jetstream.MsgIDHeader)
+		}
+		if at == before {
+			break // the server gives nothing more
+		}
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+	}
+	return seen, &info.State, nil
+}
+
+// info is what the leader of a stream says, nil when none does.
+func (r *rig) info(stream string) *jetstream.StreamInfo {
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+	defer cancel()
+	js, err := jetstream.New(r.nc)
+	if err != nil {
+		return nil
+	}
+	s, err := js.Stream(ctx, stream)
+	if err != nil || s.CachedInfo().Cluster == nil || s.CachedInfo().Cluster.Leader == "" {
+		return nil
+	}
+	return s.CachedInfo()
+}
+
+// peers are the servers that hold a stream, one unknown one when nobody says so.
+func (r *rig) peers(stream string) []string {
+	i := r.info(stream)
+	if i == nil {
+		return []string{""}
+	}
+	all := []string{i.Cluster.Leader}
+	for _, p := range i.Cluster.Replicas {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// lead asks for another leader of a stream and gives the one that it has.
+func (r *rig) lead(stream, peer string) string {
+	if peer == "" {
+		return "unknown"
+	}
+	leader := ""
+	for range 20 {
+		i := r.info(stream)
+		if i != nil {
+			if leader = i.Cluster.Leader; leader == peer {
+				return leader
+			}
+			r.request(r.nc, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, map[string]any{"placement": map[string]any{"preferred": peer}})
+		}
+		wait(r.Context(), 500*time.Millisecond)
+	}
+	return leader
+}
+
+// request asks the server for something and gives its answer, or the error.
+func (r *rig) request(nc *nats.Conn, subject string, body any) string {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err.Error()
+	}
+	m, err := nc.Request(subject, text, 5*time.Second)
+	if err != nil {
+		return err.Error()
+	}
+	return string(m.Data)
+}
+
+// removeServer removes a server from the cluster, as an operator does.
+func (r *rig) removeServer(name string) string {
+	var urls []string
+	for _, n := range r.cluster.Nodes {
+		urls = append(urls, n.URL)
+	}
+	nc, err := nats.Connect(strings.Join(urls, ","), nats.UserInfo(torture.SystemUser, torture.SystemUser), nats.Timeout(5*time.Second))
+	if err != nil {
+		return err.Error()
+	}
+	defer nc.Close()
+	return r.request(nc, "$JS.API.SERVER.REMOVE", map[string]any{"peer": name})
+}
+
+// restart starts a server that has ended.
+func (r *rig) restart(n *torture.Node) {
+	if err := n.Start(); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// renew makes a server that has ended another one with an empty store.
+func (r *rig) renew(n *torture.Node) {
+	r.renewed++
+	if err := n.Renew(fmt.Sprintf("new%d", r.renewed)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// node is the server with the name, or any when there is none.
+func (r *rig) node(name string) *torture.Node {
+	for _, n := range r.cluster.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return r.cluster.Nodes[r.IntN(len(r.cluster.Nodes))]
+}
+
+// current waits until all replicas of the streams say that they are. It gives the
+// server that does not, "" for none.
+func (r *rig) current(streams ...string) (behind string) {
+	for end := time.Now().Add(settling); time.Now().Before(end) && r.Context().Err() == nil; {
+		if behind = r.behind(streams...); behind == "" {
+			return ""
+		}
+		wait(r.Context(), 500*time.Millisecond)
+	}
+	return behind
+}
+
+func (r *rig) behind(streams ...string) string {
+	for _, stream := range streams {
+		i := r.info(stream)
+		if i == nil {
+			return "no leader of " + stream
+		}
+		for _, p := range i.Cluster.Replicas {
+			if !p.Current || p.Offline || p.Lag > 0 {
+				return p.Name + " of " + stream
+			}
+		}
+	}
+	return ""
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// pause lets the host write for a while.
+func (r *rig) pause(most time.Duration) { wait(r.Context(), time.Duration(r.Int64N(int64(most)))) }
