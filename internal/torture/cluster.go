@@ -170,15 +170,18 @@ func (c *Cluster) newNode(cfg ClusterConfig, routes []string, own int) (*Node, e
 	}
 	n.rest = fmt.Sprintf("listen: 127.0.0.1:%d\nmax_payload: 8MB\n", port) +
 		fmt.Sprintf("jetstream { sync_interval: %q, max_file_store: 64GB, max_memory_store: 256MB }\n", cfg.Sync)
+	if c.Links != nil {
+		n.rest += fmt.Sprintf("accounts { APP { jetstream: enabled, users: [ { user: app, password: app } ] }, SYS { users: [ { user: %[1]s, password: %[1]s } ] } }\n", SystemUser) +
+			"system_account: SYS\nno_auth_user: app\n"
+	}
 	switch {
+	case len(routes) == 1:
 	case c.Links != nil:
 		// Nobody listens at the address that is advertised: gossip makes no way around
 		// the links.
 		n.rest += fmt.Sprintf("cluster { name: torture, listen: %q, advertise: \"127.0.0.1:1\", pool_size: -1, routes: [ nats://%s ] }\n",
-			routes[own], strings.Join(c.Links.routes(own), ", nats://")) +
-			fmt.Sprintf("accounts { APP { jetstream: enabled, users: [ { user: app, password: app } ] }, SYS { users: [ { user: %[1]s, password: %[1]s } ] } }\n", SystemUser) +
-			"system_account: SYS\nno_auth_user: app\n"
-	case len(routes) > 1:
+			routes[own], strings.Join(c.Links.routes(own), ", nats://"))
+	default:
 		n.rest += fmt.Sprintf("cluster { name: torture, listen: %q, routes: [ nats://%s ] }\n", routes[own], strings.Join(routes, ", nats://"))
 	}
 	return n, n.configure()

@@ -9,7 +9,7 @@ import (
 )
 
 // flip flips one bit in up to n files that match any of the patterns, each at a
-// random place. It gives the files that it changed.
+// random place, often near its end. It gives the files that it changed.
 func flip(r *rand.Rand, n int, patterns ...string) ([]string, error) {
 	var files []string
 	for _, p := range patterns {
@@ -32,7 +32,11 @@ func flip(r *rand.Rand, n int, patterns ...string) ([]string, error) {
 		if len(text) == 0 {
 			continue
 		}
-		text[r.IntN(len(text))] ^= 1 << r.IntN(8)
+		from := 0
+		if r.IntN(3) == 0 {
+			from = max(0, len(text)-1000)
+		}
+		text[from+r.IntN(len(text)-from)] ^= 1 << r.IntN(8)
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return changed, err
 		}

@@ -124,7 +124,7 @@ func (r *rig) change(rules bool, die func()) {
 		}
 	}
 	if rules {
-		r.remove(gone, true)
+		r.remove(gone, true, time.Minute)
 		if behind := r.current(bus.StreamJournal, bus.StreamEvents, bus.StreamTriggers); behind != "" {
 			r.counts.stuck++
 			r.Logf("%s is behind after a server was removed", behind)
@@ -143,7 +143,7 @@ func (r *rig) change(rules bool, die func()) {
 	}
 	if !rules {
 		r.pause(time.Second)
-		r.remove(gone, r.IntN(2) == 0)
+		r.remove(gone, r.IntN(2) == 0, 8*time.Second)
 	}
 	r.pause(2 * time.Second)
 	for _, n := range killed {
@@ -155,18 +155,18 @@ func (r *rig) change(rules bool, die func()) {
 // remove removes a server from the stream or from the cluster. One that is removed
 // from the cluster is stopped before, and comes back as another one, or as the one
 // that it was.
-func (r *rig) remove(n *torture.Node, asNew bool) {
+func (r *rig) remove(n *torture.Node, asNew bool, patience time.Duration) {
 	r.counts.faults++
 	if r.IntN(2) == 0 {
 		answer := r.request(r.nc, "$JS.API.STREAM.PEER.REMOVE."+bus.StreamJournal, map[string]any{"peer": n.Name})
-		r.Logf("%s is removed from the stream: %.200s", n.Name, answer)
+		if strings.Contains(answer, `"success":true`) {
+			r.counts.removed++
+		}
 		return
 	}
 	n.Kill()
 	r.pause(2 * time.Second)
-	answer := r.removeServer(n.Name)
-	r.Logf("%s is removed from the cluster: %.200s", n.Name, answer)
-	if asNew && strings.Contains(answer, `"success":true`) {
+	if r.removeServer(n.Name, patience) && asNew {
 		r.renew(n)
 	}
 	r.restart(n)
@@ -195,41 +195,52 @@ func Test7549(t *testing.T) {
 	}
 }
 
-// flips flips bits of servers that are not running.
+// flips flips bits of servers that are not running. Often all servers have ended,
+// and those that are damaged come back first.
 func (r *rig) flips(servers int, die func()) {
 	die()
-	var damaged []*torture.Node
-	for _, i := range r.Perm(len(r.cluster.Nodes))[:servers] {
-		n := r.cluster.Nodes[i]
-		n.Kill()
-		damaged = append(damaged, n)
+	order := r.Perm(len(r.cluster.Nodes))
+	damaged, others := order[:servers], order[servers:]
+	for _, i := range damaged {
+		r.cluster.Nodes[i].Kill()
+	}
+	if r.IntN(3) == 0 {
+		others = nil
+	}
+	for _, i := range others {
+		r.cluster.Nodes[i].Kill()
 	}
 	r.pause(2 * time.Second)
-	for _, n := range damaged {
-		jet := filepath.Join(n.Store, "jetstream")
-		files := []string{filepath.Join(jet, "*", "streams", "FH_*", "msgs", "*.blk")}
-		if r.IntN(3) == 0 {
-			files = append(files, filepath.Join(jet, "*", "_js_", "S-*", "msgs", "*.blk"))
-		}
-		if r.IntN(4) == 0 {
-			files = append(files, filepath.Join(jet, "*", "streams", "FH_*", "msgs", "index.db"))
-		}
-		if r.IntN(2) == 0 { // the journal, in any case
-			files = []string{filepath.Join(jet, "*", "streams", bus.StreamJournal, "msgs", "*.blk")}
-		}
-		changed, err := flip(r.Rand, 1+r.IntN(3), files...)
-		if err != nil {
-			r.Fatal(err)
-		}
-		r.counts.faults += len(changed)
-		for _, file := range changed {
-			r.Logf("%s: flipped a bit of %s", n.Name, strings.TrimPrefix(file, jet))
-		}
+	for _, i := range damaged {
+		r.damage(r.cluster.Nodes[i])
+		r.restart(r.cluster.Nodes[i])
 	}
-	for _, n := range damaged {
-		r.restart(n)
+	for _, i := range others {
+		r.restart(r.cluster.Nodes[i])
+		r.pause(10 * time.Second)
 	}
 	r.pause(5 * time.Second)
+}
+
+// damage flips bits in files of a server: of the journal, of any stream, of what the
+// servers agree upon before it is in a stream.
+func (r *rig) damage(n *torture.Node) {
+	jet := filepath.Join(n.Store, "jetstream")
+	files := []string{filepath.Join(jet, "*", "streams", bus.StreamJournal, "msgs", "*.blk")}
+	switch r.IntN(4) {
+	case 0:
+		files = []string{filepath.Join(jet, "*", "streams", "FH_*", "msgs", "*")}
+	case 1:
+		files = append(files, filepath.Join(jet, "*", "_js_", "S-*", "msgs", "*.blk"))
+	}
+	changed, err := flip(r.Rand, 1+r.IntN(3), files...)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.counts.faults += len(changed)
+	for _, file := range changed {
+		r.Logf("%s: flipped a bit of %s", n.Name, strings.TrimPrefix(file, jet))
+	}
 }
 
 // Test7556 flips bits of the snapshots of the cluster's own state.
@@ -324,8 +335,9 @@ func (r *rig) corrupt(servers int, die func()) {
 			r.Logf("%s deletes streams: %s", n.Name, tail(n.Process().Output(), 600))
 		}
 		n.Kill()
-		r.Logf("%s is removed from the cluster: %.200s", n.Name, r.removeServer(n.Name))
-		r.renew(n)
+		if r.removeServer(n.Name, time.Minute) {
+			r.renew(n)
+		}
 		r.restart(n)
 		if behind := r.current(bus.StreamJournal, bus.StreamEvents, bus.StreamTriggers); behind != "" {
 			r.counts.stuck++

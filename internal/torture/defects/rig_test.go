@@ -4,6 +4,7 @@ package defects_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,11 +29,11 @@ const (
 // rig is a cluster with a journal, and the ledger of what it acknowledged.
 type rig struct {
 	*trial
-	cluster *torture.Cluster
-	dir     string
-	ledger  *ledger
-	nc      *nats.Conn // of the host that writes and audits
-	renewed int        // servers that got another name
+	cluster  *torture.Cluster
+	ledger   *ledger
+	replicas int
+	nc       *nats.Conn // of the host that writes and audits
+	renewed  int        // servers that got another name
 }
 
 // newRig starts a cluster and provisions all streams on it.
@@ -46,21 +47,31 @@ func (tr *trial) newRig(nodes, replicas int) *rig {
 	if err != nil {
 		tr.Fatal(err)
 	}
-	r := &rig{trial: tr, cluster: c, dir: dir, ledger: newLedger()}
+	r := &rig{trial: tr, cluster: c, ledger: newLedger(), replicas: replicas}
 	r.connect(ctx)
-	cfg := bus.StreamConfig{Replicas: replicas}
-	for err = errors.New("not yet"); err != nil; {
+	if err := r.provision(ctx); err != nil {
+		r.close()
+		tr.Fatal(err)
+	}
+	return r
+}
+
+// provision makes the streams, as a host does at its start. It tries again while the
+// cluster cannot.
+func (r *rig) provision(ctx context.Context) error {
+	cfg := bus.StreamConfig{Replicas: r.replicas}
+	for {
 		one, cancel := context.WithTimeout(ctx, 10*time.Second)
-		if err = bus.ProvisionJournal(one, r.nc, cfg); err == nil {
+		err := bus.ProvisionJournal(one, r.nc, cfg)
+		if err == nil {
 			err = bus.Provision(one, r.nc, cfg)
 		}
 		cancel()
-		if ctx.Err() != nil {
-			c.Stop()
-			tr.Fatal(err)
+		if err == nil || ctx.Err() != nil {
+			return err
 		}
+		wait(ctx, 500*time.Millisecond)
 	}
-	return r
 }
 
 func (r *rig) connect(ctx context.Context) {
@@ -200,8 +211,11 @@ func (r *rig) settle(w *writing) bool {
 func (r *rig) read(ctx context.Context) *reading {
 	got := &reading{commits: map[uint64]uint32{}, last: r.ledger.floor}
 	got.err = func() error {
-		// What has not been there must not be made: a host that provisions first would
-		// take an empty journal for its own.
+		// A host makes what is not there: a stream that the server has forgotten is an
+		// empty one then.
+		if err := r.provision(ctx); err != nil {
+			return err
+		}
 		j, err := bus.NewJournal(ctx, r.nc, 0, bus.JournalConfig{})
 		if err != nil {
 			return err
@@ -234,7 +248,7 @@ func damages(err error) bool {
 		end    *lostEndError
 	)
 	return errors.As(err, &damage) || errors.As(err, &chain) || errors.As(err, &end) ||
-		errors.Is(err, run.ErrDamaged) || errors.Is(err, jetstream.ErrStreamNotFound)
+		errors.Is(err, run.ErrDamaged)
 }
 
 // audit reads the journal with each of its replicas as the leader, and judges the
@@ -246,6 +260,9 @@ func (r *rig) audit() (last uint64, ok bool) {
 	for _, peer := range r.peers(bus.StreamJournal) {
 		led := r.lead(bus.StreamJournal, peer)
 		r.lead(bus.StreamEvents, peer)
+		if led == peer {
+			r.counts.led++
+		}
 		got := r.reading()
 		v, lost := r.ledger.judge(got)
 		r.counts.verdicts[v]++
@@ -418,18 +435,43 @@ func (r *rig) request(nc *nats.Conn, subject string, body any) string {
 	return string(m.Data)
 }
 
-// removeServer removes a server from the cluster, as an operator does.
-func (r *rig) removeServer(name string) string {
-	var urls []string
-	for _, n := range r.cluster.Nodes {
-		urls = append(urls, n.URL)
+// removeServer removes a server from the cluster, as an operator does, and tries for
+// some time. It reports whether the cluster agreed.
+func (r *rig) removeServer(name string, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	for {
+		answer := r.removeOnce(name)
+		if strings.Contains(answer, `"success":true`) {
+			r.counts.removed++
+			return true
+		}
+		if wait(ctx, time.Second); ctx.Err() != nil {
+			r.Logf("%s cannot be removed from the cluster: %.200s", name, answer)
+			return false
+		}
 	}
-	nc, err := nats.Connect(strings.Join(urls, ","), nats.UserInfo(torture.SystemUser, torture.SystemUser), nats.Timeout(5*time.Second))
+}
+
+func (r *rig) removeOnce(name string) string {
+	nc, err := nats.Connect(r.cluster.URL(), nats.UserInfo(torture.SystemUser, torture.SystemUser), nats.Timeout(5*time.Second))
 	if err != nil {
 		return err.Error()
 	}
 	defer nc.Close()
-	return r.request(nc, "$JS.API.SERVER.REMOVE", map[string]any{"peer": name})
+	return r.request(nc, "$JS.API.SERVER.REMOVE", map[string]any{"peer": name, "peer_id": peerID(name)})
+}
+
+// peerID is the server's own hash of a name: the others forget the name of a server
+// that is away when they are started again.
+func peerID(name string) string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256([]byte(name))
+	id := make([]byte, 8)
+	for i := range id {
+		id[i] = digits[int(sum[i])%len(digits)]
+	}
+	return string(id)
 }
 
 // restart starts a server that has ended.

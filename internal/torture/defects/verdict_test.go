@@ -126,6 +126,8 @@ type counts struct {
 	clusters                      int
 	stuck                         int // replicas that did not catch up
 	refused                       int // servers that refused to start
+	removed                       int // servers, from a stream or the cluster
+	led                           int // audits whose leader was the one that was asked for
 }
 
 func (c *counts) String() string {
@@ -133,8 +135,8 @@ func (c *counts) String() string {
 	for v, n := range c.verdicts {
 		text += fmt.Sprintf(" %d %s,", n, verdict(v))
 	}
-	return text + fmt.Sprintf(" lost commits: %d reported, %d silent; appends refused: %d; lost triggers: %d, of them %d visible as a gap; replicas stuck: %d; servers that refused their store: %d",
-		c.lostCommits, c.silentCommits, c.rejected, c.lostTriggers, c.visibleTriggers, c.stuck, c.refused)
+	return text + fmt.Sprintf(" lost commits: %d reported, %d silent; appends refused: %d; lost triggers: %d, of them %d visible as a gap; replicas stuck: %d; servers that refused their store: %d, removed: %d; audits with the leader asked for: %d",
+		c.lostCommits, c.silentCommits, c.rejected, c.lostTriggers, c.visibleTriggers, c.stuck, c.refused, c.removed, c.led)
 }
 
 // machineTime is what this process and its ended children have used.
