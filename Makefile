@@ -64,6 +64,12 @@ test-format: ## Format FILES (10 000) random flow files and compare what they me
 test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
 	go test -count=1 -timeout 30m ./host/internal/hostile -args -all
 
+DAMAGES ?= 5000
+
+.PHONY: test-damage
+test-damage: ## Damage a random file of a stored stream DAMAGES (5000) times: what is lost is reported.
+	go test -count=1 -v -timeout 12h -run '^TestDamageIsNeverSilent$$' ./bus -args -damage.cases $(DAMAGES) | grep -v -- '--- PASS\|=== '
+
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.
 	FLOWHOST_LONG=1 go test -race -count=1 -timeout 3h -run TestEveryCallSees ./host

@@ -2,130 +2,160 @@ package bus
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
-	"golang.org/x/crypto/bcrypt"
 )
 
-// Accounts of the embedded server. Nothing is exported from one to another.
+// Accounts of the server. [accountsText] says what passes from one to another.
 const (
-	accountSystem  = "SYS"
-	accountJournal = "JOURNAL"
-	accountApp     = "FLOWHOST"
+	accountSystem = "SYS"
+	accountEngine = "ENGINE" // journal, triggers, history, logs, dead letters: the engine only
+	accountApp    = "APP"    // the operator's subjects and streams, and the events
+	accountClient = "CLIENT" // programs that ask for runs: no JetStream
 )
 
-// accountsText is in the server's configuration language: its options have no
-// other way to enable JetStream for a named account before the server starts.
-const accountsText = `
-system_account: ` + accountSystem + `
-accounts {
-  ` + accountSystem + ` {}
-  ` + accountJournal + ` { jetstream: enabled }
-  ` + accountApp + ` { jetstream: enabled }
-}
-`
+// AccountOperator is the account of the embedded server's operator.
+const AccountOperator = accountApp
 
-// Users of the embedded server that have passwords.
+// Users of the server. The engine enters two accounts.
 const (
-	userClient   = "client"
+	userEngine   = "engine"
+	userApp      = "engine-app"
 	userOperator = "operator"
+	userClient   = "client"
 )
+
+// Inbox prefixes. Replies to one user reach no other.
+const (
+	inboxEngine   = "_INBOX_engine"
+	inboxOperator = "_INBOX_operator"
+	inboxClient   = "_INBOX_client"
+)
+
+// Limits of each connection of clients, and of all of them together: the server keeps
+// up to [maxPending] bytes for one that does not read.
+const (
+	maxClients    = 64
+	maxClientSubs = 1000
+)
+
+// answerTimeout is how long the server keeps the way back of a request, which must be
+// longer than the longest wait.
+const answerTimeout = MaxWait + answerTime
+
+// login is what a user proves to be with: a key or a password.
+type login struct {
+	nkey     string // public key; empty: a password
+	password string
+}
+
+// logins are those of the users. A user without one is left out.
+type logins map[string]login
+
+// accountsText gives accounts, users and permissions in the server's configuration
+// language. The embedded server is configured with it, and an external one should be.
+//
+// Nothing but service imports leads into ENGINE, and the server replaces the reply
+// subject of each request that takes one: the answer finds back to the sender's
+// account, whatever subject the sender has named there. So no reply subject reaches a
+// stream of another account.
+func accountsText(users logins, subjects []string) string {
+	var b strings.Builder
+	in := func(account string, parts ...[]string) {
+		fmt.Fprintf(&b, "  %s {\n", account)
+		for i, part := range parts {
+			if name := []string{"", "users", "exports", "imports"}[i]; name == "" {
+				for _, line := range part {
+					fmt.Fprintf(&b, "    %s\n", line)
+				}
+			} else if len(part) > 0 {
+				fmt.Fprintf(&b, "    %s: [\n      %s\n    ]\n", name, strings.Join(part, "\n      "))
+			}
+		}
+		b.WriteString("  }\n")
+	}
+	var exports, imports []string // of what flows listen to themselves
+	for _, subject := range disjoint(subjects) {
+		exports = append(exports, fmt.Sprintf("{ service: %q, accounts: [%s], response_threshold: %q }", subject, accountClient, answerTimeout))
+		imports = append(imports, fmt.Sprintf("{ service: { account: %s, subject: %q }, share: true }", accountApp, subject))
+	}
+	requests := []string{
+		fmt.Sprintf("{ service: { account: %s, subject: %q }, share: true }", accountEngine, prefixAPI+">"),
+		fmt.Sprintf("{ service: { account: %s, subject: %q } }", accountEngine, prefixTrigger+"*"),
+	}
+	fmt.Fprintf(&b, "system_account: %s\naccounts {\n  %s {}\n", accountSystem, accountSystem)
+	in(accountEngine, []string{"jetstream: enabled"}, users.text(nil, userEngine), []string{
+		fmt.Sprintf("{ service: %q, accounts: [%s, %s], response_threshold: %q }", prefixAPI+">", accountApp, accountClient, answerTimeout),
+		fmt.Sprintf("{ service: %q, accounts: [%s, %s] }", prefixTrigger+"*", accountApp, accountClient),
+		fmt.Sprintf("{ service: \"$SRV.>\", accounts: [%s], response_type: stream }", accountApp),
+	})
+	in(accountApp, []string{"jetstream: enabled"}, users.text(nil, userApp, userOperator),
+		append([]string{fmt.Sprintf("{ stream: %q, accounts: [%s] }", prefixRun+">", accountClient)}, exports...),
+		append(slices.Clone(requests), fmt.Sprintf("{ service: { account: %s, subject: \"$SRV.>\" } }", accountEngine)))
+	in(accountClient, []string{fmt.Sprintf("limits { max_connections: %d, max_subscriptions: %d }", maxClients, maxClientSubs)},
+		users.text(subjects, userClient), nil,
+		append(append(requests, fmt.Sprintf("{ stream: { account: %s, subject: %q } }", accountApp, prefixRun+">")), imports...))
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// text gives the users of an account, one a line.
+func (l logins) text(subjects []string, users ...string) []string {
+	var lines []string
+	for _, user := range users {
+		by, ok := l[user]
+		if !ok {
+			continue
+		}
+		proof := "nkey: " + by.nkey
+		if by.nkey == "" {
+			proof = fmt.Sprintf("user: %q, password: %q", user, by.password)
+		}
+		lines = append(lines, "{ "+proof+rightsOf(user, subjects).text()+" }")
+	}
+	return lines
+}
 
 // engineKeys are this process's keys for the two accounts that it enters. They
 // are made at start and never leave the process.
 type engineKeys struct {
-	app, journal nkeys.KeyPair
+	engine, app nkeys.KeyPair
 }
 
-func newEngineKeys() (engineKeys, error) {
-	app, err := nkeys.CreateUser()
+func newEngineKeys() (keys engineKeys, err error) {
+	if keys.engine, err = nkeys.CreateUser(); err == nil {
+		keys.app, err = nkeys.CreateUser()
+	}
 	if err != nil {
 		return engineKeys{}, fmt.Errorf("key of the engine: %w", err)
 	}
-	journal, err := nkeys.CreateUser()
-	if err != nil {
-		return engineKeys{}, fmt.Errorf("key of the engine: %w", err)
-	}
-	return engineKeys{app: app, journal: journal}, nil
+	return keys, nil
 }
 
-// addAccounts sets the accounts and the engine's users.
-func addAccounts(opts *server.Options, keys engineKeys) error {
-	if err := opts.ProcessConfigString(accountsText); err != nil {
+// addTo adds the logins of the engine's users.
+func (k engineKeys) addTo(users logins) error {
+	for user, pair := range map[string]nkeys.KeyPair{userEngine: k.engine, userApp: k.app} {
+		public, err := pair.PublicKey()
+		if err != nil {
+			return fmt.Errorf("key of the engine: %w", err)
+		}
+		users[user] = login{nkey: public}
+	}
+	return nil
+}
+
+// setAccounts puts accounts and users into a server's options, in place of those that
+// are there.
+func setAccounts(opts *server.Options, users logins, subjects []string) error {
+	fresh := &server.Options{}
+	if err := fresh.ProcessConfigString(accountsText(users, subjects)); err != nil {
 		return fmt.Errorf("accounts of the NATS server: %w", err)
 	}
-	if err := addEngine(opts, accountApp, keys.app); err != nil {
-		return err
-	}
-	return addEngine(opts, accountJournal, keys.journal)
-}
-
-func addEngine(opts *server.Options, account string, key nkeys.KeyPair) error {
-	public, err := key.PublicKey()
-	if err != nil {
-		return fmt.Errorf("key of the engine: %w", err)
-	}
-	opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: public, Account: findAccount(opts, account)})
+	opts.Accounts, opts.Users, opts.Nkeys, opts.SystemAccount = fresh.Accounts, fresh.Users, fresh.Nkeys, fresh.SystemAccount
 	return nil
-}
-
-// addUser adds a user with a password. Its hash is of the lowest cost: the
-// password is random, with 130 bits, so that guessing is hopeless anyway.
-func addUser(opts *server.Options, c natsContext, permissions *server.Permissions) error {
-	hash, err := bcrypt.GenerateFromPassword([]byte(c.Password), bcrypt.MinCost)
-	if err != nil {
-		return fmt.Errorf("password of NATS user %s: %w", c.User, err)
-	}
-	opts.Users = append(opts.Users, &server.User{
-		Username: c.User, Password: string(hash),
-		Account: findAccount(opts, accountApp), Permissions: permissions,
-	})
-	return nil
-}
-
-func findAccount(opts *server.Options, name string) *server.Account {
-	for _, a := range opts.Accounts {
-		if a.Name == name {
-			return a
-		}
-	}
-	return nil
-}
-
-// clientPermissions let a program ask for runs and follow events: nothing else
-// of flowhost's subjects, and no change to any stream.
-func clientPermissions(subjects []string, log *slog.Logger) *server.Permissions {
-	publish := []string{
-		prefixTrigger + ">",
-		prefixAPI + ">",
-		"$JS.API.INFO",
-		"$JS.API.STREAM.NAMES",
-		"$JS.API.STREAM.INFO." + StreamEvents,
-		"$JS.API.CONSUMER.CREATE." + StreamEvents,
-		"$JS.API.CONSUMER.CREATE." + StreamEvents + ".>",
-		"$JS.API.CONSUMER.DURABLE.CREATE." + StreamEvents + ".*",
-		"$JS.API.CONSUMER.INFO." + StreamEvents + ".*",
-		"$JS.API.CONSUMER.NAMES." + StreamEvents,
-		"$JS.API.CONSUMER.LIST." + StreamEvents,
-		"$JS.API.CONSUMER.MSG.NEXT." + StreamEvents + ".*",
-		"$JS.API.CONSUMER.DELETE." + StreamEvents + ".*",
-		"$JS.ACK." + StreamEvents + ".>",
-		"$JS.FC." + StreamEvents + ".>",
-	}
-	for _, subject := range subjects {
-		if reserved(subject) {
-			log.Warn("the client user may not publish on a subject that covers flowhost's own: use the operator user", "subject", subject)
-			continue
-		}
-		publish = append(publish, subject)
-	}
-	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: publish},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", prefixRun + ">"}},
-	}
 }
 
 // AllowClient puts subjects in place of those of [ServerConfig.ClientSubjects].
@@ -141,25 +171,12 @@ func (s *Server) AllowClient(subjects []string) error {
 	}
 	s.cfg.ClientSubjects = subjects // also for a server that has to be started again
 	options := s.options.Clone()
-	for _, user := range options.Users {
-		if user.Username == userClient {
-			user.Permissions = clientPermissions(subjects, s.log)
-		}
+	if err := setAccounts(options, s.users, grantable(subjects, s.log)); err != nil {
+		return err
 	}
 	if err := s.current().ReloadOptions(options); err != nil {
 		return fmt.Errorf("embedded NATS server: rights of the client user: %w", err)
 	}
 	s.options = options
 	return nil
-}
-
-// reserved reports whether a permission for the subject would reach the streams'
-// management, the events or the replies to others.
-func reserved(subject string) bool {
-	for _, own := range []string{prefixOwn + ">", "$JS.>", "$SYS.>", "$SRV.>", "_INBOX.>"} {
-		if server.SubjectsCollide(subject, own) {
-			return true
-		}
-	}
-	return false
 }

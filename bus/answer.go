@@ -36,6 +36,8 @@ const (
 	CodeOverlap         = "overlap"          // an earlier run of the schedule is still going, and its policy lets no other start
 	CodeNoTimes         = "no_times"         // the schedule has decided no times in the range
 	CodeTooManyTimes    = "too_many_times"   // more than a backfill may have
+
+	CodeUnknownDeadLetter = "unknown_deadletter" // no such dead letter, or not any more
 )
 
 // answer is what a request is answered with. code and message are set in errors.
@@ -129,8 +131,8 @@ func (in *Intake) largest() int { return int(in.nc.MaxPayload()) - overhead }
 type rawBody []byte
 
 // respond sends an answer to whoever waits for it.
-func (in *Intake) respond(reply string, a answer) {
-	if reply == "" {
+func (in *Intake) respond(m inbound, a answer) {
+	if m.reply == "" {
 		return
 	}
 	body, ready := a.body.(rawBody)
@@ -141,17 +143,17 @@ func (in *Intake) respond(reply string, a answer) {
 			return
 		}
 	}
-	msg := &nats.Msg{Subject: reply, Data: body}
+	msg := &nats.Msg{Subject: m.reply, Data: body}
 	if a.code != "" {
 		msg.Header = nats.Header{micro.ErrorCodeHeader: {a.code}, micro.ErrorHeader: {a.message}}
 	}
-	if err := in.nc.PublishMsg(msg); err != nil {
+	if err := m.nc.PublishMsg(msg); err != nil {
 		in.log.Error("an answer cannot be sent", "error", err)
 	}
 }
 
-// answerable gives the reply subject when it can be somebody's inbox. The sender
-// chooses it, and this connection may publish where the sender may not.
+// answerable gives the reply subject when it can be somebody's inbox. A sender in the
+// same account chooses it, and this connection may publish where the sender may not.
 func answerable(reply string) string {
 	if strings.HasPrefix(reply, prefixOwn) || strings.HasPrefix(reply, "$") {
 		return ""

@@ -27,7 +27,8 @@ const (
 	VerbSignal   = "signal"   // end a wait of a run with a payload
 	VerbApprove  = "approve"  // decide a wait of a run for an approval
 
-	VerbLimits = "limits" // limits as they stand
+	VerbLimits      = "limits"      // limits as they stand
+	VerbDeadLetters = "deadletters" // messages that could make no run
 
 	VerbSchedules      = "schedules"       // schedules as they stand
 	VerbPause          = "pause"           // stop a schedule, or all of a flow
@@ -91,6 +92,7 @@ func (d *desk) endpoints() []endpoint {
 	if d.config.Control != nil && d.config.Logs != nil {
 		add(VerbLogs, d.logs)
 	}
+	add(VerbDeadLetters, d.deadLetters)
 	if d.config.Limits != nil {
 		add(VerbLimits, d.limits)
 	}
@@ -146,7 +148,7 @@ func (d *desk) understood(m inbound, body checked) bool {
 		err = body.check()
 	}
 	if err != nil {
-		d.respond(m.reply, d.faultOf("", err))
+		d.respond(m, d.faultOf("", err))
 	}
 	return err == nil
 }
@@ -157,7 +159,7 @@ func (d *desk) read(hard context.Context, m inbound, look func(context.Context) 
 		defer leave()
 		ctx, cancel := context.WithTimeout(hard, readTime)
 		defer cancel()
-		d.respond(m.reply, look(ctx))
+		d.respond(m, look(ctx))
 	})
 }
 
@@ -165,31 +167,34 @@ func (d *desk) read(hard context.Context, m inbound, look func(context.Context) 
 func (d *desk) write(m inbound, change func() answer) {
 	d.accept(m, d.submitting, func(leave func()) {
 		defer leave()
-		d.respond(m.reply, change())
+		d.respond(m, change())
 	})
 }
 
 // linger answers a request that may wait for something to happen: wait is 0 when it
 // does not. The context ends with the wait, and when the intake stops.
 func (d *desk) linger(hard context.Context, m inbound, look func(ctx context.Context, wait time.Duration) answer) {
-	wait, leave, ok := d.patient(m)
+	stay, ok := d.patient(m)
 	if !ok {
 		return
 	}
-	if wait == 0 {
+	if stay.wait == 0 {
 		d.read(hard, m, func(ctx context.Context) answer { return look(ctx, 0) })
 		return
 	}
 	began := d.begin(func() {
-		defer leave()
-		ctx, cancel := context.WithTimeout(hard, wait)
+		defer stay.leave()
+		ctx, cancel := stay.within(hard)
 		defer cancel()
 		defer context.AfterFunc(d.soft, cancel)()
-		d.respond(m.reply, look(ctx, wait))
+		answer := look(ctx, stay.wait)
+		if !errors.Is(context.Cause(ctx), errGone) {
+			d.respond(m, answer)
+		}
 	})
 	if !began {
-		leave()
-		d.respond(m.reply, fault("", CodeUnavailable, errStopping.Error()))
+		stay.leave()
+		d.respond(m, fault("", CodeUnavailable, errStopping.Error()))
 	}
 }
 

@@ -211,5 +211,5 @@ func (d *desk) retry(hard context.Context, m inbound) {
 	}
 	d.start(hard, m,
 		func() (run.Receipt, error) { return d.config.Control.Retry(hard, body.Run, body.again()) },
-		func(err error) { d.respond(m.reply, d.faultOf(body.Run, err)) })
+		func(err error) { d.respond(m, d.faultOf(body.Run, err)) })
 }

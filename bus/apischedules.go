@@ -177,5 +177,5 @@ func (d *desk) fire(hard context.Context, m inbound) {
 		func() (run.Receipt, error) {
 			return d.config.Schedules.Fire(hard, body.ScheduleRef, run.Request{Params: body.Params, Key: keyOf(body.Key)})
 		},
-		func(err error) { d.respond(m.reply, d.faultOf("", err)) })
+		func(err error) { d.respond(m, d.faultOf("", err)) })
 }

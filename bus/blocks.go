@@ -4,157 +4,239 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash"
-	"io/fs"
-	"log/slog"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/minio/highwayhash"
 )
 
-// A server that starts after a crash cuts a file of a stream at the first record
-// that it cannot read, and the good ones behind it are gone without a word. Of the
-// journal's files the unreadable part alone is therefore cut out before the server
-// sees them, so that the loss is a gap of the sequences, which Journal.Replay
-// reports, and no larger than it must be.
-//
-// A record is, in little endian:
+// A record of a file of messages is, in little endian:
 //
 //	length 4 | sequence 8 | time 8 | length of subject 2 | subject | [length of headers 4 | headers] | body | hash 8
+//
+// The hash leaves the lengths out. A record without a subject marks a sequence as
+// erased, or is a tombstone of one elsewhere.
 //
 // Source: nats-server v2.15.2, server/filestore.go, writeMsgRecordLocked.
 const (
 	recordHead    = 22
 	recordHash    = 8
-	recordHeaders = 1 << 31 // bit of the length: there are headers
+	recordMark    = recordHead + recordHash // size of a record without a subject
+	recordHeaders = 1 << 31                 // bit of the length: there are headers
+	recordErased  = 1 << 63                 // bit of the sequence
+	recordTomb    = 1 << 62                 // bit of the sequence
 	recordMax     = 32 << 20
 
-	// damagedDir holds the files as they were before parts were cut out.
-	damagedDir = "damaged"
-
-	// relaxedSlack is more than a server in relaxed mode leaves unwritten: after a
-	// power loss the newest records may be there without some before them, and
-	// cutting the file at the first gap loses no more than was promised.
-	relaxedSlack = 10 * syncRelaxed
+	// searchBudget is how many times the size of a file may be hashed in search of
+	// records behind a damaged one: bodies may hold what looks like records.
+	searchBudget = 16
 )
 
-// mendJournal cuts what cannot be read out of the journal's files in a data folder
-// that no server uses. A gap of the last file that is less than slack older than its
-// newest record is left to the server.
-func mendJournal(dir string, slack time.Duration, log *slog.Logger) error {
-	folder := filepath.Join(dir, streamsDir, accountJournal, "streams", StreamJournal, "msgs")
-	files, err := messageFiles(folder)
-	if err != nil {
-		return fmt.Errorf("files of the journal: %w", err)
-	}
-	for i, file := range files {
-		allowed := time.Duration(0)
-		if i == len(files)-1 {
-			allowed = slack
-		}
-		if err := mendFile(dir, file, allowed, log); err != nil {
-			return fmt.Errorf("files of the journal: %w", err)
-		}
-	}
-	return nil
-}
-
-func mendFile(dir, name string, slack time.Duration, log *slog.Logger) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	b, err := newBlock(name)
-	if err != nil {
-		return err
-	}
-	parts := b.damage(text, slack)
-	if len(parts) == 0 {
-		return nil
-	}
-	kept, err := keepDamaged(dir, name, text)
-	if err != nil {
-		return err
-	}
-	// The index would say that nothing is missing.
-	if err := os.Remove(filepath.Join(filepath.Dir(name), "index.db")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	log.Error("a file of the journal is damaged, what can be read of it is kept", "file", name, "copy", kept)
-	return replaceFile(name, without(text, parts), 0o600)
-}
-
-// keepDamaged stores a copy of a damaged file.
-func keepDamaged(dir, name string, text []byte) (string, error) {
-	if err := os.MkdirAll(filepath.Join(dir, damagedDir), 0o700); err != nil {
-		return "", err
-	}
-	kept := filepath.Join(dir, damagedDir, time.Now().UTC().Format("20060102T150405.000000000Z")+"-"+filepath.Base(name))
-	return kept, replaceFile(kept, text, 0o600)
-}
-
-// block reads the records of one file.
+// block reads the records of one file of a stream.
 type block struct {
-	hash hash.Hash64
-	sum  [recordHash]byte
+	hash     hash.Hash64
+	sum      [recordHash]byte
+	hashed   int      // bytes, so far
+	prefixes []string // with which the stream's subjects begin
+	dense    bool     // each sequence has a record
 }
 
-// newBlock is for the file of a stream's messages with the given name, "7.blk": the
-// key of its hashes is made of that.
-func newBlock(name string) (*block, error) {
+// newBlock is for the file with the given name, "7.blk", of a stream: the key of its
+// hashes is made of both.
+func newBlock(stream *mendedStream, name string) (*block, error) {
 	var index uint32
 	if _, err := fmt.Sscanf(filepath.Base(name), "%d.blk", &index); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", StreamJournal, index))
+	key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", stream.name, index))
 	digest, err := highwayhash.New64(key[:])
-	return &block{hash: digest}, err
+	return &block{hash: digest, prefixes: stream.prefixes, dense: stream.dense}, err
+}
+
+// record is a message, or a mark, in a file.
+type record struct {
+	at, size int
+	seq      uint64 // with its bits
+	written  time.Time
+}
+
+// message tells whether the record takes a sequence, and which.
+func (r record) message() (seq uint64, ok bool) {
+	return r.seq &^ recordErased, r.seq&recordTomb == 0 && r.seq&^recordErased > 0
+}
+
+// record reads the record at a place.
+func (b *block) record(text []byte, at int) (r record, ok bool) {
+	text = text[at:]
+	if len(text) < recordMark {
+		return r, false
+	}
+	length := binary.LittleEndian.Uint32(text)
+	size := int(length &^ recordHeaders)
+	subject := recordHead + int(binary.LittleEndian.Uint16(text[20:]))
+	body := subject
+	if length&recordHeaders != 0 {
+		body += 4
+	}
+	if size > recordMax || size > len(text) || body > size-recordHash || !b.plausible(text[:size], subject, body) {
+		return r, false
+	}
+	b.hashed += size
+	b.hash.Reset()
+	b.hash.Write(text[4:20])
+	b.hash.Write(text[recordHead:subject])
+	b.hash.Write(text[body : size-recordHash])
+	r = record{at, size, binary.LittleEndian.Uint64(text[4:]), time.Unix(0, int64(binary.LittleEndian.Uint64(text[12:])))}
+	return r, bytes.Equal(b.hash.Sum(b.sum[:0]), text[size-recordHash:size])
+}
+
+// plausible looks at what the hash leaves out: where the subject ends, and where the
+// headers do.
+func (b *block) plausible(text []byte, subject, body int) bool {
+	if subject == recordHead { // what was erased keeps its size
+		seq := binary.LittleEndian.Uint64(text[4:])
+		return seq&recordErased != 0 || len(text) == recordMark && (seq&recordTomb != 0 || seq == 0)
+	}
+	name := text[recordHead:subject]
+	known := slices.ContainsFunc(b.prefixes, func(prefix string) bool { return bytes.HasPrefix(name, []byte(prefix)) })
+	if !known || bytes.ContainsAny(name, " \t\r\n{}[]\",:") {
+		return false
+	}
+	if body == subject {
+		return true
+	}
+	headers, size := text[body:len(text)-recordHash], int(binary.LittleEndian.Uint32(text[subject:]))
+	return size == 0 || size == bytes.Index(headers, []byte("\r\n\r\n"))+4
 }
 
 // span is a part of a file.
 type span struct{ from, to int }
 
-// damage gives the parts of a file that cannot be read and have records behind
-// them. What cannot be read at the end is left out: it may be a write that a power
-// loss cut short, which the server recognises.
-func (b *block) damage(text []byte, slack time.Duration) (parts []span) {
-	for at := 0; at < len(text); {
-		if size, _, ok := b.record(text[at:]); ok {
-			at += size
-			continue
-		}
-		next := b.next(text, at+1)
-		if next < 0 {
-			break
-		}
-		if _, behind, _ := b.record(text[next:]); b.newest(text[next:]).Sub(behind) < slack {
-			break
-		}
-		parts = append(parts, span{at, next})
-		at = next
-	}
-	return parts
+// content is what can be read of a file.
+type content struct {
+	first, last uint64    // sequences of its messages; 0 when it has none
+	newest      time.Time // when the last record was written
+	holes       []hole    // in order
+	size        int
 }
 
-// newest is when the last record that can be read was written.
-func (b *block) newest(text []byte) time.Time {
-	var newest time.Time
-	for at := 0; at >= 0 && at < len(text); {
-		if size, written, ok := b.record(text[at:]); ok {
-			at, newest = at+size, written
+// hole is a part of a file that cannot be read.
+type hole struct {
+	span
+	before, after uint64    // sequences of the messages around it, 0 for none in the file
+	written       time.Time // of the record behind it
+	torn          bool      // it looks like the last write, cut short
+}
+
+// tail tells whether nothing can be read behind the hole.
+func (c *content) tail(h hole) bool { return h.to == c.size }
+
+func (c *content) startsWithHole() bool { return len(c.holes) > 0 && c.holes[0].from == 0 }
+
+// read reads a file.
+func (b *block) read(text []byte) content {
+	c := content{size: len(text)}
+	at := 0
+	for at < len(text) {
+		r, ok := b.record(text, at)
+		if !ok {
+			break
+		}
+		c.add(r)
+		at += r.size
+	}
+	if at < len(text) {
+		b.readOn(text, at, &c)
+	}
+	return c
+}
+
+func (c *content) add(r record) {
+	c.newest = r.written
+	if seq, ok := r.message(); ok {
+		if c.first == 0 {
+			c.first = seq
+		}
+	}
+	c.last = max(c.last, r.seq&^(recordErased|recordTomb))
+}
+
+// readOn reads a file from its first damage on.
+func (b *block) readOn(text []byte, damage int, c *content) {
+	records := inOrder(b.search(text, damage, c.last))
+	at := damage
+	for _, r := range records {
+		seq, ok := r.message()
+		if r.at > at {
+			c.holes = append(c.holes, hole{span: span{at, r.at}, before: c.last, written: r.written})
+		}
+		for i := range c.holes {
+			if ok && c.holes[i].after == 0 {
+				c.holes[i].after = seq
+			}
+		}
+		c.add(r)
+		at = r.at + r.size
+	}
+	if at < len(text) {
+		c.holes = append(c.holes, hole{span: span{at, len(text)}, before: c.last, torn: torn(text[at:])})
+	}
+}
+
+// torn tells whether the end of a file is what a crash leaves of a write: a part of a
+// record, or space without content.
+func torn(end []byte) bool {
+	if len(end) < recordMark || len(bytes.Trim(end, "\x00")) == 0 {
+		return true
+	}
+	return int(binary.LittleEndian.Uint32(end)&^recordHeaders) > len(end)
+}
+
+// search finds the records behind a damaged one that follows on a sequence.
+func (b *block) search(text []byte, from int, last uint64) (records []record) {
+	most, good := b.hashed+searchBudget*len(text), from
+	for at := from; at+recordMark <= len(text) && b.hashed < most; {
+		r, ok := b.record(text, at)
+		seq, isMessage := r.message()
+		lost := uint64(at-good) / recordMark
+		if !ok || isMessage && (seq <= last || b.dense && last > 0 && lost > 0 && seq-last > lost+1) {
+			at++
 			continue
 		}
-		at = b.next(text, at+1)
+		records = append(records, r)
+		if isMessage {
+			last = seq
+		}
+		at += r.size
+		good = at
 	}
-	return newest
+	return records
+}
+
+// inOrder leaves out messages that are above later ones: they were found in the body
+// of a damaged one, and are no records of the server's.
+func inOrder(records []record) []record {
+	lowest := ^uint64(0)
+	kept := records[len(records):]
+	for _, r := range slices.Backward(records) {
+		seq, ok := r.message()
+		if ok && seq >= lowest {
+			continue
+		}
+		if ok {
+			lowest = seq
+		}
+		kept = append(kept, r)
+	}
+	slices.Reverse(kept)
+	return kept
 }
 
 // without gives a text without some parts of it.
-func without(text []byte, parts []span) []byte {
+func without(text []byte, parts []hole) []byte {
 	var out []byte
 	at := 0
 	for _, p := range parts {
@@ -162,75 +244,4 @@ func without(text []byte, parts []span) []byte {
 		at = p.to
 	}
 	return append(out, text[at:]...)
-}
-
-// record reads the record at the start of text.
-func (b *block) record(text []byte) (size int, written time.Time, ok bool) {
-	if len(text) < recordHead+recordHash {
-		return 0, time.Time{}, false
-	}
-	length := binary.LittleEndian.Uint32(text)
-	size = int(length &^ recordHeaders)
-	subject := recordHead + int(binary.LittleEndian.Uint16(text[20:]))
-	body := subject
-	if length&recordHeaders != 0 {
-		body += 4
-	}
-	if size > recordMax || size > len(text) || body > size-recordHash {
-		return 0, time.Time{}, false
-	}
-	b.hash.Reset()
-	b.hash.Write(text[4:20])
-	b.hash.Write(text[recordHead:subject])
-	b.hash.Write(text[body : size-recordHash])
-	written = time.Unix(0, int64(binary.LittleEndian.Uint64(text[12:])))
-	return size, written, bytes.Equal(b.hash.Sum(b.sum[:0]), text[size-recordHash:size])
-}
-
-// next finds the first record of a commit that begins at or after a place, -1 when
-// there is none.
-func (b *block) next(text []byte, from int) int {
-	for from < len(text) {
-		i := bytes.Index(text[from:], []byte(prefixJournal))
-		if i < 0 {
-			return -1
-		}
-		if at := from + i - recordHead; at >= 0 {
-			if _, _, ok := b.record(text[at:]); ok {
-				return at
-			}
-		}
-		from += i + 1
-	}
-	return -1
-}
-
-// replaceFile writes a file so that after a crash it is there as a whole, or as it
-// was before.
-func replaceFile(name string, text []byte, mode os.FileMode) error {
-	file, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), name)
-	}
-	if err == nil {
-		return syncFile(filepath.Dir(name))
-	}
-	return errors.Join(err, os.Remove(file.Name()))
-}
-
-// syncFile flushes a file or folder, one that is gone meanwhile counting as done.
-func syncFile(name string) error {
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
 }

@@ -48,22 +48,40 @@ func stopServer(t testing.TB, s *bus.Server) {
 	}
 }
 
-// connect gives a connection to the app account with its streams in place.
+// connect gives a connection to the engine's account with its streams in place, but
+// those of the journal, and with that of events.
 func connect(t testing.TB, s *bus.Server) *nats.Conn {
 	t.Helper()
-	nc, err := s.Connect()
+	nc, err := s.ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bus.Provision(t.Context(), nc, bus.StreamConfig{}); err != nil {
+	if err := provisionAll(t, nc, bus.StreamConfig{}); err != nil {
 		t.Fatal(err)
 	}
 	return nc
 }
 
+// connectApp gives a connection to the app account with its stream in place.
+func connectApp(t testing.TB, s *bus.Server) *nats.Conn {
+	t.Helper()
+	nc, err := s.ConnectApp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.ProvisionEvents(t.Context(), nc, bus.StreamConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	return nc
+}
+
+func provisionAll(t testing.TB, nc *nats.Conn, cfg bus.StreamConfig) error {
+	return errors.Join(bus.Provision(t.Context(), nc, cfg), bus.ProvisionEvents(t.Context(), nc, cfg))
+}
+
 func connectJournal(t testing.TB, s *bus.Server) *nats.Conn {
 	t.Helper()
-	nc, err := s.ConnectJournal()
+	nc, err := s.ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,4 +165,10 @@ func (l *logLines) count(part string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), part)
+}
+
+func (l *logLines) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

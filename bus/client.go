@@ -21,7 +21,8 @@ import (
 // nats.DefaultURL without credentials.
 type DialConfig struct {
 	URL     string // "nats://host:4222", several with commas between; default nats.DefaultURL
-	Creds   string // file with credentials as nsc writes it
+	Creds   string // file with credentials, as nsc writes it, of a key's seed, or a context
+	Inbox   string // prefix of the subjects on which answers come; default that of the context, or nats.InboxPrefix
 	Context string // file with address and credentials that an embedded server left: [ClientContext]
 }
 
@@ -79,10 +80,23 @@ func Dial(ctx context.Context, cfg DialConfig) (*Client, error) {
 		if err != nil {
 			return nil, &UnreachableError{Reason: err.Error(), Err: err}
 		}
-		url, opts = at.URL, append(opts, nats.UserInfo(at.User, at.Password))
+		by, err := at.login()
+		if err != nil {
+			return nil, &UnreachableError{URL: at.URL, Reason: err.Error(), Err: err}
+		}
+		url, opts = at.URL, append(opts, by)
+		cfg.Inbox = cmp.Or(cfg.Inbox, at.Inbox)
 	}
 	if cfg.Creds != "" {
-		opts = append(opts, nats.UserCredentials(cfg.Creds))
+		by, inbox, err := credentials(cfg.Creds)
+		if err != nil {
+			return nil, &UnreachableError{URL: url, Reason: err.Error(), Err: err}
+		}
+		opts = append(opts, by)
+		cfg.Inbox = cmp.Or(cfg.Inbox, inbox)
+	}
+	if cfg.Inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(cfg.Inbox))
 	}
 	if url == "" {
 		url = nats.DefaultURL

@@ -15,7 +15,7 @@ import (
 // ConnectConfig configures a connection to an external NATS server.
 type ConnectConfig struct {
 	URL   string       // "nats://host:4222", several with commas between; default nats.DefaultURL
-	Creds string       // file with credentials as nsc writes it; default: none but what the URL holds
+	Creds string       // file with credentials, as nsc writes it, of a key's seed, or a context; default: none but what the URL holds
 	Name  string       // of the connection, as the server's operator sees it; default "flowhost"
 	Log   *slog.Logger // default: none
 }
@@ -26,12 +26,16 @@ type ConnectConfig struct {
 // caller closes it.
 func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	log := logger(cfg.Log)
-	opts := append(handlers(log), nats.Name("flowhost"))
+	opts := append(handlers(log), nats.Name("flowhost"), nats.CustomInboxPrefix(inboxEngine))
 	if cfg.Name != "" {
 		opts = append(opts, nats.Name(cfg.Name))
 	}
 	if cfg.Creds != "" {
-		opts = append(opts, nats.UserCredentials(cfg.Creds))
+		by, _, err := credentials(cfg.Creds)
+		if err != nil {
+			return nil, fmt.Errorf("connecting to NATS: %w", err)
+		}
+		opts = append(opts, by)
 	}
 	address := cfg.URL
 	if address == "" {

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"github.com/nats-io/nats.go"
 )
 
 // Files of the data folder with what other programs need to connect, in the form
@@ -21,14 +24,17 @@ const (
 // natsContext is the content of a context file.
 type natsContext struct {
 	URL      string `json:"url"`
-	User     string `json:"user"`
-	Password string `json:"password"`
+	User     string `json:"user,omitempty"`
+	Password string `json:"password,omitempty"`
+	Nkey     string `json:"nkey,omitempty"`         // file with a seed
+	Creds    string `json:"creds,omitempty"`        // file as nsc writes it
+	Inbox    string `json:"inbox_prefix,omitempty"` // without it the user gets no answers
 }
 
 // loadContext gives the user's password of an earlier start, or a new one. A file
 // that others could read is not trusted: its password is replaced.
-func loadContext(path, user string, log *slog.Logger) (natsContext, error) {
-	fresh := natsContext{User: user, Password: rand.Text()}
+func loadContext(path, user, inbox string, log *slog.Logger) (natsContext, error) {
+	fresh := natsContext{User: user, Password: rand.Text(), Inbox: inbox}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fresh, nil
@@ -51,6 +57,7 @@ func loadContext(path, user string, log *slog.Logger) (natsContext, error) {
 	if stored.User != user || stored.Password == "" {
 		return fresh, nil
 	}
+	stored.Inbox = inbox
 	return stored, nil
 }
 
@@ -74,4 +81,40 @@ func storeContext(path string, c natsContext) error {
 		return fmt.Errorf("credentials: %w", err)
 	}
 	return nil
+}
+
+// credentials reads a file with credentials: of a user in a JWT and its seed, as nsc
+// writes them, of a seed alone, or a context.
+func credentials(file string) (by nats.Option, inbox string, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, "", fmt.Errorf("credentials: %w", err)
+	}
+	switch text := bytes.TrimSpace(text); {
+	case bytes.HasPrefix(text, []byte("{")):
+		var at natsContext
+		if err := json.Unmarshal(text, &at); err != nil {
+			return nil, "", fmt.Errorf("credentials in %s: %w", file, err)
+		}
+		by, err := at.login()
+		return by, at.Inbox, err
+	case bytes.HasPrefix(text, []byte("SU")):
+		by, err := nats.NkeyOptionFromSeed(file)
+		if err != nil {
+			return nil, "", fmt.Errorf("credentials in %s: %w", file, err)
+		}
+		return by, "", nil
+	}
+	return nats.UserCredentials(file), "", nil
+}
+
+// login is the option with which the user of the context connects.
+func (c natsContext) login() (nats.Option, error) {
+	switch {
+	case c.Nkey != "":
+		return nats.NkeyOptionFromSeed(c.Nkey)
+	case c.Creds != "":
+		return nats.UserCredentials(c.Creds), nil
+	}
+	return nats.UserInfo(c.User, c.Password), nil
 }

@@ -25,7 +25,7 @@ func filledJournal(t testing.TB, commits int, killed bool) (dir string, files []
 	t.Helper()
 	dir = t.TempDir()
 	s := startServer(t, bus.ServerConfig{Dir: dir})
-	nc, err := s.ConnectJournal()
+	nc, err := s.ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func filledJournal(t testing.TB, commits int, killed bool) (dir string, files []
 		}
 	}
 	stopServer(t, s)
-	files, err = filepath.Glob(filepath.Join(dir, "jetstream", "JOURNAL", "streams", bus.StreamJournal, "msgs", "*.blk"))
+	files, err = filepath.Glob(filepath.Join(dir, "jetstream", "ENGINE", "streams", bus.StreamJournal, "msgs", "*.blk"))
 	if err != nil || len(files) != 3 {
 		t.Fatalf("files of the journal: %v, %v, want 3", files, err)
 	}
@@ -85,9 +85,9 @@ func TestReplayFindsDamage(t *testing.T) {
 		{"a byte in the last file", false, func(f []string) error { return flip(f[2], commitSize/2) }, &bus.DamageError{First: 15, Last: 15, Before: 14, After: 16}, 1},
 		{"a byte in the last file, killed", true, func(f []string) error { return flip(f[2], commitSize/2) }, &bus.DamageError{First: 15, Last: 15, Before: 14, After: 16}, 1},
 		{"two files", true, func(f []string) error { return errors.Join(flip(f[0], 5*commitSize/2), flip(f[2], commitSize/2)) }, &bus.DamageError{First: 3, Last: 3, Before: 2, After: 4}, 2},
-		{"the last commit", false, func(f []string) error { return flip(f[2], -1000) }, &bus.DamageError{First: 20, Last: 20, Before: 19}, 0},
-		{"first file cut", false, func(f []string) error { return os.Truncate(f[0], 5*commitSize/2) }, &bus.DamageError{First: 3, Last: 7, Before: 2, After: 8}, 0},
-		{"first file cut, killed", true, func(f []string) error { return os.Truncate(f[0], 5*commitSize/2) }, &bus.DamageError{First: 3, Last: 7, Before: 2, After: 8}, 0},
+		{"the last commit", false, func(f []string) error { return flip(f[2], -1000) }, &bus.DamageError{First: 20, Last: 20, Before: 19}, 1},
+		{"first file cut", false, func(f []string) error { return os.Truncate(f[0], 5*commitSize/2) }, &bus.DamageError{First: 3, Last: 7, Before: 2, After: 8}, 1},
+		{"first file cut, killed", true, func(f []string) error { return os.Truncate(f[0], 5*commitSize/2) }, &bus.DamageError{First: 3, Last: 7, Before: 2, After: 8}, 1},
 		{"last file cut", false, func(f []string) error { return os.Truncate(f[2], 3*commitSize/2) }, &bus.DamageError{First: 16, Last: 20, Before: 15}, 0},
 		{"second file gone", false, func(f []string) error { return os.Remove(f[1]) }, &bus.DamageError{First: 8, Last: 14, Before: 7, After: 15}, 0},
 		{"second file gone, killed", true, func(f []string) error { return os.Remove(f[1]) }, &bus.DamageError{First: 8, Last: 14, Before: 7, After: 15}, 0},
@@ -164,20 +164,13 @@ func TestMendLeavesWhatRelaxedModeMayLose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct {
-		relaxed bool
-		same    bool
-	}{{true, true}, {false, false}} {
-		slack := bus.RelaxedSlack
-		if !tt.relaxed {
-			slack = 0
-		}
-		if err := bus.MendJournal(dir, slack, slog.New(slog.DiscardHandler)); err != nil {
+	for _, relaxed := range []bool{true, false} {
+		if err := bus.MendStreams(dir, relaxed, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 		now, err := os.ReadFile(files[2])
-		if err != nil || bytes.Equal(now, hurt) != tt.same {
-			t.Errorf("relaxed %t: the file is unchanged: %t, %v", tt.relaxed, bytes.Equal(now, hurt), err)
+		if err != nil || bytes.Equal(now, hurt) != relaxed {
+			t.Errorf("relaxed %t: the file is unchanged: %t, %v", relaxed, bytes.Equal(now, hurt), err)
 		}
 	}
 }

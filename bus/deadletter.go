@@ -27,6 +27,12 @@ const maxReason = 4 << 10
 // bury stores a dead letter, as often as it takes until ctx ends. What does not fit
 // is left out: first the body, then the original headers too.
 func (in *Intake) bury(ctx context.Context, l letter) error {
+	if l.why.Code == run.RequestLoop {
+		in.log.Error("a message starts no run", "flow", l.flow, "subject", l.subject, "reason", l.why)
+		if l.header.Get(HeaderCode) != "" {
+			return nil // it is a dead letter, and kept already
+		}
+	}
 	forms := l.forms()
 	p := patience{log: in.log, what: "store a dead letter"}
 	for {
@@ -51,7 +57,9 @@ func (in *Intake) bury(ctx context.Context, l letter) error {
 
 // forms are the letter as it came, without its body, and without its headers.
 func (l letter) forms() []*nats.Msg {
+	hops, _ := (&run.Trigger{Headers: l.header}).Hops()
 	own := nats.Header{
+		run.HeaderHops:                 {strconv.Itoa(hops + 1)},
 		HeaderReason:                   {l.why.Message[:min(len(l.why.Message), maxReason)]},
 		HeaderCode:                     {l.why.Code},
 		HeaderSubject:                  {l.subject},

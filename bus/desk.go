@@ -23,6 +23,7 @@ var errStopping = errors.New("flowhost is stopping")
 // inbound is a message that came by a subscription. reply is empty when nobody
 // waits for an answer.
 type inbound struct {
+	nc      *nats.Conn // by which it came, and is answered
 	subject string
 	reply   string
 	header  nats.Header
@@ -61,7 +62,7 @@ func (d *desk) accept(m inbound, places chan struct{}, handle func(leave func())
 		<-places
 	case <-d.soft.Done():
 	}
-	d.respond(m.reply, fault("", CodeUnavailable, errStopping.Error()))
+	d.respond(m, fault("", CodeUnavailable, errStopping.Error()))
 	return false
 }
 
@@ -75,11 +76,22 @@ func (d *desk) begin(handle func()) bool {
 	return true
 }
 
+// withheld says why a message is kept from flows whatever they listen to, "" when it is
+// not: it is flowhost's own or the NATS server's, or a line of a task's log, which
+// may come by a stream that copies others or by a subject that is mapped.
+func (m inbound) withheld() string {
+	if m.header.Get(HeaderAttempt) != "" {
+		return "it is a line of a task's log"
+	}
+	return run.ReservedSubject(m.subject)
+}
+
 // message takes a core message for a trigger.
 func (d *desk) message(hard context.Context, t Subscription, m *nats.Msg) {
-	in := inbound{subject: m.Subject, reply: answerable(m.Reply), header: m.Header, data: m.Data}
-	if strings.HasPrefix(m.Subject, prefixOwn) {
-		in.reply = "" // it is a stream that answers the publisher
+	in := inbound{nc: d.app, subject: m.Subject, reply: answerable(m.Reply), header: m.Header, data: m.Data}
+	if why := in.withheld(); why != "" {
+		d.log.Debug("a message is not delivered", "flow", t.Flow, "trigger", t.Trigger, "subject", m.Subject, "reason", why)
+		return
 	}
 	d.submit(hard, in, newRequest(t.Flow, t.Trigger, run.TriggerMessage, in, time.Now().UTC()))
 }
@@ -90,7 +102,7 @@ func (d *desk) run(hard context.Context, in inbound) {
 	req := newRequest(flow, "", run.TriggerManual, in, time.Now().UTC())
 	if text := in.header.Get(HeaderParams); text != "" {
 		if err := json.Unmarshal([]byte(text), &req.Params); err != nil {
-			d.respond(in.reply, fault("", CodeHeader, fmt.Sprintf(`header %s is not an object like {"name":"value"}: %s`, HeaderParams, err)))
+			d.respond(in, fault("", CodeHeader, fmt.Sprintf(`header %s is not an object like {"name":"value"}: %s`, HeaderParams, err)))
 			return
 		}
 		delete(req.Trigger.Headers, HeaderParams) // they are recorded as what they are
@@ -141,12 +153,12 @@ func (d *desk) submit(hard context.Context, m inbound, req run.Request) {
 // start answers with the receipt of a new run, or with its record when the sender
 // waits for that.
 func (d *desk) start(hard context.Context, m inbound, submit func() (run.Receipt, error), refuse func(error)) {
-	wait, leave, ok := d.patient(m)
+	stay, ok := d.patient(m)
 	if !ok {
 		return
 	}
 	accepted := d.accept(m, d.submitting, func(submitted func()) {
-		defer leave()
+		defer stay.leave()
 		var receipt run.Receipt
 		err := d.unready()
 		if err == nil {
@@ -156,36 +168,29 @@ func (d *desk) start(hard context.Context, m inbound, submit func() (run.Receipt
 		switch {
 		case err != nil:
 			refuse(err)
-		case wait > 0 && receipt.Run != "":
-			d.await(hard, m, receipt.Run, wait)
+		case stay.wait > 0 && receipt.Run != "":
+			d.await(hard, m, receipt.Run, stay)
 		default:
-			d.respond(m.reply, received(receipt))
+			d.respond(m, received(receipt))
 		}
 	})
 	if !accepted {
-		leave()
+		stay.leave()
 	}
 }
 
-// patient tells how long the sender wants to wait, and holds a place for it until
-// leave is called. Without ok the sender is answered already.
-func (d *desk) patient(m inbound) (wait time.Duration, leave func(), ok bool) {
+// patient finds how long the sender wants to wait, and takes a place in the waiting
+// room for it. Without ok the sender is answered already.
+func (d *desk) patient(m inbound) (s *stay, ok bool) {
 	wait, err := waitTime(m)
 	if err != nil {
-		d.respond(m.reply, fault("", CodeHeader, err.Error()))
-		return 0, nil, false
+		d.respond(m, fault("", CodeHeader, err.Error()))
+		return nil, false
 	}
-	if wait == 0 {
-		return 0, func() {}, true
+	if s, err = d.waiting.enter(requesterOf(m.header), wait); err != nil {
+		d.respond(m, fault("", CodeBusy, err.Error()))
 	}
-	select {
-	case d.waiting <- struct{}{}:
-		return wait, func() { <-d.waiting }, true
-	default:
-		d.respond(m.reply, fault("", CodeBusy, fmt.Sprintf(
-			"%d requests wait, which is the limit: try again later, or without the header %s", cap(d.waiting), HeaderWait)))
-		return 0, nil, false
-	}
+	return s, err == nil
 }
 
 // waitTime is how long the sender wants to wait for what it asks for, 0 when not
@@ -210,7 +215,7 @@ func (d *desk) refuse(hard context.Context, m inbound, req run.Request, err erro
 			d.log.Warn("a message is lost: nobody waits for an answer, and no run could be started",
 				"flow", req.Flow, "trigger", req.Trigger.Name, "subject", m.subject, "error", err)
 		}
-		d.respond(m.reply, d.faultOf("", err))
+		d.respond(m, d.faultOf("", err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(hard, apiTimeout)
@@ -218,23 +223,24 @@ func (d *desk) refuse(hard context.Context, m inbound, req run.Request, err erro
 	if err := d.bury(ctx, letter{flow: req.Flow, inbound: m, why: wrong}); err != nil {
 		d.log.Error("a dead letter is lost", "flow", req.Flow, "subject", m.subject, "reason", wrong, "error", err)
 	}
-	d.respond(m.reply, fault("", wrong.Code, wrong.Message))
+	d.respond(m, fault("", wrong.Code, wrong.Message))
 }
 
 // await answers with the record of a run, or with the code timeout when its end
 // does not come in time; the run goes on then.
-func (d *desk) await(hard context.Context, m inbound, id run.ID, wait time.Duration) {
-	ctx, cancel := context.WithTimeout(hard, wait)
+func (d *desk) await(hard context.Context, m inbound, id run.ID, s *stay) {
+	ctx, cancel := s.within(hard)
 	defer cancel()
 	record, err := d.starter.Wait(ctx, id)
 	switch {
 	case err == nil:
-		d.respond(m.reply, d.finished(record))
+		d.respond(m, d.finished(record))
 	case hard.Err() != nil:
-		d.respond(m.reply, fault(id, CodeUnavailable, errStopping.Error()+"; the run is recorded and goes on later"))
+		d.respond(m, fault(id, CodeUnavailable, errStopping.Error()+"; the run is recorded and goes on later"))
+	case errors.Is(context.Cause(ctx), errGone):
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		d.respond(m.reply, fault(id, CodeTimeout, fmt.Sprintf("the run has not ended within %s and goes on", wait)))
+		d.respond(m, fault(id, CodeTimeout, fmt.Sprintf("the run has not ended within %s and goes on", s.wait)))
 	default:
-		d.respond(m.reply, d.faultOf(id, err))
+		d.respond(m, d.faultOf(id, err))
 	}
 }

@@ -7,7 +7,7 @@
 //	FH_JOURNAL     fh.v1.journal.<shard>            commits; one writer per shard
 //	FH_SNAPSHOTS   FH_BLOBS                         buckets of objects, beside the journal
 //	FH_TRIGGERS    fh.v1.trigger.<flow>             messages that ask for a run
-//	FH_EVENTS      fh.v1.run.<flow>.<run>.<kind>    what happened, for others to follow
+//	FH_EVENTS      fh.v1.run.<flow>.<run>.<kind>    what happened, for others to follow; in account APP
 //	FH_LOGS        fh.v1.log.<flow>.<c>             lines that tasks write while they run
 //	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
 //	               fh.v1.historypart.<flow>.<state>.<n>   parts of the large ones
@@ -18,12 +18,13 @@
 //
 // Whoever may send a request may name any reply subject, and the server answers
 // there: a publish acknowledgement, a consumer's messages. In one account that
-// would let a client write into the journal without a permission to publish
-// there. The embedded server therefore keeps the journal in an account of its
-// own that only this process can enter: [Server.ConnectJournal] gives the
-// connection for [ProvisionJournal] and [NewJournal], [Server.Connect] the one
-// for everything else. With an external server one connection may serve both; an
-// operator who does not trust its clients gives the journal an account there too.
+// would let a client write into the journal, or delete a stream, without a permission
+// to publish there. The embedded server therefore has three accounts: ENGINE, which only
+// this process can enter ([Server.ConnectEngine]), holds everything but the events; APP
+// ([Server.ConnectApp]) is the operator's, where flows listen and events are; CLIENT has
+// no JetStream. Requests and triggers come into ENGINE by service imports, on which the
+// server replaces the reply subject. [ServerConfiguration] gives the same for an
+// external server; with one account there, one connection may serve both.
 //
 // # Promises
 //

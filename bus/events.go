@@ -71,6 +71,7 @@ func (e *Events) Committed(ctx context.Context, n run.Notice) error {
 			jetstream.MsgIDHeader: {id},
 			HeaderRevision:        {strconv.FormatUint(n.Revision, 10)},
 			HeaderIndex:           {strconv.Itoa(n.Index)},
+			run.HeaderHops:        {strconv.Itoa(n.Hops + run.HopsOfEvent)},
 		},
 	})
 	if err != nil {

@@ -304,7 +304,7 @@ func TestEventsOverRestarts(t *testing.T) {
 	x.start()
 	var log logLines
 	nc := x.connect(&log, x.address())
-	if err := bus.Provision(t.Context(), nc, bus.StreamConfig{Replicas: 1}); err != nil {
+	if err := bus.ProvisionEvents(t.Context(), nc, bus.StreamConfig{Replicas: 1}); err != nil {
 		t.Fatal(err)
 	}
 	e := publisher(t, nc, bus.EventsConfig{Window: 8, Timeout: 200 * time.Millisecond, Log: log.logger()})

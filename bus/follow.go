@@ -42,7 +42,10 @@ func (in *Intake) followDurable(ctx, hard context.Context, t Subscription, going
 		switch {
 		case err == nil:
 			going()
-			if err := in.takeFrom(ctx, hard, t, msg); err != nil {
+			if meta := metadata(msg, t.Stream, consumer); meta != nil {
+				err = in.takeFrom(ctx, hard, t, msg, meta)
+			}
+			if err != nil {
 				return err
 			}
 		case ctx.Err() == nil && (errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)):
@@ -53,12 +56,12 @@ func (in *Intake) followDurable(ctx, hard context.Context, t Subscription, going
 	}
 }
 
-func (in *Intake) takeFrom(ctx, hard context.Context, t Subscription, m jetstream.Msg) error {
-	meta, err := m.Metadata()
-	if err != nil {
-		return err
-	}
+func (in *Intake) takeFrom(ctx, hard context.Context, t Subscription, m jetstream.Msg, meta *jetstream.MsgMetadata) error {
 	msg := inbound{subject: m.Subject(), header: m.Headers(), data: m.Data()}
+	if why := msg.withheld(); why != "" {
+		in.log.Debug("a message is not delivered", "flow", t.Flow, "trigger", t.Trigger, "stream", t.Stream, "sequence", meta.Sequence.Stream, "subject", msg.subject, "reason", why)
+		return m.Ack()
+	}
 	req := newRequest(t.Flow, t.Trigger, run.TriggerMessage, msg, meta.Timestamp.UTC())
 	req.Position = run.Position{Source: StreamSource(t.Stream, t.Flow, t.Trigger), Seq: meta.Sequence.Stream, At: meta.Timestamp.UTC()}
 	if err := in.decide(ctx, hard, []asked{{req, msg}}, func() { _ = m.InProgress() }); err != nil {
@@ -78,7 +81,7 @@ func (in *Intake) durable(ctx context.Context, t Subscription) (jetstream.Consum
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	stream, err := in.js.Stream(ctx, t.Stream)
+	stream, err := in.appJS.Stream(ctx, t.Stream)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// formatVersion is that of the data folders that this program writes and reads.
-const formatVersion = 1
+// formatVersion is that of the data folders that this program writes and reads. In
+// version 1 all streams but the journal's were in one account.
+const formatVersion = 2
 
 const formatFile = "format"
 
@@ -27,12 +28,15 @@ type format struct {
 type FormatError struct {
 	Dir     string
 	Version int    // of the folder's format
-	Known   int    // the newest one that this program reads
+	Known   int    // the one that this program reads
 	By      string // version of the program that made the folder
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("the data folder %s has format %d, this program reads formats up to %d: use flowhost %s, or give this one a folder of its own", e.Dir, e.Version, e.Known, e.By)
+	if e.Version < e.Known {
+		return fmt.Sprintf("the data folder %s has format %d, this program reads format %d only: move the folder away to start with an empty one, or run flowhost %s, which made it, until its runs have finished and then move it away", e.Dir, e.Version, e.Known, e.By)
+	}
+	return fmt.Sprintf("the data folder %s has format %d, this program reads format %d: use flowhost %s, or give this one a folder of its own", e.Dir, e.Version, e.Known, e.By)
 }
 
 // checkFormat reads the mark of a data directory: its format. It fails with
@@ -56,7 +60,7 @@ func checkFormat(dir string) error {
 	switch {
 	case f.Version < 1 || f.Flowhost == "":
 		return fmt.Errorf("data directory: %s is damaged or not flowhost's: name another directory or, if this one is a host's, put a backup of the file in place; its usual content is {\"version\":%d,\"flowhost\":\"VERSION\"}", name, formatVersion)
-	case f.Version > formatVersion:
+	case f.Version != formatVersion:
 		return &FormatError{Dir: dir, Version: f.Version, Known: formatVersion, By: f.Flowhost}
 	}
 	return nil

@@ -17,8 +17,26 @@ func TestFormatOfNewFolder(t *testing.T) {
 	for _, version := range []string{"v1.2.3", "v1.2.4"} { // the second start leaves it as it is
 		stopServer(t, startServer(t, bus.ServerConfig{Dir: dir, Version: version}))
 		text, err := os.ReadFile(name)
-		if want := `{"version":1,"flowhost":"v1.2.3"}` + "\n"; err != nil || string(text) != want {
+		if want := `{"version":2,"flowhost":"v1.2.3"}` + "\n"; err != nil || string(text) != want {
 			t.Errorf("format = %q, %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestFormatOfOlderProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "format"), []byte(`{"version":1,"flowhost":"v0.4"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: dir, NoListen: true, Version: "v1"})
+	var refused *bus.FormatError
+	if !errors.As(err, &refused) || *refused != (bus.FormatError{Dir: dir, Version: 1, Known: 2, By: "v0.4"}) {
+		t.Fatalf("StartServer = %v, want a *FormatError", err)
+	}
+	for _, part := range []string{dir, "move the folder away", "run flowhost v0.4", "until its runs have finished"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
 		}
 	}
 }
@@ -31,10 +49,10 @@ func TestFormatOfNewerProgram(t *testing.T) {
 	}
 	_, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: dir, NoListen: true})
 	var refused *bus.FormatError
-	if !errors.As(err, &refused) || *refused != (bus.FormatError{Dir: dir, Version: 7, Known: 1, By: "v9.1"}) {
+	if !errors.As(err, &refused) || *refused != (bus.FormatError{Dir: dir, Version: 7, Known: 2, By: "v9.1"}) {
 		t.Fatalf("StartServer = %v, want a *FormatError", err)
 	}
-	for _, part := range []string{dir, "format 7", "up to 1", "flowhost v9.1", "folder of its own"} {
+	for _, part := range []string{dir, "format 7", "reads format 2", "flowhost v9.1", "folder of its own"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}

@@ -59,7 +59,7 @@ func TestHealthOfNothing(t *testing.T) {
 func TestHealthFullJournal(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, bus.ServerConfig{})
-	nc, err := s.ConnectJournal()
+	nc, err := s.ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestHealthFullJournal(t *testing.T) {
 // A commit that hangs shows at once, whether anybody looks or not.
 func TestHealthFrozenCommit(t *testing.T) {
 	t.Parallel()
-	nc, err := startServer(t, bus.ServerConfig{}).ConnectJournal()
+	nc, err := startServer(t, bus.ServerConfig{}).ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,6 +146,7 @@ func (h *History) messages(n run.Notice) (*freshRecord, []*nats.Msg, error) {
 			HeaderRevision:        {strconv.FormatUint(n.Revision, 10)},
 			HeaderIndex:           {strconv.Itoa(n.Index)},
 			HeaderSummary:         {string(summary)},
+			run.HeaderHops:        {strconv.Itoa(n.Hops + run.HopsOfEvent)},
 		},
 	}
 	if whole == nil {

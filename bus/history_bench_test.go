@@ -124,7 +124,7 @@ func benchHistory(b *testing.B, perFlow int64, index string) (*nats.Conn, *Histo
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { s.Shutdown(context.Background()) })
-	nc, err := s.Connect()
+	nc, err := s.ConnectEngine()
 	if err == nil {
 		err = Provision(b.Context(), nc, StreamConfig{HistoryPerFlow: perFlow})
 	}

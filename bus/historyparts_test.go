@@ -143,7 +143,7 @@ func TestHistoryAfterPartsWithoutTheirRecord(t *testing.T) {
 	first, large := endedRun(time.Now(), "orders", run.Succeeded), fannedRun("orders", 40_000, 90)
 	s.tell(s.commit(0, first))
 	ends := s.commit(1, large)
-	lose := s.keep("FLOWHOST", bus.StreamHistory)
+	lose := s.keep("ENGINE", bus.StreamHistory)
 	for _, n := range ends {
 		check(t, s.history.Committed(t.Context(), n))
 	}

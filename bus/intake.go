@@ -51,6 +51,21 @@ type IntakeConfig struct {
 	Grace      time.Duration // after ctx ended, for answers under way; default 10s
 	Version    string        // of the micro service; default "0.0.0"
 
+	// App is where the triggers and the waits of flows listen: another account than that
+	// of requests, triggers and dead letters. Default: the same connection.
+	App *nats.Conn
+
+	// Operator is the account whose requests find places to wait when clients have taken
+	// all that they may. It needs a server that names the requester, which nobody can
+	// forge only in another account than that of the requests. Default: requesters are
+	// not told apart.
+	Operator string
+
+	// Connected reports whether the connection of a requester is still there; its wait
+	// is given up otherwise. It must not block. Default: each wait lasts as long as was
+	// asked for.
+	Connected func(Requester) bool
+
 	// Control answers requests about runs. Default: the service starts runs only.
 	Control Control
 
@@ -105,21 +120,30 @@ type IntakeConfig struct {
 type Intake struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
+	app     *nats.Conn
+	appJS   jetstream.JetStream
 	starter Starter
 	config  IntakeConfig
 	log     *slog.Logger
 
 	submitting chan struct{} // holds one for each submission under way
 	reading    chan struct{} // holds one for each request that reads
-	waiting    chan struct{} // holds one for each request that waits for something to happen
+	waiting    *waitingRoom
 	ready      chan struct{} // closed by Run
 	listening  *listening    // set by NewIntake; empty until Run
 }
 
 // NewIntake makes an intake for the given triggers, whose names and subjects it
-// checks. The connection stays the caller's.
+// checks. The connections stay the caller's.
 func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg IntakeConfig) (*Intake, error) {
 	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("intake: %w", err)
+	}
+	if cfg.App == nil {
+		cfg.App = nc
+	}
+	appJS, err := jetstream.New(cfg.App)
 	if err != nil {
 		return nil, fmt.Errorf("intake: %w", err)
 	}
@@ -130,10 +154,10 @@ func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Inta
 		cfg.Version = "0.0.0"
 	}
 	in := &Intake{
-		nc: nc, js: js, starter: starter, config: cfg, log: logger(cfg.Log),
+		nc: nc, js: js, app: cfg.App, appJS: appJS, starter: starter, config: cfg, log: logger(cfg.Log),
 		submitting: make(chan struct{}, orDefault(cfg.Submitting, 256)),
 		reading:    make(chan struct{}, orDefault(cfg.Reading, 64)),
-		waiting:    make(chan struct{}, orDefault(cfg.Waiting, 4096)),
+		waiting:    newWaitingRoom(orDefault(cfg.Waiting, 4096), waitingConfig{cfg.Operator, cfg.Connected}),
 		ready:      make(chan struct{}),
 	}
 	if err := checkAll(triggers); err != nil {
@@ -142,6 +166,13 @@ func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Inta
 	in.listening = &listening{Intake: in, first: triggers}
 	return in, nil
 }
+
+// Bounds of what arrived by one subscription and was not looked at yet. What comes
+// beyond is dropped, and the log says so.
+const (
+	pendingRequests = 64 << 10
+	pendingBytes    = 4 * MaxPayload
+)
 
 func orDefault(n, otherwise int) int {
 	if n > 0 {
@@ -179,6 +210,7 @@ func (in *Intake) Run(ctx context.Context) error {
 	close(in.ready)
 	var reading sync.WaitGroup
 	reading.Go(func() { in.readTriggers(ctx, hard) })
+	reading.Go(func() { in.waiting.sweep(ctx) })
 	if in.config.Waits != nil {
 		reading.Go(func() { in.followWaits(ctx, hard) })
 	}
@@ -223,8 +255,8 @@ func (in *Intake) serve(hard context.Context, d *desk) (stop func(), err error) 
 	stop = func() { _ = service.Stop() } // fails when the connection is closed, and then it is over anyway
 	for _, e := range d.endpoints() {
 		err = errors.Join(err, service.AddEndpoint(e.name, micro.HandlerFunc(func(r micro.Request) {
-			e.handle(hard, inbound{subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
-		}), micro.WithEndpointSubject(e.subject)))
+			e.handle(hard, inbound{nc: in.nc, subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
+		}), micro.WithEndpointSubject(e.subject), micro.WithEndpointPendingLimits(pendingRequests, pendingBytes)))
 	}
 	if err != nil {
 		stop()

@@ -24,7 +24,7 @@ func TestJournal(t *testing.T) {
 				s := startServer(t, bus.ServerConfig{Sync: mode})
 				first := connectJournal(t, s)
 				return openJournal(t, first, bus.JournalConfig{}), func() journaltest.Journal {
-					nc, err := s.ConnectJournal()
+					nc, err := s.ConnectEngine()
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -87,7 +87,7 @@ func TestJournalLostAcknowledgement(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, bus.ServerConfig{})
 	nc := connectJournal(t, s)
-	mute, err := s.ConnectJournal()
+	mute, err := s.ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestJournalLostAcknowledgement(t *testing.T) {
 
 func TestJournalFullWaits(t *testing.T) {
 	t.Parallel()
-	nc, err := startServer(t, bus.ServerConfig{}).ConnectJournal()
+	nc, err := startServer(t, bus.ServerConfig{}).ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ type appended struct {
 
 func TestJournalNeedsItsStream(t *testing.T) {
 	t.Parallel()
-	nc, err := startServer(t, bus.ServerConfig{}).ConnectJournal()
+	nc, err := startServer(t, bus.ServerConfig{}).ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}

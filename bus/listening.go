@@ -15,7 +15,7 @@ func (t Subscription) check() error {
 		err = errors.Join(err, CheckSubject(t.Subject))
 	}
 	if t.Stream != "" {
-		err = errors.Join(err, CheckToken(t.Stream))
+		err = errors.Join(err, checkStream(t.Stream))
 	}
 	if t.Durable != "" {
 		err = errors.Join(err, CheckToken(t.Durable))
@@ -88,7 +88,7 @@ func (l *listening) change(ctx context.Context, triggers []Subscription, swap fu
 		triggers = gone
 	}
 	err = errors.Join(err, l.enter(triggers))
-	if flushed := l.nc.FlushTimeout(apiTimeout); flushed != nil {
+	if flushed := l.app.FlushTimeout(apiTimeout); flushed != nil {
 		l.log.Warn("the server will know of the triggers once it answers", "error", flushed)
 	}
 	return err
@@ -138,15 +138,18 @@ func (l *listening) begin(ctx, hard context.Context, d *desk) error {
 func (l *listening) known(ctx context.Context) error {
 	p := patience{log: l.log, what: "listen to messages"}
 	for {
-		err := usable(l.nc)
+		err := usable(l.app)
 		if err == nil {
-			err = l.nc.FlushTimeout(apiTimeout)
+			err = usable(l.nc)
+		}
+		if err == nil {
+			err = errors.Join(l.app.FlushTimeout(apiTimeout), l.nc.FlushTimeout(apiTimeout))
 		}
 		if err == nil {
 			p.done()
 			return nil
 		}
-		if l.nc.IsClosed() {
+		if l.app.IsClosed() || l.nc.IsClosed() {
 			return err
 		}
 		if err := p.wait(ctx, err); err != nil {
@@ -183,11 +186,14 @@ func (l *listening) listen(t Subscription) (*listener, error) {
 		})
 		return &listener{stop, ended}, nil
 	}
-	sub, err := l.nc.QueueSubscribe(t.Subject, queueGroup(t), func(m *nats.Msg) { l.desk.message(l.hard, t, m) })
+	sub, err := l.app.QueueSubscribe(t.Subject, queueGroup(t), func(m *nats.Msg) { l.desk.message(l.hard, t, m) })
 	if err != nil {
 		return nil, err
 	}
 	end := sync.OnceFunc(func() { close(ended) })
+	if err := sub.SetPendingLimits(pendingRequests, pendingBytes); err != nil {
+		return nil, err
+	}
 	sub.SetClosedHandler(func(string) { end() })
 	return &listener{stop: func() {
 		if sub.Drain() != nil { // the connection is closed, and it is over anyway

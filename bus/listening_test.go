@@ -173,7 +173,7 @@ func TestAllowClient(t *testing.T) {
 	dir := t.TempDir()
 	server := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0", ClientSubjects: []string{"a"}})
 	heard := make(chan string, 10)
-	ears := connect(t, server)
+	ears := connectApp(t, server)
 	if _, err := ears.Subscribe("*", func(m *nats.Msg) { heard <- m.Subject }); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestTriggersAfterLostEnd(t *testing.T) {
 			site := newSite(t)
 			nc := connect(t, site.server)
 			publish(t, nc, "fh.v1.trigger.orders", numbers(1, c.kept)...)
-			lose := site.keep("FLOWHOST", bus.StreamTriggers)
+			lose := site.keep("ENGINE", bus.StreamTriggers)
 			s := &starter{}
 			nc = connect(t, site.server)
 			stop := runIntake(t, nc, s, nil, bus.IntakeConfig{})
@@ -78,7 +78,7 @@ func TestTriggersAfterLostEndTwice(t *testing.T) {
 		stop()
 	}
 	take(2)
-	lose := site.keep("FLOWHOST", bus.StreamTriggers)
+	lose := site.keep("ENGINE", bus.StreamTriggers)
 	for _, n := range []int{9, 4, 6, 1, 1, 30} {
 		take(n)
 		lose()
@@ -118,7 +118,7 @@ func TestForeignStreamAfterLostEnd(t *testing.T) {
 					stream(t, nc, "ORDERS", "orders.*")
 				}
 				if what != anew {
-					lose = site.keep("FLOWHOST", what)
+					lose = site.keep("ENGINE", what)
 					nc = connect(t, site.server)
 				}
 				take(4, 7)
@@ -169,7 +169,7 @@ func TestTriggersAfterLostEndAndClock(t *testing.T) {
 func TestDeadLettersAfterLostEnd(t *testing.T) {
 	t.Parallel()
 	site := newSite(t)
-	lose := site.keep("FLOWHOST", bus.StreamTriggers)
+	lose := site.keep("ENGINE", bus.StreamTriggers)
 	s := &starter{}
 	for i := range 2 {
 		nc := connect(t, site.server)
@@ -186,7 +186,7 @@ func TestDeadLettersAfterLostEnd(t *testing.T) {
 func TestRepeatedTriggersAfterLostEnd(t *testing.T) {
 	t.Parallel()
 	site := newSite(t)
-	lose := site.keep("FLOWHOST", bus.StreamTriggers)
+	lose := site.keep("ENGINE", bus.StreamTriggers)
 	s := &starter{}
 	for range 2 {
 		nc := connect(t, site.server)

@@ -35,7 +35,7 @@ func TestObjects(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) (storetest.Store, func() storetest.Store) {
 				s := startServer(t, bus.ServerConfig{})
 				return openObjects(t, connectJournal(t, s), bucket, bus.ObjectsConfig{}), func() storetest.Store {
-					nc, err := s.ConnectJournal()
+					nc, err := s.ConnectEngine()
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -210,7 +210,7 @@ func count(t *testing.T, nc *nats.Conn, stream string) uint64 {
 // An object that does not fit leaves the one before as it was.
 func TestObjectsFull(t *testing.T) {
 	t.Parallel()
-	nc, err := startServer(t, bus.ServerConfig{}).ConnectJournal()
+	nc, err := startServer(t, bus.ServerConfig{}).ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestObjectsFull(t *testing.T) {
 
 func TestObjectsNeedTheirBucket(t *testing.T) {
 	t.Parallel()
-	nc, err := startServer(t, bus.ServerConfig{}).ConnectJournal()
+	nc, err := startServer(t, bus.ServerConfig{}).ConnectEngine()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,11 @@ import (
 )
 
 // Bounds of one pull by a reader. The bytes are more than a server's largest
-// message, which could not be delivered otherwise.
+// message, which could not be delivered otherwise, and less than the server keeps for
+// a connection.
 const (
 	fetchMessages = 512
-	fetchBytes    = 4 * MaxPayload
+	fetchBytes    = MaxPayload + 1<<20
 	fetchTime     = 30 * time.Second
 
 	// readerIdle is how long the server keeps the consumer of a reader that went
@@ -102,19 +103,29 @@ func drain(batch jetstream.MessageBatch) {
 }
 
 func (r *reader) pass(msg jetstream.Msg, more bool, handle func(jetstream.Msg, place) error) error {
-	meta, err := msg.Metadata()
-	if err != nil {
-		return err
+	meta := metadata(msg, r.stream, r.consumer)
+	if meta == nil {
+		return nil
 	}
 	if meta.Sequence.Consumer != r.delivered+1 {
 		return errGap
 	}
 	r.delivered++
-	err = handle(msg, place{seq: meta.Sequence.Stream, at: meta.Timestamp.UTC(), more: more})
+	err := handle(msg, place{seq: meta.Sequence.Stream, at: meta.Timestamp.UTC(), more: more})
 	if err == nil || errors.Is(err, errEnough) {
 		r.next = meta.Sequence.Stream + 1
 	}
 	return err
+}
+
+// metadata is what the server says of a message of the consumer, nil for one that
+// somebody else has sent to the inbox.
+func metadata(msg jetstream.Msg, stream string, consumer jetstream.Consumer) *jetstream.MsgMetadata {
+	meta, err := msg.Metadata()
+	if err != nil || meta.Stream != stream || meta.Consumer != consumer.CachedInfo().Name {
+		return nil
+	}
+	return meta
 }
 
 func (r *reader) open(ctx context.Context) error {

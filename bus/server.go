@@ -28,6 +28,14 @@ const (
 	DefaultMaxStore = 16 << 30  // bytes of all streams on disk
 	maxMemory       = 256 << 20 // bytes of all streams and consumers in memory
 
+	// maxPending is what the server keeps for a connection that does not read, in
+	// bytes: a reader's pull, which begins while the end of another one is under way.
+	maxPending       = 16 << 20
+	writeDeadline    = 5 * time.Second // for a connection to take what is written
+	maxConnections   = 4 * maxClients
+	maxSubscriptions = 1 << 20 // of one connection: the engine has one for each subject that runs wait for
+	maxControlLine   = 4 << 10
+
 	syncRelaxed  = 100 * time.Millisecond
 	syncMemory   = time.Hour
 	startTimeout = 30 * time.Second
@@ -49,7 +57,7 @@ type ServerConfig struct {
 	Dir            string       // data directory, see [ClaimDataDir]
 	Listen         string       // loopback "host:port", port 0 for a free one; default DefaultListen, or a free port when that one is taken
 	NoListen       bool         // only this process can connect
-	ClientSubjects []string     // subjects beside fh.v1.trigger.> and fh.v1.api.> on which the client user may publish
+	ClientSubjects []string     // subjects beside fh.v1.trigger.* and fh.v1.api.> on which the client user may publish
 	Sync           Sync         // default SyncStrict
 	Version        string       // of the program, noted in a new data folder
 	MaxStore       int64        // bytes of all streams on disk; default DefaultMaxStore
@@ -64,6 +72,7 @@ const streamsDir = "jetstream"
 type Server struct {
 	cfg   ServerConfig
 	keys  engineKeys
+	users logins // set by launch
 	log   *slog.Logger
 	lock  *os.File
 	fsync time.Duration
@@ -117,11 +126,7 @@ func (s *Server) prepare() error {
 		s.temporary, err = os.MkdirTemp("", "flowhost-")
 		return err
 	}
-	slack := time.Duration(0)
-	if s.cfg.Sync == SyncRelaxed {
-		slack = relaxedSlack
-	}
-	if err := mendJournal(s.cfg.Dir, slack, s.log); err != nil {
+	if err := mendStreams(s.cfg.Dir, s.cfg.Sync == SyncRelaxed, s.log); err != nil {
 		return err
 	}
 	var err error
@@ -161,10 +166,10 @@ func (s *Server) launch(ctx context.Context, cfg ServerConfig) error {
 		return err
 	}
 	opts.StoreDir = s.store()
-	if err := addAccounts(opts, s.keys); err != nil {
-		return err
+	client, operator, err := s.loadUsers(cfg)
+	if err == nil {
+		err = setAccounts(opts, s.users, grantable(cfg.ClientSubjects, s.log))
 	}
-	client, operator, err := s.addUsers(opts, cfg)
 	if err != nil {
 		return err
 	}
@@ -187,6 +192,11 @@ func serverOptions(cfg ServerConfig, log *slog.Logger) (*server.Options, error) 
 	opts := &server.Options{
 		ServerName: "flowhost", NoSigs: true, DisableJetStreamBanner: true,
 		MaxPayload:        MaxPayload,
+		MaxPending:        maxPending,
+		MaxConn:           maxConnections,
+		MaxSubs:           maxSubscriptions,
+		MaxControlLine:    maxControlLine,
+		WriteDeadline:     writeDeadline,
 		JetStream:         true,
 		JetStreamMaxStore: cfg.MaxStore, JetStreamMaxMemory: maxMemory,
 		DontListen: cfg.NoListen,
@@ -248,22 +258,21 @@ func taken(address string) bool {
 	return false
 }
 
-// addUsers adds the users that have passwords; without a listener nobody could
-// use them.
-func (s *Server) addUsers(opts *server.Options, cfg ServerConfig) (client, operator natsContext, err error) {
-	if cfg.NoListen {
-		return client, operator, nil
-	}
-	if client, err = loadContext(filepath.Join(s.cfg.Dir, ClientContext), userClient, s.log); err != nil {
+// loadUsers finds the logins of the users: those with passwords only with a
+// listener, without which nobody could use them.
+func (s *Server) loadUsers(cfg ServerConfig) (client, operator natsContext, err error) {
+	s.users = logins{}
+	if err := s.keys.addTo(s.users); err != nil || cfg.NoListen {
 		return client, operator, err
 	}
-	if operator, err = loadContext(filepath.Join(s.cfg.Dir, OperatorContext), userOperator, s.log); err != nil {
+	if client, err = loadContext(filepath.Join(s.cfg.Dir, ClientContext), userClient, inboxClient, s.log); err != nil {
 		return client, operator, err
 	}
-	err = errors.Join(
-		addUser(opts, client, clientPermissions(cfg.ClientSubjects, s.log)),
-		addUser(opts, operator, nil))
-	return client, operator, err
+	if operator, err = loadContext(filepath.Join(s.cfg.Dir, OperatorContext), userOperator, inboxOperator, s.log); err != nil {
+		return client, operator, err
+	}
+	s.users[userClient], s.users[userOperator] = login{password: client.Password}, login{password: operator.Password}
+	return client, operator, nil
 }
 
 // run starts a NATS server. Its Start returns without an error whatever happens,
@@ -322,22 +331,21 @@ func (s *Server) current() *server.Server {
 // outlive one.
 func (s *Server) InProcessConn() (net.Conn, error) { return s.current().InProcessConn() }
 
-// Connect gives a connection from within the process to all streams and subjects
-// but the journal's. Shutdown closes it when the caller has not.
-func (s *Server) Connect() (*nats.Conn, error) { return s.connect("flowhost", s.keys.app) }
+// ConnectEngine gives a connection from within the process to the account that only
+// the engine enters. Shutdown closes it when the caller has not.
+func (s *Server) ConnectEngine() (*nats.Conn, error) { return s.connect("flowhost", s.keys.engine) }
 
-// ConnectJournal gives a connection from within the process to the account that
-// holds nothing but the journal. Shutdown closes it when the caller has not.
-func (s *Server) ConnectJournal() (*nats.Conn, error) {
-	return s.connect("flowhost-journal", s.keys.journal)
-}
+// ConnectApp gives a connection from within the process to the account of the
+// operator, where flows listen and events are published. Shutdown closes it when the
+// caller has not.
+func (s *Server) ConnectApp() (*nats.Conn, error) { return s.connect("flowhost-app", s.keys.app) }
 
 func (s *Server) connect(name string, key nkeys.KeyPair) (*nats.Conn, error) {
 	public, err := key.PublicKey()
 	if err != nil {
 		return nil, fmt.Errorf("key of the engine: %w", err)
 	}
-	opts := append(handlers(s.log), nats.Name(name), nats.InProcessServer(s), nats.Nkey(public, key.Sign))
+	opts := append(handlers(s.log), nats.Name(name), nats.InProcessServer(s), nats.Nkey(public, key.Sign), nats.CustomInboxPrefix(inboxEngine))
 	s.work.Lock()
 	defer s.work.Unlock()
 	nc, err := nats.Connect("", opts...)
@@ -348,6 +356,12 @@ func (s *Server) connect(name string, key nkeys.KeyPair) (*nats.Conn, error) {
 	defer s.mu.Unlock()
 	s.conns = append(s.conns, nc)
 	return nc, nil
+}
+
+// Connected reports whether a requester's connection is still there.
+func (s *Server) Connected(who Requester) bool {
+	found, err := s.current().Connz(&server.ConnzOptions{CID: who.Client})
+	return err != nil || len(found.Conns) > 0 && found.Conns[0].Start.Equal(who.Start)
 }
 
 // Sync flushes everything in the streams' folder to the disk. A stream that is not

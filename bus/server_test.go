@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus"
 )
 
-type credentials struct{ URL, User, Password string }
+type credentials struct {
+	URL, User, Password string
+	Inbox               string `json:"inbox_prefix"`
+}
 
 func readCredentials(t *testing.T, dir, file string) credentials {
 	t.Helper()
@@ -36,7 +38,7 @@ func readCredentials(t *testing.T, dir, file string) credentials {
 // dial connects over the network as other programs do.
 func dial(t *testing.T, c credentials, opts ...nats.Option) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(c.URL, append(opts, nats.UserInfo(c.User, c.Password), nats.NoReconnect())...)
+	nc, err := nats.Connect(c.URL, append(opts, nats.UserInfo(c.User, c.Password), nats.CustomInboxPrefix(c.Inbox), nats.NoReconnect())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +263,7 @@ func TestClientPermissions(t *testing.T) {
 		}
 	}
 	subscribe := map[string]bool{
-		"_INBOX.x.>": true, "fh.v1.run.>": true,
+		"_INBOX_client.x.>": true, "fh.v1.run.>": true, "_INBOX.x.>": false, "_INBOX_engine.>": false, "_INBOX_operator.>": false,
 		"fh.v1.journal.>": false, "fh.v1.trigger.>": false, ">": false, "orders.new": false, "$SYS.>": false,
 	}
 	for subject, allowed := range subscribe {
@@ -318,64 +320,6 @@ func refusal(t *testing.T, nc *nats.Conn, do func() error) bool {
 	return len(refused) == 1
 }
 
-func TestClientFollowsEvents(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
-	if err := connect(t, s).Publish("fh.v1.run.a.b.started", []byte("event")); err != nil {
-		t.Fatal(err)
-	}
-	js := jetStream(t, dial(t, readCredentials(t, dir, bus.ClientContext)))
-	consumer, err := js.OrderedConsumer(t.Context(), bus.StreamEvents, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	msg, err := consumer.Next(jetstream.FetchMaxWait(patience))
-	if err != nil || string(msg.Data()) != "event" {
-		t.Errorf("Next = %v, %v", msg, err)
-	}
-	if _, err := js.Stream(t.Context(), bus.StreamTriggers); err == nil {
-		t.Error("the client sees the stream of triggers")
-	}
-}
-
-// The server sends acknowledgements and a consumer's messages to whatever subject
-// a client names; none of that may reach the journal.
-func TestClientCannotReachJournalByReply(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := startServer(t, bus.ServerConfig{Dir: dir, Listen: "127.0.0.1:0"})
-	engine := connect(t, s)
-	journal := connectJournal(t, s)
-	if err := engine.Publish("fh.v1.run.a.b.started", []byte("event")); err != nil {
-		t.Fatal(err)
-	}
-	nc := dial(t, readCredentials(t, dir, bus.ClientContext))
-	if err := nc.PublishRequest("fh.v1.trigger.a", bus.JournalSubject(0), []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
-	legacy, err := nc.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := legacy.AddConsumer(bus.StreamEvents, &nats.ConsumerConfig{Name: "push", DeliverSubject: bus.JournalSubject(0), AckPolicy: nats.AckNonePolicy}); err != nil {
-		t.Fatal(err)
-	}
-	sub, err := engine.SubscribeSync(bus.JournalSubject(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.PublishRequest("fh.v1.trigger.a", bus.JournalSubject(0), []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sub.NextMsg(patience); err != nil {
-		t.Fatalf("the attack does not work at all: %v", err)
-	}
-	if got := messages(t, journal, bus.StreamJournal); len(got) != 0 {
-		t.Errorf("the journal holds %q on %s", got[0].Data, got[0].Subject)
-	}
-}
-
 func TestShutdownEndsWithContext(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, bus.ServerConfig{})
@@ -397,7 +341,7 @@ func TestMemoryGoesWithTheServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nc, err := server.ConnectJournal()
+		nc, err := server.ConnectEngine()
 		if err != nil {
 			t.Fatal(err)
 		}

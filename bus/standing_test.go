@@ -160,7 +160,7 @@ func TestRevisionsThatAreGivenAgain(t *testing.T) {
 	now := time.Now()
 	first, second, third := endedRun(now, "orders", run.Succeeded), endedRun(now, "orders", run.Failed), endedRun(now, "orders", run.Failed)
 	s.tell(s.commit(0, first))
-	lose := s.keep("JOURNAL", bus.StreamJournal)
+	lose := s.keep("ENGINE", bus.StreamJournal)
 	s.tell(s.commit(1, second, third), s.commit(2, endedRun(now, "orders", run.Canceled)))
 	s.stands(bus.Standing{Revision: 3, Told: 3})
 	lose()
@@ -224,7 +224,7 @@ func TestHistoryOfARunThatEndsAgain(t *testing.T) {
 func TestHistoryIndexOfALostEnd(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	lose := s.keep("FLOWHOST", bus.StreamHistory)
+	lose := s.keep("ENGINE", bus.StreamHistory)
 	r := endedRun(time.Now(), "orders", run.Failed)
 	s.history.take(r)
 	index := filepath.Join(s.dir, "history.index")

@@ -94,8 +94,8 @@ func provisionBucket(ctx context.Context, nc *nats.Conn, bucket, description str
 	}, usual, 0)
 }
 
-// Provision makes the streams of triggers, events, history, dead letters and logs,
-// or changes them to fit.
+// Provision makes the streams of triggers, history, dead letters and logs beside those
+// of [ProvisionJournal], or changes them to fit.
 func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	err := provision(ctx, nc, jetstream.StreamConfig{
 		Name: StreamTriggers, Subjects: []string{prefixTrigger + "*"},
@@ -105,19 +105,6 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		MaxMsgSize: MaxPayload, // an external server may allow more than a reader pulls
 	}, DefaultTriggerBytes, 0)
 	if err != nil {
-		return err
-	}
-	events := jetstream.StreamConfig{
-		Name: StreamEvents, Subjects: []string{prefixRun + "*.*.*", flushSubject(StreamEvents)},
-		Description: "what happened to runs, for others to follow",
-		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		MaxBytes: cfg.EventBytes, MaxAge: cfg.EventAge, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
-	}
-	if cfg.Replicas <= 1 {
-		// Events are derived from the journal: what a crash loses is published again.
-		events.PersistMode = jetstream.AsyncPersistMode
-	}
-	if err := provision(ctx, nc, events, DefaultEventBytes, DefaultEventAge); err != nil {
 		return err
 	}
 	if err := provisionHistory(ctx, nc, cfg); err != nil {
@@ -133,6 +120,21 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		return err
 	}
 	return provisionLogs(ctx, nc, cfg)
+}
+
+// ProvisionEvents makes the stream of events, or changes it to fit.
+func ProvisionEvents(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
+	events := jetstream.StreamConfig{
+		Name: StreamEvents, Subjects: []string{prefixRun + "*.*.*", flushSubject(StreamEvents)},
+		Description: "what happened to runs, for others to follow",
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+		MaxBytes: cfg.EventBytes, MaxAge: cfg.EventAge, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
+	}
+	if cfg.Replicas <= 1 {
+		// Events are derived from the journal: what a crash loses is published again.
+		events.PersistMode = jetstream.AsyncPersistMode
+	}
+	return provision(ctx, nc, events, DefaultEventBytes, DefaultEventAge)
 }
 
 func provisionHistory(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
@@ -208,6 +210,9 @@ func filled(want, from jetstream.StreamConfig) jetstream.StreamConfig {
 func update(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo, want jetstream.StreamConfig) error {
 	have := info.Config
 	want = filled(want, have)
+	if have.AllowMsgTTL || have.AllowMsgSchedules || have.AllowMsgCounter {
+		return &ProvisionError{Stream: want.Name, Reason: "it allows publishers to set when messages expire or are sent, or to count, and the server cannot forbid that afterwards: move it away by the NATS command line first"}
+	}
 	if keepsAll(want.Name) {
 		want.MaxAge = 0 // nothing ages out, whatever the stream says now
 		if err := keeps(info, want); err != nil {
@@ -218,6 +223,8 @@ func update(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamI
 	next.Description, next.Subjects, next.Retention, next.Discard = want.Description, want.Subjects, want.Retention, want.Discard
 	next.MaxBytes, next.MaxAge, next.Replicas, next.Duplicates = want.MaxBytes, want.MaxAge, want.Replicas, want.Duplicates
 	next.MaxMsgSize, next.MaxMsgs, next.MaxMsgsPerSubject = want.MaxMsgSize, -1, want.MaxMsgsPerSubject
+	next.AllowRollup, next.AllowAtomicPublish, next.AllowBatchPublish = want.AllowRollup, want.AllowAtomicPublish, want.AllowBatchPublish
+	next.SubjectTransform, next.RePublish, next.NoAck = nil, nil, false
 	if reflect.DeepEqual(next, have) {
 		return nil
 	}

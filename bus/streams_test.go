@@ -60,7 +60,7 @@ func TestProvision(t *testing.T) {
 func TestProvisionAgain(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	if err := bus.Provision(t.Context(), nc, bus.StreamConfig{EventBytes: 1 << 20, EventAge: time.Hour, TriggerBytes: 2 << 20, HistoryPerFlow: 7}); err != nil {
+	if err := provisionAll(t, nc, bus.StreamConfig{EventBytes: 1 << 20, EventAge: time.Hour, TriggerBytes: 2 << 20, HistoryPerFlow: 7}); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Publish("fh.v1.run.a.b.started", []byte("kept")); err != nil {

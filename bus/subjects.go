@@ -123,8 +123,9 @@ func CheckToken(name string) error {
 	return nil
 }
 
-// CheckSubject tells whether a trigger can listen to the subject: tokens with
-// dots between them, "*" for any one token, ">" at the end for all that follow.
+// CheckSubject tells whether a flow can listen to the subject: tokens with dots
+// between them, "*" for any one token, ">" at the end for all that follow. Subjects
+// that [run.ReservedSubject] knows are refused.
 func CheckSubject(subject string) error {
 	tokens := strings.Split(subject, ".")
 	for i, token := range tokens {
@@ -134,6 +135,20 @@ func CheckSubject(subject string) error {
 		if err := CheckToken(token); err != nil {
 			return fmt.Errorf("subject %q: %w", subject, err)
 		}
+	}
+	if why := run.ReservedSubject(subject); why != "" {
+		return fmt.Errorf("subject %q is reserved: %s", subject, why)
+	}
+	return nil
+}
+
+// checkStream tells whether a trigger can read the stream.
+func checkStream(name string) error {
+	if err := CheckToken(name); err != nil {
+		return err
+	}
+	if why := run.ReservedStream(name); why != "" {
+		return fmt.Errorf("stream %q is reserved: %s", name, why)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestCheckToken(t *testing.T) {
 func TestCheckSubject(t *testing.T) {
 	t.Parallel()
 	for subject, ok := range map[string]bool{
-		"orders": true, "orders.new": true, "orders.*.done": true, "orders.>": true, ">": true, "*": true,
+		"orders": true, "orders.new": true, "orders.*.done": true, "orders.>": true, ">": false, "*": false, "*.x": false, "fh.v1.run.>": false, "$SYS.>": false, "_INBOX.>": false,
 		"": false, ".": false, "a..b": false, "a.": false, ".a": false, "a.>.b": false, "a b": false, "a.b*": false,
 	} {
 		if err := bus.CheckSubject(subject); (err == nil) != ok {

@@ -79,8 +79,9 @@ func (in *Intake) giveUp(ctx, hard context.Context, a asked, why *run.RequestErr
 // readTriggers reads FH_TRIGGERS from the engine's watermark on, until ctx ends.
 func (in *Intake) readTriggers(ctx, hard context.Context) {
 	p := patience{log: in.log, what: "read stream " + StreamTriggers}
+	lost := missing{log: in.log}
 	for {
-		err := in.readFromWatermark(ctx, hard, p.done)
+		err := in.readFromWatermark(ctx, hard, &lost, p.done)
 		if p.wait(ctx, err) != nil {
 			return
 		}
@@ -89,7 +90,7 @@ func (in *Intake) readTriggers(ctx, hard context.Context) {
 
 // readFromWatermark returns with an error. going is called when messages, or their
 // absence, could be seen.
-func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) error {
+func (in *Intake) readFromWatermark(ctx, hard context.Context, lost *missing, going func()) error {
 	decided, err := in.starter.Watermark(ctx, SourceTriggers)
 	if err != nil {
 		return err
@@ -101,6 +102,10 @@ func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) err
 	trim := trimmer{stream: stream, log: in.log, every: 2 * stream.CachedInfo().Config.Duplicates, last: time.Now()}
 	r := reader{js: in.js, stream: StreamTriggers, subject: prefixTrigger + "*", next: from.seq, since: from.at}
 	defer r.close(ctx)
+	lost.fresh = decided.Seq == 0
+	if err := lost.look(ctx, stream, &r); err != nil {
+		return err
+	}
 	var batch triggerBatch
 	flush := func() error {
 		if len(batch.asked) == 0 {
@@ -114,7 +119,9 @@ func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) err
 		return nil
 	}
 	for {
+		next := r.next
 		err := r.fetch(ctx, func(m jetstream.Msg, at place) error {
+			lost.gap(r.next, at.seq)
 			batch.add(m, at, from.at)
 			if at.more && !batch.full() {
 				return nil
@@ -123,6 +130,9 @@ func (in *Intake) readFromWatermark(ctx, hard context.Context, going func()) err
 		})
 		if err == nil || errors.Is(err, errGap) {
 			err = flush() // what came before the gap
+		}
+		if err == nil && r.next == next {
+			err = lost.look(ctx, stream, &r)
 		}
 		if err != nil {
 			return err

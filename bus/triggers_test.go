@@ -377,3 +377,64 @@ func TestTriggerKeys(t *testing.T) {
 		t.Errorf("keys %q, want %q", keys, want)
 	}
 }
+
+// Messages that were acknowledged and are gone when their turn comes are reported with
+// their sequences, once, and the others make their runs.
+func TestMissingTriggersAreReported(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		decided uint64
+		remove  []uint64
+		want    []string
+		lines   []string
+		silent  bool
+	}{
+		"none":                      {0, nil, numbers(1, 9), nil, true},
+		"decided ones":              {4, []uint64{1, 2, 3, 4}, numbers(5, 9), nil, true},
+		"in between":                {0, []uint64{3, 4, 8}, []string{"1", "2", "5", "6", "7", "9"}, []string{"sequences=3-4 messages=2", "sequences=8 messages=1"}, false},
+		"after the watermark":       {2, []uint64{3, 4, 5}, numbers(6, 9), []string{"sequences=3-5 messages=3"}, false},
+		"first of all":              {0, []uint64{1}, numbers(2, 9), []string{"unless an earlier journal"}, false},
+		"at the end, and all after": {6, []uint64{7, 8, 9}, nil, []string{"sequences=7-9 messages=3"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nc := connect(t, startServer(t, bus.ServerConfig{}))
+			publish(t, nc, "fh.v1.trigger.orders", numbers(1, 9)...)
+			st, err := jetStream(t, nc).Stream(t.Context(), bus.StreamTriggers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &starter{watermarks: map[string]run.Position{}}
+			if tt.decided > 0 {
+				m, err := st.GetMsg(t.Context(), tt.decided)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.watermarks[bus.SourceTriggers] = run.Position{Source: bus.SourceTriggers, Seq: tt.decided, At: m.Time}
+			}
+			for _, seq := range tt.remove {
+				if err := st.DeleteMsg(t.Context(), seq); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var log logLines
+			runIntake(t, nc, s, nil, bus.IntakeConfig{Log: log.logger()})
+			if len(tt.want) == 0 {
+				eventually(t, "the loss is reported without another message", func() bool { return log.count("are missing") == 1 })
+				publish(t, nc, "fh.v1.trigger.orders", "10")
+				tt.want = []string{"10"}
+			}
+			if got := s.payloads(t, len(tt.want)); !slices.Equal(got, tt.want) {
+				t.Errorf("payloads = %q", got)
+			}
+			for _, line := range tt.lines {
+				if log.count(line) != 1 {
+					t.Errorf("%d lines say %q:\n%s", log.count(line), line, log.all())
+				}
+			}
+			if n := log.count("level=ERROR"); tt.silent && n > 0 || !tt.silent && n != len(tt.lines) {
+				t.Errorf("%d errors are logged:\n%s", n, log.all())
+			}
+		})
+	}
+}

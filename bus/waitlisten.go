@@ -71,8 +71,8 @@ func (in *Intake) followWaits(ctx, hard context.Context) {
 }
 
 func (f *awaiting) loop(ctx context.Context) {
-	connected := f.nc.StatusChanged(nats.CONNECTED)
-	defer f.nc.RemoveStatusListener(connected)
+	connected := f.app.StatusChanged(nats.CONNECTED)
+	defer f.app.RemoveStatusListener(connected)
 	for {
 		jobs, job := f.nextJob()
 		select {
@@ -157,7 +157,7 @@ func (f *awaiting) change(begun, ended []run.OpenWait) {
 	}
 	// What is published once the server knows of the subscriptions, they bring; what
 	// was before, a look at the stream finds.
-	if err := f.nc.FlushTimeout(apiTimeout); err != nil {
+	if err := f.app.FlushTimeout(apiTimeout); err != nil {
 		f.log.Warn("the server will know of the waits once it answers", "error", err)
 	}
 	for _, w := range fresh {
@@ -171,7 +171,7 @@ func (f *awaiting) listen(w *awaited) error {
 		if err := CheckSubject(w.Subject); err != nil {
 			return err
 		}
-		sub, err := f.nc.ChanSubscribe(w.Subject, f.arrived)
+		sub, err := f.app.ChanSubscribe(w.Subject, f.arrived)
 		if err != nil {
 			return fmt.Errorf("subject %q: %w", w.Subject, err)
 		}
@@ -205,7 +205,7 @@ func (f *awaiting) arrive(m *nats.Msg) {
 	}
 	for _, w := range s.waits {
 		if !w.enough && len(w.pending) < waitPending {
-			w.enough = len(m.Data) == 0 || json.Valid(m.Data)
+			w.enough = len(m.Data) == 0 || json.Valid(m.Data) && run.CheckPayload(m.Data) == nil
 			w.pending = append(w.pending, inbound{subject: m.Subject, header: m.Header, data: m.Data})
 		}
 		f.schedule(w)

@@ -84,12 +84,12 @@ func (f *awaiting) lookFor(ctx, hard context.Context, job *waitJob) (over bool, 
 
 // streamOf is the stream that keeps messages on a subject, "" for none.
 func (f *awaiting) streamOf(ctx context.Context, subject string) (string, error) {
-	if err := usable(f.nc); err != nil {
+	if err := usable(f.app); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	stream, err := f.js.StreamNameBySubject(ctx, subject)
+	stream, err := f.appJS.StreamNameBySubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return "", nil
 	}
@@ -105,7 +105,7 @@ func (f *awaiting) lookInStream(ctx, hard context.Context, job *waitJob, stream 
 	if consumer.CachedInfo().NumPending == 0 && len(job.messages) == 0 {
 		return false, nil
 	}
-	for delivered := uint64(1); ; delivered++ {
+	for delivered := uint64(1); ; {
 		pull, cancel := context.WithTimeout(ctx, wakeTime)
 		m, err := consumer.Next(jetstream.FetchContext(pull))
 		cancel()
@@ -115,13 +115,14 @@ func (f *awaiting) lookInStream(ctx, hard context.Context, job *waitJob, stream 
 		if err != nil {
 			return false, err
 		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return false, err
+		meta := metadata(m, stream, consumer)
+		if meta == nil {
+			continue
 		}
 		if meta.Sequence.Consumer != delivered {
 			return false, errGap
 		}
+		delivered++
 		id := fmt.Sprintf("wait/%s/%s/%d", job.wait.Run, job.wait.Wait, meta.Sequence.Stream)
 		over, err := f.offer(ctx, hard, job.wait, inbound{subject: m.Subject(), header: m.Headers(), data: m.Data()}, id)
 		if over || err != nil {
@@ -142,7 +143,7 @@ func (f *awaiting) waitConsumer(ctx context.Context, job *waitJob, stream string
 	if job.next == 0 {
 		cfg.DeliverPolicy, cfg.OptStartSeq, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, 0, &job.wait.Since
 	}
-	consumer, err := f.js.CreateConsumer(ctx, stream, cfg)
+	consumer, err := f.appJS.CreateConsumer(ctx, stream, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
 	}
@@ -153,7 +154,7 @@ func (f *awaiting) waitConsumer(ctx context.Context, job *waitJob, stream string
 func (f *awaiting) removeConsumer(ctx context.Context, stream string, consumer jetstream.Consumer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_ = f.js.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name)
+	_ = f.appJS.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name)
 }
 
 // offer gives a message to a wait, as often as it takes, and tells whether the wait

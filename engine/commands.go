@@ -35,7 +35,8 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 // run. An error does not; whoever asked decides it with [Engine.Decide] once the
 // message is kept elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
-	return e.receive(ctx, func() (run.Receipt, error) { return e.submit(request) })
+	wrong := bounded(request) // not on the loop
+	return e.receive(ctx, func() (run.Receipt, error) { return e.submit(request, wrong) })
 }
 
 // SubmitBatch asks for runs, one after the other, until one is refused, and
@@ -47,11 +48,15 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 		decided int
 		err     error
 	}
+	wrong := make([]error, len(requests))
+	for i, request := range requests {
+		wrong[i] = bounded(request)
+	}
 	answers := make(chan answer, 1)
 	err = e.command(ctx, func() {
 		var a answer
-		for _, request := range requests {
-			if _, a.err = e.submit(request); a.err != nil {
+		for i, request := range requests {
+			if _, a.err = e.submit(request, wrong[i]); a.err != nil {
 				break
 			}
 			a.decided++

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/flowhost/flowhost/flows"
@@ -9,7 +10,12 @@ import (
 
 // The end of a run may start runs of other flows. They are accepted in the commit
 // that ends it: none is lost, and none made twice. They belong to what was accepted
-// before, and are not refused for room.
+// before, and have as much room again as runs that are asked for from outside: one that
+// takes the place of the run before it always finds some.
+
+// followersRoom is how many times Config.OpenRuns may be open before no run starts after
+// another one.
+const followersRoom = 2
 
 // follower is a run that the end of another one starts.
 type follower struct {
@@ -62,13 +68,15 @@ func (e *Engine) follower(r *run.Run, end *run.Finished, next flows.Follower) (f
 		return refused(err)
 	}
 	admission, err := f.Admit(run.Request{Flow: f.Name, Trigger: run.Trigger{
-		Kind: run.TriggerFlow, Name: next.Trigger.Name, Time: r.Trigger.Time, Payload: payload,
+		Kind: run.TriggerFlow, Name: next.Trigger.Name, Time: r.Trigger.Time, Headers: r.Trigger.Onward(), Payload: payload,
 	}})
 	switch {
 	case err != nil:
 		return refused(err)
 	case !admission.Accepted:
 		return follower{}, false
+	case len(e.open) >= followersRoom*e.config.OpenRuns:
+		return refused(fmt.Errorf("%d runs are open, %d times as many as are taken from outside: flows that start several others after their ends multiply, give their triggers filters", len(e.open), followersRoom))
 	case e.skipped(f, admission.Concurrency, r):
 		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID)
 		return follower{}, false

@@ -220,3 +220,69 @@ flow "next" {
 		})
 	}
 }
+
+// Flows that start several runs after each end multiply until there is no room, and
+// the host takes other runs then.
+func TestFollowersThatMultiply(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "a" {
+  trigger "flow" "x" {
+    after  = flow.a
+    filter = trigger.payload.state == "succeeded"
+  }
+  trigger "flow" "y" {
+    after  = flow.a
+    filter = trigger.payload.state == "succeeded"
+  }
+  wait "w" { duration = "1s" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{OpenRuns: 20}, set)
+		if _, err := r.Submit(t.Context(), run.Request{Flow: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(12500 * time.Millisecond)
+		page, err := r.List(t.Context(), run.Query{Limit: 10_000, States: []run.State{run.Pending, run.Running}})
+		if err != nil || len(page.Runs) < 20 || len(page.Runs) > 41 {
+			t.Errorf("%d runs are open, %v, want at most twice the limit of 20", len(page.Runs), err)
+		}
+		r.kill()
+		<-r.ended
+	})
+}
+
+// The hops of a run are those of whatever it starts.
+func TestFollowersAndSubflowsInheritHops(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "a" {
+  task "sub" { flow = flow.b }
+}
+flow "b" {
+  wait "w" { duration = "1s" }
+}
+flow "c" {
+  trigger "flow" "x" { after = flow.a }
+  wait "w" { duration = "1s" }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		told := finished{}
+		r := boot(t, Config{Observers: []Observation{{Observer: told}}}, set)
+		headers := map[string][]string{run.HeaderHops: {"5"}, "Other": {"x"}}
+		if _, err := r.Submit(t.Context(), run.Request{Flow: "a", Trigger: run.Trigger{Headers: headers}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		r.kill()
+		<-r.ended
+		if len(told) != 3 {
+			t.Errorf("%d runs have ended, want 3", len(told))
+		}
+		for _, record := range told {
+			if hops, err := record.Trigger.Hops(); hops != 5 || err != nil {
+				t.Errorf("flow %s: %d hops, %v", record.Flow, hops, err)
+			}
+		}
+	})
+}

@@ -46,6 +46,7 @@ func (e *Engine) notice(r *run.Run, event run.Event, index int) run.Notice {
 		return n
 	}
 	n.Flow = r.Flow
+	n.Hops, _ = r.Trigger.Hops() // it has started
 	if _, finished := event.Data.(*run.Finished); finished {
 		n.Record = e.recordOf(r)
 	}

@@ -15,6 +15,9 @@ import (
 // as Submit does. With a task, the run may be in any state: what has not ended of
 // it is left out.
 func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error) {
+	if err := boundedParams(how.Params); err != nil {
+		return run.Receipt{}, err
+	}
 	record, err := e.Get(ctx, id)
 	switch one := how.Task.Task != ""; {
 	case err != nil:

@@ -113,6 +113,9 @@ func (s *schedule) resumed() scheduler.Policy {
 // Fire makes a run of a schedule now, also while it is paused. Its overlap policy
 // holds: a run that may not start is answered with an *OverlapError.
 func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Request) (run.Receipt, error) {
+	if err := boundedParams(request.Params); err != nil {
+		return run.Receipt{}, err
+	}
 	return e.receive(ctx, func() (run.Receipt, error) {
 		s, err := e.deployed(ref)
 		if err != nil {

@@ -55,6 +55,9 @@ func given(payload json.RawMessage) (json.RawMessage, error) {
 	case !json.Valid(payload):
 		return nil, run.Requestf(run.RequestPayload, "the payload is not JSON")
 	}
+	if err := run.CheckPayload(payload); err != nil {
+		return nil, run.Requestf(run.RequestPayload, "the payload is refused: %s", err)
+	}
 	return payload, nil
 }
 

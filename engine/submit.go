@@ -1,15 +1,37 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
-// submit decides a request. Whatever it records is durable when the answer is
-// given out.
-func (e *Engine) submit(request run.Request) (run.Receipt, error) {
+// bounded refuses a request after too many hops, and one with JSON that is too deep
+// or has too long numbers.
+func bounded(request run.Request) error {
+	if _, err := request.Trigger.Hops(); err != nil {
+		return err
+	}
+	if err := run.CheckPayload(request.Trigger.Payload); err != nil {
+		return run.Requestf(run.RequestPayload, "the payload is refused: %s", err)
+	}
+	return boundedParams(request.Params)
+}
+
+func boundedParams(params map[string]json.RawMessage) error {
+	for name, value := range params {
+		if err := run.CheckPayload(value); err != nil {
+			return run.Requestf(run.RequestParams, "param %s is refused: %s", name, err)
+		}
+	}
+	return nil
+}
+
+// submit decides a request, which may be known to be wrong. Whatever it records is
+// durable when the answer is given out.
+func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
 	position := request.Position
 	if position.Source != "" && !position.After(e.shard.Watermarks[position.Source]) {
 		return run.Receipt{}, nil
@@ -17,6 +39,9 @@ func (e *Engine) submit(request run.Request) (run.Receipt, error) {
 	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.now()); known {
 		e.decideIf(position)
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
+	}
+	if wrong != nil {
+		return run.Receipt{}, wrong
 	}
 	if err := e.taking(); err != nil {
 		return run.Receipt{}, err

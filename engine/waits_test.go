@@ -83,6 +83,8 @@ func TestWaits(t *testing.T) {
 			run.Failed, 10 * time.Second, ``, run.CodeRefused},
 		"not a duration": {`duration = "${trigger.payload.hours}"`, nil, run.Failed, 0, ``, run.CodeExpression},
 		"a wildcard":     {`subject = "a.${trigger.payload.star}"`, nil, run.Failed, 0, ``, run.CodeExpression},
+		"reserved":       {`subject = "${trigger.payload.own}.v1.api.run.f"`, nil, run.Failed, 0, ``, run.CodeExpression},
+		"an inbox":       {`subject = "${trigger.payload.inbox}.x"`, nil, run.Failed, 0, ``, run.CodeExpression},
 		"no value":       {`until = trigger.payload.none`, nil, run.Failed, 0, ``, run.CodeExpression},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +92,7 @@ func TestWaits(t *testing.T) {
 			set := load(t, waitFlow(c.arguments))
 			synctest.Test(t, func(t *testing.T) {
 				r := boot(t, Config{}, set)
-				id := r.submit("f", `{"hours":3,"star":"*","none":null}`)
+				id := r.submit("f", `{"hours":3,"star":"*","none":null,"own":"fh","inbox":"_INBOX"}`)
 				time.Sleep(10 * time.Second)
 				if c.answer != nil {
 					c.answer(r, id)

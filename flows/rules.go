@@ -46,6 +46,7 @@ const (
 	RuleFunction         Rule = "function"          // no such function in the module, or none chosen
 	RuleSchedule         Rule = "schedule"          // not a schedule
 	RuleSubject          Rule = "subject"           // not a NATS subject
+	RuleReserved         Rule = "reserved"          // a subject or stream of flowhost's or of the NATS server
 	RuleVariable         Rule = "variable"          // a variable's value is missing, undeclared or invalid
 	RuleAssertion        Rule = "assertion"         // what a test asserts does not hold
 	RuleMore             Rule = "more"              // there are more problems than are shown

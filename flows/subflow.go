@@ -113,6 +113,6 @@ func (t *Task) Admit(parent *run.Run, input json.RawMessage) (*Admission, error)
 	}
 	return t.Child.Admit(run.Request{
 		Flow: t.Flow, Params: params,
-		Trigger: run.Trigger{Kind: run.TriggerTask, Time: parent.Trigger.Time},
+		Trigger: run.Trigger{Kind: run.TriggerTask, Time: parent.Trigger.Time, Headers: parent.Trigger.Onward()},
 	})
 }

@@ -56,11 +56,18 @@ func hasFields(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
 func (s *site) message(t *Trigger, c *content) {
 	subject := c.arg("subject")
 	t.Subject, _ = s.text(subject)
-	if subject != nil && t.Subject != "" && !isSubject(t.Subject) {
+	switch {
+	case subject == nil || t.Subject == "":
+	case !isSubject(t.Subject):
 		s.add(RuleSubject, subject.Expr.Range(), "Not a subject",
 			"%q is not a subject of NATS: tokens are joined by dots, hold no spaces, and * and > stand alone, > at the end only.", t.Subject)
+	case run.ReservedSubject(t.Subject) != "":
+		s.add(RuleReserved, subject.Expr.Range(), "Reserved subject", "A flow cannot listen to %q: %s.", t.Subject, run.ReservedSubject(t.Subject))
 	}
 	t.Stream, _ = s.text(c.arg("stream"))
+	if why := run.ReservedStream(t.Stream); why != "" && isToken(t.Stream) {
+		s.add(RuleReserved, c.arg("stream").Expr.Range(), "Reserved stream", "A flow cannot read stream %q: %s.", t.Stream, why)
+	}
 	t.Durable, _ = s.text(c.arg("durable"))
 	for _, a := range []*hcl.Attribute{c.arg("stream"), c.arg("durable")} {
 		if v, ok := s.text(a); ok && !isToken(v) {

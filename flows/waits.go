@@ -111,6 +111,9 @@ func (w *Wait) read(v cty.Value, now time.Time) (Awaited, *waitFault) {
 			return Awaited{}, &waitFault{RuleSubject, "Not a subject",
 				fmt.Sprintf("%q is not the subject of a message: tokens are joined by dots, hold no spaces and no * or >, and are %d bytes at most together.", clip(text), maxSubject)}
 		}
+		if why := run.ReservedSubject(text); why != "" {
+			return Awaited{}, &waitFault{RuleReserved, "Reserved subject", fmt.Sprintf("a flow cannot listen to %q: %s.", clip(text), why)}
+		}
 		return Awaited{Subject: text}, nil
 	}
 	if text == "" || len(text) > maxApproval {
@@ -179,6 +182,9 @@ func (s *site) decodeWait(t *Task, b *hcl.Block) {
 		t.Wait.foreseen = awaited.Subject
 	case t.Wait.For == WaitSubject:
 		t.Wait.foreseen = s.foreseenSubject(x)
+		if why := run.ReservedSubject(t.Wait.foreseen); why != "" {
+			s.add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.foreseen, why)
+		}
 	}
 }
 

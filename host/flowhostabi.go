@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
@@ -113,7 +114,7 @@ func answerFail(_ context.Context, inv *invocation, mem api.Memory, args argumen
 		return refused(errno)
 	}
 	failure := new(abi.Failure)
-	if json.Unmarshal(text, failure) != nil {
+	if run.CheckPayload(text) != nil || json.Unmarshal(text, failure) != nil {
 		return refused(abi.EINVAL)
 	}
 	inv.failure = failure
@@ -166,5 +167,5 @@ func take(mem api.Memory, ptr, length uint32, limit int64) ([]byte, abi.Errno) {
 }
 
 func isObject(text []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) && json.Valid(text)
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) && json.Valid(text) && run.CheckPayload(text) == nil
 }

@@ -186,6 +186,9 @@ func (inv *invocation) checkOutput() (json.RawMessage, *run.Failure) {
 		return json.RawMessage("null"), nil
 	}
 	if json.Valid(output) {
+		if err := run.CheckPayload(output); err != nil {
+			return nil, rejected(run.CodeOutputFormat, "the output is refused: %v", err)
+		}
 		return output, nil
 	}
 	err := json.Unmarshal(output, new(json.RawMessage)) // for its words

@@ -40,6 +40,7 @@ func TestOutcomesOfReactor(t *testing.T) {
 		{"raw", `"  [1] \n"`, run.OutcomeRejected, run.CodeOutputFormat, false, "not JSON"},
 		{"raw", `"true "`, run.OutcomeSucceeded, "", false, "true"},
 		{"raw", `"hello"`, run.OutcomeRejected, run.CodeOutputFormat, false, "not JSON"},
+		{"raw", `"1e1000"`, run.OutcomeRejected, run.CodeOutputFormat, false, "exponent"},
 		{"large", "1000", run.OutcomeSucceeded, "", false, `"` + strings.Repeat("x", 998) + `"`},
 		{"large", "1001", run.OutcomeRejected, run.CodeOutputSize, false, "1000 bytes"},
 		{"large_then_fails", "1001", run.OutcomeRejected, run.CodeOutputSize, false, "1000 bytes"},

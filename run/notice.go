@@ -8,6 +8,7 @@ type Notice struct {
 	Sum      uint32 // of the commit, see [CommitSum]
 	Index    int    // within the commit, from 0
 	Event    Event
+	Hops     int     // of the run's trigger, see [HeaderHops]
 	Flow     string  // empty for an event that belongs to no run, though it may name one
 	Record   *Record // of the run, with the event Finished only
 

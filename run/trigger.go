@@ -72,6 +72,8 @@ const (
 	RequestUnknownTask = "unknown_task" // no task or item to be run again has that name
 	RequestParams      = "params"       // a parameter is unknown, missing or of the wrong type
 	RequestExpression  = "expression"   // filter, key or params of the trigger cannot be evaluated on it
+	RequestHeader      = "header"       // a header of the message is wrong
+	RequestLoop        = "loop"         // flows start each other through messages without an end
 	RequestSize        = "size"         // larger than a record of the journal may be
 )
 

@@ -29,7 +29,7 @@ func openTestLogs(t *testing.T, cfg bus.LogsConfig) (*bus.Logs, *nats.Conn) {
 			t.Error(err)
 		}
 	})
-	nc, err := server.Connect()
+	nc, err := server.ConnectEngine()
 	if err == nil {
 		err = bus.Provision(t.Context(), nc, bus.StreamConfig{})
 	}

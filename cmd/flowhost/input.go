@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // maxInput bounds what is read as input: no message that asks for a run can be
@@ -30,6 +32,9 @@ func (a *app) readJSON(arg string) (json.RawMessage, error) {
 	text = bytes.TrimSpace(text)
 	if err := checkJSON(text); err != nil {
 		return nil, exitf(exitInvalid, "%s is not JSON: %w", from, err)
+	}
+	if err := run.CheckPayload(text); err != nil {
+		return nil, exitf(exitInvalid, "%s is refused: %w", from, err)
 	}
 	return text, nil
 }

@@ -29,7 +29,10 @@ const clusterTime = time.Minute
 // another one, with everything that is kept there.
 type link struct {
 	server *bus.Server // nil with an external server
-	conn   *nats.Conn
+	engine *nats.Conn  // to the account that only the engine enters
+	app    *nats.Conn  // to that where flows listen; the same with one account for both
+
+	operator string // account of the operator, where the server tells it from clients
 
 	journal   *bus.Journal
 	snapshots *bus.Objects
@@ -38,6 +41,7 @@ type link struct {
 	history   *bus.History
 	logs      *bus.Logs
 	health    *bus.Health
+	keeper    *bus.Keeper
 
 	url     string // where other programs connect; empty without a listener
 	context string // file with address and credentials for them; empty with an external server
@@ -47,12 +51,13 @@ type link struct {
 // Without listen, other programs cannot reach the embedded server.
 func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) (*link, error) {
 	l := &link{}
-	journal, err := l.connect(ctx, s, listen, set, log)
+	err := l.connect(ctx, s, listen, set, log)
 	if err == nil {
+		l.keeper = bus.NewKeeper(bus.KeeperConfig{Engine: l.engine, App: l.app, Streams: s.streams, Sync: l.sync, Log: log})
 		err = l.settle(ctx, log, func() error {
-			err := l.provision(ctx, journal, s.streams)
+			err := l.keeper.Provision(ctx)
 			if err == nil {
-				err = l.open(ctx, journal, s, log)
+				err = l.open(ctx, s, log)
 			}
 			return err
 		})
@@ -82,46 +87,49 @@ func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) e
 	}
 }
 
-// connect gives the connection for the journal.
-func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) (*nats.Conn, error) {
-	err := s.claimData(log)
-	if err != nil {
-		return nil, &exitError{exitInvalid, err}
+// connect starts the embedded server, or connects to another one.
+func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) error {
+	if err := s.claimData(log); err != nil {
+		return &exitError{exitInvalid, err}
 	}
 	if s.natsURL != "" {
-		ctx, cancel := context.WithTimeout(ctx, connectTime)
-		defer cancel()
-		l.conn, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: s.natsCreds, Log: log})
-		if err == nil {
-			l.url = l.conn.ConnectedUrlRedacted()
-		}
-		return l.conn, err
+		return l.connectExternal(ctx, s, log)
 	}
+	var err error
 	l.server, err = bus.StartServer(ctx, bus.ServerConfig{
 		Dir: s.data, Listen: s.natsListen, NoListen: !listen, Sync: s.durability, Version: thisBuild().Version,
 		ClientSubjects: coreSubjects(set), Log: log,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if took := l.server.FsyncTime(); took > bus.SlowFsync && s.durability != bus.SyncRelaxed {
 		log.Warn("the disk is slow: each commit waits for it. durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
 	}
-	l.url, l.context = l.server.URL(), filepath.Join(s.data, bus.ClientContext)
-	if l.conn, err = l.server.Connect(); err != nil {
-		return nil, err
+	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.data, bus.ClientContext), bus.AccountOperator
+	if l.engine, err = l.server.ConnectEngine(); err == nil {
+		l.app, err = l.server.ConnectApp()
 	}
-	return l.server.ConnectJournal()
+	return err
 }
 
-func (l *link) provision(ctx context.Context, journal *nats.Conn, streams bus.StreamConfig) error {
-	err := bus.ProvisionJournal(ctx, journal, streams)
-	if err == nil {
-		err = bus.Provision(ctx, l.conn, streams)
+// connectExternal connects to another server, twice when there are credentials for two
+// accounts.
+func (l *link) connectExternal(ctx context.Context, s settings, log *slog.Logger) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	if l.engine, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: s.natsCreds, Log: log}); err != nil {
+		return err
 	}
-	if err == nil {
-		err = l.sync()
+	l.url, l.app = l.engine.ConnectedUrlRedacted(), l.engine
+	if s.natsAppCreds == "" {
+		log.Warn("the engine and its clients share one NATS account: whoever may publish there can name a stream's subject, or a request of JetStream, as the reply subject of a message, and so remove what the host keeps. Give the engine an account: 'flowhost nats config' prints the server's configuration, and docs/nats.md explains it")
+		return nil
 	}
+	if l.app, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: s.natsAppCreds, Name: "flowhost-app", Log: log}); err != nil {
+		return fmt.Errorf("the second connection, with app_creds: %w", err)
+	}
+	l.operator, err = bus.SeparateAccounts(ctx, l.engine, l.app)
 	return err
 }
 
@@ -142,20 +150,20 @@ func (l *link) room() error {
 	return l.server.Room()
 }
 
-func (l *link) open(ctx context.Context, journal *nats.Conn, s settings, log *slog.Logger) error {
+func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
 	objects := bus.ObjectsConfig{Log: log}
 	if l.server != nil {
 		objects.Grace = -1
 	}
 	var errs [6]error
-	l.journal, errs[0] = bus.NewJournal(ctx, journal, shard, bus.JournalConfig{Log: log})
-	l.snapshots, errs[1] = bus.NewObjects(ctx, journal, bus.BucketSnapshots, objects)
-	l.blobs, errs[2] = bus.NewObjects(ctx, journal, bus.BucketBlobs, objects)
-	l.events, errs[3] = bus.NewEvents(ctx, l.conn, shard, bus.EventsConfig{RunsOnly: s.eventsOf == "runs", Sync: l.sync, Room: l.room, Log: log})
-	l.history, errs[4] = bus.NewHistory(ctx, l.conn, bus.HistoryConfig{
+	l.journal, errs[0] = bus.NewJournal(ctx, l.engine, shard, bus.JournalConfig{Log: log})
+	l.snapshots, errs[1] = bus.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
+	l.blobs, errs[2] = bus.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
+	l.events, errs[3] = bus.NewEvents(ctx, l.app, shard, bus.EventsConfig{RunsOnly: s.eventsOf == "runs", Sync: l.sync, Room: l.room, Log: log})
+	l.history, errs[4] = bus.NewHistory(ctx, l.engine, bus.HistoryConfig{
 		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
-	l.logs, errs[5] = bus.NewLogs(ctx, l.conn, bus.LogsConfig{Log: log})
+	l.logs, errs[5] = bus.NewLogs(ctx, l.engine, bus.LogsConfig{Log: log})
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -194,7 +202,7 @@ func (l *link) observation(ctx context.Context, f follower) (engine.Observation,
 // serve runs what works beside the engine, until ctx ends. Without one of them the
 // host cannot go on: its error ends everything.
 func (l *link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
-	for _, part := range []interface{ Run(context.Context) error }{l.events, l.history, l.logs, l.health} {
+	for _, part := range []interface{ Run(context.Context) error }{l.events, l.history, l.logs, l.health, l.keeper} {
 		start(func() {
 			if err := part.Run(ctx); err != nil && ctx.Err() == nil {
 				end(err)
@@ -214,8 +222,10 @@ func (l *link) flush(ctx context.Context) error {
 
 // close ends the connections and the embedded server, whatever of them there is.
 func (l *link) close() error {
-	if l.conn != nil {
-		l.conn.Close()
+	for _, nc := range []*nats.Conn{l.engine, l.app} {
+		if nc != nil {
+			nc.Close()
+		}
 	}
 	if l.server == nil {
 		return nil
@@ -233,3 +243,7 @@ func (l *link) allow(subjects []string) error {
 	}
 	return l.server.AllowClient(subjects)
 }
+
+// connected reports whether the connection of a requester is still there. That of an
+// external server is taken to be.
+func (l *link) connected(who bus.Requester) bool { return l.server == nil || l.server.Connected(who) }

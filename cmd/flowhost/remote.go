@@ -128,9 +128,10 @@ func (r *remote) getenv(name string) string {
 	return ""
 }
 
-// contextIn is the file that a host leaves in its data folder.
+// contextIn is the file that a host leaves in its data folder for its operator: clients
+// that use up what they may leave a reserve to it.
 func contextIn(folder, from string) (bus.DialConfig, error) {
-	file := filepath.Join(folder, bus.ClientContext)
+	file := filepath.Join(folder, bus.OperatorContext)
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
 		return bus.DialConfig{}, exitf(exitUnreachable, "%s: %s is not a file, and no host has made it", from, file) // reading a pipe would wait
@@ -162,7 +163,7 @@ func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 	}
 	for folder := here; ; folder = filepath.Dir(folder) {
 		for _, data := range []string{filepath.Join(folder, ".flowhost"), filepath.Join(folder, "flows", ".flowhost")} {
-			if file := filepath.Join(data, bus.ClientContext); private(file) {
+			if file := filepath.Join(data, bus.OperatorContext); private(file) {
 				return bus.DialConfig{Context: file}, here, nil
 			}
 		}

@@ -37,7 +37,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 		a.cancelCommand(), a.retryCommand(), a.rerunCommand(), a.approveCommand(), a.signalCommand(), a.limitsCommand(),
 		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
 		a.validateCommand(), a.testCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
-		a.pluginCommand(), a.schemaCommand(), a.versionCommand(),
+		a.pluginCommand(), a.natsCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

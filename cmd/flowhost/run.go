@@ -56,6 +56,7 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 	flags.StringVar(&s.settings.data, "data", "", "`FOLDER` of the journal and the modules; default: .flowhost beside the flows")
 	flags.StringVar(&s.settings.natsURL, "nats", "", "`URL` of an external NATS server with JetStream")
 	flags.StringVar(&s.settings.natsCreds, "creds", "", "`FILE` with credentials for it")
+	flags.StringVar(&s.settings.natsAppCreds, "app-creds", "", "`FILE` with credentials for the account of its clients; default: one account serves the engine and them")
 	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
 	flags.IntVar(&s.settings.workers, "workers", 0, "`NUMBER` of attempts that run at a time; default: four times the number of CPUs")
 	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it is acknowledged (default); relaxed, within 100 ms; or memory, gone with the process")
@@ -124,6 +125,7 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 	override(&merged.data, s.settings.data)
 	override(&merged.natsURL, s.settings.natsURL)
 	override(&merged.natsCreds, s.settings.natsCreds)
+	override(&merged.natsAppCreds, s.settings.natsAppCreds)
 	override(&merged.natsListen, s.settings.natsListen)
 	override(&merged.workers, s.settings.workers)
 	override(&merged.acceptLoss, s.settings.acceptLoss)
@@ -154,6 +156,8 @@ func (s *service) check(cmd *cobra.Command, merged *settings) error {
 	switch {
 	case s.settings.workers < 0 || s.settings.workers > maxWorkers:
 		return usage(cmd, "--workers %d: a number from 1 to %d is expected", s.settings.workers, maxWorkers)
+	case !external && s.settings.natsAppCreds != "":
+		return usage(cmd, "--app-creds is for an external server: give --nats, too")
 	case external && s.settings.natsListen != "":
 		return usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
 	case external && merged.durability == bus.SyncMemory:

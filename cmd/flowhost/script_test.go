@@ -140,7 +140,11 @@ func requestCommand(ts *testscript.TestScript, neg bool, args []string) {
 // leaves in its data folder.
 func connectTo(ts *testscript.TestScript, host string, end time.Time) *nats.Conn {
 	for {
-		context := struct{ URL, User, Password string }{URL: host}
+		var context struct {
+			URL, User, Password string
+			Inbox               string `json:"inbox_prefix"`
+		}
+		context.URL, context.Inbox = host, strings.TrimSuffix(nats.InboxPrefix, ".")
 		var err error
 		if !strings.Contains(host, "://") {
 			var text []byte
@@ -150,7 +154,7 @@ func connectTo(ts *testscript.TestScript, host string, end time.Time) *nats.Conn
 		}
 		if err == nil {
 			var nc *nats.Conn
-			if nc, err = nats.Connect(context.URL, nats.UserInfo(context.User, context.Password)); err == nil {
+			if nc, err = nats.Connect(context.URL, nats.UserInfo(context.User, context.Password), nats.CustomInboxPrefix(context.Inbox)); err == nil {
 				return nc
 			}
 		}

@@ -20,9 +20,10 @@ const settingsName = "flowhost.hcl"
 
 // settings are those of the host. The zero value is all defaults.
 type settings struct {
-	natsURL    string // external server; empty: the embedded one
-	natsCreds  string // file with credentials for it
-	natsListen string // where the embedded server listens; default bus.DefaultListen
+	natsURL      string // external server; empty: the embedded one
+	natsCreds    string // file with credentials for it
+	natsAppCreds string // file with those for the account of clients; empty: one account for both
+	natsListen   string // where the embedded server listens; default bus.DefaultListen
 
 	streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
 	eventsOf      string           // what is published: "tasks" (default), "runs" or "none"
@@ -62,6 +63,7 @@ type settingsFile struct {
 type natsBlock struct {
 	URL      string         `hcl:"url,optional"`
 	Creds    string         `hcl:"creds,optional"`
+	AppCreds string         `hcl:"app_creds,optional"`
 	Listen   string         `hcl:"listen,optional"`
 	Replicas *hcl.Attribute `hcl:"replicas,optional"`
 }
@@ -149,7 +151,8 @@ func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
 		logLevel: levelOf(r.oneOf(f.LogLevel, "info", "debug", "warn", "error")),
 	}
 	if n := f.NATS; n != nil {
-		s.natsURL, s.natsCreds, s.natsListen = n.URL, inFolder(name, n.Creds), n.Listen
+		s.natsURL, s.natsListen = n.URL, n.Listen
+		s.natsCreds, s.natsAppCreds = inFolder(name, n.Creds), inFolder(name, n.AppCreds)
 		s.streams.Replicas = r.number(n.Replicas, maxReplicas)
 	}
 	r.streams(&f, &s)

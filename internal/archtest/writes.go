@@ -20,12 +20,14 @@ type Write struct {
 // needs a row, and a case in TestForeignFilesStayAsTheyAre of cmd/flowhost when a
 // flag or a setting leads to it.
 var Writes = []Write{
-	{File: "bus/blocks.go", Calls: "Chmod CreateTemp MkdirAll Remove Remove Rename",
-		Reason: "files of streams and their copies in a data directory that is marked, and what replaceFile has made itself"},
 	{File: "bus/credentials.go", Calls: "CreateTemp Remove Rename",
 		Reason: "the two files with credentials in a data directory that is marked"},
 	{File: "bus/datadir.go", Calls: "MkdirAll",
 		Reason: "a data directory that is missing; one that is there is not changed"},
+	{File: "bus/externalconfig.go", Calls: "MkdirAll OpenFile",
+		Reason: "a directory of keys that is missing, and files in it that are not there yet"},
+	{File: "bus/files.go", Calls: "Chmod CreateTemp Remove Rename",
+		Reason: "what replaceFile has made itself"},
 	{File: "bus/fsync.go", Calls: "CreateTemp Remove",
 		Reason: "a temporary file in a data directory that is marked"},
 	{File: "bus/historyindex.go", Calls: "MkdirAll bbolt.Open",
@@ -36,6 +38,8 @@ var Writes = []Write{
 		Reason: "the lock's own file, once it is locked"},
 	{File: "bus/lock_unix.go", Calls: "OpenFile",
 		Reason: "the lock in a data directory that is marked; links are not followed"},
+	{File: "bus/mend.go", Calls: "MkdirAll Remove",
+		Reason: "copies of damaged files of streams in a data directory that is marked, and the server's index of such a stream"},
 	{File: "bus/server.go", Calls: "MkdirTemp NewServer RemoveAll",
 		Reason: "streams in a data directory that is marked, or in a temporary directory that goes with the server"},
 	{File: "cmd/flowhost/outputfile.go", Calls: "Chmod Chmod CreateTemp OpenFile Remove Rename",

@@ -100,9 +100,9 @@ func observe(b *testing.B, ctx context.Context, working *sync.WaitGroup, server 
 			b.Fatal(err)
 		}
 	}
-	journal, err := server.ConnectJournal()
+	journal, err := server.ConnectEngine()
 	must(err)
-	nc, err := server.Connect()
+	nc, err := server.ConnectEngine()
 	must(err)
 	must(bus.Provision(ctx, nc, bus.StreamConfig{}))
 	snapshots, err := bus.NewObjects(ctx, journal, bus.BucketSnapshots, bus.ObjectsConfig{})

@@ -128,7 +128,7 @@ func jetStream(b testing.TB, sync bus.Sync) engine.Journal {
 }
 
 func journalOn(b testing.TB, server *bus.Server) engine.Journal {
-	nc, err := server.ConnectJournal()
+	nc, err := server.ConnectEngine()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -48,36 +48,36 @@ func TestAccess(t *testing.T) {
 	})
 	t.Run("client may not publish", func(t *testing.T) {
 		refused := make(chan string, 100)
-		c := connect(t, at.URL, nats.UserInfo(at.User, at.Password), nats.NoReconnect(),
+		c := connect(t, at.URL, nats.UserInfo(at.User, at.Password), nats.CustomInboxPrefix(at.Inbox), nats.NoReconnect(),
 			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err.Error() }))
 		for _, subject := range []string{
 			"fh.v1.journal.0", "fh.v1.run.echo.x.finished", "fh.v1.deadletter.echo", "orders.created",
 			"$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.INFO.FH_JOURNAL", "$JS.API.STREAM.INFO.FH_TRIGGERS",
 			"$JS.API.STREAM.UPDATE.FH_EVENTS", "$JS.API.STREAM.PURGE.FH_EVENTS", "$JS.API.STREAM.DELETE.FH_TRIGGERS",
 			"$JS.API.STREAM.MSG.DELETE.FH_EVENTS", "$JS.API.CONSUMER.CREATE.FH_TRIGGERS", "$JS.API.CONSUMER.CREATE.FH_DEADLETTER",
-			"$SYS.REQ.SERVER.PING", "_INBOX.somebody",
+			"$SYS.REQ.SERVER.PING", "_INBOX.somebody", "_INBOX_engine.x", "fh.v1.api.deadletters",
 		} {
 			if err := c.nc.Publish(subject, []byte("{}")); err != nil {
 				t.Fatal(err)
 			}
 			expectRefusal(t, refused, "publish", subject)
 		}
-		for _, subject := range []string{">", "fh.v1.>", "fh.v1.trigger.>", "fh.v1.api.run.echo", "$JS.>"} {
+		for _, subject := range []string{">", "fh.v1.>", "fh.v1.trigger.>", "fh.v1.api.run.echo", "$JS.>", "_INBOX.>", "_INBOX_engine.>", "_INBOX_operator.>"} {
 			if _, err := c.nc.SubscribeSync(subject); err != nil {
 				t.Fatal(err)
 			}
 			expectRefusal(t, refused, "subscription", subject)
 		}
 	})
-	t.Run("operator sees all but the journal", func(t *testing.T) {
+	t.Run("operator sees no stream of the engine", func(t *testing.T) {
 		c := h.operator().with(t)
-		for _, name := range []string{"FH_TRIGGERS", "FH_EVENTS", "FH_DEADLETTER"} {
-			if _, err := c.js.Stream(t.Context(), name); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+		if _, err := c.js.Stream(t.Context(), "FH_EVENTS"); err != nil {
+			t.Error(err)
 		}
-		if _, err := c.js.Stream(t.Context(), "FH_JOURNAL"); !errors.Is(err, jetstream.ErrStreamNotFound) {
-			t.Errorf("the journal: %v, want %v", err, jetstream.ErrStreamNotFound)
+		for _, name := range []string{"FH_JOURNAL", "FH_TRIGGERS", "FH_HISTORY", "FH_LOGS", "FH_DEADLETTER"} {
+			if _, err := c.js.Stream(t.Context(), name); !errors.Is(err, jetstream.ErrStreamNotFound) {
+				t.Errorf("%s: %v, want %v", name, err, jetstream.ErrStreamNotFound)
+			}
 		}
 	})
 	t.Run("all that was tried did no harm", func(t *testing.T) {

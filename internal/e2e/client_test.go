@@ -80,9 +80,10 @@ type event struct {
 
 // client is another system's connection.
 type client struct {
-	t  *testing.T
-	nc *nats.Conn
-	js jetstream.JetStream
+	t    *testing.T
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	host *host // nil: an external server
 }
 
 // client connects as the user that other programs have.
@@ -91,7 +92,7 @@ func (h *host) client() *client {
 	return h.connect(h.t, "nats-context.json")
 }
 
-// operator connects as the user that may see everything but the journal.
+// operator connects as the user that may use JetStream, and read the stream of events.
 func (h *host) operator() *client {
 	h.t.Helper()
 	return h.connect(h.t, "nats-operator-context.json")
@@ -100,13 +101,16 @@ func (h *host) operator() *client {
 func (h *host) connect(t *testing.T, file string) *client {
 	t.Helper()
 	at := h.credentials(file)
-	return connect(t, at.URL, nats.UserInfo(at.User, at.Password), nats.NoReconnect())
+	c := connect(t, at.URL, nats.UserInfo(at.User, at.Password), nats.CustomInboxPrefix(at.Inbox), nats.NoReconnect())
+	c.host = h
+	return c
 }
 
 type credentials struct {
 	URL      string `json:"url"`
 	User     string `json:"user"`
 	Password string `json:"password"`
+	Inbox    string `json:"inbox_prefix"`
 }
 
 func (h *host) credentials(file string) credentials {
@@ -137,7 +141,7 @@ func connect(t *testing.T, url string, options ...nats.Option) *client {
 }
 
 // with is the same connection for a subtest.
-func (c *client) with(t *testing.T) *client { return &client{t: t, nc: c.nc, js: c.js} }
+func (c *client) with(t *testing.T) *client { return &client{t: t, nc: c.nc, js: c.js, host: c.host} }
 
 // request asks and gives the answer, whatever it is.
 func (c *client) request(subject, body string, header nats.Header) *nats.Msg {
@@ -235,7 +239,11 @@ func (c *client) consume(subject string) *events {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	consumer, err := c.js.OrderedConsumer(ctx, "FH_EVENTS", jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}})
+	js := c.js
+	if c.host != nil {
+		js = c.host.operator().js
+	}
+	consumer, err := js.OrderedConsumer(ctx, "FH_EVENTS", jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func newArchive() *Archive {
 // ReadArchive reads until the events tell of the end of every run that they tell
 // of, and of every accepted one of the ledger, or until nothing but schedules
 // happens any more; [Check] finds what is missing then. The connection must be
-// allowed to read both streams.
+// allowed to read the stream of events. The history is for [Archive.readHistory].
 func ReadArchive(ctx context.Context, nc *nats.Conn, l *Ledger) (*Archive, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -89,6 +89,15 @@ func ReadArchive(ctx context.Context, nc *nats.Conn, l *Ledger) (*Archive, error
 	a := newArchive()
 	if err := a.readEvents(ctx, js, l); err != nil {
 		return nil, err
+	}
+	return a, nil
+}
+
+// readHistory reads the records of finished runs.
+func (a *Archive) readHistory(ctx context.Context, nc *nats.Conn) error {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // it holds no more than is there
 	defer cancel()
@@ -100,7 +109,7 @@ func ReadArchive(ctx context.Context, nc *nats.Conn, l *Ledger) (*Archive, error
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		err = nil
 	}
-	return a, err
+	return err
 }
 
 // quiet is how long nothing may happen before nothing more is expected to.

@@ -3,11 +3,13 @@ package torture
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -49,7 +51,7 @@ func (h *Host) Connect(ctx context.Context) (*nats.Conn, error) {
 	return h.connect(ctx, "nats-context.json")
 }
 
-// Operator connects as the user that may read all streams but the journal.
+// Operator connects as the user that may read the stream of events.
 func (h *Host) Operator(ctx context.Context) (*nats.Conn, error) {
 	return h.connect(ctx, "nats-operator-context.json")
 }
@@ -63,12 +65,48 @@ func (h *Host) connect(ctx context.Context, file string) (*nats.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		var at struct{ URL, User, Password string }
+		var at struct {
+			URL, User, Password string
+			Inbox               string `json:"inbox_prefix"`
+		}
 		if err := json.Unmarshal(text, &at); err != nil {
 			return nil, err
 		}
-		return nats.Connect(at.URL, nats.UserInfo(at.User, at.Password), nats.NoReconnect())
+		return nats.Connect(at.URL, nats.UserInfo(at.User, at.Password), nats.CustomInboxPrefix(at.Inbox), nats.NoReconnect())
 	})
+}
+
+// inside connects to the account that only the engine enters: that of a process that
+// has ended, whose data folder a server of our own reads.
+func (h *Host) inside(ctx context.Context, read func(*nats.Conn) error) error {
+	if h.Cluster != nil {
+		nc, err := h.Cluster.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		defer nc.Close()
+		return read(nc)
+	}
+	opts := &server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, JetStreamMaxStore: 1 << 40, StoreDir: h.Data}
+	if err := opts.ProcessConfigString(`accounts { ENGINE { jetstream: enabled, users: [{ user: "reader", password: "reader" }] } }`); err != nil {
+		return err
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return err
+	}
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(time.Minute) {
+		return errors.New("the server that reads the data folder does not start")
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo("reader", "reader"))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	return read(nc)
 }
 
 // try repeats f until it succeeds, or ctx ends.

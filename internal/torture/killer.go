@@ -120,11 +120,7 @@ func (k *Killer) Settle(ctx context.Context) (*Archive, []Finding, error) {
 		return nil, nil, err
 	}
 	defer nc.Close()
-	a, found, err := Audit(ctx, nc, k.Load.Ledger, k.Host.Site)
-	if err != nil {
-		return a, found, fmt.Errorf("%w; the process said:\n%s", err, p.Output())
-	}
-	return a, found, p.Stop(ctx)
+	return k.Host.audit(ctx, nc, p, k.Load.Ledger)
 }
 
 // serve starts a process that serves.
@@ -147,15 +143,21 @@ func (k *Killer) serve(ctx context.Context) (*Process, error) {
 	}
 }
 
-// Audit reads what a host that is up has published and checks it.
-func Audit(ctx context.Context, nc *nats.Conn, l *Ledger, s *Site) (*Archive, []Finding, error) {
+// audit reads what a host that is up has published, stops its process, reads the
+// history and checks it all.
+func (h *Host) audit(ctx context.Context, nc *nats.Conn, p *Process, l *Ledger) (*Archive, []Finding, error) {
 	a, err := ReadArchive(ctx, nc, l)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w; the process said:\n%s", err, p.Output())
 	}
-	effects, err := s.Effects()
+	stopped := p.Stop(ctx)
+	err = h.inside(ctx, func(nc *nats.Conn) error { return a.readHistory(ctx, nc) })
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; the process said:\n%s", errors.Join(err, stopped), p.Output())
+	}
+	effects, err := h.Site.Effects()
 	if err != nil {
 		return nil, nil, err
 	}
-	return a, Check(l, a, effects), nil
+	return a, Check(l, a, effects), stopped
 }

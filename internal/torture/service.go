@@ -68,11 +68,7 @@ func (s *Service) Settle(ctx context.Context) (*Archive, []Finding, error) {
 		return nil, nil, err
 	}
 	defer nc.Close()
-	a, found, err := Audit(ctx, nc, s.Load.Ledger, s.Host.Site)
-	if err != nil {
-		return a, found, fmt.Errorf("%w; the process said:\n%s", err, s.Process.Output())
-	}
-	return a, found, s.Process.Stop(ctx)
+	return s.Host.audit(ctx, nc, s.Process, s.Load.Ledger)
 }
 
 // Refusal is the answer of a host that accepts nothing.

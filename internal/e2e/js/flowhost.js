@@ -72,8 +72,8 @@ async function says(child, ended, text) {
 }
 
 /** Connects as the client user. */
-export function connectTo({ credentials: { url, user, password } }) {
-  return connect({ servers: url, user, pass: password, reconnect: false });
+export function connectTo({ credentials: { url, user, password, inbox_prefix } }) {
+  return connect({ servers: url, user, pass: password, inboxPrefix: inbox_prefix, reconnect: false });
 }
 
 /** Asks for a run and gives the answer as it is: body (JSON) and headers. */
