@@ -7,8 +7,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -21,7 +23,7 @@ import (
 const serverVariable = "TORTURE_NATS_SERVER"
 
 // ServeNATS makes this process a NATS server, for as long as its standard input
-// is open, when it was started as a [Node]; otherwise it returns at once. A
+// is open and until SIGTERM, when it was started as a [Node]; otherwise it returns at once. A
 // program whose own file is used for nodes calls it first.
 func ServeNATS() {
 	file := os.Getenv(serverVariable)
@@ -40,7 +42,15 @@ func ServeNATS() {
 	}
 	ns.ConfigureLogger()
 	ns.Start()
-	io.Copy(io.Discard, os.Stdin) // whoever started it has ended
+	asked, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0) // whoever started it has ended
+	}()
+	<-asked.Done()
+	stop()
+	ns.Shutdown()
+	ns.WaitForShutdown()
 	os.Exit(0)
 }
 
@@ -91,6 +101,12 @@ func (n *Node) Start() error {
 func (n *Node) Kill() {
 	n.process.Kill()
 	n.input.Close()
+}
+
+// Stop ends the node's process as an operator does.
+func (n *Node) Stop(ctx context.Context) error {
+	defer n.input.Close()
+	return n.process.Stop(ctx)
 }
 
 // Process is the node's present process.
