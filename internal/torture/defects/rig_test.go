@@ -306,18 +306,18 @@ func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 func (r *rig) auditTriggers() bool {
 	ctx, cancel := context.WithTimeout(r.Context(), settling)
 	defer cancel()
-	seen, state, err := r.readTriggers(ctx)
+	got, state, err := r.readTriggers(ctx)
 	if err != nil {
 		r.Logf("triggers cannot be read: %v", err)
 		return false
 	}
 	lost, visible := 0, 0
 	for id, seq := range r.ledger.triggers {
-		if seen[id] {
+		if got.ids[id] {
 			continue
 		}
 		lost++
-		if seq < state.LastSeq { // the intake logs each sequence that is missing
+		if seq <= state.LastSeq && !got.sequences[seq] { // the intake logs each that is missing
 			visible++
 		}
 	}
@@ -329,7 +329,13 @@ func (r *rig) auditTriggers() bool {
 	return lost == 0
 }
 
-func (r *rig) readTriggers(ctx context.Context) (map[string]bool, *jetstream.StreamState, error) {
+// triggers are what can be read of FH_TRIGGERS.
+type triggers struct {
+	ids       map[string]bool
+	sequences map[uint64]bool
+}
+
+func (r *rig) readTriggers(ctx context.Context) (*triggers, *jetstream.StreamState, error) {
 	js, err := jetstream.New(r.nc)
 	if err != nil {
 		return nil, nil, err
@@ -342,14 +348,14 @@ func (r *rig) readTriggers(ctx context.Context) (map[string]bool, *jetstream.Str
 	if err != nil {
 		return nil, nil, err
 	}
-	seen := map[string]bool{}
+	got := &triggers{map[string]bool{}, map[uint64]bool{}}
 	c, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return nil, nil, err
 	}
-	see := func(h nats.Header, data []byte) {
+	see := func(seq uint64, h nats.Header, data []byte) {
 		id := h.Get(jetstream.MsgIDHeader)
-		seen[id] = seen[id] || string(data) == id
+		got.ids[id], got.sequences[seq] = got.ids[id] || string(data) == id, true
 	}
 	at := uint64(0)
 	for quiet := 0; at < info.State.LastSeq && quiet < 3; quiet++ {
@@ -363,18 +369,18 @@ func (r *rig) readTriggers(ctx context.Context) (map[string]bool, *jetstream.Str
 				return nil, nil, err
 			}
 			at, quiet = meta.Sequence.Stream, -1
-			see(m.Headers(), m.Data())
+			see(at, m.Headers(), m.Data())
 		}
 	}
 	for at++; at <= info.State.LastSeq; at++ { // a server that cannot read one delivers none behind it
 		m, err := stream.GetMsg(ctx, at)
 		if err == nil {
-			see(m.Header, m.Data)
+			see(at, m.Header, m.Data)
 		} else if !errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil, nil, err
 		}
 	}
-	return seen, &info.State, nil
+	return got, &info.State, nil
 }
 
 // info is what the leader of a stream says, nil when none does.
