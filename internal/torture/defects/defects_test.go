@@ -30,7 +30,7 @@ func (r *rig) round(last uint64, compact int, fault func(die func())) (uint64, b
 	w := r.write(last, compact)
 	if !r.settle(w) {
 		w.stop()
-		r.Logf("nothing is acknowledged before the faults")
+		r.Logf("nothing is acknowledged before the faults: %v", w.err)
 		r.counts.verdicts[unavailable]++
 		return 0, false
 	}

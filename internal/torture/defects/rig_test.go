@@ -66,6 +66,9 @@ func (r *rig) provision(ctx context.Context) error {
 		if err == nil {
 			err = bus.Provision(one, r.nc, cfg)
 		}
+		if err == nil {
+			err = bus.ProvisionEvents(one, r.nc, cfg)
+		}
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -93,6 +96,7 @@ func (r *rig) close() {
 type writing struct {
 	stop  func()        // the host dies: nothing is flushed
 	ended chan struct{} // closed when it has, also because an append was refused
+	err   error         // the last one of what it could not begin; to be read when it has ended
 	acked chan struct{} // gets a value, unless one waits there, with each acknowledged commit
 }
 
@@ -121,11 +125,13 @@ func (r *rig) write(last uint64, compact int) *writing {
 func (r *rig) append(ctx context.Context, w *writing, last uint64, compact int) (uint64, bool) {
 	j, err := bus.NewJournal(ctx, r.nc, 0, bus.JournalConfig{Timeout: 2 * time.Second})
 	if err != nil {
+		w.err = err
 		wait(ctx, 100*time.Millisecond)
 		return last, false
 	}
 	events, err := bus.NewEvents(ctx, r.nc, 0, bus.EventsConfig{})
 	if err != nil {
+		w.err = err
 		wait(ctx, 100*time.Millisecond)
 		return last, false
 	}
@@ -287,10 +293,17 @@ func (r *rig) audit() (last uint64, ok bool) {
 	return last, r.auditTriggers() && ok
 }
 
+// reading reads until something can be read.
 func (r *rig) reading() *reading {
 	ctx, cancel := context.WithTimeout(r.Context(), settling)
 	defer cancel()
-	return r.read(ctx)
+	for {
+		got := r.read(ctx)
+		if got.err == nil || damages(got.err) || ctx.Err() != nil {
+			return got
+		}
+		wait(ctx, time.Second)
+	}
 }
 
 // tell logs what the servers said.
