@@ -6,11 +6,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // flip flips one bit in up to n files that match any of the patterns, each at a
-// random place, often near its end. It gives the files that it changed.
-func flip(r *rand.Rand, n int, patterns ...string) ([]string, error) {
+// random place, often near its end. It gives the files that it changed, as they were.
+func flip(r *rand.Rand, n int, patterns ...string) (map[string][]byte, error) {
 	var files []string
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)
@@ -20,7 +21,7 @@ func flip(r *rand.Rand, n int, patterns ...string) ([]string, error) {
 		files = append(files, found...)
 	}
 	r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
-	var changed []string
+	changed := map[string][]byte{}
 	for _, file := range files {
 		if len(changed) == n {
 			break
@@ -32,6 +33,7 @@ func flip(r *rand.Rand, n int, patterns ...string) ([]string, error) {
 		if len(text) == 0 {
 			continue
 		}
+		changed[file] = slices.Clone(text)
 		from := 0
 		if r.IntN(3) == 0 {
 			from = max(0, len(text)-1000)
@@ -40,7 +42,6 @@ func flip(r *rand.Rand, n int, patterns ...string) ([]string, error) {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return changed, err
 		}
-		changed = append(changed, file)
 	}
 	return changed, nil
 }

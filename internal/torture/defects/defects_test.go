@@ -5,6 +5,7 @@ package defects_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -243,7 +244,7 @@ func (r *rig) damage(n *torture.Node) {
 		r.Fatal(err)
 	}
 	r.counts.faults += len(changed)
-	for _, file := range changed {
+	for file := range changed {
 		r.Logf("%s: flipped a bit of %s", n.Name, strings.TrimPrefix(file, jet))
 	}
 }
@@ -296,11 +297,11 @@ func (r *rig) snapshots(servers int) {
 	r.Fatal("no server has made a snapshot of the cluster's state")
 }
 
-// corrupt damages snapshots of servers that have one. A server that refuses its
-// store gets another name and an empty one.
+// corrupt damages snapshots of servers that have one, and mends the cluster
+// afterwards.
 func (r *rig) corrupt(servers int, die func()) {
 	die()
-	var damaged []*torture.Node
+	damaged := map[*torture.Node]map[string][]byte{}
 	for _, i := range r.Perm(len(r.cluster.Nodes)) {
 		n := r.cluster.Nodes[i]
 		if found, err := filepath.Glob(metaSnapshots(n)); err != nil || len(found) == 0 || len(damaged) == servers {
@@ -312,20 +313,13 @@ func (r *rig) corrupt(servers int, die func()) {
 			r.Fatal(err)
 		}
 		r.counts.faults += len(changed)
-		damaged = append(damaged, n)
+		damaged[n] = changed
 	}
-	for _, n := range damaged {
+	for n := range damaged {
 		r.restart(n)
 	}
 	r.pause(10 * time.Second)
-	for _, n := range damaged {
-		if said := n.Process().Output(); strings.Contains(said, "corrupt") {
-			r.counts.refused++
-			r.Logf("%s refuses its store: %s", n.Name, tail(said, 300))
-		}
-	}
-	// An operator who finds a server without JetStream: all are started again first,
-	// to see what they do with each other's state, and then it is replaced.
+	// The others are started again, too, to see what they do with what they are told.
 	if r.IntN(2) == 0 {
 		for _, n := range r.cluster.Nodes {
 			n.Kill()
@@ -335,20 +329,37 @@ func (r *rig) corrupt(servers int, die func()) {
 		}
 		r.pause(10 * time.Second)
 	}
-	for _, n := range damaged {
-		if strings.Contains(n.Process().Output(), "orphaned stream") {
-			r.Logf("%s deletes streams: %s", n.Name, tail(n.Process().Output(), 600))
+	for n, was := range damaged {
+		said := n.Process().Output()
+		if strings.Contains(said, "snapshot corrupt") {
+			r.counts.refused++
+		}
+		if strings.Contains(said, "orphaned stream") {
+			r.Logf("%s deletes streams: %s", n.Name, tail(said, 600))
 		}
 		n.Kill()
-		if r.removeServer(n.Name, time.Minute) {
-			r.renew(n)
-		}
-		r.restart(n)
-		if behind := r.current(bus.StreamJournal, bus.StreamEvents, bus.StreamTriggers); behind != "" {
-			r.counts.stuck++
-			r.Logf("%s is behind after a server was replaced", behind)
+		r.replace(n, len(damaged) > 1, was)
+	}
+	if behind := r.current(bus.StreamJournal, bus.StreamEvents, bus.StreamTriggers); behind != "" {
+		r.counts.stuck++
+		r.Logf("%s is behind after servers were replaced", behind)
+	}
+}
+
+// replace is what an operator does with a server that refuses its store. While there
+// is a quorum, another one takes its place; otherwise the damaged files are put back
+// from a copy.
+func (r *rig) replace(n *torture.Node, alone bool, was map[string][]byte) {
+	if !alone && r.removeServer(n.Name, time.Minute) {
+		r.renew(n)
+	} else {
+		for file, text := range was {
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				r.Fatal(err)
+			}
 		}
 	}
+	r.restart(n)
 }
 
 // Test6888 kills servers again and again, often right after a stream was made.

@@ -504,8 +504,13 @@ func (r *rig) stop(n *torture.Node) {
 	}
 }
 
-// restart starts a server that has ended.
+// restart starts a server unless it is running.
 func (r *rig) restart(n *torture.Node) {
+	select {
+	case <-n.Process().Ended():
+	default:
+		return
+	}
 	if err := n.Start(); err != nil {
 		r.Fatal(err)
 	}
