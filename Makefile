@@ -61,14 +61,35 @@ test-format: ## Format FILES (10 000) random flow files and compare what they me
 	go test -count=1 -timeout 30m -run TestFormatKeepsTheMeaning ./flows -args -format.seeds $(FILES)
 
 .PHONY: test-hostile
-test-hostile: ## Run the corpus of hostile modules, each in a process of its own.
-	go test -count=1 -timeout 30m ./host/internal/hostile -args -all
+test-hostile: ## Attack the host with hostile modules, messages, clients, flow files; prints what each stopped.
+	go test -count=1 -v -timeout 2h ./host/internal/hostile -args -all | $(FIGURES)
+	go test -count=1 -v -timeout 4h ./internal/hostile -args -all | $(FIGURES)
+
+# The lines of figures, problems and results, without those about the tests' beginnings.
+FIGURES := grep -Ev '^=== |^ *--- PASS'
+
+SEEDS ?= 2000
+
+.PHONY: test-yield
+test-yield: ## Search SEEDS (2000) random guests for the one that runs longest without a call of the host; Linux.
+	go test -count=1 -v -timeout 3h -run TestGuestsYield ./host/internal/wasm -args -worst.seeds $(SEEDS)
 
 DAMAGES ?= 5000
 
 .PHONY: test-damage
 test-damage: ## Damage a random file of a stored stream DAMAGES (5000) times: what is lost is reported.
 	go test -count=1 -v -timeout 12h -run '^TestDamageIsNeverSilent$$' ./bus -args -damage.cases $(DAMAGES) | grep -v -- '--- PASS\|=== '
+
+.PHONY: test-compile
+test-compile: ## Search MINUTES (30) for functions that take longer to compile than is forecast.
+	nice -n 5 go test -count=1 -v -timeout 24h -run TestForecastHolds ./host -args -compile.minutes $(MINUTES)
+
+SHARE ?= 1
+SEED ?= 14
+
+.PHONY: test-expressions
+test-expressions: ## Measure one in SHARE (1: all) of the worst expressions that the generator makes.
+	nice -n 5 go test -count=1 -v -timeout 24h -run 'TestWorst' ./flows -args -worst.share $(SHARE) -worst.seed $(SEED)
 
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.

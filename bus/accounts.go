@@ -180,3 +180,10 @@ func (s *Server) AllowClient(subjects []string) error {
 	s.options = options
 	return nil
 }
+
+// Listened reports whether anybody listens to a subject, here or in an account that
+// imports it.
+func (s *Server) Listened(subject string) bool {
+	account, err := s.current().LookupAccount(accountApp)
+	return err == nil && account.SubscriptionInterest(subject)
+}

@@ -22,6 +22,7 @@ const (
 	VerbGet      = "get"      // a run's record
 	VerbWatch    = "watch"    // a run's record when it has changed
 	VerbLogs     = "logs"     // lines that a run's tasks wrote
+	VerbFollow   = "follow"   // events after a cursor
 	VerbCancel   = "cancel"   // stop a run, or a task of it
 	VerbRetry    = "retry"    // a new run of one that was there before
 	VerbSignal   = "signal"   // end a wait of a run with a payload
@@ -93,6 +94,9 @@ func (d *desk) endpoints() []endpoint {
 		add(VerbLogs, d.logs)
 	}
 	add(VerbDeadLetters, d.deadLetters)
+	if d.config.Feed != nil {
+		add(VerbFollow, d.follow)
+	}
 	if d.config.Limits != nil {
 		add(VerbLimits, d.limits)
 	}

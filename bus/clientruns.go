@@ -101,6 +101,14 @@ func (c *Client) Watch(ctx context.Context, id run.ID, seen uint64, wait time.Du
 	return answer.Record, answer.Version, err
 }
 
+// Follow gives events after the query's cursor. With a wait it waits that long for one
+// when there is none. The page's cursor goes into the next query.
+func (c *Client) Follow(ctx context.Context, q FollowQuery, wait time.Duration) (FollowPage, error) {
+	var page FollowPage
+	err := c.askFor(ctx, wait, VerbFollow, q, &page)
+	return page, err
+}
+
 // Logs gives a page of a run's log behind a cursor, "" for the beginning. With a
 // wait, and as long as the run goes on, it waits that long for a line when there
 // is none.

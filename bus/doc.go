@@ -7,7 +7,8 @@
 //	FH_JOURNAL     fh.v1.journal.<shard>            commits; one writer per shard
 //	FH_SNAPSHOTS   FH_BLOBS                         buckets of objects, beside the journal
 //	FH_TRIGGERS    fh.v1.trigger.<flow>             messages that ask for a run
-//	FH_EVENTS      fh.v1.run.<flow>.<run>.<kind>    what happened, for others to follow; in account APP
+//	FH_EVENTS      fh.v1.events.<flow>.<run>        a copy of what happened, in account APP; nothing depends on it
+//	FH_MARKS       fh.v1.mark.<shard>               how far others know of a journal
 //	FH_LOGS        fh.v1.log.<flow>.<c>             lines that tasks write while they run
 //	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
 //	               fh.v1.historypart.<flow>.<state>.<n>   parts of the large ones
@@ -32,11 +33,11 @@
 // repeated; it waits for a server that is away, full or unable to write, and [Health]
 // tells so and starts the embedded one again. [Journal.Replay] gives all commits or
 // says which are missing. An object of [Objects] is there as a whole or not at all.
-// [Events] keeps the journal's order and does not skip: what is missing after a crash
-// is found with [Events.Last]. [History] does the same with the records of finished
-// runs, and finds them by an index that it makes anew when it must. What either has
-// flushed, the journal may forget. [Logs] promises less: nothing waits for it. A
-// message of a stream is taken as decided only after the engine's commit, or after it
+// [History] skips no finished run: what is missing after a crash is found with
+// [History.Last], and what it has flushed the journal may forget. It finds records by an
+// index that it makes again when it must. [Mark] says how far others may know of a
+// journal. [Feed] gives each event once and in order, or says that some are missing.
+// [Events] and [Logs] promise less: nothing waits for them. A message of a stream is taken as decided only after the engine's commit, or after it
 // is stored as a dead letter. A request that names a reply subject gets an answer.
 //
 // # Goroutines

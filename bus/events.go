@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,105 +15,229 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// Bounds of what waits to be published. What is beyond them is dropped: events never
+// hold back the engine.
+const (
+	liveBytes   = 8 << 20  // of live events
+	storedBytes = 32 << 20 // of messages for the stream, collected or on their way
+	bundleBytes = 64 << 10 // of one message, after which the next one begins
+	bundleTime  = 100 * time.Millisecond
+)
+
+// EventsOf says of which events there is a copy in the stream FH_EVENTS.
+type EventsOf string
+
+// Values of [EventsOf].
+const (
+	EventsOfTasks EventsOf = "tasks" // those of runs and of their tasks
+	EventsOfRuns  EventsOf = "runs"  // those of runs as a whole
+	EventsOfNone  EventsOf = "none"
+)
+
+// has reports whether the events of this choice include one.
+func (of EventsOf) has(data run.EventData) bool {
+	return of == "" || of == EventsOfTasks || of == EventsOfRuns && !run.OfTask(data)
+}
+
 // EventsConfig configures the publisher of events. Its zero value works.
 type EventsConfig struct {
-	Window  int           // messages that are under way together; default 256
-	Timeout time.Duration // for an acknowledgement, after which they are sent again; default 5s
-	Sync    func() error  // flushes the stream's files to the disk; default: nothing, they are the server's
-	Room    func() error  // ErrNoRoom while the server must not be asked to write its files; default: it always may
+	Of EventsOf // what the stream gets; default EventsOfTasks
+
+	// Listened tells whether anybody listens to a subject: live events are made for
+	// those alone. Default: nobody can tell, and the events that Of names are published.
+	Listened func(subject string) bool
+
+	Timeout time.Duration // for an acknowledgement, after which a message is sent again; default 5s
 	Log     *slog.Logger  // default: none
-
-	// RunsOnly leaves out what happens to the tasks of a run: one message for each
-	// event is the most expensive part of a host that makes tens of thousands of
-	// tasks a second. Default: everything is published.
-	RunsOnly bool
 }
 
-// Events publishes a shard's events in stream FH_EVENTS, in the order of the
-// journal and without a gap. Committed takes an event, Run publishes it.
+// Events publishes what happens to runs, for others to see: live events, one core
+// message for each, and a copy in stream FH_EVENTS, one message for a run and what
+// happened to it within 100 ms. Both are made from the journal and may be lost: who
+// needs every event follows by [Feed]. Committed never waits; Run publishes.
 type Events struct {
-	publisher *publisher
-	shard     int
-	runsOnly  bool
+	cfg   EventsConfig
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	shard int
+	limit int // of a message's body in bytes
+	log   *slog.Logger
+
+	mu        sync.Mutex
+	live      []*nats.Msg // guarded by mu, as is what follows
+	liveSize  int
+	open      map[run.ID]*bundle // that take further events
+	ready     []*bundle          // that do not
+	collected int                // bytes of open and ready, and of those under way
+	sending   int                // bundles under way
+	lost      dropped
+
+	liveCome  chan struct{} // one place: live has something
+	readyCome chan struct{} // one place: ready has something
+	sent      chan struct{} // one place: nothing is left of what was collected
 }
 
-// NewEvents makes a publisher to the stream that [Provision] has made. The
-// connection stays the caller's.
-func NewEvents(ctx context.Context, nc *nats.Conn, shard int, cfg EventsConfig) (*Events, error) {
-	p, err := newPublisher(ctx, nc, publisherConfig{
-		stream: StreamEvents, what: "events", ordered: true, window: cfg.Window, timeout: cfg.Timeout, sync: cfg.Sync, room: cfg.Room, log: cfg.Log,
-	})
-	if err != nil {
-		return nil, err
+// dropped counts events for which there was no room, since the log last said so.
+type dropped struct{ live, stored int }
+
+// bundle is one message for the stream.
+type bundle struct {
+	flow string
+	run  run.ID
+	id   string // of its first event
+	hops string // see run.HeaderHops
+	body []byte // "[{…},{…}": the closing bracket is missing
+}
+
+// NewEvents makes a publisher to the stream that [ProvisionEvents] has made. The
+// connection stays the caller's; a listener that does not keep up may hold it up for
+// a while, so it should be used for nothing else.
+func NewEvents(nc *nats.Conn, shard int, cfg EventsConfig) (*Events, error) {
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 5 * time.Second
 	}
-	return &Events{publisher: p, shard: shard, runsOnly: cfg.RunsOnly}, nil
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*eventWindow), jetstream.WithPublishAsyncTimeout(cfg.Timeout))
+	if err != nil {
+		return nil, fmt.Errorf("events: %w", err)
+	}
+	return &Events{
+		cfg: cfg, nc: nc, js: js, shard: shard, limit: int(nc.MaxPayload()) - overhead, log: logger(cfg.Log),
+		open: map[run.ID]*bundle{}, liveCome: make(chan struct{}, 1), readyCome: make(chan struct{}, 1), sent: make(chan struct{}, 1),
+	}, nil
 }
 
-// Committed takes an event to be published. It waits while too many are on their
-// way, until ctx ends. Events that belong to no run are left out, and so are those
-// older than the stream keeps.
-func (e *Events) Committed(ctx context.Context, n run.Notice) error {
-	if n.Flow == "" || e.runsOnly && run.OfTask(n.Event.Data) || !e.publisher.keeps(n.Event.At) {
+// Committed takes an event. Those that belong to no run are left out, and those for
+// which there is no room are dropped: the log says so.
+func (e *Events) Committed(_ context.Context, n run.Notice) error {
+	if n.Flow == "" {
+		return nil
+	}
+	stored := e.cfg.Of.has(n.Event.Data)
+	subject, live := "", stored
+	if e.cfg.Listened != nil {
+		subject = EventSubject(n.Flow, n.Event.Run, n.Event.Data.Kind())
+		live = e.cfg.Listened(subject)
+	}
+	if !stored && !live {
 		return nil
 	}
 	if err := CheckToken(n.Flow); err != nil {
 		return fmt.Errorf("event of run %s: flow: %w", n.Event.Run, err)
 	}
-	id := eventID(e.shard, n)
-	body, err := encodeEvent(n, id, e.publisher.limit())
+	id := eventID(e.shard, n.Revision, n.Index, n.Sum)
+	body, err := encodeEvent(&n, id, e.limit-len("[]"))
 	if err != nil {
 		return err
 	}
-	err = e.publisher.give(ctx, &nats.Msg{
-		Subject: EventSubject(n.Flow, n.Event.Run, n.Event.Data.Kind()),
-		Data:    body,
-		Header: nats.Header{
-			jetstream.MsgIDHeader: {id},
-			HeaderRevision:        {strconv.FormatUint(n.Revision, 10)},
-			HeaderIndex:           {strconv.Itoa(n.Index)},
-			run.HeaderHops:        {strconv.Itoa(n.Hops + run.HopsOfEvent)},
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("event %s: %w", id, err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if live {
+		if subject == "" {
+			subject = EventSubject(n.Flow, n.Event.Run, n.Event.Data.Kind())
+		}
+		e.addLive(&nats.Msg{Subject: subject, Data: body, Header: nats.Header{run.HeaderHops: {hopsOf(&n)}}})
+	}
+	if stored {
+		e.collect(&n, id, body)
 	}
 	return nil
 }
 
-// Flush waits until everything that Committed took before is acknowledged and on
-// the disk, as far as Sync is there to bring it there, or until ctx ends. Run must
-// be running.
-func (e *Events) Flush(ctx context.Context) error { return e.publisher.flush(ctx) }
+// hopsOf is the value of the header run.HeaderHops of an event.
+func hopsOf(n *run.Notice) string { return strconv.Itoa(n.Hops + run.HopsOfEvent) }
 
-// Run publishes until ctx ends, and returns its cause. What is not acknowledged
-// then is published when it is given again after the next start.
-func (e *Events) Run(ctx context.Context) error { return e.publisher.run(ctx) }
-
-// Last finds where publishing ended. Events after it are to be given to Committed
-// again at start.
-func (e *Events) Last(ctx context.Context, j *Journal) (Standing, error) {
-	return e.publisher.standing(ctx, j, func(header nats.Header) (published, bool) {
-		shard, at, ok := parseEventID(header.Get(jetstream.MsgIDHeader))
-		return at, ok && shard == e.shard
-	})
-}
-
-// eventID names an event for ever: a revision alone is given to another commit when
-// the journal has lost its end.
-func eventID(shard int, n run.Notice) string {
-	return fmt.Sprintf("%d-%d-%d-%08x", shard, n.Revision, n.Index, n.Sum)
-}
-
-// parseEventID reads an id. Those that older versions gave do not end with the
-// commit's checksum.
-func parseEventID(id string) (shard int, at published, ok bool) {
-	parts := strings.Split(id, "-")
-	if len(parts) != 3 && len(parts) != 4 {
-		return 0, published{}, false
+func (e *Events) addLive(msg *nats.Msg) {
+	if e.liveSize > 0 && e.liveSize+len(msg.Data) > liveBytes {
+		e.lost.live++
+		return
 	}
-	shard, err1 := strconv.Atoi(parts[0])
-	revision, err2 := strconv.ParseUint(parts[1], 10, 64)
-	index, err3 := strconv.Atoi(parts[2])
-	at = published{revision: revision, index: index, sum: strings.Join(parts[3:], "")}
-	return shard, at, errors.Join(err1, err2, err3) == nil
+	e.live = append(e.live, msg)
+	e.liveSize += len(msg.Data)
+	signal(e.liveCome)
+}
+
+// collect adds an event to the message of its run.
+func (e *Events) collect(n *run.Notice, id string, body []byte) {
+	if e.collected > 0 && e.collected+len(body) > storedBytes {
+		e.lost.stored++
+		return
+	}
+	b := e.open[n.Event.Run]
+	if b != nil && len(b.body)+len(body) > min(bundleBytes, e.limit-len("[,]")) {
+		e.close(b)
+		b = nil
+	}
+	if b == nil {
+		b = &bundle{flow: n.Flow, run: n.Event.Run, id: id, hops: hopsOf(n), body: make([]byte, 0, max(1024, len(body)+2))}
+		b.body = append(b.body, '[')
+		e.open[b.run] = b
+	} else {
+		b.body = append(b.body, ',')
+	}
+	b.body = append(b.body, body...)
+	e.collected += len(body) + 1
+	if _, ended := n.Event.Data.(*run.Finished); ended {
+		e.close(b)
+	}
+}
+
+// close ends the collecting of a message.
+func (e *Events) close(b *bundle) {
+	delete(e.open, b.run)
+	e.ready = append(e.ready, b)
+	signal(e.readyCome)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Flush does nothing: the journal keeps no commit for the sake of published events.
+func (e *Events) Flush(context.Context) error { return nil }
+
+// Run publishes until ctx ends, and returns its cause.
+func (e *Events) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var publishing sync.WaitGroup
+	publishing.Go(func() { cancel(e.publishLive(ctx)) })
+	publishing.Go(func() { cancel(e.publishStored(ctx)) })
+	publishing.Wait()
+	return context.Cause(ctx)
+}
+
+// publishLive sends live events. While nobody can be reached they are dropped.
+func (e *Events) publishLive(ctx context.Context) error {
+	for {
+		select {
+		case <-e.liveCome:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		e.mu.Lock()
+		messages := e.live
+		e.live = nil
+		e.mu.Unlock()
+		size, failed := 0, 0
+		for _, msg := range messages {
+			size += len(msg.Data)
+			err := usable(e.nc)
+			if err == nil && ctx.Err() == nil {
+				err = e.nc.PublishMsg(msg)
+			}
+			if errors.Is(err, nats.ErrConnectionClosed) {
+				return fmt.Errorf("events: %w", err)
+			}
+			if err != nil {
+				failed++
+			}
+		}
+		e.mu.Lock()
+		e.liveSize -= size
+		e.lost.live += failed
+		e.mu.Unlock()
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/run"
@@ -23,19 +24,34 @@ const runID = run.ID("01ARZ3NDEKTSV4RRFFQ69G5FAV")
 // publisher starts a publisher of events that ends with the test.
 func publisher(t testing.TB, nc *nats.Conn, cfg bus.EventsConfig) *bus.Events {
 	t.Helper()
-	e, err := bus.NewEvents(t.Context(), nc, 0, cfg)
+	e, err := bus.NewEvents(nc, 0, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	runPart(t, e.Run)
+	return e
+}
+
+// runPart runs what works beside an engine until the test ends.
+func runPart(t testing.TB, work func(context.Context) error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := e.Run(ctx); !errors.Is(err, context.Canceled) {
+		if err := work(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("Run = %v", err)
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
-	return e
+}
+
+// keepStreams has streams made again when they are gone.
+func keepStreams(t testing.TB, nc *nats.Conn, log *logLines, cfg bus.StreamConfig) {
+	t.Helper()
+	if err := bus.ProvisionJournal(t.Context(), nc, bus.StreamConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	runPart(t, bus.NewKeeper(bus.KeeperConfig{Engine: nc, App: nc, Streams: cfg, Every: 20 * time.Millisecond, Log: log.logger()}).Run)
 }
 
 func notice(revision uint64, index int, data run.EventData) run.Notice {
@@ -49,18 +65,45 @@ func give(t testing.TB, e *bus.Events, notices ...run.Notice) {
 			t.Fatal(err)
 		}
 	}
-	if err := e.Flush(t.Context()); err != nil {
+	if err := e.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// storedEvents are those of the stream's messages.
+func storedEvents(t testing.TB, nc *nats.Conn) []json.RawMessage {
+	t.Helper()
+	var all []json.RawMessage
+	for _, m := range messages(t, nc, bus.StreamEvents) {
+		var events []json.RawMessage
+		if err := json.Unmarshal(m.Data, &events); err != nil || len(events) == 0 {
+			t.Fatalf("message %d, %q: %v", m.Sequence, m.Data, err)
+		}
+		all = append(all, events...)
+	}
+	return all
+}
+
+func idOf(t testing.TB, event []byte) string {
+	t.Helper()
+	var e struct{ ID string }
+	if err := json.Unmarshal(event, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e.ID
 }
 
 func TestEventBodies(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
 	e := publisher(t, nc, bus.EventsConfig{})
+	live, err := nc.SubscribeSync("fh.v1.run.>")
+	if err != nil {
+		t.Fatal(err)
+	}
 	at := time.Now().UTC().Truncate(time.Second)
 	failure := &run.Failure{Outcome: run.OutcomeFailed, Code: "bad", Message: "no <stock>"}
-	ref := run.TaskRef{Task: "price", Key: "k"}
+	ref := run.TaskRef{Task: "price", Key: `k "é`}
 	key := "k"
 	record := &run.Record{Run: runID, Flow: "orders", State: run.Failed, Params: map[string]json.RawMessage{}, Tasks: []run.TaskRecord{{Task: "price", Key: &key, Input: json.RawMessage(`{"a":1}`)}}}
 	events := []run.EventData{
@@ -70,20 +113,25 @@ func TestEventBodies(t *testing.T) {
 		&run.AttemptFinished{TaskRef: ref, Attempt: 1, Outcome: run.OutcomeFailed, Failure: failure, RetryAt: at.Add(time.Minute), Output: json.RawMessage(`"secret"`), Duration: 1500 * time.Microsecond},
 		&run.TaskEnded{TaskRef: ref, State: run.Skipped},
 		&run.CancelRequested{Failure: failure},
+		&run.WaitStarted{TaskRef: run.TaskRef{Task: "wait.x"}, Subject: "a.b", Due: at, Deadline: at.Add(time.Second)},
+		&run.ChildStarted{TaskRef: ref, Attempt: 2, Child: runID, Input: json.RawMessage(`"secret"`)},
 		&run.Finished{State: run.Failed, Failure: failure},
 	}
 	failed := `"error":{"outcome":"failed","code":"bad","message":"no <stock>","retryable":false}`
+	task := `,"task":"price","key":"k \"é",`
 	want := []string{ // what follows the fields that all events have
 		`}`, `}`,
-		`,"task":"price","key":"k","attempt":1}`,
-		`,"task":"price","key":"k","attempt":1,"outcome":"failed",` + failed + `,"retry_at":"` + at.Add(time.Minute).Format(time.RFC3339) + `","duration_ms":1.5}`,
-		`,"task":"price","key":"k","state":"skipped"}`,
+		task + `"attempt":1}`,
+		task + `"attempt":1,"outcome":"failed",` + failed + `,"retry_at":"` + at.Add(time.Minute).Format(time.RFC3339) + `","duration_ms":1.5}`,
+		task + `"state":"skipped"}`,
 		`,` + failed + `}`,
+		`,"task":"wait.x","subject":"a.b","due":"` + at.Format(time.RFC3339) + `","deadline":"` + at.Add(time.Second).Format(time.RFC3339) + `"}`,
+		task + `"attempt":2,"child":"` + string(runID) + `"}`,
 		`,"state":"failed",` + failed + `,"record":{"run":"` + string(runID) + `","flow":"orders",`,
 	}
 	for i, data := range events {
 		n := notice(9, i, data)
-		n.Event.At = at
+		n.Event.At, n.Sum = at, 0xab
 		if data.Kind() == run.KindFinished {
 			n.Record = record
 		}
@@ -93,25 +141,29 @@ func TestEventBodies(t *testing.T) {
 	give(t, e, run.Notice{Revision: 10, Event: run.Event{At: at, Data: &run.Decided{}}})
 	give(t, e, run.Notice{Revision: 10, Event: run.Event{Run: runID, At: at, Data: &run.ScheduleAdvanced{}}})
 
-	got := messages(t, nc, bus.StreamEvents)
+	got := storedEvents(t, nc)
 	if len(got) != len(events) {
-		t.Fatalf("%d events are published, want %d", len(got), len(events))
+		t.Fatalf("%d events are stored, want %d", len(got), len(events))
 	}
-	for i, m := range got {
-		wanted := fmt.Sprintf(`{"id":"0-9-%d-00000000","kind":"%s","flow":"orders","run":"%s","at":"%s"%s`,
+	for i, event := range got {
+		wanted := fmt.Sprintf(`{"id":"0-9-%d-000000ab","kind":"%s","flow":"orders","run":"%s","at":"%s"%s`,
 			i, events[i].Kind(), runID, at.Format(time.RFC3339), want[i])
-		if !strings.HasPrefix(string(m.Data), wanted) {
-			t.Errorf("event %d is\n%s\nwant\n%s", i, m.Data, wanted)
+		if !strings.HasPrefix(string(event), wanted) {
+			t.Errorf("event %d is\n%s\nwant\n%s", i, event, wanted)
 		}
-		if strings.Contains(string(m.Data), "secret") {
-			t.Errorf("event %d carries a task's bytes: %s", i, m.Data)
+		if strings.Contains(string(event), "secret") {
+			t.Errorf("event %d carries a task's bytes: %s", i, event)
 		}
-		if m.Subject != "fh.v1.run.orders."+string(runID)+"."+events[i].Kind() || m.Header.Get(bus.HeaderRevision) != "9" || m.Header.Get(bus.HeaderIndex) != fmt.Sprint(i) {
-			t.Errorf("event %d: subject %s, headers %v", i, m.Subject, m.Header)
+		m, err := live.NextMsg(patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Subject != bus.EventSubject("orders", runID, events[i].Kind()) || string(m.Data) != string(event) {
+			t.Errorf("live event %d on %s is\n%s\nwant\n%s", i, m.Subject, m.Data, event)
 		}
 	}
 	var last struct{ Record run.Record }
-	if err := json.Unmarshal(got[6].Data, &last); err != nil {
+	if err := json.Unmarshal(got[len(got)-1], &last); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(record.Tasks[0].Input, last.Record.Tasks[0].Input); diff != "" {
@@ -119,78 +171,102 @@ func TestEventBodies(t *testing.T) {
 	}
 }
 
-func TestEventsOnceAndInOrder(t *testing.T) {
+// The stream gets one message for what happened to a run until its end, and another
+// run's events are in another.
+func TestEventsOfARunShareMessages(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	e := publisher(t, nc, bus.EventsConfig{Window: 16})
-	var notices []run.Notice
-	var want []string
-	for i := range 500 {
-		revision, index := uint64(i/7+1), i%7
-		notices = append(notices, notice(revision, index, &run.Started{}))
-		want = append(want, fmt.Sprintf("0-%d-%d-00000000", revision, index))
-	}
-	give(t, e, notices[:300]...)
-	give(t, e, notices[200:]...) // a start gives again what may have been published
-	var got []string
-	for _, m := range messages(t, nc, bus.StreamEvents) {
-		got = append(got, m.Header.Get("Nats-Msg-Id"))
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%d events are published, want each of %d once and in order", len(got), len(want))
-	}
-}
-
-func TestEventsLast(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, bus.ServerConfig{})
-	nc, j := connect(t, s), openJournal(t, connectJournal(t, s), bus.JournalConfig{})
-	e := publisher(t, nc, bus.EventsConfig{})
-	if got, err := e.Last(t.Context(), j); got != (bus.Standing{}) || err != nil {
-		t.Errorf("Last of nothing = %+v, %v", got, err)
-	}
-	give(t, e, notice(4, 0, &run.Started{}), notice(7, 2, &run.Finished{State: run.Succeeded}))
-	wantLast(t, e, j, bus.Standing{Told: 7}) // the journal has lost everything
-	var sums []uint32
-	for i := range uint64(9) {
-		commit := fmt.Appendf(nil, "commit %d", i)
-		if _, err := j.Append(t.Context(), i, commit); err != nil {
-			t.Fatal(err)
-		}
-		sums = append(sums, run.CommitSum(commit))
-	}
-	n := notice(8, 3, &run.Started{})
-	n.Sum = sums[7]
-	give(t, e, n)
-	// Another shard's events, and what is not an event at all, are passed over.
-	other, err := bus.NewEvents(t.Context(), nc, 1, bus.EventsConfig{})
+	e, err := bus.NewEvents(nc, 0, bus.EventsConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLast(t, other, j, bus.Standing{})
-	if err := nc.Publish("fh.v1.run.a.b.c", []byte("by hand")); err != nil {
+	other := run.NewID(time.Now())
+	for i := range 40 {
+		n := notice(uint64(i+1), 0, &run.Started{})
+		if i%2 == 1 {
+			n.Event.Run = other
+		}
+		if i >= 38 {
+			n.Event.Data = &run.Finished{State: run.Succeeded}
+		}
+		if err := e.Committed(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runPart(t, e.Run)
+	if err := e.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
+	got := messages(t, nc, bus.StreamEvents)
+	if len(got) != 2 || got[0].Subject != "fh.v1.events.orders."+string(runID) || got[1].Subject != "fh.v1.events.orders."+string(other) {
+		t.Fatalf("messages: %+v", got)
 	}
-	wantLast(t, e, j, bus.Standing{Revision: 8, Index: 3, Told: 8})
-	if err := j.Compact(t.Context(), 8); err != nil {
-		t.Fatal(err)
+	var ids []string
+	for _, event := range storedEvents(t, nc) {
+		ids = append(ids, idOf(t, event))
 	}
-	wantLast(t, e, j, bus.Standing{Revision: 8, Index: 3, Told: 8})
-	// An older version's id does not tell which commit it was.
-	old := &nats.Msg{Subject: "fh.v1.run.a.b.c", Header: nats.Header{"Nats-Msg-Id": {"0-9-5"}}}
-	if _, err := jetStream(t, nc).PublishMsg(t.Context(), old); err != nil {
-		t.Fatal(err)
+	want := make([]string, 0, 40)
+	for _, first := range []int{1, 2} {
+		for i := first; i <= 40; i += 2 {
+			want = append(want, fmt.Sprintf("0-%d-0-00000000", i))
+		}
 	}
-	wantLast(t, e, j, bus.Standing{Revision: 9, Index: 5, Told: 9})
+	if diff := cmp.Diff(want, ids); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
 }
 
-func wantLast(t *testing.T, e *bus.Events, j *bus.Journal, want bus.Standing) {
-	t.Helper()
-	if got, err := e.Last(t.Context(), j); got != want || err != nil {
-		t.Errorf("Last = %+v, %v, want %+v", got, err, want)
+// Live events are made for those who listen, whatever the stream gets.
+func TestEventsOf(t *testing.T) {
+	t.Parallel()
+	for of, stored := range map[bus.EventsOf]int{bus.EventsOfTasks: 4, bus.EventsOfRuns: 2, bus.EventsOfNone: 0} {
+		t.Run(string(of), func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t, bus.ServerConfig{})
+			nc := connectApp(t, s)
+			e := publisher(t, nc, bus.EventsConfig{Of: of, Listened: s.Listened})
+			listener := connectApp(t, s)
+			sub, err := listener.SubscribeSync("fh.v1.run.orders.*.attempt_started")
+			if err == nil {
+				err = listener.Flush()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			ref := run.TaskRef{Task: "price"}
+			before := nc.Stats().OutMsgs
+			give(t, e, notice(1, 0, &run.Started{}), notice(1, 1, &run.AttemptStarted{TaskRef: ref, Attempt: 1}),
+				notice(1, 2, &run.AttemptFinished{TaskRef: ref, Attempt: 1}), notice(1, 3, &run.Finished{State: run.Succeeded}))
+			if m, err := sub.NextMsg(patience); err != nil || idOf(t, m.Data) != "0-1-1-00000000" {
+				t.Errorf("live event: %v, %v", m, err)
+			}
+			if got := len(storedEvents(t, nc)); got != stored {
+				t.Errorf("%d events are stored, want %d", got, stored)
+			}
+			if got := s.Listened("fh.v1.run.orders.x.finished"); got {
+				t.Error("somebody listens to the ends of runs")
+			}
+			if of == bus.EventsOfNone {
+				if sent := nc.Stats().OutMsgs - before; sent > 4 { // one event, and the requests of this test
+					t.Errorf("%d messages were sent for one listener's event", sent)
+				}
+			}
+		})
+	}
+}
+
+// Where nobody can tell who listens, what is stored is published live, too.
+func TestLiveEventsWithoutKnowledge(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	e := publisher(t, nc, bus.EventsConfig{Of: bus.EventsOfRuns})
+	sub, err := nc.SubscribeSync("fh.v1.run.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	give(t, e, notice(1, 0, &run.TaskEnded{TaskRef: run.TaskRef{Task: "price"}}), notice(1, 1, &run.Finished{State: run.Succeeded}))
+	if m, err := sub.NextMsg(patience); err != nil || idOf(t, m.Data) != "0-1-1-00000000" {
+		t.Errorf("live event: %v, %v", m, err)
 	}
 }
 
@@ -212,15 +288,15 @@ func TestEventsTruncateRecord(t *testing.T) {
 		Truncated bool
 	}
 	var got []body
-	for _, m := range messages(t, nc, bus.StreamEvents) {
+	for _, event := range storedEvents(t, nc) {
 		var b body
-		if err := json.Unmarshal(m.Data, &b); err != nil {
+		if err := json.Unmarshal(event, &b); err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, b)
 	}
 	if len(got) != 3 {
-		t.Fatalf("%d events are published, want 3", len(got))
+		t.Fatalf("%d events are stored, want 3", len(got))
 	}
 	if r := got[0].Record; !got[0].Truncated || r == nil || string(r.Output) != "1" || r.Tasks[0].Task != "price" || string(r.Tasks[0].Input) != "null" {
 		t.Errorf("first event: %+v", got[0])
@@ -233,30 +309,18 @@ func TestEventsTruncateRecord(t *testing.T) {
 	}
 }
 
-func TestEventsTooLargeIsLeftOut(t *testing.T) {
+func TestEventsTooLargeAreLeftOut(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
 	var log logLines
 	e := publisher(t, nc, bus.EventsConfig{Log: log.logger()})
 	huge := &run.Failure{Message: strings.Repeat("x", 9<<20)}
 	give(t, e, notice(1, 0, &run.Started{}), notice(1, 1, &run.CancelRequested{Failure: huge}), notice(1, 2, &run.Finished{State: run.Canceled}))
-	if got := messages(t, nc, bus.StreamEvents); len(got) != 2 {
-		t.Errorf("%d events are published, want 2", len(got))
+	if got := storedEvents(t, nc); len(got) != 2 {
+		t.Errorf("%d events are stored, want 2", len(got))
 	}
-	if log.count("one of the events cannot be published") != 1 {
+	if log.count("events cannot be stored") != 1 {
 		t.Error("the log does not tell")
-	}
-}
-
-func TestEventsOlderThanTheStreamKeeps(t *testing.T) {
-	t.Parallel()
-	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	e := publisher(t, nc, bus.EventsConfig{})
-	old := notice(1, 0, &run.Started{})
-	old.Event.At = time.Now().Add(-bus.DefaultEventAge - time.Minute)
-	give(t, e, old, notice(2, 0, &run.Started{}))
-	if got := messages(t, nc, bus.StreamEvents); len(got) != 1 || got[0].Header.Get(bus.HeaderRevision) != "2" {
-		t.Errorf("%d events are published, want that of revision 2", len(got))
 	}
 }
 
@@ -270,31 +334,65 @@ func TestEventsBadFlow(t *testing.T) {
 	}
 }
 
-// Without Run nothing is published, and Committed pushes back.
-func TestEventsBackPressure(t *testing.T) {
+// The engine never waits for events: when nothing is published they are dropped, and
+// the log says so. What comes later is published.
+func TestEventsNeverHoldBack(t *testing.T) {
 	t.Parallel()
-	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	e, err := bus.NewEvents(t.Context(), nc, 0, bus.EventsConfig{Window: 2})
+	s := startServer(t, bus.ServerConfig{})
+	nc := connect(t, s)
+	var log logLines
+	e, err := bus.NewEvents(nc, 0, bus.EventsConfig{Log: log.logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := errors.New("the test has seen enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	taken := 0
-	for err == nil {
-		if taken == 2 {
-			cancel(full)
-		}
-		if err = e.Committed(ctx, notice(1, taken, &run.Started{})); err == nil {
-			taken++
+	large := &run.Failure{Message: strings.Repeat("x", 1<<20)}
+	for i := range 100 { // Run is not there to publish them
+		if err := e.Committed(t.Context(), notice(uint64(i+1), 0, &run.CancelRequested{Failure: large})); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if taken != 2 || !errors.Is(err, full) {
-		t.Errorf("Committed took %d events, then %v", taken, err)
+	runPart(t, e.Run)
+	eventually(t, "the log tells", func() bool { return log.count("events were dropped") == 1 })
+	give(t, e, notice(200, 0, &run.Started{}))
+	got := storedEvents(t, nc)
+	if len(got) < 20 || len(got) > 40 || idOf(t, got[len(got)-1]) != "0-200-0-00000000" {
+		t.Errorf("%d events are stored, the last of them %.60s", len(got), got[len(got)-1])
 	}
-	if err := e.Flush(ctx); !errors.Is(err, full) {
-		t.Errorf("Flush = %v", err)
+}
+
+// A stream that is deleted or purged is no harm: it is made again, the log says so,
+// and nothing waits for it.
+func TestEventsStreamIsGone(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	var log logLines
+	keepStreams(t, nc, &log, bus.StreamConfig{EventBytes: 1 << 20})
+	e := publisher(t, nc, bus.EventsConfig{Timeout: time.Second, Log: log.logger()})
+	js := jetStream(t, nc)
+	give(t, e, notice(1, 0, &run.Started{}))
+	if err := js.DeleteStream(t.Context(), bus.StreamEvents); err != nil {
+		t.Fatal(err)
+	}
+	give(t, e, notice(2, 0, &run.Started{}), notice(2, 1, &run.Finished{State: run.Succeeded}))
+	if got := storedEvents(t, nc); len(got) != 2 {
+		t.Errorf("%d events are stored, want 2", len(got))
+	}
+	if got := streamLimits(t, nc, bus.StreamEvents); got.Bytes != 1<<20 {
+		t.Errorf("the new stream has %+v", got)
+	}
+	if log.count("level=ERROR") != 1 || log.count("a stream was removed") != 1 {
+		t.Error("the log does not tell")
+	}
+	stream, err := js.Stream(t.Context(), bus.StreamEvents)
+	if err == nil {
+		err = stream.Purge(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	give(t, e, notice(3, 0, &run.Started{}))
+	if got := storedEvents(t, nc); len(got) != 1 {
+		t.Errorf("%d events are stored after a purge, want 1", len(got))
 	}
 }
 
@@ -307,15 +405,13 @@ func TestEventsOverRestarts(t *testing.T) {
 	if err := bus.ProvisionEvents(t.Context(), nc, bus.StreamConfig{Replicas: 1}); err != nil {
 		t.Fatal(err)
 	}
-	e := publisher(t, nc, bus.EventsConfig{Window: 8, Timeout: 200 * time.Millisecond, Log: log.logger()})
+	e := publisher(t, nc, bus.EventsConfig{Timeout: 200 * time.Millisecond, Log: log.logger()})
 	const each = 150
-	var want []string
 	for round := range 3 {
 		var giver sync.WaitGroup
 		giver.Go(func() {
 			for i := range each {
-				n := notice(uint64(round+1), i, &run.Started{})
-				if err := e.Committed(t.Context(), n); err != nil {
+				if err := e.Committed(t.Context(), notice(uint64(round+1), i, &run.Started{})); err != nil {
 					t.Error(err)
 				}
 			}
@@ -323,24 +419,62 @@ func TestEventsOverRestarts(t *testing.T) {
 		x.stop()
 		x.start()
 		giver.Wait()
-		for i := range each {
-			want = append(want, fmt.Sprintf("0-%d-%d-00000000", round+1, i))
-		}
 	}
-	if err := e.Flush(t.Context()); err != nil {
+	give(t, e, notice(9, 0, &run.Finished{State: run.Succeeded}))
+	eventually(t, "the stream goes on", func() bool {
+		all := storedEvents(t, nc)
+		return slices.ContainsFunc(all, func(event json.RawMessage) bool { return idOf(t, event) == "0-9-0-00000000" })
+	})
+}
+
+// The mark says how far others know of the journal, also after its stream is gone.
+func TestMark(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, startServer(t, bus.ServerConfig{}))
+	var log logLines
+	m, err := bus.NewMark(nc, 0, bus.MarkConfig{Timeout: time.Second, Log: log.logger()})
+	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, m := range messages(t, nc, bus.StreamEvents) {
-		got = append(got, m.Header.Get("Nats-Msg-Id"))
+	last := func() uint64 {
+		t.Helper()
+		other, err := bus.NewMark(nc, 0, bus.MarkConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision, err := other.Last(t.Context())
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			t.Fatal(err)
+		}
+		return revision
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("published events (-want +got):\n%s", diff)
+	if got := last(); got != 0 {
+		t.Errorf("a mark before there is one: %d", got)
+	}
+	runPart(t, m.Run)
+	keepStreams(t, nc, &log, bus.StreamConfig{})
+	for revision := range uint64(5000) {
+		m.Durable(revision + 1)
+	}
+	eventually(t, "the mark", func() bool { return last() == 5000 })
+	m.Durable(7) // a loss was accepted
+	eventually(t, "the mark goes back", func() bool { return last() == 7 })
+	if err := jetStream(t, nc).DeleteStream(t.Context(), bus.StreamMarks); err != nil {
+		t.Fatal(err)
+	}
+	m.Durable(8)
+	eventually(t, "a new mark", func() bool { return last() == 8 })
+	if log.count("a stream was removed") != 1 {
+		t.Error("the log does not tell")
+	}
+	if got := len(messages(t, nc, bus.StreamMarks)); got != 1 {
+		t.Errorf("the stream holds %d messages, want 1", got)
 	}
 }
 
 func BenchmarkEvents(b *testing.B) {
-	e := publisher(b, connect(b, startServer(b, bus.ServerConfig{})), bus.EventsConfig{})
+	s := startServer(b, bus.ServerConfig{})
+	e := publisher(b, connectApp(b, s), bus.EventsConfig{Listened: s.Listened})
 	index := 0
 	for b.Loop() {
 		if err := e.Committed(b.Context(), notice(1, index, &run.Started{})); err != nil {
@@ -348,7 +482,7 @@ func BenchmarkEvents(b *testing.B) {
 		}
 		index++
 	}
-	if err := e.Flush(b.Context()); err != nil {
+	if err := e.Drain(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(index)/b.Elapsed().Seconds(), "events/s")

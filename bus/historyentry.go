@@ -139,9 +139,14 @@ func (r *entryReader) number() uint64 {
 	return take(r, v, n)
 }
 
-func (r *entryReader) time() time.Time {
+func (r *entryReader) signed() int64 {
 	v, n := binary.Varint(r.rest)
-	if v = take(r, v, n); v == 0 {
+	return take(r, v, n)
+}
+
+func (r *entryReader) time() time.Time {
+	v := r.signed()
+	if v == 0 {
 		return time.Time{}
 	}
 	return time.Unix(0, v).UTC()

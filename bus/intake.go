@@ -73,6 +73,9 @@ type IntakeConfig struct {
 	// request is not served.
 	Logs LogReader
 
+	// Feed is what the request "follow" reads. Default: that request is not served.
+	Feed *Feed
+
 	// Schedules and Backfills answer requests about schedules. Default: those are not
 	// served.
 	Schedules ScheduleControl
@@ -129,6 +132,7 @@ type Intake struct {
 	submitting chan struct{} // holds one for each submission under way
 	reading    chan struct{} // holds one for each request that reads
 	waiting    *waitingRoom
+	following  chan struct{} // holds one for each request for events
 	ready      chan struct{} // closed by Run
 	listening  *listening    // set by NewIntake; empty until Run
 }
@@ -158,6 +162,7 @@ func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Inta
 		submitting: make(chan struct{}, orDefault(cfg.Submitting, 256)),
 		reading:    make(chan struct{}, orDefault(cfg.Reading, 64)),
 		waiting:    newWaitingRoom(orDefault(cfg.Waiting, 4096), waitingConfig{cfg.Operator, cfg.Connected}),
+		following:  make(chan struct{}, maxFollowing),
 		ready:      make(chan struct{}),
 	}
 	if err := checkAll(triggers); err != nil {

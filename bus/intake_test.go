@@ -210,7 +210,7 @@ func TestIntakeAnswersInboxesOnly(t *testing.T) {
 	nc := connect(t, startServer(t, bus.ServerConfig{}))
 	s := &starter{}
 	runIntake(t, nc, s, nil, bus.IntakeConfig{})
-	for _, reply := range []string{"fh.v1.run.a.b.finished", "$JS.API.STREAM.PURGE.FH_EVENTS"} {
+	for _, reply := range []string{"fh.v1.events.a.b", "$JS.API.STREAM.PURGE.FH_EVENTS"} {
 		if err := nc.PublishRequest("fh.v1.api.run.orders", reply, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func required() []string {
 
 // replaceable are the streams of the engine's account that can be made again.
 func replaceable() []string {
-	return []string{StreamTriggers, StreamHistory, StreamDeadLetter, StreamLogs}
+	return []string{StreamTriggers, StreamHistory, StreamMarks, StreamDeadLetter, StreamLogs}
 }
 
 // Provision makes the streams, or changes them to fit. A *ProvisionError refuses what
@@ -189,6 +189,8 @@ func holds(name string) string {
 		return "messages that could make no run"
 	case StreamLogs:
 		return "what tasks wrote"
+	case StreamMarks:
+		return "how far others know of the journal, by which a lost end of it shows"
 	}
 	return "events for others to read; runs do not depend on them"
 }

@@ -30,8 +30,7 @@ type keptMessages struct {
 
 	written    uint64 // sequence of the last message of ours that was written out
 	last       uint64 // of the stream's last one, as far as known here
-	doubtful   bool   // the stream seems to end elsewhere
-	reconnects uint64 // of the connection when that was found to be so
+	reconnects uint64 // of the connection when it was found to be so
 }
 
 type keptMessage struct {
@@ -177,7 +176,7 @@ func (p *publisher) lostAfter(last uint64) error {
 // a reason to.
 func (p *publisher) findLost(ctx context.Context) error {
 	now := p.nc.Stats().Reconnects
-	if now == p.kept.reconnects && !p.kept.doubtful {
+	if now == p.kept.reconnects {
 		return nil
 	}
 	if err := usable(p.nc); err != nil {
@@ -187,7 +186,7 @@ func (p *publisher) findLost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.kept.reconnects, p.kept.doubtful = now, false
+	p.kept.reconnects = now
 	p.kept.last = max(p.kept.last, last) // what follows others' messages
 	return nil
 }

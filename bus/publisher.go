@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -21,16 +20,12 @@ const publishBytes = 32 << 20
 // publisherConfig says what a publisher publishes, and where.
 type publisherConfig struct {
 	stream  string // that [Provision] has made
-	what    string // "events", for errors and the log
+	what    string // "records of finished runs", for errors and the log
 	window  int    // messages that are under way together; default 256
 	timeout time.Duration
 	sync    func() error // flushes the stream's files to the disk; nil: nothing to do
 	room    func() error // why the server must not be asked to write its files; nil: it always may
 	log     *slog.Logger
-
-	// ordered refuses messages whose stream does not end where it should, so that
-	// none overtakes those that the server has lost and must get again.
-	ordered bool
 
 	// settled is told of each message, in order: the sequence under which the
 	// stream holds it, or 0 when the stream can never take it. nil: nobody asks.
@@ -175,10 +170,6 @@ func (p *publisher) publish(ctx context.Context, flight []*nats.Msg) error {
 			delay.done()
 			continue
 		}
-		if elsewhere(err) && !p.kept.doubtful {
-			p.kept.doubtful = true
-			continue
-		}
 		if unstorable(err) {
 			p.log.Error("one of the "+p.what+" cannot be published", "id", flight[0].Header.Get(jetstream.MsgIDHeader),
 				"subject", flight[0].Subject, "bytes", len(flight[0].Data), "error", err)
@@ -221,12 +212,8 @@ func (p *publisher) send(ctx context.Context, flight []*nats.Msg) ([]*jetstream.
 	previous := ""
 	for _, msg := range flight {
 		msg.Header.Del(jetstream.ExpectedLastMsgIDHeader)
-		msg.Header.Del(jetstream.ExpectedLastSeqHeader)
-		switch {
-		case previous != "":
+		if previous != "" {
 			msg.Header.Set(jetstream.ExpectedLastMsgIDHeader, previous)
-		case p.ordered && p.kept.last > 0:
-			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(p.kept.last, 10))
 		}
 		previous = msg.Header.Get(jetstream.MsgIDHeader)
 		future, err := p.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
@@ -268,13 +255,6 @@ func await(ctx context.Context, futures []jetstream.PubAckFuture) (stored []*jet
 func outOfTurn(err error) bool {
 	code, _ := apiCode(err)
 	return code == codeWrongLastID
-}
-
-// elsewhere reports whether a message was refused because the stream ends elsewhere
-// than was expected: it has lost messages, or holds others.
-func elsewhere(err error) bool {
-	code, _ := apiCode(err)
-	return code == int(jetstream.JSErrCodeStreamWrongLastSequence)
 }
 
 // unstorable reports whether the stream can never take the message.

@@ -49,6 +49,7 @@ type reader struct {
 	since   time.Time     // of the first message, while next is 0
 	pull    time.Duration // bound of one fetch; default fetchTime
 	headers bool          // leave the bodies away
+	most    int           // messages of one fetch; default fetchMessages
 
 	consumer  jetstream.Consumer // nil before the first fetch and after an error
 	delivered uint64             // by this consumer
@@ -66,7 +67,7 @@ func (r *reader) fetch(ctx context.Context, handle func(jetstream.Msg, place) er
 		bound = fetchTime
 	}
 	pull, cancel := context.WithTimeout(ctx, bound)
-	batch, err := r.consumer.Fetch(fetchMessages, jetstream.FetchContext(pull), jetstream.FetchMaxBytes(fetchBytes))
+	batch, err := r.consumer.Fetch(orDefault(r.most, fetchMessages), jetstream.FetchContext(pull), jetstream.FetchMaxBytes(fetchBytes))
 	if err != nil {
 		cancel()
 		r.consumer = nil

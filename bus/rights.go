@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // rights are the subjects on which a user may publish and to which it may subscribe. No
@@ -88,17 +90,7 @@ func grantable(subjects []string, log *slog.Logger) []string {
 
 // reserved reports whether a permission for the subject would reach the streams'
 // management, the events or the replies to others.
-func reserved(subject string) bool {
-	for _, own := range []string{
-		prefixOwn + ">", "$JS.>", "$SYS.>", "$SRV.>", "$KV.>", "$O.>", "_R_.>",
-		"_INBOX.>", inboxEngine + ".>", inboxOperator + ".>", inboxClient + ".>",
-	} {
-		if server.SubjectsCollide(subject, own) {
-			return true
-		}
-	}
-	return false
-}
+func reserved(subject string) bool { return run.ReservedSubject(subject) != "" }
 
 // disjoint gives subjects that cover the given ones and of which no two have a subject
 // in common: the server delivers a message once for each import that it fits. It leaves

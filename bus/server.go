@@ -365,7 +365,7 @@ func (s *Server) Connected(who Requester) bool {
 }
 
 // Sync flushes everything in the streams' folder to the disk. A stream that is not
-// synced at each message - all of them in relaxed mode, FH_EVENTS always - would be
+// synced at each message - all of them in relaxed mode, FH_HISTORY always - would be
 // lost by a power failure as a whole soon after it was made, not only its last
 // messages: call Sync once after provisioning.
 func (s *Server) Sync() error {

@@ -1,13 +1,11 @@
 package bus_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +23,6 @@ type site struct {
 
 	server  *bus.Server
 	journal *bus.Journal
-	events  *bus.Events
 	history *keptRuns
 	stop    func()
 }
@@ -42,20 +39,7 @@ func (s *site) start() {
 	s.journal = openJournal(s.t, connectJournal(s.t, s.server), bus.JournalConfig{})
 	nc := connect(s.t, s.server)
 	s.history = openHistory(s.t, nc, bus.HistoryConfig{Index: filepath.Join(s.dir, "history.index")})
-	var err error
-	if s.events, err = bus.NewEvents(s.t.Context(), nc, 0, bus.EventsConfig{}); err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := s.events.Run(ctx); !errors.Is(err, context.Canceled) {
-			s.t.Errorf("Run = %v", err)
-		}
-	})
-	stop := sync.OnceFunc(func() { cancel(); running.Wait() })
-	s.t.Cleanup(stop)
-	s.stop = func() { stop(); s.history.stop(); stopServer(s.t, s.server) }
+	s.stop = func() { s.history.stop(); stopServer(s.t, s.server) }
 }
 
 // keep copies a stream as it is. lose puts the copy in its place: what came since is
@@ -102,11 +86,11 @@ func (s *site) commit(after uint64, ends ...*run.Record) []run.Notice {
 func (s *site) tell(notices ...[]run.Notice) {
 	s.t.Helper()
 	for _, n := range slices.Concat(notices...) {
-		if err := errors.Join(s.events.Committed(s.t.Context(), n), s.history.Committed(s.t.Context(), n)); err != nil {
+		if err := s.history.Committed(s.t.Context(), n); err != nil {
 			s.t.Fatal(err)
 		}
 	}
-	if err := errors.Join(s.events.Flush(s.t.Context()), s.history.Flush(s.t.Context())); err != nil {
+	if err := s.history.Flush(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -114,29 +98,18 @@ func (s *site) tell(notices ...[]run.Notice) {
 // stands checks where publishing is found to have ended.
 func (s *site) stands(want bus.Standing) {
 	s.t.Helper()
-	if got, err := s.events.Last(s.t.Context(), s.journal); got != want || err != nil {
-		s.t.Errorf("the events stand at %+v, %v, want %+v", got, err, want)
-	}
 	if got, err := s.history.Last(s.t.Context(), s.journal); got != want || err != nil {
 		s.t.Errorf("the history stands at %+v, %v, want %+v", got, err, want)
 	}
 }
 
-// holds checks which ends the streams hold, each as the run's state.
+// holds checks which ends the history holds, each as the run's state.
 func (s *site) holds(want ...run.State) {
 	s.t.Helper()
 	nc := connect(s.t, s.server)
-	var events, history []run.State
-	for _, m := range messages(s.t, nc, bus.StreamEvents) {
-		_, state, _ := strings.Cut(string(m.Data), `"state":"`)
-		state, _, _ = strings.Cut(state, `"`)
-		events = append(events, run.State(state))
-	}
+	var history []run.State
 	for _, m := range messages(s.t, nc, bus.StreamHistory) {
 		history = append(history, run.State(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]))
-	}
-	if diff := gocmp.Diff(want, events); diff != "" {
-		s.t.Errorf("published events (-want +got):\n%s", diff)
 	}
 	if diff := gocmp.Diff(want, history); diff != "" {
 		s.t.Errorf("records of the history (-want +got):\n%s", diff)

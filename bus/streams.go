@@ -94,8 +94,8 @@ func provisionBucket(ctx context.Context, nc *nats.Conn, bucket, description str
 	}, usual, 0)
 }
 
-// Provision makes the streams of triggers, history, dead letters and logs beside those
-// of [ProvisionJournal], or changes them to fit.
+// Provision makes the streams of triggers, history, marks, dead letters and logs beside
+// those of [ProvisionJournal], or changes them to fit.
 func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	err := provision(ctx, nc, jetstream.StreamConfig{
 		Name: StreamTriggers, Subjects: []string{prefixTrigger + "*"},
@@ -104,10 +104,13 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		MaxBytes: cfg.TriggerBytes, Replicas: cfg.Replicas, Duplicates: duplicates,
 		MaxMsgSize: MaxPayload, // an external server may allow more than a reader pulls
 	}, DefaultTriggerBytes, 0)
-	if err != nil {
-		return err
+	if err == nil {
+		err = provisionHistory(ctx, nc, cfg)
 	}
-	if err := provisionHistory(ctx, nc, cfg); err != nil {
+	if err == nil {
+		err = provisionMarks(ctx, nc, cfg.Replicas)
+	}
+	if err != nil {
 		return err
 	}
 	err = provision(ctx, nc, jetstream.StreamConfig{
@@ -122,19 +125,34 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	return provisionLogs(ctx, nc, cfg)
 }
 
-// ProvisionEvents makes the stream of events, or changes it to fit.
+// ProvisionEvents makes the stream of events, or changes it to fit. It may be in
+// another account than the others.
 func ProvisionEvents(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	events := jetstream.StreamConfig{
-		Name: StreamEvents, Subjects: []string{prefixRun + "*.*.*", flushSubject(StreamEvents)},
-		Description: "what happened to runs, for others to follow",
+		Name: StreamEvents, Subjects: []string{prefixEvents + "*.*"},
+		Description: "a copy of what happened to runs; nothing is recovered from it",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.EventBytes, MaxAge: cfg.EventAge, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
 	}
 	if cfg.Replicas <= 1 {
-		// Events are derived from the journal: what a crash loses is published again.
 		events.PersistMode = jetstream.AsyncPersistMode
 	}
 	return provision(ctx, nc, events, DefaultEventBytes, DefaultEventAge)
+}
+
+// provisionMarks makes the stream that holds one message for each shard. With async
+// persistence a mark costs no fsync, which the journal would have to wait for.
+func provisionMarks(ctx context.Context, nc *nats.Conn, replicas int) error {
+	marks := jetstream.StreamConfig{
+		Name: StreamMarks, Subjects: []string{prefixMark + "*"},
+		Description: "how far others know of each journal",
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+		MaxBytes: markBytes, MaxMsgsPerSubject: 1, Replicas: replicas, Duplicates: ownDuplicates,
+	}
+	if replicas <= 1 {
+		marks.PersistMode = jetstream.AsyncPersistMode
+	}
+	return provision(ctx, nc, marks, markBytes, 0)
 }
 
 func provisionHistory(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
@@ -171,7 +189,7 @@ func provision(ctx context.Context, nc *nats.Conn, want jetstream.StreamConfig, 
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", want.Name, err)
 	}
-	if want.Name != StreamHistory {
+	if want.Name != StreamHistory && want.Name != StreamMarks {
 		want.MaxMsgsPerSubject = -1
 	}
 	stream, err := js.Stream(ctx, want.Name)

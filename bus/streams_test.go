@@ -47,8 +47,9 @@ func TestProvision(t *testing.T) {
 	}{
 		{journal, bus.StreamJournal, limits{jetstream.DiscardNew, 4 << 30, -1, 0, 1, 15 * time.Second, []string{"fh.v1.journal.*"}}},
 		{app, bus.StreamTriggers, limits{jetstream.DiscardNew, 1 << 30, bus.MaxPayload, 0, 1, 2 * time.Minute, []string{"fh.v1.trigger.*"}}},
-		{app, bus.StreamEvents, limits{jetstream.DiscardOld, 256 << 20, -1, 7 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.run.*.*.*", "fh.v1.flush.FH_EVENTS"}}},
+		{app, bus.StreamEvents, limits{jetstream.DiscardOld, 256 << 20, -1, 7 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.events.*.*"}}},
 		{app, bus.StreamHistory, limits{jetstream.DiscardOld, 4 << 30, -1, 30 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.history.*.*", "fh.v1.historypart.*.*.*", "fh.v1.flush.FH_HISTORY"}}},
+		{app, bus.StreamMarks, limits{jetstream.DiscardOld, 1 << 20, -1, 0, 1, 15 * time.Second, []string{"fh.v1.mark.*"}}},
 		{app, bus.StreamDeadLetter, limits{jetstream.DiscardOld, 256 << 20, -1, 30 * 24 * time.Hour, 1, 2 * time.Minute, []string{"fh.v1.deadletter.*"}}},
 	} {
 		if diff := cmp.Diff(tt.want, streamLimits(t, tt.nc, tt.name)); diff != "" {
@@ -63,11 +64,11 @@ func TestProvisionAgain(t *testing.T) {
 	if err := provisionAll(t, nc, bus.StreamConfig{EventBytes: 1 << 20, EventAge: time.Hour, TriggerBytes: 2 << 20, HistoryPerFlow: 7}); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Publish("fh.v1.run.a.b.started", []byte("kept")); err != nil {
+	if err := nc.Publish("fh.v1.events.a.b", []byte("kept")); err != nil {
 		t.Fatal(err)
 	}
 	// Nothing asked for leaves it so.
-	if err := bus.Provision(t.Context(), nc, bus.StreamConfig{}); err != nil {
+	if err := provisionAll(t, nc, bus.StreamConfig{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := streamLimits(t, nc, bus.StreamEvents); got.Bytes != 1<<20 || got.Age != time.Hour {

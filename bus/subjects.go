@@ -18,6 +18,7 @@ const (
 	StreamDeadLetter = "FH_DEADLETTER"
 	StreamHistory    = "FH_HISTORY"
 	StreamLogs       = "FH_LOGS"
+	StreamMarks      = "FH_MARKS"
 )
 
 // The prefixes of subjects that a flow's name follows.
@@ -26,6 +27,8 @@ const (
 	prefixJournal    = "fh.v1.journal."
 	prefixTrigger    = "fh.v1.trigger."
 	prefixRun        = "fh.v1.run."
+	prefixEvents     = "fh.v1.events."
+	prefixMark       = "fh.v1.mark."
 	prefixDeadLetter = "fh.v1.deadletter."
 	prefixHistory    = "fh.v1.history."
 	prefixParts      = "fh.v1.historypart."
@@ -43,8 +46,8 @@ const (
 	HeaderCode     = "Fh-Code"     // of a dead letter: one of the run.Request codes
 	HeaderSubject  = "Fh-Subject"  // of a dead letter: where the message was published
 	HeaderNoBody   = "Fh-No-Body"  // of a dead letter: the size in bytes of a body too large to be kept with it
-	HeaderRevision = "Fh-Revision" // of an event: the journal's revision that holds it
-	HeaderIndex    = "Fh-Index"    // of an event: its place in the commit, from 0
+	HeaderRevision = "Fh-Revision" // of a finished run's record: the journal's revision that holds the run's end
+	HeaderIndex    = "Fh-Index"    // of a finished run's record: the place of the run's end in the commit, from 0
 	HeaderRun      = "Fh-Run"      // of lines of a log, and of a finished run's record: the run
 	HeaderSummary  = "Fh-Summary"  // of a finished run's record: its run.Summary, JSON
 	HeaderParts    = "Fh-Parts"    // of a record that is cut short: the Nats-Msg-Id of the last of the parts that hold it whole
@@ -69,11 +72,17 @@ func TriggerSubject(flow string) string { return prefixTrigger + flow }
 // RunSubject is where a request asks for a run of the flow.
 func RunSubject(flow string) string { return prefixAPIRun + flow }
 
-// EventSubject is where an event of a run is published. The kind is one of the
+// EventSubject is where a live event of a run is published. The kind is one of the
 // run.Kind words.
 func EventSubject(flow string, id run.ID, kind string) string {
 	return prefixRun + flow + "." + string(id) + "." + kind
 }
+
+// EventsSubject is where the stream FH_EVENTS has the events of a run.
+func EventsSubject(flow string, id run.ID) string { return prefixEvents + flow + "." + string(id) }
+
+// markSubject is where a shard's [Mark] is.
+func markSubject(shard int) string { return prefixMark + strconv.Itoa(shard) }
 
 // DeadLetterSubject is where messages are kept that could not make a run of the
 // flow.

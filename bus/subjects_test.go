@@ -17,6 +17,7 @@ func TestSubjects(t *testing.T) {
 		bus.RunSubject("a"):                                "fh.v1.api.run.a",
 		bus.DeadLetterSubject("a"):                         "fh.v1.deadletter.a",
 		bus.EventSubject("a", run.ID("01X"), "task_ended"): "fh.v1.run.a.01X.task_ended",
+		bus.EventsSubject("a", run.ID("01X")):              "fh.v1.events.a.01X",
 		bus.StreamSource("ORDERS", "a/b", "new"):           "stream/ORDERS/a/b/new",
 	} {
 		if got != want {

@@ -23,6 +23,14 @@ type Config struct {
 	Invoker   Invoker
 	Observers []Observation
 
+	// Durable is told of the last revision after a start, and then of each commit when
+	// the observers were told of it. It must not block. Default: nobody is told.
+	Durable func(revision uint64)
+
+	// Told is a revision of which others may know: a journal that ends before it has
+	// lost its end. Default: as far as the observers were told.
+	Told uint64
+
 	Snapshots Store   // default none: the journal is read as a whole at each start and never shortened
 	Blobs     Store   // of JSON from run.BlobSize on; default a MemoryStore
 	History   History // of finished runs; default none
@@ -262,6 +270,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	running.Go(func() { e.committer(ctx, recovered.last) })
 	running.Go(func() { e.archivist(ctx, recovered.archive) })
+	e.durable(e.revision)
 	notifying.Go(func() { e.notifier(ctx) })
 	e.snapshotAt = time.Now().Add(-e.pause()) // a long journal was read: do not read it again
 	if e.config.Snapshots != nil {

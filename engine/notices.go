@@ -99,6 +99,13 @@ func (e *Engine) notifier(ctx context.Context) {
 			}
 		}
 		e.told.Store(b.revision)
+		e.durable(b.revision)
+	}
+}
+
+func (e *Engine) durable(revision uint64) {
+	if e.config.Durable != nil {
+		e.config.Durable(revision)
 	}
 }
 

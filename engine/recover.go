@@ -168,32 +168,35 @@ func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error
 	return shard, nil
 }
 
-// LostEndError says that the journal ends before what observers have been told.
+// LostEndError says that the journal ends before what others have been told.
 type LostEndError struct {
 	Last uint64 // the last revision that the journal holds
-	Told uint64 // the revision that an observer knows
+	Told uint64 // the revision of which others know
 }
 
 func (e *LostEndError) Error() string {
-	return fmt.Sprintf("the journal ends at revision %d, and events up to revision %d were published: its end is lost. "+
+	return fmt.Sprintf("the journal ends at revision %d, and others know of what happened up to revision %d: its end is lost. "+
 		"Restore a copy of the data folder, or accept the loss: what happened after revision %d is forgotten then, "+
 		"runs that were under way go on from there, and runs that were accepted since are gone",
 		e.Last, e.Told, e.Last)
 }
 
-// endReached checks that the journal is as long as the observers know it.
+// endReached checks that the journal is as long as others know it.
 func (r *recovery) endReached() error {
+	told := r.config.Told
 	for _, o := range r.config.Observers {
-		told := max(o.Told, o.Seen.Revision)
-		if !o.CatchUp || told <= r.last {
-			continue
+		if o.CatchUp {
+			told = max(told, o.Told, o.Seen.Revision)
 		}
-		lost := &LostEndError{Last: r.last, Told: told}
-		if !r.config.AcceptLoss {
-			return lost
-		}
-		r.log.Error("a loss is accepted", "error", lost)
 	}
+	if told <= r.last {
+		return nil
+	}
+	lost := &LostEndError{Last: r.last, Told: told}
+	if !r.config.AcceptLoss {
+		return lost
+	}
+	r.log.Error("a loss is accepted", "error", lost)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -264,6 +265,37 @@ func TestObserversKnowMoreThanTheJournal(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
 				t.Errorf("after %v the observer is told (-want +got):\n%s", seen, diff)
 			}
+		}
+	})
+}
+
+// Others may know of a commit of which no observer keeps anything.
+func TestOthersKnowMoreThanTheJournal(t *testing.T) {
+	t.Parallel()
+	set := load(t, diamondHCL)
+	synctest.Test(t, func(t *testing.T) {
+		whole := NewMemoryJournal()
+		var durable []uint64
+		note := func(revision uint64) { durable = append(durable, revision) }
+		r := boot(t, Config{Journal: whole, Durable: note, Invoker: flaky()}, set)
+		r.run("f", `{"a":1,"b":2}`)
+		r.stop()
+		last := uint64(len(whole.commits))
+		if len(durable) < 2 || durable[0] != 0 || !slices.IsSorted(durable) || durable[len(durable)-1] != last {
+			t.Fatalf("durable are %v, and the journal ends at %d", durable, last)
+		}
+		config := Config{Journal: readOnly{prefix(t, whole, last-1)}, Invoker: guests{}, Restore: restore, Told: last, Durable: note}
+		var lost *LostEndError
+		if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (LostEndError{Last: last - 1, Told: last}) {
+			t.Errorf("Run gives %v", err)
+		}
+		config.AcceptLoss = true
+		durable = nil
+		r = boot(t, config, set)
+		<-r.Ready()
+		r.crash()
+		if !slices.Equal(durable[:1], []uint64{last - 1}) {
+			t.Errorf("after the loss was accepted durable are %v, want %d first", durable, last-1)
 		}
 	})
 }

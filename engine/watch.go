@@ -167,3 +167,23 @@ func (e *Engine) Get(ctx context.Context, id run.ID) (*run.Record, error) {
 	record, _, err := e.Watch(ctx, id, 0)
 	return record, err
 }
+
+// FlowsOf gives the flows of those runs that are open or ended lately.
+func (e *Engine) FlowsOf(ctx context.Context, ids []run.ID) (map[run.ID]string, error) {
+	answers := make(chan map[run.ID]string, 1)
+	err := e.command(ctx, func() {
+		flows := make(map[run.ID]string, len(ids))
+		for _, id := range ids {
+			if o := e.open[id]; o != nil {
+				flows[id] = o.run.Flow
+			} else if end := e.finished.get(id); end != nil {
+				flows[id] = end.record.Flow
+			}
+		}
+		answers <- flows
+	})
+	if err != nil {
+		return nil, err
+	}
+	return await(ctx, e, answers)
+}

@@ -38,6 +38,7 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 		return a, nil
 	}
 	s := f.Scope(&run.Run{Trigger: a.Trigger})
+	defer s.end(s.begin()) // all that is evaluated for a request shares one meter
 	if err := s.checkPayload(t); err != nil {
 		return nil, err
 	}
@@ -113,11 +114,11 @@ func (f *Flow) fillParams(r *run.Request, t *Trigger, s *Scope) (map[string]json
 		v, given := derived[p.Name]
 		if raw, explicit := r.Params[p.Name]; explicit {
 			given = true
-			if v, err = decodeJSON(raw); err != nil {
+			if v, err = s.decodeOrNull(raw); err != nil {
 				return nil, run.Requestf(run.RequestParams, "param %s is %s", p.Name, err)
 			}
 		}
-		if out[p.Name], err = p.fill(v, given); err != nil {
+		if out[p.Name], err = p.fill(s.meter, v, given); err != nil {
 			return nil, err
 		}
 	}
@@ -132,18 +133,7 @@ func (f *Flow) unknownParam(name string) error {
 // fields of an object payload.
 func (f *Flow) derivedParams(t *Trigger, s *Scope) (map[string]cty.Value, error) {
 	if t == nil || t.params == nil {
-		if payload := s.run.Trigger.Payload; len(payload) == 0 || payload[0] != '{' {
-			return nil, nil
-		}
-		payload, err := s.value(payloadRef)
-		if err != nil {
-			return nil, run.Requestf(run.RequestPayload, "%s", err)
-		}
-		fields := payload.AsValueMap()
-		if len(f.payloadsOf(t)) > 0 { // which gives what is missing as null
-			maps.DeleteFunc(fields, func(_ string, v cty.Value) bool { return v.IsNull() })
-		}
-		return fields, nil
+		return f.namedParams(t, s)
 	}
 	v, failure := s.evaluate(t.params, s)
 	if failure != nil {
@@ -165,22 +155,54 @@ func (f *Flow) derivedParams(t *Trigger, s *Scope) (map[string]cty.Value, error)
 	return values, nil
 }
 
+// namedParams are the fields of an object payload that are called like params. Of a
+// large one only these are decoded.
+func (f *Flow) namedParams(t *Trigger, s *Scope) (map[string]cty.Value, error) {
+	payload := s.run.Trigger.Payload
+	if len(payload) == 0 || payload[0] != '{' {
+		return nil, nil
+	}
+	fields := map[string]cty.Value{}
+	var err error
+	if s.large(payloadRef) {
+		var members map[string]json.RawMessage
+		members, err = s.members(payload, func(name string) bool { return f.params[name] != nil })
+		for _, name := range keys(members) {
+			if err == nil {
+				fields[name], err = s.decodeOrNull(members[name])
+			}
+		}
+	} else {
+		var v cty.Value
+		if v, err = s.value(payloadRef); err == nil {
+			fields = v.AsValueMap()
+		}
+	}
+	if err != nil {
+		return nil, run.Requestf(run.RequestPayload, "%s", err)
+	}
+	if len(f.payloadsOf(t)) > 0 { // which gives what is missing as null
+		maps.DeleteFunc(fields, func(_ string, v cty.Value) bool { return v.IsNull() })
+	}
+	return fields, nil
+}
+
 // fill converts a param's value, or takes its default. A null is as good as
 // none when there is a default.
-func (p *Param) fill(v cty.Value, given bool) (json.RawMessage, error) {
+func (p *Param) fill(m *meter, v cty.Value, given bool) (json.RawMessage, error) {
 	switch {
 	case !given && p.Required:
 		return nil, run.Requestf(run.RequestParams, "param %s is required: give it a value of type %s", p.Name, typeexpr.TypeString(p.Type))
 	case !p.Required && (!given || v.IsNull()):
 		return p.Default, nil
 	}
-	v, err := p.declaration.convert(v)
+	v, err := p.declaration.convert(m, v)
 	if err == nil && !v.IsNull() {
-		err = p.declaration.check(v)
+		err = p.declaration.check(m, v)
 	}
 	if err == nil {
 		var encoded json.RawMessage
-		if encoded, err = encodeJSON(v); err == nil {
+		if encoded, err = m.encode(v); err == nil {
 			return encoded, nil
 		}
 	}

@@ -1,11 +1,11 @@
 package flows
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -16,9 +16,9 @@ import (
 // param brings a recorded param back to its declared type.
 func (s *Scope) param(name string) (cty.Value, error) {
 	p := s.flow.params[name]
-	v, err := decodeOrNull(s.run.Params[name])
+	v, err := s.decodeOrNull(s.run.Params[name])
 	if err == nil {
-		v, err = convert.Convert(v, p.Type)
+		v, err = s.convert(v, p.Type)
 	}
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("param %s: %w", p.Name, err)
@@ -27,6 +27,11 @@ func (s *Scope) param(name string) (cty.Value, error) {
 		v = v.Mark(sensitive)
 	}
 	return v, nil
+}
+
+func (s *Scope) convert(v cty.Value, to cty.Type) (cty.Value, error) {
+	defer s.end(s.begin())
+	return s.meter.convertTo(v, to)
 }
 
 func (s *Scope) triggerValue(name string) (cty.Value, error) {
@@ -106,13 +111,13 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 		}
 		v = cty.NumberFloatVal(took.Seconds())
 	case "output", "payload":
-		v, err = decodeOrNull(s.output(t))
+		v, err = s.decodeOrNull(s.output(t))
 	case "errors":
 		v, err = s.itemErrors(t)
 	case "error":
 		if t.Failure != nil {
 			var attrs map[string]cty.Value
-			attrs, err = failureValues(t.Failure)
+			attrs, err = failureValues(t.Failure, s.decodeOrNull)
 			v = cty.ObjectVal(attrs)
 		}
 	}
@@ -125,19 +130,22 @@ func (s *Scope) taskValue(w wanted) (cty.Value, error) {
 // failureAttributes are those of task.NAME.error.
 var failureAttributes = []string{"code", "details", "message", "outcome", "retryable"}
 
+// opener decodes JSON, a null of none.
+type opener func(json.RawMessage) (cty.Value, error)
+
 // failureValues are the attributes of a failure, to which one more may be added.
-func failureValues(f *run.Failure) (map[string]cty.Value, error) {
+func failureValues(f *run.Failure, open opener) (map[string]cty.Value, error) {
 	attrs := make(map[string]cty.Value, len(failureAttributes)+1)
 	for _, name := range failureAttributes {
 		var err error
-		if attrs[name], err = failureValue(f, name); err != nil {
+		if attrs[name], err = failureValue(f, name, open); err != nil {
 			return nil, err
 		}
 	}
 	return attrs, nil
 }
 
-func failureValue(f *run.Failure, name string) (cty.Value, error) {
+func failureValue(f *run.Failure, name string, open opener) (cty.Value, error) {
 	switch name {
 	case "outcome":
 		return cty.StringVal(string(f.Outcome)), nil
@@ -148,7 +156,7 @@ func failureValue(f *run.Failure, name string) (cty.Value, error) {
 	case "retryable":
 		return cty.BoolVal(f.Retryable), nil
 	}
-	return decodeOrNull(f.Details)
+	return open(f.Details)
 }
 
 // errorValue is what tasks of on_failure and finally see as error: nulls, when the
@@ -171,7 +179,7 @@ func (s *Scope) errorValue(name string) cty.Value {
 		}
 		return cty.NumberIntVal(int64(attempt))
 	}
-	v, _ := failureValue(f, name) // a text, which cannot fail
+	v, _ := failureValue(f, name, s.decodeOrNull) // a text, which cannot fail
 	return v
 }
 

@@ -180,6 +180,9 @@ func (t *typing) source(e hcl.Expression) string {
 	const short = 60
 	if m, ok := e.(*metered); ok {
 		e = m.Expression
+		if m.reference {
+			e = native(e)
+		}
 	}
 	switch e := e.(type) {
 	case *hclsyntax.ScopeTraversalExpr:

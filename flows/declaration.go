@@ -97,7 +97,7 @@ func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
 		if s.failed(from) {
 			break // typing says more of what is wrong with attributes
 		}
-		_, diags := (&meter{left: maxCost}).measured(countingNodes(e), ctx)
+		_, diags := s.meter.measured(countingNodes(e), ctx)
 		s.explain(&expression{Expression: e}, diags)
 	}
 	return s.failed(from)
@@ -109,25 +109,31 @@ func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
 	if !ok {
 		return
 	}
-	v, err := d.convert(v)
+	v, err := d.convert(s.meter, v)
 	if err != nil {
 		s.add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
 		return
 	}
 	d.preset = v
-	if err := d.check(v); err != nil && !v.IsNull() {
+	if err := d.check(s.meter, v); err != nil && !v.IsNull() {
 		s.add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
 	}
 }
 
 // convert brings a value to the declared type, without checking conditions.
-func (d *declaration) convert(v cty.Value) (cty.Value, error) {
+func (d *declaration) convert(m *meter, v cty.Value) (cty.Value, error) {
+	own := m.apart()
+	defer m.absorb(own)
+	m = own
 	if d.fill != nil {
+		if m.charge(4 * m.hefty(v).deep); m.spent() {
+			return cty.NilVal, m.err()
+		}
 		v = d.fill.Apply(v)
 	}
-	converted, err := convert.Convert(v, d.typ)
-	if err == nil {
-		return converted, nil
+	converted, err := m.convertTo(v, d.typ)
+	if err == nil || m.spent() {
+		return converted, err
 	}
 	if d.typ.IsPrimitiveType() && !v.Type().IsPrimitiveType() { // cty speaks of tuples
 		return cty.NilVal, fmt.Errorf("a %s is required, and this is %s", d.typ.FriendlyName(), kindOf(v))
@@ -169,7 +175,7 @@ func pathText(path cty.Path) string {
 }
 
 // check tells which validation a value does not pass.
-func (d *declaration) check(v cty.Value) error {
+func (d *declaration) check(m *meter, v cty.Value) error {
 	if d.sensitive {
 		v = v.Mark(sensitive)
 	}
@@ -178,7 +184,7 @@ func (d *declaration) check(v cty.Value) error {
 			Variables: map[string]cty.Value{d.root: cty.ObjectVal(map[string]cty.Value{d.name: v})},
 			Functions: d.functions,
 		}
-		result, diags := (&meter{left: maxCost}).measured(c.condition, ctx)
+		result, diags := m.measured(c.condition, ctx)
 		if !diags.HasErrors() {
 			result, _ = result.Unmark()
 			result, _ = convert.Convert(result, cty.Bool)
@@ -187,14 +193,14 @@ func (d *declaration) check(v cty.Value) error {
 			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must give true or false", place(c.at))
 		}
 		if result.False() {
-			return fmt.Errorf("%s (validation at %s)", c.text(ctx), place(c.at))
+			return fmt.Errorf("%s (validation at %s)", c.text(m, ctx), place(c.at))
 		}
 	}
 	return nil
 }
 
-func (c *condition) text(ctx *hcl.EvalContext) string {
-	v, diags := (&meter{left: maxCost}).measured(c.message, ctx)
+func (c *condition) text(m *meter, ctx *hcl.EvalContext) string {
+	v, diags := m.measured(c.message, ctx)
 	if !diags.HasErrors() && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		return v.AsString()
 	}
@@ -218,7 +224,7 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 			Subject: &at,
 		}}
 	}
-	return (&meter{left: maxCost}).measured(countingNodes(expr), nil)
+	return newMeter().measured(countingNodes(expr), nil)
 }
 
 // Param is a value that a run is given.
@@ -242,7 +248,7 @@ func (p *Param) Parse(text string) (json.RawMessage, error) {
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("param %s: %s is expected, and %q is not that: %s", p.Name, typeexpr.TypeString(p.Type), text, diags[0].Detail)
 	}
-	v, err := p.declaration.convert(v)
+	v, err := p.declaration.convert(newMeter(), v)
 	if err != nil {
 		return nil, fmt.Errorf("param %s: %w", p.Name, err)
 	}

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/hashicorp/hcl/v2"
@@ -179,6 +180,7 @@ func (d *draft) decode() {
 	d.base = m.base.NewChild()
 	d.base.Variables = map[string]cty.Value{"flow": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(f.Name)})}
 	f.base = m.runContext(d.base.Variables["flow"])
+	f.opened = cmp.Or(m.options.Opened, DefaultOpened)
 
 	for _, b := range c.blocks["param"] {
 		d.decodeParam(b)

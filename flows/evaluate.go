@@ -56,15 +56,18 @@ func (t *Task) Input(s *Scope) (json.RawMessage, *run.Failure) {
 func (t *Task) Config(s *Scope) (json.RawMessage, *run.Failure) { return t.config.evaluate(s) }
 
 func (in *inputs) evaluate(s *Scope) (json.RawMessage, *run.Failure) {
+	defer s.end(s.begin())
 	switch {
 	case in.static != nil || in.expr == nil:
 		return in.static, nil
 	case in.whole != nil:
 		return s.recorded(*in.whole), nil
 	case in.layout != nil:
+		before := *s.meter
 		if out, ok := in.layout.fill(s); ok {
 			return out, nil
 		}
+		*s.meter = before // the other way alone decides the outcome
 	}
 	return in.compute(s)
 }
@@ -72,11 +75,12 @@ func (in *inputs) evaluate(s *Scope) (json.RawMessage, *run.Failure) {
 // compute evaluates the expression as HCL does. It is the way that always works,
 // and the one that finds words for what is wrong.
 func (in *inputs) compute(s *Scope) (json.RawMessage, *run.Failure) {
+	defer s.end(s.begin())
 	v, failure := s.evaluate(in.expr, s)
 	if failure != nil {
 		return nil, failure
 	}
-	encoded, err := in.encode(v)
+	encoded, err := in.encode(s.meter, v)
 	if err != nil {
 		return nil, reject(in.expr.Range(), in.expr.argument+": "+err.Error())
 	}
@@ -90,6 +94,7 @@ func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
 	if len(f.Outputs) == 0 {
 		return f.sunk(s), nil
 	}
+	defer s.end(s.begin())
 	out := []byte{'{'}
 	for _, o := range f.Outputs {
 		value, failure := o.value.evaluate(s)
@@ -126,7 +131,8 @@ func (s *Scope) evaluate(x *expression, v values) (cty.Value, *run.Failure) {
 	if x.constant != cty.NilVal {
 		return x.constant, nil
 	}
-	value, diags := x.evaluate(s.flow.base, v, &meter{left: maxCost})
+	defer s.end(s.begin())
+	value, diags := x.evaluate(s.flow.base, v, s.meter)
 	if diags.HasErrors() {
 		d := diags.Errs()[0].(*hcl.Diagnostic)
 		at := x.Range()

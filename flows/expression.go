@@ -113,7 +113,7 @@ func (x *expression) context(base *hcl.EvalContext, v values) (*hcl.EvalContext,
 	for rest := x.wanted; len(rest) > 0; {
 		first := rest[0]
 		group := split(&rest, func(w wanted) bool { return w.root == first.root })
-		attrs, err := object(group, v)
+		attrs, err := object(x, group, v)
 		if err != nil {
 			return nil, err
 		}
@@ -123,14 +123,14 @@ func (x *expression) context(base *hcl.EvalContext, v values) (*hcl.EvalContext,
 }
 
 // object is what a root stands for, as far as it is wanted.
-func object(all []wanted, v values) (cty.Value, error) {
+func object(x *expression, all []wanted, v values) (cty.Value, error) {
 	if all[0].root.bit&settledRoots == 0 {
-		return attributes(all, v)
+		return attributes(x, all, v)
 	}
 	tasks := map[string]cty.Value{}
 	for len(all) > 0 {
 		name := all[0].name
-		task, err := attributes(split(&all, func(w wanted) bool { return w.name == name }), v)
+		task, err := attributes(x, split(&all, func(w wanted) bool { return w.name == name }), v)
 		if err != nil {
 			return cty.NilVal, err
 		}
@@ -140,18 +140,38 @@ func object(all []wanted, v values) (cty.Value, error) {
 }
 
 // attributes is an object of values of one root, or of one task.
-func attributes(all []wanted, v values) (cty.Value, error) {
+func attributes(x *expression, all []wanted, v values) (cty.Value, error) {
 	if len(all) == 1 {
+		if part, ok, err := partsOf(x, all[0], v); ok {
+			return inObject(all[0].last(), part), err
+		}
 		return v.single(all[0])
 	}
 	attrs := make(map[string]cty.Value, len(all))
 	for _, w := range all {
-		var err error
-		if attrs[w.last()], err = v.value(w); err != nil {
+		part, ok, err := partsOf(x, w, v)
+		if !ok {
+			part, err = v.value(w)
+		}
+		if attrs[w.last()] = part; err != nil {
 			return cty.NilVal, err
 		}
 	}
 	return cty.ObjectVal(attrs), nil
+}
+
+func partsOf(x *expression, w wanted, v values) (cty.Value, bool, error) {
+	if from, ok := v.(narrowing); ok {
+		return from.narrowed(w, x)
+	}
+	return cty.NilVal, false, nil
+}
+
+func inObject(name string, v cty.Value) cty.Value {
+	if v == cty.NilVal {
+		return cty.NilVal // there is an error
+	}
+	return cty.ObjectVal(map[string]cty.Value{name: v})
 }
 
 // last is the name at the end of the reference.

@@ -1,11 +1,13 @@
 package flows
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -33,11 +35,27 @@ func (s *site) fanOut(t *Task, c *content) {
 	}
 	t.FanOut, s.item = true, t
 	t.each = s.plain().late(each)
+	t.eachOf = s.plain().recordedOf(t.each)
 	if err := s.canFanOut(t.each); errors.Is(err, errHidden) {
 		s.add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
 	} else if err != nil {
 		s.add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
 	}
+}
+
+// recordedOf is the value that an expression names, or a part of it; nil when it computes.
+func (s *site) recordedOf(x *expression) *reference {
+	if x == nil || x.constant != cty.NilVal {
+		return nil
+	}
+	t, ok := native(x.Expression).(*hclsyntax.ScopeTraversalExpr)
+	if !ok {
+		return nil
+	}
+	if r := s.reference(t.Traversal); r != nil && r.recorded() && r.typ == cty.DynamicPseudoType {
+		return r
+	}
+	return nil
 }
 
 // canFanOut tells what is known to be wrong with the items before a run.
@@ -81,6 +99,9 @@ func (s *site) plain() *site {
 // Items evaluates what the task is to be run for: a JSON list or object, see
 // [run.TaskExpanded]. A failure is like those of [Task.When].
 func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
+	if t.eachOf != nil && s.large(t.eachOf.wanted) {
+		return s.largeItems(t)
+	}
 	v, failure := s.evaluate(t.each, s)
 	if failure != nil {
 		return nil, failure
@@ -91,6 +112,46 @@ func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
 	}
 	return items, nil
 }
+
+// largeItems are those of a value that is too large to be decoded as a whole.
+func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
+	defer s.end(s.begin())
+	p := jsonParser{src: s.recorded(t.eachOf.wanted), meter: s.meter}
+	items, err := p.extract(nil, t.eachOf.steps)
+	if err == nil {
+		err = countItems(items)
+	}
+	if err != nil {
+		return nil, reject(t.each.Range(), t.each.argument+" "+err.Error())
+	}
+	return items, nil
+}
+
+// countItems checks items as [itemsOf] does.
+func countItems(items json.RawMessage) error {
+	p, n := jsonParser{src: items, meter: newMeter()}, 0
+	var err error
+	switch p.peek() {
+	case '[':
+		err = p.sequence(']', func() error { n++; return p.skip(1) })
+	case '{':
+		err = p.sequence('}', func() error {
+			name, _, err := p.key()
+			if n++; err == nil && len(name) == 0 {
+				return errNameless
+			}
+			return cmp.Or(err, p.skip(1))
+		})
+	default:
+		return errors.New("must be a list, a set or an object")
+	}
+	if err == nil && n > MaxItems {
+		err = fmt.Errorf("has %d items, and %d are the most", n, MaxItems)
+	}
+	return err
+}
+
+var errNameless = errors.New("has an item without a name: its key is empty")
 
 var errHidden = errors.New("is sensitive, and the keys of its items would be shown")
 
@@ -108,7 +169,7 @@ func itemsOf(v cty.Value) (json.RawMessage, error) {
 		return keyed(v)
 	case t.IsMapType() || t.IsObjectType():
 		if all := v.AsValueMap(); all[""] != cty.NilVal {
-			return nil, errors.New("has an item without a name: its key is empty")
+			return nil, errNameless
 		}
 	}
 	return encodeJSON(v)
@@ -140,7 +201,7 @@ func (s *Scope) itemValue(name string) (cty.Value, error) {
 	case name == "key":
 		return itemKey(s.item), nil
 	}
-	v, err := decodeOrNull(s.item.Value)
+	v, err := s.decodeOrNull(s.item.Value)
 	if err != nil {
 		err = fmt.Errorf("each.value is %w", err)
 	}
@@ -156,8 +217,8 @@ func itemKey(i *run.Item) cty.Value {
 }
 
 // itemFailure is an element of the errors of a fan-out.
-func itemFailure(i *run.Item, f *run.Failure) (cty.Value, error) {
-	attrs, err := failureValues(f)
+func itemFailure(i *run.Item, f *run.Failure, open opener) (cty.Value, error) {
+	attrs, err := failureValues(f, open)
 	if err != nil {
 		return cty.NilVal, err
 	}
@@ -180,7 +241,7 @@ func (s *Scope) itemErrors(t *run.TaskRun) (cty.Value, error) {
 		if state == nil || state.Failure == nil {
 			continue
 		}
-		failed, err := itemFailure(&item, state.Failure)
+		failed, err := itemFailure(&item, state.Failure, s.decodeOrNull)
 		if err != nil {
 			return cty.NilVal, err
 		}

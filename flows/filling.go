@@ -9,6 +9,7 @@ import (
 // fill puts the JSON of a run between what is known. It gives up, for whatever
 // reason, where evaluating the expression might not end with these bytes.
 func (l *layout) fill(s *Scope) (json.RawMessage, bool) {
+	defer s.end(s.begin())
 	out, ok := make([]byte, 0, l.size(s)), true
 	for i := range l.parts {
 		p := &l.parts[i]
@@ -58,12 +59,16 @@ func (s *Scope) appendReference(out []byte, r *reference) ([]byte, bool) {
 		if err != nil {
 			return nil, false
 		}
-		return appendUnmarked(out, v)
+		return s.appendUnmarked(out, v)
 	}
-	if len(r.steps) > 0 && len(src) > largeJSON && r.root.bit != rootEach && !s.scan(r.wanted) {
+	large := len(src) > s.flow.opened
+	if len(r.steps) > 0 && len(src) > largeJSON && r.root.bit != rootEach && !large && !s.scan(r.wanted) {
 		return nil, false
 	}
-	p := jsonParser{src: src}
+	if s.meter.charge(len(src) / 256); s.meter.spent() {
+		return nil, false
+	}
+	p := jsonParser{src: src, meter: s.meter}
 	out, err := p.extract(out, r.steps)
 	return out, err == nil
 }
@@ -100,17 +105,17 @@ func (s *Scope) scan(w wanted) bool {
 }
 
 func (s *Scope) appendExpression(out []byte, x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.flow.base, s, &meter{left: maxCost})
+	v, diags := x.evaluate(s.flow.base, s, s.meter)
 	if diags.HasErrors() {
 		return nil, false
 	}
-	return appendUnmarked(out, v)
+	return s.appendUnmarked(out, v)
 }
 
-func appendUnmarked(out []byte, v cty.Value) ([]byte, bool) {
+func (s *Scope) appendUnmarked(out []byte, v cty.Value) ([]byte, bool) {
 	if v.ContainsMarked() {
 		v, _ = v.UnmarkDeep()
 	}
-	out, err := appendJSON(out, v)
+	out, err := s.meter.appendJSON(out, v)
 	return out, err == nil
 }

@@ -41,6 +41,7 @@ type Flow struct {
 	payloads payloads          // of requests that name no message trigger
 	sinks    []wanted          // outputs of main tasks and groups on which no other depends
 	base     *hcl.EvalContext  // of expressions in runs
+	opened   int               // bytes of JSON that expressions look into
 }
 
 // Concurrency bounds how many runs of a flow are under way at once, for each
@@ -151,6 +152,7 @@ type Task struct {
 	output wanted      // task.NAME.output or wait.NAME.payload
 	when   *expression // nil: always
 	each   *expression // for_each; nil for none
+	eachOf *reference  // what for_each names, nil when it computes
 	again  *expression // nil: as the failure says
 	input  *inputs
 	config *inputs

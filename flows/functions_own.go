@@ -109,9 +109,9 @@ var sumFunc = function.New(&function.Spec{
 		}
 		sum := cty.Zero
 		for i, item := range items {
-			n, err := convert.Convert(item, cty.Number)
-			if err != nil || n.IsNull() {
-				return cty.NilVal, function.NewArgErrorf(0, "element %d is not a number", i)
+			n, err := asNumber(item)
+			if err != nil {
+				return cty.NilVal, function.NewArgErrorf(0, "element %d is %s", i, err)
 			}
 			if !n.IsKnown() {
 				return cty.UnknownVal(cty.Number), nil
@@ -123,6 +123,18 @@ var sumFunc = function.New(&function.Spec{
 		return sum, nil
 	},
 })
+
+func asNumber(v cty.Value) (cty.Value, error) {
+	m := newMeter()
+	n, err := convert.Convert(m.readNumber(v), cty.Number)
+	switch {
+	case m.spent():
+		return n, m.err()
+	case err != nil || n.IsNull():
+		return n, errNumber
+	}
+	return n, nil
+}
 
 var oneFunc = function.New(&function.Spec{
 	Description: "Gives the only element of a list, or null for an empty one.",

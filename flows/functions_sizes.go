@@ -194,15 +194,3 @@ func opened(text string) int {
 	}
 	return most
 }
-
-// maxCompared bounds the lists whose elements are compared with each other.
-const maxCompared = 10_000
-
-func compared(args []cty.Value) error {
-	for _, arg := range args {
-		if elementCount(arg) > maxCompared {
-			return fmt.Errorf("the list has more than %d elements", maxCompared)
-		}
-	}
-	return nil
-}

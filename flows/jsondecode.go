@@ -24,6 +24,7 @@ var (
 	errOpenText = errors.New("the text has no end")
 	errEscape   = errors.New("the text has a wrong escape")
 	errNumber   = errors.New("not a number")
+	errTooMuch  = errors.New("it is too much to be looked into: let a task do that")
 )
 
 // maxDepth bounds the nesting of JSON that expressions can look into.
@@ -31,8 +32,12 @@ const maxDepth = 1000
 
 // decodeJSON converts JSON to the value that expressions see: objects, tuples,
 // texts, exact numbers and untyped nulls.
-func decodeJSON(src []byte) (cty.Value, error) {
-	p := &jsonParser{src: src}
+func decodeJSON(src []byte) (cty.Value, error) { return newMeter().decode(src) }
+
+// decode is [decodeJSON], charged to the meter.
+func (m *meter) decode(src []byte) (cty.Value, error) {
+	p := &jsonParser{src: src, meter: m}
+	m.charge(len(src) / 16)
 	v, err := p.value(0)
 	if err == nil {
 		err = p.end()
@@ -47,8 +52,10 @@ func decodeJSON(src []byte) (cty.Value, error) {
 const precision = 512
 
 type jsonParser struct {
-	src []byte
-	pos int
+	src   []byte
+	pos   int
+	meter *meter // of who decodes
+	items int    // of the list that was entered last
 }
 
 // peek skips white space and gives the next byte, 0 at the end.
@@ -194,8 +201,14 @@ func (p *jsonParser) number() (cty.Value, error) {
 	if n.length == 0 {
 		return cty.NilVal, errNumber
 	}
+	if err := n.check(); err != nil {
+		return cty.NilVal, err
+	}
 	literal := string(p.src[p.pos : p.pos+n.length])
 	p.pos += n.length
+	if p.meter.charge(n.cost()); p.meter.spent() {
+		return cty.NilVal, errTooMuch
+	}
 	if whole, err := strconv.ParseInt(literal, 10, 64); err == nil && whole != 0 {
 		return cty.NumberVal(new(big.Float).SetPrec(precision).SetInt64(whole)), nil
 	}

@@ -16,14 +16,17 @@ var errNotObject = errors.New("an object is required")
 
 // encodeJSON gives a value its compact JSON form: the keys of objects sorted,
 // sets in cty's order, numbers in full, nothing escaped that need not be.
-func encodeJSON(v cty.Value) (json.RawMessage, error) {
+func encodeJSON(v cty.Value) (json.RawMessage, error) { return newMeter().encode(v) }
+
+// encode is [encodeJSON], charged to the meter.
+func (m *meter) encode(v cty.Value) (json.RawMessage, error) {
 	if v.ContainsMarked() {
 		v, _ = v.UnmarkDeep()
 	}
-	return appendJSON(nil, v)
+	return m.appendJSON(nil, v)
 }
 
-func appendJSON(out []byte, v cty.Value) ([]byte, error) {
+func (m *meter) appendJSON(out []byte, v cty.Value) ([]byte, error) {
 	t := v.Type()
 	switch {
 	case !v.IsKnown():
@@ -33,20 +36,20 @@ func appendJSON(out []byte, v cty.Value) ([]byte, error) {
 	case t == cty.String:
 		return appendText(out, v.AsString()), nil
 	case t == cty.Number:
-		return appendNumber(out, v.AsBigFloat())
+		return m.appendNumber(out, v.AsBigFloat())
 	case t == cty.Bool && v.True():
 		return append(out, "true"...), nil
 	case t == cty.Bool:
 		return append(out, "false"...), nil
 	case t.IsObjectType() || t.IsMapType():
-		return appendObject(out, v)
+		return m.appendObject(out, v)
 	case t.IsTupleType() || t.IsListType() || t.IsSetType():
-		return appendArray(out, v)
+		return m.appendArray(out, v)
 	}
 	return nil, fmt.Errorf("a %s is not data", t.FriendlyName())
 }
 
-func appendObject(out []byte, v cty.Value) ([]byte, error) {
+func (m *meter) appendObject(out []byte, v cty.Value) ([]byte, error) {
 	attrs := v.AsValueMap()
 	names := make([]string, 0, len(attrs))
 	for name := range attrs {
@@ -60,14 +63,14 @@ func appendObject(out []byte, v cty.Value) ([]byte, error) {
 		}
 		out = append(appendText(out, name), ':')
 		var err error
-		if out, err = appendJSON(out, attrs[name]); err != nil {
+		if out, err = m.appendJSON(out, attrs[name]); err != nil {
 			return nil, err
 		}
 	}
 	return append(out, '}'), nil
 }
 
-func appendArray(out []byte, v cty.Value) ([]byte, error) {
+func (m *meter) appendArray(out []byte, v cty.Value) ([]byte, error) {
 	out = append(out, '[')
 	first := true
 	for it := v.ElementIterator(); it.Next(); {
@@ -77,7 +80,7 @@ func appendArray(out []byte, v cty.Value) ([]byte, error) {
 		first = false
 		_, item := it.Element()
 		var err error
-		if out, err = appendJSON(out, item); err != nil {
+		if out, err = m.appendJSON(out, item); err != nil {
 			return nil, err
 		}
 	}
@@ -102,24 +105,41 @@ func outOfRange(f *big.Float) bool {
 	return f.IsInf() || exponent > maxExponent || exponent < -maxExponent
 }
 
-// appendNumber writes the shortest decimal that reads back as the same number.
-func appendNumber(out []byte, f *big.Float) ([]byte, error) {
+// appendNumber writes the shortest decimal that reads back as the same number. The
+// meter is charged where that is not one of a float64.
+func (m *meter) appendNumber(out []byte, f *big.Float) ([]byte, error) {
 	if outOfRange(f) {
 		return nil, errNumberRange
 	}
 	if n, accuracy := f.Int64(); accuracy == big.Exact {
 		return strconv.AppendInt(out, n, 10), nil
 	}
+	if short, ok := shortDecimal(out, f); ok {
+		return short, nil
+	}
+	if m.charge(digitsCost(f)); m.spent() {
+		return nil, errCost
+	}
 	if exponent := f.MantExp(nil); exponent > maxPlainExponent || exponent < -maxPlainExponent {
 		return f.Append(out, 'e', -1), nil
 	}
-	// Most decimals are those of a float64, which is much cheaper to write.
+	return f.Append(out, 'f', -1), nil
+}
+
+// shortDecimal writes a number as cty does, without an exponent, if it is a whole
+// number of 64 bits or has the decimals of a float64: that is much cheaper, and most
+// numbers are like that.
+func shortDecimal(out []byte, f *big.Float) ([]byte, bool) {
+	if n, accuracy := f.Int64(); accuracy == big.Exact {
+		return strconv.AppendInt(out, n, 10), !(n == 0 && f.Signbit())
+	}
+	if exponent := f.MantExp(nil); exponent > maxPlainExponent || exponent < -maxPlainExponent {
+		return out, false
+	}
 	short, _ := f.Float64()
 	written := strconv.AppendFloat(out, short, 'f', -1, 64)
-	if back, err := cty.ParseNumberVal(string(written[len(out):])); err == nil && back.AsBigFloat().Cmp(f) == 0 {
-		return written, nil
-	}
-	return f.Append(out, 'f', -1), nil
+	back, err := cty.ParseNumberVal(string(written[len(out):]))
+	return written, err == nil && back.AsBigFloat().Cmp(f) == 0
 }
 
 const hexDigits = "0123456789abcdef"

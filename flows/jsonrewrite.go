@@ -2,7 +2,9 @@ package flows
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -66,11 +68,62 @@ func (p *jsonParser) rewriteNumber(out []byte) ([]byte, error) {
 		p.pos += n.length
 		return out, nil
 	}
+	if out, ok := p.decimal(out); ok {
+		return out, nil
+	}
 	v, err := p.number()
 	if err != nil {
 		return nil, err
 	}
-	return appendNumber(out, v.AsBigFloat())
+	return p.meter.appendNumber(out, v.AsBigFloat())
+}
+
+// decimal writes a number as appendNumber does, without computing it. The precision
+// of numbers is that of 154 digits: one of fewer is the shortest that it is read as.
+// It leaves alone what is at the border of how numbers are written.
+func (p *jsonParser) decimal(out []byte) ([]byte, bool) {
+	n := scanNumber(p.src[p.pos:])
+	if n.length == 0 || n.length > 140 || n.exponent > 4 {
+		return out, false
+	}
+	literal := p.src[p.pos : p.pos+n.length]
+	mantissa, power := literal, 0
+	if i := bytes.IndexAny(literal, "eE"); i >= 0 {
+		mantissa = literal[:i]
+		power, _ = strconv.Atoi(string(literal[i+1:]))
+	}
+	negative := mantissa[0] == '-'
+	whole, fraction, _ := bytes.Cut(bytes.TrimPrefix(mantissa, []byte("-")), []byte("."))
+	all := append(slices.Clone(whole), fraction...)
+	significant := bytes.TrimLeft(all, "0")
+	point := len(whole) + power - (len(all) - len(significant)) // the value is 0.significant × 10^point
+	significant = bytes.TrimRight(significant, "0")
+	if len(significant) == 0 || point > 150 && point < 160 || point < -150 && point > -160 || point > 610 || point < -610 {
+		return out, false
+	}
+	p.pos += n.length
+	if negative {
+		out = append(out, '-')
+	}
+	return appendDecimal(out, significant, point), true
+}
+
+// appendDecimal writes 0.digits × 10^point.
+func appendDecimal(out, digits []byte, point int) []byte {
+	switch n := len(digits); {
+	case point > 150 || point < -150:
+		out = append(out, digits[0])
+		if n > 1 {
+			out = append(append(out, '.'), digits[1:]...)
+		}
+		return fmt.Appendf(out, "e%+03d", point-1)
+	case point <= 0:
+		out = append(out, "0."...)
+		return append(append(out, bytes.Repeat([]byte{'0'}, -point)...), digits...)
+	case point >= n:
+		return append(append(out, digits...), bytes.Repeat([]byte{'0'}, point-n)...)
+	}
+	return append(append(append(out, digits[:point]...), '.'), digits[point:]...)
 }
 
 func (p *jsonParser) rewriteArray(out []byte, depth int) ([]byte, error) {
@@ -118,6 +171,9 @@ func (p *jsonParser) rewriteObject(out []byte, depth int) ([]byte, error) {
 		return err
 	})
 	out = append(out, '}')
+	if p.meter.charge((len(out) - begin) / 1024); p.meter.spent() {
+		return nil, errTooMuch
+	}
 	if err == nil && !sorted {
 		out = arrange(out, begin, members)
 	}

@@ -8,7 +8,7 @@ import (
 
 // rewritten is the JSON in the form in which encodeJSON writes it.
 func rewritten(src string, steps ...jsonStep) (string, error) {
-	p := jsonParser{src: []byte(src)}
+	p := jsonParser{src: []byte(src), meter: newMeter()}
 	out, err := p.extract(nil, steps)
 	return string(out), err
 }
@@ -84,7 +84,7 @@ func FuzzRewrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		v, err := decodeJSON(src)
-		p := jsonParser{src: bytes.Clone(src)}
+		p := jsonParser{src: bytes.Clone(src), meter: newMeter()}
 		got, wrong := p.extract(nil, nil)
 		if (err != nil) != (wrong != nil) {
 			t.Fatalf("%q: decoding says %v, rewriting %v", src, err, wrong)

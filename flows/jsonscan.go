@@ -42,6 +42,7 @@ func (p *jsonParser) enter(s jsonStep, depth int) (at int, err error) {
 			n++
 			return p.skip(depth + 1)
 		})
+		p.items = n
 	}
 	if err == nil && at < 0 {
 		err = errNoSuchPlace
@@ -136,6 +137,29 @@ type numberForm struct {
 	length   int // 0 when it is not a number
 	exponent int // digits of the exponent
 	normal   int // bytes that are, by themselves, what appendNumber writes; 0 when that must be computed
+}
+
+// check refuses a number that costs too much to be read.
+func (n numberForm) check() error {
+	switch {
+	case n.length > maxDigits:
+		return errDigits
+	case n.exponent > maxExponentDigits:
+		return errNumberRange
+	}
+	return nil
+}
+
+// maxExponentDigits is far beyond maxExponent already.
+const maxExponentDigits = 5
+
+// cost is what reading the number costs beyond what each byte does.
+func (n numberForm) cost() int {
+	cost := n.length / 60
+	if n.exponent > 0 {
+		cost += 1 << (2 * min(n.exponent-1, 2))
+	}
+	return cost
 }
 
 // scanNumber looks at the number at the beginning (RFC 8259, section 6).

@@ -10,7 +10,7 @@ import (
 // TypeText spells a JSON Schema as the types of variables are spelt, "list(string)"
 // or "object({ id = string, note = optional(string) })". What the schema leaves
 // open, and what this package does not understand of it, is "any".
-func TypeText(schema json.RawMessage) string { return shapeOfSchema(schema).text(0) }
+func TypeText(schema json.RawMessage) string { return shapeOfSchema(schema).text() }
 
 // shapeOfSchema describes the values that a JSON Schema (draft 2020-12, and what
 // the earlier ones have in common with it) lets pass. Keywords that only narrow

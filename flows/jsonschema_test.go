@@ -2,6 +2,7 @@ package flows
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,27 +72,27 @@ func TestTypesOfFunctions(t *testing.T) {
 	functions := runFunctions()
 	arity := map[string]int{"split": 2, "merge": 2, "lookup": 3, "range": 1, "startswith": 2, "regex": 2}
 	for name, typ := range want {
-		if got := returned(functions[name], max(1, arity[name])).text(0); got != typ {
+		if got := returned(functions[name], max(1, arity[name])).text(); got != typ {
 			t.Errorf("%s gives %s, not %s", name, got, typ)
 		}
 	}
 	if got := returned(functions["upper"], 7); !got.open() {
-		t.Errorf("upper with seven arguments gives %s", got.text(0))
+		t.Errorf("upper with seven arguments gives %s", got.text())
 	}
 }
 
 func TestShapesOfValues(t *testing.T) {
 	t.Parallel()
 	secret := cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("hunter2").Mark(sensitive), "b": cty.UnknownVal(cty.Number)})
-	if got := shapeOfValue(secret).text(0); got != "object({ a = string, b = number | null })" {
+	if got := shapeOfValue(secret).text(); got != "object({ a = string, b = number | null })" {
 		t.Error(got)
 	}
 	mixed := cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.NumberIntVal(1), cty.NullVal(cty.DynamicPseudoType)})
-	if got := shapeOfValue(mixed).text(0); got != `list(number | "x" | null)` {
+	if got := shapeOfValue(mixed).text(); got != `list(number | "x" | null)` {
 		t.Error(got)
 	}
 	declared := cty.Object(map[string]cty.Type{"m": cty.Map(cty.Bool), "l": cty.Set(cty.String), "t": cty.Tuple(nil), "d": cty.DynamicPseudoType})
-	if got := shapeOfType(declared).text(0); got != "object({ d = any, l = list(string | null) | null, m = map(bool | null) | null, t = list | null }) | null" {
+	if got := shapeOfType(declared).text(); got != "object({ d = any, l = list(string | null) | null, m = map(bool | null) | null, t = list | null }) | null" {
 		t.Error(got)
 	}
 }
@@ -193,4 +194,23 @@ func TestNothingWrongWhereNothingIsKnown(t *testing.T) {
   }
 }
 `}, Options{})
+}
+
+// A type with many fields of its own kind is spelt out as far as there is room.
+func TestTypeTextOfRecursiveTypes(t *testing.T) {
+	t.Parallel()
+	var fields []string
+	for name := 'a'; name <= 'z'; name++ {
+		fields = append(fields, fmt.Sprintf(`"%c":{"$ref":"#"}`, name))
+	}
+	words := strings.Repeat(`"abcdefgh",`, 10_000) + `"i"`
+	for _, schema := range []string{
+		`{"type":"object","properties":{` + strings.Join(fields, ",") + `}}`,
+		`{"type":"array","items":{"type":["array","object"],"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}}}`,
+		`{"enum":[` + words + `]}`,
+	} {
+		if got := TypeText(json.RawMessage(schema)); len(got) > 32<<10 || !strings.Contains(got, "…") {
+			t.Errorf("%.60s: %d bytes, %.100s", schema, len(got), got)
+		}
+	}
 }

@@ -1,38 +1,104 @@
 package flows
 
 import (
+	"errors"
+	"fmt"
 	"math/big"
 	"reflect"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // Expressions can ask for more than a machine has: loops in loops, locals that
-// double the one before. hcl evaluates without bounds, so what computes is put into
-// nodes that count. A unit is about a microsecond or 100 bytes.
-//
-// maxCost is what one evaluation in a run may cost, and all of those of one load
-// together.
-const maxCost = 4_000_000
+// double the one before, functions whose work is the square of what they are given.
+// hcl evaluates without bounds, so what computes is put into nodes that count, and
+// work is charged before it is done. Charges depend on values alone, never on the
+// clock: an evaluation has the same outcome on every machine.
+
+// maxCost is what one evaluation in a run may cost. A unit is about a microsecond
+// of work or some 100 bytes; TestWorstExpressions holds the charges to that.
+const maxCost = 150_000
+
+// All expressions of a load share one meter. What they may cost grows with what is
+// read: parsing it costs as much.
+const (
+	loadCost        = 2 * maxCost
+	loadCostPerByte = 1
+)
 
 // meter is what an evaluation may still cost.
 type meter struct {
-	left int
+	left   int
+	cause  error // why nothing is left, when that is not the cost
+	unused int   // of what was left then
+	given  int   // of a meter apart: what there was
 }
+
+func newMeter() *meter { return &meter{left: maxCost} }
 
 func (m *meter) spent() bool { return m.left <= 0 }
 
-// take charges for a value that was made or is about to be copied.
-func (m *meter) take(v cty.Value) {
-	m.left--
-	m.weigh(v)
+// charge takes the cost of work that is about to be done.
+func (m *meter) charge(cost int) {
+	if cost >= m.left || cost < 0 {
+		m.left = 0
+		return
+	}
+	m.left -= cost
 }
 
-// weigh counts the parts of a value, until nothing is left.
-func (m *meter) weigh(v cty.Value) {
+// fail ends the evaluation for another reason than its cost.
+func (m *meter) fail(cause error) {
+	if !m.spent() {
+		m.left, m.cause, m.unused = 0, cause, m.left
+	}
+}
+
+var errCost = errors.New("it is too much to compute: what expressions compute is bounded, loops within loops multiply, and locals that hold others twice double; let a task compute this")
+
+// err is why nothing is left, nil while something is.
+func (m *meter) err() error {
+	switch {
+	case !m.spent():
+		return nil
+	case m.cause != nil:
+		return m.cause
+	}
+	return errCost
+}
+
+// take charges for a value that was made or is about to be copied.
+func (m *meter) take(v cty.Value) {
+	h := m.hefty(v)
+	m.charge(1 + h.parts/4 + h.text())
+}
+
+// heft is what of a value decides how much work there is with it.
+type heft struct {
+	parts int // values within it
+	deep  int // the sum of the depths of these: what a function costs that looks at all of each part again for each of its parts
+	ascii int // bytes of texts
+	wide  int // bytes of texts that are not ASCII, which are brought to their normal form again and again
+}
+
+// text is what making a copy of all texts costs.
+func (h heft) text() int { return h.ascii/64 + h.wide/12 }
+
+// graphemes is what finding the characters of all texts costs.
+func (h heft) graphemes() int { return h.ascii/12 + h.wide/3 }
+
+func (h heft) bytes() int { return h.ascii + h.wide }
+
+// hefty weighs a value, until it has more parts than may be charged for.
+func (m *meter) hefty(v cty.Value) heft {
+	var h heft
+	m.weigh(&h, v, 1)
+	return h
+}
+
+func (m *meter) weigh(h *heft, v cty.Value, depth int) {
 	if v.IsMarked() {
 		v, _ = v.Unmark()
 	}
@@ -41,61 +107,207 @@ func (m *meter) weigh(v cty.Value) {
 	}
 	switch t := v.Type(); {
 	case t == cty.String:
-		m.left -= len(v.AsString()) / 64
+		h.add(v.AsString())
 	case t == cty.Number:
-		m.left -= digitsCost(v.AsBigFloat())
-	case t.IsObjectType() || t.IsMapType() || t.IsTupleType() || t.IsListType() || t.IsSetType():
-		for it := v.ElementIterator(); !m.spent() && it.Next(); {
-			_, item := it.Element()
-			m.left--
-			m.weigh(item)
+		if outOfRange(v.AsBigFloat()) && !v.AsBigFloat().IsInf() {
+			m.fail(errNumberRange)
+		}
+	case t.IsSetType():
+		m.charge(v.LengthInt()) // it is sorted for each iteration
+		m.weighItems(h, v, depth)
+	case t.IsTupleType() || t.IsListType():
+		m.weighItems(h, v, depth)
+	case t.IsObjectType():
+		for name := range t.AttributeTypes() { // an iterator would sort them
+			if m.weighPart(h, name, v.GetAttr(name), depth) {
+				return
+			}
+		}
+	case t.IsMapType():
+		for name, item := range v.AsValueMap() {
+			if m.weighPart(h, name, item, depth) {
+				return
+			}
 		}
 	}
 }
 
-func (m *meter) weighs(v cty.Value) int {
-	before := m.left
-	m.weigh(v)
-	return before - m.left
+func (m *meter) weighItems(h *heft, v cty.Value, depth int) {
+	for it := v.ElementIterator(); it.Next(); {
+		_, item := it.Element()
+		if m.weighPart(h, "", item, depth) {
+			return
+		}
+	}
 }
 
-// digitsCost is what writing a number out costs: the square of its length.
+// weighPart weighs a part, those with a name twice, and reports whether it is too much.
+func (m *meter) weighPart(h *heft, name string, part cty.Value, depth int) bool {
+	h.parts++
+	h.deep += depth
+	if name != "" {
+		h.parts++
+		h.ascii += len(name)
+	}
+	if h.parts > 4*m.left {
+		m.charge(m.left)
+	}
+	if !m.spent() {
+		m.weigh(h, part, depth+1)
+	}
+	return m.spent()
+}
+
+func (h *heft) add(text string) {
+	wide := 0
+	for i := range len(text) {
+		wide += int(text[i] >> 7)
+	}
+	h.wide += wide
+	h.ascii += len(text) - wide
+}
+
+// pairs is what cty's way to bring a value's parts to one type costs: it compares
+// each element of a list with each.
+func (m *meter) pairs(v cty.Value) int {
+	v, _ = v.Unmark()
+	switch {
+	case m.spent() || !v.IsKnown() || v.IsNull():
+		return 0
+	case v.Type() == cty.String:
+		n := digits([]byte(v.AsString())) // it may be read as a number
+		return n / 50 * n / 50
+	case v.Type() == cty.Number:
+		return digitsCost(v.AsBigFloat())
+	case !v.CanIterateElements():
+		return 0
+	}
+	n := v.LengthInt()
+	cost := n + n*n/50
+	for it := v.ElementIterator(); cost < m.left && it.Next(); {
+		_, item := it.Element()
+		cost += 1 + 2*m.pairs(item)
+	}
+	return cost
+}
+
+// collisions is what making a set costs: cty finds equal elements by a checksum of
+// 32 bits, and compares all that have the same.
+func (m *meter) collisions(items []cty.Value) int {
+	cost, buckets, seen := 0, make(map[int]int, len(items)), map[string]bool{}
+	for _, item := range items {
+		if item.ContainsMarked() {
+			continue // sets have no marks within them: cty takes them off
+		}
+		if name, ok := keyOf(item); ok {
+			if cost++; seen[name] {
+				continue // it is compared with its equal only
+			}
+			seen[name] = true
+		}
+		h := m.hefty(item)
+		cost += 2 + 2*h.deep + h.bytes()/16 + m.digits(item)/3
+		if m.left <= cost {
+			return cost
+		}
+		sum := item.Hash()
+		cost += buckets[sum] * (1 + h.deep + h.bytes()/1000 + m.fractions(item))
+		buckets[sum]++
+	}
+	return cost
+}
+
+// keyOf tells texts and numbers apart.
+func keyOf(v cty.Value) (string, bool) {
+	switch {
+	case v.IsMarked() || !v.IsKnown() || v.IsNull():
+		return "", false
+	case v.Type() == cty.String:
+		return v.AsString(), true
+	case v.Type() == cty.Number:
+		return v.AsBigFloat().Text('p', 0), true
+	}
+	return "", false
+}
+
+// digits is what writing out the numbers in a value costs cty.
+func (m *meter) digits(v cty.Value) int {
+	v, _ = v.Unmark()
+	switch {
+	case !v.IsKnown() || v.IsNull():
+		return 0
+	case v.Type() == cty.Number:
+		return digitsCost(v.AsBigFloat())
+	case !v.CanIterateElements():
+		return 0
+	}
+	cost := 0
+	for it := v.ElementIterator(); cost < m.left && it.Next(); {
+		_, item := it.Element()
+		cost += m.digits(item)
+	}
+	return cost
+}
+
+// fractions is what comparing the numbers in a value costs cty, which writes out those
+// that are not whole.
+func (m *meter) fractions(v cty.Value) int {
+	v, _ = v.Unmark()
+	switch {
+	case !v.IsKnown() || v.IsNull():
+		return 0
+	case v.Type() == cty.Number && !v.AsBigFloat().IsInt():
+		return digitsCost(v.AsBigFloat())
+	case !v.CanIterateElements():
+		return 0
+	}
+	cost := 0
+	for it := v.ElementIterator(); cost < m.left && it.Next(); {
+		_, item := it.Element()
+		cost += m.fractions(item)
+	}
+	return cost
+}
+
+// digitsCost grows with the square of the digits after the point. math/big writes
+// all numbers as if all bits of their precision counted.
 func digitsCost(n *big.Float) int {
-	length := n.MantExp(nil) / 1000
-	if length > 2000 || length < -2000 {
-		return maxCost
+	if exponent := n.MantExp(nil); exponent < 0 {
+		return 90 + exponent*exponent/8000
 	}
-	return length * length
+	return 40
 }
 
-// metered is a node that counts. While it is evaluated it finds its meter in the
-// context; what it holds is charged before, where it is no node that counts
-// itself, and its own value after.
-type metered struct {
-	hclsyntax.Expression
-	plain []hclsyntax.Expression // children to be charged: references, and what is written out
+// maxDigits bounds the digits of a number. Reading one costs the square of them.
+const maxDigits = 1000
 
-	unifies bool // a call that brings the elements of its arguments to one type
-	unified bool // an argument of such a call
-}
+var errDigits = fmt.Errorf("a number has more than %d digits: keep it as a string", maxDigits)
 
-// unifying are the functions that bring the elements of a list to one type, which
-// cty does by comparing each with each.
-var unifying = []string{
-	"alltrue", "anytrue", "chunklist", "coalescelist", "compact", "distinct", "join", "setintersection", "setproduct", "setsubtract",
-	"setunion", "sort", "tolist", "toset", "zipmap",
-}
-
-// unify charges for that.
-func (m *meter) unify(v cty.Value) {
-	if v.Type().IsTupleType() {
-		n := v.Type().Length()
-		m.left -= n * n / 100
+// readNumber reads a text where a number is wanted. One that is none is left to
+// whoever has words for that.
+func (m *meter) readNumber(v cty.Value) cty.Value {
+	text, marks := v.Unmark()
+	if text.Type() != cty.String || !text.IsKnown() || text.IsNull() {
+		return v
 	}
+	if len(text.AsString()) > maxDigits {
+		m.fail(errDigits)
+		return v
+	}
+	n, err := convert.Convert(text, cty.Number)
+	if err != nil {
+		return v
+	}
+	if outOfRange(n.AsBigFloat()) {
+		m.fail(errNumberRange)
+	}
+	return n.WithMarks(marks)
 }
 
 // meterName is no name that an expression can have.
 const meterName = " meter"
+
+var meterType = cty.Capsule("meter", reflect.TypeFor[meter]())
 
 func meterOf(ctx *hcl.EvalContext) *meter {
 	for ; ctx != nil; ctx = ctx.Parent() {
@@ -103,226 +315,40 @@ func meterOf(ctx *hcl.EvalContext) *meter {
 			return v.EncapsulatedValue().(*meter)
 		}
 	}
-	return &meter{left: maxCost}
+	return newMeter()
 }
 
-func (e *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	m := meterOf(ctx)
-	for _, child := range e.plain {
-		if v, diags := child.Value(ctx); !diags.HasErrors() {
-			m.take(v)
-			if e.unifies {
-				m.unify(v)
-			}
-		}
-	}
-	if m.spent() {
-		return cty.DynamicVal, nil // the whole evaluation fails
-	}
-	v, diags := e.Expression.Value(ctx)
-	m.take(v)
-	if e.unified {
-		m.unify(v)
-	}
-	if m.spent() {
-		return cty.DynamicVal, nil
-	}
-	return v, diags
+// apart is a meter for a part of what is left, of maxCost at most: a value that fails
+// for another reason than its cost leaves the rest for others.
+func (m *meter) apart() *meter {
+	given := min(m.left, maxCost)
+	return &meter{left: given, given: given}
 }
 
-// UnwrapExpression lets hcl see what stands behind, such as a call that is a type.
-func (e *metered) UnwrapExpression() hcl.Expression { return e.Expression }
-
-var meterType = cty.Capsule("meter", reflect.TypeFor[meter]())
+// absorb takes what was used of a meter apart.
+func (m *meter) absorb(own *meter) { m.charge(own.given - own.left - own.unused) }
 
 // measured evaluates an expression and charges for it.
 func (m *meter) measured(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	own := m.apart()
 	child := ctx.NewChild()
-	child.Variables = map[string]cty.Value{meterName: cty.CapsuleVal(meterType, m)}
+	child.Variables = map[string]cty.Value{meterName: cty.CapsuleVal(meterType, own)}
 	v, diags := e.Value(child)
-	m.take(v)
-	if !m.spent() {
+	own.take(v)
+	m.absorb(own)
+	if !own.spent() {
 		return v, diags
 	}
-	at := e.Range()
-	return cty.DynamicVal, hcl.Diagnostics{{
+	return cty.DynamicVal, own.exhausted(e.Range())
+}
+
+// exhausted says why nothing is left.
+func (m *meter) exhausted(at hcl.Range) hcl.Diagnostics {
+	if m.cause != nil {
+		return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Value cannot be used", Subject: &at, Detail: sentence(m.cause.Error()) + "."}}
+	}
+	return hcl.Diagnostics{{
 		Severity: hcl.DiagError, Summary: "Too much to compute", Subject: &at,
 		Detail: "What expressions compute is bounded, and here the bound is reached: loops within loops multiply, and locals that hold others twice double. Let a task compute this.",
 	}}
-}
-
-// countingNodes gives the expression with nodes that count. A compound value of the
-// JSON syntax becomes one of the native syntax.
-func countingNodes(e hcl.Expression) hcl.Expression {
-	if native, ok := e.(hclsyntax.Expression); ok {
-		return count(native, true)
-	}
-	if native := fromJSON(e); native != nil {
-		return count(native, true)
-	}
-	return e
-}
-
-// fromJSON is nil for an object with a key that is there twice: hcl's own form of
-// it says so.
-func fromJSON(e hcl.Expression) hclsyntax.Expression {
-	if items, diags := hcl.ExprList(e); !diags.HasErrors() {
-		list := &hclsyntax.TupleConsExpr{SrcRange: e.Range(), OpenRange: e.StartRange()}
-		for _, item := range items {
-			inner := fromJSON(item)
-			if inner == nil {
-				return nil
-			}
-			list.Exprs = append(list.Exprs, inner)
-		}
-		return list
-	}
-	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
-		return objectFromJSON(e, pairs)
-	}
-	if template, ok := templateOf(e); ok {
-		return template.(hclsyntax.Expression)
-	}
-	v, diags := e.Value(nil)
-	if diags.HasErrors() || v.Type() == cty.String {
-		return nil // a template that does not parse
-	}
-	return &hclsyntax.LiteralValueExpr{Val: v, SrcRange: e.Range()}
-}
-
-func objectFromJSON(e hcl.Expression, pairs []hcl.KeyValuePair) hclsyntax.Expression {
-	object := &hclsyntax.ObjectConsExpr{SrcRange: e.Range(), OpenRange: e.StartRange()}
-	seen := map[string]bool{}
-	for _, p := range pairs {
-		name, _ := p.Key.Value(nil)
-		key, value := fromJSON(p.Key), fromJSON(p.Value)
-		if key == nil || value == nil || name.Type() != cty.String || seen[name.AsString()] {
-			return nil
-		}
-		seen[name.AsString()] = true
-		object.Items = append(object.Items, hclsyntax.ObjectConsItem{
-			KeyExpr: &hclsyntax.ObjectConsKeyExpr{Wrapped: key, ForceNonLiteral: true}, ValueExpr: value,
-		})
-	}
-	return object
-}
-
-// count puts counting nodes into an expression. What only holds others, lists and
-// objects, is left alone at the top, where callers take it apart.
-func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
-	switch e := e.(type) {
-	case *metered, *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr:
-		return e
-	case *hclsyntax.TemplateExpr:
-		if e.IsStringLiteral() {
-			return e
-		}
-	}
-	var plain []hclsyntax.Expression
-	below := func(child *hclsyntax.Expression, top bool) {
-		switch c := (*child).(type) {
-		case nil:
-		case *hclsyntax.ScopeTraversalExpr:
-			plain = append(plain, c)
-		case *hclsyntax.LiteralValueExpr:
-			if m := (&meter{left: maxCost}); m.weighs(c.Val) > 100 {
-				plain = append(plain, c)
-			}
-		default:
-			*child = count(c, top)
-		}
-	}
-	switch e := e.(type) {
-	case *hclsyntax.ParenthesesExpr:
-		below(&e.Expression, top)
-	case *hclsyntax.TemplateWrapExpr:
-		below(&e.Wrapped, top)
-	case *hclsyntax.TupleConsExpr:
-		for i := range e.Exprs {
-			below(&e.Exprs[i], top)
-		}
-	case *hclsyntax.ObjectConsExpr:
-		for i := range e.Items {
-			below(&e.Items[i].ValueExpr, top)
-			if key, ok := e.Items[i].KeyExpr.(*hclsyntax.ObjectConsKeyExpr); ok {
-				key.Wrapped = count(key.Wrapped, false)
-			}
-		}
-	default:
-		top = false
-		for _, child := range computed(e) {
-			below(child, false)
-		}
-	}
-	if top {
-		return e
-	}
-	return countingNode(e, plain)
-}
-
-// countingNode is a node that counts, over parts of which some are plain.
-func countingNode(e hclsyntax.Expression, plain []hclsyntax.Expression) *metered {
-	out := &metered{Expression: e}
-	if copies(e) {
-		out.plain = plain
-	}
-	call, ok := e.(*hclsyntax.FunctionCallExpr)
-	if !ok || !slices.Contains(unifying, call.Name) {
-		return out
-	}
-	out.unifies = true
-	for _, arg := range call.Args {
-		if arg, ok := arg.(*metered); ok {
-			arg.unified = true
-		}
-	}
-	return out
-}
-
-// copies reports whether a node goes through all of what it is made of. The others
-// hold their parts, take one out of them, or compute with numbers.
-func copies(e hclsyntax.Expression) bool {
-	switch e := e.(type) {
-	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateJoinExpr, *hclsyntax.FunctionCallExpr, *hclsyntax.ConditionalExpr,
-		*hclsyntax.ForExpr, *hclsyntax.SplatExpr:
-		return true
-	case *hclsyntax.BinaryOpExpr:
-		return e.Op == hclsyntax.OpEqual || e.Op == hclsyntax.OpNotEqual
-	}
-	return false
-}
-
-// computed are the parts of a node that makes something new of them.
-func computed(e hclsyntax.Expression) []*hclsyntax.Expression {
-	switch e := e.(type) {
-	case *hclsyntax.TemplateExpr:
-		return places(e.Parts)
-	case *hclsyntax.TemplateJoinExpr:
-		return []*hclsyntax.Expression{&e.Tuple}
-	case *hclsyntax.ConditionalExpr:
-		return []*hclsyntax.Expression{&e.Condition, &e.TrueResult, &e.FalseResult}
-	case *hclsyntax.BinaryOpExpr:
-		return []*hclsyntax.Expression{&e.LHS, &e.RHS}
-	case *hclsyntax.UnaryOpExpr:
-		return []*hclsyntax.Expression{&e.Val}
-	case *hclsyntax.FunctionCallExpr:
-		return places(e.Args)
-	case *hclsyntax.IndexExpr:
-		return []*hclsyntax.Expression{&e.Collection, &e.Key}
-	case *hclsyntax.SplatExpr:
-		return []*hclsyntax.Expression{&e.Source}
-	case *hclsyntax.RelativeTraversalExpr:
-		return []*hclsyntax.Expression{&e.Source}
-	case *hclsyntax.ForExpr:
-		return []*hclsyntax.Expression{&e.CollExpr, &e.KeyExpr, &e.ValExpr, &e.CondExpr}
-	}
-	return nil
-}
-
-func places(all []hclsyntax.Expression) []*hclsyntax.Expression {
-	out := make([]*hclsyntax.Expression, len(all))
-	for i := range all {
-		out[i] = &all[i]
-	}
-	return out
 }

@@ -1,8 +1,10 @@
 package flows
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -25,7 +27,7 @@ func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
 	if len(src) > maxSource {
 		return tooLarge(startOf(filename))
 	}
-	if !couldNest(src) {
+	if !couldNest(src) && !couldBeLong(src) {
 		return nil
 	}
 	tokens, _ := lex(src, filename, hcl.InitialPos)
@@ -34,8 +36,39 @@ func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
 		if n.add(t.Type); n.depth() > maxNesting {
 			return tooDeep(t.Range)
 		}
+		if t.Type == hclsyntax.TokenNumberLit && checkLiteral(t.Bytes) != nil {
+			return tooLong(t.Range)
+		}
 	}
 	return nil
+}
+
+// couldBeLong spares most files a second lexing, too: it looks for digits that may be
+// those of a number that must not be parsed.
+func couldBeLong(src []byte) bool {
+	run, exponent := 0, false
+	for i, c := range src {
+		switch {
+		case c >= '0' && c <= '9' || c == '.':
+			if run++; run > maxDigits || exponent && run >= len("1000") {
+				return true
+			}
+		case (c == '+' || c == '-') && exponent && run == 0:
+		default:
+			exponent = (c == 'e' || c == 'E') && i > 0 && run > 0
+			run = 0
+		}
+	}
+	return false
+}
+
+// checkLiteral refuses a number as [decodeJSON] does.
+func checkLiteral(number []byte) error {
+	_, exponent, _ := bytes.Cut(bytes.ToLower(number), []byte("e"))
+	if n, err := strconv.Atoi(string(exponent)); err != nil && len(exponent) > 0 || n > maxExponent || n < -maxExponent {
+		return errNumberRange
+	}
+	return numberForm{length: len(number)}.check()
 }
 
 // couldNest spares most files a second lexing: it counts every character with
@@ -127,6 +160,12 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 			depth++
 		case ']', '}':
 			depth--
+		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			n := scanNumber(src[i:])
+			if checkLiteral(src[i:i+n.length]) != nil {
+				return tooLong(startOf(filename))
+			}
+			i += max(n.length, 1) - 1
 		case '"':
 			end := endOfText(src, i)
 			if diags := checkTemplate(src[i:end], filename); diags.HasErrors() {
@@ -144,13 +183,15 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 // checkTemplate looks through a text of the JSON syntax.
 func checkTemplate(quoted []byte, filename string) hcl.Diagnostics {
 	var text string
-	if len(quoted) <= maxNesting || json.Unmarshal(quoted, &text) != nil {
+	if len(quoted) <= maxNesting && !couldBeLong(quoted) || json.Unmarshal(quoted, &text) != nil {
 		return nil
 	}
-	if diags := checkNative([]byte(text), filename, hclsyntax.LexTemplate); diags.HasErrors() {
-		return tooDeep(startOf(filename))
+	diags := checkNative([]byte(text), filename, hclsyntax.LexTemplate)
+	for _, d := range diags {
+		at := startOf(filename)
+		d.Subject = &at
 	}
-	return nil
+	return diags
 }
 
 // endOfText is the index after the text in quotes that begins at start.
@@ -172,6 +213,10 @@ func tooLarge(at hcl.Range) hcl.Diagnostics {
 
 func tooDeep(at hcl.Range) hcl.Diagnostics {
 	return refuse(at, "Nested too deeply", fmt.Sprintf("Brackets, templates and operators may stand %d deep within each other. Use locals for the parts.", maxNesting))
+}
+
+func tooLong(at hcl.Range) hcl.Diagnostics {
+	return refuse(at, "Number too long", fmt.Sprintf("A number may have %d digits, and an exponent from -%d to %d. Write it as a string.", maxDigits, maxExponent, maxExponent))
 }
 
 func refuse(at hcl.Range, summary, detail string) hcl.Diagnostics {

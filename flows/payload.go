@@ -54,13 +54,13 @@ func (f *Flow) payloadsOf(t *Trigger) payloads {
 
 // convert brings a payload to the first type that it fits. What is not there fits
 // all of them.
-func (all payloads) convert(v cty.Value) (cty.Value, error) {
+func (all payloads) convert(m *meter, v cty.Value) (cty.Value, error) {
 	if len(all) == 0 || v.IsNull() {
 		return v, nil
 	}
 	var misfits []string
 	for _, d := range all {
-		converted, err := d.convert(v)
+		converted, err := d.convert(m, v)
 		if err == nil {
 			return converted, nil
 		}
@@ -109,11 +109,12 @@ func (s *Scope) checkPayload(t *Trigger) error {
 // payloadValue is the payload as expressions see it: of its type where one is
 // stated. The run keeps it as it came.
 func (s *Scope) payloadValue() (cty.Value, error) {
-	v, err := decodeOrNull(s.run.Trigger.Payload)
+	defer s.end(s.begin())
+	v, err := s.decodeOrNull(s.run.Trigger.Payload)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("the trigger's payload is %w", err)
 	}
-	return s.payloadTypes().convert(v)
+	return s.payloadTypes().convert(s.meter, v)
 }
 
 func (s *Scope) payloadTypes() payloads {

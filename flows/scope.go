@@ -22,13 +22,40 @@ type Scope struct {
 	item    *run.Item // of the fan-out whose arguments are being evaluated
 
 	// All of these are nil until they are needed: most runs need the first only.
-	settled []*run.TaskRun       // by number of the task or group
-	kept    map[wanted]cty.Value // values that were costly to make, each in an object
-	locals  map[*local]cty.Value // computed so far
-	scanned map[wanted]int       // how often large JSON was scanned
+	settled []*run.TaskRun  // by number of the task or group
+	kept    map[wanted]kept // values that were costly to make, each in an object
+	locals  map[*local]kept // computed so far
+	scanned map[wanted]int  // how often large JSON was scanned
 
 	gathered map[*run.TaskRun]json.RawMessage // outputs of fan-outs
 	payload  json.RawMessage                  // of the stated type
+
+	// The evaluation that is under way: all that it needs shares one meter.
+	meter  *meter
+	budget meter
+}
+
+// kept is a value that was made before. Whoever uses it again is charged again: an
+// evaluation has the same outcome, whatever was evaluated before it.
+type kept struct {
+	value cty.Value
+	cost  int
+}
+
+// begin starts an evaluation, unless one is under way that this one is a part of.
+func (s *Scope) begin() bool {
+	if s.meter != nil {
+		return false
+	}
+	s.budget = meter{left: maxCost}
+	s.meter = &s.budget
+	return true
+}
+
+func (s *Scope) end(begun bool) {
+	if begun {
+		s.meter = nil
+	}
 }
 
 // Scope makes the scope of a run, which must be one of this flow. The run's
@@ -50,7 +77,7 @@ func (s *Scope) Settle(t *run.TaskRun) {
 	errors.attribute = "errors"
 	delete(s.kept, output)
 	delete(s.kept, errors)
-	maps.DeleteFunc(s.locals, func(l *local, _ cty.Value) bool { return l.expr.uses(t.Task) })
+	maps.DeleteFunc(s.locals, func(l *local, _ kept) bool { return l.expr.uses(t.Task) })
 }
 
 func (x *expression) uses(task string) bool {
@@ -73,17 +100,20 @@ func (s *Scope) local(l *local) (cty.Value, error) {
 	if l.expr.roots&runRoots == 0 {
 		return l.value, nil
 	}
-	if v, ok := s.locals[l]; ok {
-		return v, nil
+	defer s.end(s.begin())
+	if known, ok := s.locals[l]; ok {
+		s.meter.charge(known.cost)
+		return known.value, s.meter.err()
 	}
-	v, diags := l.expr.evaluate(s.flow.base, s, &meter{left: maxCost})
+	before := s.meter.left
+	v, diags := l.expr.evaluate(s.flow.base, s, s.meter)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
 	if s.locals == nil {
-		s.locals = map[*local]cty.Value{}
+		s.locals = map[*local]kept{}
 	}
-	s.locals[l] = v
+	s.locals[l] = kept{v, before - s.meter.left}
 	return v, nil
 }
 
@@ -101,9 +131,12 @@ func (s *Scope) value(w wanted) (cty.Value, error) {
 
 // single keeps what is costly in the form in which most expressions need it.
 func (s *Scope) single(w wanted) (cty.Value, error) {
-	if v, ok := s.kept[w]; ok {
-		return v, nil
+	defer s.end(s.begin())
+	if known, ok := s.kept[w]; ok {
+		s.meter.charge(known.cost)
+		return known.value, s.meter.err()
 	}
+	before := s.meter.left
 	made, err := s.fresh(w)
 	if err != nil {
 		return cty.NilVal, err
@@ -113,9 +146,9 @@ func (s *Scope) single(w wanted) (cty.Value, error) {
 		return v, nil
 	}
 	if s.kept == nil {
-		s.kept = map[wanted]cty.Value{}
+		s.kept = map[wanted]kept{}
 	}
-	s.kept[w] = v
+	s.kept[w] = kept{v, before - s.meter.left}
 	return v, nil
 }
 
@@ -229,6 +262,22 @@ func decodeOrNull(src json.RawMessage) (cty.Value, error) {
 	return decodeJSON(src)
 }
 
+// decodeOrNull opens JSON for an expression.
+func (s *Scope) decodeOrNull(src json.RawMessage) (cty.Value, error) {
+	if len(src) == 0 {
+		return cty.NullVal(cty.DynamicPseudoType), nil
+	}
+	bound := DefaultOpened
+	if s.flow != nil { // tests of flows have values without one
+		bound = s.flow.opened
+	}
+	if len(src) > bound {
+		return cty.NilVal, &sizeError{len(src), bound}
+	}
+	defer s.end(s.begin())
+	return s.meter.decode(src)
+}
+
 // attempted is what retry { when } sees: a scope in which error is the end of an
 // attempt.
 type attempted struct {
@@ -244,7 +293,7 @@ func (a attempted) value(w wanted) (cty.Value, error) {
 	if w.name == "attempt" {
 		return cty.NumberIntVal(int64(a.attempt)), nil
 	}
-	v, err := failureValue(a.failure, w.name)
+	v, err := failureValue(a.failure, w.name, a.decodeOrNull)
 	if err != nil {
 		err = fmt.Errorf("error.details is %w", err)
 	}

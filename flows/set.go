@@ -29,6 +29,10 @@ type Options struct {
 	// Catalog knows the modules of plugins. Without one, digests stay empty and
 	// functions are not checked.
 	Catalog Catalog
+
+	// Opened bounds the JSON of one value that expressions look into, in bytes;
+	// DefaultOpened unless stated. What is larger is passed on whole.
+	Opened int
 }
 
 // VarValue is a variable's value as text: the text itself for a variable of type
@@ -119,7 +123,7 @@ func newLoader(ctx context.Context, options Options) *loader {
 		runFunctions: runFunctions(),
 		signatures:   map[string]*signature{},
 		declared:     map[string]bool{},
-		meter:        &meter{left: maxCost},
+		meter:        &meter{left: loadCost},
 	}
 }
 

@@ -269,24 +269,40 @@ func shapeOfItems(list cty.Value) *shape {
 	return unionOf(all)
 }
 
-// maxTypeDepth bounds how deeply a type is spelt out: types may be recursive.
-const maxTypeDepth = 6
+// Bounds of how much of a type is spelt out: types may be recursive, and of one
+// with a few fields of its own kind there are millions within six levels.
+const (
+	maxTypeDepth = 6
+	maxTypeText  = 4 << 10 // bytes, about
+)
+
+const elided = "…"
 
 // text spells a shape as the type constraints of variables are spelt.
-func (s *shape) text(depth int) string {
+func (s *shape) text() string {
+	w := typeWriter{left: maxTypeText}
+	return w.text(s, 0)
+}
+
+// typeWriter spells one type, as long as there is room.
+type typeWriter struct{ left int }
+
+func (w *typeWriter) text(s *shape, depth int) string {
+	if w.left <= 0 {
+		return elided
+	}
 	var alternatives []string
 	for _, n := range kindNames {
 		switch {
 		case s.present()&n.bit == 0:
 		case n.bit == kindList && s.items != nil && !s.items.open():
-			alternatives = append(alternatives, "list("+nested(s.items, depth)+")")
+			alternatives = append(alternatives, "list("+w.nested(s.items, depth)+")")
 		case n.bit == kindString && s.words != nil:
-			for _, w := range s.words {
-				alternatives = append(alternatives, strconv.Quote(w))
-			}
+			alternatives = w.words(alternatives, s.words)
 		case n.bit == kindObject && s.structured():
-			alternatives = append(alternatives, s.objectText(depth))
+			alternatives = append(alternatives, w.object(s, depth))
 		default:
+			w.left -= len(n.name)
 			alternatives = append(alternatives, n.name)
 		}
 	}
@@ -299,27 +315,43 @@ func (s *shape) text(depth int) string {
 	return strings.Join(alternatives, " | ")
 }
 
-func nested(s *shape, depth int) string {
-	if depth >= maxTypeDepth {
-		return "…"
+func (w *typeWriter) words(alternatives, words []string) []string {
+	for _, word := range words {
+		if w.left <= 0 {
+			return append(alternatives, elided)
+		}
+		w.left -= len(word)
+		alternatives = append(alternatives, strconv.Quote(word))
 	}
-	return s.text(depth + 1)
+	return alternatives
 }
 
-func (s *shape) objectText(depth int) string {
+func (w *typeWriter) nested(s *shape, depth int) string {
+	if depth >= maxTypeDepth {
+		w.left -= len(elided)
+		return elided
+	}
+	return w.text(s, depth+1)
+}
+
+func (w *typeWriter) object(s *shape, depth int) string {
 	if len(s.fields) == 0 && !s.closed {
-		return "map(" + nested(s.field(""), depth) + ")"
+		return "map(" + w.nested(s.field(""), depth) + ")"
 	}
 	var fields []string
 	for _, name := range keys(s.fields) {
-		typ := nested(s.fields[name], depth)
+		if w.left <= 0 {
+			break
+		}
+		w.left -= len(name)
+		typ := w.nested(s.fields[name], depth)
 		if !slices.Contains(s.required, name) {
 			typ = "optional(" + typ + ")"
 		}
 		fields = append(fields, name+" = "+typ)
 	}
-	if !s.closed {
-		fields = append(fields, "…")
+	if !s.closed || len(fields) < len(s.fields) {
+		fields = append(fields, elided)
 	}
 	if len(fields) == 0 {
 		return "object({})"

@@ -157,7 +157,7 @@ func TestWhatParamsTakeIsNotRefused(t *testing.T) {
 			}
 			m := &matching{seen: map[[2]*shape]bool{}}
 			misfit := m.misfit(shapeFor(p.Type), shapeOfValue(v), "")
-			if _, err = p.fill(v, true); err == nil {
+			if _, err = p.fill(newMeter(), v, true); err == nil {
 				taken++
 			} else if misfit {
 				refused++

@@ -111,7 +111,7 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 	if in.expr != nil {
 		v = in.expr.constant
 	}
-	encoded, err := in.encode(v)
+	encoded, err := in.encode(newMeter(), v)
 	if err != nil {
 		s.add(RuleType, a.Expr.Range(), "Not a value for "+s.receiver(), "%q cannot be given to %s: %s.", a.Name, s.receiver(), err)
 	}
@@ -129,12 +129,12 @@ func (s *site) receiver() string {
 
 // encode gives a value its JSON form, laid over the plugin's config. It is nil
 // for no value at all.
-func (in *inputs) encode(v cty.Value) (json.RawMessage, error) {
+func (in *inputs) encode(m *meter, v cty.Value) (json.RawMessage, error) {
 	if in.below == nil {
 		if v == cty.NilVal {
 			return nil, nil
 		}
-		return encodeJSON(v)
+		return m.encode(v)
 	}
 	all := maps.Clone(in.below)
 	if v != cty.NilVal {

@@ -126,7 +126,7 @@ func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
 			s.add(RuleUnknownName, s.keyRange(a, name), "Unknown name", "Flow %q has no param %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.params)))
 			continue
 		}
-		encoded, err := p.fill(values[name], true)
+		encoded, err := p.fill(s.meter, values[name], true)
 		if err != nil {
 			s.add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
 			continue

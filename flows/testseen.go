@@ -170,7 +170,7 @@ func (s *seenRun) itemsOf(t *run.TaskRecord) (all, failures cty.Value, err error
 		v := cty.ObjectVal(attrs)
 		list, named[item.Key] = append(list, v), v
 		if one.Error != nil {
-			failure, err := itemFailure(&item, one.Error)
+			failure, err := itemFailure(&item, one.Error, decodeOrNull)
 			if err != nil {
 				return cty.NilVal, cty.NilVal, err
 			}
@@ -271,7 +271,7 @@ func endedWith(f *run.Failure) (cty.Value, error) {
 	if f == nil {
 		return cty.NullVal(cty.DynamicPseudoType), nil
 	}
-	attrs, err := failureValues(f)
+	attrs, err := failureValues(f, decodeOrNull)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("the details of a failure are %w", err)
 	}

@@ -91,7 +91,7 @@ func (t *typing) fillOne(p *Param, v cty.Value, at hcl.Range) {
 	if p == nil || !t.shapeFits(p, v) {
 		return
 	}
-	if _, err := p.fill(v, true); err != nil {
+	if _, err := p.fill(t.meter, v, true); err != nil {
 		t.add(RuleType, at, "Not a value of the param", "%s.", err)
 	}
 }

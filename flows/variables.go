@@ -128,12 +128,12 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 	if !ok {
 		return cty.DynamicVal
 	}
-	value, err := v.convert(value)
+	value, err := v.convert(m.meter, value)
 	if err == nil && !value.IsWhollyKnown() {
 		return cty.DynamicVal
 	}
 	if err == nil {
-		err = v.check(value)
+		err = v.check(m.meter, value)
 	}
 	if err != nil {
 		m.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))

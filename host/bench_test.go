@@ -53,7 +53,7 @@ func BenchmarkInspect(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			cache := b.TempDir()
 			for b.Loop() {
-				config := host.Config{}
+				config := host.Config{CompileCommand: compileCommand()}
 				if bb.cached {
 					config.CacheDir = cache
 				}

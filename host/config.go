@@ -22,22 +22,37 @@ type Config struct {
 	// Modules is where modules are kept by digest. Default: in memory.
 	Modules Source
 
+	// CompileCommand is a program and its arguments that calls [CompileChild], this
+	// one as a rule: large modules are compiled in a process of their own, whose
+	// time and memory are limited. Default: modules are refused of which compiling
+	// may take more than 200 ms.
+	CompileCommand []string
+	CompileTime    time.Duration // of a processor that such a process may use, in whole seconds; default 1 minute
+	CompileMemory  int64         // bytes that it may use, of which an eighth may be native code; default 2 GiB
+
 	// Instances is how many calls run at a time, of which three quarters may be
 	// of one module. Default: 4 × GOMAXPROCS, as a call may sleep or wait.
 	Instances int
 
-	Memory     int64           // bytes of linear memory over all calls that run and instances that are idle; default 1 GiB
-	Queue      int             // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
-	Idle       int             // instances that are kept ready; default 4 × Instances, negative: none
-	IdleTime   time.Duration   // after which an instance that nobody needed is given up; default 1 minute
-	Engine     Engine          // default: Compiler
-	Depth      int             // calls of recursive functions within each other; default 10 000
-	Limits     run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited
-	Timeout    time.Duration   // of a call that states none; default 5 minutes
-	Grace      time.Duration   // of a call that is canceled, if its guest can ask for it, to come to its own end; default 2 seconds, negative: none
-	ModuleSize int64           // bytes of the largest module; default 64 MiB
-	Preflight  PreflightLimits // of a module's parts; the defaults are stated there
-	Log        *slog.Logger    // faults of the host itself; default: none
+	Memory       int64           // bytes over all calls that run and instances that are idle; default 1 GiB
+	Queue        int             // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
+	Idle         int             // instances that are kept ready; default 4 × Instances, negative: none
+	IdleTime     time.Duration   // after which an instance that nobody needed is given up; default 1 minute
+	Engine       Engine          // default: Compiler
+	Depth        int             // calls of recursive functions within each other; default 10 000
+	Limits       run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited; at most run.MaxOutput and run.MaxLog
+	Timeout      time.Duration   // of a call that states none; default 5 minutes
+	Grace        time.Duration   // of a call that is canceled, if its guest can ask for it, to come to its own end; default 2 seconds, negative: none
+	ModuleSize   int64           // bytes of the largest module; default 64 MiB
+	ModuleMemory int64           // bytes of prepared modules, about; those that no call uses go first; default 512 MiB
+	ModuleTime   time.Duration   // after which a prepared module that no call needed is given up; default 30 minutes
+	Preflight    PreflightLimits // of a module's parts; the defaults are stated there
+	Log          *slog.Logger    // faults of the host itself; default: none
+
+	// Private is directories of which no call may be granted anything, however it is
+	// named: the host's data and its cache, which is added if it is not there. One
+	// that is not there yet is private as well.
+	Private []string
 
 	// Lines takes the lines of guests' logs while the guests run, with the time
 	// at which the host took each. They come in order within a call, one at a
@@ -69,6 +84,12 @@ const (
 	defaultGrace      = 2 * time.Second
 	defaultModuleSize = 64 << 20
 
+	defaultModuleMemory = 512 << 20
+	defaultModuleTime   = 30 * time.Minute
+
+	defaultCompileTime   = time.Minute
+	defaultCompileMemory = 2 << 30
+
 	defaultCallMemory = 256 << 20
 	defaultCallOutput = 1 << 20
 	defaultCallLog    = 64 << 10
@@ -90,9 +111,14 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(max(c.Timeout, 0), defaultTimeout)
 	c.Grace = max(cmp.Or(c.Grace, defaultGrace), 0)
 	c.ModuleSize = cmp.Or(max(c.ModuleSize, 0), defaultModuleSize)
+	c.ModuleMemory = cmp.Or(max(c.ModuleMemory, 0), defaultModuleMemory)
+	c.ModuleTime = cmp.Or(max(c.ModuleTime, 0), defaultModuleTime)
+	c.CompileTime = cmp.Or(max(c.CompileTime, 0), defaultCompileTime)
+	c.CompileMemory = cmp.Or(max(c.CompileMemory, 0), defaultCompileMemory)
 	c.Limits = limitsOr(c.Limits, run.Limits{
 		Memory: defaultCallMemory, Output: defaultCallOutput, Log: defaultCallLog,
 	})
+	c.Limits.Output, c.Limits.Log = min(c.Limits.Output, run.MaxOutput), min(c.Limits.Log, run.MaxLog)
 	return c
 }
 

@@ -64,6 +64,7 @@ func (h *Host) embed(ctx context.Context, binary []byte, beside string) ([]byte,
 	if err != nil {
 		return nil, err
 	}
+	defer h.library.release(m)
 	text, err := h.statedBy(ctx, m)
 	if err == nil && text == nil {
 		text, err = statedBeside(beside)
@@ -93,13 +94,14 @@ func (h *Host) described(ctx context.Context, plain, manifest []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+	defer h.library.release(m)
 	if m.fault != nil {
 		return nil, m.fault
 	}
 	return embedded, nil
 }
 
-// moduleOf prepares a module whose bytes are at hand.
+// moduleOf prepares a module whose bytes are at hand, to be released.
 func (h *Host) moduleOf(ctx context.Context, binary []byte) (*module, error) {
 	return h.module(ctx, digestOf(binary), func(context.Context) ([]byte, error) { return binary, nil })
 }

@@ -19,8 +19,12 @@ type ModuleError struct {
 	Reason string // what is wrong
 	Hint   string // what its author can do about it; may be empty
 
-	passing bool // it may be the host's load: the next one who asks tries again
+	passing bool  // it may be the host's load: the next one who asks tries again
+	cause   error // for errors.Is; nil: none
 }
+
+// Unwrap gives the kind of the fault, [ErrCompileBudget], where it has one.
+func (e *ModuleError) Unwrap() error { return e.cause }
 
 // Error gives path, reason and hint in one line.
 func (e *ModuleError) Error() string {
@@ -33,7 +37,7 @@ func (e *ModuleError) Error() string {
 
 // at is e for the file or digest by which the caller knows the module.
 func (e *ModuleError) at(path string) *ModuleError {
-	return &ModuleError{Path: path, Reason: e.Reason, Hint: e.Hint, passing: e.passing}
+	return &ModuleError{Path: path, Reason: e.Reason, Hint: e.Hint, passing: e.passing, cause: e.cause}
 }
 
 // locate names the module in err where err is about the module itself.
@@ -51,6 +55,7 @@ var (
 	errOutputSize  = errors.New("the output is over its limit")
 	errFuel        = errors.New("the call's fuel is used up")
 	errDepth       = errors.New("the functions call each other too deeply")
+	errStack       = errors.New("there is no memory for the stack of the functions that call each other")
 )
 
 // Why an image has no state yet. The next call tries again.

@@ -1,6 +1,13 @@
 package host
 
-import "github.com/flowhost/flowhost/host/internal/memory"
+import (
+	"github.com/flowhost/flowhost/host/internal/memory"
+	"github.com/flowhost/flowhost/host/internal/wasm"
+)
+
+// CompilesInProcess reports whether the host compiles the module in its own
+// process.
+func CompilesInProcess(r *wasm.Rewritten) bool { return fits(r.Forecast()) }
 
 // ChooseWay makes instances of a module that the host has initialized go back to
 // their image in that way.

@@ -58,6 +58,13 @@ func (inv *invocation) over(ctx context.Context) bool {
 	return ended(ctx) && !inv.grace.lasts(ctx)
 }
 
+// pause unwinds a guest that has to end in the middle of a long host function.
+func (inv *invocation) pause(ctx context.Context) {
+	if inv.over(ctx) {
+		panic(errInterrupted) // the instance recovers it
+	}
+}
+
 // ended reports whether ctx has ended, or would have if the timer of its deadline
 // were exact: a guest that looks at its time is not a millisecond late.
 func ended(ctx context.Context) bool {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // manifestTimeout bounds a module's export that describes it.
@@ -20,7 +18,7 @@ type Host struct {
 	sandbox *sandbox
 	library library
 	calls   *pool
-	prepare *semaphore.Weighted // of modules that are being compiled
+	private privateDirs
 
 	life context.Context // ends with ErrClosed
 	end  context.CancelCauseFunc
@@ -39,12 +37,13 @@ func New(ctx context.Context, config Config) (*Host, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	calls := newPool(&config)
 	return &Host{
 		config:  config,
 		sandbox: box,
-		library: library{volumes: map[string]*volume{}},
-		calls:   newPool(&config),
-		prepare: semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)/2, 1))),
+		library: library{volumes: map[string]*volume{}, room: config.ModuleMemory, lifetime: config.ModuleTime, forget: calls.forget},
+		calls:   calls,
+		private: privateDirs(append(slices.Clip(config.Private), box.child.dir)),
 		entered: map[*entry]struct{}{},
 		life:    life,
 		end:     end,
@@ -103,7 +102,8 @@ func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
 type entry struct{ cancel context.CancelCauseFunc }
 
 // module gives a prepared module, whose bytes come from open when it is not
-// known yet. It is called between enter and leave.
+// known yet. It is called between enter and leave, and the module is released
+// before leave.
 func (h *Host) module(ctx context.Context, digest string, open func(context.Context) ([]byte, error)) (*module, error) {
 	return h.library.get(ctx, digest, h.busy.Go, func() (*module, error) {
 		m, err := h.makeModule(digest, open)
@@ -117,7 +117,7 @@ func (h *Host) module(ctx context.Context, digest string, open func(context.Cont
 // makeModule prepares a module and finds out what it is. A module that wazero
 // takes but that cannot be called has its fault noted in it.
 func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, error)) (*module, error) {
-	img, err := h.compile(open)
+	img, err := h.sandbox.prepare(h.life, open)
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +133,4 @@ func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, err
 		return nil, errors.Join(m.fault, m.close())
 	}
 	return m, nil
-}
-
-// compile opens and prepares a module, a few at a time.
-func (h *Host) compile(open func(context.Context) ([]byte, error)) (*image, error) {
-	if err := h.prepare.Acquire(h.life, 1); err != nil {
-		return nil, err
-	}
-	defer h.prepare.Release(1)
-	binary, err := open(h.life)
-	if err != nil {
-		return nil, err
-	}
-	return h.sandbox.prepare(h.life, binary)
 }

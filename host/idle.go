@@ -30,7 +30,7 @@ func (l *lease) keep(i *instance) {
 	p := l.pool
 	p.mu.Lock()
 	defer p.unlock()
-	bytes := int64(i.memory.Private())
+	bytes := int64(i.memory.Private()) + i.image.footprint + i.stack
 	if p.closed || p.spare == 0 || p.bytes < bytes {
 		p.doomed = append(p.doomed, i)
 		return
@@ -65,6 +65,21 @@ func (p *pool) remove(place *list.Element) *rest {
 		}
 	}
 	return r
+}
+
+// forget closes the idle instances of an image that nobody uses any more.
+func (p *pool) forget(image *image) {
+	p.mu.Lock()
+	defer p.unlock()
+	own := p.lines[image]
+	if own == nil {
+		return
+	}
+	for len(own.idle) > 0 {
+		p.evict(own.idle[0])
+	}
+	delete(p.lines, image)
+	p.advance()
 }
 
 // sweep closes the instances that nobody has needed for their lifetime.

@@ -28,9 +28,13 @@ type image struct {
 	depth   int32
 	checks  Checks
 	names   wasm.Names
+	binary  int64      // bytes of the rewritten module
 	unfit   string     // why no state can be taken; "" when it can
 	asks    bool       // it can ask whether it should stop
 	limits  run.Limits // of an initialization, whichever call waits for it
+	volume  *volume    // of the library; nil while the module is being prepared
+
+	footprint int64 // bytes of an instance beside linear memory and native stack
 
 	setup setups
 	state atomic.Pointer[state]
@@ -75,6 +79,17 @@ func (i *image) need() int64 {
 	return i.form.memory.Min
 }
 
+// weight is about the bytes of native code, of what wazero keeps of the module to
+// make instances, and of the image.
+func (i *image) weight() int64 {
+	const each = 5 // for a byte of the module, in Go guests
+	bytes := each * i.binary
+	if s := i.state.Load(); s != nil && s.memory != nil {
+		bytes += int64(s.memory.Size())
+	}
+	return bytes
+}
+
 // run calls an export in an instance that is as if no other call had ever
 // touched it. The image has a state. It fails as [instance.call] does, or with an
 // *inadequateError.
@@ -90,7 +105,7 @@ func (i *image) run(ctx context.Context, l *lease, inv *invocation, export strin
 	}
 	inv.grace.open = true
 	status, err = made.call(ctx, inv, export)
-	inv.refused = made.memory.refused
+	inv.refused = inv.refused || made.memory.refused
 	return status, err
 }
 
@@ -202,7 +217,7 @@ func (i *image) newLinear(inv *invocation) *linear {
 // instantiate makes an instance of wazero's. Whatever it is granted comes with
 // each call.
 func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linear) (api.Module, error) {
-	inv.meter.first(time.Now())
+	inv.meter.granted = wasm.LeastGrant // with which the module's code is written
 	ctx = experimental.WithMemoryAllocator(ctx, memory)
 	ctx = context.WithValue(ctx, invocationKey{}, inv)
 	config := wazero.NewModuleConfig().

@@ -43,6 +43,7 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer h.library.release(m)
 	if m.fault != nil {
 		return nil, m.fault.at(path)
 	}
@@ -51,7 +52,7 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	err = h.ready(ctx, m.image)
 	if err == nil {
 		inv := newInvocation(&run.Call{}, m.signature.ABI, "", m.image.limits)
-		used := h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+		used := h.calls.call(ctx, m.image, m.image.limits, func(l *lease) {
 			err = m.image.trial(ctx, l, inv)
 		})
 		err = errors.Join(used, err)
@@ -75,6 +76,7 @@ func (h *Host) Inspect(ctx context.Context, path string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer h.library.release(m)
 	form := m.image.form
 	return &Inspection{
 		Path: path, Size: form.size, Signature: m.signature,

@@ -22,21 +22,24 @@ type instance struct {
 	depth     api.MutableGlobal
 	changed   api.MutableGlobal       // nil where nothing can change beside memory and globals
 	functions map[string]api.Function // by export; to look one up costs more than to call it
+	stack     int64                   // bytes of native stack that it keeps while it is idle
 }
 
 // call runs an export of type () -> i32, a command's _start or an initialiser,
 // and gives what it returned. It fails with errInterrupted, errFuel, errDepth,
-// errOutputSize, *exitError or *trapError and never panics.
+// errStack, errOutputSize, *exitError or *trapError and never panics.
 func (i *instance) call(ctx context.Context, inv *invocation, export string) (status int32, err error) {
 	function := i.function(export)
 	if function == nil {
 		return 0, nil
 	}
-	inv.units = i.units
+	inv.units, inv.running = i.units, function
 	inv.process.Sleep = func(ns int64) { inv.sleep(ctx, time.Duration(ns)) }
-	i.units.Set(uint64(inv.meter.first(time.Now())))
+	inv.process.Pause = func() { inv.pause(ctx) }
+	i.units.Set(uint64(inv.meter.first(len(i.memory.Bytes()))))
 	var stack [1]uint64
 	err = function.CallWithStack(context.WithValue(ctx, invocationKey{}, inv), stack[:])
+	inv.running = nil
 	inv.fuel = inv.meter.total(int64(i.units.Get()))
 	if err != nil {
 		return 0, i.image.guestError(err)
@@ -73,9 +76,12 @@ func (i *instance) reset() error {
 	}
 	i.globals.restore()
 	i.depth.Set(uint64(i.image.depth))
+	i.stack = 0
 	for export, f := range i.functions {
-		if stackSize(f) > maxStack {
+		if size := stackSize(f); size > maxStack {
 			delete(i.functions, export)
+		} else {
+			i.stack += int64(size)
 		}
 	}
 	return nil
@@ -103,6 +109,26 @@ func stackSize(f api.Function) int {
 		return 0
 	}
 	return stack.Cap() * int(stack.Type().Elem().Size())
+}
+
+// coverStack charges the call for the native stack that the running function has
+// grown to. It ends a guest for whose stack there is no memory.
+func (inv *invocation) coverStack(module api.Module) {
+	if inv.running == nil || inv.lease == nil {
+		return
+	}
+	size := int64(stackSize(inv.running))
+	if size <= firstStack || size <= inv.lease.stack {
+		return
+	}
+	var linear int64
+	if memory := module.Memory(); memory != nil {
+		linear = int64(memory.Size())
+	}
+	if !inv.lease.coverStack(bytesOfStack*size, linear) {
+		inv.refused = true
+		panic(errStack)
+	}
 }
 
 // discard closes the instance and notes why.

@@ -22,6 +22,7 @@ type invocation struct {
 	limits   run.Limits
 	lease    *lease
 	refused  bool              // its memory was refused a growth
+	running  api.Function      // of its instance; nil while none runs
 	units    api.MutableGlobal // of its instance: what is left of the grant
 	meter    meter
 	fuel     int64 // units that were used
@@ -93,9 +94,12 @@ func (inv *invocation) start(files *guestfs.FS) {
 }
 
 // open gets the files that the call was granted. Its failure is the call's.
-func (inv *invocation) open(ctx context.Context) *run.Failure {
+func (inv *invocation) open(ctx context.Context, private privateDirs) *run.Failure {
 	if len(inv.call.Grants.Files) == 0 {
 		return nil
+	}
+	if err := private.check(inv.call.Grants.Files); err != nil {
+		return rejected(run.CodeGrant, "%v", err)
 	}
 	files, err := guestfs.Open(func() bool { return inv.over(ctx) }, inv.call.Grants.Files, guestfs.Limits{})
 	if err != nil {

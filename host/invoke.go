@@ -44,17 +44,22 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	if err != nil {
 		return turnAway(ctx, err)
 	}
+	defer h.library.release(m)
 	function, export, failure := m.resolve(call.Function)
 	if failure != nil {
 		return failed(failure), nil
 	}
 	limits := limitsOr(call.Limits, h.config.Limits)
 	limits.Memory = min(limits.Memory, h.config.Memory)
+	limits.Output, limits.Log = min(limits.Output, run.MaxOutput), min(limits.Log, run.MaxLog)
 	if need := m.minMemory(); need > limits.Memory {
 		return failed(rejected(run.CodeMemory, "%v", &inadequateError{need, limits.Memory})), nil
 	}
 	if err := h.ready(ctx, m.image); err != nil {
 		return turnAway(ctx, err)
+	}
+	if beside := m.image.beside(limits); beside > h.config.Memory-m.minMemory() {
+		return failed(rejected(run.CodeMemory, "the call needs %d bytes for its tables, output and log beside its memory, and the host has %d in all: lower its limits of output and log, or raise the host's memory", beside, h.config.Memory)), nil
 	}
 
 	var result run.Result
@@ -66,8 +71,8 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	if h.config.Lines != nil {
 		inv.log.follow = follower{hand: func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) }}
 	}
-	err = h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
-		if failure := inv.open(ctx); failure != nil {
+	err = h.calls.call(ctx, m.image, limits, func(l *lease) {
+		if failure := inv.open(ctx, h.private); failure != nil {
 			result = failed(failure)
 			return
 		}
@@ -81,7 +86,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	return result, lost
 }
 
-// stored gives the module that the source keeps under the digest.
+// stored gives the module that the source keeps under the digest, to be released.
 func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 	m, err := h.module(ctx, digest, func(ctx context.Context) ([]byte, error) {
 		binary, err := h.config.Modules.Open(ctx, digest)
@@ -94,6 +99,7 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 		return binary, nil
 	})
 	if err == nil && m.fault != nil {
+		h.library.release(m)
 		err = m.fault
 	}
 	if err != nil {

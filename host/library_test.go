@@ -6,13 +6,14 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestLibraryPreparesOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := library{volumes: map[string]*volume{}}
+		l := library{volumes: map[string]*volume{}, room: 1 << 30, lifetime: time.Hour}
 		var workers, callers sync.WaitGroup
-		release, prepared, want := make(chan struct{}), 0, &module{}
+		release, prepared, want := make(chan struct{}), 0, &module{image: &image{}}
 		get := func(ctx context.Context) (*module, error) {
 			return l.get(ctx, "digest", workers.Go, func() (*module, error) {
 				prepared++
@@ -48,7 +49,7 @@ func TestLibraryPreparesOnceForAll(t *testing.T) {
 
 func TestLibraryForgetsFailures(t *testing.T) {
 	t.Parallel()
-	l := library{volumes: map[string]*volume{}}
+	l := library{volumes: map[string]*volume{}, room: 1 << 30, lifetime: time.Hour}
 	var workers sync.WaitGroup
 	broken := errors.New("broken")
 	for _, want := range []error{broken, broken, nil, nil} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,6 +26,10 @@ var fixture struct {
 }
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == host.CompileArgument {
+		os.Exit(host.CompileChild(context.Background(), os.Stdin, os.Stderr))
+	}
+	flag.Parse()
 	os.Exit(runTests(m))
 }
 
@@ -81,7 +86,7 @@ func buildGuest(name, path string) error {
 // guest compiles it.
 func compileGuest(path string) error {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: filepath.Join(fixture.dir, "cache")})
+	h, err := host.New(ctx, host.Config{CacheDir: filepath.Join(fixture.dir, "cache"), CompileCommand: compileCommand()})
 	if err != nil {
 		return err
 	}
@@ -89,11 +94,17 @@ func compileGuest(path string) error {
 	return errors.Join(err, h.Close(ctx))
 }
 
+// compileCommand is this program as the one that compiles modules.
+func compileCommand() []string { return []string{os.Args[0], host.CompileArgument} }
+
 // newHost makes a host that ends with the test. Hosts share a cache of native
 // code, so that each guest is compiled once.
 func newHost(t testing.TB, config host.Config) *host.Host {
 	t.Helper()
 	config.CacheDir = filepath.Join(fixture.dir, "cache")
+	if config.CompileCommand == nil {
+		config.CompileCommand = compileCommand()
+	}
 	h, err := host.New(context.Background(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,9 @@ func parseManifest(text []byte) (*abi.Manifest, error) {
 	if len(text) > abi.MaxManifest {
 		return nil, fmt.Errorf("%d bytes long, and %d are allowed", len(text), abi.MaxManifest)
 	}
+	if err := checkStructure(text); err != nil {
+		return nil, err
+	}
 	m := new(abi.Manifest)
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
@@ -88,7 +91,7 @@ func (m *module) askForManifest(ctx context.Context, h *Host) ([]byte, *ModuleEr
 	if err != nil {
 		result, err = turnAway(setup, err)
 	} else {
-		err = h.calls.use(ctx, m.image, m.minMemory(), func(l *lease) {
+		err = h.calls.call(ctx, m.image, limits, func(l *lease) {
 			ctx, cancel := describing(ctx) // without the time in which it waited
 			defer cancel()
 			status, err := m.image.run(ctx, l, inv, abi.ExportManifest)

@@ -36,6 +36,16 @@ type module struct {
 // minMemory is the bytes of linear memory that an instance starts with.
 func (m *module) minMemory() int64 { return m.image.need() }
 
+// weight is about the bytes that a module takes in this process, beside its
+// instances; nil takes next to none.
+func (m *module) weight() int64 {
+	const nothing = 1 << 10
+	if m == nil {
+		return nothing
+	}
+	return m.image.weight()
+}
+
 // close frees what a module has; nil has nothing.
 func (m *module) close() error {
 	if m == nil {

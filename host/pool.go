@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 var errBusy = errors.New("too many calls are waiting for an instance")
@@ -22,8 +24,10 @@ const maxPassed = 64
 // the instances that they leave behind ready for the next ones.
 //
 // The memory counts what running calls may write to, which is all that their
-// linear memories have, and what idle instances hold for themselves. When it is
-// short, idle instances go first, those that were used longest ago.
+// linear memories have, their native stacks, what their instances take beside, and
+// the most that their output and log may be; and what idle instances hold for
+// themselves. When it is short, idle instances go first, those that were used
+// longest ago.
 //
 // Calls of one module are admitted in the order in which they come. Among
 // modules the one with the fewest running calls is next, so that one that is slow
@@ -70,9 +74,11 @@ type ticket struct {
 
 // lease is what one call holds of a pool while it runs.
 type lease struct {
-	pool  *pool
-	image *image
-	bytes int64
+	pool   *pool
+	image  *image
+	bytes  int64 // in all
+	beside int64 // of them, for what is neither linear memory nor stack
+	stack  int64 // of them, for the native stack beyond its first size
 }
 
 // newPool makes a pool; spare may be 0. Its memory is in bytes.
@@ -92,14 +98,24 @@ func threeQuarters(n int) int {
 	return max(n-(n+3)/4, min(n, 1))
 }
 
+// call runs fn as use does, with the memory with which a call of the image begins.
+func (p *pool) call(ctx context.Context, image *image, limits run.Limits, fn func(*lease)) error {
+	beside := image.beside(limits)
+	return p.lend(ctx, image, image.need()+beside, beside, fn)
+}
+
 // use runs fn with a place and so many bytes of memory for a call of the image,
 // and takes back all that the lease holds when fn returns, or panics. It fails
 // without running fn with errBusy, or with the cause with which ctx ended.
 func (p *pool) use(ctx context.Context, image *image, bytes int64, fn func(*lease)) error {
+	return p.lend(ctx, image, bytes, 0, fn)
+}
+
+func (p *pool) lend(ctx context.Context, image *image, bytes, beside int64, fn func(*lease)) error {
 	if err := p.admit(ctx, image, bytes); err != nil {
 		return err
 	}
-	l := &lease{pool: p, image: image, bytes: bytes}
+	l := &lease{pool: p, image: image, bytes: bytes, beside: beside}
 	defer l.release()
 	fn(l)
 	return nil
@@ -238,10 +254,27 @@ func (p *pool) unlock() {
 	}
 }
 
-// cover makes the lease's memory at least so large. It never waits: a running
-// guest that waited for others could make all of them wait for each other.
-func (l *lease) cover(bytes int64) bool {
-	missing := bytes - l.bytes
+// cover makes the lease's memory large enough for so much linear memory. It never
+// waits: a running guest that waited for others could make all of them wait for
+// each other.
+func (l *lease) cover(linear int64) bool {
+	return l.extend(linear + l.beside + l.stack - l.bytes)
+}
+
+// coverStack makes room for a native stack of that size, beside a linear memory of
+// that size.
+func (l *lease) coverStack(stack, linear int64) bool {
+	if stack <= l.stack {
+		return true
+	}
+	if !l.extend(linear + l.beside + stack - l.bytes) {
+		return false
+	}
+	l.stack = stack
+	return true
+}
+
+func (l *lease) extend(missing int64) bool {
 	if missing <= 0 {
 		return true
 	}

@@ -3,14 +3,14 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
+	goruntime "runtime"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/flowhost/flowhost/host/internal/wasi"
-	"github.com/flowhost/flowhost/host/internal/wasm"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
@@ -19,37 +19,51 @@ const wasiModule = "wasi_snapshot_preview1"
 // sandbox is wazero as this host uses it: what modules may import, and how they
 // are compiled.
 type sandbox struct {
-	base    context.Context // of what is closed later; it never ends
-	limits  PreflightLimits
-	depth   int32
-	runtime wazero.Runtime
-	cache   wazero.CompilationCache // nil without a directory
-	offered offers
+	base     context.Context // of what is closed later; it never ends
+	limits   PreflightLimits
+	depth    int32
+	runtime  wazero.Runtime
+	compiles bool                    // to native code
+	cache    wazero.CompilationCache // nil without a directory
+	child    *compiler
+	places   *semaphore.Weighted // of modules that are prepared in this process
+	offered  offers
 }
 
 // offers is the types of the functions that can be imported, by module and name.
 type offers map[string]map[string]string
 
 func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
-	settings := wazero.NewRuntimeConfigCompiler()
-	if config.Engine == Interpreter {
-		settings = wazero.NewRuntimeConfigInterpreter()
+	settings := runtimeSettings(config.Engine)
+	child, cache, err := newCompiler(config, openCache(config.CacheDir, config.Log))
+	if err != nil {
+		return nil, err
 	}
-	// Guests are stopped by what the rewrite has put into them.
-	settings = settings.WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false)
-	cache := openCache(config.CacheDir, config.Log)
 	if cache != nil {
 		settings = settings.WithCompilationCache(cache)
 	}
 	s := &sandbox{
-		base:   context.WithoutCancel(ctx),
-		limits: config.Preflight, depth: int32(config.Depth),
-		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, offered: offers{},
+		compiles: config.Engine == Compiler,
+		base:     context.WithoutCancel(ctx),
+		limits:   config.Preflight, depth: int32(config.Depth),
+		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, child: child, offered: offers{},
+		places: semaphore.NewWeighted(int64(max(goruntime.GOMAXPROCS(0)/2, 1))),
 	}
 	if err := s.provide(ctx); err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
 	return s, nil
+}
+
+// runtimeSettings is what parent and child must agree on: the name of native code
+// in the cache depends on it.
+func runtimeSettings(engine Engine) wazero.RuntimeConfig {
+	settings := wazero.NewRuntimeConfigCompiler()
+	if engine == Interpreter {
+		settings = wazero.NewRuntimeConfigInterpreter()
+	}
+	// Guests are stopped by what the rewrite has put into them.
+	return settings.WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false)
 }
 
 // provide makes the host's import modules and notes what guests may use of them.
@@ -78,36 +92,35 @@ func (s *sandbox) close(ctx context.Context) error {
 	if s.cache != nil {
 		err = errors.Join(err, s.cache.Close(ctx))
 	}
-	return err
+	return errors.Join(err, s.child.close())
 }
 
-// prepare makes a module ready to run. It fails with a *ModuleError that has no
-// path yet, or with ctx's error.
-func (s *sandbox) prepare(ctx context.Context, binary []byte) (img *image, err error) {
-	defer func() {
-		if r := recover(); r != nil { // in wazero: no module may end the host
-			img, err = nil, &ModuleError{Reason: fmt.Sprintf("compiling it broke the compiler: %v", r), Hint: "build it with another version of its toolchain"}
-		}
-	}()
-	walked, fault := preflight(binary, s.limits)
-	if fault != nil {
-		return nil, fault
+// prepare makes a module ready to run, a few at a time; those that wait for a
+// child keep nobody else waiting. open gives the module's bytes. It fails with a
+// *ModuleError that has no path yet, with ctx's error, or as open does.
+func (s *sandbox) prepare(ctx context.Context, open func(context.Context) ([]byte, error)) (*image, error) {
+	if err := s.places.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
-	rewritten := walked.Rewrite(wasm.RewriteOptions{
-		TableMaximum: s.limits.TableMaximum, Units: firstGrant, Depth: s.depth,
-	})
-	code, err := s.runtime.CompileModule(ctx, rewritten.Binary)
-	if err != nil {
-		return nil, compileFault(err)
+	p := preparation{sandbox: s}
+	err := p.begin(ctx, open)
+	s.places.Release(1)
+	if err != nil || p.code != nil {
+		return p.image(), err
 	}
-	img = &image{
-		base: s.base, runtime: s.runtime, code: code, form: shapeOf(walked, code, len(binary)),
-		globals: rewritten.Globals, names: walked.Names, depth: s.depth,
-		checks: Checks{Loops: rewritten.Loops, Functions: rewritten.Entries},
+	if err := s.child.compile(ctx, p.rewritten.Binary, p.estimate); err != nil {
+		return nil, err
 	}
-	img.asks = img.form.importsFunction(abi.Module, abi.ImportShouldStop)
-	img.judge(rewritten)
-	return img, nil
+	if err := s.places.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.places.Release(1)
+	if err := p.load(); errors.Is(err, errNotCompiled) {
+		return nil, &ModuleError{passing: true, Reason: "its native code is gone from the cache", Hint: "another process may have removed it: try again"}
+	} else if err != nil {
+		return nil, err
+	}
+	return p.image(), nil
 }
 
 func compileFault(err error) *ModuleError {

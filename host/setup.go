@@ -34,9 +34,9 @@ type setup struct {
 // between enter and leave.
 func (h *Host) ready(ctx context.Context, i *image) error {
 	for i.state.Load() == nil {
-		if need := i.form.memory.Min; need > h.config.Memory {
+		if need := i.form.memory.Min + i.beside(i.limits); need > h.config.Memory {
 			return &ModuleError{
-				Reason: fmt.Sprintf("it starts with %d bytes of memory and the host has %d", need, h.config.Memory),
+				Reason: fmt.Sprintf("it starts with %d bytes of memory, its tables and its output among them, and the host has %d", need, h.config.Memory),
 				Hint:   "raise the memory of the host",
 			}
 		}
@@ -87,11 +87,13 @@ func (s *setups) end(ended *setup, err error) {
 func (h *Host) setUp(i *image, s *setup) {
 	ctx, cancel := context.WithTimeoutCause(h.life, h.config.Timeout, errSetupTime)
 	ctx, s.abandon = context.WithCancelCause(ctx)
+	letGo := h.library.hold(i)
 	h.busy.Go(func() {
+		defer letGo()
 		defer cancel()
 		defer s.abandon(nil)
 		var err error
-		used := h.calls.use(ctx, i, i.need(), func(l *lease) { err = i.build(ctx, l) })
+		used := h.calls.call(ctx, i, i.limits, func(l *lease) { err = i.build(ctx, l) })
 		if err = errors.Join(used, err); errors.Is(err, errInterrupted) {
 			err = context.Cause(ctx)
 		}

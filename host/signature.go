@@ -22,6 +22,7 @@ func (h *Host) Signature(ctx context.Context, path string) (run.Signature, error
 	if err != nil {
 		return run.Signature{}, err
 	}
+	defer h.library.release(m)
 	if m.fault != nil {
 		return run.Signature{}, m.fault.at(path)
 	}
@@ -44,11 +45,12 @@ func (h *Host) SignatureOf(ctx context.Context, digest string) (run.Signature, e
 	if err != nil {
 		return run.Signature{}, err
 	}
+	defer h.library.release(m)
 	return m.signature, nil
 }
 
 // loadFile prepares the module in a file, with the manifest beside it if it has
-// none. Its fault, if any, is in the module.
+// none, to be released. Its fault, if any, is in the module.
 func (h *Host) loadFile(ctx context.Context, path string) (*module, []byte, error) {
 	binary, err := readModule(path, h.config.ModuleSize)
 	if err != nil {

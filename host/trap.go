@@ -13,7 +13,7 @@ import (
 
 // guestError turns an error of wazero into one of the host's.
 func (i *image) guestError(err error) error {
-	for _, known := range []error{errInterrupted, errFuel, errDepth, errOutputSize} {
+	for _, known := range []error{errInterrupted, errFuel, errDepth, errStack, errOutputSize} {
 		if errors.Is(err, known) {
 			return known
 		}

@@ -214,13 +214,18 @@ func TestWaitingCallHasNoGrace(t *testing.T) {
 	h := newHost(t, host.Config{Grace: ample, Instances: 1})
 	blocker := loadBytes(t, h, endless().bytes())
 	module := load(t, h, kept("c/winddown")(t))
+	short := callOf(blocker, "", "1")
+	short.Timeout = moment
+	for name, call := range map[string]run.Call{"blocker": short, "module": callOf(module, "once", "null")} {
+		if _, err := h.Invoke(t.Context(), call); err != nil { // so that both have been initialized
+			t.Fatal(name, err)
+		}
+	}
 	blocked, release := context.WithCancelCause(t.Context())
 	var calls sync.WaitGroup
 	calls.Go(func() { h.Invoke(blocked, callOf(blocker, "", "1")) })
-	for busy := false; !busy; {
-		call := callOf(module, "once", "null")
-		call.Timeout = moment
-		busy = invoke(t, h, call).Outcome == run.OutcomeTimedOut && h.Stats().Running == 1
+	for h.Stats().Running == 0 {
+		time.Sleep(time.Millisecond)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(moment, func() { cancel(errNotNeeded) })

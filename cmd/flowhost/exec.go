@@ -82,6 +82,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	options.Opened = s.opened
 	options.Ceilings = s.ceilings
 	set, err := x.load(soft, []string{path}, options)
 	if err != nil {

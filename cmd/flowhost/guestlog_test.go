@@ -47,7 +47,7 @@ func openTestLogs(t *testing.T, cfg bus.LogsConfig) (*bus.Logs, *nats.Conn) {
 // command that write some.
 func loggingHost(t *testing.T, lines *guestLines) (h *host.Host, tasks, command string) {
 	t.Helper()
-	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(testRoot, "cache"), Lines: lines.write})
+	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(testRoot, "cache"), Lines: lines.write, CompileCommand: compileCommand()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloade
 	intake, err := bus.NewIntake(n.link.engine, n.engine, subscriptions(set), bus.IntakeConfig{
 		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
 		Version: thisBuild().semantic(), Control: n.engine, Waits: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
-		Logs: n.link.logs, Ready: n.link.health.Ready,
+		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
 		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
 		Deployed: func() bus.Deployment { return r.served.Load().deployed },
 		Stats:    func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,

@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
 )
 
 // shard is the only journal of a host so far.
@@ -32,12 +33,19 @@ type link struct {
 	engine *nats.Conn  // to the account that only the engine enters
 	app    *nats.Conn  // to that where flows listen; the same with one account for both
 
+	// Connections for what may hold up one: live events, and what followers read of the
+	// journal.
+	live, following *nats.Conn
+
 	operator string // account of the operator, where the server tells it from clients
 
 	journal   *bus.Journal
 	snapshots *bus.Objects
 	blobs     *bus.Objects
+	tail      *bus.Journal // read by followers
 	events    *bus.Events
+	mark      *bus.Mark
+	feed      *bus.Feed // of follow
 	history   *bus.History
 	logs      *bus.Logs
 	health    *bus.Health
@@ -110,24 +118,39 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 	if l.engine, err = l.server.ConnectEngine(); err == nil {
 		l.app, err = l.server.ConnectApp()
 	}
+	if err == nil {
+		l.live, err = l.server.ConnectApp()
+	}
+	if err == nil {
+		l.following, err = l.server.ConnectEngine()
+	}
 	return err
 }
 
-// connectExternal connects to another server, twice when there are credentials for two
-// accounts.
+// connectExternal connects to another server, for two accounts when there are
+// credentials for both.
 func (l *link) connectExternal(ctx context.Context, s settings, log *slog.Logger) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	if l.engine, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: s.natsCreds, Log: log}); err != nil {
+	connect := func(creds, name string) (nc *nats.Conn) {
+		if err == nil {
+			nc, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: creds, Name: name, Log: log})
+		}
+		return nc
+	}
+	l.engine, l.following = connect(s.natsCreds, "flowhost"), connect(s.natsCreds, "flowhost-follow")
+	if err != nil {
 		return err
 	}
 	l.url, l.app = l.engine.ConnectedUrlRedacted(), l.engine
 	if s.natsAppCreds == "" {
 		log.Warn("the engine and its clients share one NATS account: whoever may publish there can name a stream's subject, or a request of JetStream, as the reply subject of a message, and so remove what the host keeps. Give the engine an account: 'flowhost nats config' prints the server's configuration, and docs/nats.md explains it")
-		return nil
+		l.live = connect(s.natsCreds, "flowhost-events")
+		return err
 	}
-	if l.app, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: s.natsAppCreds, Name: "flowhost-app", Log: log}); err != nil {
-		return fmt.Errorf("the second connection, with app_creds: %w", err)
+	l.app, l.live = connect(s.natsAppCreds, "flowhost-app"), connect(s.natsAppCreds, "flowhost-events")
+	if err != nil {
+		return fmt.Errorf("with app_creds: %w", err)
 	}
 	l.operator, err = bus.SeparateAccounts(ctx, l.engine, l.app)
 	return err
@@ -152,18 +175,22 @@ func (l *link) room() error {
 
 func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
 	objects := bus.ObjectsConfig{Log: log}
+	events := bus.EventsConfig{Of: bus.EventsOf(s.eventsOf), Log: log}
 	if l.server != nil {
 		objects.Grace = -1
+		events.Listened = l.server.Listened
 	}
-	var errs [6]error
+	var errs [8]error
 	l.journal, errs[0] = bus.NewJournal(ctx, l.engine, shard, bus.JournalConfig{Log: log})
 	l.snapshots, errs[1] = bus.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
 	l.blobs, errs[2] = bus.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
-	l.events, errs[3] = bus.NewEvents(ctx, l.app, shard, bus.EventsConfig{RunsOnly: s.eventsOf == "runs", Sync: l.sync, Room: l.room, Log: log})
+	l.events, errs[3] = bus.NewEvents(l.live, shard, events)
 	l.history, errs[4] = bus.NewHistory(ctx, l.engine, bus.HistoryConfig{
 		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
 	l.logs, errs[5] = bus.NewLogs(ctx, l.engine, bus.LogsConfig{Log: log})
+	l.mark, errs[6] = bus.NewMark(l.engine, shard, bus.MarkConfig{Log: log})
+	l.tail, errs[7] = bus.NewJournal(ctx, l.following, shard, bus.JournalConfig{Log: log})
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -171,38 +198,39 @@ func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
 	return nil
 }
 
-// observers are what is told of durable events, and where each of them stands.
-func (l *link) observers(ctx context.Context, eventsOf string) ([]engine.Observation, error) {
-	history, err := l.observation(ctx, l.history)
+// observe gives an engine's configuration what is told of durable events, and how far
+// others know of the journal. Where it cannot be asked who listens, the events that are
+// stored are published live, and no others.
+func (l *link) observe(ctx context.Context, config *engine.Config, eventsOf string, flowsOf flowsOf) error {
+	at, err := l.history.Last(ctx, l.journal)
+	if err == nil {
+		config.Told, err = l.mark.Last(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return exitf(exitUnreachable, "%w", err)
 	}
-	history.RunsOnly = true
-	if eventsOf == "none" {
-		return []engine.Observation{history}, nil
+	config.Observers = append(config.Observers, engine.Observation{
+		Observer: l.history, RunsOnly: true,
+		CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Told: at.Told,
+	})
+	if l.server != nil || eventsOf != "none" {
+		config.Observers = append(config.Observers, engine.Observation{Observer: l.events, RunsOnly: l.server == nil && eventsOf == "runs"})
 	}
-	events, err := l.observation(ctx, l.events)
-	events.RunsOnly = eventsOf == "runs"
-	return []engine.Observation{events, history}, err
+	l.feed = bus.NewFeed(bus.FeedConfig{Journal: l.tail, History: l.history, FlowsOf: flowsOf})
+	config.Durable = func(revision uint64) {
+		l.mark.Durable(revision)
+		l.feed.Durable(revision)
+	}
+	return nil
 }
 
-type follower interface {
-	engine.Observer
-	Last(context.Context, *bus.Journal) (bus.Standing, error)
-}
-
-func (l *link) observation(ctx context.Context, f follower) (engine.Observation, error) {
-	at, err := f.Last(ctx, l.journal)
-	if err != nil {
-		return engine.Observation{}, exitf(exitUnreachable, "%w", err)
-	}
-	return engine.Observation{Observer: f, CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Told: at.Told}, nil
-}
+// flowsOf gives the flows of runs that are open or ended lately.
+type flowsOf func(context.Context, []run.ID) (map[run.ID]string, error)
 
 // serve runs what works beside the engine, until ctx ends. Without one of them the
 // host cannot go on: its error ends everything.
 func (l *link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
-	for _, part := range []interface{ Run(context.Context) error }{l.events, l.history, l.logs, l.health, l.keeper} {
+	for _, part := range []interface{ Run(context.Context) error }{l.events, l.mark, l.feed, l.history, l.logs, l.health, l.keeper} {
 		start(func() {
 			if err := part.Run(ctx); err != nil && ctx.Err() == nil {
 				end(err)
@@ -213,16 +241,16 @@ func (l *link) serve(ctx context.Context, start func(func()), end context.Cancel
 
 // flush waits until everything that was told is kept.
 func (l *link) flush(ctx context.Context) error {
-	err := errors.Join(l.events.Flush(ctx), l.history.Flush(ctx))
+	err := l.history.Flush(ctx)
 	if err != nil {
-		err = fmt.Errorf("the last events are published at the next start: %w", err)
+		err = fmt.Errorf("the last records are published at the next start: %w", err)
 	}
-	return errors.Join(err, l.logs.Flush(ctx))
+	return errors.Join(err, l.events.Drain(ctx), l.logs.Flush(ctx))
 }
 
 // close ends the connections and the embedded server, whatever of them there is.
 func (l *link) close() error {
-	for _, nc := range []*nats.Conn{l.engine, l.app} {
+	for _, nc := range []*nats.Conn{l.engine, l.app, l.live, l.following} {
 		if nc != nil {
 			nc.Close()
 		}

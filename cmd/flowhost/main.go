@@ -12,6 +12,9 @@ func main() {
 
 // realMain is the program: its arguments and streams in, its exit code out.
 func realMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, asked := compileChild(args, stdin, stderr); asked {
+		return code
+	}
 	a := newApp(stdin, stdout, stderr)
 	root := a.rootCommand()
 	root.SetArgs(args)

@@ -17,6 +17,10 @@ import (
 var testRoot string
 
 func TestMain(m *testing.M) {
+	// A host in a test, and flowhost as a script runs it, call this binary by its path.
+	if code, asked := compileChild(os.Args[1:], os.Stdin, os.Stderr); asked {
+		os.Exit(code)
+	}
 	testscript.Main(suite{m}, map[string]func(){"flowhost": main})
 }
 

@@ -28,6 +28,7 @@ const stopTime = 10 * time.Second
 func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
 	config := host.Config{
 		CacheDir: s.cache, Instances: s.workers, Limits: s.limits, Timeout: s.timeout, Lines: lines, Log: log,
+		CompileCommand: compileCommand(),
 	}
 	if config.CacheDir == "" {
 		if cache, err := os.UserCacheDir(); err == nil {
@@ -35,6 +36,7 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 		}
 	}
 	if s.data != "" {
+		config.Private = []string{s.data}
 		// Before anything is loaded: its mistakes are reported as those of a directory.
 		if err := bus.CheckDataDir(s.data); err != nil {
 			return nil, &exitError{exitInvalid, err}
@@ -106,17 +108,18 @@ func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 	if c.invoker != nil {
 		config.Invoker = c.invoker(config.Invoker)
 	}
+	n := &node{link: c.link, ended: make(chan struct{})}
 	if c.link != nil {
-		kept, err := c.link.observers(ctx, c.eventsOf)
-		if err != nil {
+		flowsOf := func(ctx context.Context, ids []run.ID) (map[run.ID]string, error) { return n.engine.FlowsOf(ctx, ids) }
+		if err := c.link.observe(ctx, &config, c.eventsOf, flowsOf); err != nil {
 			return nil, err
 		}
-		config.Observers = append(config.Observers, kept...)
 		config.Journal, config.Snapshots, config.Blobs = c.link.journal, c.link.snapshots, c.link.blobs
 		config.History, config.SnapshotEvents = c.link.history, c.snapshotEvery
 		config.AcceptLoss = c.acceptLoss || c.durability == bus.SyncRelaxed
 	}
-	return &node{engine: engine.New(config), link: c.link, ended: make(chan struct{})}, nil
+	n.engine = engine.New(config)
+	return n, nil
 }
 
 // restorer loads recorded definitions for runs that began before the flow files

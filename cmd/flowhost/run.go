@@ -92,6 +92,7 @@ func (s *service) serve(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
+	options.Opened = merged.opened
 	options.Ceilings = merged.ceilings
 	set, err := s.load(soft, paths, options)
 	if err != nil {

@@ -28,6 +28,7 @@ func (r *settingsReader) bounds(f *settingsFile, s *settings) {
 	r.sizes(&s.limits.Output, &s.ceilings.Output, l.Output, l.MaxOutput, run.MaxOutput, presetOutput)
 	r.sizes(&s.limits.Log, &s.ceilings.Log, l.Log, l.MaxLog, run.MaxLog, presetLog)
 	r.pair(&s.limits.Fuel, &s.ceilings.Fuel, int64(r.number(l.Fuel, run.MaxFuel)), int64(r.number(l.MaxFuel, run.MaxFuel)), run.MaxFuel, l.Fuel, decimal)
+	s.opened = r.opened(l.Opened)
 	var usual, most int64
 	r.pair(&usual, &most, int64(r.duration(f.Timeout)), int64(r.duration(f.MaxTimeout)), int64(presetTimeout), f.Timeout,
 		func(n int64) string { return time.Duration(n).String() })

@@ -26,7 +26,7 @@ type settings struct {
 	natsListen   string // where the embedded server listens; default bus.DefaultListen
 
 	streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
-	eventsOf      string           // what is published: "tasks" (default), "runs" or "none"
+	eventsOf      string           // what FH_EVENTS has a copy of: "tasks" (default), "runs" or "none"
 	snapshotEvery int              // events of the journal; default 50 000
 	acceptLoss    bool             // of the journal's end
 
@@ -37,6 +37,7 @@ type settings struct {
 	timeout    time.Duration  // of attempts whose task states none; default 5m
 	limits     run.Limits     // of tasks that state none
 	ceilings   flows.Ceilings // of what tasks may state
+	opened     int            // bytes of JSON that expressions look into; default flows.DefaultOpened
 	logLevel   slog.Level     // default info
 	unwatched  bool           // files of flows are loaded anew when that is asked for only
 }
@@ -77,6 +78,7 @@ type limitsBlock struct {
 	MaxOutput *hcl.Attribute `hcl:"max_output,optional"`
 	MaxLog    *hcl.Attribute `hcl:"max_log,optional"`
 	MaxFuel   *hcl.Attribute `hcl:"max_fuel,optional"`
+	Opened    *hcl.Attribute `hcl:"opened,optional"`
 }
 
 type journalBlock struct {

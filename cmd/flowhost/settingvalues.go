@@ -139,3 +139,16 @@ func (r *settingsReader) size(a *hcl.Attribute) int64 {
 	}
 	return size
 }
+
+// maxOpened is the size of a record: an expression sees no larger value anyway.
+const maxOpened = 4 << 20
+
+// opened is how much of a value expressions look into.
+func (r *settingsReader) opened(a *hcl.Attribute) int {
+	n := r.size(a)
+	if n > maxOpened {
+		r.wrong(a, "%q must be 4MiB at most: expressions compute on the engine's loop, which all flows share.", a.Name)
+		return 0
+	}
+	return int(n)
+}

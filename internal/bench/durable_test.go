@@ -63,7 +63,7 @@ type durable struct {
 
 func newDurable(b *testing.B, level bus.Sync, keeps, source string) *durable {
 	const workers = 32 // calls of some microseconds: enough of them hide the time that it takes to wake one
-	h, err := host.New(b.Context(), host.Config{CacheDir: b.TempDir(), Instances: workers})
+	h, err := host.New(b.Context(), host.Config{CacheDir: b.TempDir(), Instances: workers, CompileCommand: compileCommand()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -109,7 +109,12 @@ func observe(b *testing.B, ctx context.Context, working *sync.WaitGroup, server 
 	must(err)
 	blobs, err := bus.NewObjects(ctx, journal, bus.BucketBlobs, bus.ObjectsConfig{})
 	must(err)
-	events, err := bus.NewEvents(ctx, nc, 0, bus.EventsConfig{RunsOnly: keeps == "runs", Sync: server.Sync})
+	must(bus.ProvisionEvents(ctx, nc, bus.StreamConfig{}))
+	aside, err := server.Connect()
+	must(err)
+	events, err := bus.NewEvents(aside, 0, bus.EventsConfig{Of: bus.EventsOf(keeps), Listened: server.Listened})
+	must(err)
+	mark, err := bus.NewMark(nc, 0, bus.MarkConfig{})
 	must(err)
 	history, err := bus.NewHistory(ctx, nc, bus.HistoryConfig{Index: filepath.Join(b.TempDir(), "index"), Sync: server.Sync})
 	must(err)
@@ -119,8 +124,10 @@ func observe(b *testing.B, ctx context.Context, working *sync.WaitGroup, server 
 		return
 	}
 	config.Observers = []engine.Observation{{Observer: history, RunsOnly: true}}
+	config.Durable = mark.Durable
+	working.Go(func() { mark.Run(ctx) })
 	if keeps != "history" {
-		config.Observers = append(config.Observers, engine.Observation{Observer: events, RunsOnly: keeps == "runs"})
+		config.Observers = append(config.Observers, engine.Observation{Observer: events})
 		working.Go(func() { events.Run(ctx) })
 	}
 }

@@ -50,6 +50,7 @@ func isNull(output []byte) bool { return len(output) == 0 || string(output) == "
 // benchmark.
 func newHost(b *testing.B, config host.Config, binary []byte) (*host.Host, run.Call) {
 	b.Helper()
+	config.CompileCommand = compileCommand()
 	h, err := host.New(b.Context(), config)
 	if err != nil {
 		b.Fatal(err)

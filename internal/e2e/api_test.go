@@ -235,7 +235,7 @@ func TestDurableTriggers(t *testing.T) {
 	// The stream is read in order: when the last message's run is submitted, all
 	// runs are.
 	payloads, open := []string{}, map[string]bool{}
-	c.consume("fh.v1.run.echo.>").until("the end of all runs", func(e event) bool {
+	c.follow(`{"flow":"echo"}`).until("the end of all runs", func(e event) bool {
 		open[e.Run] = true
 		if e.Kind == "finished" {
 			delete(open, e.Run)

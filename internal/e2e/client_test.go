@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -234,32 +233,42 @@ func (c *client) subscribe(subject string) *events {
 	}}
 }
 
-// consume reads the stream of events from its beginning.
-func (c *client) consume(subject string) *events {
+// follow asks for events from the beginning of what the host keeps: those that the
+// query, a JSON object, asks for.
+func (c *client) follow(query string) *events {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
-	js := c.js
-	if c.host != nil {
-		js = c.host.operator().js
+	ask := decode[map[string]any](c.t, []byte(query))
+	var page struct {
+		Events []json.RawMessage `json:"events"`
+		Next   string            `json:"next"`
+		Reset  bool              `json:"reset"`
 	}
-	consumer, err := js.OrderedConsumer(ctx, "FH_EVENTS", jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(messages.Stop)
 	return &events{c.t, func() ([]byte, error) {
-		ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-		defer cancel()
-		msg, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return nil, err
+		for end := time.Now().Add(patience); len(page.Events) == 0; {
+			if time.Now().After(end) {
+				return nil, fmt.Errorf("nothing within %s", patience)
+			}
+			body, err := json.Marshal(ask)
+			if err != nil {
+				return nil, err
+			}
+			answer := c.request("fh.v1.api.follow", string(body), nats.Header{"Fh-Wait": {"2s"}})
+			if code := answer.Header.Get("Nats-Service-Error-Code"); code != "" {
+				return nil, fmt.Errorf("follow: %s: %s", code, answer.Data)
+			}
+			page = decode[struct {
+				Events []json.RawMessage `json:"events"`
+				Next   string            `json:"next"`
+				Reset  bool              `json:"reset"`
+			}](c.t, answer.Data)
+			if page.Reset {
+				return nil, fmt.Errorf("the host has no longer what follows cursor %v", ask["after"])
+			}
+			ask["after"] = page.Next
 		}
-		return msg.Data(), nil
+		event := page.Events[0]
+		page.Events = page.Events[1:]
+		return event, nil
 	}}
 }
 

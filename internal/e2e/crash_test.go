@@ -158,7 +158,7 @@ func collect(c *client, book *ledger, more []string) map[string]*record {
 		missing[marker] = true
 	}
 	ends, ids, markers := map[string]*record{}, map[string]bool{}, map[string]string{}
-	c.consume("fh.v1.run.*.*.*").until("the end of all runs", func(e event) bool {
+	c.follow(`{}`).until("the end of all runs", func(e event) bool {
 		if ids[e.ID] {
 			c.t.Errorf("event %s is there twice", e.ID)
 		}

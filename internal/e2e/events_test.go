@@ -40,8 +40,8 @@ flow "line" {
 }
 `
 
-// TestEvents follows a run in the two ways that there are, and expects the same
-// from both: all events in their order, and the record that the requester got.
+// TestEvents follows a run in all ways that there are, and expects the same from
+// each: all events in their order, and the record that the requester got.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	h := serve(t, writeFlows(t, eventFlows), "--nats-listen", "127.0.0.1:0")
@@ -60,7 +60,9 @@ func TestEvents(t *testing.T) {
 	}
 	for name, source := range map[string]*events{
 		"core subscription": live,
-		"consumer":          c.consume("fh.v1.run.line." + r.Run + ".>"),
+		"follow the run":    c.follow(`{"run":"` + r.Run + `"}`),
+		"follow the flow":   c.follow(`{"flow":"line"}`),
+		"follow everything": c.follow(`{}`),
 	} {
 		all := source.finished(r.Run)
 		if diff := cmp.Diff(want, kinds(all)); diff != "" {

@@ -88,7 +88,7 @@ func testOrders(t *testing.T, c, _ *client) {
 }
 
 func testOrderWithoutWaiting(t *testing.T, c, _ *client) {
-	follow := c.consume("fh.v1.run.orders/order_received.*.finished")
+	follow := c.follow(`{"flow":"orders/order_received","kinds":["finished"]}`)
 	id := c.submit("orders.created", `{"id":"o-7","customer":"alan","items":[{"sku":"A","quantity":1,"price":5}],"total":5}`)
 	all := follow.finished(id)
 	if last := all[len(all)-1]; last.Record == nil || last.Record.State != "succeeded" {

@@ -36,7 +36,7 @@ func TestFlowsThatFeedOnTheirOwnEvents(t *testing.T) {
 	echo, err := operator.js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: "ECHO",
 		Sources: []*jetstream.StreamSource{{
-			Name: "FH_EVENTS", SubjectTransforms: []jetstream.SubjectTransformConfig{{Source: "fh.v1.run.>", Destination: "echo.>"}},
+			Name: "FH_EVENTS", SubjectTransforms: []jetstream.SubjectTransformConfig{{Source: "fh.v1.events.>", Destination: "echo.>"}},
 		}},
 	})
 	if err != nil {

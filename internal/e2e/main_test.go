@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/flowhost/flowhost/internal/testkit/gobuild"
 )
 
 // root is the top of the tree, seen from this package.
@@ -61,7 +62,7 @@ func build(ctx context.Context, dir string) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2)
-	g.Go(func() error { return goBuild(ctx, nil, filepath.Join(root, "cmd/flowhost"), built.program) })
+	g.Go(func() error { return gobuild.Program(ctx, filepath.Join(root, "cmd/flowhost"), built.program) })
 	for _, p := range plugins {
 		example := filepath.Base(filepath.Dir(filepath.Dir(p)))
 		g.Go(func() error { return buildGuest(ctx, p, filepath.Join(built.examples, example)) })
@@ -72,24 +73,9 @@ func build(ctx context.Context, dir string) error {
 	return errors.Join(g.Wait(), copyExamples())
 }
 
-// buildGuest makes <dir>/<name>.wasm of a plugin's folder: a command when the
-// name ends in -cmd, else a reactor, as the Makefile has it.
+// buildGuest makes <dir>/<name>.wasm of a plugin's folder.
 func buildGuest(ctx context.Context, folder, dir string) error {
-	args := []string{"-ldflags=-s -w"}
-	if !strings.HasSuffix(folder, "-cmd") {
-		args = append(args, "-buildmode=c-shared")
-	}
-	return goBuild(ctx, args, folder, filepath.Join(dir, filepath.Base(folder)+".wasm"), "GOOS=wasip1", "GOARCH=wasm")
-}
-
-func goBuild(ctx context.Context, args []string, folder, out string, env ...string) error {
-	args = append([]string{"build", "-trimpath", "-o", out}, args...)
-	cmd := exec.CommandContext(ctx, "go", append(args, "./"+filepath.ToSlash(folder))...)
-	cmd.Env = append(os.Environ(), env...)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", folder, err, text)
-	}
-	return nil
+	return gobuild.Guest(ctx, folder, filepath.Join(dir, filepath.Base(folder)+".wasm"))
 }
 
 // copyExamples puts flow files and data beside the built plugins.

@@ -121,7 +121,7 @@ func TestSeparateAccounts(t *testing.T) {
 		all := map[string]string{}
 		streams := engine.js.ListStreams(t.Context())
 		for info := range streams.Info() {
-			if info.Config.Name != "FH_TRIGGERS" && info.Config.Name != "FH_JOURNAL" {
+			if !slices.Contains([]string{"FH_TRIGGERS", "FH_JOURNAL", "FH_MARKS"}, info.Config.Name) {
 				all[info.Config.Name] = fmt.Sprintf("%+v %d", info.Config, info.State.FirstSeq)
 			}
 		}

@@ -57,7 +57,7 @@ func TestSoftStop(t *testing.T) {
 	}
 
 	h.restart()
-	all := h.client().consume("fh.v1.run.naps." + id + ".>").finished(id)
+	all := h.client().follow(`{"run":"` + id + `"}`).finished(id)
 	r := all[len(all)-1].Record
 	first, second := r.task(t, "first"), r.task(t, "second")
 	if r.State != "succeeded" || first.Attempts != 1 || first.Outcome != "succeeded" || second.Attempts != 1 {
@@ -100,7 +100,7 @@ func TestHardStop(t *testing.T) {
 	checkFault(t, within(t, "an answer", answer), "unavailable", "")
 
 	h.restart()
-	all := h.client().consume("fh.v1.run.hold." + id + ".>").finished(id)
+	all := h.client().follow(`{"run":"` + id + `"}`).finished(id)
 	if hold := all[len(all)-1].Record.task(t, "hold"); hold.Outcome != "succeeded" || hold.Attempts != 2 {
 		t.Errorf("%+v, want success at the second attempt", hold)
 	}

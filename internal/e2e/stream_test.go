@@ -57,7 +57,7 @@ func TestForeignStream(t *testing.T) {
 	// runs are.
 	var payloads, want []string
 	open := map[string]bool{}
-	h.client().consume("fh.v1.run.sale.>").until("the end of all runs", func(e event) bool {
+	h.client().follow(`{"flow":"sale"}`).until("the end of all runs", func(e event) bool {
 		open[e.Run] = true
 		if e.Kind == "finished" {
 			delete(open, e.Run)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Record is a run as the host publishes it.
+// Record is a run as the host tells of it.
 type Record struct {
 	Run      string          `json:"run"`
 	Flow     string          `json:"flow"`
@@ -53,41 +54,43 @@ type TaskRecord struct {
 	Attempts int    `json:"attempts"`
 }
 
-// End is the end of a run, as a stream tells it.
+// End is the end of a run, as the host tells it.
 type End struct {
 	Record
 	Text json.RawMessage // of the record
+
+	at   place     // in the journal; of an event only
+	told time.Time // when it happened; of an event only
 }
 
-// Archive is what the host has published of all runs: the content of the stream
-// FH_EVENTS, and of FH_HISTORY where there is one.
+// Archive is what the host tells of all runs: the events that a follower has got, and
+// the content of the stream FH_HISTORY where there is one.
 type Archive struct {
 	Ends    []End
 	History []End // nil without FH_HISTORY
 	Events  int
 
 	Open   map[string]bool // runs whose beginning was told, and no end
-	broken []Finding       // promises that the order of what was published alone broke
-	tales  map[int][]event // by shard, without what was taken back
-	taken  int             // events that were
+	Resets int             // how often events were missing
+
+	broken []Finding      // promises that the order of what was told alone broke
+	first  *place         // of the first event since the last reset
+	last   map[int]place  // by shard: of the last event
+	before map[string]End // that were told before a reset, and not since
 	runs   map[string]*story
 }
 
 func newArchive() *Archive {
-	return &Archive{Open: map[string]bool{}, tales: map[int][]event{}, runs: map[string]*story{}}
+	return &Archive{Open: map[string]bool{}, last: map[int]place{}, before: map[string]End{}, runs: map[string]*story{}}
 }
 
 // ReadArchive reads until the events tell of the end of every run that they tell
 // of, and of every accepted one of the ledger, or until nothing but schedules
 // happens any more; [Check] finds what is missing then. The connection must be
-// allowed to read the stream of events. The history is for [Archive.readHistory].
-func ReadArchive(ctx context.Context, nc *nats.Conn, l *Ledger) (*Archive, error) {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, err
-	}
+// allowed to send requests. The history is for [Archive.readHistory].
+func ReadArchive(ctx context.Context, nc *nats.Conn, l *Load) (*Archive, error) {
 	a := newArchive()
-	if err := a.readEvents(ctx, js, l); err != nil {
+	if err := a.readEvents(ctx, nc, l); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -117,35 +120,48 @@ const quiet = 15 * time.Second
 
 var errQuiet = errors.New("nothing happens any more")
 
-func (a *Archive) readEvents(ctx context.Context, js jetstream.JetStream, l *Ledger) error {
-	open := a.awaited(l)
+func (a *Archive) readEvents(ctx context.Context, nc *nats.Conn, l *Load) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(quiet, func() { cancel(errQuiet) })
 	defer idle.Stop()
-	err := read(ctx, js, "FH_EVENTS", "fh.v1.run.>", func(data []byte, last bool) (bool, error) {
-		var e event
-		if err := json.Unmarshal(data, &e); err != nil {
-			return false, err
+	for over := false; !over; {
+		p, err := l.Follower.next(ctx, nc)
+		if context.Cause(ctx) == errQuiet {
+			break // what is missing is for Check to say
 		}
-		taken := a.taken
-		if err := a.tell(e); err != nil {
-			return false, err
+		if err != nil {
+			return err
 		}
-		if e.Flow != "clock" {
+		busy, err := a.add(p)
+		if err != nil {
+			return err
+		}
+		if busy {
 			idle.Reset(quiet)
 		}
-		if a.taken != taken {
-			open = a.awaited(l)
-		} else if e.Kind == "finished" {
-			open.end(a.Ends[len(a.Ends)-1])
-		}
-		return last && len(open) == 0 && len(a.Open) == 0, nil
-	})
-	if context.Cause(ctx) == errQuiet {
-		return nil // what is missing is for Check to say
+		over = len(p.Events) < followLimit/2 && len(a.Open) == 0 && len(a.awaited(l.Ledger)) == 0
 	}
-	return err
+	a.takeBack()
+	return nil
+}
+
+// add takes a page of events. It reports whether there was more in it than schedules.
+func (a *Archive) add(p page) (busy bool, err error) {
+	if p.Reset {
+		a.restart()
+	}
+	for _, data := range p.Events {
+		var e event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return busy, err
+		}
+		if err := a.tell(e); err != nil {
+			return busy, fmt.Errorf("event %.300s: %w", data, err)
+		}
+		busy = busy || e.Flow != "clock"
+	}
+	return busy, nil
 }
 
 // awaited are runs, and markers where no run is known, that are to end.
@@ -163,7 +179,7 @@ func (a *Archive) awaited(l *Ledger) awaited {
 			open[e.Marker] = true
 		}
 	}
-	for _, end := range a.Ends {
+	for _, end := range slices.Concat(a.Ends, slices.Collect(maps.Values(a.before))) {
 		open.end(end)
 	}
 	return open
@@ -213,9 +229,7 @@ func read(ctx context.Context, js jetstream.JetStream, name, subject string, f f
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", name, err)
 	}
-	if state := stream.CachedInfo().State; name == "FH_EVENTS" && state.FirstSeq > 1 {
-		return fmt.Errorf("stream %s begins with message %d: it has dropped events, give it less to hold", name, state.FirstSeq)
-	} else if state.Msgs == 0 && name != "FH_EVENTS" {
+	if stream.CachedInfo().State.Msgs == 0 {
 		return nil
 	}
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}})

@@ -120,7 +120,7 @@ func (k *Killer) Settle(ctx context.Context) (*Archive, []Finding, error) {
 		return nil, nil, err
 	}
 	defer nc.Close()
-	return k.Host.audit(ctx, nc, p, k.Load.Ledger)
+	return k.Host.audit(ctx, nc, p, k.Load)
 }
 
 // serve starts a process that serves.
@@ -143,9 +143,9 @@ func (k *Killer) serve(ctx context.Context) (*Process, error) {
 	}
 }
 
-// audit reads what a host that is up has published, stops its process, reads the
-// history and checks it all.
-func (h *Host) audit(ctx context.Context, nc *nats.Conn, p *Process, l *Ledger) (*Archive, []Finding, error) {
+// audit reads what a host that is up tells of what a load has asked for, stops its
+// process, reads the history and checks it all.
+func (h *Host) audit(ctx context.Context, nc *nats.Conn, p *Process, l *Load) (*Archive, []Finding, error) {
 	a, err := ReadArchive(ctx, nc, l)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w; the process said:\n%s", err, p.Output())
@@ -159,5 +159,5 @@ func (h *Host) audit(ctx context.Context, nc *nats.Conn, p *Process, l *Ledger) 
 	if err != nil {
 		return nil, nil, err
 	}
-	return a, Check(l, a, effects), stopped
+	return a, Check(l.Ledger, a, effects), stopped
 }

@@ -29,6 +29,8 @@ type Load struct {
 	Pad     int     // bytes of a bulky payload; default 64 KiB
 	Seed    uint64
 
+	Follower Follower // of the host's events while the load runs
+
 	made int // entries so far, over all calls of Run
 	mu   sync.Mutex
 }
@@ -46,6 +48,7 @@ func (l *Load) Run(ctx context.Context, nc *nats.Conn) error {
 	workers := or(l.Workers, 8)
 	pace := make(chan struct{}) // one for each thing to ask for
 	var working sync.WaitGroup
+	working.Go(func() { l.Follower.Run(ctx, nc) })
 	for i := range workers {
 		c := &asker{Load: l, nc: nc, js: js, rand: rand.New(rand.NewPCG(l.Seed, uint64(l.next()+i)))}
 		working.Go(func() {

@@ -6,12 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/flowhost/flowhost/internal/testkit/gobuild"
 	"github.com/flowhost/flowhost/internal/torture"
 )
 
@@ -54,19 +54,10 @@ func build(ctx context.Context, dir string) error {
 	var err error
 	if *program == "" {
 		built.program.Path = filepath.Join(dir, "flowhost")
-		err = goBuild(ctx, nil, "../../cmd/flowhost", built.program.Path)
+		err = gobuild.Program(ctx, "../../cmd/flowhost", built.program.Path)
 	} else {
 		built.program.Path, err = filepath.Abs(*program)
 	}
 	return errors.Join(err, os.Mkdir(built.program.Cache, 0o700),
-		goBuild(ctx, []string{"GOOS=wasip1", "GOARCH=wasm"}, "./testdata/guests/chores", built.module, "-buildmode=c-shared", "-ldflags=-s -w"))
-}
-
-func goBuild(ctx context.Context, env []string, folder, out string, flags ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-trimpath", "-o", out}, flags...), folder)...)
-	cmd.Env = append(os.Environ(), env...)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", folder, err, text)
-	}
-	return nil
+		gobuild.Guest(ctx, "testdata/guests/chores", built.module))
 }

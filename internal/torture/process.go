@@ -15,16 +15,17 @@ import (
 
 // Program is a built flowhost.
 type Program struct {
-	Path  string // of the binary
-	Cache string // folder of compiled modules, shared by all processes
-	Log   string // file to which everything is added that the processes write; empty for none
+	Path  string   // of the binary
+	Cache string   // folder of compiled modules, shared by all processes
+	Log   string   // file to which everything is added that the processes write; empty for none
+	Env   []string // further variables of the environment, as NAME=VALUE
 }
 
 // Command is the program with the given arguments, not started, away from what
 // the person who runs the tests has set.
 func (p Program) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(p.Path, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Cache, "XDG_CACHE_HOME=" + p.Cache, "NO_COLOR=1"}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Cache, "XDG_CACHE_HOME=" + p.Cache, "NO_COLOR=1"}, p.Env...)
 	return cmd
 }
 

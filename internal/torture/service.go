@@ -68,7 +68,7 @@ func (s *Service) Settle(ctx context.Context) (*Archive, []Finding, error) {
 		return nil, nil, err
 	}
 	defer nc.Close()
-	return s.Host.audit(ctx, nc, s.Process, s.Load.Ledger)
+	return s.Host.audit(ctx, nc, s.Process, s.Load)
 }
 
 // Refusal is the answer of a host that accepts nothing.

@@ -3,11 +3,12 @@ package torture
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
 
-// event is one of the stream FH_EVENTS.
+// event is one that a follower gets.
 type event struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind"`
@@ -37,15 +38,15 @@ func parsePlace(id string) (p place, err error) {
 	return p, nil
 }
 
-// forgotten reports whether a journal that goes on with another place does not hold
-// this one any more.
-func (p place) forgotten(by place) bool {
-	return p.revision > by.revision || p.revision == by.revision && p.sum != by.sum
+// before reports whether a place comes before another one of its shard.
+func (p place) before(other place) bool {
+	return p.revision < other.revision || p.revision == other.revision && p.index < other.index
 }
 
 // story is what the events have told of a run so far.
 type story struct {
 	submitted, finished bool
+	cut                 bool           // its beginning was missing after a reset
 	started, ended      map[string]int // attempts by task and key
 }
 
@@ -55,67 +56,59 @@ func (a *Archive) tell(e event) (err error) {
 	if e.place, err = parsePlace(e.ID); err != nil {
 		return err
 	}
-	a.takeBack(e.place)
-	tale := a.tales[e.shard]
-	if n := len(tale); n > 0 {
-		if before := tale[n-1].place; e.revision < before.revision || e.revision == before.revision && e.index <= before.index {
-			a.broke(RuleOrder, e.Run, "event %s comes after revision %d, index %d", e.ID, before.revision, before.index)
-		}
+	if last, ok := a.last[e.shard]; ok && !last.before(e.place) {
+		a.broke(RuleOrder, e.Run, "event %s comes after revision %d, index %d", e.ID, last.revision, last.index)
 	}
 	s, task := a.story(e.Run), e.task()
 	switch {
 	case s.finished:
 		a.broke(RuleOrder, e.Run, "event %s, %s, comes after the run's end", e.ID, e.Kind)
+	case s.cut:
 	case e.Kind == "submitted" == s.submitted:
 		a.broke(RuleOrder, e.Run, "event %s, %s: a run begins with one event submitted", e.ID, e.Kind)
 	case e.starts() && e.Attempt != s.started[task]+1,
 		e.Kind == "attempt_finished" && (e.Attempt != s.started[task] || e.Attempt != s.ended[task]+1):
 		a.broke(RuleOrder, e.Run, "event %s, %s %d of %s: %d have begun, %d have ended", e.ID, e.Kind, e.Attempt, e.Task, s.started[task], s.ended[task])
 	}
-	a.tales[e.shard] = append(tale, e)
+	if a.first == nil {
+		a.first = &e.place
+	}
+	a.last[e.shard] = e.place
 	return a.note(e)
 }
 
 // starts reports whether the event starts an attempt: a call, or the run of a sub-flow.
 func (e *event) starts() bool { return e.Kind == "attempt_started" || e.Kind == "child_started" }
 
-// takeBack takes out of the tale what the journal does not hold any more when it goes
-// on with the given place. Each such event is a finding, as of the time when it
-// happened: the loss is what may be excused, and nothing that follows from it.
-func (a *Archive) takeBack(next place) {
-	tale := a.tales[next.shard]
-	kept := len(tale)
-	for kept > 0 && tale[kept-1].forgotten(next) {
-		kept--
+// restart begins again after a reset: events are missing, or were taken back and come
+// again. The ends that were told before count until others take their place.
+func (a *Archive) restart() {
+	a.Resets++
+	for _, end := range a.Ends {
+		a.before[end.Run] = end
 	}
-	lost := tale[kept:]
-	if len(lost) == 0 || slices.ContainsFunc(tale[:kept], func(e event) bool { return e.place == next }) {
-		return // an event that comes again is no new course of things
-	}
-	runs := map[string]bool{}
-	for _, e := range lost {
-		runs[e.Run] = true
-		a.broken = append(a.broken, Finding{
-			Rule: RuleOrder, Run: e.Run, Told: e.At, What: fmt.Sprintf("event %s, %s, was told, and the journal goes on with revision %d", e.ID, e.Kind, next.revision),
-		})
-	}
-	a.taken += len(lost)
-	a.tales[next.shard] = tale[:kept]
-	a.Ends = slices.DeleteFunc(a.Ends, func(end End) bool { return runs[end.Run] })
-	for run := range runs {
-		delete(a.runs, run)
-		delete(a.Open, run)
-	}
-	for _, e := range tale[:kept] {
-		if runs[e.Run] {
-			_ = a.note(e) // it could be read before
+	a.first, a.Ends, a.last, a.runs, a.Open = nil, nil, map[int]place{}, map[string]*story{}, map[string]bool{}
+}
+
+// takeBack finds the ends that were told before a reset and did not come again though
+// the events began before them: the journal has lost them. Each is a finding as of the
+// time when it happened: the loss is what may be excused, and nothing that follows
+// from it. What the journal gave up in order counts as it was told.
+func (a *Archive) takeBack() {
+	for _, run := range slices.Sorted(maps.Keys(a.before)) {
+		end := a.before[run]
+		if first := a.first; first != nil && first.shard == end.at.shard && first.before(end.at) {
+			a.broken = append(a.broken, Finding{Rule: RuleOrder, Run: run, Told: end.told, What: "the end of the run was told, and the journal has lost it"})
+			continue
 		}
+		a.Ends = append(a.Ends, end)
 	}
+	clear(a.before)
 }
 
 func (a *Archive) story(run string) *story {
 	if a.runs[run] == nil {
-		a.runs[run] = &story{started: map[string]int{}, ended: map[string]int{}}
+		a.runs[run] = &story{started: map[string]int{}, ended: map[string]int{}, cut: a.Resets > 0}
 	}
 	return a.runs[run]
 }
@@ -140,6 +133,8 @@ func (a *Archive) note(e event) error {
 		if err != nil {
 			return fmt.Errorf("event %s: %w", e.ID, err)
 		}
+		end.at, end.told = e.place, e.At
+		delete(a.before, e.Run)
 		a.Ends = append(a.Ends, end)
 	}
 	return nil

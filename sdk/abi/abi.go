@@ -35,7 +35,9 @@ const (
 // Field is a part of the call that a guest can read.
 type Field int32
 
-// Fields of a call.
+// Fields of a call. While an instance is initialized, by its start function,
+// ExportInit or ExportWarmup, there is no call: [ImportSize], [ImportRead],
+// [ImportOutput] and [ImportFail] answer EINVAL, ImportTimeLeft -1.
 const (
 	FieldInput    Field = 0 // JSON
 	FieldConfig   Field = 1 // JSON, null when the task has none

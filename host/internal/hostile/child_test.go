@@ -25,9 +25,13 @@ import (
 type report struct {
 	Name     string
 	Problems []string
+	Delays   []string // what took too long, which it may do on a busy machine
 	Endings  []string // different ones, in order
 	Prepared time.Duration
 	Slowest  time.Duration // call
+	Late     time.Duration // from when a call had to end to when its place was free
+	Attack   stops         // while the attack ran
+	Quiet    stops         // right before and after it
 	Peak     int64         // MiB
 }
 
@@ -36,7 +40,9 @@ type child struct {
 	host   *host.Host
 	source *host.MemorySource
 	dir    string
-	turn   int // cases so far, so that each good call has a module of its own
+	honest run.Call // of the neighbour
+	quiet  stops    // after the case before
+	turn   int      // cases so far, so that each good call has a module of its own
 }
 
 // runChild is the main function of a child.
@@ -49,8 +55,14 @@ func runChild(names []string, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	c := &child{source: host.NewMemorySource(), dir: dir}
-	if c.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 2, Grace: grace}); err != nil {
+	if c.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 2, Grace: grace, CompileCommand: compileCommand()}); err != nil {
 		return err
+	}
+	c.honest = callOf(c.keep(ctx, goodModule("neighbour")), "", attack{deadline: time.Minute})
+	for range 2 { // the first one prepares the module
+		if c.quiet, err = startWatch(ctx, c.host, c.honest, calmBeats).wait(); err != nil {
+			return err
+		}
 	}
 	cases := corpus()
 	for _, name := range names {
@@ -64,22 +76,41 @@ func runChild(names []string, out io.Writer) error {
 		if i < 0 {
 			return fmt.Errorf("no case has the name %q", name)
 		}
-		if err := json.NewEncoder(out).Encode(c.run(ctx, cases[i])); err != nil {
+		if err := json.NewEncoder(out).Encode(c.measure(ctx, cases[i])); err != nil {
 			return err
 		}
 	}
 	return c.host.Close(ctx)
 }
 
-// run makes the calls of one case and then a good one.
-func (c *child) run(ctx context.Context, a attack) report {
+// measure runs one case, and a quiet moment afterwards to compare it with.
+func (c *child) measure(ctx context.Context, a attack) report {
+	r := report{Name: a.name, Quiet: c.quiet}
 	resetPeak()
 	opened := openFiles()
-	r := report{Name: a.name}
+	c.run(ctx, a, &r)
+	if more := openFiles() - opened; more > mostFiles {
+		r.complain(fmt.Errorf("%d more files are open than before, bound %d", more, mostFiles))
+	}
+	if r.Peak = peak(); r.Peak > a.peak {
+		r.complain(fmt.Errorf("it took %d MiB, bound %d", r.Peak, a.peak))
+	}
+	var err error
+	c.quiet, err = startWatch(ctx, c.host, c.honest, calmBeats).wait()
+	r.complain(err)
+	r.Quiet = r.Quiet.most(c.quiet)
+	r.Delays = append(r.Delays, r.Attack.beyond(r.Quiet)...)
+	r.bound("freeing the place of a call that had to end", r.Late, mostStop+r.Quiet.Neighbour)
+	return r
+}
+
+// run makes the calls of one case, watched, and then a good one.
+func (c *child) run(ctx context.Context, a attack, r *report) {
 	digest := c.keep(ctx, a.module())
-	r.complain(c.prepare(ctx, a, digest, &r))
 	folder, err := newFolder(c.dir)
 	r.complain(err)
+	w := startWatch(ctx, c.host, c.honest, 0)
+	r.complain(c.prepare(ctx, a, digest, r))
 	for _, s := range a.calls {
 		call := callOf(digest, s.function, a)
 		if a.granted {
@@ -87,15 +118,10 @@ func (c *child) run(ctx context.Context, a attack) report {
 		}
 		r.canceledCall(ctx, c.host, call, s.want, a)
 	}
-	c.good(ctx, &r)
+	r.Attack, err = w.end()
+	r.complain(err)
+	c.good(ctx, r)
 	r.complain(checkFolder(folder))
-	if more := openFiles() - opened; more > mostFiles {
-		r.complain(fmt.Errorf("%d more files are open than before, bound %d", more, mostFiles))
-	}
-	if r.Peak = peak(); r.Peak > a.peak {
-		r.complain(fmt.Errorf("it took %d MiB, bound %d", r.Peak, a.peak))
-	}
-	return r
 }
 
 // prepare waits until the host knows the module.
@@ -103,9 +129,9 @@ func (c *child) prepare(ctx context.Context, a attack, digest string, r *report)
 	if a.abandon {
 		return nil
 	}
-	started := time.Now()
+	watch := startStopwatch()
 	_, err := c.host.SignatureOf(ctx, digest)
-	r.Prepared = time.Since(started)
+	r.Prepared = watch.spent()
 	r.bound("preparing the module", r.Prepared, a.prepares)
 	if _, isFault := errors.AsType[*host.ModuleError](err); isFault || err == nil {
 		return c.inspect(ctx, a)
@@ -124,7 +150,7 @@ func (c *child) inspect(ctx context.Context, a attack) error {
 	usable := err == nil && inspection.Usable
 	fault, isFault := errors.AsType[*host.ModuleError](err)
 	switch {
-	case usable != (a.want != refused), err != nil && !isFault:
+	case !a.either && usable != (a.want != refused), err != nil && !isFault:
 		return fmt.Errorf("inspect: usable %t, error %v", usable, err)
 	case isFault && (fault.Reason == "" || fault.Hint == ""):
 		return fmt.Errorf("inspect: %w, without a reason or a hint", err)
@@ -144,11 +170,12 @@ func (c *child) good(ctx context.Context, r *report) {
 	c.turn++
 	digest := c.keep(ctx, goodModule(strconv.Itoa(c.turn)))
 	call := callOf(digest, "", attack{deadline: 10 * time.Second})
+	watch := startStopwatch()
 	result, err := c.host.Invoke(ctx, call)
 	if err != nil || string(result.Output) != "42" {
 		r.complain(fmt.Errorf("the good call after it: %s %v, error %v", result.Outcome, result.Failure, err))
 	}
-	r.bound("the good call after it", result.Duration, goodBound)
+	r.bound("the good call after it", watch.spent(), goodBound)
 }
 
 // goodModule returns 42 as its output. Its name makes it differ from others.
@@ -172,14 +199,36 @@ func (r *report) canceledCall(ctx context.Context, h *host.Host, call run.Call, 
 	if a.cancel > 0 {
 		defer time.AfterFunc(a.cancel, func() { cancel(run.ErrCanceled) }).Stop()
 	}
+	due := call.Timeout
+	if a.cancel > 0 {
+		due = min(due, a.cancel+grace)
+	}
+	var late stopwatch
+	ended := make(chan struct{})
+	timer := time.AfterFunc(due, func() {
+		defer close(ended)
+		late = startStopwatch()
+	})
 	r.call(ctx, h, call, want, a.answers)
+	for patient := time.Now(); isRunning(h, call.Module) && time.Since(patient) < a.answers; {
+		time.Sleep(time.Millisecond)
+	}
+	if !timer.Stop() {
+		<-ended
+		r.Late = max(r.Late, late.stopped())
+	}
+}
+
+// isRunning reports whether a call of the module has a place.
+func isRunning(h *host.Host, digest string) bool {
+	return slices.ContainsFunc(h.Stats().Modules, func(m host.ModuleStats) bool { return m.Digest == digest && m.Running > 0 })
 }
 
 // call makes one call and compares how it ends.
 func (r *report) call(ctx context.Context, h *host.Host, call run.Call, want string, bound time.Duration) {
-	started := time.Now()
+	watch := startStopwatch()
 	result, err := h.Invoke(ctx, call)
-	took := time.Since(started)
+	took := watch.spent()
 	r.Slowest = max(r.Slowest, took)
 	if err != nil {
 		r.complain(fmt.Errorf("call of %q: %w", call.Function, err))
@@ -226,7 +275,7 @@ func (r *report) complain(err error) {
 
 func (r *report) bound(what string, took, bound time.Duration) {
 	if took > bound {
-		r.complain(fmt.Errorf("%s took %v, bound %v", what, took, bound))
+		r.Delays = append(r.Delays, fmt.Sprintf("%s took %v, bound %v", what, took, bound))
 	}
 }
 

@@ -3,6 +3,7 @@ package hostile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ func TestHostileAndGoodCallsAtATime(t *testing.T) {
 		t.Fatalf("%v\n%s", err, p.lastWords())
 	}
 	t.Logf("%d hostile and %d good calls in %v, %d MiB; endings: %s", count, count, r.Slowest.Round(time.Millisecond), r.Peak, strings.Join(r.Endings, ", "))
-	for _, problem := range r.Problems {
+	for _, problem := range slices.Concat(r.Problems, r.Delays) {
 		t.Error(problem)
 	}
 }
@@ -55,7 +56,7 @@ func runMixed(ctx context.Context, count string) *report {
 	m := &mixedCalls{report: report{Name: mixed + count}}
 	m.complain(err)
 	c := &child{source: host.NewMemorySource()}
-	m.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 4, Limits: run.Limits{Memory: 64 * mebi}})
+	m.host, err = host.New(ctx, host.Config{Modules: c.source, Instances: 4, Limits: run.Limits{Memory: 64 * mebi}, CompileCommand: compileCommand()})
 	if err != nil {
 		m.complain(err)
 		return &m.report
@@ -122,7 +123,7 @@ func (m *mixedCalls) call(ctx context.Context, call run.Call, want string) {
 	r.call(ctx, m.host, call, want, time.Minute)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, problem := range r.Problems {
+	for _, problem := range slices.Concat(r.Problems, r.Delays) {
 		m.Problems = append(m.Problems, call.Task+": "+problem)
 	}
 	for _, ending := range r.Endings {

@@ -58,7 +58,7 @@ func newStage(ctx context.Context, config wazero.RuntimeConfig, rewritten bool) 
 // interrupt is what a rewritten guest calls.
 func (s *stage) interrupt(_ context.Context, guest api.Module, stack []uint64) {
 	s.interrupts++
-	if api.DecodeU32(stack[0]) != wasm.InterruptUnits {
+	if api.DecodeU32(stack[0]) == wasm.InterruptDepth {
 		panic(errTooDeep)
 	}
 	set(guest, wasm.ExportUnits, quantum)

@@ -30,6 +30,10 @@ type Process struct {
 	// Sleep waits. It may panic to unwind the guest. Nil: sleeping takes no time.
 	Sleep func(ns int64)
 
+	// Pause is called between the steps of long transfers. It may panic to unwind
+	// the guest. Nil: there is nothing to look at.
+	Pause func()
+
 	// FS is open to the guest as the directory "/", descriptor 3. It sees paths
 	// that are clean and begin with a slash. It alone decides where symbolic links
 	// lead. Nil: there are no files.
@@ -62,3 +66,9 @@ func (p *Process) Close() (open int) {
 }
 
 func (p *Process) maxFiles() int { return max(cmp.Or(p.MaxFiles, defaultMaxFiles), 0) }
+
+func (p *Process) pause() {
+	if p.Pause != nil {
+		p.Pause()
+	}
+}

@@ -22,7 +22,7 @@ func (p *Process) fdRead(m memory, a []uint64) errno {
 	if e != 0 {
 		return e
 	}
-	return transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[3]), file.Read)
+	return p.transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[3]), file.Read)
 }
 
 func (p *Process) fdWrite(m memory, a []uint64) errno {
@@ -30,7 +30,7 @@ func (p *Process) fdWrite(m memory, a []uint64) errno {
 	if e != 0 {
 		return e
 	}
-	return transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[3]), file.Write)
+	return p.transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[3]), file.Write)
 }
 
 func (p *Process) fdPread(m memory, a []uint64) errno {
@@ -38,7 +38,7 @@ func (p *Process) fdPread(m memory, a []uint64) errno {
 	if e != 0 {
 		return e
 	}
-	return transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[4]), from(int64(a[3]), file.Pread))
+	return p.transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[4]), from(int64(a[3]), file.Pread))
 }
 
 func (p *Process) fdPwrite(m memory, a []uint64) errno {
@@ -46,7 +46,7 @@ func (p *Process) fdPwrite(m memory, a []uint64) errno {
 	if e != 0 {
 		return e
 	}
-	return transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[4]), from(int64(a[3]), file.Pwrite))
+	return p.transfer(m, uint32(a[1]), uint32(a[2]), uint32(a[4]), from(int64(a[3]), file.Pwrite))
 }
 
 // from moves buffers one behind the other, beginning at an offset in a file.
@@ -63,7 +63,7 @@ func from(offset int64, move func([]byte, int64) (int, sys.Errno)) func([]byte) 
 
 // transfer has each of the guest's buffers moved, until one is not moved wholly,
 // and tells the guest how many bytes that were.
-func transfer(m memory, vectors, count, result uint32, move func([]byte) (int, sys.Errno)) errno {
+func (p *Process) transfer(m memory, vectors, count, result uint32, move func([]byte) (int, sys.Errno)) errno {
 	list, e := m.vectors(vectors, count)
 	if e != 0 {
 		return e
@@ -80,7 +80,7 @@ func transfer(m memory, vectors, count, result uint32, move func([]byte) (int, s
 		}
 		list = list[vectorSize:]
 		b = b[:min(len(b), maxTransfer-total)]
-		n, me := move(b)
+		n, me := p.inPieces(b, move)
 		total += max(n, 0)
 		if me != 0 && total == 0 {
 			return transferError(me)
@@ -90,6 +90,26 @@ func transfer(m memory, vectors, count, result uint32, move func([]byte) (int, s
 		}
 	}
 	return m.putUint32(result, uint32(total))
+}
+
+// inPieces moves a buffer step by step, until a step is not done wholly.
+func (p *Process) inPieces(b []byte, move func([]byte) (int, sys.Errno)) (total int, e sys.Errno) {
+	if len(b) <= maxPiece {
+		return move(b)
+	}
+	for len(b) > 0 {
+		n, e := move(b[:min(len(b), maxPiece)])
+		if e != 0 && total > 0 {
+			return total, 0 // the next transfer meets it again
+		}
+		total += max(n, 0)
+		if e != 0 || n < min(len(b), maxPiece) {
+			return total, e
+		}
+		b = b[n:]
+		p.pause()
+	}
+	return total, 0
 }
 
 // transferError tells that a file cannot be read or written as POSIX does.

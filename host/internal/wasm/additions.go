@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -16,9 +17,12 @@ type rewriter struct {
 	added [sectionTag]addition // to each section
 
 	// Indices of what is added.
-	interrupt, spend, spendRange int         // functions; the last two are 0 if not needed
-	units, depth, changed        int         // globals
-	blocks                       map[int]int // types () -> (results) by the type of a function
+	interrupt             int // functions; those that follow are 0 if not needed
+	spend, spendRange     int
+	grow, fill, copy      int
+	units, depth, changed int         // globals
+	blocks                map[int]int // types () -> (results) by the type of a function
+	references            map[int]int // globals that hold references to functions, by function
 }
 
 // addition is entries that are put behind those of a vector.
@@ -53,8 +57,36 @@ func (r *rewriter) layOut() {
 	if r.survey.ranges {
 		r.spendRange = r.addFunction([]byte{typeI32}, []byte{typeI32}, r.spendRangeBody())
 	}
+	if r.survey.grows {
+		r.grow = r.addFunction([]byte{typeI32}, []byte{typeI32}, r.growBody())
+	}
+	if r.survey.fills {
+		r.fill = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.fillBody())
+	}
+	if r.survey.copies {
+		r.copy = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.copyBody())
+	}
 	r.addBlockTypes()
+	r.addReferences()
 	r.exportGlobals()
+}
+
+// addReferences adds a global for each function that code refers to, with the
+// reference in it: wazero makes one on the host's heap each time that ref.func
+// runs, and frees it with the instance.
+func (r *rewriter) addReferences() {
+	r.references = map[int]int{}
+	r.result.References = len(r.survey.references)
+	for _, f := range slices.Sorted(maps.Keys(r.survey.references)) {
+		r.references[f] = len(r.globals) + r.added[sectionGlobal].count
+		w := r.added[sectionGlobal].next()
+		if f >= r.imported.functions {
+			f++ // the host's import is before it
+		}
+		w.bytes(typeFuncref, 0, opRefFunc)
+		w.uvarint(f)
+		w.bytes(opEnd)
+	}
 }
 
 // addType adds a type of functions and gives its index.
@@ -115,20 +147,25 @@ func (r *rewriter) spendBody() writer {
 	return w
 }
 
-// spendRangeBody is a function that takes the length of a range, subtracts a
-// unit for each 16 and one more, and gives the length back.
+// spendRangeBody is a function that takes the length of a range, pays for it and
+// gives the length back.
 func (r *rewriter) spendRangeBody() writer {
 	var w writer
-	w.global(opGlobalGet, r.units)
-	w.bytes(opLocalGet, 0)
-	w.i32Const(4)
-	w.bytes(opI32ShrU)
-	w.i32Const(1)
-	w.bytes(opI32Add, opI64ExtendI32U, opI64Sub)
-	w.global(opGlobalSet, r.units)
-	w.interruptBelowZero(r.units, r.interrupt)
+	r.payRange(&w, 0)
 	w.bytes(opLocalGet, 0, opEnd)
 	return w
+}
+
+// payRange pays for a range whose length is in a local: a unit for each 16.
+func (r *rewriter) payRange(w *writer, length byte) {
+	w.global(opGlobalGet, r.units)
+	w.bytes(opLocalGet, length)
+	w.i32Const(4)
+	w.bytes(opI32ShrU, opI64ExtendI32U, opI64Sub)
+	w.i64Const(rangeUnits)
+	w.bytes(opI64Sub)
+	w.global(opGlobalSet, r.units)
+	w.interruptBelowZero(r.units, r.interrupt)
 }
 
 // addBlockTypes adds the types of the blocks around bodies that have several results.

@@ -30,13 +30,14 @@ func (g *callGraph) add(calls []int) {
 
 // markCounted marks functions of which each recursion has one: those with
 // indirect calls, and among the others those that a depth-first search comes to
-// again while it is at what they call. In a Go guest that is a tenth of those
+// again while it is at what they call. On the way it marks those that have a
+// check at their end. In a Go guest that is a tenth of those
 // that can be part of a recursion.
 func (g *callGraph) markCounted() {
 	s := search{callGraph: g, state: make([]byte, len(g.functions))}
 	for i := range g.functions {
 		if f := &g.functions[i]; f.indirect {
-			f.counted = true
+			f.counted, f.leaves = true, true
 			s.state[i] = done
 		}
 	}
@@ -71,7 +72,7 @@ func (s *search) from(function int) {
 	for len(s.path) > 0 {
 		top := &s.path[len(s.path)-1]
 		if top.edge == s.first[top.function+1] {
-			s.state[top.function] = done
+			s.leave(top.function)
 			s.path = s.path[:len(s.path)-1]
 			continue
 		}
@@ -89,4 +90,24 @@ func (s *search) from(function int) {
 func (s *search) enter(function uint32) {
 	s.state[function] = onPath
 	s.path = append(s.path, visit{function, s.first[function]})
+}
+
+// leave decides whether a function has a check at its end. It has one if each
+// recursion has it, or if the functions that it calls and itself may return one
+// after the other for too long: what came before their calls is no part of that,
+// as it had a check.
+func (s *search) leave(function uint32) {
+	s.state[function] = done
+	f := &s.functions[function]
+	var longest int32
+	for _, callee := range s.edges[s.first[function]:s.first[function+1]] {
+		longest = max(longest, s.functions[callee].returns)
+	}
+	f.returns += longest
+	if f.counted || f.returns > maxPending {
+		f.leaves = true
+	}
+	if f.leaves {
+		f.returns = 0
+	}
 }

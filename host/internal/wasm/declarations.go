@@ -62,7 +62,11 @@ func (d *decoder) readTypes() {
 
 // readValueTypes reads a vector of types and gives its length.
 func (d *decoder) readValueTypes(what string) int {
+	at := d.pos
 	n := d.count(what+" of a type", 1, d.limits.Parameters, "Parameters")
+	if d.Figures.TypeValues += n; d.Figures.TypeValues > d.limits.TypeValues {
+		d.over(at, d.limits.TypeValues, "TypeValues", "the types have %d parameters and results or more", d.Figures.TypeValues)
+	}
 	for range n {
 		d.valueType()
 	}
@@ -139,7 +143,7 @@ func (d *decoder) readImports() {
 func (d *decoder) freeName() []byte {
 	at := d.pos
 	name := d.name()
-	if bytes.HasPrefix(name, []byte(SandboxModule)) {
+	if !d.rewritten && bytes.HasPrefix(name, []byte(SandboxModule)) {
 		d.refuse(at, Error{
 			Reason: fmt.Sprintf("the name %.80q begins with %s, and such names are the host's own", name, SandboxModule),
 			Hint:   "give it another name",
@@ -172,9 +176,7 @@ func (d *decoder) readFunctions() {
 func (d *decoder) readTables() {
 	n := d.count("tables", 3, d.limits.Tables, "Tables")
 	for range n {
-		table := d.readTable()
-		d.Tables = append(d.Tables, table)
-		d.Figures.TableMinimum = max(d.Figures.TableMinimum, table.Min)
+		d.Tables = append(d.Tables, d.readTable())
 	}
 	d.Figures.Tables = n
 }
@@ -187,8 +189,8 @@ func (d *decoder) readTable() Table {
 	t := Table{Type: d.referenceType()}
 	at = d.pos
 	t.Min, t.Max, t.Bounded = d.readLimits("a table")
-	if t.Min > d.limits.TableMinimum {
-		d.over(at, d.limits.TableMinimum, "TableMinimum", "a table starts with %d elements", t.Min)
+	if d.Figures.TableMinimum += t.Min; d.Figures.TableMinimum > d.limits.TableMinimum {
+		d.over(at, d.limits.TableMinimum, "TableMinimum", "the tables start with %d elements or more", d.Figures.TableMinimum)
 	}
 	return t
 }
@@ -281,6 +283,26 @@ func (d *decoder) functionIndex() int {
 	return i
 }
 
+// declare reads which function is used, outside of code: code may refer to it.
+func (d *decoder) declare() {
+	i := d.functionIndex()
+	if d.err == nil {
+		if d.declared == nil {
+			d.declared = make([]bool, len(d.functions))
+		}
+		d.declared[i] = true
+	}
+}
+
+// reference reads to which function code refers. It must be declared, because
+// wazero does not see these instructions, see weaver.refer.
+func (b *body) reference(at int) {
+	b.function = b.functionIndex()
+	if b.err == nil && b.checks && (b.declared == nil || !b.declared[b.function]) {
+		b.malformed(at, "%s refers to function %d, which nothing else refers to or exports", b.subject(), b.function)
+	}
+}
+
 func (d *decoder) readExports() {
 	n := d.count("exports", 3, d.limits.Exports, "Exports")
 	for i := 0; i < n && d.err == nil; i++ {
@@ -289,7 +311,7 @@ func (d *decoder) readExports() {
 		at := d.pos
 		switch kind := d.byte(); kind {
 		case KindFunction:
-			d.functionIndex()
+			d.declare()
 		case KindGlobal:
 			d.globalIndex()
 		case KindTable, KindMemory:

@@ -9,13 +9,12 @@ type body struct {
 	start     int   // where its locals are declared
 	labels    []int // how many values a branch to each open block passes, the innermost last
 	variables int   // parameters and locals
-	blocks    int   // seen so far
 	operands  int   // passed so far
 	function  int   // that the last call or reference named
 	number    int   // of the last operation on a range
 }
 
-func (d *decoder) readCode() { d.eachBody((*body).readInstructions) }
+func (d *decoder) readCode() { d.eachBody(d.readBody) }
 
 // eachBody reads the code section, and the instructions of each body with read.
 func (d *decoder) eachBody(read func(*body)) {
@@ -86,17 +85,12 @@ func (b *body) readInstructions() {
 		b.malformed(b.pos, "%s has %d bytes after its end", b.subject(), b.end-b.pos)
 	}
 	b.Figures.Operands = max(b.Figures.Operands, b.operands)
-	b.Figures.Joins = max(b.Figures.Joins, b.variables*b.blocks)
-	b.Figures.Blocks = max(b.Figures.Blocks, b.blocks)
-	if b.Figures.Work += b.blocks * b.blocks; b.Figures.Work > b.limits.Work {
-		b.over(b.start, b.limits.Work, "Work", "the squares of the functions' blocks up to %s make %d", b.subject(), b.Figures.Work)
-	}
 }
 
 // open opens the block that the function itself is.
 func (b *body) open() {
 	b.labels = append(b.labels[:0], b.types[b.functions[b.index]].results)
-	b.blocks, b.operands = 0, 0
+	b.operands = 0
 }
 
 // control reads what has to do with blocks, branches and calls.
@@ -134,12 +128,6 @@ func (b *body) enter(at, values int) {
 	b.Figures.Nesting = max(b.Figures.Nesting, depth)
 	if depth > b.limits.Nesting {
 		b.over(at, b.limits.Nesting, "Nesting", "%s nests %d blocks", b.subject(), depth)
-	}
-	if b.blocks++; b.blocks > b.limits.Blocks {
-		b.over(at, b.limits.Blocks, "Blocks", "%s has %d blocks or more", b.subject(), b.blocks)
-	} else if b.variables*b.blocks > b.limits.Joins {
-		b.over(at, b.limits.Joins, "Joins", "%s has %d variables and %d blocks or more, which makes %d",
-			b.subject(), b.variables, b.blocks, b.variables*b.blocks)
 	}
 }
 

@@ -19,12 +19,14 @@ const (
 	opSelect        = 0x1b
 	opSelectTyped   = 0x1c
 	opLocalGet      = 0x20
+	opLocalSet      = 0x21
 	opLocalTee      = 0x22
 	opGlobalGet     = 0x23
 	opGlobalSet     = 0x24
 	opTableGet      = 0x25
 	opTableSet      = 0x26
 	opI32Load       = 0x28
+	opI64Load32U    = 0x35
 	opI64Store32    = 0x3e
 	opMemorySize    = 0x3f
 	opMemoryGrow    = 0x40
@@ -35,8 +37,23 @@ const (
 	opI32Eqz        = 0x45 // the first one of arithmetic
 	opI64LtS        = 0x53
 	opI32Add        = 0x6a
+	opI32DivS       = 0x6d
+	opI32RemU       = 0x70
+	opI64DivS       = 0x7f
+	opI64RemU       = 0x82
 	opI32LtS        = 0x48
+	opI32GtU        = 0x4b
+	opI32LeU        = 0x4d
+	opI64GtU        = 0x56
+	opI32Sub        = 0x6b
+	opI32Or         = 0x72
+	opI64Add        = 0x7c
+	opI64Shl        = 0x86
 	opI32ShrU       = 0x76
+	opF32Sqrt       = 0x91
+	opF32Div        = 0x95
+	opF64Sqrt       = 0x9f
+	opF64Div        = 0xa3
 	opI64Sub        = 0x7d
 	opI64ExtendI32U = 0xad
 	opI64Extend32   = 0xc4 // the last one
@@ -97,7 +114,7 @@ func (b *body) other(at int, op byte) {
 	case opRefNull:
 		b.referenceType()
 	case opRefFunc:
-		b.function = b.functionIndex()
+		b.reference(at)
 	case opBulk:
 		b.bulk(at)
 	case opVector:
@@ -200,7 +217,8 @@ const (
 
 // vector reads an instruction of fixed-width SIMD.
 func (b *body) vector(at int) {
-	switch n := b.vectorNumber(); {
+	b.number = b.vectorNumber()
+	switch n := b.number; {
 	case n > vectorLast:
 		b.unsupported(at, b.subject(), relaxed)
 	case n <= vectorStore:

@@ -9,16 +9,17 @@ import "cmp"
 type Limits struct {
 	Types      int // function types; default 10 000 [38]
 	Parameters int // of one type, and results of one type; default 128 [100]
+	TypeValues int // parameters and results of all types, for each of which a runtime makes code; default 50 000 [300]
 	Imports    int // default 10 000 [28]
 	Exports    int // default 10 000 [479]
 	Globals    int // default 10 000 [13]
 
 	Tables       int // default 8 [4]
-	TableMinimum int // elements that a table starts with; default 65 536 [7 313]
-	TableMaximum int // elements that a table may grow to, see [Module.Rewrite]; default 1 000 000
+	TableMinimum int // elements that all tables start with; default 65 536 [7 313]
+	TableMaximum int // elements that all tables may have, see [Module.Rewrite]; default 1 000 000
 
 	Functions    int // that the module defines; default 100 000 [3 217]
-	FunctionBody int // bytes; default 128 KiB, as the time of compiling grows faster than a body [80 KB]
+	FunctionBody int // bytes; default 512 KiB [80 KB]
 	Locals       int // of one function; default 5 000 [1 056], as each makes compiling slower
 	ModuleLocals int // of all functions; default 1 000 000, as a runtime keeps them apart [13 199]
 	Nesting      int // of blocks in one function; default 4 000 [549, in 29 KB]
@@ -28,22 +29,9 @@ type Limits struct {
 	// parameters make a compiler hold. Default 262 144 [469].
 	Operands int
 
-	// Blocks is how many blocks one function has, and Work the sum of their squares
-	// over all functions: the time that wazero takes to compile a function grows
-	// with the square of its blocks, 0.5 s for 4 000 of them. Defaults 5 000 [3 601,
-	// in the Go compiler] and 400 000 000 [162 000 000 there, 8 000 000 usually].
-	Blocks int
-	Work   int
-
-	// Joins is the product of one function's variables (parameters and locals)
-	// and blocks: where blocks meet, a compiler may keep a value for each
-	// variable. 1 000 variables and 1 000 blocks, a function of 16 KB, take wazero
-	// 240 MB. Default 2 000 000 [56 910].
-	Joins int
-
 	DataSegments    int // default 250 000 [55 774]
 	ElementSegments int // default 10 000 [65]
-	Elements        int // of all element segments; default 1 000 000 [3 217]
+	Elements        int // of all element segments; default 100 000 [3 217], as each instance makes all of them
 }
 
 // withDefaults fills in what is not set.
@@ -51,6 +39,7 @@ func (l Limits) withDefaults() Limits {
 	set := func(field *int, standard int) { *field = cmp.Or(max(*field, 0), standard) }
 	set(&l.Types, 10_000)
 	set(&l.Parameters, 128)
+	set(&l.TypeValues, 50_000)
 	set(&l.Imports, 10_000)
 	set(&l.Exports, 10_000)
 	set(&l.Globals, 10_000)
@@ -58,16 +47,13 @@ func (l Limits) withDefaults() Limits {
 	set(&l.TableMinimum, 1<<16)
 	set(&l.TableMaximum, 1_000_000)
 	set(&l.Functions, 100_000)
-	set(&l.FunctionBody, 128<<10)
+	set(&l.FunctionBody, 512<<10)
 	set(&l.Locals, 5_000)
 	set(&l.ModuleLocals, 1_000_000)
 	set(&l.Nesting, 4_000)
 	set(&l.Operands, 1<<18)
-	set(&l.Blocks, 5_000)
-	set(&l.Work, 400_000_000)
-	set(&l.Joins, 2_000_000)
 	set(&l.DataSegments, 250_000)
 	set(&l.ElementSegments, 10_000)
-	set(&l.Elements, 1_000_000)
+	set(&l.Elements, 100_000)
 	return l
 }

@@ -81,7 +81,7 @@ func Decode(binary []byte, options Options) (*Module, error) {
 	}
 	d := &decoder{
 		reader:  reader{module: binary, pos: headerSize, end: len(binary)},
-		options: options, dataCount: -1,
+		options: options, dataCount: -1, readBody: (*body).readInstructions, checks: true,
 		Module: &Module{binary: binary, limits: options.Limits.withDefaults()},
 	}
 	last := byte(sectionCustom)
@@ -106,6 +106,11 @@ type decoder struct {
 	// What is to be called with each index of a function and each label of a
 	// branch, and the offset where it begins; nil for nothing.
 	onFunction, onLabel func(at, index int)
+
+	declared  []bool      // functions that code may refer to, see declare
+	readBody  func(*body) // reads each function's instructions
+	checks    bool        // functions that code refers to must be declared
+	rewritten bool        // the module may have the host's own names
 }
 
 // readSection reads the next section, which comes after the last one, and

@@ -14,48 +14,69 @@ const (
 const manyLoops = 256
 
 // What is not worth a subtraction of its own, and paid by an earlier stretch: up
-// to so many units, and more as long as that pays up to so many for others. A Go
-// guest pays for three times what it runs. If each stretch paid for itself it
-// would take 10 % longer, and if the first one did for all, it would pay for 25
-// times as much.
+// to so many units, and more as long as that pays up to so many for others.
 const (
-	smallStretch = 8
-	paidInAll    = 128
+	smallStretch = 16
+	paidInAll    = 256
 )
 
+// tinyStretch is units that may be paid before a call or a loop though they come
+// after it. All calls that are nested may have so many at a time.
+const tinyStretch = 4
+
+// maxPending is how many units may run without a check on the way through one
+// function, and how many while functions return to each other.
+const maxPending = 4096
+
 // stretch is instructions that are paid for together, where the first one
-// stands: no other of them runs but after that. The first stretch of a function
-// and of a loop comes with a check; others are subtracted only, as a branch would
-// cost more. They keep the units close to what runs where most of a function does
-// not, as in Go guests, whose functions are one loop each.
+// is: no other of them runs but after that, and after no check or call in
+// between. The first stretch of a function and of a loop comes with a check, and
+// so does one that begins because too much would run without; others are
+// subtracted only, as a branch would cost more. They keep the units close to what
+// runs where most of a function does not, as in Go guests, whose functions are
+// one loop each.
 type stretch struct {
-	at    int   // where it begins
-	units int64 // 0: they are with an earlier one
-	extra int64 // those of units that are for later ones
+	units   int64 // 0: they are with an earlier one
+	at      int32 // where it begins
+	extra   int32 // those of units that are for later ones
+	before  int32 // of one that is barred, the stretch that pays for it if it is tiny
+	checked bool  // it begins with a check
+	barred  bool  // it comes after a call or a check: only a tiny one is paid earlier
+	folded  bool  // it pays for a tiny one
 
 	// Of the first one of a loop:
 	loop   bool
-	closed bool // it has no parameters
-	plain  bool // and no results
-	outer  bool // there are loops in it
-	size   int  // bytes of its body
+	closed bool  // it has no parameters
+	plain  bool  // and no results
+	outer  bool  // there are loops in it
+	size   int32 // bytes of its body
+	cost   int32 // units of the longest way through it
 }
 
 // small reports whether the loop is worth unrolling.
 func (s *stretch) small() bool {
-	return s.plain && !s.outer && s.size <= unrolledBody
+	return s.plain && !s.outer && int(s.size) <= unrolledBody && s.cost <= maxPending/8
 }
 
 // plan is what is known of a function before it is written. It can be used for
 // one after the other.
 type plan struct {
-	functions []facts
-	stretches []stretch // in their order, the function's first
-	open      []openBlock
-	onLabel   func(at, depth int)
-	loops     int
-	straight  bool // nothing has branched or called yet
-	leads     bool // it always leads to a loop, with the second stretch
+	functions    []facts
+	indirectLeaf int64     // units of the largest function without a check that can be called indirectly
+	stretches    []stretch // in their order, the function's first
+	open         []openBlock
+	onLabel      func(at, depth int)
+	loops        int
+	straight     bool // nothing has branched or called yet
+	leads        bool // it always leads to a loop, with the second stretch
+	barriers     int  // loops, checks and calls of functions that have checks, so far
+
+	late bool // the next instruction comes after a loop, a check or such a call
+
+	// pending is the units that may have run since the last check, on the longest
+	// way to where the plan is; at the function's end it is what may still run in
+	// it. Calls do not end it, although what is called may have checks.
+	pending int64
 
 	calls    []int // defined functions that are called directly
 	direct   bool  // it has direct calls, maybe of imported functions
@@ -63,6 +84,11 @@ type plan struct {
 	changes  bool  // like the fields of survey
 	ranges   bool
 	grows    bool // there is memory.grow
+	fills    bool // there is memory.fill
+	copies   bool // there is memory.copy
+
+	growsTables bool  // like that of survey
+	references  []int // functions that it refers to, imports included
 }
 
 // openBlock is a block of which the end is still to come.
@@ -71,10 +97,14 @@ type openBlock struct {
 	before  int // the last one in or before the block that stays
 	loop    int // the first stretch of the innermost loop; 0 outside
 	reach   int // the outermost block that a branch leads to
+
+	barriers int   // when it began
+	entry    int64 // units pending when it began, where it has another part
+	arrive   int64 // at most, of the branches to its end
 }
 
-func newPlan(functions []facts) *plan {
-	p := &plan{functions: functions}
+func newPlan(functions []facts, indirectLeaf int64) *plan {
+	p := &plan{functions: functions, indirectLeaf: indirectLeaf}
 	p.onLabel = func(_, depth int) { p.branch(len(p.open) - 1 - depth) }
 	return p
 }
@@ -85,13 +115,15 @@ func (p *plan) many() bool { return p.loops > manyLoops }
 // growth is how many bytes longer the function becomes, about.
 func (p *plan) growth() int {
 	const check, guard, payment = 28, 45, 10
-	sum := check
+	sum := 2 * check
 	for i := range p.stretches {
 		switch s := &p.stretches[i]; {
 		case s.loop && !p.many() && s.small():
-			sum += check + unrolledCopies*(s.size+5)
+			sum += check + unrolledCopies*(int(s.size)+5)
 		case s.loop:
 			sum += guard
+		case s.checked:
+			sum += check
 		case s.units > 0:
 			sum += payment
 		}
@@ -102,26 +134,93 @@ func (p *plan) growth() int {
 // read reads the instructions of a body.
 func (p *plan) read(b *body) {
 	*p = plan{
-		functions: p.functions, onLabel: p.onLabel, straight: true,
-		stretches: p.stretches[:0], open: p.open[:0], calls: p.calls[:0],
+		functions: p.functions, indirectLeaf: p.indirectLeaf, onLabel: p.onLabel, straight: true,
+		stretches: p.stretches[:0], open: p.open[:0], calls: p.calls[:0], references: p.references[:0],
 	}
 	b.onFunction, b.onLabel = nil, p.onLabel
 	b.open()
 	p.open = append(p.open, openBlock{stretch: p.begin(b.pos)})
 	for len(b.labels) > 0 && b.err == nil {
 		at, op := b.step()
-		top := p.top()
 		switch op {
 		case opBlock:
-			p.open = append(p.open, openBlock{top.stretch, top.stretch, top.loop, len(p.open)})
+			p.catchUp(at)
+			p.enter(p.top().stretch)
 		case opElse:
 			p.otherwise(b.pos)
 		case opEnd:
 			p.leave(at, b.pos)
 		case opNop:
-		default:
-			p.stretches[top.stretch].units++
+		case opLoop:
 			p.note(b, at, op)
+		default:
+			p.pay(b, at, op)
+			p.note(b, at, op)
+		}
+	}
+	p.fold()
+}
+
+// pay adds what an instruction costs to the current stretch.
+func (p *plan) pay(b *body, at int, op byte) {
+	units := b.units(op)
+	longest := units
+	if callee := b.function - b.imported.functions; op == opCall && callee >= 0 {
+		units += int64(p.functions[callee].inline)
+		longest += smallLeaf // whichever it is: it may not be known yet
+	} else if op == opCallIndirect {
+		units += p.indirectLeaf
+		longest += smallLeaf
+	}
+	if p.pending+longest > maxPending {
+		p.bar()
+		p.stretches[p.catchUp(at)].checked = true
+		p.pending = 0
+	}
+	p.catchUp(at)
+	p.pending += longest
+	p.stretches[p.top().stretch].units += units
+}
+
+// enter opens a block, whose instructions belong to a stretch at first.
+func (p *plan) enter(stretch int) {
+	top := p.top()
+	p.open = append(p.open, openBlock{
+		stretch: stretch, before: top.stretch, loop: top.loop, reach: len(p.open), barriers: p.barriers,
+	})
+}
+
+// bar notes that no earlier stretch may pay for what comes next, unless it is tiny.
+func (p *plan) bar() {
+	p.barriers++
+	p.late = true
+}
+
+// catchUp begins the stretch that comes after a barrier, if there was one, and
+// gives the current one.
+func (p *plan) catchUp(at int) int {
+	if !p.late {
+		return p.top().stretch
+	}
+	p.late = false
+	p.settle()
+	s, top := p.begin(at), p.top()
+	p.stretches[s].barred, p.stretches[s].before = true, int32(top.before)
+	top.before, top.stretch = s, s
+	return s
+}
+
+// fold lets earlier stretches pay for tiny ones.
+func (p *plan) fold() {
+	for i := range p.stretches {
+		s := &p.stretches[i]
+		if !s.barred || s.checked || s.units > tinyStretch {
+			continue
+		}
+		if before := &p.stretches[s.before]; before.units > 0 && !before.folded {
+			before.units += s.units
+			before.folded = true
+			s.units = 0
 		}
 	}
 }
@@ -131,28 +230,38 @@ func (p *plan) note(b *body, at int, op byte) {
 	switch op {
 	case opIf:
 		p.straight = false
-		before := p.top()
-		p.open = append(p.open, openBlock{p.begin(b.pos), before.stretch, before.loop, len(p.open)})
+		p.enter(p.begin(b.pos))
+		p.top().entry, p.top().arrive = p.pending, p.pending
+	case opBr, opBrTable, opUnreachable:
+		p.straight, p.pending = false, 0
+	case opBrIf:
+		p.settle()
+		p.top().stretch = p.begin(b.pos)
 	case opLoop:
 		p.enterLoop(b.pos)
 		first := &p.stretches[p.top().stretch]
 		first.plain = b.module[at+1] == noType
 		first.closed = b.module[at+1] >= noType && b.pos == at+2
-	case opUnreachable:
-		p.straight = false
 	case opReturn:
 		p.branch(0)
+		p.pending = 0
 	case opCall:
 		p.call(b.function - b.imported.functions)
 	case opCallIndirect:
 		p.straight, p.indirect = false, true
+		p.bar()
 	case opMemoryGrow:
 		p.grows = true
 	case opTableSet:
 		p.changes = true
+	case opRefFunc:
+		p.references = append(p.references, b.function)
 	case opBulk:
 		p.changes = p.changes || isChange(b.number)
 		p.ranges = p.ranges || isRange(b.number)
+		p.fills = p.fills || b.number == bulkMemoryFill
+		p.copies = p.copies || b.number == bulkMemoryCopy
+		p.growsTables = p.growsTables || b.number == bulkTableGrow
 	}
 }
 
@@ -160,7 +269,7 @@ func (p *plan) top() *openBlock { return &p.open[len(p.open)-1] }
 
 // begin begins a stretch.
 func (p *plan) begin(at int) int {
-	p.stretches = append(p.stretches, stretch{at: at})
+	p.stretches = append(p.stretches, stretch{at: int32(at)})
 	return len(p.stretches) - 1
 }
 
@@ -172,12 +281,12 @@ func (p *plan) settle() {
 		return
 	}
 	s, before := &p.stretches[top.stretch], &p.stretches[top.before]
-	if s.units > smallStretch && s.units+before.extra > paidInAll {
+	if s.checked || s.units > smallStretch && s.units+int64(before.extra) > paidInAll {
 		top.before = top.stretch
 		return
 	}
 	before.units += s.units
-	before.extra += s.units
+	before.extra += int32(s.units)
 	s.units = 0
 }
 
@@ -185,7 +294,10 @@ func (p *plan) enterLoop(body int) {
 	p.stretches[p.top().loop].outer = true
 	s := p.begin(body)
 	p.stretches[s].loop = true
-	p.open = append(p.open, openBlock{s, s, s, len(p.open)})
+	p.enter(s)
+	p.top().before, p.top().loop = s, s
+	p.barriers++
+	p.late, p.pending = false, 0
 	p.leads = p.leads || p.straight && s == 1
 	p.loops++
 }
@@ -194,13 +306,16 @@ func (p *plan) enterLoop(body int) {
 func (p *plan) branch(to int) {
 	p.straight = false
 	p.top().reach = min(p.top().reach, to)
+	p.open[to].arrive = max(p.open[to].arrive, p.pending)
 }
 
 // call notes a direct call. Imported functions are below zero.
 func (p *plan) call(callee int) {
 	p.straight, p.direct = false, true
+	if callee < 0 || p.functions[callee].entry {
+		p.bar()
+	}
 	if callee >= 0 {
-		p.stretches[p.top().stretch].units += int64(p.functions[callee].inline)
 		p.calls = append(p.calls, callee)
 	}
 }
@@ -209,7 +324,10 @@ func (p *plan) call(callee int) {
 func (p *plan) otherwise(at int) {
 	p.settle()
 	if outside := len(p.open) - 2; outside >= 0 { // always, unless there is no if
-		p.top().before, p.top().stretch = p.open[outside].stretch, p.begin(at)
+		top := p.top()
+		p.late = false
+		top.before, top.stretch = p.open[outside].stretch, p.begin(at)
+		top.arrive, p.pending = max(top.arrive, p.pending), top.entry
 	}
 }
 
@@ -221,15 +339,24 @@ func (p *plan) leave(at, after int) {
 	block := p.open[index]
 	p.open = p.open[:index]
 	if index == 0 {
+		p.pending = max(p.pending, block.arrive)
 		return
 	}
 	top := p.top()
 	if block.loop != top.loop {
 		first := &p.stretches[block.loop]
-		first.size = at - first.at
+		first.size, first.cost = int32(at)-first.at, int32(p.pending)
 		first.units = max(1, first.units)
+		if first.small() {
+			p.pending *= unrolledCopies
+		}
+	} else {
+		p.pending = max(p.pending, block.arrive)
 	}
-	if top.reach = min(top.reach, block.reach); block.reach < index {
+	top.reach = min(top.reach, block.reach)
+	if p.barriers != block.barriers {
+		p.bar()
+	} else if block.reach < index {
 		p.settle()
 		top.stretch = p.begin(after)
 	}
@@ -245,10 +372,10 @@ func isChange(number int) bool {
 }
 
 // isRange reports whether a bulk operation takes the longer the more elements it
-// is given.
+// is given, of which there cannot be so many that it has to go in pieces.
 func isRange(number int) bool {
 	switch number {
-	case bulkMemoryInit, bulkMemoryCopy, bulkMemoryFill, bulkTableInit, bulkTableCopy, bulkTableGrow, bulkTableFill:
+	case bulkMemoryInit, bulkTableInit, bulkTableCopy, bulkTableGrow, bulkTableFill:
 		return true
 	}
 	return false

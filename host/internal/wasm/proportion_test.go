@@ -36,7 +36,7 @@ func TestRewrittenIsInProportion(t *testing.T) {
 		"nested blocks":    manyOf(size/10, same(strings.Repeat("\x02\x40", 4_000)+strings.Repeat("\x0b", 4_000))),
 		"stretches":        manyOf(size, same(strings.Repeat("\x04\x40"+strings.Repeat("\x45", smallStretch)+"\x0b", 4_000))),
 		"globals":          module(section(sectionGlobal, repeated(10_000, "\x7f\x01\x41\x00\x0b"))),
-		"elements":         module(oneType, oneImport, section(sectionElement, []byte("\x01\x01\x00"), repeated(size, "\x00"))),
+		"elements":         module(oneType, oneImport, section(sectionElement, []byte("\x01\x01\x00"), repeated(100_000, "\x00"))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := Decode(file, Options{})

@@ -12,7 +12,7 @@ const (
 	SandboxModule = "flowhost:sandbox" // what the module imports from
 
 	// ImportInterrupt is a function (i32) -> () that the module calls with
-	// InterruptUnits or InterruptDepth. The host may unwind the guest, or set the
+	// one of the reasons below. The host may unwind the guest, or set the
 	// units to a new value, not below zero, and return.
 	ImportInterrupt = "interrupt"
 
@@ -36,11 +36,12 @@ const (
 const (
 	InterruptUnits = 0 // the units are used up
 	InterruptDepth = 1 // too many calls are nested
+	InterruptGrown = 2 // the memory was to grow; units may be left, and may be fewer than before
 )
 
 // RewriteOptions of [Module.Rewrite].
 type RewriteOptions struct {
-	TableMaximum int   // elements, as Limits.TableMaximum, with the same default
+	TableMaximum int   // elements of all tables, as Limits.TableMaximum, with the same default
 	Units        int64 // initial value of ExportUnits, counts for the start function
 	Depth        int32 // initial value of ExportDepth
 }
@@ -52,6 +53,11 @@ type Rewritten struct {
 	Changes bool     // it has table.set/grow/init/fill/copy, data.drop or elem.drop
 	Loops   int      // that have a check
 	Entries int      // of functions that have a check
+
+	References int // functions that code refers to, each of which has a global
+
+	// Elements of all tables, at the start and at most.
+	TableMinimum, TableMaximum int
 }
 
 // Global is a mutable global of a rewritten module.
@@ -69,9 +75,11 @@ type Global struct {
 //     one, provided that imported functions do not call the module back;
 //   - exports its mutable globals, and says when it changes what is neither in a
 //     global nor in a memory;
-//   - has a maximum for each table that states none or a larger one (a table's
-//     minimum counts if it is larger): a table that does not grow any further is
+//   - has a maximum for each table, so that all of them are within one (minima
+//     count where they are larger): a table that does not grow any further is
 //     within the specification;
+//   - gets references to functions from globals of its own, of which an instance
+//     has as many as the code refers to;
 //   - has no custom sections, and one data segment for several that lie behind
 //     each other.
 //
@@ -111,7 +119,7 @@ func (r *rewriter) section(id byte) {
 	}
 	switch id {
 	case sectionTable:
-		r.out = appendTables(r.out, r.Tables, r.options.TableMaximum)
+		r.tables()
 	case sectionData:
 		r.data(s)
 	case sectionMemory, sectionDataCount:
@@ -124,21 +132,39 @@ func (r *rewriter) section(id byte) {
 	}
 }
 
-// appendTables appends a table section.
-func appendTables(module []byte, tables []Table, maximum int) []byte {
-	content := binary.AppendUvarint(nil, uint64(len(tables)))
+// tableMaxima is how many elements each table may have: what it states, within
+// one maximum for all tables, of which none gets less than its minimum.
+func tableMaxima(tables []Table, maximum int) []int {
 	for _, t := range tables {
-		high := max(maximum, t.Min)
-		if t.Bounded {
-			high = min(high, t.Max)
-		}
-		content = append(content, t.Type, 1)
-		content = binary.AppendUvarint(content, uint64(t.Min))
-		content = binary.AppendUvarint(content, uint64(high))
+		maximum -= t.Min
 	}
-	module = append(module, sectionTable)
-	module = binary.AppendUvarint(module, uint64(len(content)))
-	return append(module, content...)
+	left, maxima := max(maximum, 0), make([]int, len(tables))
+	for i, t := range tables {
+		maxima[i] = t.Min + left/(len(tables)-i)
+		if t.Bounded {
+			maxima[i] = min(maxima[i], t.Max)
+		}
+		left -= maxima[i] - t.Min
+	}
+	return maxima
+}
+
+// tables writes the table section.
+func (r *rewriter) tables() {
+	content := binary.AppendUvarint(nil, uint64(len(r.Tables)))
+	for i, high := range tableMaxima(r.Tables, r.options.TableMaximum) {
+		content = append(content, r.Tables[i].Type, 1)
+		content = binary.AppendUvarint(content, uint64(r.Tables[i].Min))
+		content = binary.AppendUvarint(content, uint64(high))
+		r.result.TableMinimum += r.Tables[i].Min
+		r.result.TableMaximum += high
+	}
+	if !r.survey.growsTables {
+		r.result.TableMaximum = r.result.TableMinimum
+	}
+	r.bytes(sectionTable)
+	r.uvarint(len(content))
+	r.bytes(content...)
 }
 
 // content writes the content of a section with function indices in it, or with

@@ -41,7 +41,7 @@ func (d *decoder) readElementSegment() {
 		if form&segmentExpressions != 0 {
 			d.constant()
 		} else {
-			d.functionIndex()
+			d.declare()
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (d *decoder) constant() {
 	case opGlobalGet:
 		d.globalIndex()
 	case opRefFunc:
-		d.functionIndex()
+		d.declare()
 	case opRefNull:
 		r.referenceType()
 	case opVector:

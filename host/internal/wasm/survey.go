@@ -2,7 +2,7 @@ package wasm
 
 // smallLeaf is how many units a function that calls nothing and has no check at
 // its entry may cost outside its loops. Direct calls of it pay them; indirect
-// ones do not.
+// ones pay those of the largest one that can be called so.
 const smallLeaf = 64
 
 // survey is what must be known of the whole module before any of it is written.
@@ -12,6 +12,15 @@ type survey struct {
 	changes bool // there are instructions that Rewritten.Changes tells of
 	spends  bool // the function to spend units is needed
 	ranges  bool // the function to spend units for a range is needed
+	grows   bool
+	fills   bool
+	copies  bool
+
+	indirectLeaf int64 // units of the largest function without a check whose address is taken
+
+	growsTables bool // there is table.grow
+
+	references map[int]bool // functions that code refers to, imports included
 
 	growth int // bytes that checks add to the code, about
 }
@@ -22,30 +31,62 @@ type facts struct {
 	entry    bool  // it pays for itself
 	indirect bool  // it has indirect calls
 	counted  bool  // it counts depth
+	leaves   bool  // it has a check at its end
+	returns  int32 // units that may run from the last check in it or in what it calls to its end
 }
 
 // survey walks the code.
 func (m *Module) survey() *survey {
-	s := &survey{functions: make([]facts, m.Figures.Functions)}
+	s := &survey{functions: make([]facts, m.Figures.Functions), references: map[int]bool{}}
 	code := m.find(sectionCode)
 	if code.id != sectionCode {
 		return s
 	}
 	graph := newCallGraph(s.functions)
-	p := newPlan(s.functions)
+	p := newPlan(s.functions, 0)
+	taken := m.addressesTaken(sectionGlobal, sectionElement)
 	m.again(code).eachBody(func(b *body) {
 		p.read(b)
 		s.note(p, &s.functions[b.index-m.imported.functions])
 		graph.add(p.calls)
+		for _, f := range p.references {
+			if defined := f - m.imported.functions; defined >= 0 {
+				taken[defined] = true
+			}
+		}
 	})
 	graph.markCounted()
+	for f := range s.functions {
+		if taken[f] {
+			s.indirectLeaf = max(s.indirectLeaf, int64(s.functions[f].inline))
+		}
+	}
 	return s
+}
+
+// addressesTaken is which functions some sections other than the code name.
+func (m *Module) addressesTaken(sections ...byte) []bool {
+	taken := make([]bool, m.Figures.Functions)
+	for _, id := range sections {
+		s := m.find(id)
+		if s.id != id {
+			continue
+		}
+		d := m.again(s)
+		d.onFunction = func(_, index int) {
+			if index >= m.imported.functions {
+				taken[index-m.imported.functions] = true
+			}
+		}
+		d.readContent(id)
+	}
+	return taken
 }
 
 // note notes what a function consists of.
 func (s *survey) note(p *plan, f *facts) {
-	f.indirect = p.indirect
-	if own := p.stretches[0].units; p.direct || p.indirect || own > smallLeaf {
+	f.indirect, f.returns = p.indirect, int32(p.pending)
+	if own := p.stretches[0].units; p.direct || p.indirect || max(own, p.pending) > smallLeaf {
 		f.entry = true
 	} else {
 		f.inline = uint8(own)
@@ -53,5 +94,12 @@ func (s *survey) note(p *plan, f *facts) {
 	s.growth += p.growth()
 	s.changes = s.changes || p.changes
 	s.ranges = s.ranges || p.ranges
-	s.spends = s.spends || p.grows || p.many()
+	for _, f := range p.references {
+		s.references[f] = true
+	}
+	s.growsTables = s.growsTables || p.growsTables
+	s.spends = s.spends || p.many()
+	s.grows = s.grows || p.grows
+	s.fills = s.fills || p.fills
+	s.copies = s.copies || p.copies
 }

@@ -1,8 +1,5 @@
 package wasm
 
-// growUnits is what memory.grow costs.
-const growUnits = 4096
-
 // weaver writes the bodies of functions with checks in them.
 type weaver struct {
 	*copier
@@ -12,6 +9,7 @@ type weaver struct {
 	next     int  // stretch
 	left     int  // bytes that copies of loops may still add to the function
 	counted  bool // the function counts depth
+	leaves   bool // it has a check at its end
 
 	targets []int // for each label, how many blocks are around what it means now
 	nesting int   // how many blocks are open now, the function's included
@@ -21,8 +19,13 @@ type weaver struct {
 
 // weave writes the bodies of the code section.
 func (r *rewriter) weave(c *copier) {
-	w := &weaver{copier: c, rewriter: r, plan: newPlan(r.survey.functions)}
-	w.shiftFunction, w.shiftLabel = c.shiftFunction, w.label
+	w := &weaver{copier: c, rewriter: r, plan: newPlan(r.survey.functions, r.survey.indirectLeaf)}
+	w.shiftLabel = w.label
+	w.shiftFunction = func(at, index int) {
+		if w.module[at-1] != opRefFunc { // see refer
+			c.shiftFunction(at, index)
+		}
+	}
 	c.from.eachBody(w.write)
 }
 
@@ -35,7 +38,7 @@ func (w *weaver) write(b *body) {
 	b.open()
 	b.onFunction, b.onLabel = w.shiftFunction, w.shiftLabel
 	facts := w.rewriter.survey.functions[b.index-b.imported.functions]
-	w.body, w.counted = b, facts.counted
+	w.body, w.counted, w.leaves = b, facts.counted, facts.leaves
 	w.next, w.left = 1, unrolledInAll
 	w.targets, w.nesting = append(w.targets[:0], 0), 1
 
@@ -53,18 +56,21 @@ func (w *weaver) write(b *body) {
 	w.patch(size)
 }
 
-// enter counts down the depth. All of the function's instructions come into a
-// block, so that all ways out of it lead through leave; branches to the label of
-// the function are branches to that block's.
+// enter counts down the depth. All of the instructions of a function that has
+// something to do at its end come into a block, so that all ways out of it lead
+// through leave; branches to the label of the function are branches to that
+// block's.
 func (w *weaver) enter() {
-	if !w.counted {
+	if !w.leaves {
 		return
 	}
-	w.addTo(w.rewriter.depth, -1)
-	w.global(opGlobalGet, w.rewriter.depth)
-	w.i32Const(0)
-	w.bytes(opI32LtS)
-	w.interruptIf(InterruptDepth, w.rewriter.interrupt)
+	if w.counted {
+		w.addTo(w.rewriter.depth, -1)
+		w.global(opGlobalGet, w.rewriter.depth)
+		w.i32Const(0)
+		w.bytes(opI32LtS)
+		w.interruptIf(InterruptDepth, w.rewriter.interrupt)
+	}
 	w.bytes(opBlock)
 	switch t := w.types[w.functions[w.index]]; t.results {
 	case 0:
@@ -76,12 +82,17 @@ func (w *weaver) enter() {
 	}
 }
 
-// leave ends the block and counts up the depth.
+// leave ends the block, counts up the depth and checks: functions that return
+// one after the other may have much to do in between.
 func (w *weaver) leave() {
+	if !w.leaves {
+		return
+	}
+	w.bytes(opEnd)
 	if w.counted {
-		w.bytes(opEnd)
 		w.addTo(w.rewriter.depth, 1)
 	}
+	w.interruptBelowZero(w.rewriter.units, w.rewriter.interrupt)
 }
 
 // payEntry pays for the function's first stretch, or lets a loop do it that
@@ -107,16 +118,19 @@ func (w *weaver) check(units int64) {
 	w.interruptBelowZero(w.rewriter.units, w.rewriter.interrupt)
 }
 
-// payAt pays for the stretch that begins at an offset, if there is one.
+// payAt pays for the stretches that begin at an offset.
 func (w *weaver) payAt(at int) {
-	if w.next == len(w.plan.stretches) || w.plan.stretches[w.next].at != at {
-		return
+	for w.next < len(w.plan.stretches) && int(w.plan.stretches[w.next].at) == at && !w.plan.stretches[w.next].loop {
+		switch s := &w.plan.stretches[w.next]; {
+		case s.checked:
+			w.copyTo(at)
+			w.check(s.units)
+		case s.units > 0:
+			w.copyTo(at)
+			w.subtract(w.rewriter.units, s.units)
+		}
+		w.next++
 	}
-	if units := w.plan.stretches[w.next].units; units > 0 {
-		w.copyTo(at)
-		w.subtract(w.rewriter.units, units)
-	}
-	w.next++
 }
 
 // until writes instructions up to the end after which so many labels are left,
@@ -155,28 +169,63 @@ func (w *weaver) instruction(at int, op byte) {
 	case opLoop:
 		w.enterLoop(at)
 	case opReturn:
-		if w.counted {
+		if w.leaves {
 			w.copyTo(at)
 			w.bytes(opBr)
 			w.uvarint(w.nesting - 1)
 			w.copied = w.pos
 		}
 	case opMemoryGrow:
-		w.copyTo(at)
-		w.i64Const(growUnits)
-		w.call(w.rewriter.spend)
+		w.instead(at, w.rewriter.grow, 1)
 	case opTableSet:
 		w.copyTo(at)
 		w.change()
+	case opRefFunc:
+		w.refer(at)
 	case opBulk:
+		w.bulk(at)
+	}
+}
+
+// bulk writes what belongs to an operation on a range. Those on memory are
+// functions, which do it in pieces.
+func (w *weaver) bulk(at int) {
+	switch {
+	case w.number == bulkMemoryFill:
+		w.instead(at, w.rewriter.fill, 1)
+	case w.number == bulkMemoryCopy:
+		w.instead(at, w.rewriter.copy, 2)
+	case isRange(w.number):
 		w.copyTo(at)
-		if isRange(w.number) {
-			w.call(w.rewriter.spendRange)
-		}
-		if isChange(w.number) {
-			w.change()
+		w.call(w.rewriter.spendRange)
+	}
+	if isChange(w.number) {
+		w.copyTo(at)
+		w.change()
+	}
+}
+
+// instead writes a call of a function for an instruction that ends with so many
+// indices of memories. One that is padded is malformed, and stays so.
+func (w *weaver) instead(at, function, memories int) {
+	for i := range memories {
+		if w.module[w.pos-1-i] != 0 {
+			return
 		}
 	}
+	if w.module[w.pos-1-memories] >= 0x80 {
+		return
+	}
+	w.copyTo(at)
+	w.call(function)
+	w.copied = w.pos
+}
+
+// refer gets a reference to a function from the global that holds it.
+func (w *weaver) refer(at int) {
+	w.copyTo(at)
+	w.global(opGlobalGet, w.rewriter.references[w.function])
+	w.copied = w.pos
 }
 
 // change notes that an instruction comes that Rewritten.Changes tells of.
@@ -189,7 +238,7 @@ func (w *weaver) enterLoop(at int) {
 	first := &w.plan.stretches[w.next]
 	w.next++
 	w.rewriter.result.Loops++
-	more := (unrolledCopies - 1) * first.size
+	more := (unrolledCopies - 1) * int(first.size)
 	switch typ := w.module[at+1 : w.pos]; {
 	case w.plan.many() || !first.closed:
 		w.copyTo(w.pos)
@@ -265,8 +314,8 @@ func (w *weaver) unroll(first *stretch) {
 // copyBody writes a copy of a loop's body, in so many blocks instead of one.
 func (w *weaver) copyBody(first *stretch, labels, blocks int) {
 	w.labels = w.labels[:labels]
-	w.body.blocks, w.operands = 0, 0 // each copy is within the limits
-	w.pos, w.copied = first.at, first.at
+	w.operands = 0 // each copy is within the limits
+	w.pos, w.copied = int(first.at), int(first.at)
 	w.push(blocks, 0)
 	w.until(labels - 1)
 	w.pop(blocks)

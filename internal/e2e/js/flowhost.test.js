@@ -14,6 +14,18 @@ const task = (record, name) => record.tasks.find((t) => t.task === name);
 /** The kinds of events with the tasks that they are about: "attempt_started price". */
 const kinds = (events) => events.map((e) => [e.kind, e.task].filter(Boolean).join(" "));
 
+/** Gives the events that a query asks for, over as many requests as it takes. */
+async function* follow(nc, query) {
+  for (let after; ; ) {
+    const { body } = await ask(nc, "fh.v1.api.follow", JSON.stringify({ ...query, after }), { "Fh-Wait": "10s" });
+    assert.ok(body.events, JSON.stringify(body));
+    assert.ok(!body.reset, "the host holds everything since its start");
+    after = body.next;
+    yield* body.events;
+    if (body.end) return;
+  }
+}
+
 /** Reads events from an iterator up to the end of a run. */
 async function untilFinished(messages, run) {
   const events = [];
@@ -102,9 +114,12 @@ describe("flowhost run examples", { timeout: 3 * patience }, () => {
     const events = await within(untilFinished(messages, body.run), "the end of the run");
     assert.deepEqual(kinds(events), ["submitted", "started", "attempt_started greet", "attempt_finished greet", "finished"]);
     assert.deepEqual(events.at(-1).record.output, { greet: { text: "Hello, world!" } });
+    const again = [];
+    for await (const event of follow(nc, { run: body.run })) again.push(event);
+    assert.deepEqual(again, events);
   });
 
-  test("a durable message makes one run, which a consumer sees", async () => {
+  test("a durable message makes one run, which a follower sees", async () => {
     const js = jetstream(nc);
     const options = { msgID: "js-1", timeout: patience };
     const first = await js.publish("fh.v1.trigger.diamond/diamond", '{"limit":1000}', options);
@@ -113,13 +128,10 @@ describe("flowhost run examples", { timeout: 3 * patience }, () => {
     // Messages make runs in order: no second run of the first can come after this.
     await js.publish("fh.v1.trigger.diamond/diamond", '{"limit":100}', { ...options, msgID: "js-2" });
 
-    const consumer = await js.consumers.get("FH_EVENTS", { filter_subjects: "fh.v1.run.diamond/diamond.*.*" });
-    const messages = await consumer.consume();
     const open = new Set();
     const primes = {}; // by limit
     const read = async () => {
-      for await (const message of messages) {
-        const event = message.json();
+      for await (const event of follow(nc, { flow: "diamond/diamond" })) {
         open.add(event.run);
         if (event.kind !== "finished") continue;
         open.delete(event.run);

@@ -1,0 +1,228 @@
+package flows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// DefaultOpened is how many bytes of JSON of one value expressions look into, unless
+// a host's settings say otherwise: the cost of an expression grows with them. Parts
+// of larger values are found by their path, without decoding the rest.
+const DefaultOpened = 256 << 10
+
+// sizeError is why an expression gets no value.
+type sizeError struct{ size, bound int }
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("too large for an expression: it has %d bytes of JSON, and expressions open %d at most; pass it on whole, name a part of it by its path, give it to for_each, or let a task compute this", e.size, e.bound)
+}
+
+// narrowing is what a scope does for values that are too large to be opened.
+type narrowing interface {
+	narrowed(w wanted, x *expression) (cty.Value, bool, error)
+}
+
+// narrowed is a large value with nothing in it but what the expression names, when
+// all of its references go on to parts by name or number.
+func (s *Scope) narrowed(w wanted, x *expression) (cty.Value, bool, error) {
+	if !w.costly() || !s.large(w) {
+		return cty.NilVal, false, nil
+	}
+	paths, ok := x.paths(w)
+	if !ok {
+		return cty.NilVal, false, nil // it is refused where it is opened
+	}
+	defer s.end(s.begin())
+	whole := new(fragmentOf)
+	left := s.flow.opened
+	for _, path := range paths {
+		size, err := s.narrow(whole, s.recorded(w), path, left)
+		if err != nil {
+			return cty.NilVal, true, fmt.Errorf("%s is %w", w, err)
+		}
+		left -= size
+	}
+	return whole.build(), true, nil
+}
+
+// large reports whether a value is recorded as JSON that is not opened as a whole.
+func (s *Scope) large(w wanted) bool {
+	r := reference{wanted: w}
+	if !r.recorded() || w.root.bit == rootParam && s.flow.params[w.name].Type != cty.DynamicPseudoType ||
+		w.root.bit == rootTrigger && len(s.payloadTypes()) > 0 {
+		return false
+	}
+	return len(s.recorded(w)) > s.flow.opened
+}
+
+// paths are where the expression's references to a value lead to in it.
+func (x *expression) paths(w wanted) ([][]jsonStep, bool) {
+	var all [][]jsonStep
+	for _, t := range x.Variables() {
+		name, _, _ := step(t, 1)
+		if t.RootName() != w.root.name || name != w.name {
+			continue
+		}
+		rest := t[2:]
+		if w.root.bit&settledRoots != 0 {
+			if attribute, _, _ := step(t, 2); attribute != w.attribute {
+				continue
+			}
+			rest = t[3:]
+		}
+		path, ok := pathInto(rest)
+		if !ok || len(path) == 0 {
+			return nil, false
+		}
+		all = append(all, path)
+	}
+	slices.SortStableFunc(all, func(a, b []jsonStep) int { return len(a) - len(b) })
+	return all, len(all) > 0
+}
+
+// maxPlace bounds the numbers in paths: what comes before an item is made up.
+const maxPlace = 10_000
+
+// pathInto is the part of a traversal that can be followed in JSON.
+func pathInto(rest hcl.Traversal) ([]jsonStep, bool) {
+	var path []jsonStep
+	for _, t := range rest {
+		step, ok := stepInto(t)
+		if !ok || step.index > maxPlace {
+			break
+		}
+		path = append(path, step)
+	}
+	return path, len(path) > 0
+}
+
+// narrow decodes what is at a path, or at the last place on the way to it that there
+// is, and puts it into the narrowed value.
+func (s *Scope) narrow(whole *fragmentOf, src json.RawMessage, path []jsonStep, left int) (int, error) {
+	place := whole
+	for i, step := range path {
+		if place.value != cty.NilVal {
+			return 0, nil // a reference to more than this was there before
+		}
+		if s.meter.charge(len(src) / 256); s.meter.spent() {
+			return 0, errTooMuch
+		}
+		p := jsonParser{src: src, meter: s.meter}
+		place.list = p.peek() == '['
+		at, err := p.enter(step, i)
+		if errors.Is(err, errNoSuchPlace) {
+			if p := (jsonParser{src: src, meter: s.meter}); place.empty() && p.peek() != '{' && p.peek() != '[' {
+				place.value, err = s.meter.decode(src) // a string or a number, which has no parts
+				return len(src), err
+			}
+			place.length = max(place.length, p.items)
+			return 0, nil // hcl says that it is not there
+		}
+		if err != nil {
+			return 0, err
+		}
+		p.pos = at
+		if err := p.skip(i + 1); err != nil {
+			return 0, err
+		}
+		src = src[at:p.pos]
+		place = place.enter(step)
+	}
+	if len(src) > left {
+		return 0, &sizeError{len(src), left}
+	}
+	var err error
+	if place.value == cty.NilVal && place.empty() {
+		place.value, err = s.meter.decode(src)
+	}
+	return len(src), err
+}
+
+// fragmentOf is a place in a narrowed value.
+type fragmentOf struct {
+	value  cty.Value // decoded; NilVal where only parts are
+	list   bool
+	names  map[string]*fragmentOf
+	items  map[int]*fragmentOf
+	length int // of a list, as far as it matters
+}
+
+func (f *fragmentOf) empty() bool { return len(f.names)+len(f.items) == 0 }
+
+func (f *fragmentOf) enter(s jsonStep) *fragmentOf {
+	if f.names == nil {
+		f.names, f.items = map[string]*fragmentOf{}, map[int]*fragmentOf{}
+	}
+	if s.index < 0 {
+		if f.names[s.name] == nil {
+			f.names[s.name] = new(fragmentOf)
+		}
+		return f.names[s.name]
+	}
+	f.length = max(f.length, s.index+1)
+	if f.items[s.index] == nil {
+		f.items[s.index] = new(fragmentOf)
+	}
+	return f.items[s.index]
+}
+
+// build makes a value of it. What is in front of an item that is named is null.
+func (f *fragmentOf) build() cty.Value {
+	switch {
+	case f.value != cty.NilVal:
+		return f.value
+	case f.list:
+		items := make([]cty.Value, f.length)
+		for i := range items {
+			items[i] = cty.NullVal(cty.DynamicPseudoType)
+			if item := f.items[i]; item != nil {
+				items[i] = item.build()
+			}
+		}
+		return cty.TupleVal(items)
+	}
+	attributes := make(map[string]cty.Value, len(f.names))
+	for name, part := range f.names {
+		attributes[name] = part.build()
+	}
+	return cty.ObjectVal(attributes)
+}
+
+// String names a run value for messages.
+func (w wanted) String() string {
+	name := w.root.name + "." + w.name
+	if w.root.bit&settledRoots != 0 {
+		name += "." + w.attribute
+	}
+	return name
+}
+
+// members are some members of a large object as they are written, found in one pass.
+func (s *Scope) members(src json.RawMessage, names func(string) bool) (map[string]json.RawMessage, error) {
+	p := jsonParser{src: src, meter: s.meter}
+	out := map[string]json.RawMessage{}
+	if p.peek() != '{' {
+		return nil, nil
+	}
+	err := p.sequence('}', func() error {
+		name, _, err := p.key()
+		if err != nil {
+			return err
+		}
+		p.peek()
+		start := p.pos
+		if err = p.skip(1); err == nil && names(string(name)) {
+			out[string(name)] = src[start:p.pos]
+		}
+		return err
+	})
+	if err == nil {
+		err = p.end()
+	}
+	return out, err
+}

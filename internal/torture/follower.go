@@ -1,0 +1,83 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Follower follows all events of a host by a cursor, over its restarts. The zero value
+// begins with the first event.
+type Follower struct {
+	mu    sync.Mutex
+	after string
+	pages []page // that nobody has taken yet
+}
+
+// page is an answer of fh.v1.api.follow.
+type page struct {
+	Events []json.RawMessage `json:"events"`
+	Next   string            `json:"next"`
+	Reset  bool              `json:"reset"`
+}
+
+// followLimit is how many events are asked for at once.
+const followLimit = 1000
+
+// Run keeps what has happened until ctx ends or the connection is closed.
+func (f *Follower) Run(ctx context.Context, nc *nats.Conn) {
+	for ctx.Err() == nil && !nc.IsClosed() {
+		p, err := f.ask(ctx, nc)
+		if err != nil {
+			sleep(ctx, 50*time.Millisecond) // the host is not there, or the answer was lost: it is asked again
+			continue
+		}
+		f.mu.Lock()
+		f.pages = append(f.pages, p)
+		f.mu.Unlock()
+	}
+}
+
+// next gives what has happened since it was called before. It waits for it a while.
+func (f *Follower) next(ctx context.Context, nc *nats.Conn) (page, error) {
+	f.mu.Lock()
+	if len(f.pages) > 0 {
+		p := f.pages[0]
+		f.pages = f.pages[1:]
+		f.mu.Unlock()
+		return p, nil
+	}
+	f.mu.Unlock()
+	return f.ask(ctx, nc)
+}
+
+// ask asks once, and notes how far it has come.
+func (f *Follower) ask(ctx context.Context, nc *nats.Conn) (p page, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	f.mu.Lock()
+	after := f.after
+	f.mu.Unlock()
+	body, err := json.Marshal(map[string]any{"after": after, "limit": followLimit})
+	if err != nil {
+		return p, err
+	}
+	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "fh.v1.api.follow", Header: nats.Header{"Fh-Wait": {"1s"}}, Data: body})
+	if err != nil {
+		return p, err
+	}
+	if code := reply.Header.Get("Nats-Service-Error-Code"); code != "" {
+		return p, fmt.Errorf("follow: %s: %s", code, reply.Data)
+	}
+	if err := json.Unmarshal(reply.Data, &p); err != nil {
+		return p, fmt.Errorf("follow: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.after = p.Next
+	return p, nil
+}
