@@ -61,7 +61,7 @@ func (r *rig) round(last uint64, compact int, fault func(die func())) (uint64, b
 // available waits until the streams have leaders.
 func (r *rig) available() bool {
 	for end := time.Now().Add(settling); time.Now().Before(end) && r.Context().Err() == nil; {
-		if r.info(bus.StreamJournal) != nil && r.info(bus.StreamEvents) != nil && r.info(bus.StreamTriggers) != nil {
+		if r.info(bus.StreamJournal) != nil && r.info(bus.StreamMarks) != nil && r.info(bus.StreamTriggers) != nil {
 			return true
 		}
 		wait(r.Context(), time.Second)
@@ -126,7 +126,7 @@ func (r *rig) change(rules bool, die func()) {
 	}
 	if rules {
 		r.remove(gone, true, time.Minute)
-		if behind := r.current(bus.StreamJournal, bus.StreamEvents, bus.StreamTriggers); behind != "" {
+		if behind := r.current(bus.StreamJournal, bus.StreamMarks, bus.StreamTriggers); behind != "" {
 			r.counts.stuck++
 			r.Logf("%s is behind after a server was removed", behind)
 		}
@@ -340,7 +340,7 @@ func (r *rig) corrupt(servers int, die func()) {
 		n.Kill()
 		r.replace(n, len(damaged) > 1, was)
 	}
-	if behind := r.current(bus.StreamJournal, bus.StreamEvents, bus.StreamTriggers); behind != "" {
+	if behind := r.current(bus.StreamJournal, bus.StreamMarks, bus.StreamTriggers); behind != "" {
 		r.counts.stuck++
 		r.Logf("%s is behind after servers were replaced", behind)
 	}
@@ -487,7 +487,7 @@ func (r *rig) leaveBehind(die func()) {
 		r.pause(2 * time.Second)
 	}
 	die()
-	behind := r.current(bus.StreamJournal, bus.StreamEvents, bus.StreamTriggers)
+	behind := r.current(bus.StreamJournal, bus.StreamMarks, bus.StreamTriggers)
 	if behind == "" {
 		return
 	}

@@ -66,9 +66,6 @@ func (r *rig) provision(ctx context.Context) error {
 		if err == nil {
 			err = bus.Provision(one, r.nc, cfg)
 		}
-		if err == nil {
-			err = bus.ProvisionEvents(one, r.nc, cfg)
-		}
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -101,7 +98,7 @@ type writing struct {
 }
 
 // write starts a host that appends to the journal what follows the revision last,
-// publishes the events of it and sends triggers. compact is the number of commits
+// marks its end and sends triggers. compact is the number of commits
 // that it leaves in the journal; 0 for all.
 func (r *rig) write(last uint64, compact int) *writing {
 	ctx, cancel := context.WithCancel(r.Context())
@@ -129,16 +126,15 @@ func (r *rig) append(ctx context.Context, w *writing, last uint64, compact int) 
 		wait(ctx, 100*time.Millisecond)
 		return last, false
 	}
-	events, err := bus.NewEvents(ctx, r.nc, 0, bus.EventsConfig{})
+	mark, err := bus.NewMark(r.nc, 0, bus.MarkConfig{})
 	if err != nil {
 		w.err = err
-		wait(ctx, 100*time.Millisecond)
 		return last, false
 	}
-	publishing, cancel := context.WithCancel(ctx)
-	published := make(chan struct{})
-	go func() { defer close(published); events.Run(publishing) }()
-	defer func() { cancel(); <-published }()
+	marking, cancel := context.WithCancel(ctx)
+	marked := make(chan struct{})
+	go func() { defer close(marked); mark.Run(marking) }()
+	defer func() { cancel(); <-marked }()
 	js, err := jetstream.New(r.nc)
 	if err != nil {
 		return last, false
@@ -167,10 +163,7 @@ func (r *rig) append(ctx context.Context, w *writing, last uint64, compact int) 
 		case w.acked <- struct{}{}:
 		default:
 		}
-		notice := run.Notice{Revision: revision, Sum: run.CommitSum(stored), Event: event, Flow: "defects"}
-		if events.Committed(ctx, notice) != nil {
-			return last, false
-		}
+		mark.Durable(revision)
 		if n%4 == 0 {
 			r.trigger(ctx, js, string(event.Run))
 		}
@@ -229,18 +222,14 @@ func (r *rig) read(ctx context.Context) *reading {
 		if err := j.Replay(ctx, r.ledger.floor, got.check); err != nil {
 			return err
 		}
-		events, err := bus.NewEvents(ctx, r.nc, 0, bus.EventsConfig{})
+		mark, err := bus.NewMark(r.nc, 0, bus.MarkConfig{})
 		if err != nil {
 			return err
 		}
-		at, err := events.Last(ctx, j)
-		if err != nil {
-			return err
+		if got.told, err = mark.Last(ctx); err == nil && got.told > got.last {
+			err = &lostEndError{got.last, got.told}
 		}
-		if got.told = max(at.Told, at.Revision); got.told > got.last {
-			return &lostEndError{got.last, got.told}
-		}
-		return nil
+		return err
 	}()
 	return got
 }
@@ -265,7 +254,7 @@ func (r *rig) audit() (last uint64, ok bool) {
 	ok = true
 	for _, peer := range r.peers(bus.StreamJournal) {
 		led := r.lead(bus.StreamJournal, peer)
-		r.lead(bus.StreamEvents, peer)
+		r.lead(bus.StreamMarks, peer)
 		if led == peer {
 			r.counts.led++
 		}
@@ -277,11 +266,11 @@ func (r *rig) audit() (last uint64, ok bool) {
 			r.counts.lostCommits += lost
 		case silent:
 			r.counts.silentCommits += lost
-			r.Errorf("SILENT LOSS of %d commits: leader %s (asked for %s), acknowledged up to %d, read %d up to %d, told %d", lost, led, peer, r.ledger.last(), len(got.commits), got.last, got.told)
+			r.Errorf("SILENT LOSS of %d commits: leader %s (asked for %s), acknowledged up to %d, read %d up to %d, mark %d", lost, led, peer, r.ledger.last(), len(got.commits), got.last, got.told)
 			r.tell()
 		}
 		if v != intact {
-			r.Logf("leader %s: %v: %v (lost %d, acknowledged up to %d, read up to %d, told %d)", led, v, got.err, lost, r.ledger.last(), got.last, got.told)
+			r.Logf("leader %s: %v: %v (lost %d, acknowledged up to %d, read up to %d, mark %d)", led, v, got.err, lost, r.ledger.last(), got.last, got.told)
 			ok = false
 			continue
 		}

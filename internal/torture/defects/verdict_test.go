@@ -58,7 +58,7 @@ type reading struct {
 	commits map[uint64]uint32
 	last    uint64
 	lastSum uint32
-	told    uint64 // the revision of the last published event
+	told    uint64 // the revision of the mark
 	err     error
 }
 
@@ -69,11 +69,11 @@ func (e *chainError) Error() string {
 	return fmt.Sprintf("revision %d follows %d, and the last one that was read is %d", e.revision, e.after, e.last)
 }
 
-// lostEndError is the engine's own check: events of later commits were published.
+// lostEndError is the engine's own check: the journal was longer when it was marked.
 type lostEndError struct{ last, told uint64 }
 
 func (e *lostEndError) Error() string {
-	return fmt.Sprintf("the journal ends at revision %d, and events up to %d were published", e.last, e.told)
+	return fmt.Sprintf("the journal ends at revision %d, and its mark is at %d", e.last, e.told)
 }
 
 // check applies what the engine checks of a commit.
