@@ -46,7 +46,7 @@ func newFortress(t *testing.T) *fortress {
 	stream(t, f.app, "MINE", "mine.>")
 	for subject, nc := range map[string]*nats.Conn{
 		bus.JournalSubject(0): f.engine, bus.DeadLetterSubject("a"): f.engine, bus.HistorySubject("a", run.Failed): f.engine,
-		bus.LogSubject("a", "x"): f.engine, "mine.a": f.app, bus.EventSubject("a", "b", "started"): f.app,
+		bus.LogSubject("a", "x"): f.engine, "mine.a": f.app, bus.EventsSubject("a", "b"): f.app,
 	} {
 		if _, err := jetStream(t, nc).Publish(t.Context(), subject, []byte("kept")); err != nil {
 			t.Fatalf("%s: %v", subject, err)

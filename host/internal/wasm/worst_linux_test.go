@@ -224,7 +224,7 @@ func newSuspect(seed uint64) suspect {
 	return suspect{fmt.Sprintf("seed %d%s", seed, what), pages, programWith(map[byte][]byte{
 		sectionMemory:  append([]byte("\x01\x00"), uleb(pages)...),
 		sectionGlobal:  []byte("\x01\x7f\x01\x41\x00\x0b"),
-		sectionTable:   append(append([]byte("\x02\x70\x00"), uleb(functions)...), append([]byte("\x70\x00"), uleb(1<<16)...)...),
+		sectionTable:   append(append([]byte("\x02\x70\x00"), uleb(functions)...), append([]byte("\x70\x00"), uleb(1<<16-functions)...)...),
 		sectionElement: append([]byte("\x01\x00\x41\x00\x0b"), elements...),
 	}, entries...)}
 }
