@@ -192,4 +192,3 @@ func (r *rig) readTriggers(ctx context.Context) (*triggers, *jetstream.StreamSta
 	}
 	return got, &info.State, nil
 }
-
