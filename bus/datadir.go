@@ -51,6 +51,9 @@ func lookAtDataDir(dir string) (marked bool, err error) {
 	}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		if now, err := os.Lstat(dir); err == nil && now.Mode()&fs.ModeSymlink == 0 {
+			return lookAtDataDir(dir) // somebody has just made it
+		}
 		return false, checkParent(dir)
 	}
 	if err != nil {
