@@ -164,7 +164,10 @@ func (i *image) takeState(ctx context.Context, l *lease, warm bool) (*instance, 
 	first.globals.values = s.globals
 	if first.changed != nil && first.changed.Get() != 0 {
 		s.fresh = "its initialisation changes tables or drops segments"
-	} else if s.memory, err = first.memory.Freeze(); err != nil {
+	} else if s.memory, err = first.memory.Freeze(ctx); err != nil && ctx.Err() != nil {
+		first.close()
+		return nil, nil, errInterrupted
+	} else if err != nil {
 		s.fresh = "no image of its memory can be made: " + err.Error()
 	}
 	if s.fresh != "" {
