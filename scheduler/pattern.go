@@ -68,7 +68,7 @@ func (p *pattern) nextClock(from int64) (int64, bool) {
 // nextDay is the first match at or after a day. Days count from 1970-01-01.
 func (p *pattern) nextDay(from int64) (int64, bool) {
 	year, month, day := civil(from)
-	var seen search
+	var seen yearKinds
 	for {
 		if y := p.years.next(year); y != year {
 			year, month, day = y, 1, 1
@@ -88,7 +88,7 @@ func (p *pattern) nextDay(from int64) (int64, bool) {
 			month, day = m, 1
 		}
 		start := firstOfMonth(year, month)
-		if d := first(seen.matching(p, start, monthLength(year, month)) >> day << day); d < 64 {
+		if d := first(p.matching(start, monthLength(year, month)) >> day << day); d < 64 {
 			return start + int64(d) - 1, true
 		}
 		month, day = month+1, 1
@@ -108,30 +108,18 @@ func (p *pattern) matching(start int64, length int) uint64 {
 	return days & (1<<(length+1) - 2)
 }
 
-// search is what a search for a day has seen. There are only 14 kinds of years and
-// 28 of months, by their length and the weekday on which they start, so that a
-// search through all years looks at few of them.
-type search struct {
-	years  uint16     // those that were searched from the first day on, or from the last
-	months [28]uint64 // matching days; bit 0: it is known
-}
+// yearKinds are the kinds of years that a search has gone through as a whole. There are
+// 14, by the weekday on which they start and their length: a search through all years
+// looks at one of each.
+type yearKinds uint16
 
 // first reports whether a year is the first of its kind. The others have no match
 // either: the search would have ended.
-func (s *search) first(year int64) bool {
-	kind := weekday(firstOfMonth(year, 1)) + 7*(monthLength(year, 2)-28)
-	again := s.years>>kind&1 == 1
-	s.years |= 1 << kind
-	return !again
-}
-
-// matching is that of the pattern, for each kind of month once.
-func (s *search) matching(p *pattern, start int64, length int) uint64 {
-	days := &s.months[weekday(start)+7*(length-28)]
-	if *days == 0 {
-		*days = p.matching(start, length) | 1
-	}
-	return *days &^ 1
+func (k *yearKinds) first(year int64) bool {
+	kind := yearKinds(1) << (weekday(firstOfMonth(year, 1)) + 7*(monthLength(year, 2)-28))
+	seen := *k&kind != 0
+	*k |= kind
+	return !seen
 }
 
 func clock(hour, minute, second int) int64 {

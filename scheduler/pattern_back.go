@@ -37,7 +37,7 @@ func (p *pattern) prevClock(to int64) (int64, bool) {
 // prevDay is the last match at or before a day.
 func (p *pattern) prevDay(to int64) (int64, bool) {
 	year, month, day := civil(to)
-	var seen search
+	var seen yearKinds
 	for {
 		if y := p.years.prev(year); y != year {
 			year, month, day = y, 12, 31
@@ -57,7 +57,7 @@ func (p *pattern) prevDay(to int64) (int64, bool) {
 			month, day = m, 31
 		}
 		start := firstOfMonth(year, month)
-		if d := last(seen.matching(p, start, monthLength(year, month)) & (1<<(day+1) - 1)); d >= 1 {
+		if d := last(p.matching(start, monthLength(year, month)) & (1<<(day+1) - 1)); d >= 1 {
 			return start + int64(d) - 1, true
 		}
 		month, day = month-1, 31
