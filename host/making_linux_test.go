@@ -1,4 +1,4 @@
-//go:build !race // which makes all that it measures slower
+//go:build !race
 
 package host
 
