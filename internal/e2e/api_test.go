@@ -55,7 +55,7 @@ func TestRequests(t *testing.T) {
 		checkFault(t, answer, "timeout", "goes on")
 		id := decode[struct{ Run string }](t, answer.Data).Run
 		follow.attempt("hold", 1)
-		if answer := c.request("fh.v1.api.cancel", `{"run":"`+id+`","reason":"not needed"}`, nil); len(answer.Header) > 0 {
+		if answer := c.request("fh.v1.api.cancel", `{"run":"`+id+`","reason":"not needed"}`, nil); answer.Header.Get("Nats-Service-Error-Code") != "" {
 			t.Fatalf("cancel: %v %s", answer.Header, answer.Data)
 		}
 		all := follow.finished(id)
