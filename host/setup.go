@@ -89,7 +89,6 @@ func (h *Host) setUp(i *image, s *setup) {
 	ctx, s.abandon = context.WithCancelCause(ctx)
 	letGo := h.library.hold(i)
 	h.busy.Go(func() {
-		defer letGo()
 		defer cancel()
 		defer s.abandon(nil)
 		var err error
@@ -97,6 +96,7 @@ func (h *Host) setUp(i *image, s *setup) {
 		if err = errors.Join(used, err); errors.Is(err, errInterrupted) {
 			err = context.Cause(ctx)
 		}
+		letGo() // before the calls that wait: the last one of them gives up the module
 		i.setup.end(s, err)
 	})
 }
