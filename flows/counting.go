@@ -85,7 +85,10 @@ func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
 				n.plain = append(n.plain, c)
 			}
 		case *hclsyntax.LiteralValueExpr:
-			if copies(e) && heavy(c.Val) {
+			if use == written && c.Val.Type() == cty.Number {
+				in := inParentheses(c)
+				*child = &metered{Expression: &in, use: use, reference: true}
+			} else if copies(e) && heavy(c.Val) {
 				n.plain = append(n.plain, c)
 			}
 		default:

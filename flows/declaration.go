@@ -56,10 +56,38 @@ func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
 func (s *site) decodeType(a *hcl.Attribute, d *declaration) {
 	var diags hcl.Diagnostics
 	d.typed = true
+	if levelsOf(a.Expr) > maxTypeLevels {
+		s.add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
+		d.typ = cty.DynamicPseudoType
+		return
+	}
 	d.typ, d.fill, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
 	if s.take(RuleType, diags) {
 		d.typ, d.fill = cty.DynamicPseudoType, nil
 	}
+}
+
+// maxTypeLevels bounds the calls and objects within each other in a type. Reading one
+// costs the square of them.
+const maxTypeLevels = 200
+
+// levelsOf is how deeply a type is nested.
+func levelsOf(e hcl.Expression) int {
+	var inner []hcl.Expression
+	if call, diags := hcl.ExprCall(e); !diags.HasErrors() {
+		inner = call.Arguments
+	} else if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
+		for _, p := range pairs {
+			inner = append(inner, p.Value)
+		}
+	} else if items, diags := hcl.ExprList(e); !diags.HasErrors() {
+		inner = items
+	}
+	deepest := 0
+	for _, e := range inner {
+		deepest = max(deepest, levelsOf(e))
+	}
+	return deepest + 1
 }
 
 // decodeCondition checks that a validation refers to nothing but the value that

@@ -102,7 +102,8 @@ func (m *meter) prepare(f function.Function, w weight, args []hclsyntax.Expressi
 			want = w.takes
 		case w.lists && v.Type().IsTupleType() && v.LengthInt() > 0:
 			want = cty.List(cty.DynamicPseudoType)
-		case w.lazyFrom > 0:
+		case w.lazyFrom > 0 && len(args) > 1:
+			m.charge(sizeOf(args[1]) / 2) // twice: the function reads it, too
 			want = typeOf(args[1])
 		case i < len(params):
 			want = params[i].Type
@@ -120,6 +121,9 @@ func (m *meter) prepare(f function.Function, w weight, args []hclsyntax.Expressi
 	}
 	return done
 }
+
+// sizeOf is how many bytes an expression has in its file.
+func sizeOf(e hcl.Expression) int { return e.Range().End.Byte - e.Range().Start.Byte }
 
 // typeOf is the type that an argument of convert spells, any when it spells none.
 func typeOf(e hcl.Expression) cty.Type {

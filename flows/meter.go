@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"math/bits"
 	"reflect"
 
 	"github.com/hashicorp/hcl/v2"
@@ -113,8 +114,7 @@ func (m *meter) weigh(h *heft, v cty.Value, depth int) {
 			m.fail(errNumberRange)
 		}
 	case t.IsSetType():
-		m.charge(v.LengthInt()) // it is sorted for each iteration
-		m.weighItems(h, v, depth)
+		m.weighSet(h, v, depth)
 	case t.IsTupleType() || t.IsListType():
 		m.weighItems(h, v, depth)
 	case t.IsObjectType():
@@ -130,6 +130,24 @@ func (m *meter) weigh(h *heft, v cty.Value, depth int) {
 			}
 		}
 	}
+}
+
+// weighSet charges for sorting, which cty does for each iteration, by the checksums of
+// the elements, except for strings and numbers.
+func (m *meter) weighSet(h *heft, v cty.Value, depth int) {
+	n := v.LengthInt()
+	if v.Type().ElementType().IsPrimitiveType() {
+		m.charge(n)
+		m.weighItems(h, v, depth)
+		return
+	}
+	rounds := bits.Len(uint(n))
+	if m.charge(n * rounds); m.spent() {
+		return
+	}
+	before := *h
+	m.weighItems(h, v, depth)
+	m.charge(((h.parts - before.parts) + (h.bytes()-before.bytes())/32) * rounds / 2)
 }
 
 func (m *meter) weighItems(h *heft, v cty.Value, depth int) {

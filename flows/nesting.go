@@ -17,6 +17,7 @@ import (
 const (
 	maxNesting = 1000    // brackets, templates and operators within each other
 	maxSource  = 1 << 20 // bytes of a flow file or a file of values
+	maxMelded  = 4 << 30 // bytes that hcl moves to join the lines of texts
 )
 
 // lexer is hclsyntax.LexConfig, LexTemplate or LexExpression.
@@ -32,9 +33,13 @@ func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
 	}
 	tokens, _ := lex(src, filename, hcl.InitialPos)
 	var n nesting
+	var melded melding
 	for _, t := range tokens {
 		if n.add(t.Type); n.depth() > maxNesting {
 			return tooDeep(t.Range)
+		}
+		if melded.add(t); melded.moved > maxMelded {
+			return tooManyLines(t.Range)
 		}
 		if t.Type == hclsyntax.TokenNumberLit && checkLiteral(t.Bytes) != nil {
 			return tooLong(t.Range)
@@ -72,12 +77,12 @@ func checkLiteral(number []byte) error {
 }
 
 // couldNest spares most files a second lexing: it counts every character with
-// which brackets and operators begin.
+// which brackets, operators and the pieces of texts begin.
 func couldNest(src []byte) bool {
 	n := 0
 	for _, c := range src {
 		switch c {
-		case '(', '[', '{', '"', '!', '-', '?', '+', '*', '/', '%', '<', '>', '&', '|', '.', '=':
+		case '(', '[', '{', '"', '!', '-', '?', '+', '*', '/', '%', '<', '>', '&', '|', '.', '=', '\n', '$':
 			n++
 		}
 	}
@@ -148,6 +153,43 @@ func (n *nesting) pop() {
 	}
 }
 
+// melding counts what hcl moves to join the pieces of a text, which are its lines and
+// what is around a single $ or %: for each piece the text so far and all pieces after it.
+type melding struct {
+	pieces
+	outer []pieces // of the texts around this one
+	moved int
+}
+
+// pieces are those of one text so far.
+type pieces struct {
+	run   int // bytes of those that follow each other
+	joins int // each of which moves what comes after it
+}
+
+func (m *melding) add(t hclsyntax.Token) {
+	const each = 16 // bytes of a piece in a list
+	switch t.Type {
+	case hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit:
+		m.moved += each * m.joins
+		if m.run > 0 {
+			m.moved += m.run
+			m.joins++
+		}
+		m.run += len(t.Bytes)
+	case hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		m.run = 0
+		m.moved += each * m.joins
+	case hclsyntax.TokenOHeredoc, hclsyntax.TokenOQuote:
+		m.outer = append(m.outer, m.pieces)
+		m.pieces = pieces{}
+	case hclsyntax.TokenCHeredoc, hclsyntax.TokenCQuote:
+		if top := len(m.outer) - 1; top >= 0 {
+			m.pieces, m.outer = m.outer[top], m.outer[:top]
+		}
+	}
+}
+
 // checkJSON does the same for the JSON syntax, whose texts may be templates.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if len(src) > maxSource {
@@ -209,6 +251,10 @@ func endOfText(src []byte, start int) int {
 
 func tooLarge(at hcl.Range) hcl.Diagnostics {
 	return refuse(at, "File too large", fmt.Sprintf("A file may have %d bytes at most. Split it up.", maxSource))
+}
+
+func tooManyLines(at hcl.Range) hcl.Diagnostics {
+	return refuse(at, "Text of too many lines", "Reading the texts of this file would take the square of their lines. Put a long text into a file of its own and read it with file(\"…\").")
 }
 
 func tooDeep(at hcl.Range) hcl.Diagnostics {

@@ -82,8 +82,8 @@ func TestEveryWordIsDescribed(t *testing.T) {
 		if a.required && a.preset != "" {
 			t.Errorf("%s: %s is required and has a default", body, a.name)
 		}
-		if len(a.oneOf) > 0 && a.kind != aText && a.kind != someWords || a.bounds != "" && a.kind != aWhole && a.kind != aNumber {
-			t.Errorf("%s: %s: only texts are one of a few, only numbers have bounds", body, a.name)
+		if len(a.oneOf) > 0 && a.kind != aText && a.kind != someWords || a.bounds != "" && a.kind != aWhole && a.kind != aNumber && a.kind != aSize {
+			t.Errorf("%s: %s: only texts are one of a few, only numbers and sizes have bounds", body, a.name)
 		}
 	}
 	seen := map[string]bool{}
@@ -187,7 +187,7 @@ func TestSchema(t *testing.T) {
 	}
 	for _, part := range []string{
 		`{"format_version":"1.0","file":"flow file","bodies":[{"name":"flow file","arguments":[],"blocks":[{"name":"variable","labels":["name"],"body":"variable","about":"`,
-		`{"name":"retries","type":"whole number","bounds":"0 or more","phase":"load","required":false,"default":"0","about":"further attempts after the first"}`,
+		`{"name":"retries","type":"whole number","bounds":"from 0 to 99999","phase":"load","required":false,"default":"0","about":"further attempts after the first"}`,
 		`{"name":"run_on","type":"text","one_of":["success","failure","always"],"phase":"load","required":false,"default":"\"success\"","about":"`,
 		`{"name":"retry","body":"retry","once":true,"about":"`,
 		`"kinds":[{"label":"`,

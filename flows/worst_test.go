@@ -9,7 +9,6 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -184,7 +183,7 @@ type cost struct {
 
 var allocated = []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 
-// costOf measures the CPU time of this process: nothing else may run in it.
+// costOf measures the CPU time of this thread, to which the test is locked.
 func costOf(f func()) cost {
 	metrics.Read(allocated)
 	bytes := allocated[0].Value.Uint64()
@@ -193,12 +192,6 @@ func costOf(f func()) cost {
 	spent := cpuTime() - before
 	metrics.Read(allocated)
 	return cost{spent, allocated[0].Value.Uint64() - bytes}
-}
-
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_THREAD, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // unitOfWork is how long this machine takes at the moment for what takes 10 ms on an

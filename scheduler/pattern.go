@@ -68,6 +68,7 @@ func (p *pattern) nextClock(from int64) (int64, bool) {
 // nextDay is the first match at or after a day. Days count from 1970-01-01.
 func (p *pattern) nextDay(from int64) (int64, bool) {
 	year, month, day := civil(from)
+	var seen yearKinds
 	for {
 		if y := p.years.next(year); y != year {
 			year, month, day = y, 1, 1
@@ -75,7 +76,10 @@ func (p *pattern) nextDay(from int64) (int64, bool) {
 		if year > finalYear {
 			return 0, false
 		}
-		m := first(p.month >> month << month)
+		m := 13
+		if month > 1 || day > 1 || seen.first(year) {
+			m = first(p.month >> month << month)
+		}
 		if m > 12 {
 			year, month, day = year+1, 1, 1
 			continue
@@ -102,6 +106,20 @@ func (p *pattern) matching(start int64, length int) uint64 {
 		days &= week
 	}
 	return days & (1<<(length+1) - 2)
+}
+
+// yearKinds are the kinds of years that a search has gone through as a whole. There are
+// 14, by the weekday on which they start and their length: a search through all years
+// looks at one of each.
+type yearKinds uint16
+
+// first reports whether a year is the first of its kind. The others have no match
+// either: the search would have ended.
+func (k *yearKinds) first(year int64) bool {
+	kind := yearKinds(1) << (weekday(firstOfMonth(year, 1)) + 7*(monthLength(year, 2)-28))
+	seen := *k&kind != 0
+	*k |= kind
+	return !seen
 }
 
 func clock(hour, minute, second int) int64 {

@@ -37,6 +37,7 @@ func (p *pattern) prevClock(to int64) (int64, bool) {
 // prevDay is the last match at or before a day.
 func (p *pattern) prevDay(to int64) (int64, bool) {
 	year, month, day := civil(to)
+	var seen yearKinds
 	for {
 		if y := p.years.prev(year); y != year {
 			year, month, day = y, 12, 31
@@ -44,7 +45,10 @@ func (p *pattern) prevDay(to int64) (int64, bool) {
 		if year < firstYear {
 			return 0, false
 		}
-		m := last(p.month & (1<<(month+1) - 1))
+		m := 0
+		if month < 12 || day < 31 || seen.first(year) {
+			m = last(p.month & (1<<(month+1) - 1))
+		}
 		if m < 1 {
 			year, month, day = year-1, 12, 31
 			continue
