@@ -72,8 +72,8 @@ func (m *meter) linearList(v cty.Value, want cty.Type) (cty.Value, bool) {
 		return v, false
 	}
 	if v.LengthInt() == 0 {
-		if element == cty.DynamicPseudoType && !t.IsTupleType() {
-			return v, false
+		if !t.IsTupleType() && !t.ElementType().Equals(element) {
+			return v, false // cty decides whether one type could become the other
 		}
 		element = element.WithoutOptionalAttributesDeep()
 		if want.IsSetType() {
