@@ -37,7 +37,9 @@ func (m *meter) linear(v cty.Value, want cty.Type) (cty.Value, bool) {
 	case want == cty.DynamicPseudoType:
 		return v, true
 	case v.IsNull():
-		return cty.NullVal(want.WithoutOptionalAttributesDeep()), !want.HasDynamicTypes()
+		plain := want.WithoutOptionalAttributesDeep()
+		fits := v.Type() == cty.DynamicPseudoType || v.Type().Equals(plain)
+		return cty.NullVal(plain), fits && !want.HasDynamicTypes()
 	case want.IsPrimitiveType():
 		if want == v.Type() {
 			return v, true
