@@ -115,6 +115,13 @@ test-faults: need-disks ## Full, slow and broken disks, lost NATS servers; Linux
 	@command -v strace >/dev/null || { echo 'strace is missing: it puts the faults into the calls (apt-get install strace)' >&2; exit 1; }
 	$(TORTURE) -tags faults -run '^(TestFullDisk|TestSlowDisk|TestStuckDisk|TestBrokenDisk|TestServerEnds|TestServerHangs)$$' ./internal/torture
 
+DEFECT ?=
+
+.PHONY: test-defects
+test-defects: MINUTES = 2
+test-defects: ## Run known defects of the NATS server, all or DEFECT (its issue's number), for MINUTES (2) each.
+	$(TORTURE) -tags defects -run '^Test$(DEFECT)' ./internal/torture/defects -args -minutes $(MINUTES)
+
 .PHONY: need-disks
 need-disks:
 	@[[ $$(uname -s) == Linux && $$(id -u) == 0 && -e /dev/loop-control ]] || \
@@ -162,13 +169,13 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	go vet ./...
-	go vet -tags powerloss,faults,soak ./internal/torture
+	go vet -tags powerloss,faults,soak,defects ./internal/torture/...
 	GOOS=wasip1 GOARCH=wasm go vet ./sdk/... ./examples/...
 
 .PHONY: check-lint
 check-lint:
 	$(STATICCHECK) ./...
-	$(STATICCHECK) -tags powerloss,faults,soak ./internal/torture
+	$(STATICCHECK) -tags powerloss,faults,soak,defects ./internal/torture/...
 
 .PHONY: check-layers
 check-layers:

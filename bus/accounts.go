@@ -35,10 +35,10 @@ const (
 	inboxClient   = "_INBOX_client"
 )
 
-// Limits of each connection of clients, and of all of them together: the server keeps
-// up to [maxPending] bytes for one that does not read.
+// Limits of each connection of clients, and of all of them together. They are few because
+// the server keeps up to [maxPending] bytes for one that does not read: 256 MiB for all.
 const (
-	maxClients    = 64
+	maxClients    = 16
 	maxClientSubs = 1000
 )
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -77,6 +78,14 @@ func received(r run.Receipt) answer {
 	return answer{body: receiptBody{Run: &r.Run, Repeated: r.Repeated}}
 }
 
+// done answers a request that changes a run, once that is recorded.
+func (in *Intake) done(id run.ID, err error) answer {
+	if err != nil {
+		return in.faultOf(id, err)
+	}
+	return received(run.Receipt{Run: id, Accepted: true})
+}
+
 // receipt is what the body was made of.
 func (b *receiptBody) receipt() run.Receipt {
 	r := run.Receipt{Repeated: b.Repeated, Limited: b.Reason == reasonLimit}
@@ -143,13 +152,20 @@ func (in *Intake) respond(m inbound, a answer) {
 			return
 		}
 	}
-	msg := &nats.Msg{Subject: m.reply, Data: body}
+	msg := &nats.Msg{Subject: m.reply, Data: body, Header: nats.Header{run.HeaderHops: {m.next()}}}
 	if a.code != "" {
-		msg.Header = nats.Header{micro.ErrorCodeHeader: {a.code}, micro.ErrorHeader: {a.message}}
+		msg.Header[micro.ErrorCodeHeader], msg.Header[micro.ErrorHeader] = []string{a.code}, []string{a.message}
 	}
 	if err := m.nc.PublishMsg(msg); err != nil {
 		in.log.Error("an answer cannot be sent", "error", err)
 	}
+}
+
+// next is the number of hops of what follows on the message: the reply subject may be
+// one to which a flow listens.
+func (m inbound) next() string {
+	hops, _ := (&run.Trigger{Headers: m.header}).Hops() // one that cannot be read counts as too many
+	return strconv.Itoa(hops + 1)
 }
 
 // answerable gives the reply subject when it can be somebody's inbox. A sender in the

@@ -64,54 +64,69 @@ type Control interface {
 // endpoint is one verb of the micro service.
 type endpoint struct {
 	name, subject string
+	queue         *queue
+	most          int // bytes of its body
 	handle        func(hard context.Context, m inbound)
 }
 
+// maxAsked bounds the body of a request that holds no values for runs.
+const maxAsked = 64 << 10
+
 // endpoints are those that the configuration can answer.
 func (d *desk) endpoints() []endpoint {
-	all := []endpoint{{VerbRun, prefixAPIRun + "*", d.run}}
-	add := func(verb string, handle func(context.Context, inbound)) {
-		all = append(all, endpoint{verb, APISubject(verb), handle})
+	all := []endpoint{{VerbRun, prefixAPIRun + "*", d.submitting, MaxPayload, d.run}}
+	add := func(q *queue, most int, verb string, handle func(context.Context, inbound)) {
+		all = append(all, endpoint{verb, APISubject(verb), q, most, handle})
 	}
 	if d.config.Flows != nil {
-		add(VerbFlows, d.flows)
+		add(d.reading, maxAsked, VerbFlows, d.flows)
 	}
 	if d.config.Deployed != nil {
-		add(VerbDeployed, d.deployed)
+		add(d.reading, maxAsked, VerbDeployed, d.deployed)
 	}
 	if d.config.Control != nil {
-		add(VerbList, d.list)
-		add(VerbGet, d.get)
-		add(VerbWatch, d.watch)
-		add(VerbCancel, d.cancel)
-		add(VerbRetry, d.retry)
+		add(d.reading, maxAsked, VerbList, d.list)
+		add(d.reading, maxAsked, VerbGet, d.get)
+		add(d.reading, maxAsked, VerbWatch, d.watch)
+		add(d.submitting, maxAsked, VerbCancel, d.cancel)
+		add(d.submitting, MaxPayload, VerbRetry, d.retry)
 	}
 	if d.config.Waits != nil {
-		add(VerbSignal, d.signal)
-		add(VerbApprove, d.approve)
+		add(d.submitting, MaxPayload, VerbSignal, d.signal)
+		add(d.submitting, MaxPayload, VerbApprove, d.approve)
 	}
 	if d.config.Control != nil && d.config.Logs != nil {
-		add(VerbLogs, d.logs)
+		add(d.reading, maxAsked, VerbLogs, d.logs)
 	}
-	add(VerbDeadLetters, d.deadLetters)
+	add(d.reading, maxAsked, VerbDeadLetters, d.deadLetters)
 	if d.config.Feed != nil {
-		add(VerbFollow, d.follow)
+		add(d.reading, maxAsked, VerbFollow, d.follow)
 	}
 	if d.config.Limits != nil {
-		add(VerbLimits, d.limits)
+		add(d.reading, maxAsked, VerbLimits, d.limits)
 	}
 	if d.config.Schedules != nil {
-		add(VerbSchedules, d.schedules)
-		add(VerbPause, d.pause)
-		add(VerbResume, d.resume)
-		add(VerbFire, d.fire)
+		add(d.reading, maxAsked, VerbSchedules, d.schedules)
+		add(d.submitting, maxAsked, VerbPause, d.pause)
+		add(d.submitting, maxAsked, VerbResume, d.resume)
+		add(d.submitting, MaxPayload, VerbFire, d.fire)
 	}
 	if d.config.Backfills != nil {
-		add(VerbBackfill, d.backfill)
-		add(VerbBackfills, d.backfills)
-		add(VerbCancelBackfill, d.cancelBackfill)
+		add(d.reading, MaxPayload, VerbBackfill, d.backfill)
+		add(d.reading, maxAsked, VerbBackfills, d.backfills)
+		add(d.submitting, maxAsked, VerbCancelBackfill, d.cancelBackfill)
 	}
 	return all
+}
+
+// ask has a request handled.
+func (d *desk) ask(hard context.Context, e endpoint, m inbound) {
+	if len(m.data) > e.most {
+		d.respond(m, d.faultOf("", run.Requestf(run.RequestPayload, "the body has %d bytes, and %s takes no more than %d", len(m.data), e.name, e.most)))
+		return
+	}
+	m.who = requesterOf(m.header)
+	d.take(e.queue, d.waiting.config.callerOf(m.who), m, func(m inbound) { e.handle(hard, m) })
 }
 
 // checked is the body of a request. A wrong one is answered with its
@@ -159,46 +174,30 @@ func (d *desk) understood(m inbound, body checked) bool {
 
 // read answers a request with what is known now.
 func (d *desk) read(hard context.Context, m inbound, look func(context.Context) answer) {
-	d.accept(m, d.reading, func(leave func()) {
-		defer leave()
-		ctx, cancel := context.WithTimeout(hard, readTime)
-		defer cancel()
-		d.respond(m, look(ctx))
-	})
-}
-
-// write answers a request that changes something, once that is recorded.
-func (d *desk) write(m inbound, change func() answer) {
-	d.accept(m, d.submitting, func(leave func()) {
-		defer leave()
-		d.respond(m, change())
-	})
+	ctx, cancel := context.WithTimeout(hard, readTime)
+	defer cancel()
+	d.respond(m, look(ctx))
 }
 
 // linger answers a request that may wait for something to happen: wait is 0 when it
 // does not. The context ends with the wait, and when the intake stops.
 func (d *desk) linger(hard context.Context, m inbound, look func(ctx context.Context, wait time.Duration) answer) {
-	stay, ok := d.patient(m)
+	wait, stay, ok := d.patient(m)
 	if !ok {
 		return
 	}
-	if stay.wait == 0 {
+	if stay == nil {
 		d.read(hard, m, func(ctx context.Context) answer { return look(ctx, 0) })
 		return
 	}
-	began := d.begin(func() {
-		defer stay.leave()
-		ctx, cancel := stay.within(hard)
-		defer cancel()
-		defer context.AfterFunc(d.soft, cancel)()
-		answer := look(ctx, stay.wait)
-		if !errors.Is(context.Cause(ctx), errGone) {
-			d.respond(m, answer)
-		}
-	})
-	if !began {
-		stay.leave()
-		d.respond(m, fault("", CodeUnavailable, errStopping.Error()))
+	m.seat.leave()
+	defer stay.leave()
+	ctx, cancel := stay.within(hard, wait)
+	defer cancel()
+	defer context.AfterFunc(d.soft, cancel)()
+	answer := look(ctx, wait)
+	if !errors.Is(context.Cause(ctx), errGone) {
+		d.respond(m, answer)
 	}
 }
 

@@ -187,12 +187,11 @@ func (d *desk) cancelBackfill(hard context.Context, m inbound) {
 	if !d.understood(m, &body) {
 		return
 	}
-	d.write(m, func() answer {
-		if err := d.config.Backfills.CancelBackfill(hard, body.ID, body.Reason); err != nil {
-			return d.faultOf("", err)
-		}
-		return answer{body: struct {
-			ID run.ID `json:"id"`
-		}{body.ID}}
-	})
+	if err := d.config.Backfills.CancelBackfill(hard, body.ID, body.Reason); err != nil {
+		d.respond(m, d.faultOf("", err))
+		return
+	}
+	d.respond(m, answer{body: struct {
+		ID run.ID `json:"id"`
+	}{body.ID}})
 }

@@ -148,18 +148,13 @@ func (d *desk) cancel(hard context.Context, m inbound) {
 	if !d.understood(m, &body) {
 		return
 	}
-	d.write(m, func() answer {
-		var err error
-		if body.Task == "" {
-			err = d.config.Control.Cancel(hard, body.Run, body.Reason)
-		} else {
-			err = d.config.Control.CancelTask(hard, body.Run, run.TaskRef{Task: body.Task, Key: body.Key}, body.Reason)
-		}
-		if err != nil {
-			return d.faultOf(body.Run, err)
-		}
-		return received(run.Receipt{Run: body.Run, Accepted: true})
-	})
+	var err error
+	if body.Task == "" {
+		err = d.config.Control.Cancel(hard, body.Run, body.Reason)
+	} else {
+		err = d.config.Control.CancelTask(hard, body.Run, run.TaskRef{Task: body.Task, Key: body.Key}, body.Reason)
+	}
+	d.respond(m, d.done(body.Run, err))
 }
 
 type retryBody struct {

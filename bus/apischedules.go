@@ -105,14 +105,12 @@ type changedBody struct {
 }
 
 // change answers a command on schedules once it is recorded.
-func (d *desk) change(m inbound, command func() ([]run.ScheduleRef, error)) {
-	d.write(m, func() answer {
-		changed, err := command()
-		if err != nil {
-			return d.faultOf("", err)
-		}
-		return answer{body: changedBody{changed}}
-	})
+func (d *desk) change(m inbound, changed []run.ScheduleRef, err error) {
+	if err != nil {
+		d.respond(m, d.faultOf("", err))
+		return
+	}
+	d.respond(m, answer{body: changedBody{changed}})
 }
 
 type pauseBody struct {
@@ -134,9 +132,8 @@ func (b *pauseBody) check() error {
 func (d *desk) pause(hard context.Context, m inbound) {
 	var body pauseBody
 	if d.understood(m, &body) {
-		d.change(m, func() ([]run.ScheduleRef, error) {
-			return d.config.Schedules.Pause(hard, body.ScheduleRef, body.Reason)
-		})
+		changed, err := d.config.Schedules.Pause(hard, body.ScheduleRef, body.Reason)
+		d.change(m, changed, err)
 	}
 }
 
@@ -155,9 +152,8 @@ func (b *resumeBody) check() error {
 func (d *desk) resume(hard context.Context, m inbound) {
 	var body resumeBody
 	if d.understood(m, &body) {
-		d.change(m, func() ([]run.ScheduleRef, error) {
-			return d.config.Schedules.Resume(hard, body.ScheduleRef)
-		})
+		changed, err := d.config.Schedules.Resume(hard, body.ScheduleRef)
+		d.change(m, changed, err)
 	}
 }
 

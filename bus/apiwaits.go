@@ -38,7 +38,7 @@ func (b *signalBody) check() error {
 func (d *desk) signal(hard context.Context, m inbound) {
 	var body signalBody
 	if d.understood(m, &body) {
-		d.answerWait(m, body.Run, func() error { return d.config.Waits.Signal(hard, body.Run, body.Wait, body.Payload) })
+		d.respond(m, d.done(body.Run, d.config.Waits.Signal(hard, body.Run, body.Wait, body.Payload)))
 	}
 }
 
@@ -63,14 +63,5 @@ func (d *desk) approve(hard context.Context, m inbound) {
 		return
 	}
 	approval := run.Approval{Approved: *body.Approved, By: body.By, Reason: body.Reason, Payload: body.Payload}
-	d.answerWait(m, body.Run, func() error { return d.config.Waits.Approve(hard, body.Run, body.Wait, approval) })
-}
-
-func (d *desk) answerWait(m inbound, id run.ID, decide func() error) {
-	d.write(m, func() answer {
-		if err := decide(); err != nil {
-			return d.faultOf(id, err)
-		}
-		return received(run.Receipt{Run: id, Accepted: true})
-	})
+	d.respond(m, d.done(body.Run, d.config.Waits.Approve(hard, body.Run, body.Wait, approval)))
 }

@@ -51,6 +51,9 @@ func lookAtDataDir(dir string) (marked bool, err error) {
 	}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		if now, err := os.Lstat(dir); err == nil && now.Mode()&fs.ModeSymlink == 0 {
+			return lookAtDataDir(dir) // somebody has just made it
+		}
 		return false, checkParent(dir)
 	}
 	if err != nil {
@@ -79,7 +82,7 @@ func lookAtDataDir(dir string) (marked bool, err error) {
 
 // checkParent reports why a directory that is missing cannot be made.
 func checkParent(dir string) error {
-	if _, err := os.Lstat(dir); err == nil {
+	if now, err := os.Lstat(dir); err == nil && now.Mode()&fs.ModeSymlink != 0 {
 		return fmt.Errorf("data directory: %s is a symbolic link to something that is missing: make its target, or name another directory", dir)
 	}
 	for parent := filepath.Dir(dir); ; parent = filepath.Dir(parent) {

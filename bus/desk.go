@@ -28,17 +28,49 @@ type inbound struct {
 	reply   string
 	header  nats.Header
 	data    []byte
+
+	who  Requester // of a request
+	seat *seat     // in which it is handled, nil for none
+}
+
+// size is what it holds, in bytes.
+func (m inbound) size() int {
+	n := len(m.data)
+	for name, values := range m.header {
+		for _, v := range values {
+			n += len(name) + len(v)
+		}
+	}
+	return n
+}
+
+// bare is enough of it for an answer.
+func (m inbound) bare() inbound {
+	return inbound{nc: m.nc, subject: m.subject, reply: m.reply, header: nats.Header{run.HeaderHops: m.header[run.HeaderHops]}}
 }
 
 // desk is where requests and core messages arrive, from the start of an intake to
-// its end. Each accepted one has a goroutine that ends with its answer.
+// its end. Subscriptions only put them into a queue; each has a goroutine from when it
+// gets a place to its answer.
 type desk struct {
 	*Intake
 	soft context.Context // ends when no more are to be accepted
 
+	submitting *queue // of what changes something
+	reading    *queue // of what does not
+
 	mu     sync.Mutex
 	closed bool
-	open   sync.WaitGroup // accepted and not answered
+	open   sync.WaitGroup // begun and not answered
+	lost   int            // messages, since the start
+	quiet  time.Time      // until then the log says nothing of these
+}
+
+func newDesk(soft context.Context, in *Intake) *desk {
+	d := &desk{Intake: in, soft: soft}
+	d.submitting = newQueue(orDefault(in.config.Submitting, 256), d.begin)
+	d.reading = newQueue(orDefault(in.config.Reading, 64), d.begin)
+	return d
 }
 
 // close ends the acceptance and waits for all answers.
@@ -46,24 +78,51 @@ func (d *desk) close() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
+	d.submitting.end()
+	d.reading.end()
 	d.open.Wait()
 }
 
-// accept runs handle on a goroutine of its own, at most as many at a time as there
-// are places: it blocks the subscription meanwhile, whose queue is bounded. handle
-// must call leave once, when it gives its place to others. Once the intake stops,
-// accept answers the sender so and returns false.
-func (d *desk) accept(m inbound, places chan struct{}, handle func(leave func())) bool {
-	select {
-	case places <- struct{}{}:
-		if d.begin(func() { handle(func() { <-places }) }) {
-			return true
-		}
-		<-places
-	case <-d.soft.Done():
+// take has a message handled in a place of the queue, or answers why it is not.
+func (d *desk) take(q *queue, who caller, m inbound, handle func(inbound)) {
+	if d.soft.Err() != nil {
+		d.turnAway(m, errStopping)
+		return
 	}
-	d.respond(m, fault("", CodeUnavailable, errStopping.Error()))
-	return false
+	q.enter(who, job{
+		size: m.size(),
+		do:   func(s *seat) { m.seat = s; handle(m) },
+		not:  func(err error) { d.turnAway(m, err) },
+	})
+}
+
+func (d *desk) turnAway(m inbound, err error) {
+	var full *fullError
+	if !errors.As(err, &full) {
+		d.respond(m, fault("", CodeUnavailable, err.Error()))
+		return
+	}
+	if m.reply == "" {
+		d.loses(m, err)
+	}
+	d.respond(m, fault("", CodeBusy, err.Error()))
+}
+
+// lossPause is between two lines of the log about messages that are lost in a flood.
+const lossPause = time.Second
+
+func (d *desk) loses(m inbound, err error) {
+	now := time.Now()
+	d.mu.Lock()
+	d.lost++
+	lost, quiet := d.lost, now.Before(d.quiet)
+	if !quiet {
+		d.quiet = now.Add(lossPause)
+	}
+	d.mu.Unlock()
+	if !quiet {
+		d.log.Warn("messages are lost: more come than are taken, and nobody waits for an answer", "subject", m.subject, "lost_since_start", lost, "error", err)
+	}
 }
 
 func (d *desk) begin(handle func()) bool {
@@ -93,7 +152,19 @@ func (d *desk) message(hard context.Context, t Subscription, m *nats.Msg) {
 		d.log.Debug("a message is not delivered", "flow", t.Flow, "trigger", t.Trigger, "subject", m.Subject, "reason", why)
 		return
 	}
-	d.submit(hard, in, newRequest(t.Flow, t.Trigger, run.TriggerMessage, in, time.Now().UTC()))
+	at := time.Now().UTC()
+	d.take(d.submitting, d.senderOf(t, in), in, func(in inbound) {
+		d.submit(hard, in, newRequest(t.Flow, t.Trigger, run.TriggerMessage, in, at))
+	})
+}
+
+// senderOf gives the line in which a message for a trigger waits: that of the client's
+// connection, or the trigger's own when the message does not come from a client.
+func (d *desk) senderOf(t Subscription, m inbound) caller {
+	if who := requesterOf(m.header); d.config.Operator != "" && who.Account != "" {
+		return caller{name: d.waiting.config.callerOf(who).name}
+	}
+	return caller{name: queueGroup(t)}
 }
 
 // run takes a request for a run of a flow.
@@ -153,44 +224,44 @@ func (d *desk) submit(hard context.Context, m inbound, req run.Request) {
 // start answers with the receipt of a new run, or with its record when the sender
 // waits for that.
 func (d *desk) start(hard context.Context, m inbound, submit func() (run.Receipt, error), refuse func(error)) {
-	stay, ok := d.patient(m)
+	wait, stay, ok := d.patient(m)
 	if !ok {
 		return
 	}
-	accepted := d.accept(m, d.submitting, func(submitted func()) {
+	var receipt run.Receipt
+	err := d.unready()
+	if err == nil {
+		receipt, err = submit()
+	}
+	m.seat.leave()
+	if stay != nil {
 		defer stay.leave()
-		var receipt run.Receipt
-		err := d.unready()
-		if err == nil {
-			receipt, err = submit()
-		}
-		submitted()
-		switch {
-		case err != nil:
-			refuse(err)
-		case stay.wait > 0 && receipt.Run != "":
-			d.await(hard, m, receipt.Run, stay)
-		default:
-			d.respond(m, received(receipt))
-		}
-	})
-	if !accepted {
-		stay.leave()
+	}
+	switch {
+	case err != nil:
+		refuse(err)
+	case stay != nil && receipt.Run != "":
+		d.await(hard, m.bare(), receipt.Run, stay, wait)
+	default:
+		d.respond(m, received(receipt))
 	}
 }
 
 // patient finds how long the sender wants to wait, and takes a place in the waiting
-// room for it. Without ok the sender is answered already.
-func (d *desk) patient(m inbound) (s *stay, ok bool) {
+// room for it, nil when it does not. Without ok the sender is answered already.
+func (d *desk) patient(m inbound) (wait time.Duration, s *stay, ok bool) {
 	wait, err := waitTime(m)
 	if err != nil {
 		d.respond(m, fault("", CodeHeader, err.Error()))
-		return nil, false
+		return 0, nil, false
 	}
-	if s, err = d.waiting.enter(requesterOf(m.header), wait); err != nil {
-		d.respond(m, fault("", CodeBusy, err.Error()))
+	if wait == 0 {
+		return 0, nil, true
 	}
-	return s, err == nil
+	if s, err = d.waiting.enter(m.who); err != nil {
+		d.respond(m, fault("", CodeBusy, err.Error()+", or without the header "+HeaderWait))
+	}
+	return wait, s, err == nil
 }
 
 // waitTime is how long the sender wants to wait for what it asks for, 0 when not
@@ -228,8 +299,8 @@ func (d *desk) refuse(hard context.Context, m inbound, req run.Request, err erro
 
 // await answers with the record of a run, or with the code timeout when its end
 // does not come in time; the run goes on then.
-func (d *desk) await(hard context.Context, m inbound, id run.ID, s *stay) {
-	ctx, cancel := s.within(hard)
+func (d *desk) await(hard context.Context, m inbound, id run.ID, s *stay, wait time.Duration) {
+	ctx, cancel := s.within(hard, wait)
 	defer cancel()
 	record, err := d.starter.Wait(ctx, id)
 	switch {
@@ -239,7 +310,7 @@ func (d *desk) await(hard context.Context, m inbound, id run.ID, s *stay) {
 		d.respond(m, fault(id, CodeUnavailable, errStopping.Error()+"; the run is recorded and goes on later"))
 	case errors.Is(context.Cause(ctx), errGone):
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		d.respond(m, fault(id, CodeTimeout, fmt.Sprintf("the run has not ended within %s and goes on", s.wait)))
+		d.respond(m, fault(id, CodeTimeout, fmt.Sprintf("the run has not ended within %s and goes on", wait)))
 	default:
 		d.respond(m, d.faultOf(id, err))
 	}

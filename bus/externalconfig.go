@@ -49,8 +49,8 @@ func ServerConfiguration(cfg ExternalConfig) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("max_payload: %d\nmax_pending: %d\nmax_connections: %d\nmax_control_line: %d\nwrite_deadline: %q\n",
-		MaxPayload, maxPending, maxConnections, maxControlLine, writeDeadline) +
+	return fmt.Sprintf("max_payload: %d\nmax_pending: %d\nmax_connections: %d\nmax_control_line: %d\nwrite_deadline: %q\nauthorization { timeout: %g }\n",
+		MaxPayload, maxPending, maxConnections, maxControlLine, writeDeadline, authTimeout.Seconds()) +
 		accountsText(users, grantable(cfg.Subjects, logger(cfg.Log))), nil
 }
 

@@ -129,12 +129,10 @@ type Intake struct {
 	config  IntakeConfig
 	log     *slog.Logger
 
-	submitting chan struct{} // holds one for each submission under way
-	reading    chan struct{} // holds one for each request that reads
-	waiting    *waitingRoom
-	following  chan struct{} // holds one for each request for events
-	ready      chan struct{} // closed by Run
-	listening  *listening    // set by NewIntake; empty until Run
+	waiting   *waitingRoom  // of requests that wait for something to happen
+	following *waitingRoom  // of requests for events
+	ready     chan struct{} // closed by Run
+	listening *listening    // set by NewIntake; empty until Run
 }
 
 // NewIntake makes an intake for the given triggers, whose names and subjects it
@@ -159,11 +157,9 @@ func NewIntake(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Inta
 	}
 	in := &Intake{
 		nc: nc, js: js, app: cfg.App, appJS: appJS, starter: starter, config: cfg, log: logger(cfg.Log),
-		submitting: make(chan struct{}, orDefault(cfg.Submitting, 256)),
-		reading:    make(chan struct{}, orDefault(cfg.Reading, 64)),
-		waiting:    newWaitingRoom(orDefault(cfg.Waiting, 4096), waitingConfig{cfg.Operator, cfg.Connected}),
-		following:  make(chan struct{}, maxFollowing),
-		ready:      make(chan struct{}),
+		waiting:   newWaitingRoom("wait", orDefault(cfg.Waiting, 4096), connectionShare, waitingConfig{cfg.Operator, cfg.Connected}),
+		following: newWaitingRoom("follow events", maxFollowing, followingShare, waitingConfig{cfg.Operator, cfg.Connected}),
+		ready:     make(chan struct{}),
 	}
 	if err := checkAll(triggers); err != nil {
 		return nil, err
@@ -197,7 +193,7 @@ func (in *Intake) Ready() <-chan struct{} { return in.ready }
 func (in *Intake) Run(ctx context.Context) error {
 	hard, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	d := &desk{Intake: in, soft: ctx}
+	d := newDesk(ctx, in)
 	stopService, err := in.serve(hard, d)
 	if err != nil {
 		return fmt.Errorf("intake: %w", err)
@@ -216,6 +212,7 @@ func (in *Intake) Run(ctx context.Context) error {
 	var reading sync.WaitGroup
 	reading.Go(func() { in.readTriggers(ctx, hard) })
 	reading.Go(func() { in.waiting.sweep(ctx) })
+	reading.Go(func() { in.following.sweep(ctx) })
 	if in.config.Waits != nil {
 		reading.Go(func() { in.followWaits(ctx, hard) })
 	}
@@ -260,7 +257,7 @@ func (in *Intake) serve(hard context.Context, d *desk) (stop func(), err error) 
 	stop = func() { _ = service.Stop() } // fails when the connection is closed, and then it is over anyway
 	for _, e := range d.endpoints() {
 		err = errors.Join(err, service.AddEndpoint(e.name, micro.HandlerFunc(func(r micro.Request) {
-			e.handle(hard, inbound{nc: in.nc, subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
+			d.ask(hard, e, inbound{nc: in.nc, subject: r.Subject(), reply: answerable(r.Reply()), header: nats.Header(r.Headers()), data: r.Data()})
 		}), micro.WithEndpointSubject(e.subject), micro.WithEndpointPendingLimits(pendingRequests, pendingBytes)))
 	}
 	if err != nil {

@@ -106,11 +106,20 @@ func (j *Journal) Append(ctx context.Context, after uint64, commit []byte) (uint
 	defer j.end()
 	id := j.commitID(after, commit)
 	p := patience{log: j.log, what: "append to the journal"}
+	var missing time.Time // since when the journal is said to end too early
 	for {
 		revision, err := j.attempt(ctx, after, id, commit)
 		if err == nil {
 			p.done()
 			return revision, nil
+		}
+		if !errors.Is(err, errShort) {
+			missing = time.Time{}
+		} else if missing.IsZero() {
+			missing = time.Now()
+		}
+		if errors.Is(err, errShort) && (!j.replicated() || time.Since(missing) >= formerLeader*j.timeout) {
+			err = fmt.Errorf("%w: %w", run.ErrFenced, err)
 		}
 		if lasting(err) && !errors.Is(err, ErrFull) {
 			return 0, fmt.Errorf("append to the journal after revision %d: %w", after, err)
@@ -188,6 +197,17 @@ func (j *Journal) attempt(ctx context.Context, after uint64, id string, commit [
 // be seen yet.
 var errUnsettled = errors.New("another commit is being stored")
 
+// errShort says that a server holds less of the journal than it acknowledged.
+var errShort = errors.New("commits are missing")
+
+// formerLeader is how long a server may be believed to lead the stream that does not
+// any more, in timeouts of an append: one that was cut off or paused answers from
+// what it has, until it hears of its successor or misses the others.
+const formerLeader = 3
+
+// replicated reports whether several servers hold the journal.
+func (j *Journal) replicated() bool { return j.stream.CachedInfo().Config.Replicas > 1 }
+
 // settle finds out whether the commit that follows revision after is ours, from
 // an attempt whose answer was lost.
 func (j *Journal) settle(ctx context.Context, after uint64, id string) (uint64, error) {
@@ -206,7 +226,7 @@ func (j *Journal) settle(ctx context.Context, after uint64, id string) (uint64, 
 		return 0, err
 	}
 	if last < after {
-		return 0, fmt.Errorf("%w: it ends at revision %d, commits are missing", run.ErrFenced, last)
+		return 0, fmt.Errorf("it ends at revision %d: %w", last, errShort)
 	}
 	return 0, errUnsettled
 }

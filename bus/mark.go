@@ -20,6 +20,7 @@ const (
 
 // MarkConfig configures a mark. Its zero value works.
 type MarkConfig struct {
+	File    string        // that holds the revision, too, in case that the NATS server forgets all streams; default: none
 	Timeout time.Duration // for an acknowledgement, after which the mark is sent again; default 5s
 	Log     *slog.Logger  // default: none
 }
@@ -33,6 +34,7 @@ type Mark struct {
 	shard int
 	cfg   MarkConfig
 	log   *slog.Logger
+	file  markFile // of Run
 
 	revision atomic.Uint64
 	come     chan struct{} // one place
@@ -52,7 +54,10 @@ func NewMark(nc *nats.Conn, shard int, cfg MarkConfig) (*Mark, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mark: %w", err)
 	}
-	return &Mark{nc: nc, js: js, shard: shard, cfg: cfg, log: logger(cfg.Log), come: make(chan struct{}, 1)}, nil
+	log := logger(cfg.Log)
+	return &Mark{
+		nc: nc, js: js, shard: shard, cfg: cfg, log: log, file: markFile{path: cfg.File, log: log}, come: make(chan struct{}, 1),
+	}, nil
 }
 
 // Durable notes that the journal has a revision. It never waits.
@@ -61,8 +66,14 @@ func (m *Mark) Durable(revision uint64) {
 	signal(m.come)
 }
 
-// Last gives the revision of the mark, 0 when there is none.
+// Last gives the revision of the mark, 0 when there is none: that of the stream or that
+// of the file, whichever is later. Run must not have begun.
 func (m *Mark) Last(ctx context.Context) (uint64, error) {
+	stored, err := m.stored(ctx)
+	return max(stored, m.file.read()), err
+}
+
+func (m *Mark) stored(ctx context.Context) (uint64, error) {
 	stream, err := m.js.Stream(ctx, StreamMarks)
 	if err != nil {
 		return 0, fmt.Errorf("mark of the journal: %w", err)
@@ -87,12 +98,14 @@ func (m *Mark) Last(ctx context.Context) (uint64, error) {
 func (m *Mark) Run(ctx context.Context) error {
 	pause := time.NewTimer(markEvery)
 	defer pause.Stop()
+	defer m.file.close()
 	for {
 		select {
 		case <-m.come:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+		m.file.write(m.revision.Load())
 		if err := m.store(ctx); err != nil {
 			return err
 		}

@@ -127,6 +127,12 @@ func (r *replay) finish(ctx context.Context) error {
 // read after it.
 func (r *replay) check(ctx context.Context, to, behind uint64) error {
 	first, last, lost := r.extent.lost(r.reader.next, to)
+	if lost && r.journal.replicated() {
+		if err := r.fill(ctx, to); err != nil {
+			return err
+		}
+		first, last, lost = r.extent.lost(r.reader.next, to)
+	}
 	if !lost {
 		return nil
 	}
@@ -141,6 +147,29 @@ func (r *replay) check(ctx context.Context, to, behind uint64) error {
 	return r.failed
 }
 
+// fill gives commits up to a sequence, as far as the stream's leader has them: the
+// consumer lies on any of the servers, and passes over what is damaged there.
+func (r *replay) fill(ctx context.Context, to uint64) error {
+	for r.reader.next <= to {
+		msg, err := r.get(ctx, r.reader.next, jetstream.WithGetMsgSubject(r.journal.subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if msg.Sequence > to || r.extent.alone && msg.Sequence > r.reader.next {
+			return nil
+		}
+		r.journal.log.Warn("a server cannot read a commit, and the leader can: its copy of the journal is damaged", "revision", msg.Sequence)
+		if r.failed = r.apply(msg.Sequence, msg.Data); r.failed != nil {
+			return r.failed
+		}
+		r.reader.next = msg.Sequence + 1
+	}
+	return nil
+}
+
 // before is the last revision that can be read before a lost one.
 func (r *replay) before(lost uint64) uint64 {
 	if lost == r.extent.first {
@@ -153,6 +182,13 @@ func (r *replay) before(lost uint64) uint64 {
 // cannot read. The server answers for both that there is no such message.
 func (r *replay) stuck(ctx context.Context) error {
 	first := r.reader.next
+	if r.journal.replicated() {
+		err := r.fill(ctx, r.extent.last)
+		if r.moved = r.reader.next > first; err != nil || r.moved {
+			r.reader.close(ctx) // a new one may lie on a server that can read the rest
+			return err
+		}
+	}
 	for seq := first; ; seq++ {
 		if seq > r.extent.last {
 			r.failed = &DamageError{First: first, Last: r.extent.last, Before: r.before(first)}
@@ -174,8 +210,8 @@ func (r *replay) stuck(ctx context.Context) error {
 	}
 }
 
-func (r *replay) get(ctx context.Context, seq uint64) (*jetstream.RawStreamMsg, error) {
+func (r *replay) get(ctx context.Context, seq uint64, opts ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.journal.timeout)
 	defer cancel()
-	return r.journal.stream.GetMsg(ctx, seq)
+	return r.journal.stream.GetMsg(ctx, seq, opts...)
 }

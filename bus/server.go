@@ -32,8 +32,10 @@ const (
 	// bytes: a reader's pull, which begins while the end of another one is under way.
 	maxPending       = 16 << 20
 	writeDeadline    = 5 * time.Second // for a connection to take what is written
-	maxConnections   = 4 * maxClients
-	maxSubscriptions = 1 << 20 // of one connection: the engine has one for each subject that runs wait for
+	authTimeout      = 2 * time.Second // for a connection to say who it is
+	maxConnections   = 4 << 10         // with those that have not said yet, which cost some KiB
+	filesShare       = 4               // of the files that the process may open, one of so many for connections
+	maxSubscriptions = 1 << 20         // of one connection: the engine has one for each subject that runs wait for
 	maxControlLine   = 4 << 10
 
 	syncRelaxed  = 100 * time.Millisecond
@@ -193,7 +195,8 @@ func serverOptions(cfg ServerConfig, log *slog.Logger) (*server.Options, error) 
 		ServerName: "flowhost", NoSigs: true, DisableJetStreamBanner: true,
 		MaxPayload:        MaxPayload,
 		MaxPending:        maxPending,
-		MaxConn:           maxConnections,
+		MaxConn:           min(maxConnections, maxFiles()/filesShare),
+		AuthTimeout:       authTimeout.Seconds(),
 		MaxSubs:           maxSubscriptions,
 		MaxControlLine:    maxControlLine,
 		WriteDeadline:     writeDeadline,

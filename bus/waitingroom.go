@@ -12,11 +12,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Shares of the places for requests that wait: clients leave some to the operator, and
-// each connection leaves some to others.
+// Shares of the places: clients leave some to the operator, and each connection leaves
+// some to others.
 const (
 	operatorShare   = 8  // one of so many places is the operator's
-	connectionShare = 16 // a connection may have one of so many
+	connectionShare = 16 // a client's connection may have one of so many to wait
+	followingShare  = 8  // and of those to follow events
 )
 
 // goneEvery is how often the waiting room looks whether those who wait are still there.
@@ -46,19 +47,6 @@ func requesterOf(h nats.Header) (r Requester) {
 	return r
 }
 
-// key names the connection.
-func (r Requester) key() string { return r.Server + "/" + strconv.FormatUint(r.Client, 10) }
-
-// waitingRoom holds the places of requests that wait for something to happen.
-type waitingRoom struct {
-	places int
-	config waitingConfig
-
-	mu    sync.Mutex
-	taken int
-	by    map[string]map[*stay]bool
-}
-
 // waitingConfig says who is who. Its zero value takes all requesters for one.
 type waitingConfig struct {
 	// Operator is the account whose requests find a reserve of places. Empty: requests
@@ -69,59 +57,77 @@ type waitingConfig struct {
 	Connected func(Requester) bool
 }
 
-// stay is a place in the waiting room, or none for a request that does not wait.
+// callerOf gives the line in which a requester waits.
+func (c waitingConfig) callerOf(r Requester) caller {
+	if c.Operator == "" {
+		return caller{operator: true}
+	}
+	// Without an account the requester is in the engine's own.
+	return caller{r.Server + "/" + strconv.FormatUint(r.Client, 10), r.Account == "" || r.Account == c.Operator}
+}
+
+// waitingRoom holds the places of requests that wait for something to happen.
+type waitingRoom struct {
+	places, share int
+	verb          string // what they do: "wait"
+	config        waitingConfig
+
+	mu    sync.Mutex
+	taken int
+	by    map[caller]map[*stay]bool
+}
+
+// stay is a place in a waiting room.
 type stay struct {
-	wait time.Duration
-	room *waitingRoom
-	who  Requester
+	room   *waitingRoom
+	who    Requester
+	caller caller
 
 	gone bool                    // the requester has; guarded by room.mu
 	end  context.CancelCauseFunc // of the wait; guarded by room.mu, nil before within
 }
 
-func newWaitingRoom(places int, cfg waitingConfig) *waitingRoom {
-	return &waitingRoom{places: places, config: cfg, by: map[string]map[*stay]bool{}}
+// newWaitingRoom makes one with so many places, of which a client's connection may have
+// one of so many.
+func newWaitingRoom(verb string, places, share int, cfg waitingConfig) *waitingRoom {
+	return &waitingRoom{places: places, share: share, verb: verb, config: cfg, by: map[caller]map[*stay]bool{}}
 }
 
 // enter takes a place, which must be left once. Its errors are for the requester.
-func (w *waitingRoom) enter(who Requester, wait time.Duration) (*stay, error) {
-	if wait == 0 {
-		return &stay{}, nil
+func (w *waitingRoom) enter(who Requester) (*stay, error) {
+	if w.config.Operator == "" {
+		who = Requester{}
 	}
-	s := &stay{wait: wait, room: w, who: who}
+	s := &stay{room: w, who: who, caller: w.config.callerOf(who)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.config.Operator == "" {
-		s.who = Requester{}
-	}
-	limit, share := w.limits(s.who)
-	switch mine := len(w.by[s.who.key()]); {
+	limit, share := w.limits(s.caller)
+	switch mine := len(w.by[s.caller]); {
 	case mine >= share:
-		return nil, fmt.Errorf("%d requests of this connection wait, which is its share: try again later, or without the header %s", mine, HeaderWait)
+		return nil, fmt.Errorf("%d requests of this connection %s, which is its share: try again later", mine, w.verb)
 	case w.taken >= limit:
-		return nil, fmt.Errorf("%d requests wait, which is the limit: try again later, or without the header %s", w.taken, HeaderWait)
+		return nil, fmt.Errorf("%d requests %s, which is the limit: try again later", w.taken, w.verb)
 	}
-	if w.by[s.who.key()] == nil {
-		w.by[s.who.key()] = map[*stay]bool{}
+	if w.by[s.caller] == nil {
+		w.by[s.caller] = map[*stay]bool{}
 	}
-	w.by[s.who.key()][s] = true
+	w.by[s.caller][s] = true
 	w.taken++
 	return s, nil
 }
 
 // limits gives the number of places that must not be taken yet for the requester to
 // take one, and how many it may have.
-func (w *waitingRoom) limits(who Requester) (limit, share int) {
-	// Without an account the requester is in the engine's own.
-	if w.config.Operator == "" || who.Account == "" || who.Account == w.config.Operator {
+func (w *waitingRoom) limits(who caller) (limit, share int) {
+	if who.operator {
 		return w.places, w.places
 	}
-	return w.places - w.places/operatorShare, max(w.places/connectionShare, 1)
+	return w.places - w.places/operatorShare, max(w.places/w.share, 1)
 }
 
 // within gives a context that ends with the wait, or with errGone.
-func (s *stay) within(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(parent, s.wait)
+func (s *stay) within(parent context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(parent, wait)
 	ctx, end := context.WithCancelCause(ctx)
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
@@ -133,15 +139,12 @@ func (s *stay) within(parent context.Context) (context.Context, context.CancelFu
 }
 
 func (s *stay) leave() {
-	if s.room == nil {
-		return
-	}
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
-	all := s.room.by[s.who.key()]
+	all := s.room.by[s.caller]
 	delete(all, s)
 	if len(all) == 0 {
-		delete(s.room.by, s.who.key())
+		delete(s.room.by, s.caller)
 	}
 	s.room.taken--
 }

@@ -48,18 +48,19 @@ func TestCompileBombs(t *testing.T) {
 	tests := []struct {
 		shape  string
 		n      int
+		time   time.Duration
 		memory int64
 		budget string
 	}{
-		{"loads kept over br_if", 16_000, 4 << 30, "1s of processor time"},
-		{"loads kept over br_if", 16_000, 256 << 20, "256 MiB of memory"},
-		{"all locals set in ifs", 4_000, 4 << 30, "1s of processor time"},
-		{"br_table to one block", 120_000, 4 << 30, "1s of processor time"},
+		{"loads kept over br_if", 16_000, time.Second, 4 << 30, "1s of processor time"},
+		{"loads kept over br_if", 30_000, time.Minute, 256 << 20, "256 MiB of memory"},
+		{"all locals set in ifs", 4_000, time.Second, 4 << 30, "1s of processor time"},
+		{"br_table to one block", 120_000, time.Second, 4 << 30, "1s of processor time"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.shape+" "+tt.budget, func(t *testing.T) {
 			path := writeFile(t, "plugin.wasm", bomb(t, tt.shape, tt.n))
-			h := newHost(t, host.Config{CompileTime: time.Second, CompileMemory: tt.memory})
+			h := newHost(t, host.Config{CompileTime: tt.time, CompileMemory: tt.memory})
 			before := processorTime(t)
 			var err error
 			used := allocated(func() { _, err = h.Inspect(t.Context(), path) })

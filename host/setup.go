@@ -89,7 +89,6 @@ func (h *Host) setUp(i *image, s *setup) {
 	ctx, s.abandon = context.WithCancelCause(ctx)
 	letGo := h.library.hold(i)
 	h.busy.Go(func() {
-		defer letGo()
 		defer cancel()
 		defer s.abandon(nil)
 		var err error
@@ -97,6 +96,7 @@ func (h *Host) setUp(i *image, s *setup) {
 		if err = errors.Join(used, err); errors.Is(err, errInterrupted) {
 			err = context.Cause(ctx)
 		}
+		letGo() // before the calls that wait: the last one of them gives up the module
 		i.setup.end(s, err)
 	})
 }
@@ -164,7 +164,10 @@ func (i *image) takeState(ctx context.Context, l *lease, warm bool) (*instance, 
 	first.globals.values = s.globals
 	if first.changed != nil && first.changed.Get() != 0 {
 		s.fresh = "its initialisation changes tables or drops segments"
-	} else if s.memory, err = first.memory.Freeze(); err != nil {
+	} else if s.memory, err = first.memory.Freeze(ctx); err != nil && ctx.Err() != nil {
+		first.close()
+		return nil, nil, errInterrupted
+	} else if err != nil {
 		s.fresh = "no image of its memory can be made: " + err.Error()
 	}
 	if s.fresh != "" {

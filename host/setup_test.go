@@ -51,13 +51,13 @@ func TestLimitsOfTheFirstCallAreItsOwn(t *testing.T) {
 // The pool's shortage is not the module's fault.
 func TestInitializationThatOthersLeaveNoMemoryFor(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, host.Config{Memory: 6 << 16, Instances: 4})
+	h := newHost(t, host.Config{Memory: 7 << 16, Instances: 4, Limits: run.Limits{Output: 1 << 10, Log: 1 << 10}})
 	module := callOf(loadBytes(t, h, growing(4)), "", "1")
 	other := callOf(loadBytes(t, h, program{pages: 3, functions: endless().functions}.bytes()), "", "1")
 	other.Timeout = 300 * time.Millisecond
 	var calls sync.WaitGroup
 	calls.Go(func() { wantFailure(t, invoke(t, h, other), run.OutcomeTimedOut, run.CodeTimeout) })
-	for h.Stats().Running == 0 {
+	for h.Stats().Running == 0 && !t.Failed() {
 		time.Sleep(time.Millisecond)
 	}
 	if failure := wantFailure(t, invoke(t, h, module), run.OutcomeRejected, host.CodeBusy); !failure.Retryable {
@@ -72,7 +72,7 @@ func TestInitializationThatOthersLeaveNoMemoryFor(t *testing.T) {
 func TestDeadlineOfTheFirstCallIsItsOwn(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{Instances: 1})
-	call := callOf(loadBytes(t, h, counting(20_000_000)), "", "1")
+	call := callOf(loadBytes(t, h, counting(300_000_000)), "", "1")
 	hasty := call
 	hasty.Timeout = 5 * time.Millisecond
 	var calls sync.WaitGroup

@@ -84,6 +84,9 @@ func testLinesAreStored(t *testing.T, h *host.Host, lines *guestLines, tasks, co
 	defer storing.Wait()
 	defer cancel()
 	lines.logs.Store(logs)
+	if err := logs.Flush(t.Context()); err != nil { // Run is at work then
+		t.Fatal(err)
+	}
 	now := time.Now()
 	id := run.NewID(now)
 	for _, call := range []run.Call{

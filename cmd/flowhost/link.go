@@ -189,13 +189,22 @@ func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
 		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
 	l.logs, errs[5] = bus.NewLogs(ctx, l.engine, bus.LogsConfig{Log: log})
-	l.mark, errs[6] = bus.NewMark(l.engine, shard, bus.MarkConfig{Log: log})
+	l.mark, errs[6] = bus.NewMark(l.engine, shard, bus.MarkConfig{File: markFile(s), Log: log})
 	l.tail, errs[7] = bus.NewJournal(ctx, l.following, shard, bus.JournalConfig{Log: log})
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
 	l.health = bus.NewHealth(bus.HealthConfig{Server: l.server, Journals: []*bus.Journal{l.journal}, Log: log})
 	return nil
+}
+
+// markFile is where the data directory remembers how far the journal went. A journal in
+// memory goes with the process.
+func markFile(s settings) string {
+	if s.data == "" || s.natsURL == "" && s.durability == bus.SyncMemory {
+		return ""
+	}
+	return filepath.Join(s.data, "journal.mark")
 }
 
 // observe gives an engine's configuration what is told of durable events, and how far

@@ -38,6 +38,8 @@ var Writes = []Write{
 		Reason: "the lock's own file, once it is locked"},
 	{File: "bus/lock_unix.go", Calls: "OpenFile",
 		Reason: "the lock in a data directory that is marked; links are not followed"},
+	{File: "bus/markfile.go", Calls: "OpenFile",
+		Reason: "how far the journal went, in a data directory that is marked"},
 	{File: "bus/mend.go", Calls: "MkdirAll Remove",
 		Reason: "copies of damaged files of streams in a data directory that is marked, and the server's index of such a stream"},
 	{File: "bus/server.go", Calls: "MkdirTemp NewServer RemoveAll",

@@ -156,3 +156,24 @@ func TestExternalServerRefuses(t *testing.T) {
 		t.Errorf("exit code %d, want 4 and the reason in:\n%s", code, text)
 	}
 }
+
+// TestServerForgetsAll gives the server an empty store while the host is down: the data
+// directory knows of a journal, so the host refuses to begin another one.
+func TestServerForgetsAll(t *testing.T) {
+	t.Parallel()
+	e := newExternal(t)
+	e.start()
+	flows, data, url := writeFlows(t, apiFlows), t.TempDir(), e.url(externalUser+":"+externalPassword+"@")
+	h := serve(t, flows, "--data", data, "--nats", url)
+	connect(t, e.url(""), nats.UserInfo(externalUser, externalPassword)).submit("fh.v1.api.run.echo", `{}`)
+	h.stop()
+	e.stop()
+	e.opts.StoreDir = t.TempDir()
+	e.start()
+	text, code := runToEnd(t, "run", flows, "--data", data, "--nats", url)
+	if code != 1 || !strings.Contains(text, "its end is lost") || !strings.Contains(text, "--accept-loss") {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+	serve(t, flows, "--data", data, "--nats", url, "--accept-loss").stop()
+	serve(t, flows, "--data", data, "--nats", url).stop()
+}

@@ -102,7 +102,7 @@ func (s *stage) client(ctx context.Context) (*nats.Conn, error) {
 	if end, ok := ctx.Deadline(); ok {
 		left = time.Until(end)
 	}
-	return nats.Connect(at.URL, nats.UserInfo(at.User, at.Password), nats.NoReconnect(), nats.Timeout(left),
+	return nats.Connect(at.URL, nats.UserInfo(at.User, at.Password), nats.CustomInboxPrefix(at.Inbox), nats.NoReconnect(), nats.Timeout(left),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 }
 
@@ -186,8 +186,14 @@ func (s *stage) hasEnded() bool {
 	}
 }
 
+// credentials are what a context file of the data directory holds.
+type credentials struct {
+	URL, User, Password string
+	Inbox               string `json:"inbox_prefix"`
+}
+
 // credentials are those for clients, for who speaks the protocol by hand.
-func (s *stage) credentials() (at struct{ URL, User, Password string }, err error) {
+func (s *stage) credentials() (at credentials, err error) {
 	text, err := os.ReadFile(filepath.Join(s.host.Data, "nats-context.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &at)

@@ -7,8 +7,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -21,7 +23,7 @@ import (
 const serverVariable = "TORTURE_NATS_SERVER"
 
 // ServeNATS makes this process a NATS server, for as long as its standard input
-// is open, when it was started as a [Node]; otherwise it returns at once. A
+// is open and until SIGTERM, when it was started as a [Node]; otherwise it returns at once. A
 // program whose own file is used for nodes calls it first.
 func ServeNATS() {
 	file := os.Getenv(serverVariable)
@@ -40,7 +42,15 @@ func ServeNATS() {
 	}
 	ns.ConfigureLogger()
 	ns.Start()
-	io.Copy(io.Discard, os.Stdin) // whoever started it has ended
+	asked, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0) // whoever started it has ended
+	}()
+	<-asked.Done()
+	stop()
+	ns.Shutdown()
+	ns.WaitForShutdown()
 	os.Exit(0)
 }
 
@@ -52,8 +62,24 @@ type Node struct {
 	Store string // folder of its streams
 
 	config  string // file
+	rest    string // of the configuration, behind what depends on the name
+	stores  string // folder of all stores
 	process *Process
 	input   io.Closer
+}
+
+// Renew gives a node that has ended another name and an empty store: it is a new
+// member of the cluster on the old address.
+func (n *Node) Renew(name string) error {
+	if err := os.RemoveAll(n.Store); err != nil {
+		return err
+	}
+	n.Name, n.Store = name, filepath.Join(n.stores, name)
+	return n.configure()
+}
+
+func (n *Node) configure() error {
+	return os.WriteFile(n.config, fmt.Appendf(nil, "server_name: %s\nstore_dir: %q\n%s", n.Name, n.Store, n.rest), 0o600)
 }
 
 // Start starts the node's process. The one before has ended.
@@ -77,29 +103,56 @@ func (n *Node) Kill() {
 	n.input.Close()
 }
 
+// Stop ends the node's process as an operator does.
+func (n *Node) Stop(ctx context.Context) error {
+	defer n.input.Close()
+	return n.process.Stop(ctx)
+}
+
 // Process is the node's present process.
 func (n *Node) Process() *Process { return n.process }
 
 // Cluster is one NATS server, or several that hold copies of the streams.
 type Cluster struct {
 	Nodes []*Node
+	Links *Links // between the nodes; nil when they reach each other directly
+}
+
+// ClusterConfig says what servers a cluster has.
+type ClusterConfig struct {
+	Dir    string // of the configurations
+	Stores string // folder of the streams
+	Nodes  int
+	Sync   string // "always" or a duration: sync_interval
+	Links  bool   // the routes can be cut
 }
 
 // NewCluster starts servers with configurations in the folder dir and streams
 // below the folder stores. They sync as sync_interval says: "always" or a
 // duration.
 func NewCluster(ctx context.Context, dir, stores string, nodes int, sync string) (*Cluster, error) {
+	return StartCluster(ctx, ClusterConfig{Dir: dir, Stores: stores, Nodes: nodes, Sync: sync})
+}
+
+// StartCluster starts servers.
+func StartCluster(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	c := &Cluster{}
 	var routes []string
-	for range nodes {
+	for range cfg.Nodes {
 		port, err := freePort()
 		if err != nil {
 			return nil, err
 		}
 		routes = append(routes, fmt.Sprintf("127.0.0.1:%d", port))
 	}
-	for i := range nodes {
-		n, err := newNode(dir, stores, fmt.Sprint("node", i), sync, routes, i)
+	if cfg.Links {
+		var err error
+		if c.Links, err = newLinks(routes); err != nil {
+			return nil, err
+		}
+	}
+	for i := range cfg.Nodes {
+		n, err := c.newNode(cfg, routes, i)
 		if err == nil {
 			err = n.Start()
 		}
@@ -117,18 +170,37 @@ func NewCluster(ctx context.Context, dir, stores string, nodes int, sync string)
 	return c, nil
 }
 
-func newNode(dir, stores, name, sync string, routes []string, own int) (*Node, error) {
+// SystemUser is the name and password of a user of the system account, in clusters
+// with links. All others need none.
+const SystemUser = "system"
+
+func (c *Cluster) newNode(cfg ClusterConfig, routes []string, own int) (*Node, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Name: name, URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Store: filepath.Join(stores, name), config: filepath.Join(dir, name+".conf")}
-	text := fmt.Sprintf("server_name: %s\nlisten: 127.0.0.1:%d\nmax_payload: 8MB\n", name, port) +
-		fmt.Sprintf("jetstream { store_dir: %q, sync_interval: %q, max_file_store: 64GB, max_memory_store: 256MB }\n", n.Store, sync)
-	if len(routes) > 1 {
-		text += fmt.Sprintf("cluster { name: torture, listen: %q, routes: [ nats://%s ] }\n", routes[own], strings.Join(routes, ", nats://"))
+	name := fmt.Sprint("node", own)
+	n := &Node{
+		Name: name, URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Store: filepath.Join(cfg.Stores, name),
+		stores: cfg.Stores, config: filepath.Join(cfg.Dir, name+".conf"),
 	}
-	return n, os.WriteFile(n.config, []byte(text), 0o600)
+	n.rest = fmt.Sprintf("listen: 127.0.0.1:%d\nmax_payload: 8MB\n", port) +
+		fmt.Sprintf("jetstream { sync_interval: %q, max_file_store: 64GB, max_memory_store: 256MB }\n", cfg.Sync)
+	if c.Links != nil {
+		n.rest += fmt.Sprintf("accounts { APP { jetstream: enabled, users: [ { user: app, password: app } ] }, SYS { users: [ { user: %[1]s, password: %[1]s } ] } }\n", SystemUser) +
+			"system_account: SYS\nno_auth_user: app\n"
+	}
+	switch {
+	case len(routes) == 1:
+	case c.Links != nil:
+		// Nobody listens at the address that is advertised: gossip makes no way around
+		// the links.
+		n.rest += fmt.Sprintf("cluster { name: torture, listen: %q, advertise: \"127.0.0.1:1\", pool_size: -1, routes: [ nats://%s ] }\n",
+			routes[own], strings.Join(c.Links.routes(own), ", nats://"))
+	default:
+		n.rest += fmt.Sprintf("cluster { name: torture, listen: %q, routes: [ nats://%s ] }\n", routes[own], strings.Join(routes, ", nats://"))
+	}
+	return n, n.configure()
 }
 
 // ready waits until streams can be made.
@@ -154,6 +226,9 @@ func (c *Cluster) ready(ctx context.Context) error {
 func (c *Cluster) Stop() {
 	for _, n := range c.Nodes {
 		n.Kill()
+	}
+	if c.Links != nil {
+		c.Links.close()
 	}
 }
 

@@ -12,7 +12,8 @@
 // literals.
 //
 // What takes long or needs more than a user's rights has a target of its own in
-// the Makefile: test-kill, test-powerloss, test-faults and soak.
+// the Makefile: test-kill, test-powerloss, test-faults and soak. The package below,
+// with the target test-defects, writes by package bus itself, to clusters of here.
 //
 // Goroutines: a Process has one that waits for its end, a Load as many as it has
 // workers while Run runs, a [Moment] none.

@@ -7,17 +7,24 @@ import (
 	"time"
 )
 
+// mostCopied is the bytes of the largest image that is copied as a whole.
+const mostCopied = 8 << 20
+
 // calibrate is the first reset to an image. It undoes what the call wrote, then
 // writes to the same pages again and again to find out which way is the fastest
-// for them, the page faults that it leads to included.
+// for them, the page faults that it leads to included. A large image is never copied
+// as a whole.
 func (r *region) calibrate(image *Image) error {
 	pages := r.pagesWritten(image)
 	if err := r.drop(image); err != nil {
 		return err
 	}
-	ways := []Way{WayScan, WayDrop, WayCopy}
-	if image.pagemap < 0 {
-		ways = ways[1:]
+	ways := []Way{WayDrop}
+	if image.pagemap >= 0 {
+		ways = []Way{WayScan, WayDrop}
+	}
+	if image.size <= mostCopied {
+		ways = append(ways, WayCopy)
 	}
 	var timings []Timing
 	for _, way := range ways {
@@ -51,16 +58,19 @@ func (r *region) measure(way Way, image *Image, pages []int) (time.Duration, err
 	return costs[len(costs)/2], nil
 }
 
-// pagesWritten is where the pages begin that differ from the image, or one that
-// does not when there are none.
+// pagesWritten is where pages begin that differ from the image, or one that does not
+// when there are none. Of a large image it looks at a sample, so that a call that
+// writes to all of its memory does not keep its place for long.
 func (r *region) pagesWritten(image *Image) []int {
-	const most = 4096
+	const most, looks = 1024, 16 << 10
 	page := os.Getpagesize()
+	zeros := make([]byte, page)
+	step := max(image.size/page/looks, 1) * page
 	var pages []int
-	for at := 0; at < image.size && len(pages) < most; at += page {
+	for at := 0; at < image.size && len(pages) < most; at += step {
 		end := min(at+page, image.size)
 		if zero, _ := image.zeros(at); zero {
-			if len(bytes.TrimLeft(r.all[at:end], "\x00")) > 0 {
+			if !bytes.Equal(r.all[at:end], zeros[:end-at]) {
 				pages = append(pages, at)
 			}
 		} else if !bytes.Equal(r.all[at:end], image.bytes[at:end]) {

@@ -1,5 +1,7 @@
 package memory
 
+import "context"
+
 // heap keeps a memory in a slice. It works everywhere.
 type heap struct {
 	limit int
@@ -22,7 +24,7 @@ func (h *heap) grow(used, size int) []byte {
 	return h.bytes[:size:size]
 }
 
-func (h *heap) freeze(size int) (*Image, error) {
+func (h *heap) freeze(_ context.Context, size int) (*Image, error) {
 	return copied(h.bytes[:size]), nil
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,7 @@ import (
 
 // freeze writes all pages that are not zero into a file in memory, which nobody
 // can write to afterwards. Where there are no such files, the image is a copy.
-func (r *region) freeze(size int) (image *Image, err error) {
+func (r *region) freeze(ctx context.Context, size int) (image *Image, err error) {
 	file, err := unix.MemfdCreate("flowhost-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return copied(r.all[:size]), nil
@@ -21,8 +22,11 @@ func (r *region) freeze(size int) (image *Image, err error) {
 			err = errors.Join(err, unix.Close(file))
 		}
 	}()
-	image = &Image{size: size, file: file, extents: extentsOf(r.all[:size])}
-	if err := image.fill(r.all); err != nil {
+	image = &Image{size: size, file: file}
+	if image.extents, err = extentsOf(ctx, r.all[:size]); err != nil {
+		return nil, err
+	}
+	if err := image.fill(ctx, r.all); err != nil {
 		return nil, fmt.Errorf("writing an image: %w", err)
 	}
 	if size > 0 {
@@ -36,12 +40,18 @@ func (r *region) freeze(size int) (image *Image, err error) {
 	return image, nil
 }
 
+// chunk is the bytes between two looks at a context.
+const chunk = 4 << 20
+
 // extentsOf finds the pages that are not zero.
-func extentsOf(content []byte) []extent {
+func extentsOf(ctx context.Context, content []byte) ([]extent, error) {
 	page := os.Getpagesize()
 	zeros := make([]byte, page)
 	var extents []extent
 	for at := 0; at < len(content); at += page {
+		if at%chunk == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		end := min(at+page, len(content))
 		switch last := len(extents) - 1; {
 		case bytes.Equal(content[at:end], zeros[:end-at]):
@@ -51,16 +61,19 @@ func extentsOf(content []byte) []extent {
 			extents = append(extents, extent{at, end})
 		}
 	}
-	return extents
+	return extents, nil
 }
 
-func (i *Image) fill(content []byte) error {
+func (i *Image) fill(ctx context.Context, content []byte) error {
 	if err := unix.Ftruncate(i.file, int64(roundUp(i.size))); err != nil {
 		return err
 	}
 	for _, e := range i.extents {
 		for at := e.start; at < e.end; {
-			n, err := unix.Pwrite(i.file, content[at:e.end], int64(at))
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			n, err := unix.Pwrite(i.file, content[at:min(at+chunk, e.end)], int64(at))
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,9 @@
 package memory
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // ErrNoImage is returned by [Memory.Reset] for a memory that has no image.
 var ErrNoImage = errors.New("the memory has no image")
@@ -19,8 +22,9 @@ type backing interface {
 	// zero, and gives them. nil means that there are no more.
 	grow(used, size int) []byte
 
-	// freeze makes an image of the first size bytes.
-	freeze(size int) (*Image, error)
+	// freeze makes an image of the first size bytes. It fails with the cause with
+	// which ctx ended.
+	freeze(ctx context.Context, size int) (*Image, error)
 
 	// adopt makes the image's bytes the first ones.
 	adopt(image *Image) error
@@ -58,9 +62,10 @@ func (m *Memory) Grow(size int) []byte {
 }
 
 // Freeze makes an image of the memory, which stands on it from now on. Whoever
-// calls it closes the image when no memory uses it any more.
-func (m *Memory) Freeze() (*Image, error) {
-	image, err := m.freeze(m.size)
+// calls it closes the image when no memory uses it any more. It fails with the cause
+// with which ctx ended.
+func (m *Memory) Freeze(ctx context.Context) (*Image, error) {
+	image, err := m.freeze(ctx, m.size)
 	if err != nil {
 		return nil, err
 	}

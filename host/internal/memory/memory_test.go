@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -26,7 +27,7 @@ func backings(t testing.TB, limit int) map[string]*Memory {
 // freeze gives an image that lasts as long as the test.
 func freeze(t testing.TB, m *Memory) *Image {
 	t.Helper()
-	image, err := m.Freeze()
+	image, err := m.Freeze(t.Context())
 	must(t, err)
 	t.Cleanup(func() { must(t, image.Close()) })
 	return image
@@ -226,5 +227,26 @@ func BenchmarkReset(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// TestFreezingEnds ends the context of a memory that becomes an image later.
+func TestFreezingEnds(t *testing.T) {
+	t.Parallel()
+	m := New(1 << 30)
+	t.Cleanup(func() { must(t, m.Close()) })
+	if _, onHeap := m.backing.(*heap); onHeap {
+		return // it is copied at once
+	}
+	m.Grow(3 << 20)[5] = 1
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("nobody waits")
+	cancel(why)
+	if _, err := m.Freeze(ctx); !errors.Is(err, why) {
+		t.Errorf("error %v", err)
+	}
+	freeze(t, m) // as if nothing had been
+	if m.Bytes()[5] != 1 {
+		t.Error("the memory is another one")
 	}
 }

@@ -114,11 +114,13 @@ func (r *region) copy(image *Image) {
 	r.retained = image.size
 }
 
-// restore writes the image's bytes from start to end.
+// restore writes the image's bytes from start to end, some at a time: nothing can
+// interrupt a copy, and Go's garbage collector would wait for it.
 func (r *region) restore(image *Image, start, end int) {
+	const most = 1 << 20
 	for start < end {
 		zero, stop := image.zeros(start)
-		stop = min(stop, end)
+		stop = min(stop, end, start+most)
 		if zero {
 			clear(r.all[start:stop])
 		} else {

@@ -96,14 +96,14 @@ func (r *region) eachPrivate(image *Image, yield func(start, end int) bool) erro
 
 // scan restores the pages that were written to, by this call or an earlier one:
 // a page that was copied once stays private. When far more of them have come
-// together than one call writes to, all are dropped, and the next call starts
-// anew.
+// together than one call writes to, or than can be restored soon, all are dropped, and
+// the next call starts anew.
 func (r *region) scan(image *Image) error {
 	const slack = 64 // pages
 	page, pages := os.Getpagesize(), 0
-	most := image.size
+	most := (64 << 20) / page
 	if r.usual >= 0 {
-		most = 2*r.usual + slack
+		most = min(most, 2*r.usual+slack)
 	}
 	err := r.eachPrivate(image, func(start, end int) bool {
 		pages += (end - start + page - 1) / page

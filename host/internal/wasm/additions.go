@@ -23,6 +23,7 @@ type rewriter struct {
 	units, depth, changed int         // globals
 	blocks                map[int]int // types () -> (results) by the type of a function
 	references            map[int]int // globals that hold references to functions, by function
+	inits                 map[int]int // functions instead of memory.init, by segment
 }
 
 // addition is entries that are put behind those of a vector.
@@ -66,9 +67,26 @@ func (r *rewriter) layOut() {
 	if r.survey.copies {
 		r.copy = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.copyBody())
 	}
+	r.addInits()
 	r.addBlockTypes()
 	r.addReferences()
 	r.exportGlobals()
+}
+
+// addInits adds a function for each segment that code copies from and that is longer
+// than a piece.
+func (r *rewriter) addInits() {
+	r.inits = map[int]int{}
+	s := r.find(sectionData)
+	if len(r.survey.inits) == 0 || s.id != sectionData {
+		return
+	}
+	d := r.again(s)
+	for segment := range d.u32() {
+		if size := d.readDataSegment(); size > piece && r.survey.inits[segment] {
+			r.inits[segment] = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.initBody(segment, size))
+		}
+	}
 }
 
 // addReferences adds a global for each function that code refers to, with the

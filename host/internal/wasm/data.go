@@ -9,6 +9,10 @@ const (
 	// some 200 are left, and the section grows by a tenth.
 	maxGap = 32
 
+	// maxData is the bytes of one data segment. A runtime copies a segment in one go,
+	// and nothing can interrupt it.
+	maxData = 1 << 20
+
 	// maxRuns is how many merged segments are remembered to find out whether the
 	// bytes between two others are still zero.
 	maxRuns = 1000
@@ -20,7 +24,8 @@ type dataRun struct {
 	content    []byte
 }
 
-// dataMerger writes data segments, those that lie behind each other as one.
+// dataMerger writes data segments, those that lie behind each other as one, and
+// large ones as several.
 type dataMerger struct {
 	writer
 	count int
@@ -31,12 +36,14 @@ type dataMerger struct {
 	scratch []byte // for the content of the next run
 }
 
-// mergeable reports whether segments may be merged: they have no numbers that
-// the code could use, which the data count section would announce, and memory
-// is zero before them.
-func (m *Module) mergeable() bool {
-	return m.find(sectionDataCount).id == 0 &&
-		!slices.ContainsFunc(m.Imports, func(i Import) bool { return i.Kind == KindMemory })
+// numbered reports whether code uses the numbers of data segments.
+func (s *survey) numbered() bool { return s.drops || len(s.inits) > 0 }
+
+// mergeable reports whether segments may be merged: their numbers are not used, and
+// memory is zero before them.
+func (r *rewriter) mergeable() bool {
+	return !r.survey.numbered() &&
+		!slices.ContainsFunc(r.Imports, func(i Import) bool { return i.Kind == KindMemory })
 }
 
 // data writes the data section with fewer segments.
@@ -102,14 +109,25 @@ func (m *dataMerger) flush() {
 	if m.run.content == nil {
 		return
 	}
-	m.uvarint(0)
-	m.i32Const(int64(int32(m.run.start)))
-	m.bytes(opEnd)
-	m.uvarint(len(m.run.content))
-	m.bytes(m.run.content...)
-	m.count++
+	start := m.run.start
+	for part := range slices.Chunk(m.run.content, maxData) {
+		m.active(start, part)
+		start += len(part)
+	}
+	if len(m.run.content) == 0 { // its address may be beyond the memory
+		m.active(start, nil)
+	}
 	if len(m.done) < maxRuns {
 		m.done = append(m.done, dataRun{start: m.run.start, end: m.run.end})
 	}
 	m.scratch, m.run = m.run.content, dataRun{}
+}
+
+func (m *dataMerger) active(start int, content []byte) {
+	m.uvarint(0)
+	m.i32Const(int64(int32(start)))
+	m.bytes(opEnd)
+	m.uvarint(len(content))
+	m.bytes(content...)
+	m.count++
 }

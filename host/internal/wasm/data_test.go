@@ -96,10 +96,41 @@ func TestDataSegmentsAreMerged(t *testing.T) {
 
 func TestDataSegmentsThatAreNumberedStay(t *testing.T) {
 	t.Parallel()
-	file := module(section(sectionMemory, []byte("\x01\x00\x01")), section(sectionDataCount, []byte("\x02")),
-		section(sectionData, vector(active(0, []byte("a")), active(1, []byte("b")))))
-	if got := segmentsOf(t, rewritten(t, file)); got != 2 {
+	for name, tt := range map[string]struct {
+		instructions string
+		want         int
+	}{
+		"memory.init": {"\x41\x00\x41\x00\x41\x00\xfc\x08\x01\x00", 2},
+		"data.drop":   {"\xfc\x09\x00", 2},
+		"neither":     {"\x41\x00\x41\x00\x41\x00\xfc\x0b\x00", 1},
+	} {
+		file := programWith(map[byte][]byte{
+			sectionDataCount: []byte("\x02"), sectionData: vector(active(0, []byte("a")), active(1, []byte("b"))),
+		}, function("\x00", "\x00", "\x00", tt.instructions))
+		merged := rewritten(t, file)
+		if got := segmentsOf(t, merged); got != tt.want {
+			t.Errorf("%s: %d segments, want %d", name, got, tt.want)
+		}
+		if !bytes.Equal(memoryOf(t, merged), memoryOf(t, file)) {
+			t.Errorf("%s: memory begins with something else", name)
+		}
+	}
+}
+
+func TestLargeDataSegmentsAreSplit(t *testing.T) {
+	t.Parallel()
+	content := make([]byte, 2*maxData+5)
+	for i := range content {
+		content[i] = byte(i>>16 + i)
+	}
+	file := module(section(sectionMemory, []byte("\x01\x00\x21")),
+		section(sectionData, vector(active(7, content), active(7+maxData-1, []byte("over")))))
+	split := rewritten(t, file)
+	if got := segmentsOf(t, split); got != 4 {
 		t.Errorf("%d segments", got)
+	}
+	if !bytes.Equal(memoryOf(t, split), memoryOf(t, file)) {
+		t.Error("memory begins with something else")
 	}
 }
 

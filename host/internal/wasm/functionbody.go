@@ -12,6 +12,7 @@ type body struct {
 	operands  int   // passed so far
 	function  int   // that the last call or reference named
 	number    int   // of the last operation on a range
+	segment   int   // of data, that it named
 }
 
 func (d *decoder) readCode() { d.eachBody(d.readBody) }

@@ -185,14 +185,16 @@ func (b *body) bulk(at int) {
 	switch b.number {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // conversions
 	case bulkMemoryInit:
-		b.u32()
+		b.segment = b.u32()
 		b.onlyMemory("an instruction")
 	case bulkMemoryCopy:
 		b.onlyMemory("an instruction")
 		b.onlyMemory("an instruction")
 	case bulkMemoryFill:
 		b.onlyMemory("an instruction")
-	case bulkDataDrop, bulkElemDrop, bulkTableGrow, bulkTableSize, bulkTableFill:
+	case bulkDataDrop:
+		b.segment = b.u32()
+	case bulkElemDrop, bulkTableGrow, bulkTableSize, bulkTableFill:
 		b.u32()
 	case bulkTableInit, bulkTableCopy:
 		b.u32()

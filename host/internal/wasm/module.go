@@ -102,6 +102,7 @@ type decoder struct {
 	options   Options
 	bodies    int
 	dataCount int // -1 without that section
+	dataEnd   int // the page behind the data segment that was read last
 
 	// What is to be called with each index of a function and each label of a
 	// branch, and the offset where it begins; nil for nothing.

@@ -29,7 +29,7 @@ func (r *rewriter) fillBody() writer {
 		w.bytes(opBulk, bulkMemoryFill, 0)
 	}
 	w.ifLong()
-	w.unlessInside(fill, localTo)
+	w.unlessInside(fill, bound{localTo, inMemory})
 	r.pieces(&w, func() {
 		w.bytes(opLocalGet, localTo, opLocalGet, localFrom)
 		w.i32Const(piece)
@@ -47,7 +47,7 @@ func (r *rewriter) copyBody() writer {
 	var w writer
 	copies := func() { w.bytes(opBulk, bulkMemoryCopy, 0, 0) }
 	w.ifLong()
-	w.unlessInside(copies, localTo, localFrom)
+	w.unlessInside(copies, bound{localTo, inMemory}, bound{localFrom, inMemory})
 	w.bytes(opLocalGet, localTo, opLocalGet, localFrom, opI32LeU, opIf, noType)
 	r.pieces(&w, func() {
 		w.bytes(opLocalGet, localTo, opLocalGet, localFrom)
@@ -71,6 +71,29 @@ func (r *rewriter) copyBody() writer {
 	return w
 }
 
+// initBody is a function that does what memory.init does with a segment of that
+// size. If the segment was dropped, the first piece traps.
+func (r *rewriter) initBody(segment, size int) writer {
+	var w writer
+	initialize := func() {
+		w.bytes(opBulk, bulkMemoryInit)
+		w.uvarint(segment)
+		w.bytes(0)
+	}
+	w.ifLong()
+	w.unlessInside(initialize, bound{localTo, inMemory}, bound{localFrom, size})
+	r.pieces(&w, func() {
+		w.bytes(opLocalGet, localTo, opLocalGet, localFrom)
+		w.i32Const(piece)
+		initialize()
+		w.move(localTo)
+		w.move(localFrom)
+	})
+	w.bytes(opEnd)
+	r.rest(&w, initialize)
+	return w
+}
+
 // ifLong begins what is for more than a piece.
 func (w *writer) ifLong() {
 	w.bytes(opLocalGet, localLength)
@@ -78,14 +101,28 @@ func (w *writer) ifLong() {
 	w.bytes(opI32GtU, opIf, noType)
 }
 
+// bound is so many bytes, in which a range has to be that begins where a local says.
+type bound struct {
+	start byte
+	size  int
+}
+
+// inMemory is a size that the guest can change.
+const inMemory = -1
+
 // unlessInside does the whole operation at once if one of the ranges ends beyond
-// the memory: that traps before anything is written.
-func (w *writer) unlessInside(operation func(), ranges ...byte) {
-	for i, start := range ranges {
-		w.bytes(opLocalGet, start, opI64ExtendI32U, opLocalGet, localLength, opI64ExtendI32U, opI64Add)
-		w.bytes(opMemorySize, 0, opI64ExtendI32U)
-		w.i64Const(16)
-		w.bytes(opI64Shl, opI64GtU)
+// its bound: that traps before anything is written.
+func (w *writer) unlessInside(operation func(), bounds ...bound) {
+	for i, b := range bounds {
+		w.bytes(opLocalGet, b.start, opI64ExtendI32U, opLocalGet, localLength, opI64ExtendI32U, opI64Add)
+		if b.size == inMemory {
+			w.bytes(opMemorySize, 0, opI64ExtendI32U)
+			w.i64Const(16)
+			w.bytes(opI64Shl)
+		} else {
+			w.i64Const(int64(b.size))
+		}
+		w.bytes(opI64GtU)
 		if i > 0 {
 			w.bytes(opI32Or)
 		}

@@ -89,6 +89,8 @@ type plan struct {
 
 	growsTables bool  // like that of survey
 	references  []int // functions that it refers to, imports included
+	inits       []int // data segments of its memory.init
+	drops       bool  // there is data.drop
 }
 
 // openBlock is a block of which the end is still to come.
@@ -135,7 +137,7 @@ func (p *plan) growth() int {
 func (p *plan) read(b *body) {
 	*p = plan{
 		functions: p.functions, indirectLeaf: p.indirectLeaf, onLabel: p.onLabel, straight: true,
-		stretches: p.stretches[:0], open: p.open[:0], calls: p.calls[:0], references: p.references[:0],
+		stretches: p.stretches[:0], open: p.open[:0], calls: p.calls[:0], references: p.references[:0], inits: p.inits[:0],
 	}
 	b.onFunction, b.onLabel = nil, p.onLabel
 	b.open()
@@ -262,6 +264,10 @@ func (p *plan) note(b *body, at int, op byte) {
 		p.fills = p.fills || b.number == bulkMemoryFill
 		p.copies = p.copies || b.number == bulkMemoryCopy
 		p.growsTables = p.growsTables || b.number == bulkTableGrow
+		p.drops = p.drops || b.number == bulkDataDrop
+		if b.number == bulkMemoryInit {
+			p.inits = append(p.inits, b.segment)
+		}
 	}
 }
 

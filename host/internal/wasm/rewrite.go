@@ -81,7 +81,7 @@ type Global struct {
 //   - gets references to functions from globals of its own, of which an instance
 //     has as many as the code refers to;
 //   - has no custom sections, and one data segment for several that lie behind
-//     each other.
+//     each other, none of them longer than 1 MiB, unless code uses their numbers.
 //
 // A unit is about an instruction. The same module gives the same binary and the
 // same counts. Any module that Decode accepts can be rewritten; types that are
@@ -114,7 +114,7 @@ func (r *rewriter) size() int {
 // section writes the section of that id, if there is one or something is added.
 func (r *rewriter) section(id byte) {
 	s, added := r.find(id), r.added[id]
-	if s.id != id && added.count == 0 {
+	if s.id != id && added.count == 0 || id == sectionDataCount && r.mergeable() {
 		return
 	}
 	switch id {

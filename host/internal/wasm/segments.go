@@ -70,24 +70,53 @@ func (d *decoder) readDataCount() {
 func (d *decoder) readDataSegments() {
 	n := d.count("data segments", 2, d.limits.DataSegments, "DataSegments")
 	for i := 0; i < n && d.err == nil; i++ {
+		at := d.pos
 		d.readDataSegment()
+		if pages := d.Figures.DataPages; d.err == nil && pages > d.limits.DataPages {
+			d.over(at, d.limits.DataPages, "DataPages", "the data segments are written to %d pages of 4 KiB or more", pages)
+		}
 	}
 	d.Figures.DataSegments = n
 }
 
-func (d *decoder) readDataSegment() {
+// readDataSegment gives the bytes of the segment.
+func (d *decoder) readDataSegment() (size int) {
 	at := d.pos
-	switch form := d.u32(); form {
+	form := d.u32()
+	address := d.reader
+	switch form {
 	case 0:
 		d.constant()
 	case 1: // passive
 	case 2:
 		d.onlyMemory("a data segment")
+		address = d.reader
 		d.constant()
 	default:
 		d.malformed(at, "a data segment has the form %d", form)
 	}
-	d.skip(d.u32())
+	size = d.u32()
+	d.skip(size)
+	if form != 1 && size > 0 && d.err == nil {
+		d.countPages(address, size)
+	}
+	return size
+}
+
+// countPages counts the pages that a segment of that size is written to, but for one
+// to which the segment before it was written.
+func (d *decoder) countPages(address reader, size int) {
+	const page = 4096
+	start := 0
+	if address.byte() == opI32Const {
+		start = int(uint32(address.signed(32)))
+	}
+	first, end := start/page, (start+size-1)/page+1
+	d.Figures.DataPages += end - first
+	if first+1 == d.dataEnd {
+		d.Figures.DataPages--
+	}
+	d.dataEnd = end
 }
 
 // onlyMemory reads the index of a memory.

@@ -21,6 +21,8 @@ type survey struct {
 	growsTables bool // there is table.grow
 
 	references map[int]bool // functions that code refers to, imports included
+	inits      map[int]bool // data segments of memory.init
+	drops      bool         // there is data.drop
 
 	growth int // bytes that checks add to the code, about
 }
@@ -37,7 +39,7 @@ type facts struct {
 
 // survey walks the code.
 func (m *Module) survey() *survey {
-	s := &survey{functions: make([]facts, m.Figures.Functions), references: map[int]bool{}}
+	s := &survey{functions: make([]facts, m.Figures.Functions), references: map[int]bool{}, inits: map[int]bool{}}
 	code := m.find(sectionCode)
 	if code.id != sectionCode {
 		return s
@@ -97,6 +99,10 @@ func (s *survey) note(p *plan, f *facts) {
 	for _, f := range p.references {
 		s.references[f] = true
 	}
+	for _, segment := range p.inits {
+		s.inits[segment] = true
+	}
+	s.drops = s.drops || p.drops
 	s.growsTables = s.growsTables || p.growsTables
 	s.spends = s.spends || p.many()
 	s.grows = s.grows || p.grows

@@ -195,6 +195,8 @@ func (w *weaver) bulk(at int) {
 		w.instead(at, w.rewriter.fill, 1)
 	case w.number == bulkMemoryCopy:
 		w.instead(at, w.rewriter.copy, 2)
+	case w.number == bulkMemoryInit && w.rewriter.inits[w.segment] != 0 && w.module[at+1] < 0x80:
+		w.instead(at, w.rewriter.inits[w.segment], 1)
 	case isRange(w.number):
 		w.copyTo(at)
 		w.call(w.rewriter.spendRange)
