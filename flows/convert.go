@@ -70,7 +70,7 @@ func (m *meter) linearPrimitive(v cty.Value, want cty.Type) (cty.Value, bool) {
 
 func (m *meter) linearList(v cty.Value, want cty.Type) (cty.Value, bool) {
 	t, element := v.Type(), want.ElementType()
-	if !t.IsTupleType() && !t.IsListType() && !t.IsSetType() {
+	if !t.IsTupleType() && !t.IsListType() && !t.IsSetType() || t.IsSetType() && !v.IsWhollyKnown() {
 		return v, false
 	}
 	if v.LengthInt() == 0 {
