@@ -37,7 +37,9 @@ func (m *meter) linear(v cty.Value, want cty.Type) (cty.Value, bool) {
 	case want == cty.DynamicPseudoType:
 		return v, true
 	case v.IsNull():
-		return cty.NullVal(want.WithoutOptionalAttributesDeep()), !want.HasDynamicTypes()
+		plain := want.WithoutOptionalAttributesDeep()
+		fits := v.Type() == cty.DynamicPseudoType || v.Type().Equals(plain)
+		return cty.NullVal(plain), fits && !want.HasDynamicTypes()
 	case want.IsPrimitiveType():
 		if want == v.Type() {
 			return v, true
@@ -68,12 +70,12 @@ func (m *meter) linearPrimitive(v cty.Value, want cty.Type) (cty.Value, bool) {
 
 func (m *meter) linearList(v cty.Value, want cty.Type) (cty.Value, bool) {
 	t, element := v.Type(), want.ElementType()
-	if !t.IsTupleType() && !t.IsListType() && !t.IsSetType() {
+	if !t.IsTupleType() && !t.IsListType() && !t.IsSetType() || t.IsSetType() && !v.IsWhollyKnown() {
 		return v, false
 	}
 	if v.LengthInt() == 0 {
-		if element == cty.DynamicPseudoType && !t.IsTupleType() {
-			return v, false
+		if !t.IsTupleType() && !t.ElementType().Equals(element) {
+			return v, false // cty decides whether one type could become the other
 		}
 		element = element.WithoutOptionalAttributesDeep()
 		if want.IsSetType() {
