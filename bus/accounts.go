@@ -36,9 +36,9 @@ const (
 )
 
 // Limits of each connection of clients, and of all of them together. They are few because
-// the server keeps up to [maxPending] bytes for one that does not read: 256 MiB for all.
+// the server keeps up to [maxPending] bytes for one that does not read: 512 MiB for all.
 const (
-	maxClients    = 16
+	maxClients    = 32
 	maxClientSubs = 1000
 )
 
