@@ -1,4 +1,6 @@
-//go:build !race // which makes all that it measures slower
+// The race detector makes all that this file measures slower.
+
+//go:build !race
 
 package host
 
