@@ -66,6 +66,7 @@ func keptStore(t testing.TB, killed bool) string {
 		}
 	}
 	if killed {
+		eventually(t, "the server has written its files", func() bool { return written(t, js, dir) })
 		image := t.TempDir()
 		if err := os.CopyFS(image, os.DirFS(dir)); err != nil {
 			t.Fatal(err)
@@ -74,6 +75,32 @@ func keptStore(t testing.TB, killed bool) string {
 	}
 	stopServer(t, s)
 	return dir
+}
+
+// written reports whether the files of all streams hold what the server has
+// acknowledged: some streams are written a little later.
+func written(t testing.TB, js jetstream.JetStream, dir string) bool {
+	t.Helper()
+	for name := range keptStreams {
+		stream, err := js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", name, "msgs", "*.blk"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var size int64
+		for _, file := range files {
+			if info, err := os.Stat(file); err == nil {
+				size += info.Size()
+			}
+		}
+		if size < int64(stream.CachedInfo().State.Bytes) {
+			return false
+		}
+	}
+	return true
 }
 
 // smallStreams provisions streams of small files, and gives the connection to them.

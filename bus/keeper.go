@@ -173,7 +173,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 }
 
 func (k *Keeper) gone(name, how string) error {
-	return &ProvisionError{Stream: name, Reason: how + ": runs cannot be recovered without it. Put a backup of all streams FH_* and OBJ_FH_* in place; to start over, remove them all, which forgets all runs"}
+	return &ProvisionError{Stream: name, Reason: how + ": runs cannot be recovered without it. Put a backup of all streams FH_* and OBJ_FH_* in place; to start over, remove them all and journal.mark in the data directory, which forgets all runs"}
 }
 
 // holds says what is lost with a stream.
