@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -84,14 +85,29 @@ func (a *app) load(ctx context.Context, paths []string, options flows.Options) (
 	return set, nil
 }
 
+// maxSearched bounds the bytes in which hcl looks for the lines that diagnostics quote:
+// it reads the whole file for each of them, at some 10 MB/s. Those that follow name
+// their line only.
+const maxSearched = 8 << 20
+
 // showDiagnostics writes problems with their lines of source to stderr.
 func (a *app) showDiagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) {
 	w := hcl.NewDiagnosticTextWriter(a.errout, files, uint(a.errout.width), a.errout.color)
+	searched := 0
 	for _, d := range diags {
-		if d.Subject != nil && files[d.Subject.Filename] == nil { // it is about the path, there is no line to show
-			whole := *d
-			whole.Subject = nil
-			d = &whole
+		if d.Subject != nil {
+			file := files[d.Subject.Filename]
+			if file != nil {
+				searched += len(file.Bytes)
+			}
+			if file == nil || searched > maxSearched { // without a file it is about the path
+				whole := *d
+				whole.Subject, whole.Context = nil, nil
+				if file != nil {
+					whole.Summary = fmt.Sprintf("%s:%d: %s", d.Subject.Filename, d.Subject.Start.Line, d.Summary)
+				}
+				d = &whole
+			}
 		}
 		if err := w.WriteDiagnostic(d); err != nil {
 			a.say("cannot show all problems: %s", err)
