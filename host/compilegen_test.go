@@ -57,18 +57,6 @@ func (m *genModule) bytes() []byte {
 
 func times(n int, part ...byte) []byte { return slices.Repeat(part, n) }
 
-func num(n int) []byte {
-	var out []byte
-	for {
-		b := byte(n & 0x7f)
-		n >>= 7
-		if n == 0 && b&0x40 == 0 || n == -1 && b&0x40 != 0 {
-			return append([]byte{opI32Const}, append(out, b)...)
-		}
-		out = append(out, b|0x80)
-	}
-}
-
 func indexed(op byte, i int) []byte { return append([]byte{op}, uleb(uint64(i))...) }
 
 // shape is a family of functions that are hard to compile in one way, of any

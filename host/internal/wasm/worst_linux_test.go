@@ -31,16 +31,8 @@ type suspect struct {
 	file  []byte
 }
 
-// Locals of a suspect's function: a random number, and a value of each type.
-const (
-	suspectRandom = iota
-	suspectI32
-	suspectI64
-	suspectF32
-	suspectF64
-	suspectV128
-)
-
+// suspectLocals are the locals of a suspect's function: a random number, and a value of
+// each type.
 const suspectLocals = "\x06\x01\x7f\x01\x7f\x01\x7e\x01\x7d\x01\x7c\x01\x7b"
 
 // Functions of a suspect. Those after the last one are as many as pages of code.
