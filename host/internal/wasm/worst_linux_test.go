@@ -20,7 +20,7 @@ import (
 var worstSeeds = flag.Int("worst.seeds", 40, "how many random guests are searched for the slowest one")
 
 // worstYield bounds the CPU time for which a guest may run without calling the
-// host. The slowest one that was found stays below half of it.
+// host.
 const worstYield = 10 * time.Millisecond
 
 // suspect is a guest that never ends, in which the search looks for instructions
