@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -52,8 +53,17 @@ func (f *Follower) next(ctx context.Context, nc *nats.Conn) (page, error) {
 		return p, nil
 	}
 	f.mu.Unlock()
-	return f.ask(ctx, nc)
+	for {
+		p, err := f.ask(ctx, nc)
+		if !errors.Is(err, errUnavailable) {
+			return p, err
+		}
+		sleep(ctx, 50*time.Millisecond)
+	}
 }
+
+// errUnavailable is the answer of a host whose streams have no leader at the moment.
+var errUnavailable = errors.New("unavailable")
 
 // ask asks once, and notes how far it has come.
 func (f *Follower) ask(ctx context.Context, nc *nats.Conn) (p page, err error) {
@@ -70,7 +80,11 @@ func (f *Follower) ask(ctx context.Context, nc *nats.Conn) (p page, err error) {
 	if err != nil {
 		return p, err
 	}
-	if code := reply.Header.Get("Nats-Service-Error-Code"); code != "" {
+	switch code := reply.Header.Get("Nats-Service-Error-Code"); code {
+	case "":
+	case errUnavailable.Error():
+		return p, fmt.Errorf("follow: %w: %s", errUnavailable, reply.Data)
+	default:
 		return p, fmt.Errorf("follow: %s: %s", code, reply.Data)
 	}
 	if err := json.Unmarshal(reply.Data, &p); err != nil {
