@@ -36,7 +36,7 @@ const (
 )
 
 // Limits of each connection of clients, and of all of them together. They are few because
-// the server keeps up to [maxPending] bytes for one that does not read: 512 MiB for all.
+// each may have the server wait for the rest of a message of 8 MiB.
 const (
 	maxClients    = 32
 	maxClientSubs = 1000

@@ -40,6 +40,10 @@ var keptStreams = map[string]func(n int) string{
 	"OBJ_FH_BLOBS":       func(n int) string { return "$O.FH_BLOBS.C." + strconv.Itoa(n) },
 }
 
+// foundDamages are the seeds of damages that were not survived once: the sequence of a last
+// record made the server fill a gap of a billion messages.
+var foundDamages = []uint64{7630333112869090128}
+
 const keptMessages = 120 // of each stream
 
 // keptMessage is the body of a message, of some size, as JSON.
@@ -254,10 +258,14 @@ func TestDamageIsNeverSilent(t *testing.T) {
 	}
 	var lost atomic.Int64
 	t.Run("cases", func(t *testing.T) {
+		seeds := slices.Clone(foundDamages)
 		for i := range *damageCases {
-			t.Run(strconv.FormatUint(seed+uint64(i), 10), func(t *testing.T) {
+			seeds = append(seeds, seed+uint64(i))
+		}
+		for _, seed := range seeds {
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
-				lost.Add(int64(damageOnce(t, stores, seed+uint64(i))))
+				lost.Add(int64(damageOnce(t, stores, seed)))
 			})
 		}
 	})

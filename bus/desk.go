@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -69,7 +70,7 @@ type desk struct {
 func newDesk(soft context.Context, in *Intake) *desk {
 	d := &desk{Intake: in, soft: soft}
 	d.submitting = newQueue(orDefault(in.config.Submitting, 256), d.begin)
-	d.reading = newQueue(orDefault(in.config.Reading, 64), d.begin)
+	d.reading = newQueue(orDefault(in.config.Reading, max(2*runtime.GOMAXPROCS(0), 4)), d.begin)
 	return d
 }
 

@@ -21,6 +21,11 @@ const (
 	ClientSeed   = "client.nk"
 )
 
+// externalPending is what an external server keeps for a connection that does not read,
+// in bytes: it cannot tell the engine's from others, and more than this is never under way
+// to one of the engine's on which commits depend.
+const externalPending = 64 << 20
+
 // ExternalConfig configures [ServerConfiguration].
 type ExternalConfig struct {
 	Keys     string       // directory of the users' seeds; those that are missing are made
@@ -50,7 +55,7 @@ func ServerConfiguration(cfg ExternalConfig) (string, error) {
 		}
 	}
 	return fmt.Sprintf("max_payload: %d\nmax_pending: %d\nmax_connections: %d\nmax_control_line: %d\nwrite_deadline: %q\nauthorization { timeout: %g }\n",
-		MaxPayload, maxPending, maxConnections, maxControlLine, writeDeadline, authTimeout.Seconds()) +
+		MaxPayload, externalPending, maxConnections, maxControlLine, writeDeadline, authTimeout.Seconds()) +
 		accountsText(users, grantable(cfg.Subjects, logger(cfg.Log))), nil
 }
 

@@ -27,6 +27,10 @@ const (
 	indexQueue = 64 * 1024              // entries; with more the index reads them from the stream later
 )
 
+// historyPulls is how many messages are read at a time: each may have 8 MiB, and all come by
+// one connection, for which an external server keeps a bounded number of bytes.
+const historyPulls = 4
+
 // errorCode bounds the code of a failure in a summary, in bytes: guests make up
 // their own, and the summary is in a header.
 const errorCode = 128
@@ -57,6 +61,7 @@ type History struct {
 	log       *slog.Logger
 	many      chan struct{}       // told when a batch is there to be indexed
 	reading   *semaphore.Weighted // held by who puts a record together from its parts
+	pulling   *semaphore.Weighted // held by who waits for a message of the stream
 
 	mu     sync.Mutex
 	fresh  map[run.ID]*freshRecord // given, and not in the index yet
@@ -78,7 +83,7 @@ type freshRecord struct {
 // caller's. The index is opened by Run.
 func NewHistory(ctx context.Context, nc *nats.Conn, cfg HistoryConfig) (*History, error) {
 	h := &History{
-		shard: cfg.Shard, path: cfg.Index, log: logger(cfg.Log), many: make(chan struct{}, 1), reading: semaphore.NewWeighted(1),
+		shard: cfg.Shard, path: cfg.Index, log: logger(cfg.Log), many: make(chan struct{}, 1), reading: semaphore.NewWeighted(1), pulling: semaphore.NewWeighted(historyPulls),
 		fresh: map[run.ID]*freshRecord{}, change: make(chan struct{}),
 	}
 	var err error
@@ -302,9 +307,7 @@ func (h *History) Get(ctx context.Context, id run.ID) (*run.Record, error) {
 // load gives the record that the stream has at a place: the whole one, unless parts
 // of it are gone.
 func (h *History) load(ctx context.Context, id run.ID, seq uint64) (*run.Record, error) {
-	short, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	msg, err := h.publisher.stream.GetMsg(short, seq)
+	msg, err := h.message(ctx, seq)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, run.ErrUnknown // the index learns later that it is dropped
@@ -320,6 +323,17 @@ func (h *History) load(ctx context.Context, id run.ID, seq uint64) (*run.Record,
 		}
 	}
 	return decodeRecord(id, msg.Data)
+}
+
+// message gives a message of the stream.
+func (h *History) message(ctx context.Context, seq uint64, opts ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+	if err := h.pulling.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer h.pulling.Release(1)
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	return h.publisher.stream.GetMsg(ctx, seq, opts...)
 }
 
 // lookFresh looks for a record that is not in the index yet.

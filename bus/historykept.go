@@ -47,9 +47,7 @@ func (h *History) endOf(ctx context.Context, id run.ID) (*jetstream.RawStreamMsg
 		}
 		seq = e.seq
 	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	msg, err := h.publisher.stream.GetMsg(ctx, seq)
+	msg, err := h.message(ctx, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && msg.Header.Get(HeaderRun) != string(id) {
 		return nil, nil
 	}

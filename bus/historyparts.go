@@ -157,9 +157,7 @@ func (h *History) part(ctx context.Context, msg *jetstream.RawStreamMsg, id stri
 // messageFrom gives the first message of a subject at or after a place, nil when
 // there is none.
 func (h *History) messageFrom(ctx context.Context, seq uint64, subject string) (*jetstream.RawStreamMsg, error) {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	msg, err := h.publisher.stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
+	msg, err := h.message(ctx, seq, jetstream.WithGetMsgSubject(subject))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil
 	}

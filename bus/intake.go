@@ -46,7 +46,7 @@ type Subscription struct {
 // IntakeConfig configures an intake. Its zero value works.
 type IntakeConfig struct {
 	Submitting int           // core messages and requests that are being submitted; default 256
-	Reading    int           // requests that are being answered with runs and logs; default 64
+	Reading    int           // requests that are being answered with runs and logs, which takes a processor; default 2 × GOMAXPROCS, at least 4
 	Waiting    int           // requests that wait for something to happen; further ones are answered "busy"; default 4096
 	Grace      time.Duration // after ctx ended, for answers under way; default 10s
 	Version    string        // of the micro service; default "0.0.0"

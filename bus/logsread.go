@@ -71,6 +71,10 @@ func (l *Logs) settle(ctx context.Context) {
 	_ = l.Flush(ctx) // what is stored is worth reading in any case
 }
 
+// logsPull is how many messages a reading of a log asks for at a time: many may read, on
+// one connection.
+const logsPull = 64
+
 // logReading is one reading of a run's log.
 type logReading struct {
 	logs   *Logs
@@ -97,7 +101,7 @@ func (l *Logs) newLogReading(of *run.Record, q run.LogQuery, after string, yield
 		return nil, err
 	}
 	r := &logReading{logs: l, filter: filter, yield: yield, cursor: cursor, reader: reader{
-		js: l.js, stream: StreamLogs, subject: LogSubject(of.Flow, of.Run),
+		js: l.js, stream: StreamLogs, subject: LogSubject(of.Flow, of.Run), most: logsPull,
 		next: cursor.seq, since: of.CreatedAt.Add(-logSkew),
 	}}
 	if of.FinishedAt != nil {

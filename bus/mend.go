@@ -138,6 +138,14 @@ func (m *mending) file(name string, last bool) error {
 	m.broken = len(c.holes) > 0 && c.tail(c.holes[len(c.holes)-1])
 	cut, damaged := m.cuts(&c, last)
 	m.last = max(m.last, c.last)
+	if len(c.holes) == 0 {
+		return nil
+	}
+	// With an index the server does not look at checksums: it would take the sequence of a
+	// damaged record for a real one, and fill the gap before it, however long that is.
+	if err := os.Remove(filepath.Join(m.folder, streamIndexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if len(cut) == 0 && !damaged {
 		return nil
 	}
@@ -149,10 +157,6 @@ func (m *mending) file(name string, last bool) error {
 	m.log.Error("a file of a stream is damaged, what can be read of it is kept", "file", name, "copy", kept)
 	if len(cut) == 0 {
 		return nil
-	}
-	// The index would say that nothing is missing.
-	if err := os.Remove(filepath.Join(m.folder, streamIndexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return replaceFile(name, without(text, cut), 0o600)
 }

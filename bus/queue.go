@@ -12,6 +12,12 @@ const (
 	queueBytes  = 16 * MaxPayload
 	queueShare  = 4 // a client's connection may have one of so many of the above
 	placeShare  = 2 // and one of so many of the places
+
+	// A request takes a place for each so many bytes, as long as they are no more than one
+	// of so many of all: a processor is busy with a large one for some 10 ms, and those
+	// that are handled at a time share the processors with the engine.
+	placeBytes = 64 << 10
+	largeShare = 4
 )
 
 // caller is somebody whose requests wait in a line of their own.
@@ -63,13 +69,17 @@ type job struct {
 	not  func(error) // a *fullError, or errStopping
 }
 
-// seat is one of the places of a queue. A nil seat is none.
+// seat is what a job has of the places of a queue. A nil seat is none.
 type seat struct {
-	queue *queue
-	line  *line
-	size  int
-	left  bool // guarded by queue.mu
+	queue  *queue
+	line   *line
+	size   int
+	places int
+	left   bool // guarded by queue.mu
 }
+
+// placesOf is how many places a job of so many bytes takes.
+func (q *queue) placesOf(size int) int { return min(1+size/placeBytes, max(q.places/largeShare, 1)) }
 
 // fullError turns a request away.
 type fullError struct {
@@ -167,19 +177,24 @@ func (q *queue) next() (job, *seat) {
 	j := l.jobs[0]
 	l.jobs[0] = job{}
 	l.jobs = l.jobs[1:]
-	l.taken++
-	q.taken++
+	places := q.placesOf(j.size)
+	l.taken += places
+	q.taken += places
 	q.line(l)
-	return j, &seat{queue: q, line: l, size: j.size}
+	return j, &seat{queue: q, line: l, size: j.size, places: places}
 }
 
-// open reports whether a line of the side waits and a place is left for it.
+// open reports whether a line of the side waits and enough places are left for what is
+// first in it.
 func (q *queue) open(side int) bool {
+	if len(q.turns[side]) == 0 {
+		return false
+	}
 	left := q.places - q.taken
 	if side == 0 {
 		left -= q.places / operatorShare
 	}
-	return left > 0 && len(q.turns[side]) > 0
+	return left >= q.placesOf(q.turns[side][0].jobs[0].size)
 }
 
 // leave gives the place to whoever is next. It may be called again.
@@ -197,8 +212,8 @@ func (s *seat) free() bool {
 		return false
 	}
 	s.left = true
-	q.taken--
-	l.taken--
+	q.taken -= s.places
+	l.taken -= s.places
 	q.load.remove(s.size)
 	l.load.remove(s.size)
 	q.line(l)

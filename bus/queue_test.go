@@ -33,7 +33,7 @@ func (s *stall) ask(who caller, name string, size int) {
 		size: size,
 		do: func(at *seat) {
 			s.done = append(s.done, name)
-			s.in[name] = &seat{queue: at.queue, line: at.line, size: at.size}
+			s.in[name] = &seat{queue: at.queue, line: at.line, size: at.size, places: at.places}
 			at.left = true // begin returns at once here, and the job goes on
 		},
 		not: func(err error) { s.away[name] = err },
@@ -52,6 +52,27 @@ var (
 	clientA, clientB = caller{name: "a"}, caller{name: "b"}
 	theOperator      = caller{name: "o", operator: true}
 )
+
+// A large request takes as many places as small ones that would keep processors busy for as
+// long, and no more than a quarter of all: those that are handled at a time are few.
+func TestLargeRequestsTakeSeveralPlaces(t *testing.T) {
+	t.Parallel()
+	q := newStall(32)
+	for i := range 3 {
+		q.ask(clientA, fmt.Sprint("a", i), 8<<20)
+	}
+	q.wants(t, "a0", "a1") // a quarter each, and a connection has half
+	q.ask(clientB, "b0", 200<<10)
+	q.ask(clientB, "b1", 1)
+	q.wants(t, "b0", "b1") // four places, and one
+	q.ask(theOperator, "o0", 8<<20)
+	q.wants(t, "o0")
+	q.in["a0"].leave()
+	q.wants(t) // seven of 32 are left, and four of them are not for clients
+	q.in["b0"].leave()
+	q.in["o0"].leave()
+	q.wants(t, "a2")
+}
 
 // A connection has half of the places, clients leave one to the operator, and whoever
 // waits has a turn.

@@ -29,12 +29,14 @@ const (
 	maxMemory       = 256 << 20 // bytes of all streams and consumers in memory
 
 	// maxPending is what the server keeps for a connection that does not read, in
-	// bytes: a reader's pull, which begins while the end of another one is under way.
-	maxPending       = 16 << 20
+	// bytes: far more than can be under way to the engine, whose connections it holds for.
+	// Those of others are watched, see closeBacklogs.
+	maxPending       = 512 << 20
 	writeDeadline    = 5 * time.Second // for a connection to take what is written
 	authTimeout      = 2 * time.Second // for a connection to say who it is
 	maxConnections   = 4 << 10         // with those that have not said yet, which cost some KiB
 	filesShare       = 4               // of the files that the process may open, one of so many for connections
+	maxBuffered      = 32 << 20        // bytes of messages that wait to be stored in a stream; others are refused
 	maxSubscriptions = 1 << 20         // of one connection: the engine has one for each subject that runs wait for
 	maxControlLine   = 4 << 10
 
@@ -91,6 +93,9 @@ type Server struct {
 	conns   []*nats.Conn   // guarded by mu; given out, closed by Shutdown
 	closed  bool           // guarded by mu; for good
 
+	watch    context.CancelFunc // ends watching
+	watching sync.WaitGroup
+
 	stop    sync.Once
 	stopped chan struct{} // closed when the server is down and the lock is free
 }
@@ -118,6 +123,9 @@ func StartServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
 		lock.Close()
 		return nil, fmt.Errorf("embedded NATS server: %w", err)
 	}
+	watched, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.watch = end
+	s.watching.Go(func() { s.watchBacklogs(watched) })
 	return s, nil
 }
 
@@ -201,7 +209,7 @@ func serverOptions(cfg ServerConfig, log *slog.Logger) (*server.Options, error) 
 		MaxControlLine:    maxControlLine,
 		WriteDeadline:     writeDeadline,
 		JetStream:         true,
-		JetStreamMaxStore: cfg.MaxStore, JetStreamMaxMemory: maxMemory,
+		JetStreamMaxStore: cfg.MaxStore, JetStreamMaxMemory: maxMemory, StreamMaxBufferedSize: maxBuffered,
 		DontListen: cfg.NoListen,
 	}
 	if opts.JetStreamMaxStore <= 0 {
@@ -407,6 +415,8 @@ func (s *Server) shutdown() {
 	ns, conns := s.nats, s.conns
 	s.closed = true
 	s.mu.Unlock()
+	s.watch()
+	s.watching.Wait()
 	for _, nc := range conns {
 		nc.Close()
 	}

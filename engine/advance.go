@@ -243,8 +243,9 @@ func (e *Engine) close(o *openRun) {
 	}
 	e.stopCountdown(&o.deadline)
 	e.stopCountdown(&o.patience)
-	e.finished.add(o.end)
-	e.afterCommit(o.end.settle)
+	e.finished.add(o.end, e.toldUpTo())
+	end := o.end
+	e.afterCommit(func() { end.settle(e.revision) })
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.leave(o)

@@ -184,7 +184,7 @@ func (e *Engine) committed(b *batch) {
 	e.unsaved -= b.size
 	e.recycle(b.commit)
 	b.commit = nil
-	if len(e.config.Observers) > 0 || e.config.Durable != nil {
+	if e.tells() {
 		for i := range b.notices {
 			b.notices[i].Revision, b.notices[i].Sum = b.revision, b.sum
 		}

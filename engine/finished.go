@@ -13,9 +13,10 @@ const maxFinishedBytes = 64 << 20
 
 // ending is the end of a run as those who wait for it see it.
 type ending struct {
-	record  *run.Record // once the run is finished; not told before durable
-	durable bool
-	waiting []chan<- *run.Record // one place each
+	record   *run.Record // once the run is finished; not told before durable
+	durable  bool
+	revision uint64               // of the commit with the end, once that is durable
+	waiting  []chan<- *run.Record // one place each
 }
 
 // wait gives the record to answer once it is durable.
@@ -32,15 +33,16 @@ func (end *ending) leave(answer chan<- *run.Record) {
 	end.waiting = slices.DeleteFunc(end.waiting, func(other chan<- *run.Record) bool { return other == answer })
 }
 
-func (end *ending) settle() {
-	end.durable = true
+func (end *ending) settle(revision uint64) {
+	end.durable, end.revision = true, revision
 	for _, answer := range end.waiting {
 		answer <- end.record
 	}
 	end.waiting = nil
 }
 
-// finishedRuns keeps the latest endings, up to a number of bytes.
+// finishedRuns keeps the latest endings, up to a number of bytes, and those that the
+// history has not been given yet: they could be found nowhere else.
 type finishedRuns struct {
 	limit   int
 	endings map[run.ID]*ending
@@ -50,7 +52,8 @@ type finishedRuns struct {
 
 func (f *finishedRuns) get(id run.ID) *ending { return f.endings[id] }
 
-func (f *finishedRuns) add(end *ending) {
+// add adds an ending, and drops the oldest of those up to a revision that the history has.
+func (f *finishedRuns) add(end *ending, told uint64) {
 	if f.endings == nil {
 		f.endings = map[run.ID]*ending{}
 	}
@@ -59,6 +62,9 @@ func (f *finishedRuns) add(end *ending) {
 	f.bytes += recordBytes(end.record)
 	for f.bytes > f.limit && len(f.order) > 1 {
 		oldest := f.order[0]
+		if older := f.endings[oldest]; !older.durable || older.revision > told {
+			return
+		}
 		f.order = f.order[1:]
 		f.bytes -= recordBytes(f.endings[oldest].record)
 		delete(f.endings, oldest)

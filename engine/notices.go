@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/flowhost/flowhost/run"
@@ -101,6 +102,17 @@ func (e *Engine) notifier(ctx context.Context) {
 		e.told.Store(b.revision)
 		e.durable(b.revision)
 	}
+}
+
+// tells reports whether anybody is told of commits.
+func (e *Engine) tells() bool { return len(e.config.Observers) > 0 || e.config.Durable != nil }
+
+// toldUpTo is the revision up to which all observers were told of what happened.
+func (e *Engine) toldUpTo() uint64 {
+	if !e.tells() {
+		return math.MaxUint64
+	}
+	return e.told.Load()
 }
 
 func (e *Engine) durable(revision uint64) {

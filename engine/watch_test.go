@@ -410,13 +410,47 @@ func TestWaitFindsARunWhereverItIs(t *testing.T) {
 			}
 		}
 		r.onLoop(func() {
-			if n := len(r.finished.endings); n != 1 {
+			if n := len(r.finished.endings); n > 2 { // the last one, and the one before until its end was told
 				t.Errorf("%d endings are kept", n)
 			}
 		})
 		if _, err := r.Wait(t.Context(), run.NewID(time.Now())); !errors.Is(err, run.ErrUnknown) {
 			t.Errorf("an unknown run is answered with %v", err)
 		}
+		r.stop()
+	})
+}
+
+// A history that is behind has not been given the runs that ended last: the engine keeps
+// them for as long, whatever they take.
+func TestRunsAreFoundWhileTheHistoryIsBehind(t *testing.T) {
+	t.Parallel()
+	set := load(t, twoTasksHCL)
+	synctest.Test(t, func(t *testing.T) {
+		history := newPastRuns()
+		slow := stuck{make(chan struct{})}
+		r := boot(t, Config{
+			Invoker: invokerFunc(takes(time.Second)), History: history, Observers: []Observation{{Observer: slow, RunsOnly: true}, {Observer: history}},
+		}, set)
+		r.onLoop(func() { r.finished.limit = 1 })
+		var ids []run.ID
+		for range 5 {
+			ids = append(ids, r.submit("f", `1`))
+			time.Sleep(3 * time.Second)
+		}
+		for _, id := range ids {
+			if record, err := r.Wait(t.Context(), id); err != nil || record.State != run.Succeeded {
+				t.Errorf("a run of which the history does not know gives %+v, %v", record, err)
+			}
+		}
+		close(slow.letGo)
+		r.wait(r.submit("f", `1`))
+		synctest.Wait()
+		r.onLoop(func() {
+			if n := len(r.finished.endings); n > 2 {
+				t.Errorf("%d endings are kept once they were told", n)
+			}
+		})
 		r.stop()
 	})
 }

@@ -155,6 +155,10 @@ func (l *library) unlock(gone func(*volume) bool) {
 		l.bytes -= v.bytes
 		given = append(given, v)
 	}
+	if len(given) == 0 { // also once the library is closed, which waits for those before
+		l.mu.Unlock()
+		return
+	}
 	l.closing.Add(1)
 	l.mu.Unlock()
 	defer l.closing.Done()

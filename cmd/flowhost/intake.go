@@ -23,7 +23,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloade
 		return err
 	}
 	r.deployed(set)
-	intake, err := bus.NewIntake(n.link.engine, n.engine, subscriptions(set), bus.IntakeConfig{
+	intake, err := bus.NewIntake(n.link.intake, n.engine, subscriptions(set), bus.IntakeConfig{
 		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
 		Version: thisBuild().semantic(), Control: n.engine, Waits: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
 		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,

@@ -30,12 +30,12 @@ const clusterTime = time.Minute
 // another one, with everything that is kept there.
 type link struct {
 	server *bus.Server // nil with an external server
-	engine *nats.Conn  // to the account that only the engine enters
+	engine *nats.Conn  // to the account that only the engine enters, for commits and blobs
 	app    *nats.Conn  // to that where flows listen; the same with one account for both
 
-	// Connections for what may hold up one: live events, and what followers read of the
-	// journal.
-	live, following *nats.Conn
+	// Connections for what would hold up commits: requests and triggers, records and logs
+	// that others read, and live events. The first two are to the engine's account.
+	intake, records, live *nats.Conn
 
 	operator string // account of the operator, where the server tells it from clients
 
@@ -115,16 +115,18 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 		log.Warn("the disk is slow: each commit waits for it. durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
 	}
 	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.data, bus.ClientContext), bus.AccountOperator
-	if l.engine, err = l.server.ConnectEngine(); err == nil {
-		l.app, err = l.server.ConnectApp()
+	for _, c := range []struct {
+		nc      **nats.Conn
+		connect func() (*nats.Conn, error)
+	}{
+		{&l.engine, l.server.ConnectEngine}, {&l.intake, l.server.ConnectEngine}, {&l.records, l.server.ConnectEngine},
+		{&l.app, l.server.ConnectApp}, {&l.live, l.server.ConnectApp},
+	} {
+		if *c.nc, err = c.connect(); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		l.live, err = l.server.ConnectApp()
-	}
-	if err == nil {
-		l.following, err = l.server.ConnectEngine()
-	}
-	return err
+	return nil
 }
 
 // connectExternal connects to another server, for two accounts when there are
@@ -138,11 +140,11 @@ func (l *link) connectExternal(ctx context.Context, s settings, log *slog.Logger
 		}
 		return nc
 	}
-	l.engine, l.following = connect(s.natsCreds, "flowhost"), connect(s.natsCreds, "flowhost-follow")
+	l.engine, l.intake, l.records = connect(s.natsCreds, "flowhost"), connect(s.natsCreds, "flowhost-intake"), connect(s.natsCreds, "flowhost-records")
 	if err != nil {
 		return err
 	}
-	l.url, l.app = l.engine.ConnectedUrlRedacted(), l.engine
+	l.url, l.app = l.engine.ConnectedUrlRedacted(), l.intake
 	if s.natsAppCreds == "" {
 		log.Warn("the engine and its clients share one NATS account: whoever may publish there can name a stream's subject, or a request of JetStream, as the reply subject of a message, and so remove what the host keeps. Give the engine an account: 'flowhost nats config' prints the server's configuration, and docs/nats.md explains it")
 		l.live = connect(s.natsCreds, "flowhost-events")
@@ -185,12 +187,12 @@ func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
 	l.snapshots, errs[1] = bus.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
 	l.blobs, errs[2] = bus.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
 	l.events, errs[3] = bus.NewEvents(l.live, shard, events)
-	l.history, errs[4] = bus.NewHistory(ctx, l.engine, bus.HistoryConfig{
+	l.history, errs[4] = bus.NewHistory(ctx, l.records, bus.HistoryConfig{
 		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
-	l.logs, errs[5] = bus.NewLogs(ctx, l.engine, bus.LogsConfig{Log: log})
+	l.logs, errs[5] = bus.NewLogs(ctx, l.records, bus.LogsConfig{Log: log})
 	l.mark, errs[6] = bus.NewMark(l.engine, shard, bus.MarkConfig{File: markFile(s), Log: log})
-	l.tail, errs[7] = bus.NewJournal(ctx, l.following, shard, bus.JournalConfig{Log: log})
+	l.tail, errs[7] = bus.NewJournal(ctx, l.records, shard, bus.JournalConfig{Log: log})
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -259,7 +261,7 @@ func (l *link) flush(ctx context.Context) error {
 
 // close ends the connections and the embedded server, whatever of them there is.
 func (l *link) close() error {
-	for _, nc := range []*nats.Conn{l.engine, l.app, l.live, l.following} {
+	for _, nc := range []*nats.Conn{l.engine, l.intake, l.records, l.app, l.live} {
 		if nc != nil {
 			nc.Close()
 		}

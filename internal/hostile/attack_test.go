@@ -82,6 +82,7 @@ func try(t *testing.T, a attack) {
 		if len(stops) == 0 {
 			return
 		}
+		t.Logf("%s\nlast words of the host:\n%s", strings.Join(stops, "\n"), m.words)
 		if n >= *tries {
 			t.Errorf("%s (%s): %s, each of %d times", a.name, a.promise, strings.Join(stops, "; "), n)
 			return
@@ -94,6 +95,7 @@ type measurement struct {
 	name          string
 	quiet, attack figures
 	slot          time.Duration // from when the attacker had gone to an honest run's result
+	words         string        // that the host wrote last
 }
 
 // String is the row of the table.
@@ -175,6 +177,7 @@ func (a attack) measure(t *testing.T) (m *measurement, err error) {
 		}
 	}
 	m.attack, err = s.measure(ctx, a.run, afterwards, &m.slot)
+	m.words = s.lastWords()
 	if err == nil {
 		err = s.admits(ctx)
 	}

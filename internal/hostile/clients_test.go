@@ -23,20 +23,29 @@ flow "waits" {
 }
 `
 
+// keepingFlow only keeps what it is given: no guest takes memory and processors.
+const keepingFlow = `
+flow "keeps" {
+  wait "moment" { duration = "1ms" }
+  output "all" { value = trigger.payload }
+}
+`
+
 // clients is what somebody with the credentials for clients, or without any, may do
 // to the server.
 func clients() []attack {
 	return []attack{
 		{name: "client/waits of a day", promise: nobodyElse, flows: waitingFlow, short: true, run: func(ctx context.Context, s *stage) error { return waitsOfADay(ctx, s, 4_096) }},
-		{name: "client/twenty that do not read events", promise: nobodyElse, refused: true, flows: openingFlows, peak: 1_000,
+		{name: "client/twenty that do not read events", promise: nobodyElse, refused: true, flows: keepingFlow, peak: 1_000,
 			run: func(ctx context.Context, s *stage) error { return deaf(ctx, s, 20, "fh.v1.run.>") }},
-		{name: "client/twenty that do not read answers", promise: nobodyElse, refused: true, flows: openingFlows, peak: 1_000, run: deafToAnswers},
+		{name: "client/twenty that do not read answers", promise: nobodyElse, refused: true, flows: keepingFlow, peak: 1_000, run: deafToAnswers},
 		{name: "client/connections", promise: nobodyElse, refused: true, flows: openingFlows, run: func(ctx context.Context, s *stage) error { return connections(ctx, s, 3_000) }},
 		{name: "client/connections that say nothing", promise: nobodyElse, refused: true, flows: openingFlows, run: func(ctx context.Context, s *stage) error { return halfOpen(ctx, s, 3_000, "") }},
 		{name: "client/connections that begin to speak", promise: nobodyElse, refused: true, flows: openingFlows, run: func(ctx context.Context, s *stage) error { return halfOpen(ctx, s, 3_000, "CONNECT {") }},
 		{name: "client/wrong passwords", promise: nobodyElse, flows: openingFlows, short: true, run: wrongPasswords},
 		{name: "client/subscriptions", promise: nobodyElse, flows: openingFlows, run: subscriptions},
 		{name: "client/subscriptions come and go", promise: nobodyElse, flows: openingFlows, run: comeAndGo},
+		{name: "client/large requests at once", promise: nobodyElse, refused: true, flows: keepingFlow, peak: 1_500, short: true, run: largeAtOnce},
 		{name: "client/small requests", promise: nobodyElse, flows: openingFlows, run: flood},
 	}
 }
@@ -125,18 +134,18 @@ func deaf(ctx context.Context, s *stage, n int, subject string) error {
 	b := batchOf(nc)
 	body := `{"name":"` + strings.Repeat("x", 900<<10) + `"}`
 	for range 60 {
-		b.send("fh.v1.api.run.passes", body, nil)
+		b.send("fh.v1.api.run.keeps", body, nil)
 	}
 	if err := b.await(ctx); err != nil {
 		return err
 	}
-	return s.idle(ctx)
+	return s.idle(ctx, "keeps")
 }
 
-// idle returns when no run of the attacker is under way any more.
-func (s *stage) idle(ctx context.Context) error {
+// idle returns when no run of the flow is under way any more.
+func (s *stage) idle(ctx context.Context, flow string) error {
 	for {
-		page, err := ask[struct{ Runs []ended }](ctx, s.operator, "fh.v1.api.list", `{"flow":"passes","states":["pending","running"],"limit":1}`, nil)
+		page, err := ask[struct{ Runs []ended }](ctx, s.operator, "fh.v1.api.list", fmt.Sprintf(`{"flow":%q,"states":["pending","running"],"limit":1}`, flow), nil)
 		if err != nil || len(page.Runs) == 0 {
 			return err
 		}
@@ -156,7 +165,11 @@ func deafToAnswers(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer nc.Close()
-	large, err := ask[ended](ctx, nc, "fh.v1.api.run.passes", `"`+strings.Repeat("x", 900<<10)+`"`, nats.Header{"Fh-Wait": {"20s"}})
+	large, err := ask[ended](ctx, nc, "fh.v1.api.run.keeps", `"`+strings.Repeat("x", 900<<10)+`"`, nats.Header{"Fh-Wait": {"20s"}})
+	if err != nil {
+		return err
+	}
+	at, err := s.credentials()
 	if err != nil {
 		return err
 	}
@@ -169,15 +182,51 @@ func deafToAnswers(ctx context.Context, s *stage) error {
 		}
 		defer r.Close()
 		all.Go(func() {
-			fmt.Fprintf(r, "SUB _INBOX.deaf.> 1\r\n")
+			fmt.Fprintf(r, "SUB %s.deaf.> 1\r\n", at.Inbox)
 			for range 60 {
-				fmt.Fprintf(r, "PUB fh.v1.api.get _INBOX.deaf.x %d\r\n%s\r\n", len(body), body)
+				fmt.Fprintf(r, "PUB fh.v1.api.get %s.deaf.x %d\r\n%s\r\n", at.Inbox, len(body), body)
 			}
 		})
 	}
 	all.Wait()
 	waitFor(ctx, 5*time.Second)
 	return nil
+}
+
+// largeAtOnce is eight clients who all send requests of the largest size
+// and ask for the records of large runs, without waiting for answers.
+func largeAtOnce(ctx context.Context, s *stage) error {
+	nc, err := s.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	large, err := ask[ended](ctx, nc, "fh.v1.api.run.keeps", `{"name":"`+strings.Repeat("x", 900<<10)+`"}`, nats.Header{"Fh-Wait": {"20s"}})
+	if err != nil {
+		return err
+	}
+	record, value := fmt.Sprintf(`{"run":%q}`, large.Run), `{"name":"`+strings.Repeat("x", 3<<20)+`"}`
+	var all sync.WaitGroup
+	for range 8 {
+		nc, err := s.client(ctx)
+		if err != nil {
+			break // the host has as many as it takes
+		}
+		defer nc.Close()
+		all.Go(func() {
+			b := batchOf(nc)
+			for range 2 {
+				b.send("fh.v1.api.run.keeps", value, nil)
+				b.send("fh.v1.trigger.keeps", value, nil)
+				for range 30 {
+					b.send("fh.v1.api.get", record, nil)
+				}
+			}
+			_ = b.await(ctx) // those that are turned away are part of it
+		})
+	}
+	all.Wait()
+	return s.idle(ctx, "keeps")
 }
 
 // waitFor is how long an attacker stays.

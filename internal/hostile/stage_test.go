@@ -149,15 +149,19 @@ func (s *stage) close() error {
 	return nil
 }
 
-// lastWords is what the process has written last, but for what the collector says.
+// lastWords is what the process has written last: warnings and errors, and the last
+// lines of all. What the collector says is left out.
 func (s *stage) lastWords() string {
-	var kept []string
-	for _, line := range strings.Split(s.process.Output(), "\n") {
+	var problems, all []string
+	for line := range strings.Lines(s.process.Output()) {
+		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
+			problems = append(problems, line)
+		}
 		if !strings.HasPrefix(line, "gc ") {
-			kept = append(kept, line)
+			all = append(all, line)
 		}
 	}
-	return strings.Join(kept[max(0, len(kept)-15):], "\n")
+	return strings.Join(problems[max(0, len(problems)-15):], "") + "…\n" + strings.Join(all[max(0, len(all)-5):], "")
 }
 
 // restart kills the process and starts the next one.
