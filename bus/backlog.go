@@ -15,7 +15,7 @@ import (
 // messages.
 const (
 	backlogOfOne = 16 << 20 // two of the largest messages
-	backlogOfAll = 96 << 20 // of all of them together
+	backlogOfAll = 64 << 20 // of all of them together
 	backlogEvery = 25 * time.Millisecond
 )
 

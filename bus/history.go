@@ -29,7 +29,7 @@ const (
 
 // historyPulls is how many messages are read at a time: each may have 8 MiB, and all come by
 // one connection, for which an external server keeps a bounded number of bytes.
-const historyPulls = 4
+const historyPulls = 2
 
 // errorCode bounds the code of a failure in a summary, in bytes: guests make up
 // their own, and the summary is in a header.

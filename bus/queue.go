@@ -17,7 +17,7 @@ const (
 	// of so many of all: a processor is busy with a large one for some 10 ms, and those
 	// that are handled at a time share the processors with the engine.
 	placeBytes = 64 << 10
-	largeShare = 4
+	largeShare = 2
 )
 
 // caller is somebody whose requests wait in a line of their own.

@@ -54,24 +54,25 @@ var (
 )
 
 // A large request takes as many places as small ones that would keep processors busy for as
-// long, and no more than a quarter of all: those that are handled at a time are few.
+// long, and no more than half of all.
 func TestLargeRequestsTakeSeveralPlaces(t *testing.T) {
 	t.Parallel()
 	q := newStall(32)
-	for i := range 3 {
-		q.ask(clientA, fmt.Sprint("a", i), 8<<20)
-	}
-	q.wants(t, "a0", "a1") // a quarter each, and a connection has half
+	q.ask(clientA, "a0", 8<<20)
+	q.ask(clientA, "a1", 8<<20)
+	q.wants(t, "a0") // a connection has half
 	q.ask(clientB, "b0", 200<<10)
 	q.ask(clientB, "b1", 1)
 	q.wants(t, "b0", "b1") // four places, and one
+	q.ask(clientB, "b2", 8<<20)
 	q.ask(theOperator, "o0", 8<<20)
-	q.wants(t, "o0")
+	q.wants(t) // eleven are left
 	q.in["a0"].leave()
-	q.wants(t) // seven of 32 are left, and four of them are not for clients
-	q.in["b0"].leave()
+	q.wants(t, "o0") // a large one of a client does not fit beside it
 	q.in["o0"].leave()
-	q.wants(t, "a2")
+	q.wants(t, "b2")
+	q.in["b2"].leave()
+	q.wants(t, "a1")
 }
 
 // A connection has half of the places, clients leave one to the operator, and whoever

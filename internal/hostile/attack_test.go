@@ -32,8 +32,9 @@ type attack struct {
 	// refused: new connections may be refused until the attacker has gone.
 	refused bool
 
-	peak  int64 // bound of resident memory in MiB; default 512
-	short bool  // part of the sample
+	stop  time.Duration // how long others may be stopped; default mostStop
+	peak  int64         // bound of resident memory in MiB; default 512
+	short bool          // part of the sample
 }
 
 const (
@@ -116,7 +117,7 @@ func (m *measurement) String() string {
 func (m *measurement) stops(a attack) (found []string) {
 	noise := max(m.quiet.Own.max(), m.attack.Own.max())
 	late := func(what string, took, quiet time.Duration) {
-		if took > quiet+noise+mostStop {
+		if took > quiet+noise+cmp.Or(a.stop, mostStop) {
 			found = append(found, fmt.Sprintf("%s took %v, %v without the attack", what, took.Round(time.Millisecond), quiet.Round(time.Millisecond)))
 		}
 	}
