@@ -20,9 +20,9 @@ type instance struct {
 	globals   globals
 	units     api.MutableGlobal
 	depth     api.MutableGlobal
-	changed   api.MutableGlobal       // nil where nothing can change beside memory and globals
+	changed   api.MutableGlobal         // nil where nothing can change beside memory and globals
 	functions map[string]*guestFunction // by export; to look one up costs more than to call it
-	stack     int64                   // bytes of native stack that it keeps while it is idle
+	stack     int64                     // bytes of native stack that it keeps while it is idle
 }
 
 // call runs an export of type () -> i32, a command's _start or an initialiser,
