@@ -2,10 +2,42 @@ package engine
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
+
+// A run is read in this order, from its request to its record:
+//
+//	commands.go  Submit hands the request to the loop
+//	submit.go    submit, accept and admit record the run
+//	advance.go   enter and start open it; advance visits the tasks that may start,
+//	             decide evaluates their joins and conditions, enqueue makes them ready
+//	engine.go    loop, where dispatch gives ready tasks to idle workers
+//	attempts.go  begin, worker and attemptEnded: one attempt, or several with retries
+//	advance.go   settled unblocks what is downstream; phaseEnded moves on to the hooks
+//	finished.go  finish records the end; Wait answers once that is durable
+//	commits.go   record, which all of these use, and the committer
+//	notices.go   the notifier, which gives durable events to the observers
+//
+// Groups, fan-outs, waits, sub-flows, limits and schedules have files of their own.
+// A plain task passes them by.
+
+// enter starts a run, or lets it wait for the next slot that it needs.
+func (e *Engine) enter(o *openRun) {
+	limits := o.limits()
+	for o.held < len(limits) {
+		l := limits[o.held]
+		if g := e.gate(l.gate); g.started >= l.slots || g.before(o) > 0 {
+			g.wait(o)
+			return
+		}
+		e.gate(l.gate).started++
+		o.held++
+	}
+	e.start(o)
+}
 
 // start lets a pending run go.
 func (e *Engine) start(o *openRun) {
@@ -65,19 +97,6 @@ func (e *Engine) visit(t task) {
 	}
 }
 
-// takeUpTask goes on with a task, or an item, that has begun before a restart.
-func (e *Engine) takeUpTask(t task) {
-	t.hold()
-	switch state := t.state(); {
-	case state.State == run.Running:
-		e.rejoin(t)
-	case t.stopped() != nil:
-		e.end(t, run.Canceled, t.stopped())
-	case state.State == run.Ready:
-		e.retryAt(t, state.Due)
-	}
-}
-
 // decide runs, skips or fails a task by its joins and its condition.
 func (e *Engine) decide(t task) {
 	if why := t.stopped(); why != nil {
@@ -101,9 +120,11 @@ func (e *Engine) decide(t task) {
 
 // letRun lets a task go that its flow lets run.
 func (e *Engine) letRun(t task) {
-	if earlier := e.ahead(t); earlier != nil {
-		t.follow(earlier)
-		return
+	if t.overlap == flows.OverlapNode {
+		if earlier := e.ahead(t); earlier != nil {
+			t.follow(earlier)
+			return
+		}
 	}
 	if t.spec.Wait != nil {
 		e.beginWait(t)
@@ -123,12 +144,94 @@ func (e *Engine) letRun(t task) {
 // queue lets a task start as soon as the groups around it have a slot and it is
 // its turn.
 func (e *Engine) queue(t task) {
-	if s := t.full(); s != nil {
-		s.waiting = append(s.waiting, t)
+	if t.spec.Group != nil {
+		if s := t.full(); s != nil {
+			s.waiting = append(s.waiting, t)
+			return
+		}
+		t.hold()
+	}
+	e.enqueue(t)
+}
+
+// enqueue lets a task start as soon as there is room for it.
+func (e *Engine) enqueue(t task) {
+	if t.spec.Child != nil && !e.standsIn(t) {
+		e.calling = append(e.calling, t)
 		return
 	}
-	t.hold()
-	e.enqueue(t)
+	e.runnable.push(t, e.quotasOf(t))
+}
+
+// verdict gives Ready when what a node depends on lets it run, and how it ends
+// otherwise.
+func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure) {
+	n := &o.phase.nodes[node]
+	if n.Parent != nil {
+		switch begin := o.phase.states[n.Parent.Begin]; begin.State {
+		case run.Failed:
+			return run.Skipped, o.upstreamFailure(begin)
+		case run.Skipped, run.Canceled:
+			return begin.State, begin.Failure
+		}
+		if state, failure := o.turn(n); state != run.Ready {
+			return state, failure
+		}
+	}
+	return o.join(n, runOn)
+}
+
+// join gives Ready when the states of what a node depends on let it run, and
+// Skipped otherwise, with a failure when the reason is that something did not
+// succeed. That failure tells this skip from one by condition: what lies further
+// downstream must not run either.
+func (o *openRun) join(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
+	var culprit *run.TaskRun
+	skipped, counted := 0, 0
+	for _, need := range n.Needs {
+		up := o.stateOf(need.Node)
+		if !need.Before {
+			counted++
+		}
+		switch {
+		case up.State == run.Succeeded || o.forgiven(need.Node, up):
+		case up.State == run.Skipped && up.Failure == nil || raced(up):
+			if !need.Before {
+				skipped++
+			}
+		case culprit == nil:
+			culprit = up
+		}
+	}
+	switch {
+	case runOn == flows.RunAlways || runOn == flows.RunOnFailure && culprit != nil:
+		return run.Ready, nil
+	case runOn == flows.RunOnFailure:
+		return run.Skipped, nil
+	case culprit != nil:
+		return run.Skipped, o.upstreamFailure(culprit)
+	case counted > 0 && skipped == counted:
+		return run.Skipped, nil
+	}
+	return run.Ready, nil
+}
+
+// stateOf is what has become of a node, nil for nothing.
+func (o *openRun) stateOf(node int) *run.TaskRun {
+	if n := &o.phase.nodes[node]; n.Group == nil {
+		return o.leaf(node).state()
+	}
+	return o.phase.states[node]
+}
+
+// forgiven reports whether a task that has failed counts as done.
+func (o *openRun) forgiven(node int, state *run.TaskRun) bool {
+	n := &o.phase.nodes[node]
+	return n.Task != nil && n.Task.Continue && state.State == run.Failed
+}
+
+func (o *openRun) upstreamFailure(culprit *run.TaskRun) *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: called(culprit.Task) + " did not succeed"}
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -178,15 +281,21 @@ func (t task) locate(failure *run.Failure) *run.Failure {
 
 // settled makes a finished task's result visible and unblocks what waits for it.
 func (e *Engine) settled(t task) {
-	e.free(t)
+	if t.spec.Group != nil {
+		e.free(t)
+	}
 	if t.item != nil {
 		e.itemSettled(t)
 		return
 	}
 	t.scope.Settle(t.state())
 	e.unblock(t.openRun, t.node)
-	e.pass(t)
-	e.memberSettled(t.openRun, t.node)
+	if len(t.followers) > 0 {
+		e.pass(t)
+	}
+	if t.spec.Group != nil {
+		e.memberSettled(t.openRun, t.node)
+	}
 }
 
 // unblock unblocks what waits for a node.
@@ -196,59 +305,50 @@ func (e *Engine) unblock(o *openRun, node int) {
 	}
 }
 
-// finish ends a run whose tasks are all done.
-func (e *Engine) finish(o *openRun, failure *run.Failure) {
-	if err := fits(o.output); err != nil && failure == nil {
-		o.output, failure = nil, outputFailure(err)
-	}
-	end := &run.Finished{State: run.Succeeded, Output: o.output, Failure: failure}
-	if end.Failure != nil {
-		end.State, end.Output = run.Failed, nil
-	}
-	if end.Failure != nil && end.Failure.Outcome == run.OutcomeCanceled {
-		end.State = run.Canceled
-	}
-	e.endUnused(o)
-	after, err := e.recordFinished(o.run, end)
-	if err != nil && e.fault == nil {
-		end.State, end.Output = run.Failed, nil
-		end.Failure = outputFailure(err)
-		after, err = e.recordFinished(o.run, end)
-	}
-	if err == nil {
-		e.close(o)
-		e.goOn(after)
-	}
-}
-
-// endUnused ends the tasks of a hook that were canceled before there was a reason
-// to run it.
-func (e *Engine) endUnused(o *openRun) {
-	for _, t := range o.run.Tasks {
-		if !t.State.Done() {
-			e.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
-		}
-	}
-}
-
-func outputFailure(err error) *run.Failure {
-	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
-}
-
-// close forgets a finished run but for its record, which waits for the journal.
-func (e *Engine) close(o *openRun) {
-	if e.log.Enabled(e.ctx, slog.LevelInfo) {
-		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
-			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
+// phaseEnded goes on to the part of the flow that the end of this one asks for, or
+// finishes the run.
+func (e *Engine) phaseEnded(o *openRun) {
+	o.judge()
+	next := o.nextPart()
+	if next == nil {
+		e.finish(o, o.failure)
+		return
 	}
 	e.stopCountdown(&o.deadline)
-	e.stopCountdown(&o.patience)
-	e.finished.add(o.end, e.toldUpTo())
-	end := o.end
-	e.afterCommit(func() { end.settle(e.revision) })
-	delete(e.open, o.run.ID)
-	e.shard.Forget(o.run.ID)
-	e.leave(o)
-	e.unrefer(o)
-	e.closed(o)
+	if o.failure != nil {
+		o.scope.Failed(o.failure)
+	}
+	o.phase = newPhase(next)
+	o.holdBegun()
+	if next.Part == flows.PartFinally {
+		e.countDown(&o.deadline, e.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
+	}
+	e.advance(o)
 }
+
+// judge takes note of how a part has ended. The first part that did not succeed
+// decides, and a cancellation before all others.
+func (o *openRun) judge() {
+	switch {
+	case o.run.Cancel != nil:
+		o.failure = o.run.Cancel
+	case o.failure == nil:
+		o.failure = o.failureOfPhase()
+	}
+	if !o.phase.hook() && o.failure == nil {
+		o.output, o.failure = o.flow.Output(o.scope)
+	}
+}
+
+// nextPart is the part that runs now, nil when the run is over.
+func (o *openRun) nextPart() *flows.Section {
+	for _, s := range o.flow.Sections[1+slices.IndexFunc(o.flow.Sections, o.phase.of):] {
+		if o.wants(s) {
+			return s
+		}
+	}
+	return nil
+}
+
+// of reports whether the phase is that of a section.
+func (p *phase) of(s *flows.Section) bool { return p.part == s.Part }

@@ -57,29 +57,6 @@ func (e *Engine) invoke(a *attempt) (r result) {
 	return result{attempt: a, Result: answer, err: err}
 }
 
-// dispatch starts what may start while workers are free.
-func (e *Engine) dispatch() {
-	if e.unfilled && !e.congested() && e.fault == nil {
-		e.fillAll()
-	}
-	for n := len(e.starting); n > 0 && !e.draining && e.fault == nil; n-- {
-		o := e.starting[0]
-		e.starting[0] = nil // nothing but the engine's maps holds a run
-		e.starting = e.starting[1:]
-		if o.run.State == run.Pending {
-			e.enter(o)
-		}
-	}
-	e.callAll()
-	for e.idle > 0 && e.runnable.size > 0 && !e.draining && !e.congested() && e.fault == nil {
-		t, ok := e.runnable.pop(e.share)
-		if !ok {
-			return
-		}
-		e.begin(t)
-	}
-}
-
 // begin starts a task's next attempt. Its input is evaluated once, now; later
 // attempts are given the recorded bytes.
 func (e *Engine) begin(t task) {
@@ -114,6 +91,15 @@ func (e *Engine) begin(t task) {
 	t.attempts = append(t.attempts, a)
 	e.idle--
 	e.give(a)
+}
+
+// give lets a worker make an attempt, or puts it on the stage.
+func (e *Engine) give(a *attempt) {
+	if e.config.Stage != nil {
+		e.stage(a)
+		return
+	}
+	e.work <- a // never blocks: there are as many places as workers
 }
 
 func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {

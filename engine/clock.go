@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/flowhost/flowhost/run"
@@ -54,6 +55,22 @@ func (e *Engine) jumped(by time.Duration) {
 	case e.due <- []func(){func() { e.clockSet(by) }}:
 	case <-e.ctx.Done():
 	}
+}
+
+// newID makes the id of a run or a backfill.
+func (e *Engine) newID(at time.Time) run.ID {
+	if e.config.Random == nil {
+		return run.NewID(at)
+	}
+	return run.DrawID(at, e.config.Random.Uint64)
+}
+
+// luck is a random number from 0 to 1, without 1.
+func (e *Engine) luck() float64 {
+	if e.config.Random == nil {
+		return rand.Float64()
+	}
+	return e.config.Random.Float64()
 }
 
 // clockSet moves what counts elapsed time along with the clock, and lets the

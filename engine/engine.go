@@ -366,6 +366,29 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 	}
 }
 
+// dispatch starts what may start while workers are free.
+func (e *Engine) dispatch() {
+	if e.unfilled && !e.congested() && e.fault == nil {
+		e.fillAll()
+	}
+	for n := len(e.starting); n > 0 && !e.draining && e.fault == nil; n-- {
+		o := e.starting[0]
+		e.starting[0] = nil // nothing but the engine's maps holds a run
+		e.starting = e.starting[1:]
+		if o.run.State == run.Pending {
+			e.enter(o)
+		}
+	}
+	e.callAll()
+	for e.idle > 0 && e.runnable.size > 0 && !e.draining && !e.congested() && e.fault == nil {
+		t, ok := e.runnable.pop(e.share)
+		if !ok {
+			return
+		}
+		e.begin(t)
+	}
+}
+
 // tick lets the loop look at the clock, also when nothing happens.
 func (e *Engine) tick() {
 	e.ticked = true

@@ -1,10 +1,120 @@
 package engine
 
 import (
+	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/flowhost/flowhost/run"
 )
+
+// finish ends a run whose tasks are all done.
+func (e *Engine) finish(o *openRun, failure *run.Failure) {
+	if err := fits(o.output); err != nil && failure == nil {
+		o.output, failure = nil, outputFailure(err)
+	}
+	end := &run.Finished{State: run.Succeeded, Output: o.output, Failure: failure}
+	if end.Failure != nil {
+		end.State, end.Output = run.Failed, nil
+	}
+	if end.Failure != nil && end.Failure.Outcome == run.OutcomeCanceled {
+		end.State = run.Canceled
+	}
+	e.endUnused(o)
+	after, err := e.recordFinished(o.run, end)
+	if err != nil && e.fault == nil {
+		end.State, end.Output = run.Failed, nil
+		end.Failure = outputFailure(err)
+		after, err = e.recordFinished(o.run, end)
+	}
+	if err == nil {
+		o.end.record = e.recordOf(o.run)
+		e.close(o)
+		e.goOn(after)
+	}
+}
+
+// endUnused ends the tasks of a hook that were canceled before there was a reason
+// to run it.
+func (e *Engine) endUnused(o *openRun) {
+	for _, t := range o.run.Tasks {
+		if !t.State.Done() {
+			e.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
+		}
+	}
+}
+
+func outputFailure(err error) *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
+}
+
+// handover is a task of which an attempt has ended with the run that it was.
+type handover struct {
+	task
+	end *run.AttemptFinished
+}
+
+// sequel is what goes on when a run has ended.
+type sequel struct {
+	caller *handover // nil for most
+	next   []follower
+}
+
+// recordFinished records the end of a run and, with it, that of the attempt that it
+// was and the runs that it starts.
+func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*sequel, error) {
+	at := e.now()
+	events := []run.Event{{Run: r.ID, At: at, Data: end}}
+	after := &sequel{next: e.followers(r, end)}
+	if t, ok := e.caller(r); ok {
+		after.caller = &handover{task: t, end: e.endOf(t, e.resultOf(r, end))}
+		events = append(events, t.event(after.caller.end))
+	}
+	for _, next := range after.next {
+		events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
+	}
+	return after, e.record(events...)
+}
+
+// goOn lets go on what a run that has ended was awaited by.
+func (e *Engine) goOn(after *sequel) {
+	e.letFollow(after.next)
+	if from := after.caller; from != nil && e.fault == nil {
+		e.attemptOver(from.task, from.end)
+		e.advance(from.openRun)
+	}
+}
+
+// close forgets a finished run but for its record, which waits for the journal.
+func (e *Engine) close(o *openRun) {
+	if e.log.Enabled(e.ctx, slog.LevelInfo) {
+		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
+			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
+	}
+	e.stopCountdown(&o.deadline)
+	e.stopCountdown(&o.patience)
+	e.finished.add(o.end, e.toldUpTo())
+	end := o.end
+	e.afterCommit(func() { end.settle(e.revision) })
+	delete(e.open, o.run.ID)
+	e.shard.Forget(o.run.ID)
+	e.leave(o)
+	e.unrefer(o)
+	e.closed(o)
+}
+
+// recordOf gives the record of a finished run, its tasks in order of declaration
+// where the flow is known. It is built once for all who need it.
+func (e *Engine) recordOf(r *run.Run) *run.Record {
+	o := e.open[r.ID]
+	if o == nil {
+		return r.Record(nil)
+	}
+	if o.end.record == nil {
+		o.end.record = r.Record(taskNames(o.flow))
+	}
+	return o.end.record
+}
 
 // maxFinishedBytes bounds the records of finished runs that are kept so that a
 // Wait that comes after the end still finds its run. The history on NATS is the
@@ -82,4 +192,44 @@ func recordBytes(r *run.Record) int {
 		n += perTask + len(t.Input) + len(t.Output)
 	}
 	return n
+}
+
+// Wait gives a run's record once it is finished and durable.
+func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
+	return e.wait(ctx, id, func() *ending {
+		if o := e.open[id]; o != nil {
+			return o.end
+		}
+		return e.finished.get(id)
+	})
+}
+
+// past gives the record of a finished run.
+func (e *Engine) past(ctx context.Context, id run.ID) (*run.Record, error) {
+	return e.wait(ctx, id, func() *ending { return e.finished.get(id) })
+}
+
+// wait gives the record of the ending that find finds on the loop, or the one
+// that is history already.
+func (e *Engine) wait(ctx context.Context, id run.ID, find func() *ending) (*run.Record, error) {
+	answers := make(chan *run.Record, 1)
+	var end *ending
+	err := e.command(ctx, func() {
+		if end = find(); end != nil {
+			end.wait(answers)
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case end == nil && e.config.History == nil:
+		return nil, run.ErrUnknown
+	case end == nil:
+		return e.config.History.Get(ctx, id)
+	}
+	record, err := await(ctx, e, answers)
+	if err != nil {
+		e.forgo(func() { end.leave(answers) })
+	}
+	return record, err
 }

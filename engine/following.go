@@ -12,7 +12,7 @@ import (
 // ahead is the earlier run that has yet to end a task before this one may start,
 // nil when there is none.
 func (e *Engine) ahead(t task) *openRun {
-	if t.overlap != flows.OverlapNode || t.phase.hook() {
+	if t.phase.hook() {
 		return nil
 	}
 	for _, earlier := range t.schedule.open {
@@ -34,7 +34,7 @@ func (t task) follow(earlier *openRun) { earlier.followers = append(earlier.foll
 
 // pass lets those go that waited for a task to end.
 func (e *Engine) pass(t task) {
-	if len(t.followers) > 0 && !t.phase.hook() {
+	if !t.phase.hook() {
 		e.letGo(t.unfollow(func(waiting task) bool { return waiting.ref() == t.ref() }))
 	}
 }

@@ -42,21 +42,6 @@ func (o *openRun) limits() []limit {
 	return limits
 }
 
-// enter starts a run, or lets it wait for the next slot that it needs.
-func (e *Engine) enter(o *openRun) {
-	limits := o.limits()
-	for o.held < len(limits) {
-		l := limits[o.held]
-		if g := e.gate(l.gate); g.started >= l.slots || g.before(o) > 0 {
-			g.wait(o)
-			return
-		}
-		e.gate(l.gate).started++
-		o.held++
-	}
-	e.start(o)
-}
-
 // limited does what a flow says about a run for which it has no slot, and reports
 // whether the run is to be left out. A backfill is not in a hurry: its runs wait.
 func (e *Engine) limited(f *flows.Flow, filled bool, key string) bool {

@@ -59,24 +59,6 @@ func (o *openRun) begunIn(g *flows.Group) bool {
 
 func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }
 
-// verdict gives Ready when what a node depends on lets it run, and how it ends
-// otherwise.
-func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure) {
-	n := &o.phase.nodes[node]
-	if n.Parent != nil {
-		switch begin := o.phase.states[n.Parent.Begin]; begin.State {
-		case run.Failed:
-			return run.Skipped, o.upstreamFailure(begin)
-		case run.Skipped, run.Canceled:
-			return begin.State, begin.Failure
-		}
-		if state, failure := o.turn(n); state != run.Ready {
-			return state, failure
-		}
-	}
-	return o.join(n, runOn)
-}
-
 // turn gives Ready when no other member of the groups around a node has been enough
 // for them. A group of which something was taken over has had its turn; what was not
 // taken over in it has not.
@@ -128,64 +110,11 @@ func raceLost(g *flows.Group, winner int) *run.Failure {
 	}
 }
 
-// stateOf is what has become of a node, nil for nothing.
-func (o *openRun) stateOf(node int) *run.TaskRun {
-	if n := &o.phase.nodes[node]; n.Group == nil {
-		return o.leaf(node).state()
-	}
-	return o.phase.states[node]
-}
-
-// join gives Ready when the states of what a node depends on let it run, and
-// Skipped otherwise, with a failure when the reason is that something did not
-// succeed. That failure tells this skip from one by condition: what lies further
-// downstream must not run either.
-func (o *openRun) join(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
-	var culprit *run.TaskRun
-	skipped, counted := 0, 0
-	for _, need := range n.Needs {
-		up := o.stateOf(need.Node)
-		if !need.Before {
-			counted++
-		}
-		switch {
-		case up.State == run.Succeeded || o.forgiven(need.Node, up):
-		case up.State == run.Skipped && up.Failure == nil || raced(up):
-			if !need.Before {
-				skipped++
-			}
-		case culprit == nil:
-			culprit = up
-		}
-	}
-	switch {
-	case runOn == flows.RunAlways || runOn == flows.RunOnFailure && culprit != nil:
-		return run.Ready, nil
-	case runOn == flows.RunOnFailure:
-		return run.Skipped, nil
-	case culprit != nil:
-		return run.Skipped, o.upstreamFailure(culprit)
-	case counted > 0 && skipped == counted:
-		return run.Skipped, nil
-	}
-	return run.Ready, nil
-}
-
-// forgiven reports whether a task that has failed counts as done.
-func (o *openRun) forgiven(node int, state *run.TaskRun) bool {
-	n := &o.phase.nodes[node]
-	return n.Task != nil && n.Task.Continue && state.State == run.Failed
-}
-
 // raced reports whether a task was canceled because another one was faster. That
 // is how the flow is meant.
 func raced(state *run.TaskRun) bool {
 	lost := func(f *run.Failure) bool { return f != nil && f.Code == run.CodeRace }
 	return state.State == run.Canceled && (lost(state.Failure) || lost(state.Cancel))
-}
-
-func (o *openRun) upstreamFailure(culprit *run.TaskRun) *run.Failure {
-	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: called(culprit.Task) + " did not succeed"}
 }
 
 // composite is the state of a group whose members are all done.

@@ -54,25 +54,6 @@ func (e *Engine) notice(r *run.Run, event run.Event, index int) run.Notice {
 	return n
 }
 
-// conclude takes the record of a run that has just finished.
-func (e *Engine) conclude(r *run.Run) {
-	if o := e.open[r.ID]; o != nil {
-		o.end.record = r.Record(taskNames(o.flow))
-		if s := e.config.Stage; s != nil && s.Finished != nil {
-			s.Finished(o.end.record)
-		}
-	}
-}
-
-// recordOf gives the record of a finished run, its tasks in order of declaration
-// as far as the flow is known.
-func (e *Engine) recordOf(r *run.Run) *run.Record {
-	if o := e.open[r.ID]; o != nil {
-		return o.end.record
-	}
-	return r.Record(nil)
-}
-
 func (e *Engine) nextNotice() (chan<- *batch, *batch) {
 	if len(e.outbox) == 0 {
 		return nil, nil

@@ -118,10 +118,18 @@ func (e *Engine) standsIn(t task) bool {
 	return stage != nil && stage.StandsIn != nil && stage.StandsIn(t.run.ID, t.spec.Name)
 }
 
-// tellRecorded tells the stage of an event.
-func (e *Engine) tellRecorded(event run.Event) {
-	if stage := e.config.Stage; stage != nil && stage.Recorded != nil {
+// tellRecorded tells the stage of an event, and of the record of a run that ends
+// with it.
+func (e *Engine) tellRecorded(r *run.Run, event run.Event) {
+	stage := e.config.Stage
+	if stage == nil {
+		return
+	}
+	if stage.Recorded != nil {
 		stage.Recorded(event)
+	}
+	if _, finished := event.Data.(*run.Finished); finished && stage.Finished != nil && e.open[r.ID] != nil {
+		stage.Finished(e.recordOf(r))
 	}
 }
 
@@ -132,13 +140,9 @@ func (e *Engine) tellGroup(o *openRun, end *run.TaskRun) {
 	}
 }
 
-// give lets a worker make an attempt, or puts it on the stage.
-func (e *Engine) give(a *attempt) {
+// stage puts an attempt on the stage.
+func (e *Engine) stage(a *attempt) {
 	stage := e.config.Stage
-	if stage == nil {
-		e.work <- a // never blocks: there are as many places as workers
-		return
-	}
 	staged := &Attempt{Call: a.call, Context: a.ctx, of: a}
 	cancel := a.cancel
 	a.cancel = func(cause error) {

@@ -20,15 +20,6 @@ import (
 // run each other, and nobody can tell beforehand whether that ends.
 const maxNested = 32
 
-// enqueue lets a task start as soon as there is room for it.
-func (e *Engine) enqueue(t task) {
-	if t.spec.Child != nil && !e.standsIn(t) {
-		e.calling = append(e.calling, t)
-		return
-	}
-	e.runnable.push(t, e.quotasOf(t))
-}
-
 // uncall takes out the tasks that match and have not started.
 func (e *Engine) uncall(match func(task) bool) []task {
 	var out []task
@@ -221,43 +212,6 @@ func (e *Engine) caller(r *run.Run) (task, bool) {
 	}
 	state := t.state()
 	return t, state != nil && state.State == run.Running && state.Child == r.ID
-}
-
-// handover is a task of which an attempt has ended with the run that it was.
-type handover struct {
-	task
-	end *run.AttemptFinished
-}
-
-// sequel is what goes on when a run has ended.
-type sequel struct {
-	caller *handover // nil for most
-	next   []follower
-}
-
-// recordFinished records the end of a run and, with it, that of the attempt that it
-// was and the runs that it starts.
-func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*sequel, error) {
-	at := e.now()
-	events := []run.Event{{Run: r.ID, At: at, Data: end}}
-	after := &sequel{next: e.followers(r, end)}
-	if t, ok := e.caller(r); ok {
-		after.caller = &handover{task: t, end: e.endOf(t, e.resultOf(r, end))}
-		events = append(events, t.event(after.caller.end))
-	}
-	for _, next := range after.next {
-		events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
-	}
-	return after, e.record(events...)
-}
-
-// goOn lets go on what a run that has ended was awaited by.
-func (e *Engine) goOn(after *sequel) {
-	e.letFollow(after.next)
-	if from := after.caller; from != nil && e.fault == nil {
-		e.attemptOver(from.task, from.end)
-		e.advance(from.openRun)
-	}
 }
 
 // resultOf is what the end of a run is for the task of which it is an attempt. Its

@@ -122,46 +122,6 @@ func (e *Engine) sighting(o *openRun) sighting {
 	return sighting{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
 }
 
-// Wait gives a run's record once it is finished and durable.
-func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
-	return e.wait(ctx, id, func() *ending {
-		if o := e.open[id]; o != nil {
-			return o.end
-		}
-		return e.finished.get(id)
-	})
-}
-
-// past gives the record of a finished run.
-func (e *Engine) past(ctx context.Context, id run.ID) (*run.Record, error) {
-	return e.wait(ctx, id, func() *ending { return e.finished.get(id) })
-}
-
-// wait gives the record of the ending that find finds on the loop, or the one
-// that is history already.
-func (e *Engine) wait(ctx context.Context, id run.ID, find func() *ending) (*run.Record, error) {
-	answers := make(chan *run.Record, 1)
-	var end *ending
-	err := e.command(ctx, func() {
-		if end = find(); end != nil {
-			end.wait(answers)
-		}
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case end == nil && e.config.History == nil:
-		return nil, run.ErrUnknown
-	case end == nil:
-		return e.config.History.Get(ctx, id)
-	}
-	record, err := await(ctx, e, answers)
-	if err != nil {
-		e.forgo(func() { end.leave(answers) })
-	}
-	return record, err
-}
-
 // Get gives a run's present record.
 func (e *Engine) Get(ctx context.Context, id run.ID) (*run.Record, error) {
 	record, _, err := e.Watch(ctx, id, 0)

@@ -8,54 +8,6 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// phaseEnded goes on to the part of the flow that the end of this one asks for, or
-// finishes the run.
-func (e *Engine) phaseEnded(o *openRun) {
-	o.judge()
-	next := o.nextPart()
-	if next == nil {
-		e.finish(o, o.failure)
-		return
-	}
-	e.stopCountdown(&o.deadline)
-	if o.failure != nil {
-		o.scope.Failed(o.failure)
-	}
-	o.phase = newPhase(next)
-	o.holdBegun()
-	if next.Part == flows.PartFinally {
-		e.countDown(&o.deadline, e.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
-	}
-	e.advance(o)
-}
-
-// judge takes note of how a part has ended. The first part that did not succeed
-// decides, and a cancellation before all others.
-func (o *openRun) judge() {
-	switch {
-	case o.run.Cancel != nil:
-		o.failure = o.run.Cancel
-	case o.failure == nil:
-		o.failure = o.failureOfPhase()
-	}
-	if !o.phase.hook() && o.failure == nil {
-		o.output, o.failure = o.flow.Output(o.scope)
-	}
-}
-
-// nextPart is the part that runs now, nil when the run is over.
-func (o *openRun) nextPart() *flows.Section {
-	for _, s := range o.flow.Sections[1+slices.IndexFunc(o.flow.Sections, o.phase.of):] {
-		if o.wants(s) {
-			return s
-		}
-	}
-	return nil
-}
-
-// of reports whether the phase is that of a section.
-func (p *phase) of(s *flows.Section) bool { return p.part == s.Part }
-
 // wants reports whether a hook runs after what has happened so far. One that had
 // begun before a restart does in any case: its tasks have to end.
 func (o *openRun) wants(s *flows.Section) bool {

@@ -42,6 +42,19 @@ func (e *Engine) takeUpAll(ctx context.Context) error {
 	return nil
 }
 
+// takeUpTask goes on with a task, or an item, that has begun before a restart.
+func (e *Engine) takeUpTask(t task) {
+	t.hold()
+	switch state := t.state(); {
+	case state.State == run.Running:
+		e.rejoin(t)
+	case t.stopped() != nil:
+		e.end(t, run.Canceled, t.stopped())
+	case state.State == run.Ready:
+		e.retryAt(t, state.Due)
+	}
+}
+
 // takeUp opens an unfinished run with the definition that it was accepted with.
 func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 	if r.Awaits > 0 {
