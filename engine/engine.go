@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
@@ -32,7 +33,7 @@ type Config struct {
 	Told uint64
 
 	Snapshots Store   // default none: the journal is read as a whole at each start and never shortened
-	Blobs     Store   // of JSON from run.BlobSize on; default a MemoryStore
+	Blobs     Store   // of JSON from run.BlobSize on; default a memory.Store
 	History   History // of finished runs; default none
 
 	// Restore loads a recorded definition again, for runs whose flow has changed
@@ -162,7 +163,7 @@ func New(config Config) *Engine {
 		config.SnapshotEvents = 50_000
 	}
 	if config.Blobs == nil {
-		config.Blobs = NewMemoryStore()
+		config.Blobs = memory.NewStore()
 	}
 	if config.Timeout <= 0 {
 		config.Timeout = 5 * time.Minute

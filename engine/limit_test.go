@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -38,7 +39,7 @@ func TestOnLimit(t *testing.T) {
 				t.Parallel()
 				set := load(t, limitHCL(on))
 				synctest.Test(t, func(t *testing.T) {
-					config := Config{Journal: NewMemoryJournal(), Invoker: guests{"a": takes(time.Minute)}}
+					config := Config{Journal: memory.NewJournal(), Invoker: guests{"a": takes(time.Minute)}}
 					r := boot(t, config, set)
 					var ids []run.ID
 					ask := func(key string) {
@@ -91,7 +92,7 @@ flow "f" {
   task "a" { plugin = "./m.wasm" }
 }`)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(25 * time.Second)}}, set)
 		time.Sleep(15 * time.Second)
 		receipt, err := r.Submit(t.Context(), run.Request{Flow: "f", Position: run.Position{Source: "stream", Seq: 3}})

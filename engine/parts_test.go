@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -114,7 +115,7 @@ func TestPartsOfAFlow(t *testing.T) {
 				t.Parallel()
 				set := load(t, partsHCL)
 				synctest.Test(t, func(t *testing.T) {
-					journal, asked := NewMemoryJournal(), new(calls)
+					journal, asked := memory.NewJournal(), new(calls)
 					config := Config{Journal: journal, Invoker: asked.of(c.guests)}
 					r := boot(t, config, set)
 					id := r.submit("f", `null`)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
@@ -338,7 +339,7 @@ func TestLimitsHoldThroughCrashes(t *testing.T) {
 			set := load(t, source)
 			synctest.Test(t, func(t *testing.T) {
 				under := map[string]*starts{"limit.a": {}, "limit.b": {}, "limit.c": {}}
-				config := Config{Workers: 20, Journal: NewMemoryJournal(), Invoker: invokerFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+				config := Config{Workers: 20, Journal: memory.NewJournal(), Invoker: invokerFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
 					call := takes(time.Duration(1+len(c.Task)*c.Attempt%3) * time.Second)
 					if c.Attempt == 1 {
 						call = func(context.Context, run.Call) (run.Result, error) { return fails(run.OutcomeFailed, true), nil }
@@ -442,7 +443,7 @@ func TestRateCountsRetriesAndRestarts(t *testing.T) {
 	set := load(t, limitedHCL(`rate = "2/10s"`, 1, 1, "retries = 9"))
 	synctest.Test(t, func(t *testing.T) {
 		s := new(starts)
-		config := Config{Journal: NewMemoryJournal(), Invoker: s.around(takes(time.Minute))}
+		config := Config{Journal: memory.NewJournal(), Invoker: s.around(takes(time.Minute))}
 		r := boot(t, config, set)
 		begin := time.Now()
 		id, other := r.submit("f0", `null`), r.submit("f0", `null`)
@@ -468,7 +469,7 @@ func TestRateAndClocksThatAreSet(t *testing.T) {
 		for _, restart := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				clock, s := scheduler.NewVirtualClock(epoch), new(starts)
-				config := Config{Journal: NewMemoryJournal(), Clock: clock, Invoker: s.around(func(ctx context.Context, c run.Call) (run.Result, error) {
+				config := Config{Journal: memory.NewJournal(), Clock: clock, Invoker: s.around(func(ctx context.Context, c run.Call) (run.Result, error) {
 					<-ctx.Done() // so that the runs stay open
 					return takes(0)(ctx, c)
 				})}
@@ -551,7 +552,7 @@ func TestLimitOfARunWhoseFlowIsGone(t *testing.T) {
 	set := load(t, limitedHCL("concurrency = 2", 1, 6, ""))
 	synctest.Test(t, func(t *testing.T) {
 		s := new(starts)
-		config := Config{Journal: NewMemoryJournal(), Workers: 16, Invoker: s.around(takes(time.Second))}
+		config := Config{Journal: memory.NewJournal(), Workers: 16, Invoker: s.around(takes(time.Second))}
 		r := boot(t, config, set)
 		id := r.submit("f0", `null`)
 		time.Sleep(1500 * time.Millisecond)
@@ -595,7 +596,7 @@ func TestLimitsOfRunsBeforeAnythingIsDeployed(t *testing.T) {
 	one, three := load(t, limitedHCL("concurrency = 1", 1, 6, "")), load(t, limitedHCL("concurrency = 3", 1, 6, ""))
 	synctest.Test(t, func(t *testing.T) {
 		s := new(starts)
-		config := Config{Journal: NewMemoryJournal(), Workers: 16, Invoker: s.around(takes(time.Second))}
+		config := Config{Journal: memory.NewJournal(), Workers: 16, Invoker: s.around(takes(time.Second))}
 		r := boot(t, config, one)
 		ids := []run.ID{r.submit("f0", `null`)}
 		time.Sleep(time.Millisecond)
@@ -670,7 +671,7 @@ func TestLimitsAreKnownBeforeRunsGoOn(t *testing.T) {
 	one, three := load(t, limitedHCL("concurrency = 1", 1, 6, "")), load(t, limitedHCL("concurrency = 3", 1, 6, ""))
 	synctest.Test(t, func(t *testing.T) {
 		s := new(starts)
-		config := Config{Journal: NewMemoryJournal(), Workers: 16, Invoker: s.around(takes(time.Second))}
+		config := Config{Journal: memory.NewJournal(), Workers: 16, Invoker: s.around(takes(time.Second))}
 		r := boot(t, config, three)
 		id := r.submit("f0", `null`)
 		r.crash()

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"go.uber.org/goleak"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -107,7 +108,7 @@ type rig struct {
 func boot(t testing.TB, config Config, sets ...*flows.Set) *rig {
 	t.Helper()
 	if config.Journal == nil {
-		config.Journal = NewMemoryJournal()
+		config.Journal = memory.NewJournal()
 	}
 	if config.Invoker == nil {
 		config.Invoker = guests{}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -132,7 +133,7 @@ func TestDrainLetsAttemptsEndAndLeavesTheRest(t *testing.T) {
 	set := load(t, stopHCL)
 	synctest.Test(t, func(t *testing.T) {
 		told := &notices{}
-		config := Config{Invoker: guests{"a": takes(10 * time.Second)}, Observers: []Observation{{Observer: told}}, Journal: NewMemoryJournal()}
+		config := Config{Invoker: guests{"a": takes(10 * time.Second)}, Observers: []Observation{{Observer: told}}, Journal: memory.NewJournal()}
 		r := boot(t, config, set)
 		id := r.submit("f", `null`)
 		time.Sleep(time.Second)

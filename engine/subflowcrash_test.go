@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -25,7 +26,7 @@ func TestSubflowsThatCannotBeContinued(t *testing.T) {
 		t.Run(gone, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				journal := NewMemoryJournal()
+				journal := memory.NewJournal()
 				r := boot(t, Config{Journal: journal, Invoker: guests{"work": takes(time.Hour), "cleanup": takes(time.Minute)}}, set)
 				id := r.submit("top", `{}`)
 				time.Sleep(time.Second)
@@ -70,7 +71,7 @@ func TestTimeoutsOfSubflowsAfterARestart(t *testing.T) {
 	t.Parallel()
 	set := load(t, fmt.Sprintf(callerHCL, `timeout = "10m"`, ""))
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		config := Config{Journal: journal, Invoker: guests{"work": takes(time.Hour)}, Timeout: 2 * time.Hour}
 		r := boot(t, config, set)
 		slow := r.submit("top", `{}`)
@@ -105,7 +106,7 @@ func TestCancelOfSubflowsAfterARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				config := Config{Journal: NewMemoryJournal(), Invoker: guests{"work": takes(time.Hour)}, Timeout: 2 * time.Hour}
+				config := Config{Journal: memory.NewJournal(), Invoker: guests{"work": takes(time.Hour)}, Timeout: 2 * time.Hour}
 				r := boot(t, config, set)
 				id := r.submit("top", `{}`)
 				time.Sleep(time.Second)
@@ -223,7 +224,7 @@ func TestSubflowsContinueFromEveryEvent(t *testing.T) {
 // events.
 func continuesFromEveryEvent(t *testing.T, set *flows.Set, story func(*rig)) {
 	t.Helper()
-	journal := NewMemoryJournal()
+	journal := memory.NewJournal()
 	config := Config{Journal: journal, Invoker: obedient{}, Workers: 1, Timeout: 4 * time.Hour}
 	r := boot(t, config, set)
 	story(r)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/flowhost/flowhost/engine/internal/rerun"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -133,7 +134,7 @@ func (e *Engine) recordCall(t task, next *call) *run.Failure {
 	at, started := e.now(), next.started
 	started.Child = e.newID(at)
 	events := []run.Event{{Run: t.run.ID, At: at, Data: started}, {Run: started.Child, At: at, Data: next.child}}
-	for _, data := range asData(next.reused) {
+	for _, data := range rerun.Events(next.reused) {
 		events = append(events, run.Event{Run: started.Child, At: at, Data: data})
 	}
 	err := fits(started.Input)

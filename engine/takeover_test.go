@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -47,7 +48,7 @@ func TestTakeoverOverSeveralCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &notices{}
 		r := boot(t, Config{
-			Journal: narrow{NewMemoryJournal(), fewBytes}, Invoker: guests{"t": takes(time.Second)},
+			Journal: narrow{memory.NewJournal(), fewBytes}, Invoker: guests{"t": takes(time.Second)},
 			Observers: []Observation{{Observer: told}},
 		}, set)
 		old := r.run("f", `null`)
@@ -207,7 +208,7 @@ func TestTakeoverOfWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	set := load(t, copiesHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		var well atomic.Bool
 		guest := func(ctx context.Context, call run.Call) (run.Result, error) {
 			if call.Key == "150" && !well.Load() {

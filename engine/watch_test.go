@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -76,7 +77,7 @@ type gated struct {
 }
 
 func newGated() *gated {
-	g := &gated{Journal: NewMemoryJournal(), gate: make(chan struct{})}
+	g := &gated{Journal: memory.NewJournal(), gate: make(chan struct{})}
 	close(g.gate)
 	return g
 }

@@ -1,4 +1,4 @@
-package engine
+package memory
 
 import (
 	"bytes"
@@ -10,18 +10,18 @@ import (
 	"sync"
 )
 
-// MemoryStore is a Store that lives as long as the process. The zero value is
-// empty and ready.
-type MemoryStore struct {
+// Store is an engine.Store in memory. The zero value is empty and ready. It is safe
+// for concurrent use.
+type Store struct {
 	mu    sync.Mutex
 	items map[string][]byte
 }
 
-// NewMemoryStore gives an empty store.
-func NewMemoryStore() *MemoryStore { return new(MemoryStore) }
+// NewStore makes an empty store.
+func NewStore() *Store { return new(Store) }
 
-// Put is part of Store.
-func (s *MemoryStore) Put(ctx context.Context, name string, data []byte) error {
+// Put is part of engine.Store.
+func (s *Store) Put(ctx context.Context, name string, data []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -34,8 +34,8 @@ func (s *MemoryStore) Put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// Get is part of Store.
-func (s *MemoryStore) Get(ctx context.Context, name string) ([]byte, error) {
+// Get is part of engine.Store.
+func (s *Store) Get(ctx context.Context, name string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (s *MemoryStore) Get(ctx context.Context, name string) ([]byte, error) {
 	return bytes.Clone(data), nil
 }
 
-// Delete is part of Store.
-func (s *MemoryStore) Delete(ctx context.Context, name string) error {
+// Delete is part of engine.Store.
+func (s *Store) Delete(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (s *MemoryStore) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// List is part of Store.
-func (s *MemoryStore) List(ctx context.Context) ([]string, error) {
+// List is part of engine.Store.
+func (s *Store) List(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

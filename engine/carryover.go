@@ -9,55 +9,9 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// A run that continues another one continues the runs of its sub-flows, too. What
-// they take over is read when the run is asked for, and recorded with it: they
-// begin when their tasks do.
-
-// continueChild has the run of a sub-flow, which did not succeed, go on where it ended if
-// its params stay the same: all that it depends on is taken over.
-func (r *reuse) continueChild(spec *flows.Task, t *run.TaskRecord) {
-	child := r.children[t.Child]
-	if spec.Child == nil || child == nil || child.Flow != spec.Flow {
-		return
-	}
-	inner := newReuse(spec.Child, &predecessor{run: child, children: r.children})
-	inner.allThatCounts()
-	if len(inner.reused) == 0 && len(inner.Within) == 0 {
-		return
-	}
-	r.Within = append(r.Within, run.ContinuedChild{
-		TaskRef: t.Ref(), Run: child.Run, Attempt: child.NextAttempt(), Params: child.Params, Reused: inner.reused, Continuation: &inner.Continuation,
-	})
-}
-
-// checkChildren refuses runs that take over more than a commit holds, in bytes.
-func checkChildren(children []run.ContinuedChild, limit int) error {
-	for _, child := range children {
-		var events []run.Event
-		for _, data := range asData(child.Reused) {
-			events = append(events, run.Event{Run: child.Run, Data: data})
-		}
-		fits, err := new(run.Commit).AddWithin(limit, events...)
-		if err == nil && !fits {
-			err = run.Requestf(run.RequestSize, "run %s, which task %s was, has more to take over than the journal holds in one commit, so it can only be run again as a whole", child.Run, child.Label())
-		}
-		if err == nil {
-			err = checkChildren(child.Continuation.Within, limit)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func asData(reused []*run.TaskReused) []run.EventData {
-	data := make([]run.EventData, len(reused))
-	for i, r := range reused {
-		data[i] = r
-	}
-	return data
-}
+// A run that continues an earlier one continues the runs of its sub-flows, too. What
+// they carry over is read when the new run is requested, and recorded with it: they
+// start when their tasks do.
 
 // continues gives what the next run of a sub-flow's task goes on with. It is nil
 // for one that begins anew: one made again by the task's own policy, too.

@@ -1,4 +1,4 @@
-package engine
+package memory
 
 import (
 	"testing"
@@ -6,10 +6,10 @@ import (
 	"github.com/flowhost/flowhost/internal/testkit/journaltest"
 )
 
-func TestMemoryJournalConforms(t *testing.T) {
+func TestJournalConforms(t *testing.T) {
 	t.Parallel()
 	journaltest.Run(t, func(t *testing.T) (journaltest.Journal, func() journaltest.Journal) {
-		j := NewMemoryJournal()
+		j := NewJournal()
 		return j, func() journaltest.Journal { return j }
 	})
 }

@@ -1,4 +1,4 @@
-package engine
+package memory
 
 import (
 	"bytes"
@@ -9,28 +9,27 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// memoryCommitLimit is as generous as a journal on NATS with its default limits.
-const memoryCommitLimit = 4 << 20
+// commitLimit is the limit of a journal on NATS with its default settings.
+const commitLimit = 4 << 20
 
-// MemoryJournal is a Journal that lives as long as the process: for tests and
-// for runs that nobody asked to keep. The zero value is empty and ready. It is
+// Journal is an engine.Journal in memory. The zero value is empty and ready. It is
 // safe for concurrent use.
-type MemoryJournal struct {
+type Journal struct {
 	mu      sync.Mutex
 	removed uint64   // revisions up to and including this one are compacted away
 	commits [][]byte // of the revisions that follow
 }
 
-// NewMemoryJournal gives an empty journal.
-func NewMemoryJournal() *MemoryJournal { return new(MemoryJournal) }
+// NewJournal makes an empty journal.
+func NewJournal() *Journal { return new(Journal) }
 
-// Append is part of Journal.
-func (j *MemoryJournal) Append(ctx context.Context, after uint64, commit []byte) (uint64, error) {
+// Append is part of engine.Journal.
+func (j *Journal) Append(ctx context.Context, after uint64, commit []byte) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if len(commit) > memoryCommitLimit {
-		return 0, fmt.Errorf("a commit of %d bytes is over the journal's limit of %d", len(commit), memoryCommitLimit)
+	if len(commit) > commitLimit {
+		return 0, fmt.Errorf("a commit of %d bytes is over the journal's limit of %d", len(commit), commitLimit)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -46,10 +45,24 @@ func (j *MemoryJournal) Append(ctx context.Context, after uint64, commit []byte)
 }
 
 // last is the newest revision. Its commit is never removed.
-func (j *MemoryJournal) last() uint64 { return j.removed + uint64(len(j.commits)) }
+func (j *Journal) last() uint64 { return j.removed + uint64(len(j.commits)) }
 
-// Replay is part of Journal.
-func (j *MemoryJournal) Replay(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
+// Last is the newest revision, 0 while the journal is empty.
+func (j *Journal) Last() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.last()
+}
+
+// Removed is the newest revision that Compact has removed, 0 for none.
+func (j *Journal) Removed() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.removed
+}
+
+// Replay is part of engine.Journal.
+func (j *Journal) Replay(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
 	j.mu.Lock()
 	commits, removed := j.commits, j.removed
 	j.mu.Unlock()
@@ -68,8 +81,8 @@ func (j *MemoryJournal) Replay(ctx context.Context, after uint64, apply func(uin
 	return nil
 }
 
-// Compact is part of Journal.
-func (j *MemoryJournal) Compact(ctx context.Context, upTo uint64) error {
+// Compact is part of engine.Journal.
+func (j *Journal) Compact(ctx context.Context, upTo uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -85,5 +98,5 @@ func (j *MemoryJournal) Compact(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// Limit is part of Journal.
-func (j *MemoryJournal) Limit() int { return memoryCommitLimit }
+// Limit is part of engine.Journal.
+func (j *Journal) Limit() int { return commitLimit }
