@@ -50,7 +50,7 @@ func (e *Engine) start(o *openRun) {
 func (e *Engine) resume(o *openRun) {
 	o.scope = o.flow.Scope(o.run)
 	if limit := o.flow.Timeout; limit > 0 {
-		e.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
+		e.clock.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
 	}
 	o.phase = newPhase(o.flow.Section(flows.PartMain))
 	o.holdBegun()
@@ -160,7 +160,7 @@ func (e *Engine) enqueue(t task) {
 		e.calling = append(e.calling, t)
 		return
 	}
-	e.runnable.push(t, e.quotasOf(t))
+	e.runnable.Push(t, t.run.Flow, t.priority(), e.limits.of(t))
 }
 
 // verdict gives Ready when what a node depends on lets it run, and how it ends
@@ -314,14 +314,14 @@ func (e *Engine) phaseEnded(o *openRun) {
 		e.finish(o, o.failure)
 		return
 	}
-	e.stopCountdown(&o.deadline)
+	e.clock.stopCountdown(&o.deadline)
 	if o.failure != nil {
 		o.scope.Failed(o.failure)
 	}
 	o.phase = newPhase(next)
 	o.holdBegun()
 	if next.Part == flows.PartFinally {
-		e.countDown(&o.deadline, e.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
+		e.clock.countDown(&o.deadline, e.clock.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
 	}
 	e.advance(o)
 }

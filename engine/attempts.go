@@ -65,7 +65,7 @@ func (e *Engine) begin(t task) {
 		failure = e.recordStart(t, started)
 	}
 	if failure != nil {
-		e.runnable.done(t.run.Flow, e.quotasOf(t))
+		e.runnable.Done(t.run.Flow, e.limits.of(t))
 		e.end(t, run.Failed, failure)
 		e.advance(t.openRun)
 		return
@@ -73,7 +73,7 @@ func (e *Engine) begin(t task) {
 	if e.fault != nil {
 		return
 	}
-	e.countStart(e.quotasOf(t))
+	e.limits.started(t)
 	timeout := t.spec.Timeout
 	if timeout <= 0 && t.spec.Child == nil { // a sub-flow takes its time, also where a call stands in for it
 		timeout = e.config.Timeout
@@ -86,7 +86,7 @@ func (e *Engine) begin(t task) {
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
 	if timeout > 0 {
-		e.countDown(&a.deadline, e.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
+		e.clock.countDown(&a.deadline, e.clock.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
 	}
 	t.attempts = append(t.attempts, a)
 	e.idle--
@@ -147,15 +147,15 @@ func (e *Engine) interrupt(a *attempt, cause error) {
 		return
 	}
 	a.cancel(cause)
-	e.stopCountdown(&a.deadline)
-	e.countDown(&a.deadline, e.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+	e.clock.stopCountdown(&a.deadline)
+	e.clock.countDown(&a.deadline, e.clock.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
 }
 
 // abandonAttempt records the end of an attempt that hangs and puts a new worker
 // in the place of its own, as long as not too many hang.
 func (e *Engine) abandonAttempt(a *attempt, cause error) {
 	if int(e.stuck.Load()) >= e.config.Workers {
-		e.countDown(&a.deadline, e.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
 		return
 	}
 	if !a.given.CompareAndSwap(false, true) {
@@ -179,8 +179,8 @@ func (e *Engine) abandonAttempt(a *attempt, cause error) {
 // attemptEnded records a result and lets the run go on.
 func (e *Engine) attemptEnded(r result) {
 	e.idle++
-	e.runnable.done(r.run.Flow, e.quotasOf(r.task))
-	e.stopCountdown(&r.deadline)
+	e.runnable.Done(r.run.Flow, e.limits.of(r.task))
+	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)
 	r.openRun.attempts = slices.DeleteFunc(r.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
 	if r.err != nil {
@@ -277,9 +277,9 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	case !again:
 		return time.Time{}
 	case end.Outcome == run.OutcomeLost:
-		return e.now()
+		return e.clock.now()
 	}
-	return e.now().Add(max(t.spec.Retry.After(spent-lost, e.luck()), end.Failure.RetryAfter))
+	return e.clock.now().Add(max(t.spec.Retry.After(spent-lost, e.luck()), end.Failure.RetryAfter))
 }
 
 // retryAt makes a task runnable when it is due.
@@ -289,7 +289,7 @@ func (e *Engine) retryAt(t task, due time.Time) {
 	}
 	wait := new(countdown)
 	t.retries[t.ref()] = wait
-	e.countDown(wait, due, func() {
+	e.clock.countDown(wait, due, func() {
 		if _, waiting := t.retries[t.ref()]; waiting {
 			delete(t.retries, t.ref())
 			if t.item != nil {

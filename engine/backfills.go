@@ -163,7 +163,7 @@ func (e *Engine) lookBack(ctx context.Context, request *run.BackfillRequest, pla
 func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest, plan run.BackfillPlan) (run.BackfillPlan, error) {
 	plan.ID = request.ID
 	if plan.ID == "" {
-		plan.ID = e.newID(e.now())
+		plan.ID = e.newID(e.clock.now())
 	}
 	started := &run.BackfillStarted{ID: plan.ID, Schedule: request.Schedule, MaxActive: max(request.MaxActive, run.DefaultBackfilled)}
 	for _, t := range plan.Times {
@@ -174,7 +174,7 @@ func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest
 			plan = repeated(b)
 			return nil
 		}
-		if err := e.record(run.Event{At: e.now(), Data: started}); err != nil {
+		if err := e.record(run.Event{At: e.clock.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
 		}
 		e.fill(e.shard.Backfill(plan.ID))
@@ -209,7 +209,7 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 			return ErrFinished
 		}
 		reason = cmp.Or(reason, "canceled") // without a reason, all times had their turn
-		if err := e.record(run.Event{At: e.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
+		if err := e.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
 			return err
 		}
 		for _, active := range slices.Clone(b.Active) {
@@ -249,7 +249,7 @@ func (e *Engine) fill(b *run.Backfill) {
 		e.fillNext(b, s.flow)
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
-		e.record(run.Event{At: e.now(), Data: &run.BackfillEnded{ID: b.ID}})
+		e.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
 		e.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
 			"succeeded", b.Succeeded, "failed", b.Failed, "canceled", b.Canceled, "rejected", b.Rejected)
 	}
@@ -261,7 +261,7 @@ func (e *Engine) fillNext(b *run.Backfill, f *flows.Flow) {
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
 	if _, err := e.accept(f, request, advanced); err != nil {
 		e.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
-		e.record(run.Event{At: e.now(), Data: advanced})
+		e.record(run.Event{At: e.clock.now(), Data: advanced})
 	}
 }
 
@@ -271,7 +271,7 @@ func (e *Engine) fillLater() {
 		return
 	}
 	e.filling = true
-	e.at(e.now().Add(postponement), func() {
+	e.clock.at(e.clock.now().Add(postponement), func() {
 		e.filling = false
 		e.fillAll()
 	})

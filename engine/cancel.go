@@ -23,7 +23,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 		return
 	}
 	for ref, timer := range o.retries {
-		e.stopCountdown(timer)
+		e.clock.stopCountdown(timer)
 		e.unready(o, ref, o.run.Cancel)
 	}
 	for _, w := range o.waits {
@@ -132,7 +132,7 @@ func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	}
 	for other, timer := range o.retries {
 		if of(other) {
-			e.stopCountdown(timer)
+			e.clock.stopCountdown(timer)
 			e.unready(o, other, why)
 		}
 	}

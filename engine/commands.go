@@ -15,7 +15,7 @@ import (
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
 		e.undeploy(set)
-		e.deployLimits(set.Limits)
+		e.limits.deploy(set.Limits)
 		e.chains = set.Followers()
 		clear(e.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {

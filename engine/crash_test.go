@@ -303,8 +303,8 @@ func TestRunsContinueFromEveryEvent(t *testing.T) {
 						startsNothingOnceStopped(t, journalEvents(t, journal), got)
 					}
 					if err := r.command(t.Context(), func() {
-						if left := r.timers.Len() + len(r.gates) + r.runnable.size + len(r.runnable.lanes); left > 0 {
-							t.Errorf("after event %d, %s: %d things are left", n, events[n-1].Data.Kind(), left)
+						if left := r.leftover(); left != "" {
+							t.Errorf("after event %d, %s: %s", n, events[n-1].Data.Kind(), left)
 						}
 					}); err != nil {
 						t.Error(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
 )
@@ -84,7 +85,6 @@ type Engine struct {
 	leaving   chan func() // from those who wait for nothing any more
 	results   chan result
 	work      chan *attempt
-	due       chan []func()
 	commits   chan *batch           // to the committer
 	written   chan *batch           // from the committer
 	notices   chan *batch           // to the notifier
@@ -95,7 +95,7 @@ type Engine struct {
 	drain     chan struct{}
 	ready     chan struct{}
 	stopped   chan struct{}
-	timers    *scheduler.Queue[func()]
+	clock     *clock
 
 	drainOnce sync.Once
 	told      atomic.Uint64 // the revision up to which the observers were told
@@ -118,21 +118,21 @@ type Engine struct {
 	dropped    uint64              // those that made none
 	open       map[run.ID]*openRun // not finished
 	gates      map[gateKey]*gate   // concurrency limits in use
-	quotas     map[string]*quota   // limits that are deployed, or that open runs refer to
-	starting   []*openRun          // have got their slot, or were accepted with the end of another one, and start next
-	runnable   readyQueue          // may start as soon as a worker is free
-	calling    []task              // may start: those that run a flow, which takes no worker
-	idle       int                 // workers without an attempt
-	share      int                 // workers that one flow may have
-	hire       func()              // starts a worker
-	release    func()              // stops waiting for one that hangs
-	pending    []*batch            // not given to the committer yet; the last one is still growing
-	outbox     []*batch            // durable, not given to the notifier yet
-	untold     int                 // events in outbox
-	inFlight   *batch              // at the committer
-	unsaved    int                 // bytes in pending and inFlight
-	spare      []*run.Commit       // emptied
-	revision   uint64              // of the last durable commit
+	limits     *limits
+	starting   []*openRun        // have got their slot, or were accepted with the end of another one, and start next
+	runnable   fairq.Queue[task] // may start as soon as a worker is free
+	calling    []task            // may start: those that run a flow, which takes no worker
+	idle       int               // workers without an attempt
+	share      int               // workers that one flow may have
+	hire       func()            // starts a worker
+	release    func()            // stops waiting for one that hangs
+	pending    []*batch          // not given to the committer yet; the last one is still growing
+	outbox     []*batch          // durable, not given to the notifier yet
+	untold     int               // events in outbox
+	inFlight   *batch            // at the committer
+	unsaved    int               // bytes in pending and inFlight
+	spare      []*run.Commit     // emptied
+	revision   uint64            // of the last durable commit
 	finished   finishedRuns
 	watched    map[run.ID][]watcher
 	snapshot   *snapshot // being written
@@ -188,7 +188,6 @@ func New(config Config) *Engine {
 		leaving:    make(chan func()),
 		results:    make(chan result, places),
 		work:       make(chan *attempt, places),
-		due:        make(chan []func()),
 		commits:    make(chan *batch, 1),
 		written:    make(chan *batch, 1),
 		notices:    make(chan *batch),
@@ -206,16 +205,17 @@ func New(config Config) *Engine {
 		schedules:  map[run.ScheduleRef]*schedule{},
 		open:       map[run.ID]*openRun{},
 		gates:      map[gateKey]*gate{},
-		quotas:     map[string]*quota{},
 		watched:    map[run.ID][]watcher{},
 		idle:       config.Workers,
 		share:      config.Workers - config.Workers/4,
 		generation: firstGeneration,
 	}
-	e.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
+	e.clock = &clock{source: config.Clock, due: make(chan []func()), fail: e.fail}
+	e.clock.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
 	for _, o := range config.Observers {
 		e.taskObservers = e.taskObservers || !o.RunsOnly
 	}
+	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.finished.limit = maxFinishedBytes
 	if config.History != nil {
 		e.finished.limit = maxFinishedBytes / 8
@@ -247,7 +247,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(ErrStopped)
 
 	e.ctx = ctx
-	e.deployLimits(e.config.Limits)
+	e.limits.deploy(e.config.Limits)
 	recovered, err := e.recover(ctx)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if e.config.Stage != nil {
 		e.hire, e.release = func() {}, func() {}
 	} else {
-		running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
+		running.Go(func() { e.clock.timers.Run(ctx, e.hand(ctx)) })
 	}
 	for range e.config.Workers {
 		e.hire()
@@ -295,7 +295,7 @@ func (e *Engine) hand(ctx context.Context) func([]func()) {
 	return func(batch []func()) {
 		batch = append([]func(){}, batch...)
 		select {
-		case e.due <- batch:
+		case e.clock.due <- batch:
 		case <-ctx.Done():
 		}
 	}
@@ -312,7 +312,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		commits, commit := e.nextCommit()
 		notices, notice := e.nextNotice()
 		rests, rest := e.rest()
-		commands, results, due := e.commands, e.results, e.due
+		commands, results, due := e.commands, e.results, e.clock.due
 		if e.congested() {
 			commands, results, due = nil, nil, nil
 		}
@@ -381,8 +381,8 @@ func (e *Engine) dispatch() {
 		}
 	}
 	e.callAll()
-	for e.idle > 0 && e.runnable.size > 0 && !e.draining && !e.congested() && e.fault == nil {
-		t, ok := e.runnable.pop(e.share)
+	for e.idle > 0 && e.runnable.Len() > 0 && !e.draining && !e.congested() && e.fault == nil {
+		t, ok := e.runnable.Pop(e.share)
 		if !ok {
 			return
 		}
@@ -393,7 +393,7 @@ func (e *Engine) dispatch() {
 // tick lets the loop look at the clock, also when nothing happens.
 func (e *Engine) tick() {
 	e.ticked = true
-	e.at(e.now().Add(snapshotAge), e.tick)
+	e.clock.at(e.clock.now().Add(snapshotAge), e.tick)
 }
 
 // drained reports whether a soft stop has nothing left to wait for.

@@ -63,7 +63,7 @@ type sequel struct {
 // recordFinished records the end of a run and, with it, that of the attempt that it
 // was and the runs that it starts.
 func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*sequel, error) {
-	at := e.now()
+	at := e.clock.now()
 	events := []run.Event{{Run: r.ID, At: at, Data: end}}
 	after := &sequel{next: e.followers(r, end)}
 	if t, ok := e.caller(r); ok {
@@ -91,15 +91,15 @@ func (e *Engine) close(o *openRun) {
 		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
 			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
 	}
-	e.stopCountdown(&o.deadline)
-	e.stopCountdown(&o.patience)
+	e.clock.stopCountdown(&o.deadline)
+	e.clock.stopCountdown(&o.patience)
 	e.finished.add(o.end, e.toldUpTo())
 	end := o.end
 	e.afterCommit(func() { end.settle(e.revision) })
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.leave(o)
-	e.unrefer(o)
+	e.limits.release(o)
 	e.closed(o)
 }
 

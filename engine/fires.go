@@ -88,7 +88,7 @@ func (e *OverlapError) Error() string {
 // fireNow makes a run of a schedule because somebody asks for it. Its nominal
 // time is now; the schedule goes on as if nothing had happened.
 func (e *Engine) fireNow(s *schedule, request run.Request) (run.Receipt, error) {
-	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.now()); known {
+	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.clock.now()); known {
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
 	if err := e.taking(); err != nil {

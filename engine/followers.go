@@ -84,7 +84,7 @@ func (e *Engine) follower(r *run.Run, end *run.Finished, next flows.Follower) (f
 	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
 		return refused(err)
 	}
-	return follower{flow: f, id: e.newID(e.now()), submitted: &run.Submitted{
+	return follower{flow: f, id: e.newID(e.clock.now()), submitted: &run.Submitted{
 		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
 		Params: admission.Params, Concurrency: admission.Concurrency,
 	}}, true
@@ -114,7 +114,7 @@ func (e *Engine) letFollow(all []follower) {
 		if e.fault != nil {
 			return
 		}
-		e.used[next.flow.DefinitionDigest] = e.now()
+		e.used[next.flow.DefinitionDigest] = e.clock.now()
 		e.limited(next.flow, false, next.submitted.Concurrency) // cancels those that it is to take the place of
 		e.starting = append(e.starting, e.newOpenRun(e.shard.Runs[next.id], next.flow))
 	}

@@ -63,7 +63,7 @@ func (o *openRun) unfollow(match func(task) bool) []task {
 // withdraw takes out the tasks of a run that match and have not started.
 func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
 	own := func(t task) bool { return t.openRun == o && match(t) }
-	out := append(e.runnable.withdraw(own), e.uncall(own)...)
+	out := append(e.runnable.Withdraw(own), e.uncall(own)...)
 	for _, s := range o.phase.slots {
 		s.waiting = slices.DeleteFunc(s.waiting, func(t task) bool {
 			gone := own(t)

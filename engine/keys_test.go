@@ -248,7 +248,7 @@ func TestRequestsThatMakeNoRunLeaveTheirKey(t *testing.T) {
 
 // keyOf gives the run that a key has made.
 func (r *rig) keyOf(flow, key string) (id run.ID) {
-	r.onLoop(func() { id, _ = r.shard.Keys.Run(flow, key, r.now()) })
+	r.onLoop(func() { id, _ = r.shard.Keys.Run(flow, key, r.clock.now()) })
 	return id
 }
 

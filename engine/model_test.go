@@ -282,16 +282,13 @@ func (e *Engine) consistent() error {
 			return err
 		}
 	}
-	if err := e.quotasAgree(); err != nil {
+	if err := e.limitsAgree(); err != nil {
 		return err
 	}
-	running, waiting := 0, 0
-	for _, l := range e.runnable.lanes {
-		running, waiting = running+l.running, waiting+l.waiting
-	}
-	if under != running || under+e.idle != e.config.Workers || waiting != e.runnable.size || len(e.shard.Runs) != len(e.open) {
-		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d tasks wait, %d are counted, %d runs are open, %d are kept",
-			under, running, e.idle, e.config.Workers, waiting, e.runnable.size, len(e.open), len(e.shard.Runs))
+	running := e.runnable.Running()
+	if under != running || under+e.idle != e.config.Workers || len(e.shard.Runs) != len(e.open) {
+		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d runs are open, %d are kept",
+			under, running, e.idle, e.config.Workers, len(e.open), len(e.shard.Runs))
 	}
 	return nil
 }
@@ -330,9 +327,9 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.gates)+len(e.runnable.lanes)+len(e.runnable.levels)+e.runnable.size+len(e.calling)+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || e.timers.Len() != 1 {
-		return fmt.Errorf("left are %d runs, %d gates, %d lanes, %d levels, %d tasks, %d starting, %d watchers, %d bytes, %d timers besides the tick",
-			len(e.open), len(e.gates), len(e.runnable.lanes), len(e.runnable.levels), e.runnable.size, len(e.starting), len(e.watched), e.unsaved, e.timers.Len()-1)
+	if len(e.open)+len(e.gates)+e.runnable.Len()+len(e.calling)+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
+		return fmt.Errorf("left are %d runs, %d gates, %d tasks, %d running, %d starting, %d watchers, %d bytes, %d timers besides the tick",
+			len(e.open), len(e.gates), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watched), e.unsaved, e.clock.timers.Len()-1)
 	}
 	return nil
 }

@@ -8,14 +8,13 @@ import (
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
-	"github.com/flowhost/flowhost/scheduler"
 )
 
 // openRun is a run that is not finished, with what the loop keeps beside its
 // recorded state. All of it can be made again from that state.
 type openRun struct {
 	run      *run.Run
-	clock    scheduler.Clock
+	clock    *clock
 	flow     *flows.Flow
 	scope    *flows.Scope // nil until the run starts
 	phase    phase
@@ -108,7 +107,7 @@ func (t task) state() *run.TaskRun {
 
 func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	o := &openRun{
-		run: r, flow: f, clock: e.config.Clock,
+		run: r, flow: f, clock: e.clock,
 		end: new(ending),
 	}
 	o.filled = r.Trigger.Kind == run.TriggerBackfill || r.Parent != nil && e.filled(r.Parent.Run)
@@ -116,7 +115,7 @@ func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 		e.fail(err) // a recorded one was looked at when the run was taken up
 	}
 	e.open[r.ID] = o
-	e.refer(o)
+	e.limits.retain(o)
 	e.opened(o)
 	return o
 }
@@ -133,5 +132,5 @@ func taskNames(f *flows.Flow) []string {
 
 // event makes an event of the run that happens now.
 func (o *openRun) event(data run.EventData) run.Event {
-	return run.Event{Run: o.run.ID, At: o.clock.Now().UTC(), Data: data}
+	return run.Event{Run: o.run.ID, At: o.clock.now(), Data: data}
 }

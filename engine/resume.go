@@ -37,7 +37,7 @@ func (e *Engine) takeUpAll(ctx context.Context) error {
 			return err
 		}
 	}
-	e.recallStarts()
+	e.limits.recall(e.open)
 	e.rejoinAll()
 	return nil
 }
@@ -143,13 +143,13 @@ func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
 		ref := t.TaskRef
 		switch {
 		case t.Waits():
-			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.WaitEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
+			e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.WaitEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		case t.State == run.Running:
-			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.AttemptFinished{
+			e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.AttemptFinished{
 				TaskRef: ref, Attempt: t.Attempts, Outcome: run.OutcomeLost, Failure: failure,
 			}})
 		case t.State == run.Ready || t.State == run.Waiting:
-			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
+			e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		}
 	}
 	after, err := e.recordFinished(r, &run.Finished{State: run.Failed, Failure: failure})

@@ -77,7 +77,7 @@ func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) 
 }
 
 func (e *Engine) pauseSchedule(s *schedule, reason string) error {
-	err := e.record(run.Event{At: e.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
+	err := e.record(run.Event{At: e.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
 	if err == nil {
 		e.wind(s)
 	}
@@ -92,7 +92,7 @@ func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.Schedul
 		if known := e.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
 			return ErrNotPaused
 		}
-		err := e.record(run.Event{At: e.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
+		err := e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
 		if err == nil && s.spec != nil {
 			e.decideBy(s, s.resumed(), run.DropPaused)
 		}
@@ -121,7 +121,7 @@ func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Requ
 		if err != nil {
 			return run.Receipt{}, err
 		}
-		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.now()}
+		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.clock.now()}
 		return e.fireNow(s, request)
 	})
 }

@@ -55,7 +55,7 @@ func (e *Engine) arm(f *flows.Flow) {
 func (e *Engine) put(s *schedule, f *flows.Flow) {
 	spec := ""
 	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
-		e.timers.Cancel(s.timer)
+		e.clock.timers.Cancel(s.timer)
 		s.armed = false
 	}
 	s.flow, s.spec, s.priority = f, nil, f.Priority
@@ -67,7 +67,7 @@ func (e *Engine) put(s *schedule, f *flows.Flow) {
 		return
 	}
 	if known == nil || known.Spec != spec {
-		e.record(run.Event{At: e.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: e.now()}})
+		e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: e.clock.now()}})
 	}
 	e.correct(s)
 	e.wind(s)
@@ -97,7 +97,7 @@ func (e *Engine) undeploy(set *flows.Set) {
 
 // wind arms a schedule for its first nominal time that is not decided.
 func (e *Engine) wind(s *schedule) {
-	e.timers.Cancel(s.timer)
+	e.clock.timers.Cancel(s.timer)
 	s.next = time.Time{}
 	known := e.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil {
@@ -117,12 +117,12 @@ func (e *Engine) wind(s *schedule) {
 // its place.
 func (e *Engine) rearm(s *schedule, due time.Time) {
 	alarm := func() { e.decideDue(s) }
-	e.timers.Cancel(s.timer)
+	e.clock.timers.Cancel(s.timer)
 	if s.armed {
-		s.timer = e.timers.AddAgain(due, s.timer, alarm)
+		s.timer = e.clock.timers.AddAgain(due, s.timer, alarm)
 		return
 	}
-	timer, err := e.timers.AddPriority(due, int8(s.flow.Priority), alarm)
+	timer, err := e.clock.timers.AddPriority(due, int8(s.flow.Priority), alarm)
 	if err != nil {
 		e.fail(fmt.Errorf("cannot arm a schedule: %w", err))
 	}
@@ -148,7 +148,7 @@ func (e *Engine) decideDue(s *schedule) {
 // schedule for what follows.
 func (e *Engine) decideBy(s *schedule, policy scheduler.Policy, reason string) {
 	known := e.shard.Schedules[s.ref]
-	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, e.now())
+	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, e.clock.now())
 	if d.Dropped > 0 {
 		e.drop(s, d, reason)
 	}
@@ -178,7 +178,7 @@ func (e *Engine) drop(s *schedule, d scheduler.Decision, reason string) {
 // skip moves the watermark over nominal times that make no run.
 func (e *Engine) skip(s *schedule, until time.Time, dropped int, reason string) {
 	e.dropped += uint64(dropped)
-	e.record(run.Event{At: e.now(), Data: &run.ScheduleAdvanced{
+	e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleAdvanced{
 		ScheduleRef: s.ref, Nominal: until.UTC(), Dropped: dropped, Reason: reason,
 	}})
 }
@@ -187,7 +187,7 @@ func (e *Engine) skip(s *schedule, until time.Time, dropped int, reason string) 
 // it stays undecided, also over a restart.
 func (e *Engine) postpone(s *schedule, nominal time.Time) {
 	s.next = nominal
-	e.rearm(s, e.now().Add(postponement))
+	e.rearm(s, e.clock.now().Add(postponement))
 }
 
 // opened takes note of a run that a schedule has made, whether it was due or asked
@@ -229,4 +229,20 @@ func (e *Engine) pauseFailing(s *schedule) {
 	}
 	e.pauseSchedule(s, fmt.Sprintf("%d runs in a row have failed", known.Failures))
 	e.log.Error("a schedule is paused: its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
+}
+
+// maxAhead is how far the watermark of a schedule may be ahead of the clock: a clock
+// that was set back a little makes nothing due again, but a clock that was wrong by
+// years must not keep schedules waiting until then.
+const maxAhead = 24 * time.Hour
+
+// correct restarts a schedule whose watermark comes from a wrong clock.
+func (e *Engine) correct(s *schedule) {
+	known := e.shard.Schedules[s.ref]
+	if known == nil || s.spec == nil || known.Decided.Sub(e.clock.now()) <= maxAhead {
+		return
+	}
+	e.log.Error("the watermark of a schedule came from a wrong clock; the schedule restarts now", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+		"decided", known.Decided, "now", e.clock.now())
+	e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: e.clock.now()}})
 }

@@ -86,7 +86,7 @@ func (e *Engine) rest() (chan<- Rest, Rest) {
 	if e.config.Stage == nil || busy {
 		return nil, Rest{}
 	}
-	next, _ := e.timers.Next()
+	next, _ := e.clock.timers.Next()
 	return e.config.Stage.Rests, Rest{Next: next, answers: e.answers}
 }
 
@@ -107,7 +107,7 @@ func (e *Engine) rested() {
 	if !a.fire {
 		return
 	}
-	for _, alarm := range e.timers.Due() {
+	for _, alarm := range e.clock.timers.Due() {
 		alarm()
 	}
 }

@@ -76,7 +76,7 @@ func TestCancelEndsARunWhereverItStands(t *testing.T) {
 
 // Invoker and Timers let tests look inside.
 func (r *rig) Invoker() Invoker { return r.config.Invoker }
-func (r *rig) Timers() int      { return r.timers.Len() }
+func (r *rig) Timers() int      { return r.clock.timers.Len() }
 
 func TestCancelOfAnUnknownRun(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func TestTimeoutsOfSubflowsAfterARestart(t *testing.T) {
 		r.config.Invoker.(guests)["work"] = nil
 		r.run("top", `{}`)
 		if err := r.command(t.Context(), func() {
-			if n := r.timers.Len(); n > 0 {
+			if n := r.clock.timers.Len(); n > 0 {
 				t.Errorf("%d timers are left", n)
 			}
 		}); err != nil {
@@ -280,8 +280,8 @@ func (r *rig) settledAfter(t *testing.T, n int, events []run.Event) {
 		}
 	}
 	if err := r.command(t.Context(), func() {
-		if left := r.timers.Len() + len(r.gates) + r.runnable.size + len(r.runnable.lanes) + len(r.calling); left > 0 {
-			t.Errorf("after %s: %d things are left", what, left)
+		if left := r.leftover(); left != "" {
+			t.Errorf("after %s: %s", what, left)
 		}
 	}); err != nil {
 		t.Error(err)

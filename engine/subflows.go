@@ -131,7 +131,7 @@ func depth(r *run.Run) int {
 }
 
 func (e *Engine) recordCall(t task, next *call) *run.Failure {
-	at, started := e.now(), next.started
+	at, started := e.clock.now(), next.started
 	started.Child = e.newID(at)
 	events := []run.Event{{Run: t.run.ID, At: at, Data: started}, {Run: started.Child, At: at, Data: next.child}}
 	for _, data := range rerun.Events(next.reused) {
@@ -163,7 +163,7 @@ func (e *Engine) refuse(t task, would *run.ChildStarted) {
 // awaitChild bounds the time of a run by the timeout of its task.
 func (e *Engine) awaitChild(t task, o *openRun) {
 	if limit := t.spec.Timeout; limit > 0 {
-		e.countDown(&o.patience, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
+		e.clock.countDown(&o.patience, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
 	}
 }
 
@@ -219,7 +219,7 @@ func (e *Engine) caller(r *run.Run) (task, bool) {
 // time being up may be different next time, as with a function; that the host was
 // lost was dealt with inside of it.
 func (e *Engine) resultOf(r *run.Run, end *run.Finished) run.Result {
-	took := e.now().Sub(r.CreatedAt)
+	took := e.clock.now().Sub(r.CreatedAt)
 	if end.Failure == nil {
 		return run.Result{Outcome: run.OutcomeSucceeded, Output: end.Output, Duration: took}
 	}

@@ -36,7 +36,7 @@ func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
 	if position.Source != "" && !position.After(e.shard.Watermarks[position.Source]) {
 		return run.Receipt{}, nil
 	}
-	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.now()); known {
+	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.clock.now()); known {
 		e.decideIf(position)
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
@@ -80,7 +80,7 @@ func (e *Engine) decideIf(position run.Position) {
 }
 
 func (e *Engine) decided(position run.Position) run.Event {
-	return run.Event{At: e.now(), Data: &run.Decided{Position: position}}
+	return run.Event{At: e.clock.now(), Data: &run.Decided{Position: position}}
 }
 
 // accept makes the run that is asked for, unless the trigger's filter says no.
@@ -108,7 +108,7 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
 		return run.Receipt{}, err
 	}
-	at := e.now()
+	at := e.clock.now()
 	id := e.newID(at)
 	events := make([]run.Event, 0, 1+len(also))
 	events = append(events, run.Event{Run: id, At: at, Data: submitted})
@@ -154,10 +154,10 @@ func (e *Engine) turnAway(r *run.Run, why string) {
 	failure := canceled(why)
 	for _, t := range r.Tasks {
 		if !t.State.Done() {
-			e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: failure}})
+			e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: failure}})
 		}
 	}
-	e.record(run.Event{Run: r.ID, At: e.now(), Data: &run.Finished{State: run.Canceled, Failure: failure}})
+	e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.Finished{State: run.Canceled, Failure: failure}})
 	e.shard.Forget(r.ID)
 }
 
@@ -166,7 +166,7 @@ func (e *Engine) define(digest string, definition *run.Definition) error {
 	if e.shard.Definitions[digest] != nil {
 		return nil
 	}
-	err := e.record(run.Event{At: e.now(), Data: &run.Defined{Definition: definition}})
+	err := e.record(run.Event{At: e.clock.now(), Data: &run.Defined{Definition: definition}})
 	return tooLarge("the folder of the flow's files", err)
 }
 

@@ -56,7 +56,7 @@ func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
 // resting reports whether a large run was shown a moment ago. To put together the
 // record of 100 000 items for each of their changes would leave no time for the
 // changes.
-func (e *Engine) resting(o *openRun) bool { return e.now().Before(o.rested()) }
+func (e *Engine) resting(o *openRun) bool { return e.clock.now().Before(o.rested()) }
 
 // rested is when a run may be shown again: at once while it is small, after a second
 // with 100 000 task runs.
@@ -74,7 +74,7 @@ func (e *Engine) showLater(o *openRun) {
 		return
 	}
 	o.showing = true
-	e.at(o.rested(), func() {
+	e.clock.at(o.rested(), func() {
 		o.showing = false
 		if e.open[o.run.ID] == o {
 			e.changed(o.run)
@@ -118,7 +118,7 @@ func (e *Engine) changed(r *run.Run) {
 }
 
 func (e *Engine) sighting(o *openRun) sighting {
-	o.shown = e.now()
+	o.shown = e.clock.now()
 	return sighting{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
 }
 

@@ -76,12 +76,12 @@ func limitedHCL(limit string, flows int, tasks int, more string) string {
 	return b.String()
 }
 
-// wantNoQuotas holds that all slots are given back, and nothing waits.
-func (r *rig) wantNoQuotas() {
+// wantNoLimitsHeld holds that all slots are given back, and nothing waits.
+func (r *rig) wantNoLimitsHeld() {
 	r.t.Helper()
-	for name, q := range r.quotas {
-		if q.held != 0 || q.waiting != 0 || q.runs != 0 {
-			r.t.Errorf("limit %s: %d slots are held, %d tasks wait, %d runs refer to it", name, q.held, q.waiting, q.runs)
+	for name, s := range r.limits.byName {
+		if s.slots.Running() != 0 || s.slots.Waiting() != 0 || s.runs != 0 {
+			r.t.Errorf("limit %s: %d slots are held, %d tasks wait, %d runs refer to it", name, s.slots.Running(), s.slots.Waiting(), s.runs)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestLimitBoundsAttemptsOverFlows(t *testing.T) {
 			t.Errorf("%d attempts at once, and all took %s: want 3 and 7s", s.most, time.Since(begin))
 		}
 		r.stop()
-		r.wantNoQuotas()
+		r.wantNoLimitsHeld()
 	})
 }
 
@@ -142,7 +142,7 @@ func TestLimitIsFreeBetweenAttempts(t *testing.T) {
 			t.Errorf("%d at once: %s", s.most, diff)
 		}
 		r.stop()
-		r.wantNoQuotas()
+		r.wantNoLimitsHeld()
 	})
 }
 
@@ -187,7 +187,7 @@ flow "a" {
 			t.Error(diff)
 		}
 		r.stop()
-		r.wantNoQuotas()
+		r.wantNoLimitsHeld()
 	})
 }
 
@@ -260,7 +260,7 @@ func TestStuckAttemptsGiveTheirSlotsBack(t *testing.T) {
 			t.Errorf("the run that came after it is %s", record.State)
 		}
 		r.stop()
-		r.wantNoQuotas()
+		r.wantNoLimitsHeld()
 	})
 }
 
@@ -293,7 +293,7 @@ func TestCanceledTasksGiveTheirSlotsBack(t *testing.T) {
 					t.Errorf("the other run took %s, want its two minutes after the first second", took)
 				}
 				r.stop()
-				r.wantNoQuotas()
+				r.wantNoLimitsHeld()
 			})
 		})
 	}
@@ -369,7 +369,7 @@ func TestLimitsHoldThroughCrashes(t *testing.T) {
 					}
 				}
 				r.stop()
-				r.wantNoQuotas()
+				r.wantNoLimitsHeld()
 				if a, b := under["limit.a"].most, under["limit.b"].most; a > 1 || b > 2 {
 					t.Errorf("%d and %d attempts were under way at once, want 1 and 2 at most", a, b)
 				}
@@ -402,7 +402,7 @@ func TestRate(t *testing.T) {
 			t.Error(diff)
 		}
 		r.stop()
-		r.wantNoQuotas()
+		r.wantNoLimitsHeld()
 	})
 }
 
@@ -539,8 +539,8 @@ func TestLimitsThatAreDeployedAnew(t *testing.T) {
 			t.Error(err)
 		}
 		r.stop()
-		if len(r.quotas) != 0 || r.timers.Len() != 0 {
-			t.Errorf("limits that nothing refers to are kept: %v, with %d timers", r.quotas, r.timers.Len())
+		if len(r.limits.byName) != 0 || r.clock.timers.Len() != 0 {
+			t.Errorf("limits that nothing refers to are kept: %v, with %d timers", r.limits.byName, r.clock.timers.Len())
 		}
 	})
 }
@@ -562,8 +562,8 @@ func TestLimitOfARunWhoseFlowIsGone(t *testing.T) {
 			t.Errorf("the run is %s, with %d attempts at once", record.State, s.most)
 		}
 		r.stop()
-		if len(r.quotas) != 0 {
-			t.Errorf("limits that nothing refers to are kept: %v", r.quotas)
+		if len(r.limits.byName) != 0 {
+			t.Errorf("limits that nothing refers to are kept: %v", r.limits.byName)
 		}
 	})
 }
@@ -621,7 +621,7 @@ func TestLimitsOfRunsBeforeAnythingIsDeployed(t *testing.T) {
 // after what has started before.
 func TestStartsStayInOrder(t *testing.T) {
 	t.Parallel()
-	q := &quota{limit: &flows.Limit{Rate: flows.Rate{Count: 3, Per: time.Minute}}}
+	q := &limitState{limit: &flows.Limit{Rate: flows.Rate{Count: 3, Per: time.Minute}}}
 	for _, at := range []time.Duration{0, time.Second, -time.Hour, 2 * time.Second} {
 		q.started(epoch.Add(at))
 	}
