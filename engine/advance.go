@@ -26,14 +26,14 @@ import (
 
 // enter starts a run, or lets it wait for the next slot that it needs.
 func (e *Engine) enter(o *openRun) {
-	limits := o.limits()
+	limits := o.runLimits()
 	for o.held < len(limits) {
 		l := limits[o.held]
-		if g := e.gate(l.gate); g.started >= l.slots || g.before(o) > 0 {
-			g.wait(o)
+		if g := e.runLimiter(l.key); g.started >= l.max || g.ahead(o) > 0 {
+			g.enqueue(o)
 			return
 		}
-		e.gate(l.gate).started++
+		e.runLimiter(l.key).started++
 		o.held++
 	}
 	e.start(o)
@@ -53,7 +53,7 @@ func (e *Engine) resume(o *openRun) {
 		e.clock.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
 	}
 	o.phase = newPhase(o.flow.Section(flows.PartMain))
-	o.holdBegun()
+	o.holdResumed()
 	e.advance(o)
 }
 
@@ -69,7 +69,7 @@ func (e *Engine) advance(o *openRun) {
 			if o.phase.nodes[node].Group != nil {
 				e.visitGroup(o, node)
 			} else {
-				e.visit(o.leaf(node))
+				e.visitTask(o.leaf(node))
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func (e *Engine) advance(o *openRun) {
 }
 
 // visit decides what becomes of a task all of whose upstream tasks are settled.
-func (e *Engine) visit(t task) {
+func (e *Engine) visitTask(t task) {
 	state := t.state()
 	switch {
 	case state == nil || state.State == run.Waiting:
@@ -91,9 +91,9 @@ func (e *Engine) visit(t task) {
 	case state.Items != nil && state.Reused && state.Open() == 0 && !t.tookAll():
 		e.decide(t)
 	case state.Items != nil:
-		e.takeUpFan(t)
+		e.resumeFan(t)
 	default:
-		e.takeUpTask(t)
+		e.resumeTask(t)
 	}
 }
 
@@ -103,7 +103,7 @@ func (e *Engine) decide(t task) {
 		e.end(t, run.Canceled, why)
 		return
 	}
-	if verdict, failure := t.verdict(t.node, t.spec.RunOn); verdict != run.Ready {
+	if verdict, failure := t.joinState(t.node, t.spec.RunOn); verdict != run.Ready {
 		e.end(t, verdict, failure)
 		return
 	}
@@ -114,15 +114,15 @@ func (e *Engine) decide(t task) {
 	case !wanted:
 		e.end(t, run.Skipped, nil)
 	default:
-		e.letRun(t)
+		e.admitTask(t)
 	}
 }
 
 // letRun lets a task go that its flow lets run.
-func (e *Engine) letRun(t task) {
+func (e *Engine) admitTask(t task) {
 	if t.overlap == flows.OverlapNode {
-		if earlier := e.ahead(t); earlier != nil {
-			t.follow(earlier)
+		if earlier := e.earlierRun(t); earlier != nil {
+			t.waitFor(earlier)
 			return
 		}
 	}
@@ -131,7 +131,7 @@ func (e *Engine) letRun(t task) {
 		return
 	}
 	if state := t.state(); state != nil && state.Items != nil {
-		e.takeUpFan(t)
+		e.resumeFan(t)
 		return
 	}
 	if t.spec.FanOut {
@@ -145,19 +145,19 @@ func (e *Engine) letRun(t task) {
 // its turn.
 func (e *Engine) queue(t task) {
 	if t.spec.Group != nil {
-		if s := t.full(); s != nil {
+		if s := t.fullGroup(); s != nil {
 			s.waiting = append(s.waiting, t)
 			return
 		}
-		t.hold()
+		t.holdSlots()
 	}
 	e.enqueue(t)
 }
 
 // enqueue lets a task start as soon as there is room for it.
 func (e *Engine) enqueue(t task) {
-	if t.spec.Child != nil && !e.standsIn(t) {
-		e.calling = append(e.calling, t)
+	if t.spec.Child != nil && !e.isSimulatedChild(t) {
+		e.childStarts = append(e.childStarts, t)
 		return
 	}
 	e.runnable.Push(t, t.run.Flow, t.priority(), e.limits.of(t))
@@ -165,7 +165,7 @@ func (e *Engine) enqueue(t task) {
 
 // verdict gives Ready when what a node depends on lets it run, and how it ends
 // otherwise.
-func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure) {
+func (o *openRun) joinState(node int, runOn flows.RunOn) (run.State, *run.Failure) {
 	n := &o.phase.nodes[node]
 	if n.Parent != nil {
 		switch begin := o.phase.states[n.Parent.Begin]; begin.State {
@@ -174,18 +174,18 @@ func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure)
 		case run.Skipped, run.Canceled:
 			return begin.State, begin.Failure
 		}
-		if state, failure := o.turn(n); state != run.Ready {
+		if state, failure := o.memberState(n); state != run.Ready {
 			return state, failure
 		}
 	}
-	return o.join(n, runOn)
+	return o.needsState(n, runOn)
 }
 
 // join gives Ready when the states of what a node depends on let it run, and
 // Skipped otherwise, with a failure when the reason is that something did not
 // succeed. That failure tells this skip from one by condition: what lies further
 // downstream must not run either.
-func (o *openRun) join(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
+func (o *openRun) needsState(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
 	var culprit *run.TaskRun
 	skipped, counted := 0, 0
 	for _, need := range n.Needs {
@@ -231,7 +231,7 @@ func (o *openRun) forgiven(node int, state *run.TaskRun) bool {
 }
 
 func (o *openRun) upstreamFailure(culprit *run.TaskRun) *run.Failure {
-	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: called(culprit.Task) + " did not succeed"}
+	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: taskLabel(culprit.Task) + " did not succeed"}
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -243,7 +243,7 @@ func (t task) stopped() *run.Failure {
 		return state.Cancel
 	}
 	if t.item != nil {
-		return t.whole().stopped()
+		return t.fanTask().stopped()
 	}
 	return nil
 }
@@ -282,7 +282,7 @@ func (t task) locate(failure *run.Failure) *run.Failure {
 // settled makes a finished task's result visible and unblocks what waits for it.
 func (e *Engine) settled(t task) {
 	if t.spec.Group != nil {
-		e.free(t)
+		e.freeSlots(t)
 	}
 	if t.item != nil {
 		e.itemSettled(t)
@@ -290,8 +290,8 @@ func (e *Engine) settled(t task) {
 	}
 	t.scope.Settle(t.state())
 	e.unblock(t.openRun, t.node)
-	if len(t.followers) > 0 {
-		e.pass(t)
+	if len(t.waiters) > 0 {
+		e.releaseWaitersOf(t)
 	}
 	if t.spec.Group != nil {
 		e.memberSettled(t.openRun, t.node)
@@ -308,7 +308,7 @@ func (e *Engine) unblock(o *openRun, node int) {
 // phaseEnded goes on to the part of the flow that the end of this one asks for, or
 // finishes the run.
 func (e *Engine) phaseEnded(o *openRun) {
-	o.judge()
+	o.settlePhase()
 	next := o.nextPart()
 	if next == nil {
 		e.finish(o, o.failure)
@@ -319,7 +319,7 @@ func (e *Engine) phaseEnded(o *openRun) {
 		o.scope.Failed(o.failure)
 	}
 	o.phase = newPhase(next)
-	o.holdBegun()
+	o.holdResumed()
 	if next.Part == flows.PartFinally {
 		e.clock.countDown(&o.deadline, e.clock.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
 	}
@@ -328,12 +328,12 @@ func (e *Engine) phaseEnded(o *openRun) {
 
 // judge takes note of how a part has ended. The first part that did not succeed
 // decides, and a cancellation before all others.
-func (o *openRun) judge() {
+func (o *openRun) settlePhase() {
 	switch {
 	case o.run.Cancel != nil:
 		o.failure = o.run.Cancel
 	case o.failure == nil:
-		o.failure = o.failureOfPhase()
+		o.failure = o.phaseFailure()
 	}
 	if !o.phase.hook() && o.failure == nil {
 		o.output, o.failure = o.flow.Output(o.scope)

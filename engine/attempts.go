@@ -19,7 +19,7 @@ type attempt struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	deadline countdown
-	given    atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
+	decided  atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
 }
 
 // result is what a worker returns of an attempt: an error when it is lost.
@@ -35,7 +35,7 @@ type result struct {
 func (e *Engine) worker() (replaced bool) {
 	for a := range e.work {
 		r := e.invoke(a)
-		if !a.given.CompareAndSwap(false, true) {
+		if !a.decided.CompareAndSwap(false, true) {
 			e.stuck.Add(-1)
 			e.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
 			return true
@@ -89,14 +89,14 @@ func (e *Engine) begin(t task) {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
 	}
 	t.attempts = append(t.attempts, a)
-	e.idle--
-	e.give(a)
+	e.idleWorkers--
+	e.startAttempt(a)
 }
 
 // give lets a worker make an attempt, or puts it on the stage.
-func (e *Engine) give(a *attempt) {
-	if e.config.Stage != nil {
-		e.stage(a)
+func (e *Engine) startAttempt(a *attempt) {
+	if e.config.Sim != nil {
+		e.simulate(a)
 		return
 	}
 	e.work <- a // never blocks: there are as many places as workers
@@ -139,7 +139,7 @@ func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
 
 // giveUp is how long an attempt may take to end once it was told to. A call that
 // takes longer hangs where the sandbox cannot interrupt it.
-const giveUp = 10 * time.Second
+const giveUpAfter = 10 * time.Second
 
 // interrupt tells an attempt to end, and gives it up when it does not.
 func (e *Engine) interrupt(a *attempt, cause error) {
@@ -148,37 +148,37 @@ func (e *Engine) interrupt(a *attempt, cause error) {
 	}
 	a.cancel(cause)
 	e.clock.stopCountdown(&a.deadline)
-	e.clock.countDown(&a.deadline, e.clock.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+	e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 }
 
 // abandonAttempt records the end of an attempt that hangs and puts a new worker
 // in the place of its own, as long as not too many hang.
 func (e *Engine) abandonAttempt(a *attempt, cause error) {
 	if int(e.stuck.Load()) >= e.config.Workers {
-		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 		return
 	}
-	if !a.given.CompareAndSwap(false, true) {
+	if !a.decided.CompareAndSwap(false, true) {
 		return // its result is on the way
 	}
 	hanging := e.stuck.Add(1)
 	e.log.Error("an attempt does not end and is given up; its memory stays in use", "run", a.call.Run, "flow", a.call.Flow,
 		"task", a.call.Task, "attempt", a.call.Attempt, "module", a.call.Module, "hanging", hanging)
-	e.hire()
-	e.release()
+	e.startWorker()
+	e.dropWorker()
 	outcome := run.OutcomeTimedOut
 	if errors.Is(cause, run.ErrCanceled) {
 		outcome = run.OutcomeCanceled
 	}
 	e.attemptEnded(result{attempt: a, Result: run.Result{Outcome: outcome, Failure: &run.Failure{
 		Outcome: outcome, Code: run.CodeStuck, Retryable: outcome == run.OutcomeTimedOut,
-		Message: fmt.Sprintf("the call did not end within %s after it was told to", giveUp),
+		Message: fmt.Sprintf("the call did not end within %s after it was told to", giveUpAfter),
 	}}})
 }
 
 // attemptEnded records a result and lets the run go on.
 func (e *Engine) attemptEnded(r result) {
-	e.idle++
+	e.idleWorkers++
 	e.runnable.Done(r.run.Flow, e.limits.of(r.task))
 	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)
@@ -195,7 +195,7 @@ func (e *Engine) attemptEnded(r result) {
 
 // lost ends an attempt that was under way when the process ended before. One that
 // was being canceled is.
-func (e *Engine) lost(t task) {
+func (e *Engine) recordLost(t task) {
 	result := lostResult("the host stopped while the attempt was under way")
 	if why := t.stopped(); why != nil && why.Outcome == run.OutcomeCanceled {
 		failure := *why
@@ -279,7 +279,7 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	case end.Outcome == run.OutcomeLost:
 		return e.clock.now()
 	}
-	return e.clock.now().Add(max(t.spec.Retry.After(spent-lost, e.luck()), end.Failure.RetryAfter))
+	return e.clock.now().Add(max(t.spec.Retry.After(spent-lost, e.random()), end.Failure.RetryAfter))
 }
 
 // retryAt makes a task runnable when it is due.
@@ -293,14 +293,14 @@ func (e *Engine) retryAt(t task, due time.Time) {
 		if _, waiting := t.retries[t.ref()]; waiting {
 			delete(t.retries, t.ref())
 			if t.item != nil {
-				t.fan().rouse(t.item)
+				t.fan().activate(t.item)
 			}
 			e.enqueue(t)
 		}
 	})
 	if t.item != nil {
-		t.fan().rest(t.item)
-		e.feed(t.whole())
+		t.fan().deactivate(t.item)
+		e.feed(t.fanTask())
 	}
 }
 

@@ -35,10 +35,10 @@ func (e *TooManyError) Error() string {
 // that is due. It goes on after a restart until all of them have ended. When only
 // what is missing is wanted and nothing is, the plan has no times and no id.
 func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run.BackfillPlan, error) {
-	if plan, err := e.begun(ctx, &request); err != nil || plan.Repeated {
+	if plan, err := e.existingBackfill(ctx, &request); err != nil || plan.Repeated {
 		return plan, err
 	}
-	spec, known, err := e.look(ctx, request.Schedule)
+	spec, known, err := e.findSchedule(ctx, request.Schedule)
 	if err != nil {
 		return run.BackfillPlan{}, err
 	}
@@ -47,7 +47,7 @@ func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run
 		return run.BackfillPlan{}, err
 	}
 	if request.DryRun || request.OnlyMissing {
-		if err := e.lookBack(ctx, &request, &plan); err != nil {
+		if err := e.findRuns(ctx, &request, &plan); err != nil {
 			return run.BackfillPlan{}, err
 		}
 	}
@@ -59,25 +59,25 @@ func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run
 }
 
 // begun gives the plan of a backfill that was asked for before.
-func (e *Engine) begun(ctx context.Context, request *run.BackfillRequest) (plan run.BackfillPlan, err error) {
+func (e *Engine) existingBackfill(ctx context.Context, request *run.BackfillRequest) (plan run.BackfillPlan, err error) {
 	if request.ID == "" || request.DryRun {
 		return plan, nil
 	}
 	err = e.durably(ctx, func() error {
 		if b := e.shard.Backfill(request.ID); b != nil {
-			plan = repeated(b)
+			plan = repeatedPlan(b)
 		}
 		return nil
 	})
 	return plan, err
 }
 
-func repeated(b *run.Backfill) run.BackfillPlan {
+func repeatedPlan(b *run.Backfill) run.BackfillPlan {
 	return run.BackfillPlan{ID: b.ID, Repeated: true, Total: b.Total}
 }
 
 // look gives a schedule as it is deployed and as it is recorded.
-func (e *Engine) look(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
+func (e *Engine) findSchedule(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
 	asked := e.command(ctx, func() {
 		var s *schedule
 		if s, err = e.deployed(ref); err != nil {
@@ -130,7 +130,7 @@ func tooMany(last, next time.Time) *TooManyError {
 
 // lookBack finds the runs that the times of a plan have made, and leaves out those
 // times when only what is missing is wanted.
-func (e *Engine) lookBack(ctx context.Context, request *run.BackfillRequest, plan *run.BackfillPlan) error {
+func (e *Engine) findRuns(ctx context.Context, request *run.BackfillRequest, plan *run.BackfillPlan) error {
 	found := map[int64]run.Summary{}
 	q := run.Query{Flow: request.Schedule.Flow, Since: request.From, Limit: run.MaxPage}
 	for {
@@ -171,13 +171,13 @@ func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest
 	}
 	err := e.durably(ctx, func() error {
 		if b := e.shard.Backfill(plan.ID); b != nil {
-			plan = repeated(b)
+			plan = repeatedPlan(b)
 			return nil
 		}
 		if err := e.record(run.Event{At: e.clock.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
 		}
-		e.fill(e.shard.Backfill(plan.ID))
+		e.advanceBackfill(e.shard.Backfill(plan.ID))
 		return nil
 	})
 	return plan, err
@@ -222,31 +222,31 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 }
 
 // fillAll lets all backfills go on.
-func (e *Engine) fillAll() {
-	e.unfilled = false
+func (e *Engine) advanceBackfills() {
+	e.backfillsDue = false
 	for _, b := range slices.Clone(e.shard.Backfills) {
-		e.fill(b)
+		e.advanceBackfill(b)
 	}
 }
 
 // fill starts as many runs of a backfill as may go at once, and ends it after the
 // last one. It must not be called by the end of a run: that may come before the
 // run's start has returned.
-func (e *Engine) fill(b *run.Backfill) {
+func (e *Engine) advanceBackfill(b *run.Backfill) {
 	if !b.EndedAt.IsZero() {
 		return
 	}
 	s := e.schedules[b.Schedule]
 	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && e.fault == nil {
 		if e.congested() {
-			e.unfilled = true
+			e.backfillsDue = true
 			return
 		}
-		if e.taking() != nil {
-			e.fillLater()
+		if e.refusal() != nil {
+			e.retryBackfills()
 			return
 		}
-		e.fillNext(b, s.flow)
+		e.startBackfillRun(b, s.flow)
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
 		e.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
@@ -255,7 +255,7 @@ func (e *Engine) fill(b *run.Backfill) {
 	}
 }
 
-func (e *Engine) fillNext(b *run.Backfill, f *flows.Flow) {
+func (e *Engine) startBackfillRun(b *run.Backfill, f *flows.Flow) {
 	nominal := b.Times[0]
 	advanced := &run.BackfillAdvanced{ID: b.ID}
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
@@ -266,13 +266,13 @@ func (e *Engine) fillNext(b *run.Backfill, f *flows.Flow) {
 }
 
 // fillLater lets backfills go on when there may be room again.
-func (e *Engine) fillLater() {
-	if e.filling || e.draining {
+func (e *Engine) retryBackfills() {
+	if e.backfillTimer || e.draining {
 		return
 	}
-	e.filling = true
+	e.backfillTimer = true
 	e.clock.at(e.clock.now().Add(postponement), func() {
-		e.filling = false
-		e.fillAll()
+		e.backfillTimer = false
+		e.advanceBackfills()
 	})
 }

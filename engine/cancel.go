@@ -24,7 +24,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 	}
 	for ref, timer := range o.retries {
 		e.clock.stopCountdown(timer)
-		e.unready(o, ref, o.run.Cancel)
+		e.endRetry(o, ref, o.run.Cancel)
 	}
 	for _, w := range o.waits {
 		e.endWait(w.task, &run.WaitEnded{State: run.Canceled, Failure: o.run.Cancel})
@@ -76,7 +76,7 @@ func (e *Engine) cancelPending(o *openRun) {
 }
 
 // unready ends a task that waits for its next attempt.
-func (e *Engine) unready(o *openRun, ref run.TaskRef, why *run.Failure) {
+func (e *Engine) endRetry(o *openRun, ref run.TaskRef, why *run.Failure) {
 	delete(o.retries, ref)
 	if t, ok := o.task(ref); ok {
 		e.end(t, run.Canceled, why)
@@ -95,7 +95,7 @@ func (o *openRun) task(ref run.TaskRef) (task, bool) {
 		return t, true
 	}
 	if f := t.fan(); f != nil {
-		t.item = f.going[ref.Key]
+		t.item = f.active[ref.Key]
 	}
 	return t, t.item != nil
 }
@@ -133,7 +133,7 @@ func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	for other, timer := range o.retries {
 		if of(other) {
 			e.clock.stopCountdown(timer)
-			e.unready(o, other, why)
+			e.endRetry(o, other, why)
 		}
 	}
 	if w := o.waits[ref]; w != nil {

@@ -49,7 +49,7 @@ func (o *openRun) keepContinuation() error {
 	if err != nil {
 		return err
 	}
-	o.again = c.Task
+	o.askedFor = c.Task
 	if len(c.Within) > 0 {
 		o.continued = make(map[run.TaskRef]*run.ContinuedChild, len(c.Within))
 	}
@@ -61,8 +61,8 @@ func (o *openRun) keepContinuation() error {
 
 // asked reports whether a member of a group is, or holds, the task that was asked
 // for by name: it runs again although another member has won.
-func (o *openRun) asked(g *flows.Group, place int) bool {
-	spec := o.flow.Task(o.again.Task)
+func (o *openRun) isAskedFor(g *flows.Group, place int) bool {
+	spec := o.flow.Task(o.askedFor.Task)
 	if !o.phase.holds(spec) {
 		return false
 	}

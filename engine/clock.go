@@ -74,7 +74,7 @@ func (e *Engine) clockSet(by time.Duration) {
 	shift := func(d *countdown) { e.clock.shift(d, by) }
 	for _, o := range e.open {
 		shift(&o.deadline)
-		shift(&o.patience)
+		shift(&o.parentDeadline)
 		for _, a := range o.attempts {
 			shift(&a.deadline)
 		}
@@ -88,7 +88,7 @@ func (e *Engine) clockSet(by time.Duration) {
 	e.limits.shift(by)
 	for _, s := range e.schedules {
 		e.correct(s)
-		e.wind(s)
+		e.arm(s)
 	}
 }
 
@@ -101,7 +101,7 @@ func (e *Engine) newID(at time.Time) run.ID {
 }
 
 // luck is a random number from 0 to 1, without 1.
-func (e *Engine) luck() float64 {
+func (e *Engine) random() float64 {
 	if e.config.Random == nil {
 		return rand.Float64()
 	}

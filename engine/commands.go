@@ -21,9 +21,9 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 		for _, f := range set.Flows {
 			e.flows[f.Name] = f
 			e.sets[f.DefinitionDigest] = set
-			e.arm(f)
+			e.deploySchedules(f)
 		}
-		e.fillAll()
+		e.advanceBackfills()
 	})
 }
 
@@ -35,7 +35,7 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 // run. An error does not; whoever asked decides it with [Engine.Decide] once the
 // message is kept elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
-	wrong := bounded(request) // not on the loop
+	wrong := checkRequest(request) // not on the loop
 	return e.receive(ctx, func() (run.Receipt, error) { return e.submit(request, wrong) })
 }
 
@@ -50,7 +50,7 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 	}
 	wrong := make([]error, len(requests))
 	for i, request := range requests {
-		wrong[i] = bounded(request)
+		wrong[i] = checkRequest(request)
 	}
 	answers := make(chan answer, 1)
 	err = e.command(ctx, func() {
@@ -100,7 +100,7 @@ func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
 		if position.After(e.shard.Watermarks[position.Source]) {
-			e.record(e.decided(position))
+			e.record(e.decidedEvent(position))
 		}
 		e.afterCommit(func() { answers <- struct{}{} })
 	})
@@ -124,7 +124,7 @@ func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 		e.cancel(o, canceled(reason))
 		e.afterCommit(func() { answers <- nil })
 	})
-	return e.canceling(ctx, id, answers, err)
+	return e.awaitCancel(ctx, id, answers, err)
 }
 
 // CancelTask stops one task of a run: the attempt under way is canceled, no
@@ -141,7 +141,7 @@ func (e *Engine) CancelTask(ctx context.Context, id run.ID, ref run.TaskRef, rea
 		err := e.cancelTask(o, ref, canceled(reason))
 		e.afterCommit(func() { answers <- err })
 	})
-	return e.canceling(ctx, id, answers, err)
+	return e.awaitCancel(ctx, id, answers, err)
 }
 
 func canceled(reason string) *run.Failure {
@@ -149,7 +149,7 @@ func canceled(reason string) *run.Failure {
 }
 
 // canceling waits for the answer and tells finished runs from unknown ones.
-func (e *Engine) canceling(ctx context.Context, id run.ID, answers <-chan error, err error) error {
+func (e *Engine) awaitCancel(ctx context.Context, id run.ID, answers <-chan error, err error) error {
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (e *Engine) canceling(ctx context.Context, id run.ID, answers <-chan error,
 		return err
 	}
 	if errors.Is(answer, run.ErrUnknown) {
-		if _, err := e.past(ctx, id); err != nil {
+		if _, err := e.finishedRecord(ctx, id); err != nil {
 			return err
 		}
 		return ErrFinished

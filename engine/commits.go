@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	maxBatch   = 512 << 10 // bytes after which a commit takes no further events
-	maxUnsaved = 4 << 20   // bytes of events on their way to the journal
-	maxOutbox  = 64        // commits that observers may be behind
-	maxUntold  = 16 << 10  // events in them: each holds what it says, the last of a run its record
-	maxPayload = 16 << 20  // bytes of one JSON value of an event
-	maxSpare   = 4         // emptied commits that are kept for their memory
+	maxBatch      = 512 << 10 // bytes after which a commit takes no further events
+	maxUnsaved    = 4 << 20   // bytes of events on their way to the journal
+	maxOutbox     = 64        // commits that observers may be behind
+	maxUnnotified = 16 << 10  // events in them: each holds what it says, the last of a run its record
+	maxPayload    = 16 << 20  // bytes of one JSON value of an event
+	maxSpare      = 4         // emptied commits that are kept for their memory
 )
 
 // batch is one commit with everything that waits for it.
@@ -67,7 +67,7 @@ func (e *Engine) record(events ...run.Event) error {
 			return errInternal
 		}
 		e.events++
-		e.tellRecorded(r, event)
+		e.simRecorded(r, event)
 		if e.observed(event.Data) {
 			b.notices = append(b.notices, e.notice(r, event, index+i))
 		}
@@ -156,7 +156,7 @@ func (e *Engine) afterCommit(f func()) {
 
 // congested reports whether the loop must let journal and observers catch up.
 func (e *Engine) congested() bool {
-	return e.unsaved > maxUnsaved || len(e.outbox) > maxOutbox || e.untold > maxUntold
+	return e.unsaved > maxUnsaved || len(e.outbox) > maxOutbox || e.unnotified > maxUnnotified
 }
 
 // nextCommit gives the committer's channel and what to send on it, or nil while
@@ -166,7 +166,7 @@ func (e *Engine) nextCommit() (chan<- *batch, *batch) {
 	if e.inFlight != nil || len(e.pending) == 0 {
 		return nil, nil
 	}
-	return e.commits, e.pending[0]
+	return e.toCommitter, e.pending[0]
 }
 
 func (e *Engine) sent(b *batch) {
@@ -184,12 +184,12 @@ func (e *Engine) committed(b *batch) {
 	e.unsaved -= b.size
 	e.recycle(b.commit)
 	b.commit = nil
-	if e.tells() {
+	if e.hasListeners() {
 		for i := range b.notices {
 			b.notices[i].Revision, b.notices[i].Sum = b.revision, b.sum
 		}
 		e.outbox = append(e.outbox, b)
-		e.untold += len(b.notices)
+		e.unnotified += len(b.notices)
 	}
 	for _, f := range b.then {
 		f()
@@ -205,20 +205,20 @@ func (e *Engine) committer(ctx context.Context, revision uint64) {
 	var doomed []string // listed before a commit, removed after it: the journal was still ours then
 	for {
 		select {
-		case b := <-e.commits:
+		case b := <-e.toCommitter:
 			b.err = e.blobs.keep(ctx, b.follows, b.commit.Blobs())
 			if b.err == nil {
 				b.revision, b.sum, b.err = e.append(ctx, revision, b.commit)
 			}
 			revision = b.revision
-			e.written <- b
+			e.fromCommitter <- b
 			if b.err != nil {
 				return
 			}
 			e.blobs.remove(ctx, doomed)
 			doomed = nil
 		case sweep := <-e.sweeps:
-			doomed = e.blobs.doomed(ctx, sweep)
+			doomed = e.blobs.unreferenced(ctx, sweep)
 		case <-ctx.Done():
 			return
 		}
@@ -229,7 +229,7 @@ func (e *Engine) committer(ctx context.Context, revision uint64) {
 // not be lost because the journal is away for a while.
 func (e *Engine) append(ctx context.Context, after uint64, c *run.Commit) (revision uint64, sum uint32, err error) {
 	sealed := c.Seal(after)
-	err = e.insist(ctx, "the journal takes no commit; trying again", func() (err error) {
+	err = e.withRetry(ctx, "the journal takes no commit; trying again", func() (err error) {
 		revision, err = e.config.Journal.Append(ctx, after, sealed)
 		return err
 	})
@@ -238,7 +238,7 @@ func (e *Engine) append(ctx context.Context, after uint64, c *run.Commit) (revis
 
 // insist repeats what must not fail until it succeeds, the journal is somebody
 // else's or ctx ends.
-func (e *Engine) insist(ctx context.Context, complaint string, f func() error) error {
+func (e *Engine) withRetry(ctx context.Context, complaint string, f func() error) error {
 	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
 		err := f()
 		if err == nil || errors.Is(err, run.ErrFenced) {

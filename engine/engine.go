@@ -31,7 +31,7 @@ type Config struct {
 
 	// Told is a revision of which others may know: a journal that ends before it has
 	// lost its end. Default: as far as the observers were told.
-	Told uint64
+	Published uint64
 
 	Snapshots Store   // default none: the journal is read as a whole at each start and never shortened
 	Blobs     Store   // of JSON from run.BlobSize on; default a memory.Store
@@ -63,7 +63,7 @@ type Config struct {
 	// machine's randomness. Nothing else may use it.
 	Random *rand.Rand
 
-	Stage *Stage // for virtual time; default none: time passes, and Invoker makes the calls
+	Sim *Sim // for virtual time; default none: time passes, and Invoker makes the calls
 
 	Log *slog.Logger // default: discarded
 }
@@ -81,24 +81,24 @@ type Engine struct {
 	config Config
 	log    *slog.Logger
 
-	commands  chan func()
-	leaving   chan func() // from those who wait for nothing any more
-	results   chan result
-	work      chan *attempt
-	commits   chan *batch           // to the committer
-	written   chan *batch           // from the committer
-	notices   chan *batch           // to the notifier
-	answers   chan answer           // to rests
-	sweeps    chan sweep            // to the committer
-	snapshots chan finishedSnapshot // to the archivist
-	archived  chan struct{}         // from the archivist
-	drain     chan struct{}
-	ready     chan struct{}
-	stopped   chan struct{}
-	clock     *clock
+	commands      chan func()
+	cleanups      chan func() // from those who wait for nothing any more
+	results       chan result
+	work          chan *attempt
+	toCommitter   chan *batch           // to the committer
+	fromCommitter chan *batch           // from the committer
+	toNotifier    chan *batch           // to the notifier
+	answers       chan answer           // to rests
+	sweeps        chan sweep            // to the committer
+	toCompactor   chan finishedSnapshot // to the archivist
+	compacted     chan struct{}         // from the archivist
+	drain         chan struct{}
+	ready         chan struct{}
+	stopped       chan struct{}
+	clock         *clock
 
 	drainOnce sync.Once
-	told      atomic.Uint64 // the revision up to which the observers were told
+	notified  atomic.Uint64 // the revision up to which the observers were told
 	stats     atomic.Pointer[Stats]
 	stuck     atomic.Int32 // attempts that were given up and have not ended yet
 	blobs     blobs        // of the committer
@@ -107,44 +107,44 @@ type Engine struct {
 	taskObservers bool // somebody is told of events of tasks
 
 	// What follows belongs to the loop.
-	ctx        context.Context // of the loop; attempts and restores end with it
-	shard      *run.Shard
-	flows      map[string]*flows.Flow      // deployed, by name
-	sets       map[string]*flows.Set       // by digest of their definition
-	chains     map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
-	used       map[string]time.Time        // by digest of a definition: by the last run since the start
-	schedules  map[run.ScheduleRef]*schedule
-	fired      uint64              // nominal times of schedules that made a run, since the start
-	dropped    uint64              // those that made none
-	open       map[run.ID]*openRun // not finished
-	gates      map[gateKey]*gate   // concurrency limits in use
-	limits     *limits
-	starting   []*openRun        // have got their slot, or were accepted with the end of another one, and start next
-	runnable   fairq.Queue[task] // may start as soon as a worker is free
-	calling    []task            // may start: those that run a flow, which takes no worker
-	idle       int               // workers without an attempt
-	share      int               // workers that one flow may have
-	hire       func()            // starts a worker
-	release    func()            // stops waiting for one that hangs
-	pending    []*batch          // not given to the committer yet; the last one is still growing
-	outbox     []*batch          // durable, not given to the notifier yet
-	untold     int               // events in outbox
-	inFlight   *batch            // at the committer
-	unsaved    int               // bytes in pending and inFlight
-	spare      []*run.Commit     // emptied
-	revision   uint64            // of the last durable commit
-	finished   finishedRuns
-	watched    map[run.ID][]watcher
-	snapshot   *snapshot // being written
-	archiving  bool      // the archivist has one
-	generation int       // of the snapshot that was begun last
-	snapshotAt time.Time // when
-	events     int       // since then
-	ticked     bool      // it may be old enough for another one
-	filling    bool      // a timer lets backfills go on when there may be room
-	unfilled   bool      // backfills may go on
-	draining   bool
-	fault      error // ends the loop
+	ctx           context.Context // of the loop; attempts and restores end with it
+	shard         *run.Shard
+	flows         map[string]*flows.Flow      // deployed, by name
+	sets          map[string]*flows.Set       // by digest of their definition
+	chains        map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
+	used          map[string]time.Time        // by digest of a definition: by the last run since the start
+	schedules     map[run.ScheduleRef]*schedule
+	fired         uint64                      // nominal times of schedules that made a run, since the start
+	dropped       uint64                      // those that made none
+	open          map[run.ID]*openRun         // not finished
+	runLimiters   map[runLimitKey]*runLimiter // concurrency limits in use
+	limits        *limits
+	starting      []*openRun        // have got their slot, or were accepted with the end of another one, and start next
+	runnable      fairq.Queue[task] // may start as soon as a worker is free
+	childStarts   []task            // may start: those that run a flow, which takes no worker
+	idleWorkers   int               // workers without an attempt
+	flowShare     int               // workers that one flow may have
+	startWorker   func()            // starts a worker
+	dropWorker    func()            // stops waiting for one that hangs
+	pending       []*batch          // not given to the committer yet; the last one is still growing
+	outbox        []*batch          // durable, not given to the notifier yet
+	unnotified    int               // events in outbox
+	inFlight      *batch            // at the committer
+	unsaved       int               // bytes in pending and inFlight
+	spare         []*run.Commit     // emptied
+	revision      uint64            // of the last durable commit
+	finished      finishedRuns
+	watched       map[run.ID][]watcher
+	snapshot      *snapshot // being written
+	compacting    bool      // the archivist has one
+	generation    int       // of the snapshot that was begun last
+	snapshotAt    time.Time // when
+	events        int       // since then
+	ticked        bool      // it may be old enough for another one
+	backfillTimer bool      // a timer lets backfills go on when there may be room
+	backfillsDue  bool      // backfills may go on
+	draining      bool
+	fault         error // ends the loop
 }
 
 // New makes an engine that does nothing until Run is called.
@@ -168,8 +168,8 @@ func New(config Config) *Engine {
 	if config.Timeout <= 0 {
 		config.Timeout = 5 * time.Minute
 	}
-	if config.Stage != nil {
-		config.Clock = config.Stage.Clock
+	if config.Sim != nil {
+		config.Clock = config.Sim.Clock
 	}
 	if config.Clock == nil {
 		config.Clock = scheduler.WallClock{}
@@ -178,37 +178,37 @@ func New(config Config) *Engine {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	places := config.Workers
-	if config.Stage != nil {
+	if config.Sim != nil {
 		places = 0
 	}
 	e := &Engine{
-		config:     config,
-		log:        config.Log,
-		commands:   make(chan func()),
-		leaving:    make(chan func()),
-		results:    make(chan result, places),
-		work:       make(chan *attempt, places),
-		commits:    make(chan *batch, 1),
-		written:    make(chan *batch, 1),
-		notices:    make(chan *batch),
-		answers:    make(chan answer, 1),
-		sweeps:     make(chan sweep),
-		snapshots:  make(chan finishedSnapshot, 1),
-		archived:   make(chan struct{}),
-		drain:      make(chan struct{}),
-		ready:      make(chan struct{}),
-		stopped:    make(chan struct{}),
-		shard:      run.NewShard(),
-		flows:      map[string]*flows.Flow{},
-		sets:       map[string]*flows.Set{},
-		used:       map[string]time.Time{},
-		schedules:  map[run.ScheduleRef]*schedule{},
-		open:       map[run.ID]*openRun{},
-		gates:      map[gateKey]*gate{},
-		watched:    map[run.ID][]watcher{},
-		idle:       config.Workers,
-		share:      config.Workers - config.Workers/4,
-		generation: firstGeneration,
+		config:        config,
+		log:           config.Log,
+		commands:      make(chan func()),
+		cleanups:      make(chan func()),
+		results:       make(chan result, places),
+		work:          make(chan *attempt, places),
+		toCommitter:   make(chan *batch, 1),
+		fromCommitter: make(chan *batch, 1),
+		toNotifier:    make(chan *batch),
+		answers:       make(chan answer, 1),
+		sweeps:        make(chan sweep),
+		toCompactor:   make(chan finishedSnapshot, 1),
+		compacted:     make(chan struct{}),
+		drain:         make(chan struct{}),
+		ready:         make(chan struct{}),
+		stopped:       make(chan struct{}),
+		shard:         run.NewShard(),
+		flows:         map[string]*flows.Flow{},
+		sets:          map[string]*flows.Set{},
+		used:          map[string]time.Time{},
+		schedules:     map[run.ScheduleRef]*schedule{},
+		open:          map[run.ID]*openRun{},
+		runLimiters:   map[runLimitKey]*runLimiter{},
+		watched:       map[run.ID][]watcher{},
+		idleWorkers:   config.Workers,
+		flowShare:     config.Workers - config.Workers/4,
+		generation:    firstGeneration,
 	}
 	e.clock = &clock{source: config.Clock, due: make(chan []func()), fail: e.fail}
 	e.clock.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
@@ -221,7 +221,7 @@ func New(config Config) *Engine {
 		e.finished.limit = maxFinishedBytes / 8
 	}
 	e.messages = messageWaits{begun: map[waitKey]run.OpenWait{}, ended: map[waitKey]run.OpenWait{}, changed: make(chan struct{}, 1)}
-	e.blobs = blobs{store: config.Blobs, log: config.Log, insist: e.insist, stored: map[string]int{}}
+	e.blobs = blobs{store: config.Blobs, log: config.Log, withRetry: e.withRetry, stored: map[string]int{}}
 	return e
 }
 
@@ -252,8 +252,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.release = running.Done
-	e.hire = func() {
+	e.dropWorker = running.Done
+	e.startWorker = func() {
 		running.Add(1)
 		go func() {
 			if replaced := e.worker(); !replaced {
@@ -261,16 +261,16 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		}()
 	}
-	if e.config.Stage != nil {
-		e.hire, e.release = func() {}, func() {}
+	if e.config.Sim != nil {
+		e.startWorker, e.dropWorker = func() {}, func() {}
 	} else {
 		running.Go(func() { e.clock.timers.Run(ctx, e.hand(ctx)) })
 	}
 	for range e.config.Workers {
-		e.hire()
+		e.startWorker()
 	}
 	running.Go(func() { e.committer(ctx, recovered.last) })
-	running.Go(func() { e.archivist(ctx, recovered.archive) })
+	running.Go(func() { e.compactor(ctx, recovered.archive) })
 	e.durable(e.revision)
 	notifying.Go(func() { e.notifier(ctx) })
 	e.snapshotAt = time.Now().Add(-e.pause()) // a long journal was read: do not read it again
@@ -284,7 +284,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		stop(err)
 	}
 	close(e.work)
-	close(e.notices) // what the notifier has taken is told to the end after a soft stop
+	close(e.toNotifier) // what the notifier has taken is told to the end after a soft stop
 	notifying.Wait()
 	return err
 }
@@ -311,7 +311,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		}
 		commits, commit := e.nextCommit()
 		notices, notice := e.nextNotice()
-		rests, rest := e.rest()
+		rests, rest := e.nextIdle()
 		commands, results, due := e.commands, e.results, e.clock.due
 		if e.congested() {
 			commands, results, due = nil, nil, nil
@@ -325,7 +325,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		select {
 		case command := <-commands:
 			each(command, commands, func(f func()) { f() })
-		case leave := <-e.leaving:
+		case leave := <-e.cleanups:
 			leave()
 		case r := <-results:
 			each(r, results, e.attemptEnded)
@@ -335,16 +335,16 @@ func (e *Engine) loop(ctx context.Context) error {
 			}
 		case commits <- commit:
 			e.sent(commit)
-		case b := <-e.written:
+		case b := <-e.fromCommitter:
 			e.committed(b)
 		case notices <- notice:
 			e.noticed(notice)
 		case rests <- rest:
-			e.rested()
+			e.resumeIdle()
 		case <-e.writing():
 			e.continueSnapshot()
-		case <-e.archived:
-			e.archiving = false
+		case <-e.compacted:
+			e.compacting = false
 		case <-drain:
 			drain, e.draining = nil, true
 		case <-ctx.Done():
@@ -369,8 +369,8 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 
 // dispatch starts what may start while workers are free.
 func (e *Engine) dispatch() {
-	if e.unfilled && !e.congested() && e.fault == nil {
-		e.fillAll()
+	if e.backfillsDue && !e.congested() && e.fault == nil {
+		e.advanceBackfills()
 	}
 	for n := len(e.starting); n > 0 && !e.draining && e.fault == nil; n-- {
 		o := e.starting[0]
@@ -380,9 +380,9 @@ func (e *Engine) dispatch() {
 			e.enter(o)
 		}
 	}
-	e.callAll()
-	for e.idle > 0 && e.runnable.Len() > 0 && !e.draining && !e.congested() && e.fault == nil {
-		t, ok := e.runnable.Pop(e.share)
+	e.startChildren()
+	for e.idleWorkers > 0 && e.runnable.Len() > 0 && !e.draining && !e.congested() && e.fault == nil {
+		t, ok := e.runnable.Pop(e.flowShare)
 		if !ok {
 			return
 		}
@@ -398,7 +398,7 @@ func (e *Engine) tick() {
 
 // drained reports whether a soft stop has nothing left to wait for.
 func (e *Engine) drained() bool {
-	return e.idle == e.config.Workers && e.inFlight == nil && len(e.pending) == 0 && len(e.outbox) == 0
+	return e.idleWorkers == e.config.Workers && e.inFlight == nil && len(e.pending) == 0 && len(e.outbox) == 0
 }
 
 // fail ends the loop with an error that it cannot go on after.
@@ -424,9 +424,9 @@ func (e *Engine) command(ctx context.Context, f func()) error {
 
 // forgo runs f on the loop, also while that takes no commands. f records
 // nothing.
-func (e *Engine) forgo(f func()) {
+func (e *Engine) cleanUp(f func()) {
 	select {
-	case e.leaving <- f:
+	case e.cleanups <- f:
 	case <-e.stopped:
 	}
 }

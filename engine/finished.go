@@ -20,7 +20,7 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 	if end.Failure != nil && end.Failure.Outcome == run.OutcomeCanceled {
 		end.State = run.Canceled
 	}
-	e.endUnused(o)
+	e.endUnreached(o)
 	after, err := e.recordFinished(o.run, end)
 	if err != nil && e.fault == nil {
 		end.State, end.Output = run.Failed, nil
@@ -28,15 +28,15 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 		after, err = e.recordFinished(o.run, end)
 	}
 	if err == nil {
-		o.end.record = e.recordOf(o.run)
+		o.completion.record = e.recordOf(o.run)
 		e.close(o)
-		e.goOn(after)
+		e.continueAfter(after)
 	}
 }
 
 // endUnused ends the tasks of a hook that were canceled before there was a reason
 // to run it.
-func (e *Engine) endUnused(o *openRun) {
+func (e *Engine) endUnreached(o *openRun) {
 	for _, t := range o.run.Tasks {
 		if !t.State.Done() {
 			e.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
@@ -49,26 +49,26 @@ func outputFailure(err error) *run.Failure {
 }
 
 // handover is a task of which an attempt has ended with the run that it was.
-type handover struct {
+type parentAttempt struct {
 	task
 	end *run.AttemptFinished
 }
 
 // sequel is what goes on when a run has ended.
-type sequel struct {
-	caller *handover // nil for most
-	next   []follower
+type afterFinish struct {
+	parent *parentAttempt // nil for most
+	next   []chainedRun
 }
 
 // recordFinished records the end of a run and, with it, that of the attempt that it
 // was and the runs that it starts.
-func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*sequel, error) {
+func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, error) {
 	at := e.clock.now()
 	events := []run.Event{{Run: r.ID, At: at, Data: end}}
-	after := &sequel{next: e.followers(r, end)}
-	if t, ok := e.caller(r); ok {
-		after.caller = &handover{task: t, end: e.endOf(t, e.resultOf(r, end))}
-		events = append(events, t.event(after.caller.end))
+	after := &afterFinish{next: e.chainedRuns(r, end)}
+	if t, ok := e.parentTask(r); ok {
+		after.parent = &parentAttempt{task: t, end: e.endOf(t, e.resultOf(r, end))}
+		events = append(events, t.event(after.parent.end))
 	}
 	for _, next := range after.next {
 		events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
@@ -77,9 +77,9 @@ func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*sequel, error) 
 }
 
 // goOn lets go on what a run that has ended was awaited by.
-func (e *Engine) goOn(after *sequel) {
-	e.letFollow(after.next)
-	if from := after.caller; from != nil && e.fault == nil {
+func (e *Engine) continueAfter(after *afterFinish) {
+	e.startChained(after.next)
+	if from := after.parent; from != nil && e.fault == nil {
 		e.attemptOver(from.task, from.end)
 		e.advance(from.openRun)
 	}
@@ -92,15 +92,15 @@ func (e *Engine) close(o *openRun) {
 			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
 	}
 	e.clock.stopCountdown(&o.deadline)
-	e.clock.stopCountdown(&o.patience)
-	e.finished.add(o.end, e.toldUpTo())
-	end := o.end
+	e.clock.stopCountdown(&o.parentDeadline)
+	e.finished.add(o.completion, e.notifiedUpTo())
+	end := o.completion
 	e.afterCommit(func() { end.settle(e.revision) })
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
-	e.leave(o)
+	e.releaseRunSlots(o)
 	e.limits.release(o)
-	e.closed(o)
+	e.noteClosed(o)
 }
 
 // recordOf gives the record of a finished run, its tasks in order of declaration
@@ -110,10 +110,10 @@ func (e *Engine) recordOf(r *run.Run) *run.Record {
 	if o == nil {
 		return r.Record(nil)
 	}
-	if o.end.record == nil {
-		o.end.record = r.Record(taskNames(o.flow))
+	if o.completion.record == nil {
+		o.completion.record = r.Record(taskNames(o.flow))
 	}
-	return o.end.record
+	return o.completion.record
 }
 
 // maxFinishedBytes bounds the records of finished runs that are kept so that a
@@ -122,7 +122,7 @@ func (e *Engine) recordOf(r *run.Run) *run.Record {
 const maxFinishedBytes = 64 << 20
 
 // ending is the end of a run as those who wait for it see it.
-type ending struct {
+type completion struct {
 	record   *run.Record // once the run is finished; not told before durable
 	durable  bool
 	revision uint64               // of the commit with the end, once that is durable
@@ -130,7 +130,7 @@ type ending struct {
 }
 
 // wait gives the record to answer once it is durable.
-func (end *ending) wait(answer chan<- *run.Record) {
+func (end *completion) wait(answer chan<- *run.Record) {
 	if end.durable {
 		answer <- end.record
 		return
@@ -139,11 +139,11 @@ func (end *ending) wait(answer chan<- *run.Record) {
 }
 
 // leave forgets one that waits no longer.
-func (end *ending) leave(answer chan<- *run.Record) {
+func (end *completion) leave(answer chan<- *run.Record) {
 	end.waiting = slices.DeleteFunc(end.waiting, func(other chan<- *run.Record) bool { return other == answer })
 }
 
-func (end *ending) settle(revision uint64) {
+func (end *completion) settle(revision uint64) {
 	end.durable, end.revision = true, revision
 	for _, answer := range end.waiting {
 		answer <- end.record
@@ -154,30 +154,30 @@ func (end *ending) settle(revision uint64) {
 // finishedRuns keeps the latest endings, up to a number of bytes, and those that the
 // history has not been given yet: they could be found nowhere else.
 type finishedRuns struct {
-	limit   int
-	endings map[run.ID]*ending
-	order   []run.ID
-	bytes   int
+	limit       int
+	completions map[run.ID]*completion
+	order       []run.ID
+	bytes       int
 }
 
-func (f *finishedRuns) get(id run.ID) *ending { return f.endings[id] }
+func (f *finishedRuns) get(id run.ID) *completion { return f.completions[id] }
 
 // add adds an ending, and drops the oldest of those up to a revision that the history has.
-func (f *finishedRuns) add(end *ending, told uint64) {
-	if f.endings == nil {
-		f.endings = map[run.ID]*ending{}
+func (f *finishedRuns) add(end *completion, told uint64) {
+	if f.completions == nil {
+		f.completions = map[run.ID]*completion{}
 	}
-	f.endings[end.record.Run] = end
+	f.completions[end.record.Run] = end
 	f.order = append(f.order, end.record.Run)
 	f.bytes += recordBytes(end.record)
 	for f.bytes > f.limit && len(f.order) > 1 {
 		oldest := f.order[0]
-		if older := f.endings[oldest]; !older.durable || older.revision > told {
+		if older := f.completions[oldest]; !older.durable || older.revision > told {
 			return
 		}
 		f.order = f.order[1:]
-		f.bytes -= recordBytes(f.endings[oldest].record)
-		delete(f.endings, oldest)
+		f.bytes -= recordBytes(f.completions[oldest].record)
+		delete(f.completions, oldest)
 	}
 }
 
@@ -196,24 +196,24 @@ func recordBytes(r *run.Record) int {
 
 // Wait gives a run's record once it is finished and durable.
 func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
-	return e.wait(ctx, id, func() *ending {
+	return e.wait(ctx, id, func() *completion {
 		if o := e.open[id]; o != nil {
-			return o.end
+			return o.completion
 		}
 		return e.finished.get(id)
 	})
 }
 
 // past gives the record of a finished run.
-func (e *Engine) past(ctx context.Context, id run.ID) (*run.Record, error) {
-	return e.wait(ctx, id, func() *ending { return e.finished.get(id) })
+func (e *Engine) finishedRecord(ctx context.Context, id run.ID) (*run.Record, error) {
+	return e.wait(ctx, id, func() *completion { return e.finished.get(id) })
 }
 
 // wait gives the record of the ending that find finds on the loop, or the one
 // that is history already.
-func (e *Engine) wait(ctx context.Context, id run.ID, find func() *ending) (*run.Record, error) {
+func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (*run.Record, error) {
 	answers := make(chan *run.Record, 1)
-	var end *ending
+	var end *completion
 	err := e.command(ctx, func() {
 		if end = find(); end != nil {
 			end.wait(answers)
@@ -229,7 +229,7 @@ func (e *Engine) wait(ctx context.Context, id run.ID, find func() *ending) (*run
 	}
 	record, err := await(ctx, e, answers)
 	if err != nil {
-		e.forgo(func() { end.leave(answers) })
+		e.cleanUp(func() { end.leave(answers) })
 	}
 	return record, err
 }

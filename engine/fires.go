@@ -19,7 +19,7 @@ func (e *Engine) fire(s *schedule, nominal time.Time) bool {
 		e.skip(s, nominal, 1, run.DropOverlap)
 		return true
 	}
-	if e.taking() != nil {
+	if e.refusal() != nil {
 		return false
 	}
 	advanced := &run.ScheduleAdvanced{ScheduleRef: s.ref, Nominal: nominal.UTC()}
@@ -91,7 +91,7 @@ func (e *Engine) fireNow(s *schedule, request run.Request) (run.Receipt, error) 
 	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.clock.now()); known {
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
-	if err := e.taking(); err != nil {
+	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
 	if s.spec != nil {

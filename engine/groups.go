@@ -18,26 +18,26 @@ import (
 func (e *Engine) visitGroup(o *openRun, node int) {
 	n := &o.phase.nodes[node]
 	if !n.End {
-		o.phase.states[node] = o.beginning(n.Group)
+		o.phase.states[node] = o.groupStart(n.Group)
 		e.unblock(o, node)
 		return
 	}
-	end := o.composite(n.Group)
+	end := o.groupState(n.Group)
 	o.phase.states[node] = end
 	o.scope.Settle(end)
-	e.tellGroup(o, end)
+	e.simGroupEnded(o, end)
 	e.unblock(o, node)
 	e.memberSettled(o, node)
 }
 
 // beginning is Ready for a group that begins, and otherwise what its members end
 // for.
-func (o *openRun) beginning(g *flows.Group) *run.TaskRun {
+func (o *openRun) groupStart(g *flows.Group) *run.TaskRun {
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
-	if o.takenUp && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
+	if o.resumed && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
 		return begin
 	}
-	if begin.State, begin.Failure = o.verdict(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
+	if begin.State, begin.Failure = o.joinState(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
 		return begin
 	}
 	switch wanted, failure := g.When(o.scope); {
@@ -62,7 +62,7 @@ func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + 
 // turn gives Ready when no other member of the groups around a node has been enough
 // for them. A group of which something was taken over has had its turn; what was not
 // taken over in it has not.
-func (o *openRun) turn(n *flows.Node) (run.State, *run.Failure) {
+func (o *openRun) memberState(n *flows.Node) (run.State, *run.Failure) {
 	if n.Group != nil && o.run.RetryOf != "" && o.tookPart(n.Group) {
 		return run.Ready, nil
 	}
@@ -71,7 +71,7 @@ func (o *openRun) turn(n *flows.Node) (run.State, *run.Failure) {
 			continue
 		}
 		switch first := o.winner(g); {
-		case first < 0 || first == place || o.asked(g, place):
+		case first < 0 || first == place || o.isAskedFor(g, place):
 		case g.Mode == flows.GroupRace:
 			return run.Canceled, raceLost(g, first)
 		default:
@@ -118,7 +118,7 @@ func raced(state *run.TaskRun) bool {
 }
 
 // composite is the state of a group whose members are all done.
-func (o *openRun) composite(g *flows.Group) *run.TaskRun {
+func (o *openRun) groupState(g *flows.Group) *run.TaskRun {
 	end := &run.TaskRun{TaskRef: groupRef(g), State: run.Skipped}
 	states := make([]*run.TaskRun, len(g.Members))
 	for i, m := range g.Members {
@@ -144,13 +144,13 @@ func (o *openRun) composite(g *flows.Group) *run.TaskRun {
 			return end
 		}
 	}
-	o.sum(g, states, end)
+	o.foldMembers(g, states, end)
 	return end
 }
 
 // sum is the state of members none of which stands for all: the first that has
 // failed, or that could not run, or all.
-func (o *openRun) sum(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
+func (o *openRun) foldMembers(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
 	var failed, blocked *run.TaskRun
 	for i, state := range states {
 		switch {
@@ -219,7 +219,7 @@ func (e *Engine) memberSettled(o *openRun, node int) {
 func (e *Engine) stopRace(o *openRun, g *flows.Group) {
 	first := o.winner(g)
 	for place, m := range g.Members {
-		if place == first || o.asked(g, place) {
+		if place == first || o.isAskedFor(g, place) {
 			continue
 		}
 		for _, spec := range leavesOf(m) {

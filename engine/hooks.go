@@ -30,7 +30,7 @@ func (o *openRun) begun(s *flows.Section) bool {
 
 // failureOfPhase is that of the first task or group that failed, of those that are
 // in no group; nil when all went well.
-func (o *openRun) failureOfPhase() *run.Failure {
+func (o *openRun) phaseFailure() *run.Failure {
 	var first *run.TaskRun
 	for node := range o.phase.nodes {
 		n := &o.phase.nodes[node]

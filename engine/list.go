@@ -40,7 +40,7 @@ func (e *Engine) present(q run.Query) []run.Summary {
 			found = append(found, s)
 		}
 	}
-	for _, end := range e.finished.endings {
+	for _, end := range e.finished.completions {
 		if s := end.record.Summary(); q.Matches(&s) {
 			found = append(found, s)
 		}

@@ -256,7 +256,7 @@ func (w *world) compare(e *Engine) {
 
 // consistent checks what the loop keeps beside the recorded state.
 func (e *Engine) consistent() error {
-	under, held := 0, map[gateKey]int{}
+	under, held := 0, map[runLimitKey]int{}
 	for id, o := range e.open {
 		if e.shard.Runs[id] != o.run || o.run.State.Done() {
 			return fmt.Errorf("run %s is %s and still open", id, o.run.State)
@@ -265,14 +265,14 @@ func (e *Engine) consistent() error {
 			return fmt.Errorf("the definition of run %s is forgotten", id)
 		}
 		under += len(o.attempts)
-		for _, l := range o.limits()[:o.held] {
-			held[l.gate]++
+		for _, l := range o.runLimits()[:o.held] {
+			held[l.key]++
 		}
 		if err := o.phase.consistent(o); err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
 		}
 	}
-	for key, g := range e.gates {
+	for key, g := range e.runLimiters {
 		if g.started != held[key] {
 			return fmt.Errorf("%d slots of %v are taken and %d runs hold one", g.started, key, held[key])
 		}
@@ -286,9 +286,9 @@ func (e *Engine) consistent() error {
 		return err
 	}
 	running := e.runnable.Running()
-	if under != running || under+e.idle != e.config.Workers || len(e.shard.Runs) != len(e.open) {
+	if under != running || under+e.idleWorkers != e.config.Workers || len(e.shard.Runs) != len(e.open) {
 		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d runs are open, %d are kept",
-			under, running, e.idle, e.config.Workers, len(e.open), len(e.shard.Runs))
+			under, running, e.idleWorkers, e.config.Workers, len(e.open), len(e.shard.Runs))
 	}
 	return nil
 }
@@ -296,11 +296,11 @@ func (e *Engine) consistent() error {
 // consistent checks what is kept of groups and fan-outs.
 func (p *phase) consistent(o *openRun) error {
 	for node, n := range p.nodes {
-		if kept := p.states[node]; n.End && kept != nil && !reflect.DeepEqual(kept, o.composite(n.Group)) {
-			return fmt.Errorf("group %s was %+v, and is %+v", n.Group.Name, kept, o.composite(n.Group))
+		if kept := p.states[node]; n.End && kept != nil && !reflect.DeepEqual(kept, o.groupState(n.Group)) {
+			return fmt.Errorf("group %s was %+v, and is %+v", n.Group.Name, kept, o.groupState(n.Group))
 		}
 	}
-	for g, s := range p.slots {
+	for g, s := range p.groupLimiters {
 		used := 0
 		for ref := range p.holding {
 			if slices.ContainsFunc(g.Leaves(), func(t *flows.Task) bool { return t.Name == ref.Task }) {
@@ -313,13 +313,13 @@ func (p *phase) consistent(o *openRun) error {
 	}
 	for node, f := range p.fans {
 		busy := 0
-		for _, i := range f.going {
+		for _, i := range f.active {
 			if i.busy {
 				busy++
 			}
 		}
-		if state := p.states[node]; busy != f.busy || state.State.Done() != (len(f.going) == 0) || state.Open() > len(f.going) {
-			return fmt.Errorf("task %s is %s: %d items are going, %d of them busy (%d are counted), %d open", state.Task, state.State, len(f.going), busy, f.busy, state.Open())
+		if state := p.states[node]; busy != f.busy || state.State.Done() != (len(f.active) == 0) || state.Open() > len(f.active) {
+			return fmt.Errorf("task %s is %s: %d items are going, %d of them busy (%d are counted), %d open", state.Task, state.State, len(f.active), busy, f.busy, state.Open())
 		}
 	}
 	return nil
@@ -327,9 +327,9 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.gates)+e.runnable.Len()+len(e.calling)+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
+	if len(e.open)+len(e.runLimiters)+e.runnable.Len()+len(e.childStarts)+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
 		return fmt.Errorf("left are %d runs, %d gates, %d tasks, %d running, %d starting, %d watchers, %d bytes, %d timers besides the tick",
-			len(e.open), len(e.gates), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watched), e.unsaved, e.clock.timers.Len()-1)
+			len(e.open), len(e.runLimiters), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watched), e.unsaved, e.clock.timers.Len()-1)
 	}
 	return nil
 }
@@ -513,7 +513,7 @@ func (w *world) judgeAnswers(stories map[run.ID]*story, made map[string]int) {
 // judgeSlots follows how many runs were under way at once, and who came first.
 func (w *world) judgeSlots() {
 	shard := run.NewShard()
-	under := map[gateKey][]run.ID{}
+	under := map[runLimitKey][]run.ID{}
 	for revision := range w.ledger.last() {
 		for _, e := range w.ledger.at(revision + 1) {
 			shard.Apply(e)
@@ -521,7 +521,7 @@ func (w *world) judgeSlots() {
 			if r == nil || w.limitOf(r) == 0 {
 				continue
 			}
-			key := gateKey{flow: r.Flow + r.Definition, key: r.Concurrency}
+			key := runLimitKey{flow: r.Flow + r.Definition, key: r.Concurrency}
 			switch e.Data.(type) {
 			case *run.Started:
 				under[key] = append(under[key], r.ID)

@@ -23,7 +23,7 @@ type Observation struct {
 
 	// Told is the revision of the last event that the observer was told of, when the
 	// journal does not hold that any more: Seen is before it then. Default Seen's.
-	Told uint64
+	Published uint64
 }
 
 // Place is the place of an event in the journal.
@@ -58,42 +58,42 @@ func (e *Engine) nextNotice() (chan<- *batch, *batch) {
 	if len(e.outbox) == 0 {
 		return nil, nil
 	}
-	return e.notices, e.outbox[0]
+	return e.toNotifier, e.outbox[0]
 }
 
 // noticed takes the first commit, which the notifier has, out of the outbox.
 func (e *Engine) noticed(b *batch) {
 	e.outbox = slices.Delete(e.outbox, 0, 1)
-	e.untold -= len(b.notices)
+	e.unnotified -= len(b.notices)
 }
 
 // notifier tells the observers, one event after the other.
 func (e *Engine) notifier(ctx context.Context) {
-	for b := range e.notices {
+	for b := range e.toNotifier {
 		for _, n := range b.notices {
 			if n.Record != nil {
 				n.RecordJSON, _ = n.Record.AppendJSON(nil) // who needs it meets the error again
 			}
 			for _, o := range e.config.Observers {
 				if o.wants(n.Event.Data) {
-					e.tell(ctx, o.Observer, n)
+					e.notify(ctx, o.Observer, n)
 				}
 			}
 		}
-		e.told.Store(b.revision)
+		e.notified.Store(b.revision)
 		e.durable(b.revision)
 	}
 }
 
 // tells reports whether anybody is told of commits.
-func (e *Engine) tells() bool { return len(e.config.Observers) > 0 || e.config.Durable != nil }
+func (e *Engine) hasListeners() bool { return len(e.config.Observers) > 0 || e.config.Durable != nil }
 
 // toldUpTo is the revision up to which all observers were told of what happened.
-func (e *Engine) toldUpTo() uint64 {
-	if !e.tells() {
+func (e *Engine) notifiedUpTo() uint64 {
+	if !e.hasListeners() {
 		return math.MaxUint64
 	}
-	return e.told.Load()
+	return e.notified.Load()
 }
 
 func (e *Engine) durable(revision uint64) {
@@ -102,7 +102,7 @@ func (e *Engine) durable(revision uint64) {
 	}
 }
 
-func (e *Engine) tell(ctx context.Context, o Observer, n run.Notice) {
+func (e *Engine) notify(ctx context.Context, o Observer, n run.Notice) {
 	if err := o.Committed(ctx, n); err != nil && ctx.Err() == nil {
 		e.log.Error("an observer was not told of an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
 	}

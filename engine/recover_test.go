@@ -243,10 +243,10 @@ func TestObserversKnowMoreThanTheJournal(t *testing.T) {
 			second := &notices{}
 			config := Config{
 				Journal: readOnly{prefix(t, whole, last-1)}, Invoker: guests{}, Restore: restore,
-				Observers: []Observation{{Observer: second, CatchUp: true, Seen: seen, Told: last}},
+				Observers: []Observation{{Observer: second, CatchUp: true, Seen: seen, Published: last}},
 			}
-			var lost *LostEndError
-			if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (LostEndError{Last: last - 1, Told: last}) {
+			var lost *TruncatedError
+			if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (TruncatedError{Last: last - 1, Published: last}) {
 				t.Errorf("Run gives %v", err)
 			}
 			config.AcceptLoss = true
@@ -285,9 +285,9 @@ func TestOthersKnowMoreThanTheJournal(t *testing.T) {
 		if len(durable) < 2 || durable[0] != 0 || !slices.IsSorted(durable) || durable[len(durable)-1] != last {
 			t.Fatalf("durable are %v, and the journal ends at %d", durable, last)
 		}
-		config := Config{Journal: readOnly{prefix(t, whole, last-1)}, Invoker: guests{}, Restore: restore, Told: last, Durable: note}
-		var lost *LostEndError
-		if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (LostEndError{Last: last - 1, Told: last}) {
+		config := Config{Journal: readOnly{prefix(t, whole, last-1)}, Invoker: guests{}, Restore: restore, Published: last, Durable: note}
+		var lost *TruncatedError
+		if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (TruncatedError{Last: last - 1, Published: last}) {
 			t.Errorf("Run gives %v", err)
 		}
 		config.AcceptLoss = true
@@ -434,13 +434,13 @@ func TestSlowObserverIsBehindByABoundedNumberOfEvents(t *testing.T) {
 }`)
 	synctest.Test(t, func(t *testing.T) {
 		observer := stuck{make(chan struct{})}
-		r := boot(t, Config{Observers: []Observation{{Observer: observer}}, OpenRuns: 10 * maxUntold}, set)
+		r := boot(t, Config{Observers: []Observation{{Observer: observer}}, OpenRuns: 10 * maxUnnotified}, set)
 		batch := make([]run.Request, 1000)
 		for i := range batch {
 			batch[i] = run.Request{Flow: "f"}
 		}
 		accepted := 0
-		for accepted <= maxUntold {
+		for accepted <= maxUnnotified {
 			ctx, stop := context.WithTimeout(t.Context(), time.Second)
 			decided, err := r.SubmitBatch(ctx, batch)
 			stop()
@@ -449,7 +449,7 @@ func TestSlowObserverIsBehindByABoundedNumberOfEvents(t *testing.T) {
 				break
 			}
 		}
-		if accepted > maxUntold {
+		if accepted > maxUnnotified {
 			t.Errorf("%d runs were accepted while nothing was told", accepted)
 		}
 		close(observer.letGo)

@@ -13,7 +13,7 @@ import (
 
 // takeUpAll opens every unfinished run, in the order in which they were accepted:
 // first those that have started, whose slots the others must not take.
-func (e *Engine) takeUpAll(ctx context.Context) error {
+func (e *Engine) reopenAll(ctx context.Context) error {
 	unfinished := make([]*run.Run, 0, len(e.shard.Runs))
 	for _, r := range e.shard.Runs {
 		unfinished = append(unfinished, r)
@@ -33,21 +33,21 @@ func (e *Engine) takeUpAll(ctx context.Context) error {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	for _, r := range unfinished {
-		if err := e.takeUp(ctx, r); err != nil {
+		if err := e.reopen(ctx, r); err != nil {
 			return err
 		}
 	}
 	e.limits.recall(e.open)
-	e.rejoinAll()
+	e.reattachChildren()
 	return nil
 }
 
 // takeUpTask goes on with a task, or an item, that has begun before a restart.
-func (e *Engine) takeUpTask(t task) {
-	t.hold()
+func (e *Engine) resumeTask(t task) {
+	t.holdSlots()
 	switch state := t.state(); {
 	case state.State == run.Running:
-		e.rejoin(t)
+		e.resumeRunning(t)
 	case t.stopped() != nil:
 		e.end(t, run.Canceled, t.stopped())
 	case state.State == run.Ready:
@@ -56,12 +56,12 @@ func (e *Engine) takeUpTask(t task) {
 }
 
 // takeUp opens an unfinished run with the definition that it was accepted with.
-func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
+func (e *Engine) reopen(ctx context.Context, r *run.Run) error {
 	if r.Awaits > 0 {
-		if err := e.complete(ctx, r.Payloads, e.missing); err != nil {
+		if err := e.loadPayloads(ctx, r.Payloads, e.dropLost); err != nil {
 			return err
 		}
-		e.turnAway(r, "the host ended while the run was being accepted: ask for it again")
+		e.cancelIncomplete(r, "the host ended while the run was being accepted: ask for it again")
 		return nil
 	}
 	f, err := e.restore(ctx, r)
@@ -85,8 +85,8 @@ func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 		e.enter(o)
 		return nil
 	}
-	o.takenUp = true
-	e.hold(o)
+	o.resumed = true
+	e.holdRunSlots(o)
 	e.resume(o)
 	return nil
 }
@@ -95,7 +95,7 @@ func (e *Engine) takeUp(ctx context.Context, r *run.Run) error {
 // good.
 func (e *Engine) fetchAll(ctx context.Context, r *run.Run) error {
 	var lost error
-	err := e.complete(ctx, r.Payloads, func(_ *json.RawMessage, err error) { lost = err })
+	err := e.loadPayloads(ctx, r.Payloads, func(_ *json.RawMessage, err error) { lost = err })
 	return cmp.Or(err, lost)
 }
 
@@ -134,7 +134,7 @@ func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
 // abandon ends a run whose flow cannot be loaded any more: its modules are gone,
 // or this version does not accept the files.
 func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
-	if err := e.complete(ctx, r.Payloads, e.missing); err != nil {
+	if err := e.loadPayloads(ctx, r.Payloads, e.dropLost); err != nil {
 		return err
 	}
 	e.log.Error("a run cannot be continued", "run", r.ID, "flow", r.Flow, "error", why)
@@ -155,7 +155,7 @@ func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
 	after, err := e.recordFinished(r, &run.Finished{State: run.Failed, Failure: failure})
 	e.shard.Forget(r.ID)
 	if err == nil {
-		e.goOn(after)
+		e.continueAfter(after)
 	}
 	return nil
 }

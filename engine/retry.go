@@ -17,7 +17,7 @@ import (
 // errors of Submit. If the request names a task, the earlier run may be in any state:
 // tasks that have not ended are left out.
 func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error) {
-	if err := boundedParams(how.Params); err != nil {
+	if err := checkParams(how.Params); err != nil {
 		return run.Receipt{}, err
 	}
 	record, err := e.Get(ctx, id)
@@ -66,7 +66,7 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*f
 
 // retry makes the run with the given flow, or with the deployed one if that is nil.
 func (e *Engine) retry(f *flows.Flow, before *rerun.Predecessor, how run.Again) (run.Receipt, error) {
-	if err := e.taking(); err != nil {
+	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
 	old := before.Run

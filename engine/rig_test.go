@@ -152,7 +152,7 @@ func (r *rig) stop() {
 			r.t.Errorf("run %s differs between memory and journal:\n%s", id, diff)
 		}
 	}
-	for id, end := range r.finished.endings {
+	for id, end := range r.finished.completions {
 		var order []string
 		for _, task := range end.record.Tasks {
 			order = append(order, task.Task)

@@ -79,7 +79,7 @@ func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) 
 func (e *Engine) pauseSchedule(s *schedule, reason string) error {
 	err := e.record(run.Event{At: e.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
 	if err == nil {
-		e.wind(s)
+		e.arm(s)
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.Schedul
 		}
 		err := e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
 		if err == nil && s.spec != nil {
-			e.decideBy(s, s.resumed(), run.DropPaused)
+			e.decideBy(s, s.resumePolicy(), run.DropPaused)
 		}
 		return err
 	})
@@ -102,7 +102,7 @@ func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.Schedul
 
 // resumed is the policy for the time of a pause. What is not stated is none: who
 // pauses a schedule does not expect it to fire for that time.
-func (s *schedule) resumed() scheduler.Policy {
+func (s *schedule) resumePolicy() scheduler.Policy {
 	policy := s.spec.Policy
 	if !s.spec.CatchUpStated {
 		policy.CatchUp, policy.MisfireAfter = scheduler.CatchUpNone, 1
@@ -113,7 +113,7 @@ func (s *schedule) resumed() scheduler.Policy {
 // Fire makes a run of a schedule now, also while it is paused. Its overlap policy
 // holds: a run that may not start is answered with an *OverlapError.
 func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Request) (run.Receipt, error) {
-	if err := boundedParams(request.Params); err != nil {
+	if err := checkParams(request.Params); err != nil {
 		return run.Receipt{}, err
 	}
 	return e.receive(ctx, func() (run.Receipt, error) {
@@ -141,7 +141,7 @@ func (e *Engine) deployed(ref run.ScheduleRef) (*schedule, error) {
 func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*schedule) error) ([]run.ScheduleRef, error) {
 	var done []run.ScheduleRef
 	err := e.durably(ctx, func() error {
-		meant, err := e.meant(ref)
+		meant, err := e.selectSchedules(ref)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*
 }
 
 // meant are the schedules that a reference with or without a trigger means.
-func (e *Engine) meant(ref run.ScheduleRef) ([]*schedule, error) {
+func (e *Engine) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 	if ref.Trigger != "" {
 		s, err := e.deployed(ref)
 		if err != nil {

@@ -38,21 +38,21 @@ func (e *Engine) schedule(ref run.ScheduleRef) *schedule {
 // arm sets the schedules of a flow, in place of those that it had before. One that
 // is new, was off or has got another spec begins now: an edit makes nothing of
 // the past due.
-func (e *Engine) arm(f *flows.Flow) {
+func (e *Engine) deploySchedules(f *flows.Flow) {
 	for _, t := range f.Triggers { // in order of declaration: at one instant they fire in it
 		if t.Kind == run.TriggerSchedule {
-			e.put(e.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}), f)
+			e.applySpec(e.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}), f)
 		}
 	}
 	for ref := range e.shard.Schedules {
 		if t := f.Trigger(ref.Trigger); ref.Flow == f.Name && (t == nil || t.Kind != run.TriggerSchedule) {
-			e.put(e.schedule(ref), f)
+			e.applySpec(e.schedule(ref), f)
 		}
 	}
 }
 
 // put makes a schedule what the flow says.
-func (e *Engine) put(s *schedule, f *flows.Flow) {
+func (e *Engine) applySpec(s *schedule, f *flows.Flow) {
 	spec := ""
 	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
 		e.clock.timers.Cancel(s.timer)
@@ -70,7 +70,7 @@ func (e *Engine) put(s *schedule, f *flows.Flow) {
 		e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: e.clock.now()}})
 	}
 	e.correct(s)
-	e.wind(s)
+	e.arm(s)
 }
 
 // undeploy takes away the flows that a set has not: they make no new runs. What is
@@ -88,7 +88,7 @@ func (e *Engine) undeploy(set *flows.Set) {
 			continue
 		}
 		s.flow, s.spec = nil, nil
-		e.wind(s)
+		e.arm(s)
 		if len(s.open) == 0 {
 			delete(e.schedules, ref)
 		}
@@ -96,7 +96,7 @@ func (e *Engine) undeploy(set *flows.Set) {
 }
 
 // wind arms a schedule for its first nominal time that is not decided.
-func (e *Engine) wind(s *schedule) {
+func (e *Engine) arm(s *schedule) {
 	e.clock.timers.Cancel(s.timer)
 	s.next = time.Time{}
 	known := e.shard.Schedules[s.ref]
@@ -161,7 +161,7 @@ func (e *Engine) decideBy(s *schedule, policy scheduler.Policy, reason string) {
 			return
 		}
 	}
-	e.wind(s)
+	e.arm(s)
 }
 
 // drop records that nominal times fire no more. They lie before those that do.
@@ -192,7 +192,7 @@ func (e *Engine) postpone(s *schedule, nominal time.Time) {
 
 // opened takes note of a run that a schedule has made, whether it was due or asked
 // for.
-func (e *Engine) opened(o *openRun) {
+func (e *Engine) noteOpened(o *openRun) {
 	t := o.flow.Trigger(o.run.Trigger.Name)
 	if t == nil || t.Kind != run.TriggerSchedule || o.run.Trigger.Kind == run.TriggerBackfill {
 		return
@@ -202,18 +202,18 @@ func (e *Engine) opened(o *openRun) {
 }
 
 // closed takes note of the end of a run that a schedule or a backfill has made.
-func (e *Engine) closed(o *openRun) {
+func (e *Engine) noteClosed(o *openRun) {
 	if o.run.Trigger.Kind == run.TriggerBackfill {
-		e.unfilled = true
+		e.backfillsDue = true
 	}
 	s := o.schedule
 	if s == nil {
 		return
 	}
 	s.open = slices.DeleteFunc(s.open, func(other *openRun) bool { return other == o })
-	waiting := o.followers
-	o.followers = nil
-	e.letGo(waiting)
+	waiting := o.waiters
+	o.waiters = nil
+	e.releaseWaiters(waiting)
 	e.pauseFailing(s)
 	if s.flow == nil && len(s.open) == 0 {
 		delete(e.schedules, s.ref)

@@ -39,7 +39,7 @@ type finishedSnapshot struct {
 
 // snapshotDue reports whether enough has happened since the last snapshot.
 func (e *Engine) snapshotDue() bool {
-	if e.snapshot != nil || e.archiving || e.config.Snapshots == nil || e.events == 0 || e.draining {
+	if e.snapshot != nil || e.compacting || e.config.Snapshots == nil || e.events == 0 || e.draining {
 		return false
 	}
 	enough := e.events >= max(e.config.SnapshotEvents, snapshotShare*len(e.shard.Runs))
@@ -128,8 +128,8 @@ func (e *Engine) continueSnapshot() {
 		done.blobs[blob.Name] = struct{}{}
 	}
 	done.bytes = s.data.Seal(s.revision)
-	e.snapshot, e.archiving = nil, true
-	e.snapshots <- done // never blocks: there is one place, and one snapshot at a time
+	e.snapshot, e.compacting = nil, true
+	e.toCompactor <- done // never blocks: there is one place, and one snapshot at a time
 }
 
 // forgetDefinitions drops what neither an open run nor a deployed flow needs, but

@@ -23,7 +23,7 @@ func (e *Engine) Stats() Stats {
 
 func (e *Engine) count() {
 	e.stats.Store(&Stats{
-		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.idle, Stuck: int(e.stuck.Load()),
+		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.idleWorkers, Stuck: int(e.stuck.Load()),
 		Timers: e.clock.timers.Len(), Fired: e.fired, Dropped: e.dropped, Revision: e.revision, Tail: e.events,
 	})
 }

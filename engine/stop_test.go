@@ -195,8 +195,8 @@ flow "f" {
 		}
 		synctest.Wait()
 		r.stop()
-		if len(r.gates) != 0 {
-			t.Errorf("%d gates are left", len(r.gates))
+		if len(r.runLimiters) != 0 {
+			t.Errorf("%d gates are left", len(r.runLimiters))
 		}
 	})
 }

@@ -10,17 +10,17 @@ import (
 
 // bounded refuses a request after too many hops, and one with JSON that is too deep
 // or has too long numbers.
-func bounded(request run.Request) error {
+func checkRequest(request run.Request) error {
 	if _, err := request.Trigger.Hops(); err != nil {
 		return err
 	}
 	if err := run.CheckPayload(request.Trigger.Payload); err != nil {
 		return run.Requestf(run.RequestPayload, "the payload is refused: %s", err)
 	}
-	return boundedParams(request.Params)
+	return checkParams(request.Params)
 }
 
-func boundedParams(params map[string]json.RawMessage) error {
+func checkParams(params map[string]json.RawMessage) error {
 	for name, value := range params {
 		if err := run.CheckPayload(value); err != nil {
 			return run.Requestf(run.RequestParams, "param %s is refused: %s", name, err)
@@ -43,7 +43,7 @@ func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
 	if wrong != nil {
 		return run.Receipt{}, wrong
 	}
-	if err := e.taking(); err != nil {
+	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
 	f := e.flows[request.Flow]
@@ -62,7 +62,7 @@ func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
 }
 
 // taking tells why no new run is taken now.
-func (e *Engine) taking() error {
+func (e *Engine) refusal() error {
 	switch {
 	case e.draining:
 		return ErrDraining
@@ -75,11 +75,11 @@ func (e *Engine) taking() error {
 // decideIf moves the watermark of a request that has a position.
 func (e *Engine) decideIf(position run.Position) {
 	if position.Source != "" {
-		e.record(e.decided(position))
+		e.record(e.decidedEvent(position))
 	}
 }
 
-func (e *Engine) decided(position run.Position) run.Event {
+func (e *Engine) decidedEvent(position run.Position) run.Event {
 	return run.Event{At: e.clock.now(), Data: &run.Decided{Position: position}}
 }
 
@@ -90,7 +90,7 @@ func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventDat
 	if err != nil || !admission.Accepted {
 		return run.Receipt{}, err
 	}
-	if e.limited(f, request.Trigger.Kind == run.TriggerBackfill, admission.Concurrency) {
+	if e.overLimit(f, request.Trigger.Kind == run.TriggerBackfill, admission.Concurrency) {
 		return run.Receipt{Limited: true}, nil
 	}
 	return e.admit(f, &run.Submitted{
@@ -140,7 +140,7 @@ func (e *Engine) recordNew(events []run.Event) error {
 	for i, event := range events {
 		if err := e.record(event); err != nil {
 			if i > 0 && e.fault == nil {
-				e.turnAway(e.shard.Runs[event.Run], "what it takes over is more than the journal takes")
+				e.cancelIncomplete(e.shard.Runs[event.Run], "what it takes over is more than the journal takes")
 			}
 			return err
 		}
@@ -149,7 +149,7 @@ func (e *Engine) recordNew(events []run.Event) error {
 }
 
 // turnAway ends a run that was not accepted.
-func (e *Engine) turnAway(r *run.Run, why string) {
+func (e *Engine) cancelIncomplete(r *run.Run, why string) {
 	e.log.Warn("a run was not accepted", "run", r.ID, "flow", r.Flow, "reason", why)
 	failure := canceled(why)
 	for _, t := range r.Tasks {

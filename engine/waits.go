@@ -127,7 +127,7 @@ func (e *Engine) endWait(t task, end *run.WaitEnded) error {
 func waitName(task string) string { return strings.TrimPrefix(task, flows.WaitPrefix) }
 
 // called is how messages name a task or a wait.
-func called(task string) string {
+func taskLabel(task string) string {
 	if strings.HasPrefix(task, flows.WaitPrefix) {
 		return "wait " + waitName(task)
 	}

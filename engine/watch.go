@@ -8,10 +8,10 @@ import (
 )
 
 // watcher waits for a run to change.
-type watcher chan<- sighting
+type watcher chan<- update
 
 // sighting is a run as one who watches it sees it.
-type sighting struct {
+type update struct {
 	record  *run.Record
 	version uint64
 }
@@ -20,18 +20,18 @@ type sighting struct {
 // soon as that is above seen: at once for 0. A run whose record is done changes
 // no more; its version is above any other.
 func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record, uint64, error) {
-	answers := make(chan sighting, 1)
+	answers := make(chan update, 1)
 	err := e.command(ctx, func() { e.watch(id, seen, answers) })
 	if err != nil {
 		return nil, 0, err
 	}
 	s, err := await(ctx, e, answers)
 	if err != nil {
-		e.forgo(func() { e.unwatch(id, answers) })
+		e.cleanUp(func() { e.unwatch(id, answers) })
 		return nil, 0, err
 	}
 	if s.record == nil {
-		s.record, err = e.past(ctx, id)
+		s.record, err = e.finishedRecord(ctx, id)
 		s.version = seen + 1
 	}
 	return s.record, s.version, err
@@ -41,9 +41,9 @@ func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record
 // record says that the run is not open.
 func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
 	if o := e.open[id]; o == nil {
-		w <- sighting{}
-	} else if o.run.Version > seen && (seen == 0 || !e.resting(o)) {
-		s := e.sighting(o)
+		w <- update{}
+	} else if o.run.Version > seen && (seen == 0 || !e.throttled(o)) {
+		s := e.updateOf(o)
 		e.afterCommit(func() { w <- s })
 	} else {
 		e.watched[id] = append(e.watched[id], w)
@@ -56,11 +56,11 @@ func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
 // resting reports whether a large run was shown a moment ago. To put together the
 // record of 100 000 items for each of their changes would leave no time for the
 // changes.
-func (e *Engine) resting(o *openRun) bool { return e.clock.now().Before(o.rested()) }
+func (e *Engine) throttled(o *openRun) bool { return e.clock.now().Before(o.nextShown()) }
 
 // rested is when a run may be shown again: at once while it is small, after a second
 // with 100 000 task runs.
-func (o *openRun) rested() time.Time {
+func (o *openRun) nextShown() time.Time {
 	n := len(o.run.Tasks)
 	if n < 1000 {
 		return time.Time{}
@@ -74,7 +74,7 @@ func (e *Engine) showLater(o *openRun) {
 		return
 	}
 	o.showing = true
-	e.clock.at(o.rested(), func() {
+	e.clock.at(o.nextShown(), func() {
 		o.showing = false
 		if e.open[o.run.ID] == o {
 			e.changed(o.run)
@@ -104,12 +104,12 @@ func (e *Engine) changed(r *run.Run) {
 	if len(waiting) == 0 || o == nil {
 		return
 	}
-	if !r.State.Done() && e.resting(o) {
+	if !r.State.Done() && e.throttled(o) {
 		e.showLater(o)
 		return
 	}
 	delete(e.watched, r.ID)
-	s := e.sighting(o)
+	s := e.updateOf(o)
 	e.afterCommit(func() {
 		for _, w := range waiting {
 			w <- s
@@ -117,9 +117,9 @@ func (e *Engine) changed(r *run.Run) {
 	})
 }
 
-func (e *Engine) sighting(o *openRun) sighting {
+func (e *Engine) updateOf(o *openRun) update {
 	o.shown = e.clock.now()
-	return sighting{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
+	return update{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
 }
 
 // Get gives a run's present record.

@@ -411,7 +411,7 @@ func TestWaitFindsARunWhereverItIs(t *testing.T) {
 			}
 		}
 		r.onLoop(func() {
-			if n := len(r.finished.endings); n > 2 { // the last one, and the one before until its end was told
+			if n := len(r.finished.completions); n > 2 { // the last one, and the one before until its end was told
 				t.Errorf("%d endings are kept", n)
 			}
 		})
@@ -448,7 +448,7 @@ func TestRunsAreFoundWhileTheHistoryIsBehind(t *testing.T) {
 		r.wait(r.submit("f", `1`))
 		synctest.Wait()
 		r.onLoop(func() {
-			if n := len(r.finished.endings); n > 2 {
+			if n := len(r.finished.completions); n > 2 {
 				t.Errorf("%d endings are kept once they were told", n)
 			}
 		})
@@ -473,7 +473,7 @@ func TestWaitersThatGiveUpAreForgotten(t *testing.T) {
 			r.onLoop(func() {
 				end := r.finished.get(id)
 				if o := r.Engine.open[id]; o != nil {
-					end = o.end
+					end = o.completion
 				}
 				if n := len(end.waiting); n != want {
 					t.Errorf("%d waiters are left, want %d", n, want)
@@ -530,8 +530,8 @@ func TestThoseWhoGiveUpDoNotWaitForACongestedEngine(t *testing.T) {
 		}
 		close(observer.letGo)
 		r.onLoop(func() {
-			if len(r.watched) != 0 || len(r.Engine.open[id].end.waiting) != 0 {
-				t.Errorf("those who gave up are still there: %v, %v", r.watched, r.Engine.open[id].end.waiting)
+			if len(r.watched) != 0 || len(r.Engine.open[id].completion.waiting) != 0 {
+				t.Errorf("those who gave up are still there: %v, %v", r.watched, r.Engine.open[id].completion.waiting)
 			}
 		})
 		r.crash()

@@ -163,7 +163,7 @@ func (n *node) explain(err error) error {
 	var (
 		damage *bus.DamageError
 		gap    *engine.ChainError
-		end    *engine.LostEndError
+		end    *engine.TruncatedError
 	)
 	ends := errors.As(err, &end)
 	if !ends && !errors.As(err, &gap) && !errors.As(err, &damage) {

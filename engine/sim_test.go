@@ -13,15 +13,15 @@ import (
 )
 
 // onStage boots an engine on a stage, with the attempts that have begun.
-func onStage(t *testing.T, source string) (*rig, *Stage, *[]*Attempt) {
+func onStage(t *testing.T, source string) (*rig, *Sim, *[]*Attempt) {
 	t.Helper()
 	var begun []*Attempt
-	stage := &Stage{
-		Clock: scheduler.NewVirtualClock(epoch), Rests: make(chan Rest),
+	stage := &Sim{
+		Clock: scheduler.NewVirtualClock(epoch), Idle: make(chan Idle),
 		Begin:     func(a *Attempt) { begun = append(begun, a) },
 		Interrupt: func(*Attempt, error) {},
 	}
-	return boot(t, Config{Stage: stage, Random: rand.New(rand.NewPCG(1, 2))}, load(t, source)), stage, &begun
+	return boot(t, Config{Sim: stage, Random: rand.New(rand.NewPCG(1, 2))}, load(t, source)), stage, &begun
 }
 
 const staged = `
@@ -39,23 +39,23 @@ func TestStage(t *testing.T) {
 	t.Parallel()
 	r, stage, begun := onStage(t, staged)
 	id := r.submit("f", `null`)
-	rest := <-stage.Rests
+	rest := <-stage.Idle
 	if len(*begun) != 2 || (*begun)[0].Call.Task != "a" || !rest.Next.Equal(epoch.Add(5*time.Minute)) {
 		t.Fatalf("%d attempts, the next timer is %s", len(*begun), rest.Next)
 	}
-	rest.End([]Ended{{Attempt: (*begun)[1], Result: gives(nil)}})
-	rest = <-stage.Rests
+	rest.End([]CallResult{{Attempt: (*begun)[1], Result: gives(nil)}})
+	rest = <-stage.Idle
 	if !rest.Next.Equal(epoch.Add(time.Hour)) {
 		t.Errorf("the next timer is %s", rest.Next)
 	}
 	stage.Clock.Advance(time.Hour)
 	rest.Fire() // it interrupts a
-	rest = <-stage.Rests
+	rest = <-stage.Idle
 	if cause := context.Cause((*begun)[0].Context); !errors.Is(cause, run.ErrDeadline) {
 		t.Errorf("a was interrupted by %v", cause)
 	}
-	rest.End([]Ended{{Attempt: (*begun)[0], Result: fails(run.OutcomeTimedOut, false)}})
-	(<-stage.Rests).Leave()
+	rest.End([]CallResult{{Attempt: (*begun)[0], Result: fails(run.OutcomeTimedOut, false)}})
+	(<-stage.Idle).Leave()
 	record := r.wait(id)
 	if record.State != run.Failed || time.Duration(*record.DurationMS*1e6) != time.Hour {
 		t.Errorf("the run %s after %v ms", record.State, *record.DurationMS)
@@ -67,7 +67,7 @@ func TestStage(t *testing.T) {
 func TestStageThatNobodyDirects(t *testing.T) {
 	t.Parallel()
 	r, stage, _ := onStage(t, staged)
-	<-stage.Rests
+	<-stage.Idle
 	r.crash()
 }
 
@@ -77,18 +77,18 @@ func TestStageGivesUp(t *testing.T) {
 	t.Parallel()
 	r, stage, begun := onStage(t, staged)
 	id := r.submit("f", `null`)
-	(<-stage.Rests).Leave()
+	(<-stage.Idle).Leave()
 	for range 2 { // the time of both is up, then the patience
-		rest := <-stage.Rests
+		rest := <-stage.Idle
 		stage.Clock.Advance(time.Hour)
 		rest.Fire()
 	}
-	(<-stage.Rests).Leave()
+	(<-stage.Idle).Leave()
 	if a := taskOf(t, r.wait(id), "a"); a.Error == nil || a.Error.Code != run.CodeStuck {
 		t.Errorf("a ended with %v", a.Error)
 	}
-	(<-stage.Rests).End([]Ended{{Attempt: (*begun)[0], Result: gives(nil)}, {Attempt: (*begun)[1], Result: gives(nil)}})
-	(<-stage.Rests).Leave()
+	(<-stage.Idle).End([]CallResult{{Attempt: (*begun)[0], Result: gives(nil)}, {Attempt: (*begun)[1], Result: gives(nil)}})
+	(<-stage.Idle).Leave()
 	if stuck := r.stuck.Load(); stuck != 0 {
 		t.Errorf("%d attempts are left over", stuck)
 	}
@@ -141,20 +141,20 @@ func TestStageStandsIn(t *testing.T) {
 	stage.Recorded = func(e run.Event) { told = append(told, e.Data.Kind()) }
 	stage.GroupEnded = func(_ run.ID, g *run.TaskRun) { told = append(told, g.Task+" "+string(g.State)) }
 	id := r.submit("f", `null`)
-	rest := <-stage.Rests
+	rest := <-stage.Idle
 	if len(*begun) != 1 || string((*begun)[0].Call.Input) != `{"n":5}` || (*begun)[0].Call.Timeout != 0 || !rest.Next.IsZero() {
 		t.Fatalf("%d attempts, the first with %s, the next timer is %s", len(*begun), (*begun)[0].Call.Input, rest.Next)
 	}
 	stage.Clock.Advance(100 * time.Hour)
-	rest.End([]Ended{{Attempt: (*begun)[0], Result: fails(run.OutcomeFailed, true)}})
-	rest = <-stage.Rests
+	rest.End([]CallResult{{Attempt: (*begun)[0], Result: fails(run.OutcomeFailed, true)}})
+	rest = <-stage.Idle
 	stage.Clock.Advance(rest.Next.Sub(stage.Clock.Now()))
 	rest.Fire()
-	(<-stage.Rests).End([]Ended{{Attempt: (*begun)[1], Result: gives([]byte(`{"given":1}`))}})
-	rest = <-stage.Rests
+	(<-stage.Idle).End([]CallResult{{Attempt: (*begun)[1], Result: gives([]byte(`{"given":1}`))}})
+	rest = <-stage.Idle
 	stage.Clock.Advance(time.Hour)
 	rest.Fire()
-	(<-stage.Rests).Leave()
+	(<-stage.Idle).Leave()
 	record := r.wait(id)
 	if child := taskOf(t, record, "child"); record.State != run.Succeeded || child.Attempts != 2 || child.Child != "" || string(child.Output) != `{"given":1}` {
 		t.Errorf("the run %s, its task %+v", record.State, child)

@@ -11,7 +11,7 @@ import (
 
 // ahead is the earlier run that has yet to end a task before this one may start,
 // nil when there is none.
-func (e *Engine) ahead(t task) *openRun {
+func (e *Engine) earlierRun(t task) *openRun {
 	if t.phase.hook() {
 		return nil
 	}
@@ -30,17 +30,17 @@ func (e *Engine) ahead(t task) *openRun {
 }
 
 // follow lets a task wait for its turn after an earlier run.
-func (t task) follow(earlier *openRun) { earlier.followers = append(earlier.followers, t) }
+func (t task) waitFor(earlier *openRun) { earlier.waiters = append(earlier.waiters, t) }
 
 // pass lets those go that waited for a task to end.
-func (e *Engine) pass(t task) {
+func (e *Engine) releaseWaitersOf(t task) {
 	if !t.phase.hook() {
-		e.letGo(t.unfollow(func(waiting task) bool { return waiting.ref() == t.ref() }))
+		e.releaseWaiters(t.removeWaiters(func(waiting task) bool { return waiting.ref() == t.ref() }))
 	}
 }
 
 // letGo decides tasks anew that have waited for an earlier run.
-func (e *Engine) letGo(waiting []task) {
+func (e *Engine) releaseWaiters(waiting []task) {
 	for _, t := range waiting {
 		e.decide(t)
 		e.advance(t.openRun)
@@ -48,9 +48,9 @@ func (e *Engine) letGo(waiting []task) {
 }
 
 // unfollow takes out the tasks that match of those that wait for a run.
-func (o *openRun) unfollow(match func(task) bool) []task {
+func (o *openRun) removeWaiters(match func(task) bool) []task {
 	var out []task
-	o.followers = slices.DeleteFunc(o.followers, func(t task) bool {
+	o.waiters = slices.DeleteFunc(o.waiters, func(t task) bool {
 		if match(t) {
 			out = append(out, t)
 			return true
@@ -63,8 +63,8 @@ func (o *openRun) unfollow(match func(task) bool) []task {
 // withdraw takes out the tasks of a run that match and have not started.
 func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
 	own := func(t task) bool { return t.openRun == o && match(t) }
-	out := append(e.runnable.Withdraw(own), e.uncall(own)...)
-	for _, s := range o.phase.slots {
+	out := append(e.runnable.Withdraw(own), e.withdrawChildren(own)...)
+	for _, s := range o.phase.groupLimiters {
 		s.waiting = slices.DeleteFunc(s.waiting, func(t task) bool {
 			gone := own(t)
 			if gone {
@@ -75,7 +75,7 @@ func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
 	}
 	if o.overlap == flows.OverlapNode {
 		for _, earlier := range o.schedule.open {
-			out = append(out, earlier.unfollow(own)...)
+			out = append(out, earlier.removeWaiters(own)...)
 		}
 	}
 	return out

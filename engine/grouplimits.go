@@ -8,16 +8,16 @@ import (
 )
 
 // slots bounds how many tasks of a group are under way at once.
-type slots struct {
+type groupLimiter struct {
 	used    int
 	waiting []task
 }
 
 // full is the first of the groups around a task that has no slot for it, nil when
 // all have one.
-func (t task) full() *slots {
+func (t task) fullGroup() *groupLimiter {
 	for g := t.spec.Group; g != nil; g = g.Parent {
-		if s := t.phase.slots[g]; g.MaxParallel > 0 && s != nil && s.used >= g.MaxParallel {
+		if s := t.phase.groupLimiters[g]; g.MaxParallel > 0 && s != nil && s.used >= g.MaxParallel {
 			return s
 		}
 	}
@@ -25,7 +25,7 @@ func (t task) full() *slots {
 }
 
 // hold takes a slot of each group around a task, for as long as it is not done.
-func (t task) hold() {
+func (t task) holdSlots() {
 	if t.phase.holding[t.ref()] {
 		return
 	}
@@ -34,20 +34,20 @@ func (t task) hold() {
 			continue
 		}
 		p := &t.openRun.phase
-		if p.slots == nil {
-			p.slots, p.holding = map[*flows.Group]*slots{}, map[run.TaskRef]bool{}
+		if p.groupLimiters == nil {
+			p.groupLimiters, p.holding = map[*flows.Group]*groupLimiter{}, map[run.TaskRef]bool{}
 		}
-		if p.slots[g] == nil {
-			p.slots[g] = new(slots)
+		if p.groupLimiters[g] == nil {
+			p.groupLimiters[g] = new(groupLimiter)
 		}
-		p.slots[g].used++
+		p.groupLimiters[g].used++
 		p.holding[t.ref()] = true
 	}
 }
 
 // holdBegun takes slots for what had begun before a restart: nothing else may have
 // them before.
-func (o *openRun) holdBegun() {
+func (o *openRun) holdResumed() {
 	bounded := func(n flows.Node) bool { return n.Group != nil && n.Group.MaxParallel > 0 }
 	if !slices.ContainsFunc(o.phase.nodes, bounded) {
 		return
@@ -61,18 +61,18 @@ func (o *openRun) holdBegun() {
 		if state.Key != "" {
 			t.item = &item{Item: run.Item{Key: state.Key}, state: state}
 		}
-		t.hold()
+		t.holdSlots()
 	}
 }
 
 // free gives the slots of a task that is done to those that wait for them.
-func (e *Engine) free(t task) {
+func (e *Engine) freeSlots(t task) {
 	if !t.phase.holding[t.ref()] {
 		return
 	}
 	delete(t.phase.holding, t.ref())
 	for g := t.spec.Group; g != nil; g = g.Parent {
-		s := t.phase.slots[g]
+		s := t.phase.groupLimiters[g]
 		if s == nil {
 			continue
 		}

@@ -10,63 +10,63 @@ import (
 
 // gateKey names a limit on runs at once: a flow's, per value of its key, or a
 // schedule's.
-type gateKey struct {
+type runLimitKey struct {
 	flow, key, schedule string
 }
 
 // limit is how many runs may hold a slot of a gate at once.
-type limit struct {
-	gate  gateKey
-	slots int
+type runLimit struct {
+	key runLimitKey
+	max int
 }
 
 // gate counts the runs that hold a slot and keeps those that wait, in order. It
 // is rebuilt from the runs' states at start, so a slot cannot leak.
-type gate struct {
-	started int
-	waiting []run.ID // those that are filled in afterwards come behind all others
-	filled  int      // how many of waiting these are, at the end
+type runLimiter struct {
+	started   int
+	waiting   []run.ID // those that are filled in afterwards come behind all others
+	backfills int      // how many of waiting these are, at the end
 }
 
 // limits are the limits that a run has to pass, in this order: another run of its
 // schedule lets it wait, then its flow's concurrency.
-func (o *openRun) limits() []limit {
-	var limits []limit
+func (o *openRun) runLimits() []runLimit {
+	var limits []runLimit
 	switch o.overlap {
 	case flows.OverlapSkip, flows.OverlapQueueOne, flows.OverlapQueue, flows.OverlapCancelRunning:
-		limits = append(limits, limit{gateKey{flow: o.run.Flow, schedule: o.run.Trigger.Name}, 1})
+		limits = append(limits, runLimit{runLimitKey{flow: o.run.Flow, schedule: o.run.Trigger.Name}, 1})
 	}
 	if c := o.flow.Concurrency; c != nil {
-		limits = append(limits, limit{gateKey{flow: o.run.Flow, key: o.run.Concurrency}, c.Limit})
+		limits = append(limits, runLimit{runLimitKey{flow: o.run.Flow, key: o.run.Concurrency}, c.Limit})
 	}
 	return limits
 }
 
 // limited does what a flow says about a run for which it has no slot, and reports
 // whether the run is to be left out. A backfill is not in a hurry: its runs wait.
-func (e *Engine) limited(f *flows.Flow, filled bool, key string) bool {
+func (e *Engine) overLimit(f *flows.Flow, filled bool, key string) bool {
 	c := f.Concurrency
 	if c == nil || c.OnLimit == flows.LimitQueue || filled {
 		return false
 	}
-	g := e.gates[gateKey{flow: f.Name, key: key}]
+	g := e.runLimiters[runLimitKey{flow: f.Name, key: key}]
 	if g == nil || g.started < c.Limit {
 		return false
 	}
 	if c.OnLimit == flows.LimitSkip {
 		return true
 	}
-	for _, o := range e.under(f.Name, key) {
+	for _, o := range e.sharing(f.Name, key) {
 		e.cancel(o, canceled("another run has come, and the flow's on_limit is "+string(flows.LimitCancelRunning)))
 	}
 	return false
 }
 
 // under are the open runs of a flow that share a limit, the oldest first.
-func (e *Engine) under(flow, key string) []*openRun {
+func (e *Engine) sharing(flow, key string) []*openRun {
 	var all []*openRun
 	for _, o := range e.open {
-		if o.run.Flow == flow && o.run.Concurrency == key && o.run.Cancel == nil && !o.filled {
+		if o.run.Flow == flow && o.run.Concurrency == key && o.run.Cancel == nil && !o.backfill {
 			all = append(all, o)
 		}
 	}
@@ -75,35 +75,35 @@ func (e *Engine) under(flow, key string) []*openRun {
 }
 
 // hold gives a run that has started before all its slots.
-func (e *Engine) hold(o *openRun) {
-	for _, l := range o.limits() {
-		e.gate(l.gate).started++
+func (e *Engine) holdRunSlots(o *openRun) {
+	for _, l := range o.runLimits() {
+		e.runLimiter(l.key).started++
 		o.held++
 	}
 }
 
 // leave gives up the slots of a finished run and lets the next ones go on.
-func (e *Engine) leave(o *openRun) {
-	for i, l := range o.limits() {
-		g := e.gate(l.gate)
+func (e *Engine) releaseRunSlots(o *openRun) {
+	for i, l := range o.runLimits() {
+		g := e.runLimiter(l.key)
 		if i < o.held {
 			g.started--
 		}
 		e.admitWaiting(g)
 		if g.started == 0 && len(g.waiting) == 0 {
-			delete(e.gates, l.gate)
+			delete(e.runLimiters, l.key)
 		}
 	}
 }
 
 // admitWaiting gives the slots that are free to those that wait for them.
-func (e *Engine) admitWaiting(g *gate) {
+func (e *Engine) admitWaiting(g *runLimiter) {
 	for len(g.waiting) > 0 {
 		next := e.open[g.waiting[0]]
-		if next != nil && g.started >= next.limits()[next.held].slots {
+		if next != nil && g.started >= next.runLimits()[next.held].max {
 			return
 		}
-		g.next()
+		g.pop()
 		if next != nil {
 			g.started++
 			next.held++
@@ -114,30 +114,30 @@ func (e *Engine) admitWaiting(g *gate) {
 
 // before is how many runs wait whose turn is before that of another one. They may
 // wait while there is a slot: another version of the flow may have fewer.
-func (g *gate) before(o *openRun) int {
-	if o.filled {
+func (g *runLimiter) ahead(o *openRun) int {
+	if o.backfill {
 		return len(g.waiting)
 	}
-	return len(g.waiting) - g.filled
+	return len(g.waiting) - g.backfills
 }
 
-func (g *gate) wait(o *openRun) {
-	g.waiting = slices.Insert(g.waiting, g.before(o), o.run.ID)
-	if o.filled {
-		g.filled++
+func (g *runLimiter) enqueue(o *openRun) {
+	g.waiting = slices.Insert(g.waiting, g.ahead(o), o.run.ID)
+	if o.backfill {
+		g.backfills++
 	}
 }
 
-func (g *gate) next() {
+func (g *runLimiter) pop() {
 	g.waiting = g.waiting[1:]
-	g.filled = min(g.filled, len(g.waiting))
+	g.backfills = min(g.backfills, len(g.waiting))
 }
 
-func (e *Engine) gate(key gateKey) *gate {
-	g := e.gates[key]
+func (e *Engine) runLimiter(key runLimitKey) *runLimiter {
+	g := e.runLimiters[key]
 	if g == nil {
-		g = new(gate)
-		e.gates[key] = g
+		g = new(runLimiter)
+		e.runLimiters[key] = g
 	}
 	return g
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // archive is what the archivist knows of the stored snapshots.
-type archive struct {
+type storedSnapshots struct {
 	newest, older *finishedSnapshot // nil when there is none; without their bytes
 }
 
@@ -22,19 +22,19 @@ const shortenAgain = 10 * time.Second
 
 // archivist stores snapshots, one at a time, and lets the journal forget what
 // two of them and all observers hold.
-func (e *Engine) archivist(ctx context.Context, a archive) {
+func (e *Engine) compactor(ctx context.Context, a storedSnapshots) {
 	again := time.NewTimer(shortenAgain)
 	defer again.Stop()
 	again.Stop()
 	for {
 		var err error
 		select {
-		case s := <-e.snapshots:
+		case s := <-e.toCompactor:
 			if err = e.keepSnapshot(ctx, &a, s); err == nil {
 				err = e.shorten(ctx, a)
 			}
 			select {
-			case e.archived <- struct{}{}:
+			case e.compacted <- struct{}{}:
 			case <-ctx.Done():
 				return
 			}
@@ -51,7 +51,7 @@ func (e *Engine) archivist(ctx context.Context, a archive) {
 	}
 }
 
-func (e *Engine) keepSnapshot(ctx context.Context, a *archive, s finishedSnapshot) error {
+func (e *Engine) keepSnapshot(ctx context.Context, a *storedSnapshots, s finishedSnapshot) error {
 	if err := e.config.Snapshots.Put(ctx, snapshotName(s.revision), s.bytes); err != nil {
 		return fmt.Errorf("storing the snapshot of revision %d: %w", s.revision, err)
 	}
@@ -63,11 +63,11 @@ func (e *Engine) keepSnapshot(ctx context.Context, a *archive, s finishedSnapsho
 
 // shorten removes commits up to the older one of two snapshots: when the newest
 // turns out to be damaged, the older one and the journal make up for it.
-func (e *Engine) shorten(ctx context.Context, a archive) error {
+func (e *Engine) shorten(ctx context.Context, a storedSnapshots) error {
 	if a.older == nil {
 		return nil
 	}
-	if told := e.told.Load(); len(e.config.Observers) > 0 && told < a.older.revision {
+	if told := e.notified.Load(); len(e.config.Observers) > 0 && told < a.older.revision {
 		return fmt.Errorf("observers are at revision %d, and the commits up to %d are to go", told, a.older.revision)
 	}
 	for _, o := range e.config.Observers {
@@ -91,7 +91,7 @@ func (e *Engine) shorten(ctx context.Context, a archive) error {
 	return nil
 }
 
-func (e *Engine) removeSnapshots(ctx context.Context, a archive) error {
+func (e *Engine) removeSnapshots(ctx context.Context, a storedSnapshots) error {
 	names, err := e.config.Snapshots.List(ctx)
 	if err != nil {
 		return fmt.Errorf("listing snapshots: %w", err)

@@ -15,10 +15,10 @@ import (
 
 // followersRoom is how many times Config.OpenRuns may be open before no run starts after
 // another one.
-const followersRoom = 2
+const chainedRoom = 2
 
 // follower is a run that the end of another one starts.
-type follower struct {
+type chainedRun struct {
 	flow      *flows.Flow
 	id        run.ID
 	submitted *run.Submitted
@@ -26,16 +26,16 @@ type follower struct {
 
 // followers are the runs that the end of a run starts. Those of sub-flows belong to
 // the run above them and start nothing.
-func (e *Engine) followers(r *run.Run, end *run.Finished) []follower {
+func (e *Engine) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 	if r.Parent != nil {
 		return nil
 	}
-	var all []follower
-	for _, next := range e.following(r) {
+	var all []chainedRun
+	for _, next := range e.chainedFlows(r) {
 		if !slices.Contains(next.Trigger.On, end.State) {
 			continue
 		}
-		if f, ok := e.follower(r, end, next); ok {
+		if f, ok := e.chainedRun(r, end, next); ok {
 			all = append(all, f)
 		}
 	}
@@ -44,7 +44,7 @@ func (e *Engine) followers(r *run.Run, end *run.Finished) []follower {
 
 // following are the flows that may start after a run: those that are deployed or,
 // before anything is, those of its own definition.
-func (e *Engine) following(r *run.Run) []flows.Follower {
+func (e *Engine) chainedFlows(r *run.Run) []flows.Follower {
 	if e.chains != nil {
 		return e.chains[r.Flow]
 	}
@@ -54,11 +54,11 @@ func (e *Engine) following(r *run.Run) []flows.Follower {
 	return nil // the run was abandoned
 }
 
-func (e *Engine) follower(r *run.Run, end *run.Finished, next flows.Follower) (follower, bool) {
+func (e *Engine) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) (chainedRun, bool) {
 	f := next.Flow
-	refused := func(err error) (follower, bool) {
+	refused := func(err error) (chainedRun, bool) {
 		e.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID, "error", err)
-		return follower{}, false
+		return chainedRun{}, false
 	}
 	payload, err := flows.Ended(r, end)
 	if err == nil {
@@ -74,17 +74,17 @@ func (e *Engine) follower(r *run.Run, end *run.Finished, next flows.Follower) (f
 	case err != nil:
 		return refused(err)
 	case !admission.Accepted:
-		return follower{}, false
-	case len(e.open) >= followersRoom*e.config.OpenRuns:
-		return refused(fmt.Errorf("%d runs are open, %d times as many as are taken from outside: flows that start several others after their ends multiply, give their triggers filters", len(e.open), followersRoom))
+		return chainedRun{}, false
+	case len(e.open) >= chainedRoom*e.config.OpenRuns:
+		return refused(fmt.Errorf("%d runs are open, %d times as many as are taken from outside: flows that start several others after their ends multiply, give their triggers filters", len(e.open), chainedRoom))
 	case e.skipped(f, admission.Concurrency, r):
 		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID)
-		return follower{}, false
+		return chainedRun{}, false
 	}
 	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
 		return refused(err)
 	}
-	return follower{flow: f, id: e.newID(e.clock.now()), submitted: &run.Submitted{
+	return chainedRun{flow: f, id: e.newID(e.clock.now()), submitted: &run.Submitted{
 		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
 		Params: admission.Params, Concurrency: admission.Concurrency,
 	}}, true
@@ -96,7 +96,7 @@ func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	if f.Concurrency == nil || f.Concurrency.OnLimit != flows.LimitSkip {
 		return false
 	}
-	g := e.gates[gateKey{flow: f.Name, key: key}]
+	g := e.runLimiters[runLimitKey{flow: f.Name, key: key}]
 	if g == nil {
 		return false
 	}
@@ -109,13 +109,13 @@ func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 
 // letFollow lets runs go that were accepted with the end of another one: with the next
 // turn of the loop, as their ends may start others.
-func (e *Engine) letFollow(all []follower) {
+func (e *Engine) startChained(all []chainedRun) {
 	for _, next := range all {
 		if e.fault != nil {
 			return
 		}
 		e.used[next.flow.DefinitionDigest] = e.clock.now()
-		e.limited(next.flow, false, next.submitted.Concurrency) // cancels those that it is to take the place of
+		e.overLimit(next.flow, false, next.submitted.Concurrency) // cancels those that it is to take the place of
 		e.starting = append(e.starting, e.newOpenRun(e.shard.Runs[next.id], next.flow))
 	}
 }

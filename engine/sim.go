@@ -13,7 +13,7 @@ import (
 // each rest. The same attempts, ended in the same order at the same instants of
 // the same clock, give the same runs. Its functions are called on the engine's
 // loop: they must not block, and must not call the engine.
-type Stage struct {
+type Sim struct {
 	// Clock is that of the engine, in place of [Config.Clock].
 	Clock *scheduler.VirtualClock
 
@@ -40,7 +40,7 @@ type Stage struct {
 
 	// Rests takes the engine's rests. While one has been taken and not been
 	// answered, the engine does nothing at all.
-	Rests chan Rest
+	Idle chan Idle
 }
 
 // Attempt is one call on a [Stage].
@@ -51,7 +51,7 @@ type Attempt struct {
 }
 
 // Ended is how an attempt on a [Stage] ended. An error makes it lost.
-type Ended struct {
+type CallResult struct {
 	Attempt *Attempt
 	Result  run.Result
 	Err     error
@@ -60,45 +60,45 @@ type Ended struct {
 // Rest is an engine that has nothing more to do at the present instant, but for
 // timers that are due: all that it has recorded is durable. It is answered once. The
 // clock may be moved between a rest and its answer only.
-type Rest struct {
+type Idle struct {
 	Next    time.Time // when the first timer is due, which may be past; zero without one
 	answers chan<- answer
 }
 
 type answer struct {
-	ended []Ended
+	ended []CallResult
 	fire  bool
 }
 
 // End ends attempts, in this order.
-func (r Rest) End(ended []Ended) { r.answers <- answer{ended: ended} }
+func (r Idle) End(ended []CallResult) { r.answers <- answer{ended: ended} }
 
 // Fire lets the timers go off that are due by now.
-func (r Rest) Fire() { r.answers <- answer{fire: true} }
+func (r Idle) Fire() { r.answers <- answer{fire: true} }
 
 // Leave changes nothing: the engine takes commands, and rests again.
-func (r Rest) Leave() { r.answers <- answer{} }
+func (r Idle) Leave() { r.answers <- answer{} }
 
 // rest is the channel of the stage and what to send on it; nil while there is
 // something to do.
-func (e *Engine) rest() (chan<- Rest, Rest) {
-	busy := e.inFlight != nil || len(e.pending) > 0 || len(e.outbox) > 0 || len(e.starting) > 0 || e.unfilled
-	if e.config.Stage == nil || busy {
-		return nil, Rest{}
+func (e *Engine) nextIdle() (chan<- Idle, Idle) {
+	busy := e.inFlight != nil || len(e.pending) > 0 || len(e.outbox) > 0 || len(e.starting) > 0 || e.backfillsDue
+	if e.config.Sim == nil || busy {
+		return nil, Idle{}
 	}
 	next, _ := e.clock.timers.Next()
-	return e.config.Stage.Rests, Rest{Next: next, answers: e.answers}
+	return e.config.Sim.Idle, Idle{Next: next, answers: e.answers}
 }
 
 // rested does what the answer to a rest says.
-func (e *Engine) rested() {
+func (e *Engine) resumeIdle() {
 	var a answer
 	select {
 	case a = <-e.answers:
 	case <-e.ctx.Done():
 	}
 	for _, ended := range a.ended {
-		if given := &ended.Attempt.of.given; !given.CompareAndSwap(false, true) {
+		if given := &ended.Attempt.of.decided; !given.CompareAndSwap(false, true) {
 			e.stuck.Add(-1) // it was given up before
 			continue
 		}
@@ -113,15 +113,15 @@ func (e *Engine) rested() {
 }
 
 // standsIn reports whether a call takes the place of the task's sub-flow.
-func (e *Engine) standsIn(t task) bool {
-	stage := e.config.Stage
+func (e *Engine) isSimulatedChild(t task) bool {
+	stage := e.config.Sim
 	return stage != nil && stage.StandsIn != nil && stage.StandsIn(t.run.ID, t.spec.Name)
 }
 
 // tellRecorded tells the stage of an event, and of the record of a run that ends
 // with it.
-func (e *Engine) tellRecorded(r *run.Run, event run.Event) {
-	stage := e.config.Stage
+func (e *Engine) simRecorded(r *run.Run, event run.Event) {
+	stage := e.config.Sim
 	if stage == nil {
 		return
 	}
@@ -134,15 +134,15 @@ func (e *Engine) tellRecorded(r *run.Run, event run.Event) {
 }
 
 // tellGroup tells the stage of the end of a group.
-func (e *Engine) tellGroup(o *openRun, end *run.TaskRun) {
-	if stage := e.config.Stage; stage != nil && stage.GroupEnded != nil {
+func (e *Engine) simGroupEnded(o *openRun, end *run.TaskRun) {
+	if stage := e.config.Sim; stage != nil && stage.GroupEnded != nil {
 		stage.GroupEnded(o.run.ID, end)
 	}
 }
 
 // stage puts an attempt on the stage.
-func (e *Engine) stage(a *attempt) {
-	stage := e.config.Stage
+func (e *Engine) simulate(a *attempt) {
+	stage := e.config.Sim
 	staged := &Attempt{Call: a.call, Context: a.ctx, of: a}
 	cancel := a.cancel
 	a.cancel = func(cause error) {
