@@ -41,7 +41,7 @@ func (e *Engine) enter(o *openRun) {
 
 // start lets a pending run go.
 func (e *Engine) start(o *openRun) {
-	if e.record(o.event(&run.Started{})) == nil {
+	if e.commits.record(o.event(&run.Started{})) == nil {
 		e.resume(o)
 	}
 }
@@ -259,7 +259,7 @@ func (t task) stopping() bool {
 // end records the end of a task that gets no (further) attempt.
 func (e *Engine) end(t task, state run.State, failure *run.Failure) {
 	failure = t.locate(failure)
-	if e.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
+	if e.commits.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
 		return
 	}
 	if e.log.Enabled(e.ctx, slog.LevelDebug) {

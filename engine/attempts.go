@@ -129,7 +129,7 @@ func (t task) lookAt() func() {
 func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
 	err := errors.Join(fits(started.Input), fits(started.Config))
 	if err == nil {
-		err = e.record(t.event(started))
+		err = e.commits.record(t.event(started))
 	}
 	if size := (*SizeError)(nil); errors.As(err, &size) {
 		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}
@@ -216,7 +216,7 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 	end := e.endOf(t, r)
 	err := fits(end.Output)
 	if err == nil {
-		err = e.record(t.event(end))
+		err = e.commits.record(t.event(end))
 	}
 	if errors.As(err, new(*SizeError)) {
 		end.Outcome, end.Output = run.OutcomeRejected, nil
@@ -224,7 +224,7 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 			Outcome: run.OutcomeRejected, Code: run.CodeOutputSize,
 			Message: "the output: " + err.Error(), At: t.spec.At(),
 		}
-		e.record(t.event(end))
+		e.commits.record(t.event(end))
 	}
 	if e.fault == nil {
 		e.attemptOver(t, end)

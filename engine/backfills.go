@@ -174,7 +174,7 @@ func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest
 			plan = repeatedPlan(b)
 			return nil
 		}
-		if err := e.record(run.Event{At: e.clock.now(), Data: started}); err != nil {
+		if err := e.commits.record(run.Event{At: e.clock.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
 		}
 		e.advanceBackfill(e.shard.Backfill(plan.ID))
@@ -209,7 +209,7 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 			return ErrFinished
 		}
 		reason = cmp.Or(reason, "canceled") // without a reason, all times had their turn
-		if err := e.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
+		if err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
 			return err
 		}
 		for _, active := range slices.Clone(b.Active) {
@@ -238,7 +238,7 @@ func (e *Engine) advanceBackfill(b *run.Backfill) {
 	}
 	s := e.schedules[b.Schedule]
 	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && e.fault == nil {
-		if e.congested() {
+		if e.commits.congested() {
 			e.backfillsDue = true
 			return
 		}
@@ -249,7 +249,7 @@ func (e *Engine) advanceBackfill(b *run.Backfill) {
 		e.startBackfillRun(b, s.flow)
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
-		e.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
+		e.commits.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
 		e.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
 			"succeeded", b.Succeeded, "failed", b.Failed, "canceled", b.Canceled, "rejected", b.Rejected)
 	}
@@ -261,7 +261,7 @@ func (e *Engine) startBackfillRun(b *run.Backfill, f *flows.Flow) {
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
 	if _, err := e.accept(f, request, advanced); err != nil {
 		e.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
-		e.record(run.Event{At: e.clock.now(), Data: advanced})
+		e.commits.record(run.Event{At: e.clock.now(), Data: advanced})
 	}
 }
 

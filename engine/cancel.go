@@ -15,7 +15,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 		e.stopFinally(o, why)
 		return
 	}
-	if o.run.Cancel != nil || e.record(o.event(&run.CancelRequested{Failure: why})) != nil {
+	if o.run.Cancel != nil || e.commits.record(o.event(&run.CancelRequested{Failure: why})) != nil {
 		return
 	}
 	if o.run.State == run.Pending {
@@ -68,7 +68,7 @@ func (e *Engine) cancelPending(o *openRun) {
 			continue // taken over from the run that this one continues
 		}
 		end := &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: o.run.Cancel}
-		if e.record(o.event(end)) != nil {
+		if e.commits.record(o.event(end)) != nil {
 			return
 		}
 	}
@@ -114,7 +114,7 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 	if state != nil && state.Cancel != nil {
 		return nil
 	}
-	if err := e.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})); err != nil {
+	if err := e.commits.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})); err != nil {
 		return err
 	}
 	e.stopTask(o, ref, why)

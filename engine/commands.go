@@ -61,7 +61,7 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 			}
 			a.decided++
 		}
-		e.afterCommit(func() { answers <- a })
+		e.commits.afterCommit(func() { answers <- a })
 	})
 	if err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (
 	answers := make(chan answer, 1)
 	err := e.command(ctx, func() {
 		receipt, err := ask()
-		e.afterCommit(func() { answers <- answer{receipt, err} })
+		e.commits.afterCommit(func() { answers <- answer{receipt, err} })
 	})
 	if err != nil {
 		return run.Receipt{}, err
@@ -100,9 +100,9 @@ func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
 		if position.After(e.shard.Watermarks[position.Source]) {
-			e.record(e.decidedEvent(position))
+			e.commits.record(e.decidedEvent(position))
 		}
-		e.afterCommit(func() { answers <- struct{}{} })
+		e.commits.afterCommit(func() { answers <- struct{}{} })
 	})
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 			return
 		}
 		e.cancel(o, canceled(reason))
-		e.afterCommit(func() { answers <- nil })
+		e.commits.afterCommit(func() { answers <- nil })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
@@ -139,7 +139,7 @@ func (e *Engine) CancelTask(ctx context.Context, id run.ID, ref run.TaskRef, rea
 			return
 		}
 		err := e.cancelTask(o, ref, canceled(reason))
-		e.afterCommit(func() { answers <- err })
+		e.commits.afterCommit(func() { answers <- err })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
@@ -172,7 +172,7 @@ func (e *Engine) Watermark(ctx context.Context, source string) (run.Position, er
 	answers := make(chan run.Position, 1)
 	err := e.command(ctx, func() {
 		decided := e.shard.Watermarks[source]
-		e.afterCommit(func() { answers <- decided })
+		e.commits.afterCommit(func() { answers <- decided })
 	})
 	if err != nil {
 		return run.Position{}, err

@@ -22,40 +22,40 @@ const shortenAgain = 10 * time.Second
 
 // archivist stores snapshots, one at a time, and lets the journal forget what
 // two of them and all observers hold.
-func (e *Engine) compactor(ctx context.Context, a storedSnapshots) {
+func (l *commitLog) compactor(ctx context.Context, a storedSnapshots) {
 	again := time.NewTimer(shortenAgain)
 	defer again.Stop()
 	again.Stop()
 	for {
 		var err error
 		select {
-		case s := <-e.toCompactor:
-			if err = e.keepSnapshot(ctx, &a, s); err == nil {
-				err = e.shorten(ctx, a)
+		case s := <-l.toCompactor:
+			if err = l.keepSnapshot(ctx, &a, s); err == nil {
+				err = l.shorten(ctx, a)
 			}
 			select {
-			case e.compacted <- struct{}{}:
+			case l.compacted <- struct{}{}:
 			case <-ctx.Done():
 				return
 			}
 		case <-again.C:
-			err = e.shorten(ctx, a)
+			err = l.shorten(ctx, a)
 		case <-ctx.Done():
 			return
 		}
 		again.Stop()
 		if err != nil && ctx.Err() == nil {
-			e.log.Warn("the journal could not be shortened; trying again", "error", err, "in", shortenAgain)
+			l.log.Warn("the journal could not be shortened; trying again", "error", err, "in", shortenAgain)
 			again.Reset(shortenAgain)
 		}
 	}
 }
 
-func (e *Engine) keepSnapshot(ctx context.Context, a *storedSnapshots, s finishedSnapshot) error {
-	if err := e.config.Snapshots.Put(ctx, snapshotName(s.revision), s.bytes); err != nil {
+func (l *commitLog) keepSnapshot(ctx context.Context, a *storedSnapshots, s finishedSnapshot) error {
+	if err := l.config.Snapshots.Put(ctx, snapshotName(s.revision), s.bytes); err != nil {
 		return fmt.Errorf("storing the snapshot of revision %d: %w", s.revision, err)
 	}
-	e.log.Debug("snapshot", "revision", s.revision, "open_runs", s.runs, "bytes", len(s.bytes))
+	l.log.Debug("snapshot", "revision", s.revision, "open_runs", s.runs, "bytes", len(s.bytes))
 	s.bytes = nil
 	a.newest, a.older = &s, a.newest
 	return nil
@@ -63,42 +63,42 @@ func (e *Engine) keepSnapshot(ctx context.Context, a *storedSnapshots, s finishe
 
 // shorten removes commits up to the older one of two snapshots: when the newest
 // turns out to be damaged, the older one and the journal make up for it.
-func (e *Engine) shorten(ctx context.Context, a storedSnapshots) error {
+func (l *commitLog) shorten(ctx context.Context, a storedSnapshots) error {
 	if a.older == nil {
 		return nil
 	}
-	if told := e.notified.Load(); len(e.config.Observers) > 0 && told < a.older.revision {
+	if told := l.notified.Load(); len(l.config.Observers) > 0 && told < a.older.revision {
 		return fmt.Errorf("observers are at revision %d, and the commits up to %d are to go", told, a.older.revision)
 	}
-	for _, o := range e.config.Observers {
+	for _, o := range l.config.Observers {
 		if err := o.Observer.Flush(ctx); err != nil {
 			return fmt.Errorf("an observer: %w", err)
 		}
 	}
-	if err := e.config.Journal.Compact(ctx, a.older.revision); err != nil {
+	if err := l.config.Journal.Compact(ctx, a.older.revision); err != nil {
 		return fmt.Errorf("removing commits: %w", err)
 	}
-	if err := e.removeSnapshots(ctx, a); err != nil {
+	if err := l.removeSnapshots(ctx, a); err != nil {
 		return err
 	}
 	named := make(map[string]struct{}, len(a.newest.blobs)+len(a.older.blobs))
 	maps.Copy(named, a.newest.blobs)
 	maps.Copy(named, a.older.blobs)
 	select {
-	case e.sweeps <- sweep{generation: a.older.generation, named: named}:
+	case l.sweeps <- sweep{generation: a.older.generation, named: named}:
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-func (e *Engine) removeSnapshots(ctx context.Context, a storedSnapshots) error {
-	names, err := e.config.Snapshots.List(ctx)
+func (l *commitLog) removeSnapshots(ctx context.Context, a storedSnapshots) error {
+	names, err := l.config.Snapshots.List(ctx)
 	if err != nil {
 		return fmt.Errorf("listing snapshots: %w", err)
 	}
 	for _, name := range names {
 		if revision, ok := snapshotRevision(name); ok && revision < a.older.revision {
-			if err := e.config.Snapshots.Delete(ctx, name); err != nil {
+			if err := l.config.Snapshots.Delete(ctx, name); err != nil {
 				return fmt.Errorf("removing a snapshot: %w", err)
 			}
 		}

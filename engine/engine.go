@@ -81,34 +81,25 @@ type Engine struct {
 	config Config
 	log    *slog.Logger
 
-	commands      chan func()
-	cleanups      chan func() // from those who wait for nothing any more
-	results       chan result
-	work          chan *attempt
-	toCommitter   chan *batch           // to the committer
-	fromCommitter chan *batch           // from the committer
-	toNotifier    chan *batch           // to the notifier
-	answers       chan answer           // to rests
-	sweeps        chan sweep            // to the committer
-	toCompactor   chan finishedSnapshot // to the archivist
-	compacted     chan struct{}         // from the archivist
-	drain         chan struct{}
-	ready         chan struct{}
-	stopped       chan struct{}
-	clock         *clock
+	commands chan func()
+	cleanups chan func() // from those who wait for nothing any more
+	results  chan result
+	work     chan *attempt
+	answers  chan answer // to rests
+	drain    chan struct{}
+	ready    chan struct{}
+	stopped  chan struct{}
+	clock    *clock
 
 	drainOnce sync.Once
-	notified  atomic.Uint64 // the revision up to which the observers were told
 	stats     atomic.Pointer[Stats]
 	stuck     atomic.Int32 // attempts that were given up and have not ended yet
-	blobs     blobs        // of the committer
 	messages  messageWaits // for those who read messages
-
-	taskObservers bool // somebody is told of events of tasks
 
 	// What follows belongs to the loop.
 	ctx           context.Context // of the loop; attempts and restores end with it
-	shard         *run.Shard
+	commits       *commitLog
+	shard         *run.Shard                  // of commits
 	flows         map[string]*flows.Flow      // deployed, by name
 	sets          map[string]*flows.Set       // by digest of their definition
 	chains        map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
@@ -126,23 +117,10 @@ type Engine struct {
 	flowShare     int               // workers that one flow may have
 	startWorker   func()            // starts a worker
 	dropWorker    func()            // stops waiting for one that hangs
-	pending       []*batch          // not given to the committer yet; the last one is still growing
-	outbox        []*batch          // durable, not given to the notifier yet
-	unnotified    int               // events in outbox
-	inFlight      *batch            // at the committer
-	unsaved       int               // bytes in pending and inFlight
-	spare         []*run.Commit     // emptied
-	revision      uint64            // of the last durable commit
 	finished      finishedRuns
 	watched       map[run.ID][]watcher
-	snapshot      *snapshot // being written
-	compacting    bool      // the archivist has one
-	generation    int       // of the snapshot that was begun last
-	snapshotAt    time.Time // when
-	events        int       // since then
-	ticked        bool      // it may be old enough for another one
-	backfillTimer bool      // a timer lets backfills go on when there may be room
-	backfillsDue  bool      // backfills may go on
+	backfillTimer bool // a timer lets backfills go on when there may be room
+	backfillsDue  bool // backfills may go on
 	draining      bool
 	fault         error // ends the loop
 }
@@ -182,46 +160,37 @@ func New(config Config) *Engine {
 		places = 0
 	}
 	e := &Engine{
-		config:        config,
-		log:           config.Log,
-		commands:      make(chan func()),
-		cleanups:      make(chan func()),
-		results:       make(chan result, places),
-		work:          make(chan *attempt, places),
-		toCommitter:   make(chan *batch, 1),
-		fromCommitter: make(chan *batch, 1),
-		toNotifier:    make(chan *batch),
-		answers:       make(chan answer, 1),
-		sweeps:        make(chan sweep),
-		toCompactor:   make(chan finishedSnapshot, 1),
-		compacted:     make(chan struct{}),
-		drain:         make(chan struct{}),
-		ready:         make(chan struct{}),
-		stopped:       make(chan struct{}),
-		shard:         run.NewShard(),
-		flows:         map[string]*flows.Flow{},
-		sets:          map[string]*flows.Set{},
-		used:          map[string]time.Time{},
-		schedules:     map[run.ScheduleRef]*schedule{},
-		open:          map[run.ID]*openRun{},
-		runLimiters:   map[runLimitKey]*runLimiter{},
-		watched:       map[run.ID][]watcher{},
-		idleWorkers:   config.Workers,
-		flowShare:     config.Workers - config.Workers/4,
-		generation:    firstGeneration,
+		config:      config,
+		log:         config.Log,
+		commands:    make(chan func()),
+		cleanups:    make(chan func()),
+		results:     make(chan result, places),
+		work:        make(chan *attempt, places),
+		answers:     make(chan answer, 1),
+		drain:       make(chan struct{}),
+		ready:       make(chan struct{}),
+		stopped:     make(chan struct{}),
+		flows:       map[string]*flows.Flow{},
+		sets:        map[string]*flows.Set{},
+		used:        map[string]time.Time{},
+		schedules:   map[run.ScheduleRef]*schedule{},
+		open:        map[run.ID]*openRun{},
+		runLimiters: map[runLimitKey]*runLimiter{},
+		watched:     map[run.ID][]watcher{},
+		idleWorkers: config.Workers,
+		flowShare:   config.Workers - config.Workers/4,
 	}
 	e.clock = &clock{source: config.Clock, due: make(chan []func()), fail: e.fail}
 	e.clock.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
-	for _, o := range config.Observers {
-		e.taskObservers = e.taskObservers || !o.RunsOnly
-	}
+	e.commits = newCommitLog(&e.config)
+	e.commits.applied, e.commits.recordOf, e.commits.fail = e.applied, e.recordOf, e.fail
+	e.shard = e.commits.shard
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.finished.limit = maxFinishedBytes
 	if config.History != nil {
 		e.finished.limit = maxFinishedBytes / 8
 	}
 	e.messages = messageWaits{begun: map[waitKey]run.OpenWait{}, ended: map[waitKey]run.OpenWait{}, changed: make(chan struct{}, 1)}
-	e.blobs = blobs{store: config.Blobs, log: config.Log, withRetry: e.withRetry, stored: map[string]int{}}
 	return e
 }
 
@@ -269,11 +238,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	for range e.config.Workers {
 		e.startWorker()
 	}
-	running.Go(func() { e.committer(ctx, recovered.last) })
-	running.Go(func() { e.compactor(ctx, recovered.archive) })
-	e.durable(e.revision)
-	notifying.Go(func() { e.notifier(ctx) })
-	e.snapshotAt = time.Now().Add(-e.pause()) // a long journal was read: do not read it again
+	running.Go(func() { e.commits.committer(ctx, recovered.last) })
+	running.Go(func() { e.commits.compactor(ctx, recovered.archive) })
+	e.commits.durable(e.commits.revision)
+	notifying.Go(func() { e.commits.notifier(ctx) })
+	e.commits.snapshotAt = time.Now().Add(-e.commits.pause()) // a long journal was read: do not read it again
 	if e.config.Snapshots != nil {
 		e.tick()
 	}
@@ -284,7 +253,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		stop(err)
 	}
 	close(e.work)
-	close(e.toNotifier) // what the notifier has taken is told to the end after a soft stop
+	close(e.commits.toNotifier) // what the notifier has taken is told to the end after a soft stop
 	notifying.Wait()
 	return err
 }
@@ -306,14 +275,15 @@ func (e *Engine) loop(ctx context.Context) error {
 	drain := e.drain
 	for {
 		e.dispatch()
-		if e.snapshotDue() {
-			e.beginSnapshot()
+		if !e.draining && e.commits.snapshotDue() {
+			e.forgetDefinitions()
+			e.commits.beginSnapshot()
 		}
-		commits, commit := e.nextCommit()
-		notices, notice := e.nextNotice()
+		commits, commit := e.commits.nextCommit()
+		notices, notice := e.commits.nextNotice()
 		rests, rest := e.nextIdle()
 		commands, results, due := e.commands, e.results, e.clock.due
-		if e.congested() {
+		if e.commits.congested() {
 			commands, results, due = nil, nil, nil
 		}
 		if e.fault != nil {
@@ -334,17 +304,20 @@ func (e *Engine) loop(ctx context.Context) error {
 				alarm()
 			}
 		case commits <- commit:
-			e.sent(commit)
-		case b := <-e.fromCommitter:
-			e.committed(b)
+			e.commits.sent(commit)
+		case b := <-e.commits.fromCommitter:
+			e.commits.committed(b)
+			if e.fault == nil {
+				e.count()
+			}
 		case notices <- notice:
-			e.noticed(notice)
+			e.commits.noticed(notice)
 		case rests <- rest:
 			e.resumeIdle()
-		case <-e.writing():
-			e.continueSnapshot()
-		case <-e.compacted:
-			e.compacting = false
+		case <-e.commits.writing():
+			e.commits.continueSnapshot()
+		case <-e.commits.compacted:
+			e.commits.compacting = false
 		case <-drain:
 			drain, e.draining = nil, true
 		case <-ctx.Done():
@@ -369,7 +342,7 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 
 // dispatch starts what may start while workers are free.
 func (e *Engine) dispatch() {
-	if e.backfillsDue && !e.congested() && e.fault == nil {
+	if e.backfillsDue && !e.commits.congested() && e.fault == nil {
 		e.advanceBackfills()
 	}
 	for n := len(e.starting); n > 0 && !e.draining && e.fault == nil; n-- {
@@ -381,7 +354,7 @@ func (e *Engine) dispatch() {
 		}
 	}
 	e.startChildren()
-	for e.idleWorkers > 0 && e.runnable.Len() > 0 && !e.draining && !e.congested() && e.fault == nil {
+	for e.idleWorkers > 0 && e.runnable.Len() > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
 		t, ok := e.runnable.Pop(e.flowShare)
 		if !ok {
 			return
@@ -392,13 +365,13 @@ func (e *Engine) dispatch() {
 
 // tick lets the loop look at the clock, also when nothing happens.
 func (e *Engine) tick() {
-	e.ticked = true
+	e.commits.ticked = true
 	e.clock.at(e.clock.now().Add(snapshotAge), e.tick)
 }
 
 // drained reports whether a soft stop has nothing left to wait for.
 func (e *Engine) drained() bool {
-	return e.idleWorkers == e.config.Workers && e.inFlight == nil && len(e.pending) == 0 && len(e.outbox) == 0
+	return e.idleWorkers == e.config.Workers && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
 }
 
 // fail ends the loop with an error that it cannot go on after.

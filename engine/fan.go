@@ -39,7 +39,7 @@ func (e *Engine) expand(t task) {
 		e.end(t, run.Failed, failure)
 		return
 	}
-	if e.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items})) == nil && e.newFan(t) != nil {
+	if e.commits.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items})) == nil && e.newFan(t) != nil {
 		e.feed(t)
 	}
 }

@@ -39,7 +39,7 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 func (e *Engine) endUnreached(o *openRun) {
 	for _, t := range o.run.Tasks {
 		if !t.State.Done() {
-			e.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
+			e.commits.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
 		}
 	}
 }
@@ -73,7 +73,7 @@ func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, er
 	for _, next := range after.next {
 		events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
 	}
-	return after, e.record(events...)
+	return after, e.commits.record(events...)
 }
 
 // goOn lets go on what a run that has ended was awaited by.
@@ -93,9 +93,9 @@ func (e *Engine) close(o *openRun) {
 	}
 	e.clock.stopCountdown(&o.deadline)
 	e.clock.stopCountdown(&o.parentDeadline)
-	e.finished.add(o.completion, e.notifiedUpTo())
+	e.finished.add(o.completion, e.commits.notifiedUpTo())
 	end := o.completion
-	e.afterCommit(func() { end.settle(e.revision) })
+	e.commits.afterCommit(func() { end.settle(e.commits.revision) })
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.releaseRunSlots(o)

@@ -242,7 +242,7 @@ func (e *Engine) stopLeaf(o *openRun, ref run.TaskRef, why *run.Failure) {
 		return
 	}
 	if state != nil && state.State != run.Waiting {
-		if e.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})) != nil {
+		if e.commits.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})) != nil {
 			return
 		}
 	}

@@ -223,7 +223,7 @@ func (w *world) needs(name string) error {
 func (w *world) watchOver(ctx context.Context, e *Engine) {
 	rng := rand.New(rand.NewPCG(w.seed, 3))
 	for ctx.Err() == nil {
-		e.command(ctx, func() { e.afterCommit(func() { w.compare(e) }) })
+		e.command(ctx, func() { e.commits.afterCommit(func() { w.compare(e) }) })
 		select {
 		case <-time.After(time.Duration(rng.IntN(3000)) * time.Millisecond):
 		case <-ctx.Done():
@@ -233,8 +233,8 @@ func (w *world) watchOver(ctx context.Context, e *Engine) {
 
 // compare runs on the loop, when no commit is on its way to the journal.
 func (w *world) compare(e *Engine) {
-	shard := w.ledger.copyAt(e.revision)
-	for _, b := range e.pending {
+	shard := w.ledger.copyAt(e.commits.revision)
+	for _, b := range e.commits.pending {
 		commit, err := run.DecodeCommit(b.commit.Seal(0))
 		if err != nil {
 			w.t.Errorf("a commit to come: %v", err)
@@ -247,10 +247,10 @@ func (w *world) compare(e *Engine) {
 		}
 	}
 	if !bytes.Equal(shardBytes(w.t, e.shard), shardBytes(w.t, shard)) {
-		w.t.Errorf("at revision %d memory and journal differ", e.revision)
+		w.t.Errorf("at revision %d memory and journal differ", e.commits.revision)
 	}
 	if err := e.consistent(); err != nil {
-		w.t.Errorf("at revision %d: %v", e.revision, err)
+		w.t.Errorf("at revision %d: %v", e.commits.revision, err)
 	}
 }
 
@@ -327,9 +327,9 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.runLimiters)+e.runnable.Len()+len(e.childStarts)+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
+	if len(e.open)+len(e.runLimiters)+e.runnable.Len()+len(e.childStarts)+len(e.starting)+len(e.watched)+e.commits.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
 		return fmt.Errorf("left are %d runs, %d gates, %d tasks, %d running, %d starting, %d watchers, %d bytes, %d timers besides the tick",
-			len(e.open), len(e.runLimiters), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watched), e.unsaved, e.clock.timers.Len()-1)
+			len(e.open), len(e.runLimiters), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watched), e.commits.unsaved, e.clock.timers.Len()-1)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // recovery is the reading of what earlier processes have left.
 type recovery struct {
-	*Engine
+	*commitLog
 	archive storedSnapshots
 	last    uint64 // revision of what has been read so far
 	read    int    // events of the journal
@@ -21,13 +21,14 @@ type recovery struct {
 // recover reads the newest snapshot that serves and the journal after it, and
 // takes up every run that is not finished.
 func (e *Engine) recover(ctx context.Context) (*recovery, error) {
-	r := &recovery{Engine: e}
+	r := &recovery{commitLog: e.commits}
 	if err := r.readAll(ctx); err != nil {
 		return nil, err
 	}
+	e.shard = e.commits.shard
 	e.forgetDefinitions() // a newer snapshot that was left aside has only what open runs need
-	e.revision, e.events = r.last, r.read
-	e.notified.Store(r.last)
+	e.commits.revision, e.commits.events = r.last, r.read
+	e.commits.notified.Store(r.last)
 	if err := e.reopenAll(ctx); err != nil {
 		return nil, err
 	}
@@ -303,11 +304,11 @@ func (r *recovery) notifyAgain(ctx context.Context, changed *run.Run, event run.
 }
 
 // complete fetches what is stored apart, and calls lost for what is gone for good.
-func (e *Engine) loadPayloads(ctx context.Context, payloads func(func(*json.RawMessage)), lost func(*json.RawMessage, error)) error {
+func (l *commitLog) loadPayloads(ctx context.Context, payloads func(func(*json.RawMessage)), lost func(*json.RawMessage, error)) error {
 	var failed error
 	payloads(func(p *json.RawMessage) {
-		err := e.withRetry(ctx, "a large value cannot be read; trying again", func() error {
-			err := e.blobs.fetch(ctx, p)
+		err := l.withRetry(ctx, "a large value cannot be read; trying again", func() error {
+			err := l.blobs.fetch(ctx, p)
 			if blob := (*BlobError)(nil); errors.As(err, &blob) && blob.lasting() {
 				lost(p, err)
 				return nil
@@ -322,7 +323,7 @@ func (e *Engine) loadPayloads(ctx context.Context, payloads func(func(*json.RawM
 }
 
 // missing goes on without a value that is lost.
-func (e *Engine) dropLost(p *json.RawMessage, err error) {
-	e.log.Error("a large value is lost", "error", err)
+func (l *commitLog) dropLost(p *json.RawMessage, err error) {
+	l.log.Error("a large value is lost", "error", err)
 	*p = nil
 }

@@ -58,7 +58,7 @@ func (e *Engine) resumeTask(t task) {
 // takeUp opens an unfinished run with the definition that it was accepted with.
 func (e *Engine) reopen(ctx context.Context, r *run.Run) error {
 	if r.Awaits > 0 {
-		if err := e.loadPayloads(ctx, r.Payloads, e.dropLost); err != nil {
+		if err := e.commits.loadPayloads(ctx, r.Payloads, e.commits.dropLost); err != nil {
 			return err
 		}
 		e.cancelIncomplete(r, "the host ended while the run was being accepted: ask for it again")
@@ -95,7 +95,7 @@ func (e *Engine) reopen(ctx context.Context, r *run.Run) error {
 // good.
 func (e *Engine) fetchAll(ctx context.Context, r *run.Run) error {
 	var lost error
-	err := e.loadPayloads(ctx, r.Payloads, func(_ *json.RawMessage, err error) { lost = err })
+	err := e.commits.loadPayloads(ctx, r.Payloads, func(_ *json.RawMessage, err error) { lost = err })
 	return cmp.Or(err, lost)
 }
 
@@ -109,7 +109,7 @@ func (e *Engine) keepLarge(ctx context.Context, r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	return e.blobs.keep(ctx, firstGeneration, s.Blobs())
+	return e.commits.blobs.keep(ctx, firstGeneration, s.Blobs())
 }
 
 func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
@@ -134,7 +134,7 @@ func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
 // abandon ends a run whose flow cannot be loaded any more: its modules are gone,
 // or this version does not accept the files.
 func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
-	if err := e.loadPayloads(ctx, r.Payloads, e.dropLost); err != nil {
+	if err := e.commits.loadPayloads(ctx, r.Payloads, e.commits.dropLost); err != nil {
 		return err
 	}
 	e.log.Error("a run cannot be continued", "run", r.ID, "flow", r.Flow, "error", why)
@@ -143,13 +143,13 @@ func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
 		ref := t.TaskRef
 		switch {
 		case t.Waits():
-			e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.WaitEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
+			e.commits.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.WaitEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		case t.State == run.Running:
-			e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.AttemptFinished{
+			e.commits.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.AttemptFinished{
 				TaskRef: ref, Attempt: t.Attempts, Outcome: run.OutcomeLost, Failure: failure,
 			}})
 		case t.State == run.Ready || t.State == run.Waiting:
-			e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
+			e.commits.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		}
 	}
 	after, err := e.recordFinished(r, &run.Finished{State: run.Failed, Failure: failure})

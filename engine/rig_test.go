@@ -137,7 +137,7 @@ func (r *rig) stop() {
 	replayed := fold(r.t, r.journal)
 	for _, old := range replayed.Runs {
 		old.Payloads(func(p *json.RawMessage) {
-			if err := r.blobs.fetch(context.Background(), p); err != nil {
+			if err := r.commits.blobs.fetch(context.Background(), p); err != nil {
 				r.t.Error(err)
 			}
 		})

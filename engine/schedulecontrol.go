@@ -77,7 +77,7 @@ func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) 
 }
 
 func (e *Engine) pauseSchedule(s *schedule, reason string) error {
-	err := e.record(run.Event{At: e.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
+	err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
 	if err == nil {
 		e.arm(s)
 	}
@@ -92,7 +92,7 @@ func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.Schedul
 		if known := e.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
 			return ErrNotPaused
 		}
-		err := e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
+		err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
 		if err == nil && s.spec != nil {
 			e.decideBy(s, s.resumePolicy(), run.DropPaused)
 		}
@@ -190,7 +190,7 @@ func (e *Engine) durably(ctx context.Context, f func() error) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
 		err := f()
-		e.afterCommit(func() { answers <- err })
+		e.commits.afterCommit(func() { answers <- err })
 	})
 	if err != nil {
 		return err

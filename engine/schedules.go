@@ -67,7 +67,7 @@ func (e *Engine) applySpec(s *schedule, f *flows.Flow) {
 		return
 	}
 	if known == nil || known.Spec != spec {
-		e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: e.clock.now()}})
+		e.commits.record(run.Event{At: e.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: e.clock.now()}})
 	}
 	e.correct(s)
 	e.arm(s)
@@ -178,7 +178,7 @@ func (e *Engine) drop(s *schedule, d scheduler.Decision, reason string) {
 // skip moves the watermark over nominal times that make no run.
 func (e *Engine) skip(s *schedule, until time.Time, dropped int, reason string) {
 	e.dropped += uint64(dropped)
-	e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleAdvanced{
+	e.commits.record(run.Event{At: e.clock.now(), Data: &run.ScheduleAdvanced{
 		ScheduleRef: s.ref, Nominal: until.UTC(), Dropped: dropped, Reason: reason,
 	}})
 }
@@ -244,5 +244,5 @@ func (e *Engine) correct(s *schedule) {
 	}
 	e.log.Error("the watermark of a schedule came from a wrong clock; the schedule restarts now", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
 		"decided", known.Decided, "now", e.clock.now())
-	e.record(run.Event{At: e.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: e.clock.now()}})
+	e.commits.record(run.Event{At: e.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: e.clock.now()}})
 }

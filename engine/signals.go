@@ -82,7 +82,7 @@ func (e *Engine) answerWait(ctx context.Context, id run.ID, wait string, as flow
 			return
 		}
 		err := e.endNamed(o, flows.WaitPrefix+wait, as, end)
-		e.afterCommit(func() { answers <- err })
+		e.commits.afterCommit(func() { answers <- err })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }

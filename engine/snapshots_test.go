@@ -167,10 +167,10 @@ func TestSnapshotsComeWithEvents(t *testing.T) {
 				made := k.snapshots()
 				for i, s := range made {
 					n, pause := k.between(t, before, s.revision), s.at.Sub(from)
-					if n < enough || i > 0 && pause < r.pause() {
+					if n < enough || i > 0 && pause < r.commits.pause() {
 						t.Errorf("a snapshot comes after %d events, of %d, and %s", n, enough, pause)
 					}
-					if n > enough+2*5 && (i == 0 || pause > r.pause()+c.pace) {
+					if n > enough+2*5 && (i == 0 || pause > r.commits.pause()+c.pace) {
 						t.Errorf("a snapshot comes after %d events, %d are enough, and %s", n, enough, pause)
 					}
 					before, from = s.revision, s.at

@@ -36,7 +36,7 @@ func (e *Engine) withdrawChildren(match func(task) bool) []task {
 
 // callAll starts the runs of sub-flows that may start.
 func (e *Engine) startChildren() {
-	for len(e.childStarts) > 0 && !e.draining && !e.congested() && e.fault == nil {
+	for len(e.childStarts) > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
 		t := e.childStarts[0]
 		e.childStarts[0] = task{}
 		e.childStarts = e.childStarts[1:]
@@ -139,7 +139,7 @@ func (e *Engine) recordChild(t task, next *childStart) *run.Failure {
 	}
 	err := fits(started.Input)
 	if err == nil {
-		err = e.record(events...)
+		err = e.commits.record(events...)
 	}
 	if size := (*SizeError)(nil); errors.As(err, &size) {
 		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}

@@ -75,7 +75,7 @@ func (e *Engine) refusal() error {
 // decideIf moves the watermark of a request that has a position.
 func (e *Engine) decideIf(position run.Position) {
 	if position.Source != "" {
-		e.record(e.decidedEvent(position))
+		e.commits.record(e.decidedEvent(position))
 	}
 }
 
@@ -131,14 +131,14 @@ const maxTogether = 4096
 func (e *Engine) recordNew(events []run.Event) error {
 	submitted := events[0].Data.(*run.Submitted)
 	if len(events) <= maxTogether || submitted.RetryOf == "" {
-		err := e.record(events...)
+		err := e.commits.record(events...)
 		if size := (*SizeError)(nil); submitted.RetryOf == "" || !errors.As(err, &size) {
 			return err
 		}
 	}
 	submitted.Awaits = len(events) - 1
 	for i, event := range events {
-		if err := e.record(event); err != nil {
+		if err := e.commits.record(event); err != nil {
 			if i > 0 && e.fault == nil {
 				e.cancelIncomplete(e.shard.Runs[event.Run], "what it takes over is more than the journal takes")
 			}
@@ -154,10 +154,10 @@ func (e *Engine) cancelIncomplete(r *run.Run, why string) {
 	failure := canceled(why)
 	for _, t := range r.Tasks {
 		if !t.State.Done() {
-			e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: failure}})
+			e.commits.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: failure}})
 		}
 	}
-	e.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.Finished{State: run.Canceled, Failure: failure}})
+	e.commits.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.Finished{State: run.Canceled, Failure: failure}})
 	e.shard.Forget(r.ID)
 }
 
@@ -166,7 +166,7 @@ func (e *Engine) define(digest string, definition *run.Definition) error {
 	if e.shard.Definitions[digest] != nil {
 		return nil
 	}
-	err := e.record(run.Event{At: e.clock.now(), Data: &run.Defined{Definition: definition}})
+	err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.Defined{Definition: definition}})
 	return tooLarge("the folder of the flow's files", err)
 }
 

@@ -37,7 +37,7 @@ func (e *Engine) beginWait(t task) {
 	if limit := t.spec.Wait.Timeout; limit > 0 {
 		started.Deadline = now.Add(limit)
 	}
-	if e.record(t.event(started)) == nil {
+	if e.commits.record(t.event(started)) == nil {
 		e.keepWaiting(t)
 	}
 }
@@ -107,7 +107,7 @@ func (e *Engine) waitOver(w *waiting, end *run.WaitEnded) error {
 // endWait records the end of a wait. With an error, nothing has happened.
 func (e *Engine) endWait(t task, end *run.WaitEnded) error {
 	end.TaskRef, end.Failure = t.ref(), t.locate(end.Failure)
-	if err := e.record(t.event(end)); err != nil {
+	if err := e.commits.record(t.event(end)); err != nil {
 		return err
 	}
 	if w := t.waits[t.ref()]; w != nil {

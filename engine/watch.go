@@ -44,7 +44,7 @@ func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
 		w <- update{}
 	} else if o.run.Version > seen && (seen == 0 || !e.throttled(o)) {
 		s := e.updateOf(o)
-		e.afterCommit(func() { w <- s })
+		e.commits.afterCommit(func() { w <- s })
 	} else {
 		e.watched[id] = append(e.watched[id], w)
 		if o.run.Version > seen {
@@ -110,7 +110,7 @@ func (e *Engine) changed(r *run.Run) {
 	}
 	delete(e.watched, r.ID)
 	s := e.updateOf(o)
-	e.afterCommit(func() {
+	e.commits.afterCommit(func() {
 		for _, w := range waiting {
 			w <- s
 		}
