@@ -80,7 +80,7 @@ func repeatedPlan(b *run.Backfill) run.BackfillPlan {
 func (e *Engine) findSchedule(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
 	asked := e.command(ctx, func() {
 		var s *schedule
-		if s, err = e.deployed(ref); err != nil {
+		if s, err = e.schedules.deployed(ref); err != nil {
 			return
 		}
 		recorded := e.shard.Schedules[ref]
@@ -177,7 +177,7 @@ func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest
 		if err := e.commits.record(run.Event{At: e.clock.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
 		}
-		e.advanceBackfill(e.shard.Backfill(plan.ID))
+		e.schedules.advanceBackfill(e.shard.Backfill(plan.ID))
 		return nil
 	})
 	return plan, err
@@ -222,57 +222,57 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 }
 
 // fillAll lets all backfills go on.
-func (e *Engine) advanceBackfills() {
-	e.backfillsDue = false
-	for _, b := range slices.Clone(e.shard.Backfills) {
-		e.advanceBackfill(b)
+func (ss *schedules) advanceBackfills() {
+	ss.backfillsDue = false
+	for _, b := range slices.Clone(ss.engine.shard.Backfills) {
+		ss.advanceBackfill(b)
 	}
 }
 
 // fill starts as many runs of a backfill as may go at once, and ends it after the
 // last one. It must not be called by the end of a run: that may come before the
 // run's start has returned.
-func (e *Engine) advanceBackfill(b *run.Backfill) {
+func (ss *schedules) advanceBackfill(b *run.Backfill) {
 	if !b.EndedAt.IsZero() {
 		return
 	}
-	s := e.schedules[b.Schedule]
-	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && e.fault == nil {
-		if e.commits.congested() {
-			e.backfillsDue = true
+	s := ss.byRef[b.Schedule]
+	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && ss.engine.fault == nil {
+		if ss.engine.commits.congested() {
+			ss.backfillsDue = true
 			return
 		}
-		if e.refusal() != nil {
-			e.retryBackfills()
+		if ss.engine.refusal() != nil {
+			ss.retryBackfills()
 			return
 		}
-		e.startBackfillRun(b, s.flow)
+		ss.startBackfillRun(b, s.flow)
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
-		e.commits.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
-		e.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
+		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
+		ss.engine.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
 			"succeeded", b.Succeeded, "failed", b.Failed, "canceled", b.Canceled, "rejected", b.Rejected)
 	}
 }
 
-func (e *Engine) startBackfillRun(b *run.Backfill, f *flows.Flow) {
+func (ss *schedules) startBackfillRun(b *run.Backfill, f *flows.Flow) {
 	nominal := b.Times[0]
 	advanced := &run.BackfillAdvanced{ID: b.ID}
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
-	if _, err := e.accept(f, request, advanced); err != nil {
-		e.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
-		e.commits.record(run.Event{At: e.clock.now(), Data: advanced})
+	if _, err := ss.engine.accept(f, request, advanced); err != nil {
+		ss.engine.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
+		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: advanced})
 	}
 }
 
 // fillLater lets backfills go on when there may be room again.
-func (e *Engine) retryBackfills() {
-	if e.backfillTimer || e.draining {
+func (ss *schedules) retryBackfills() {
+	if ss.backfillTimer || ss.engine.draining {
 		return
 	}
-	e.backfillTimer = true
-	e.clock.at(e.clock.now().Add(postponement), func() {
-		e.backfillTimer = false
-		e.advanceBackfills()
+	ss.backfillTimer = true
+	ss.engine.clock.at(ss.engine.clock.now().Add(postponement), func() {
+		ss.backfillTimer = false
+		ss.advanceBackfills()
 	})
 }

@@ -86,9 +86,9 @@ func (e *Engine) clockSet(by time.Duration) {
 		}
 	}
 	e.limits.shift(by)
-	for _, s := range e.schedules {
-		e.correct(s)
-		e.arm(s)
+	for _, s := range e.schedules.byRef {
+		e.schedules.correct(s)
+		e.schedules.arm(s)
 	}
 }
 

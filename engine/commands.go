@@ -14,16 +14,16 @@ import (
 // in progress keep theirs either way.
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
-		e.undeploy(set)
+		e.schedules.undeploy(set)
 		e.limits.deploy(set.Limits)
 		e.chains = set.Followers()
 		clear(e.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {
 			e.flows[f.Name] = f
 			e.sets[f.DefinitionDigest] = set
-			e.deploySchedules(f)
+			e.schedules.deploySchedules(f)
 		}
-		e.advanceBackfills()
+		e.schedules.advanceBackfills()
 	})
 }
 

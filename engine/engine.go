@@ -97,32 +97,28 @@ type Engine struct {
 	messages  messageWaits // for those who read messages
 
 	// What follows belongs to the loop.
-	ctx           context.Context // of the loop; attempts and restores end with it
-	commits       *commitLog
-	shard         *run.Shard                  // of commits
-	flows         map[string]*flows.Flow      // deployed, by name
-	sets          map[string]*flows.Set       // by digest of their definition
-	chains        map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
-	used          map[string]time.Time        // by digest of a definition: by the last run since the start
-	schedules     map[run.ScheduleRef]*schedule
-	fired         uint64                      // nominal times of schedules that made a run, since the start
-	dropped       uint64                      // those that made none
-	open          map[run.ID]*openRun         // not finished
-	runLimiters   map[runLimitKey]*runLimiter // concurrency limits in use
-	limits        *limits
-	starting      []*openRun        // have got their slot, or were accepted with the end of another one, and start next
-	runnable      fairq.Queue[task] // may start as soon as a worker is free
-	childStarts   []task            // may start: those that run a flow, which takes no worker
-	idleWorkers   int               // workers without an attempt
-	flowShare     int               // workers that one flow may have
-	startWorker   func()            // starts a worker
-	dropWorker    func()            // stops waiting for one that hangs
-	finished      finishedRuns
-	watched       map[run.ID][]watcher
-	backfillTimer bool // a timer lets backfills go on when there may be room
-	backfillsDue  bool // backfills may go on
-	draining      bool
-	fault         error // ends the loop
+	ctx         context.Context // of the loop; attempts and restores end with it
+	commits     *commitLog
+	shard       *run.Shard                  // of commits
+	flows       map[string]*flows.Flow      // deployed, by name
+	sets        map[string]*flows.Set       // by digest of their definition
+	chains      map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
+	used        map[string]time.Time        // by digest of a definition: by the last run since the start
+	schedules   *schedules
+	open        map[run.ID]*openRun         // not finished
+	runLimiters map[runLimitKey]*runLimiter // concurrency limits in use
+	limits      *limits
+	starting    []*openRun        // have got their slot, or were accepted with the end of another one, and start next
+	runnable    fairq.Queue[task] // may start as soon as a worker is free
+	childStarts []task            // may start: those that run a flow, which takes no worker
+	idleWorkers int               // workers without an attempt
+	flowShare   int               // workers that one flow may have
+	startWorker func()            // starts a worker
+	dropWorker  func()            // stops waiting for one that hangs
+	finished    finishedRuns
+	watched     map[run.ID][]watcher
+	draining    bool
+	fault       error // ends the loop
 }
 
 // New makes an engine that does nothing until Run is called.
@@ -173,7 +169,6 @@ func New(config Config) *Engine {
 		flows:       map[string]*flows.Flow{},
 		sets:        map[string]*flows.Set{},
 		used:        map[string]time.Time{},
-		schedules:   map[run.ScheduleRef]*schedule{},
 		open:        map[run.ID]*openRun{},
 		runLimiters: map[runLimitKey]*runLimiter{},
 		watched:     map[run.ID][]watcher{},
@@ -185,6 +180,7 @@ func New(config Config) *Engine {
 	e.commits = newCommitLog(&e.config)
 	e.commits.applied, e.commits.recordOf, e.commits.fail = e.applied, e.recordOf, e.fail
 	e.shard = e.commits.shard
+	e.schedules = &schedules{engine: e, byRef: map[run.ScheduleRef]*schedule{}}
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.finished.limit = maxFinishedBytes
 	if config.History != nil {
@@ -342,8 +338,8 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 
 // dispatch starts what may start while workers are free.
 func (e *Engine) dispatch() {
-	if e.backfillsDue && !e.commits.congested() && e.fault == nil {
-		e.advanceBackfills()
+	if e.schedules.backfillsDue && !e.commits.congested() && e.fault == nil {
+		e.schedules.advanceBackfills()
 	}
 	for n := len(e.starting); n > 0 && !e.draining && e.fault == nil; n-- {
 		o := e.starting[0]

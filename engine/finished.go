@@ -100,7 +100,7 @@ func (e *Engine) close(o *openRun) {
 	e.shard.Forget(o.run.ID)
 	e.releaseRunSlots(o)
 	e.limits.release(o)
-	e.noteClosed(o)
+	e.schedules.noteClosed(o)
 }
 
 // recordOf gives the record of a finished run, its tasks in order of declaration

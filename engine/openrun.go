@@ -116,7 +116,7 @@ func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	}
 	e.open[r.ID] = o
 	e.limits.retain(o)
-	e.noteOpened(o)
+	e.schedules.noteOpened(o)
 	return o
 }
 

@@ -82,7 +82,7 @@ func (r Idle) Leave() { r.answers <- answer{} }
 // rest is the channel of the stage and what to send on it; nil while there is
 // something to do.
 func (e *Engine) nextIdle() (chan<- Idle, Idle) {
-	busy := e.commits.inFlight != nil || len(e.commits.pending) > 0 || len(e.commits.outbox) > 0 || len(e.starting) > 0 || e.backfillsDue
+	busy := e.commits.inFlight != nil || len(e.commits.pending) > 0 || len(e.commits.outbox) > 0 || len(e.starting) > 0 || e.schedules.backfillsDue
 	if e.config.Sim == nil || busy {
 		return nil, Idle{}
 	}

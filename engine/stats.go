@@ -24,6 +24,6 @@ func (e *Engine) Stats() Stats {
 func (e *Engine) count() {
 	e.stats.Store(&Stats{
 		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.idleWorkers, Stuck: int(e.stuck.Load()),
-		Timers: e.clock.timers.Len(), Fired: e.fired, Dropped: e.dropped, Revision: e.commits.revision, Tail: e.commits.events,
+		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
 	})
 }

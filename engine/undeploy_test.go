@@ -56,8 +56,8 @@ func TestFlowsThatAreGoneMakeNoRuns(t *testing.T) {
 			t.Errorf("schedules: %+v, %v", all, err)
 		}
 		r.onLoop(func() {
-			if len(r.schedules) != 0 {
-				t.Errorf("the loop keeps %d schedules of flows that are gone", len(r.schedules))
+			if len(r.schedules.byRef) != 0 {
+				t.Errorf("the loop keeps %d schedules of flows that are gone", len(r.schedules.byRef))
 			}
 		})
 		wantStates(t, r.run("other", `null`), map[string]run.State{"": run.Succeeded, "b": run.Succeeded})
