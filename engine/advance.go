@@ -29,11 +29,11 @@ func (e *Engine) enter(o *openRun) {
 	limits := o.runLimits()
 	for o.held < len(limits) {
 		l := limits[o.held]
-		if g := e.runLimiter(l.key); g.started >= l.max || g.ahead(o) > 0 {
+		if g := e.runLimits.limiter(l.key); g.started >= l.max || g.ahead(o) > 0 {
 			g.enqueue(o)
 			return
 		}
-		e.runLimiter(l.key).started++
+		e.runLimits.limiter(l.key).started++
 		o.held++
 	}
 	e.start(o)
@@ -156,7 +156,7 @@ func (e *Engine) queue(t task) {
 
 // enqueue lets a task start as soon as there is room for it.
 func (e *Engine) enqueue(t task) {
-	if t.spec.Child != nil && !e.isSimulatedChild(t) {
+	if t.spec.Child != nil && !e.config.Sim.replacesChild(t) {
 		e.childStarts = append(e.childStarts, t)
 		return
 	}

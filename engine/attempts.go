@@ -29,31 +29,46 @@ type result struct {
 	err error
 }
 
+// workers make attempts, each one at a time.
+type workers struct {
+	invoker Invoker
+	log     *slog.Logger
+	work    chan *attempt // to the workers
+	results chan result   // from them
+	stuck   atomic.Int32  // attempts that were given up and have not ended yet
+
+	// What follows belongs to the loop.
+	idle  int    // workers without an attempt
+	share int    // workers that one flow may have
+	start func() // starts a worker
+	drop  func() // stops waiting for one that hangs
+}
+
 // worker makes one attempt at a time. Its result always has a place in the
 // channel, which is as long as there are workers. A worker whose attempt was
 // given up has been replaced and ends: nobody waits for it any more.
-func (e *Engine) worker() (replaced bool) {
-	for a := range e.work {
-		r := e.invoke(a)
+func (p *workers) worker() (replaced bool) {
+	for a := range p.work {
+		r := p.invoke(a)
 		if !a.decided.CompareAndSwap(false, true) {
-			e.stuck.Add(-1)
-			e.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
+			p.stuck.Add(-1)
+			p.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
 			return true
 		}
-		e.results <- r
+		p.results <- r
 	}
 	return false
 }
 
 // invoke turns a panic of the invoker into a lost attempt: one broken call must
 // not take the host down.
-func (e *Engine) invoke(a *attempt) (r result) {
+func (p *workers) invoke(a *attempt) (r result) {
 	defer func() {
-		if p := recover(); p != nil {
-			r = result{attempt: a, err: fmt.Errorf("the host panicked: %v", p)}
+		if panicked := recover(); panicked != nil {
+			r = result{attempt: a, err: fmt.Errorf("the host panicked: %v", panicked)}
 		}
 	}()
-	answer, err := e.config.Invoker.Invoke(a.ctx, a.call)
+	answer, err := p.invoker.Invoke(a.ctx, a.call)
 	return result{attempt: a, Result: answer, err: err}
 }
 
@@ -89,7 +104,7 @@ func (e *Engine) begin(t task) {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
 	}
 	t.attempts = append(t.attempts, a)
-	e.idleWorkers--
+	e.workers.idle--
 	e.startAttempt(a)
 }
 
@@ -99,7 +114,7 @@ func (e *Engine) startAttempt(a *attempt) {
 		e.simulate(a)
 		return
 	}
-	e.work <- a // never blocks: there are as many places as workers
+	e.workers.work <- a // never blocks: there are as many places as workers
 }
 
 func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
@@ -154,18 +169,18 @@ func (e *Engine) interrupt(a *attempt, cause error) {
 // abandonAttempt records the end of an attempt that hangs and puts a new worker
 // in the place of its own, as long as not too many hang.
 func (e *Engine) abandonAttempt(a *attempt, cause error) {
-	if int(e.stuck.Load()) >= e.config.Workers {
+	if int(e.workers.stuck.Load()) >= e.config.Workers {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 		return
 	}
 	if !a.decided.CompareAndSwap(false, true) {
 		return // its result is on the way
 	}
-	hanging := e.stuck.Add(1)
+	hanging := e.workers.stuck.Add(1)
 	e.log.Error("an attempt does not end and is given up; its memory stays in use", "run", a.call.Run, "flow", a.call.Flow,
 		"task", a.call.Task, "attempt", a.call.Attempt, "module", a.call.Module, "hanging", hanging)
-	e.startWorker()
-	e.dropWorker()
+	e.workers.start()
+	e.workers.drop()
 	outcome := run.OutcomeTimedOut
 	if errors.Is(cause, run.ErrCanceled) {
 		outcome = run.OutcomeCanceled
@@ -178,7 +193,7 @@ func (e *Engine) abandonAttempt(a *attempt, cause error) {
 
 // attemptEnded records a result and lets the run go on.
 func (e *Engine) attemptEnded(r result) {
-	e.idleWorkers++
+	e.workers.idle++
 	e.runnable.Done(r.run.Flow, e.limits.of(r.task))
 	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)

@@ -110,8 +110,8 @@ func fits(payload json.RawMessage) error {
 // no run.
 func (e *Engine) applied(r *run.Run, event run.Event) {
 	e.simRecorded(r, event)
-	if len(e.watched) > 0 && r != nil {
-		e.changed(r)
+	if len(e.watchers.byRun) > 0 && r != nil {
+		e.watchers.changed(r)
 	}
 }
 

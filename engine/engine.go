@@ -83,8 +83,6 @@ type Engine struct {
 
 	commands chan func()
 	cleanups chan func() // from those who wait for nothing any more
-	results  chan result
-	work     chan *attempt
 	answers  chan answer // to rests
 	drain    chan struct{}
 	ready    chan struct{}
@@ -93,7 +91,6 @@ type Engine struct {
 
 	drainOnce sync.Once
 	stats     atomic.Pointer[Stats]
-	stuck     atomic.Int32 // attempts that were given up and have not ended yet
 	messages  messageWaits // for those who read messages
 
 	// What follows belongs to the loop.
@@ -105,18 +102,15 @@ type Engine struct {
 	chains      map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
 	used        map[string]time.Time        // by digest of a definition: by the last run since the start
 	schedules   *schedules
-	open        map[run.ID]*openRun         // not finished
-	runLimiters map[runLimitKey]*runLimiter // concurrency limits in use
+	workers     workers
+	runLimits   runLimits
+	watchers    watchers
+	open        map[run.ID]*openRun // not finished
 	limits      *limits
 	starting    []*openRun        // have got their slot, or were accepted with the end of another one, and start next
 	runnable    fairq.Queue[task] // may start as soon as a worker is free
 	childStarts []task            // may start: those that run a flow, which takes no worker
-	idleWorkers int               // workers without an attempt
-	flowShare   int               // workers that one flow may have
-	startWorker func()            // starts a worker
-	dropWorker  func()            // stops waiting for one that hangs
 	finished    finishedRuns
-	watched     map[run.ID][]watcher
 	draining    bool
 	fault       error // ends the loop
 }
@@ -156,30 +150,29 @@ func New(config Config) *Engine {
 		places = 0
 	}
 	e := &Engine{
-		config:      config,
-		log:         config.Log,
-		commands:    make(chan func()),
-		cleanups:    make(chan func()),
-		results:     make(chan result, places),
-		work:        make(chan *attempt, places),
-		answers:     make(chan answer, 1),
-		drain:       make(chan struct{}),
-		ready:       make(chan struct{}),
-		stopped:     make(chan struct{}),
-		flows:       map[string]*flows.Flow{},
-		sets:        map[string]*flows.Set{},
-		used:        map[string]time.Time{},
-		open:        map[run.ID]*openRun{},
-		runLimiters: map[runLimitKey]*runLimiter{},
-		watched:     map[run.ID][]watcher{},
-		idleWorkers: config.Workers,
-		flowShare:   config.Workers - config.Workers/4,
+		config:   config,
+		log:      config.Log,
+		commands: make(chan func()),
+		cleanups: make(chan func()),
+		answers:  make(chan answer, 1),
+		drain:    make(chan struct{}),
+		ready:    make(chan struct{}),
+		stopped:  make(chan struct{}),
+		flows:    map[string]*flows.Flow{},
+		sets:     map[string]*flows.Set{},
+		used:     map[string]time.Time{},
+		open:     map[run.ID]*openRun{},
 	}
 	e.clock = &clock{source: config.Clock, due: make(chan []func()), fail: e.fail}
 	e.clock.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
 	e.commits = newCommitLog(&e.config)
 	e.commits.applied, e.commits.recordOf, e.commits.fail = e.applied, e.recordOf, e.fail
 	e.shard = e.commits.shard
+	e.workers.invoker, e.workers.log = config.Invoker, config.Log
+	e.workers.work, e.workers.results = make(chan *attempt, places), make(chan result, places)
+	e.workers.idle, e.workers.share = config.Workers, config.Workers-config.Workers/4
+	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
+	e.watchers = watchers{clock: e.clock, commits: e.commits, open: e.open, byRun: map[run.ID][]watcher{}}
 	e.schedules = &schedules{engine: e, byRef: map[run.ScheduleRef]*schedule{}}
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.finished.limit = maxFinishedBytes
@@ -217,22 +210,22 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.dropWorker = running.Done
-	e.startWorker = func() {
+	e.workers.drop = running.Done
+	e.workers.start = func() {
 		running.Add(1)
 		go func() {
-			if replaced := e.worker(); !replaced {
+			if replaced := e.workers.worker(); !replaced {
 				running.Done()
 			}
 		}()
 	}
 	if e.config.Sim != nil {
-		e.startWorker, e.dropWorker = func() {}, func() {}
+		e.workers.start, e.workers.drop = func() {}, func() {}
 	} else {
 		running.Go(func() { e.clock.timers.Run(ctx, e.hand(ctx)) })
 	}
 	for range e.config.Workers {
-		e.startWorker()
+		e.workers.start()
 	}
 	running.Go(func() { e.commits.committer(ctx, recovered.last) })
 	running.Go(func() { e.commits.compactor(ctx, recovered.archive) })
@@ -248,7 +241,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		stop(err)
 	}
-	close(e.work)
+	close(e.workers.work)
 	close(e.commits.toNotifier) // what the notifier has taken is told to the end after a soft stop
 	notifying.Wait()
 	return err
@@ -278,7 +271,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		commits, commit := e.commits.nextCommit()
 		notices, notice := e.commits.nextNotice()
 		rests, rest := e.nextIdle()
-		commands, results, due := e.commands, e.results, e.clock.due
+		commands, results, due := e.commands, e.workers.results, e.clock.due
 		if e.commits.congested() {
 			commands, results, due = nil, nil, nil
 		}
@@ -350,8 +343,8 @@ func (e *Engine) dispatch() {
 		}
 	}
 	e.startChildren()
-	for e.idleWorkers > 0 && e.runnable.Len() > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
-		t, ok := e.runnable.Pop(e.flowShare)
+	for e.workers.idle > 0 && e.runnable.Len() > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
+		t, ok := e.runnable.Pop(e.workers.share)
 		if !ok {
 			return
 		}
@@ -367,7 +360,7 @@ func (e *Engine) tick() {
 
 // drained reports whether a soft stop has nothing left to wait for.
 func (e *Engine) drained() bool {
-	return e.idleWorkers == e.config.Workers && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
+	return e.workers.idle == e.config.Workers && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
 }
 
 // fail ends the loop with an error that it cannot go on after.

@@ -98,7 +98,7 @@ func (e *Engine) close(o *openRun) {
 	e.commits.afterCommit(func() { end.settle(e.commits.revision) })
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
-	e.releaseRunSlots(o)
+	e.runLimits.release(o)
 	e.limits.release(o)
 	e.schedules.noteClosed(o)
 }

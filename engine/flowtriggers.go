@@ -96,7 +96,7 @@ func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	if f.Concurrency == nil || f.Concurrency.OnLimit != flows.LimitSkip {
 		return false
 	}
-	g := e.runLimiters[runLimitKey{flow: f.Name, key: key}]
+	g := e.runLimits.byKey[runLimitKey{flow: f.Name, key: key}]
 	if g == nil {
 		return false
 	}

@@ -25,7 +25,7 @@ func (e *Engine) visitGroup(o *openRun, node int) {
 	end := o.groupState(n.Group)
 	o.phase.states[node] = end
 	o.scope.Settle(end)
-	e.simGroupEnded(o, end)
+	e.config.Sim.groupEnded(o, end)
 	e.unblock(o, node)
 	e.memberSettled(o, node)
 }

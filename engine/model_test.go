@@ -272,7 +272,7 @@ func (e *Engine) consistent() error {
 			return fmt.Errorf("run %s: %w", id, err)
 		}
 	}
-	for key, g := range e.runLimiters {
+	for key, g := range e.runLimits.byKey {
 		if g.started != held[key] {
 			return fmt.Errorf("%d slots of %v are taken and %d runs hold one", g.started, key, held[key])
 		}
@@ -286,9 +286,9 @@ func (e *Engine) consistent() error {
 		return err
 	}
 	running := e.runnable.Running()
-	if under != running || under+e.idleWorkers != e.config.Workers || len(e.shard.Runs) != len(e.open) {
+	if under != running || under+e.workers.idle != e.config.Workers || len(e.shard.Runs) != len(e.open) {
 		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d runs are open, %d are kept",
-			under, running, e.idleWorkers, e.config.Workers, len(e.open), len(e.shard.Runs))
+			under, running, e.workers.idle, e.config.Workers, len(e.open), len(e.shard.Runs))
 	}
 	return nil
 }
@@ -327,9 +327,9 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.runLimiters)+e.runnable.Len()+len(e.childStarts)+len(e.starting)+len(e.watched)+e.commits.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
+	if len(e.open)+len(e.runLimits.byKey)+e.runnable.Len()+len(e.childStarts)+len(e.starting)+len(e.watchers.byRun)+e.commits.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
 		return fmt.Errorf("left are %d runs, %d gates, %d tasks, %d running, %d starting, %d watchers, %d bytes, %d timers besides the tick",
-			len(e.open), len(e.runLimiters), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watched), e.commits.unsaved, e.clock.timers.Len()-1)
+			len(e.open), len(e.runLimits.byKey), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watchers.byRun), e.commits.unsaved, e.clock.timers.Len()-1)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (e *Engine) reopen(ctx context.Context, r *run.Run) error {
 		return nil
 	}
 	o.resumed = true
-	e.holdRunSlots(o)
+	e.runLimits.hold(o)
 	e.resume(o)
 	return nil
 }

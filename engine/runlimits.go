@@ -28,6 +28,14 @@ type runLimiter struct {
 	backfills int      // how many of waiting these are, at the end
 }
 
+// runLimits are the run limiters in use. They are rebuilt from the states of the runs
+// at start, so a slot cannot leak.
+type runLimits struct {
+	byKey map[runLimitKey]*runLimiter
+	open  map[run.ID]*openRun // of the engine
+	start func(*openRun)      // called with a run that has got a slot
+}
+
 // limits are the limits that a run has to pass, in this order: another run of its
 // schedule lets it wait, then its flow's concurrency.
 func (o *openRun) runLimits() []runLimit {
@@ -49,23 +57,23 @@ func (e *Engine) overLimit(f *flows.Flow, filled bool, key string) bool {
 	if c == nil || c.OnLimit == flows.LimitQueue || filled {
 		return false
 	}
-	g := e.runLimiters[runLimitKey{flow: f.Name, key: key}]
+	g := e.runLimits.byKey[runLimitKey{flow: f.Name, key: key}]
 	if g == nil || g.started < c.Limit {
 		return false
 	}
 	if c.OnLimit == flows.LimitSkip {
 		return true
 	}
-	for _, o := range e.sharing(f.Name, key) {
+	for _, o := range e.runLimits.sharing(f.Name, key) {
 		e.cancel(o, canceled("another run has come, and the flow's on_limit is "+string(flows.LimitCancelRunning)))
 	}
 	return false
 }
 
 // under are the open runs of a flow that share a limit, the oldest first.
-func (e *Engine) sharing(flow, key string) []*openRun {
+func (rl *runLimits) sharing(flow, key string) []*openRun {
 	var all []*openRun
-	for _, o := range e.open {
+	for _, o := range rl.open {
 		if o.run.Flow == flow && o.run.Concurrency == key && o.run.Cancel == nil && !o.backfill {
 			all = append(all, o)
 		}
@@ -75,31 +83,31 @@ func (e *Engine) sharing(flow, key string) []*openRun {
 }
 
 // hold gives a run that has started before all its slots.
-func (e *Engine) holdRunSlots(o *openRun) {
+func (rl *runLimits) hold(o *openRun) {
 	for _, l := range o.runLimits() {
-		e.runLimiter(l.key).started++
+		rl.limiter(l.key).started++
 		o.held++
 	}
 }
 
 // leave gives up the slots of a finished run and lets the next ones go on.
-func (e *Engine) releaseRunSlots(o *openRun) {
+func (rl *runLimits) release(o *openRun) {
 	for i, l := range o.runLimits() {
-		g := e.runLimiter(l.key)
+		g := rl.limiter(l.key)
 		if i < o.held {
 			g.started--
 		}
-		e.admitWaiting(g)
+		rl.admitWaiting(g)
 		if g.started == 0 && len(g.waiting) == 0 {
-			delete(e.runLimiters, l.key)
+			delete(rl.byKey, l.key)
 		}
 	}
 }
 
 // admitWaiting gives the slots that are free to those that wait for them.
-func (e *Engine) admitWaiting(g *runLimiter) {
+func (rl *runLimits) admitWaiting(g *runLimiter) {
 	for len(g.waiting) > 0 {
-		next := e.open[g.waiting[0]]
+		next := rl.open[g.waiting[0]]
 		if next != nil && g.started >= next.runLimits()[next.held].max {
 			return
 		}
@@ -107,7 +115,7 @@ func (e *Engine) admitWaiting(g *runLimiter) {
 		if next != nil {
 			g.started++
 			next.held++
-			e.starting = append(e.starting, next)
+			rl.start(next)
 		}
 	}
 }
@@ -133,11 +141,11 @@ func (g *runLimiter) pop() {
 	g.backfills = min(g.backfills, len(g.waiting))
 }
 
-func (e *Engine) runLimiter(key runLimitKey) *runLimiter {
-	g := e.runLimiters[key]
+func (rl *runLimits) limiter(key runLimitKey) *runLimiter {
+	g := rl.byKey[key]
 	if g == nil {
 		g = new(runLimiter)
-		e.runLimiters[key] = g
+		rl.byKey[key] = g
 	}
 	return g
 }

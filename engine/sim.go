@@ -99,7 +99,7 @@ func (e *Engine) resumeIdle() {
 	}
 	for _, ended := range a.ended {
 		if given := &ended.Attempt.of.decided; !given.CompareAndSwap(false, true) {
-			e.stuck.Add(-1) // it was given up before
+			e.workers.stuck.Add(-1) // it was given up before
 			continue
 		}
 		e.attemptEnded(result{attempt: ended.Attempt.of, Result: ended.Result, err: ended.Err})
@@ -112,10 +112,9 @@ func (e *Engine) resumeIdle() {
 	}
 }
 
-// standsIn reports whether a call takes the place of the task's sub-flow.
-func (e *Engine) isSimulatedChild(t task) bool {
-	stage := e.config.Sim
-	return stage != nil && stage.StandsIn != nil && stage.StandsIn(t.run.ID, t.spec.Name)
+// replacesChild reports whether a call takes the place of the run of a task's sub-flow.
+func (s *Sim) replacesChild(t task) bool {
+	return s != nil && s.StandsIn != nil && s.StandsIn(t.run.ID, t.spec.Name)
 }
 
 // tellRecorded tells the stage of an event, and of the record of a run that ends
@@ -133,10 +132,10 @@ func (e *Engine) simRecorded(r *run.Run, event run.Event) {
 	}
 }
 
-// tellGroup tells the stage of the end of a group.
-func (e *Engine) simGroupEnded(o *openRun, end *run.TaskRun) {
-	if stage := e.config.Sim; stage != nil && stage.GroupEnded != nil {
-		stage.GroupEnded(o.run.ID, end)
+// groupEnded reports the end of a group, which no event contains.
+func (s *Sim) groupEnded(o *openRun, end *run.TaskRun) {
+	if s != nil && s.GroupEnded != nil {
+		s.GroupEnded(o.run.ID, end)
 	}
 }
 

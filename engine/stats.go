@@ -23,7 +23,7 @@ func (e *Engine) Stats() Stats {
 
 func (e *Engine) count() {
 	e.stats.Store(&Stats{
-		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.idleWorkers, Stuck: int(e.stuck.Load()),
+		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.workers.idle, Stuck: int(e.workers.stuck.Load()),
 		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
 	})
 }

@@ -195,8 +195,8 @@ flow "f" {
 		}
 		synctest.Wait()
 		r.stop()
-		if len(r.runLimiters) != 0 {
-			t.Errorf("%d gates are left", len(r.runLimiters))
+		if len(r.runLimits.byKey) != 0 {
+			t.Errorf("%d gates are left", len(r.runLimits.byKey))
 		}
 	})
 }

@@ -7,6 +7,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// watchers are those who wait for open runs to change.
+type watchers struct {
+	clock   *clock
+	commits *commitLog
+	open    map[run.ID]*openRun // of the engine
+	byRun   map[run.ID][]watcher
+}
+
 // watcher waits for a run to change.
 type watcher chan<- update
 
@@ -21,13 +29,13 @@ type update struct {
 // no more; its version is above any other.
 func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record, uint64, error) {
 	answers := make(chan update, 1)
-	err := e.command(ctx, func() { e.watch(id, seen, answers) })
+	err := e.command(ctx, func() { e.watchers.watch(id, seen, answers) })
 	if err != nil {
 		return nil, 0, err
 	}
 	s, err := await(ctx, e, answers)
 	if err != nil {
-		e.cleanUp(func() { e.unwatch(id, answers) })
+		e.cleanUp(func() { e.watchers.unwatch(id, answers) })
 		return nil, 0, err
 	}
 	if s.record == nil {
@@ -39,16 +47,16 @@ func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record
 
 // watch answers now, or lets the run's next event do it. A sighting without a
 // record says that the run is not open.
-func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
-	if o := e.open[id]; o == nil {
-		w <- update{}
-	} else if o.run.Version > seen && (seen == 0 || !e.throttled(o)) {
-		s := e.updateOf(o)
-		e.commits.afterCommit(func() { w <- s })
+func (w *watchers) watch(id run.ID, seen uint64, to watcher) {
+	if o := w.open[id]; o == nil {
+		to <- update{}
+	} else if o.run.Version > seen && (seen == 0 || !w.throttled(o)) {
+		s := w.updateOf(o)
+		w.commits.afterCommit(func() { to <- s })
 	} else {
-		e.watched[id] = append(e.watched[id], w)
+		w.byRun[id] = append(w.byRun[id], to)
 		if o.run.Version > seen {
-			e.showLater(o)
+			w.showLater(o)
 		}
 	}
 }
@@ -56,7 +64,7 @@ func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
 // resting reports whether a large run was shown a moment ago. To put together the
 // record of 100 000 items for each of their changes would leave no time for the
 // changes.
-func (e *Engine) throttled(o *openRun) bool { return e.clock.now().Before(o.nextShown()) }
+func (w *watchers) throttled(o *openRun) bool { return w.clock.now().Before(o.nextShown()) }
 
 // rested is when a run may be shown again: at once while it is small, after a second
 // with 100 000 task runs.
@@ -69,56 +77,56 @@ func (o *openRun) nextShown() time.Time {
 }
 
 // showLater answers those who wait for a large run once it may be shown again.
-func (e *Engine) showLater(o *openRun) {
+func (w *watchers) showLater(o *openRun) {
 	if o.showing {
 		return
 	}
 	o.showing = true
-	e.clock.at(o.nextShown(), func() {
+	w.clock.at(o.nextShown(), func() {
 		o.showing = false
-		if e.open[o.run.ID] == o {
-			e.changed(o.run)
+		if w.open[o.run.ID] == o {
+			w.changed(o.run)
 		}
 	})
 }
 
-func (e *Engine) unwatch(id run.ID, w watcher) {
-	waiting := e.watched[id]
+func (w *watchers) unwatch(id run.ID, to watcher) {
+	waiting := w.byRun[id]
 	for i, other := range waiting {
-		if other == w {
+		if other == to {
 			waiting = append(waiting[:i:i], waiting[i+1:]...)
 			break
 		}
 	}
 	if len(waiting) == 0 {
-		delete(e.watched, id)
+		delete(w.byRun, id)
 		return
 	}
-	e.watched[id] = waiting
+	w.byRun[id] = waiting
 }
 
 // changed answers those who wait for a change of the run.
-func (e *Engine) changed(r *run.Run) {
-	waiting := e.watched[r.ID]
-	o := e.open[r.ID]
+func (w *watchers) changed(r *run.Run) {
+	waiting := w.byRun[r.ID]
+	o := w.open[r.ID]
 	if len(waiting) == 0 || o == nil {
 		return
 	}
-	if !r.State.Done() && e.throttled(o) {
-		e.showLater(o)
+	if !r.State.Done() && w.throttled(o) {
+		w.showLater(o)
 		return
 	}
-	delete(e.watched, r.ID)
-	s := e.updateOf(o)
-	e.commits.afterCommit(func() {
-		for _, w := range waiting {
-			w <- s
+	delete(w.byRun, r.ID)
+	s := w.updateOf(o)
+	w.commits.afterCommit(func() {
+		for _, to := range waiting {
+			to <- s
 		}
 	})
 }
 
-func (e *Engine) updateOf(o *openRun) update {
-	o.shown = e.clock.now()
+func (w *watchers) updateOf(o *openRun) update {
+	o.shown = w.clock.now()
 	return update{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
 }
 

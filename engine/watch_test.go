@@ -194,7 +194,7 @@ func TestWatchFollowsARunToItsEnd(t *testing.T) {
 			t.Errorf("after its end the run is %s with version %d, and the watcher had seen %d", again.State, version, seen)
 		}
 		r.stop()
-		if n := len(r.watched); n != 0 {
+		if n := len(r.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -267,13 +267,13 @@ func TestWatchersThatGiveUpAreForgotten(t *testing.T) {
 		}
 		synctest.Wait()
 		r.onLoop(func() {
-			if n := len(r.watched[id]); n != 6 {
+			if n := len(r.watchers.byRun[id]); n != 6 {
 				t.Errorf("%d watchers wait, want 6", n)
 			}
 		})
 		leaving.Wait()
 		r.onLoop(func() {
-			if n := len(r.watched[id]); n != 1 {
+			if n := len(r.watchers.byRun[id]); n != 1 {
 				t.Errorf("%d watchers are left, want the one that stays", n)
 			}
 		})
@@ -282,7 +282,7 @@ func TestWatchersThatGiveUpAreForgotten(t *testing.T) {
 		}
 		r.wait(id)
 		r.stop()
-		if n := len(r.watched); n != 0 {
+		if n := len(r.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -353,7 +353,7 @@ func TestOnlyWhatIsDurableIsTold(t *testing.T) {
 		journal.open()
 		asking.Wait()
 		r.stop()
-		if n := len(r.watched); n != 0 {
+		if n := len(r.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -530,8 +530,8 @@ func TestThoseWhoGiveUpDoNotWaitForACongestedEngine(t *testing.T) {
 		}
 		close(observer.letGo)
 		r.onLoop(func() {
-			if len(r.watched) != 0 || len(r.Engine.open[id].completion.waiting) != 0 {
-				t.Errorf("those who gave up are still there: %v, %v", r.watched, r.Engine.open[id].completion.waiting)
+			if len(r.watchers.byRun) != 0 || len(r.Engine.open[id].completion.waiting) != 0 {
+				t.Errorf("those who gave up are still there: %v, %v", r.watchers.byRun, r.Engine.open[id].completion.waiting)
 			}
 		})
 		r.crash()
