@@ -2,14 +2,46 @@ package engine
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
+// A run is read in this order, from its request to its record:
+//
+//	commands.go  Submit hands the request to the loop
+//	submit.go    submit, accept and admit record the run
+//	advance.go   enter and start open it; advance visits the tasks that may start,
+//	             decide evaluates their joins and conditions, enqueue makes them ready
+//	engine.go    loop, where dispatch gives ready tasks to idle workers
+//	attempts.go  begin, worker and attemptEnded: one attempt, or several with retries
+//	advance.go   settled unblocks what is downstream; phaseEnded moves on to the hooks
+//	finished.go  finish records the end; Wait answers once that is durable
+//	commits.go   record, which all of these use, and the committer
+//	notices.go   the notifier, which gives durable events to the observers
+//
+// Groups, fan-outs, waits, sub-flows, limits and schedules have files of their own.
+// A plain task passes them by.
+
+// enter starts a run, or lets it wait for the next slot that it needs.
+func (e *Engine) enter(o *openRun) {
+	limits := o.runLimits()
+	for o.held < len(limits) {
+		l := limits[o.held]
+		if g := e.runLimits.limiter(l.key); g.started >= l.max || g.ahead(o) > 0 {
+			g.enqueue(o)
+			return
+		}
+		e.runLimits.limiter(l.key).started++
+		o.held++
+	}
+	e.start(o)
+}
+
 // start lets a pending run go.
 func (e *Engine) start(o *openRun) {
-	if e.record(o.event(&run.Started{})) == nil {
+	if e.commits.record(o.event(&run.Started{})) == nil {
 		e.resume(o)
 	}
 }
@@ -18,10 +50,10 @@ func (e *Engine) start(o *openRun) {
 func (e *Engine) resume(o *openRun) {
 	o.scope = o.flow.Scope(o.run)
 	if limit := o.flow.Timeout; limit > 0 {
-		e.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
+		e.clock.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
 	}
 	o.phase = newPhase(o.flow.Section(flows.PartMain))
-	o.holdBegun()
+	o.holdResumed()
 	e.advance(o)
 }
 
@@ -37,7 +69,7 @@ func (e *Engine) advance(o *openRun) {
 			if o.phase.nodes[node].Group != nil {
 				e.visitGroup(o, node)
 			} else {
-				e.visit(o.leaf(node))
+				e.visitTask(o.leaf(node))
 			}
 		}
 	}
@@ -47,7 +79,7 @@ func (e *Engine) advance(o *openRun) {
 }
 
 // visit decides what becomes of a task all of whose upstream tasks are settled.
-func (e *Engine) visit(t task) {
+func (e *Engine) visitTask(t task) {
 	state := t.state()
 	switch {
 	case state == nil || state.State == run.Waiting:
@@ -59,22 +91,9 @@ func (e *Engine) visit(t task) {
 	case state.Items != nil && state.Reused && state.Open() == 0 && !t.tookAll():
 		e.decide(t)
 	case state.Items != nil:
-		e.takeUpFan(t)
+		e.resumeFan(t)
 	default:
-		e.takeUpTask(t)
-	}
-}
-
-// takeUpTask goes on with a task, or an item, that has begun before a restart.
-func (e *Engine) takeUpTask(t task) {
-	t.hold()
-	switch state := t.state(); {
-	case state.State == run.Running:
-		e.rejoin(t)
-	case t.stopped() != nil:
-		e.end(t, run.Canceled, t.stopped())
-	case state.State == run.Ready:
-		e.retryAt(t, state.Due)
+		e.resumeTask(t)
 	}
 }
 
@@ -84,7 +103,7 @@ func (e *Engine) decide(t task) {
 		e.end(t, run.Canceled, why)
 		return
 	}
-	if verdict, failure := t.verdict(t.node, t.spec.RunOn); verdict != run.Ready {
+	if verdict, failure := t.joinState(t.node, t.spec.RunOn); verdict != run.Ready {
 		e.end(t, verdict, failure)
 		return
 	}
@@ -95,22 +114,24 @@ func (e *Engine) decide(t task) {
 	case !wanted:
 		e.end(t, run.Skipped, nil)
 	default:
-		e.letRun(t)
+		e.admitTask(t)
 	}
 }
 
 // letRun lets a task go that its flow lets run.
-func (e *Engine) letRun(t task) {
-	if earlier := e.ahead(t); earlier != nil {
-		t.follow(earlier)
-		return
+func (e *Engine) admitTask(t task) {
+	if t.overlap == flows.OverlapNode {
+		if earlier := e.earlierRun(t); earlier != nil {
+			t.waitFor(earlier)
+			return
+		}
 	}
 	if t.spec.Wait != nil {
 		e.beginWait(t)
 		return
 	}
 	if state := t.state(); state != nil && state.Items != nil {
-		e.takeUpFan(t)
+		e.resumeFan(t)
 		return
 	}
 	if t.spec.FanOut {
@@ -123,12 +144,94 @@ func (e *Engine) letRun(t task) {
 // queue lets a task start as soon as the groups around it have a slot and it is
 // its turn.
 func (e *Engine) queue(t task) {
-	if s := t.full(); s != nil {
-		s.waiting = append(s.waiting, t)
+	if t.spec.Group != nil {
+		if s := t.fullGroup(); s != nil {
+			s.waiting = append(s.waiting, t)
+			return
+		}
+		t.holdSlots()
+	}
+	e.enqueue(t)
+}
+
+// enqueue lets a task start as soon as there is room for it.
+func (e *Engine) enqueue(t task) {
+	if t.spec.Child != nil && !e.config.Sim.replacesChild(t) {
+		e.childStarts = append(e.childStarts, t)
 		return
 	}
-	t.hold()
-	e.enqueue(t)
+	e.runnable.Push(t, t.run.Flow, t.priority(), e.limits.of(t))
+}
+
+// verdict gives Ready when what a node depends on lets it run, and how it ends
+// otherwise.
+func (o *openRun) joinState(node int, runOn flows.RunOn) (run.State, *run.Failure) {
+	n := &o.phase.nodes[node]
+	if n.Parent != nil {
+		switch begin := o.phase.states[n.Parent.Begin]; begin.State {
+		case run.Failed:
+			return run.Skipped, o.upstreamFailure(begin)
+		case run.Skipped, run.Canceled:
+			return begin.State, begin.Failure
+		}
+		if state, failure := o.memberState(n); state != run.Ready {
+			return state, failure
+		}
+	}
+	return o.needsState(n, runOn)
+}
+
+// join gives Ready when the states of what a node depends on let it run, and
+// Skipped otherwise, with a failure when the reason is that something did not
+// succeed. That failure tells this skip from one by condition: what lies further
+// downstream must not run either.
+func (o *openRun) needsState(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
+	var culprit *run.TaskRun
+	skipped, counted := 0, 0
+	for _, need := range n.Needs {
+		up := o.stateOf(need.Node)
+		if !need.Before {
+			counted++
+		}
+		switch {
+		case up.State == run.Succeeded || o.forgiven(need.Node, up):
+		case up.State == run.Skipped && up.Failure == nil || raced(up):
+			if !need.Before {
+				skipped++
+			}
+		case culprit == nil:
+			culprit = up
+		}
+	}
+	switch {
+	case runOn == flows.RunAlways || runOn == flows.RunOnFailure && culprit != nil:
+		return run.Ready, nil
+	case runOn == flows.RunOnFailure:
+		return run.Skipped, nil
+	case culprit != nil:
+		return run.Skipped, o.upstreamFailure(culprit)
+	case counted > 0 && skipped == counted:
+		return run.Skipped, nil
+	}
+	return run.Ready, nil
+}
+
+// stateOf is what has become of a node, nil for nothing.
+func (o *openRun) stateOf(node int) *run.TaskRun {
+	if n := &o.phase.nodes[node]; n.Group == nil {
+		return o.leaf(node).state()
+	}
+	return o.phase.states[node]
+}
+
+// forgiven reports whether a task that has failed counts as done.
+func (o *openRun) forgiven(node int, state *run.TaskRun) bool {
+	n := &o.phase.nodes[node]
+	return n.Task != nil && n.Task.Continue && state.State == run.Failed
+}
+
+func (o *openRun) upstreamFailure(culprit *run.TaskRun) *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: taskLabel(culprit.Task) + " did not succeed"}
 }
 
 // stopped is why the task gets no further attempt, nil while it may have one.
@@ -140,7 +243,7 @@ func (t task) stopped() *run.Failure {
 		return state.Cancel
 	}
 	if t.item != nil {
-		return t.whole().stopped()
+		return t.fanTask().stopped()
 	}
 	return nil
 }
@@ -156,7 +259,7 @@ func (t task) stopping() bool {
 // end records the end of a task that gets no (further) attempt.
 func (e *Engine) end(t task, state run.State, failure *run.Failure) {
 	failure = t.locate(failure)
-	if e.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
+	if e.commits.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
 		return
 	}
 	if e.log.Enabled(e.ctx, slog.LevelDebug) {
@@ -178,15 +281,21 @@ func (t task) locate(failure *run.Failure) *run.Failure {
 
 // settled makes a finished task's result visible and unblocks what waits for it.
 func (e *Engine) settled(t task) {
-	e.free(t)
+	if t.spec.Group != nil {
+		e.freeSlots(t)
+	}
 	if t.item != nil {
 		e.itemSettled(t)
 		return
 	}
 	t.scope.Settle(t.state())
 	e.unblock(t.openRun, t.node)
-	e.pass(t)
-	e.memberSettled(t.openRun, t.node)
+	if len(t.waiters) > 0 {
+		e.releaseWaitersOf(t)
+	}
+	if t.spec.Group != nil {
+		e.memberSettled(t.openRun, t.node)
+	}
 }
 
 // unblock unblocks what waits for a node.
@@ -196,59 +305,50 @@ func (e *Engine) unblock(o *openRun, node int) {
 	}
 }
 
-// finish ends a run whose tasks are all done.
-func (e *Engine) finish(o *openRun, failure *run.Failure) {
-	if err := fits(o.output); err != nil && failure == nil {
-		o.output, failure = nil, outputFailure(err)
+// phaseEnded goes on to the part of the flow that the end of this one asks for, or
+// finishes the run.
+func (e *Engine) phaseEnded(o *openRun) {
+	o.settlePhase()
+	next := o.nextPart()
+	if next == nil {
+		e.finish(o, o.failure)
+		return
 	}
-	end := &run.Finished{State: run.Succeeded, Output: o.output, Failure: failure}
-	if end.Failure != nil {
-		end.State, end.Output = run.Failed, nil
+	e.clock.stopCountdown(&o.deadline)
+	if o.failure != nil {
+		o.scope.Failed(o.failure)
 	}
-	if end.Failure != nil && end.Failure.Outcome == run.OutcomeCanceled {
-		end.State = run.Canceled
+	o.phase = newPhase(next)
+	o.holdResumed()
+	if next.Part == flows.PartFinally {
+		e.clock.countDown(&o.deadline, e.clock.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
 	}
-	e.endUnused(o)
-	after, err := e.recordFinished(o.run, end)
-	if err != nil && e.fault == nil {
-		end.State, end.Output = run.Failed, nil
-		end.Failure = outputFailure(err)
-		after, err = e.recordFinished(o.run, end)
+	e.advance(o)
+}
+
+// judge takes note of how a part has ended. The first part that did not succeed
+// decides, and a cancellation before all others.
+func (o *openRun) settlePhase() {
+	switch {
+	case o.run.Cancel != nil:
+		o.failure = o.run.Cancel
+	case o.failure == nil:
+		o.failure = o.phaseFailure()
 	}
-	if err == nil {
-		e.close(o)
-		e.goOn(after)
+	if !o.phase.hook() && o.failure == nil {
+		o.output, o.failure = o.flow.Output(o.scope)
 	}
 }
 
-// endUnused ends the tasks of a hook that were canceled before there was a reason
-// to run it.
-func (e *Engine) endUnused(o *openRun) {
-	for _, t := range o.run.Tasks {
-		if !t.State.Done() {
-			e.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
+// nextPart is the part that runs now, nil when the run is over.
+func (o *openRun) nextPart() *flows.Section {
+	for _, s := range o.flow.Sections[1+slices.IndexFunc(o.flow.Sections, o.phase.of):] {
+		if o.wants(s) {
+			return s
 		}
 	}
+	return nil
 }
 
-func outputFailure(err error) *run.Failure {
-	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
-}
-
-// close forgets a finished run but for its record, which waits for the journal.
-func (e *Engine) close(o *openRun) {
-	if e.log.Enabled(e.ctx, slog.LevelInfo) {
-		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
-			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
-	}
-	e.stopCountdown(&o.deadline)
-	e.stopCountdown(&o.patience)
-	e.finished.add(o.end, e.toldUpTo())
-	end := o.end
-	e.afterCommit(func() { end.settle(e.revision) })
-	delete(e.open, o.run.ID)
-	e.shard.Forget(o.run.ID)
-	e.leave(o)
-	e.unrefer(o)
-	e.closed(o)
-}
+// of reports whether the phase is that of a section.
+func (p *phase) of(s *flows.Section) bool { return p.part == s.Part }

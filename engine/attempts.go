@@ -19,7 +19,7 @@ type attempt struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	deadline countdown
-	given    atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
+	decided  atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
 }
 
 // result is what a worker returns of an attempt: an error when it is lost.
@@ -29,55 +29,47 @@ type result struct {
 	err error
 }
 
+// workers make attempts, each one at a time.
+type workers struct {
+	invoker Invoker
+	log     *slog.Logger
+	work    chan *attempt // to the workers
+	results chan result   // from them
+	stuck   atomic.Int32  // attempts that were given up and have not ended yet
+
+	// What follows belongs to the loop.
+	idle  int    // workers without an attempt
+	share int    // workers that one flow may have
+	start func() // starts a worker
+	drop  func() // stops waiting for one that hangs
+}
+
 // worker makes one attempt at a time. Its result always has a place in the
 // channel, which is as long as there are workers. A worker whose attempt was
 // given up has been replaced and ends: nobody waits for it any more.
-func (e *Engine) worker() (replaced bool) {
-	for a := range e.work {
-		r := e.invoke(a)
-		if !a.given.CompareAndSwap(false, true) {
-			e.stuck.Add(-1)
-			e.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
+func (p *workers) worker() (replaced bool) {
+	for a := range p.work {
+		r := p.invoke(a)
+		if !a.decided.CompareAndSwap(false, true) {
+			p.stuck.Add(-1)
+			p.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
 			return true
 		}
-		e.results <- r
+		p.results <- r
 	}
 	return false
 }
 
 // invoke turns a panic of the invoker into a lost attempt: one broken call must
 // not take the host down.
-func (e *Engine) invoke(a *attempt) (r result) {
+func (p *workers) invoke(a *attempt) (r result) {
 	defer func() {
-		if p := recover(); p != nil {
-			r = result{attempt: a, err: fmt.Errorf("the host panicked: %v", p)}
+		if panicked := recover(); panicked != nil {
+			r = result{attempt: a, err: fmt.Errorf("the host panicked: %v", panicked)}
 		}
 	}()
-	answer, err := e.config.Invoker.Invoke(a.ctx, a.call)
+	answer, err := p.invoker.Invoke(a.ctx, a.call)
 	return result{attempt: a, Result: answer, err: err}
-}
-
-// dispatch starts what may start while workers are free.
-func (e *Engine) dispatch() {
-	if e.unfilled && !e.congested() && e.fault == nil {
-		e.fillAll()
-	}
-	for n := len(e.starting); n > 0 && !e.draining && e.fault == nil; n-- {
-		o := e.starting[0]
-		e.starting[0] = nil // nothing but the engine's maps holds a run
-		e.starting = e.starting[1:]
-		if o.run.State == run.Pending {
-			e.enter(o)
-		}
-	}
-	e.callAll()
-	for e.idle > 0 && e.runnable.size > 0 && !e.draining && !e.congested() && e.fault == nil {
-		t, ok := e.runnable.pop(e.share)
-		if !ok {
-			return
-		}
-		e.begin(t)
-	}
 }
 
 // begin starts a task's next attempt. Its input is evaluated once, now; later
@@ -88,7 +80,7 @@ func (e *Engine) begin(t task) {
 		failure = e.recordStart(t, started)
 	}
 	if failure != nil {
-		e.runnable.done(t.run.Flow, e.quotasOf(t))
+		e.runnable.Done(t.run.Flow, e.limits.of(t))
 		e.end(t, run.Failed, failure)
 		e.advance(t.openRun)
 		return
@@ -96,7 +88,7 @@ func (e *Engine) begin(t task) {
 	if e.fault != nil {
 		return
 	}
-	e.countStart(e.quotasOf(t))
+	e.limits.started(t)
 	timeout := t.spec.Timeout
 	if timeout <= 0 && t.spec.Child == nil { // a sub-flow takes its time, also where a call stands in for it
 		timeout = e.config.Timeout
@@ -109,11 +101,20 @@ func (e *Engine) begin(t task) {
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
 	if timeout > 0 {
-		e.countDown(&a.deadline, e.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
+		e.clock.countDown(&a.deadline, e.clock.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
 	}
 	t.attempts = append(t.attempts, a)
-	e.idle--
-	e.give(a)
+	e.workers.idle--
+	e.startAttempt(a)
+}
+
+// give lets a worker make an attempt, or puts it on the stage.
+func (e *Engine) startAttempt(a *attempt) {
+	if e.config.Sim != nil {
+		e.simulate(a)
+		return
+	}
+	e.workers.work <- a // never blocks: there are as many places as workers
 }
 
 func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
@@ -143,7 +144,7 @@ func (t task) lookAt() func() {
 func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
 	err := errors.Join(fits(started.Input), fits(started.Config))
 	if err == nil {
-		err = e.record(t.event(started))
+		err = e.commits.record(t.event(started))
 	}
 	if size := (*SizeError)(nil); errors.As(err, &size) {
 		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}
@@ -153,7 +154,7 @@ func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
 
 // giveUp is how long an attempt may take to end once it was told to. A call that
 // takes longer hangs where the sandbox cannot interrupt it.
-const giveUp = 10 * time.Second
+const giveUpAfter = 10 * time.Second
 
 // interrupt tells an attempt to end, and gives it up when it does not.
 func (e *Engine) interrupt(a *attempt, cause error) {
@@ -161,40 +162,40 @@ func (e *Engine) interrupt(a *attempt, cause error) {
 		return
 	}
 	a.cancel(cause)
-	e.stopCountdown(&a.deadline)
-	e.countDown(&a.deadline, e.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+	e.clock.stopCountdown(&a.deadline)
+	e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 }
 
 // abandonAttempt records the end of an attempt that hangs and puts a new worker
 // in the place of its own, as long as not too many hang.
 func (e *Engine) abandonAttempt(a *attempt, cause error) {
-	if int(e.stuck.Load()) >= e.config.Workers {
-		e.countDown(&a.deadline, e.now().Add(giveUp), func() { e.abandonAttempt(a, cause) })
+	if int(e.workers.stuck.Load()) >= e.config.Workers {
+		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 		return
 	}
-	if !a.given.CompareAndSwap(false, true) {
+	if !a.decided.CompareAndSwap(false, true) {
 		return // its result is on the way
 	}
-	hanging := e.stuck.Add(1)
+	hanging := e.workers.stuck.Add(1)
 	e.log.Error("an attempt does not end and is given up; its memory stays in use", "run", a.call.Run, "flow", a.call.Flow,
 		"task", a.call.Task, "attempt", a.call.Attempt, "module", a.call.Module, "hanging", hanging)
-	e.hire()
-	e.release()
+	e.workers.start()
+	e.workers.drop()
 	outcome := run.OutcomeTimedOut
 	if errors.Is(cause, run.ErrCanceled) {
 		outcome = run.OutcomeCanceled
 	}
 	e.attemptEnded(result{attempt: a, Result: run.Result{Outcome: outcome, Failure: &run.Failure{
 		Outcome: outcome, Code: run.CodeStuck, Retryable: outcome == run.OutcomeTimedOut,
-		Message: fmt.Sprintf("the call did not end within %s after it was told to", giveUp),
+		Message: fmt.Sprintf("the call did not end within %s after it was told to", giveUpAfter),
 	}}})
 }
 
 // attemptEnded records a result and lets the run go on.
 func (e *Engine) attemptEnded(r result) {
-	e.idle++
-	e.runnable.done(r.run.Flow, e.quotasOf(r.task))
-	e.stopCountdown(&r.deadline)
+	e.workers.idle++
+	e.runnable.Done(r.run.Flow, e.limits.of(r.task))
+	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)
 	r.openRun.attempts = slices.DeleteFunc(r.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
 	if r.err != nil {
@@ -209,7 +210,7 @@ func (e *Engine) attemptEnded(r result) {
 
 // lost ends an attempt that was under way when the process ended before. One that
 // was being canceled is.
-func (e *Engine) lost(t task) {
+func (e *Engine) recordLost(t task) {
 	result := lostResult("the host stopped while the attempt was under way")
 	if why := t.stopped(); why != nil && why.Outcome == run.OutcomeCanceled {
 		failure := *why
@@ -230,7 +231,7 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 	end := e.endOf(t, r)
 	err := fits(end.Output)
 	if err == nil {
-		err = e.record(t.event(end))
+		err = e.commits.record(t.event(end))
 	}
 	if errors.As(err, new(*SizeError)) {
 		end.Outcome, end.Output = run.OutcomeRejected, nil
@@ -238,7 +239,7 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 			Outcome: run.OutcomeRejected, Code: run.CodeOutputSize,
 			Message: "the output: " + err.Error(), At: t.spec.At(),
 		}
-		e.record(t.event(end))
+		e.commits.record(t.event(end))
 	}
 	if e.fault == nil {
 		e.attemptOver(t, end)
@@ -291,9 +292,9 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	case !again:
 		return time.Time{}
 	case end.Outcome == run.OutcomeLost:
-		return e.now()
+		return e.clock.now()
 	}
-	return e.now().Add(max(t.spec.Retry.After(spent-lost, e.luck()), end.Failure.RetryAfter))
+	return e.clock.now().Add(max(t.spec.Retry.After(spent-lost, e.random()), end.Failure.RetryAfter))
 }
 
 // retryAt makes a task runnable when it is due.
@@ -303,18 +304,18 @@ func (e *Engine) retryAt(t task, due time.Time) {
 	}
 	wait := new(countdown)
 	t.retries[t.ref()] = wait
-	e.countDown(wait, due, func() {
+	e.clock.countDown(wait, due, func() {
 		if _, waiting := t.retries[t.ref()]; waiting {
 			delete(t.retries, t.ref())
 			if t.item != nil {
-				t.fan().rouse(t.item)
+				t.fan().activate(t.item)
 			}
 			e.enqueue(t)
 		}
 	})
 	if t.item != nil {
-		t.fan().rest(t.item)
-		e.feed(t.whole())
+		t.fan().deactivate(t.item)
+		e.feed(t.fanTask())
 	}
 }
 

@@ -35,10 +35,10 @@ func (e *TooManyError) Error() string {
 // that is due. It goes on after a restart until all of them have ended. When only
 // what is missing is wanted and nothing is, the plan has no times and no id.
 func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run.BackfillPlan, error) {
-	if plan, err := e.begun(ctx, &request); err != nil || plan.Repeated {
+	if plan, err := e.existingBackfill(ctx, &request); err != nil || plan.Repeated {
 		return plan, err
 	}
-	spec, known, err := e.look(ctx, request.Schedule)
+	spec, known, err := e.findSchedule(ctx, request.Schedule)
 	if err != nil {
 		return run.BackfillPlan{}, err
 	}
@@ -47,7 +47,7 @@ func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run
 		return run.BackfillPlan{}, err
 	}
 	if request.DryRun || request.OnlyMissing {
-		if err := e.lookBack(ctx, &request, &plan); err != nil {
+		if err := e.findRuns(ctx, &request, &plan); err != nil {
 			return run.BackfillPlan{}, err
 		}
 	}
@@ -59,28 +59,28 @@ func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run
 }
 
 // begun gives the plan of a backfill that was asked for before.
-func (e *Engine) begun(ctx context.Context, request *run.BackfillRequest) (plan run.BackfillPlan, err error) {
+func (e *Engine) existingBackfill(ctx context.Context, request *run.BackfillRequest) (plan run.BackfillPlan, err error) {
 	if request.ID == "" || request.DryRun {
 		return plan, nil
 	}
 	err = e.durably(ctx, func() error {
 		if b := e.shard.Backfill(request.ID); b != nil {
-			plan = repeated(b)
+			plan = repeatedPlan(b)
 		}
 		return nil
 	})
 	return plan, err
 }
 
-func repeated(b *run.Backfill) run.BackfillPlan {
+func repeatedPlan(b *run.Backfill) run.BackfillPlan {
 	return run.BackfillPlan{ID: b.ID, Repeated: true, Total: b.Total}
 }
 
 // look gives a schedule as it is deployed and as it is recorded.
-func (e *Engine) look(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
+func (e *Engine) findSchedule(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
 	asked := e.command(ctx, func() {
 		var s *schedule
-		if s, err = e.deployed(ref); err != nil {
+		if s, err = e.schedules.deployed(ref); err != nil {
 			return
 		}
 		recorded := e.shard.Schedules[ref]
@@ -130,7 +130,7 @@ func tooMany(last, next time.Time) *TooManyError {
 
 // lookBack finds the runs that the times of a plan have made, and leaves out those
 // times when only what is missing is wanted.
-func (e *Engine) lookBack(ctx context.Context, request *run.BackfillRequest, plan *run.BackfillPlan) error {
+func (e *Engine) findRuns(ctx context.Context, request *run.BackfillRequest, plan *run.BackfillPlan) error {
 	found := map[int64]run.Summary{}
 	q := run.Query{Flow: request.Schedule.Flow, Since: request.From, Limit: run.MaxPage}
 	for {
@@ -163,7 +163,7 @@ func (e *Engine) lookBack(ctx context.Context, request *run.BackfillRequest, pla
 func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest, plan run.BackfillPlan) (run.BackfillPlan, error) {
 	plan.ID = request.ID
 	if plan.ID == "" {
-		plan.ID = e.newID(e.now())
+		plan.ID = e.newID(e.clock.now())
 	}
 	started := &run.BackfillStarted{ID: plan.ID, Schedule: request.Schedule, MaxActive: max(request.MaxActive, run.DefaultBackfilled)}
 	for _, t := range plan.Times {
@@ -171,13 +171,13 @@ func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest
 	}
 	err := e.durably(ctx, func() error {
 		if b := e.shard.Backfill(plan.ID); b != nil {
-			plan = repeated(b)
+			plan = repeatedPlan(b)
 			return nil
 		}
-		if err := e.record(run.Event{At: e.now(), Data: started}); err != nil {
+		if err := e.commits.record(run.Event{At: e.clock.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
 		}
-		e.fill(e.shard.Backfill(plan.ID))
+		e.schedules.advanceBackfill(e.shard.Backfill(plan.ID))
 		return nil
 	})
 	return plan, err
@@ -209,7 +209,7 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 			return ErrFinished
 		}
 		reason = cmp.Or(reason, "canceled") // without a reason, all times had their turn
-		if err := e.record(run.Event{At: e.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
+		if err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
 			return err
 		}
 		for _, active := range slices.Clone(b.Active) {
@@ -222,57 +222,57 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 }
 
 // fillAll lets all backfills go on.
-func (e *Engine) fillAll() {
-	e.unfilled = false
-	for _, b := range slices.Clone(e.shard.Backfills) {
-		e.fill(b)
+func (ss *schedules) advanceBackfills() {
+	ss.backfillsDue = false
+	for _, b := range slices.Clone(ss.engine.shard.Backfills) {
+		ss.advanceBackfill(b)
 	}
 }
 
 // fill starts as many runs of a backfill as may go at once, and ends it after the
 // last one. It must not be called by the end of a run: that may come before the
 // run's start has returned.
-func (e *Engine) fill(b *run.Backfill) {
+func (ss *schedules) advanceBackfill(b *run.Backfill) {
 	if !b.EndedAt.IsZero() {
 		return
 	}
-	s := e.schedules[b.Schedule]
-	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && e.fault == nil {
-		if e.congested() {
-			e.unfilled = true
+	s := ss.byRef[b.Schedule]
+	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && ss.engine.fault == nil {
+		if ss.engine.commits.congested() {
+			ss.backfillsDue = true
 			return
 		}
-		if e.taking() != nil {
-			e.fillLater()
+		if ss.engine.refusal() != nil {
+			ss.retryBackfills()
 			return
 		}
-		e.fillNext(b, s.flow)
+		ss.startBackfillRun(b, s.flow)
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
-		e.record(run.Event{At: e.now(), Data: &run.BackfillEnded{ID: b.ID}})
-		e.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
+		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
+		ss.engine.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
 			"succeeded", b.Succeeded, "failed", b.Failed, "canceled", b.Canceled, "rejected", b.Rejected)
 	}
 }
 
-func (e *Engine) fillNext(b *run.Backfill, f *flows.Flow) {
+func (ss *schedules) startBackfillRun(b *run.Backfill, f *flows.Flow) {
 	nominal := b.Times[0]
 	advanced := &run.BackfillAdvanced{ID: b.ID}
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
-	if _, err := e.accept(f, request, advanced); err != nil {
-		e.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
-		e.record(run.Event{At: e.now(), Data: advanced})
+	if _, err := ss.engine.accept(f, request, advanced); err != nil {
+		ss.engine.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
+		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: advanced})
 	}
 }
 
 // fillLater lets backfills go on when there may be room again.
-func (e *Engine) fillLater() {
-	if e.filling || e.draining {
+func (ss *schedules) retryBackfills() {
+	if ss.backfillTimer || ss.engine.draining {
 		return
 	}
-	e.filling = true
-	e.at(e.now().Add(postponement), func() {
-		e.filling = false
-		e.fillAll()
+	ss.backfillTimer = true
+	ss.engine.clock.at(ss.engine.clock.now().Add(postponement), func() {
+		ss.backfillTimer = false
+		ss.advanceBackfills()
 	})
 }

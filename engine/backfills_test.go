@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -55,7 +56,7 @@ func TestBackfill(t *testing.T) {
 				t.Parallel()
 				set := load(t, scheduled(`cron = "0 * * * *"`))
 				synctest.Test(t, func(t *testing.T) {
-					journal := NewMemoryJournal()
+					journal := memory.NewJournal()
 					r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(time.Minute)}}, set)
 					time.Sleep(2*h + 10*time.Minute)
 					request := c.request
@@ -89,7 +90,7 @@ func TestBackfillIsAskedForTwice(t *testing.T) {
 	t.Parallel()
 	set := load(t, scheduled(`cron = "0 * * * *"`))
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(time.Second)}}, set)
 		request := run.BackfillRequest{ID: run.NewID(time.Now()), Schedule: hourly, From: epoch.Add(-2 * time.Hour), To: epoch}
 		for range 2 {
@@ -136,7 +137,7 @@ func TestBackfillPlans(t *testing.T) {
 	set, edited := load(t, scheduled(`cron = "0 * * * *"`)), load(t, scheduled(`cron = "30 * * * *"`))
 	synctest.Test(t, func(t *testing.T) {
 		const h = time.Hour
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal}, set)
 		time.Sleep(h + time.Minute)
 		ask := run.BackfillRequest{Schedule: hourly, From: epoch, To: epoch.Add(2 * h), DryRun: true}

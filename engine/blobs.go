@@ -19,10 +19,10 @@ import (
 // older one of the two kept snapshots. Commits are told apart by the snapshot
 // that they follow: its number is the generation.
 type blobs struct {
-	store  Store
-	log    *slog.Logger
-	insist func(ctx context.Context, complaint string, f func() error) error
-	stored map[string]int // the last generation whose commits refer to it
+	store     Store
+	log       *slog.Logger
+	withRetry func(ctx context.Context, complaint string, f func() error) error
+	stored    map[string]int // the last generation whose commits refer to it
 }
 
 // sweep asks for the removal of what nothing refers to but commits of earlier
@@ -37,7 +37,7 @@ type sweep struct {
 func (b *blobs) keep(ctx context.Context, generation int, all []run.Blob) error {
 	for _, blob := range all {
 		if _, known := b.stored[blob.Name]; !known {
-			err := b.insist(ctx, "a large value cannot be stored; trying again", func() error {
+			err := b.withRetry(ctx, "a large value cannot be stored; trying again", func() error {
 				return b.store.Put(ctx, blob.Name, blob.Data)
 			})
 			if err != nil {
@@ -50,7 +50,7 @@ func (b *blobs) keep(ctx context.Context, generation int, all []run.Blob) error 
 }
 
 // doomed lists what is not referred to any more.
-func (b *blobs) doomed(ctx context.Context, s sweep) []string {
+func (b *blobs) unreferenced(ctx context.Context, s sweep) []string {
 	names, err := b.store.List(ctx)
 	if err != nil {
 		b.log.Warn("large values that are not needed any more cannot be listed", "error", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -99,7 +100,7 @@ type counting struct {
 	puts map[string]int
 }
 
-func newCounting() *counting { return &counting{Store: NewMemoryStore(), puts: map[string]int{}} }
+func newCounting() *counting { return &counting{Store: memory.NewStore(), puts: map[string]int{}} }
 
 func (c *counting) Put(ctx context.Context, name string, data []byte) error {
 	c.mu.Lock()
@@ -176,7 +177,7 @@ func TestLargeValuesAreStoredBeforeTheirCommit(t *testing.T) {
 	set := load(t, blobsHCL)
 	synctest.Test(t, func(t *testing.T) {
 		store := newCounting()
-		journal := &careful{Journal: NewMemoryJournal(), t: t, blobs: store, named: map[string]int{}}
+		journal := &careful{Journal: memory.NewJournal(), t: t, blobs: store, named: map[string]int{}}
 		told, calls := &notices{}, make(chan run.Call, 2)
 		r := boot(t, Config{Journal: journal, Blobs: store, Observers: []Observation{{Observer: told}}, Invoker: invokerFunc(
 			func(_ context.Context, c run.Call) (run.Result, error) {
@@ -261,7 +262,7 @@ func TestLargeValuesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	set := load(t, blobsHCL)
 	synctest.Test(t, func(t *testing.T) {
-		store := NewMemoryStore()
+		store := memory.NewStore()
 		r := boot(t, Config{Blobs: store}, set)
 		id := r.submit("f", string(large("p")))
 		want := r.wait(id)
@@ -328,7 +329,7 @@ func TestLargeValuesGoWhenNothingRefersToThem(t *testing.T) {
 	t.Parallel()
 	set := load(t, blobsHCL)
 	synctest.Test(t, func(t *testing.T) {
-		store, snapshots, journal := NewMemoryStore(), NewMemoryStore(), NewMemoryJournal()
+		store, snapshots, journal := memory.NewStore(), memory.NewStore(), memory.NewJournal()
 		stays := guests{"a": func(ctx context.Context, c run.Call) (run.Result, error) {
 			if bytes.HasPrefix(c.Input, []byte(`"stay`)) {
 				return takes(24*time.Hour)(ctx, c)
@@ -418,8 +419,8 @@ func TestLargeValuesStayWhenASnapshotFails(t *testing.T) {
 	t.Parallel()
 	set := load(t, blobsHCL)
 	synctest.Test(t, func(t *testing.T) {
-		store, journal := NewMemoryStore(), NewMemoryJournal()
-		snapshots := &away{Store: NewMemoryStore()}
+		store, journal := memory.NewStore(), memory.NewJournal()
+		snapshots := &away{Store: memory.NewStore()}
 		r := boot(t, Config{
 			Journal: journal, Blobs: store, Snapshots: snapshots,
 			Invoker: guests{"a": func(context.Context, run.Call) (run.Result, error) { return gives(json.RawMessage(`1`)), nil }},
@@ -447,8 +448,8 @@ func TestStoreOfLargeValuesFailsForAWhile(t *testing.T) {
 	t.Parallel()
 	set := load(t, blobsHCL)
 	synctest.Test(t, func(t *testing.T) {
-		store := &away{Store: NewMemoryStore()}
-		journal := &careful{Journal: NewMemoryJournal(), t: t, blobs: store.Store, named: map[string]int{}}
+		store := &away{Store: memory.NewStore()}
+		journal := &careful{Journal: memory.NewJournal(), t: t, blobs: store.Store, named: map[string]int{}}
 		r := boot(t, Config{Journal: journal, Blobs: store}, set)
 		<-r.Ready()
 		store.fail(errors.New("no space is left"))
@@ -479,8 +480,8 @@ func TestStoreOfLargeValuesIsAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	set := load(t, blobsHCL)
 	synctest.Test(t, func(t *testing.T) {
-		store := &away{Store: NewMemoryStore()}
-		config := Config{Journal: NewMemoryJournal(), Blobs: store, Invoker: guests{"a": takes(time.Hour)}}
+		store := &away{Store: memory.NewStore()}
+		config := Config{Journal: memory.NewJournal(), Blobs: store, Invoker: guests{"a": takes(time.Hour)}}
 		r := boot(t, config, set)
 		id := r.submit("f", string(large("p")))
 		time.Sleep(time.Second)
@@ -509,8 +510,8 @@ func TestRunWhoseLargeValueIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store, told := NewMemoryStore(), &notices{}
-				config := Config{Journal: NewMemoryJournal(), Blobs: store, Invoker: guests{"a": takes(time.Hour)}}
+				store, told := memory.NewStore(), &notices{}
+				config := Config{Journal: memory.NewJournal(), Blobs: store, Invoker: guests{"a": takes(time.Hour)}}
 				r := boot(t, config, set)
 				lost, kept := r.submit("f", string(large("lost"))), r.submit("f", string(large("kept")))
 				time.Sleep(time.Second)
@@ -559,7 +560,7 @@ func TestRunOfALostDefinitionKeepsItsLargeValues(t *testing.T) {
 	t.Parallel()
 	set := load(t, blobsHCL)
 	synctest.Test(t, func(t *testing.T) {
-		store, told, journal := NewMemoryStore(), &notices{}, NewMemoryJournal()
+		store, told, journal := memory.NewStore(), &notices{}, memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Blobs: store, Invoker: guests{"a": takes(time.Hour)}}, set)
 		id := r.submit("f", string(large("p")))
 		time.Sleep(time.Second)

@@ -15,7 +15,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 		e.stopFinally(o, why)
 		return
 	}
-	if o.run.Cancel != nil || e.record(o.event(&run.CancelRequested{Failure: why})) != nil {
+	if o.run.Cancel != nil || e.commits.record(o.event(&run.CancelRequested{Failure: why})) != nil {
 		return
 	}
 	if o.run.State == run.Pending {
@@ -23,8 +23,8 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 		return
 	}
 	for ref, timer := range o.retries {
-		e.stopCountdown(timer)
-		e.unready(o, ref, o.run.Cancel)
+		e.clock.stopCountdown(timer)
+		e.endRetry(o, ref, o.run.Cancel)
 	}
 	for _, w := range o.waits {
 		e.endWait(w.task, &run.WaitEnded{State: run.Canceled, Failure: o.run.Cancel})
@@ -68,7 +68,7 @@ func (e *Engine) cancelPending(o *openRun) {
 			continue // taken over from the run that this one continues
 		}
 		end := &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: o.run.Cancel}
-		if e.record(o.event(end)) != nil {
+		if e.commits.record(o.event(end)) != nil {
 			return
 		}
 	}
@@ -76,7 +76,7 @@ func (e *Engine) cancelPending(o *openRun) {
 }
 
 // unready ends a task that waits for its next attempt.
-func (e *Engine) unready(o *openRun, ref run.TaskRef, why *run.Failure) {
+func (e *Engine) endRetry(o *openRun, ref run.TaskRef, why *run.Failure) {
 	delete(o.retries, ref)
 	if t, ok := o.task(ref); ok {
 		e.end(t, run.Canceled, why)
@@ -95,7 +95,7 @@ func (o *openRun) task(ref run.TaskRef) (task, bool) {
 		return t, true
 	}
 	if f := t.fan(); f != nil {
-		t.item = f.going[ref.Key]
+		t.item = f.active[ref.Key]
 	}
 	return t, t.item != nil
 }
@@ -114,7 +114,7 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 	if state != nil && state.Cancel != nil {
 		return nil
 	}
-	if err := e.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})); err != nil {
+	if err := e.commits.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})); err != nil {
 		return err
 	}
 	e.stopTask(o, ref, why)
@@ -132,8 +132,8 @@ func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	}
 	for other, timer := range o.retries {
 		if of(other) {
-			e.stopCountdown(timer)
-			e.unready(o, other, why)
+			e.clock.stopCountdown(timer)
+			e.endRetry(o, other, why)
 		}
 	}
 	if w := o.waits[ref]; w != nil {

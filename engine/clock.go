@@ -2,42 +2,47 @@ package engine
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// maxAhead is how far ahead of the clock the watermark of a schedule may be: a
-// clock that was set back a little makes nothing due again, but one that was wrong
-// by years must not keep schedules waiting for them.
-const maxAhead = 24 * time.Hour
+// clock is the engine's time: the present, and the timers whose alarms run on the
+// loop.
+type clock struct {
+	source scheduler.Clock
+	timers *scheduler.Queue[func()]
+	due    chan []func() // alarms for the loop
+	fail   func(error)   // ends the loop
+}
 
 // now is the present time, UTC.
-func (e *Engine) now() time.Time { return e.config.Clock.Now().UTC() }
+func (c *clock) now() time.Time { return c.source.Now().UTC() }
 
 // at arms a timer whose alarm runs on the loop once the clock has reached due.
-func (e *Engine) at(due time.Time, alarm func()) scheduler.Timer {
-	timer, err := e.timers.Add(due, alarm)
+func (c *clock) at(due time.Time, alarm func()) scheduler.Timer {
+	timer, err := c.timers.Add(due, alarm)
 	if err != nil {
-		e.fail(fmt.Errorf("cannot arm a timer: %w", err))
+		c.fail(fmt.Errorf("cannot arm a timer: %w", err))
 	}
 	return timer
 }
 
-// countdown is a timer of elapsed time: when the clock is set, it goes on counting
-// as if that had not happened.
+// countdown is a timer of elapsed time: it keeps counting as before when the clock is
+// set.
 type countdown struct {
 	timer scheduler.Timer
 	due   time.Time // by the clock as it is now
 }
 
 // countDown arms a countdown whose alarm runs on the loop.
-func (e *Engine) countDown(c *countdown, due time.Time, alarm func()) {
-	c.due = due
-	c.timer = e.at(due, func() {
-		if e.now().Before(c.due) { // the clock was set after it had come out of the heap
-			e.countDown(c, c.due, alarm)
+func (c *clock) countDown(d *countdown, due time.Time, alarm func()) {
+	d.due = due
+	d.timer = c.at(due, func() {
+		if c.now().Before(d.due) { // the clock was set after the timer had come out of the heap
+			c.countDown(d, d.due, alarm)
 			return
 		}
 		alarm()
@@ -45,53 +50,60 @@ func (e *Engine) countDown(c *countdown, due time.Time, alarm func()) {
 }
 
 // stopCountdown takes a countdown out of the heap.
-func (e *Engine) stopCountdown(c *countdown) { e.timers.Cancel(c.timer) }
+func (c *clock) stopCountdown(d *countdown) { c.timers.Cancel(d.timer) }
 
-// jumped tells the loop that the clock was set. The timers wait for it: nothing is
+// shift moves a countdown along with the clock.
+func (c *clock) shift(d *countdown, by time.Duration) {
+	d.due = d.due.Add(by)
+	c.timers.Reset(d.timer, d.due)
+}
+
+// jumped notifies the loop that the clock was set. The timers wait for it: nothing is
 // due by the new clock before the loop knows.
 func (e *Engine) jumped(by time.Duration) {
 	select {
-	case e.due <- []func(){func() { e.clockSet(by) }}:
+	case e.clock.due <- []func(){func() { e.clockSet(by) }}:
 	case <-e.ctx.Done():
 	}
 }
 
-// clockSet moves what counts elapsed time along with the clock, and lets the
-// schedules look at it anew.
+// clockSet moves what counts elapsed time along with the clock, and lets the schedules
+// look at the new time.
 func (e *Engine) clockSet(by time.Duration) {
 	e.log.Warn("the clock was set, or the machine was suspended", "by", by)
-	shift := func(c *countdown) {
-		c.due = c.due.Add(by)
-		e.timers.Reset(c.timer, c.due)
-	}
+	shift := func(d *countdown) { e.clock.shift(d, by) }
 	for _, o := range e.open {
 		shift(&o.deadline)
-		shift(&o.patience)
+		shift(&o.parentDeadline)
 		for _, a := range o.attempts {
 			shift(&a.deadline)
 		}
-		for _, c := range o.retries {
-			shift(c)
+		for _, d := range o.retries {
+			shift(d)
 		}
 		for _, w := range o.waits {
 			w.shift(shift)
 		}
 	}
-	e.shiftStarts(by)
-	for _, s := range e.schedules {
-		e.correct(s)
-		e.wind(s)
+	e.limits.shift(by)
+	for _, s := range e.schedules.byRef {
+		e.schedules.correct(s)
+		e.schedules.arm(s)
 	}
 }
 
-// correct begins a schedule anew whose watermark comes from a clock that was
-// wrong.
-func (e *Engine) correct(s *schedule) {
-	known := e.shard.Schedules[s.ref]
-	if known == nil || s.spec == nil || known.Decided.Sub(e.now()) <= maxAhead {
-		return
+// newID makes the id of a run or a backfill.
+func (e *Engine) newID(at time.Time) run.ID {
+	if e.config.Random == nil {
+		return run.NewID(at)
 	}
-	e.log.Error("a schedule had gone on by a clock that was wrong, and begins anew", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
-		"decided", known.Decided, "now", e.now())
-	e.record(run.Event{At: e.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: e.now()}})
+	return run.DrawID(at, e.config.Random.Uint64)
+}
+
+// luck is a random number from 0 to 1, without 1.
+func (e *Engine) random() float64 {
+	if e.config.Random == nil {
+		return rand.Float64()
+	}
+	return e.config.Random.Float64()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
 )
@@ -56,7 +57,7 @@ func TestClockJumps(t *testing.T) {
 			t.Parallel()
 			flows := load(t, scheduled(c.schedule+"\nend = \"2000-01-01T06:31:00Z\""))
 			synctest.Test(t, func(t *testing.T) {
-				clock, journal := scheduler.NewVirtualClock(epoch), NewMemoryJournal()
+				clock, journal := scheduler.NewVirtualClock(epoch), memory.NewJournal()
 				r := boot(t, Config{Journal: journal, Clock: clock}, flows)
 				synctest.Wait()
 				pass(clock, 92*m, 10*time.Second)
@@ -85,7 +86,7 @@ func TestAClockThatWasYearsAhead(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		flows := load(t, scheduled(`every = "1h"`))
 		synctest.Test(t, func(t *testing.T) {
-			clock, journal := scheduler.NewVirtualClock(epoch.AddDate(4, 0, 0)), NewMemoryJournal()
+			clock, journal := scheduler.NewVirtualClock(epoch.AddDate(4, 0, 0)), memory.NewJournal()
 			r := boot(t, Config{Journal: journal, Clock: clock}, flows)
 			synctest.Wait()
 			pass(clock, 90*time.Minute, time.Minute)
@@ -168,7 +169,7 @@ func TestHostsTakeOverAtANominalInstant(t *testing.T) {
 	flows := load(t, scheduled(`every = "10s"`))
 	synctest.Test(t, func(t *testing.T) {
 		const hosts = 3
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		clocks := [hosts]*scheduler.VirtualClock{}
 		for i := range clocks {
 			clocks[i] = scheduler.NewVirtualClock(epoch.Add(time.Duration(i-1) * 2 * time.Second))

@@ -14,16 +14,16 @@ import (
 // in progress keep theirs either way.
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
-		e.undeploy(set)
-		e.deployLimits(set.Limits)
+		e.schedules.undeploy(set)
+		e.limits.deploy(set.Limits)
 		e.chains = set.Followers()
 		clear(e.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {
 			e.flows[f.Name] = f
 			e.sets[f.DefinitionDigest] = set
-			e.arm(f)
+			e.schedules.deploySchedules(f)
 		}
-		e.fillAll()
+		e.schedules.advanceBackfills()
 	})
 }
 
@@ -35,7 +35,7 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 // run. An error does not; whoever asked decides it with [Engine.Decide] once the
 // message is kept elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
-	wrong := bounded(request) // not on the loop
+	wrong := checkRequest(request) // not on the loop
 	return e.receive(ctx, func() (run.Receipt, error) { return e.submit(request, wrong) })
 }
 
@@ -50,7 +50,7 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 	}
 	wrong := make([]error, len(requests))
 	for i, request := range requests {
-		wrong[i] = bounded(request)
+		wrong[i] = checkRequest(request)
 	}
 	answers := make(chan answer, 1)
 	err = e.command(ctx, func() {
@@ -61,7 +61,7 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 			}
 			a.decided++
 		}
-		e.afterCommit(func() { answers <- a })
+		e.commits.afterCommit(func() { answers <- a })
 	})
 	if err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (
 	answers := make(chan answer, 1)
 	err := e.command(ctx, func() {
 		receipt, err := ask()
-		e.afterCommit(func() { answers <- answer{receipt, err} })
+		e.commits.afterCommit(func() { answers <- answer{receipt, err} })
 	})
 	if err != nil {
 		return run.Receipt{}, err
@@ -100,9 +100,9 @@ func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
 		if position.After(e.shard.Watermarks[position.Source]) {
-			e.record(e.decided(position))
+			e.commits.record(e.decidedEvent(position))
 		}
-		e.afterCommit(func() { answers <- struct{}{} })
+		e.commits.afterCommit(func() { answers <- struct{}{} })
 	})
 	if err != nil {
 		return err
@@ -122,9 +122,9 @@ func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 			return
 		}
 		e.cancel(o, canceled(reason))
-		e.afterCommit(func() { answers <- nil })
+		e.commits.afterCommit(func() { answers <- nil })
 	})
-	return e.canceling(ctx, id, answers, err)
+	return e.awaitCancel(ctx, id, answers, err)
 }
 
 // CancelTask stops one task of a run: the attempt under way is canceled, no
@@ -139,9 +139,9 @@ func (e *Engine) CancelTask(ctx context.Context, id run.ID, ref run.TaskRef, rea
 			return
 		}
 		err := e.cancelTask(o, ref, canceled(reason))
-		e.afterCommit(func() { answers <- err })
+		e.commits.afterCommit(func() { answers <- err })
 	})
-	return e.canceling(ctx, id, answers, err)
+	return e.awaitCancel(ctx, id, answers, err)
 }
 
 func canceled(reason string) *run.Failure {
@@ -149,7 +149,7 @@ func canceled(reason string) *run.Failure {
 }
 
 // canceling waits for the answer and tells finished runs from unknown ones.
-func (e *Engine) canceling(ctx context.Context, id run.ID, answers <-chan error, err error) error {
+func (e *Engine) awaitCancel(ctx context.Context, id run.ID, answers <-chan error, err error) error {
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (e *Engine) canceling(ctx context.Context, id run.ID, answers <-chan error,
 		return err
 	}
 	if errors.Is(answer, run.ErrUnknown) {
-		if _, err := e.past(ctx, id); err != nil {
+		if _, err := e.finishedRecord(ctx, id); err != nil {
 			return err
 		}
 		return ErrFinished
@@ -172,7 +172,7 @@ func (e *Engine) Watermark(ctx context.Context, source string) (run.Position, er
 	answers := make(chan run.Position, 1)
 	err := e.command(ctx, func() {
 		decided := e.shard.Watermarks[source]
-		e.afterCommit(func() { answers <- decided })
+		e.commits.afterCommit(func() { answers <- decided })
 	})
 	if err != nil {
 		return run.Position{}, err

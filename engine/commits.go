@@ -1,20 +1,25 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/flowhost/flowhost/run"
 )
 
 const (
-	maxBatch   = 512 << 10 // bytes after which a commit takes no further events
-	maxUnsaved = 4 << 20   // bytes of events on their way to the journal
-	maxOutbox  = 64        // commits that observers may be behind
-	maxUntold  = 16 << 10  // events in them: each holds what it says, the last of a run its record
-	maxPayload = 16 << 20  // bytes of one JSON value of an event
-	maxSpare   = 4         // emptied commits that are kept for their memory
+	maxBatch      = 512 << 10 // bytes after which a commit takes no further events
+	maxUnsaved    = 4 << 20   // bytes of events on their way to the journal
+	maxOutbox     = 64        // commits that observers may be behind
+	maxUnnotified = 16 << 10  // events in them: each holds what it says, the last of a run its record
+	maxPayload    = 16 << 20  // bytes of one JSON value of an event
+	maxSpare      = 4         // emptied commits that are kept for their memory
 )
 
 // batch is one commit with everything that waits for it.
@@ -28,6 +33,60 @@ type batch struct {
 	revision uint64
 	sum      uint32 // of the stored commit
 	err      error
+}
+
+// commitLog keeps the state of all runs: it applies events, makes them durable in
+// commits, gives them to the observers and stores snapshots of the state. The loop owns
+// it, except for the fields of its goroutines, the committer, the notifier and the
+// compactor.
+type commitLog struct {
+	config *Config
+	log    *slog.Logger
+
+	// What the engine does with it.
+	applied  func(*run.Run, run.Event)  // after each event that is recorded; the run is nil for an event of none
+	recordOf func(*run.Run) *run.Record // of a run that has just finished
+	fail     func(error)                // ends the loop
+
+	toCommitter   chan *batch
+	fromCommitter chan *batch
+	toNotifier    chan *batch
+	sweeps        chan sweep // to the committer
+	toCompactor   chan finishedSnapshot
+	compacted     chan struct{} // from the compactor
+	notified      atomic.Uint64 // the revision up to which the observers were notified
+	blobs         blobs         // of the committer
+	taskObservers bool          // an observer wants the events of tasks
+
+	shard      *run.Shard
+	pending    []*batch      // not given to the committer yet; the last one is still growing
+	inFlight   *batch        // at the committer
+	unsaved    int           // bytes in pending and inFlight
+	spare      []*run.Commit // emptied
+	outbox     []*batch      // durable, not given to the notifier yet
+	unnotified int           // events in outbox
+	revision   uint64        // of the last durable commit
+
+	snapshot   *snapshot // being written
+	compacting bool      // the compactor has one
+	generation int       // of the snapshot that was begun last
+	snapshotAt time.Time // when it was begun
+	events     int       // since then
+	ticked     bool      // the snapshot may be old enough for another one
+}
+
+func newCommitLog(config *Config) *commitLog {
+	l := &commitLog{
+		config: config, log: config.Log,
+		toCommitter: make(chan *batch, 1), fromCommitter: make(chan *batch, 1), toNotifier: make(chan *batch),
+		sweeps: make(chan sweep), toCompactor: make(chan finishedSnapshot, 1), compacted: make(chan struct{}),
+		shard: run.NewShard(), generation: firstGeneration,
+	}
+	for _, o := range config.Observers {
+		l.taskObservers = l.taskObservers || !o.RunsOnly
+	}
+	l.blobs = blobs{store: config.Blobs, log: config.Log, withRetry: l.withRetry, stored: map[string]int{}}
+	return l
 }
 
 // SizeError says that events do not fit into one record of the journal.
@@ -47,153 +106,213 @@ func fits(payload json.RawMessage) error {
 	return nil
 }
 
+// applied follows up on an event that has just been recorded; r is nil for an event of
+// no run.
+func (e *Engine) applied(r *run.Run, event run.Event) {
+	e.simRecorded(r, event)
+	if len(e.watchers.byRun) > 0 && r != nil {
+		e.watchers.changed(r)
+	}
+}
+
 // record applies events that become durable together and puts them into the
 // growing batch. When they are too large, nothing has happened. Any other error
 // is a mistake of the engine and ends the loop.
-func (e *Engine) record(events ...run.Event) error {
-	b, err := e.enroll(events)
+func (l *commitLog) record(events ...run.Event) error {
+	b, err := l.enroll(events)
 	if err != nil {
 		return err
 	}
 	index := b.commit.Len() - len(events)
 	for i, event := range events {
-		e.preserve(event.Run)
-		r, err := e.shard.Apply(event)
+		l.preserve(event.Run)
+		r, err := l.shard.Apply(event)
 		if err != nil {
-			e.fail(err)
+			l.fail(err)
 			return errInternal
 		}
-		e.events++
-		e.tellRecorded(event)
-		if _, finished := event.Data.(*run.Finished); finished {
-			e.conclude(r)
-		}
-		if e.observed(event.Data) {
-			b.notices = append(b.notices, e.notice(r, event, index+i))
-		}
-		if len(e.watched) > 0 && r != nil {
-			e.changed(r)
+		l.events++
+		l.applied(r, event)
+		if l.observed(event.Data) {
+			b.notices = append(b.notices, l.notice(r, event, index+i))
 		}
 	}
 	return nil
 }
 
 // observed reports whether anybody is to be told of such an event.
-func (e *Engine) observed(data run.EventData) bool {
-	return e.taskObservers || len(e.config.Observers) > 0 && !run.OfTask(data)
+func (l *commitLog) observed(data run.EventData) bool {
+	return l.taskObservers || len(l.config.Observers) > 0 && !run.OfTask(data)
 }
 
 // enroll adds events to the batch that takes them.
-func (e *Engine) enroll(events []run.Event) (*batch, error) {
-	if n := len(e.pending); n > 0 && !e.pending[n-1].closed {
-		last := e.pending[n-1]
-		if fits, err := last.commit.AddWithin(min(maxBatch, e.config.Journal.Limit()), events...); err != nil || fits {
-			return last, e.enrolled(last, err)
+func (l *commitLog) enroll(events []run.Event) (*batch, error) {
+	if n := len(l.pending); n > 0 && !l.pending[n-1].closed {
+		last := l.pending[n-1]
+		if fits, err := last.commit.AddWithin(min(maxBatch, l.config.Journal.Limit()), events...); err != nil || fits {
+			return last, l.enrolled(last, err)
 		}
 	}
-	b := &batch{commit: e.spareCommit(), follows: e.generation}
-	fits, err := b.commit.AddWithin(e.config.Journal.Limit(), events...)
+	b := &batch{commit: l.spareCommit(), follows: l.generation}
+	fits, err := b.commit.AddWithin(l.config.Journal.Limit(), events...)
 	if err == nil && !fits {
-		return nil, e.tooLarge(b.commit, events)
+		return nil, l.tooLarge(b.commit, events)
 	}
-	e.pending = append(e.pending, b)
-	return b, e.enrolled(b, err)
+	l.pending = append(l.pending, b)
+	return b, l.enrolled(b, err)
 }
 
 // enrolled accounts for what a batch has grown by.
-func (e *Engine) enrolled(b *batch, err error) error {
+func (l *commitLog) enrolled(b *batch, err error) error {
 	if err != nil {
-		e.fail(err)
+		l.fail(err)
 		return errInternal
 	}
 	size := b.commit.Size()
 	for _, blob := range b.commit.Blobs() {
 		size += len(blob.Data)
 	}
-	e.unsaved += size - b.size
+	l.unsaved += size - b.size
 	b.size = size
 	return nil
 }
 
-func (e *Engine) tooLarge(c *run.Commit, events []run.Event) error {
+func (l *commitLog) tooLarge(c *run.Commit, events []run.Event) error {
 	if err := c.Add(events...); err != nil {
 		return err
 	}
-	err := &SizeError{Size: c.Size(), Limit: e.config.Journal.Limit()}
-	e.recycle(c)
+	err := &SizeError{Size: c.Size(), Limit: l.config.Journal.Limit()}
+	l.recycle(c)
 	return err
 }
 
-func (e *Engine) spareCommit() *run.Commit {
-	n := len(e.spare)
+func (l *commitLog) spareCommit() *run.Commit {
+	n := len(l.spare)
 	if n == 0 {
 		return new(run.Commit)
 	}
-	c := e.spare[n-1]
-	e.spare = e.spare[:n-1]
+	c := l.spare[n-1]
+	l.spare = l.spare[:n-1]
 	return c
 }
 
-func (e *Engine) recycle(c *run.Commit) {
-	if len(e.spare) < maxSpare {
+func (l *commitLog) recycle(c *run.Commit) {
+	if len(l.spare) < maxSpare {
 		c.Reset()
-		e.spare = append(e.spare, c)
+		l.spare = append(l.spare, c)
 	}
 }
 
 // afterCommit runs f on the loop once everything recorded so far is durable.
-func (e *Engine) afterCommit(f func()) {
+func (l *commitLog) afterCommit(f func()) {
 	switch {
-	case len(e.pending) > 0:
-		last := e.pending[len(e.pending)-1]
+	case len(l.pending) > 0:
+		last := l.pending[len(l.pending)-1]
 		last.then = append(last.then, f)
-	case e.inFlight != nil:
-		e.inFlight.then = append(e.inFlight.then, f)
+	case l.inFlight != nil:
+		l.inFlight.then = append(l.inFlight.then, f)
 	default:
 		f()
 	}
 }
 
 // congested reports whether the loop must let journal and observers catch up.
-func (e *Engine) congested() bool {
-	return e.unsaved > maxUnsaved || len(e.outbox) > maxOutbox || e.untold > maxUntold
+func (l *commitLog) congested() bool {
+	return l.unsaved > maxUnsaved || len(l.outbox) > maxOutbox || l.unnotified > maxUnnotified
 }
 
 // nextCommit gives the committer's channel and what to send on it, or nil while
 // a commit is under way: events collect meanwhile, so that commits are as large
 // as the load asks for.
-func (e *Engine) nextCommit() (chan<- *batch, *batch) {
-	if e.inFlight != nil || len(e.pending) == 0 {
+func (l *commitLog) nextCommit() (chan<- *batch, *batch) {
+	if l.inFlight != nil || len(l.pending) == 0 {
 		return nil, nil
 	}
-	return e.commits, e.pending[0]
+	return l.toCommitter, l.pending[0]
 }
 
-func (e *Engine) sent(b *batch) {
-	e.inFlight = b
-	e.pending = slices.Delete(e.pending, 0, 1)
+func (l *commitLog) sent(b *batch) {
+	l.inFlight = b
+	l.pending = slices.Delete(l.pending, 0, 1)
 }
 
-func (e *Engine) committed(b *batch) {
+func (l *commitLog) committed(b *batch) {
 	if b.err != nil {
-		e.fail(fmt.Errorf("the journal: %w", b.err))
+		l.fail(fmt.Errorf("the journal: %w", b.err))
 		return
 	}
-	e.inFlight = nil
-	e.revision = b.revision
-	e.unsaved -= b.size
-	e.recycle(b.commit)
+	l.inFlight = nil
+	l.revision = b.revision
+	l.unsaved -= b.size
+	l.recycle(b.commit)
 	b.commit = nil
-	if e.tells() {
+	if l.hasListeners() {
 		for i := range b.notices {
 			b.notices[i].Revision, b.notices[i].Sum = b.revision, b.sum
 		}
-		e.outbox = append(e.outbox, b)
-		e.untold += len(b.notices)
+		l.outbox = append(l.outbox, b)
+		l.unnotified += len(b.notices)
 	}
 	for _, f := range b.then {
 		f()
 	}
 	b.then = nil
-	e.count()
+}
+
+// committer appends one commit at a time, after what its events refer to, and
+// removes blobs that are not referred to any more. It owns the journal's
+// revision and the blobs.
+func (l *commitLog) committer(ctx context.Context, revision uint64) {
+	var doomed []string // listed before a commit, removed after it: the journal was still ours then
+	for {
+		select {
+		case b := <-l.toCommitter:
+			b.err = l.blobs.keep(ctx, b.follows, b.commit.Blobs())
+			if b.err == nil {
+				b.revision, b.sum, b.err = l.append(ctx, revision, b.commit)
+			}
+			revision = b.revision
+			l.fromCommitter <- b
+			if b.err != nil {
+				return
+			}
+			l.blobs.remove(ctx, doomed)
+			doomed = nil
+		case sweep := <-l.sweeps:
+			doomed = l.blobs.unreferenced(ctx, sweep)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// append repeats an append until the journal takes it: what was accepted must
+// not be lost because the journal is away for a while.
+func (l *commitLog) append(ctx context.Context, after uint64, c *run.Commit) (revision uint64, sum uint32, err error) {
+	sealed := c.Seal(after)
+	err = l.withRetry(ctx, "the journal takes no commit; trying again", func() (err error) {
+		revision, err = l.config.Journal.Append(ctx, after, sealed)
+		return err
+	})
+	return revision, run.CommitSum(sealed), err
+}
+
+// insist repeats what must not fail until it succeeds, the journal is somebody
+// else's or ctx ends.
+func (l *commitLog) withRetry(ctx context.Context, complaint string, f func() error) error {
+	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
+		err := f()
+		if err == nil || errors.Is(err, run.ErrFenced) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l.log.Error(complaint, "error", err, "in", delay)
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -278,7 +279,7 @@ func TestRunsContinueFromEveryEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				journal := NewMemoryJournal()
+				journal := memory.NewJournal()
 				r := boot(t, Config{Journal: journal, Invoker: obedient{}, Workers: 3, Timeout: 2 * time.Hour}, set)
 				story(r)
 				r.stop()
@@ -302,8 +303,8 @@ func TestRunsContinueFromEveryEvent(t *testing.T) {
 						startsNothingOnceStopped(t, journalEvents(t, journal), got)
 					}
 					if err := r.command(t.Context(), func() {
-						if left := r.timers.Len() + len(r.gates) + r.runnable.size + len(r.runnable.lanes); left > 0 {
-							t.Errorf("after event %d, %s: %d things are left", n, events[n-1].Data.Kind(), left)
+						if left := r.leftover(); left != "" {
+							t.Errorf("after event %d, %s: %s", n, events[n-1].Data.Kind(), left)
 						}
 					}); err != nil {
 						t.Error(err)
@@ -373,9 +374,9 @@ func journalEvents(t testing.TB, j Journal) []run.Event {
 }
 
 // journalOf makes a journal with each event in a commit of its own.
-func journalOf(t testing.TB, events ...run.Event) *MemoryJournal {
+func journalOf(t testing.TB, events ...run.Event) *memory.Journal {
 	t.Helper()
-	j := NewMemoryJournal()
+	j := memory.NewJournal()
 	for i, e := range events {
 		var c run.Commit
 		if err := c.Add(e); err != nil {
@@ -396,7 +397,7 @@ func TestObserversBehindTheSnapshotsMissNothing(t *testing.T) {
 	for _, rounds := range []int{1, 6} {
 		synctest.Test(t, func(t *testing.T) {
 			m := history(t, set, rounds)
-			first := m.journal.MemoryJournal.removed
+			first := m.journal.Removed()
 			var places []Place // from which on everything can be told
 			for revision := first; revision <= m.journal.last(); revision++ {
 				for i := range m.journal.at(revision) {
@@ -514,7 +515,7 @@ func TestSlotsAreHeldOverARestart(t *testing.T) {
 	set := load(t, diamondHCL)
 	for range 20 { // the order of ids of one millisecond is random
 		synctest.Test(t, func(t *testing.T) {
-			journal := NewMemoryJournal()
+			journal := memory.NewJournal()
 			slow := guests{"split": takes(time.Minute)}
 			r := boot(t, Config{Journal: journal, Invoker: slow}, set)
 			first := r.submit("f", `{"a":1,"b":2}`)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -79,7 +80,7 @@ func (m *remains) snapshots() []uint64 {
 }
 
 // spoil changes stored bytes.
-func (m *remains) spoil(s *MemoryStore, name string, how func([]byte) []byte) {
+func (m *remains) spoil(s *memory.Store, name string, how func([]byte) []byte) {
 	m.t.Helper()
 	data, err := s.Get(m.t.Context(), name)
 	if err != nil {
@@ -105,10 +106,10 @@ func TestDamagedSnapshotIsMadeUpFor(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := history(t, set, 6)
 			revisions := m.snapshots()
-			if len(revisions) != 2 || m.journal.MemoryJournal.removed != revisions[1] {
-				t.Fatalf("there are snapshots %v, and the journal is removed up to %d", revisions, m.journal.MemoryJournal.removed)
+			if len(revisions) != 2 || m.journal.Removed() != revisions[1] {
+				t.Fatalf("there are snapshots %v, and the journal is removed up to %d", revisions, m.journal.Removed())
 			}
-			m.spoil(&m.shelf.MemoryStore, snapshotName(revisions[0]), how)
+			m.spoil(&m.shelf.Store, snapshotName(revisions[0]), how)
 			open := m.journal.open()
 			if told := m.goOn(m.config(), set); len(told) < open {
 				t.Errorf("%s: %d runs were open, and an observer is told of the end of %d", name, open, len(told))
@@ -126,7 +127,7 @@ func TestWithoutSnapshotsAShortenedJournalIsRefused(t *testing.T) {
 			m := history(t, set, 6)
 			revisions, last := m.snapshots(), m.journal.last()
 			for _, revision := range revisions {
-				m.spoil(&m.shelf.MemoryStore, snapshotName(revision), how)
+				m.spoil(&m.shelf.Store, snapshotName(revision), how)
 			}
 			err, want := m.fails(m.config()), ChainError{Last: 0, Revision: revisions[1] + 1, After: revisions[1]}
 			if chain := (*ChainError)(nil); !errors.As(err, &chain) || *chain != want {
@@ -148,7 +149,7 @@ func TestFirstSnapshotMayBeDamaged(t *testing.T) {
 		if len(m.snapshots()) != 1 {
 			t.Fatalf("there are snapshots %v", m.snapshots())
 		}
-		m.spoil(&m.shelf.MemoryStore, snapshotName(m.snapshots()[0]), cutOff)
+		m.spoil(&m.shelf.Store, snapshotName(m.snapshots()[0]), cutOff)
 		if told := m.goOn(m.config(), set); len(told) != 1 {
 			t.Errorf("%d runs are finished, want 1", len(told))
 		}
@@ -207,7 +208,7 @@ func TestJournalThatIsGoneIsNotBegunAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := history(t, set, 6)
 		config := m.config()
-		config.Journal = NewMemoryJournal()
+		config.Journal = memory.NewJournal()
 		if err := m.fails(config); !errors.As(err, new(*ChainError)) {
 			t.Errorf("the engine ends with %v", err)
 		}
@@ -281,9 +282,9 @@ func TestLostBlobEndsItsRunOnly(t *testing.T) {
 	t.Parallel()
 	set := load(t, largeHCL)
 	for name, how := range map[string]func(*remains, string){
-		"missing": func(m *remains, blob string) { m.vault.MemoryStore.Delete(m.t.Context(), blob) },
-		"damaged": func(m *remains, blob string) { m.spoil(&m.vault.MemoryStore, blob, flipped) },
-		"empty":   func(m *remains, blob string) { m.spoil(&m.vault.MemoryStore, blob, nothing) },
+		"missing": func(m *remains, blob string) { m.vault.Store.Delete(m.t.Context(), blob) },
+		"damaged": func(m *remains, blob string) { m.spoil(&m.vault.Store, blob, flipped) },
+		"empty":   func(m *remains, blob string) { m.spoil(&m.vault.Store, blob, nothing) },
 	} {
 		for _, snapshots := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
 )
@@ -29,10 +31,10 @@ type Config struct {
 
 	// Told is a revision of which others may know: a journal that ends before it has
 	// lost its end. Default: as far as the observers were told.
-	Told uint64
+	Published uint64
 
 	Snapshots Store   // default none: the journal is read as a whole at each start and never shortened
-	Blobs     Store   // of JSON from run.BlobSize on; default a MemoryStore
+	Blobs     Store   // of JSON from run.BlobSize on; default a memory.Store
 	History   History // of finished runs; default none
 
 	// Restore loads a recorded definition again, for runs whose flow has changed
@@ -61,7 +63,7 @@ type Config struct {
 	// machine's randomness. Nothing else may use it.
 	Random *rand.Rand
 
-	Stage *Stage // for virtual time; default none: time passes, and Invoker makes the calls
+	Sim *Sim // for virtual time; default none: time passes, and Invoker makes the calls
 
 	Log *slog.Logger // default: discarded
 }
@@ -79,71 +81,38 @@ type Engine struct {
 	config Config
 	log    *slog.Logger
 
-	commands  chan func()
-	leaving   chan func() // from those who wait for nothing any more
-	results   chan result
-	work      chan *attempt
-	due       chan []func()
-	commits   chan *batch           // to the committer
-	written   chan *batch           // from the committer
-	notices   chan *batch           // to the notifier
-	answers   chan answer           // to rests
-	sweeps    chan sweep            // to the committer
-	snapshots chan finishedSnapshot // to the archivist
-	archived  chan struct{}         // from the archivist
-	drain     chan struct{}
-	ready     chan struct{}
-	stopped   chan struct{}
-	timers    *scheduler.Queue[func()]
+	commands chan func()
+	cleanups chan func() // from those who wait for nothing any more
+	answers  chan answer // to rests
+	drain    chan struct{}
+	ready    chan struct{}
+	stopped  chan struct{}
+	clock    *clock
 
 	drainOnce sync.Once
-	told      atomic.Uint64 // the revision up to which the observers were told
 	stats     atomic.Pointer[Stats]
-	stuck     atomic.Int32 // attempts that were given up and have not ended yet
-	blobs     blobs        // of the committer
 	messages  messageWaits // for those who read messages
 
-	taskObservers bool // somebody is told of events of tasks
-
 	// What follows belongs to the loop.
-	ctx        context.Context // of the loop; attempts and restores end with it
-	shard      *run.Shard
-	flows      map[string]*flows.Flow      // deployed, by name
-	sets       map[string]*flows.Set       // by digest of their definition
-	chains     map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
-	used       map[string]time.Time        // by digest of a definition: by the last run since the start
-	schedules  map[run.ScheduleRef]*schedule
-	fired      uint64              // nominal times of schedules that made a run, since the start
-	dropped    uint64              // those that made none
-	open       map[run.ID]*openRun // not finished
-	gates      map[gateKey]*gate   // concurrency limits in use
-	quotas     map[string]*quota   // limits that are deployed, or that open runs refer to
-	starting   []*openRun          // have got their slot, or were accepted with the end of another one, and start next
-	runnable   readyQueue          // may start as soon as a worker is free
-	calling    []task              // may start: those that run a flow, which takes no worker
-	idle       int                 // workers without an attempt
-	share      int                 // workers that one flow may have
-	hire       func()              // starts a worker
-	release    func()              // stops waiting for one that hangs
-	pending    []*batch            // not given to the committer yet; the last one is still growing
-	outbox     []*batch            // durable, not given to the notifier yet
-	untold     int                 // events in outbox
-	inFlight   *batch              // at the committer
-	unsaved    int                 // bytes in pending and inFlight
-	spare      []*run.Commit       // emptied
-	revision   uint64              // of the last durable commit
-	finished   finishedRuns
-	watched    map[run.ID][]watcher
-	snapshot   *snapshot // being written
-	archiving  bool      // the archivist has one
-	generation int       // of the snapshot that was begun last
-	snapshotAt time.Time // when
-	events     int       // since then
-	ticked     bool      // it may be old enough for another one
-	filling    bool      // a timer lets backfills go on when there may be room
-	unfilled   bool      // backfills may go on
-	draining   bool
-	fault      error // ends the loop
+	ctx         context.Context // of the loop; attempts and restores end with it
+	commits     *commitLog
+	shard       *run.Shard                  // of commits
+	flows       map[string]*flows.Flow      // deployed, by name
+	sets        map[string]*flows.Set       // by digest of their definition
+	chains      map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
+	used        map[string]time.Time        // by digest of a definition: by the last run since the start
+	schedules   *schedules
+	workers     workers
+	runLimits   runLimits
+	watchers    watchers
+	open        map[run.ID]*openRun // not finished
+	limits      *limits
+	starting    []*openRun        // have got their slot, or were accepted with the end of another one, and start next
+	runnable    fairq.Queue[task] // may start as soon as a worker is free
+	childStarts []task            // may start: those that run a flow, which takes no worker
+	finished    finishedRuns
+	draining    bool
+	fault       error // ends the loop
 }
 
 // New makes an engine that does nothing until Run is called.
@@ -162,13 +131,13 @@ func New(config Config) *Engine {
 		config.SnapshotEvents = 50_000
 	}
 	if config.Blobs == nil {
-		config.Blobs = NewMemoryStore()
+		config.Blobs = memory.NewStore()
 	}
 	if config.Timeout <= 0 {
 		config.Timeout = 5 * time.Minute
 	}
-	if config.Stage != nil {
-		config.Clock = config.Stage.Clock
+	if config.Sim != nil {
+		config.Clock = config.Sim.Clock
 	}
 	if config.Clock == nil {
 		config.Clock = scheduler.WallClock{}
@@ -177,50 +146,40 @@ func New(config Config) *Engine {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	places := config.Workers
-	if config.Stage != nil {
+	if config.Sim != nil {
 		places = 0
 	}
 	e := &Engine{
-		config:     config,
-		log:        config.Log,
-		commands:   make(chan func()),
-		leaving:    make(chan func()),
-		results:    make(chan result, places),
-		work:       make(chan *attempt, places),
-		due:        make(chan []func()),
-		commits:    make(chan *batch, 1),
-		written:    make(chan *batch, 1),
-		notices:    make(chan *batch),
-		answers:    make(chan answer, 1),
-		sweeps:     make(chan sweep),
-		snapshots:  make(chan finishedSnapshot, 1),
-		archived:   make(chan struct{}),
-		drain:      make(chan struct{}),
-		ready:      make(chan struct{}),
-		stopped:    make(chan struct{}),
-		shard:      run.NewShard(),
-		flows:      map[string]*flows.Flow{},
-		sets:       map[string]*flows.Set{},
-		used:       map[string]time.Time{},
-		schedules:  map[run.ScheduleRef]*schedule{},
-		open:       map[run.ID]*openRun{},
-		gates:      map[gateKey]*gate{},
-		quotas:     map[string]*quota{},
-		watched:    map[run.ID][]watcher{},
-		idle:       config.Workers,
-		share:      config.Workers - config.Workers/4,
-		generation: firstGeneration,
+		config:   config,
+		log:      config.Log,
+		commands: make(chan func()),
+		cleanups: make(chan func()),
+		answers:  make(chan answer, 1),
+		drain:    make(chan struct{}),
+		ready:    make(chan struct{}),
+		stopped:  make(chan struct{}),
+		flows:    map[string]*flows.Flow{},
+		sets:     map[string]*flows.Set{},
+		used:     map[string]time.Time{},
+		open:     map[run.ID]*openRun{},
 	}
-	e.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
-	for _, o := range config.Observers {
-		e.taskObservers = e.taskObservers || !o.RunsOnly
-	}
+	e.clock = &clock{source: config.Clock, due: make(chan []func()), fail: e.fail}
+	e.clock.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
+	e.commits = newCommitLog(&e.config)
+	e.commits.applied, e.commits.recordOf, e.commits.fail = e.applied, e.recordOf, e.fail
+	e.shard = e.commits.shard
+	e.workers.invoker, e.workers.log = config.Invoker, config.Log
+	e.workers.work, e.workers.results = make(chan *attempt, places), make(chan result, places)
+	e.workers.idle, e.workers.share = config.Workers, config.Workers-config.Workers/4
+	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
+	e.watchers = watchers{clock: e.clock, commits: e.commits, open: e.open, byRun: map[run.ID][]watcher{}}
+	e.schedules = &schedules{engine: e, byRef: map[run.ScheduleRef]*schedule{}}
+	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.finished.limit = maxFinishedBytes
 	if config.History != nil {
 		e.finished.limit = maxFinishedBytes / 8
 	}
 	e.messages = messageWaits{begun: map[waitKey]run.OpenWait{}, ended: map[waitKey]run.OpenWait{}, changed: make(chan struct{}, 1)}
-	e.blobs = blobs{store: config.Blobs, log: config.Log, insist: e.insist, stored: map[string]int{}}
 	return e
 }
 
@@ -246,33 +205,33 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(ErrStopped)
 
 	e.ctx = ctx
-	e.deployLimits(e.config.Limits)
+	e.limits.deploy(e.config.Limits)
 	recovered, err := e.recover(ctx)
 	if err != nil {
 		return err
 	}
-	e.release = running.Done
-	e.hire = func() {
+	e.workers.drop = running.Done
+	e.workers.start = func() {
 		running.Add(1)
 		go func() {
-			if replaced := e.worker(); !replaced {
+			if replaced := e.workers.worker(); !replaced {
 				running.Done()
 			}
 		}()
 	}
-	if e.config.Stage != nil {
-		e.hire, e.release = func() {}, func() {}
+	if e.config.Sim != nil {
+		e.workers.start, e.workers.drop = func() {}, func() {}
 	} else {
-		running.Go(func() { e.timers.Run(ctx, e.hand(ctx)) })
+		running.Go(func() { e.clock.timers.Run(ctx, e.hand(ctx)) })
 	}
 	for range e.config.Workers {
-		e.hire()
+		e.workers.start()
 	}
-	running.Go(func() { e.committer(ctx, recovered.last) })
-	running.Go(func() { e.archivist(ctx, recovered.archive) })
-	e.durable(e.revision)
-	notifying.Go(func() { e.notifier(ctx) })
-	e.snapshotAt = time.Now().Add(-e.pause()) // a long journal was read: do not read it again
+	running.Go(func() { e.commits.committer(ctx, recovered.last) })
+	running.Go(func() { e.commits.compactor(ctx, recovered.archive) })
+	e.commits.durable(e.commits.revision)
+	notifying.Go(func() { e.commits.notifier(ctx) })
+	e.commits.snapshotAt = time.Now().Add(-e.commits.pause()) // a long journal was read: do not read it again
 	if e.config.Snapshots != nil {
 		e.tick()
 	}
@@ -282,8 +241,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		stop(err)
 	}
-	close(e.work)
-	close(e.notices) // what the notifier has taken is told to the end after a soft stop
+	close(e.workers.work)
+	close(e.commits.toNotifier) // what the notifier has taken is told to the end after a soft stop
 	notifying.Wait()
 	return err
 }
@@ -294,7 +253,7 @@ func (e *Engine) hand(ctx context.Context) func([]func()) {
 	return func(batch []func()) {
 		batch = append([]func(){}, batch...)
 		select {
-		case e.due <- batch:
+		case e.clock.due <- batch:
 		case <-ctx.Done():
 		}
 	}
@@ -305,14 +264,15 @@ func (e *Engine) loop(ctx context.Context) error {
 	drain := e.drain
 	for {
 		e.dispatch()
-		if e.snapshotDue() {
-			e.beginSnapshot()
+		if !e.draining && e.commits.snapshotDue() {
+			e.forgetDefinitions()
+			e.commits.beginSnapshot()
 		}
-		commits, commit := e.nextCommit()
-		notices, notice := e.nextNotice()
-		rests, rest := e.rest()
-		commands, results, due := e.commands, e.results, e.due
-		if e.congested() {
+		commits, commit := e.commits.nextCommit()
+		notices, notice := e.commits.nextNotice()
+		rests, rest := e.nextIdle()
+		commands, results, due := e.commands, e.workers.results, e.clock.due
+		if e.commits.congested() {
 			commands, results, due = nil, nil, nil
 		}
 		if e.fault != nil {
@@ -324,7 +284,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		select {
 		case command := <-commands:
 			each(command, commands, func(f func()) { f() })
-		case leave := <-e.leaving:
+		case leave := <-e.cleanups:
 			leave()
 		case r := <-results:
 			each(r, results, e.attemptEnded)
@@ -333,17 +293,20 @@ func (e *Engine) loop(ctx context.Context) error {
 				alarm()
 			}
 		case commits <- commit:
-			e.sent(commit)
-		case b := <-e.written:
-			e.committed(b)
+			e.commits.sent(commit)
+		case b := <-e.commits.fromCommitter:
+			e.commits.committed(b)
+			if e.fault == nil {
+				e.count()
+			}
 		case notices <- notice:
-			e.noticed(notice)
+			e.commits.noticed(notice)
 		case rests <- rest:
-			e.rested()
-		case <-e.writing():
-			e.continueSnapshot()
-		case <-e.archived:
-			e.archiving = false
+			e.resumeIdle()
+		case <-e.commits.writing():
+			e.commits.continueSnapshot()
+		case <-e.commits.compacted:
+			e.commits.compacting = false
 		case <-drain:
 			drain, e.draining = nil, true
 		case <-ctx.Done():
@@ -366,15 +329,38 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 	}
 }
 
+// dispatch starts what may start while workers are free.
+func (e *Engine) dispatch() {
+	if e.schedules.backfillsDue && !e.commits.congested() && e.fault == nil {
+		e.schedules.advanceBackfills()
+	}
+	for n := len(e.starting); n > 0 && !e.draining && e.fault == nil; n-- {
+		o := e.starting[0]
+		e.starting[0] = nil // nothing but the engine's maps holds a run
+		e.starting = e.starting[1:]
+		if o.run.State == run.Pending {
+			e.enter(o)
+		}
+	}
+	e.startChildren()
+	for e.workers.idle > 0 && e.runnable.Len() > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
+		t, ok := e.runnable.Pop(e.workers.share)
+		if !ok {
+			return
+		}
+		e.begin(t)
+	}
+}
+
 // tick lets the loop look at the clock, also when nothing happens.
 func (e *Engine) tick() {
-	e.ticked = true
-	e.at(e.now().Add(snapshotAge), e.tick)
+	e.commits.ticked = true
+	e.clock.at(e.clock.now().Add(snapshotAge), e.tick)
 }
 
 // drained reports whether a soft stop has nothing left to wait for.
 func (e *Engine) drained() bool {
-	return e.idle == e.config.Workers && e.inFlight == nil && len(e.pending) == 0 && len(e.outbox) == 0
+	return e.workers.idle == e.config.Workers && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
 }
 
 // fail ends the loop with an error that it cannot go on after.
@@ -400,9 +386,9 @@ func (e *Engine) command(ctx context.Context, f func()) error {
 
 // forgo runs f on the loop, also while that takes no commands. f records
 // nothing.
-func (e *Engine) forgo(f func()) {
+func (e *Engine) cleanUp(f func()) {
 	select {
-	case e.leaving <- f:
+	case e.cleanups <- f:
 	case <-e.stopped:
 	}
 }

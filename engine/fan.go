@@ -14,7 +14,7 @@ import (
 type fan struct {
 	items   []run.Item
 	next    int              // those before it have begun
-	going   map[string]*item // have begun and are not done, by key
+	active  map[string]*item // have begun and are not done, by key
 	busy    int              // of these, ready or running: not waiting for another attempt
 	failed  *run.TaskRun     // the first item that ended otherwise than well
 	feeding bool             // is on the stack
@@ -39,14 +39,14 @@ func (e *Engine) expand(t task) {
 		e.end(t, run.Failed, failure)
 		return
 	}
-	if e.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items})) == nil && e.newFan(t) != nil {
+	if e.commits.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items})) == nil && e.newFan(t) != nil {
 		e.feed(t)
 	}
 }
 
 // takeUpFan goes on with a task that was fanned out before a restart, or in the
 // run that this one continues.
-func (e *Engine) takeUpFan(t task) {
+func (e *Engine) resumeFan(t task) {
 	f := e.newFan(t)
 	if f == nil {
 		return
@@ -58,7 +58,7 @@ func (e *Engine) takeUpFan(t task) {
 	for _, i := range items {
 		ref := run.TaskRef{Task: t.spec.Name, Key: i.Key}
 		switch state := t.run.Task(ref); {
-		case state == nil && ref == t.again:
+		case state == nil && ref == t.askedFor:
 			asked = &item{Item: i}
 		case state == nil || state.State == run.Waiting:
 			f.items = append(f.items, i)
@@ -66,13 +66,13 @@ func (e *Engine) takeUpFan(t task) {
 			f.note(state)
 		default:
 			known := &item{Item: i, state: state}
-			f.going[i.Key] = known
+			f.active[i.Key] = known
 			begun = append(begun, known)
 		}
 	}
 	f.feeding = true // not before all that has begun is under way again
 	for _, known := range begun {
-		e.takeUpTask(task{t.openRun, t.spec, t.node, known})
+		e.resumeTask(task{t.openRun, t.spec, t.node, known})
 	}
 	if asked != nil && t.stopped() == nil {
 		e.beginItem(t, asked)
@@ -91,7 +91,7 @@ func (e *Engine) newFan(t task) *fan {
 	if t.phase.fans == nil {
 		t.openRun.phase.fans = map[int]*fan{}
 	}
-	f := &fan{items: items, going: map[string]*item{}}
+	f := &fan{items: items, active: map[string]*item{}}
 	t.phase.fans[t.node] = f
 	return f
 }
@@ -113,7 +113,7 @@ func (f *fan) note(state *run.TaskRun) {
 }
 
 // whole is the task that an item belongs to.
-func (t task) whole() task { return task{openRun: t.openRun, spec: t.spec, node: t.node} }
+func (t task) fanTask() task { return task{openRun: t.openRun, spec: t.spec, node: t.node} }
 
 // fan is that of the task, or of the one that the item belongs to.
 func (t task) fan() *fan { return t.phase.fans[t.node] }
@@ -126,26 +126,26 @@ func (e *Engine) feed(t task) {
 		return
 	}
 	f.feeding = true
-	for e.hasRoom(t, f) && !f.over(t) && e.fault == nil {
+	for e.hasRoom(t, f) && !f.exhausted(t) && e.fault == nil {
 		next := &item{Item: f.items[f.next]}
 		f.next++
 		e.beginItem(t, next)
 	}
 	f.feeding = false
-	if len(f.going) == 0 && e.fault == nil {
+	if len(f.active) == 0 && e.fault == nil {
 		e.endFan(t, f)
 	}
 }
 
 func (e *Engine) beginItem(t task, i *item) {
 	f := t.fan()
-	f.going[i.Key] = i
-	f.rouse(i)
+	f.active[i.Key] = i
+	f.activate(i)
 	e.queue(task{t.openRun, t.spec, t.node, i})
 }
 
 // over reports whether no further item begins.
-func (f *fan) over(t task) bool {
+func (f *fan) exhausted(t task) bool {
 	return f.next == len(f.items) || f.failed != nil && !t.spec.Continue || t.stopped() != nil
 }
 
@@ -153,20 +153,20 @@ func (f *fan) over(t task) bool {
 // many, those that could use a worker now are enough.
 func (e *Engine) hasRoom(t task, f *fan) bool {
 	if t.spec.MaxParallel > 0 {
-		return len(f.going) < t.spec.MaxParallel
+		return len(f.active) < t.spec.MaxParallel
 	}
 	return f.busy < 2*e.config.Workers
 }
 
 // rouse and rest keep count of the items that are ready or running.
-func (f *fan) rouse(i *item) {
+func (f *fan) activate(i *item) {
 	if !i.busy {
 		i.busy = true
 		f.busy++
 	}
 }
 
-func (f *fan) rest(i *item) {
+func (f *fan) deactivate(i *item) {
 	if i.busy {
 		i.busy = false
 		f.busy--
@@ -176,40 +176,40 @@ func (f *fan) rest(i *item) {
 // itemSettled lets the next item begin.
 func (e *Engine) itemSettled(t task) {
 	f := t.fan()
-	delete(f.going, t.item.Key)
-	f.rest(t.item)
+	delete(f.active, t.item.Key)
+	f.deactivate(t.item)
 	well := f.failed == nil
 	if f.note(t.state()); well && f.failed != nil && !t.spec.Continue {
-		e.recall(t.whole())
+		e.recallItems(t.fanTask())
 	}
-	e.feed(t.whole())
+	e.feed(t.fanTask())
 }
 
 // recall takes back the items that were to begin and have not, when the first one
 // has failed: from then on none is queued that has not begun. One that is being
 // taken out of its queue right now is asked itself, see recalled.
-func (e *Engine) recall(t task) {
+func (e *Engine) recallItems(t task) {
 	if t.fan().busy == 0 {
 		return
 	}
-	unbegun := func(other task) bool { return other.node == t.node && other.recalled() }
+	unbegun := func(other task) bool { return other.node == t.node && other.isRecalled() }
 	for _, other := range e.withdraw(t.openRun, unbegun) {
-		e.takeBack(other)
+		e.forgetItem(other)
 	}
 }
 
 // recalled reports whether an item that has not begun is not to begin any more. The
 // one that was asked for by name does, whatever became of the others.
-func (t task) recalled() bool {
-	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue && t.ref() != t.again
+func (t task) isRecalled() bool {
+	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue && t.ref() != t.askedFor
 }
 
 // takeBack forgets an item that has not begun.
-func (e *Engine) takeBack(t task) {
+func (e *Engine) forgetItem(t task) {
 	f := t.fan()
-	delete(f.going, t.item.Key)
-	f.rest(t.item)
-	e.free(t)
+	delete(f.active, t.item.Key)
+	f.deactivate(t.item)
+	e.freeSlots(t)
 }
 
 // endFan ends a task all of whose items that have begun are done.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -150,7 +151,7 @@ func TestAFanOutGoesOnAfterACrash(t *testing.T) {
 					}
 					return r, err
 				})
-				journal := NewMemoryJournal()
+				journal := memory.NewJournal()
 				r := boot(t, Config{Journal: journal, Workers: 8, Invoker: guests{"t": guest}}, set)
 				id := r.submit("f", `null`)
 				time.Sleep(time.Duration(at)*time.Second + 500*time.Millisecond)
@@ -279,7 +280,7 @@ flow "child" {
 		t.Run(fmt.Sprint("crash after ", crash, " seconds"), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				journal := NewMemoryJournal()
+				journal := memory.NewJournal()
 				r := boot(t, Config{Journal: journal, Workers: 8, Invoker: guests{"t": sleeper}}, set)
 				id := r.submit("f", `null`)
 				if crash > 0 {

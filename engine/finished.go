@@ -1,10 +1,120 @@
 package engine
 
 import (
+	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/flowhost/flowhost/run"
 )
+
+// finish ends a run whose tasks are all done.
+func (e *Engine) finish(o *openRun, failure *run.Failure) {
+	if err := fits(o.output); err != nil && failure == nil {
+		o.output, failure = nil, outputFailure(err)
+	}
+	end := &run.Finished{State: run.Succeeded, Output: o.output, Failure: failure}
+	if end.Failure != nil {
+		end.State, end.Output = run.Failed, nil
+	}
+	if end.Failure != nil && end.Failure.Outcome == run.OutcomeCanceled {
+		end.State = run.Canceled
+	}
+	e.endUnreached(o)
+	after, err := e.recordFinished(o.run, end)
+	if err != nil && e.fault == nil {
+		end.State, end.Output = run.Failed, nil
+		end.Failure = outputFailure(err)
+		after, err = e.recordFinished(o.run, end)
+	}
+	if err == nil {
+		o.completion.record = e.recordOf(o.run)
+		e.close(o)
+		e.continueAfter(after)
+	}
+}
+
+// endUnused ends the tasks of a hook that were canceled before there was a reason
+// to run it.
+func (e *Engine) endUnreached(o *openRun) {
+	for _, t := range o.run.Tasks {
+		if !t.State.Done() {
+			e.commits.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
+		}
+	}
+}
+
+func outputFailure(err error) *run.Failure {
+	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
+}
+
+// handover is a task of which an attempt has ended with the run that it was.
+type parentAttempt struct {
+	task
+	end *run.AttemptFinished
+}
+
+// sequel is what goes on when a run has ended.
+type afterFinish struct {
+	parent *parentAttempt // nil for most
+	next   []chainedRun
+}
+
+// recordFinished records the end of a run and, with it, that of the attempt that it
+// was and the runs that it starts.
+func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, error) {
+	at := e.clock.now()
+	events := []run.Event{{Run: r.ID, At: at, Data: end}}
+	after := &afterFinish{next: e.chainedRuns(r, end)}
+	if t, ok := e.parentTask(r); ok {
+		after.parent = &parentAttempt{task: t, end: e.endOf(t, e.resultOf(r, end))}
+		events = append(events, t.event(after.parent.end))
+	}
+	for _, next := range after.next {
+		events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
+	}
+	return after, e.commits.record(events...)
+}
+
+// goOn lets go on what a run that has ended was awaited by.
+func (e *Engine) continueAfter(after *afterFinish) {
+	e.startChained(after.next)
+	if from := after.parent; from != nil && e.fault == nil {
+		e.attemptOver(from.task, from.end)
+		e.advance(from.openRun)
+	}
+}
+
+// close forgets a finished run but for its record, which waits for the journal.
+func (e *Engine) close(o *openRun) {
+	if e.log.Enabled(e.ctx, slog.LevelInfo) {
+		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
+			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
+	}
+	e.clock.stopCountdown(&o.deadline)
+	e.clock.stopCountdown(&o.parentDeadline)
+	e.finished.add(o.completion, e.commits.notifiedUpTo())
+	end := o.completion
+	e.commits.afterCommit(func() { end.settle(e.commits.revision) })
+	delete(e.open, o.run.ID)
+	e.shard.Forget(o.run.ID)
+	e.runLimits.release(o)
+	e.limits.release(o)
+	e.schedules.noteClosed(o)
+}
+
+// recordOf gives the record of a finished run, its tasks in order of declaration
+// where the flow is known. It is built once for all who need it.
+func (e *Engine) recordOf(r *run.Run) *run.Record {
+	o := e.open[r.ID]
+	if o == nil {
+		return r.Record(nil)
+	}
+	if o.completion.record == nil {
+		o.completion.record = r.Record(taskNames(o.flow))
+	}
+	return o.completion.record
+}
 
 // maxFinishedBytes bounds the records of finished runs that are kept so that a
 // Wait that comes after the end still finds its run. The history on NATS is the
@@ -12,7 +122,7 @@ import (
 const maxFinishedBytes = 64 << 20
 
 // ending is the end of a run as those who wait for it see it.
-type ending struct {
+type completion struct {
 	record   *run.Record // once the run is finished; not told before durable
 	durable  bool
 	revision uint64               // of the commit with the end, once that is durable
@@ -20,7 +130,7 @@ type ending struct {
 }
 
 // wait gives the record to answer once it is durable.
-func (end *ending) wait(answer chan<- *run.Record) {
+func (end *completion) wait(answer chan<- *run.Record) {
 	if end.durable {
 		answer <- end.record
 		return
@@ -29,11 +139,11 @@ func (end *ending) wait(answer chan<- *run.Record) {
 }
 
 // leave forgets one that waits no longer.
-func (end *ending) leave(answer chan<- *run.Record) {
+func (end *completion) leave(answer chan<- *run.Record) {
 	end.waiting = slices.DeleteFunc(end.waiting, func(other chan<- *run.Record) bool { return other == answer })
 }
 
-func (end *ending) settle(revision uint64) {
+func (end *completion) settle(revision uint64) {
 	end.durable, end.revision = true, revision
 	for _, answer := range end.waiting {
 		answer <- end.record
@@ -44,30 +154,30 @@ func (end *ending) settle(revision uint64) {
 // finishedRuns keeps the latest endings, up to a number of bytes, and those that the
 // history has not been given yet: they could be found nowhere else.
 type finishedRuns struct {
-	limit   int
-	endings map[run.ID]*ending
-	order   []run.ID
-	bytes   int
+	limit       int
+	completions map[run.ID]*completion
+	order       []run.ID
+	bytes       int
 }
 
-func (f *finishedRuns) get(id run.ID) *ending { return f.endings[id] }
+func (f *finishedRuns) get(id run.ID) *completion { return f.completions[id] }
 
 // add adds an ending, and drops the oldest of those up to a revision that the history has.
-func (f *finishedRuns) add(end *ending, told uint64) {
-	if f.endings == nil {
-		f.endings = map[run.ID]*ending{}
+func (f *finishedRuns) add(end *completion, told uint64) {
+	if f.completions == nil {
+		f.completions = map[run.ID]*completion{}
 	}
-	f.endings[end.record.Run] = end
+	f.completions[end.record.Run] = end
 	f.order = append(f.order, end.record.Run)
 	f.bytes += recordBytes(end.record)
 	for f.bytes > f.limit && len(f.order) > 1 {
 		oldest := f.order[0]
-		if older := f.endings[oldest]; !older.durable || older.revision > told {
+		if older := f.completions[oldest]; !older.durable || older.revision > told {
 			return
 		}
 		f.order = f.order[1:]
-		f.bytes -= recordBytes(f.endings[oldest].record)
-		delete(f.endings, oldest)
+		f.bytes -= recordBytes(f.completions[oldest].record)
+		delete(f.completions, oldest)
 	}
 }
 
@@ -82,4 +192,44 @@ func recordBytes(r *run.Record) int {
 		n += perTask + len(t.Input) + len(t.Output)
 	}
 	return n
+}
+
+// Wait gives a run's record once it is finished and durable.
+func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
+	return e.wait(ctx, id, func() *completion {
+		if o := e.open[id]; o != nil {
+			return o.completion
+		}
+		return e.finished.get(id)
+	})
+}
+
+// past gives the record of a finished run.
+func (e *Engine) finishedRecord(ctx context.Context, id run.ID) (*run.Record, error) {
+	return e.wait(ctx, id, func() *completion { return e.finished.get(id) })
+}
+
+// wait gives the record of the ending that find finds on the loop, or the one
+// that is history already.
+func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (*run.Record, error) {
+	answers := make(chan *run.Record, 1)
+	var end *completion
+	err := e.command(ctx, func() {
+		if end = find(); end != nil {
+			end.wait(answers)
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case end == nil && e.config.History == nil:
+		return nil, run.ErrUnknown
+	case end == nil:
+		return e.config.History.Get(ctx, id)
+	}
+	record, err := await(ctx, e, answers)
+	if err != nil {
+		e.cleanUp(func() { end.leave(answers) })
+	}
+	return record, err
 }

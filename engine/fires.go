@@ -12,31 +12,31 @@ import (
 // fire decides one nominal time, for ever: its run is accepted together with the
 // watermark, or the watermark says that there is none. It reports false when no
 // run can be taken now and nothing has been decided.
-func (e *Engine) fire(s *schedule, nominal time.Time) bool {
+func (ss *schedules) fire(s *schedule, nominal time.Time) bool {
 	if blocking := s.blocking(); blocking != nil {
-		e.log.Info("a schedule skips a time: an earlier run is still going",
+		ss.engine.log.Info("a schedule skips a time: an earlier run is still going",
 			"flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "run", blocking.run.ID, "overlap", s.spec.Overlap)
-		e.skip(s, nominal, 1, run.DropOverlap)
+		ss.skip(s, nominal, 1, run.DropOverlap)
 		return true
 	}
-	if e.taking() != nil {
+	if ss.engine.refusal() != nil {
 		return false
 	}
 	advanced := &run.ScheduleAdvanced{ScheduleRef: s.ref, Nominal: nominal.UTC()}
 	request := run.Request{Flow: s.ref.Flow, Trigger: run.Trigger{Kind: run.TriggerSchedule, Name: s.ref.Trigger, Time: nominal.UTC()}}
-	receipt, err := e.accept(s.flow, request, advanced)
+	receipt, err := ss.engine.accept(s.flow, request, advanced)
 	switch {
 	case err != nil:
-		e.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
-		e.skip(s, nominal, 1, run.DropRejected)
+		ss.engine.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
+		ss.skip(s, nominal, 1, run.DropRejected)
 		return true
 	case !receipt.Accepted:
-		e.log.Info("a schedule skips a time: the flow's runs are at their limit", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal)
-		e.skip(s, nominal, 1, run.DropLimit)
+		ss.engine.log.Info("a schedule skips a time: the flow's runs are at their limit", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal)
+		ss.skip(s, nominal, 1, run.DropLimit)
 		return true
 	}
-	e.fired++
-	e.replace(s, receipt.Run)
+	ss.fired++
+	ss.replace(s, receipt.Run)
 	return true
 }
 
@@ -62,13 +62,13 @@ func (s *schedule) blocking() *openRun {
 
 // replace cancels the runs of a schedule in favour of the one that has come, where
 // its overlap says so.
-func (e *Engine) replace(s *schedule, by run.ID) {
+func (ss *schedules) replace(s *schedule, by run.ID) {
 	if s.spec == nil || s.spec.Overlap != flows.OverlapCancelRunning {
 		return
 	}
 	for _, o := range slices.Clone(s.open) {
 		if o.run.ID != by {
-			e.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
+			ss.engine.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
 		}
 	}
 }
@@ -87,11 +87,11 @@ func (e *OverlapError) Error() string {
 
 // fireNow makes a run of a schedule because somebody asks for it. Its nominal
 // time is now; the schedule goes on as if nothing had happened.
-func (e *Engine) fireNow(s *schedule, request run.Request) (run.Receipt, error) {
-	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.now()); known {
+func (ss *schedules) fireNow(s *schedule, request run.Request) (run.Receipt, error) {
+	if first, known := ss.engine.shard.Keys.Run(request.Flow, request.Key, ss.engine.clock.now()); known {
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
-	if err := e.taking(); err != nil {
+	if err := ss.engine.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
 	if s.spec != nil {
@@ -99,9 +99,9 @@ func (e *Engine) fireNow(s *schedule, request run.Request) (run.Receipt, error) 
 			return run.Receipt{}, &OverlapError{Schedule: s.ref, Run: blocking.run.ID, Overlap: string(s.spec.Overlap)}
 		}
 	}
-	receipt, err := e.accept(s.flow, request)
+	receipt, err := ss.engine.accept(s.flow, request)
 	if receipt.Accepted {
-		e.replace(s, receipt.Run)
+		ss.replace(s, receipt.Run)
 	}
 	return receipt, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -64,7 +65,7 @@ func TestSchedulesFireOnceForEachNominalTime(t *testing.T) {
 	t.Parallel()
 	set := load(t, scheduleHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal}, set)
 		time.Sleep(35 * time.Second)
 		if err := r.Deploy(t.Context(), set); err != nil { // must not fire anything twice
@@ -84,7 +85,7 @@ func TestScheduleSkipsWhileARunIsGoing(t *testing.T) {
 	t.Parallel()
 	set := load(t, scheduleHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(25 * time.Second)}}, set)
 		time.Sleep(95 * time.Second)
 		r.stop()
@@ -100,7 +101,7 @@ flow "long" {
   task "b" { plugin = "./m.wasm" }
 }`)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, OpenRuns: 1, Invoker: guests{"b": takes(35 * time.Second)}}, set)
 		r.submit("long", `null`)
 		time.Sleep(45 * time.Second)

@@ -18,26 +18,26 @@ import (
 func (e *Engine) visitGroup(o *openRun, node int) {
 	n := &o.phase.nodes[node]
 	if !n.End {
-		o.phase.states[node] = o.beginning(n.Group)
+		o.phase.states[node] = o.groupStart(n.Group)
 		e.unblock(o, node)
 		return
 	}
-	end := o.composite(n.Group)
+	end := o.groupState(n.Group)
 	o.phase.states[node] = end
 	o.scope.Settle(end)
-	e.tellGroup(o, end)
+	e.config.Sim.groupEnded(o, end)
 	e.unblock(o, node)
 	e.memberSettled(o, node)
 }
 
 // beginning is Ready for a group that begins, and otherwise what its members end
 // for.
-func (o *openRun) beginning(g *flows.Group) *run.TaskRun {
+func (o *openRun) groupStart(g *flows.Group) *run.TaskRun {
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
-	if o.takenUp && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
+	if o.resumed && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
 		return begin
 	}
-	if begin.State, begin.Failure = o.verdict(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
+	if begin.State, begin.Failure = o.joinState(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
 		return begin
 	}
 	switch wanted, failure := g.When(o.scope); {
@@ -59,28 +59,10 @@ func (o *openRun) begunIn(g *flows.Group) bool {
 
 func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }
 
-// verdict gives Ready when what a node depends on lets it run, and how it ends
-// otherwise.
-func (o *openRun) verdict(node int, runOn flows.RunOn) (run.State, *run.Failure) {
-	n := &o.phase.nodes[node]
-	if n.Parent != nil {
-		switch begin := o.phase.states[n.Parent.Begin]; begin.State {
-		case run.Failed:
-			return run.Skipped, o.upstreamFailure(begin)
-		case run.Skipped, run.Canceled:
-			return begin.State, begin.Failure
-		}
-		if state, failure := o.turn(n); state != run.Ready {
-			return state, failure
-		}
-	}
-	return o.join(n, runOn)
-}
-
 // turn gives Ready when no other member of the groups around a node has been enough
 // for them. A group of which something was taken over has had its turn; what was not
 // taken over in it has not.
-func (o *openRun) turn(n *flows.Node) (run.State, *run.Failure) {
+func (o *openRun) memberState(n *flows.Node) (run.State, *run.Failure) {
 	if n.Group != nil && o.run.RetryOf != "" && o.tookPart(n.Group) {
 		return run.Ready, nil
 	}
@@ -89,7 +71,7 @@ func (o *openRun) turn(n *flows.Node) (run.State, *run.Failure) {
 			continue
 		}
 		switch first := o.winner(g); {
-		case first < 0 || first == place || o.asked(g, place):
+		case first < 0 || first == place || o.isAskedFor(g, place):
 		case g.Mode == flows.GroupRace:
 			return run.Canceled, raceLost(g, first)
 		default:
@@ -128,55 +110,6 @@ func raceLost(g *flows.Group, winner int) *run.Failure {
 	}
 }
 
-// stateOf is what has become of a node, nil for nothing.
-func (o *openRun) stateOf(node int) *run.TaskRun {
-	if n := &o.phase.nodes[node]; n.Group == nil {
-		return o.leaf(node).state()
-	}
-	return o.phase.states[node]
-}
-
-// join gives Ready when the states of what a node depends on let it run, and
-// Skipped otherwise, with a failure when the reason is that something did not
-// succeed. That failure tells this skip from one by condition: what lies further
-// downstream must not run either.
-func (o *openRun) join(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
-	var culprit *run.TaskRun
-	skipped, counted := 0, 0
-	for _, need := range n.Needs {
-		up := o.stateOf(need.Node)
-		if !need.Before {
-			counted++
-		}
-		switch {
-		case up.State == run.Succeeded || o.forgiven(need.Node, up):
-		case up.State == run.Skipped && up.Failure == nil || raced(up):
-			if !need.Before {
-				skipped++
-			}
-		case culprit == nil:
-			culprit = up
-		}
-	}
-	switch {
-	case runOn == flows.RunAlways || runOn == flows.RunOnFailure && culprit != nil:
-		return run.Ready, nil
-	case runOn == flows.RunOnFailure:
-		return run.Skipped, nil
-	case culprit != nil:
-		return run.Skipped, o.upstreamFailure(culprit)
-	case counted > 0 && skipped == counted:
-		return run.Skipped, nil
-	}
-	return run.Ready, nil
-}
-
-// forgiven reports whether a task that has failed counts as done.
-func (o *openRun) forgiven(node int, state *run.TaskRun) bool {
-	n := &o.phase.nodes[node]
-	return n.Task != nil && n.Task.Continue && state.State == run.Failed
-}
-
 // raced reports whether a task was canceled because another one was faster. That
 // is how the flow is meant.
 func raced(state *run.TaskRun) bool {
@@ -184,12 +117,8 @@ func raced(state *run.TaskRun) bool {
 	return state.State == run.Canceled && (lost(state.Failure) || lost(state.Cancel))
 }
 
-func (o *openRun) upstreamFailure(culprit *run.TaskRun) *run.Failure {
-	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: called(culprit.Task) + " did not succeed"}
-}
-
 // composite is the state of a group whose members are all done.
-func (o *openRun) composite(g *flows.Group) *run.TaskRun {
+func (o *openRun) groupState(g *flows.Group) *run.TaskRun {
 	end := &run.TaskRun{TaskRef: groupRef(g), State: run.Skipped}
 	states := make([]*run.TaskRun, len(g.Members))
 	for i, m := range g.Members {
@@ -215,13 +144,13 @@ func (o *openRun) composite(g *flows.Group) *run.TaskRun {
 			return end
 		}
 	}
-	o.sum(g, states, end)
+	o.foldMembers(g, states, end)
 	return end
 }
 
 // sum is the state of members none of which stands for all: the first that has
 // failed, or that could not run, or all.
-func (o *openRun) sum(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
+func (o *openRun) foldMembers(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
 	var failed, blocked *run.TaskRun
 	for i, state := range states {
 		switch {
@@ -290,7 +219,7 @@ func (e *Engine) memberSettled(o *openRun, node int) {
 func (e *Engine) stopRace(o *openRun, g *flows.Group) {
 	first := o.winner(g)
 	for place, m := range g.Members {
-		if place == first || o.asked(g, place) {
+		if place == first || o.isAskedFor(g, place) {
 			continue
 		}
 		for _, spec := range leavesOf(m) {
@@ -313,7 +242,7 @@ func (e *Engine) stopLeaf(o *openRun, ref run.TaskRef, why *run.Failure) {
 		return
 	}
 	if state != nil && state.State != run.Waiting {
-		if e.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})) != nil {
+		if e.commits.record(o.event(&run.TaskCancelRequested{TaskRef: ref, Failure: why})) != nil {
 			return
 		}
 	}

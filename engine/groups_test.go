@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -231,7 +232,7 @@ func TestSlotsAreKeptOverACrash(t *testing.T) {
 		forEach("range(2)")+"}\n"+plain("before")+"}\n")
 	synctest.Test(t, func(t *testing.T) {
 		count := &gauge{}
-		config := Config{Journal: NewMemoryJournal(), Workers: 8, Invoker: guests{
+		config := Config{Journal: memory.NewJournal(), Workers: 8, Invoker: guests{
 			"before": takes(500 * time.Millisecond), "t": count.around(takes(9 * time.Second)), "later": count.around(takes(time.Second)),
 		}}
 		r := boot(t, config, set)
@@ -257,7 +258,7 @@ func TestAGroupThatHadBegunIsNotDecidedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				config := Config{Journal: NewMemoryJournal(), Workers: 8, Invoker: guests{
+				config := Config{Journal: memory.NewJournal(), Workers: 8, Invoker: guests{
 					"a": endsAs(run.Succeeded, time.Second), "b": takes(time.Minute), "fast": endsAs(run.Succeeded, 2*time.Second), "other": takes(10 * time.Second),
 				}}
 				r := boot(t, config, set)

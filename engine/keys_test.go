@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -116,11 +117,11 @@ func TestKeyOfRequestsAtTheSameTime(t *testing.T) {
 func TestKeysSurviveARestart(t *testing.T) {
 	t.Parallel()
 	set := load(t, keysHCL)
-	for name, store := range map[string]Store{"from the journal": nil, "from a snapshot": NewMemoryStore()} {
+	for name, store := range map[string]Store{"from the journal": nil, "from a snapshot": memory.NewStore()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				config := Config{Journal: NewMemoryJournal(), Snapshots: store}
+				config := Config{Journal: memory.NewJournal(), Snapshots: store}
 				r := boot(t, config, set)
 				old := r.first(keyed("f", "old", `{}`))
 				time.Sleep(3 * snapshotAge)
@@ -156,7 +157,7 @@ func TestKeyIsFreeAfterADay(t *testing.T) {
 	t.Parallel()
 	set := load(t, keysHCL)
 	synctest.Test(t, func(t *testing.T) {
-		config := Config{Journal: NewMemoryJournal()}
+		config := Config{Journal: memory.NewJournal()}
 		r := boot(t, config, set)
 		id := r.first(keyed("f", "k", `{}`))
 		other := time.Now()
@@ -183,7 +184,7 @@ func TestKeyTogetherWithAPosition(t *testing.T) {
 	t.Parallel()
 	set := load(t, keysHCL)
 	synctest.Test(t, func(t *testing.T) {
-		config := Config{Journal: NewMemoryJournal()}
+		config := Config{Journal: memory.NewJournal()}
 		at := func(seq uint64, key string) run.Request {
 			request := keyed("f", key, `{}`)
 			request.Position = run.Position{Source: "s", Seq: seq}
@@ -247,7 +248,7 @@ func TestRequestsThatMakeNoRunLeaveTheirKey(t *testing.T) {
 
 // keyOf gives the run that a key has made.
 func (r *rig) keyOf(flow, key string) (id run.ID) {
-	r.onLoop(func() { id, _ = r.shard.Keys.Run(flow, key, r.now()) })
+	r.onLoop(func() { id, _ = r.shard.Keys.Run(flow, key, r.clock.now()) })
 	return id
 }
 

@@ -14,7 +14,7 @@ func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
 		present = e.present(q)
-		e.afterCommit(func() { answers <- struct{}{} })
+		e.commits.afterCommit(func() { answers <- struct{}{} })
 	})
 	if err == nil {
 		_, err = await(ctx, e, answers)
@@ -40,7 +40,7 @@ func (e *Engine) present(q run.Query) []run.Summary {
 			found = append(found, s)
 		}
 	}
-	for _, end := range e.finished.endings {
+	for _, end := range e.finished.completions {
 		if s := end.record.Summary(); q.Matches(&s) {
 			found = append(found, s)
 		}

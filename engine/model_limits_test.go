@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -74,20 +75,20 @@ func (w *world) limitsOf(r *run.Run, ref run.TaskRef) []string {
 	return nil
 }
 
-// quotasAgree compares the slots of limits that are taken with the attempts that are
+// limitsAgree compares the slots of limits that are taken with the attempts that are
 // under way.
-func (e *Engine) quotasAgree() error {
-	held := map[*quota]int{}
+func (e *Engine) limitsAgree() error {
+	held := map[*fairq.Limit]int{}
 	for _, o := range e.open {
 		for _, a := range o.attempts {
-			for _, q := range e.quotasOf(a.task) {
-				held[q]++
+			for _, slots := range e.limits.of(a.task) {
+				held[slots]++
 			}
 		}
 	}
-	for name, q := range e.quotas {
-		if q.held != held[q] || q.waiting < 0 || q.runs < 0 {
-			return fmt.Errorf("limit %s: %d slots are taken of %d attempts, %d tasks wait, %d runs are open", name, q.held, held[q], q.waiting, q.runs)
+	for name, s := range e.limits.byName {
+		if s.slots.Running() != held[&s.slots] || s.slots.Waiting() < 0 || s.runs < 0 {
+			return fmt.Errorf("limit %s: %d slots are taken of %d attempts, %d tasks wait, %d runs are open", name, s.slots.Running(), held[&s.slots], s.slots.Waiting(), s.runs)
 		}
 	}
 	return nil

@@ -223,7 +223,7 @@ func (w *world) needs(name string) error {
 func (w *world) watchOver(ctx context.Context, e *Engine) {
 	rng := rand.New(rand.NewPCG(w.seed, 3))
 	for ctx.Err() == nil {
-		e.command(ctx, func() { e.afterCommit(func() { w.compare(e) }) })
+		e.command(ctx, func() { e.commits.afterCommit(func() { w.compare(e) }) })
 		select {
 		case <-time.After(time.Duration(rng.IntN(3000)) * time.Millisecond):
 		case <-ctx.Done():
@@ -233,8 +233,8 @@ func (w *world) watchOver(ctx context.Context, e *Engine) {
 
 // compare runs on the loop, when no commit is on its way to the journal.
 func (w *world) compare(e *Engine) {
-	shard := w.ledger.copyAt(e.revision)
-	for _, b := range e.pending {
+	shard := w.ledger.copyAt(e.commits.revision)
+	for _, b := range e.commits.pending {
 		commit, err := run.DecodeCommit(b.commit.Seal(0))
 		if err != nil {
 			w.t.Errorf("a commit to come: %v", err)
@@ -247,16 +247,16 @@ func (w *world) compare(e *Engine) {
 		}
 	}
 	if !bytes.Equal(shardBytes(w.t, e.shard), shardBytes(w.t, shard)) {
-		w.t.Errorf("at revision %d memory and journal differ", e.revision)
+		w.t.Errorf("at revision %d memory and journal differ", e.commits.revision)
 	}
 	if err := e.consistent(); err != nil {
-		w.t.Errorf("at revision %d: %v", e.revision, err)
+		w.t.Errorf("at revision %d: %v", e.commits.revision, err)
 	}
 }
 
 // consistent checks what the loop keeps beside the recorded state.
 func (e *Engine) consistent() error {
-	under, held := 0, map[gateKey]int{}
+	under, held := 0, map[runLimitKey]int{}
 	for id, o := range e.open {
 		if e.shard.Runs[id] != o.run || o.run.State.Done() {
 			return fmt.Errorf("run %s is %s and still open", id, o.run.State)
@@ -265,14 +265,14 @@ func (e *Engine) consistent() error {
 			return fmt.Errorf("the definition of run %s is forgotten", id)
 		}
 		under += len(o.attempts)
-		for _, l := range o.limits()[:o.held] {
-			held[l.gate]++
+		for _, l := range o.runLimits()[:o.held] {
+			held[l.key]++
 		}
 		if err := o.phase.consistent(o); err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
 		}
 	}
-	for key, g := range e.gates {
+	for key, g := range e.runLimits.byKey {
 		if g.started != held[key] {
 			return fmt.Errorf("%d slots of %v are taken and %d runs hold one", g.started, key, held[key])
 		}
@@ -282,16 +282,13 @@ func (e *Engine) consistent() error {
 			return err
 		}
 	}
-	if err := e.quotasAgree(); err != nil {
+	if err := e.limitsAgree(); err != nil {
 		return err
 	}
-	running, waiting := 0, 0
-	for _, l := range e.runnable.lanes {
-		running, waiting = running+l.running, waiting+l.waiting
-	}
-	if under != running || under+e.idle != e.config.Workers || waiting != e.runnable.size || len(e.shard.Runs) != len(e.open) {
-		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d tasks wait, %d are counted, %d runs are open, %d are kept",
-			under, running, e.idle, e.config.Workers, waiting, e.runnable.size, len(e.open), len(e.shard.Runs))
+	running := e.runnable.Running()
+	if under != running || under+e.workers.idle != e.config.Workers || len(e.shard.Runs) != len(e.open) {
+		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d runs are open, %d are kept",
+			under, running, e.workers.idle, e.config.Workers, len(e.open), len(e.shard.Runs))
 	}
 	return nil
 }
@@ -299,11 +296,11 @@ func (e *Engine) consistent() error {
 // consistent checks what is kept of groups and fan-outs.
 func (p *phase) consistent(o *openRun) error {
 	for node, n := range p.nodes {
-		if kept := p.states[node]; n.End && kept != nil && !reflect.DeepEqual(kept, o.composite(n.Group)) {
-			return fmt.Errorf("group %s was %+v, and is %+v", n.Group.Name, kept, o.composite(n.Group))
+		if kept := p.states[node]; n.End && kept != nil && !reflect.DeepEqual(kept, o.groupState(n.Group)) {
+			return fmt.Errorf("group %s was %+v, and is %+v", n.Group.Name, kept, o.groupState(n.Group))
 		}
 	}
-	for g, s := range p.slots {
+	for g, s := range p.groupLimiters {
 		used := 0
 		for ref := range p.holding {
 			if slices.ContainsFunc(g.Leaves(), func(t *flows.Task) bool { return t.Name == ref.Task }) {
@@ -316,13 +313,13 @@ func (p *phase) consistent(o *openRun) error {
 	}
 	for node, f := range p.fans {
 		busy := 0
-		for _, i := range f.going {
+		for _, i := range f.active {
 			if i.busy {
 				busy++
 			}
 		}
-		if state := p.states[node]; busy != f.busy || state.State.Done() != (len(f.going) == 0) || state.Open() > len(f.going) {
-			return fmt.Errorf("task %s is %s: %d items are going, %d of them busy (%d are counted), %d open", state.Task, state.State, len(f.going), busy, f.busy, state.Open())
+		if state := p.states[node]; busy != f.busy || state.State.Done() != (len(f.active) == 0) || state.Open() > len(f.active) {
+			return fmt.Errorf("task %s is %s: %d items are going, %d of them busy (%d are counted), %d open", state.Task, state.State, len(f.active), busy, f.busy, state.Open())
 		}
 	}
 	return nil
@@ -330,9 +327,9 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.gates)+len(e.runnable.lanes)+len(e.runnable.levels)+e.runnable.size+len(e.calling)+len(e.starting)+len(e.watched)+e.unsaved+len(e.messages.begun) != 0 || e.timers.Len() != 1 {
-		return fmt.Errorf("left are %d runs, %d gates, %d lanes, %d levels, %d tasks, %d starting, %d watchers, %d bytes, %d timers besides the tick",
-			len(e.open), len(e.gates), len(e.runnable.lanes), len(e.runnable.levels), e.runnable.size, len(e.starting), len(e.watched), e.unsaved, e.timers.Len()-1)
+	if len(e.open)+len(e.runLimits.byKey)+e.runnable.Len()+len(e.childStarts)+len(e.starting)+len(e.watchers.byRun)+e.commits.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
+		return fmt.Errorf("left are %d runs, %d gates, %d tasks, %d running, %d starting, %d watchers, %d bytes, %d timers besides the tick",
+			len(e.open), len(e.runLimits.byKey), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watchers.byRun), e.commits.unsaved, e.clock.timers.Len()-1)
 	}
 	return nil
 }
@@ -516,7 +513,7 @@ func (w *world) judgeAnswers(stories map[run.ID]*story, made map[string]int) {
 // judgeSlots follows how many runs were under way at once, and who came first.
 func (w *world) judgeSlots() {
 	shard := run.NewShard()
-	under := map[gateKey][]run.ID{}
+	under := map[runLimitKey][]run.ID{}
 	for revision := range w.ledger.last() {
 		for _, e := range w.ledger.at(revision + 1) {
 			shard.Apply(e)
@@ -524,7 +521,7 @@ func (w *world) judgeSlots() {
 			if r == nil || w.limitOf(r) == 0 {
 				continue
 			}
-			key := gateKey{flow: r.Flow + r.Definition, key: r.Concurrency}
+			key := runLimitKey{flow: r.Flow + r.Definition, key: r.Concurrency}
 			switch e.Data.(type) {
 			case *run.Started:
 				under[key] = append(under[key], r.ID)

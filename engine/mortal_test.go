@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -148,7 +149,7 @@ func (o mortalObserver) Flush(ctx context.Context) error {
 
 // ledger is a journal that remembers everything, with the state at each revision.
 type ledger struct {
-	MemoryJournal
+	memory.Journal
 	t     testing.TB
 	diary *diary
 	blobs *vault
@@ -182,7 +183,7 @@ func shardBytes(t testing.TB, s *run.Shard) []byte {
 }
 
 func (l *ledger) Append(ctx context.Context, after uint64, commit []byte) (uint64, error) {
-	revision, err := l.MemoryJournal.Append(ctx, after, commit)
+	revision, err := l.Journal.Append(ctx, after, commit)
 	if err != nil {
 		return 0, err
 	}
@@ -230,7 +231,7 @@ func apply(s *run.Shard, e run.Event) error {
 
 func (l *ledger) Compact(ctx context.Context, upTo uint64) error {
 	l.diary.note("the journal is removed up to revision %d", upTo)
-	return l.MemoryJournal.Compact(ctx, upTo)
+	return l.Journal.Compact(ctx, upTo)
 }
 
 // at gives the events of a revision.
@@ -279,7 +280,7 @@ func (l *ledger) needs(name string, after uint64) error {
 
 // shelf is a store of snapshots that checks each of them against the ledger.
 type shelf struct {
-	MemoryStore
+	memory.Store
 	t      testing.TB
 	diary  *diary
 	ledger *ledger
@@ -308,7 +309,7 @@ func (s *shelf) Put(ctx context.Context, name string, data []byte) error {
 			}
 		})
 	}
-	if err := s.MemoryStore.Put(ctx, name, data); err != nil {
+	if err := s.Store.Put(ctx, name, data); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -326,7 +327,7 @@ func (s *shelf) Delete(ctx context.Context, name string) error {
 	defer s.mu.Unlock()
 	delete(s.blobs, name)
 	s.diary.note("%s is removed", name)
-	return s.MemoryStore.Delete(ctx, name)
+	return s.Store.Delete(ctx, name)
 }
 
 // damage turns a bit of the newest snapshot.
@@ -342,7 +343,7 @@ func (s *shelf) damage(rng *rand.Rand) {
 		return
 	}
 	data[rng.IntN(len(data))] ^= 1 << rng.IntN(8)
-	s.MemoryStore.Put(context.Background(), name, data)
+	s.Store.Put(context.Background(), name, data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.blobs, name)
@@ -374,7 +375,7 @@ func (s *shelf) needs(name string) error {
 // vault is a store of blobs that remembers everything, and that nothing is taken
 // from while it is needed.
 type vault struct {
-	MemoryStore
+	memory.Store
 	t     testing.TB
 	diary *diary
 	need  func(name string) error
@@ -394,7 +395,7 @@ func (v *vault) Put(ctx context.Context, name string, data []byte) error {
 	}
 	v.all[name] = bytes.Clone(data)
 	v.diary.note("blob %s", name)
-	return v.MemoryStore.Put(ctx, name, data)
+	return v.Store.Put(ctx, name, data)
 }
 
 func (v *vault) Delete(ctx context.Context, name string) error {
@@ -402,7 +403,7 @@ func (v *vault) Delete(ctx context.Context, name string) error {
 	if err := v.need(name); err != nil {
 		v.t.Errorf("blob %s is removed: %v", name, err)
 	}
-	return v.MemoryStore.Delete(ctx, name)
+	return v.Store.Delete(ctx, name)
 }
 
 func (v *vault) holds(name string) bool {

@@ -23,7 +23,7 @@ type Observation struct {
 
 	// Told is the revision of the last event that the observer was told of, when the
 	// journal does not hold that any more: Seen is before it then. Default Seen's.
-	Told uint64
+	Published uint64
 }
 
 // Place is the place of an event in the journal.
@@ -41,7 +41,7 @@ func (o Observation) unseen(at Place) bool {
 }
 
 // notice makes what observers are told of an event that has just been applied.
-func (e *Engine) notice(r *run.Run, event run.Event, index int) run.Notice {
+func (l *commitLog) notice(r *run.Run, event run.Event, index int) run.Notice {
 	n := run.Notice{Index: index, Event: event}
 	if r == nil {
 		return n
@@ -49,80 +49,63 @@ func (e *Engine) notice(r *run.Run, event run.Event, index int) run.Notice {
 	n.Flow = r.Flow
 	n.Hops, _ = r.Trigger.Hops() // it has started
 	if _, finished := event.Data.(*run.Finished); finished {
-		n.Record = e.recordOf(r)
+		n.Record = l.recordOf(r)
 	}
 	return n
 }
 
-// conclude takes the record of a run that has just finished.
-func (e *Engine) conclude(r *run.Run) {
-	if o := e.open[r.ID]; o != nil {
-		o.end.record = r.Record(taskNames(o.flow))
-		if s := e.config.Stage; s != nil && s.Finished != nil {
-			s.Finished(o.end.record)
-		}
-	}
-}
-
-// recordOf gives the record of a finished run, its tasks in order of declaration
-// as far as the flow is known.
-func (e *Engine) recordOf(r *run.Run) *run.Record {
-	if o := e.open[r.ID]; o != nil {
-		return o.end.record
-	}
-	return r.Record(nil)
-}
-
-func (e *Engine) nextNotice() (chan<- *batch, *batch) {
-	if len(e.outbox) == 0 {
+func (l *commitLog) nextNotice() (chan<- *batch, *batch) {
+	if len(l.outbox) == 0 {
 		return nil, nil
 	}
-	return e.notices, e.outbox[0]
+	return l.toNotifier, l.outbox[0]
 }
 
 // noticed takes the first commit, which the notifier has, out of the outbox.
-func (e *Engine) noticed(b *batch) {
-	e.outbox = slices.Delete(e.outbox, 0, 1)
-	e.untold -= len(b.notices)
+func (l *commitLog) noticed(b *batch) {
+	l.outbox = slices.Delete(l.outbox, 0, 1)
+	l.unnotified -= len(b.notices)
 }
 
 // notifier tells the observers, one event after the other.
-func (e *Engine) notifier(ctx context.Context) {
-	for b := range e.notices {
+func (l *commitLog) notifier(ctx context.Context) {
+	for b := range l.toNotifier {
 		for _, n := range b.notices {
 			if n.Record != nil {
 				n.RecordJSON, _ = n.Record.AppendJSON(nil) // who needs it meets the error again
 			}
-			for _, o := range e.config.Observers {
+			for _, o := range l.config.Observers {
 				if o.wants(n.Event.Data) {
-					e.tell(ctx, o.Observer, n)
+					l.notify(ctx, o.Observer, n)
 				}
 			}
 		}
-		e.told.Store(b.revision)
-		e.durable(b.revision)
+		l.notified.Store(b.revision)
+		l.durable(b.revision)
 	}
 }
 
 // tells reports whether anybody is told of commits.
-func (e *Engine) tells() bool { return len(e.config.Observers) > 0 || e.config.Durable != nil }
+func (l *commitLog) hasListeners() bool {
+	return len(l.config.Observers) > 0 || l.config.Durable != nil
+}
 
 // toldUpTo is the revision up to which all observers were told of what happened.
-func (e *Engine) toldUpTo() uint64 {
-	if !e.tells() {
+func (l *commitLog) notifiedUpTo() uint64 {
+	if !l.hasListeners() {
 		return math.MaxUint64
 	}
-	return e.told.Load()
+	return l.notified.Load()
 }
 
-func (e *Engine) durable(revision uint64) {
-	if e.config.Durable != nil {
-		e.config.Durable(revision)
+func (l *commitLog) durable(revision uint64) {
+	if l.config.Durable != nil {
+		l.config.Durable(revision)
 	}
 }
 
-func (e *Engine) tell(ctx context.Context, o Observer, n run.Notice) {
+func (l *commitLog) notify(ctx context.Context, o Observer, n run.Notice) {
 	if err := o.Committed(ctx, n); err != nil && ctx.Err() == nil {
-		e.log.Error("an observer was not told of an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
+		l.log.Error("an observer was not told of an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
 	}
 }

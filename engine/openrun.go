@@ -8,50 +8,49 @@ import (
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
-	"github.com/flowhost/flowhost/scheduler"
 )
 
 // openRun is a run that is not finished, with what the loop keeps beside its
 // recorded state. All of it can be made again from that state.
 type openRun struct {
-	run      *run.Run
-	clock    scheduler.Clock
-	flow     *flows.Flow
-	scope    *flows.Scope // nil until the run starts
-	phase    phase
-	attempts []*attempt                 // under way
-	retries  map[run.TaskRef]*countdown // due later; nil before the first
-	waits    map[run.TaskRef]*waiting   // that go on; nil before the first
-	deadline countdown                  // of the main tasks, then of those of finally
-	patience countdown                  // of the task that this is a sub-flow of, for the attempt
-	takenUp  bool                       // it had started before a restart
-	filled   bool                       // a backfill has asked for it, or for the run that it belongs to
-	output   json.RawMessage            // once the main tasks have succeeded
-	failure  *run.Failure               // why the run will not succeed, as far as the parts that are over tell
-	shown    time.Time                  // when its record was put together last
-	showing  bool                       // a timer does it again
-	held     int                        // slots, of those that its limits ask for
-	end      *ending
+	run            *run.Run
+	clock          *clock
+	flow           *flows.Flow
+	scope          *flows.Scope // nil until the run starts
+	phase          phase
+	attempts       []*attempt                 // under way
+	retries        map[run.TaskRef]*countdown // due later; nil before the first
+	waits          map[run.TaskRef]*waiting   // that go on; nil before the first
+	deadline       countdown                  // of the main tasks, then of those of finally
+	parentDeadline countdown                  // of the task that this is a sub-flow of, for the attempt
+	resumed        bool                       // it had started before a restart
+	backfill       bool                       // a backfill has asked for it, or for the run that it belongs to
+	output         json.RawMessage            // once the main tasks have succeeded
+	failure        *run.Failure               // why the run will not succeed, as far as the parts that are over tell
+	shown          time.Time                  // when its record was put together last
+	showing        bool                       // a timer does it again
+	held           int                        // slots, of those that its limits ask for
+	completion     *completion
 
-	again     run.TaskRef                         // that was asked for by name; zero for most
+	askedFor  run.TaskRef                         // that was asked for by name; zero for most
 	continued map[run.TaskRef]*run.ContinuedChild // what runs of sub-flows go on with; nil for most
 
-	schedule  *schedule     // that has made it; nil for none
-	overlap   flows.Overlap // of that schedule, as of the run's definition
-	followers []task        // of later runs of the schedule, which wait for tasks of this one
+	schedule *schedule     // that has made it; nil for none
+	overlap  flows.Overlap // of that schedule, as of the run's definition
+	waiters  []task        // of later runs of the schedule, which wait for tasks of this one
 }
 
 // phase is the part of a flow that is being executed: its main tasks, then those of
 // the hooks that their end asks for.
 type phase struct {
-	part     flows.Part
-	tasks    []*flows.Task
-	nodes    []flows.Node   // those of the tasks first
-	states   []*run.TaskRun // by node: of tasks nil before something has happened, of groups computed
-	frontier *dag.Frontier
-	fans     map[int]*fan            // by node
-	slots    map[*flows.Group]*slots // of groups with a bound
-	holding  map[run.TaskRef]bool    // tasks that hold slots
+	part          flows.Part
+	tasks         []*flows.Task
+	nodes         []flows.Node   // those of the tasks first
+	states        []*run.TaskRun // by node: of tasks nil before something has happened, of groups computed
+	frontier      *dag.Frontier
+	fans          map[int]*fan                   // by node
+	groupLimiters map[*flows.Group]*groupLimiter // of groups with a bound
+	holding       map[run.TaskRef]bool           // tasks that hold slots
 }
 
 func newPhase(s *flows.Section) phase {
@@ -87,7 +86,7 @@ func (t task) ref() run.TaskRef {
 // priority is where the task stands among those that are ready: what is filled in
 // afterwards comes after everything that is due.
 func (t task) priority() int {
-	if t.filled {
+	if t.backfill {
 		return math.MinInt
 	}
 	return t.spec.Priority
@@ -108,16 +107,16 @@ func (t task) state() *run.TaskRun {
 
 func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	o := &openRun{
-		run: r, flow: f, clock: e.config.Clock,
-		end: new(ending),
+		run: r, flow: f, clock: e.clock,
+		completion: new(completion),
 	}
-	o.filled = r.Trigger.Kind == run.TriggerBackfill || r.Parent != nil && e.filled(r.Parent.Run)
+	o.backfill = r.Trigger.Kind == run.TriggerBackfill || r.Parent != nil && e.isBackfill(r.Parent.Run)
 	if err := o.keepContinuation(); err != nil {
 		e.fail(err) // a recorded one was looked at when the run was taken up
 	}
 	e.open[r.ID] = o
-	e.refer(o)
-	e.opened(o)
+	e.limits.retain(o)
+	e.schedules.noteOpened(o)
 	return o
 }
 
@@ -133,5 +132,5 @@ func taskNames(f *flows.Flow) []string {
 
 // event makes an event of the run that happens now.
 func (o *openRun) event(data run.EventData) run.Event {
-	return run.Event{Run: o.run.ID, At: o.clock.Now().UTC(), Data: data}
+	return run.Event{Run: o.run.ID, At: o.clock.now(), Data: data}
 }

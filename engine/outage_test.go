@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/flowhost/flowhost/engine/memory"
 )
 
 // scheduled is a flow of one schedule with further arguments.
@@ -70,7 +72,7 @@ func TestOutages(t *testing.T) {
 			t.Parallel()
 			set := load(t, scheduled(c.schedule))
 			synctest.Test(t, func(t *testing.T) {
-				journal := NewMemoryJournal()
+				journal := memory.NewJournal()
 				r := boot(t, Config{Journal: journal}, set)
 				time.Sleep(c.up)
 				r.crash()
@@ -119,7 +121,7 @@ func TestEditsFireNothing(t *testing.T) {
 			t.Parallel()
 			before, after := load(t, scheduled(sets["as it was"])), load(t, scheduled(sets[c.after]))
 			synctest.Test(t, func(t *testing.T) {
-				journal := NewMemoryJournal()
+				journal := memory.NewJournal()
 				r := boot(t, Config{Journal: journal}, before)
 				time.Sleep(h + time.Minute)
 				r.crash()

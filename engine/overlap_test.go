@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -70,7 +71,7 @@ func TestOverlap(t *testing.T) {
 					overlap = "`+mode+`"
 					end     = "2000-01-01T00:00:41Z"`))
 				synctest.Test(t, func(t *testing.T) {
-					journal := NewMemoryJournal()
+					journal := memory.NewJournal()
 					config := Config{Journal: journal, Invoker: guests{"a": takes(25 * time.Second)}}
 					r := boot(t, config, set)
 					if crash {
@@ -115,7 +116,7 @@ func TestOverlapQueueIsBounded(t *testing.T) {
 		overlap_max = 2
 		count       = 4`))
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(95 * time.Second)}}, set)
 		time.Sleep(10 * time.Minute)
 		r.stop()
@@ -183,7 +184,7 @@ func TestOverlapByNodeLetsCanceledRunsGo(t *testing.T) {
 		overlap = "node"
 		count   = 3`))
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(50 * time.Second)}}, set)
 		time.Sleep(35 * time.Second)
 		status, err := r.Schedules(t.Context())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -36,7 +37,7 @@ func TestPauses(t *testing.T) {
 			t.Parallel()
 			set := load(t, scheduled("every = \"1h\"\n"+c.catchUp))
 			synctest.Test(t, func(t *testing.T) {
-				journal := NewMemoryJournal()
+				journal := memory.NewJournal()
 				r := boot(t, Config{Journal: journal}, set)
 				time.Sleep(h + m)
 				if done, err := r.Pause(t.Context(), run.ScheduleRef{Flow: "f"}, "upstream is down"); err != nil || len(done) != 1 || done[0] != hourly {
@@ -79,7 +80,7 @@ func TestFailingSchedulesPauseThemselves(t *testing.T) {
 		const s = time.Second
 		outcomes := []bool{false, false, true, false, false, false, false, true}
 		var made atomic.Int32
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": func(_ context.Context, call run.Call) (run.Result, error) {
 			if outcomes[made.Add(1)-1] {
 				return gives(call.Input), nil

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -14,7 +15,7 @@ func TestPositionsThatAreGivenAgain(t *testing.T) {
 	t.Parallel()
 	set := load(t, keysHCL)
 	synctest.Test(t, func(t *testing.T) {
-		config := Config{Journal: NewMemoryJournal()}
+		config := Config{Journal: memory.NewJournal()}
 		begin := time.Now()
 		at := func(seq uint64, after time.Duration) run.Position {
 			return run.Position{Source: "s", Seq: seq, At: begin.Add(after)}

@@ -12,8 +12,8 @@ import (
 
 // recovery is the reading of what earlier processes have left.
 type recovery struct {
-	*Engine
-	archive archive
+	*commitLog
+	archive storedSnapshots
 	last    uint64 // revision of what has been read so far
 	read    int    // events of the journal
 }
@@ -21,14 +21,15 @@ type recovery struct {
 // recover reads the newest snapshot that serves and the journal after it, and
 // takes up every run that is not finished.
 func (e *Engine) recover(ctx context.Context) (*recovery, error) {
-	r := &recovery{Engine: e}
+	r := &recovery{commitLog: e.commits}
 	if err := r.readAll(ctx); err != nil {
 		return nil, err
 	}
+	e.shard = e.commits.shard
 	e.forgetDefinitions() // a newer snapshot that was left aside has only what open runs need
-	e.revision, e.events = r.last, r.read
-	e.told.Store(r.last)
-	if err := e.takeUpAll(ctx); err != nil {
+	e.commits.revision, e.commits.events = r.last, r.read
+	e.commits.notified.Store(r.last)
+	if err := e.reopenAll(ctx); err != nil {
 		return nil, err
 	}
 	return r, e.fault
@@ -169,30 +170,30 @@ func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error
 }
 
 // LostEndError says that the journal ends before what others have been told.
-type LostEndError struct {
-	Last uint64 // the last revision that the journal holds
-	Told uint64 // the revision of which others know
+type TruncatedError struct {
+	Last      uint64 // the last revision that the journal holds
+	Published uint64 // the revision of which others know
 }
 
-func (e *LostEndError) Error() string {
+func (e *TruncatedError) Error() string {
 	return fmt.Sprintf("the journal ends at revision %d, and others know of what happened up to revision %d: its end is lost. "+
 		"Restore a copy of the data folder, or accept the loss: what happened after revision %d is forgotten then, "+
 		"runs that were under way go on from there, and runs that were accepted since are gone",
-		e.Last, e.Told, e.Last)
+		e.Last, e.Published, e.Last)
 }
 
 // endReached checks that the journal is as long as others know it.
 func (r *recovery) endReached() error {
-	told := r.config.Told
+	told := r.config.Published
 	for _, o := range r.config.Observers {
 		if o.CatchUp {
-			told = max(told, o.Told, o.Seen.Revision)
+			told = max(told, o.Published, o.Seen.Revision)
 		}
 	}
 	if told <= r.last {
 		return nil
 	}
-	lost := &LostEndError{Last: r.last, Told: told}
+	lost := &TruncatedError{Last: r.last, Published: told}
 	if !r.config.AcceptLoss {
 		return lost
 	}
@@ -200,7 +201,7 @@ func (r *recovery) endReached() error {
 	return nil
 }
 
-var errEnough = errors.New("enough is read")
+var errStopReplay = errors.New("enough is read")
 
 // reaches checks that the journal holds the revision, or the one after it: it
 // would not when it had lost its end. Before the first commit is revision 0.
@@ -223,9 +224,9 @@ func (r *recovery) after(ctx context.Context, revision uint64) (first uint64, co
 	err = r.config.Journal.Replay(ctx, revision, func(at uint64, stored []byte) error {
 		first = at
 		commit, _ = run.DecodeCommit(stored)
-		return errEnough
+		return errStopReplay
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errStopReplay) {
 		err = nil
 	}
 	return first, commit, err
@@ -266,7 +267,7 @@ func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) e
 		if err != nil {
 			return fmt.Errorf("revision %d: %w", revision, err)
 		}
-		if err := r.tellAgain(ctx, changed, event, Place{revision, i}, sum); err != nil {
+		if err := r.notifyAgain(ctx, changed, event, Place{revision, i}, sum); err != nil {
 			return err
 		}
 		if changed != nil && changed.State.Done() {
@@ -280,15 +281,15 @@ func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) e
 
 // tellAgain tells those observers of an event that have not seen it. sum is that of
 // its commit.
-func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Event, at Place, sum uint32) error {
+func (r *recovery) notifyAgain(ctx context.Context, changed *run.Run, event run.Event, at Place, sum uint32) error {
 	if !slices.ContainsFunc(r.config.Observers, func(o Observation) bool { return o.unseen(at) && o.wants(event.Data) }) {
 		return nil
 	}
-	if err := r.complete(ctx, event.Payloads, r.missing); err != nil {
+	if err := r.loadPayloads(ctx, event.Payloads, r.dropLost); err != nil {
 		return err
 	}
 	if _, done := event.Data.(*run.Finished); done {
-		if err := r.complete(ctx, changed.Payloads, r.missing); err != nil {
+		if err := r.loadPayloads(ctx, changed.Payloads, r.dropLost); err != nil {
 			return err
 		}
 	}
@@ -296,18 +297,18 @@ func (r *recovery) tellAgain(ctx context.Context, changed *run.Run, event run.Ev
 	n.Revision, n.Sum = at.Revision, sum
 	for _, o := range r.config.Observers {
 		if o.unseen(at) && o.wants(event.Data) {
-			r.tell(ctx, o.Observer, n)
+			r.notify(ctx, o.Observer, n)
 		}
 	}
 	return nil
 }
 
 // complete fetches what is stored apart, and calls lost for what is gone for good.
-func (e *Engine) complete(ctx context.Context, payloads func(func(*json.RawMessage)), lost func(*json.RawMessage, error)) error {
+func (l *commitLog) loadPayloads(ctx context.Context, payloads func(func(*json.RawMessage)), lost func(*json.RawMessage, error)) error {
 	var failed error
 	payloads(func(p *json.RawMessage) {
-		err := e.insist(ctx, "a large value cannot be read; trying again", func() error {
-			err := e.blobs.fetch(ctx, p)
+		err := l.withRetry(ctx, "a large value cannot be read; trying again", func() error {
+			err := l.blobs.fetch(ctx, p)
 			if blob := (*BlobError)(nil); errors.As(err, &blob) && blob.lasting() {
 				lost(p, err)
 				return nil
@@ -322,7 +323,7 @@ func (e *Engine) complete(ctx context.Context, payloads func(func(*json.RawMessa
 }
 
 // missing goes on without a value that is lost.
-func (e *Engine) missing(p *json.RawMessage, err error) {
-	e.log.Error("a large value is lost", "error", err)
+func (l *commitLog) dropLost(p *json.RawMessage, err error) {
+	l.log.Error("a large value is lost", "error", err)
 	*p = nil
 }

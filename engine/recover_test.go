@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -63,9 +64,9 @@ func flaky() guests {
 }
 
 // prefix gives a journal with the first commits of another.
-func prefix(t *testing.T, j Journal, n uint64) *MemoryJournal {
+func prefix(t *testing.T, j Journal, n uint64) *memory.Journal {
 	t.Helper()
-	cut := NewMemoryJournal()
+	cut := memory.NewJournal()
 	j.Replay(t.Context(), 0, func(revision uint64, commit []byte) error {
 		if revision <= n {
 			cut.Append(t.Context(), revision-1, commit)
@@ -81,7 +82,7 @@ func TestRunsContinueFromEveryRevision(t *testing.T) {
 	t.Parallel()
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
-		whole := NewMemoryJournal()
+		whole := memory.NewJournal()
 		r := boot(t, Config{Journal: whole, Invoker: flaky(), Workers: 1}, set)
 		want := map[run.ID]*run.Record{}
 		for _, payload := range []string{`{"a":1,"b":2}`, `{"a":3,"b":4}`} {
@@ -89,7 +90,7 @@ func TestRunsContinueFromEveryRevision(t *testing.T) {
 			want[id] = r.wait(id)
 		}
 		r.stop()
-		for n := range uint64(len(whole.commits)) {
+		for n := range whole.Last() {
 			journal := prefix(t, whole, n)
 			accepted := fold(t, journal).Runs
 			r := boot(t, Config{Journal: journal, Invoker: flaky(), Workers: 1}, set)
@@ -113,7 +114,7 @@ func TestCrashLosesAttemptsNotRuns(t *testing.T) {
 	t.Parallel()
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"left": takes(time.Hour), "right": takes(time.Hour)}}, set)
 		first, second := r.submit("f", `{"a":1,"b":2}`), r.submit("f", `{"a":3,"b":4}`)
 		time.Sleep(time.Second)
@@ -149,7 +150,7 @@ func TestRunKeepsTheDefinitionItWasAcceptedWith(t *testing.T) {
   }
 }`)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(time.Minute)}}, old)
 		id := r.submit("f", `null`)
 		time.Sleep(time.Second)
@@ -170,7 +171,7 @@ func TestRunWhoseDefinitionIsLostFailsWithAReason(t *testing.T) {
 	t.Parallel()
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"left": takes(time.Minute)}}, set)
 		id := r.submit("f", `{"a":1,"b":2}`)
 		time.Sleep(time.Second)
@@ -202,7 +203,7 @@ func TestObserversAreToldWhatTheyMissed(t *testing.T) {
 	t.Parallel()
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal, first := NewMemoryJournal(), &notices{}
+		journal, first := memory.NewJournal(), &notices{}
 		r := boot(t, Config{Journal: journal, Observers: []Observation{{Observer: first}}, Invoker: flaky()}, set)
 		r.run("f", `{"a":1,"b":2}`)
 		r.stop()
@@ -233,19 +234,19 @@ func TestObserversKnowMoreThanTheJournal(t *testing.T) {
 	t.Parallel()
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
-		whole, first := NewMemoryJournal(), &notices{}
+		whole, first := memory.NewJournal(), &notices{}
 		r := boot(t, Config{Journal: whole, Observers: []Observation{{Observer: first}}, Invoker: flaky()}, set)
 		r.run("f", `{"a":1,"b":2}`)
 		r.stop()
-		last := uint64(len(whole.commits))
+		last := whole.Last()
 		for _, seen := range []Place{{}, {Revision: last - 2}} {
 			second := &notices{}
 			config := Config{
 				Journal: readOnly{prefix(t, whole, last-1)}, Invoker: guests{}, Restore: restore,
-				Observers: []Observation{{Observer: second, CatchUp: true, Seen: seen, Told: last}},
+				Observers: []Observation{{Observer: second, CatchUp: true, Seen: seen, Published: last}},
 			}
-			var lost *LostEndError
-			if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (LostEndError{Last: last - 1, Told: last}) {
+			var lost *TruncatedError
+			if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (TruncatedError{Last: last - 1, Published: last}) {
 				t.Errorf("Run gives %v", err)
 			}
 			config.AcceptLoss = true
@@ -274,19 +275,19 @@ func TestOthersKnowMoreThanTheJournal(t *testing.T) {
 	t.Parallel()
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
-		whole := NewMemoryJournal()
+		whole := memory.NewJournal()
 		var durable []uint64
 		note := func(revision uint64) { durable = append(durable, revision) }
 		r := boot(t, Config{Journal: whole, Durable: note, Invoker: flaky()}, set)
 		r.run("f", `{"a":1,"b":2}`)
 		r.stop()
-		last := uint64(len(whole.commits))
+		last := whole.Last()
 		if len(durable) < 2 || durable[0] != 0 || !slices.IsSorted(durable) || durable[len(durable)-1] != last {
 			t.Fatalf("durable are %v, and the journal ends at %d", durable, last)
 		}
-		config := Config{Journal: readOnly{prefix(t, whole, last-1)}, Invoker: guests{}, Restore: restore, Told: last, Durable: note}
-		var lost *LostEndError
-		if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (LostEndError{Last: last - 1, Told: last}) {
+		config := Config{Journal: readOnly{prefix(t, whole, last-1)}, Invoker: guests{}, Restore: restore, Published: last, Durable: note}
+		var lost *TruncatedError
+		if err := New(config).Run(t.Context()); !errors.As(err, &lost) || *lost != (TruncatedError{Last: last - 1, Published: last}) {
 			t.Errorf("Run gives %v", err)
 		}
 		config.AcceptLoss = true
@@ -309,7 +310,7 @@ func TestDamagedJournalIsReportedWithItsPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			journal := NewMemoryJournal()
+			journal := memory.NewJournal()
 			journal.Append(t.Context(), 0, []byte("{\"v\":1}\n"))
 			journal.Append(t.Context(), 1, []byte(commit))
 			err := New(Config{Journal: journal, Invoker: guests{}, Restore: restore}).Run(t.Context())
@@ -324,7 +325,7 @@ func TestTheSlowerOfTwoEnginesStepsDown(t *testing.T) {
 	t.Parallel()
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		a := boot(t, Config{Journal: journal}, set)
 		b := boot(t, Config{Journal: journal}, set)
 		won := a.submit("f", `{"a":1,"b":2}`)
@@ -361,7 +362,7 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 	t.Parallel()
 	set := load(t, diamondHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal, told := &shaky{Journal: NewMemoryJournal()}, &notices{}
+		journal, told := &shaky{Journal: memory.NewJournal()}, &notices{}
 		r := boot(t, Config{Journal: journal, Observers: []Observation{{Observer: told}}}, set)
 		journal.away.Store(true)
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -433,13 +434,13 @@ func TestSlowObserverIsBehindByABoundedNumberOfEvents(t *testing.T) {
 }`)
 	synctest.Test(t, func(t *testing.T) {
 		observer := stuck{make(chan struct{})}
-		r := boot(t, Config{Observers: []Observation{{Observer: observer}}, OpenRuns: 10 * maxUntold}, set)
+		r := boot(t, Config{Observers: []Observation{{Observer: observer}}, OpenRuns: 10 * maxUnnotified}, set)
 		batch := make([]run.Request, 1000)
 		for i := range batch {
 			batch[i] = run.Request{Flow: "f"}
 		}
 		accepted := 0
-		for accepted <= maxUntold {
+		for accepted <= maxUnnotified {
 			ctx, stop := context.WithTimeout(t.Context(), time.Second)
 			decided, err := r.SubmitBatch(ctx, batch)
 			stop()
@@ -448,7 +449,7 @@ func TestSlowObserverIsBehindByABoundedNumberOfEvents(t *testing.T) {
 				break
 			}
 		}
-		if accepted > maxUntold {
+		if accepted > maxUnnotified {
 			t.Errorf("%d runs were accepted while nothing was told", accepted)
 		}
 		close(observer.letGo)

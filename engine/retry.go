@@ -3,19 +3,21 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 
+	"github.com/flowhost/flowhost/engine/internal/rerun"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
-// Retry makes a new run of one that was there before, with its trigger. The
-// outputs of what need not run again are taken over, see [run.Again]. It answers
-// ErrUnfinished and ErrSucceeded for runs that cannot be continued, and otherwise
-// as Submit does. With a task, the run may be in any state: what has not ended of
-// it is left out.
+// Retry makes a new run from an earlier one, with its trigger. The new run carries over
+// the results that need not be computed again, see [run.Again]. Retry returns
+// ErrUnfinished and ErrSucceeded for runs that cannot be continued, and otherwise the
+// errors of Submit. If the request names a task, the earlier run may be in any state:
+// tasks that have not ended are left out.
 func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error) {
-	if err := boundedParams(how.Params); err != nil {
+	if err := checkParams(how.Params); err != nil {
 		return run.Receipt{}, err
 	}
 	record, err := e.Get(ctx, id)
@@ -38,7 +40,7 @@ func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Recei
 	return e.receive(ctx, func() (run.Receipt, error) { return e.retry(f, before, how) })
 }
 
-// flowOf is the recorded flow of a run, if that is asked for, and nil otherwise.
+// flowOf is the recorded flow of a run if the request asks for it, and nil otherwise.
 func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*flows.Flow, error) {
 	if !how.Recorded {
 		return nil, nil
@@ -50,10 +52,10 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*f
 	case err != nil:
 		return nil, err
 	case set == nil && definition == nil:
-		return nil, run.Requestf(run.RequestUnknownFlow, "the flow as it was is not kept any more (definition %s): use the current one", old.Definition)
+		return nil, run.Requestf(run.RequestUnknownFlow, "the recorded flow is no longer kept (definition %s): use the current one", old.Definition)
 	case set == nil:
 		if set, err = e.config.Restore(ctx, definition); err != nil {
-			return nil, run.Requestf(run.RequestUnknownFlow, "the flow as it was cannot be loaded: %s", err)
+			return nil, run.Requestf(run.RequestUnknownFlow, "the recorded flow cannot be loaded: %s", err)
 		}
 	}
 	if f := set.Flow(old.Flow); f != nil {
@@ -62,31 +64,31 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*f
 	return nil, run.Requestf(run.RequestUnknownFlow, "the recorded definition has no flow %q", old.Flow)
 }
 
-// retry makes the run with the given flow, or with the one that is deployed.
-func (e *Engine) retry(f *flows.Flow, before *predecessor, how run.Again) (run.Receipt, error) {
-	if err := e.taking(); err != nil {
+// retry makes the run with the given flow, or with the deployed one if that is nil.
+func (e *Engine) retry(f *flows.Flow, before *rerun.Predecessor, how run.Again) (run.Receipt, error) {
+	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
-	old := before.run
+	old := before.Run
 	if old.Truncated && len(old.Tasks) == 0 {
-		return run.Receipt{}, run.Requestf(run.RequestSize, "the record of the run was larger than a message, and the rest of it is gone, payload and params too: start a new one")
+		return run.Receipt{}, run.Requestf(run.RequestSize, "the record of the run was larger than a message and has lost its payload and params: start a new run")
 	}
 	if f == nil {
 		f = e.flows[old.Flow]
 	}
 	if f == nil {
-		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "flow %q of the run is not deployed any more", old.Flow)
+		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "flow %q of the run is no longer deployed", old.Flow)
 	}
 	admission, err := f.Admit(run.Request{Flow: old.Flow, Trigger: old.Trigger, Params: paramsFor(old, how)})
 	if err != nil {
 		return run.Receipt{}, err
 	}
 	if !admission.Accepted {
-		return run.Receipt{}, run.Requestf(run.RequestExpression, "the filter of the run's trigger turns it away now")
+		return run.Receipt{}, run.Requestf(run.RequestExpression, "the filter of the run's trigger refuses it now")
 	}
 	reused, continuation := []run.EventData(nil), json.RawMessage(nil)
 	if !how.Whole {
-		if reused, continuation, err = e.takenOver(f, before, how); err != nil {
+		if reused, continuation, err = e.carriedOver(f, before, how); err != nil {
 			return run.Receipt{}, err
 		}
 	}
@@ -96,7 +98,7 @@ func (e *Engine) retry(f *flows.Flow, before *predecessor, how run.Again) (run.R
 	}, reused...)
 }
 
-// paramsFor are the params that are given to a run made again.
+// paramsFor are the params of the new run.
 func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
 	params := map[string]json.RawMessage{}
 	if !how.FreshParams {
@@ -106,19 +108,97 @@ func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
 	return params
 }
 
-// takenOver is what a run takes over from an earlier one, as events and as what is
-// recorded with its acceptance.
-func (e *Engine) takenOver(f *flows.Flow, before *predecessor, how run.Again) ([]run.EventData, json.RawMessage, error) {
-	took, err := before.reusable(f, how)
+// carriedOver gives what a run carries over from an earlier one: the events, and the
+// continuation that is recorded with its acceptance.
+func (e *Engine) carriedOver(f *flows.Flow, before *rerun.Predecessor, how run.Again) ([]run.EventData, json.RawMessage, error) {
+	took, err := before.Plan(f, how)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkChildren(took.Within, e.config.Journal.Limit()/2); err != nil {
+	if err := rerun.CheckChildren(took.Within, e.config.Journal.Limit()/2); err != nil {
 		return nil, nil, err
 	}
 	continuation, err := took.Encode()
 	if err == nil {
-		err = tooLarge("what the runs of its sub-flows take over", fits(continuation))
+		err = tooLarge("the part that the runs of its sub-flows carry over", fits(continuation))
 	}
-	return asData(took.reused), continuation, err
+	return rerun.Events(took.Reused), continuation, err
+}
+
+// predecessor reads the runs of sub-flows that the new run continues: those on the way
+// to the named task, or all that did not succeed. Of the latter, those that are no
+// longer kept start from the beginning.
+func (e *Engine) predecessor(ctx context.Context, record *run.Record, how run.Again) (*rerun.Predecessor, error) {
+	before := &rerun.Predecessor{Run: record, Children: map[run.ID]*run.Record{}}
+	if how.Whole {
+		return before, nil
+	}
+	if err := whole(record); err != nil {
+		return nil, err
+	}
+	if how.Task.Task == "" {
+		return before, e.unsuccessful(ctx, record, before.Children)
+	}
+	for _, ref := range how.Within {
+		t := recordOf(record, ref)
+		if t != nil && t.Items != nil {
+			return nil, run.Requestf(run.RequestUnknownTask, "task %s is fanned out: name the item, %s[KEY]/…", ref.Task, ref.Task)
+		}
+		if t == nil || t.Child == "" {
+			return nil, run.Requestf(run.RequestUnknownTask, "task %s of run %s did not run a flow", ref.Label(), record.Run)
+		}
+		child, err := e.Get(ctx, t.Child)
+		if errors.Is(err, run.ErrUnknown) {
+			return nil, run.Requestf(run.RequestUnknownTask, "run %s of task %s is no longer kept: run the whole task again", t.Child, ref.Label())
+		}
+		if err == nil {
+			err = whole(child)
+		}
+		if err != nil {
+			return nil, err
+		}
+		before.Children[child.Run] = child
+		record = child
+	}
+	return before, nil
+}
+
+// unsuccessful reads those runs of a run's sub-flows that did not succeed.
+func (e *Engine) unsuccessful(ctx context.Context, record *run.Record, children map[run.ID]*run.Record) error {
+	for i := range record.Tasks {
+		t := &record.Tasks[i]
+		if t.Child == "" || t.State == run.Succeeded {
+			continue
+		}
+		child, err := e.Get(ctx, t.Child)
+		if errors.Is(err, run.ErrUnknown) {
+			continue
+		}
+		if err == nil && !child.Truncated {
+			children[child.Run] = child
+			err = e.unsuccessful(ctx, child, children)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole refuses a record that was truncated.
+func whole(record *run.Record) error {
+	if !record.Truncated {
+		return nil
+	}
+	return run.Requestf(run.RequestSize, "the record of run %s was larger than a message and is truncated: rerun it as a whole", record.Run)
+}
+
+// recordOf is the record of a task or an item, nil for none.
+func recordOf(record *run.Record, ref run.TaskRef) *run.TaskRecord {
+	for i := range record.Tasks {
+		if t := &record.Tasks[i]; t.Ref() == ref {
+			return t
+		}
+	}
+	return nil
 }

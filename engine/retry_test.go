@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -229,7 +230,7 @@ flow "f" {
   }
 }`)
 	synctest.Test(t, func(t *testing.T) {
-		journal, history := NewMemoryJournal(), newPastRuns()
+		journal, history := memory.NewJournal(), newPastRuns()
 		config := Config{Journal: journal, Invoker: &mended{}, History: history, Observers: []Observation{{Observer: history}}}
 		r := boot(t, config, before)
 		old, whole := r.run("f", `1`), r.run("f", `2`)
@@ -279,7 +280,7 @@ func TestRetryOfAShortenedRecord(t *testing.T) {
 	set := load(t, brokenHCL)
 	synctest.Test(t, func(t *testing.T) {
 		history := newPastRuns()
-		config := Config{Journal: NewMemoryJournal(), Invoker: &mended{}, History: history}
+		config := Config{Journal: memory.NewJournal(), Invoker: &mended{}, History: history}
 		r := boot(t, config, set)
 		slim, bare := *r.run("f", `{"p":1}`), *r.run("f", `{"p":1}`)
 		r.stop()
@@ -370,8 +371,8 @@ flow "f" {
 			}
 		}
 		r.stop()
-		if len(r.gates) != 0 {
-			t.Errorf("%d gates are left", len(r.gates))
+		if len(r.runLimits.byKey) != 0 {
+			t.Errorf("%d gates are left", len(r.runLimits.byKey))
 		}
 	})
 }
@@ -438,9 +439,9 @@ func TestRetryIsBoundedLikeAnyRequest(t *testing.T) {
 // finest gives a journal of the same events in the smallest commits that an
 // engine may write: under load, and when the process ends, a commit can end
 // after any of them.
-func finest(t *testing.T, j Journal) *MemoryJournal {
+func finest(t *testing.T, j Journal) *memory.Journal {
 	t.Helper()
-	fine := NewMemoryJournal()
+	fine := memory.NewJournal()
 	var together []run.Event // recorded at once
 	flush := func() {
 		if len(together) == 0 {
@@ -450,7 +451,7 @@ func finest(t *testing.T, j Journal) *MemoryJournal {
 		if err := c.Add(together...); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fine.Append(t.Context(), fine.last(), c.Seal(fine.last())); err != nil {
+		if _, err := fine.Append(t.Context(), fine.Last(), c.Seal(fine.Last())); err != nil {
 			t.Fatal(err)
 		}
 		together = nil
@@ -482,7 +483,7 @@ func finest(t *testing.T, j Journal) *MemoryJournal {
 func fromEveryEvent(t *testing.T, whole Journal, id run.ID, boot func(Journal) *rig, check func(n uint64, r *rig, record *run.Record)) {
 	t.Helper()
 	fine, checked := finest(t, whole), 0
-	for n := range fine.last() {
+	for n := range fine.Last() {
 		journal := prefix(t, fine, n)
 		if accepted := fold(t, journal).Runs[id]; accepted == nil || accepted.State.Done() {
 			continue
@@ -588,7 +589,7 @@ func TestRetryOfARunThatIsHistory(t *testing.T) {
 	set := load(t, brokenHCL)
 	synctest.Test(t, func(t *testing.T) {
 		host, history := &mended{}, newPastRuns()
-		config := Config{Journal: NewMemoryJournal(), Invoker: host, History: history}
+		config := Config{Journal: memory.NewJournal(), Invoker: host, History: history}
 		r := boot(t, config, set)
 		old := r.run("f", `{"p":1}`)
 		r.stop()

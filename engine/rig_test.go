@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"go.uber.org/goleak"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -107,7 +108,7 @@ type rig struct {
 func boot(t testing.TB, config Config, sets ...*flows.Set) *rig {
 	t.Helper()
 	if config.Journal == nil {
-		config.Journal = NewMemoryJournal()
+		config.Journal = memory.NewJournal()
 	}
 	if config.Invoker == nil {
 		config.Invoker = guests{}
@@ -136,7 +137,7 @@ func (r *rig) stop() {
 	replayed := fold(r.t, r.journal)
 	for _, old := range replayed.Runs {
 		old.Payloads(func(p *json.RawMessage) {
-			if err := r.blobs.fetch(context.Background(), p); err != nil {
+			if err := r.commits.blobs.fetch(context.Background(), p); err != nil {
 				r.t.Error(err)
 			}
 		})
@@ -151,7 +152,7 @@ func (r *rig) stop() {
 			r.t.Errorf("run %s differs between memory and journal:\n%s", id, diff)
 		}
 	}
-	for id, end := range r.finished.endings {
+	for id, end := range r.finished.completions {
 		var order []string
 		for _, task := range end.record.Tasks {
 			order = append(order, task.Task)

@@ -33,9 +33,9 @@ func (e *UnknownScheduleError) Error() string {
 func (e *Engine) Schedules(ctx context.Context) ([]run.ScheduleStatus, error) {
 	var all []run.ScheduleStatus
 	err := e.durably(ctx, func() error {
-		for ref, s := range e.schedules {
-			if _, err := e.deployed(ref); err == nil {
-				all = append(all, e.status(s))
+		for ref, s := range e.schedules.byRef {
+			if _, err := e.schedules.deployed(ref); err == nil {
+				all = append(all, e.schedules.status(s))
 			}
 		}
 		return nil
@@ -44,13 +44,13 @@ func (e *Engine) Schedules(ctx context.Context) ([]run.ScheduleStatus, error) {
 	return all, err
 }
 
-func (e *Engine) status(s *schedule) run.ScheduleStatus {
+func (ss *schedules) status(s *schedule) run.ScheduleStatus {
 	t := s.flow.Trigger(s.ref.Trigger)
 	status := run.ScheduleStatus{
 		Schedule:   run.Schedule{ScheduleRef: s.ref},
 		Expression: t.Expression(), Zone: t.Zone, Enabled: t.Enabled, Next: s.next.UTC(), Open: []run.ID{},
 	}
-	if known := e.shard.Schedules[s.ref]; known != nil {
+	if known := ss.engine.shard.Schedules[s.ref]; known != nil {
 		status.Schedule = *known
 	}
 	if !s.next.IsZero() {
@@ -72,14 +72,14 @@ func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) 
 		case known.Pause != nil:
 			return ErrPaused
 		}
-		return e.pauseSchedule(s, reason)
+		return e.schedules.pauseSchedule(s, reason)
 	})
 }
 
-func (e *Engine) pauseSchedule(s *schedule, reason string) error {
-	err := e.record(run.Event{At: e.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
+func (ss *schedules) pauseSchedule(s *schedule, reason string) error {
+	err := ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
 	if err == nil {
-		e.wind(s)
+		ss.arm(s)
 	}
 	return err
 }
@@ -92,9 +92,9 @@ func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.Schedul
 		if known := e.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
 			return ErrNotPaused
 		}
-		err := e.record(run.Event{At: e.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
+		err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
 		if err == nil && s.spec != nil {
-			e.decideBy(s, s.resumed(), run.DropPaused)
+			e.schedules.decideBy(s, s.resumePolicy(), run.DropPaused)
 		}
 		return err
 	})
@@ -102,7 +102,7 @@ func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.Schedul
 
 // resumed is the policy for the time of a pause. What is not stated is none: who
 // pauses a schedule does not expect it to fire for that time.
-func (s *schedule) resumed() scheduler.Policy {
+func (s *schedule) resumePolicy() scheduler.Policy {
 	policy := s.spec.Policy
 	if !s.spec.CatchUpStated {
 		policy.CatchUp, policy.MisfireAfter = scheduler.CatchUpNone, 1
@@ -113,24 +113,24 @@ func (s *schedule) resumed() scheduler.Policy {
 // Fire makes a run of a schedule now, also while it is paused. Its overlap policy
 // holds: a run that may not start is answered with an *OverlapError.
 func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Request) (run.Receipt, error) {
-	if err := boundedParams(request.Params); err != nil {
+	if err := checkParams(request.Params); err != nil {
 		return run.Receipt{}, err
 	}
 	return e.receive(ctx, func() (run.Receipt, error) {
-		s, err := e.deployed(ref)
+		s, err := e.schedules.deployed(ref)
 		if err != nil {
 			return run.Receipt{}, err
 		}
-		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.now()}
-		return e.fireNow(s, request)
+		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.clock.now()}
+		return e.schedules.fireNow(s, request)
 	})
 }
 
 // deployed finds a schedule that a flow has.
-func (e *Engine) deployed(ref run.ScheduleRef) (*schedule, error) {
-	if f := e.flows[ref.Flow]; f != nil {
+func (ss *schedules) deployed(ref run.ScheduleRef) (*schedule, error) {
+	if f := ss.engine.flows[ref.Flow]; f != nil {
 		if t := f.Trigger(ref.Trigger); t != nil && t.Kind == run.TriggerSchedule {
-			return e.schedule(ref), nil
+			return ss.schedule(ref), nil
 		}
 	}
 	return nil, &UnknownScheduleError{Schedule: ref}
@@ -141,7 +141,7 @@ func (e *Engine) deployed(ref run.ScheduleRef) (*schedule, error) {
 func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*schedule) error) ([]run.ScheduleRef, error) {
 	var done []run.ScheduleRef
 	err := e.durably(ctx, func() error {
-		meant, err := e.meant(ref)
+		meant, err := e.schedules.selectSchedules(ref)
 		if err != nil {
 			return err
 		}
@@ -162,19 +162,19 @@ func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*
 }
 
 // meant are the schedules that a reference with or without a trigger means.
-func (e *Engine) meant(ref run.ScheduleRef) ([]*schedule, error) {
+func (ss *schedules) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 	if ref.Trigger != "" {
-		s, err := e.deployed(ref)
+		s, err := ss.deployed(ref)
 		if err != nil {
 			return nil, err
 		}
 		return []*schedule{s}, nil
 	}
 	var all []*schedule
-	if f := e.flows[ref.Flow]; f != nil {
+	if f := ss.engine.flows[ref.Flow]; f != nil {
 		for _, t := range f.Triggers {
 			if t.Kind == run.TriggerSchedule {
-				all = append(all, e.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}))
+				all = append(all, ss.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}))
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func (e *Engine) durably(ctx context.Context, f func() error) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
 		err := f()
-		e.afterCommit(func() { answers <- err })
+		e.commits.afterCommit(func() { answers <- err })
 	})
 	if err != nil {
 		return err

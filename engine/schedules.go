@@ -13,6 +13,18 @@ import (
 // postponement is how long a fire that finds the house full waits.
 const postponement = time.Second
 
+// schedules are the schedule triggers that are deployed or have open runs, with the
+// backfills of them. The loop owns them.
+type schedules struct {
+	engine  *Engine
+	byRef   map[run.ScheduleRef]*schedule
+	fired   uint64 // nominal times that made a run, since the start
+	dropped uint64 // nominal times that made none
+
+	backfillsDue  bool // backfills may be able to continue
+	backfillTimer bool // a timer is armed that continues them when there may be room
+}
+
 // schedule is a schedule trigger as the loop keeps it beside its recorded state.
 type schedule struct {
 	ref      run.ScheduleRef
@@ -26,11 +38,11 @@ type schedule struct {
 }
 
 // schedule finds a schedule, or begins to keep it.
-func (e *Engine) schedule(ref run.ScheduleRef) *schedule {
-	s := e.schedules[ref]
+func (ss *schedules) schedule(ref run.ScheduleRef) *schedule {
+	s := ss.byRef[ref]
 	if s == nil {
 		s = &schedule{ref: ref}
-		e.schedules[ref] = s
+		ss.byRef[ref] = s
 	}
 	return s
 }
@@ -38,93 +50,93 @@ func (e *Engine) schedule(ref run.ScheduleRef) *schedule {
 // arm sets the schedules of a flow, in place of those that it had before. One that
 // is new, was off or has got another spec begins now: an edit makes nothing of
 // the past due.
-func (e *Engine) arm(f *flows.Flow) {
+func (ss *schedules) deploySchedules(f *flows.Flow) {
 	for _, t := range f.Triggers { // in order of declaration: at one instant they fire in it
 		if t.Kind == run.TriggerSchedule {
-			e.put(e.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}), f)
+			ss.applySpec(ss.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}), f)
 		}
 	}
-	for ref := range e.shard.Schedules {
+	for ref := range ss.engine.shard.Schedules {
 		if t := f.Trigger(ref.Trigger); ref.Flow == f.Name && (t == nil || t.Kind != run.TriggerSchedule) {
-			e.put(e.schedule(ref), f)
+			ss.applySpec(ss.schedule(ref), f)
 		}
 	}
 }
 
 // put makes a schedule what the flow says.
-func (e *Engine) put(s *schedule, f *flows.Flow) {
+func (ss *schedules) applySpec(s *schedule, f *flows.Flow) {
 	spec := ""
 	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
-		e.timers.Cancel(s.timer)
+		ss.engine.clock.timers.Cancel(s.timer)
 		s.armed = false
 	}
 	s.flow, s.spec, s.priority = f, nil, f.Priority
 	if t := f.Trigger(s.ref.Trigger); t != nil && t.Kind == run.TriggerSchedule && t.Enabled {
 		s.spec, spec = t, t.Identity
 	}
-	known := e.shard.Schedules[s.ref]
+	known := ss.engine.shard.Schedules[s.ref]
 	if known == nil && spec == "" {
 		return
 	}
 	if known == nil || known.Spec != spec {
-		e.record(run.Event{At: e.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: e.now()}})
+		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: ss.engine.clock.now()}})
 	}
-	e.correct(s)
-	e.wind(s)
+	ss.correct(s)
+	ss.arm(s)
 }
 
 // undeploy takes away the flows that a set has not: they make no new runs. What is
 // recorded of their schedules stays as it is, as over a restart without them: put
 // back unchanged, a schedule goes on where it was, by its policy for what it has
 // missed, and a pause of it holds.
-func (e *Engine) undeploy(set *flows.Set) {
-	for name := range e.flows {
+func (ss *schedules) undeploy(set *flows.Set) {
+	for name := range ss.engine.flows {
 		if set.Flow(name) == nil {
-			delete(e.flows, name)
+			delete(ss.engine.flows, name)
 		}
 	}
-	for ref, s := range e.schedules {
-		if s.flow == nil || e.flows[ref.Flow] != nil {
+	for ref, s := range ss.byRef {
+		if s.flow == nil || ss.engine.flows[ref.Flow] != nil {
 			continue
 		}
 		s.flow, s.spec = nil, nil
-		e.wind(s)
+		ss.arm(s)
 		if len(s.open) == 0 {
-			delete(e.schedules, ref)
+			delete(ss.byRef, ref)
 		}
 	}
 }
 
 // wind arms a schedule for its first nominal time that is not decided.
-func (e *Engine) wind(s *schedule) {
-	e.timers.Cancel(s.timer)
+func (ss *schedules) arm(s *schedule) {
+	ss.engine.clock.timers.Cancel(s.timer)
 	s.next = time.Time{}
-	known := e.shard.Schedules[s.ref]
+	known := ss.engine.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil {
 		return
 	}
 	nominal, more := s.spec.Schedule.Next(known.Decided)
 	if !more || s.finished(known) {
-		e.log.Info("a schedule has come to its end", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
+		ss.engine.log.Info("a schedule has come to its end", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
 		return
 	}
 	s.next = nominal
-	e.rearm(s, s.spec.Jitter.Due(s.spec.Schedule, nominal))
+	ss.rearm(s, s.spec.Jitter.Due(s.spec.Schedule, nominal))
 }
 
 // rearm puts a schedule back into the heap. Schedules that are due at one instant
 // fire by priority, then in the order in which they were declared: a schedule keeps
 // its place.
-func (e *Engine) rearm(s *schedule, due time.Time) {
-	alarm := func() { e.decideDue(s) }
-	e.timers.Cancel(s.timer)
+func (ss *schedules) rearm(s *schedule, due time.Time) {
+	alarm := func() { ss.decideDue(s) }
+	ss.engine.clock.timers.Cancel(s.timer)
 	if s.armed {
-		s.timer = e.timers.AddAgain(due, s.timer, alarm)
+		s.timer = ss.engine.clock.timers.AddAgain(due, s.timer, alarm)
 		return
 	}
-	timer, err := e.timers.AddPriority(due, int8(s.flow.Priority), alarm)
+	timer, err := ss.engine.clock.timers.AddPriority(due, int8(s.flow.Priority), alarm)
 	if err != nil {
-		e.fail(fmt.Errorf("cannot arm a schedule: %w", err))
+		ss.engine.fail(fmt.Errorf("cannot arm a schedule: %w", err))
 	}
 	s.timer, s.armed = timer, true
 }
@@ -136,97 +148,113 @@ func (s *schedule) finished(known *run.Schedule) bool {
 
 // decideDue decides the nominal times that have become due: usually one; after a
 // downtime, a suspend or a jump of the clock those that the policy takes.
-func (e *Engine) decideDue(s *schedule) {
-	known := e.shard.Schedules[s.ref]
-	if s.spec == nil || known == nil || known.Pause != nil || e.draining {
+func (ss *schedules) decideDue(s *schedule) {
+	known := ss.engine.shard.Schedules[s.ref]
+	if s.spec == nil || known == nil || known.Pause != nil || ss.engine.draining {
 		return
 	}
-	e.decideBy(s, s.spec.Policy, run.DropMisfire)
+	ss.decideBy(s, s.spec.Policy, run.DropMisfire)
 }
 
 // decideBy decides everything that is due now by a policy, and arms the
 // schedule for what follows.
-func (e *Engine) decideBy(s *schedule, policy scheduler.Policy, reason string) {
-	known := e.shard.Schedules[s.ref]
-	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, e.now())
+func (ss *schedules) decideBy(s *schedule, policy scheduler.Policy, reason string) {
+	known := ss.engine.shard.Schedules[s.ref]
+	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, ss.engine.clock.now())
 	if d.Dropped > 0 {
-		e.drop(s, d, reason)
+		ss.drop(s, d, reason)
 	}
 	for _, nominal := range d.Fire {
 		if s.finished(known) {
 			break
 		}
-		if !e.fire(s, nominal) {
-			e.postpone(s, nominal)
+		if !ss.fire(s, nominal) {
+			ss.postpone(s, nominal)
 			return
 		}
 	}
-	e.wind(s)
+	ss.arm(s)
 }
 
 // drop records that nominal times fire no more. They lie before those that do.
-func (e *Engine) drop(s *schedule, d scheduler.Decision, reason string) {
+func (ss *schedules) drop(s *schedule, d scheduler.Decision, reason string) {
 	until := d.Until
 	if len(d.Fire) > 0 {
 		until, _ = s.spec.Schedule.Prev(d.Fire[0])
 	}
-	e.log.Warn("a schedule goes on without the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+	ss.engine.log.Warn("a schedule goes on without the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
 		"until", until, "dropped", d.Dropped, "reason", reason, "catch_up", s.spec.Policy.CatchUp.String())
-	e.skip(s, until, d.Dropped, reason)
+	ss.skip(s, until, d.Dropped, reason)
 }
 
 // skip moves the watermark over nominal times that make no run.
-func (e *Engine) skip(s *schedule, until time.Time, dropped int, reason string) {
-	e.dropped += uint64(dropped)
-	e.record(run.Event{At: e.now(), Data: &run.ScheduleAdvanced{
+func (ss *schedules) skip(s *schedule, until time.Time, dropped int, reason string) {
+	ss.dropped += uint64(dropped)
+	ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleAdvanced{
 		ScheduleRef: s.ref, Nominal: until.UTC(), Dropped: dropped, Reason: reason,
 	}})
 }
 
 // postpone lets a nominal time wait because no run is taken now. It is not lost:
 // it stays undecided, also over a restart.
-func (e *Engine) postpone(s *schedule, nominal time.Time) {
+func (ss *schedules) postpone(s *schedule, nominal time.Time) {
 	s.next = nominal
-	e.rearm(s, e.now().Add(postponement))
+	ss.rearm(s, ss.engine.clock.now().Add(postponement))
 }
 
 // opened takes note of a run that a schedule has made, whether it was due or asked
 // for.
-func (e *Engine) opened(o *openRun) {
+func (ss *schedules) noteOpened(o *openRun) {
 	t := o.flow.Trigger(o.run.Trigger.Name)
 	if t == nil || t.Kind != run.TriggerSchedule || o.run.Trigger.Kind == run.TriggerBackfill {
 		return
 	}
-	o.schedule, o.overlap = e.schedule(run.ScheduleRef{Flow: o.run.Flow, Trigger: t.Name}), t.Overlap
+	o.schedule, o.overlap = ss.schedule(run.ScheduleRef{Flow: o.run.Flow, Trigger: t.Name}), t.Overlap
 	o.schedule.open = append(o.schedule.open, o)
 }
 
 // closed takes note of the end of a run that a schedule or a backfill has made.
-func (e *Engine) closed(o *openRun) {
+func (ss *schedules) noteClosed(o *openRun) {
 	if o.run.Trigger.Kind == run.TriggerBackfill {
-		e.unfilled = true
+		ss.backfillsDue = true
 	}
 	s := o.schedule
 	if s == nil {
 		return
 	}
 	s.open = slices.DeleteFunc(s.open, func(other *openRun) bool { return other == o })
-	waiting := o.followers
-	o.followers = nil
-	e.letGo(waiting)
-	e.pauseFailing(s)
+	waiting := o.waiters
+	o.waiters = nil
+	ss.engine.releaseWaiters(waiting)
+	ss.pauseFailing(s)
 	if s.flow == nil && len(s.open) == 0 {
-		delete(e.schedules, s.ref)
+		delete(ss.byRef, s.ref)
 	}
 }
 
 // pauseFailing pauses a schedule of which as many runs in a row have failed as its
 // flow takes.
-func (e *Engine) pauseFailing(s *schedule) {
-	known := e.shard.Schedules[s.ref]
+func (ss *schedules) pauseFailing(s *schedule) {
+	known := ss.engine.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil || s.spec.PauseAfter == 0 || known.Failures < s.spec.PauseAfter {
 		return
 	}
-	e.pauseSchedule(s, fmt.Sprintf("%d runs in a row have failed", known.Failures))
-	e.log.Error("a schedule is paused: its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
+	ss.pauseSchedule(s, fmt.Sprintf("%d runs in a row have failed", known.Failures))
+	ss.engine.log.Error("a schedule is paused: its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
+}
+
+// maxAhead is how far the watermark of a schedule may be ahead of the clock: a clock
+// that was set back a little makes nothing due again, but a clock that was wrong by
+// years must not keep schedules waiting until then.
+const maxAhead = 24 * time.Hour
+
+// correct restarts a schedule whose watermark comes from a wrong clock.
+func (ss *schedules) correct(s *schedule) {
+	known := ss.engine.shard.Schedules[s.ref]
+	if known == nil || s.spec == nil || known.Decided.Sub(ss.engine.clock.now()) <= maxAhead {
+		return
+	}
+	ss.engine.log.Error("the watermark of a schedule came from a wrong clock; the schedule restarts now", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+		"decided", known.Decided, "now", ss.engine.clock.now())
+	ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: ss.engine.clock.now()}})
 }

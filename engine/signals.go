@@ -22,7 +22,7 @@ var (
 // nil for null. It returns once that is durable. A payload that cannot be taken is
 // answered with a *run.RequestError.
 func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload json.RawMessage) error {
-	payload, err := given(payload)
+	payload, err := checkedPayload(payload)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload jso
 // once that is durable, and errors as Signal does.
 func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Approval) error {
 	var err error
-	if a.Payload, err = given(a.Payload); err != nil {
+	if a.Payload, err = checkedPayload(a.Payload); err != nil {
 		return err
 	}
 	payload, err := a.MarshalJSON()
@@ -48,7 +48,7 @@ func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Appr
 }
 
 // given is a payload as it is recorded: nil for none.
-func given(payload json.RawMessage) (json.RawMessage, error) {
+func checkedPayload(payload json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case len(payload) == 0:
 		return nil, nil
@@ -82,9 +82,9 @@ func (e *Engine) answerWait(ctx context.Context, id run.ID, wait string, as flow
 			return
 		}
 		err := e.endNamed(o, flows.WaitPrefix+wait, as, end)
-		e.afterCommit(func() { answers <- err })
+		e.commits.afterCommit(func() { answers <- err })
 	})
-	return e.canceling(ctx, id, answers, err)
+	return e.awaitCancel(ctx, id, answers, err)
 }
 
 func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.WaitEnded) error {
@@ -93,7 +93,7 @@ func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.Wa
 		return ErrUnknownWait
 	}
 	if kind := spec.Wait.For; kind != as && !(kind == flows.WaitSubject && as == flows.WaitSignal) {
-		return fmt.Errorf("%w: it is one for %s", ErrWaitKind, awaitedWords[kind])
+		return fmt.Errorf("%w: it is one for %s", ErrWaitKind, awaitedText[kind])
 	}
 	if err := fits(end.Payload); err != nil {
 		return run.Requestf(run.RequestSize, "the payload: %s", err)
@@ -110,7 +110,7 @@ func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.Wa
 }
 
 // awaitedWords say what ends a wait, and what may be done for it.
-var awaitedWords = map[flows.WaitFor]string{
+var awaitedText = map[flows.WaitFor]string{
 	flows.WaitDuration: "time to pass", flows.WaitUntil: "a time", flows.WaitSubject: "a message or a signal: give it one",
 	flows.WaitApproval: "an approval: approve or refuse it", flows.WaitSignal: "a signal: give it one",
 }

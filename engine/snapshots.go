@@ -38,43 +38,42 @@ type finishedSnapshot struct {
 }
 
 // snapshotDue reports whether enough has happened since the last snapshot.
-func (e *Engine) snapshotDue() bool {
-	if e.snapshot != nil || e.archiving || e.config.Snapshots == nil || e.events == 0 || e.draining {
+func (l *commitLog) snapshotDue() bool {
+	if l.snapshot != nil || l.compacting || l.config.Snapshots == nil || l.events == 0 {
 		return false
 	}
-	enough := e.events >= max(e.config.SnapshotEvents, snapshotShare*len(e.shard.Runs))
-	if !enough && !e.ticked {
+	enough := l.events >= max(l.config.SnapshotEvents, snapshotShare*len(l.shard.Runs))
+	if !enough && !l.ticked {
 		return false // not worth a look at the clock
 	}
-	since := time.Since(e.snapshotAt)
-	return enough && since >= e.pause() || since >= snapshotAge
+	since := time.Since(l.snapshotAt)
+	return enough && since >= l.pause() || since >= snapshotAge
 }
 
 // pause is how long the next snapshot waits at least for the sake of the commits,
 // which share the disk with it.
-func (e *Engine) pause() time.Duration {
-	return min(snapshotPause, snapshotPause/50_000*time.Duration(e.config.SnapshotEvents))
+func (l *commitLog) pause() time.Duration {
+	return min(snapshotPause, snapshotPause/50_000*time.Duration(l.config.SnapshotEvents))
 }
 
 // beginSnapshot fixes the moment: everything recorded so far is in it, nothing
 // that comes later.
-func (e *Engine) beginSnapshot() {
-	e.forgetDefinitions()
-	data, err := run.NewSnapshot(e.shard)
+func (l *commitLog) beginSnapshot() {
+	data, err := run.NewSnapshot(l.shard)
 	if err != nil {
-		e.fail(err)
+		l.fail(err)
 		return
 	}
-	if n := len(e.pending); n > 0 {
-		e.pending[n-1].closed = true
+	if n := len(l.pending); n > 0 {
+		l.pending[n-1].closed = true
 	}
-	e.generation++
-	s := &snapshot{data: data, left: make(map[run.ID]*run.Run, len(e.shard.Runs)), generation: e.generation}
-	for id, r := range e.shard.Runs {
+	l.generation++
+	s := &snapshot{data: data, left: make(map[run.ID]*run.Run, len(l.shard.Runs)), generation: l.generation}
+	for id, r := range l.shard.Runs {
 		s.left[id] = r
 	}
-	e.snapshot, e.events, e.ticked, e.snapshotAt = s, 0, false, time.Now()
-	e.afterCommit(func() { s.revision = e.revision })
+	l.snapshot, l.events, l.ticked, l.snapshotAt = s, 0, false, time.Now()
+	l.afterCommit(func() { s.revision = l.revision })
 }
 
 // always is ready at any time.
@@ -85,40 +84,41 @@ var always = func() <-chan struct{} {
 }()
 
 // writing is ready when the snapshot can be continued.
-func (e *Engine) writing() <-chan struct{} {
-	if s := e.snapshot; s != nil && (len(s.left) > 0 || s.revision > 0) {
+func (l *commitLog) writing() <-chan struct{} {
+	if s := l.snapshot; s != nil && (len(s.left) > 0 || s.revision > 0) {
 		return always
 	}
 	return nil
 }
 
 // preserve writes a run into the snapshot before it changes.
-func (e *Engine) preserve(id run.ID) {
-	if e.snapshot == nil {
+func (l *commitLog) preserve(id run.ID) {
+	if l.snapshot == nil {
 		return
 	}
-	if r := e.snapshot.left[id]; r != nil {
-		e.write(r)
+	if r := l.snapshot.left[id]; r != nil {
+		l.write(r)
 	}
 }
 
-func (e *Engine) write(r *run.Run) {
-	delete(e.snapshot.left, r.ID)
-	if err := e.snapshot.data.Add(r); err != nil {
-		e.fail(err)
+func (l *commitLog) write(r *run.Run) bool {
+	delete(l.snapshot.left, r.ID)
+	err := l.snapshot.data.Add(r)
+	if err != nil {
+		l.fail(err)
 	}
+	return err == nil
 }
 
 // continueSnapshot writes some more runs, and hands the snapshot on once it is
 // complete and its revision known.
-func (e *Engine) continueSnapshot() {
-	s := e.snapshot
+func (l *commitLog) continueSnapshot() {
+	s := l.snapshot
 	n := 0
 	for _, r := range s.left {
-		if n++; n > snapshotTurn || e.fault != nil {
+		if n++; n > snapshotTurn || !l.write(r) {
 			return
 		}
-		e.write(r)
 	}
 	if s.revision == 0 {
 		return
@@ -128,8 +128,8 @@ func (e *Engine) continueSnapshot() {
 		done.blobs[blob.Name] = struct{}{}
 	}
 	done.bytes = s.data.Seal(s.revision)
-	e.snapshot, e.archiving = nil, true
-	e.snapshots <- done // never blocks: there is one place, and one snapshot at a time
+	l.snapshot, l.compacting = nil, true
+	l.toCompactor <- done // never blocks: there is one place, and one snapshot at a time
 }
 
 // forgetDefinitions drops what neither an open run nor a deployed flow needs, but

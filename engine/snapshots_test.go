@@ -15,13 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
 // keeper is a store of snapshots and a journal that remember what was done to
 // them and when. The journal is not shortened, so that it can tell the truth.
 type keeper struct {
-	*MemoryJournal
+	*memory.Journal
 	Store
 	mu       sync.Mutex
 	made     []madeSnapshot
@@ -37,7 +38,7 @@ type madeSnapshot struct {
 }
 
 func newKeeper() *keeper {
-	return &keeper{MemoryJournal: NewMemoryJournal(), Store: NewMemoryStore()}
+	return &keeper{Journal: memory.NewJournal(), Store: memory.NewStore()}
 }
 
 func (k *keeper) Put(ctx context.Context, name string, data []byte) error {
@@ -166,10 +167,10 @@ func TestSnapshotsComeWithEvents(t *testing.T) {
 				made := k.snapshots()
 				for i, s := range made {
 					n, pause := k.between(t, before, s.revision), s.at.Sub(from)
-					if n < enough || i > 0 && pause < r.pause() {
+					if n < enough || i > 0 && pause < r.commits.pause() {
 						t.Errorf("a snapshot comes after %d events, of %d, and %s", n, enough, pause)
 					}
-					if n > enough+2*5 && (i == 0 || pause > r.pause()+c.pace) {
+					if n > enough+2*5 && (i == 0 || pause > r.commits.pause()+c.pace) {
 						t.Errorf("a snapshot comes after %d events, %d are enough, and %s", n, enough, pause)
 					}
 					before, from = s.revision, s.at
@@ -487,7 +488,7 @@ func TestRecoveryFromTheSnapshotsThatAreLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				journal, store := NewMemoryJournal(), NewMemoryStore()
+				journal, store := memory.NewJournal(), memory.NewStore()
 				config := Config{Journal: journal, Snapshots: store, Invoker: invokerFunc(quickAndSlow), Timeout: 24 * time.Hour}
 				r := boot(t, config, set)
 				open := []run.ID{r.submit("slow", `null`)}
@@ -499,8 +500,8 @@ func TestRecoveryFromTheSnapshotsThatAreLeft(t *testing.T) {
 				open = append(open, r.first(keyed("slow", "k", `null`)))
 				r.crash()
 				stored := names(t, store)
-				if len(stored) != 2 || journal.removed == 0 {
-					t.Fatalf("there are %d snapshots, and the journal begins after %d", len(stored), journal.removed)
+				if len(stored) != 2 || journal.Removed() == 0 {
+					t.Fatalf("there are %d snapshots, and the journal begins after %d", len(stored), journal.Removed())
 				}
 				for _, name := range stored[2-c.broken:] {
 					if err := c.change(store, name); err != nil {
@@ -511,7 +512,7 @@ func TestRecoveryFromTheSnapshotsThatAreLeft(t *testing.T) {
 				if c.broken == 2 {
 					config.Restore = restore
 					var gap *ChainError
-					if err := New(config).Run(t.Context()); !errors.As(err, &gap) || gap.Last != 0 || gap.After != journal.removed {
+					if err := New(config).Run(t.Context()); !errors.As(err, &gap) || gap.Last != 0 || gap.After != journal.Removed() {
 						t.Errorf("Run gives %v", err)
 					}
 					return

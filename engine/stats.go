@@ -23,7 +23,7 @@ func (e *Engine) Stats() Stats {
 
 func (e *Engine) count() {
 	e.stats.Store(&Stats{
-		Open: len(e.open), Ready: e.runnable.size, Running: e.config.Workers - e.idle, Stuck: int(e.stuck.Load()),
-		Timers: e.timers.Len(), Fired: e.fired, Dropped: e.dropped, Revision: e.revision, Tail: e.events,
+		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.workers.idle, Stuck: int(e.workers.stuck.Load()),
+		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
 	})
 }

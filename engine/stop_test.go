@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -75,7 +76,7 @@ func TestCancelEndsARunWhereverItStands(t *testing.T) {
 
 // Invoker and Timers let tests look inside.
 func (r *rig) Invoker() Invoker { return r.config.Invoker }
-func (r *rig) Timers() int      { return r.timers.Len() }
+func (r *rig) Timers() int      { return r.clock.timers.Len() }
 
 func TestCancelOfAnUnknownRun(t *testing.T) {
 	t.Parallel()
@@ -132,7 +133,7 @@ func TestDrainLetsAttemptsEndAndLeavesTheRest(t *testing.T) {
 	set := load(t, stopHCL)
 	synctest.Test(t, func(t *testing.T) {
 		told := &notices{}
-		config := Config{Invoker: guests{"a": takes(10 * time.Second)}, Observers: []Observation{{Observer: told}}, Journal: NewMemoryJournal()}
+		config := Config{Invoker: guests{"a": takes(10 * time.Second)}, Observers: []Observation{{Observer: told}}, Journal: memory.NewJournal()}
 		r := boot(t, config, set)
 		id := r.submit("f", `null`)
 		time.Sleep(time.Second)
@@ -194,8 +195,8 @@ flow "f" {
 		}
 		synctest.Wait()
 		r.stop()
-		if len(r.gates) != 0 {
-			t.Errorf("%d gates are left", len(r.gates))
+		if len(r.runLimits.byKey) != 0 {
+			t.Errorf("%d gates are left", len(r.runLimits.byKey))
 		}
 	})
 }

@@ -82,19 +82,19 @@ func TestAttemptThatDoesNotEndIsGivenUp(t *testing.T) {
 	}{
 		"when its time is up": {
 			nil, map[string]run.State{"": run.Failed, "hangs": run.Failed, "next": run.Succeeded},
-			run.OutcomeTimedOut, 5*time.Second + giveUp,
+			run.OutcomeTimedOut, 5*time.Second + giveUpAfter,
 		},
 		"when its run is canceled": {
 			func(r *rig, id run.ID) error { return r.Cancel(context.Background(), id, "") },
 			map[string]run.State{"": run.Canceled, "hangs": run.Canceled, "next": run.Canceled},
-			run.OutcomeCanceled, 2*time.Second + giveUp,
+			run.OutcomeCanceled, 2*time.Second + giveUpAfter,
 		},
 		"when it is canceled": {
 			func(r *rig, id run.ID) error {
 				return r.CancelTask(context.Background(), id, run.TaskRef{Task: "hangs"}, "")
 			},
 			map[string]run.State{"": run.Canceled, "hangs": run.Canceled, "next": run.Succeeded},
-			run.OutcomeCanceled, 2*time.Second + giveUp,
+			run.OutcomeCanceled, 2*time.Second + giveUpAfter,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAttemptIsMadeAgainAfterOneWasGivenUp(t *testing.T) {
 		host := newDeaf()
 		r := boot(t, Config{Workers: 2, Invoker: host}, set)
 		id := r.submit("again", `1`)
-		time.Sleep(5*time.Second + giveUp + 2*time.Second)
+		time.Sleep(5*time.Second + giveUpAfter + 2*time.Second)
 		close(host.letGo) // both return; the first one is too late
 		record := r.wait(id)
 		task := taskOf(t, record, "hangs")
@@ -203,7 +203,7 @@ func TestSoftStopWaitsForAttemptsUntilTheyAreGivenUp(t *testing.T) {
 		id := r.submit("f", `1`)
 		time.Sleep(time.Second)
 		r.Drain()
-		time.Sleep(4*time.Second + giveUp + time.Second)
+		time.Sleep(4*time.Second + giveUpAfter + time.Second)
 		close(host.letGo)
 		r.stop()
 		last := told.all()[len(told.all())-1]

@@ -251,9 +251,9 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 			{top, "first/read", "task first of run " + string(top.Run) + " did not run a flow"},
 			{top, "load/red", `flow load has no task "red" among its main tasks`},
 			{top, "lead/read", "task lead of run " + string(top.Run) + " did not run a flow"},
-			{many, "load/read", "task load is fanned out: say in which item, load[KEY]/…"},
+			{many, "load/read", "task load is fanned out: name the item, load[KEY]/…"},
 			{many, "load[7]/read", "task load[7] of run " + string(many.Run) + " did not run a flow"},
-			{many, "load[1]/note", "task note depends on task store, which did not succeed in that run: begin with that one"},
+			{many, "load[1]/note", "task note depends on task store, which did not succeed in that run: name that task instead"},
 		} {
 			_, err := r.Retry(t.Context(), c.of.Run, path(t, c.path))
 			if refused := (*run.RequestError)(nil); !errors.As(err, &refused) || err.Error() != c.want {

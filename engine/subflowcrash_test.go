@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -25,7 +26,7 @@ func TestSubflowsThatCannotBeContinued(t *testing.T) {
 		t.Run(gone, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				journal := NewMemoryJournal()
+				journal := memory.NewJournal()
 				r := boot(t, Config{Journal: journal, Invoker: guests{"work": takes(time.Hour), "cleanup": takes(time.Minute)}}, set)
 				id := r.submit("top", `{}`)
 				time.Sleep(time.Second)
@@ -70,7 +71,7 @@ func TestTimeoutsOfSubflowsAfterARestart(t *testing.T) {
 	t.Parallel()
 	set := load(t, fmt.Sprintf(callerHCL, `timeout = "10m"`, ""))
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		config := Config{Journal: journal, Invoker: guests{"work": takes(time.Hour)}, Timeout: 2 * time.Hour}
 		r := boot(t, config, set)
 		slow := r.submit("top", `{}`)
@@ -83,7 +84,7 @@ func TestTimeoutsOfSubflowsAfterARestart(t *testing.T) {
 		r.config.Invoker.(guests)["work"] = nil
 		r.run("top", `{}`)
 		if err := r.command(t.Context(), func() {
-			if n := r.timers.Len(); n > 0 {
+			if n := r.clock.timers.Len(); n > 0 {
 				t.Errorf("%d timers are left", n)
 			}
 		}); err != nil {
@@ -105,7 +106,7 @@ func TestCancelOfSubflowsAfterARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				config := Config{Journal: NewMemoryJournal(), Invoker: guests{"work": takes(time.Hour)}, Timeout: 2 * time.Hour}
+				config := Config{Journal: memory.NewJournal(), Invoker: guests{"work": takes(time.Hour)}, Timeout: 2 * time.Hour}
 				r := boot(t, config, set)
 				id := r.submit("top", `{}`)
 				time.Sleep(time.Second)
@@ -223,7 +224,7 @@ func TestSubflowsContinueFromEveryEvent(t *testing.T) {
 // events.
 func continuesFromEveryEvent(t *testing.T, set *flows.Set, story func(*rig)) {
 	t.Helper()
-	journal := NewMemoryJournal()
+	journal := memory.NewJournal()
 	config := Config{Journal: journal, Invoker: obedient{}, Workers: 1, Timeout: 4 * time.Hour}
 	r := boot(t, config, set)
 	story(r)
@@ -279,8 +280,8 @@ func (r *rig) settledAfter(t *testing.T, n int, events []run.Event) {
 		}
 	}
 	if err := r.command(t.Context(), func() {
-		if left := r.timers.Len() + len(r.gates) + r.runnable.size + len(r.runnable.lanes) + len(r.calling); left > 0 {
-			t.Errorf("after %s: %d things are left", what, left)
+		if left := r.leftover(); left != "" {
+			t.Errorf("after %s: %s", what, left)
 		}
 	}); err != nil {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/flowhost/flowhost/engine/internal/rerun"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -20,19 +21,10 @@ import (
 // run each other, and nobody can tell beforehand whether that ends.
 const maxNested = 32
 
-// enqueue lets a task start as soon as there is room for it.
-func (e *Engine) enqueue(t task) {
-	if t.spec.Child != nil && !e.standsIn(t) {
-		e.calling = append(e.calling, t)
-		return
-	}
-	e.runnable.push(t, e.quotasOf(t))
-}
-
 // uncall takes out the tasks that match and have not started.
-func (e *Engine) uncall(match func(task) bool) []task {
+func (e *Engine) withdrawChildren(match func(task) bool) []task {
 	var out []task
-	e.calling = slices.DeleteFunc(e.calling, func(t task) bool {
+	e.childStarts = slices.DeleteFunc(e.childStarts, func(t task) bool {
 		if match(t) {
 			out = append(out, t)
 			return true
@@ -43,36 +35,36 @@ func (e *Engine) uncall(match func(task) bool) []task {
 }
 
 // callAll starts the runs of sub-flows that may start.
-func (e *Engine) callAll() {
-	for len(e.calling) > 0 && !e.draining && !e.congested() && e.fault == nil {
-		t := e.calling[0]
-		e.calling[0] = task{}
-		e.calling = e.calling[1:]
-		e.call(t)
+func (e *Engine) startChildren() {
+	for len(e.childStarts) > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
+		t := e.childStarts[0]
+		e.childStarts[0] = task{}
+		e.childStarts = e.childStarts[1:]
+		e.startChild(t)
 	}
 }
 
 // call makes a task's next attempt. As that of a function, its input is evaluated
 // once.
-func (e *Engine) call(t task) {
-	next, failure := t.nextCall()
+func (e *Engine) startChild(t task) {
+	next, failure := t.nextChild()
 	switch {
 	case failure != nil:
-	case e.limited(t.spec.Child, t.filled, next.child.Concurrency):
-		e.refuse(t, next.started)
+	case e.overLimit(t.spec.Child, t.backfill, next.child.Concurrency):
+		e.refuseChild(t, next.started)
 		e.advance(t.openRun)
 		return
 	case t.stopped() != nil: // by the end of the run that was canceled for this one
 		e.end(t, run.Canceled, t.stopped())
 		e.advance(t.openRun)
 		return
-	case t.recalled(): // as above, by that of another item
-		e.takeBack(t)
-		e.feed(t.whole())
+	case t.isRecalled(): // as above, by that of another item
+		e.forgetItem(t)
+		e.feed(t.fanTask())
 		e.advance(t.openRun)
 		return
 	default:
-		failure = e.recordCall(t, next)
+		failure = e.recordChild(t, next)
 	}
 	if failure != nil {
 		e.end(t, run.Failed, failure)
@@ -81,19 +73,19 @@ func (e *Engine) call(t task) {
 	}
 	if e.fault == nil {
 		o := e.newOpenRun(e.shard.Runs[next.started.Child], t.spec.Child)
-		e.awaitChild(t, o)
+		e.armParentDeadline(t, o)
 		e.enter(o)
 	}
 }
 
 // call is what is recorded of an attempt that is a run.
-type call struct {
+type childStart struct {
 	started *run.ChildStarted
 	child   *run.Submitted
 	reused  []*run.TaskReused // that the run takes over from the one that it continues
 }
 
-func (t task) nextCall() (*call, *run.Failure) {
+func (t task) nextChild() (*childStart, *run.Failure) {
 	started := &run.ChildStarted{TaskRef: t.ref(), Attempt: 1}
 	var input json.RawMessage
 	if state := t.state(); state != nil && state.Attempts > 0 {
@@ -117,7 +109,7 @@ func (t task) nextCall() (*call, *run.Failure) {
 	if err != nil {
 		return nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "input: " + err.Error()}
 	}
-	next := &call{started: started, child: &run.Submitted{
+	next := &childStart{started: started, child: &run.Submitted{
 		Flow: t.spec.Flow, Definition: t.run.Definition, Trigger: admission.Trigger,
 		Params: admission.Params, Concurrency: admission.Concurrency, Parent: parent,
 	}}
@@ -138,16 +130,16 @@ func depth(r *run.Run) int {
 	return r.Parent.Depth
 }
 
-func (e *Engine) recordCall(t task, next *call) *run.Failure {
-	at, started := e.now(), next.started
+func (e *Engine) recordChild(t task, next *childStart) *run.Failure {
+	at, started := e.clock.now(), next.started
 	started.Child = e.newID(at)
 	events := []run.Event{{Run: t.run.ID, At: at, Data: started}, {Run: started.Child, At: at, Data: next.child}}
-	for _, data := range asData(next.reused) {
+	for _, data := range rerun.Events(next.reused) {
 		events = append(events, run.Event{Run: started.Child, At: at, Data: data})
 	}
 	err := fits(started.Input)
 	if err == nil {
-		err = e.record(events...)
+		err = e.commits.record(events...)
 	}
 	if size := (*SizeError)(nil); errors.As(err, &size) {
 		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}
@@ -156,7 +148,7 @@ func (e *Engine) recordCall(t task, next *call) *run.Failure {
 }
 
 // refuse records an attempt that found the flow at its limit.
-func (e *Engine) refuse(t task, would *run.ChildStarted) {
+func (e *Engine) refuseChild(t task, would *run.ChildStarted) {
 	started := &run.AttemptStarted{TaskRef: would.TaskRef, Attempt: would.Attempt, Input: would.Input}
 	if failure := e.recordStart(t, started); failure != nil {
 		e.end(t, run.Failed, failure)
@@ -169,9 +161,9 @@ func (e *Engine) refuse(t task, would *run.ChildStarted) {
 }
 
 // awaitChild bounds the time of a run by the timeout of its task.
-func (e *Engine) awaitChild(t task, o *openRun) {
+func (e *Engine) armParentDeadline(t task, o *openRun) {
 	if limit := t.spec.Timeout; limit > 0 {
-		e.countDown(&o.patience, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
+		e.clock.countDown(&o.parentDeadline, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
 	}
 }
 
@@ -207,7 +199,7 @@ func (e *Engine) stopChild(o *openRun, why *run.Failure) {
 }
 
 // caller is the task of which a run is an attempt, if it still is.
-func (e *Engine) caller(r *run.Run) (task, bool) {
+func (e *Engine) parentTask(r *run.Run) (task, bool) {
 	if r.Parent == nil {
 		return task{}, false
 	}
@@ -223,48 +215,11 @@ func (e *Engine) caller(r *run.Run) (task, bool) {
 	return t, state != nil && state.State == run.Running && state.Child == r.ID
 }
 
-// handover is a task of which an attempt has ended with the run that it was.
-type handover struct {
-	task
-	end *run.AttemptFinished
-}
-
-// sequel is what goes on when a run has ended.
-type sequel struct {
-	caller *handover // nil for most
-	next   []follower
-}
-
-// recordFinished records the end of a run and, with it, that of the attempt that it
-// was and the runs that it starts.
-func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*sequel, error) {
-	at := e.now()
-	events := []run.Event{{Run: r.ID, At: at, Data: end}}
-	after := &sequel{next: e.followers(r, end)}
-	if t, ok := e.caller(r); ok {
-		after.caller = &handover{task: t, end: e.endOf(t, e.resultOf(r, end))}
-		events = append(events, t.event(after.caller.end))
-	}
-	for _, next := range after.next {
-		events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
-	}
-	return after, e.record(events...)
-}
-
-// goOn lets go on what a run that has ended was awaited by.
-func (e *Engine) goOn(after *sequel) {
-	e.letFollow(after.next)
-	if from := after.caller; from != nil && e.fault == nil {
-		e.attemptOver(from.task, from.end)
-		e.advance(from.openRun)
-	}
-}
-
 // resultOf is what the end of a run is for the task of which it is an attempt. Its
 // time being up may be different next time, as with a function; that the host was
 // lost was dealt with inside of it.
 func (e *Engine) resultOf(r *run.Run, end *run.Finished) run.Result {
-	took := e.now().Sub(r.CreatedAt)
+	took := e.clock.now().Sub(r.CreatedAt)
 	if end.Failure == nil {
 		return run.Result{Outcome: run.OutcomeSucceeded, Output: end.Output, Duration: took}
 	}
@@ -297,15 +252,15 @@ func childFailure(r *run.Run, f *run.Failure) string {
 }
 
 // rejoin takes up a task that was running when the process ended before.
-func (e *Engine) rejoin(t task) {
+func (e *Engine) resumeRunning(t task) {
 	if t.spec.Child == nil || e.shard.Runs[t.state().Child] == nil {
-		e.lost(t)
+		e.recordLost(t)
 	} // otherwise the run goes on, and the task with it
 }
 
 // rejoinAll gives the runs of sub-flows back to their tasks after a restart. Those
 // whose task was stopped, or could not be continued, are stopped.
-func (e *Engine) rejoinAll() {
+func (e *Engine) reattachChildren() {
 	var children []*openRun
 	for _, o := range e.open {
 		if o.run.Parent != nil {
@@ -314,7 +269,7 @@ func (e *Engine) rejoinAll() {
 	}
 	slices.SortFunc(children, func(a, b *openRun) int { return cmp.Compare(a.run.ID, b.run.ID) })
 	for _, o := range children {
-		t, ok := e.caller(o.run)
+		t, ok := e.parentTask(o.run)
 		switch {
 		case o.run.State.Done():
 		case !ok:
@@ -322,13 +277,13 @@ func (e *Engine) rejoinAll() {
 		case t.stopped() != nil:
 			e.stopChild(o, t.stopped())
 		default:
-			e.awaitChild(t, o)
+			e.armParentDeadline(t, o)
 		}
 	}
 }
 
 // filled reports whether a backfill has asked for an open run.
-func (e *Engine) filled(id run.ID) bool {
+func (e *Engine) isBackfill(id run.ID) bool {
 	o := e.open[id]
-	return o != nil && o.filled
+	return o != nil && o.backfill
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -141,7 +142,7 @@ func beginsAndEndsWithItsAttempt(t *testing.T, limit int) {
 	long := func(context.Context, run.Call) (run.Result, error) {
 		return gives(json.RawMessage(text("x", 600))), nil
 	}
-	r := boot(t, Config{Journal: narrow{NewMemoryJournal(), limit}, Invoker: guests{"work": long}}, load(t, nestedHCL))
+	r := boot(t, Config{Journal: narrow{memory.NewJournal(), limit}, Invoker: guests{"work": long}}, load(t, nestedHCL))
 	r.run("top", `null`)
 	r.stop()
 	pairs, parents := 0, map[run.ID]*run.Parent{}
@@ -405,7 +406,7 @@ func TestDrainBeforeSubflows(t *testing.T) {
 	t.Parallel()
 	set := load(t, nestedHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"first": takes(time.Minute)}}, set)
 		id := r.submit("top", `{}`)
 		time.Sleep(time.Second)

@@ -10,17 +10,17 @@ import (
 
 // bounded refuses a request after too many hops, and one with JSON that is too deep
 // or has too long numbers.
-func bounded(request run.Request) error {
+func checkRequest(request run.Request) error {
 	if _, err := request.Trigger.Hops(); err != nil {
 		return err
 	}
 	if err := run.CheckPayload(request.Trigger.Payload); err != nil {
 		return run.Requestf(run.RequestPayload, "the payload is refused: %s", err)
 	}
-	return boundedParams(request.Params)
+	return checkParams(request.Params)
 }
 
-func boundedParams(params map[string]json.RawMessage) error {
+func checkParams(params map[string]json.RawMessage) error {
 	for name, value := range params {
 		if err := run.CheckPayload(value); err != nil {
 			return run.Requestf(run.RequestParams, "param %s is refused: %s", name, err)
@@ -36,14 +36,14 @@ func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
 	if position.Source != "" && !position.After(e.shard.Watermarks[position.Source]) {
 		return run.Receipt{}, nil
 	}
-	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.now()); known {
+	if first, known := e.shard.Keys.Run(request.Flow, request.Key, e.clock.now()); known {
 		e.decideIf(position)
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
 	if wrong != nil {
 		return run.Receipt{}, wrong
 	}
-	if err := e.taking(); err != nil {
+	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
 	f := e.flows[request.Flow]
@@ -62,7 +62,7 @@ func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
 }
 
 // taking tells why no new run is taken now.
-func (e *Engine) taking() error {
+func (e *Engine) refusal() error {
 	switch {
 	case e.draining:
 		return ErrDraining
@@ -75,12 +75,12 @@ func (e *Engine) taking() error {
 // decideIf moves the watermark of a request that has a position.
 func (e *Engine) decideIf(position run.Position) {
 	if position.Source != "" {
-		e.record(e.decided(position))
+		e.commits.record(e.decidedEvent(position))
 	}
 }
 
-func (e *Engine) decided(position run.Position) run.Event {
-	return run.Event{At: e.now(), Data: &run.Decided{Position: position}}
+func (e *Engine) decidedEvent(position run.Position) run.Event {
+	return run.Event{At: e.clock.now(), Data: &run.Decided{Position: position}}
 }
 
 // accept makes the run that is asked for, unless the trigger's filter says no.
@@ -90,7 +90,7 @@ func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventDat
 	if err != nil || !admission.Accepted {
 		return run.Receipt{}, err
 	}
-	if e.limited(f, request.Trigger.Kind == run.TriggerBackfill, admission.Concurrency) {
+	if e.overLimit(f, request.Trigger.Kind == run.TriggerBackfill, admission.Concurrency) {
 		return run.Receipt{Limited: true}, nil
 	}
 	return e.admit(f, &run.Submitted{
@@ -108,7 +108,7 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
 		return run.Receipt{}, err
 	}
-	at := e.now()
+	at := e.clock.now()
 	id := e.newID(at)
 	events := make([]run.Event, 0, 1+len(also))
 	events = append(events, run.Event{Run: id, At: at, Data: submitted})
@@ -123,12 +123,50 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 	return run.Receipt{Run: id, Accepted: true}, nil
 }
 
+// maxTogether is the number of events from which on one commit is not tried.
+const maxTogether = 4096
+
+// recordNew records a run's Submitted with what there is to say about it. When that is
+// too large there is no such run, or none that was accepted.
+func (e *Engine) recordNew(events []run.Event) error {
+	submitted := events[0].Data.(*run.Submitted)
+	if len(events) <= maxTogether || submitted.RetryOf == "" {
+		err := e.commits.record(events...)
+		if size := (*SizeError)(nil); submitted.RetryOf == "" || !errors.As(err, &size) {
+			return err
+		}
+	}
+	submitted.Awaits = len(events) - 1
+	for i, event := range events {
+		if err := e.commits.record(event); err != nil {
+			if i > 0 && e.fault == nil {
+				e.cancelIncomplete(e.shard.Runs[event.Run], "what it takes over is more than the journal takes")
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// turnAway ends a run that was not accepted.
+func (e *Engine) cancelIncomplete(r *run.Run, why string) {
+	e.log.Warn("a run was not accepted", "run", r.ID, "flow", r.Flow, "reason", why)
+	failure := canceled(why)
+	for _, t := range r.Tasks {
+		if !t.State.Done() {
+			e.commits.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: failure}})
+		}
+	}
+	e.commits.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.Finished{State: run.Canceled, Failure: failure}})
+	e.shard.Forget(r.ID)
+}
+
 // define records a definition before the first run that refers to it.
 func (e *Engine) define(digest string, definition *run.Definition) error {
 	if e.shard.Definitions[digest] != nil {
 		return nil
 	}
-	err := e.record(run.Event{At: e.now(), Data: &run.Defined{Definition: definition}})
+	err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.Defined{Definition: definition}})
 	return tooLarge("the folder of the flow's files", err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -29,7 +30,7 @@ func TestFlowsThatAreGoneMakeNoRuns(t *testing.T) {
 	t.Parallel()
 	set, without := load(t, scheduleHCL+otherHCL), load(t, otherHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal, history := NewMemoryJournal(), newPastRuns()
+		journal, history := memory.NewJournal(), newPastRuns()
 		r := boot(t, Config{
 			Journal: journal, History: history, Observers: []Observation{{Observer: history}},
 			Invoker: guests{"a": takes(15 * time.Second)},
@@ -55,8 +56,8 @@ func TestFlowsThatAreGoneMakeNoRuns(t *testing.T) {
 			t.Errorf("schedules: %+v, %v", all, err)
 		}
 		r.onLoop(func() {
-			if len(r.schedules) != 0 {
-				t.Errorf("the loop keeps %d schedules of flows that are gone", len(r.schedules))
+			if len(r.schedules.byRef) != 0 {
+				t.Errorf("the loop keeps %d schedules of flows that are gone", len(r.schedules.byRef))
 			}
 		})
 		wantStates(t, r.run("other", `null`), map[string]run.State{"": run.Succeeded, "b": run.Succeeded})
@@ -106,7 +107,7 @@ func TestFlowsThatAreBackGoOn(t *testing.T) {
 				t.Parallel()
 				before, without, after := load(t, scheduled(tt.before)+otherHCL), load(t, otherHCL), load(t, scheduled(tt.after))
 				synctest.Test(t, func(t *testing.T) {
-					journal := NewMemoryJournal()
+					journal := memory.NewJournal()
 					r := boot(t, Config{Journal: journal}, before)
 					time.Sleep(12 * m)
 					r.deploy(without)
@@ -131,7 +132,7 @@ func TestPausesAndBackfillsWaitForTheirFlow(t *testing.T) {
 	t.Parallel()
 	set, without := load(t, scheduled(`cron = "0 * * * *"`)), load(t, otherHCL)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal, Invoker: guests{"a": takes(time.Minute)}}, set)
 		plan, err := r.Backfill(t.Context(), lastHours(3))
 		if err != nil {

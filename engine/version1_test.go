@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -38,7 +39,7 @@ func TestJournalOfVersion1GoesOn(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.stop()
 		for n := range m.journal.last() {
-			old := NewMemoryJournal()
+			old := memory.NewJournal()
 			for revision := range n + 1 {
 				events := m.journal.at(revision + 1)
 				for _, e := range events {
@@ -54,10 +55,10 @@ func TestJournalOfVersion1GoesOn(t *testing.T) {
 }
 
 // goesOn opens an old journal, crashes when it is shortened, and opens it again.
-func goesOn(t *testing.T, set *flows.Set, journal *MemoryJournal, revision uint64) {
+func goesOn(t *testing.T, set *flows.Set, journal *memory.Journal, revision uint64) {
 	t.Helper()
 	accepted := fold(t, journal).Runs
-	snapshots, blobs, told := NewMemoryStore(), NewMemoryStore(), finished{}
+	snapshots, blobs, told := memory.NewStore(), memory.NewStore(), finished{}
 	config := Config{
 		Journal: journal, Snapshots: snapshots, Blobs: blobs, SnapshotEvents: 1, Invoker: slowly(time.Hour), Timeout: 2 * time.Hour,
 		Observers: []Observation{{Observer: told, CatchUp: true}},
@@ -65,7 +66,7 @@ func goesOn(t *testing.T, set *flows.Set, journal *MemoryJournal, revision uint6
 	r := boot(t, config, set)
 	r.decide(40) // enough for some snapshots
 	r.crash()
-	if revision := journal.removed; revision == 0 {
+	if revision := journal.Removed(); revision == 0 {
 		t.Fatalf("the journal is not shortened")
 	}
 	config.Invoker = nil

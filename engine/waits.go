@@ -27,7 +27,7 @@ func (w *waiting) shift(shift func(*countdown)) {
 
 // beginWait starts a wait: what it waits for is evaluated now, once.
 func (e *Engine) beginWait(t task) {
-	now := e.now()
+	now := e.clock.now()
 	awaited, failure := t.spec.Await(t.scope, now)
 	if failure != nil {
 		e.end(t, run.Failed, failure)
@@ -37,7 +37,7 @@ func (e *Engine) beginWait(t task) {
 	if limit := t.spec.Wait.Timeout; limit > 0 {
 		started.Deadline = now.Add(limit)
 	}
-	if e.record(t.event(started)) == nil {
+	if e.commits.record(t.event(started)) == nil {
 		e.keepWaiting(t)
 	}
 }
@@ -50,7 +50,7 @@ func (e *Engine) keepWaiting(t task) {
 		e.endWait(t, &run.WaitEnded{State: run.Canceled, Failure: why})
 		return
 	}
-	now := e.now()
+	now := e.clock.now()
 	timeout := passed(state.Deadline, now)
 	switch {
 	case passed(state.Due, now) && !(timeout && state.Deadline.Before(state.Due)):
@@ -66,10 +66,10 @@ func (e *Engine) keepWaiting(t task) {
 	}
 	t.waits[t.ref()] = w
 	if !state.Due.IsZero() {
-		e.countDown(&w.due, state.Due, func() { e.waitOver(w, &run.WaitEnded{State: run.Succeeded}) })
+		e.clock.countDown(&w.due, state.Due, func() { e.waitOver(w, &run.WaitEnded{State: run.Succeeded}) })
 	}
 	if !state.Deadline.IsZero() {
-		e.countDown(&w.deadline, state.Deadline, func() { e.waitOver(w, t.tooLong()) })
+		e.clock.countDown(&w.deadline, state.Deadline, func() { e.waitOver(w, t.tooLong()) })
 	}
 	if state.Subject != "" {
 		e.messages.open(w.opened())
@@ -107,13 +107,13 @@ func (e *Engine) waitOver(w *waiting, end *run.WaitEnded) error {
 // endWait records the end of a wait. With an error, nothing has happened.
 func (e *Engine) endWait(t task, end *run.WaitEnded) error {
 	end.TaskRef, end.Failure = t.ref(), t.locate(end.Failure)
-	if err := e.record(t.event(end)); err != nil {
+	if err := e.commits.record(t.event(end)); err != nil {
 		return err
 	}
 	if w := t.waits[t.ref()]; w != nil {
 		delete(t.waits, t.ref())
-		e.stopCountdown(&w.due)
-		e.stopCountdown(&w.deadline)
+		e.clock.stopCountdown(&w.due)
+		e.clock.stopCountdown(&w.deadline)
 		e.messages.end(w.opened())
 	}
 	if e.log.Enabled(e.ctx, slog.LevelDebug) {
@@ -127,7 +127,7 @@ func (e *Engine) endWait(t task, end *run.WaitEnded) error {
 func waitName(task string) string { return strings.TrimPrefix(task, flows.WaitPrefix) }
 
 // called is how messages name a task or a wait.
-func called(task string) string {
+func taskLabel(task string) string {
 	if strings.HasPrefix(task, flows.WaitPrefix) {
 		return "wait " + waitName(task)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
@@ -430,7 +431,7 @@ flow "f" {
 				r.stop()
 				checked := 0
 				fine := finest(t, r.journal)
-				for n := range fine.last() {
+				for n := range fine.Last() {
 					journal := prefix(t, fine, n)
 					if accepted := fold(t, journal).Runs[id]; accepted == nil || accepted.State.Done() {
 						continue
@@ -594,7 +595,7 @@ flow "f" {
 		return names
 	}
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal}, set)
 		id := r.submit("f", `null`)
 		synctest.Wait()
@@ -634,7 +635,7 @@ func TestAbandonedRunEndsItsWaits(t *testing.T) {
   wait "s" { signal = true }
 }`)
 	synctest.Test(t, func(t *testing.T) {
-		journal := NewMemoryJournal()
+		journal := memory.NewJournal()
 		r := boot(t, Config{Journal: journal}, set)
 		id := r.submit("f", `null`)
 		synctest.Wait()

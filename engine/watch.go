@@ -7,11 +7,19 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// watchers are those who wait for open runs to change.
+type watchers struct {
+	clock   *clock
+	commits *commitLog
+	open    map[run.ID]*openRun // of the engine
+	byRun   map[run.ID][]watcher
+}
+
 // watcher waits for a run to change.
-type watcher chan<- sighting
+type watcher chan<- update
 
 // sighting is a run as one who watches it sees it.
-type sighting struct {
+type update struct {
 	record  *run.Record
 	version uint64
 }
@@ -20,18 +28,18 @@ type sighting struct {
 // soon as that is above seen: at once for 0. A run whose record is done changes
 // no more; its version is above any other.
 func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record, uint64, error) {
-	answers := make(chan sighting, 1)
-	err := e.command(ctx, func() { e.watch(id, seen, answers) })
+	answers := make(chan update, 1)
+	err := e.command(ctx, func() { e.watchers.watch(id, seen, answers) })
 	if err != nil {
 		return nil, 0, err
 	}
 	s, err := await(ctx, e, answers)
 	if err != nil {
-		e.forgo(func() { e.unwatch(id, answers) })
+		e.cleanUp(func() { e.watchers.unwatch(id, answers) })
 		return nil, 0, err
 	}
 	if s.record == nil {
-		s.record, err = e.past(ctx, id)
+		s.record, err = e.finishedRecord(ctx, id)
 		s.version = seen + 1
 	}
 	return s.record, s.version, err
@@ -39,16 +47,16 @@ func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record
 
 // watch answers now, or lets the run's next event do it. A sighting without a
 // record says that the run is not open.
-func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
-	if o := e.open[id]; o == nil {
-		w <- sighting{}
-	} else if o.run.Version > seen && (seen == 0 || !e.resting(o)) {
-		s := e.sighting(o)
-		e.afterCommit(func() { w <- s })
+func (w *watchers) watch(id run.ID, seen uint64, to watcher) {
+	if o := w.open[id]; o == nil {
+		to <- update{}
+	} else if o.run.Version > seen && (seen == 0 || !w.throttled(o)) {
+		s := w.updateOf(o)
+		w.commits.afterCommit(func() { to <- s })
 	} else {
-		e.watched[id] = append(e.watched[id], w)
+		w.byRun[id] = append(w.byRun[id], to)
 		if o.run.Version > seen {
-			e.showLater(o)
+			w.showLater(o)
 		}
 	}
 }
@@ -56,11 +64,11 @@ func (e *Engine) watch(id run.ID, seen uint64, w watcher) {
 // resting reports whether a large run was shown a moment ago. To put together the
 // record of 100 000 items for each of their changes would leave no time for the
 // changes.
-func (e *Engine) resting(o *openRun) bool { return e.now().Before(o.rested()) }
+func (w *watchers) throttled(o *openRun) bool { return w.clock.now().Before(o.nextShown()) }
 
 // rested is when a run may be shown again: at once while it is small, after a second
 // with 100 000 task runs.
-func (o *openRun) rested() time.Time {
+func (o *openRun) nextShown() time.Time {
 	n := len(o.run.Tasks)
 	if n < 1000 {
 		return time.Time{}
@@ -69,97 +77,57 @@ func (o *openRun) rested() time.Time {
 }
 
 // showLater answers those who wait for a large run once it may be shown again.
-func (e *Engine) showLater(o *openRun) {
+func (w *watchers) showLater(o *openRun) {
 	if o.showing {
 		return
 	}
 	o.showing = true
-	e.at(o.rested(), func() {
+	w.clock.at(o.nextShown(), func() {
 		o.showing = false
-		if e.open[o.run.ID] == o {
-			e.changed(o.run)
+		if w.open[o.run.ID] == o {
+			w.changed(o.run)
 		}
 	})
 }
 
-func (e *Engine) unwatch(id run.ID, w watcher) {
-	waiting := e.watched[id]
+func (w *watchers) unwatch(id run.ID, to watcher) {
+	waiting := w.byRun[id]
 	for i, other := range waiting {
-		if other == w {
+		if other == to {
 			waiting = append(waiting[:i:i], waiting[i+1:]...)
 			break
 		}
 	}
 	if len(waiting) == 0 {
-		delete(e.watched, id)
+		delete(w.byRun, id)
 		return
 	}
-	e.watched[id] = waiting
+	w.byRun[id] = waiting
 }
 
 // changed answers those who wait for a change of the run.
-func (e *Engine) changed(r *run.Run) {
-	waiting := e.watched[r.ID]
-	o := e.open[r.ID]
+func (w *watchers) changed(r *run.Run) {
+	waiting := w.byRun[r.ID]
+	o := w.open[r.ID]
 	if len(waiting) == 0 || o == nil {
 		return
 	}
-	if !r.State.Done() && e.resting(o) {
-		e.showLater(o)
+	if !r.State.Done() && w.throttled(o) {
+		w.showLater(o)
 		return
 	}
-	delete(e.watched, r.ID)
-	s := e.sighting(o)
-	e.afterCommit(func() {
-		for _, w := range waiting {
-			w <- s
+	delete(w.byRun, r.ID)
+	s := w.updateOf(o)
+	w.commits.afterCommit(func() {
+		for _, to := range waiting {
+			to <- s
 		}
 	})
 }
 
-func (e *Engine) sighting(o *openRun) sighting {
-	o.shown = e.now()
-	return sighting{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
-}
-
-// Wait gives a run's record once it is finished and durable.
-func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
-	return e.wait(ctx, id, func() *ending {
-		if o := e.open[id]; o != nil {
-			return o.end
-		}
-		return e.finished.get(id)
-	})
-}
-
-// past gives the record of a finished run.
-func (e *Engine) past(ctx context.Context, id run.ID) (*run.Record, error) {
-	return e.wait(ctx, id, func() *ending { return e.finished.get(id) })
-}
-
-// wait gives the record of the ending that find finds on the loop, or the one
-// that is history already.
-func (e *Engine) wait(ctx context.Context, id run.ID, find func() *ending) (*run.Record, error) {
-	answers := make(chan *run.Record, 1)
-	var end *ending
-	err := e.command(ctx, func() {
-		if end = find(); end != nil {
-			end.wait(answers)
-		}
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case end == nil && e.config.History == nil:
-		return nil, run.ErrUnknown
-	case end == nil:
-		return e.config.History.Get(ctx, id)
-	}
-	record, err := await(ctx, e, answers)
-	if err != nil {
-		e.forgo(func() { end.leave(answers) })
-	}
-	return record, err
+func (w *watchers) updateOf(o *openRun) update {
+	o.shown = w.clock.now()
+	return update{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
 }
 
 // Get gives a run's present record.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -76,7 +77,7 @@ type gated struct {
 }
 
 func newGated() *gated {
-	g := &gated{Journal: NewMemoryJournal(), gate: make(chan struct{})}
+	g := &gated{Journal: memory.NewJournal(), gate: make(chan struct{})}
 	close(g.gate)
 	return g
 }
@@ -193,7 +194,7 @@ func TestWatchFollowsARunToItsEnd(t *testing.T) {
 			t.Errorf("after its end the run is %s with version %d, and the watcher had seen %d", again.State, version, seen)
 		}
 		r.stop()
-		if n := len(r.watched); n != 0 {
+		if n := len(r.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -266,13 +267,13 @@ func TestWatchersThatGiveUpAreForgotten(t *testing.T) {
 		}
 		synctest.Wait()
 		r.onLoop(func() {
-			if n := len(r.watched[id]); n != 6 {
+			if n := len(r.watchers.byRun[id]); n != 6 {
 				t.Errorf("%d watchers wait, want 6", n)
 			}
 		})
 		leaving.Wait()
 		r.onLoop(func() {
-			if n := len(r.watched[id]); n != 1 {
+			if n := len(r.watchers.byRun[id]); n != 1 {
 				t.Errorf("%d watchers are left, want the one that stays", n)
 			}
 		})
@@ -281,7 +282,7 @@ func TestWatchersThatGiveUpAreForgotten(t *testing.T) {
 		}
 		r.wait(id)
 		r.stop()
-		if n := len(r.watched); n != 0 {
+		if n := len(r.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -352,7 +353,7 @@ func TestOnlyWhatIsDurableIsTold(t *testing.T) {
 		journal.open()
 		asking.Wait()
 		r.stop()
-		if n := len(r.watched); n != 0 {
+		if n := len(r.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -410,7 +411,7 @@ func TestWaitFindsARunWhereverItIs(t *testing.T) {
 			}
 		}
 		r.onLoop(func() {
-			if n := len(r.finished.endings); n > 2 { // the last one, and the one before until its end was told
+			if n := len(r.finished.completions); n > 2 { // the last one, and the one before until its end was told
 				t.Errorf("%d endings are kept", n)
 			}
 		})
@@ -447,7 +448,7 @@ func TestRunsAreFoundWhileTheHistoryIsBehind(t *testing.T) {
 		r.wait(r.submit("f", `1`))
 		synctest.Wait()
 		r.onLoop(func() {
-			if n := len(r.finished.endings); n > 2 {
+			if n := len(r.finished.completions); n > 2 {
 				t.Errorf("%d endings are kept once they were told", n)
 			}
 		})
@@ -472,7 +473,7 @@ func TestWaitersThatGiveUpAreForgotten(t *testing.T) {
 			r.onLoop(func() {
 				end := r.finished.get(id)
 				if o := r.Engine.open[id]; o != nil {
-					end = o.end
+					end = o.completion
 				}
 				if n := len(end.waiting); n != want {
 					t.Errorf("%d waiters are left, want %d", n, want)
@@ -529,8 +530,8 @@ func TestThoseWhoGiveUpDoNotWaitForACongestedEngine(t *testing.T) {
 		}
 		close(observer.letGo)
 		r.onLoop(func() {
-			if len(r.watched) != 0 || len(r.Engine.open[id].end.waiting) != 0 {
-				t.Errorf("those who gave up are still there: %v, %v", r.watched, r.Engine.open[id].end.waiting)
+			if len(r.watchers.byRun) != 0 || len(r.Engine.open[id].completion.waiting) != 0 {
+				t.Errorf("those who gave up are still there: %v, %v", r.watchers.byRun, r.Engine.open[id].completion.waiting)
 			}
 		})
 		r.crash()

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -129,7 +130,7 @@ func TestConditionIsNotAskedAgainAfterARestart(t *testing.T) {
 	set := load(t, whenHCL(`error.code == "busy"`))
 	synctest.Test(t, func(t *testing.T) {
 		s := &tries{results: []run.Result{ends("busy", false), ends("broken", true)}}
-		config := Config{Journal: NewMemoryJournal(), Invoker: guests{"a": s.invoke}}
+		config := Config{Journal: memory.NewJournal(), Invoker: guests{"a": s.invoke}}
 		r := boot(t, config, set)
 		id := r.submit("f", `null`)
 		time.Sleep(500 * time.Millisecond)

@@ -215,14 +215,14 @@ func markFile(s settings) string {
 func (l *link) observe(ctx context.Context, config *engine.Config, eventsOf string, flowsOf flowsOf) error {
 	at, err := l.history.Last(ctx, l.journal)
 	if err == nil {
-		config.Told, err = l.mark.Last(ctx)
+		config.Published, err = l.mark.Last(ctx)
 	}
 	if err != nil {
 		return exitf(exitUnreachable, "%w", err)
 	}
 	config.Observers = append(config.Observers, engine.Observation{
 		Observer: l.history, RunsOnly: true,
-		CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Told: at.Told,
+		CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Published: at.Told,
 	})
 	if l.server != nil || eventsOf != "none" {
 		config.Observers = append(config.Observers, engine.Observation{Observer: l.events, RunsOnly: l.server == nil && eventsOf == "runs"})

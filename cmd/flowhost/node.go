@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -99,7 +100,7 @@ type node struct {
 
 func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 	config := engine.Config{
-		Journal: engine.NewMemoryJournal(), Invoker: c.host,
+		Journal: memory.NewJournal(), Invoker: c.host,
 		Restore: restorer(c.flows), Workers: c.workers, Timeout: c.timeout, Limits: c.limits, Log: c.log,
 	}
 	for _, o := range c.observers {
@@ -162,7 +163,7 @@ func (n *node) explain(err error) error {
 	var (
 		damage *bus.DamageError
 		gap    *engine.ChainError
-		end    *engine.LostEndError
+		end    *engine.TruncatedError
 	)
 	ends := errors.As(err, &end)
 	if !ends && !errors.As(err, &gap) && !errors.As(err, &damage) {

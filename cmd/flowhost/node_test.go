@@ -21,7 +21,7 @@ func TestExplainLoss(t *testing.T) {
 		err            error
 		flag, external bool
 	}{
-		{&engine.LostEndError{Last: 1, Told: 2}, true, true},
+		{&engine.TruncatedError{Last: 1, Published: 2}, true, true},
 		{&engine.ChainError{After: 2}, false, true},
 		{&bus.DamageError{First: 1, Last: 2}, false, true},
 		{errors.New("something else"), false, false},

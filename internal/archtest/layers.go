@@ -30,6 +30,8 @@ var Layers = []Layer{
 		Reason: "dag knows a graph of ids and nothing of what they stand for"},
 	{Folder: "scheduler",
 		Reason: "scheduler hands out values when they are due and must not know whose they are"},
+	{Folder: "internal/fairq",
+		Reason: "fairq knows flows, priorities and limits by name and count only, so that the engine and its simulation can share it"},
 	{Folder: "sdk/abi",
 		Reason: "sdk/abi is the contract that guests and the host share: it holds numbers and names only"},
 
@@ -46,8 +48,12 @@ var Layers = []Layer{
 		Reason: "sdktest runs natively in tests and shows outcomes as the host has them, without needing one"},
 
 	// L2
-	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows"}, Never: []string{"net/http"},
+	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows", "internal/fairq", "engine/memory", "engine/internal/rerun"}, Never: []string{"net/http"},
 		Reason: "engine reaches hosts, journals and observers through its own seams only"},
+	{Folder: "engine/memory", Imports: []string{"run"},
+		Reason: "the journal and the store in memory keep bytes, and are used by what needs no engine"},
+	{Folder: "engine/internal/rerun", Imports: []string{"run", "flows"},
+		Reason: "planning a rerun is a function of the record, the flow and the request"},
 
 	{Folder: "internal/simulation", Imports: []string{"run", "dag", "scheduler", "flows"}, Never: []string{"net/http"},
 		Reason: "simulation needs the rules of what fires and runs, and nothing that fires or runs: no engine, host or bus"},

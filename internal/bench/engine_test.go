@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -35,7 +36,7 @@ func BenchmarkEngine(b *testing.B) {
 		name string
 		open func(testing.TB) engine.Journal
 	}{
-		{"memory", func(testing.TB) engine.Journal { return engine.NewMemoryJournal() }},
+		{"memory", func(testing.TB) engine.Journal { return memory.NewJournal() }},
 		{"jetstream-relaxed", func(b testing.TB) engine.Journal { return jetStream(b, bus.SyncRelaxed) }},
 		{"jetstream-strict", func(b testing.TB) engine.Journal { return jetStream(b, bus.SyncStrict) }},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -58,7 +59,7 @@ func BenchmarkOpenRun(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		before := heap()
-		e := engine.New(engine.Config{Journal: engine.NewMemoryJournal(), Invoker: never{}, Restore: restore})
+		e := engine.New(engine.Config{Journal: memory.NewJournal(), Invoker: never{}, Restore: restore})
 		ctx, stop := context.WithCancel(b.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- e.Run(ctx) }()

@@ -74,7 +74,7 @@ type Director struct {
 	config Config
 	clock  *scheduler.VirtualClock
 	engine *engine.Engine
-	rests  chan engine.Rest
+	rests  chan engine.Idle
 	stop   context.CancelFunc
 	ended  chan struct{} // closed when the engine has ended
 	fault  error         // why, once ended is closed
@@ -99,7 +99,7 @@ var ErrClosed = errors.New("the rehearsal is over")
 func New(ctx context.Context, config Config) *Director {
 	d := &Director{
 		config: config, clock: scheduler.NewVirtualClock(config.Start),
-		rests: make(chan engine.Rest), ended: make(chan struct{}),
+		rests: make(chan engine.Idle), ended: make(chan struct{}),
 		turns: turns{playing: map[*engine.Attempt]*turn{}},
 	}
 	d.engine = engine.New(engine.Config{
@@ -107,8 +107,8 @@ func New(ctx context.Context, config Config) *Director {
 		Random:  rand.New(rand.NewPCG(config.Seed, 0)),
 		Workers: cmp.Or(max(config.Workers, 0), DefaultWorkers), OpenRuns: config.OpenRuns,
 		Timeout: config.Timeout, Log: config.Log,
-		Stage: &engine.Stage{
-			Clock: d.clock, Finished: config.Finished, Rests: d.rests,
+		Sim: &engine.Sim{
+			Clock: d.clock, Finished: config.Finished, Idle: d.rests,
 			Recorded: config.Recorded, GroupEnded: config.GroupEnded, StandsIn: config.StandsIn,
 			Begin:     func(a *engine.Attempt) { d.begun = append(d.begun, a) },
 			Interrupt: func(a *engine.Attempt, cause error) { d.interrupted = append(d.interrupted, interrupt{a, cause}) },
@@ -184,19 +184,19 @@ func (d *Director) Until(ctx context.Context, end time.Time, enough func() bool)
 }
 
 // rest waits until the engine has nothing more to do at the present instant.
-func (d *Director) rest(ctx context.Context) (engine.Rest, error) {
+func (d *Director) rest(ctx context.Context) (engine.Idle, error) {
 	select {
 	case rest := <-d.rests:
 		return rest, nil
 	case <-d.ended:
-		return engine.Rest{}, cmp.Or(d.fault, ErrClosed)
+		return engine.Idle{}, cmp.Or(d.fault, ErrClosed)
 	case <-ctx.Done():
-		return engine.Rest{}, context.Cause(ctx)
+		return engine.Idle{}, context.Cause(ctx)
 	}
 }
 
 // next is the instant at which something happens next; zero for never.
-func (d *Director) next(rest engine.Rest) time.Time {
+func (d *Director) next(rest engine.Idle) time.Time {
 	due, ok := d.turns.next()
 	if !ok || !rest.Next.IsZero() && rest.Next.Before(due) {
 		return rest.Next

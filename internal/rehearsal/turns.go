@@ -92,8 +92,8 @@ func (all *turns) next() (time.Time, bool) {
 
 // over takes out what has ended by now: first those that were told to, then those
 // that are done.
-func (d *Director) over(now time.Time) []engine.Ended {
-	var ended []engine.Ended
+func (d *Director) over(now time.Time) []engine.CallResult {
+	var ended []engine.CallResult
 	for _, i := range d.interrupted {
 		t := d.turns.playing[i.attempt]
 		if t == nil {
@@ -113,7 +113,7 @@ func (d *Director) over(now time.Time) []engine.Ended {
 }
 
 // end takes a call out, and tells of it.
-func (d *Director) end(t *turn, now time.Time) engine.Ended {
+func (d *Director) end(t *turn, now time.Time) engine.CallResult {
 	ended := d.turns.end(t, now)
 	if d.config.Ended != nil {
 		result := ended.Result
@@ -125,13 +125,13 @@ func (d *Director) end(t *turn, now time.Time) engine.Ended {
 	return ended
 }
 
-func (all *turns) end(t *turn, now time.Time) engine.Ended {
+func (all *turns) end(t *turn, now time.Time) engine.CallResult {
 	delete(all.playing, t.attempt)
 	if t.place >= 0 {
 		heap.Remove(all, t.place)
 	}
 	t.Result.Duration = now.Sub(t.began)
-	return engine.Ended{Attempt: t.attempt, Result: t.Result, Err: t.err}
+	return engine.CallResult{Attempt: t.attempt, Result: t.Result, Err: t.err}
 }
 
 // stopped is how a call ends that is told to, as a host has it.

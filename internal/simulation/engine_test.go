@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -68,7 +69,7 @@ func (s sleeper) Invoke(ctx context.Context, call run.Call) (run.Result, error) 
 // lived runs flows with the engine, with the given outages, and gives the runs that
 // have ended.
 func lived(t *testing.T, set *flows.Set, each sleeper, workers int, lasts time.Duration, outages []Outage) []span {
-	journal := engine.NewMemoryJournal()
+	journal := memory.NewJournal()
 	boot := func() (crash func()) {
 		ctx, kill := context.WithCancel(t.Context())
 		e := engine.New(engine.Config{

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// The end of a run may start runs of other flows. They are accepted in the commit
+// that ends it: none is lost, and none made twice. They belong to what was accepted
+// before, and have as much room again as runs that are asked for from outside: one that
+// takes the place of the run before it always finds some.
+
+// followersRoom is how many times Config.OpenRuns may be open before no run starts after
+// another one.
+const chainedRoom = 2
+
+// follower is a run that the end of another one starts.
+type chainedRun struct {
+	flow      *flows.Flow
+	id        run.ID
+	submitted *run.Submitted
+}
+
+// followers are the runs that the end of a run starts. Those of sub-flows belong to
+// the run above them and start nothing.
+func (e *Engine) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
+	if r.Parent != nil {
+		return nil
+	}
+	var all []chainedRun
+	for _, next := range e.chainedFlows(r) {
+		if !slices.Contains(next.Trigger.On, end.State) {
+			continue
+		}
+		if f, ok := e.chainedRun(r, end, next); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// following are the flows that may start after a run: those that are deployed or,
+// before anything is, those of its own definition.
+func (e *Engine) chainedFlows(r *run.Run) []flows.Follower {
+	if e.chains != nil {
+		return e.chains[r.Flow]
+	}
+	if set := e.sets[r.Definition]; set != nil {
+		return set.Followers()[r.Flow]
+	}
+	return nil // the run was abandoned
+}
+
+func (e *Engine) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) (chainedRun, bool) {
+	f := next.Flow
+	refused := func(err error) (chainedRun, bool) {
+		e.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID, "error", err)
+		return chainedRun{}, false
+	}
+	payload, err := flows.Ended(r, end)
+	if err == nil {
+		err = fits(payload)
+	}
+	if err != nil {
+		return refused(err)
+	}
+	admission, err := f.Admit(run.Request{Flow: f.Name, Trigger: run.Trigger{
+		Kind: run.TriggerFlow, Name: next.Trigger.Name, Time: r.Trigger.Time, Headers: r.Trigger.Onward(), Payload: payload,
+	}})
+	switch {
+	case err != nil:
+		return refused(err)
+	case !admission.Accepted:
+		return chainedRun{}, false
+	case len(e.open) >= chainedRoom*e.config.OpenRuns:
+		return refused(fmt.Errorf("%d runs are open, %d times as many as are taken from outside: flows that start several others after their ends multiply, give their triggers filters", len(e.open), chainedRoom))
+	case e.skipped(f, admission.Concurrency, r):
+		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID)
+		return chainedRun{}, false
+	}
+	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
+		return refused(err)
+	}
+	return chainedRun{flow: f, id: e.newID(e.clock.now()), submitted: &run.Submitted{
+		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
+		Params: admission.Params, Concurrency: admission.Concurrency,
+	}}, true
+}
+
+// skipped reports whether a flow's limit leaves out a run that starts when another one
+// has ended, whose slot is free then.
+func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
+	if f.Concurrency == nil || f.Concurrency.OnLimit != flows.LimitSkip {
+		return false
+	}
+	g := e.runLimits.byKey[runLimitKey{flow: f.Name, key: key}]
+	if g == nil {
+		return false
+	}
+	started := g.started
+	if ended.Flow == f.Name && ended.Concurrency == key {
+		started--
+	}
+	return started >= f.Concurrency.Limit
+}
+
+// letFollow lets runs go that were accepted with the end of another one: with the next
+// turn of the loop, as their ends may start others.
+func (e *Engine) startChained(all []chainedRun) {
+	for _, next := range all {
+		if e.fault != nil {
+			return
+		}
+		e.used[next.flow.DefinitionDigest] = e.clock.now()
+		e.overLimit(next.flow, false, next.submitted.Concurrency) // cancels those that it is to take the place of
+		e.starting = append(e.starting, e.newOpenRun(e.shard.Runs[next.id], next.flow))
+	}
+}

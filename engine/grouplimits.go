@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// slots bounds how many tasks of a group are under way at once.
+type groupLimiter struct {
+	used    int
+	waiting []task
+}
+
+// full is the first of the groups around a task that has no slot for it, nil when
+// all have one.
+func (t task) fullGroup() *groupLimiter {
+	for g := t.spec.Group; g != nil; g = g.Parent {
+		if s := t.phase.groupLimiters[g]; g.MaxParallel > 0 && s != nil && s.used >= g.MaxParallel {
+			return s
+		}
+	}
+	return nil
+}
+
+// hold takes a slot of each group around a task, for as long as it is not done.
+func (t task) holdSlots() {
+	if t.phase.holding[t.ref()] {
+		return
+	}
+	for g := t.spec.Group; g != nil; g = g.Parent {
+		if g.MaxParallel == 0 {
+			continue
+		}
+		p := &t.openRun.phase
+		if p.groupLimiters == nil {
+			p.groupLimiters, p.holding = map[*flows.Group]*groupLimiter{}, map[run.TaskRef]bool{}
+		}
+		if p.groupLimiters[g] == nil {
+			p.groupLimiters[g] = new(groupLimiter)
+		}
+		p.groupLimiters[g].used++
+		p.holding[t.ref()] = true
+	}
+}
+
+// holdBegun takes slots for what had begun before a restart: nothing else may have
+// them before.
+func (o *openRun) holdResumed() {
+	bounded := func(n flows.Node) bool { return n.Group != nil && n.Group.MaxParallel > 0 }
+	if !slices.ContainsFunc(o.phase.nodes, bounded) {
+		return
+	}
+	for _, state := range o.run.Tasks {
+		spec := o.flow.Task(state.Task)
+		if state.Attempts == 0 || state.State.Done() || !o.phase.holds(spec) {
+			continue
+		}
+		t := o.leaf(spec.Node)
+		if state.Key != "" {
+			t.item = &item{Item: run.Item{Key: state.Key}, state: state}
+		}
+		t.holdSlots()
+	}
+}
+
+// free gives the slots of a task that is done to those that wait for them.
+func (e *Engine) freeSlots(t task) {
+	if !t.phase.holding[t.ref()] {
+		return
+	}
+	delete(t.phase.holding, t.ref())
+	for g := t.spec.Group; g != nil; g = g.Parent {
+		s := t.phase.groupLimiters[g]
+		if s == nil {
+			continue
+		}
+		s.used--
+		for len(s.waiting) > 0 && s.used < g.MaxParallel {
+			next := s.waiting[0]
+			s.waiting = s.waiting[1:]
+			e.queue(next)
+		}
+	}
+}

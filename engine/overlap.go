@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+// Where the runs of a schedule overlap by node, a task of a run starts once all
+// earlier runs of the schedule that are still going have ended theirs.
+
+// ahead is the earlier run that has yet to end a task before this one may start,
+// nil when there is none.
+func (e *Engine) earlierRun(t task) *openRun {
+	if t.phase.hook() {
+		return nil
+	}
+	for _, earlier := range t.schedule.open {
+		if earlier == t.openRun {
+			break
+		}
+		if !earlier.knows(t.ref()) {
+			continue
+		}
+		if state := earlier.run.Task(t.ref()); state == nil || !state.State.Done() {
+			return earlier
+		}
+	}
+	return nil
+}
+
+// follow lets a task wait for its turn after an earlier run.
+func (t task) waitFor(earlier *openRun) { earlier.waiters = append(earlier.waiters, t) }
+
+// pass lets those go that waited for a task to end.
+func (e *Engine) releaseWaitersOf(t task) {
+	if !t.phase.hook() {
+		e.releaseWaiters(t.removeWaiters(func(waiting task) bool { return waiting.ref() == t.ref() }))
+	}
+}
+
+// letGo decides tasks anew that have waited for an earlier run.
+func (e *Engine) releaseWaiters(waiting []task) {
+	for _, t := range waiting {
+		e.decide(t)
+		e.advance(t.openRun)
+	}
+}
+
+// unfollow takes out the tasks that match of those that wait for a run.
+func (o *openRun) removeWaiters(match func(task) bool) []task {
+	var out []task
+	o.waiters = slices.DeleteFunc(o.waiters, func(t task) bool {
+		if match(t) {
+			out = append(out, t)
+			return true
+		}
+		return false
+	})
+	return out
+}
+
+// withdraw takes out the tasks of a run that match and have not started.
+func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
+	own := func(t task) bool { return t.openRun == o && match(t) }
+	out := append(e.runnable.Withdraw(own), e.withdrawChildren(own)...)
+	for _, s := range o.phase.groupLimiters {
+		s.waiting = slices.DeleteFunc(s.waiting, func(t task) bool {
+			gone := own(t)
+			if gone {
+				out = append(out, t)
+			}
+			return gone
+		})
+	}
+	if o.overlap == flows.OverlapNode {
+		for _, earlier := range o.schedule.open {
+			out = append(out, earlier.removeWaiters(own)...)
+		}
+	}
+	return out
+}

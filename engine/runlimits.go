@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// gateKey names a limit on runs at once: a flow's, per value of its key, or a
+// schedule's.
+type runLimitKey struct {
+	flow, key, schedule string
+}
+
+// limit is how many runs may hold a slot of a gate at once.
+type runLimit struct {
+	key runLimitKey
+	max int
+}
+
+// gate counts the runs that hold a slot and keeps those that wait, in order. It
+// is rebuilt from the runs' states at start, so a slot cannot leak.
+type runLimiter struct {
+	started   int
+	waiting   []run.ID // those that are filled in afterwards come behind all others
+	backfills int      // how many of waiting these are, at the end
+}
+
+// runLimits are the run limiters in use. They are rebuilt from the states of the runs
+// at start, so a slot cannot leak.
+type runLimits struct {
+	byKey map[runLimitKey]*runLimiter
+	open  map[run.ID]*openRun // of the engine
+	start func(*openRun)      // called with a run that has got a slot
+}
+
+// limits are the limits that a run has to pass, in this order: another run of its
+// schedule lets it wait, then its flow's concurrency.
+func (o *openRun) runLimits() []runLimit {
+	var limits []runLimit
+	switch o.overlap {
+	case flows.OverlapSkip, flows.OverlapQueueOne, flows.OverlapQueue, flows.OverlapCancelRunning:
+		limits = append(limits, runLimit{runLimitKey{flow: o.run.Flow, schedule: o.run.Trigger.Name}, 1})
+	}
+	if c := o.flow.Concurrency; c != nil {
+		limits = append(limits, runLimit{runLimitKey{flow: o.run.Flow, key: o.run.Concurrency}, c.Limit})
+	}
+	return limits
+}
+
+// limited does what a flow says about a run for which it has no slot, and reports
+// whether the run is to be left out. A backfill is not in a hurry: its runs wait.
+func (e *Engine) overLimit(f *flows.Flow, filled bool, key string) bool {
+	c := f.Concurrency
+	if c == nil || c.OnLimit == flows.LimitQueue || filled {
+		return false
+	}
+	g := e.runLimits.byKey[runLimitKey{flow: f.Name, key: key}]
+	if g == nil || g.started < c.Limit {
+		return false
+	}
+	if c.OnLimit == flows.LimitSkip {
+		return true
+	}
+	for _, o := range e.runLimits.sharing(f.Name, key) {
+		e.cancel(o, canceled("another run has come, and the flow's on_limit is "+string(flows.LimitCancelRunning)))
+	}
+	return false
+}
+
+// under are the open runs of a flow that share a limit, the oldest first.
+func (rl *runLimits) sharing(flow, key string) []*openRun {
+	var all []*openRun
+	for _, o := range rl.open {
+		if o.run.Flow == flow && o.run.Concurrency == key && o.run.Cancel == nil && !o.backfill {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b *openRun) int { return cmp.Compare(a.run.ID, b.run.ID) })
+	return all
+}
+
+// hold gives a run that has started before all its slots.
+func (rl *runLimits) hold(o *openRun) {
+	for _, l := range o.runLimits() {
+		rl.limiter(l.key).started++
+		o.held++
+	}
+}
+
+// leave gives up the slots of a finished run and lets the next ones go on.
+func (rl *runLimits) release(o *openRun) {
+	for i, l := range o.runLimits() {
+		g := rl.limiter(l.key)
+		if i < o.held {
+			g.started--
+		}
+		rl.admitWaiting(g)
+		if g.started == 0 && len(g.waiting) == 0 {
+			delete(rl.byKey, l.key)
+		}
+	}
+}
+
+// admitWaiting gives the slots that are free to those that wait for them.
+func (rl *runLimits) admitWaiting(g *runLimiter) {
+	for len(g.waiting) > 0 {
+		next := rl.open[g.waiting[0]]
+		if next != nil && g.started >= next.runLimits()[next.held].max {
+			return
+		}
+		g.pop()
+		if next != nil {
+			g.started++
+			next.held++
+			rl.start(next)
+		}
+	}
+}
+
+// before is how many runs wait whose turn is before that of another one. They may
+// wait while there is a slot: another version of the flow may have fewer.
+func (g *runLimiter) ahead(o *openRun) int {
+	if o.backfill {
+		return len(g.waiting)
+	}
+	return len(g.waiting) - g.backfills
+}
+
+func (g *runLimiter) enqueue(o *openRun) {
+	g.waiting = slices.Insert(g.waiting, g.ahead(o), o.run.ID)
+	if o.backfill {
+		g.backfills++
+	}
+}
+
+func (g *runLimiter) pop() {
+	g.waiting = g.waiting[1:]
+	g.backfills = min(g.backfills, len(g.waiting))
+}
+
+func (rl *runLimits) limiter(key runLimitKey) *runLimiter {
+	g := rl.byKey[key]
+	if g == nil {
+		g = new(runLimiter)
+		rl.byKey[key] = g
+	}
+	return g
+}
