@@ -48,9 +48,6 @@ func decodeFeedCommit(revision uint64, stored []byte) (*feedCommit, error) {
 		return nil, fmt.Errorf("revision %d: %w", revision, err)
 	}
 	c := &feedCommit{revision: revision, after: commit.After, sum: run.CommitSum(stored), size: len(stored)}
-	if c.after == run.UnknownRevision {
-		c.after = revision - 1
-	}
 	for i, e := range commit.Events {
 		if !slices.Contains(followedKinds, e.Data.Kind()) {
 			continue

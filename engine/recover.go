@@ -211,7 +211,7 @@ func (r *recovery) reaches(ctx context.Context, revision uint64) error {
 		return err
 	case first > 0 && first == revision:
 		return nil
-	case commit != nil && (commit.After == revision || revision == 0 && commit.After == run.UnknownRevision):
+	case commit != nil && commit.After == revision:
 		return nil
 	}
 	return errors.New("the journal does not reach it")
@@ -256,7 +256,7 @@ func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) e
 	if err != nil {
 		return fmt.Errorf("revision %d: %w", revision, err)
 	}
-	if commit.After != run.UnknownRevision && commit.After != r.last {
+	if commit.After != r.last {
 		return &ChainError{Last: r.last, Revision: revision, After: commit.After}
 	}
 	sum := run.CommitSum(stored)

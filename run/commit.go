@@ -5,23 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
 )
 
-// CommitVersion is the version of the encoding that [Commit] writes. Commits of
-// all versions from 1 on can be read.
-const CommitVersion = 5
+// CommitVersion is the version of the encoding that [Commit] writes. A change of the
+// encoding increments it, and [DecodeCommit] keeps reading all versions since 1.
+const CommitVersion = 1
 
-// ErrFenced is what a journal answers to an append whose expected revision is
-// not its last one: somebody else writes this journal. Nothing was recorded.
+// ErrFenced is the error of an append whose expected revision is not the journal's last
+// one, because another process writes the journal. Nothing was recorded.
 var ErrFenced = errors.New("another writer has appended to the journal")
 
-// ErrDamaged is wrapped by errors about stored bytes that are not what was
-// written.
+// ErrDamaged is wrapped by errors about stored bytes that differ from the written ones.
 var ErrDamaged = errors.New("damaged")
 
-// Stored commits of version 2 and later begin with this byte, which no JSON, and
-// so no commit of version 1, can begin with. The version follows.
+// commitMagic is the first byte of a stored commit; no JSON begins with it. The
+// version follows.
 const commitMagic = 0xf7
 
 // checksum covers all bytes before it: CRC-32C, as in iSCSI (RFC 3720).
@@ -29,14 +27,13 @@ var checksum = crc32.MakeTable(crc32.Castagnoli)
 
 const checksumSize = 4
 
-// Commit collects the events that become durable together. The zero value is
-// empty. It may be used again after Reset.
+// Commit collects the events that become durable together. The zero value is empty.
 type Commit struct {
 	enc   encoder
 	count int
 }
 
-// Add appends events, all or none. It fails when an event has no stored form.
+// Add appends all events or none. It fails when an event cannot be encoded.
 func (c *Commit) Add(events ...Event) error {
 	c.begin()
 	before, count := c.enc.mark(), c.count
@@ -53,8 +50,8 @@ func (c *Commit) Add(events ...Event) error {
 	return nil
 }
 
-// AddWithin is Add for a commit that must not grow over limit bytes, as Seal
-// gives them. It reports whether the events fit; none are added otherwise.
+// AddWithin is Add for a commit whose sealed form must not exceed limit bytes. It
+// reports whether the events fit; otherwise it adds none.
 func (c *Commit) AddWithin(limit int, events ...Event) (bool, error) {
 	c.begin()
 	before, count := c.enc.mark(), c.count
@@ -69,7 +66,7 @@ func (c *Commit) AddWithin(limit int, events ...Event) (bool, error) {
 	return false, nil
 }
 
-// maxHead is the most that comes before the events.
+// maxHead is the maximum size of the header before the events.
 const maxHead = 2 + binary.MaxVarintLen64
 
 func (c *Commit) begin() {
@@ -81,12 +78,12 @@ func (c *Commit) begin() {
 // Len is the number of events.
 func (c *Commit) Len() int { return c.count }
 
-// Size is the most bytes that Seal gives.
+// Size is an upper bound of the size of the sealed form.
 func (c *Commit) Size() int { return len(c.enc.out) + checksumSize }
 
-// Seal gives the stored form of a commit that follows the given revision, 0 for
-// the first: a chain in which a missing link shows. The bytes are valid until
-// the next call of Add or Reset, and sealing again gives them again.
+// Seal returns the stored form of a commit that follows the given revision, 0 for the
+// first. The revisions form a chain, so that readers detect a missing commit. The
+// bytes are valid until the next call of Add or Reset. Seal may be called again.
 func (c *Commit) Seal(after uint64) []byte {
 	c.begin()
 	head := binary.AppendUvarint([]byte{commitMagic, CommitVersion}, after)
@@ -96,49 +93,46 @@ func (c *Commit) Seal(after uint64) []byte {
 	return binary.LittleEndian.AppendUint32(sealed, crc32.Checksum(sealed, checksum))
 }
 
-// CommitSum gives the checksum of a stored commit. A journal that has lost its end
-// gives the same revisions again to other commits: by it they can be told apart.
+// CommitSum returns the checksum of a stored commit, 0 for one without. A journal that
+// has lost its end assigns the same revisions to other commits; the checksum
+// distinguishes them.
 func CommitSum(stored []byte) uint32 {
-	if len(stored) < checksumSize || stored[0] != commitMagic {
-		return crc32.Checksum(stored, checksum) // version 1 has none
+	if len(stored) < checksumSize {
+		return 0
 	}
 	return binary.LittleEndian.Uint32(stored[len(stored)-checksumSize:])
 }
 
-// Blobs are what must be stored before the commit: its events refer to them.
+// Blobs are the blobs to which the events refer. They must be stored before the commit.
 func (c *Commit) Blobs() []Blob { return c.enc.blobs }
 
-// Reset empties the commit and keeps its memory for the next one.
+// Reset empties the commit and keeps its memory for the next events.
 func (c *Commit) Reset() {
 	c.enc.reset()
 	c.count = 0
 }
 
-// StoredCommit is a commit as it was read.
+// StoredCommit is a decoded commit.
 type StoredCommit struct {
-	Version int
-	After   uint64 // the revision that it follows; [UnknownRevision] in version 1
-	Events  []Event
+	After  uint64 // the revision that it follows; 0 for the first commit
+	Events []Event
 }
 
-// UnknownRevision stands for the revision before a commit that does not name it.
-const UnknownRevision = math.MaxUint64
-
-// DecodeCommit reads a stored commit of any version so far. The result does not
-// share memory with the stored bytes.
+// DecodeCommit decodes a stored commit. The result does not share memory with the
+// stored bytes.
 func DecodeCommit(stored []byte) (*StoredCommit, error) {
 	if len(stored) < 2 || stored[0] != commitMagic {
-		return decodeCommit1(stored)
+		return nil, fmt.Errorf("the commit is %w: it does not begin like a commit", ErrDamaged)
 	}
-	if version := stored[1]; version < 2 || version > CommitVersion {
-		return nil, versionError(int(version))
+	if version := stored[1]; version < 1 || version > CommitVersion {
+		return nil, fmt.Errorf("the commit has format version %d, and this flowhost reads versions up to %d: a newer flowhost is needed", version, CommitVersion)
 	}
 	body, err := verify(stored)
 	if err != nil {
 		return nil, fmt.Errorf("the commit is %w", err)
 	}
 	d := decoder{in: body, pos: 2}
-	c := &StoredCommit{Version: int(stored[1]), After: d.uint()}
+	c := &StoredCommit{After: d.uint()}
 	for d.more() {
 		c.Events = append(c.Events, d.event())
 	}
@@ -148,18 +142,14 @@ func DecodeCommit(stored []byte) (*StoredCommit, error) {
 	return c, nil
 }
 
-func versionError(version int) error {
-	return fmt.Errorf("the commit has format version %d and this flowhost reads up to version %d: a newer flowhost is needed", version, CommitVersion)
-}
-
-// verify checks the sum at the end and takes it off.
+// verify checks the checksum at the end and removes it.
 func verify(stored []byte) ([]byte, error) {
 	if len(stored) < checksumSize {
-		return nil, fmt.Errorf("%w: it has %d bytes only", ErrDamaged, len(stored))
+		return nil, fmt.Errorf("%w: it has only %d bytes", ErrDamaged, len(stored))
 	}
 	body := stored[:len(stored)-checksumSize]
 	if want, got := binary.LittleEndian.Uint32(stored[len(body):]), crc32.Checksum(body, checksum); want != got {
-		return nil, fmt.Errorf("%w: its checksum is %08x and should be %08x", ErrDamaged, got, want)
+		return nil, fmt.Errorf("%w: its checksum is %08x, want %08x", ErrDamaged, got, want)
 	}
 	return body, nil
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Numbers of the kinds of events in stored commits. They are never used again
-// for something else.
+// Numbers of the kinds of events in stored commits. A number is never reused for
+// another kind.
 const (
 	wireSubmitted = iota + 1
 	wireStarted
@@ -31,16 +31,13 @@ const (
 	wireWaitStarted
 	wireWaitEnded
 	wireChildStarted
-	wireChildSubmitted // Submitted with a parent
-	wireTaskTakenOver  // TaskReused with more than an output
-	wireDecidedAt      // Decided with a time
-	wireContinued      // Submitted of a run that makes another one again
 )
 
 func (e *encoder) event(event Event) {
 	switch d := event.Data.(type) {
 	case *Submitted:
-		e.accepted(event, d)
+		e.head(wireSubmitted, event)
+		e.submitted(d)
 	case *Started:
 		e.head(wireStarted, event)
 	case *AttemptStarted:
@@ -66,7 +63,12 @@ func (e *encoder) event(event Event) {
 		e.name(string(d.State))
 		e.failure(d.Failure)
 	case *TaskReused:
-		e.reused(event, d)
+		e.head(wireTaskReused, event)
+		e.ref(d.TaskRef)
+		e.name(string(d.State))
+		e.payload(d.Output)
+		e.failure(d.Failure)
+		e.payload(d.Items)
 	case *TaskCancelRequested:
 		e.head(wireTaskCancelRequested, event)
 		e.ref(d.TaskRef)
@@ -83,22 +85,12 @@ func (e *encoder) event(event Event) {
 		e.head(wireDefined, event)
 		e.json(d.Definition)
 	case *Decided:
-		e.decided(event, d)
+		e.head(wireDecided, event)
+		e.name(d.Source)
+		e.uint(d.Seq)
+		e.time(d.At)
 	default:
 		e.branchEvent(event)
-	}
-}
-
-func (e *encoder) decided(event Event, d *Decided) {
-	kind := byte(wireDecided)
-	if !d.At.IsZero() {
-		kind = wireDecidedAt
-	}
-	e.head(kind, event)
-	e.name(d.Source)
-	e.uint(d.Seq)
-	if !d.At.IsZero() {
-		e.time(d.At)
 	}
 }
 
@@ -133,43 +125,11 @@ func (e *encoder) branchEvent(event Event) {
 	}
 }
 
-func (e *encoder) accepted(event Event, d *Submitted) {
-	switch {
-	case d.Continuation != nil || d.Awaits > 0 || d.Attempt > 1:
-		e.head(wireContinued, event)
-		e.submitted(d)
-		e.payload(d.Continuation)
-		e.int(int64(d.Attempt))
-		e.int(int64(d.Awaits))
-		e.bool(d.Parent != nil)
-	case d.Parent != nil:
-		e.head(wireChildSubmitted, event)
-		e.submitted(d)
-	default:
-		e.head(wireSubmitted, event)
-		e.submitted(d)
-	}
-	if d.Parent != nil {
-		e.parent(d.Parent)
-	}
-}
-
-func (e *encoder) reused(event Event, d *TaskReused) {
-	if d.State == "" && d.Failure == nil && d.Items == nil {
-		e.head(wireTaskReused, event)
-		e.ref(d.TaskRef)
-		e.payload(d.Output)
+func (e *encoder) parent(p *Parent) {
+	e.bool(p != nil)
+	if p == nil {
 		return
 	}
-	e.head(wireTaskTakenOver, event)
-	e.ref(d.TaskRef)
-	e.name(string(d.State))
-	e.payload(d.Output)
-	e.failure(d.Failure)
-	e.payload(d.Items)
-}
-
-func (e *encoder) parent(p *Parent) {
 	e.name(string(p.Run))
 	e.ref(p.TaskRef)
 	e.int(int64(p.Depth))
@@ -210,7 +170,7 @@ func (e *encoder) scheduleEvent(event Event) {
 		e.text(string(d.ID))
 		e.text(d.Reason)
 	default:
-		e.err = fmt.Errorf("%T is no event", d)
+		e.err = fmt.Errorf("%T is not an event", d)
 	}
 }
 
@@ -253,6 +213,10 @@ func (e *encoder) submitted(d *Submitted) {
 	e.text(d.Concurrency)
 	e.text(d.Key)
 	e.text(string(d.RetryOf))
+	e.parent(d.Parent)
+	e.payload(d.Continuation)
+	e.int(int64(d.Attempt))
+	e.int(int64(d.Awaits))
 }
 
 func (e *encoder) trigger(t *Trigger) {
@@ -296,7 +260,7 @@ func (d *decoder) event() Event {
 	case wireTaskEnded:
 		event.Data = &TaskEnded{TaskRef: d.ref(), State: State(d.name()), Failure: d.failure()}
 	case wireTaskReused:
-		event.Data = &TaskReused{TaskRef: d.ref(), Output: d.bytes()}
+		event.Data = &TaskReused{TaskRef: d.ref(), State: State(d.name()), Output: d.bytes(), Failure: d.failure(), Items: d.bytes()}
 	case wireTaskCancelRequested:
 		event.Data = &TaskCancelRequested{TaskRef: d.ref(), Failure: d.failure()}
 	case wireCancelRequested:
@@ -308,8 +272,6 @@ func (d *decoder) event() Event {
 		d.json(&defined.Definition)
 		event.Data = defined
 	case wireDecided:
-		event.Data = &Decided{Position{Source: d.name(), Seq: d.uint()}}
-	case wireDecidedAt:
 		event.Data = &Decided{Position{Source: d.name(), Seq: d.uint(), At: d.time()}}
 	default:
 		event.Data = d.branchEvent(kind)
@@ -328,24 +290,14 @@ func (d *decoder) branchEvent(kind byte) EventData {
 		return &WaitEnded{TaskRef: d.ref(), State: State(d.name()), Payload: d.bytes(), Failure: d.failure()}
 	case wireChildStarted:
 		return &ChildStarted{TaskRef: d.ref(), Attempt: d.small(), Child: ID(d.name()), Input: d.bytes()}
-	case wireChildSubmitted:
-		submitted := d.submitted()
-		submitted.Parent = d.parent()
-		return submitted
-	case wireContinued:
-		submitted := d.submitted()
-		submitted.Continuation, submitted.Attempt, submitted.Awaits = d.bytes(), d.small(), d.small()
-		if d.bool() {
-			submitted.Parent = d.parent()
-		}
-		return submitted
-	case wireTaskTakenOver:
-		return &TaskReused{TaskRef: d.ref(), State: State(d.name()), Output: d.bytes(), Failure: d.failure(), Items: d.bytes()}
 	}
 	return d.scheduleEvent(kind)
 }
 
 func (d *decoder) parent() *Parent {
+	if !d.bool() {
+		return nil
+	}
 	return &Parent{Run: ID(d.name()), TaskRef: d.ref(), Depth: d.small()}
 }
 
@@ -398,7 +350,8 @@ func (d *decoder) failure() *Failure {
 func (d *decoder) submitted() *Submitted {
 	return &Submitted{
 		Flow: d.name(), Definition: d.name(), Trigger: d.trigger(), Params: d.params(),
-		Concurrency: d.text(), Key: d.text(), RetryOf: ID(d.text()),
+		Concurrency: d.text(), Key: d.text(), RetryOf: ID(d.text()), Parent: d.parent(),
+		Continuation: d.bytes(), Attempt: d.small(), Awaits: d.small(),
 	}
 }
 

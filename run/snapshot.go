@@ -2,7 +2,6 @@ package run
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -11,24 +10,21 @@ import (
 	"time"
 )
 
-// SnapshotVersion is the version of the encoding of snapshots. Version 1, which
-// is read as well, has no schedules and no backfills, version 2 no fan-outs, waits
-// and sub-flows, and no times of watermarks, version 3 nothing of runs that continue
-// others within sub-flows, or are being taken over.
-const SnapshotVersion = 4
+// SnapshotVersion is the version of the encoding of snapshots. A change of the encoding
+// increments it.
+const SnapshotVersion = 1
 
-// Stored snapshots begin with this byte and the version.
+// snapshotMagic is the first byte of a stored snapshot. The version follows.
 const snapshotMagic = 0xf8
 
-// Snapshot is the state of a shard in its stored form while it is being
-// written: first everything but the runs, then one run after the other, each in
-// the state that it had at the snapshot's revision.
+// Snapshot encodes the state of a shard: first everything except the runs, then one
+// run after the other, each in its state at the snapshot's revision.
 type Snapshot struct {
 	enc  encoder
 	runs int
 }
 
-// NewSnapshot writes everything of a shard but its runs.
+// NewSnapshot encodes everything of a shard except its runs.
 func NewSnapshot(s *Shard) (*Snapshot, error) {
 	n := new(Snapshot)
 	e := &n.enc
@@ -59,7 +55,7 @@ func NewSnapshot(s *Shard) (*Snapshot, error) {
 	return n, e.err
 }
 
-// Add writes one run.
+// Add encodes one run.
 func (n *Snapshot) Add(r *Run) error {
 	e := &n.enc
 	e.bool(true)
@@ -71,14 +67,14 @@ func (n *Snapshot) Add(r *Run) error {
 // Runs is the number of runs so far.
 func (n *Snapshot) Runs() int { return n.runs }
 
-// Blobs are the names of what the runs so far refer to.
+// Blobs are the blobs to which the runs so far refer.
 func (n *Snapshot) Blobs() []Blob { return n.enc.blobs }
 
 // Size is the number of bytes so far.
 func (n *Snapshot) Size() int { return len(n.enc.out) }
 
-// Seal gives the stored form once all runs are written. The revision is the last
-// one whose commit the state holds.
+// Seal returns the stored form after all runs are added. The revision is that of the
+// last commit that the state contains.
 func (n *Snapshot) Seal(revision uint64) []byte {
 	n.enc.bool(false)
 	n.enc.uint(revision)
@@ -86,24 +82,23 @@ func (n *Snapshot) Seal(revision uint64) []byte {
 	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, checksum))
 }
 
-// DecodeSnapshot reads a stored snapshot and gives the state and its revision.
+// DecodeSnapshot decodes a stored snapshot into the state and its revision.
 func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
 	if len(stored) < 2 || stored[0] != snapshotMagic {
-		return nil, 0, fmt.Errorf("the snapshot is %w: it does not begin as one", ErrDamaged)
+		return nil, 0, fmt.Errorf("the snapshot is %w: it does not begin like a snapshot", ErrDamaged)
 	}
-	version := stored[1]
-	if version < 1 || version > SnapshotVersion {
-		return nil, 0, fmt.Errorf("the snapshot has format version %d and this flowhost reads versions up to %d: a newer flowhost is needed", version, SnapshotVersion)
+	if version := stored[1]; version < 1 || version > SnapshotVersion {
+		return nil, 0, fmt.Errorf("the snapshot has format version %d, and this flowhost reads versions up to %d: a newer flowhost is needed", version, SnapshotVersion)
 	}
 	body, err := verify(stored)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the snapshot is %w", err)
 	}
-	d := decoder{in: body, pos: 2, version: version}
+	d := decoder{in: body, pos: 2}
 	s := d.shard()
 	revision := d.uint()
 	if d.more() {
-		d.fail(errors.New("something follows the end"))
+		d.fail(errors.New("bytes follow the end"))
 	}
 	if d.err != nil {
 		return nil, 0, fmt.Errorf("the snapshot is %w: %w", ErrDamaged, d.err)
@@ -114,10 +109,7 @@ func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
 func (d *decoder) shard() *Shard {
 	s := NewShard()
 	for range d.count() {
-		p := Position{Source: d.name(), Seq: d.uint()}
-		if d.version > 2 {
-			p.At = d.time()
-		}
+		p := Position{Source: d.name(), Seq: d.uint(), At: d.time()}
 		s.Watermarks[p.Source] = p
 	}
 	for range d.count() {
@@ -129,14 +121,10 @@ func (d *decoder) shard() *Shard {
 		flow, name, at := d.name(), d.text(), d.time()
 		s.Keys.add(flow, name, ID(d.text()), at)
 	}
-	if d.version > 1 {
-		d.schedules(s)
-	}
-	if d.version > 2 {
-		for range d.count() {
-			flow := d.name()
-			s.Successes[flow] = d.time()
-		}
+	d.schedules(s)
+	for range d.count() {
+		flow := d.name()
+		s.Successes[flow] = d.time()
 	}
 	for d.bool() {
 		r := d.run()
@@ -153,10 +141,7 @@ func (e *encoder) run(r *Run) {
 	e.params(r.Params)
 	e.text(r.Concurrency)
 	e.text(string(r.RetryOf))
-	e.bool(r.Parent != nil)
-	if r.Parent != nil {
-		e.parent(r.Parent)
-	}
+	e.parent(r.Parent)
 	e.payload(r.Continuation)
 	e.int(int64(r.Attempt))
 	e.int(int64(r.Awaits))
@@ -178,20 +163,10 @@ func (e *encoder) run(r *Run) {
 func (d *decoder) run() *Run {
 	r := &Run{
 		ID: ID(d.text()), Flow: d.name(), Definition: d.name(), Trigger: d.trigger(), Params: d.params(),
-		Concurrency: d.text(), RetryOf: ID(d.text()),
-	}
-	if d.version > 2 && d.bool() {
-		r.Parent = d.parent()
-	}
-	r.Attempt = 1
-	if d.version > 3 {
-		r.Continuation, r.Attempt, r.Awaits = d.bytes(), d.small(), d.small()
-	}
-	r.Version, r.State, r.Cancel = d.uint(), State(d.name()), d.failure()
-	r.Output, r.Failure = json.RawMessage(d.bytes()), d.failure()
-	r.CreatedAt, r.StartedAt, r.FinishedAt = d.time(), d.time(), d.time()
-	if d.version > 2 {
-		r.PreviousSuccess = d.time()
+		Concurrency: d.text(), RetryOf: ID(d.text()), Parent: d.parent(),
+		Continuation: d.bytes(), Attempt: d.small(), Awaits: d.small(),
+		Version: d.uint(), State: State(d.name()), Cancel: d.failure(), Output: d.bytes(), Failure: d.failure(),
+		CreatedAt: d.time(), StartedAt: d.time(), FinishedAt: d.time(), PreviousSuccess: d.time(),
 	}
 	for range d.count() {
 		r.add(d.taskRun())
@@ -225,15 +200,11 @@ func (e *encoder) taskRun(t *TaskRun) {
 }
 
 func (d *decoder) taskRun() *TaskRun {
-	t := &TaskRun{
+	return &TaskRun{
 		TaskRef: d.ref(), State: State(d.name()), Attempts: d.small(), Lost: d.small(), Reused: d.bool(), Cancel: d.failure(),
 		Module: d.name(), Function: d.name(), Input: d.bytes(), Config: d.bytes(),
 		Outcome: Outcome(d.name()), Output: d.bytes(), Failure: d.failure(),
 		Due: d.time(), StartedAt: d.time(), FinishedAt: d.time(), Busy: time.Duration(d.int()),
+		Items: d.bytes(), Child: ID(d.text()), Subject: d.text(), Approval: d.text(), Deadline: d.time(),
 	}
-	if d.version > 2 {
-		t.Items, t.Child = d.bytes(), ID(d.text())
-		t.Subject, t.Approval, t.Deadline = d.text(), d.text(), d.time()
-	}
-	return t
 }

@@ -108,7 +108,7 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 		"a commit":      {new(Commit).Seal(1), true, "does not begin"},
 		"cut off":       {stored[:len(stored)-5], true, "checksum"},
 		"a later one":   {append([]byte{snapshotMagic, 99}, stored[2:]...), false, "version 99"},
-		"more after it": {mended(append(bytes.Clone(stored[:len(stored)-checksumSize]), 1, 0, 0, 0, 0)), true, "follows the end"},
+		"more after it": {mended(append(bytes.Clone(stored[:len(stored)-checksumSize]), 1, 0, 0, 0, 0)), true, "follow the end"},
 	} {
 		_, _, err := DecodeSnapshot(c.stored)
 		if err == nil || errors.Is(err, ErrDamaged) != c.damaged || !strings.Contains(err.Error(), c.want) {

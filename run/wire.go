@@ -11,17 +11,17 @@ import (
 )
 
 // The stored form of commits and snapshots: numbers are varints, signed ones in
-// zigzag form; times are nanoseconds, each as the difference to the one before;
-// texts that come back are numbered as they appear. JSON is kept byte for byte.
+// zigzag form; times are nanoseconds, each as the difference to the previous one;
+// repeated strings are numbered as they appear. JSON is kept byte for byte.
 
 // encoder appends values in their stored form.
 type encoder struct {
 	out   []byte
-	names map[string]uint64 // numbers of the texts so far, from 1
-	order []string          // the texts by number
-	last  int64             // the time written last
-	blobs []Blob            // what is stored apart
-	err   error             // of the first value that has no stored form
+	names map[string]uint64 // numbers of the strings so far, from 1
+	order []string          // the strings by number
+	last  int64             // the last written time
+	blobs []Blob            // payloads that are stored separately
+	err   error             // of the first value that cannot be encoded
 }
 
 func (e *encoder) uint(n uint64) { e.out = binary.AppendUvarint(e.out, n) }
@@ -36,14 +36,14 @@ func (e *encoder) bool(b bool) {
 	e.out = append(e.out, 0)
 }
 
-// text writes a text that stands alone.
+// text writes a string that is unlikely to be repeated.
 func (e *encoder) text(s string) {
 	e.count(len(s))
 	e.out = append(e.out, s...)
 }
 
-// name writes a text that is likely to come again: 0 and the text for the first
-// time, its number afterwards.
+// name writes a string that is likely to be repeated: 0 and the string the first time,
+// its number afterwards.
 func (e *encoder) name(s string) {
 	if n := e.names[s]; n > 0 {
 		e.uint(n)
@@ -58,7 +58,7 @@ func (e *encoder) name(s string) {
 	e.names[s] = uint64(len(e.order))
 }
 
-// mark is a place to which an encoder can go back.
+// mark is a state to which an encoder can return.
 type mark struct {
 	bytes, names, blobs int
 	last                int64
@@ -84,8 +84,8 @@ func (e *encoder) reset() {
 	e.last, e.err = 0, nil
 }
 
-// time writes a time whose nanoseconds fit into 64 bits, as all do between the
-// years 1678 and 2262, or none.
+// time writes a time between the years 1678 and 2262, whose nanoseconds fit into 64
+// bits, or the zero time.
 func (e *encoder) time(t time.Time) {
 	if t.IsZero() {
 		e.bool(false)
@@ -97,7 +97,7 @@ func (e *encoder) time(t time.Time) {
 	e.last = ns
 }
 
-// bytes writes bytes, or that there are none: nil and empty are told apart.
+// bytes writes bytes. It distinguishes nil from empty.
 func (e *encoder) bytes(b []byte) {
 	if b == nil {
 		e.uint(0)
@@ -107,7 +107,7 @@ func (e *encoder) bytes(b []byte) {
 	e.out = append(e.out, b...)
 }
 
-// json writes what is too rare for a form of its own.
+// json writes values that are too rare for their own encoding.
 func (e *encoder) json(v any) {
 	b, err := EncodeJSON(v)
 	if err != nil && e.err == nil {
@@ -133,18 +133,16 @@ func encodeMap[V any](e *encoder, m map[string]V, value func(V)) {
 	}
 }
 
-// decoder reads what an encoder wrote. After the first error every value is
-// empty.
+// decoder reads the output of an encoder. After the first error every value is empty.
 type decoder struct {
-	in      []byte
-	pos     int
-	version byte // of snapshots
-	names   []string
-	last    int64
-	err     error
+	in    []byte
+	pos   int
+	names []string
+	last  int64
+	err   error
 }
 
-var errCutOff = errors.New("it ends in the middle")
+var errCutOff = errors.New("unexpected end")
 
 func (d *decoder) fail(err error) {
 	if d.err == nil {
@@ -152,7 +150,7 @@ func (d *decoder) fail(err error) {
 	}
 }
 
-// more reports whether something is left to be read.
+// more reports whether bytes are left.
 func (d *decoder) more() bool { return d.err == nil && d.pos < len(d.in) }
 
 func (d *decoder) uint() uint64 {
@@ -181,7 +179,7 @@ func (d *decoder) int() int64 {
 	return n
 }
 
-// small reads a number that an int holds on every machine.
+// small reads a number that fits into an int on every platform.
 func (d *decoder) small() int {
 	n := d.int()
 	if n > math.MaxInt32 || n < math.MinInt32 {
@@ -191,7 +189,7 @@ func (d *decoder) small() int {
 	return int(n)
 }
 
-// count reads how many things follow, of one byte at least each.
+// count reads the number of following items, each of at least one byte.
 func (d *decoder) count() int {
 	n := d.uint()
 	if n > uint64(len(d.in)-d.pos) {
@@ -224,7 +222,7 @@ func (d *decoder) name() string {
 	n := d.uint()
 	if n > 0 {
 		if n > uint64(len(d.names)) {
-			d.fail(errors.New("a text is missing"))
+			d.fail(errors.New("unknown number of a string"))
 			return ""
 		}
 		return d.names[n-1]
@@ -242,7 +240,7 @@ func (d *decoder) time() time.Time {
 	return time.Unix(0, d.last).UTC()
 }
 
-// bytes gives a copy: what is decoded must not hold on to the whole commit.
+// bytes returns a copy, so that decoded values do not keep the whole commit in memory.
 func (d *decoder) bytes() []byte {
 	n := d.uint()
 	if n == 0 || d.err != nil {
