@@ -17,6 +17,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 const blobsHCL = `
@@ -44,7 +45,7 @@ func large(letter string) json.RawMessage {
 
 // refsOf gives the names of the blobs that a commit refers to.
 func refsOf(stored []byte) ([]string, error) {
-	commit, err := run.DecodeCommit(stored)
+	commit, err := wire.DecodeCommit(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +378,7 @@ func checkRecoverable(t *testing.T, journal Journal, snapshots, blobs Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shard, revision, err := run.DecodeSnapshot(stored)
+		shard, revision, err := wire.DecodeSnapshot(stored)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -397,7 +398,7 @@ func checkRecoverable(t *testing.T, journal Journal, snapshots, blobs Store) {
 				t.Errorf("after %s the journal goes on with revision %d", name, of)
 			}
 			next++
-			decoded, err := run.DecodeCommit(commit)
+			decoded, err := wire.DecodeCommit(commit)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 
 // batch is one commit with everything that waits for it.
 type batch struct {
-	commit   *run.Commit
+	commit   *wire.Commit
 	closed   bool // takes no further events
 	follows  int  // the generation of the snapshot that it follows
 	size     int  // bytes, with what its events refer to
@@ -115,7 +116,7 @@ func (e *Engine) enrolled(b *batch, err error) error {
 	return nil
 }
 
-func (e *Engine) tooLarge(c *run.Commit, events []run.Event) error {
+func (e *Engine) tooLarge(c *wire.Commit, events []run.Event) error {
 	if err := c.Add(events...); err != nil {
 		return err
 	}
@@ -124,17 +125,17 @@ func (e *Engine) tooLarge(c *run.Commit, events []run.Event) error {
 	return err
 }
 
-func (e *Engine) spareCommit() *run.Commit {
+func (e *Engine) spareCommit() *wire.Commit {
 	n := len(e.spare)
 	if n == 0 {
-		return new(run.Commit)
+		return new(wire.Commit)
 	}
 	c := e.spare[n-1]
 	e.spare = e.spare[:n-1]
 	return c
 }
 
-func (e *Engine) recycle(c *run.Commit) {
+func (e *Engine) recycle(c *wire.Commit) {
 	if len(e.spare) < maxSpare {
 		c.Reset()
 		e.spare = append(e.spare, c)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // committer appends one commit at a time, after what its events refer to, and
@@ -37,13 +38,13 @@ func (e *Engine) committer(ctx context.Context, revision uint64) {
 
 // append repeats an append until the journal takes it: what was accepted must
 // not be lost because the journal is away for a while.
-func (e *Engine) append(ctx context.Context, after uint64, c *run.Commit) (revision uint64, sum uint32, err error) {
+func (e *Engine) append(ctx context.Context, after uint64, c *wire.Commit) (revision uint64, sum uint32, err error) {
 	sealed := c.Seal(after)
 	err = e.insist(ctx, "the journal takes no commit; trying again", func() (err error) {
 		revision, err = e.config.Journal.Append(ctx, after, sealed)
 		return err
 	})
-	return revision, run.CommitSum(sealed), err
+	return revision, wire.CommitSum(sealed), err
 }
 
 // insist repeats what must not fail until it succeeds, the journal is somebody

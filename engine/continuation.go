@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // A run that continues another one continues the runs of its sub-flows, too. What
@@ -37,7 +38,7 @@ func checkChildren(children []run.ContinuedChild, limit int) error {
 		for _, data := range asData(child.Reused) {
 			events = append(events, run.Event{Run: child.Run, Data: data})
 		}
-		fits, err := new(run.Commit).AddWithin(limit, events...)
+		fits, err := new(wire.Commit).AddWithin(limit, events...)
 		if err == nil && !fits {
 			err = run.Requestf(run.RequestSize, "run %s, which task %s was, has more to take over than the journal holds in one commit, so it can only be run again as a whole", child.Run, child.Label())
 		}

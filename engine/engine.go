@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 	"github.com/flowhost/flowhost/scheduler"
 )
 
@@ -130,7 +131,7 @@ type Engine struct {
 	untold     int                 // events in outbox
 	inFlight   *batch              // at the committer
 	unsaved    int                 // bytes in pending and inFlight
-	spare      []*run.Commit       // emptied
+	spare      []*wire.Commit      // emptied
 	revision   uint64              // of the last durable commit
 	finished   finishedRuns
 	watched    map[run.ID][]watcher

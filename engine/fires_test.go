@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 const scheduleHCL = `
@@ -36,7 +37,7 @@ func fired(t *testing.T, j Journal) []time.Duration {
 	t.Helper()
 	var times []time.Duration
 	err := j.Replay(t.Context(), 0, func(_ uint64, commit []byte) error {
-		stored, err := run.DecodeCommit(commit)
+		stored, err := wire.DecodeCommit(commit)
 		if err != nil {
 			return err
 		}

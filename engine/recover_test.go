@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 const diamondHCL = `
@@ -302,7 +303,7 @@ func TestOthersKnowMoreThanTheJournal(t *testing.T) {
 
 func TestDamagedJournalIsReportedWithItsPlace(t *testing.T) {
 	t.Parallel()
-	var impossible run.Commit
+	var impossible wire.Commit
 	if err := impossible.Add(run.Event{Run: "x", Data: &run.Started{}}); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +315,7 @@ func TestDamagedJournalIsReportedWithItsPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			journal := NewMemoryJournal()
-			journal.Append(t.Context(), 0, new(run.Commit).Seal(0))
+			journal.Append(t.Context(), 0, new(wire.Commit).Seal(0))
 			journal.Append(t.Context(), 1, commit)
 			err := New(Config{Journal: journal, Invoker: guests{}, Restore: restore}).Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "revision 2") {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // A snapshot is the state at one revision. It is written by the loop, some runs
@@ -22,7 +23,7 @@ const (
 
 // snapshot is one that is being written.
 type snapshot struct {
-	data       *run.Snapshot
+	data       *wire.Snapshot
 	left       map[run.ID]*run.Run // not written yet
 	revision   uint64              // 0 until the commit before it is durable
 	generation int
@@ -60,7 +61,7 @@ func (e *Engine) pause() time.Duration {
 // that comes later.
 func (e *Engine) beginSnapshot() {
 	e.forgetDefinitions()
-	data, err := run.NewSnapshot(e.shard)
+	data, err := wire.NewSnapshot(e.shard)
 	if err != nil {
 		e.fail(err)
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // span is one run, in times since the epoch.
@@ -98,7 +99,7 @@ func recorded(t *testing.T, j engine.Journal) []span {
 	var all []span
 	shard := run.NewShard()
 	err := j.Replay(t.Context(), 0, func(_ uint64, stored []byte) error {
-		commit, err := run.DecodeCommit(stored)
+		commit, err := wire.DecodeCommit(stored)
 		if err != nil {
 			return err
 		}

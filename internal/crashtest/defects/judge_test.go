@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // TestJudge shows that a loss cannot pass for anything else.
@@ -54,7 +55,7 @@ func TestJudge(t *testing.T) {
 // TestReadingChecksTheChain reads commits as the engine does.
 func TestReadingChecksTheChain(t *testing.T) {
 	t.Parallel()
-	seal := func(after uint64) []byte { var c run.Commit; return append([]byte{}, c.Seal(after)...) }
+	seal := func(after uint64) []byte { var c wire.Commit; return append([]byte{}, c.Seal(after)...) }
 	r := &reading{commits: map[uint64]uint32{}}
 	if err := errors.Join(r.check(1, seal(0)), r.check(5, seal(1))); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/internal/crashtest"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // Bounds of what waits for a cluster. They are long: the machine may be busy.
@@ -141,13 +142,13 @@ func (r *rig) append(ctx context.Context, w *writing, last uint64, compact int) 
 	}
 	for n := 1; ; n++ {
 		event := run.Event{Run: run.NewID(time.Now()), At: time.Now().UTC(), Data: &run.Started{}}
-		var c run.Commit
+		var c wire.Commit
 		if err := c.Add(event); err != nil {
 			r.Errorf("commit: %v", err)
 			return last, true
 		}
 		stored := c.Seal(last)
-		r.ledger.sent[run.CommitSum(stored)] = true
+		r.ledger.sent[wire.CommitSum(stored)] = true
 		revision, err := j.Append(ctx, last, stored)
 		if errors.Is(err, run.ErrFenced) {
 			r.Logf("an append is refused: %v", err)
@@ -156,7 +157,7 @@ func (r *rig) append(ctx context.Context, w *writing, last uint64, compact int) 
 		if err != nil {
 			return last, false
 		}
-		r.ledger.acked = append(r.ledger.acked, commit{revision, run.CommitSum(stored)})
+		r.ledger.acked = append(r.ledger.acked, commit{revision, wire.CommitSum(stored)})
 		r.counts.acked++
 		last = revision
 		select {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // verdict is what an audit found.
@@ -78,14 +78,14 @@ func (e *lostEndError) Error() string {
 
 // check applies what the engine checks of a commit.
 func (r *reading) check(revision uint64, stored []byte) error {
-	c, err := run.DecodeCommit(stored)
+	c, err := wire.DecodeCommit(stored)
 	if err != nil {
 		return fmt.Errorf("revision %d: %w", revision, err)
 	}
 	if c.After != r.last {
 		return &chainError{r.last, revision, c.After}
 	}
-	r.last, r.lastSum = revision, run.CommitSum(stored)
+	r.last, r.lastSum = revision, wire.CommitSum(stored)
 	r.commits[revision] = r.lastSum
 	return nil
 }

@@ -1,22 +1,16 @@
-package run
+package wire
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // CommitVersion is the version of the encoding that [Commit] writes. A change of the
 // encoding increments it, and [DecodeCommit] keeps reading all versions since 1.
 const CommitVersion = 1
-
-// ErrFenced is the error of an append whose expected revision is not the journal's last
-// one, because another process writes the journal. Nothing was recorded.
-var ErrFenced = errors.New("another writer has appended to the journal")
-
-// ErrDamaged is wrapped by errors about stored bytes that differ from the written ones.
-var ErrDamaged = errors.New("damaged")
 
 // commitMagic is the first byte of a stored commit; no JSON begins with it. The
 // version follows.
@@ -34,7 +28,7 @@ type Commit struct {
 }
 
 // Add appends all events or none. It fails when an event cannot be encoded.
-func (c *Commit) Add(events ...Event) error {
+func (c *Commit) Add(events ...run.Event) error {
 	c.begin()
 	before, count := c.enc.mark(), c.count
 	for _, e := range events {
@@ -52,7 +46,7 @@ func (c *Commit) Add(events ...Event) error {
 
 // AddWithin is Add for a commit whose sealed form must not exceed limit bytes. It
 // reports whether the events fit; otherwise it adds none.
-func (c *Commit) AddWithin(limit int, events ...Event) (bool, error) {
+func (c *Commit) AddWithin(limit int, events ...run.Event) (bool, error) {
 	c.begin()
 	before, count := c.enc.mark(), c.count
 	if err := c.Add(events...); err != nil {
@@ -104,7 +98,7 @@ func CommitSum(stored []byte) uint32 {
 }
 
 // Blobs are the blobs to which the events refer. They must be stored before the commit.
-func (c *Commit) Blobs() []Blob { return c.enc.blobs }
+func (c *Commit) Blobs() []run.Blob { return c.enc.blobs }
 
 // Reset empties the commit and keeps its memory for the next events.
 func (c *Commit) Reset() {
@@ -115,14 +109,14 @@ func (c *Commit) Reset() {
 // StoredCommit is a decoded commit.
 type StoredCommit struct {
 	After  uint64 // the revision that it follows; 0 for the first commit
-	Events []Event
+	Events []run.Event
 }
 
 // DecodeCommit decodes a stored commit. The result does not share memory with the
 // stored bytes.
 func DecodeCommit(stored []byte) (*StoredCommit, error) {
 	if len(stored) < 2 || stored[0] != commitMagic {
-		return nil, fmt.Errorf("the commit is %w: it does not begin like a commit", ErrDamaged)
+		return nil, fmt.Errorf("the commit is %w: it does not begin like a commit", run.ErrDamaged)
 	}
 	if version := stored[1]; version < 1 || version > CommitVersion {
 		return nil, fmt.Errorf("the commit has format version %d, and this flowhost reads versions up to %d: a newer flowhost is needed", version, CommitVersion)
@@ -137,7 +131,7 @@ func DecodeCommit(stored []byte) (*StoredCommit, error) {
 		c.Events = append(c.Events, d.event())
 	}
 	if d.err != nil {
-		return nil, fmt.Errorf("event %d of the commit is %w: %w", max(len(c.Events)-1, 0), ErrDamaged, d.err)
+		return nil, fmt.Errorf("event %d of the commit is %w: %w", max(len(c.Events)-1, 0), run.ErrDamaged, d.err)
 	}
 	return c, nil
 }
@@ -145,11 +139,11 @@ func DecodeCommit(stored []byte) (*StoredCommit, error) {
 // verify checks the checksum at the end and removes it.
 func verify(stored []byte) ([]byte, error) {
 	if len(stored) < checksumSize {
-		return nil, fmt.Errorf("%w: it has only %d bytes", ErrDamaged, len(stored))
+		return nil, fmt.Errorf("%w: it has only %d bytes", run.ErrDamaged, len(stored))
 	}
 	body := stored[:len(stored)-checksumSize]
 	if want, got := binary.LittleEndian.Uint32(stored[len(body):]), crc32.Checksum(body, checksum); want != got {
-		return nil, fmt.Errorf("%w: its checksum is %08x, want %08x", ErrDamaged, got, want)
+		return nil, fmt.Errorf("%w: its checksum is %08x, want %08x", run.ErrDamaged, got, want)
 	}
 	return body, nil
 }

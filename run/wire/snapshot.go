@@ -1,4 +1,4 @@
-package run
+package wire
 
 import (
 	"encoding/binary"
@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // SnapshotVersion is the version of the encoding of snapshots. A change of the encoding
@@ -25,7 +27,7 @@ type Snapshot struct {
 }
 
 // NewSnapshot encodes everything of a shard except its runs.
-func NewSnapshot(s *Shard) (*Snapshot, error) {
+func NewSnapshot(s *run.Shard) (*Snapshot, error) {
 	n := new(Snapshot)
 	e := &n.enc
 	e.out = append(e.out, snapshotMagic, SnapshotVersion)
@@ -39,12 +41,12 @@ func NewSnapshot(s *Shard) (*Snapshot, error) {
 	for _, digest := range slices.Sorted(maps.Keys(s.Definitions)) {
 		e.json(s.Definitions[digest])
 	}
-	e.count(len(s.Keys.order))
-	for _, k := range s.Keys.order {
-		e.name(k.flow)
-		e.text(k.key)
-		e.time(k.at)
-		e.text(string(s.Keys.runs[k.keyOf].run))
+	e.count(s.Keys.Len())
+	for k := range s.Keys.All() {
+		e.name(k.Flow)
+		e.text(k.Name)
+		e.time(k.At)
+		e.text(string(k.Run))
 	}
 	e.schedules(s)
 	e.count(len(s.Successes))
@@ -56,7 +58,7 @@ func NewSnapshot(s *Shard) (*Snapshot, error) {
 }
 
 // Add encodes one run.
-func (n *Snapshot) Add(r *Run) error {
+func (n *Snapshot) Add(r *run.Run) error {
 	e := &n.enc
 	e.bool(true)
 	e.run(r)
@@ -68,7 +70,7 @@ func (n *Snapshot) Add(r *Run) error {
 func (n *Snapshot) Runs() int { return n.runs }
 
 // Blobs are the blobs to which the runs so far refer.
-func (n *Snapshot) Blobs() []Blob { return n.enc.blobs }
+func (n *Snapshot) Blobs() []run.Blob { return n.enc.blobs }
 
 // Size is the number of bytes so far.
 func (n *Snapshot) Size() int { return len(n.enc.out) }
@@ -83,9 +85,9 @@ func (n *Snapshot) Seal(revision uint64) []byte {
 }
 
 // DecodeSnapshot decodes a stored snapshot into the state and its revision.
-func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
+func DecodeSnapshot(stored []byte) (*run.Shard, uint64, error) {
 	if len(stored) < 2 || stored[0] != snapshotMagic {
-		return nil, 0, fmt.Errorf("the snapshot is %w: it does not begin like a snapshot", ErrDamaged)
+		return nil, 0, fmt.Errorf("the snapshot is %w: it does not begin like a snapshot", run.ErrDamaged)
 	}
 	if version := stored[1]; version < 1 || version > SnapshotVersion {
 		return nil, 0, fmt.Errorf("the snapshot has format version %d, and this flowhost reads versions up to %d: a newer flowhost is needed", version, SnapshotVersion)
@@ -101,25 +103,24 @@ func DecodeSnapshot(stored []byte) (*Shard, uint64, error) {
 		d.fail(errors.New("bytes follow the end"))
 	}
 	if d.err != nil {
-		return nil, 0, fmt.Errorf("the snapshot is %w: %w", ErrDamaged, d.err)
+		return nil, 0, fmt.Errorf("the snapshot is %w: %w", run.ErrDamaged, d.err)
 	}
 	return s, revision, nil
 }
 
-func (d *decoder) shard() *Shard {
-	s := NewShard()
+func (d *decoder) shard() *run.Shard {
+	s := run.NewShard()
 	for range d.count() {
-		p := Position{Source: d.name(), Seq: d.uint(), At: d.time()}
+		p := run.Position{Source: d.name(), Seq: d.uint(), At: d.time()}
 		s.Watermarks[p.Source] = p
 	}
 	for range d.count() {
-		definition := new(Definition)
+		definition := new(run.Definition)
 		d.json(definition)
 		s.Definitions[definition.Digest()] = definition
 	}
 	for range d.count() {
-		flow, name, at := d.name(), d.text(), d.time()
-		s.Keys.add(flow, name, ID(d.text()), at)
+		s.Keys.Add(run.Key{Flow: d.name(), Name: d.text(), At: d.time(), Run: run.ID(d.text())})
 	}
 	d.schedules(s)
 	for range d.count() {
@@ -133,7 +134,7 @@ func (d *decoder) shard() *Shard {
 	return s
 }
 
-func (e *encoder) run(r *Run) {
+func (e *encoder) run(r *run.Run) {
 	e.text(string(r.ID))
 	e.name(r.Flow)
 	e.name(r.Definition)
@@ -160,21 +161,21 @@ func (e *encoder) run(r *Run) {
 	}
 }
 
-func (d *decoder) run() *Run {
-	r := &Run{
-		ID: ID(d.text()), Flow: d.name(), Definition: d.name(), Trigger: d.trigger(), Params: d.params(),
-		Concurrency: d.text(), RetryOf: ID(d.text()), Parent: d.parent(),
+func (d *decoder) run() *run.Run {
+	r := &run.Run{
+		ID: run.ID(d.text()), Flow: d.name(), Definition: d.name(), Trigger: d.trigger(), Params: d.params(),
+		Concurrency: d.text(), RetryOf: run.ID(d.text()), Parent: d.parent(),
 		Continuation: d.bytes(), Attempt: d.small(), Awaits: d.small(),
-		Version: d.uint(), State: State(d.name()), Cancel: d.failure(), Output: d.bytes(), Failure: d.failure(),
+		Version: d.uint(), State: run.State(d.name()), Cancel: d.failure(), Output: d.bytes(), Failure: d.failure(),
 		CreatedAt: d.time(), StartedAt: d.time(), FinishedAt: d.time(), PreviousSuccess: d.time(),
 	}
 	for range d.count() {
-		r.add(d.taskRun())
+		r.AddTask(d.taskRun())
 	}
 	return r
 }
 
-func (e *encoder) taskRun(t *TaskRun) {
+func (e *encoder) taskRun(t *run.TaskRun) {
 	e.ref(t.TaskRef)
 	e.name(string(t.State))
 	e.int(int64(t.Attempts))
@@ -199,12 +200,12 @@ func (e *encoder) taskRun(t *TaskRun) {
 	e.time(t.Deadline)
 }
 
-func (d *decoder) taskRun() *TaskRun {
-	return &TaskRun{
-		TaskRef: d.ref(), State: State(d.name()), Attempts: d.small(), Lost: d.small(), Reused: d.bool(), Cancel: d.failure(),
+func (d *decoder) taskRun() *run.TaskRun {
+	return &run.TaskRun{
+		TaskRef: d.ref(), State: run.State(d.name()), Attempts: d.small(), Lost: d.small(), Reused: d.bool(), Cancel: d.failure(),
 		Module: d.name(), Function: d.name(), Input: d.bytes(), Config: d.bytes(),
-		Outcome: Outcome(d.name()), Output: d.bytes(), Failure: d.failure(),
+		Outcome: run.Outcome(d.name()), Output: d.bytes(), Failure: d.failure(),
 		Due: d.time(), StartedAt: d.time(), FinishedAt: d.time(), Busy: time.Duration(d.int()),
-		Items: d.bytes(), Child: ID(d.text()), Subject: d.text(), Approval: d.text(), Deadline: d.time(),
+		Items: d.bytes(), Child: run.ID(d.text()), Subject: d.text(), Approval: d.text(), Deadline: d.time(),
 	}
 }

@@ -1,14 +1,16 @@
-package run
+package wire
 
 import (
 	"maps"
 	"slices"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // schedules writes the schedules and backfills of a shard.
-func (e *encoder) schedules(s *Shard) {
+func (e *encoder) schedules(s *run.Shard) {
 	e.count(len(s.Schedules))
-	for _, ref := range slices.SortedFunc(maps.Keys(s.Schedules), ScheduleRef.Compare) {
+	for _, ref := range slices.SortedFunc(maps.Keys(s.Schedules), run.ScheduleRef.Compare) {
 		known := s.Schedules[ref]
 		e.schedule(ref)
 		e.text(known.Spec)
@@ -28,7 +30,7 @@ func (e *encoder) schedules(s *Shard) {
 	}
 }
 
-func (e *encoder) backfill(b *Backfill) {
+func (e *encoder) backfill(b *run.Backfill) {
 	e.text(string(b.ID))
 	e.schedule(b.Schedule)
 	e.times(b.Times)
@@ -44,13 +46,13 @@ func (e *encoder) backfill(b *Backfill) {
 	e.text(b.Reason)
 }
 
-func (d *decoder) schedules(s *Shard) {
+func (d *decoder) schedules(s *run.Shard) {
 	for range d.count() {
-		known := &Schedule{
+		known := &run.Schedule{
 			ScheduleRef: d.schedule(), Spec: d.text(), Edited: d.time(), Decided: d.time(), Fired: d.small(), Failures: d.small(),
 		}
 		if d.bool() {
-			known.Pause = &Pause{Reason: d.text(), At: d.time()}
+			known.Pause = &run.Pause{Reason: d.text(), At: d.time()}
 		}
 		s.Schedules[known.ScheduleRef] = known
 	}
@@ -59,10 +61,10 @@ func (d *decoder) schedules(s *Shard) {
 	}
 }
 
-func (d *decoder) backfill() *Backfill {
-	b := &Backfill{ID: ID(d.text()), Schedule: d.schedule(), Times: d.times()}
+func (d *decoder) backfill() *run.Backfill {
+	b := &run.Backfill{ID: run.ID(d.text()), Schedule: d.schedule(), Times: d.times()}
 	for range d.count() {
-		b.Active = append(b.Active, ID(d.text()))
+		b.Active = append(b.Active, run.ID(d.text()))
 	}
 	for _, n := range []*int{&b.Total, &b.MaxActive, &b.Succeeded, &b.Failed, &b.Canceled, &b.Rejected} {
 		*n = d.small()

@@ -1,4 +1,4 @@
-package run
+package wire
 
 import (
 	"encoding/binary"
@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // The stored form of commits and snapshots: numbers are varints, signed ones in
@@ -20,7 +22,7 @@ type encoder struct {
 	names map[string]uint64 // numbers of the strings so far, from 1
 	order []string          // the strings by number
 	last  int64             // the last written time
-	blobs []Blob            // payloads that are stored separately
+	blobs []run.Blob        // payloads that are stored separately
 	err   error             // of the first value that cannot be encoded
 }
 
@@ -109,11 +111,23 @@ func (e *encoder) bytes(b []byte) {
 
 // json writes values that are too rare for their own encoding.
 func (e *encoder) json(v any) {
-	b, err := EncodeJSON(v)
+	b, err := run.EncodeJSON(v)
 	if err != nil && e.err == nil {
 		e.err = err
 	}
 	e.bytes(b)
+}
+
+// payload writes JSON from outside, which may be large: from run.BlobSize on it writes a
+// reference to a blob.
+func (e *encoder) payload(data json.RawMessage) {
+	if len(data) < run.BlobSize {
+		e.bytes(data)
+		return
+	}
+	blob, ref := run.NewBlob(data)
+	e.bytes(ref)
+	e.blobs = append(e.blobs, blob)
 }
 
 func encodeMap[V any](e *encoder, m map[string]V, value func(V)) {

@@ -1,4 +1,4 @@
-package run
+package wire
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +15,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/internal/runtest"
 )
 
 // sealed is the snapshot of a shard, its runs in order of their ids: the same
 // bytes for the same state.
-func sealed(t testing.TB, s *Shard, revision uint64) []byte {
+func sealed(t testing.TB, s *run.Shard, revision uint64) []byte {
 	t.Helper()
 	n, err := NewSnapshot(s)
 	if err != nil {
@@ -35,7 +39,7 @@ func sealed(t testing.TB, s *Shard, revision uint64) []byte {
 	return n.Seal(revision)
 }
 
-var ownFields = cmp.Options{cmp.AllowUnexported(Run{}, TaskRun{}, Keys{}, keyOf{}, keyed{}, key{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Run{}, "last")}
+var ownFields = cmp.Options{cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(run.Run{}, "last")}
 
 // A state that went through a snapshot at any moment is the same state, and what
 // follows makes the same of it.
@@ -43,11 +47,11 @@ func TestSnapshotIsTheState(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		s := NewShard()
+		s := run.NewShard()
 		for i := range 300 {
-			id := ID(fmt.Sprint("r", rng.IntN(3)))
-			e := Event{Run: id, At: t0.Add(time.Duration(i) * time.Second), Data: randomEvent(rng)}
-			if d, ok := e.Data.(*Submitted); ok {
+			id := run.ID(fmt.Sprint("r", rng.IntN(3)))
+			e := run.Event{Run: id, At: runtest.T0.Add(time.Duration(i) * time.Second), Data: runtest.Random(rng)}
+			if d, ok := e.Data.(*run.Submitted); ok {
 				d.Key = fmt.Sprint("k", rng.IntN(5))
 			}
 			if r, err := s.Apply(e); err == nil && r != nil && r.State.Done() {
@@ -71,12 +75,12 @@ func TestSnapshotIsTheState(t *testing.T) {
 
 func TestSnapshotHoldsEverything(t *testing.T) {
 	t.Parallel()
-	s := NewShard()
-	for i, e := range everyEvent() {
+	s := run.NewShard()
+	for i, e := range runtest.Every() {
 		switch d := e.Data.(type) {
-		case *Finished:
+		case *run.Finished:
 			continue // the run would be forgotten
-		case *AttemptFinished:
+		case *run.AttemptFinished:
 			if d.RetryAt.IsZero() {
 				d.Attempt = 1
 				continue
@@ -97,7 +101,12 @@ func TestSnapshotHoldsEverything(t *testing.T) {
 
 func TestDecodeSnapshotRefuses(t *testing.T) {
 	t.Parallel()
-	s, _ := story(t, &Submitted{Flow: "f"}, &Started{})
+	s := run.NewShard()
+	for _, d := range []run.EventData{&run.Submitted{Flow: "f"}, &run.Started{}} {
+		if _, err := s.Apply(run.Event{Run: "r", At: runtest.T0, Data: d}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	stored := sealed(t, s, 3)
 	for name, c := range map[string]struct {
 		stored  []byte
@@ -111,15 +120,15 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 		"more after it": {mended(append(bytes.Clone(stored[:len(stored)-checksumSize]), 1, 0, 0, 0, 0)), true, "follow the end"},
 	} {
 		_, _, err := DecodeSnapshot(c.stored)
-		if err == nil || errors.Is(err, ErrDamaged) != c.damaged || !strings.Contains(err.Error(), c.want) {
+		if err == nil || errors.Is(err, run.ErrDamaged) != c.damaged || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
 }
 
 func FuzzDecodeSnapshot(f *testing.F) {
-	s := NewShard()
-	for _, e := range everyEvent()[:5] {
+	s := run.NewShard()
+	for _, e := range runtest.Every()[:5] {
 		if _, err := s.Apply(e); err != nil {
 			f.Fatal(err)
 		}
@@ -136,49 +145,58 @@ func FuzzDecodeSnapshot(f *testing.F) {
 	})
 }
 
-func TestKeysAreForgotten(t *testing.T) {
+// A run that takes over more than one commit holds does not start before all of it is
+// there, also when a snapshot comes in between.
+func TestARunAwaitsWhatItTakesOver(t *testing.T) {
 	t.Parallel()
-	var k Keys
-	k.add("f", "a", "r1", t0)
-	k.add("f", "a", "r2", t0.Add(time.Hour))
-	k.add("g", "a", "r3", t0.Add(time.Hour))
-	if id, known := k.Run("f", "a", t0.Add(KeyAge)); !known || id != "r1" {
-		t.Errorf("after %s: %q, %t, want the first run", KeyAge, id, known)
+	s, id := run.NewShard(), run.NewID(runtest.T0)
+	apply := func(data run.EventData) error {
+		_, err := s.Apply(run.Event{Run: id, At: runtest.T0, Data: data})
+		return err
 	}
-	if id, known := k.Run("f", "a", t0.Add(KeyAge+1)); known {
-		t.Errorf("after more than %s it still stands for %s", KeyAge, id)
+	if err := apply(&run.Submitted{Flow: "f", Awaits: -1}); err == nil {
+		t.Error("a run awaits less than nothing")
 	}
-	k.add("f", "a", "r4", t0.Add(KeyAge+1))
-	if id, _ := k.Run("f", "a", t0.Add(KeyAge+1)); id != "r4" || k.Len() != 2 {
-		t.Errorf("used again after its time it stands for %q, and %d keys are known", id, k.Len())
+	if err := apply(&run.Submitted{Flow: "f", Awaits: 2}); err != nil {
+		t.Fatal(err)
 	}
-	for i := range MaxKeys {
-		k.add("h", fmt.Sprint(i), "r", t0.Add(KeyAge+2))
+	for _, task := range []string{"a", "b"} {
+		if err := apply(&run.Started{}); err == nil {
+			t.Errorf("the run starts before task %s is taken over", task)
+		}
+		if err := apply(&run.TaskReused{TaskRef: run.TaskRef{Task: task}}); err != nil {
+			t.Fatal(err)
+		}
+		restored, _, err := DecodeSnapshot(sealed(t, s, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = restored
 	}
-	if _, known := k.Run("f", "a", t0.Add(KeyAge+2)); known || k.Len() != MaxKeys {
-		t.Errorf("%d keys are known", k.Len())
+	if err := apply(&run.Started{}); err != nil {
+		t.Error(err)
 	}
 }
 
 func BenchmarkSnapshot(b *testing.B) {
-	s := NewShard()
-	id := NewID(t0)
-	apply := func(data EventData) {
-		if _, err := s.Apply(Event{Run: id, At: t0, Data: data}); err != nil {
+	s := run.NewShard()
+	id := run.NewID(runtest.T0)
+	apply := func(data run.EventData) {
+		if _, err := s.Apply(run.Event{Run: id, At: runtest.T0, Data: data}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	apply(&Submitted{Flow: "f", Definition: "d"})
-	apply(&Started{})
+	apply(&run.Submitted{Flow: "f", Definition: "d"})
+	apply(&run.Started{})
 	for i := range 10 {
-		ref := TaskRef{Task: fmt.Sprint("t", i)}
-		apply(&AttemptStarted{TaskRef: ref, Attempt: 1, Module: "m", Input: json.RawMessage(`{"i":3,"n":1}`)})
-		apply(&AttemptFinished{TaskRef: ref, Attempt: 1, Outcome: OutcomeSucceeded, Output: json.RawMessage(`{"n":1}`)})
+		ref := run.TaskRef{Task: fmt.Sprint("t", i)}
+		apply(&run.AttemptStarted{TaskRef: ref, Attempt: 1, Module: "m", Input: json.RawMessage(`{"i":3,"n":1}`)})
+		apply(&run.AttemptFinished{TaskRef: ref, Attempt: 1, Outcome: run.OutcomeSucceeded, Output: json.RawMessage(`{"n":1}`)})
 	}
 	r := s.Runs[id]
 	b.ReportAllocs()
 	for b.Loop() {
-		n, err := NewSnapshot(NewShard())
+		n, err := NewSnapshot(run.NewShard())
 		if err != nil {
 			b.Fatal(err)
 		}
