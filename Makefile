@@ -100,27 +100,27 @@ KILLS ?= 500
 CUTS ?= 100
 MINUTES ?= 30
 LOAD ?= 0.8
-TORTURE := go test -count=1 -v -timeout 24h
+CRASHTEST := go test -count=1 -v -timeout 24h
 
 .PHONY: test-kill
 test-kill: ## Kill the host KILLS (500) times under load, in MODE (strict, relaxed, replicas).
-	$(TORTURE) -run '^TestKill$$/^$(MODE)$$' ./internal/torture -args -kills $(KILLS)
+	$(CRASHTEST) -run '^TestKill$$/^$(MODE)$$' ./internal/crashtest -args -kills $(KILLS)
 
 .PHONY: test-powerloss
 test-powerloss: need-disks ## Cut the power CUTS (100) times under load, in each mode; Linux, needs root and loop devices.
-	$(TORTURE) -tags powerloss -run '^TestPowerLoss$$' ./internal/torture -args -cuts $(CUTS)
+	$(CRASHTEST) -tags powerloss -run '^TestPowerLoss$$' ./internal/crashtest -args -cuts $(CUTS)
 
 .PHONY: test-faults
 test-faults: need-disks ## Full, slow and broken disks, lost NATS servers; Linux, needs root, loop devices and strace.
 	@command -v strace >/dev/null || { echo 'strace is missing: it puts the faults into the calls (apt-get install strace)' >&2; exit 1; }
-	$(TORTURE) -tags faults -run '^(TestFullDisk|TestSlowDisk|TestStuckDisk|TestBrokenDisk|TestServerEnds|TestServerHangs)$$' ./internal/torture
+	$(CRASHTEST) -tags faults -run '^(TestFullDisk|TestSlowDisk|TestStuckDisk|TestBrokenDisk|TestServerEnds|TestServerHangs)$$' ./internal/crashtest
 
 DEFECT ?=
 
 .PHONY: test-defects
 test-defects: MINUTES = 2
 test-defects: ## Run known defects of the NATS server, all or DEFECT (its issue's number), for MINUTES (2) each.
-	$(TORTURE) -tags defects -run '^Test$(DEFECT)' ./internal/torture/defects -args -minutes $(MINUTES)
+	$(CRASHTEST) -tags defects -run '^Test$(DEFECT)' ./internal/crashtest/defects -args -minutes $(MINUTES)
 
 .PHONY: need-disks
 need-disks:
@@ -130,7 +130,7 @@ need-disks:
 
 .PHONY: soak
 soak: ## Keep the host at LOAD (0.8) of its capacity for MINUTES (30) and look for what grows; Linux.
-	$(TORTURE) -tags soak -run '^TestSoak$$' ./internal/torture -args -minutes $(MINUTES) -load $(LOAD)
+	$(CRASHTEST) -tags soak -run '^TestSoak$$' ./internal/crashtest -args -minutes $(MINUTES) -load $(LOAD)
 
 .PHONY: test-js
 test-js: build ## Run the tests of the JavaScript client; needs Node.js and npm.
@@ -169,13 +169,13 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	go vet ./...
-	go vet -tags powerloss,faults,soak,defects ./internal/torture/...
+	go vet -tags powerloss,faults,soak,defects ./internal/crashtest/...
 	GOOS=wasip1 GOARCH=wasm go vet ./sdk/... ./examples/...
 
 .PHONY: check-lint
 check-lint:
 	$(STATICCHECK) ./...
-	$(STATICCHECK) -tags powerloss,faults,soak,defects ./internal/torture/...
+	$(STATICCHECK) -tags powerloss,faults,soak,defects ./internal/crashtest/...
 
 .PHONY: check-layers
 check-layers:

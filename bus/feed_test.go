@@ -18,6 +18,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // happened is an event of a feedRig's journal.
@@ -80,7 +81,7 @@ func (g *feedRig) flowsOf(_ context.Context, ids []run.ID) (map[run.ID]string, e
 // commit records events, tells the history of runs that have ended, and shows both.
 func (g *feedRig) commit(events ...run.Event) uint64 {
 	g.t.Helper()
-	var c run.Commit
+	var c wire.Commit
 	if err := c.Add(events...); err != nil {
 		g.t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func (g *feedRig) commit(events ...run.Event) uint64 {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	sum := run.CommitSum(sealed)
+	sum := wire.CommitSum(sealed)
 	g.mu.Lock()
 	for i, e := range events {
 		switch d := e.Data.(type) {

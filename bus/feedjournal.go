@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // windowBytes bounds the commits that are kept for those who follow closely, as they
@@ -43,14 +44,11 @@ type feedEvent struct {
 }
 
 func decodeFeedCommit(revision uint64, stored []byte) (*feedCommit, error) {
-	commit, err := run.DecodeCommit(stored)
+	commit, err := wire.DecodeCommit(stored)
 	if err != nil {
 		return nil, fmt.Errorf("revision %d: %w", revision, err)
 	}
-	c := &feedCommit{revision: revision, after: commit.After, sum: run.CommitSum(stored), size: len(stored)}
-	if c.after == run.UnknownRevision {
-		c.after = revision - 1
-	}
+	c := &feedCommit{revision: revision, after: commit.After, sum: wire.CommitSum(stored), size: len(stored)}
 	for i, e := range commit.Events {
 		if !slices.Contains(followedKinds, e.Data.Kind()) {
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // oneModule is a catalog in which every module has one function.
@@ -55,7 +56,7 @@ func TestEnginesFightForAJournalOnTheServer(t *testing.T) {
 	}
 	ends := map[run.ID]int{}
 	err := openJournal(t, connectJournal(t, s), bus.JournalConfig{}).Replay(t.Context(), 0, func(_ uint64, stored []byte) error {
-		commit, err := run.DecodeCommit(stored)
+		commit, err := wire.DecodeCommit(stored)
 		if err != nil {
 			return err
 		}

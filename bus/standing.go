@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // Standing tells how far a publisher has come with what a journal holds.
@@ -95,6 +95,6 @@ func (h *heldCommits) has(ctx context.Context, at published) (bool, error) {
 	case msg.Subject != h.journal.subject:
 		return false, nil // another shard's now
 	}
-	h.revision, h.sum = at.revision, fmt.Sprintf("%08x", run.CommitSum(msg.Data))
+	h.revision, h.sum = at.revision, fmt.Sprintf("%08x", wire.CommitSum(msg.Data))
 	return at.sum == h.sum, nil
 }

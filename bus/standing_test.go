@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // site is a data folder whose server is started again and again.
@@ -64,7 +65,7 @@ func (s *site) keep(account, stream string) (lose func()) {
 func (s *site) commit(after uint64, ends ...*run.Record) []run.Notice {
 	s.t.Helper()
 	var notices []run.Notice
-	var c run.Commit
+	var c wire.Commit
 	for i, r := range ends {
 		n := finishedNotice(r, after+1)
 		n.Index = i
@@ -78,7 +79,7 @@ func (s *site) commit(after uint64, ends ...*run.Record) []run.Notice {
 		s.t.Fatalf("Append after %d = %d, %v", after, revision, err)
 	}
 	for i := range notices {
-		notices[i].Sum = run.CommitSum(sealed)
+		notices[i].Sum = wire.CommitSum(sealed)
 	}
 	return notices
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 const blobsHCL = `
@@ -45,7 +46,7 @@ func large(letter string) json.RawMessage {
 
 // refsOf gives the names of the blobs that a commit refers to.
 func refsOf(stored []byte) ([]string, error) {
-	commit, err := run.DecodeCommit(stored)
+	commit, err := wire.DecodeCommit(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +379,7 @@ func checkRecoverable(t *testing.T, journal Journal, snapshots, blobs Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shard, revision, err := run.DecodeSnapshot(stored)
+		shard, revision, err := wire.DecodeSnapshot(stored)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,7 +399,7 @@ func checkRecoverable(t *testing.T, journal Journal, snapshots, blobs Store) {
 				t.Errorf("after %s the journal goes on with revision %d", name, of)
 			}
 			next++
-			decoded, err := run.DecodeCommit(commit)
+			decoded, err := wire.DecodeCommit(commit)
 			if err != nil {
 				return err
 			}

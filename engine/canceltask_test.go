@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // Everything that may depend on a task that is canceled.
@@ -397,7 +398,7 @@ func eventsIn(t *testing.T, j Journal) []run.Event {
 	t.Helper()
 	var all []run.Event
 	err := j.Replay(t.Context(), 0, func(_ uint64, stored []byte) error {
-		commit, err := run.DecodeCommit(stored)
+		commit, err := wire.DecodeCommit(stored)
 		if err == nil {
 			all = append(all, commit.Events...)
 		}

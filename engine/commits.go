@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 // batch is one commit with everything that waits for it.
 type batch struct {
-	commit   *run.Commit
+	commit   *wire.Commit
 	closed   bool // takes no further events
 	follows  int  // the generation of the snapshot that it follows
 	size     int  // bytes, with what its events refer to
@@ -62,7 +63,7 @@ type commitLog struct {
 	pending    []*batch      // not given to the committer yet; the last one is still growing
 	inFlight   *batch        // at the committer
 	unsaved    int           // bytes in pending and inFlight
-	spare      []*run.Commit // emptied
+	spare      []*wire.Commit // emptied
 	outbox     []*batch      // durable, not given to the notifier yet
 	unnotified int           // events in outbox
 	revision   uint64        // of the last durable commit
@@ -177,7 +178,7 @@ func (l *commitLog) enrolled(b *batch, err error) error {
 	return nil
 }
 
-func (l *commitLog) tooLarge(c *run.Commit, events []run.Event) error {
+func (l *commitLog) tooLarge(c *wire.Commit, events []run.Event) error {
 	if err := c.Add(events...); err != nil {
 		return err
 	}
@@ -186,17 +187,17 @@ func (l *commitLog) tooLarge(c *run.Commit, events []run.Event) error {
 	return err
 }
 
-func (l *commitLog) spareCommit() *run.Commit {
+func (l *commitLog) spareCommit() *wire.Commit {
 	n := len(l.spare)
 	if n == 0 {
-		return new(run.Commit)
+		return new(wire.Commit)
 	}
 	c := l.spare[n-1]
 	l.spare = l.spare[:n-1]
 	return c
 }
 
-func (l *commitLog) recycle(c *run.Commit) {
+func (l *commitLog) recycle(c *wire.Commit) {
 	if len(l.spare) < maxSpare {
 		c.Reset()
 		l.spare = append(l.spare, c)
@@ -288,13 +289,13 @@ func (l *commitLog) committer(ctx context.Context, revision uint64) {
 
 // append repeats an append until the journal takes it: what was accepted must
 // not be lost because the journal is away for a while.
-func (l *commitLog) append(ctx context.Context, after uint64, c *run.Commit) (revision uint64, sum uint32, err error) {
+func (l *commitLog) append(ctx context.Context, after uint64, c *wire.Commit) (revision uint64, sum uint32, err error) {
 	sealed := c.Seal(after)
 	err = l.withRetry(ctx, "the journal takes no commit; trying again", func() (err error) {
 		revision, err = l.config.Journal.Append(ctx, after, sealed)
 		return err
 	})
-	return revision, run.CommitSum(sealed), err
+	return revision, wire.CommitSum(sealed), err
 }
 
 // insist repeats what must not fail until it succeeds, the journal is somebody

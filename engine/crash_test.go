@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // remains is what is left when a process ends.
@@ -361,7 +362,7 @@ func journalEvents(t testing.TB, j Journal) []run.Event {
 	t.Helper()
 	var events []run.Event
 	err := j.Replay(t.Context(), 0, func(_ uint64, stored []byte) error {
-		commit, err := run.DecodeCommit(stored)
+		commit, err := wire.DecodeCommit(stored)
 		if err == nil {
 			events = append(events, commit.Events...)
 		}
@@ -378,7 +379,7 @@ func journalOf(t testing.TB, events ...run.Event) *memory.Journal {
 	t.Helper()
 	j := memory.NewJournal()
 	for i, e := range events {
-		var c run.Commit
+		var c wire.Commit
 		if err := c.Add(e); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 const scheduleHCL = `
@@ -37,7 +38,7 @@ func fired(t *testing.T, j Journal) []time.Duration {
 	t.Helper()
 	var times []time.Duration
 	err := j.Replay(t.Context(), 0, func(_ uint64, commit []byte) error {
-		stored, err := run.DecodeCommit(commit)
+		stored, err := wire.DecodeCommit(commit)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 var (
@@ -235,7 +236,7 @@ func (w *world) watchOver(ctx context.Context, e *Engine) {
 func (w *world) compare(e *Engine) {
 	shard := w.ledger.copyAt(e.commits.revision)
 	for _, b := range e.commits.pending {
-		commit, err := run.DecodeCommit(b.commit.Seal(0))
+		commit, err := wire.DecodeCommit(b.commit.Seal(0))
 		if err != nil {
 			w.t.Errorf("a commit to come: %v", err)
 			return
@@ -551,7 +552,7 @@ func (w *world) limitOf(r *run.Run) int {
 
 // copyAt gives the state at a revision, to be changed.
 func (l *ledger) copyAt(revision uint64) *run.Shard {
-	shard, _, err := run.DecodeSnapshot(l.stateAt(revision))
+	shard, _, err := wire.DecodeSnapshot(l.stateAt(revision))
 	if err != nil {
 		l.t.Errorf("revision %d: %v", revision, err)
 		return run.NewShard()
@@ -605,7 +606,7 @@ func (o *witness) compare(n run.Notice) {
 		o.t.Errorf("an observer is told of event %d of revision %d, which has %d", n.Index, n.Revision, len(events))
 		return
 	}
-	var stored, told run.Commit
+	var stored, told wire.Commit
 	if err := errors.Join(stored.Add(events[n.Index]), told.Add(n.Event)); err != nil || !bytes.Equal(stored.Seal(0), told.Seal(0)) {
 		o.t.Errorf("an observer is told of another event at %d.%d than the journal holds: %v", n.Revision, n.Index, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // diary is what happened outside, for whoever has to find out why.
@@ -170,7 +171,7 @@ func newLedger(t testing.TB, diary *diary, blobs *vault) *ledger {
 // shardBytes is a state as bytes, the same for the same state. Definitions are left
 // out: which of them are still known is not part of it.
 func shardBytes(t testing.TB, s *run.Shard) []byte {
-	n, err := run.NewSnapshot(&run.Shard{Watermarks: s.Watermarks, Keys: s.Keys, Successes: s.Successes})
+	n, err := wire.NewSnapshot(&run.Shard{Watermarks: s.Watermarks, Keys: s.Keys, Successes: s.Successes})
 	if err != nil {
 		t.Error(err)
 	}
@@ -196,7 +197,7 @@ func (l *ledger) Append(ctx context.Context, after uint64, commit []byte) (uint6
 }
 
 func (l *ledger) enter(revision uint64, stored []byte) {
-	commit, err := run.DecodeCommit(stored)
+	commit, err := wire.DecodeCommit(stored)
 	if err != nil {
 		l.t.Errorf("revision %d: %v", revision, err)
 		return
@@ -290,7 +291,7 @@ type shelf struct {
 }
 
 func (s *shelf) Put(ctx context.Context, name string, data []byte) error {
-	shard, revision, err := run.DecodeSnapshot(data)
+	shard, revision, err := wire.DecodeSnapshot(data)
 	if err != nil {
 		s.t.Errorf("%s: %v", name, err)
 		return err

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // recovery is the reading of what earlier processes have left.
@@ -153,7 +154,7 @@ func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error
 	if err != nil {
 		return nil, err
 	}
-	shard, of, err := run.DecodeSnapshot(stored)
+	shard, of, err := wire.DecodeSnapshot(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func (r *recovery) reaches(ctx context.Context, revision uint64) error {
 		return err
 	case first > 0 && first == revision:
 		return nil
-	case commit != nil && (commit.After == revision || revision == 0 && commit.After == run.UnknownRevision):
+	case commit != nil && commit.After == revision:
 		return nil
 	}
 	return errors.New("the journal does not reach it")
@@ -220,10 +221,10 @@ func (r *recovery) reaches(ctx context.Context, revision uint64) error {
 
 // after gives the first commit after a revision, nil when it cannot be read, and
 // 0 when there is none.
-func (r *recovery) after(ctx context.Context, revision uint64) (first uint64, commit *run.StoredCommit, err error) {
+func (r *recovery) after(ctx context.Context, revision uint64) (first uint64, commit *wire.StoredCommit, err error) {
 	err = r.config.Journal.Replay(ctx, revision, func(at uint64, stored []byte) error {
 		first = at
-		commit, _ = run.DecodeCommit(stored)
+		commit, _ = wire.DecodeCommit(stored)
 		return errStopReplay
 	})
 	if errors.Is(err, errStopReplay) {
@@ -253,14 +254,14 @@ func (e *ChainError) Error() string {
 // replay applies one commit, and tells the observers what they have not been
 // told yet.
 func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) error {
-	commit, err := run.DecodeCommit(stored)
+	commit, err := wire.DecodeCommit(stored)
 	if err != nil {
 		return fmt.Errorf("revision %d: %w", revision, err)
 	}
-	if commit.After != run.UnknownRevision && commit.After != r.last {
+	if commit.After != r.last {
 		return &ChainError{Last: r.last, Revision: revision, After: commit.After}
 	}
-	sum := run.CommitSum(stored)
+	sum := wire.CommitSum(stored)
 	for i, event := range commit.Events {
 		event.Payloads(r.blobs.found)
 		changed, err := r.shard.Apply(event)

@@ -17,6 +17,7 @@ import (
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 const diamondHCL = `
@@ -303,16 +304,20 @@ func TestOthersKnowMoreThanTheJournal(t *testing.T) {
 
 func TestDamagedJournalIsReportedWithItsPlace(t *testing.T) {
 	t.Parallel()
-	for name, commit := range map[string]string{
-		"not a commit":      "garbage",
-		"impossible event":  "{\"v\":1}\n{\"k\":\"started\",\"r\":\"x\",\"t\":1,\"d\":{}}\n",
-		"a version to come": "{\"v\":2}\n",
+	var impossible wire.Commit
+	if err := impossible.Add(run.Event{Run: "x", Data: &run.Started{}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, commit := range map[string][]byte{
+		"not a commit":      []byte("garbage"),
+		"impossible event":  impossible.Seal(1),
+		"a version to come": {0xf7, 99},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			journal := memory.NewJournal()
-			journal.Append(t.Context(), 0, []byte("{\"v\":1}\n"))
-			journal.Append(t.Context(), 1, []byte(commit))
+			journal.Append(t.Context(), 0, new(wire.Commit).Seal(0))
+			journal.Append(t.Context(), 1, commit)
 			err := New(Config{Journal: journal, Invoker: guests{}, Restore: restore}).Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "revision 2") {
 				t.Errorf("Run gives %v", err)

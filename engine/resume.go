@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // takeUpAll opens every unfinished run, in the order in which they were accepted:
@@ -102,7 +103,7 @@ func (e *Engine) fetchAll(ctx context.Context, r *run.Run) error {
 // keepLarge stores large values that are not stored apart yet: commits of version
 // 1 hold them, snapshots do not.
 func (e *Engine) keepLarge(ctx context.Context, r *run.Run) error {
-	s, err := run.NewSnapshot(run.NewShard())
+	s, err := wire.NewSnapshot(run.NewShard())
 	if err == nil {
 		err = s.Add(r)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // A chain whose middle breaks, with a branch that does not.
@@ -447,7 +448,7 @@ func finest(t *testing.T, j Journal) *memory.Journal {
 		if len(together) == 0 {
 			return
 		}
-		var c run.Commit
+		var c wire.Commit
 		if err := c.Add(together...); err != nil {
 			t.Fatal(err)
 		}
@@ -457,7 +458,7 @@ func finest(t *testing.T, j Journal) *memory.Journal {
 		together = nil
 	}
 	err := j.Replay(t.Context(), 0, func(_ uint64, stored []byte) error {
-		commit, err := run.DecodeCommit(stored)
+		commit, err := wire.DecodeCommit(stored)
 		if err != nil {
 			return err
 		}

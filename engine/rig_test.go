@@ -17,6 +17,7 @@ import (
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -184,7 +185,7 @@ func fold(t testing.TB, j Journal) *run.Shard {
 	t.Helper()
 	shard := run.NewShard()
 	err := j.Replay(context.Background(), 0, func(revision uint64, stored []byte) error {
-		commit, err := run.DecodeCommit(stored)
+		commit, err := wire.DecodeCommit(stored)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // A snapshot is the state at one revision. It is written by the loop, some runs
@@ -22,7 +23,7 @@ const (
 
 // snapshot is one that is being written.
 type snapshot struct {
-	data       *run.Snapshot
+	data       *wire.Snapshot
 	left       map[run.ID]*run.Run // not written yet
 	revision   uint64              // 0 until the commit before it is durable
 	generation int
@@ -59,7 +60,7 @@ func (l *commitLog) pause() time.Duration {
 // beginSnapshot fixes the moment: everything recorded so far is in it, nothing
 // that comes later.
 func (l *commitLog) beginSnapshot() {
-	data, err := run.NewSnapshot(l.shard)
+	data, err := wire.NewSnapshot(l.shard)
 	if err != nil {
 		l.fail(err)
 		return

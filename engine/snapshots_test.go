@@ -17,6 +17,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // keeper is a store of snapshots and a journal that remember what was done to
@@ -84,7 +85,7 @@ func (k *keeper) between(t *testing.T, after, upTo uint64) int {
 	n := 0
 	k.Replay(t.Context(), after, func(revision uint64, stored []byte) error {
 		if revision <= upTo {
-			commit, err := run.DecodeCommit(stored)
+			commit, err := wire.DecodeCommit(stored)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +266,7 @@ flow "f" {
 		r.stop()
 		crowded := 0
 		for _, s := range k.snapshots() {
-			got, revision, err := run.DecodeSnapshot(s.stored)
+			got, revision, err := wire.DecodeSnapshot(s.stored)
 			if err != nil || revision != s.revision {
 				t.Fatalf("snapshot %d is of revision %d, %v", s.revision, revision, err)
 			}
@@ -306,7 +307,7 @@ func (s *slow) Append(ctx context.Context, after uint64, commit []byte) (uint64,
 
 func definitionsOf(t *testing.T, s madeSnapshot) []string {
 	t.Helper()
-	shard, _, err := run.DecodeSnapshot(s.stored)
+	shard, _, err := wire.DecodeSnapshot(s.stored)
 	if err != nil {
 		t.Fatal(err)
 	}

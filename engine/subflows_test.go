@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // Three flows within each other. The innermost one's task "work" is what tests are
@@ -180,7 +181,7 @@ func commitsOf(t *testing.T, j Journal) [][]run.Event {
 	t.Helper()
 	var all [][]run.Event
 	err := j.Replay(context.Background(), 0, func(_ uint64, stored []byte) error {
-		commit, err := run.DecodeCommit(stored)
+		commit, err := wire.DecodeCommit(stored)
 		if err == nil {
 			all = append(all, commit.Events)
 		}

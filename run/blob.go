@@ -7,28 +7,30 @@ import (
 	"encoding/json"
 )
 
-// BlobSize is the size from which on JSON is stored apart from the event that
-// holds it, under its digest, in bytes.
+// BlobSize is the size in bytes from which on JSON is stored separately from the event
+// that contains it, under its digest.
 const BlobSize = 64 << 10
 
-// Blob is JSON that is stored apart.
+// Blob is JSON that is stored separately.
 type Blob struct {
 	Name string // its digest, 64 hexadecimal digits
 	Data json.RawMessage
 }
 
-// A decoded event has, in place of JSON that is stored apart, a reference: a
-// zero byte, which no JSON begins with, the SHA-256 digest and the size.
+// refMark begins a reference, which replaces JSON that is stored separately. No JSON
+// begins with a zero byte. The SHA-256 digest and the size follow.
 const refMark = 0x00
 
-func newRef(data []byte) (name string, ref json.RawMessage) {
+// NewBlob returns the blob of JSON and the reference that replaces it.
+func NewBlob(data json.RawMessage) (b Blob, ref json.RawMessage) {
 	digest := sha256.Sum256(data)
 	ref = append(append(ref, refMark), digest[:]...)
-	return hex.EncodeToString(digest[:]), binary.AppendUvarint(ref, uint64(len(data)))
+	ref = binary.AppendUvarint(ref, uint64(len(data)))
+	return Blob{hex.EncodeToString(digest[:]), data}, ref
 }
 
-// BlobName gives the name of the blob to which JSON of a decoded event refers,
-// and false for JSON that is all there.
+// BlobName returns the name of the blob to which JSON of a decoded event refers, and
+// false for JSON that is not a reference.
 func BlobName(data json.RawMessage) (string, bool) {
 	if len(data) < 1+sha256.Size || data[0] != refMark {
 		return "", false
@@ -36,24 +38,13 @@ func BlobName(data json.RawMessage) (string, bool) {
 	return hex.EncodeToString(data[1 : 1+sha256.Size]), true
 }
 
-// IsBlob reports whether data is what the name stands for.
+// IsBlob reports whether data has the digest of the name.
 func IsBlob(name string, data []byte) bool {
 	digest := sha256.Sum256(data)
 	return name == hex.EncodeToString(digest[:])
 }
 
-// payload writes JSON that comes from outside and may be large.
-func (e *encoder) payload(data json.RawMessage) {
-	if len(data) < BlobSize {
-		e.bytes(data)
-		return
-	}
-	name, ref := newRef(data)
-	e.bytes(ref)
-	e.blobs = append(e.blobs, Blob{name, data})
-}
-
-// Payloads calls f with the place of each JSON of the event that may be large.
+// Payloads calls f with a pointer to each JSON of the event that may be large.
 func (e Event) Payloads(f func(*json.RawMessage)) {
 	switch d := e.Data.(type) {
 	case *Submitted:
@@ -79,7 +70,7 @@ func (e Event) Payloads(f func(*json.RawMessage)) {
 	}
 }
 
-// Payloads calls f with the place of each JSON of the run that may be large.
+// Payloads calls f with a pointer to each JSON of the run that may be large.
 func (r *Run) Payloads(f func(*json.RawMessage)) {
 	f(&r.Trigger.Payload)
 	eachParam(r.Params, f)

@@ -1,38 +1,48 @@
 package run
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
-// Bounds of the memory for idempotency keys: a key is known for KeyAge after the
-// run that it made was accepted, and not longer than MaxKeys later ones need
-// its place.
+// Limits of the memory for idempotency keys: a key is known for KeyAge after its run
+// was accepted, or until MaxKeys later keys have replaced it.
 const (
 	KeyAge  = 24 * time.Hour
 	MaxKeys = 1 << 18
 )
 
-// Keys are the idempotency keys of accepted requests, in the order in which they
-// came. The zero value is empty.
-type Keys struct {
-	runs  map[keyOf]keyed
-	order []key // the oldest first
+// Key is the idempotency key of an accepted request.
+type Key struct {
+	Flow string
+	Name string
+	At   time.Time // when the run was accepted
+	Run  ID
 }
 
-type keyed struct {
+// Keys are the idempotency keys of accepted requests, in the order of their arrival.
+// The zero value is empty.
+type Keys struct {
+	runs  map[keyName]keyRun
+	order []keyTime // the oldest first
+}
+
+type keyName struct{ flow, name string }
+
+type keyRun struct {
 	run ID
 	at  time.Time
 }
 
-type keyOf struct{ flow, key string }
-
-type key struct {
-	keyOf
+type keyTime struct {
+	keyName
 	at time.Time
 }
 
-// Run is the run that a request for the flow with the given key has made, if
+// Run is the run that the first request for the flow with the given key has made, if
 // the key is still known at the given time.
 func (k *Keys) Run(flow, name string, at time.Time) (ID, bool) {
-	first, known := k.runs[keyOf{flow, name}]
+	first, known := k.runs[keyName{flow, name}]
 	if !known || at.Sub(first.at) > KeyAge {
 		return "", false
 	}
@@ -42,23 +52,35 @@ func (k *Keys) Run(flow, name string, at time.Time) (ID, bool) {
 // Len is the number of known keys.
 func (k *Keys) Len() int { return len(k.order) }
 
-func (k *Keys) add(flow, name string, id ID, at time.Time) {
-	k.forget(at)
-	of := keyOf{flow, name}
-	if _, known := k.runs[of]; known {
+// All iterates over the known keys, the oldest first.
+func (k *Keys) All() iter.Seq[Key] {
+	return func(yield func(Key) bool) {
+		for _, o := range k.order {
+			if !yield(Key{Flow: o.flow, Name: o.name, At: o.at, Run: k.runs[o.keyName].run}) {
+				return
+			}
+		}
+	}
+}
+
+// Add adds a key, unless it is known, and removes those that are too old by then.
+func (k *Keys) Add(added Key) {
+	k.forget(added.At)
+	name := keyName{added.Flow, added.Name}
+	if _, known := k.runs[name]; known {
 		return // the first one counts
 	}
 	if k.runs == nil {
-		k.runs = map[keyOf]keyed{}
+		k.runs = map[keyName]keyRun{}
 	}
 	if len(k.order) >= MaxKeys {
 		k.drop(1)
 	}
-	k.runs[of] = keyed{id, at}
-	k.order = append(k.order, key{of, at})
+	k.runs[name] = keyRun{added.Run, added.At}
+	k.order = append(k.order, keyTime{name, added.At})
 }
 
-// forget drops what is too old at the given time.
+// forget removes the keys that are too old at the given time.
 func (k *Keys) forget(now time.Time) {
 	n := 0
 	for n < len(k.order) && now.Sub(k.order[n].at) > KeyAge {
@@ -69,7 +91,7 @@ func (k *Keys) forget(now time.Time) {
 
 func (k *Keys) drop(n int) {
 	for _, old := range k.order[:n] {
-		delete(k.runs, old.keyOf)
+		delete(k.runs, old.keyName)
 	}
 	clear(k.order[:n])
 	k.order = k.order[n:] // append moves the rest to a new array when this one is used up

@@ -29,7 +29,7 @@ func TestRecordJSONIsThatOfItsFields(t *testing.T) {
 
 func TestRecordJSONRefusesWhatIsNone(t *testing.T) {
 	t.Parallel()
-	_, ref := newRef([]byte(strings.Repeat("x", BlobSize)))
+	_, ref := NewBlob(json.RawMessage(strings.Repeat("x", BlobSize)))
 	for name, output := range map[string]json.RawMessage{"a reference": ref, "nothing": {}, "half an object": json.RawMessage("{ ")} {
 		if got, err := (&Record{Output: output}).AppendJSON(nil); err == nil {
 			t.Errorf("%s is written as %s", name, got)

@@ -67,7 +67,9 @@ func (r *Run) find(ref TaskRef) *TaskRun {
 	return nil
 }
 
-func (r *Run) add(t *TaskRun) {
+// AddTask adds a task run of a decoded snapshot: events do it in [Shard.Apply]. A
+// fan-out comes before its items.
+func (r *Run) AddTask(t *TaskRun) {
 	if t.Key != "" {
 		if t.whole = r.Task(TaskRef{Task: t.Task}); t.whole != nil && !t.State.Done() {
 			t.whole.open++

@@ -70,7 +70,7 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 		}
 		s.Runs[e.Run] = r
 		if d.Key != "" {
-			s.Keys.add(d.Flow, d.Key, e.Run, e.At)
+			s.Keys.Add(Key{Flow: d.Flow, Name: d.Key, At: e.At, Run: e.Run})
 		}
 		return r, nil
 	}
@@ -277,7 +277,7 @@ func (r *Run) task(ref TaskRef) *TaskRun {
 	t := r.Task(ref)
 	if t == nil {
 		t = &TaskRun{TaskRef: ref, State: Waiting}
-		r.add(t)
+		r.AddTask(t)
 	}
 	return t
 }

@@ -3,12 +3,13 @@ package run
 import (
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+var t0 = time.Date(2026, 3, 29, 1, 2, 3, 456789, time.UTC)
 
 // story applies events to a fresh shard and returns the run.
 func story(t *testing.T, data ...EventData) (*Shard, *Run) {
@@ -153,170 +154,6 @@ func TestPositionsOfSourceThatLostItsEnd(t *testing.T) {
 	}
 	if at(3, 40).After(Position{Source: "s", Seq: 3}) {
 		t.Error("a time makes something of it without a time of the watermark")
-	}
-}
-
-// Random events, most of them out of place: whatever is accepted keeps the
-// invariants, and folding the accepted ones again gives the same state.
-func TestFoldIsDeterministic(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(200) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		s := NewShard()
-		var accepted []Event
-		for i := range 200 {
-			e := Event{Run: "r", At: t0.Add(time.Duration(i)), Data: randomEvent(rng)}
-			if _, err := s.Apply(e); err == nil {
-				accepted = append(accepted, e)
-				checkInvariants(t, seed, s.Runs["r"])
-			}
-		}
-		again := NewShard()
-		for _, e := range accepted {
-			if _, err := again.Apply(e); err != nil {
-				t.Fatalf("seed %d: an accepted event is refused in the second fold: %v", seed, err)
-			}
-		}
-		if a, b := recordJSON(t, s.Runs["r"]), recordJSON(t, again.Runs["r"]); a != b {
-			t.Fatalf("seed %d: the folds differ:\n%s\n%s", seed, a, b)
-		}
-	}
-}
-
-// A run that takes over more than one commit holds does not start before all of it is
-// there, also when a snapshot comes in between.
-func TestARunAwaitsWhatItTakesOver(t *testing.T) {
-	t.Parallel()
-	s, id := NewShard(), NewID(t0)
-	apply := func(data EventData) error {
-		_, err := s.Apply(Event{Run: id, At: t0, Data: data})
-		return err
-	}
-	if err := apply(&Submitted{Flow: "f", Awaits: -1}); err == nil {
-		t.Error("a run awaits less than nothing")
-	}
-	if err := apply(&Submitted{Flow: "f", Awaits: 2}); err != nil {
-		t.Fatal(err)
-	}
-	for _, task := range []string{"a", "b"} {
-		if err := apply(&Started{}); err == nil {
-			t.Errorf("the run starts before task %s is taken over", task)
-		}
-		if err := apply(&TaskReused{TaskRef: TaskRef{Task: task}}); err != nil {
-			t.Fatal(err)
-		}
-		restored, _, err := DecodeSnapshot(sealed(t, s, 3))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s = restored
-	}
-	if err := apply(&Started{}); err != nil {
-		t.Error(err)
-	}
-}
-
-func randomEvent(rng *rand.Rand) EventData {
-	task := string(rune('a' + rng.IntN(3)))
-	if rng.IntN(8) == 0 {
-		return randomBranchEvent(rng, task)
-	}
-	outcomes := []Outcome{OutcomeSucceeded, OutcomeFailed, OutcomeLost, OutcomeCanceled}
-	switch rng.IntN(16) {
-	case 14, 15:
-		return randomScheduleEvent(rng)
-	case 12:
-		return &TaskReused{TaskRef: TaskRef{Task: task}, Output: json.RawMessage(`2`)}
-	case 13:
-		return &TaskCancelRequested{TaskRef: TaskRef{Task: task}, Failure: &Failure{Outcome: OutcomeCanceled}}
-	case 0:
-		kind := []TriggerKind{TriggerManual, TriggerSchedule, TriggerBackfill}[rng.IntN(3)]
-		submitted := &Submitted{Flow: "f", Trigger: Trigger{Kind: kind, Name: "s"}, Awaits: max(0, rng.IntN(6)-3)}
-		if kind == TriggerManual {
-			submitted.Continuation = json.RawMessage(`{"task":{"task":"a"}}`)
-		}
-		return submitted
-	case 1:
-		return &Started{}
-	case 2, 3, 4:
-		return attempt(1+rng.IntN(4), task)
-	case 5, 6:
-		return ended(1+rng.IntN(4), task, outcomes[rng.IntN(4)])
-	case 7, 8:
-		return retried(1+rng.IntN(4), task, outcomes[1+rng.IntN(2)])
-	case 9:
-		return &TaskEnded{TaskRef: TaskRef{Task: task}, State: Skipped}
-	case 10:
-		return &CancelRequested{Failure: &Failure{Outcome: OutcomeCanceled}}
-	}
-	if rng.IntN(20) > 0 {
-		return &Started{}
-	}
-	return &Finished{State: []State{Succeeded, Failed, Canceled}[rng.IntN(3)]}
-}
-
-func randomBranchEvent(rng *rand.Rand, task string) EventData {
-	ref := TaskRef{Task: task}
-	item := TaskRef{Task: task, Key: string(rune('0' + rng.IntN(2)))}
-	switch rng.IntN(9) {
-	case 0, 1:
-		return &TaskExpanded{TaskRef: ref, Items: json.RawMessage(`[1,2]`)}
-	case 2:
-		return &AttemptStarted{TaskRef: item, Attempt: 1}
-	case 3:
-		return &AttemptFinished{TaskRef: item, Attempt: 1, Outcome: OutcomeSucceeded, Output: json.RawMessage(`3`)}
-	case 4:
-		return &TaskEnded{TaskRef: ref, State: Succeeded}
-	case 5:
-		return &WaitStarted{TaskRef: ref, Subject: "s", Approval: "a"}
-	case 6:
-		return &WaitEnded{TaskRef: ref, State: Succeeded, Payload: json.RawMessage(`1`)}
-	case 7:
-		return &ChildStarted{TaskRef: []TaskRef{ref, item}[rng.IntN(2)], Attempt: 1, Child: "c"}
-	}
-	return &TaskReused{TaskRef: ref, State: []State{Running, Failed, Skipped}[rng.IntN(3)], Items: json.RawMessage(`[]`)}
-}
-
-func randomScheduleEvent(rng *rand.Rand) EventData {
-	schedule := ScheduleRef{Flow: "f", Trigger: "s"}
-	at := t0.Add(time.Duration(rng.IntN(300)) * time.Second)
-	backfill := ID(rune('A' + rng.IntN(3)))
-	switch rng.IntN(7) {
-	case 0:
-		return &ScheduleSet{ScheduleRef: schedule, Spec: string(rune('x' + rng.IntN(3))), From: at}
-	case 1, 2:
-		return &ScheduleAdvanced{ScheduleRef: schedule, Nominal: at}
-	case 3:
-		return &SchedulePaused{ScheduleRef: schedule, Reason: "r"}
-	case 4:
-		return &ScheduleResumed{ScheduleRef: schedule}
-	case 5:
-		return &BackfillStarted{ID: backfill, Schedule: schedule, Times: []time.Time{at, at, at}, MaxActive: 2}
-	}
-	if rng.IntN(4) > 0 {
-		return &BackfillAdvanced{ID: backfill}
-	}
-	return &BackfillEnded{ID: backfill}
-}
-
-func checkInvariants(t *testing.T, seed uint64, r *Run) {
-	t.Helper()
-	if r == nil {
-		return
-	}
-	for _, task := range r.Tasks {
-		switch {
-		case task.Lost > task.Attempts:
-			t.Fatalf("seed %d: %d lost of %d attempts", seed, task.Lost, task.Attempts)
-		case task.State.Done() == task.FinishedAt.IsZero():
-			t.Fatalf("seed %d: task is %s with finish time %s", seed, task.State, task.FinishedAt)
-		case (task.State == Ready) == task.Due.IsZero():
-			t.Fatalf("seed %d: task is %s and due %s", seed, task.State, task.Due)
-		case r.State.Done() && !task.State.Done():
-			t.Fatalf("seed %d: the run is %s and its task %s", seed, r.State, task.State)
-		case r.State == Pending && task.Attempts > 0:
-			t.Fatalf("seed %d: a pending run has made attempts", seed)
-		}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/internal/simulation"
+	"github.com/flowhost/flowhost/internal/schedsim"
 	"github.com/flowhost/flowhost/scheduler"
 )
 
@@ -79,7 +79,7 @@ func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error 
 		}
 		from = from.Add(-1)
 	}
-	var changes []simulation.Change
+	var changes []schedsim.Change
 	if n.explain {
 		changes = t.changes(from, 2)
 	}
@@ -135,12 +135,12 @@ func (t *timetable) next(after time.Time, number int) []fireTime {
 }
 
 // changes are the next changes of the zone's offset, with their effect.
-func (t *timetable) changes(after time.Time, number int) []simulation.Change {
-	var all []simulation.Change
+func (t *timetable) changes(after time.Time, number int) []schedsim.Change {
+	var all []schedsim.Change
 	for c, ok := scheduler.NextTransition(t.zone, after); ok && len(all) < number; c, ok = scheduler.NextTransition(t.zone, c.At) {
-		all = append(all, simulation.Change{
+		all = append(all, schedsim.Change{
 			Zone: t.zone.String(), Transition: c,
-			Effects: []simulation.ScheduleEffect{{Schedule: t.ref, Effect: simulation.EffectOf(t.schedule, c)}},
+			Effects: []schedsim.ScheduleEffect{{Schedule: t.ref, Effect: schedsim.EffectOf(t.schedule, c)}},
 		})
 	}
 	return all
@@ -161,7 +161,7 @@ type timeJSON struct {
 	Due     string `json:"due"`
 }
 
-func (t *timetable) json(times []fireTime, changes []simulation.Change) scheduleJSON {
+func (t *timetable) json(times []fireTime, changes []schedsim.Change) scheduleJSON {
 	out := scheduleJSON{
 		Schedule: t.schedule.String(), Flow: t.ref.Flow, Trigger: t.ref.Trigger, Timezone: t.zone.String(),
 		Times: make([]timeJSON, len(times)), Changes: changesJSON(changes),

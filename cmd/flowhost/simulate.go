@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/internal/simulation"
+	"github.com/flowhost/flowhost/internal/schedsim"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -90,8 +90,8 @@ func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
 	if err := s.assume(cmd, &a, set, paths[0]); err != nil {
 		return err
 	}
-	report, err := simulation.Run(cmd.Context(), a.Config)
-	if many := (*simulation.TooManyError)(nil); errors.As(err, &many) {
+	report, err := schedsim.Run(cmd.Context(), a.Config)
+	if many := (*schedsim.TooManyError)(nil); errors.As(err, &many) {
 		return exitf(exitInvalid, "%w", err)
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
 
 // assumptions are what a simulation goes by.
 type assumptions struct {
-	simulation.Config
+	schedsim.Config
 	workersFrom string // who says how many workers there are
 }
 
@@ -151,7 +151,7 @@ func hasSchedule(f *flows.Flow) bool {
 
 // durations reads how long runs take.
 func (s *simulated) durations(cmd *cobra.Command, a *assumptions, set *flows.Set) error {
-	a.Takes, a.FlowTakes = simulation.DefaultTakes, map[string]time.Duration{}
+	a.Takes, a.FlowTakes = schedsim.DefaultTakes, map[string]time.Duration{}
 	for _, text := range s.takes {
 		cut := strings.LastIndex(text, "=")
 		takes, err := time.ParseDuration(text[cut+1:])
@@ -205,8 +205,8 @@ func parseEnd(text string, from time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how much later is expected", text)
 }
 
-func parseOutage(text string, now time.Time) (simulation.Outage, error) {
-	var o simulation.Outage
+func parseOutage(text string, now time.Time) (schedsim.Outage, error) {
+	var o schedsim.Outage
 	from, to, ranged := strings.Cut(text, "/")
 	if !ranged || from == "" {
 		return o, errors.New("FROM/TO is expected, such as 2026-01-02T15:00:00Z/90m")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/internal/trials"
+	"github.com/flowhost/flowhost/internal/flowsim"
 )
 
 // flowTrial is simulate of one flow with its flags, and where a host is with the
@@ -41,7 +41,7 @@ const defaultLast = 200
 
 func (t *flowTrial) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&t.flow, "flow", "", "make runs of the flow of this `NAME`; may be left out with --runs where there is one flow")
-	flags.IntVar(&t.runs, "runs", trials.DefaultRuns, "`NUMBER` of runs of the flow")
+	flags.IntVar(&t.runs, "runs", flowsim.DefaultRuns, "`NUMBER` of runs of the flow")
 	flags.Uint64Var(&t.seed, "seed", 1, "what chance depends on: the same `NUMBER` gives the same runs")
 	flags.StringArrayVar(&t.params, "param", nil, "param of the runs, as `NAME=VALUE`; may be repeated")
 	flags.StringVar(&t.input, "input", "null", "the runs' payload: `JSON`, @FILE, or - for stdin")
@@ -84,8 +84,8 @@ func (s *simulated) tryFlow(cmd *cobra.Command, paths []string) error {
 	samples := &sampled{app: s.app, ctx: soft}
 	defer samples.close()
 	a.Sample = samples.of
-	report, err := trials.Run(soft, a.Config)
-	if refused := (*trials.RefusedError)(nil); errors.As(err, &refused) {
+	report, err := flowsim.Run(soft, a.Config)
+	if refused := (*flowsim.RefusedError)(nil); errors.As(err, &refused) {
 		return exitf(exitInvalid, "%w\n--param and --input say what the runs are given", err)
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *simulated) tryFlow(cmd *cobra.Command, paths []string) error {
 
 // trialAssumptions are what runs of a flow go by.
 type trialAssumptions struct {
-	trials.Config
+	flowsim.Config
 	workersFrom string
 	mocks       string // file; empty for none
 }
@@ -111,8 +111,8 @@ type trialAssumptions struct {
 // assumeFlow loads the flow, and reads the flags.
 func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trialAssumptions, paths []string) error {
 	t := &s.trial
-	if t.runs < 1 || t.runs > trials.MaxRuns {
-		return usage(cmd, "--runs %d: a number from 1 to %d is expected", t.runs, trials.MaxRuns)
+	if t.runs < 1 || t.runs > flowsim.MaxRuns {
+		return usage(cmd, "--runs %d: a number from 1 to %d is expected", t.runs, flowsim.MaxRuns)
 	}
 	if t.show < 1 || t.show > t.runs {
 		return usage(cmd, "--show %d: there are %s", t.show, count(t.runs, "run"))
@@ -172,14 +172,14 @@ func (a *app) loadMocked(ctx context.Context, paths []string, mocks string, opti
 }
 
 // stated reads what is stated of tasks.
-func (t *flowTrial) stated(cmd *cobra.Command, f *flows.Flow) (map[string]trials.Stated, error) {
-	all := map[string]trials.Stated{}
+func (t *flowTrial) stated(cmd *cobra.Command, f *flows.Flow) (map[string]flowsim.Stated, error) {
+	all := map[string]flowsim.Stated{}
 	for _, text := range t.tasks {
 		name, what, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, usage(cmd, "--task %q: TASK=DURATION or TASK=fail:PROBABILITY is expected, such as price=2s,fail:0.1", text)
 		}
-		if name != trials.EveryTask && f.Task(name) == nil {
+		if name != flowsim.EveryTask && f.Task(name) == nil {
 			return nil, usage(cmd, "--task %q: flow %q has no task %q%s", text, f.Name, name, suggest(name, taskNames(f)))
 		}
 		stated := all[name]
@@ -193,7 +193,7 @@ func (t *flowTrial) stated(cmd *cobra.Command, f *flows.Flow) (map[string]trials
 	return all, nil
 }
 
-func parseStated(s *trials.Stated, part string) error {
+func parseStated(s *flowsim.Stated, part string) error {
 	if text, fails := strings.CutPrefix(part, "fail:"); fails {
 		p, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(p >= 0 && p <= 1) {

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/flowhost/flowhost/internal/trials"
+	"github.com/flowhost/flowhost/internal/flowsim"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -34,9 +34,9 @@ type (
 	}
 	taskSourcesJSON struct {
 		Task   string        `json:"task"`
-		Takes  trials.Source `json:"takes"`            // drawn, history, mock, stated
-		Ends   trials.Source `json:"ends"`             // the same
-		Output trials.Source `json:"output,omitempty"` // history, mock, schema, null
+		Takes  flowsim.Source `json:"takes"`            // drawn, history, mock, stated
+		Ends   flowsim.Source `json:"ends"`             // the same
+		Output flowsim.Source `json:"output,omitempty"` // history, mock, schema, null
 	}
 	spreadJSON struct {
 		Runs   int       `json:"runs"`
@@ -100,7 +100,7 @@ type (
 	}
 )
 
-func trialJSON(a *trialAssumptions, r *trials.Report) trialFile {
+func trialJSON(a *trialAssumptions, r *flowsim.Report) trialFile {
 	out := trialFile{
 		Flow: a.Flow.Name, Runs: r.Runs, Succeeded: r.Succeeded, Failed: r.Failed, NotEvaluated: r.NotEvaluated, Unfinished: r.Unfinished,
 		Assumed:  trialAssumedJSON{Seed: a.Seed, Workers: a.Workers, Mocks: a.mocks, Tasks: []taskSourcesJSON{}},
@@ -125,7 +125,7 @@ func trialJSON(a *trialAssumptions, r *trials.Report) trialFile {
 	return out
 }
 
-func spreadOf(s *trials.Spread) *spreadJSON {
+func spreadOf(s *flowsim.Spread) *spreadJSON {
 	if s.N == 0 {
 		return nil
 	}
@@ -138,7 +138,7 @@ func spreadOf(s *trials.Spread) *spreadJSON {
 	return out
 }
 
-func shownOf(s *trials.Shown) *shownJSON {
+func shownOf(s *flowsim.Shown) *shownJSON {
 	if s == nil {
 		return nil
 	}

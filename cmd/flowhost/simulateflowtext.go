@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/internal/trials"
+	"github.com/flowhost/flowhost/internal/flowsim"
 	"github.com/flowhost/flowhost/run"
 )
 
 // showTrials writes for people what came of runs of a flow: what was assumed, one
 // run, and what all of them have in common.
-func (s *simulated) showTrials(a *trialAssumptions, r *trials.Report) {
+func (s *simulated) showTrials(a *trialAssumptions, r *flowsim.Report) {
 	fmt.Fprintf(s.out, "%s of flow %s, each alone, with %s (%s), seed %d\n",
 		count(r.Runs, "run"), a.Flow.Name, count(a.Workers, "worker"), a.workersFrom, a.Seed)
 	s.showSources(a, r)
@@ -25,8 +25,8 @@ func (s *simulated) showTrials(a *trialAssumptions, r *trials.Report) {
 }
 
 // showSources says where what tasks do comes from.
-func (s *simulated) showSources(a *trialAssumptions, r *trials.Report) {
-	tasks := func(of func(*trials.Sources) trials.Source, from trials.Source) string {
+func (s *simulated) showSources(a *trialAssumptions, r *flowsim.Report) {
+	tasks := func(of func(*flowsim.Sources) flowsim.Source, from flowsim.Source) string {
 		var names []string
 		for i := range r.Sources {
 			if of(&r.Sources[i]) == from {
@@ -35,27 +35,27 @@ func (s *simulated) showSources(a *trialAssumptions, r *trials.Report) {
 		}
 		return someNames(names)
 	}
-	takes := func(s *trials.Sources) trials.Source { return s.Takes }
-	ends := func(s *trials.Sources) trials.Source { return s.Ends }
-	output := func(s *trials.Sources) trials.Source {
+	takes := func(s *flowsim.Sources) flowsim.Source { return s.Takes }
+	ends := func(s *flowsim.Sources) flowsim.Source { return s.Ends }
+	output := func(s *flowsim.Sources) flowsim.Source {
 		if used := func(e flows.Edge) bool { return e.From == s.Task && e.Via == flows.ViaReference }; !slices.ContainsFunc(a.Flow.Edges(), used) {
 			return "" // it does not matter
 		}
 		return s.Output
 	}
-	if names := tasks(takes, trials.FromChance); names != "" {
+	if names := tasks(takes, flowsim.FromChance); names != "" {
 		fmt.Fprintf(s.out, "Assumed: an attempt takes Binomial(100, 0.05) ms: %s\n", names)
 	}
-	if names := tasks(ends, trials.FromChance); names != "" {
-		fmt.Fprintf(s.out, "Assumed: an attempt succeeds with a probability of %g: %s\n", trials.DefaultSuccess, names)
+	if names := tasks(ends, flowsim.FromChance); names != "" {
+		fmt.Fprintf(s.out, "Assumed: an attempt succeeds with a probability of %g: %s\n", flowsim.DefaultSuccess, names)
 	}
-	if names := tasks(takes, trials.FromHistory); names != "" {
+	if names := tasks(takes, flowsim.FromHistory); names != "" {
 		fmt.Fprintf(s.out, "Attempts as in %s of the history: %s\n", count(a.History.Runs(), "run"), names)
 	}
-	if names := tasks(output, trials.FromSchema); names != "" {
+	if names := tasks(output, flowsim.FromSchema); names != "" {
 		fmt.Fprintf(s.out, "%s outputs are made up from what their functions state: %s\n", s.out.paint(yellow, "Note:"), names)
 	}
-	if names := tasks(output, trials.FromNothing); names != "" {
+	if names := tasks(output, flowsim.FromNothing); names != "" {
 		fmt.Fprintf(s.out, "%s outputs are not known, and null in their place: %s; --mocks gives them\n", s.out.paint(yellow, "Note:"), names)
 	}
 }
@@ -74,7 +74,7 @@ func someNames(names []string) string {
 // shownExpressions is how many expressions are listed.
 const shownExpressions = 10
 
-func (s *simulated) showExpressions(r *trials.Report) {
+func (s *simulated) showExpressions(r *flowsim.Report) {
 	if len(r.Expressions) == 0 {
 		return
 	}
@@ -90,7 +90,7 @@ func (s *simulated) showExpressions(r *trials.Report) {
 // maxItemLines is how many items of a fan-out have lines of their own.
 const maxItemLines = 12
 
-func (s *simulated) showTimeline(shown *trials.Shown) {
+func (s *simulated) showTimeline(shown *flowsim.Shown) {
 	if shown == nil {
 		fmt.Fprintln(s.out, "\nThe run that was to be shown does not end.")
 		return
@@ -98,7 +98,7 @@ func (s *simulated) showTimeline(shown *trials.Shown) {
 	whole := shown.Record.FinishedAt.Sub(*shown.Record.StartedAt)
 	fmt.Fprintf(s.out, "\nRun %d: %s after %s\n", shown.Number, s.out.paint(wordColor(string(shown.Record.State)), string(shown.Record.State)), short(whole))
 	rows := [][]string{{"", "TASK", "STATE", "FROM", "TOOK"}}
-	var bars []*trials.Line
+	var bars []*flowsim.Line
 	items := 0
 	for i := range shown.Lines {
 		l := &shown.Lines[i]
@@ -115,7 +115,7 @@ func (s *simulated) showTimeline(shown *trials.Shown) {
 	fmt.Fprintln(s.out, "  * critical path  █ attempt  ▒ attempt that did not succeed  · waiting")
 }
 
-func lineCells(l *trials.Line) []string {
+func lineCells(l *flowsim.Line) []string {
 	mark, name, from, took := "", l.Task, "-", "-"
 	if l.Critical {
 		mark = "*"
@@ -134,7 +134,7 @@ const maxName = 28
 
 // chart writes a table with a bar behind each row but the first, over which the
 // scale stands.
-func (s *simulated) chart(rows [][]string, lines []*trials.Line, whole time.Duration) {
+func (s *simulated) chart(rows [][]string, lines []*flowsim.Line, whole time.Duration) {
 	left := 0
 	for _, width := range columnWidths(rows) {
 		left += width + columnGap
@@ -148,7 +148,7 @@ func (s *simulated) chart(rows [][]string, lines []*trials.Line, whole time.Dura
 }
 
 // bar draws what a task did: what is more telling goes over what is less.
-func bar(l *trials.Line, whole time.Duration, width int) string {
+func bar(l *flowsim.Line, whole time.Duration, width int) string {
 	cells := []rune(strings.Repeat(" ", width))
 	draw := func(from, to time.Duration, with rune) {
 		first, last := 0, 0
@@ -180,7 +180,7 @@ func bar(l *trials.Line, whole time.Duration, width int) string {
 	return string(cells)
 }
 
-func (s *simulated) showSpread(r *trials.Report) {
+func (s *simulated) showSpread(r *flowsim.Report) {
 	parts := []string{fmt.Sprintf("%d succeeded", r.Succeeded), fmt.Sprintf("%d failed", r.Failed)}
 	if r.NotEvaluated > 0 {
 		parts = append(parts, fmt.Sprintf("%d not evaluated", r.NotEvaluated))
@@ -205,8 +205,8 @@ func (s *simulated) showSpread(r *trials.Report) {
 	s.histogram(d.Bins)
 }
 
-func (s *simulated) histogram(bins []trials.Bin) {
-	most := slices.MaxFunc(bins, func(a, b trials.Bin) int { return a.N - b.N }).N
+func (s *simulated) histogram(bins []flowsim.Bin) {
+	most := slices.MaxFunc(bins, func(a, b flowsim.Bin) int { return a.N - b.N }).N
 	rows := make([][]string, len(bins))
 	wide := max(s.out.width-40, 10)
 	for i, b := range bins {
@@ -216,7 +216,7 @@ func (s *simulated) histogram(bins []trials.Bin) {
 	s.out.table(rows, -1)
 }
 
-func (s *simulated) showCritical(r *trials.Report) {
+func (s *simulated) showCritical(r *flowsim.Report) {
 	if len(r.Critical) == 0 {
 		return
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
-	"github.com/flowhost/flowhost/internal/trials"
+	"github.com/flowhost/flowhost/internal/flowsim"
 	"github.com/flowhost/flowhost/run"
 )
 
 // past gets the latest runs of the flow that have ended from a host.
-func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, error) {
+func (t *flowTrial) past(cmd *cobra.Command, flow string) (*flowsim.History, error) {
 	var records []*run.Record
 	err := t.use(cmd, func(ctx context.Context, client *bus.Client) error {
 		query := run.Query{Flow: flow, States: []run.State{run.Succeeded, run.Failed}}
@@ -45,7 +45,7 @@ func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, erro
 	if err != nil {
 		return nil, err
 	}
-	return trials.NewHistory(records), nil
+	return flowsim.NewHistory(records), nil
 }
 
 // sampled makes outputs of what the functions of plugins state of them. The host
@@ -87,7 +87,7 @@ func (s *sampled) of(t *flows.Task) json.RawMessage {
 	}
 	for _, f := range signature.Functions {
 		if f.Name == function && len(f.Output) > 0 {
-			return trials.Sample(f.Output)
+			return flowsim.Sample(f.Output)
 		}
 	}
 	return nil

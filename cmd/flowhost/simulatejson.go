@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/flowhost/flowhost/internal/simulation"
+	"github.com/flowhost/flowhost/internal/schedsim"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -69,7 +69,7 @@ type (
 	}
 )
 
-func simulationJSON(a assumptions, r *simulation.Report) simulationFile {
+func simulationJSON(a assumptions, r *schedsim.Report) simulationFile {
 	out := simulationFile{
 		From: instant(a.From), To: instant(a.To), Notes: append([]string{}, r.Notes...), Assumed: assumedOf(a),
 		Schedules: make([]scheduleRunsJSON, len(r.Schedules)), Herds: make([]herdJSON, len(r.Herds)),
@@ -101,7 +101,7 @@ func assumedOf(a assumptions) assumedJSON {
 	return out
 }
 
-func workersOf(p simulation.Pool) workersJSON {
+func workersOf(p schedsim.Pool) workersJSON {
 	out := workersJSON{
 		Used: p.Used, MostRunning: p.MostRunning, AllBusyMS: ms(p.AllBusy), MostWaiting: p.MostWaiting, LongestWaitMS: ms(p.LongestWait),
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowhost/flowhost/internal/simulation"
+	"github.com/flowhost/flowhost/internal/schedsim"
 )
 
 // showReport writes a simulation for people: what was assumed, then what came of
 // it.
-func (s *simulated) showReport(a assumptions, r *simulation.Report) {
+func (s *simulated) showReport(a assumptions, r *schedsim.Report) {
 	fmt.Fprintf(s.out, "From %s to %s, with %s (%s)\n", instant(a.From), instant(a.To), count(a.Workers, "worker"), a.workersFrom)
 	for _, o := range a.Outages {
 		fmt.Fprintf(s.out, "The host is down from %s to %s\n", instant(o.From), instant(o.To))
@@ -36,7 +36,7 @@ func takesWords(a assumptions) string {
 	return text + ", shared by the tasks on its longest path"
 }
 
-func (s *simulated) showSchedules(r *simulation.Report) {
+func (s *simulated) showSchedules(r *schedsim.Report) {
 	fmt.Fprintln(s.out)
 	rows := [][]string{{"SCHEDULE", "TIMES", "RUNS", "SKIPPED", "WAITED", "LONGEST", "CANCELED", "CAUGHT UP", "MISSED", "OPEN"}}
 	for _, sc := range r.Schedules {
@@ -53,7 +53,7 @@ func (s *simulated) showSchedules(r *simulation.Report) {
 	}
 }
 
-func (s *simulated) showHerds(r *simulation.Report) {
+func (s *simulated) showHerds(r *schedsim.Report) {
 	if len(r.Herds) == 0 {
 		return
 	}
@@ -73,7 +73,7 @@ func (s *simulated) showHerds(r *simulation.Report) {
 	}
 }
 
-func shares(all []simulation.HerdShare) string {
+func shares(all []schedsim.HerdShare) string {
 	var names []string
 	for _, share := range all {
 		name := share.Schedule.String()
@@ -85,7 +85,7 @@ func shares(all []simulation.HerdShare) string {
 	return someNames(names)
 }
 
-func (s *simulated) showPool(a assumptions, r *simulation.Report) {
+func (s *simulated) showPool(a assumptions, r *schedsim.Report) {
 	p, lasts := r.Pool, a.To.Sub(a.From)
 	fmt.Fprintf(s.out, "\nWorkers\n  at most %s at once, %s on average; at most %s open\n",
 		count(p.MostRunning, "task"), share(p.Used/lasts.Seconds()), count(r.MostOpen, "run"))
@@ -103,12 +103,12 @@ func (s *simulated) showPool(a assumptions, r *simulation.Report) {
 
 // showEffects says what changes of offsets do, without naming each schedule that
 // they do not concern.
-func (s *simulated) showEffects(r *simulation.Report) {
+func (s *simulated) showEffects(r *schedsim.Report) {
 	for _, c := range r.Changes {
 		fmt.Fprintf(s.out, "\n%s\n", changeTitle(c))
 		others := 0
 		for _, e := range c.Effects {
-			if e.Kind == simulation.EffectNone || e.Kind == simulation.EffectElapsed {
+			if e.Kind == schedsim.EffectNone || e.Kind == schedsim.EffectElapsed {
 				others++
 				continue
 			}

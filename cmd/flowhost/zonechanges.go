@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowhost/flowhost/internal/simulation"
+	"github.com/flowhost/flowhost/internal/schedsim"
 )
 
 // showChanges says what changes of a zone's offset do to one schedule.
-func (n *nextTimes) showChanges(t *timetable, changes []simulation.Change) {
+func (n *nextTimes) showChanges(t *timetable, changes []schedsim.Change) {
 	if len(changes) == 0 {
 		fmt.Fprintf(n.out, "\n%s keeps its offset from then on.\n", t.zone)
 	}
@@ -37,7 +37,7 @@ func instants(times []time.Time) string {
 }
 
 // changeTitle says what the clocks of a zone do.
-func changeTitle(c simulation.Change) string {
+func changeTitle(c schedsim.Change) string {
 	before := c.At.In(time.FixedZone("", c.Before))
 	how := "forward"
 	if c.Shift() < 0 {
@@ -48,7 +48,7 @@ func changeTitle(c simulation.Change) string {
 		form = "2006-01-02 15:04"
 	}
 	return fmt.Sprintf("%s %s: the clock goes %s from %s to %s (%s to %s)", c.At.Format(time.DateOnly), c.Zone, how,
-		before.Format(form), c.At.Format(form), simulation.Offset(c.Before), simulation.Offset(c.After))
+		before.Format(form), c.At.Format(form), schedsim.Offset(c.Before), schedsim.Offset(c.After))
 }
 
 type (
@@ -65,17 +65,17 @@ type (
 	effectJSON struct {
 		Flow      string                `json:"flow,omitempty"`
 		Trigger   string                `json:"trigger,omitempty"`
-		Effect    simulation.EffectKind `json:"effect"`
+		Effect    schedsim.EffectKind `json:"effect"`
 		Concerned int                   `json:"concerned"` // local times that are skipped or repeated
 		Text      string                `json:"text"`
 		Around    []string              `json:"around"` // fires of that day, or those next to the change
 	}
 )
 
-func changesJSON(changes []simulation.Change) []changeJSON {
+func changesJSON(changes []schedsim.Change) []changeJSON {
 	out := make([]changeJSON, len(changes))
 	for i, c := range changes {
-		out[i] = changeJSON{Timezone: c.Zone, At: instant(c.At), Before: simulation.Offset(c.Before), After: simulation.Offset(c.After)}
+		out[i] = changeJSON{Timezone: c.Zone, At: instant(c.At), Before: schedsim.Offset(c.Before), After: schedsim.Offset(c.After)}
 		for _, e := range c.Effects {
 			effect := effectJSON{
 				Flow: e.Schedule.Flow, Trigger: e.Schedule.Trigger, Effect: e.Kind, Concerned: e.Local, Text: e.Effect.String(), Around: []string{},

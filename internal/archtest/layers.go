@@ -35,10 +35,13 @@ var Layers = []Layer{
 	{Folder: "sdk/abi",
 		Reason: "sdk/abi is the contract that guests and the host share: it holds numbers and names only"},
 
+	{Folder: "internal/suggest",
+		Reason: "suggest compares strings: every package that reports an unknown name may import it"},
+
 	// L1
-	{Folder: "flows", Imports: []string{"run", "dag", "scheduler"}, Outside: true,
+	{Folder: "flows", Imports: []string{"run", "dag", "scheduler", "internal/suggest"}, Outside: true,
 		Reason: "flows turns files into checked flows, without a host, a bus or an engine: it asks its Catalog"},
-	{Folder: "host", Imports: []string{"run", "sdk/abi"}, Outside: true, Never: []string{"net/http"},
+	{Folder: "host", Imports: []string{"run", "sdk/abi", "internal/suggest"}, Outside: true, Never: []string{"net/http"},
 		Reason: "host runs one call of a module and must be usable without flows, engine and NATS"},
 	{Folder: "bus", Imports: []string{"run"}, Outside: true,
 		Reason: "bus speaks NATS on one side and the words of run on the other"},
@@ -55,17 +58,17 @@ var Layers = []Layer{
 	{Folder: "engine/internal/rerun", Imports: []string{"run", "flows"},
 		Reason: "planning a rerun is a function of the record, the flow and the request"},
 
-	{Folder: "internal/simulation", Imports: []string{"run", "dag", "scheduler", "flows"}, Never: []string{"net/http"},
-		Reason: "simulation needs the rules of what fires and runs, and nothing that fires or runs: no engine, host or bus"},
+	{Folder: "internal/schedsim", Imports: []string{"run", "dag", "scheduler", "flows"}, Never: []string{"net/http"},
+		Reason: "schedsim needs the rules of what fires and runs, and nothing that fires or runs: no engine, host or bus"},
 
-	{Folder: "internal/rehearsal", Imports: []string{"run", "dag", "scheduler", "flows", "engine"}, Never: []string{"net/http"},
-		Reason: "a rehearsal is the engine in virtual time: what calls do is told to it, no host or bus does it"},
+	{Folder: "internal/virtual", Imports: []string{"run", "dag", "scheduler", "flows", "engine"}, Never: []string{"net/http"},
+		Reason: "virtual is the engine in virtual time: a script decides what calls do, no host or bus"},
 
-	{Folder: "internal/flowtest", Imports: []string{"run", "flows", "engine", "internal/rehearsal"}, Outside: true, Never: []string{"net/http"},
-		Reason: "a test of flows is a rehearsal with mocks: the modules that it may call are given to it"},
+	{Folder: "internal/flowtest", Imports: []string{"run", "flows", "engine", "internal/virtual"}, Outside: true, Never: []string{"net/http"},
+		Reason: "a test of flows is a virtual run with mocks: its caller passes the modules that it may call"},
 
-	{Folder: "internal/trials", Imports: []string{"run", "flows", "internal/rehearsal"}, Outside: true, Never: []string{"net/http"},
-		Reason: "trials are rehearsals whose calls are drawn by chance: modules and records of runs are given to it"},
+	{Folder: "internal/flowsim", Imports: []string{"run", "flows", "internal/virtual"}, Outside: true, Never: []string{"net/http"},
+		Reason: "flowsim makes virtual runs whose calls are drawn at random: its caller passes modules and records of runs"},
 
 	// L3
 	{Folder: "web", Imports: []string{"run"},
@@ -76,7 +79,7 @@ var Layers = []Layer{
 		Reason: "the plugins of the examples are guests, and show what an author needs: the SDK alone"},
 
 	// L4
-	{Folder: "cmd", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "internal/simulation", "internal/flowtest", "internal/trials"}, Outside: true,
+	{Folder: "cmd", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "internal/suggest", "internal/schedsim", "internal/flowtest", "internal/flowsim"}, Outside: true,
 		Reason: "cmd puts the parts of the host together; plugins and examples reach it as wasm files"},
 
 	{Folder: "internal", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "sdk"},
@@ -100,7 +103,7 @@ var Owners = []Owner{
 		Reason: "NATS is one way to keep a journal and to hear of triggers, and it is known to bus alone"},
 	{Module: "go.etcd.io/bbolt", Folders: []string{"bus", "internal"},
 		Reason: "the index of the history is a file that can be made anew, and how it is kept is known to bus alone"},
-	{Module: "github.com/hashicorp", Folders: []string{"flows", "cmd", "internal", "internal/flowtest", "internal/trials"},
+	{Module: "github.com/hashicorp", Folders: []string{"flows", "cmd", "internal", "internal/flowtest", "internal/flowsim"},
 		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
 	{Module: "github.com/zclconf", Folders: []string{"flows", "internal"},
 		Reason: "cty values stay inside flows: everything after it speaks JSON"},

@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // How long a host takes to be back: from an embedded server that runs to commands
@@ -109,7 +110,7 @@ type journalWriter struct {
 	b        *testing.B
 	journal  engine.Journal
 	revision uint64
-	commit   run.Commit
+	commit   wire.Commit
 	events   int
 }
 

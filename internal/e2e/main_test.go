@@ -3,13 +3,11 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flowhost/flowhost/internal/testkit/gobuild"
@@ -18,33 +16,18 @@ import (
 // root is the top of the tree, seen from this package.
 const root = "../.."
 
-// built is what TestMain made; it is not changed afterwards.
+// built is set by TestMain; it does not change afterwards.
 var built struct {
 	program  string // the flowhost binary
-	examples string // folder with a copy of each example, its plugins built
-	guests   string // folder with the modules of testdata/guests
+	examples string // directory with a copy of each example, its plugins built
+	guests   string // directory with the modules of testdata/guests
 	cache    string // of compiled modules, for all processes of the tests
 }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "flowhost-e2e-")
-	if err == nil {
-		err = build(context.Background(), dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.RemoveAll(dir)
-		os.Exit(1)
-	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(dir)
-		os.Exit(code)
-	}))
-}
+func TestMain(m *testing.M) { gobuild.Main(m, build) }
 
-// build makes the program and all modules below dir.
+// build makes the program and all modules in dir.
 func build(ctx context.Context, dir string) error {
-	built.program = filepath.Join(dir, "flowhost")
 	built.examples = filepath.Join(dir, "examples")
 	built.guests = filepath.Join(dir, "guests")
 	built.cache = filepath.Join(dir, "cache")
@@ -58,11 +41,14 @@ func build(ctx context.Context, dir string) error {
 		return err
 	}
 	if len(plugins) == 0 || len(guests) == 0 {
-		return errors.New("there are no plugins to build: the tree is not complete")
+		return errors.New("no plugins to build: the tree is incomplete")
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2)
-	g.Go(func() error { return gobuild.Program(ctx, filepath.Join(root, "cmd/flowhost"), built.program) })
+	g.Go(func() (err error) {
+		built.program, err = gobuild.Flowhost(ctx, "", dir)
+		return err
+	})
 	for _, p := range plugins {
 		example := filepath.Base(filepath.Dir(filepath.Dir(p)))
 		g.Go(func() error { return buildGuest(ctx, p, filepath.Join(built.examples, example)) })
@@ -73,12 +59,12 @@ func build(ctx context.Context, dir string) error {
 	return errors.Join(g.Wait(), copyExamples())
 }
 
-// buildGuest makes <dir>/<name>.wasm of a plugin's folder.
-func buildGuest(ctx context.Context, folder, dir string) error {
-	return gobuild.Guest(ctx, folder, filepath.Join(dir, filepath.Base(folder)+".wasm"))
+// buildGuest builds the plugin in from as <dir>/<name>.wasm.
+func buildGuest(ctx context.Context, from, dir string) error {
+	return gobuild.Guest(ctx, from, filepath.Join(dir, filepath.Base(from)+".wasm"))
 }
 
-// copyExamples puts flow files and data beside the built plugins.
+// copyExamples copies flow files and data next to the built plugins.
 func copyExamples() error {
 	files, err := filepath.Glob(filepath.Join(root, "examples/*/*"))
 	if err != nil {
@@ -90,7 +76,7 @@ func copyExamples() error {
 			return err
 		}
 		example := filepath.Base(filepath.Dir(from))
-		state := strings.HasPrefix(example, ".") // of a host that was started there
+		state := strings.HasPrefix(example, ".") // data of a host that ran in the tree
 		if info.IsDir() || state || filepath.Ext(from) == ".wasm" {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/internal/rehearsal"
+	"github.com/flowhost/flowhost/internal/virtual"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -18,7 +18,7 @@ import (
 type answers struct {
 	timed []answer // by time
 	now   []answer // to waits that have begun
-	fresh bool     // there are some that the director does not know of
+	fresh bool     // there are some that the Runner does not know of
 }
 
 // answer is one block of a test, for one run of the tested flow.
@@ -89,30 +89,30 @@ func (all *answers) take(now time.Time) []answer {
 
 // pass lets time pass, and gives the answers to waits. One that is due at an
 // instant comes after all that happens at it by itself.
-func (t *trial) pass(ctx context.Context, d *rehearsal.Director, end time.Time, enough func() bool) error {
+func (t *trial) pass(ctx context.Context, r *virtual.Runner, end time.Time, enough func() bool) error {
 	for {
 		until := end
 		if timed := t.answers.timed; len(timed) > 0 && timed[0].due.Before(end) {
 			until = timed[0].due
 		}
 		t.answers.fresh = false
-		if err := d.Until(ctx, until, func() bool { return t.answers.fresh || enough() }); err != nil {
+		if err := r.Until(ctx, until, func() bool { return t.answers.fresh || enough() }); err != nil {
 			return err
 		}
-		due := t.answers.take(d.Now())
+		due := t.answers.take(r.Now())
 		for _, a := range due {
-			if err := t.answer(ctx, d, a); err != nil {
+			if err := t.answer(ctx, r, a); err != nil {
 				return err
 			}
 		}
-		if len(due) == 0 && !t.answers.fresh && (enough() || !d.Now().Before(end)) {
+		if len(due) == 0 && !t.answers.fresh && (enough() || !r.Now().Before(end)) {
 			return nil
 		}
 	}
 }
 
 // answer gives an answer to whoever waits for it.
-func (t *trial) answer(ctx context.Context, d *rehearsal.Director, a answer) error {
+func (t *trial) answer(ctx context.Context, r *virtual.Runner, a answer) error {
 	waiting, given := []run.ID{a.of}, 0
 	if a.of == "" {
 		waiting = t.trace.Waiting(a.root, a.Wait)
@@ -121,9 +121,9 @@ func (t *trial) answer(ctx context.Context, d *rehearsal.Director, a answer) err
 		name := a.Wait[strings.LastIndex(a.Wait, "/")+1:]
 		var err error
 		if a.Approval != nil {
-			err = d.Engine().Approve(ctx, of, name, *a.Approval)
+			err = r.Engine().Approve(ctx, of, name, *a.Approval)
 		} else {
-			err = d.Engine().Signal(ctx, of, name, a.Payload)
+			err = r.Engine().Signal(ctx, of, name, a.Payload)
 		}
 		refused := (*run.RequestError)(nil)
 		switch {
@@ -137,14 +137,14 @@ func (t *trial) answer(ctx context.Context, d *rehearsal.Director, a answer) err
 		given++
 	}
 	if given == 0 && a.of == "" {
-		t.unwanted(a, t.whyNot(ctx, d, a))
+		t.unwanted(a, t.whyNot(ctx, r, a))
 	}
 	return nil
 }
 
 // whyNot says why nobody takes an answer.
-func (t *trial) whyNot(ctx context.Context, d *rehearsal.Director, a answer) string {
-	if record, err := d.Engine().Get(ctx, a.root); err == nil {
+func (t *trial) whyNot(ctx context.Context, r *virtual.Runner, a answer) string {
+	if record, err := r.Engine().Get(ctx, a.root); err == nil {
 		for _, task := range record.Tasks {
 			if task.Task == flows.WaitPrefix+a.Wait && task.State.Done() {
 				return fmt.Sprintf("the wait %q has ended already: it is %s.", a.Wait, task.State)

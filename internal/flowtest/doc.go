@@ -1,5 +1,5 @@
-// Package flowtest runs the tests of flows: each on an engine of its own, in the
-// virtual time of package rehearsal, with the calls that the test mocks.
+// Package flowtest runs the tests of flows: each on its own engine, in the
+// virtual time of package virtual, with the calls that the test mocks.
 //
 // A task without a mock calls its real module, where there is an Invoker and the
 // module is granted nothing: what a function computes of its input is the same in

@@ -12,7 +12,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
-	"github.com/flowhost/flowhost/internal/rehearsal"
+	"github.com/flowhost/flowhost/internal/virtual"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -38,18 +38,18 @@ func (r *Result) Passed() bool { return len(r.Problems) == 0 }
 // Run runs a test of a set. It fails when ctx ends, or when the engine does.
 func Run(ctx context.Context, set *flows.Set, test *flows.Test, config Config) (*Result, error) {
 	began := time.Now()
-	t := &trial{Result: &Result{Test: test}, config: config, reported: map[string]bool{}, trace: rehearsal.NewTrace()}
+	t := &trial{Result: &Result{Test: test}, config: config, reported: map[string]bool{}, trace: virtual.NewTrace()}
 	begin, end := test.Span()
-	d := rehearsal.New(ctx, rehearsal.Config{
-		Start: begin, Play: t.play, Timeout: config.Timeout, Log: config.Log,
+	r := virtual.New(ctx, virtual.Config{
+		Start: begin, Script: t.script, Timeout: config.Timeout, Log: config.Log,
 		Finished: t.finished, Recorded: t.recorded, GroupEnded: t.trace.GroupEnded,
 		StandsIn: func(of run.ID, task string) bool { return test.StandsIn(t.trace.Path(of, task)) },
 	})
-	defer d.Close()
-	if err := t.perform(ctx, set, d, end); err != nil {
+	defer r.Close()
+	if err := t.perform(ctx, set, r, end); err != nil {
 		return nil, err
 	}
-	t.Virtual = d.Now().Sub(begin)
+	t.Virtual = r.Now().Sub(begin)
 	t.Real = time.Since(began)
 	return t.Result, nil
 }
@@ -59,18 +59,18 @@ type trial struct {
 	*Result
 	config   Config
 	reported map[string]bool // what is reported once: calls by path, blocks of answers by place
-	trace    *rehearsal.Trace
+	trace    *virtual.Trace
 	answers  answers
 }
 
 // perform lets time pass, and holds what came of it against the test.
-func (t *trial) perform(ctx context.Context, set *flows.Set, d *rehearsal.Director, end time.Time) error {
-	if err := d.Deploy(ctx, set.Only(t.Test.Flow, t.Test.Trigger)); err != nil {
+func (t *trial) perform(ctx context.Context, set *flows.Set, r *virtual.Runner, end time.Time) error {
+	if err := r.Deploy(ctx, set.Only(t.Test.Flow, t.Test.Trigger)); err != nil {
 		return err
 	}
 	enough := func() bool { return false }
 	if !t.Test.Scheduled() {
-		expected, err := t.ask(ctx, d)
+		expected, err := t.ask(ctx, r)
 		if err != nil || !t.Passed() {
 			return err
 		}
@@ -78,10 +78,10 @@ func (t *trial) perform(ctx context.Context, set *flows.Set, d *rehearsal.Direct
 			enough = func() bool { return len(t.Runs) >= expected }
 		}
 	}
-	if err := t.pass(ctx, d, end, enough); err != nil {
+	if err := t.pass(ctx, r, end, enough); err != nil {
 		return err
 	}
-	if err := t.addOpen(ctx, d); err != nil {
+	if err := t.addOpen(ctx, r); err != nil {
 		return err
 	}
 	t.Problems = append(t.Problems, t.Test.Check(t.ran())...)
@@ -111,8 +111,8 @@ func (t *trial) recorded(e run.Event) {
 }
 
 // ask asks for the run, and tells how many there are.
-func (t *trial) ask(ctx context.Context, d *rehearsal.Director) (runs int, err error) {
-	receipt, err := d.Submit(ctx, t.Test.Request())
+func (t *trial) ask(ctx context.Context, r *virtual.Runner) (runs int, err error) {
+	receipt, err := r.Submit(ctx, t.Test.Request())
 	refused := (*run.RequestError)(nil)
 	switch {
 	case errors.As(err, &refused):
@@ -127,15 +127,15 @@ func (t *trial) ask(ctx context.Context, d *rehearsal.Director) (runs int, err e
 }
 
 // addOpen adds the runs that have not ended.
-func (t *trial) addOpen(ctx context.Context, d *rehearsal.Director) error {
+func (t *trial) addOpen(ctx context.Context, r *virtual.Runner) error {
 	query := run.Query{States: []run.State{run.Pending, run.Running}, Limit: run.MaxPage}
 	for {
-		page, err := d.Engine().List(ctx, query)
+		page, err := r.Engine().List(ctx, query)
 		if err != nil {
 			return err
 		}
 		for _, summary := range page.Runs {
-			record, err := d.Engine().Get(ctx, summary.Run)
+			record, err := r.Engine().Get(ctx, summary.Run)
 			if err != nil {
 				return err
 			}
@@ -152,21 +152,21 @@ func (t *trial) addOpen(ctx context.Context, d *rehearsal.Director) error {
 	return nil
 }
 
-// play does what the test says of a call, or calls the real module.
-func (t *trial) play(call *run.Call, _ time.Time) rehearsal.Turn {
+// script does what the test says of a call, or calls the real module.
+func (t *trial) script(call *run.Call, _ time.Time) virtual.ScriptedCall {
 	called := t.trace.Called(call)
 	mocked, diags := t.Test.Mock(called)
 	switch {
 	case diags.HasErrors():
 		return t.refuse(called, diags)
 	case mocked != nil:
-		return rehearsal.Turn{Takes: mocked.Takes, Hangs: mocked.Hangs, Result: mocked.Result}
+		return virtual.ScriptedCall{Takes: mocked.Takes, Hangs: mocked.Hangs, Result: mocked.Result}
 	case t.config.Invoker == nil:
 		return t.refuse(called, t.unmocked(called, "There are no modules here to be called."))
 	case len(call.Grants.Files) > 0:
 		return t.refuse(called, t.unmocked(called, "Its module is granted files, and a test must not touch them."))
 	}
-	return rehearsal.Turn{Call: t.config.Invoker.Invoke}
+	return virtual.ScriptedCall{Call: t.config.Invoker.Invoke}
 }
 
 func (t *trial) unmocked(call flows.Called, why string) hcl.Diagnostics {
@@ -179,12 +179,12 @@ func (t *trial) unmocked(call flows.Called, why string) hcl.Diagnostics {
 
 // refuse notes why a call cannot be made, once for each task, and fails it for
 // good.
-func (t *trial) refuse(call flows.Called, diags hcl.Diagnostics) rehearsal.Turn {
+func (t *trial) refuse(call flows.Called, diags hcl.Diagnostics) virtual.ScriptedCall {
 	if !t.reported[call.Path] {
 		t.reported[call.Path] = true
 		t.Problems = append(t.Problems, diags...)
 	}
-	return rehearsal.Turn{Result: run.Result{Outcome: run.OutcomeDenied, Failure: &run.Failure{
+	return virtual.ScriptedCall{Result: run.Result{Outcome: run.OutcomeDenied, Failure: &run.Failure{
 		Outcome: run.OutcomeDenied, Code: run.CodeDenied, Message: "the test cannot make this call: " + diags[0].Summary,
 	}}}
 }

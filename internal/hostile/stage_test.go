@@ -13,7 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/flowhost/flowhost/internal/torture"
+	"github.com/flowhost/flowhost/internal/crashtest"
 )
 
 // Bounds of waits. None of them is a bound of an attack.
@@ -43,8 +43,8 @@ flow "ledger" {
 type stage struct {
 	dir      string // of everything
 	flows    string // directory of the flow files
-	host     *torture.Host
-	process  *torture.Process
+	host     *crashtest.Host
+	process  *crashtest.Process
 	operator *nats.Conn // of the probes
 	ledger   ledger     // of the present probes, or of those before
 }
@@ -61,7 +61,7 @@ func newStage(ctx context.Context, dir, attacker string) (*stage, error) {
 	}
 	program := built.program
 	program.Log = s.log()
-	s.host, err = torture.NewHost(program, &torture.Site{Dir: s.flows}, filepath.Join(dir, "data"), "--no-watch")
+	s.host, err = crashtest.NewHost(program, &crashtest.Site{Dir: s.flows}, filepath.Join(dir, "data"), "--no-watch")
 	if err != nil {
 		return nil, err
 	}

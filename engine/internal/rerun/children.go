@@ -3,6 +3,7 @@ package rerun
 import (
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/wire"
 )
 
 // continueChild lets the run of a sub-flow that did not succeed continue where it ended
@@ -29,7 +30,7 @@ func CheckChildren(children []run.ContinuedChild, limit int) error {
 		for _, data := range Events(child.Reused) {
 			events = append(events, run.Event{Run: child.Run, Data: data})
 		}
-		fits, err := new(run.Commit).AddWithin(limit, events...)
+		fits, err := new(wire.Commit).AddWithin(limit, events...)
 		if err == nil && !fits {
 			err = run.Requestf(run.RequestSize, "run %s, which task %s was, has more results to carry over than one commit of the journal may hold: rerun it as a whole", child.Run, child.Label())
 		}
