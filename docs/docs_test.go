@@ -30,6 +30,7 @@ import (
 //	hcl tests F    tests of the flow F of the page, which pass
 //	hcl values     values of variables
 //	hcl settings   settings of the host, loaded by a test of the command line
+//	hcl file F     the file F of examples/guide
 //	json flow      a whole flow file in the JSON syntax
 //	go plugin      a plugin's main.go, which builds
 //	go test        a test beside the plugin before it, which passes
@@ -92,7 +93,8 @@ type modules map[string][]string
 
 var known = modules{
 	"greet.wasm": {"greet"}, "pricing.wasm": {"main", "approve"}, "review.wasm": {"review"},
-	"notify.wasm": {"send"}, "words.wasm": {"main"},
+	"notify.wasm": {"send"}, "words.wasm": {"main"}, "primes.wasm": {"split", "count", "join"},
+	"pg.wasm": {"list_tables"}, "warehouse.wasm": {"copy_table", "chat", "mail"},
 }
 
 func (m modules) Signature(_ context.Context, path string) (run.Signature, error) {
@@ -209,6 +211,88 @@ func TestTests(t *testing.T) {
 	}
 }
 
+// TestGuide holds that guide.md shows all flow files of examples/guide as they are,
+// and that these load. A script of the command line runs them.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	const root = "../examples/guide"
+	shown := map[string]bool{}
+	for _, b := range blocks(t) {
+		name, ok := strings.CutPrefix(b.info, "hcl file ")
+		if !ok {
+			continue
+		}
+		shown[name] = true
+		text := read(t, filepath.Join(root, name))
+		if b.text != text {
+			t.Errorf("%s: the page does not show the file %s as it is", b, name)
+		}
+		if formatted, _ := flows.Format([]byte(text), name); string(formatted) != text {
+			t.Errorf("%s is not in canonical form, which is:\n%s", name, formatted)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, "*", "*.hcl"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d flow files in %s: %v", len(files), root, err)
+	}
+	for _, file := range files {
+		directory, name := filepath.Split(file)
+		if step := filepath.Join(filepath.Base(directory), name); !shown[filepath.ToSlash(step)] {
+			t.Errorf("no page shows %s", step)
+		}
+		if !strings.HasSuffix(name, ".test.hcl") {
+			_, diags := flows.Load(t.Context(), []string{directory}, flows.Options{Catalog: known})
+			check(t, diags, "")
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+)
+
+// TestLinks follows the links from page to page of the repository.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	var pages []string
+	for _, pattern := range []string{"*.md", "../*.md", "../examples/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no pages %s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		for _, to := range link.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			target, anchor, _ := strings.Cut(to[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			file := page
+			if target != "" {
+				file = filepath.Join(filepath.Dir(page), target)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", page, to[1])
+			} else if anchor != "" && !slices.Contains(anchors(read(t, file)), anchor) {
+				t.Errorf("%s: the link %s names no heading of the page", page, to[1])
+			}
+		}
+	}
+}
+
+// anchors are the names that the headings of a page have in links.
+func anchors(page string) []string {
+	var names []string
+	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		name := strings.ReplaceAll(strings.ToLower(h[1]), " ", "-")
+		names = append(names, regexp.MustCompile(`[^a-z0-9_-]`).ReplaceAllString(name, ""))
+	}
+	return names
+}
+
 func TestValues(t *testing.T) {
 	t.Parallel()
 	for _, b := range blocks(t) {
@@ -225,7 +309,7 @@ func TestValues(t *testing.T) {
 
 func TestBlocksAreOfAKnownKind(t *testing.T) {
 	t.Parallel()
-	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl tests [a-z_]+|hcl values|hcl settings|hcl wrong [a-z-]+|json flow|json|go plugin|go test|go client|js|c|sh)$`)
+	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl tests [a-z_]+|hcl values|hcl settings|hcl wrong [a-z-]+|hcl file [a-z0-9_./-]+|json flow|json|go plugin|go test|go client|js|c|sh|mermaid)$`)
 	for _, b := range blocks(t) {
 		if !kind.MatchString(b.info) {
 			t.Errorf("%s: %q is no kind of block", b, b.info)
