@@ -1,5 +1,5 @@
-// Package docs_test holds the documentation to the program: its flow files load,
-// its plugins build, and its lists are complete.
+// Package docs_test compares the documentation with the program: its flow files
+// load, its plugins build, its lists are complete, and its links lead somewhere.
 package docs_test
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// block is a fenced block of a page. Its info string says what it is:
+// block is a fenced block of a page. Its info string is its kind:
 //
 //	hcl            a whole flow file, which loads
 //	hcl wrong R    a whole flow file, which is refused by rule R and no other
@@ -36,7 +36,7 @@ import (
 //	go test        a test beside the plugin before it, which passes
 //	go client      a program that builds with this module's dependencies
 //
-// Blocks of any other kind are not looked at.
+// Blocks of any other kind are ignored.
 type block struct {
 	page string
 	line int
@@ -46,7 +46,7 @@ type block struct {
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
-// blocks gives the fenced blocks of the pages in this folder.
+// blocks returns the fenced blocks of the pages in this directory.
 func blocks(t *testing.T) []block {
 	t.Helper()
 	pages, err := filepath.Glob("*.md")
@@ -112,8 +112,8 @@ func (m modules) SignatureOf(ctx context.Context, _ string) (run.Signature, erro
 	return m.Signature(ctx, "greet.wasm")
 }
 
-// surroundings make a flow file of a fragment: the plugins, and the tasks that
-// it refers to without declaring them.
+// surroundings make a flow file of a fragment: they add the plugins, and the tasks to
+// which it refers without declaring them.
 func surroundings(fragment string) string {
 	var file strings.Builder
 	for _, name := range []string{"pricing", "review", "notify"} {
@@ -164,7 +164,7 @@ func TestFlowFiles(t *testing.T) {
 	}
 }
 
-// check holds that there is no diagnostic, or, when one is wanted, that one only.
+// check fails for any diagnostic, or, when one is wanted, for any other.
 func check(t *testing.T, diags hcl.Diagnostics, want flows.Rule) {
 	t.Helper()
 	for _, d := range diags {
@@ -188,14 +188,14 @@ func TestTests(t *testing.T) {
 		}
 		t.Run(b.String(), func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
+			dir := t.TempDir()
 			for _, other := range all {
 				if other.page == b.page && other.info == "hcl" && strings.Contains(other.text, "flow \""+name+"\" {") {
-					write(t, folder, "flow.hcl", other.text)
+					write(t, dir, "flow.hcl", other.text)
 				}
 			}
-			write(t, folder, "flow.test.hcl", b.text)
-			suite, diags := flows.LoadTests(t.Context(), []string{folder}, flows.Options{Catalog: known})
+			write(t, dir, "flow.test.hcl", b.text)
+			suite, diags := flows.LoadTests(t.Context(), []string{dir}, flows.Options{Catalog: known})
 			check(t, diags, "")
 			for _, test := range suite.Tests {
 				r, err := flowtest.Run(t.Context(), suite.Set, test, flowtest.Config{})
@@ -211,8 +211,8 @@ func TestTests(t *testing.T) {
 	}
 }
 
-// TestGuide holds that guide.md shows all flow files of examples/guide as they are,
-// and that these load. A script of the command line runs them.
+// TestGuide checks that guide.md shows all flow files of examples/guide unchanged,
+// and that they load. A script of the command line runs them.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	const root = "../examples/guide"
@@ -317,7 +317,7 @@ func TestBlocksAreOfAKnownKind(t *testing.T) {
 	}
 }
 
-// TestPrograms builds the pages' plugins as plugin build does, in a folder of their
+// TestPrograms builds the pages' plugins as plugin build does, in a directory of their
 // own, runs the tests beside them, and builds the clients.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
@@ -325,51 +325,51 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var folder string
+	var dir string
 	for _, b := range blocks(t) {
 		switch b.info {
 		case "go plugin":
-			folder = t.TempDir()
-			write(t, folder, "main.go", b.text)
-			command(t, folder, nil, "mod", "init", "example.com/plugin")
-			command(t, folder, nil, "mod", "edit", "-require=github.com/flowhost/flowhost@v0.0.0", "-replace=github.com/flowhost/flowhost="+checkout)
+			dir = t.TempDir()
+			write(t, dir, "main.go", b.text)
+			command(t, dir, nil, "mod", "init", "example.com/plugin")
+			command(t, dir, nil, "mod", "edit", "-require=github.com/flowhost/flowhost@v0.0.0", "-replace=github.com/flowhost/flowhost="+checkout)
 			mode := "-buildmode=c-shared"
 			if !strings.Contains(b.text, "flowhost/sdk") {
 				mode = "-buildmode=exe"
 			}
-			command(t, folder, []string{"GOOS=wasip1", "GOARCH=wasm"}, "build", mode, "-o", "plugin.wasm", ".")
+			command(t, dir, []string{"GOOS=wasip1", "GOARCH=wasm"}, "build", mode, "-o", "plugin.wasm", ".")
 		case "go test":
-			write(t, folder, "main_test.go", b.text)
-			command(t, folder, nil, "test", ".")
+			write(t, dir, "main_test.go", b.text)
+			command(t, dir, nil, "test", ".")
 		case "go client":
 			client := t.TempDir()
 			write(t, client, "main.go", b.text)
 			command(t, checkout, nil, "build", "-o", filepath.Join(client, "client"), filepath.Join(client, "main.go"))
 		}
 	}
-	if folder == "" {
+	if dir == "" {
 		t.Error("the pages hold no plugin")
 	}
 }
 
-func write(t *testing.T, folder, name, text string) {
+func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func command(t *testing.T, folder string, env []string, args ...string) {
+func command(t *testing.T, dir string, env []string, args ...string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "go", args...)
-	c.Dir, c.Env = folder, append(append(os.Environ(), "GOFLAGS=", "GOWORK=off"), env...)
+	c.Dir, c.Env = dir, append(append(os.Environ(), "GOFLAGS=", "GOWORK=off"), env...)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
-// TestListsAreComplete holds that flow-language.md names everything that the
-// tables of package flows hold.
+// TestListsAreComplete checks that flow-language.md names everything that the
+// tables of package flows contain.
 func TestListsAreComplete(t *testing.T) {
 	t.Parallel()
 	page := read(t, "flow-language.md")
@@ -392,9 +392,9 @@ func TestListsAreComplete(t *testing.T) {
 	}
 }
 
-// TestTablesAgree holds each table of arguments and of blocks in flow-language.md
-// to the tables that flow files are decoded with: the same words, types, phases
-// and defaults.
+// TestTablesAgree compares each table of arguments and of blocks in flow-language.md
+// with the tables that decode flow files: the same keywords, types, phases and
+// defaults.
 func TestTablesAgree(t *testing.T) {
 	t.Parallel()
 	page := read(t, "flow-language.md")
@@ -415,7 +415,7 @@ func TestTablesAgree(t *testing.T) {
 				blocks[b.Name] = ""
 			}
 		}
-		if len(blocks) > 2 { // fewer are told in words
+		if len(blocks) > 2 { // fewer need no table
 			agree(t, body.Name, tables(page, "block"), blocks)
 		}
 	}
@@ -432,7 +432,7 @@ func argumentCells(a flows.Argument) string {
 	return strings.Join([]string{kind, a.Phase, without}, " | ")
 }
 
-// agree looks for the table that has these words, or most of them.
+// agree finds the table that has these keywords, or most of them, and compares it.
 func agree(t *testing.T, body string, tables []map[string]string, want map[string]string) {
 	t.Helper()
 	var nearest map[string]string
@@ -462,8 +462,8 @@ func agree(t *testing.T, body string, tables []map[string]string, want map[strin
 	}
 }
 
-// tables are the page's tables whose first column has that title: the words in it,
-// and behind each its type, phase and default.
+// tables are the page's tables whose first column has that title: its keywords, each
+// with its type, phase and default.
 func tables(page, title string) []map[string]string {
 	var found []map[string]string
 	inside := false
@@ -491,7 +491,7 @@ func tables(page, title string) []map[string]string {
 	return found
 }
 
-// TestFunctionsExist holds that each function in the page's tables can be called.
+// TestFunctionsExist checks that each function in the page's tables exists.
 func TestFunctionsExist(t *testing.T) {
 	t.Parallel()
 	page := read(t, "flow-language.md")
