@@ -283,6 +283,22 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestFilesOfTheMainLine checks that the files in architecture.md exist.
+func TestFilesOfTheMainLine(t *testing.T) {
+	t.Parallel()
+	_, list, _ := strings.Cut(read(t, "architecture.md"), "\n## One run, file by file\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	files := regexp.MustCompile("`([a-z0-9_/]+\\.go)`").FindAllStringSubmatch(list, -1)
+	if len(files) < 8 {
+		t.Errorf("the list has %d files", len(files))
+	}
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join("..", file[1])); err != nil {
+			t.Errorf("architecture.md lists a file that does not exist: %v", err)
+		}
+	}
+}
+
 // anchors are the names that the headings of a page have in links.
 func anchors(page string) []string {
 	var names []string

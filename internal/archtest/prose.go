@@ -29,6 +29,9 @@ var Phrases = []Phrase{
 	{`goes on`, `"continues", "resumes"`},
 	{`whole numbers?`, `"integer"`},
 	{`(?:sub)?folders?`, `"directory"`},
+	{`(?:behaviour|colour|favour|neighbour)s?`, `it the American way: behavior, color, favor, neighbor`},
+	{`(?:initialis|normalis|optimis|recognis|serialis)\w+`, `it the American way, with a "z"`},
+	{`cancell(?:ed|ing)`, `it the American way: canceled, canceling`},
 }
 
 // Allowance is the number of findings that are still in the files below a path. It
@@ -42,15 +45,15 @@ type Allowance struct {
 // have none; a row with no findings left is removed.
 var Allowances = []Allowance{
 	{"bus", 76},
-	{"cmd", 95},
-	{"dag", 1},
+	{"cmd", 99},
+	{"dag", 3},
 	{"docs/flow-language.md", 15}, // the names of types in the schema, which flows defines
-	{"engine", 81},
-	{"flows", 95},
-	{"host", 29},
-	{"internal", 47},
+	{"engine", 82},
+	{"flows", 98},
+	{"host", 43},
+	{"internal", 49},
 	{"internal/archtest", 7}, // five are the table above
-	{"run", 19},
+	{"run", 21},
 	{"scheduler", 8},
 	{"sdk", 5},
 }
