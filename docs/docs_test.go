@@ -1,5 +1,5 @@
-// Package docs_test holds the documentation to the program: its flow files load,
-// its plugins build, and its lists are complete.
+// Package docs_test compares the documentation with the program: its flow files
+// load, its plugins build, its lists are complete, and its links lead somewhere.
 package docs_test
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// block is a fenced block of a page. Its info string says what it is:
+// block is a fenced block of a page. Its info string is its kind:
 //
 //	hcl            a whole flow file, which loads
 //	hcl wrong R    a whole flow file, which is refused by rule R and no other
@@ -30,12 +30,13 @@ import (
 //	hcl tests F    tests of the flow F of the page, which pass
 //	hcl values     values of variables
 //	hcl settings   settings of the host, loaded by a test of the command line
+//	hcl file F     the file F of examples/guide
 //	json flow      a whole flow file in the JSON syntax
 //	go plugin      a plugin's main.go, which builds
 //	go test        a test beside the plugin before it, which passes
 //	go client      a program that builds with this module's dependencies
 //
-// Blocks of any other kind are not looked at.
+// Blocks of any other kind are ignored.
 type block struct {
 	page string
 	line int
@@ -45,7 +46,7 @@ type block struct {
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
-// blocks gives the fenced blocks of the pages in this folder.
+// blocks returns the fenced blocks of the pages in this directory.
 func blocks(t *testing.T) []block {
 	t.Helper()
 	pages, err := filepath.Glob("*.md")
@@ -92,7 +93,8 @@ type modules map[string][]string
 
 var known = modules{
 	"greet.wasm": {"greet"}, "pricing.wasm": {"main", "approve"}, "review.wasm": {"review"},
-	"notify.wasm": {"send"}, "words.wasm": {"main"},
+	"notify.wasm": {"send"}, "words.wasm": {"main"}, "primes.wasm": {"split", "count", "join"},
+	"pg.wasm": {"list_tables"}, "warehouse.wasm": {"copy_table", "chat", "mail"},
 }
 
 func (m modules) Signature(_ context.Context, path string) (run.Signature, error) {
@@ -110,8 +112,8 @@ func (m modules) SignatureOf(ctx context.Context, _ string) (run.Signature, erro
 	return m.Signature(ctx, "greet.wasm")
 }
 
-// surroundings make a flow file of a fragment: the plugins, and the tasks that
-// it refers to without declaring them.
+// surroundings make a flow file of a fragment: they add the plugins, and the tasks to
+// which it refers without declaring them.
 func surroundings(fragment string) string {
 	var file strings.Builder
 	for _, name := range []string{"pricing", "review", "notify"} {
@@ -162,7 +164,7 @@ func TestFlowFiles(t *testing.T) {
 	}
 }
 
-// check holds that there is no diagnostic, or, when one is wanted, that one only.
+// check fails for any diagnostic, or, when one is wanted, for any other.
 func check(t *testing.T, diags hcl.Diagnostics, want flows.Rule) {
 	t.Helper()
 	for _, d := range diags {
@@ -186,14 +188,14 @@ func TestTests(t *testing.T) {
 		}
 		t.Run(b.String(), func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
+			dir := t.TempDir()
 			for _, other := range all {
 				if other.page == b.page && other.info == "hcl" && strings.Contains(other.text, "flow \""+name+"\" {") {
-					write(t, folder, "flow.hcl", other.text)
+					write(t, dir, "flow.hcl", other.text)
 				}
 			}
-			write(t, folder, "flow.test.hcl", b.text)
-			suite, diags := flows.LoadTests(t.Context(), []string{folder}, flows.Options{Catalog: known})
+			write(t, dir, "flow.test.hcl", b.text)
+			suite, diags := flows.LoadTests(t.Context(), []string{dir}, flows.Options{Catalog: known})
 			check(t, diags, "")
 			for _, test := range suite.Tests {
 				r, err := flowtest.Run(t.Context(), suite.Set, test, flowtest.Config{})
@@ -207,6 +209,104 @@ func TestTests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGuide checks that guide.md shows all flow files of examples/guide unchanged,
+// and that they load. A script of the command line runs them.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	const root = "../examples/guide"
+	shown := map[string]bool{}
+	for _, b := range blocks(t) {
+		name, ok := strings.CutPrefix(b.info, "hcl file ")
+		if !ok {
+			continue
+		}
+		shown[name] = true
+		text := read(t, filepath.Join(root, name))
+		if b.text != text {
+			t.Errorf("%s: the page does not show the file %s as it is", b, name)
+		}
+		if formatted, _ := flows.Format([]byte(text), name); string(formatted) != text {
+			t.Errorf("%s is not in canonical form, which is:\n%s", name, formatted)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, "*", "*.hcl"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d flow files in %s: %v", len(files), root, err)
+	}
+	for _, file := range files {
+		directory, name := filepath.Split(file)
+		if step := filepath.Join(filepath.Base(directory), name); !shown[filepath.ToSlash(step)] {
+			t.Errorf("no page shows %s", step)
+		}
+		if !strings.HasSuffix(name, ".test.hcl") {
+			_, diags := flows.Load(t.Context(), []string{directory}, flows.Options{Catalog: known})
+			check(t, diags, "")
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+)
+
+// TestLinks follows the links from page to page of the repository.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	var pages []string
+	for _, pattern := range []string{"*.md", "../*.md", "../examples/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no pages %s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		for _, to := range link.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			target, anchor, _ := strings.Cut(to[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			file := page
+			if target != "" {
+				file = filepath.Join(filepath.Dir(page), target)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", page, to[1])
+			} else if anchor != "" && !slices.Contains(anchors(read(t, file)), anchor) {
+				t.Errorf("%s: the link %s names no heading of the page", page, to[1])
+			}
+		}
+	}
+}
+
+// TestFilesOfTheMainLine checks that the files in architecture.md exist.
+func TestFilesOfTheMainLine(t *testing.T) {
+	t.Parallel()
+	_, list, _ := strings.Cut(read(t, "architecture.md"), "\n## One run, file by file\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	files := regexp.MustCompile("`([a-z0-9_/]+\\.go)`").FindAllStringSubmatch(list, -1)
+	if len(files) < 8 {
+		t.Errorf("the list has %d files", len(files))
+	}
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join("..", file[1])); err != nil {
+			t.Errorf("architecture.md lists a file that does not exist: %v", err)
+		}
+	}
+}
+
+// anchors are the names that the headings of a page have in links.
+func anchors(page string) []string {
+	var names []string
+	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		name := strings.ReplaceAll(strings.ToLower(h[1]), " ", "-")
+		names = append(names, regexp.MustCompile(`[^a-z0-9_-]`).ReplaceAllString(name, ""))
+	}
+	return names
 }
 
 func TestValues(t *testing.T) {
@@ -225,7 +325,7 @@ func TestValues(t *testing.T) {
 
 func TestBlocksAreOfAKnownKind(t *testing.T) {
 	t.Parallel()
-	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl tests [a-z_]+|hcl values|hcl settings|hcl wrong [a-z-]+|json flow|json|go plugin|go test|go client|js|c|sh)$`)
+	kind := regexp.MustCompile(`^(hcl|hcl fragment|hcl tests [a-z_]+|hcl values|hcl settings|hcl wrong [a-z-]+|hcl file [a-z0-9_./-]+|json flow|json|go plugin|go test|go client|js|c|sh|mermaid)$`)
 	for _, b := range blocks(t) {
 		if !kind.MatchString(b.info) {
 			t.Errorf("%s: %q is no kind of block", b, b.info)
@@ -233,7 +333,7 @@ func TestBlocksAreOfAKnownKind(t *testing.T) {
 	}
 }
 
-// TestPrograms builds the pages' plugins as plugin build does, in a folder of their
+// TestPrograms builds the pages' plugins as plugin build does, in a directory of their
 // own, runs the tests beside them, and builds the clients.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
@@ -241,51 +341,51 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var folder string
+	var dir string
 	for _, b := range blocks(t) {
 		switch b.info {
 		case "go plugin":
-			folder = t.TempDir()
-			write(t, folder, "main.go", b.text)
-			command(t, folder, nil, "mod", "init", "example.com/plugin")
-			command(t, folder, nil, "mod", "edit", "-require=github.com/flowhost/flowhost@v0.0.0", "-replace=github.com/flowhost/flowhost="+checkout)
+			dir = t.TempDir()
+			write(t, dir, "main.go", b.text)
+			command(t, dir, nil, "mod", "init", "example.com/plugin")
+			command(t, dir, nil, "mod", "edit", "-require=github.com/flowhost/flowhost@v0.0.0", "-replace=github.com/flowhost/flowhost="+checkout)
 			mode := "-buildmode=c-shared"
 			if !strings.Contains(b.text, "flowhost/sdk") {
 				mode = "-buildmode=exe"
 			}
-			command(t, folder, []string{"GOOS=wasip1", "GOARCH=wasm"}, "build", mode, "-o", "plugin.wasm", ".")
+			command(t, dir, []string{"GOOS=wasip1", "GOARCH=wasm"}, "build", mode, "-o", "plugin.wasm", ".")
 		case "go test":
-			write(t, folder, "main_test.go", b.text)
-			command(t, folder, nil, "test", ".")
+			write(t, dir, "main_test.go", b.text)
+			command(t, dir, nil, "test", ".")
 		case "go client":
 			client := t.TempDir()
 			write(t, client, "main.go", b.text)
 			command(t, checkout, nil, "build", "-o", filepath.Join(client, "client"), filepath.Join(client, "main.go"))
 		}
 	}
-	if folder == "" {
+	if dir == "" {
 		t.Error("the pages hold no plugin")
 	}
 }
 
-func write(t *testing.T, folder, name, text string) {
+func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func command(t *testing.T, folder string, env []string, args ...string) {
+func command(t *testing.T, dir string, env []string, args ...string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "go", args...)
-	c.Dir, c.Env = folder, append(append(os.Environ(), "GOFLAGS=", "GOWORK=off"), env...)
+	c.Dir, c.Env = dir, append(append(os.Environ(), "GOFLAGS=", "GOWORK=off"), env...)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
-// TestListsAreComplete holds that flow-language.md names everything that the
-// tables of package flows hold.
+// TestListsAreComplete checks that flow-language.md names everything that the
+// tables of package flows contain.
 func TestListsAreComplete(t *testing.T) {
 	t.Parallel()
 	page := read(t, "flow-language.md")
@@ -308,9 +408,9 @@ func TestListsAreComplete(t *testing.T) {
 	}
 }
 
-// TestTablesAgree holds each table of arguments and of blocks in flow-language.md
-// to the tables that flow files are decoded with: the same words, types, phases
-// and defaults.
+// TestTablesAgree compares each table of arguments and of blocks in flow-language.md
+// with the tables that decode flow files: the same keywords, types, phases and
+// defaults.
 func TestTablesAgree(t *testing.T) {
 	t.Parallel()
 	page := read(t, "flow-language.md")
@@ -331,7 +431,7 @@ func TestTablesAgree(t *testing.T) {
 				blocks[b.Name] = ""
 			}
 		}
-		if len(blocks) > 2 { // fewer are told in words
+		if len(blocks) > 2 { // fewer need no table
 			agree(t, body.Name, tables(page, "block"), blocks)
 		}
 	}
@@ -348,7 +448,7 @@ func argumentCells(a flows.Argument) string {
 	return strings.Join([]string{kind, a.Phase, without}, " | ")
 }
 
-// agree looks for the table that has these words, or most of them.
+// agree finds the table that has these keywords, or most of them, and compares it.
 func agree(t *testing.T, body string, tables []map[string]string, want map[string]string) {
 	t.Helper()
 	var nearest map[string]string
@@ -378,8 +478,8 @@ func agree(t *testing.T, body string, tables []map[string]string, want map[strin
 	}
 }
 
-// tables are the page's tables whose first column has that title: the words in it,
-// and behind each its type, phase and default.
+// tables are the page's tables whose first column has that title: its keywords, each
+// with its type, phase and default.
 func tables(page, title string) []map[string]string {
 	var found []map[string]string
 	inside := false
@@ -407,7 +507,7 @@ func tables(page, title string) []map[string]string {
 	return found
 }
 
-// TestFunctionsExist holds that each function in the page's tables can be called.
+// TestFunctionsExist checks that each function in the page's tables exists.
 func TestFunctionsExist(t *testing.T) {
 	t.Parallel()
 	page := read(t, "flow-language.md")

@@ -10,7 +10,7 @@ variable "regions" {
 variable "room" {
   type        = string
   default     = "data"
-  description = "Chat room that is told; without one, a mail is sent."
+  description = "Chat room for messages; without one, a mail is sent."
 }
 
 plugin "pg" {

@@ -32,7 +32,7 @@ test "an order of nothing starts no run" {
   }
 }
 
-test "an invalid order is told to somebody at once" {
+test "an invalid order alerts people at once" {
   payload = jsondecode(file("invalid.json"))
 
   assert {
@@ -56,8 +56,8 @@ test "pricing that is down for a moment" {
     takes = "48h"
   }
 
-  # Three times two seconds, and one and two seconds between them. A call that takes
-  # two days is told to end after five minutes.
+  # Three times two seconds, and one and two seconds between them. A call that takes two
+  # days is interrupted after five minutes.
   assert {
     condition = task.price.attempts == 3 && task.price.duration == 9
   }

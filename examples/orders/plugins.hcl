@@ -7,7 +7,7 @@ variable "review_queue" {
 variable "alert_channel" {
   type        = string
   default     = "operations"
-  description = "Where failures are told."
+  description = "Channel for messages about failures."
 }
 
 plugin "pricing" {

@@ -3,6 +3,8 @@
 // module, of every operating system, without building them; each violation says
 // where it is and why the rule exists.
 //
-// [Layers] is the table of packages, [Owners] that of third-party modules. To
-// change the architecture, change these tables and say why in the same commit.
+// [Layers] is the table of packages, [Owners] that of third-party modules, [Writes]
+// that of files that change the file system. To change the architecture, change these
+// tables and give the reason in the same commit. [Phrases] is the table of wording
+// that documentation, comments, help and errors avoid.
 package archtest

@@ -59,7 +59,7 @@ func CheckInits(packages []*Package) []Violation {
 }
 
 // checkFiles runs a check over all files that are not tests, outside the given
-// folders.
+// directories.
 func checkFiles(packages []*Package, exempt []string, check func(*File) []Violation) []Violation {
 	var found []Violation
 	for _, p := range packages {

@@ -9,19 +9,19 @@ import (
 // Module is the path of the module that the tables describe.
 const Module = "github.com/flowhost/flowhost"
 
-// Layer is what the packages of one folder, and of the folders below that have
-// no row of their own, may import.
+// Layer states what the packages of one directory, and of its subdirectories
+// without a row, may import.
 type Layer struct {
 	Folder   string
-	Imports  []string // folders of this module, each with all that lies below it
+	Imports  []string // directories of this module, each with its subdirectories
 	Outside  bool     // may import third-party modules, as far as [Owners] let it
 	Never    []string // packages of the standard library
-	TestOnly bool     // may be imported by tests only, and by its own folder
+	TestOnly bool     // may be imported by tests only, and by its own directory
 	Reason   string   // why it is so, as the end of a sentence
 }
 
 // Layers is the table: imports point down only, and packages of one layer do not
-// import each other. A folder's own packages may always import each other.
+// import each other. A directory's own packages may always import each other.
 var Layers = []Layer{
 	// L0
 	{Folder: "run", Never: []string{"net/http"},
@@ -88,7 +88,7 @@ var Layers = []Layer{
 }
 
 // Owner is who may import a third-party module. Those without a row are free for
-// every folder that may import from outside at all.
+// every directory that may import from outside at all.
 type Owner struct {
 	Module  string   // its path, or the beginning that several share
 	Folders []string // who may import it
@@ -130,8 +130,8 @@ func CheckImports(packages []*Package, layers []Layer, owners []Owner) []Violati
 		}
 		layer := layerOf(layers, p.Folder)
 		if layer == nil {
-			found = append(found, Violation{p.Folder, "the folder is not in the table of layers",
-				"say in archtest.Layers where it belongs and what it may import"})
+			found = append(found, Violation{p.Folder, "the directory is not in the table of layers",
+				"add a row to archtest.Layers that states what it may import, and why"})
 			continue
 		}
 		for _, f := range p.Files {
@@ -153,7 +153,7 @@ func checkFile(f *File, layer *Layer, layers []Layer, owners []Owner) []Violatio
 	return found
 }
 
-// forbidden says why layer must not import the path, or "".
+// forbidden is the reason why layer must not import the path, or "".
 func forbidden(imported string, layer *Layer, layers []Layer, owners []Owner) string {
 	if folder, own := strings.CutPrefix(imported, Module+"/"); own {
 		return forbiddenFolder(folder, layer, layers)
@@ -179,7 +179,7 @@ func forbiddenFolder(folder string, layer *Layer, layers []Layer) string {
 	target := layerOf(layers, folder)
 	switch {
 	case target == nil || target.Folder == layer.Folder:
-		return "" // a folder that the table does not know is reported itself
+		return "" // a directory that is not in the table is reported itself
 	case target.TestOnly:
 		return "only tests may: " + target.Reason
 	case slices.ContainsFunc(layer.Imports, func(parent string) bool { return within(folder, parent) }):
@@ -188,7 +188,7 @@ func forbiddenFolder(folder string, layer *Layer, layers []Layer) string {
 	return layer.Reason
 }
 
-// layerOf finds the row with the longest folder that holds the given one.
+// layerOf finds the row with the longest directory that contains the given one.
 func layerOf(layers []Layer, folder string) *Layer {
 	var best *Layer
 	for i, l := range layers {

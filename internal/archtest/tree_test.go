@@ -22,12 +22,20 @@ func TestModule(t *testing.T) {
 	if len(packages) < 10 {
 		t.Fatalf("only %d packages were found: the checks would prove nothing", len(packages))
 	}
+	pages, err := archtest.ReadPages(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pages) < 10 {
+		t.Fatalf("only %d pages were found: the checks would prove nothing", len(pages))
+	}
 	checks := map[string][]archtest.Violation{
 		"imports":  archtest.CheckImports(packages, archtest.Layers, archtest.Owners),
 		"docs":     archtest.CheckDocs(packages),
 		"contexts": archtest.CheckContexts(packages),
 		"inits":    archtest.CheckInits(packages),
 		"writes":   archtest.CheckWrites(packages, archtest.Layers, archtest.Writes),
+		"prose":    archtest.CheckProse(packages, pages, archtest.Phrases, archtest.Allowances),
 	}
 	for name, found := range checks {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,7 @@ var writingCalls = map[string]bool{
 	"MkdirTemp": true, "Mkfifo": true, "Mknod": true, "OpenFile": true, "Remove": true, "RemoveAll": true, "Rename": true,
 	"Renameat": true, "Rmdir": true, "Symlink": true, "Truncate": true, "Unlink": true, "Unlinkat": true, "WriteFile": true,
 
-	// Libraries that keep files where they are told.
+	// Libraries that write files to a path that is passed to them.
 	"NewCompilationCacheWithDir": true, "NewServer": true,
 }
 
@@ -127,7 +127,7 @@ func CheckWrites(packages []*Package, layers []Layer, table []Write) []Violation
 	return found
 }
 
-// guests reports whether a folder's programs run inside the sandbox.
+// guests reports whether a directory's programs run inside the sandbox.
 func guests(folder string) bool {
 	return slices.ContainsFunc([]string{"sdk", "examples", "plugins"}, func(parent string) bool { return within(folder, parent) })
 }

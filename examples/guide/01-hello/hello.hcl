@@ -1,0 +1,6 @@
+flow "hello" {
+  task "greet" {
+    plugin = "../../hello/greet.wasm"
+    input  = { name = "world" }
+  }
+}
