@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -202,7 +203,7 @@ func (p *Param) fill(m *meter, v cty.Value, given bool) (json.RawMessage, error)
 	}
 	if err == nil {
 		var encoded json.RawMessage
-		if encoded, err = m.encode(v); err == nil {
+		if encoded, err = ctyjson.Encode(v, m); err == nil {
 			return encoded, nil
 		}
 	}

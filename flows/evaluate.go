@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -123,7 +124,7 @@ func appendField(out []byte, name string, value json.RawMessage) []byte {
 	if out[len(out)-1] != '{' {
 		out = append(out, ',')
 	}
-	return append(append(appendText(out, name), ':'), value...)
+	return append(append(ctyjson.AppendString(out, name), ':'), value...)
 }
 
 // evaluate gives an expression's value in the run.

@@ -1,7 +1,6 @@
 package flows
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -116,8 +116,7 @@ func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
 // largeItems are those of a value that is too large to be decoded as a whole.
 func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
 	defer s.end(s.begin())
-	p := jsonParser{src: s.recorded(t.eachOf.wanted), meter: s.meter}
-	items, err := p.extract(nil, t.eachOf.steps)
+	items, err := ctyjson.Extract(nil, s.recorded(t.eachOf.wanted), t.eachOf.steps, s.meter)
 	if err == nil {
 		err = countItems(items)
 	}
@@ -129,20 +128,14 @@ func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
 
 // countItems checks items as [itemsOf] does.
 func countItems(items json.RawMessage) error {
-	p, n := jsonParser{src: items, meter: newMeter()}, 0
-	var err error
-	switch p.peek() {
-	case '[':
-		err = p.sequence(']', func() error { n++; return p.skip(1) })
-	case '{':
-		err = p.sequence('}', func() error {
-			name, _, err := p.key()
-			if n++; err == nil && len(name) == 0 {
-				return errNameless
-			}
-			return cmp.Or(err, p.skip(1))
-		})
-	default:
+	n := 0
+	err := ctyjson.Each(items, newMeter(), func(name, _ []byte) error {
+		if n++; name != nil && len(name) == 0 {
+			return errNameless
+		}
+		return nil
+	})
+	if errors.Is(err, ctyjson.ErrNoParts) {
 		return errors.New("must be a list, a set or an object")
 	}
 	if err == nil && n > MaxItems {

@@ -124,6 +124,8 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
+var errNumber = errors.New("not a number")
+
 func asNumber(v cty.Value) (cty.Value, error) {
 	m := newMeter()
 	n, err := convert.Convert(m.readNumber(v), cty.Number)

@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // layout is an expression taken apart at load into JSON that is known and
@@ -30,7 +32,7 @@ type fragment struct {
 // reference is a run value, or a place within its JSON.
 type reference struct {
 	wanted
-	steps []jsonStep
+	steps []ctyjson.Step
 	typ   cty.Type // that of a param; any for all others
 }
 
@@ -185,7 +187,7 @@ func objectOf(fields []field) []fragment {
 	var parts []fragment
 	before := []byte{'{'}
 	for _, f := range fields {
-		parts = append(parts, fragment{known: append(appendText(before, f.name), ':')})
+		parts = append(parts, fragment{known: append(ctyjson.AppendString(before, f.name), ':')})
 		parts = append(parts, f.value...)
 		before = []byte{','}
 	}
@@ -240,20 +242,20 @@ func (s *site) reference(t hcl.Traversal) *reference {
 }
 
 // stepInto is a step into JSON: by name into objects, by number into lists.
-func stepInto(t hcl.Traverser) (jsonStep, bool) {
+func stepInto(t hcl.Traverser) (ctyjson.Step, bool) {
 	switch t := t.(type) {
 	case hcl.TraverseAttr:
-		return jsonStep{name: cty.NormalizeString(t.Name), index: -1}, true
+		return ctyjson.Step{Name: cty.NormalizeString(t.Name), Index: -1}, true
 	case hcl.TraverseIndex:
 		if t.Key.Type() == cty.String {
-			return jsonStep{name: t.Key.AsString(), index: -1}, true
+			return ctyjson.Step{Name: t.Key.AsString(), Index: -1}, true
 		}
 		if t.Key.Type() == cty.Number {
 			n, accuracy := t.Key.AsBigFloat().Int64()
-			return jsonStep{index: int(n)}, accuracy == big.Exact && n >= 0 && n < 1<<31
+			return ctyjson.Step{Index: int(n)}, accuracy == big.Exact && n >= 0 && n < 1<<31
 		}
 	}
-	return jsonStep{}, false
+	return ctyjson.Step{}, false
 }
 
 // newLayout joins what is known to the left of each reference.

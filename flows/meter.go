@@ -2,14 +2,15 @@ package flows
 
 import (
 	"errors"
-	"fmt"
-	"math/big"
 	"math/bits"
 	"reflect"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // Expressions can ask for more than a machine has: loops in loops, locals that
@@ -48,6 +49,14 @@ func (m *meter) charge(cost int) {
 		return
 	}
 	m.left -= cost
+}
+
+// Charge is charge for [ctyjson], which works while there is no error.
+func (m *meter) Charge(cost int) error {
+	if m.charge(cost); m.spent() {
+		return errCost
+	}
+	return nil
 }
 
 // fail ends the evaluation for another reason than its cost.
@@ -110,8 +119,8 @@ func (m *meter) weigh(h *heft, v cty.Value, depth int) {
 	case t == cty.String:
 		h.add(v.AsString())
 	case t == cty.Number:
-		if outOfRange(v.AsBigFloat()) && !v.AsBigFloat().IsInf() {
-			m.fail(errNumberRange)
+		if ctyjson.OutOfRange(v.AsBigFloat()) && !v.AsBigFloat().IsInf() {
+			m.fail(ctyjson.ErrNumberRange)
 		}
 	case t.IsSetType():
 		m.weighSet(h, v, depth)
@@ -193,10 +202,10 @@ func (m *meter) pairs(v cty.Value) int {
 	case m.spent() || !v.IsKnown() || v.IsNull():
 		return 0
 	case v.Type() == cty.String:
-		n := digits([]byte(v.AsString())) // it may be read as a number
+		n := leadingDigits(v.AsString()) // it may be read as a number
 		return n / 50 * n / 50
 	case v.Type() == cty.Number:
-		return digitsCost(v.AsBigFloat())
+		return ctyjson.DigitsCost(v.AsBigFloat())
 	case !v.CanIterateElements():
 		return 0
 	}
@@ -255,7 +264,7 @@ func (m *meter) digits(v cty.Value) int {
 	case !v.IsKnown() || v.IsNull():
 		return 0
 	case v.Type() == cty.Number:
-		return digitsCost(v.AsBigFloat())
+		return ctyjson.DigitsCost(v.AsBigFloat())
 	case !v.CanIterateElements():
 		return 0
 	}
@@ -275,7 +284,7 @@ func (m *meter) fractions(v cty.Value) int {
 	case !v.IsKnown() || v.IsNull():
 		return 0
 	case v.Type() == cty.Number && !v.AsBigFloat().IsInt():
-		return digitsCost(v.AsBigFloat())
+		return ctyjson.DigitsCost(v.AsBigFloat())
 	case !v.CanIterateElements():
 		return 0
 	}
@@ -287,19 +296,7 @@ func (m *meter) fractions(v cty.Value) int {
 	return cost
 }
 
-// digitsCost grows with the square of the digits after the point. math/big writes
-// all numbers as if all bits of their precision counted.
-func digitsCost(n *big.Float) int {
-	if exponent := n.MantExp(nil); exponent < 0 {
-		return 90 + exponent*exponent/8000
-	}
-	return 40
-}
-
-// maxDigits bounds the digits of a number. Reading one costs the square of them.
-const maxDigits = 1000
-
-var errDigits = fmt.Errorf("a number has more than %d digits: keep it as a string", maxDigits)
+func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // readNumber reads a text where a number is wanted. One that is none is left to
 // whoever has words for that.
@@ -308,16 +305,16 @@ func (m *meter) readNumber(v cty.Value) cty.Value {
 	if text.Type() != cty.String || !text.IsKnown() || text.IsNull() {
 		return v
 	}
-	if len(text.AsString()) > maxDigits {
-		m.fail(errDigits)
+	if len(text.AsString()) > ctyjson.MaxDigits {
+		m.fail(ctyjson.ErrDigits)
 		return v
 	}
 	n, err := convert.Convert(text, cty.Number)
 	if err != nil {
 		return v
 	}
-	if outOfRange(n.AsBigFloat()) {
-		m.fail(errNumberRange)
+	if ctyjson.OutOfRange(n.AsBigFloat()) {
+		m.fail(ctyjson.ErrNumberRange)
 	}
 	return n.WithMarks(marks)
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // metered is a node that counts. While it is evaluated it finds its meter in the
@@ -86,13 +88,13 @@ func (e *metered) used(v cty.Value, ctx *hcl.EvalContext, m *meter) (cty.Value, 
 	case e.use == number && t == cty.String:
 		return meterOf(ctx).readNumber(v), nil
 	case e.use == key && t == cty.String && v.IsKnown():
-		if text, _ := v.Unmark(); !text.IsNull() && len(text.AsString()) > 0 && text.AsString()[0] <= '9' && len(text.AsString()) > maxDigits {
-			meterOf(ctx).fail(errDigits)
+		if text, _ := v.Unmark(); !text.IsNull() && len(text.AsString()) > 0 && text.AsString()[0] <= '9' && len(text.AsString()) > ctyjson.MaxDigits {
+			meterOf(ctx).fail(ctyjson.ErrDigits)
 		}
 	case e.use == key && t == cty.Number && v.IsKnown() && !v.IsNull():
 		n, _ := v.Unmark()
 		if _, accuracy := n.AsBigFloat().Int64(); accuracy != big.Exact {
-			meterOf(ctx).charge(digitsCost(n.AsBigFloat()))
+			meterOf(ctx).charge(ctyjson.DigitsCost(n.AsBigFloat()))
 		}
 	}
 	return v, nil
@@ -115,13 +117,13 @@ func writtenOut(v cty.Value, ctx *hcl.EvalContext, m *meter) cty.Value {
 		return v
 	}
 	f := n.AsBigFloat()
-	if text, ok := shortDecimal(nil, f); ok {
+	if text, ok := ctyjson.ShortDecimal(nil, f); ok {
 		return cty.StringVal(string(text)).WithMarks(marks)
 	}
 	if m == nil {
 		m = meterOf(ctx)
 	}
-	if m.charge(digitsCost(f)); m.spent() {
+	if m.charge(ctyjson.DigitsCost(f)); m.spent() {
 		return cty.UnknownVal(cty.String)
 	}
 	return cty.StringVal(f.Text('f', -1)).WithMarks(marks)

@@ -1,15 +1,15 @@
 package flows
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // The parsers of hcl recurse, and a stack that is used up ends the process. So
@@ -41,7 +41,7 @@ func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
 		if melded.add(t); melded.moved > maxMelded {
 			return tooManyLines(t.Range)
 		}
-		if t.Type == hclsyntax.TokenNumberLit && checkLiteral(t.Bytes) != nil {
+		if t.Type == hclsyntax.TokenNumberLit && ctyjson.CheckNumber(t.Bytes) != nil {
 			return tooLong(t.Range)
 		}
 	}
@@ -55,7 +55,7 @@ func couldBeLong(src []byte) bool {
 	for i, c := range src {
 		switch {
 		case c >= '0' && c <= '9' || c == '.':
-			if run++; run > maxDigits || exponent && run >= len("1000") {
+			if run++; run > ctyjson.MaxDigits || exponent && run >= len("1000") {
 				return true
 			}
 		case (c == '+' || c == '-') && exponent && run == 0:
@@ -65,15 +65,6 @@ func couldBeLong(src []byte) bool {
 		}
 	}
 	return false
-}
-
-// checkLiteral refuses a number as [decodeJSON] does.
-func checkLiteral(number []byte) error {
-	_, exponent, _ := bytes.Cut(bytes.ToLower(number), []byte("e"))
-	if n, err := strconv.Atoi(string(exponent)); err != nil && len(exponent) > 0 || n > maxExponent || n < -maxExponent {
-		return errNumberRange
-	}
-	return numberForm{length: len(number)}.check()
 }
 
 // couldNest spares most files a second lexing: it counts every character with
@@ -203,11 +194,11 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 		case ']', '}':
 			depth--
 		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			n := scanNumber(src[i:])
-			if checkLiteral(src[i:i+n.length]) != nil {
+			length := ctyjson.NumberLength(src[i:])
+			if ctyjson.CheckNumber(src[i:i+length]) != nil {
 				return tooLong(startOf(filename))
 			}
-			i += max(n.length, 1) - 1
+			i += max(length, 1) - 1
 		case '"':
 			end := endOfText(src, i)
 			if diags := checkTemplate(src[i:end], filename); diags.HasErrors() {
@@ -262,7 +253,7 @@ func tooDeep(at hcl.Range) hcl.Diagnostics {
 }
 
 func tooLong(at hcl.Range) hcl.Diagnostics {
-	return refuse(at, "Number too long", fmt.Sprintf("A number may have %d digits, and an exponent from -%d to %d. Write it as a string.", maxDigits, maxExponent, maxExponent))
+	return refuse(at, "Number too long", fmt.Sprintf("A number may have %d digits, and an exponent from -%d to %d. Write it as a string.", ctyjson.MaxDigits, ctyjson.MaxExponent, ctyjson.MaxExponent))
 }
 
 func refuse(at hcl.Range, summary, detail string) hcl.Diagnostics {

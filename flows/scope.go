@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -275,7 +276,7 @@ func (s *Scope) decodeOrNull(src json.RawMessage) (cty.Value, error) {
 		return cty.NilVal, &sizeError{len(src), bound}
 	}
 	defer s.end(s.begin())
-	return s.meter.decode(src)
+	return ctyjson.Decode(src, s.meter)
 }
 
 // attempted is what retry { when } sees: a scope in which error is the end of an

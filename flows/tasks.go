@@ -2,11 +2,14 @@ package flows
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // inputs is a value that leaves as JSON: a task's input, its config over its
@@ -134,7 +137,7 @@ func (in *inputs) encode(m *meter, v cty.Value) (json.RawMessage, error) {
 		if v == cty.NilVal {
 			return nil, nil
 		}
-		return m.encode(v)
+		return ctyjson.Encode(v, m)
 	}
 	all := maps.Clone(in.below)
 	if v != cty.NilVal {
@@ -148,6 +151,8 @@ func (in *inputs) encode(m *meter, v cty.Value) (json.RawMessage, error) {
 	}
 	return encodeJSON(cty.ObjectVal(all))
 }
+
+var errNotObject = errors.New("an object is required")
 
 // after reads a list of references to tasks.
 func (s *site) after(a *hcl.Attribute) []use {

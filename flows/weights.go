@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // weight says what a call of a function costs, before it is made. What the result
@@ -177,8 +179,8 @@ func stringAt(args []cty.Value, i int) string {
 
 func parseWork(m *meter, args []cty.Value) int {
 	// Its error spells the type of what is no string.
-	if len(stringAt(args, 0)) > maxDigits {
-		m.fail(errDigits)
+	if len(stringAt(args, 0)) > ctyjson.MaxDigits {
+		m.fail(ctyjson.ErrDigits)
 	}
 	return 10 + 6*deepParts(m, args)
 }

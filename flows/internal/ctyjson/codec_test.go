@@ -1,10 +1,11 @@
-package flows
+package ctyjson
 
 import (
 	"encoding/json"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -33,12 +34,12 @@ func TestJSONRoundTrip(t *testing.T) {
 		`"\ud83d\ude00"`:           `"😀"`,
 		`{"a":1,"a":2}`:            `{"a":2}`,
 	} {
-		v, err := decodeJSON([]byte(src))
+		v, err := Decode([]byte(src), unmetered{})
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 			continue
 		}
-		got, err := encodeJSON(v)
+		got, err := Encode(v, unmetered{})
 		if err != nil || string(got) != want {
 			t.Errorf("%s: got %s %v, want %s", src, got, err, want)
 		}
@@ -51,7 +52,7 @@ func TestDecodeJSONErrors(t *testing.T) {
 		"", " ", "nul", "truefalse", "[1,]", "[1 2]", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `"`, `"\x"`, "\"\n\"", "01", "1.", "-", "+1", "1e", "1 2", "]", "NaN",
 		"1e99999999999", "\x00", "null\x00", strings.Repeat("[", 2000) + strings.Repeat("]", 2000),
 	} {
-		if v, err := decodeJSON([]byte(src)); err == nil {
+		if v, err := Decode([]byte(src), unmetered{}); err == nil {
 			t.Errorf("%q gives %#v", src, v)
 		}
 	}
@@ -61,10 +62,10 @@ func TestEncodeJSONErrors(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]cty.Value{
 		"unknown": cty.ObjectVal(map[string]cty.Value{"a": cty.DynamicVal}),
-		"capsule": cty.TupleVal([]cty.Value{cty.CapsuleVal(pluginType, new(plugin))}),
+		"capsule": cty.TupleVal([]cty.Value{cty.CapsuleVal(cty.Capsule("number", reflect.TypeFor[int]()), new(int))}),
 		"endless": cty.PositiveInfinity,
 	} {
-		if got, err := encodeJSON(v); err == nil {
+		if got, err := Encode(v, unmetered{}); err == nil {
 			t.Errorf("%s gives %s", name, got)
 		}
 	}
@@ -73,11 +74,11 @@ func TestEncodeJSONErrors(t *testing.T) {
 func TestEncodeJSONCollections(t *testing.T) {
 	t.Parallel()
 	v := cty.ObjectVal(map[string]cty.Value{
-		"map":  cty.MapVal(map[string]cty.Value{"b": cty.True.Mark(sensitive), "a": cty.NullVal(cty.Bool)}),
+		"map":  cty.MapVal(map[string]cty.Value{"b": cty.True.Mark("sensitive"), "a": cty.NullVal(cty.Bool)}),
 		"list": cty.ListVal([]cty.Value{cty.StringVal("z"), cty.StringVal("a")}),
 		"set":  cty.SetVal([]cty.Value{cty.NumberIntVal(3), cty.NumberIntVal(1), cty.NumberIntVal(3)}),
 	})
-	got, err := encodeJSON(v)
+	got, err := Encode(v, unmetered{})
 	if want := `{"list":["z","a"],"map":{"a":null,"b":true},"set":[1,3]}`; err != nil || string(got) != want {
 		t.Errorf("%s %v", got, err)
 	}
@@ -92,7 +93,7 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		v, err := decodeJSON(src)
+		v, err := Decode(src, unmetered{})
 		if valid := json.Valid(src); err == nil && !valid {
 			t.Fatalf("invalid JSON is accepted: %q", src)
 		} else if valid && err != nil {
@@ -103,11 +104,11 @@ func FuzzJSON(f *testing.F) {
 		if err != nil {
 			return
 		}
-		encoded, err := encodeJSON(v)
+		encoded, err := Encode(v, unmetered{})
 		if err != nil || !json.Valid(encoded) {
 			t.Fatalf("%q: %q %v", src, encoded, err)
 		}
-		if again, err := decodeJSON(encoded); err != nil || !again.RawEquals(v) {
+		if again, err := Decode(encoded, unmetered{}); err != nil || !again.RawEquals(v) {
 			t.Fatalf("%q does not come back: %q %v", src, encoded, err)
 		}
 		sameAsCty(t, src, v, encoded)
@@ -133,7 +134,7 @@ func sameAsCty(t *testing.T, src []byte, v cty.Value, encoded []byte) {
 	if err != nil {
 		t.Fatalf("%q: cty cannot write it: %v", src, err)
 	}
-	if got, err := decodeJSON(written); err != nil || !got.RawEquals(v) {
+	if got, err := Decode(written, unmetered{}); err != nil || !got.RawEquals(v) {
 		t.Fatalf("%q: cty writes %q, which we read as %#v %v", src, written, got, err)
 	}
 }
@@ -158,11 +159,11 @@ func FuzzNumber(f *testing.F) {
 		if exponent != 0 {
 			src += fmt.Sprintf("e%d", exponent)
 		}
-		v, err := decodeJSON([]byte(src))
+		v, err := Decode([]byte(src), unmetered{})
 		if err != nil || v.Type() != cty.Number {
 			return
 		}
-		encoded, err := encodeJSON(v)
+		encoded, err := Encode(v, unmetered{})
 		if err != nil {
 			t.Fatalf("%s: %v", src, err)
 		}
@@ -202,11 +203,11 @@ func TestNumbersAreExact(t *testing.T) {
 		if len(fraction) > 0 {
 			want = strings.TrimSuffix(strings.TrimRight(src, "0"), ".")
 		}
-		v, err := decodeJSON([]byte(src))
+		v, err := Decode([]byte(src), unmetered{})
 		if err != nil {
 			t.Fatal(src, err)
 		}
-		encoded, err := encodeJSON(v)
+		encoded, err := Encode(v, unmetered{})
 		if err != nil || string(encoded) != want {
 			t.Fatalf("%s: encoded as %s %v", src, encoded, err)
 		}

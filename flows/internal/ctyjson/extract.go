@@ -1,4 +1,4 @@
-package flows
+package ctyjson
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// extract appends the JSON at a place as [encodeJSON] would write the value there
-// after [decodeJSON]: without white space, keys sorted and the last of equal ones
-// kept, texts normalised, numbers in the shortest form. It fails where the two
-// would, and where there is no such place.
-func (p *jsonParser) extract(out []byte, steps []jsonStep) ([]byte, error) {
+// Extract appends the part of src that the steps lead to, as [Encode] would write it
+// after [Decode]: without white space, keys sorted and the last of equal ones
+// kept, strings normalized, numbers in the shortest form. It fails where the two
+// would, and with [ErrNoSuchPart].
+func Extract(out, src []byte, steps []Step, m Meter) ([]byte, error) {
+	p := &parser{src: src, meter: m}
 	for depth, step := range steps {
 		at, err := p.enter(step, depth)
 		if err == nil && depth == 0 {
@@ -31,7 +32,7 @@ func (p *jsonParser) extract(out []byte, steps []jsonStep) ([]byte, error) {
 	return out, err
 }
 
-func (p *jsonParser) rewrite(out []byte, depth int) ([]byte, error) {
+func (p *parser) rewrite(out []byte, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return nil, errTooDeep
 	}
@@ -41,7 +42,7 @@ func (p *jsonParser) rewrite(out []byte, depth int) ([]byte, error) {
 	case c == '[':
 		return p.rewriteArray(out, depth)
 	case c == '"':
-		return p.rewriteText(out)
+		return p.rewriteString(out)
 	case c == '-' || c >= '0' && c <= '9':
 		return p.rewriteNumber(out)
 	}
@@ -50,19 +51,19 @@ func (p *jsonParser) rewrite(out []byte, depth int) ([]byte, error) {
 	return append(out, p.src[start:p.pos]...), err
 }
 
-func (p *jsonParser) rewriteText(out []byte) ([]byte, error) {
+func (p *parser) rewriteString(out []byte) ([]byte, error) {
 	if body, ok := p.ascii(); ok {
 		return appendQuoted(out, body), nil
 	}
-	s, err := p.text()
-	return appendText(out, cty.NormalizeString(s)), err
+	s, err := p.string()
+	return AppendString(out, cty.NormalizeString(s)), err
 }
 
 func appendQuoted(out, ascii []byte) []byte {
 	return append(append(append(out, '"'), ascii...), '"')
 }
 
-func (p *jsonParser) rewriteNumber(out []byte) ([]byte, error) {
+func (p *parser) rewriteNumber(out []byte) ([]byte, error) {
 	if n := scanNumber(p.src[p.pos:]); n.normal > 0 {
 		out = append(out, p.src[p.pos:p.pos+n.normal]...)
 		p.pos += n.length
@@ -75,13 +76,13 @@ func (p *jsonParser) rewriteNumber(out []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.meter.appendNumber(out, v.AsBigFloat())
+	return appendNumber(out, v.AsBigFloat(), p.meter)
 }
 
-// decimal writes a number as appendNumber does, without computing it. The precision
-// of numbers is that of 154 digits: one of fewer is the shortest that it is read as.
-// It leaves alone what is at the border of how numbers are written.
-func (p *jsonParser) decimal(out []byte) ([]byte, bool) {
+// decimal writes a number as appendNumber does, without computing it. Numbers have a
+// precision of 154 digits: a literal of fewer is the shortest form of its value. It
+// refuses numbers near the border between the forms with and without an exponent.
+func (p *parser) decimal(out []byte) ([]byte, bool) {
 	n := scanNumber(p.src[p.pos:])
 	if n.length == 0 || n.length > 140 || n.exponent > 4 {
 		return out, false
@@ -93,10 +94,10 @@ func (p *jsonParser) decimal(out []byte) ([]byte, bool) {
 		power, _ = strconv.Atoi(string(literal[i+1:]))
 	}
 	negative := mantissa[0] == '-'
-	whole, fraction, _ := bytes.Cut(bytes.TrimPrefix(mantissa, []byte("-")), []byte("."))
-	all := append(slices.Clone(whole), fraction...)
+	integer, fraction, _ := bytes.Cut(bytes.TrimPrefix(mantissa, []byte("-")), []byte("."))
+	all := append(slices.Clone(integer), fraction...)
 	significant := bytes.TrimLeft(all, "0")
-	point := len(whole) + power - (len(all) - len(significant)) // the value is 0.significant × 10^point
+	point := len(integer) + power - (len(all) - len(significant)) // the value is 0.significant × 10^point
 	significant = bytes.TrimRight(significant, "0")
 	if len(significant) == 0 || point > 150 && point < 160 || point < -150 && point > -160 || point > 610 || point < -610 {
 		return out, false
@@ -126,7 +127,7 @@ func appendDecimal(out, digits []byte, point int) []byte {
 	return append(append(append(out, digits[:point]...), '.'), digits[point:]...)
 }
 
-func (p *jsonParser) rewriteArray(out []byte, depth int) ([]byte, error) {
+func (p *parser) rewriteArray(out []byte, depth int) ([]byte, error) {
 	out = append(out, '[')
 	first := true
 	err := p.sequence(']', func() (err error) {
@@ -140,16 +141,16 @@ func (p *jsonParser) rewriteArray(out []byte, depth int) ([]byte, error) {
 	return append(out, ']'), err
 }
 
-// jsonMember is a member of an object that is being rewritten.
-type jsonMember struct {
+// member is a member of an object that is being rewritten.
+type member struct {
 	key        []byte
-	start, end int // where it stands in what was written
+	start, end int // its place in the output
 }
 
-func (p *jsonParser) rewriteObject(out []byte, depth int) ([]byte, error) {
+func (p *parser) rewriteObject(out []byte, depth int) ([]byte, error) {
 	begin := len(out)
 	out = append(out, '{')
-	var few [8]jsonMember
+	var few [8]member
 	members, sorted := few[:0], true
 	err := p.sequence('}', func() error {
 		key, ascii, err := p.key()
@@ -164,15 +165,15 @@ func (p *jsonParser) rewriteObject(out []byte, depth int) ([]byte, error) {
 		if ascii {
 			out = appendQuoted(out, key)
 		} else {
-			out = appendText(out, string(key))
+			out = AppendString(out, string(key))
 		}
 		out, err = p.rewrite(append(out, ':'), depth+1)
-		members = append(members, jsonMember{key, start, len(out)})
+		members = append(members, member{key, start, len(out)})
 		return err
 	})
 	out = append(out, '}')
-	if p.meter.charge((len(out) - begin) / 1024); p.meter.spent() {
-		return nil, errTooMuch
+	if p.meter.Charge((len(out)-begin)/1024) != nil {
+		return nil, ErrTooMuch
 	}
 	if err == nil && !sorted {
 		out = arrange(out, begin, members)
@@ -181,9 +182,9 @@ func (p *jsonParser) rewriteObject(out []byte, depth int) ([]byte, error) {
 }
 
 // arrange sorts the members of the object that begins there and ends out.
-func arrange(out []byte, begin int, members []jsonMember) []byte {
+func arrange(out []byte, begin int, members []member) []byte {
 	written := slices.Clone(out[begin:])
-	slices.SortStableFunc(members, func(a, b jsonMember) int { return bytes.Compare(a.key, b.key) })
+	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.key, b.key) })
 	out = append(out[:begin], '{')
 	for i, m := range members {
 		if i+1 < len(members) && bytes.Equal(m.key, members[i+1].key) {

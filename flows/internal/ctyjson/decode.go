@@ -1,4 +1,4 @@
-package flows
+package ctyjson
 
 import (
 	"encoding/json"
@@ -12,32 +12,31 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
+// ErrTooMuch is returned for JSON that the meter does not pay for.
+var ErrTooMuch = errors.New("it is too much to be looked into: let a task do that")
+
 // Reasons why JSON is not valid.
 var (
-	errTooDeep  = fmt.Errorf("nested more than %d deep", maxDepth)
-	errNoValue  = errors.New("a value is expected")
-	errNoName   = errors.New("a name in quotes is expected")
-	errNoColon  = errors.New("a colon is expected")
-	errNoComma  = errors.New("a comma or the closing bracket is expected")
-	errNoEnd    = errors.New("something follows the value")
-	errControl  = errors.New("a control character must be escaped")
-	errOpenText = errors.New("the text has no end")
-	errEscape   = errors.New("the text has a wrong escape")
-	errNumber   = errors.New("not a number")
-	errTooMuch  = errors.New("it is too much to be looked into: let a task do that")
+	errTooDeep    = fmt.Errorf("nested more than %d deep", maxDepth)
+	errNoValue    = errors.New("a value is expected")
+	errNoName     = errors.New("a name in quotes is expected")
+	errNoColon    = errors.New("a colon is expected")
+	errNoComma    = errors.New("a comma or the closing bracket is expected")
+	errNoEnd      = errors.New("something follows the value")
+	errControl    = errors.New("a control character must be escaped")
+	errOpenString = errors.New("the string has no end")
+	errEscape     = errors.New("the string has an invalid escape")
+	errNumber     = errors.New("not a number")
 )
 
 // maxDepth bounds the nesting of JSON that expressions can look into.
 const maxDepth = 1000
 
-// decodeJSON converts JSON to the value that expressions see: objects, tuples,
-// texts, exact numbers and untyped nulls.
-func decodeJSON(src []byte) (cty.Value, error) { return newMeter().decode(src) }
-
-// decode is [decodeJSON], charged to the meter.
-func (m *meter) decode(src []byte) (cty.Value, error) {
-	p := &jsonParser{src: src, meter: m}
-	m.charge(len(src) / 16)
+// Decode converts JSON to the value that expressions see: objects, tuples,
+// strings, exact numbers and untyped nulls.
+func Decode(src []byte, m Meter) (cty.Value, error) {
+	p := &parser{src: src, meter: m}
+	m.Charge(len(src) / 16) // the numbers in it stop the decoder when nothing is left
 	v, err := p.value(0)
 	if err == nil {
 		err = p.end()
@@ -51,15 +50,15 @@ func (m *meter) decode(src []byte) (cty.Value, error) {
 // precision is that of all numbers in expressions, in bits.
 const precision = 512
 
-type jsonParser struct {
+type parser struct {
 	src   []byte
 	pos   int
-	meter *meter // of who decodes
-	items int    // of the list that was entered last
+	meter Meter
+	items int // of the array that was entered last
 }
 
 // peek skips white space and gives the next byte, 0 at the end.
-func (p *jsonParser) peek() byte {
+func (p *parser) peek() byte {
 	for ; p.pos < len(p.src); p.pos++ {
 		switch c := p.src[p.pos]; c {
 		case ' ', '\t', '\r', '\n':
@@ -71,15 +70,16 @@ func (p *jsonParser) peek() byte {
 }
 
 // end checks that nothing but white space is left.
-func (p *jsonParser) end() error {
+func (p *parser) end() error {
 	if p.peek() != 0 || p.pos < len(p.src) {
 		return errNoEnd
 	}
 	return nil
 }
 
-// sequence reads an object or an array up to its closing bracket.
-func (p *jsonParser) sequence(closing byte, item func() error) error {
+// sequence reads an object or an array up to its closing bracket. It calls item at
+// the beginning of each element.
+func (p *parser) sequence(closing byte, item func() error) error {
 	p.pos++
 	if p.peek() == closing {
 		p.pos++
@@ -101,7 +101,7 @@ func (p *jsonParser) sequence(closing byte, item func() error) error {
 	}
 }
 
-func (p *jsonParser) value(depth int) (cty.Value, error) {
+func (p *parser) value(depth int) (cty.Value, error) {
 	if depth > maxDepth {
 		return cty.NilVal, errTooDeep
 	}
@@ -111,21 +111,21 @@ func (p *jsonParser) value(depth int) (cty.Value, error) {
 	case c == '[':
 		return p.array(depth)
 	case c == '"':
-		s, err := p.text()
+		s, err := p.string()
 		return cty.StringVal(s), err
 	case c == '-' || c >= '0' && c <= '9':
 		return p.number()
-	case p.word("null"):
+	case p.keyword("null"):
 		return cty.NullVal(cty.DynamicPseudoType), nil
-	case p.word("true"):
+	case p.keyword("true"):
 		return cty.True, nil
-	case p.word("false"):
+	case p.keyword("false"):
 		return cty.False, nil
 	}
 	return cty.NilVal, errNoValue
 }
 
-func (p *jsonParser) word(w string) bool {
+func (p *parser) keyword(w string) bool {
 	if !strings.HasPrefix(string(p.src[p.pos:min(len(p.src), p.pos+len(w))]), w) {
 		return false
 	}
@@ -133,7 +133,7 @@ func (p *jsonParser) word(w string) bool {
 	return true
 }
 
-func (p *jsonParser) object(depth int) (cty.Value, error) {
+func (p *parser) object(depth int) (cty.Value, error) {
 	attrs := map[string]cty.Value{}
 	err := p.sequence('}', func() error {
 		name, _, err := p.key()
@@ -148,7 +148,7 @@ func (p *jsonParser) object(depth int) (cty.Value, error) {
 	return cty.ObjectVal(attrs), nil
 }
 
-func (p *jsonParser) array(depth int) (cty.Value, error) {
+func (p *parser) array(depth int) (cty.Value, error) {
 	var items []cty.Value
 	err := p.sequence(']', func() error {
 		item, err := p.value(depth + 1)
@@ -161,8 +161,8 @@ func (p *jsonParser) array(depth int) (cty.Value, error) {
 	return cty.TupleVal(items), nil
 }
 
-// text reads a string. One without escapes, as most are, is taken as it is.
-func (p *jsonParser) text() (string, error) {
+// string reads a string. One without escapes, as most are, is used as it is.
+func (p *parser) string() (string, error) {
 	quoted, plain, err := p.quoted()
 	if err != nil {
 		return "", err
@@ -178,7 +178,7 @@ func (p *jsonParser) text() (string, error) {
 }
 
 // quoted finds the end of a string. It is plain without escapes.
-func (p *jsonParser) quoted() (quoted []byte, plain bool, err error) {
+func (p *parser) quoted() (quoted []byte, plain bool, err error) {
 	start := p.pos
 	plain = true
 	for p.pos++; p.pos < len(p.src); p.pos++ {
@@ -193,10 +193,10 @@ func (p *jsonParser) quoted() (quoted []byte, plain bool, err error) {
 			return nil, false, errControl
 		}
 	}
-	return nil, false, errOpenText
+	return nil, false, errOpenString
 }
 
-func (p *jsonParser) number() (cty.Value, error) {
+func (p *parser) number() (cty.Value, error) {
 	n := scanNumber(p.src[p.pos:])
 	if n.length == 0 {
 		return cty.NilVal, errNumber
@@ -206,15 +206,15 @@ func (p *jsonParser) number() (cty.Value, error) {
 	}
 	literal := string(p.src[p.pos : p.pos+n.length])
 	p.pos += n.length
-	if p.meter.charge(n.cost()); p.meter.spent() {
-		return cty.NilVal, errTooMuch
+	if p.meter.Charge(n.cost()) != nil {
+		return cty.NilVal, ErrTooMuch
 	}
-	if whole, err := strconv.ParseInt(literal, 10, 64); err == nil && whole != 0 {
-		return cty.NumberVal(new(big.Float).SetPrec(precision).SetInt64(whole)), nil
+	if n, err := strconv.ParseInt(literal, 10, 64); err == nil && n != 0 {
+		return cty.NumberVal(new(big.Float).SetPrec(precision).SetInt64(n)), nil
 	}
 	v, err := cty.ParseNumberVal(literal)
-	if err != nil || outOfRange(v.AsBigFloat()) {
-		return cty.NilVal, errNumberRange
+	if err != nil || OutOfRange(v.AsBigFloat()) {
+		return cty.NilVal, ErrNumberRange
 	}
 	return v, nil
 }

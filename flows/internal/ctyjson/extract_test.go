@@ -1,4 +1,4 @@
-package flows
+package ctyjson
 
 import (
 	"bytes"
@@ -6,10 +6,14 @@ import (
 	"testing"
 )
 
-// rewritten is the JSON in the form in which encodeJSON writes it.
-func rewritten(src string, steps ...jsonStep) (string, error) {
-	p := jsonParser{src: []byte(src), meter: newMeter()}
-	out, err := p.extract(nil, steps)
+// unmetered pays for everything.
+type unmetered struct{}
+
+func (unmetered) Charge(int) error { return nil }
+
+// rewritten is the JSON in the form in which Encode writes it.
+func rewritten(src string, steps ...Step) (string, error) {
+	out, err := Extract(nil, []byte(src), steps, unmetered{})
 	return string(out), err
 }
 
@@ -41,30 +45,30 @@ func TestRewrite(t *testing.T) {
 
 func TestExtract(t *testing.T) {
 	t.Parallel()
-	name := func(s string) jsonStep { return jsonStep{name: s, index: -1} }
-	item := func(i int) jsonStep { return jsonStep{index: i} }
+	name := func(s string) Step { return Step{Name: s, Index: -1} }
+	item := func(i int) Step { return Step{Index: i} }
 	const src = ` {"a":[10,{"b":"x" ,"b":[1.0]}], "a\u0062":true, "n":null} `
 	for _, c := range []struct {
 		src   string
-		steps []jsonStep
+		steps []Step
 		want  string // empty: there is no such place, or the JSON is wrong
 	}{
-		{src, []jsonStep{name("a")}, `[10,{"b":[1]}]`},
-		{src, []jsonStep{name("a"), item(0)}, `10`},
-		{src, []jsonStep{name("a"), item(1), name("b"), item(0)}, `1`},
-		{src, []jsonStep{name("ab")}, `true`},
-		{src, []jsonStep{name("n")}, `null`},
-		{src, []jsonStep{name("c")}, ``},
-		{src, []jsonStep{name("n"), name("a")}, ``},
-		{src, []jsonStep{name("a"), item(2)}, ``},
-		{src, []jsonStep{name("a"), name("0")}, ``},
-		{src, []jsonStep{item(0)}, ``},
-		{src + "x", []jsonStep{name("a")}, ``},
+		{src, []Step{name("a")}, `[10,{"b":[1]}]`},
+		{src, []Step{name("a"), item(0)}, `10`},
+		{src, []Step{name("a"), item(1), name("b"), item(0)}, `1`},
+		{src, []Step{name("ab")}, `true`},
+		{src, []Step{name("n")}, `null`},
+		{src, []Step{name("c")}, ``},
+		{src, []Step{name("n"), name("a")}, ``},
+		{src, []Step{name("a"), item(2)}, ``},
+		{src, []Step{name("a"), name("0")}, ``},
+		{src, []Step{item(0)}, ``},
+		{src + "x", []Step{name("a")}, ``},
 		{src + "x", nil, ``},
-		{`{"a":1,"b":1e99999}`, []jsonStep{name("a")}, ``},
-		{`{"a":1,"b":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`, []jsonStep{name("a")}, ``},
-		{`{"a":1,"b":"\x"}`, []jsonStep{name("a")}, ``},
-		{`{"a":1,"b"}`, []jsonStep{name("a")}, ``},
+		{`{"a":1,"b":1e99999}`, []Step{name("a")}, ``},
+		{`{"a":1,"b":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`, []Step{name("a")}, ``},
+		{`{"a":1,"b":"\x"}`, []Step{name("a")}, ``},
+		{`{"a":1,"b"}`, []Step{name("a")}, ``},
 	} {
 		if got, err := rewritten(c.src, c.steps...); got != c.want && err == nil || (err != nil) != (c.want == "") {
 			t.Errorf("%.60s %v: %s %v", c.src, c.steps, got, err)
@@ -83,27 +87,27 @@ func FuzzRewrite(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		v, err := decodeJSON(src)
-		p := jsonParser{src: bytes.Clone(src), meter: newMeter()}
-		got, wrong := p.extract(nil, nil)
+		v, err := Decode(src, unmetered{})
+		given := bytes.Clone(src)
+		got, wrong := Extract(nil, given, nil, unmetered{})
 		if (err != nil) != (wrong != nil) {
-			t.Fatalf("%q: decoding says %v, rewriting %v", src, err, wrong)
+			t.Fatalf("%q: decoding gives %v, rewriting %v", src, err, wrong)
 		}
-		if !bytes.Equal(p.src, src) {
+		if !bytes.Equal(given, src) {
 			t.Fatalf("%q was changed", src)
 		}
 		if err != nil {
 			return
 		}
-		if want, err := encodeJSON(v); err != nil || !bytes.Equal(got, want) {
+		if want, err := Encode(v, unmetered{}); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%q:\nrewritten %q\nwant      %q %v", src, got, want, err)
 		}
 		if !v.Type().IsObjectType() {
 			return
 		}
 		for name, member := range v.AsValueMap() {
-			want, _ := encodeJSON(member)
-			if got, err := rewritten(string(src), jsonStep{name: name, index: -1}); err != nil || got != string(want) {
+			want, _ := Encode(member, unmetered{})
+			if got, err := rewritten(string(src), Step{Name: name, Index: -1}); err != nil || got != string(want) {
 				t.Fatalf("%q, member %q: got %q %v, want %q", src, name, got, err, want)
 			}
 		}

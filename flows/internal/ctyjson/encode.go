@@ -1,4 +1,4 @@
-package flows
+package ctyjson
 
 import (
 	"encoding/json"
@@ -12,21 +12,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-var errNotObject = errors.New("an object is required")
-
-// encodeJSON gives a value its compact JSON form: the keys of objects sorted,
+// Encode gives a value its compact JSON form: the keys of objects sorted,
 // sets in cty's order, numbers in full, nothing escaped that need not be.
-func encodeJSON(v cty.Value) (json.RawMessage, error) { return newMeter().encode(v) }
+func Encode(v cty.Value, m Meter) (json.RawMessage, error) { return Append(nil, v, m) }
 
-// encode is [encodeJSON], charged to the meter.
-func (m *meter) encode(v cty.Value) (json.RawMessage, error) {
+// Append is [Encode] for callers that have the beginning of the JSON.
+func Append(out []byte, v cty.Value, m Meter) ([]byte, error) {
 	if v.ContainsMarked() {
 		v, _ = v.UnmarkDeep()
 	}
-	return m.appendJSON(nil, v)
+	return appendValue(out, v, m)
 }
 
-func (m *meter) appendJSON(out []byte, v cty.Value) ([]byte, error) {
+func appendValue(out []byte, v cty.Value, m Meter) ([]byte, error) {
 	t := v.Type()
 	switch {
 	case !v.IsKnown():
@@ -34,22 +32,22 @@ func (m *meter) appendJSON(out []byte, v cty.Value) ([]byte, error) {
 	case v.IsNull():
 		return append(out, "null"...), nil
 	case t == cty.String:
-		return appendText(out, v.AsString()), nil
+		return AppendString(out, v.AsString()), nil
 	case t == cty.Number:
-		return m.appendNumber(out, v.AsBigFloat())
+		return appendNumber(out, v.AsBigFloat(), m)
 	case t == cty.Bool && v.True():
 		return append(out, "true"...), nil
 	case t == cty.Bool:
 		return append(out, "false"...), nil
 	case t.IsObjectType() || t.IsMapType():
-		return m.appendObject(out, v)
+		return appendObject(out, v, m)
 	case t.IsTupleType() || t.IsListType() || t.IsSetType():
-		return m.appendArray(out, v)
+		return appendArray(out, v, m)
 	}
 	return nil, fmt.Errorf("a %s is not data", t.FriendlyName())
 }
 
-func (m *meter) appendObject(out []byte, v cty.Value) ([]byte, error) {
+func appendObject(out []byte, v cty.Value, m Meter) ([]byte, error) {
 	attrs := v.AsValueMap()
 	names := make([]string, 0, len(attrs))
 	for name := range attrs {
@@ -61,16 +59,16 @@ func (m *meter) appendObject(out []byte, v cty.Value) ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendText(out, name), ':')
+		out = append(AppendString(out, name), ':')
 		var err error
-		if out, err = m.appendJSON(out, attrs[name]); err != nil {
+		if out, err = appendValue(out, attrs[name], m); err != nil {
 			return nil, err
 		}
 	}
 	return append(out, '}'), nil
 }
 
-func (m *meter) appendArray(out []byte, v cty.Value) ([]byte, error) {
+func appendArray(out []byte, v cty.Value, m Meter) ([]byte, error) {
 	out = append(out, '[')
 	first := true
 	for it := v.ElementIterator(); it.Next(); {
@@ -80,7 +78,7 @@ func (m *meter) appendArray(out []byte, v cty.Value) ([]byte, error) {
 		first = false
 		_, item := it.Element()
 		var err error
-		if out, err = m.appendJSON(out, item); err != nil {
+		if out, err = appendValue(out, item, m); err != nil {
 			return nil, err
 		}
 	}
@@ -92,33 +90,35 @@ const (
 	// without an exponent: cty's numbers have 512 bits.
 	maxPlainExponent = 512
 
-	// maxExponent is the largest power of two of a number, about 10^616: the
+	// MaxExponent bounds the power of two of a number, about 10^616: the
 	// square of the range of a float64. The cost of writing a number in decimal
 	// grows with its exponent.
-	maxExponent = 1 << 11
+	MaxExponent = 1 << 11
 )
 
-var errNumberRange = errors.New("a number is out of range")
+// ErrNumberRange is returned for a number whose exponent is beyond [MaxExponent].
+var ErrNumberRange = errors.New("a number is out of range")
 
-func outOfRange(f *big.Float) bool {
+// OutOfRange reports whether a number is beyond [MaxExponent].
+func OutOfRange(f *big.Float) bool {
 	exponent := f.MantExp(nil)
-	return f.IsInf() || exponent > maxExponent || exponent < -maxExponent
+	return f.IsInf() || exponent > MaxExponent || exponent < -MaxExponent
 }
 
-// appendNumber writes the shortest decimal that reads back as the same number. The
-// meter is charged where that is not one of a float64.
-func (m *meter) appendNumber(out []byte, f *big.Float) ([]byte, error) {
-	if outOfRange(f) {
-		return nil, errNumberRange
+// appendNumber writes the shortest decimal that reads back as the same number. It
+// charges the meter for numbers that are no float64.
+func appendNumber(out []byte, f *big.Float, m Meter) ([]byte, error) {
+	if OutOfRange(f) {
+		return nil, ErrNumberRange
 	}
 	if n, accuracy := f.Int64(); accuracy == big.Exact {
 		return strconv.AppendInt(out, n, 10), nil
 	}
-	if short, ok := shortDecimal(out, f); ok {
+	if short, ok := ShortDecimal(out, f); ok {
 		return short, nil
 	}
-	if m.charge(digitsCost(f)); m.spent() {
-		return nil, errCost
+	if err := m.Charge(DigitsCost(f)); err != nil {
+		return nil, err
 	}
 	if exponent := f.MantExp(nil); exponent > maxPlainExponent || exponent < -maxPlainExponent {
 		return f.Append(out, 'e', -1), nil
@@ -126,10 +126,20 @@ func (m *meter) appendNumber(out []byte, f *big.Float) ([]byte, error) {
 	return f.Append(out, 'f', -1), nil
 }
 
-// shortDecimal writes a number as cty does, without an exponent, if it is a whole
-// number of 64 bits or has the decimals of a float64: that is much cheaper, and most
-// numbers are like that.
-func shortDecimal(out []byte, f *big.Float) ([]byte, bool) {
+// DigitsCost is what writing or comparing a number costs cty: it grows with the square
+// of the digits after the point. math/big writes all numbers as if all bits of their
+// precision counted.
+func DigitsCost(n *big.Float) int {
+	if exponent := n.MantExp(nil); exponent < 0 {
+		return 90 + exponent*exponent/8000
+	}
+	return 40
+}
+
+// ShortDecimal appends a number as cty writes it, without an exponent, if it is an
+// integer of 64 bits or has the decimals of a float64: that is much cheaper, and most
+// numbers are like that. It reports whether it did.
+func ShortDecimal(out []byte, f *big.Float) ([]byte, bool) {
 	if n, accuracy := f.Int64(); accuracy == big.Exact {
 		return strconv.AppendInt(out, n, 10), !(n == 0 && f.Signbit())
 	}
@@ -144,9 +154,9 @@ func shortDecimal(out []byte, f *big.Float) ([]byte, bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendText quotes a text, escaping only what JSON requires (RFC 8259,
-// section 7).
-func appendText(out []byte, s string) []byte {
+// AppendString appends a string in quotes. It escapes only what JSON requires
+// (RFC 8259, section 7).
+func AppendString(out []byte, s string) []byte {
 	out = append(out, '"')
 	start := 0
 	for i := 0; i < len(s); i++ {

@@ -1,0 +1,15 @@
+package flows
+
+import (
+	"encoding/json"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+)
+
+// decodeJSON is [ctyjson.Decode] with a budget of its own.
+func decodeJSON(src []byte) (cty.Value, error) { return ctyjson.Decode(src, newMeter()) }
+
+// encodeJSON is [ctyjson.Encode] with a budget of its own.
+func encodeJSON(v cty.Value) (json.RawMessage, error) { return ctyjson.Encode(v, newMeter()) }
