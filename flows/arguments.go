@@ -41,7 +41,7 @@ func (t *typing) argument(name string, f function.Function, i int) *shape {
 
 // checkArguments reports arguments that no call of the function takes.
 func (t *typing) checkArguments(e *hclsyntax.FunctionCallExpr, args []*shape) {
-	f := t.runFunctions[e.Name]
+	f := t.module.runFunctions[e.Name]
 	for i, got := range args {
 		want := t.argument(e.Name, f, i)
 		if want == nil {

@@ -26,13 +26,13 @@ func (c *content) one(name string) *hcl.Block {
 	return nil
 }
 
-// decode sorts out a body. What cannot be used is reported and left out.
-func (r *report) decode(body hcl.Body, w *words, at hcl.Range) *content {
+// decodeBody sorts out a body. What cannot be used is reported and left out.
+func decodeBody(r *report, body hcl.Body, w *words, at hcl.Range) *content {
 	c := &content{args: map[string]*hcl.Attribute{}, blocks: map[string][]*hcl.Block{}, at: at}
 	var found *hcl.BodyContent
 	var diags hcl.Diagnostics
 	if native, ok := body.(*hclsyntax.Body); ok {
-		r.unknownWords(native, w)
+		unknownWords(r, native, w)
 		found, _, diags = body.PartialContent(w.schema())
 	} else {
 		found, diags = body.Content(w.schema())
@@ -46,13 +46,13 @@ func (r *report) decode(body hcl.Body, w *words, at hcl.Range) *content {
 	}
 	for _, a := range found.Attributes {
 		if w.argument(a.Name).later {
-			r.later(a.Name, w.title, a.NameRange)
+			notYet(r, a.Name, w.title, a.NameRange)
 			continue
 		}
 		c.args[a.Name] = a
 	}
 	for _, b := range found.Blocks {
-		r.decodeBlock(c, w, b)
+		decodeBlock(r, c, w, b)
 	}
 	for _, a := range w.arguments {
 		if _, given := found.Attributes[a.name]; a.required && !given && !misused(body, a.name) {
@@ -62,11 +62,11 @@ func (r *report) decode(body hcl.Body, w *words, at hcl.Range) *content {
 	return c
 }
 
-func (r *report) decodeBlock(c *content, w *words, b *hcl.Block) {
+func decodeBlock(r *report, c *content, w *words, b *hcl.Block) {
 	word := w.block(b.Type)
 	switch {
 	case word.later:
-		r.later(b.Type, w.title, b.TypeRange)
+		notYet(r, b.Type, w.title, b.TypeRange)
 	case word.single && len(c.blocks[b.Type]) > 0:
 		first := c.blocks[b.Type][0].DefRange
 		r.add(RuleDuplicate, b.DefRange, "Duplicate block", "There may be only one %s block here, and the first is at %s. Put the two together.", b.Type, place(first))
@@ -75,7 +75,7 @@ func (r *report) decodeBlock(c *content, w *words, b *hcl.Block) {
 	}
 }
 
-func (r *report) later(word, where string, at hcl.Range) {
+func notYet(r *report, word, where string, at hcl.Range) {
 	r.add(RuleLater, at, "Not part of this version",
 		"%q in %s is not part of this version of flowhost: it belongs to the flow language, and a later version knows it. Leave it out for now.", word, where)
 }
@@ -89,7 +89,7 @@ func misused(body hcl.Body, name string) bool {
 
 // unknownWords reports what no table holds, and what is written in the other
 // form.
-func (r *report) unknownWords(body *hclsyntax.Body, w *words) {
+func unknownWords(r *report, body *hclsyntax.Body, w *words) {
 	arguments, blocks := w.names()
 	for _, a := range body.Attributes {
 		switch {
@@ -128,8 +128,8 @@ func (w *words) schema() *hcl.BodySchema {
 	return s
 }
 
-// free reads a body whose arguments may have any names, in order of the file.
-func (r *report) free(body hcl.Body, title string) []*hcl.Attribute {
+// freeAttributes reads a body whose arguments may have any names, in order of the file.
+func freeAttributes(r *report, body hcl.Body, title string) []*hcl.Attribute {
 	if native, ok := body.(*hclsyntax.Body); ok {
 		for _, b := range native.Blocks {
 			r.add(RuleArgumentAsBlock, b.TypeRange, "An argument is written with =", "%s holds arguments only: write %s = … with an equals sign.", sentence(title), b.Type)

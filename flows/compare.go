@@ -64,10 +64,10 @@ func (t *typing) checkObject(e hcl.Expression, pairs []hcl.KeyValuePair, want *s
 		given[name] = true
 		field := want.field(name)
 		if field == nil {
-			if t.guessed <= maxGuessed {
+			if t.diags.mayCompare(0) {
 				meant[nearest(name, keys(want.fields))] = true
 			}
-			t.report(RuleUnknownAttribute, pair.Key.Range(), "Unknown attribute", "%s has no attribute %q.%s", path, name, t.guess(name, "", maps.Keys(want.fields)))
+			t.report(RuleUnknownAttribute, pair.Key.Range(), "Unknown attribute", "%s has no attribute %q.%s", path, name, t.diags.guess(name, "", maps.Keys(want.fields)))
 			field = openShape()
 		}
 		t.check(pair.Value, field, path+"."+name)
@@ -196,7 +196,7 @@ func (t *typing) source(e hcl.Expression) string {
 		return inner.source(e.Each)
 	}
 	at := e.Range()
-	file := t.set.files[at.Filename]
+	file := t.module.set.files[at.Filename]
 	if _, syntax := e.(hclsyntax.Expression); !syntax || file == nil || strings.HasSuffix(at.Filename, ".json") || at.Start.Line != at.End.Line || !at.CanSliceBytes(file.Bytes) {
 		return "this"
 	}

@@ -31,7 +31,7 @@ func (t *typing) impossible(e *hclsyntax.BinaryOpExpr, left, right *shape) {
 // warn is [typing.report] of what works and can hardly be meant.
 func (t *typing) warn(rule Rule, at hcl.Range, summary, detail string, args ...any) {
 	if !t.lenient {
-		t.add(rule, at, summary, detail, args...).Severity = hcl.DiagWarning
+		t.diags.add(rule, at, summary, detail, args...).Severity = hcl.DiagWarning
 	}
 }
 

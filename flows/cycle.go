@@ -41,7 +41,7 @@ func (w *network) cycle(path []string) {
 	if more := len(lines) - maxLinks; more > 1 {
 		lines = append(lines[:maxLinks], fmt.Sprintf("and %d more on the way back to %s", more, w.called(&w.section.Nodes[nodes[path[0]]])))
 	}
-	w.site.add(RuleCycle, at, summary, "None of %s could ever start: %s. Take one of the references out%s.", these, strings.Join(lines, ", "), or)
+	w.site.diags.add(RuleCycle, at, summary, "None of %s could ever start: %s. Take one of the references out%s.", these, strings.Join(lines, ", "), or)
 }
 
 // link says why one node comes after another and where that is written. It is

@@ -36,7 +36,7 @@ type condition struct {
 
 func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
 	inner, c := s.decodeAt(b, variableWords)
-	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, preset: cty.NilVal, functions: s.runFunctions}
+	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, preset: cty.NilVal, functions: s.module.runFunctions}
 	if a := c.arg("type"); a != nil {
 		s.decodeType(a, d)
 	}
@@ -57,12 +57,12 @@ func (s *site) decodeType(a *hcl.Attribute, d *declaration) {
 	var diags hcl.Diagnostics
 	d.typed = true
 	if levelsOf(a.Expr) > maxTypeLevels {
-		s.add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
+		s.diags.add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
 		d.typ = cty.DynamicPseudoType
 		return
 	}
 	d.typ, d.fill, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
-	if s.take(RuleType, diags) {
+	if s.diags.take(RuleType, diags) {
 		d.typ, d.fill = cty.DynamicPseudoType, nil
 	}
 }
@@ -101,11 +101,11 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 	ok := true
 	for _, t := range append(test.Expr.Variables(), message.Expr.Variables()...) {
 		if name, _, named := step(t, 1); t.RootName() != d.root || !named || name != d.name {
-			s.add(RuleMisplaced, t.SourceRange(), "Validation of something else", "A validation can refer only to the value that it belongs to, %s.%s.", d.root, d.name)
+			s.diags.add(RuleMisplaced, t.SourceRange(), "Validation of something else", "A validation can refer only to the value that it belongs to, %s.%s.", d.root, d.name)
 			ok = false
 		}
 	}
-	if !ok || s.restored == nil && s.misjudges(test.Expr, message.Expr, d) {
+	if !ok || s.module.restored == nil && s.misjudges(test.Expr, message.Expr, d) {
 		return nil
 	}
 	return &condition{at: b.DefRange, condition: countingNodes(test.Expr), message: countingNodes(message.Expr)}
@@ -113,7 +113,7 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 
 // misjudges reports a validation that is wrong for whatever value of the type.
 func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
-	from := len(s.diags)
+	from := s.diags.count()
 	t := s.typing().with(d.root, &shape{kinds: kindObject, fields: map[string]*shape{d.name: shapeOfType(d.typ)}, closed: true})
 	t.operand(test, kindBool|kindString)
 	t.operand(message, kindString|kindNumber|kindBool)
@@ -122,13 +122,13 @@ func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
 		Functions: d.functions,
 	}
 	for _, e := range []hcl.Expression{test, message} {
-		if s.failed(from) {
+		if s.diags.failed(from) {
 			break // typing says more of what is wrong with attributes
 		}
-		_, diags := s.meter.measured(countingNodes(e), ctx)
+		_, diags := s.module.meter.measured(countingNodes(e), ctx)
 		s.explain(&expression{Expression: e}, diags)
 	}
-	return s.failed(from)
+	return s.diags.failed(from)
 }
 
 func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
@@ -137,14 +137,14 @@ func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
 	if !ok {
 		return
 	}
-	v, err := d.convert(s.meter, v)
+	v, err := d.convert(s.module.meter, v)
 	if err != nil {
-		s.add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
+		s.diags.add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
 		return
 	}
 	d.preset = v
-	if err := d.check(s.meter, v); err != nil && !v.IsNull() {
-		s.add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
+	if err := d.check(s.module.meter, v); err != nil && !v.IsNull() {
+		s.diags.add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
 	}
 }
 

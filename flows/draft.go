@@ -42,14 +42,14 @@ type pendingTask struct {
 
 // declareFlow notes a flow and the names in it.
 func (m *module) declareFlow(b *hcl.Block) {
-	name, at, ok, from := b.Labels[0], b.LabelRanges[0], true, len(m.diags)
+	name, at, ok, from := b.Labels[0], b.LabelRanges[0], true, m.diags.count()
 	if !isToken(name) {
-		m.add(RuleName, at, "Name cannot be used",
+		m.diags.add(RuleName, at, "Name cannot be used",
 			"The flow's name %q is a subject on NATS: use letters, digits, - and _ only.", name)
 		ok = false
 	}
 	if first := m.drafts[name]; first != nil {
-		m.duplicate("flow", name, at, first.flow.Range)
+		m.diags.duplicate("flow", name, at, first.flow.Range)
 		return
 	}
 	d := &draft{
@@ -62,26 +62,26 @@ func (m *module) declareFlow(b *hcl.Block) {
 	if ok {
 		m.drafts[name] = d
 	}
-	d.site = &site{module: m, draft: d, words: flowWords}
-	d.content = m.decode(b.Body, flowWords, b.DefRange)
+	d.site = &site{module: m, diags: m.diags, draft: d, words: flowWords}
+	d.content = decodeBody(m.diags, b.Body, flowWords, b.DefRange)
 	for _, l := range d.content.blocks["locals"] {
-		for _, a := range m.free(l.Body, "a locals block") {
+		for _, a := range freeAttributes(m.diags, l.Body, "a locals block") {
 			d.declareLocal(a)
 		}
 	}
 	d.declareSection(PartMain, d.content)
 	for _, part := range []Part{PartOnFailure, PartOnSuccess, PartFinally} {
 		if hook := d.content.one(string(part)); hook != nil {
-			d.declareSection(part, m.decode(hook.Body, hooks[part], hook.DefRange))
+			d.declareSection(part, decodeBody(m.diags, hook.Body, hooks[part], hook.DefRange))
 		}
 	}
-	d.clean = !m.failed(from)
+	d.clean = !m.diags.failed(from)
 }
 
 func (d *draft) declareLocal(a *hcl.Attribute) {
 	m := d.site.module
 	if first := m.locals[a.Name]; first != nil {
-		m.duplicate("local", a.Name, a.NameRange, first.at)
+		m.diags.duplicate("local", a.Name, a.NameRange, first.at)
 		return
 	}
 	before := len(d.locals)
@@ -137,9 +137,9 @@ func (d *draft) declareName(b *hcl.Block) (string, bool) {
 		d.named[name] = b
 		return name, true
 	case first.Type == b.Type:
-		m.duplicate(b.Type, name, at, first.DefRange)
+		m.diags.duplicate(b.Type, name, at, first.DefRange)
 	default:
-		m.add(RuleDuplicate, at, "Duplicate name", "There is a %s %q already, at %s, and the names of tasks, waits and groups are all different. Rename one of the two.", first.Type, name, place(first.DefRange))
+		m.diags.add(RuleDuplicate, at, "Duplicate name", "There is a %s %q already, at %s, and the names of tasks, waits and groups are all different. Rename one of the two.", first.Type, name, place(first.DefRange))
 	}
 	return "", false
 }
@@ -214,7 +214,7 @@ func (d *draft) decode() {
 		d.decodeOutput(b)
 	}
 	if len(f.Tasks) == 0 && d.clean {
-		m.add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
+		m.diags.add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
 	}
 	d.connect()
 }
@@ -234,12 +234,12 @@ func (m *module) runContext(flow cty.Value) *hcl.EvalContext {
 
 func (d *draft) decodeParam(b *hcl.Block) {
 	s := d.site
-	name, at, ok := s.label(b)
+	name, at, ok := s.module.label(b)
 	if !ok {
 		return
 	}
 	if first := d.params[name]; first != nil {
-		s.duplicate("param", name, at, first.Range)
+		s.diags.duplicate("param", name, at, first.Range)
 		return
 	}
 	decl := s.decodeDeclaration(b, "param", name)
@@ -279,13 +279,13 @@ func (d *draft) decodeConcurrency(b *hcl.Block) {
 
 func (d *draft) decodeOutput(b *hcl.Block) {
 	s, c := d.site.decodeAt(b, outputWords)
-	name, at, ok := s.label(b)
+	name, at, ok := s.module.label(b)
 	if !ok {
 		return
 	}
 	for _, o := range d.flow.Outputs {
 		if o.Name == name {
-			s.duplicate("output", name, at, o.Range)
+			s.diags.duplicate("output", name, at, o.Range)
 			return
 		}
 	}

@@ -15,7 +15,7 @@ func (s *site) explain(x *expression, diags hcl.Diagnostics) bool {
 			s.unknownFunction(x, call.CalledFunctionName(), subject(d))
 			continue
 		}
-		s.take(RuleExpression, hcl.Diagnostics{d})
+		s.diags.take(RuleExpression, hcl.Diagnostics{d})
 	}
 	return diags.HasErrors()
 }
@@ -23,13 +23,13 @@ func (s *site) explain(x *expression, diags hcl.Diagnostics) bool {
 func (s *site) unknownFunction(x *expression, name string, at hcl.Range) {
 	switch {
 	case slices.Contains(fileFunctions, name):
-		s.add(RuleFileFunction, at, "File function with run values",
+		s.diags.add(RuleFileFunction, at, "File function with run values",
 			"%s reads when the flow is loaded, and this expression also uses values of a run (%s). Put the call into a local, such as text = %s(…), and use local.text here.",
 			name, (x.roots & runRoots).names(), name)
 	case refused[name] != "":
-		s.add(RuleExpression, at, "No function "+name, "%s", refused[name])
+		s.diags.add(RuleExpression, at, "No function "+name, "%s", refused[name])
 	default:
-		names := append(keys(s.runFunctions), fileFunctions...)
-		s.add(RuleExpression, at, "Unknown function", "There is no function %q.%s", name, didYouMean(name, "", names))
+		names := append(keys(s.module.runFunctions), fileFunctions...)
+		s.diags.add(RuleExpression, at, "Unknown function", "There is no function %q.%s", name, didYouMean(name, "", names))
 	}
 }

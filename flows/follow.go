@@ -65,7 +65,7 @@ func Ended(r *run.Run, end *run.Finished) ([]byte, error) {
 // run has succeeded.
 func (d *draft) endShape(t *Trigger) *shape {
 	output := openShape()
-	if of := d.site.drafts[strings.TrimPrefix(t.After, d.site.src.prefix)]; of != nil && slices.Equal(t.On, []run.State{run.Succeeded}) {
+	if of := d.site.module.drafts[strings.TrimPrefix(t.After, d.site.module.src.prefix)]; of != nil && slices.Equal(t.On, []run.State{run.Succeeded}) {
 		output = of.asSubflow().output
 	}
 	fields := map[string]*shape{
@@ -103,6 +103,6 @@ func (m *module) checkFollowers() {
 		t := at[[2]string{cycle.Path[i], cycle.Path[i+1]}]
 		around = append(around, cycle.Path[i+1]+" starts after "+cycle.Path[i]+" ("+place(t.after)+")")
 	}
-	m.add(RuleCycle, at[[2]string{cycle.Path[0], cycle.Path[1]}].after, "Flows start each other without end",
+	m.diags.add(RuleCycle, at[[2]string{cycle.Path[0], cycle.Path[1]}].after, "Flows start each other without end",
 		"Each run of these flows that succeeds starts another one: %s. Give one of these triggers a filter.", strings.Join(around, ", "))
 }

@@ -293,7 +293,7 @@ func (t *typing) call(e *hclsyntax.FunctionCallExpr) *shape {
 	case e.Name == "coalesce" && len(args) > 0:
 		return unionOf(args)
 	}
-	return returned(t.runFunctions[e.Name], len(args))
+	return returned(t.module.runFunctions[e.Name], len(args))
 }
 
 // returned describes what a function gives, whatever it is given.

@@ -110,7 +110,7 @@ func (s *site) takeApart(e hcl.Expression) []fragment {
 }
 
 func (s *site) constant(x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.runBase(), (*foreseen)(s), s.meter)
+	v, diags := x.evaluate(s.runBase(), (*foreseen)(s), s.module.meter)
 	if diags.HasErrors() || !v.IsWhollyKnown() {
 		return nil, false
 	}

@@ -30,7 +30,7 @@ const (
 
 func (m *module) declareLocal(into map[string]*local, a *hcl.Attribute) {
 	if first := into[a.Name]; first != nil {
-		m.duplicate("local", a.Name, a.NameRange, first.at)
+		m.diags.duplicate("local", a.Name, a.NameRange, first.at)
 		return
 	}
 	into[a.Name] = &local{name: a.Name, at: a.NameRange, attr: a, site: m.site(nil)}
@@ -87,9 +87,9 @@ func (m *module) localCycle(again *local) {
 		}
 	}
 	if len(steps) == 1 {
-		m.add(RuleSelfReference, again.at, "Local refers to itself", "local.%s cannot be computed from its own value.", again.name)
+		m.diags.add(RuleSelfReference, again.at, "Local refers to itself", "local.%s cannot be computed from its own value.", again.name)
 		return
 	}
-	m.add(RuleCycle, again.at, "Locals refer to each other",
+	m.diags.add(RuleCycle, again.at, "Locals refer to each other",
 		"None of these can be computed first: %s → local.%s. Break the circle.", strings.Join(steps, " → "), again.name)
 }

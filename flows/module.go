@@ -73,7 +73,7 @@ func (m *module) checkPrefix() {
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(m.src.prefix, "/"), "/") {
 		if !isToken(part) {
-			m.add(RuleName, m.src.at(), "Folder name cannot be used",
+			m.diags.add(RuleName, m.src.at(), "Folder name cannot be used",
 				"The folder %q is part of the names of its flows, which are subjects on NATS: use letters, digits, - and _ only.", part)
 		}
 	}
@@ -93,12 +93,12 @@ func (m *module) parse() map[string][]*hcl.Block {
 		m.meter.left += loadCostPerByte * len(f.bytes)
 		parsed, diags := parseFile(f)
 		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-		if m.take(RuleSyntax, diags) {
+		if m.diags.take(RuleSyntax, diags) {
 			m.broken, m.unread = true, true
 			continue
 		}
 		m.set.files[f.display] = parsed
-		c := m.decode(parsed.Body, fileWords, startOf(f.display))
+		c := decodeBody(m.diags, parsed.Body, fileWords, startOf(f.display))
 		for kind, blocks := range c.blocks {
 			all[kind] = append(all[kind], blocks...)
 		}
@@ -112,7 +112,7 @@ func (m *module) declare(blocks map[string][]*hcl.Block) {
 		m.declareVariable(b)
 	}
 	for _, b := range blocks["locals"] {
-		for _, a := range m.free(b.Body, "a locals block") {
+		for _, a := range freeAttributes(m.diags, b.Body, "a locals block") {
 			m.declareLocal(m.locals, a)
 		}
 	}
@@ -132,7 +132,7 @@ func (m *module) label(b *hcl.Block) (string, hcl.Range, bool) {
 	last := len(b.Labels) - 1
 	name, at := b.Labels[last], b.LabelRanges[last]
 	if !isToken(name) || !hclsyntax.ValidIdentifier(name) {
-		m.add(RuleName, at, "Name cannot be used",
+		m.diags.add(RuleName, at, "Name cannot be used",
 			"%q is not a name that expressions can refer to: begin with a letter and use letters, digits, - and _ only.", name)
 		return name, at, false
 	}

@@ -71,25 +71,26 @@ func RuleOf(d *hcl.Diagnostic) Rule {
 
 // report collects diagnostics.
 type report struct {
-	diags hcl.Diagnostics
-
-	// unsearched are those about what could not be read below a folder that was
-	// searched for flow files.
-	unsearched hcl.Diagnostics
-
+	found   hcl.Diagnostics
 	guessed int // names that misspelt ones were compared with
 }
 
 // maxGuessed bounds what is done to find the nearest names.
 const maxGuessed = 200_000
 
-// guess is didYouMean among names that may be many, for names that may be many.
+// mayCompare reports whether that many more names may be compared.
+func (r *report) mayCompare(names int) bool {
+	r.guessed += names
+	return r.guessed <= maxGuessed
+}
+
+// guess is didYouMean where there may be many names and many misspelt ones.
 func (r *report) guess(given, prefix string, names iter.Seq[string]) string {
-	if r.guessed > maxGuessed {
+	if !r.mayCompare(0) {
 		return ""
 	}
 	all := slices.Collect(names)
-	if r.guessed += len(all); r.guessed > maxGuessed {
+	if !r.mayCompare(len(all)) {
 		return ""
 	}
 	return didYouMean(given, prefix, all)
@@ -105,7 +106,7 @@ func (r *report) add(rule Rule, at hcl.Range, summary, detail string, args ...an
 		Subject:  &at,
 		Extra:    &Extra{Rule: rule},
 	}
-	r.diags = append(r.diags, d)
+	r.found = append(r.found, d)
 	return d
 }
 
@@ -118,7 +119,7 @@ func (r *report) take(rule Rule, diags hcl.Diagnostics) bool {
 			copied.Extra = &Extra{Rule: rule, wrapped: d.Extra}
 			d = &copied
 		}
-		r.diags = append(r.diags, d)
+		r.found = append(r.found, d)
 	}
 	return diags.HasErrors()
 }
@@ -129,9 +130,20 @@ func (r *report) duplicate(what, name string, at, first hcl.Range) {
 	d.Context = &at
 }
 
-// failed reports whether there are errors among the diagnostics from the given
-// number on.
-func (r *report) failed(from int) bool { return r.diags[from:].HasErrors() }
+// count is the number of diagnostics so far.
+func (r *report) count() int { return len(r.found) }
+
+// failed reports whether there are errors among the diagnostics after the first ones.
+func (r *report) failed(first int) bool { return r.found[first:].HasErrors() }
+
+// all gives the diagnostics in the order in which they were added.
+func (r *report) all() hcl.Diagnostics { return r.found }
+
+// drop removes diagnostics after the first ones.
+func (r *report) drop(first int, unwanted func(*hcl.Diagnostic) bool) {
+	kept := slices.DeleteFunc(r.found[first:], unwanted)
+	r.found = r.found[:first+len(kept)]
+}
 
 // sorted gives the diagnostics by file and line, each once.
 func (r *report) sorted() hcl.Diagnostics {
@@ -141,7 +153,7 @@ func (r *report) sorted() hcl.Diagnostics {
 	}
 	seen := map[key]bool{}
 	var out hcl.Diagnostics
-	for _, d := range r.diags {
+	for _, d := range r.found {
 		k := key{d.Summary, d.Detail, subject(d)}
 		if !seen[k] {
 			seen[k] = true

@@ -100,11 +100,16 @@ func Restore(ctx context.Context, definition *run.Definition, options Options) (
 
 // loader loads modules into one set.
 type loader struct {
-	report
+	diags   *report
 	ctx     context.Context
 	options Options
 	globals []*given // values of Options.VarFiles
-	set     *Set
+
+	// unsearched are the diagnostics about what could not be read below a directory
+	// that was searched for flow files.
+	unsearched hcl.Diagnostics
+
+	set *Set
 
 	runFunctions map[string]function.Function // what runs may call
 
@@ -118,7 +123,7 @@ type loader struct {
 
 func newLoader(ctx context.Context, options Options) *loader {
 	return &loader{
-		ctx: ctx, options: options,
+		diags: new(report), ctx: ctx, options: options,
 		set:          &Set{byName: map[string]*Flow{}, limits: map[string]*Limit{}, files: map[string]*hcl.File{}},
 		runFunctions: runFunctions(),
 		signatures:   map[string]*signature{},
@@ -130,13 +135,13 @@ func newLoader(ctx context.Context, options Options) *loader {
 func (l *loader) finish() (*Set, hcl.Diagnostics) {
 	slices.SortFunc(l.set.Flows, func(a, b *Flow) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.set.Limits, func(a, b *Limit) int { return cmp.Compare(a.Name, b.Name) })
-	return l.set, l.sorted()
+	return l.set, l.diags.sorted()
 }
 
 // publish puts a flow into the set.
 func (l *loader) publish(f *Flow) {
 	if first := l.set.byName[f.Name]; first != nil {
-		l.duplicate("flow", f.Name, f.Range, first.Range)
+		l.diags.duplicate("flow", f.Name, f.Range, first.Range)
 		return
 	}
 	l.set.byName[f.Name] = f

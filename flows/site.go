@@ -8,10 +8,11 @@ import (
 // site is a place where expressions stand: a module's top level, or inside one
 // of its flows.
 type site struct {
-	*module
-	words *words
-	draft *draft // nil at the top level
-	part  Part   // of the flow; PartMain or empty outside of hooks
+	module *module
+	diags  *report
+	words  *words
+	draft  *draft // nil at the top level
+	part   Part   // of the flow; PartMain or empty outside of hooks
 
 	// shared is set inside defaults, whose arguments hold for all tasks.
 	shared bool
@@ -20,7 +21,7 @@ type site struct {
 	item *Task
 }
 
-func (m *module) site(w *words) *site { return &site{module: m, words: w} }
+func (m *module) site(w *words) *site { return &site{module: m, diags: m.diags, words: w} }
 
 func (s *site) within(w *words) *site {
 	inner := *s
@@ -30,7 +31,7 @@ func (s *site) within(w *words) *site {
 
 // decodeAt sorts out a block whose arguments are evaluated here.
 func (s *site) decodeAt(b *hcl.Block, w *words) (*site, *content) {
-	return s.within(w), s.decode(b.Body, w, b.DefRange)
+	return s.within(w), decodeBody(s.diags, b.Body, w, b.DefRange)
 }
 
 // base holds the deploy-time values that expressions here see.
@@ -72,10 +73,10 @@ func (s *site) compute(x *expression) (cty.Value, bool) {
 	if x.roots&runRoots != 0 {
 		base = s.runBase()
 	}
-	if s.meter.spent() {
+	if s.module.meter.spent() {
 		return cty.DynamicVal, false // which is reported
 	}
-	v, diags := x.evaluate(base, (*foreseen)(s), s.meter)
+	v, diags := x.evaluate(base, (*foreseen)(s), s.module.meter)
 	if s.explain(x, diags) {
 		return cty.DynamicVal, false
 	}
@@ -87,7 +88,7 @@ func (s *site) runBase() *hcl.EvalContext {
 	if s.draft != nil {
 		return s.draft.flow.base
 	}
-	return s.runContext(cty.NilVal)
+	return s.module.runContext(cty.NilVal)
 }
 
 // late binds an argument that is evaluated after loading, and checks it with

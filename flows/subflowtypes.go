@@ -32,7 +32,7 @@ func (m *module) draftOf(f *Flow) *draft {
 func (d *draft) resolveCalls() {
 	for _, t := range d.flow.AllTasks() {
 		if c := d.typed[t.Name]; c != nil && t.Child != nil {
-			c.contract = d.site.draftOf(t.Child).asSubflow()
+			c.contract = d.site.module.draftOf(t.Child).asSubflow()
 		}
 	}
 }
@@ -109,9 +109,9 @@ func (c *typed) checkParams(t *typing) {
 	if c.task.Child == nil {
 		return
 	}
-	params := t.draftOf(c.task.Child).params
+	params := t.module.draftOf(c.task.Child).params
 	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.required != nil {
-		t.add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", join(c.contract.input.required, "and"))
+		t.diags.add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", join(c.contract.input.required, "and"))
 	}
 	t.fill(params, c.task.input.expr.Expression)
 }

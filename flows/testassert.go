@@ -32,7 +32,7 @@ func (t *Test) Check(runs []Ran) hcl.Diagnostics {
 		}
 		t.assert(r, a, values)
 	}
-	return r.diags
+	return r.all()
 }
 
 func (t *Test) assert(r *report, a *assertion, values map[string]cty.Value) {

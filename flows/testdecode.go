@@ -18,11 +18,11 @@ func (m *module) decodeTests(file *content) []*Test {
 	for _, b := range file.blocks["test"] {
 		name := b.Labels[0]
 		if strings.TrimSpace(name) == "" {
-			m.add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
+			m.diags.add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
 			continue
 		}
 		if first, taken := m.tests[name]; taken {
-			m.duplicate("test", name, b.LabelRanges[0], first)
+			m.diags.duplicate("test", name, b.LabelRanges[0], first)
 			continue
 		}
 		m.tests[name] = b.DefRange
@@ -50,7 +50,7 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 	}
 	t.Until, _ = s.duration(c.arg("until"))
 	if t.Scheduled() && c.arg("until") == nil {
-		m.add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testWords.argument("until").about)
+		m.diags.add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testWords.argument("until").about)
 	}
 	s.testedParams(t, d, c.arg("params"))
 	t.Payload = s.testedJSON(c.arg("payload"))
@@ -73,16 +73,16 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 
 // testedFlow finds the flow of a test among those of its folder.
 func (s *site) testedFlow(b *hcl.Block, a *hcl.Attribute) *draft {
-	names := keys(s.drafts)
+	names := keys(s.module.drafts)
 	switch name, ok := s.text(a); {
-	case ok && s.drafts[name] != nil:
-		return s.drafts[name]
-	case ok && !s.broken:
-		s.add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the folder.%s", name, didYouMean(name, "", names))
+	case ok && s.module.drafts[name] != nil:
+		return s.module.drafts[name]
+	case ok && !s.module.broken:
+		s.diags.add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the folder.%s", name, didYouMean(name, "", names))
 	case a == nil && len(names) == 1:
-		return s.drafts[names[0]]
+		return s.module.drafts[names[0]]
 	case a == nil && len(names) > 1:
-		s.add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the folder: say which one is tested with flow = \"…\".%s", len(names), didYouMean("", "", names))
+		s.diags.add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the folder: say which one is tested with flow = \"…\".%s", len(names), didYouMean("", "", names))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *site) testedTrigger(t *Test, d *draft, c *content) {
 		return
 	}
 	if t.Trigger = d.triggers[name]; t.Trigger == nil {
-		s.add(RuleUnknownName, a.Expr.Range(), "Unknown name", "Flow %q has no trigger %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.triggers)))
+		s.diags.add(RuleUnknownName, a.Expr.Range(), "Unknown name", "Flow %q has no trigger %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.triggers)))
 		return
 	}
 	if !t.Trigger.Enabled {
@@ -104,7 +104,7 @@ func (s *site) testedTrigger(t *Test, d *draft, c *content) {
 	}
 	for _, other := range []string{"params", "payload"} {
 		if a := c.arg(other); a != nil && t.Scheduled() {
-			s.add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule have no %s of their own: a schedule states params in its trigger block.", other)
+			s.diags.add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule have no %s of their own: a schedule states params in its trigger block.", other)
 		}
 	}
 }
@@ -123,12 +123,12 @@ func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
 	for _, name := range keys(values) {
 		p := d.params[name]
 		if p == nil {
-			s.add(RuleUnknownName, s.keyRange(a, name), "Unknown name", "Flow %q has no param %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.params)))
+			s.diags.add(RuleUnknownName, s.keyRange(a, name), "Unknown name", "Flow %q has no param %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.params)))
 			continue
 		}
-		encoded, err := p.fill(s.meter, values[name], true)
+		encoded, err := p.fill(s.module.meter, values[name], true)
 		if err != nil {
-			s.add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
+			s.diags.add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
 			continue
 		}
 		t.Params[name] = encoded
@@ -157,7 +157,7 @@ func (s *site) testedJSON(a *hcl.Attribute) json.RawMessage {
 	}
 	encoded, err := encodeJSON(v)
 	if err != nil {
-		s.add(RuleType, a.Expr.Range(), "Not a value for a payload", "%q cannot be given to a run: %s.", a.Name, err)
+		s.diags.add(RuleType, a.Expr.Range(), "Not a value for a payload", "%q cannot be given to a run: %s.", a.Name, err)
 		return nil
 	}
 	return encoded
@@ -180,7 +180,7 @@ func (s *site) decodeAssert(t *Test, d *draft, b *hcl.Block) *assertion {
 	e := &trial{site: s, roots: assertRoots, tested: d, scheduled: t.Scheduled()}
 	a := &assertion{at: b.DefRange, condition: e.bind(c.arg("condition")), message: e.bind(c.arg("error_message"))}
 	if x := a.condition; x != nil && x.constant != cty.NilVal {
-		s.add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", join([]string{"run", "runs", "task", "wait"}, "or"))
+		s.diags.add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", join([]string{"run", "runs", "task", "wait"}, "or"))
 	}
 	return a
 }

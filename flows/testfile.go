@@ -99,14 +99,14 @@ func testsBelow(root string) []string {
 }
 
 // findBeside adds the module that a test file belongs to, unless it is there.
-func (r *report) findBeside(sources []*source, file string) []*source {
+func (l *loader) findBeside(sources []*source, file string) []*source {
 	folder := filepath.Dir(file)
 	for _, s := range sources {
 		if sameFolder(s.folder, folder) {
 			return sources
 		}
 	}
-	for _, s := range r.findFolder(folder) {
+	for _, s := range l.findFolder(folder) {
 		if s.folder == folder {
 			return append(sources, s)
 		}
@@ -167,7 +167,7 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 			return m, sourceFile{name: filepath.Base(file), display: file, bytes: content}
 		}
 	}
-	l.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
+	l.diags.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
 	return nil, sourceFile{}
 }
 
@@ -175,12 +175,12 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 func (m *module) parseTestFile(f sourceFile) *content {
 	parsed, diags := parseFile(f)
 	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-	if m.take(RuleSyntax, diags) {
+	if m.diags.take(RuleSyntax, diags) {
 		return nil
 	}
 	m.set.files[f.display] = parsed
 	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
-	return m.decode(parsed.Body, testFileWords, startOf(f.display))
+	return decodeBody(m.diags, parsed.Body, testFileWords, startOf(f.display))
 }
 
 // Only is the set with nothing that starts runs by itself but one trigger of one

@@ -29,8 +29,8 @@ func (s *site) decodeMock(t *Test, d *draft, b *hcl.Block) {
 func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
 	name, at := b.Labels[0], b.LabelRanges[0]
 	switch {
-	case s.plugins[name] == nil && !s.broken:
-		s.add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, didYouMean(name, "", keys(s.plugins)))
+	case s.module.plugins[name] == nil && !s.module.broken:
+		s.diags.add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, didYouMean(name, "", keys(s.module.plugins)))
 	case t.plugins[name] != nil:
 		s.mockedTwice("plugin", name, at, t.plugins[name].at)
 		return
@@ -61,7 +61,7 @@ func (m *module) checkShared(file *content) {
 				tasks = append(tasks, d.leaves(rootWord("task"))...)
 			}
 			slices.Sort(tasks)
-			s.add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, didYouMean(name, "", slices.Compact(tasks)))
+			s.diags.add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, didYouMean(name, "", slices.Compact(tasks)))
 		}
 		seen[b.Type+" "+name] = b.DefRange
 	}
@@ -76,7 +76,7 @@ func (s *site) shareMocks(t *Test, d *draft, file *content) {
 		same := func(other string) bool {
 			return path == other || strings.HasPrefix(path, other+"/") || strings.HasPrefix(other, path+"/")
 		}
-		if _, task := s.lookup(d, path, rootWord("task")); task != nil && !slices.ContainsFunc(own, same) && t.mocks[path] == nil {
+		if _, task := s.module.lookup(d, path, rootWord("task")); task != nil && !slices.ContainsFunc(own, same) && t.mocks[path] == nil {
 			s.decodeMock(t, d, b)
 		}
 	}
@@ -90,12 +90,12 @@ func (s *site) shareMocks(t *Test, d *draft, file *content) {
 // checkMocks reports mocks of calls that another mock keeps from being made.
 func (s *site) checkMocks(t *Test, d *draft) {
 	for _, path := range keys(t.mocks) {
-		if _, task := s.lookup(d, path, rootWord("task")); task == nil {
+		if _, task := s.module.lookup(d, path, rootWord("task")); task == nil {
 			continue // which is reported
 		}
 		for i := range path {
 			if whole := t.mocks[path[:i]]; path[i] == '/' && whole != nil {
-				s.add(RuleConflict, t.mocks[path].at, "Sub-flow is mocked as a whole", "Nothing calls %q: the mock of %q, at %s, takes the place of its whole sub-flow. Leave out one of the two.", path, path[:i], place(whole.at))
+				s.diags.add(RuleConflict, t.mocks[path].at, "Sub-flow is mocked as a whole", "Nothing calls %q: the mock of %q, at %s, takes the place of its whole sub-flow. Leave out one of the two.", path, path[:i], place(whole.at))
 				break
 			}
 		}
@@ -103,7 +103,7 @@ func (s *site) checkMocks(t *Test, d *draft) {
 }
 
 func (s *site) mockedTwice(what, name string, at, first hcl.Range) {
-	s.add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, place(first))
+	s.diags.add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, place(first))
 }
 
 // mock decodes what calls do.
@@ -130,17 +130,16 @@ func (s *site) mock(b *hcl.Block, e *trial, output *shape) *mock {
 // mockedOutput compares what a mock gives with what the function states. A mock may
 // leave out what its test has no use for.
 func (s *site) mockedOutput(a *hcl.Attribute, want *shape) {
-	from := len(s.diags)
+	from := s.diags.count()
 	s.typing().check(a.Expr, want, "output")
-	kept := slices.DeleteFunc(s.diags[from:], func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })
-	s.diags = s.diags[:from+len(kept)]
+	s.diags.drop(from, func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })
 }
 
 // checkMock reports what contradicts itself, and what is wrong already now.
 func (s *site) checkMock(c *content, m *mock) {
 	conflict := func(name, detail string) {
 		if a := c.arg(name); a != nil {
-			s.add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
+			s.diags.add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
 		}
 	}
 	if m.hangs {
@@ -156,12 +155,12 @@ func (s *site) checkMock(c *content, m *mock) {
 	}
 	if m.takes != nil && m.takes.constant != cty.NilVal {
 		if _, err := takesOf(m.takes.constant); err != nil {
-			s.add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
+			s.diags.add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
 		}
 	}
 	if m.fail != nil && m.fail.constant != cty.NilVal && !m.fail.constant.IsNull() {
 		if _, err := failureOf(m.fail.constant, m.outcome); err != nil {
-			s.add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
+			s.diags.add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
 		}
 	}
 }

@@ -33,16 +33,16 @@ func (t *trial) bind(a *hcl.Attribute) *tried {
 	if a == nil {
 		return nil
 	}
-	from := len(t.diags)
+	from := t.diags.count()
 	x := &tried{Expression: a.Expr, argument: a.Name, constant: cty.NilVal}
 	for _, reference := range a.Expr.Variables() {
 		t.reference(x, reference)
 	}
-	if t.failed(from) {
+	if t.diags.failed(from) {
 		return nil
 	}
 	x.counting = countingNodes(a.Expr)
-	v, diags := t.meter.measured(x.counting, t.context(t.foreseen()))
+	v, diags := t.module.meter.measured(x.counting, t.context(t.foreseen()))
 	if t.explain(&expression{Expression: x.counting, argument: a.Name}, diags) {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 		if nearest(root, t.roots) == "" {
 			hint = " References begin with " + join(t.roots, "or") + " here; a text needs quotes."
 		}
-		t.add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
+		t.diags.add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
 	case root == "each":
 		t.ofItem(reference)
 	case root == "runs":
@@ -112,7 +112,7 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 // ofTheRun checks a reference to the one run of a test.
 func (t *trial) ofTheRun(root string, reference hcl.Traversal) {
 	if t.scheduled {
-		t.add(RuleMisplaced, reference.SourceRange(), "Several runs", "A schedule makes any number of runs: write runs[0].%s for one of them, or runs[*].… for all.", inRuns(root))
+		t.diags.add(RuleMisplaced, reference.SourceRange(), "Several runs", "A schedule makes any number of runs: write runs[0].%s for one of them, or runs[*].… for all.", inRuns(root))
 		return
 	}
 	if root == "run" {
@@ -180,7 +180,7 @@ func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int
 	switch {
 	case !ok:
 	case !slices.Contains(names, name):
-		t.add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", t.tested.flow.Name, r.name, name, didYouMean(name, of+".", names))
+		t.diags.add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", t.tested.flow.Name, r.name, name, didYouMean(name, of+".", names))
 	default:
 		t.attribute(of+"."+name, reference, i+1, r.has)
 		if r.name == "task" {
@@ -195,7 +195,7 @@ func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
 	switch {
 	case !ok || name != "items" && name != "errors":
 	case !task.FanOut:
-		t.add(RuleUnknownAttribute, at, "Task without items", "Task %q has no for_each, so it has no %s.", task.Name, name)
+		t.diags.add(RuleUnknownAttribute, at, "Task without items", "Task %q has no for_each, so it has no %s.", task.Name, name)
 	case name == "items":
 		t.attribute(of+".items[…]", reference, i+2, testedItemAttributes)
 	}
@@ -204,7 +204,7 @@ func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
 // ofItem checks a reference to the item that a call is for.
 func (t *trial) ofItem(reference hcl.Traversal) {
 	if t.called != nil && !t.called.FanOut {
-		t.add(RuleMisplaced, reference.SourceRange(), "Task without items", "Task %q has no for_each, so its calls are for no item: what they are given is input.", t.called.Name)
+		t.diags.add(RuleMisplaced, reference.SourceRange(), "Task without items", "Task %q has no for_each, so its calls are for no item: what they are given is input.", t.called.Name)
 		return
 	}
 	t.attribute("each", reference, 1, rootWord("each").has)
@@ -212,14 +212,14 @@ func (t *trial) ofItem(reference hcl.Traversal) {
 
 func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []string) {
 	if name, at, ok := step(reference, i); ok && !slices.Contains(has, name) {
-		t.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
+		t.diags.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
 	}
 }
 
 // evaluate gives the value of an expression once a run has brought the rest.
 func (t *Test) evaluate(x *tried, values map[string]cty.Value) (cty.Value, *hcl.EvalContext, hcl.Diagnostics) {
 	ctx := t.site.context(values)
-	t.site.meter.left = maxCost
-	v, diags := t.site.meter.measured(x.counting, ctx)
+	t.site.module.meter.left = maxCost
+	v, diags := t.site.module.meter.measured(x.counting, ctx)
 	return v, ctx, diags
 }

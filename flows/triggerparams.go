@@ -39,7 +39,7 @@ func (t *typing) unfilled(trigger *Trigger, required []string) {
 		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.fields[name] != nil })
 	}
 	if len(required) > 0 {
-		t.add(RuleMissing, trigger.Range, "Missing params", "No run of this trigger could start: the flow needs %s. Write params = { %s = … }, or give the param a default.",
+		t.diags.add(RuleMissing, trigger.Range, "Missing params", "No run of this trigger could start: the flow needs %s. Write params = { %s = … }, or give the param a default.",
 			join(required, "and"), strings.Join(required, " = …, "))
 	}
 }
@@ -61,7 +61,7 @@ func (t *typing) paramNames(trigger *Trigger, required []string) []string {
 		if !ok || t.draft.params[name] != nil {
 			continue
 		}
-		t.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, t.guess(name, "", slices.Values(known)))
+		t.diags.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, t.diags.guess(name, "", slices.Values(known)))
 		meant := nearest(name, known)
 		required = slices.DeleteFunc(slices.Clone(required), func(r string) bool { return r == meant })
 	}
@@ -91,7 +91,7 @@ func (t *typing) fillOne(p *Param, v cty.Value, at hcl.Range) {
 	if p == nil || !t.shapeFits(p, v) {
 		return
 	}
-	if _, err := p.fill(t.meter, v, true); err != nil {
-		t.add(RuleType, at, "Not a value of the param", "%s.", err)
+	if _, err := p.fill(t.module.meter, v, true); err != nil {
+		t.diags.add(RuleType, at, "Not a value of the param", "%s.", err)
 	}
 }

@@ -97,7 +97,7 @@ func (c *typed) check() {
 		t.check(x.Expression, c.contract.input, "input")
 		c.checkParams(t)
 	} else if c.input == nil && c.contract.input.present() == kindObject && c.contract.input.required != nil {
-		t.add(RuleMissing, c.task.Range, "Missing input", "The %s of this task needs an input with %s.", c.task.callee(), join(c.contract.input.required, "and"))
+		t.diags.add(RuleMissing, c.task.Range, "Missing input", "The %s of this task needs an input with %s.", c.task.callee(), join(c.contract.input.required, "and"))
 	}
 	c.checkConfig(t)
 }
@@ -126,7 +126,7 @@ func (c *typed) checkConfig(t *typing) {
 	if x := c.task.config.expr; x != nil {
 		t.check(x.Expression, &want, "config")
 	} else if c.config == nil && want.present() == kindObject && want.required != nil {
-		t.add(RuleMissing, c.task.Range, "Missing config", "The function of this task needs a config with %s.", join(want.required, "and"))
+		t.diags.add(RuleMissing, c.task.Range, "Missing config", "The function of this task needs a config with %s.", join(want.required, "and"))
 	}
 }
 
@@ -277,7 +277,7 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 			field := s.field(name)
 			if field == nil {
 				t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s",
-					text+pathOf(path[:i]), name, t.guess(name, "", maps.Keys(s.fields)))
+					text+pathOf(path[:i]), name, t.diags.guess(name, "", maps.Keys(s.fields)))
 				return openShape()
 			}
 			s = field
@@ -329,7 +329,7 @@ func ofEach(s *shape, text, name string) string {
 // report adds a diagnostic, but not where errors are expected.
 func (t *typing) report(rule Rule, at hcl.Range, summary, detail string, args ...any) {
 	if !t.lenient {
-		t.add(rule, at, summary, detail, args...)
+		t.diags.add(rule, at, summary, detail, args...)
 	}
 }
 

@@ -26,7 +26,7 @@ func (m *module) declareVariable(b *hcl.Block) {
 	}
 	m.declared[name] = true
 	if first := m.variables[name]; first != nil {
-		m.duplicate("variable", name, at, first.at)
+		m.diags.duplicate("variable", name, at, first.at)
 		return
 	}
 	m.variables[name] = m.site(variableWords).decodeDeclaration(b, "var", name)
@@ -81,11 +81,11 @@ func (m *module) texts(wanted func(*declaration) bool) []*given {
 func (l *loader) parseValues(f sourceFile) []*given {
 	parsed, diags := parseFile(f)
 	l.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-	if l.take(RuleSyntax, diags) {
+	if l.diags.take(RuleSyntax, diags) {
 		return nil
 	}
 	var out []*given
-	for _, a := range l.free(parsed.Body, "a file of values") {
+	for _, a := range freeAttributes(l.diags, parsed.Body, "a file of values") {
 		out = append(out, &given{name: a.Name, at: a.NameRange, from: f.display, attr: a})
 	}
 	return out
@@ -116,7 +116,7 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 		if v.preset != cty.NilVal {
 			return v.preset
 		}
-		m.add(RuleVariable, v.at, "Variable without a value",
+		m.diags.add(RuleVariable, v.at, "Variable without a value",
 			"var.%s has no default and was given no value. Give it one in a *.auto.vars.hcl file, with --var or in the environment, or give it a default.", v.name)
 		return cty.DynamicVal
 	}
@@ -136,7 +136,7 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 		err = v.check(m.meter, value)
 	}
 	if err != nil {
-		m.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
+		m.diags.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
 		return cty.DynamicVal
 	}
 	if !v.sensitive {
@@ -152,7 +152,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 	case g.attr != nil && v.sensitive:
 		value, diags := g.attr.Expr.Value(nil)
 		if diags.HasErrors() {
-			m.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s in %s must be written out, without references and functions.", v.name, g.from)
+			m.diags.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s in %s must be written out, without references and functions.", v.name, g.from)
 		}
 		return value, !diags.HasErrors()
 	case g.attr != nil:
@@ -161,7 +161,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 			return cty.NilVal, false
 		}
 		value, diags := m.meter.measured(x.Expression, nil)
-		return value, !m.take(RuleExpression, diags)
+		return value, !m.diags.take(RuleExpression, diags)
 	case g.text != nil:
 		value, diags := v.parse(g.text.Text, g.from)
 		if diags.HasErrors() {
@@ -169,7 +169,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 			if !v.sensitive {
 				reason = diags[0].Detail
 			}
-			m.add(RuleVariable, at, "Invalid value of a variable",
+			m.diags.add(RuleVariable, at, "Invalid value of a variable",
 				"The value of var.%s from %s must be an HCL expression of type %s, such as 3, true or [\"a\"]: %s", v.name, g.from, typeexpr.TypeString(v.typ), reason)
 		}
 		return value, !diags.HasErrors()
@@ -179,7 +179,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 
 // checkUndeclared reports values that belong to no variable of any module.
 func (l *loader) checkUndeclared() {
-	if l.unread || len(l.declared) == 0 && l.failed(0) {
+	if l.unread || len(l.declared) == 0 && l.diags.failed(0) {
 		return // the variable may stand in what could not be read
 	}
 	for _, name := range keys(l.options.Vars) {
@@ -194,8 +194,8 @@ func (l *loader) checkUndeclared() {
 	}
 }
 
-func (r *report) undeclared(name string, at hcl.Range, names iter.Seq[string]) {
-	r.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, r.guess(name, "", names))
+func (l *loader) undeclared(name string, at hcl.Range, names iter.Seq[string]) {
+	l.diags.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, l.diags.guess(name, "", names))
 }
 
 // sensitive marks values that must not be shown.

@@ -66,7 +66,7 @@ func (l *loader) loadAll(sources []*source) {
 		}
 		l.load(s, nil)
 	}
-	l.diags = slices.DeleteFunc(l.diags, func(d *hcl.Diagnostic) bool {
+	l.diags.drop(0, func(d *hcl.Diagnostic) bool {
 		return slices.Contains(l.unsearched, d) && l.writable.holds(subject(d).Filename)
 	})
 }
@@ -80,7 +80,7 @@ func depth(folder string) int {
 }
 
 func (l *loader) leaveOut(s *source) {
-	d := l.add(RuleGrant, s.at(), "Flow files left out",
+	d := l.diags.add(RuleGrant, s.at(), "Flow files left out",
 		"Guests may write to the folder %s: flow files in it are not loaded. If they are yours, move them out of it.", s.folder)
 	d.Severity = hcl.DiagWarning
 }
