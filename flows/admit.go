@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -127,7 +128,7 @@ func (f *Flow) fillParams(r *run.Request, t *Trigger, s *Scope) (map[string]json
 }
 
 func (f *Flow) unknownParam(name string) error {
-	return run.Requestf(run.RequestParams, "flow %s has no param %q.%s", f.Name, name, didYouMean(name, "", keys(f.params)))
+	return run.Requestf(run.RequestParams, "flow %s has no param %q.%s", f.Name, name, diag.DidYouMean(name, "", keys(f.params)))
 }
 
 // derivedParams are the params that come from the trigger: its own, or the
@@ -145,7 +146,7 @@ func (f *Flow) derivedParams(t *Trigger, s *Scope) (map[string]cty.Value, error)
 		return nil, nil
 	}
 	if !hasFields(v.Type()) {
-		return nil, run.Requestf(run.RequestExpression, "%s: params must be an object", place(t.params.Range()))
+		return nil, run.Requestf(run.RequestExpression, "%s: params must be an object", diag.Place(t.params.Range()))
 	}
 	values := v.AsValueMap()
 	for _, name := range keys(values) {
@@ -222,7 +223,7 @@ func (f *Flow) concurrencyKey(s *Scope) (string, error) {
 	v, _ = v.UnmarkDeep()
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || !v.IsKnown() {
-		return "", run.Requestf(run.RequestExpression, "%s: key must give a text, a number or a truth value", place(x.Range()))
+		return "", run.Requestf(run.RequestExpression, "%s: key must give a text, a number or a truth value", diag.Place(x.Range()))
 	}
 	if v.IsNull() {
 		return "", nil

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // content is what one block holds, sorted out by its table of words: nothing in
@@ -27,7 +29,7 @@ func (c *content) one(name string) *hcl.Block {
 }
 
 // decodeBody sorts out a body. What cannot be used is reported and left out.
-func decodeBody(r *report, body hcl.Body, w *words, at hcl.Range) *content {
+func decodeBody(r *diag.Report, body hcl.Body, w *words, at hcl.Range) *content {
 	c := &content{args: map[string]*hcl.Attribute{}, blocks: map[string][]*hcl.Block{}, at: at}
 	var found *hcl.BodyContent
 	var diags hcl.Diagnostics
@@ -42,7 +44,7 @@ func decodeBody(r *report, body hcl.Body, w *words, at hcl.Range) *content {
 		if d.Summary == "Extraneous JSON object property" {
 			rule = RuleUnknownArgument
 		}
-		r.take(rule, hcl.Diagnostics{d})
+		r.Take(rule, hcl.Diagnostics{d})
 	}
 	for _, a := range found.Attributes {
 		if w.argument(a.Name).later {
@@ -56,27 +58,27 @@ func decodeBody(r *report, body hcl.Body, w *words, at hcl.Range) *content {
 	}
 	for _, a := range w.arguments {
 		if _, given := found.Attributes[a.name]; a.required && !given && !misused(body, a.name) {
-			r.add(RuleMissing, at, "Missing argument", "%s needs the argument %q (%s): write %s = …", sentence(w.title), a.name, a.about, a.name)
+			r.Add(RuleMissing, at, "Missing argument", "%s needs the argument %q (%s): write %s = …", diag.Sentence(w.title), a.name, a.about, a.name)
 		}
 	}
 	return c
 }
 
-func decodeBlock(r *report, c *content, w *words, b *hcl.Block) {
+func decodeBlock(r *diag.Report, c *content, w *words, b *hcl.Block) {
 	word := w.block(b.Type)
 	switch {
 	case word.later:
 		notYet(r, b.Type, w.title, b.TypeRange)
 	case word.single && len(c.blocks[b.Type]) > 0:
 		first := c.blocks[b.Type][0].DefRange
-		r.add(RuleDuplicate, b.DefRange, "Duplicate block", "There may be only one %s block here, and the first is at %s. Put the two together.", b.Type, place(first))
+		r.Add(RuleDuplicate, b.DefRange, "Duplicate block", "There may be only one %s block here, and the first is at %s. Put the two together.", b.Type, diag.Place(first))
 	default:
 		c.blocks[b.Type] = append(c.blocks[b.Type], b)
 	}
 }
 
-func notYet(r *report, word, where string, at hcl.Range) {
-	r.add(RuleLater, at, "Not part of this version",
+func notYet(r *diag.Report, word, where string, at hcl.Range) {
+	r.Add(RuleLater, at, "Not part of this version",
 		"%q in %s is not part of this version of flowhost: it belongs to the flow language, and a later version knows it. Leave it out for now.", word, where)
 }
 
@@ -89,28 +91,28 @@ func misused(body hcl.Body, name string) bool {
 
 // unknownWords reports what no table holds, and what is written in the other
 // form.
-func unknownWords(r *report, body *hclsyntax.Body, w *words) {
+func unknownWords(r *diag.Report, body *hclsyntax.Body, w *words) {
 	arguments, blocks := w.names()
 	for _, a := range body.Attributes {
 		switch {
 		case w.argument(a.Name) != nil:
 		case w.block(a.Name) != nil:
-			r.add(RuleBlockWithEquals, a.NameRange, "A block is written without =",
+			r.Add(RuleBlockWithEquals, a.NameRange, "A block is written without =",
 				"%q is a block in %s: write %s { … } without the equals sign.", a.Name, w.title, header(w.block(a.Name)))
 		default:
-			r.add(RuleUnknownArgument, a.NameRange, "Unknown argument",
-				"%s has no argument %q.%s", sentence(w.title), a.Name, didYouMean(a.Name, "", slices.Concat(arguments, blocks)))
+			r.Add(RuleUnknownArgument, a.NameRange, "Unknown argument",
+				"%s has no argument %q.%s", diag.Sentence(w.title), a.Name, diag.DidYouMean(a.Name, "", slices.Concat(arguments, blocks)))
 		}
 	}
 	for _, b := range body.Blocks {
 		switch {
 		case w.block(b.Type) != nil:
 		case w.argument(b.Type) != nil:
-			r.add(RuleArgumentAsBlock, b.TypeRange, "An argument is written with =",
+			r.Add(RuleArgumentAsBlock, b.TypeRange, "An argument is written with =",
 				"%q is an argument in %s: write %s = … with an equals sign.", b.Type, w.title, b.Type)
 		default:
-			r.add(RuleUnknownBlock, b.TypeRange, "Unknown block",
-				"%s has no block %q.%s", sentence(w.title), b.Type, didYouMean(b.Type, "", blocks))
+			r.Add(RuleUnknownBlock, b.TypeRange, "Unknown block",
+				"%s has no block %q.%s", diag.Sentence(w.title), b.Type, diag.DidYouMean(b.Type, "", blocks))
 		}
 	}
 }
@@ -129,15 +131,15 @@ func (w *words) schema() *hcl.BodySchema {
 }
 
 // freeAttributes reads a body whose arguments may have any names, in order of the file.
-func freeAttributes(r *report, body hcl.Body, title string) []*hcl.Attribute {
+func freeAttributes(r *diag.Report, body hcl.Body, title string) []*hcl.Attribute {
 	if native, ok := body.(*hclsyntax.Body); ok {
 		for _, b := range native.Blocks {
-			r.add(RuleArgumentAsBlock, b.TypeRange, "An argument is written with =", "%s holds arguments only: write %s = … with an equals sign.", sentence(title), b.Type)
+			r.Add(RuleArgumentAsBlock, b.TypeRange, "An argument is written with =", "%s holds arguments only: write %s = … with an equals sign.", diag.Sentence(title), b.Type)
 		}
 	}
 	attrs, diags := body.JustAttributes()
 	if _, native := body.(*hclsyntax.Body); !native {
-		r.take(RuleStructure, diags)
+		r.Take(RuleStructure, diags)
 	}
 	out := make([]*hcl.Attribute, 0, len(attrs))
 	for _, a := range attrs {
@@ -153,12 +155,4 @@ func header(b *block) string {
 		h += ` "` + label + `"`
 	}
 	return h
-}
-
-// sentence begins a sentence with a title.
-func sentence(title string) string {
-	if title == "" {
-		return ""
-	}
-	return string(title[0]-'a'+'A') + title[1:]
 }

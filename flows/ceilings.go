@@ -32,7 +32,7 @@ func (s *site) withinSize(a *hcl.Attribute, most, ceiling int64) (int64, bool) {
 	}
 	switch {
 	case n > most:
-		s.diags.add(RuleValue, a.Expr.Range(), "Limit too high", "%q is %s at most.", a.Name, FormatSize(most))
+		s.diags.Add(RuleValue, a.Expr.Range(), "Limit too high", "%q is %s at most.", a.Name, FormatSize(most))
 	case ceiling > 0 && n > ceiling:
 		s.above(a, FormatSize(ceiling))
 	default:
@@ -43,7 +43,7 @@ func (s *site) withinSize(a *hcl.Attribute, most, ceiling int64) (int64, bool) {
 
 // above reports what is above the operator's bound.
 func (s *site) above(a *hcl.Attribute, ceiling string) {
-	s.diags.add(RuleValue, a.Expr.Range(), "Limit above the operator's", "The operator allows %s for %q at most: max_%s in %s.", ceiling, a.Name, a.Name, s.module.options.Ceilings.From)
+	s.diags.Add(RuleValue, a.Expr.Range(), "Limit above the operator's", "The operator allows %s for %q at most: max_%s in %s.", ceiling, a.Name, a.Name, s.module.options.Ceilings.From)
 }
 
 // limits reads a limits block.

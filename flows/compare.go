@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // operand describes a part of an expression that must be of one of some kinds,
@@ -21,7 +23,7 @@ func (t *typing) operand(e hcl.Expression, want kinds) *shape {
 	if want&(kindBool|kindNumber) != kindBool|kindNumber {
 		words = (want &^ kindString).String() // what texts are converted to
 	}
-	t.report(RuleType, e.Range(), "Wrong type", "%s is required, %s is %s.", sentence(words), t.source(e), got.present())
+	t.report(RuleType, e.Range(), "Wrong type", "%s is required, %s is %s.", diag.Sentence(words), t.source(e), got.present())
 	return got
 }
 
@@ -64,10 +66,10 @@ func (t *typing) checkObject(e hcl.Expression, pairs []hcl.KeyValuePair, want *s
 		given[name] = true
 		field := want.field(name)
 		if field == nil {
-			if t.diags.mayCompare(0) {
-				meant[nearest(name, keys(want.fields))] = true
+			if t.diags.MayCompare(0) {
+				meant[diag.Nearest(name, keys(want.fields))] = true
 			}
-			t.report(RuleUnknownAttribute, pair.Key.Range(), "Unknown attribute", "%s has no attribute %q.%s", path, name, t.diags.guess(name, "", maps.Keys(want.fields)))
+			t.report(RuleUnknownAttribute, pair.Key.Range(), "Unknown attribute", "%s has no attribute %q.%s", path, name, t.diags.Guess(name, "", maps.Keys(want.fields)))
 			field = openShape()
 		}
 		t.check(pair.Value, field, path+"."+name)
@@ -87,10 +89,10 @@ func (t *typing) checkObject(e hcl.Expression, pairs []hcl.KeyValuePair, want *s
 		}
 	}
 	hint := ""
-	if other := nearest(missing[0], extra); other != "" {
+	if other := diag.Nearest(missing[0], extra); other != "" {
 		hint = " Did you mean " + missing[0] + " by " + other + "?"
 	}
-	t.report(RuleMissing, e.Range(), "Missing attribute", "%s needs %s.%s", path, join(missing, "and"), hint)
+	t.report(RuleMissing, e.Range(), "Missing attribute", "%s needs %s.%s", path, diag.Join(missing, "and"), hint)
 }
 
 // spot is where a value is wanted, and how the one that is given is called.
@@ -115,7 +117,7 @@ func (t *typing) compare(want, got *shape, s spot) {
 		t.report(RuleMissing, s.at, "Missing attribute", "%s needs %s, and %s has none.", s.path+m.below, m.missing, what)
 	case m.words != nil:
 		given := m.got.words[0]
-		t.report(RuleValue, s.at, "Value not allowed", "%s cannot be %q.%s", s.path+m.below, given, didYouMean(given, "", m.words))
+		t.report(RuleValue, s.at, "Value not allowed", "%s cannot be %q.%s", s.path+m.below, given, diag.DidYouMean(given, "", m.words))
 	case m.want.whole && m.got.fraction:
 		t.report(RuleType, s.at, "Wrong type", "%s: a whole number is required, %s is not whole.", s.path+m.below, what)
 	default:
@@ -186,9 +188,9 @@ func (t *typing) source(e hcl.Expression) string {
 	}
 	switch e := e.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
-		return pathOf(e.Traversal)
+		return diag.Traversal(e.Traversal)
 	case *hclsyntax.RelativeTraversalExpr:
-		return t.source(e.Source) + pathOf(e.Traversal)
+		return t.source(e.Source) + diag.Traversal(e.Traversal)
 	case *hclsyntax.AnonSymbolExpr:
 		return t.each[e].text
 	case *hclsyntax.SplatExpr:

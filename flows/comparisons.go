@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // impossible reports a comparison that is never true, whatever the run: of kinds
@@ -24,14 +26,14 @@ func (t *typing) impossible(e *hclsyntax.BinaryOpExpr, left, right *shape) {
 	case both == 0:
 		t.warn(RuleType, e.Range(), "Never equal", "%s is %s, and never equal to %s. Bring both to one type, as tostring and tonumber do.", t.source(other), shown.present(), known.present())
 	case both == kindString && shown.present() == kindString && shown.named && known.words[0] != "" && !slices.Contains(shown.words, known.words[0]):
-		t.warn(RuleValue, literal.Range(), "Never equal", "%s is never %q.%s", t.source(other), known.words[0], didYouMean(known.words[0], "", shown.words))
+		t.warn(RuleValue, literal.Range(), "Never equal", "%s is never %q.%s", t.source(other), known.words[0], diag.DidYouMean(known.words[0], "", shown.words))
 	}
 }
 
 // warn is [typing.report] of what works and can hardly be meant.
 func (t *typing) warn(rule Rule, at hcl.Range, summary, detail string, args ...any) {
 	if !t.lenient {
-		t.diags.add(rule, at, summary, detail, args...).Severity = hcl.DiagWarning
+		t.diags.Add(rule, at, summary, detail, args...).Severity = hcl.DiagWarning
 	}
 }
 

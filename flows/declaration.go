@@ -9,6 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // declaration is what variables and params have in common: a typed name with
@@ -57,12 +59,12 @@ func (s *site) decodeType(a *hcl.Attribute, d *declaration) {
 	var diags hcl.Diagnostics
 	d.typed = true
 	if levelsOf(a.Expr) > maxTypeLevels {
-		s.diags.add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
+		s.diags.Add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
 		d.typ = cty.DynamicPseudoType
 		return
 	}
 	d.typ, d.fill, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
-	if s.diags.take(RuleType, diags) {
+	if s.diags.Take(RuleType, diags) {
 		d.typ, d.fill = cty.DynamicPseudoType, nil
 	}
 }
@@ -101,7 +103,7 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 	ok := true
 	for _, t := range append(test.Expr.Variables(), message.Expr.Variables()...) {
 		if name, _, named := step(t, 1); t.RootName() != d.root || !named || name != d.name {
-			s.diags.add(RuleMisplaced, t.SourceRange(), "Validation of something else", "A validation can refer only to the value that it belongs to, %s.%s.", d.root, d.name)
+			s.diags.Add(RuleMisplaced, t.SourceRange(), "Validation of something else", "A validation can refer only to the value that it belongs to, %s.%s.", d.root, d.name)
 			ok = false
 		}
 	}
@@ -113,7 +115,7 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 
 // misjudges reports a validation that is wrong for whatever value of the type.
 func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
-	from := s.diags.count()
+	from := s.diags.Count()
 	t := s.typing().with(d.root, &shape{kinds: kindObject, fields: map[string]*shape{d.name: shapeOfType(d.typ)}, closed: true})
 	t.operand(test, kindBool|kindString)
 	t.operand(message, kindString|kindNumber|kindBool)
@@ -122,13 +124,13 @@ func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
 		Functions: d.functions,
 	}
 	for _, e := range []hcl.Expression{test, message} {
-		if s.diags.failed(from) {
+		if s.diags.Failed(from) {
 			break // typing says more of what is wrong with attributes
 		}
 		_, diags := s.module.meter.measured(countingNodes(e), ctx)
 		s.explain(&expression{Expression: e}, diags)
 	}
-	return s.diags.failed(from)
+	return s.diags.Failed(from)
 }
 
 func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
@@ -139,12 +141,12 @@ func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
 	}
 	v, err := d.convert(s.module.meter, v)
 	if err != nil {
-		s.diags.add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
+		s.diags.Add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
 		return
 	}
 	d.preset = v
 	if err := d.check(s.module.meter, v); err != nil && !v.IsNull() {
-		s.diags.add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
+		s.diags.Add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
 	}
 }
 
@@ -180,26 +182,9 @@ func kindOf(v cty.Value) string {
 // conversionError names the place in the value where it does not fit.
 func conversionError(err error) string {
 	if p, ok := err.(cty.PathError); ok && len(p.Path) > 0 {
-		return pathText(p.Path) + ": " + p.Error()
+		return diag.ValuePath(p.Path) + ": " + p.Error()
 	}
 	return err.Error()
-}
-
-func pathText(path cty.Path) string {
-	text := ""
-	for _, s := range path {
-		switch s := s.(type) {
-		case cty.GetAttrStep:
-			text += "." + s.Name
-		case cty.IndexStep:
-			if s.Key.Type() == cty.String {
-				text += fmt.Sprintf("[%q]", s.Key.AsString())
-			} else if s.Key.Type() == cty.Number {
-				text += "[" + s.Key.AsBigFloat().Text('f', -1) + "]"
-			}
-		}
-	}
-	return text
 }
 
 // check tells which validation a value does not pass.
@@ -218,10 +203,10 @@ func (d *declaration) check(m *meter, v cty.Value) error {
 			result, _ = convert.Convert(result, cty.Bool)
 		}
 		if diags.HasErrors() || result == cty.NilVal || result.IsNull() || !result.IsKnown() {
-			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must give true or false", place(c.at))
+			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must give true or false", diag.Place(c.at))
 		}
 		if result.False() {
-			return fmt.Errorf("%s (validation at %s)", c.text(m, ctx), place(c.at))
+			return fmt.Errorf("%s (validation at %s)", c.text(m, ctx), diag.Place(c.at))
 		}
 	}
 	return nil

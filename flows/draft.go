@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // draft is a flow being decoded: its names, before what they stand for.
@@ -42,14 +44,14 @@ type pendingTask struct {
 
 // declareFlow notes a flow and the names in it.
 func (m *module) declareFlow(b *hcl.Block) {
-	name, at, ok, from := b.Labels[0], b.LabelRanges[0], true, m.diags.count()
+	name, at, ok, from := b.Labels[0], b.LabelRanges[0], true, m.diags.Count()
 	if !isToken(name) {
-		m.diags.add(RuleName, at, "Name cannot be used",
+		m.diags.Add(RuleName, at, "Name cannot be used",
 			"The flow's name %q is a subject on NATS: use letters, digits, - and _ only.", name)
 		ok = false
 	}
 	if first := m.drafts[name]; first != nil {
-		m.diags.duplicate("flow", name, at, first.flow.Range)
+		m.diags.Duplicate("flow", name, at, first.flow.Range)
 		return
 	}
 	d := &draft{
@@ -75,13 +77,13 @@ func (m *module) declareFlow(b *hcl.Block) {
 			d.declareSection(part, decodeBody(m.diags, hook.Body, hooks[part], hook.DefRange))
 		}
 	}
-	d.clean = !m.diags.failed(from)
+	d.clean = !m.diags.Failed(from)
 }
 
 func (d *draft) declareLocal(a *hcl.Attribute) {
 	m := d.site.module
 	if first := m.locals[a.Name]; first != nil {
-		m.diags.duplicate("local", a.Name, a.NameRange, first.at)
+		m.diags.Duplicate("local", a.Name, a.NameRange, first.at)
 		return
 	}
 	before := len(d.locals)
@@ -137,9 +139,9 @@ func (d *draft) declareName(b *hcl.Block) (string, bool) {
 		d.named[name] = b
 		return name, true
 	case first.Type == b.Type:
-		m.diags.duplicate(b.Type, name, at, first.DefRange)
+		m.diags.Duplicate(b.Type, name, at, first.DefRange)
 	default:
-		m.diags.add(RuleDuplicate, at, "Duplicate name", "There is a %s %q already, at %s, and the names of tasks, waits and groups are all different. Rename one of the two.", first.Type, name, place(first.DefRange))
+		m.diags.Add(RuleDuplicate, at, "Duplicate name", "There is a %s %q already, at %s, and the names of tasks, waits and groups are all different. Rename one of the two.", first.Type, name, diag.Place(first.DefRange))
 	}
 	return "", false
 }
@@ -214,7 +216,7 @@ func (d *draft) decode() {
 		d.decodeOutput(b)
 	}
 	if len(f.Tasks) == 0 && d.clean {
-		m.diags.add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
+		m.diags.Add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
 	}
 	d.connect()
 }
@@ -239,7 +241,7 @@ func (d *draft) decodeParam(b *hcl.Block) {
 		return
 	}
 	if first := d.params[name]; first != nil {
-		s.diags.duplicate("param", name, at, first.Range)
+		s.diags.Duplicate("param", name, at, first.Range)
 		return
 	}
 	decl := s.decodeDeclaration(b, "param", name)
@@ -285,7 +287,7 @@ func (d *draft) decodeOutput(b *hcl.Block) {
 	}
 	for _, o := range d.flow.Outputs {
 		if o.Name == name {
-			s.diags.duplicate("output", name, at, o.Range)
+			s.diags.Duplicate("output", name, at, o.Range)
 			return
 		}
 	}

@@ -29,7 +29,7 @@ func (s *site) fanOut(t *Task, c *content) {
 	each := c.arg("for_each")
 	if each == nil {
 		if limit := c.arg("max_parallel"); limit != nil {
-			s.diags.add(RuleConflict, limit.NameRange, "Nothing is parallel here", "max_parallel bounds the items of for_each, and this task has none: leave it out, or put it on a group.")
+			s.diags.Add(RuleConflict, limit.NameRange, "Nothing is parallel here", "max_parallel bounds the items of for_each, and this task has none: leave it out, or put it on a group.")
 		}
 		return
 	}
@@ -37,9 +37,9 @@ func (s *site) fanOut(t *Task, c *content) {
 	t.each = s.plain().late(each)
 	t.eachOf = s.plain().recordedOf(t.each)
 	if err := s.canFanOut(t.each); errors.Is(err, errHidden) {
-		s.diags.add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
+		s.diags.Add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
 	} else if err != nil {
-		s.diags.add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
+		s.diags.Add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/dag"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -101,8 +102,8 @@ func (m *module) checkFollowers() {
 	var around []string
 	for i := range cycle.Path[1:] {
 		t := at[[2]string{cycle.Path[i], cycle.Path[i+1]}]
-		around = append(around, cycle.Path[i+1]+" starts after "+cycle.Path[i]+" ("+place(t.after)+")")
+		around = append(around, cycle.Path[i+1]+" starts after "+cycle.Path[i]+" ("+diag.Place(t.after)+")")
 	}
-	m.diags.add(RuleCycle, at[[2]string{cycle.Path[0], cycle.Path[1]}].after, "Flows start each other without end",
+	m.diags.Add(RuleCycle, at[[2]string{cycle.Path[0], cycle.Path[1]}].after, "Flows start each other without end",
 		"Each run of these flows that succeeds starts another one: %s. Give one of these triggers a filter.", strings.Join(around, ", "))
 }

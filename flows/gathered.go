@@ -33,7 +33,7 @@ func (d *draft) itemTypes(t *Task) *items {
 		outer, e := c.site.plain().typing(), t.each.Expression
 		all := outer.infer(e)
 		if got := all.present(); got != 0 && got&(kindList|kindObject) == 0 && t.each.constant == cty.NilVal {
-			outer.diags.add(RuleType, e.Range(), "Wrong type", "\"for_each\" must be a list, a set or an object, %s is %s.", outer.source(e), got)
+			outer.diags.Add(RuleType, e.Range(), "Wrong type", "\"for_each\" must be a list, a set or an object, %s is %s.", outer.source(e), got)
 		}
 		d.items[t] = itemsIn(all)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -65,7 +66,7 @@ func (m Member) output() wanted {
 }
 
 // At is where the group stands, "orders.hcl:14".
-func (g *Group) At() string { return place(g.Range) }
+func (g *Group) At() string { return diag.Place(g.Range) }
 
 // ordered reports whether the members come one after the other.
 func (g *Group) ordered() bool { return g.Mode == GroupSerial || g.Mode == GroupFirstSuccess }
@@ -172,13 +173,13 @@ func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 		s.Groups = append(s.Groups, g)
 	}
 	if g.depth() == maxGroups+1 {
-		d.site.diags.add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
+		d.site.diags.Add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
 	}
 	inner := *d.site
 	inner.part = s.Part
 	g.site, g.content = inner.decodeAt(b, groupWords)
 	if declared := d.declareMembers(g.content, s, g); declared == 0 {
-		d.site.diags.add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", join(memberBlocks, "or"))
+		d.site.diags.Add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", diag.Join(memberBlocks, "or"))
 	}
 	if !ok {
 		return nil
@@ -205,7 +206,7 @@ func (s *site) decodeGroup(g *Group) {
 		g.MaxParallel = int(n)
 	}
 	if g.ordered() && g.MaxParallel > 0 {
-		s.diags.add(RuleConflict, c.arg("max_parallel").NameRange, "Nothing is parallel here",
+		s.diags.Add(RuleConflict, c.arg("max_parallel").NameRange, "Nothing is parallel here",
 			"The members of a group of mode %q come one after the other: leave max_parallel out.", g.Mode)
 	}
 	g.when = s.condition(c.arg("when"))

@@ -2,6 +2,8 @@ package flows
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -13,3 +15,5 @@ func decodeJSON(src []byte) (cty.Value, error) { return ctyjson.Decode(src, newM
 
 // encodeJSON is [ctyjson.Encode] with a budget of its own.
 func encodeJSON(v cty.Value) (json.RawMessage, error) { return ctyjson.Encode(v, newMeter()) }
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // local is one named expression. Those of a module are fixed at load; those of
@@ -30,7 +32,7 @@ const (
 
 func (m *module) declareLocal(into map[string]*local, a *hcl.Attribute) {
 	if first := into[a.Name]; first != nil {
-		m.diags.duplicate("local", a.Name, a.NameRange, first.at)
+		m.diags.Duplicate("local", a.Name, a.NameRange, first.at)
 		return
 	}
 	into[a.Name] = &local{name: a.Name, at: a.NameRange, attr: a, site: m.site(nil)}
@@ -81,15 +83,15 @@ func (m *module) localCycle(again *local) {
 	for i, l := range m.resolvingNow {
 		if l == again {
 			for _, in := range m.resolvingNow[i:] {
-				steps = append(steps, "local."+in.name+" ("+place(in.at)+")")
+				steps = append(steps, "local."+in.name+" ("+diag.Place(in.at)+")")
 			}
 			break
 		}
 	}
 	if len(steps) == 1 {
-		m.diags.add(RuleSelfReference, again.at, "Local refers to itself", "local.%s cannot be computed from its own value.", again.name)
+		m.diags.Add(RuleSelfReference, again.at, "Local refers to itself", "local.%s cannot be computed from its own value.", again.name)
 		return
 	}
-	m.diags.add(RuleCycle, again.at, "Locals refer to each other",
+	m.diags.Add(RuleCycle, again.at, "Locals refer to each other",
 		"None of these can be computed first: %s → local.%s. Break the circle.", strings.Join(steps, " → "), again.name)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // Expressions can ask for more than a machine has: loops in loops, locals that
@@ -360,7 +361,7 @@ func (m *meter) measured(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl
 // exhausted says why nothing is left.
 func (m *meter) exhausted(at hcl.Range) hcl.Diagnostics {
 	if m.cause != nil {
-		return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Value cannot be used", Subject: &at, Detail: sentence(m.cause.Error()) + "."}}
+		return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Value cannot be used", Subject: &at, Detail: diag.Sentence(m.cause.Error()) + "."}}
 	}
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagError, Summary: "Too much to compute", Subject: &at,

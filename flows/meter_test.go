@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -134,7 +135,7 @@ func TestManyDiagnostics(t *testing.T) {
 	}
 	_, diags := Restore(t.Context(), &run.Definition{Files: map[string][]byte{"f.hcl": []byte("locals {\n" + src.String() + "}\n" + smallFlow("f"))}}, Options{})
 	last := diags[len(diags)-1]
-	if len(diags) != maxShown+1 || RuleOf(last) != RuleMore || !strings.Contains(last.Detail, "19800 more") || last.Subject.Start.Line != maxShown+2 {
+	if len(diags) != diag.MaxShown+1 || RuleOf(last) != RuleMore || !strings.Contains(last.Detail, "19800 more") || last.Subject.Start.Line != diag.MaxShown+2 {
 		t.Errorf("%d: %v", len(diags), last)
 	}
 }
@@ -164,7 +165,7 @@ func TestGuessesAreBounded(t *testing.T) {
 		told := func(d *hcl.Diagnostic) bool {
 			return strings.Contains(d.Detail, "Did you mean p") || strings.Contains(d.Detail, "It exists in flow")
 		}
-		if first, last := diags[0], diags[min(len(diags), maxShown)-1]; !told(first) || told(last) {
+		if first, last := diags[0], diags[min(len(diags), diag.MaxShown)-1]; !told(first) || told(last) {
 			t.Errorf("%s:\n%s\n%s", name, first.Detail, last.Detail)
 		}
 	}

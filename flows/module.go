@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -73,7 +74,7 @@ func (m *module) checkPrefix() {
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(m.src.prefix, "/"), "/") {
 		if !isToken(part) {
-			m.diags.add(RuleName, m.src.at(), "Folder name cannot be used",
+			m.diags.Add(RuleName, m.src.at(), "Folder name cannot be used",
 				"The folder %q is part of the names of its flows, which are subjects on NATS: use letters, digits, - and _ only.", part)
 		}
 	}
@@ -93,12 +94,12 @@ func (m *module) parse() map[string][]*hcl.Block {
 		m.meter.left += loadCostPerByte * len(f.bytes)
 		parsed, diags := parseFile(f)
 		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-		if m.diags.take(RuleSyntax, diags) {
+		if m.diags.Take(RuleSyntax, diags) {
 			m.broken, m.unread = true, true
 			continue
 		}
 		m.set.files[f.display] = parsed
-		c := decodeBody(m.diags, parsed.Body, fileWords, startOf(f.display))
+		c := decodeBody(m.diags, parsed.Body, fileWords, diag.StartOf(f.display))
 		for kind, blocks := range c.blocks {
 			all[kind] = append(all[kind], blocks...)
 		}
@@ -132,7 +133,7 @@ func (m *module) label(b *hcl.Block) (string, hcl.Range, bool) {
 	last := len(b.Labels) - 1
 	name, at := b.Labels[last], b.LabelRanges[last]
 	if !isToken(name) || !hclsyntax.ValidIdentifier(name) {
-		m.diags.add(RuleName, at, "Name cannot be used",
+		m.diags.Add(RuleName, at, "Name cannot be used",
 			"%q is not a name that expressions can refer to: begin with a letter and use letters, digits, - and _ only.", name)
 		return name, at, false
 	}

@@ -10,6 +10,7 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // The parsers of hcl recurse, and a stack that is used up ends the process. So
@@ -26,7 +27,7 @@ type lexer func([]byte, string, hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
 // checkNative reports a text in HCL's native syntax that must not be parsed.
 func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
 	if len(src) > maxSource {
-		return tooLarge(startOf(filename))
+		return tooLarge(diag.StartOf(filename))
 	}
 	if !couldNest(src) && !couldBeLong(src) {
 		return nil
@@ -184,7 +185,7 @@ func (m *melding) add(t hclsyntax.Token) {
 // checkJSON does the same for the JSON syntax, whose texts may be templates.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if len(src) > maxSource {
-		return tooLarge(startOf(filename))
+		return tooLarge(diag.StartOf(filename))
 	}
 	depth := 0
 	for i := 0; i < len(src); i++ {
@@ -196,7 +197,7 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			length := ctyjson.NumberLength(src[i:])
 			if ctyjson.CheckNumber(src[i:i+length]) != nil {
-				return tooLong(startOf(filename))
+				return tooLong(diag.StartOf(filename))
 			}
 			i += max(length, 1) - 1
 		case '"':
@@ -207,7 +208,7 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 			i = end - 1
 		}
 		if depth > maxNesting {
-			return tooDeep(startOf(filename))
+			return tooDeep(diag.StartOf(filename))
 		}
 	}
 	return nil
@@ -221,7 +222,7 @@ func checkTemplate(quoted []byte, filename string) hcl.Diagnostics {
 	}
 	diags := checkNative([]byte(text), filename, hclsyntax.LexTemplate)
 	for _, d := range diags {
-		at := startOf(filename)
+		at := diag.StartOf(filename)
 		d.Subject = &at
 	}
 	return diags

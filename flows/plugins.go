@@ -13,6 +13,7 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -52,7 +53,7 @@ func (m *module) declarePlugin(b *hcl.Block) {
 		return
 	}
 	if first := m.plugins[name]; first != nil {
-		m.diags.duplicate("plugin", name, at, first.at)
+		m.diags.Duplicate("plugin", name, at, first.at)
 		return
 	}
 	m.plugins[name] = &plugin{Plugin: Plugin{Name: name}, at: at, block: b, config: cty.NilVal}
@@ -78,7 +79,7 @@ func (m *module) decodePlugin(p *plugin) {
 	}
 	digest, pinned := s.text(c.arg("digest"))
 	if pinned && !isDigest(digest) {
-		m.diags.add(RuleDigest, c.arg("digest").Expr.Range(), "Not a digest", "A digest is \"sha256:\" and 64 hexadecimal digits in lower case.")
+		m.diags.Add(RuleDigest, c.arg("digest").Expr.Range(), "Not a digest", "A digest is \"sha256:\" and 64 hexadecimal digits in lower case.")
 		pinned = false
 	}
 	source := c.arg("source")
@@ -87,7 +88,7 @@ func (m *module) decodePlugin(p *plugin) {
 	}
 	m.lookUp(p, source.Expr.Range())
 	if pinned && p.Digest != "" && p.Digest != digest {
-		m.diags.add(RuleDigest, c.arg("digest").Expr.Range(), "Not the module that was pinned",
+		m.diags.Add(RuleDigest, c.arg("digest").Expr.Range(), "Not the module that was pinned",
 			"%s has digest %s. If the change is wanted, write that one here.", p.Source, p.Digest)
 	}
 }
@@ -109,7 +110,7 @@ func (s *site) object(a *hcl.Attribute) cty.Value {
 	if !v.IsNull() && hasFields(v.Type()) {
 		return v
 	}
-	s.diags.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be an object: { name = value, … }.", a.Name)
+	s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be an object: { name = value, … }.", a.Name)
 	return cty.NilVal
 }
 
@@ -129,13 +130,13 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 	found := m.signatureOf(p.Source)
 	switch {
 	case errors.Is(found.err, fs.ErrNotExist) && m.restored != nil:
-		m.diags.add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
+		m.diags.Add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
 		return
 	case errors.Is(found.err, fs.ErrNotExist):
-		m.diags.add(RulePlugin, at, "No such module", "There is no file %s, as seen from the folder of this flow file: build the plugin, or correct the path.", p.Source)
+		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the folder of this flow file: build the plugin, or correct the path.", p.Source)
 		return
 	case found.err != nil:
-		m.diags.add(RulePlugin, at, "Plugin cannot be used", "%s.", found.err)
+		m.diags.Add(RulePlugin, at, "Plugin cannot be used", "%s.", found.err)
 		return
 	}
 	p.signature, p.Digest = found, found.Digest
@@ -185,7 +186,7 @@ func (s *site) plugin(a *hcl.Attribute) *plugin {
 		s.module.lookUp(p, a.Expr.Range())
 		return p
 	}
-	s.diags.add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as text.")
+	s.diags.Add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as text.")
 	return nil
 }
 
@@ -222,17 +223,17 @@ func (s *site) chooseFunction(p *plugin, a *hcl.Attribute, at hcl.Range) string 
 		if slices.Contains(names, chosen) {
 			return chosen
 		}
-		hint := didYouMean(chosen, "", names)
+		hint := diag.DidYouMean(chosen, "", names)
 		if len(names) == 0 {
 			hint = " The module is one program without named functions: leave the argument out."
 		}
-		s.diags.add(RuleFunction, a.Expr.Range(), "Unknown function", "%s has no function %q.%s", p.Source, chosen, hint)
+		s.diags.Add(RuleFunction, a.Expr.Range(), "Unknown function", "%s has no function %q.%s", p.Source, chosen, hint)
 		return ""
 	}
 	chosen = p.signature.Default()
 	if chosen == "" && len(names) > 0 {
-		s.diags.add(RuleFunction, at, "Which function?", "%s has several functions, and none of them is %q: name one with function = \"…\". There is %s.",
-			p.Source, run.MainFunction, join(names, "and"))
+		s.diags.Add(RuleFunction, at, "Which function?", "%s has several functions, and none of them is %q: name one with function = \"…\". There is %s.",
+			p.Source, run.MainFunction, diag.Join(names, "and"))
 	}
 	return chosen
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -18,7 +19,7 @@ type policy struct {
 func (m *module) decodeDefaults(blocks []*hcl.Block) {
 	for i, b := range blocks {
 		if i > 0 {
-			m.diags.add(RuleDuplicate, b.DefRange, "Duplicate block", "The module has its defaults already, at %s. Put the two together.", place(blocks[0].DefRange))
+			m.diags.Add(RuleDuplicate, b.DefRange, "Duplicate block", "The module has its defaults already, at %s. Put the two together.", diag.Place(blocks[0].DefRange))
 			continue
 		}
 		m.defaults = m.site(nil).defaultsOf(b, policy{})
@@ -41,7 +42,7 @@ func (s *site) policy(c *content, inherited policy) policy {
 	}
 	retries, block := c.arg("retries"), c.one("retry")
 	if retries != nil && block != nil {
-		s.diags.add(RuleConflict, retries.NameRange, "retries and retry", "retries = n is the short form of retry { attempts = n + 1 }: keep one of the two.")
+		s.diags.Add(RuleConflict, retries.NameRange, "retries and retry", "retries = n is the short form of retry { attempts = n + 1 }: keep one of the two.")
 	}
 	if n, ok := s.whole(retries, 0, maxAttempts-1); ok {
 		p.retry.Attempts = int(n) + 1

@@ -1,5 +1,9 @@
 package flows
 
+import (
+	"github.com/flowhost/flowhost/flows/internal/diag"
+)
+
 // roots is a set of the names with which references begin.
 type roots uint16
 
@@ -111,19 +115,4 @@ func (s roots) list() []string {
 }
 
 // names spells a set for messages: "var, local and trigger".
-func (s roots) names() string { return join(s.list(), "and") }
-
-func join(names []string, last string) string {
-	switch n := len(names); n {
-	case 0:
-		return ""
-	case 1:
-		return names[0]
-	default:
-		text := names[0]
-		for _, name := range names[1 : n-1] {
-			text += ", " + name
-		}
-		return text + " " + last + " " + names[n-1]
-	}
-}
+func (s roots) names() string { return diag.Join(s.list(), "and") }

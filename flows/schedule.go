@@ -53,19 +53,19 @@ func (t *timetable) form() *hcl.Attribute {
 		a := t.arg(name)
 		switch {
 		case a != nil && form != nil:
-			t.diags.add(RuleConflict, a.NameRange, form.Name+" and "+a.Name, "A schedule trigger takes exactly one of cron, every, at and calendar; declare a second trigger for the other.")
+			t.diags.Add(RuleConflict, a.NameRange, form.Name+" and "+a.Name, "A schedule trigger takes exactly one of cron, every, at and calendar; declare a second trigger for the other.")
 			return nil
 		case a != nil:
 			form = a
 		}
 	}
 	if form == nil {
-		t.diags.add(RuleMissing, t.at, "When?", "A schedule trigger needs cron = \"…\", every = \"…\", at = \"…\" or calendar = \"…\".")
+		t.diags.Add(RuleMissing, t.at, "When?", "A schedule trigger needs cron = \"…\", every = \"…\", at = \"…\" or calendar = \"…\".")
 		return nil
 	}
 	for _, name := range []string{"day_match", "dst", "offset"} {
 		if a := t.arg(name); a != nil && !slices.Contains(forms[form.Name], name) {
-			t.diags.add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s says nothing about %s = …; leave it out.", name, form.Name)
+			t.diags.Add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s says nothing about %s = …; leave it out.", name, form.Name)
 		}
 	}
 	return form
@@ -116,7 +116,7 @@ func parsed[S scheduler.Schedule](t *timetable, a *hcl.Attribute, parse func(str
 			reason += " (" + fault.Hint + ")"
 		}
 	}
-	t.diags.add(RuleSchedule, at, "Not a "+a.Name+" expression", "In %q: %s.", expr, reason)
+	t.diags.Add(RuleSchedule, at, "Not a "+a.Name+" expression", "In %q: %s.", expr, reason)
 }
 
 func (t *timetable) every(a *hcl.Attribute) {
@@ -131,7 +131,7 @@ func (t *timetable) every(a *hcl.Attribute) {
 		if stated && interval >= scheduler.MinInterval {
 			at = t.arg("offset").Expr.Range()
 		}
-		t.diags.add(RuleSchedule, at, "Not an interval", "In %q: %s.", interval, fault.Reason)
+		t.diags.Add(RuleSchedule, at, "Not an interval", "In %q: %s.", interval, fault.Reason)
 		return
 	}
 	t.trigger.Schedule = schedule
@@ -145,7 +145,7 @@ func (t *timetable) instant(a *hcl.Attribute) (time.Time, bool) {
 	}
 	at, ok := parseInstant(text)
 	if !ok {
-		t.diags.add(RuleSchedule, a.Expr.Range(), "Not a time", notAnInstant, text)
+		t.diags.Add(RuleSchedule, a.Expr.Range(), "Not a time", notAnInstant, text)
 	}
 	return at, ok
 }
@@ -185,7 +185,7 @@ func (t *timetable) bounds() {
 		return
 	}
 	if _, fires := bounded.Next(bounded.Start.Add(-1)); !fires {
-		t.diags.add(RuleSchedule, t.at, "Never fires", "The schedule has no time between its start and its end.")
+		t.diags.Add(RuleSchedule, t.at, "Never fires", "The schedule has no time between its start and its end.")
 	}
 	t.trigger.Schedule = bounded
 }
@@ -212,7 +212,7 @@ func (t *timetable) delays() {
 	if word, ok := t.word(splay); ok {
 		t.trigger.Jitter.Stable = word == "hash"
 		if jitter == nil {
-			t.diags.add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; say with jitter = \"…\" how long that may be.")
+			t.diags.Add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; say with jitter = \"…\" how long that may be.")
 		}
 	}
 }
@@ -248,7 +248,7 @@ func (t *timetable) overlap() {
 		t.trigger.OverlapMax = int(n)
 	}
 	if waits := t.trigger.Overlap == OverlapQueue || t.trigger.Overlap == OverlapNode; limit != nil && !waits {
-		t.diags.add(RuleConflict, limit.NameRange, "overlap_max and overlap", "overlap_max bounds the runs that wait with overlap = \"queue\" or \"node\"; with %q none or one does.", t.trigger.Overlap)
+		t.diags.Add(RuleConflict, limit.NameRange, "overlap_max and overlap", "overlap_max bounds the runs that wait with overlap = \"queue\" or \"node\"; with %q none or one does.", t.trigger.Overlap)
 	}
 }
 
@@ -275,7 +275,7 @@ func (s *site) zone(t *Trigger, a *hcl.Attribute) *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" || name == "Local" {
-		s.diags.add(RuleSchedule, a.Expr.Range(), "Unknown time zone", "%q is not a name of the IANA time zone database, such as \"Europe/Berlin\" or \"UTC\".", name)
+		s.diags.Add(RuleSchedule, a.Expr.Range(), "Unknown time zone", "%q is not a name of the IANA time zone database, such as \"Europe/Berlin\" or \"UTC\".", name)
 		return time.UTC
 	}
 	t.Zone = name

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // CheckSchema finds what in a JSON Schema cannot be what its author meant: types
@@ -78,7 +80,7 @@ func (c *schemaCheck) types(at string, typ any) {
 		if !ok {
 			c.say(at, "type is a name, or a list of names")
 		} else if !slices.Contains(names, name) {
-			c.say(at, "there is no type %q.%s", name, didYouMean(name, "", names))
+			c.say(at, "there is no type %q.%s", name, diag.DidYouMean(name, "", names))
 		}
 	}
 }
@@ -100,7 +102,7 @@ func (c *schemaCheck) required(at string, m map[string]any) {
 		if !ok {
 			c.say(at, "required is a list of names")
 		} else if _, there := properties[name]; !there && !open {
-			c.say(at, "%q is required, and no property has that name.%s", name, didYouMean(name, "", keys(properties)))
+			c.say(at, "%q is required, and no property has that name.%s", name, diag.DidYouMean(name, "", keys(properties)))
 		}
 	}
 }

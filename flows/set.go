@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -100,7 +101,7 @@ func Restore(ctx context.Context, definition *run.Definition, options Options) (
 
 // loader loads modules into one set.
 type loader struct {
-	diags   *report
+	diags   *diag.Report
 	ctx     context.Context
 	options Options
 	globals []*given // values of Options.VarFiles
@@ -123,7 +124,7 @@ type loader struct {
 
 func newLoader(ctx context.Context, options Options) *loader {
 	return &loader{
-		diags: new(report), ctx: ctx, options: options,
+		diags: new(diag.Report), ctx: ctx, options: options,
 		set:          &Set{byName: map[string]*Flow{}, limits: map[string]*Limit{}, files: map[string]*hcl.File{}},
 		runFunctions: runFunctions(),
 		signatures:   map[string]*signature{},
@@ -135,13 +136,13 @@ func newLoader(ctx context.Context, options Options) *loader {
 func (l *loader) finish() (*Set, hcl.Diagnostics) {
 	slices.SortFunc(l.set.Flows, func(a, b *Flow) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.set.Limits, func(a, b *Limit) int { return cmp.Compare(a.Name, b.Name) })
-	return l.set, l.diags.sorted()
+	return l.set, l.diags.Sorted()
 }
 
 // publish puts a flow into the set.
 func (l *loader) publish(f *Flow) {
 	if first := l.set.byName[f.Name]; first != nil {
-		l.diags.duplicate("flow", f.Name, f.Range, first.Range)
+		l.diags.Duplicate("flow", f.Name, f.Range, first.Range)
 		return
 	}
 	l.set.byName[f.Name] = f

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // shape describes the JSON values that can stand in a place. It may describe more
@@ -78,7 +80,7 @@ func (k kinds) String() string {
 			names = append(names, "a "+n.name)
 		}
 	}
-	return join(names, "or")
+	return diag.Join(names, "or")
 }
 
 func openShape() *shape         { return &shape{kinds: allKinds} }

@@ -3,13 +3,15 @@ package flows
 import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // site is a place where expressions stand: a module's top level, or inside one
 // of its flows.
 type site struct {
 	module *module
-	diags  *report
+	diags  *diag.Report
 	words  *words
 	draft  *draft // nil at the top level
 	part   Part   // of the flow; PartMain or empty outside of hooks

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // source is the folder of one module: its flow files and what they may read.
@@ -32,13 +34,9 @@ type sourceFile struct {
 
 func (s *source) at() hcl.Range {
 	if len(s.files) > 0 {
-		return startOf(s.files[0].display)
+		return diag.StartOf(s.files[0].display)
 	}
-	return startOf(s.folder)
-}
-
-func startOf(file string) hcl.Range {
-	return hcl.Range{Filename: file, Start: hcl.InitialPos, End: hcl.InitialPos}
+	return diag.StartOf(s.folder)
 }
 
 // hclName takes the ending off the name of an HCL file, in either syntax.
@@ -72,7 +70,7 @@ func (l *loader) find(paths []string) []*source {
 				continue
 			}
 			if first, taken := owner[abs]; taken {
-				l.diags.add(RulePath, startOf(f.display), "File given twice",
+				l.diags.Add(RulePath, diag.StartOf(f.display), "File given twice",
 					"%s is read as part of %s already: leave out one of the paths.", f.display, first)
 				return out[:i]
 			}
@@ -107,15 +105,15 @@ func (l *loader) findAll(paths []string) []*source {
 
 func (l *loader) unreadable(p string, err error) *hcl.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
-		return l.diags.add(RulePath, startOf(p), "No such file or folder", "There is no %s.", p)
+		return l.diags.Add(RulePath, diag.StartOf(p), "No such file or folder", "There is no %s.", p)
 	}
-	return l.diags.add(RulePath, startOf(p), "Cannot read", "%s.", err)
+	return l.diags.Add(RulePath, diag.StartOf(p), "Cannot read", "%s.", err)
 }
 
 // findFile makes a module of one file.
 func (l *loader) findFile(p string) []*source {
 	if !isFlowFile(filepath.Base(p)) {
-		l.diags.add(RulePath, startOf(p), "Not a flow file", "%s is not read: the names of flow files end in .hcl or .hcl.json, and *.vars.hcl, *.test.hcl and flowhost.hcl are for other things.", p)
+		l.diags.Add(RulePath, diag.StartOf(p), "Not a flow file", "%s is not read: the names of flow files end in .hcl or .hcl.json, and *.vars.hcl, *.test.hcl and flowhost.hcl are for other things.", p)
 		return nil
 	}
 	s := &source{folder: filepath.Dir(p), read: jail(filepath.Dir(p))}
@@ -126,7 +124,7 @@ func (l *loader) findFile(p string) []*source {
 // findFolder makes modules of a folder and the folders in it.
 func (l *loader) findFolder(root string) []*source {
 	var out []*source
-	modules, from := map[string]*source{}, l.diags.count()
+	modules, from := map[string]*source{}, l.diags.Count()
 	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		hidden := p != root && strings.HasPrefix(e.Name(), ".")
 		switch {
@@ -153,8 +151,8 @@ func (l *loader) findFolder(root string) []*source {
 	for _, s := range out {
 		slices.SortStableFunc(s.values, weakestFirst)
 	}
-	if len(out) == 0 && !l.diags.failed(from) {
-		l.diags.add(RulePath, startOf(root), "No flow files", "There is no *.hcl or *.hcl.json file in %s or below it.", root)
+	if len(out) == 0 && !l.diags.Failed(from) {
+		l.diags.Add(RulePath, diag.StartOf(root), "No flow files", "There is no *.hcl or *.hcl.json file in %s or below it.", root)
 	}
 	return out
 }

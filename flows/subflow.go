@@ -22,14 +22,14 @@ func (s *site) subflow(t *Task, b *hcl.Block, c *content) {
 	switch {
 	case plugin == nil && flow == nil:
 		if !misused(b.Body, "plugin") && !misused(b.Body, "flow") {
-			s.diags.add(RuleMissing, t.Range, "Missing argument",
+			s.diags.Add(RuleMissing, t.Range, "Missing argument",
 				"A task block needs one of the arguments \"plugin\" (plugin.NAME, or the path of a module) and \"flow\" (flow.NAME of the same folder): write plugin = … or flow = …")
 		}
 		return
 	case flow == nil:
 		return
 	case plugin != nil:
-		s.diags.add(RuleConflict, flow.NameRange, "plugin and flow", "A task calls a function of a plugin or runs a flow: keep one of the two.")
+		s.diags.Add(RuleConflict, flow.NameRange, "plugin and flow", "A task calls a function of a plugin or runs a flow: keep one of the two.")
 	}
 	for _, name := range functionOnly {
 		if a, block := c.arg(name), c.one(name); a != nil {
@@ -45,7 +45,7 @@ func (s *site) subflow(t *Task, b *hcl.Block, c *content) {
 }
 
 func (s *site) notOfFlow(name string, at hcl.Range) {
-	s.diags.add(RuleConflict, at, name+" and flow", "%q is about the call of a function: the tasks of the flow have their own. Leave it out.", name)
+	s.diags.Add(RuleConflict, at, name+" and flow", "%q is about the call of a function: the tasks of the flow have their own. Leave it out.", name)
 }
 
 // flow is the flow that a task names, flow.NAME or as text. It is nil when that
@@ -55,12 +55,12 @@ func (s *site) flow(a *hcl.Attribute) *draft {
 	name, at, ok := step(t, 1)
 	switch {
 	case len(t) == 2 && ok && name == "name":
-		s.diags.add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: %s = \"name\".", a.Name)
+		s.diags.Add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: %s = \"name\".", a.Name)
 		return nil
 	case len(t) == 2 && ok:
 		return s.flowOf(name, at)
 	case len(t) == 1 && s.module.drafts[t.RootName()] != nil:
-		s.diags.add(RuleUnknownRoot, t.SourceRange(), "Incomplete reference", "There is no %q by itself. Did you mean flow.%s?", t.RootName(), t.RootName())
+		s.diags.Add(RuleUnknownRoot, t.SourceRange(), "Incomplete reference", "There is no %q by itself. Did you mean flow.%s?", t.RootName(), t.RootName())
 		return nil
 	}
 	if name, ok := s.text(a); ok {
@@ -86,11 +86,11 @@ func flowReference(e hcl.Expression) hcl.Traversal {
 func (s *site) flowOf(name string, at hcl.Range) *draft {
 	d := s.module.drafts[name]
 	if d == nil && !s.module.broken {
-		hint := s.diags.guess(name, "flow.", maps.Keys(s.module.drafts))
+		hint := s.diags.Guess(name, "flow.", maps.Keys(s.module.drafts))
 		if hint == "" {
 			hint = " Flows are found in their own folder only."
 		}
-		s.diags.add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this folder.%s", name, hint)
+		s.diags.Add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this folder.%s", name, hint)
 	}
 	return d
 }

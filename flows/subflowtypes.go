@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // checkFlows checks what needs all flows of the module. A recorded definition was
@@ -111,7 +113,7 @@ func (c *typed) checkParams(t *typing) {
 	}
 	params := t.module.draftOf(c.task.Child).params
 	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.required != nil {
-		t.diags.add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", join(c.contract.input.required, "and"))
+		t.diags.Add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", diag.Join(c.contract.input.required, "and"))
 	}
 	t.fill(params, c.task.input.expr.Expression)
 }

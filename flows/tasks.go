@@ -80,7 +80,7 @@ func (s *site) condition(a *hcl.Attribute) *expression {
 		return x
 	}
 	if _, err := convert.Convert(x.constant, cty.Bool); err != nil || x.constant.IsNull() {
-		s.diags.add(RuleType, a.Expr.Range(), "Wrong type", "%q must give true or false.", a.Name)
+		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must give true or false.", a.Name)
 	}
 	return x
 }
@@ -92,7 +92,7 @@ func (s *site) fitting(a *hcl.Attribute, fits func(cty.Type) bool) *expression {
 	if x == nil || x.constant == cty.NilVal || x.constant.IsNull() || fits(x.constant.Type()) {
 		return x
 	}
-	s.diags.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(x.constant, nil))
+	s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(x.constant, nil))
 	return x
 }
 
@@ -116,7 +116,7 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 	}
 	encoded, err := in.encode(newMeter(), v)
 	if err != nil {
-		s.diags.add(RuleType, a.Expr.Range(), "Not a value for "+s.receiver(), "%q cannot be given to %s: %s.", a.Name, s.receiver(), err)
+		s.diags.Add(RuleType, a.Expr.Range(), "Not a value for "+s.receiver(), "%q cannot be given to %s: %s.", a.Name, s.receiver(), err)
 	}
 	in.static = encoded
 	return in
@@ -161,7 +161,7 @@ func (s *site) after(a *hcl.Attribute) []use {
 	}
 	items, diags := hcl.ExprList(a.Expr)
 	if diags.HasErrors() {
-		s.diags.add(RuleReference, a.Expr.Range(), "A list of tasks is required", "Write after = [task.NAME, …], with group.NAME for groups.")
+		s.diags.Add(RuleReference, a.Expr.Range(), "A list of tasks is required", "Write after = [task.NAME, …], with group.NAME for groups.")
 		return nil
 	}
 	var out []use
@@ -177,7 +177,7 @@ func (s *site) after(a *hcl.Attribute) []use {
 			if len(t) > 2 && ok && word != nil && word.bit&settledRoots != 0 {
 				hint = " Write " + word.name + "." + name + "."
 			}
-			s.diags.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME, wait.NAME or group.NAME.%s", hint)
+			s.diags.Add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME, wait.NAME or group.NAME.%s", hint)
 			continue
 		}
 		b := &binding{site: s, x: new(expression)}
@@ -185,7 +185,7 @@ func (s *site) after(a *hcl.Attribute) []use {
 		case !declared:
 			b.unknownName(word, name, at)
 		case part != s.part:
-			s.diags.add(RuleMisplaced, at, "Not in the same part of the flow", "%s.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", word.name, name, part)
+			s.diags.Add(RuleMisplaced, at, "Not in the same part of the flow", "%s.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", word.name, name, part)
 		default:
 			out = append(out, use{task: settledName(word, name), at: item.Range()})
 		}

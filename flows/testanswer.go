@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -68,14 +69,14 @@ func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
 	}
 	for _, first := range t.Answers {
 		if first.Wait == path {
-			s.diags.add(RuleDuplicate, at, "Duplicate answer", "The wait %q ends with what is at %s, and it ends once.", path, place(first.Range))
+			s.diags.Add(RuleDuplicate, at, "Duplicate answer", "The wait %q ends with what is at %s, and it ends once.", path, diag.Place(first.Range))
 			return
 		}
 	}
 	answer := &Answer{Range: b.DefRange, Wait: path, Payload: s.testedJSON(c.arg("payload"))}
 	answer.After, _ = s.duration(c.arg("after"))
 	if a := c.arg("after"); a != nil && t.Until > 0 && answer.After >= t.Until {
-		s.diags.add(RuleValue, a.Expr.Range(), "After the end", "The test ends before, %s after it has begun.", t.Until)
+		s.diags.Add(RuleValue, a.Expr.Range(), "After the end", "The test ends before, %s after it has begun.", t.Until)
 	}
 	if b.Type == approveBlock {
 		answer.Approval, answer.Payload = &run.Approval{Approved: true, Payload: answer.Payload}, nil
@@ -95,9 +96,9 @@ func (s *site) answerable(t *Task, b *hcl.Block) bool {
 	case t.Wait.For == "" || by == b.Type: // what is wrong with the wait is reported there
 		return true
 	case by == "":
-		s.diags.add(RuleConflict, b.LabelRanges[0], "Wait that ends by itself", "The wait %q, at %s, has %s = …: virtual time ends it. Leave the %s block out.", path, t.At(), t.Wait.For, b.Type)
+		s.diags.Add(RuleConflict, b.LabelRanges[0], "Wait that ends by itself", "The wait %q, at %s, has %s = …: virtual time ends it. Leave the %s block out.", path, t.At(), t.Wait.For, b.Type)
 	default:
-		s.diags.add(RuleConflict, b.TypeRange, "Wrong kind of wait", "The wait %q, at %s, has %s = …: write %s %q.", path, t.At(), t.Wait.For, by, path)
+		s.diags.Add(RuleConflict, b.TypeRange, "Wrong kind of wait", "The wait %q, at %s, has %s = …: write %s %q.", path, t.At(), t.Wait.For, by, path)
 	}
 	return false
 }

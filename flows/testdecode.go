@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // decodeTests decodes the tests of one file.
@@ -18,11 +20,11 @@ func (m *module) decodeTests(file *content) []*Test {
 	for _, b := range file.blocks["test"] {
 		name := b.Labels[0]
 		if strings.TrimSpace(name) == "" {
-			m.diags.add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
+			m.diags.Add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
 			continue
 		}
 		if first, taken := m.tests[name]; taken {
-			m.diags.duplicate("test", name, b.LabelRanges[0], first)
+			m.diags.Duplicate("test", name, b.LabelRanges[0], first)
 			continue
 		}
 		m.tests[name] = b.DefRange
@@ -50,7 +52,7 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 	}
 	t.Until, _ = s.duration(c.arg("until"))
 	if t.Scheduled() && c.arg("until") == nil {
-		m.diags.add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testWords.argument("until").about)
+		m.diags.Add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testWords.argument("until").about)
 	}
 	s.testedParams(t, d, c.arg("params"))
 	t.Payload = s.testedJSON(c.arg("payload"))
@@ -78,11 +80,11 @@ func (s *site) testedFlow(b *hcl.Block, a *hcl.Attribute) *draft {
 	case ok && s.module.drafts[name] != nil:
 		return s.module.drafts[name]
 	case ok && !s.module.broken:
-		s.diags.add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the folder.%s", name, didYouMean(name, "", names))
+		s.diags.Add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the folder.%s", name, diag.DidYouMean(name, "", names))
 	case a == nil && len(names) == 1:
 		return s.module.drafts[names[0]]
 	case a == nil && len(names) > 1:
-		s.diags.add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the folder: say which one is tested with flow = \"…\".%s", len(names), didYouMean("", "", names))
+		s.diags.Add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the folder: say which one is tested with flow = \"…\".%s", len(names), diag.DidYouMean("", "", names))
 	}
 	return nil
 }
@@ -94,7 +96,7 @@ func (s *site) testedTrigger(t *Test, d *draft, c *content) {
 		return
 	}
 	if t.Trigger = d.triggers[name]; t.Trigger == nil {
-		s.diags.add(RuleUnknownName, a.Expr.Range(), "Unknown name", "Flow %q has no trigger %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.triggers)))
+		s.diags.Add(RuleUnknownName, a.Expr.Range(), "Unknown name", "Flow %q has no trigger %q.%s", t.Flow.Name, name, diag.DidYouMean(name, "", keys(d.triggers)))
 		return
 	}
 	if !t.Trigger.Enabled {
@@ -104,7 +106,7 @@ func (s *site) testedTrigger(t *Test, d *draft, c *content) {
 	}
 	for _, other := range []string{"params", "payload"} {
 		if a := c.arg(other); a != nil && t.Scheduled() {
-			s.diags.add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule have no %s of their own: a schedule states params in its trigger block.", other)
+			s.diags.Add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule have no %s of their own: a schedule states params in its trigger block.", other)
 		}
 	}
 }
@@ -123,12 +125,12 @@ func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
 	for _, name := range keys(values) {
 		p := d.params[name]
 		if p == nil {
-			s.diags.add(RuleUnknownName, s.keyRange(a, name), "Unknown name", "Flow %q has no param %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.params)))
+			s.diags.Add(RuleUnknownName, s.keyRange(a, name), "Unknown name", "Flow %q has no param %q.%s", t.Flow.Name, name, diag.DidYouMean(name, "", keys(d.params)))
 			continue
 		}
 		encoded, err := p.fill(s.module.meter, values[name], true)
 		if err != nil {
-			s.diags.add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
+			s.diags.Add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
 			continue
 		}
 		t.Params[name] = encoded
@@ -157,7 +159,7 @@ func (s *site) testedJSON(a *hcl.Attribute) json.RawMessage {
 	}
 	encoded, err := encodeJSON(v)
 	if err != nil {
-		s.diags.add(RuleType, a.Expr.Range(), "Not a value for a payload", "%q cannot be given to a run: %s.", a.Name, err)
+		s.diags.Add(RuleType, a.Expr.Range(), "Not a value for a payload", "%q cannot be given to a run: %s.", a.Name, err)
 		return nil
 	}
 	return encoded
@@ -167,7 +169,7 @@ func (s *site) testedJSON(a *hcl.Attribute) json.RawMessage {
 func spelt(err error) string {
 	text := err.Error()
 	if text[0] >= 'a' && text[0] <= 'z' {
-		text = sentence(text)
+		text = diag.Sentence(text)
 	}
 	if !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, ".") {
 		text += "."
@@ -180,7 +182,7 @@ func (s *site) decodeAssert(t *Test, d *draft, b *hcl.Block) *assertion {
 	e := &trial{site: s, roots: assertRoots, tested: d, scheduled: t.Scheduled()}
 	a := &assertion{at: b.DefRange, condition: e.bind(c.arg("condition")), message: e.bind(c.arg("error_message"))}
 	if x := a.condition; x != nil && x.constant != cty.NilVal {
-		s.diags.add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", join([]string{"run", "runs", "task", "wait"}, "or"))
+		s.diags.Add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", diag.Join([]string{"run", "runs", "task", "wait"}, "or"))
 	}
 	return a
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -167,7 +168,7 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 			return m, sourceFile{name: filepath.Base(file), display: file, bytes: content}
 		}
 	}
-	l.diags.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
+	l.diags.Add(RulePath, diag.StartOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
 	return nil, sourceFile{}
 }
 
@@ -175,12 +176,12 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 func (m *module) parseTestFile(f sourceFile) *content {
 	parsed, diags := parseFile(f)
 	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-	if m.diags.take(RuleSyntax, diags) {
+	if m.diags.Take(RuleSyntax, diags) {
 		return nil
 	}
 	m.set.files[f.display] = parsed
 	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
-	return decodeBody(m.diags, parsed.Body, testFileWords, startOf(f.display))
+	return decodeBody(m.diags, parsed.Body, testFileWords, diag.StartOf(f.display))
 }
 
 // Only is the set with nothing that starts runs by itself but one trigger of one

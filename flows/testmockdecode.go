@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -30,7 +31,7 @@ func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
 	name, at := b.Labels[0], b.LabelRanges[0]
 	switch {
 	case s.module.plugins[name] == nil && !s.module.broken:
-		s.diags.add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, didYouMean(name, "", keys(s.module.plugins)))
+		s.diags.Add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, diag.DidYouMean(name, "", keys(s.module.plugins)))
 	case t.plugins[name] != nil:
 		s.mockedTwice("plugin", name, at, t.plugins[name].at)
 		return
@@ -61,7 +62,7 @@ func (m *module) checkShared(file *content) {
 				tasks = append(tasks, d.leaves(rootWord("task"))...)
 			}
 			slices.Sort(tasks)
-			s.diags.add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, didYouMean(name, "", slices.Compact(tasks)))
+			s.diags.Add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, diag.DidYouMean(name, "", slices.Compact(tasks)))
 		}
 		seen[b.Type+" "+name] = b.DefRange
 	}
@@ -95,7 +96,7 @@ func (s *site) checkMocks(t *Test, d *draft) {
 		}
 		for i := range path {
 			if whole := t.mocks[path[:i]]; path[i] == '/' && whole != nil {
-				s.diags.add(RuleConflict, t.mocks[path].at, "Sub-flow is mocked as a whole", "Nothing calls %q: the mock of %q, at %s, takes the place of its whole sub-flow. Leave out one of the two.", path, path[:i], place(whole.at))
+				s.diags.Add(RuleConflict, t.mocks[path].at, "Sub-flow is mocked as a whole", "Nothing calls %q: the mock of %q, at %s, takes the place of its whole sub-flow. Leave out one of the two.", path, path[:i], diag.Place(whole.at))
 				break
 			}
 		}
@@ -103,7 +104,7 @@ func (s *site) checkMocks(t *Test, d *draft) {
 }
 
 func (s *site) mockedTwice(what, name string, at, first hcl.Range) {
-	s.diags.add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, place(first))
+	s.diags.Add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, diag.Place(first))
 }
 
 // mock decodes what calls do.
@@ -130,16 +131,16 @@ func (s *site) mock(b *hcl.Block, e *trial, output *shape) *mock {
 // mockedOutput compares what a mock gives with what the function states. A mock may
 // leave out what its test has no use for.
 func (s *site) mockedOutput(a *hcl.Attribute, want *shape) {
-	from := s.diags.count()
+	from := s.diags.Count()
 	s.typing().check(a.Expr, want, "output")
-	s.diags.drop(from, func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })
+	s.diags.Drop(from, func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })
 }
 
 // checkMock reports what contradicts itself, and what is wrong already now.
 func (s *site) checkMock(c *content, m *mock) {
 	conflict := func(name, detail string) {
 		if a := c.arg(name); a != nil {
-			s.diags.add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
+			s.diags.Add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
 		}
 	}
 	if m.hangs {
@@ -155,12 +156,12 @@ func (s *site) checkMock(c *content, m *mock) {
 	}
 	if m.takes != nil && m.takes.constant != cty.NilVal {
 		if _, err := takesOf(m.takes.constant); err != nil {
-			s.diags.add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
+			s.diags.Add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
 		}
 	}
 	if m.fail != nil && m.fail.constant != cty.NilVal && !m.fail.constant.IsNull() {
 		if _, err := failureOf(m.fail.constant, m.outcome); err != nil {
-			s.diags.add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
+			s.diags.Add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // trial binds the expressions of tests. These see the values of a module, and
@@ -33,12 +35,12 @@ func (t *trial) bind(a *hcl.Attribute) *tried {
 	if a == nil {
 		return nil
 	}
-	from := t.diags.count()
+	from := t.diags.Count()
 	x := &tried{Expression: a.Expr, argument: a.Name, constant: cty.NilVal}
 	for _, reference := range a.Expr.Variables() {
 		t.reference(x, reference)
 	}
-	if t.diags.failed(from) {
+	if t.diags.Failed(from) {
 		return nil
 	}
 	x.counting = countingNodes(a.Expr)
@@ -94,11 +96,11 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 	case len(reference) == 1 && slices.Contains(typeNames, root):
 		// The second argument of convert; anywhere else evaluation complains.
 	case !slices.Contains(t.roots, root):
-		hint := didYouMean(root, "", t.roots)
-		if nearest(root, t.roots) == "" {
-			hint = " References begin with " + join(t.roots, "or") + " here; a text needs quotes."
+		hint := diag.DidYouMean(root, "", t.roots)
+		if diag.Nearest(root, t.roots) == "" {
+			hint = " References begin with " + diag.Join(t.roots, "or") + " here; a text needs quotes."
 		}
-		t.diags.add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
+		t.diags.Add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
 	case root == "each":
 		t.ofItem(reference)
 	case root == "runs":
@@ -112,7 +114,7 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 // ofTheRun checks a reference to the one run of a test.
 func (t *trial) ofTheRun(root string, reference hcl.Traversal) {
 	if t.scheduled {
-		t.diags.add(RuleMisplaced, reference.SourceRange(), "Several runs", "A schedule makes any number of runs: write runs[0].%s for one of them, or runs[*].… for all.", inRuns(root))
+		t.diags.Add(RuleMisplaced, reference.SourceRange(), "Several runs", "A schedule makes any number of runs: write runs[0].%s for one of them, or runs[*].… for all.", inRuns(root))
 		return
 	}
 	if root == "run" {
@@ -180,7 +182,7 @@ func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int
 	switch {
 	case !ok:
 	case !slices.Contains(names, name):
-		t.diags.add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", t.tested.flow.Name, r.name, name, didYouMean(name, of+".", names))
+		t.diags.Add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", t.tested.flow.Name, r.name, name, diag.DidYouMean(name, of+".", names))
 	default:
 		t.attribute(of+"."+name, reference, i+1, r.has)
 		if r.name == "task" {
@@ -195,7 +197,7 @@ func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
 	switch {
 	case !ok || name != "items" && name != "errors":
 	case !task.FanOut:
-		t.diags.add(RuleUnknownAttribute, at, "Task without items", "Task %q has no for_each, so it has no %s.", task.Name, name)
+		t.diags.Add(RuleUnknownAttribute, at, "Task without items", "Task %q has no for_each, so it has no %s.", task.Name, name)
 	case name == "items":
 		t.attribute(of+".items[…]", reference, i+2, testedItemAttributes)
 	}
@@ -204,7 +206,7 @@ func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
 // ofItem checks a reference to the item that a call is for.
 func (t *trial) ofItem(reference hcl.Traversal) {
 	if t.called != nil && !t.called.FanOut {
-		t.diags.add(RuleMisplaced, reference.SourceRange(), "Task without items", "Task %q has no for_each, so its calls are for no item: what they are given is input.", t.called.Name)
+		t.diags.Add(RuleMisplaced, reference.SourceRange(), "Task without items", "Task %q has no for_each, so its calls are for no item: what they are given is input.", t.called.Name)
 		return
 	}
 	t.attribute("each", reference, 1, rootWord("each").has)
@@ -212,7 +214,7 @@ func (t *trial) ofItem(reference hcl.Traversal) {
 
 func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []string) {
 	if name, at, ok := step(reference, i); ok && !slices.Contains(has, name) {
-		t.diags.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
+		t.diags.Add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, diag.DidYouMean(name, of+".", has))
 	}
 }
 

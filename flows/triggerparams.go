@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -39,8 +40,8 @@ func (t *typing) unfilled(trigger *Trigger, required []string) {
 		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.fields[name] != nil })
 	}
 	if len(required) > 0 {
-		t.diags.add(RuleMissing, trigger.Range, "Missing params", "No run of this trigger could start: the flow needs %s. Write params = { %s = … }, or give the param a default.",
-			join(required, "and"), strings.Join(required, " = …, "))
+		t.diags.Add(RuleMissing, trigger.Range, "Missing params", "No run of this trigger could start: the flow needs %s. Write params = { %s = … }, or give the param a default.",
+			diag.Join(required, "and"), strings.Join(required, " = …, "))
 	}
 }
 
@@ -61,8 +62,8 @@ func (t *typing) paramNames(trigger *Trigger, required []string) []string {
 		if !ok || t.draft.params[name] != nil {
 			continue
 		}
-		t.diags.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, t.diags.guess(name, "", slices.Values(known)))
-		meant := nearest(name, known)
+		t.diags.Add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, t.diags.Guess(name, "", slices.Values(known)))
+		meant := diag.Nearest(name, known)
 		required = slices.DeleteFunc(slices.Clone(required), func(r string) bool { return r == meant })
 	}
 	return required
@@ -92,6 +93,6 @@ func (t *typing) fillOne(p *Param, v cty.Value, at hcl.Range) {
 		return
 	}
 	if _, err := p.fill(t.module.meter, v, true); err != nil {
-		t.diags.add(RuleType, at, "Not a value of the param", "%s.", err)
+		t.diags.Add(RuleType, at, "Not a value of the param", "%s.", err)
 	}
 }

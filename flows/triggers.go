@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -15,7 +16,7 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 	w, known := triggerKinds[kind]
 	switch {
 	case !known:
-		s.diags.add(RuleUnknownBlock, b.LabelRanges[0], "Unknown kind of trigger", "There is no trigger %q.%s", kind, didYouMean(kind, "", []string{"schedule", "message", "flow"}))
+		s.diags.Add(RuleUnknownBlock, b.LabelRanges[0], "Unknown kind of trigger", "There is no trigger %q.%s", kind, diag.DidYouMean(kind, "", []string{"schedule", "message", "flow"}))
 		return
 	case w == nil:
 		notYet(s.diags, kind, "a trigger", b.LabelRanges[0])
@@ -26,7 +27,7 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 		return
 	}
 	if first := d.triggers[name]; first != nil {
-		s.diags.duplicate("trigger", name, at, first.Range)
+		s.diags.Duplicate("trigger", name, at, first.Range)
 		return
 	}
 	inner, c := s.decodeAt(b, w)
@@ -59,23 +60,23 @@ func (s *site) message(t *Trigger, c *content) {
 	switch {
 	case subject == nil || t.Subject == "":
 	case !isSubject(t.Subject):
-		s.diags.add(RuleSubject, subject.Expr.Range(), "Not a subject",
+		s.diags.Add(RuleSubject, subject.Expr.Range(), "Not a subject",
 			"%q is not a subject of NATS: tokens are joined by dots, hold no spaces, and * and > stand alone, > at the end only.", t.Subject)
 	case run.ReservedSubject(t.Subject) != "":
-		s.diags.add(RuleReserved, subject.Expr.Range(), "Reserved subject", "A flow cannot listen to %q: %s.", t.Subject, run.ReservedSubject(t.Subject))
+		s.diags.Add(RuleReserved, subject.Expr.Range(), "Reserved subject", "A flow cannot listen to %q: %s.", t.Subject, run.ReservedSubject(t.Subject))
 	}
 	t.Stream, _ = s.text(c.arg("stream"))
 	if why := run.ReservedStream(t.Stream); why != "" && isToken(t.Stream) {
-		s.diags.add(RuleReserved, c.arg("stream").Expr.Range(), "Reserved stream", "A flow cannot read stream %q: %s.", t.Stream, why)
+		s.diags.Add(RuleReserved, c.arg("stream").Expr.Range(), "Reserved stream", "A flow cannot read stream %q: %s.", t.Stream, why)
 	}
 	t.Durable, _ = s.text(c.arg("durable"))
 	for _, a := range []*hcl.Attribute{c.arg("stream"), c.arg("durable")} {
 		if v, ok := s.text(a); ok && !isToken(v) {
-			s.diags.add(RuleName, a.Expr.Range(), "Name cannot be used", "%q is not a name for NATS: use letters, digits, - and _ only.", v)
+			s.diags.Add(RuleName, a.Expr.Range(), "Name cannot be used", "%q is not a name for NATS: use letters, digits, - and _ only.", v)
 		}
 	}
 	if stream, durable := c.arg("stream"), c.arg("durable"); (stream == nil) != (durable == nil) {
-		s.diags.add(RuleMissing, c.at, "stream and durable", "To consume from JetStream, give both stream and durable; for plain messages give neither.")
+		s.diags.Add(RuleMissing, c.at, "stream and durable", "To consume from JetStream, give both stream and durable; for plain messages give neither.")
 	}
 }
 

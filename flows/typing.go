@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -97,7 +97,7 @@ func (c *typed) check() {
 		t.check(x.Expression, c.contract.input, "input")
 		c.checkParams(t)
 	} else if c.input == nil && c.contract.input.present() == kindObject && c.contract.input.required != nil {
-		t.diags.add(RuleMissing, c.task.Range, "Missing input", "The %s of this task needs an input with %s.", c.task.callee(), join(c.contract.input.required, "and"))
+		t.diags.Add(RuleMissing, c.task.Range, "Missing input", "The %s of this task needs an input with %s.", c.task.callee(), diag.Join(c.contract.input.required, "and"))
 	}
 	c.checkConfig(t)
 }
@@ -126,7 +126,7 @@ func (c *typed) checkConfig(t *typing) {
 	if x := c.task.config.expr; x != nil {
 		t.check(x.Expression, &want, "config")
 	} else if c.config == nil && want.present() == kindObject && want.required != nil {
-		t.diags.add(RuleMissing, c.task.Range, "Missing config", "The function of this task needs a config with %s.", join(want.required, "and"))
+		t.diags.Add(RuleMissing, c.task.Range, "Missing config", "The function of this task needs a config with %s.", diag.Join(want.required, "and"))
 	}
 }
 
@@ -208,7 +208,7 @@ func (t *typing) rootShape(path hcl.Traversal, root, name string) *shape {
 // absent reports a step into what is always null.
 func (t *typing) absent(path hcl.Traversal, length int, why string) {
 	if len(path) > length && !t.guarded {
-		t.report(RuleUnknownAttribute, path[length].SourceRange(), "Unknown attribute", "%s: %s is always null here.", why, pathOf(path[:length]))
+		t.report(RuleUnknownAttribute, path[length].SourceRange(), "Unknown attribute", "%s: %s is always null here.", why, diag.Traversal(path[:length]))
 	}
 }
 
@@ -277,13 +277,13 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 			field := s.field(name)
 			if field == nil {
 				t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s",
-					text+pathOf(path[:i]), name, t.diags.guess(name, "", maps.Keys(s.fields)))
+					text+diag.Traversal(path[:i]), name, t.diags.Guess(name, "", maps.Keys(s.fields)))
 				return openShape()
 			}
 			s = field
 		case named && s.present()&kindObject == 0 && s.present() != 0 && !(indexed && s.present()&kindList != 0):
 			t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no attribute %q.%s",
-				text+pathOf(path[:i]), s.present(), name, ofEach(s, text+pathOf(path[:i]), name))
+				text+diag.Traversal(path[:i]), s.present(), name, ofEach(s, text+diag.Traversal(path[:i]), name))
 			return openShape()
 		case indexed && !t.reaches(s, path, i, text):
 			return openShape()
@@ -298,7 +298,7 @@ func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *sha
 
 // reaches reports an index that a value of its kind never has.
 func (t *typing) reaches(s *shape, path hcl.Traversal, i int, text string) bool {
-	text += pathOf(path[:i])
+	text += diag.Traversal(path[:i])
 	at, kinds := path[i].SourceRange(), s.present()
 	key, err := convert.Convert(path[i].(hcl.TraverseIndex).Key, cty.Number)
 	number := err == nil && !key.IsNull()
@@ -309,7 +309,7 @@ func (t *typing) reaches(s *shape, path hcl.Traversal, i int, text string) bool 
 		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is a list: its elements are counted from 0.", text)
 		return false
 	case kinds == kindObject && number && s.field(key.AsBigFloat().Text('f', -1)) == nil:
-		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is an object and has no element by number.%s", text, didYouMean("", "", keys(s.fields)))
+		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is an object and has no element by number.%s", text, diag.DidYouMean("", "", keys(s.fields)))
 		return false
 	case kinds&(kindList|kindObject) == 0:
 		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no elements.", text, kinds)
@@ -329,22 +329,6 @@ func ofEach(s *shape, text, name string) string {
 // report adds a diagnostic, but not where errors are expected.
 func (t *typing) report(rule Rule, at hcl.Range, summary, detail string, args ...any) {
 	if !t.lenient {
-		t.diags.add(rule, at, summary, detail, args...)
+		t.diags.Add(rule, at, summary, detail, args...)
 	}
-}
-
-// pathOf spells a traversal: "task.a.output.items[0]".
-func pathOf(path hcl.Traversal) string {
-	text := strings.Builder{}
-	for _, s := range path {
-		switch s := s.(type) {
-		case hcl.TraverseRoot:
-			text.WriteString(s.Name)
-		case hcl.TraverseAttr:
-			text.WriteString("." + s.Name)
-		case hcl.TraverseIndex:
-			text.WriteString(pathText([]cty.PathStep{cty.IndexStep{Key: s.Key}}))
-		}
-	}
-	return text.String()
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // This file reads deploy-time arguments. Each method takes an argument that may
@@ -28,20 +30,20 @@ func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	if v.ContainsMarked() {
-		s.diags.add(RuleMisplaced, a.Expr.Range(), "Sensitive value where it would be shown",
+		s.diags.Add(RuleMisplaced, a.Expr.Range(), "Sensitive value where it would be shown",
 			"%q is shown in lists and messages: a sensitive value can be given to tasks, in input and config, and nowhere else.", a.Name)
 		return cty.NilVal, false
 	}
 	v, err := convert.Convert(v, want)
 	switch {
 	case err != nil:
-		s.diags.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(v, err))
+		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(v, err))
 		return cty.NilVal, false
 	case !v.IsWhollyKnown():
 		return cty.NilVal, false // what makes it unknown is reported where it stands
 	case v.IsNull():
 		if word := s.words.argument(a.Name); word.required || word.either {
-			s.diags.add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", sentence(s.words.title), a.Name)
+			s.diags.Add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", diag.Sentence(s.words.title), a.Name)
 		}
 		return cty.NilVal, false // as if it were not written
 	}
@@ -74,7 +76,7 @@ func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
 	var words []string
 	for _, one := range v.AsValueSlice() {
 		if one.IsNull() {
-			s.diags.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q has a null in it.", a.Name)
+			s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q has a null in it.", a.Name)
 			return nil, false
 		}
 		if words = append(words, one.AsString()); !s.allowed(a, one.AsString()) {
@@ -82,7 +84,7 @@ func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
 		}
 	}
 	if len(words) == 0 {
-		s.diags.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q is empty: name one of %s at least.", a.Name, join(s.words.argument(a.Name).oneOf, "and"))
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q is empty: name one of %s at least.", a.Name, diag.Join(s.words.argument(a.Name).oneOf, "and"))
 	}
 	return words, len(words) > 0
 }
@@ -93,7 +95,7 @@ func (s *site) allowed(a *hcl.Attribute, text string) bool {
 	if slices.Contains(allowed, text) {
 		return true
 	}
-	s.diags.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be %q.%s", a.Name, text, didYouMean(text, "", allowed))
+	s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be %q.%s", a.Name, text, diag.DidYouMean(text, "", allowed))
 	return false
 }
 
@@ -114,7 +116,7 @@ func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 		if most < math.MaxInt32 {
 			bounds = fmt.Sprintf("from %d to %d", least, most)
 		}
-		s.diags.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %s.", a.Name, bounds)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %s.", a.Name, bounds)
 		return 0, false
 	}
 	return n, true
@@ -138,7 +140,7 @@ func (s *site) share(a *hcl.Attribute) (float64, bool) {
 	}
 	f, _ := v.AsBigFloat().Float64()
 	if f < 0 || f > 1 {
-		s.diags.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a number from 0 to 1.", a.Name)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a number from 0 to 1.", a.Name)
 		return 0, false
 	}
 	return f, true
@@ -152,12 +154,12 @@ func (s *site) duration(a *hcl.Attribute) (time.Duration, bool) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		s.diags.add(RuleValue, a.Expr.Range(), "Not a duration",
+		s.diags.Add(RuleValue, a.Expr.Range(), "Not a duration",
 			"%q must be a positive duration with a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h30m\"; %q is not.", a.Name, text)
 		return 0, false
 	}
 	if d > maxDuration {
-		s.diags.add(RuleValue, a.Expr.Range(), "Duration too long", "%q is 100 years at most; %q is more.", a.Name, text)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Duration too long", "%q is 100 years at most; %q is more.", a.Name, text)
 		return 0, false
 	}
 	return d, true
@@ -207,7 +209,7 @@ func (s *site) size(a *hcl.Attribute) (int64, bool) {
 	if bytes, ok := ParseSize(text); ok {
 		return bytes, true
 	}
-	s.diags.add(RuleValue, a.Expr.Range(), "Not a size",
+	s.diags.Add(RuleValue, a.Expr.Range(), "Not a size",
 		"%q must be a number of bytes, or one with a unit, such as \"64KiB\", \"256MiB\" or \"1GB\"; %q is not.", a.Name, text)
 	return 0, false
 }

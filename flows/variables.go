@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // given is a value from outside for a variable.
@@ -26,7 +28,7 @@ func (m *module) declareVariable(b *hcl.Block) {
 	}
 	m.declared[name] = true
 	if first := m.variables[name]; first != nil {
-		m.diags.duplicate("variable", name, at, first.at)
+		m.diags.Duplicate("variable", name, at, first.at)
 		return
 	}
 	m.variables[name] = m.site(variableWords).decodeDeclaration(b, "var", name)
@@ -67,7 +69,7 @@ func (m *module) texts(wanted func(*declaration) bool) []*given {
 	for _, name := range keys(m.options.Vars) {
 		if v := m.variables[name]; v != nil && wanted(v) {
 			text := m.options.Vars[name]
-			at := startOf(text.From)
+			at := diag.StartOf(text.From)
 			if !v.sensitive {
 				m.set.files[text.From] = &hcl.File{Bytes: []byte(text.Text)}
 			}
@@ -81,7 +83,7 @@ func (m *module) texts(wanted func(*declaration) bool) []*given {
 func (l *loader) parseValues(f sourceFile) []*given {
 	parsed, diags := parseFile(f)
 	l.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-	if l.diags.take(RuleSyntax, diags) {
+	if l.diags.Take(RuleSyntax, diags) {
 		return nil
 	}
 	var out []*given
@@ -116,7 +118,7 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 		if v.preset != cty.NilVal {
 			return v.preset
 		}
-		m.diags.add(RuleVariable, v.at, "Variable without a value",
+		m.diags.Add(RuleVariable, v.at, "Variable without a value",
 			"var.%s has no default and was given no value. Give it one in a *.auto.vars.hcl file, with --var or in the environment, or give it a default.", v.name)
 		return cty.DynamicVal
 	}
@@ -136,7 +138,7 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 		err = v.check(m.meter, value)
 	}
 	if err != nil {
-		m.diags.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
+		m.diags.Add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
 		return cty.DynamicVal
 	}
 	if !v.sensitive {
@@ -152,7 +154,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 	case g.attr != nil && v.sensitive:
 		value, diags := g.attr.Expr.Value(nil)
 		if diags.HasErrors() {
-			m.diags.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s in %s must be written out, without references and functions.", v.name, g.from)
+			m.diags.Add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s in %s must be written out, without references and functions.", v.name, g.from)
 		}
 		return value, !diags.HasErrors()
 	case g.attr != nil:
@@ -161,7 +163,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 			return cty.NilVal, false
 		}
 		value, diags := m.meter.measured(x.Expression, nil)
-		return value, !m.diags.take(RuleExpression, diags)
+		return value, !m.diags.Take(RuleExpression, diags)
 	case g.text != nil:
 		value, diags := v.parse(g.text.Text, g.from)
 		if diags.HasErrors() {
@@ -169,7 +171,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 			if !v.sensitive {
 				reason = diags[0].Detail
 			}
-			m.diags.add(RuleVariable, at, "Invalid value of a variable",
+			m.diags.Add(RuleVariable, at, "Invalid value of a variable",
 				"The value of var.%s from %s must be an HCL expression of type %s, such as 3, true or [\"a\"]: %s", v.name, g.from, typeexpr.TypeString(v.typ), reason)
 		}
 		return value, !diags.HasErrors()
@@ -179,12 +181,12 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 
 // checkUndeclared reports values that belong to no variable of any module.
 func (l *loader) checkUndeclared() {
-	if l.unread || len(l.declared) == 0 && l.diags.failed(0) {
+	if l.unread || len(l.declared) == 0 && l.diags.Failed(0) {
 		return // the variable may stand in what could not be read
 	}
 	for _, name := range keys(l.options.Vars) {
 		if v := l.options.Vars[name]; !l.declared[name] && !v.Ambient {
-			l.undeclared(name, startOf(v.From), maps.Keys(l.declared))
+			l.undeclared(name, diag.StartOf(v.From), maps.Keys(l.declared))
 		}
 	}
 	for _, g := range l.globals {
@@ -195,7 +197,7 @@ func (l *loader) checkUndeclared() {
 }
 
 func (l *loader) undeclared(name string, at hcl.Range, names iter.Seq[string]) {
-	l.diags.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, l.diags.guess(name, "", names))
+	l.diags.Add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, l.diags.Guess(name, "", names))
 }
 
 // sensitive marks values that must not be shown.

@@ -177,13 +177,13 @@ func (s *site) decodeWait(t *Task, b *hcl.Block) {
 	case x.constant != cty.NilVal:
 		awaited, fault := t.Wait.read(x.constant, time.Time{})
 		if fault != nil {
-			s.diags.add(fault.rule, form.Expr.Range(), fault.summary, "%q: %s", form.Name, fault.detail)
+			s.diags.Add(fault.rule, form.Expr.Range(), fault.summary, "%q: %s", form.Name, fault.detail)
 		}
 		t.Wait.foreseen = awaited.Subject
 	case t.Wait.For == WaitSubject:
 		t.Wait.foreseen = s.foreseenSubject(x)
 		if why := run.ReservedSubject(t.Wait.foreseen); why != "" {
-			s.diags.add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.foreseen, why)
+			s.diags.Add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.foreseen, why)
 		}
 	}
 }
@@ -200,14 +200,14 @@ func (s *site) waitForm(c *content, at hcl.Range) *hcl.Attribute {
 		switch {
 		case a == nil || name == WaitSignal && !signal:
 		case form != nil:
-			s.diags.add(RuleConflict, a.NameRange, form.Name+" and "+a.Name, "A wait takes exactly one of duration, until, subject, approval and signal = true: write a second wait for the other.")
+			s.diags.Add(RuleConflict, a.NameRange, form.Name+" and "+a.Name, "A wait takes exactly one of duration, until, subject, approval and signal = true: write a second wait for the other.")
 			return nil
 		default:
 			form = a
 		}
 	}
 	if form == nil {
-		s.diags.add(RuleMissing, at, "Wait for what?", "A wait needs duration = \"…\", until = \"…\", subject = \"…\", approval = \"…\" or signal = true.")
+		s.diags.Add(RuleMissing, at, "Wait for what?", "A wait needs duration = \"…\", until = \"…\", subject = \"…\", approval = \"…\" or signal = true.")
 	}
 	return form
 }

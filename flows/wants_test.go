@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // TestWantsCanBeGranted holds that the advice is about all that a grant block of
@@ -44,12 +46,12 @@ func TestManyWarnings(t *testing.T) {
 	t.Parallel()
 	var src strings.Builder
 	src.WriteString("flow \"f\" {\n")
-	for i := range maxShown {
+	for i := range diag.MaxShown {
 		fmt.Fprintf(&src, "  task \"t%d\" {\n    plugin = \"./wanting.wasm\"\n  }\n", i)
 	}
 	flow := src.String() + "}\n"
 	set, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": flow})}, Options{Catalog: modules})
-	if last := diags[len(diags)-1]; len(diags) != maxShown+1 || diags.HasErrors() || RuleOf(last) != RuleMore || last.Severity != hcl.DiagWarning {
+	if last := diags[len(diags)-1]; len(diags) != diag.MaxShown+1 || diags.HasErrors() || RuleOf(last) != RuleMore || last.Severity != hcl.DiagWarning {
 		t.Errorf("%d diagnostics, errors: %t", len(diags), diags.HasErrors())
 	}
 	if len(set.Flows) != 1 {

@@ -34,12 +34,12 @@ func TestJSONRoundTrip(t *testing.T) {
 		`"\ud83d\ude00"`:           `"😀"`,
 		`{"a":1,"a":2}`:            `{"a":2}`,
 	} {
-		v, err := Decode([]byte(src), unmetered{})
+		v, err := Decode([]byte(src), Unmetered{})
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 			continue
 		}
-		got, err := Encode(v, unmetered{})
+		got, err := Encode(v, Unmetered{})
 		if err != nil || string(got) != want {
 			t.Errorf("%s: got %s %v, want %s", src, got, err, want)
 		}
@@ -52,7 +52,7 @@ func TestDecodeJSONErrors(t *testing.T) {
 		"", " ", "nul", "truefalse", "[1,]", "[1 2]", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `"`, `"\x"`, "\"\n\"", "01", "1.", "-", "+1", "1e", "1 2", "]", "NaN",
 		"1e99999999999", "\x00", "null\x00", strings.Repeat("[", 2000) + strings.Repeat("]", 2000),
 	} {
-		if v, err := Decode([]byte(src), unmetered{}); err == nil {
+		if v, err := Decode([]byte(src), Unmetered{}); err == nil {
 			t.Errorf("%q gives %#v", src, v)
 		}
 	}
@@ -65,7 +65,7 @@ func TestEncodeJSONErrors(t *testing.T) {
 		"capsule": cty.TupleVal([]cty.Value{cty.CapsuleVal(cty.Capsule("number", reflect.TypeFor[int]()), new(int))}),
 		"endless": cty.PositiveInfinity,
 	} {
-		if got, err := Encode(v, unmetered{}); err == nil {
+		if got, err := Encode(v, Unmetered{}); err == nil {
 			t.Errorf("%s gives %s", name, got)
 		}
 	}
@@ -78,7 +78,7 @@ func TestEncodeJSONCollections(t *testing.T) {
 		"list": cty.ListVal([]cty.Value{cty.StringVal("z"), cty.StringVal("a")}),
 		"set":  cty.SetVal([]cty.Value{cty.NumberIntVal(3), cty.NumberIntVal(1), cty.NumberIntVal(3)}),
 	})
-	got, err := Encode(v, unmetered{})
+	got, err := Encode(v, Unmetered{})
 	if want := `{"list":["z","a"],"map":{"a":null,"b":true},"set":[1,3]}`; err != nil || string(got) != want {
 		t.Errorf("%s %v", got, err)
 	}
@@ -93,7 +93,7 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		v, err := Decode(src, unmetered{})
+		v, err := Decode(src, Unmetered{})
 		if valid := json.Valid(src); err == nil && !valid {
 			t.Fatalf("invalid JSON is accepted: %q", src)
 		} else if valid && err != nil {
@@ -104,11 +104,11 @@ func FuzzJSON(f *testing.F) {
 		if err != nil {
 			return
 		}
-		encoded, err := Encode(v, unmetered{})
+		encoded, err := Encode(v, Unmetered{})
 		if err != nil || !json.Valid(encoded) {
 			t.Fatalf("%q: %q %v", src, encoded, err)
 		}
-		if again, err := Decode(encoded, unmetered{}); err != nil || !again.RawEquals(v) {
+		if again, err := Decode(encoded, Unmetered{}); err != nil || !again.RawEquals(v) {
 			t.Fatalf("%q does not come back: %q %v", src, encoded, err)
 		}
 		sameAsCty(t, src, v, encoded)
@@ -134,7 +134,7 @@ func sameAsCty(t *testing.T, src []byte, v cty.Value, encoded []byte) {
 	if err != nil {
 		t.Fatalf("%q: cty cannot write it: %v", src, err)
 	}
-	if got, err := Decode(written, unmetered{}); err != nil || !got.RawEquals(v) {
+	if got, err := Decode(written, Unmetered{}); err != nil || !got.RawEquals(v) {
 		t.Fatalf("%q: cty writes %q, which we read as %#v %v", src, written, got, err)
 	}
 }
@@ -159,11 +159,11 @@ func FuzzNumber(f *testing.F) {
 		if exponent != 0 {
 			src += fmt.Sprintf("e%d", exponent)
 		}
-		v, err := Decode([]byte(src), unmetered{})
+		v, err := Decode([]byte(src), Unmetered{})
 		if err != nil || v.Type() != cty.Number {
 			return
 		}
-		encoded, err := Encode(v, unmetered{})
+		encoded, err := Encode(v, Unmetered{})
 		if err != nil {
 			t.Fatalf("%s: %v", src, err)
 		}
@@ -203,11 +203,11 @@ func TestNumbersAreExact(t *testing.T) {
 		if len(fraction) > 0 {
 			want = strings.TrimSuffix(strings.TrimRight(src, "0"), ".")
 		}
-		v, err := Decode([]byte(src), unmetered{})
+		v, err := Decode([]byte(src), Unmetered{})
 		if err != nil {
 			t.Fatal(src, err)
 		}
-		encoded, err := Encode(v, unmetered{})
+		encoded, err := Encode(v, Unmetered{})
 		if err != nil || string(encoded) != want {
 			t.Fatalf("%s: encoded as %s %v", src, encoded, err)
 		}

@@ -6,14 +6,9 @@ import (
 	"testing"
 )
 
-// unmetered pays for everything.
-type unmetered struct{}
-
-func (unmetered) Charge(int) error { return nil }
-
 // rewritten is the JSON in the form in which Encode writes it.
 func rewritten(src string, steps ...Step) (string, error) {
-	out, err := Extract(nil, []byte(src), steps, unmetered{})
+	out, err := Extract(nil, []byte(src), steps, Unmetered{})
 	return string(out), err
 }
 
@@ -87,9 +82,9 @@ func FuzzRewrite(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		v, err := Decode(src, unmetered{})
+		v, err := Decode(src, Unmetered{})
 		given := bytes.Clone(src)
-		got, wrong := Extract(nil, given, nil, unmetered{})
+		got, wrong := Extract(nil, given, nil, Unmetered{})
 		if (err != nil) != (wrong != nil) {
 			t.Fatalf("%q: decoding gives %v, rewriting %v", src, err, wrong)
 		}
@@ -99,14 +94,14 @@ func FuzzRewrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if want, err := Encode(v, unmetered{}); err != nil || !bytes.Equal(got, want) {
+		if want, err := Encode(v, Unmetered{}); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%q:\nrewritten %q\nwant      %q %v", src, got, want, err)
 		}
 		if !v.Type().IsObjectType() {
 			return
 		}
 		for name, member := range v.AsValueMap() {
-			want, _ := Encode(member, unmetered{})
+			want, _ := Encode(member, Unmetered{})
 			if got, err := rewritten(string(src), Step{Name: name, Index: -1}); err != nil || got != string(want) {
 				t.Fatalf("%q, member %q: got %q %v, want %q", src, name, got, err, want)
 			}

@@ -1,15 +1,14 @@
-package flows
+package diag
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
 
-// nearest is the name that is most likely meant by a misspelt one, or "". A
+// Nearest is the name that is most likely meant by a misspelt one, or "". A
 // third of the letters may be wrong, but not more than three; case is free.
-func nearest(given string, names []string) string {
+func Nearest(given string, names []string) string {
 	best, least := "", min(3, max(1, len(given)/3))+1
 	for _, name := range names {
 		if d := editDistance(strings.ToLower(given), strings.ToLower(name)); d < least {
@@ -50,11 +49,11 @@ func editDistance(a, b string) int {
 	return last[len(b)]
 }
 
-// didYouMean ends a detail with the nearest name, or with all of them when none
+// DidYouMean ends a detail with the nearest name, or with all of them when none
 // is near and they are few. The prefix stands before each name.
-func didYouMean(given, prefix string, names []string) string {
+func DidYouMean(given, prefix string, names []string) string {
 	names = slices.Sorted(slices.Values(names))
-	if name := nearest(given, names); name != "" {
+	if name := Nearest(given, names); name != "" {
 		return fmt.Sprintf(" Did you mean %s%s?", prefix, name)
 	}
 	const few = 16
@@ -63,5 +62,3 @@ func didYouMean(given, prefix string, names []string) string {
 	}
 	return fmt.Sprintf(" Known here: %s%s.", prefix, strings.Join(names, ", "+prefix))
 }
-
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

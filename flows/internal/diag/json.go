@@ -1,4 +1,4 @@
-package flows
+package diag
 
 import (
 	"bufio"
@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcled"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // The shape is that of "terraform validate -json", format version 1.0, with the
@@ -55,9 +57,9 @@ type (
 	}
 )
 
-// DiagnosticsJSON gives diagnostics as one JSON object, for editors and other
+// JSON gives diagnostics as one JSON object, for editors and other
 // programs. Files are those of [Set.Files].
-func DiagnosticsJSON(diags hcl.Diagnostics, files map[string]*hcl.File) json.RawMessage {
+func JSON(diags hcl.Diagnostics, files map[string]*hcl.File) json.RawMessage {
 	v := validation{FormatVersion: "1.0", Diagnostics: make([]diagnostic, 0, len(diags))}
 	for _, d := range diags {
 		out := diagnostic{Severity: "error", Rule: RuleOf(d), Summary: d.Summary, Detail: d.Detail}
@@ -123,7 +125,7 @@ func valuesOf(d *hcl.Diagnostic) []snippetValue {
 		if diags.HasErrors() {
 			continue
 		}
-		value := snippetValue{pathOf(t), describe(v)}
+		value := snippetValue{Traversal(t), describe(v)}
 		if value.Statement != "" && !slices.Contains(out, value) {
 			out = append(out, value)
 		}
@@ -142,7 +144,7 @@ func describe(v cty.Value) string {
 	case v.IsNull():
 		return "is null"
 	case v.Type().IsPrimitiveType():
-		if encoded, err := encodeJSON(v); err == nil && len(encoded) <= long {
+		if encoded, err := ctyjson.Encode(v, ctyjson.Unmetered{}); err == nil && len(encoded) <= long {
 			return "is " + string(encoded)
 		}
 		return "is a long " + v.Type().FriendlyName()
