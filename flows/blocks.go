@@ -10,6 +10,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // Blocks tells apart what a flow consists of: a digest of what each part says, by
@@ -130,7 +132,7 @@ func (p *parts) use(node hclsyntax.Node) {
 			if other, ok := namedOtherwise[kind]; ok {
 				kind = other
 			}
-			name, _, _ := step(x.Traversal, 1) // "" where it is not written out, which is all of them
+			name, _, _ := syntax.Step(x.Traversal, 1) // "" where it is not written out, which is all of them
 			p.refer(kind + " " + name)
 		}
 		return nil

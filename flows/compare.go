@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // operand describes a part of an expression that must be of one of some kinds,
@@ -183,7 +184,7 @@ func (t *typing) source(e hcl.Expression) string {
 	if m, ok := e.(*metered); ok {
 		e = m.Expression
 		if m.reference {
-			e = native(e)
+			e = syntax.Native(e)
 		}
 	}
 	switch e := e.(type) {

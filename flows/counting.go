@@ -4,6 +4,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // countingNodes gives the expression with nodes that count. A compound value of the
@@ -35,7 +37,7 @@ func fromJSON(e hcl.Expression) hclsyntax.Expression {
 	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
 		return objectFromJSON(e, pairs)
 	}
-	if template, ok := templateOf(e); ok {
+	if template, ok := syntax.TemplateOf(e); ok {
 		return template.(hclsyntax.Expression)
 	}
 	v, diags := e.Value(nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // declaration is what variables and params have in common: a typed name with
@@ -102,7 +103,7 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 	}
 	ok := true
 	for _, t := range append(test.Expr.Variables(), message.Expr.Variables()...) {
-		if name, _, named := step(t, 1); t.RootName() != d.root || !named || name != d.name {
+		if name, _, named := syntax.Step(t, 1); t.RootName() != d.root || !named || name != d.name {
 			s.diags.Add(RuleMisplaced, t.SourceRange(), "Validation of something else", "A validation can refer only to the value that it belongs to, %s.%s.", d.root, d.name)
 			ok = false
 		}
@@ -225,7 +226,7 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 	if !d.typed || d.typ == cty.String {
 		return cty.StringVal(text), nil
 	}
-	expr, diags := parseExpression(text, filename)
+	expr, diags := syntax.ParseExpression(text, filename)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -48,7 +49,7 @@ func (s *site) recordedOf(x *expression) *reference {
 	if x == nil || x.constant != cty.NilVal {
 		return nil
 	}
-	t, ok := native(x.Expression).(*hclsyntax.ScopeTraversalExpr)
+	t, ok := syntax.Native(x.Expression).(*hclsyntax.ScopeTraversalExpr)
 	if !ok {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // Format gives a flow file its canonical layout. Files in the JSON syntax come
@@ -14,7 +15,7 @@ import (
 // the diagnostics.
 func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	var r diag.Report
-	_, diags := parseFile(sourceFile{name: filename, display: filename, bytes: src})
+	_, diags := syntax.ParseFile(src, filename)
 	if r.Take(RuleSyntax, diags) || strings.HasSuffix(filename, ".json") {
 		return src, r.Sorted()
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // fileFunctions are the names of functions that read files.
@@ -102,7 +104,7 @@ func (m *module) templateFunc(functions map[string]function.Function) function.F
 		if err != nil {
 			return cty.DynamicVal, function.NewArgError(0, err)
 		}
-		template, diags := parseTemplate(content, name)
+		template, diags := syntax.ParseTemplate(content, name)
 		if diags.HasErrors() {
 			return cty.DynamicVal, function.NewArgError(0, diags)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // guarded puts a check of the arguments before a function.
@@ -166,8 +168,8 @@ func yamlSize(args []cty.Value) error {
 	if !text.IsKnown() || text.IsNull() {
 		return nil
 	}
-	if opened(text.AsString()) > maxNesting {
-		return fmt.Errorf("the text has lists or objects more than %d deep within each other", maxNesting)
+	if opened(text.AsString()) > syntax.MaxNesting {
+		return fmt.Errorf("the text has lists or objects more than %d deep within each other", syntax.MaxNesting)
 	}
 	anchors, aliases := strings.Count(text.AsString(), "&"), strings.Count(text.AsString(), "*")
 	size := float64(len(text.AsString()))

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // layout is an expression taken apart at load into JSON that is known and
@@ -38,7 +39,7 @@ type reference struct {
 
 // prepare looks for a cheaper way to an input than evaluating its expression.
 func (s *site) prepare(in *inputs) {
-	if named, ok := native(in.expr.Expression).(*hclsyntax.ScopeTraversalExpr); ok && in.below == nil {
+	if named, ok := syntax.Native(in.expr.Expression).(*hclsyntax.ScopeTraversalExpr); ok && in.below == nil {
 		if r := s.reference(named.Traversal); r.whole() {
 			in.whole = &r.wanted
 			return
@@ -85,7 +86,7 @@ func (r *reference) recorded() bool {
 
 // takeApart makes parts of an expression that is known to be right.
 func (s *site) takeApart(e hcl.Expression) []fragment {
-	e = native(e)
+	e = syntax.Native(e)
 	if named, ok := e.(*hclsyntax.ScopeTraversalExpr); ok {
 		if r := s.reference(named.Traversal); r != nil {
 			return []fragment{{ref: r}}
@@ -121,7 +122,7 @@ func (s *site) constant(x *expression) ([]byte, bool) {
 // lateLocal is the local that a traversal names and goes no further into, when it
 // has its value in runs only.
 func (s *site) lateLocal(t hcl.Traversal) *local {
-	name, _, _ := step(t, 1)
+	name, _, _ := syntax.Step(t, 1)
 	if l := s.draft.locals[name]; l != nil && len(t) == 2 && t.RootName() == "local" && l.expr.roots&runRoots != 0 {
 		return l
 	}
@@ -165,7 +166,7 @@ func (f field) compare(name string) int { return cmp.Compare(f.name, name) }
 // overlay is a task's config over its plugin's. A config that is not written out
 // as an object is not taken apart.
 func (s *site) overlay(in *inputs) []fragment {
-	own, ok := s.fields(native(in.expr.Expression))
+	own, ok := s.fields(syntax.Native(in.expr.Expression))
 	if !ok {
 		return nil
 	}
@@ -210,7 +211,7 @@ func (s *site) list(items []hcl.Expression) []fragment {
 
 // reference is what a traversal names, nil when only evaluating it can tell.
 func (s *site) reference(t hcl.Traversal) *reference {
-	name, _, ok := step(t, 1)
+	name, _, ok := syntax.Step(t, 1)
 	word := rootWord(t.RootName())
 	if !ok || word == nil {
 		return nil
@@ -222,7 +223,7 @@ func (s *site) reference(t hcl.Traversal) *reference {
 	case rootParam:
 		r.typ = s.draft.params[name].Type
 	case rootTask, rootGroup, rootWait:
-		r.attribute, _, _ = step(t, 2)
+		r.attribute, _, _ = syntax.Step(t, 2)
 		r.number = s.draft.outputs[settledName(word, name)].number
 		rest = t[3:]
 	default:

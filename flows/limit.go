@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // Limit bounds the attempts of all tasks that refer to it, over all flows of its
@@ -162,7 +164,7 @@ func (s *site) limitedBy(a *hcl.Attribute) []*Limit {
 // wrong.
 func (s *site) limitOf(item hcl.Expression) *Limit {
 	t, diags := hcl.AbsTraversalForExpr(item)
-	name, at, ok := step(t, 1)
+	name, at, ok := syntax.Step(t, 1)
 	if diags.HasErrors() || len(t) != 2 || t.RootName() != "limit" || !ok {
 		s.diags.Add(RuleReference, item.Range(), "A reference to a limit is required", "Write limit = limit.NAME, or limit = [limit.NAME, …] for several.")
 		return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // metered is a node that counts. While it is evaluated it finds its meter in the
@@ -23,7 +24,7 @@ type metered struct {
 // UnwrapExpression lets hcl see what stands behind, such as a call that is a type.
 func (e *metered) UnwrapExpression() hcl.Expression {
 	if e.reference {
-		return native(e.Expression)
+		return syntax.Native(e.Expression)
 	}
 	return e.Expression
 }

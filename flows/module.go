@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -92,7 +93,7 @@ func (m *module) parse() map[string][]*hcl.Block {
 	for _, f := range m.src.files {
 		m.def.Files[f.name] = f.bytes
 		m.meter.left += loadCostPerByte * len(f.bytes)
-		parsed, diags := parseFile(f)
+		parsed, diags := syntax.ParseFile(f.bytes, f.display)
 		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
 		if m.diags.Take(RuleSyntax, diags) {
 			m.broken, m.unread = true, true

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // DefaultOpened is how many bytes of JSON of one value expressions look into, unless
@@ -66,13 +67,13 @@ func (s *Scope) large(w wanted) bool {
 func (x *expression) paths(w wanted) ([][]ctyjson.Step, bool) {
 	var all [][]ctyjson.Step
 	for _, t := range x.Variables() {
-		name, _, _ := step(t, 1)
+		name, _, _ := syntax.Step(t, 1)
 		if t.RootName() != w.root.name || name != w.name {
 			continue
 		}
 		rest := t[2:]
 		if w.root.bit&settledRoots != 0 {
-			if attribute, _, _ := step(t, 2); attribute != w.attribute {
+			if attribute, _, _ := syntax.Step(t, 2); attribute != w.attribute {
 				continue
 			}
 			rest = t[3:]

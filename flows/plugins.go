@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -200,7 +201,7 @@ func (s *site) jsonReference(a *hcl.Attribute) (*plugin, bool) {
 	if diags.HasErrors() || t.RootName() != "plugin" || len(t) != 2 {
 		return nil, false
 	}
-	name, at, _ := step(t, 1)
+	name, at, _ := syntax.Step(t, 1)
 	p := s.module.plugins[name]
 	if p == nil {
 		b := &binding{site: s, x: new(expression)}

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // bind checks every reference of an expression and notes what it needs.
@@ -54,7 +55,7 @@ func (b *binding) reference(t hcl.Traversal) {
 
 // named checks the name after the root.
 func (b *binding) named(t hcl.Traversal, word *root) {
-	name, at, ok := step(t, 1)
+	name, at, ok := syntax.Step(t, 1)
 	switch {
 	case !ok && word.has != nil:
 		b.diags.Add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is no value by itself: write %s.ATTRIBUTE, where it is one of %s.", word.name, word.name, diag.Join(word.has, "and"))
@@ -238,7 +239,7 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 			"%s runs in %s, %s", full, part, onlyThere(part, b.part))
 		return
 	}
-	attribute, where, ok := step(t, 2)
+	attribute, where, ok := syntax.Step(t, 2)
 	has, result, what := attributesOf(word)
 	switch {
 	case !ok && word.bit == rootWait:

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // source is the folder of one module: its flow files and what they may read.
@@ -202,7 +203,7 @@ func readSource(p string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSource+1))
+	return io.ReadAll(io.LimitReader(f, syntax.MaxSource+1))
 }
 
 // maxDataFile bounds what a file function reads: it is recorded with the flows,

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
 
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -52,7 +53,7 @@ func (s *site) notOfFlow(name string, at hcl.Range) {
 // has been reported as wrong.
 func (s *site) flow(a *hcl.Attribute) *draft {
 	t := flowReference(a.Expr)
-	name, at, ok := step(t, 1)
+	name, at, ok := syntax.Step(t, 1)
 	switch {
 	case len(t) == 2 && ok && name == "name":
 		s.diags.Add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: %s = \"name\".", a.Name)
@@ -72,7 +73,7 @@ func (s *site) flow(a *hcl.Attribute) *draft {
 // flowReference is the reference flow.NAME that an expression is, or a bare name.
 // Anything else, with references elsewhere, is to be evaluated.
 func flowReference(e hcl.Expression) hcl.Traversal {
-	if named, ok := native(e).(*hclsyntax.ScopeTraversalExpr); ok && (named.Traversal.RootName() == "flow" || len(named.Traversal) == 1) {
+	if named, ok := syntax.Native(e).(*hclsyntax.ScopeTraversalExpr); ok && (named.Traversal.RootName() == "flow" || len(named.Traversal) == 1) {
 		return named.Traversal
 	}
 	if hcljson.IsJSONExpression(e) { // "flow.NAME", as for plugins

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // inputs is a value that leaves as JSON: a task's input, its config over its
@@ -167,7 +168,7 @@ func (s *site) after(a *hcl.Attribute) []use {
 	var out []use
 	for _, item := range items {
 		t, diags := hcl.AbsTraversalForExpr(item)
-		name, at, ok := step(t, 1)
+		name, at, ok := syntax.Step(t, 1)
 		var word *root
 		if !diags.HasErrors() {
 			word = rootWord(t.RootName())

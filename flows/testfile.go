@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -174,7 +175,7 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 
 // parseTestFile is nil for a file that cannot be parsed.
 func (m *module) parseTestFile(f sourceFile) *content {
-	parsed, diags := parseFile(f)
+	parsed, diags := syntax.ParseFile(f.bytes, f.display)
 	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
 	if m.diags.Take(RuleSyntax, diags) {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // trial binds the expressions of tests. These see the values of a module, and
@@ -139,7 +140,7 @@ func (t *trial) ofRuns(reference hcl.Traversal) {
 	has := testedRunAttributes
 	for i := range testedRoots {
 		of := &testedRoots[i]
-		if name, _, ok := step(reference, 2); ok && name == of.name {
+		if name, _, ok := syntax.Step(reference, 2); ok && name == of.name {
 			t.settled(of, "runs[…]."+of.name, reference, 3)
 			return
 		}
@@ -177,7 +178,7 @@ func (r *testedRoot) names(d *draft) []string {
 
 // settled checks a name of the flow, and what follows it.
 func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int) {
-	name, at, ok := step(reference, i)
+	name, at, ok := syntax.Step(reference, i)
 	names := r.names(t.tested)
 	switch {
 	case !ok:
@@ -193,7 +194,7 @@ func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int
 
 // items checks a reference to those of a fan-out.
 func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
-	name, at, ok := step(reference, i)
+	name, at, ok := syntax.Step(reference, i)
 	switch {
 	case !ok || name != "items" && name != "errors":
 	case !task.FanOut:
@@ -213,7 +214,7 @@ func (t *trial) ofItem(reference hcl.Traversal) {
 }
 
 func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []string) {
-	if name, at, ok := step(reference, i); ok && !slices.Contains(has, name) {
+	if name, at, ok := syntax.Step(reference, i); ok && !slices.Contains(has, name) {
 		t.diags.Add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, diag.DidYouMean(name, of+".", has))
 	}
 }

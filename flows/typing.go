@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -149,13 +150,13 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 	if s := t.names[root]; s != nil {
 		return t.steps(s, e.Traversal, 1, "")
 	}
-	name, _, ok := step(e.Traversal, 1)
+	name, _, ok := syntax.Step(e.Traversal, 1)
 	if !ok || t.draft == nil {
 		return openShape()
 	}
 	switch root {
 	case "task", "group", "wait":
-		if attribute, at, ok := step(e.Traversal, 2); ok {
+		if attribute, at, ok := syntax.Step(e.Traversal, 2); ok {
 			t.checkErrors(root, name, attribute, at)
 			if w := t.draft.tasks[WaitPrefix+name]; root == "wait" && attribute == "payload" && w != nil {
 				return t.steps(t.waitPayload(w.Wait, e.Traversal), e.Traversal, 3, "")
@@ -270,7 +271,7 @@ func wordsOf[word ~string](all ...word) *shape {
 // called by the text.
 func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *shape {
 	for i := from; i < len(path); i++ {
-		name, at, named := stepName(path[i])
+		name, at, named := syntax.StepName(path[i])
 		_, indexed := path[i].(hcl.TraverseIndex)
 		switch {
 		case named && s.present() == kindObject:

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // given is a value from outside for a variable.
@@ -81,7 +82,7 @@ func (m *module) texts(wanted func(*declaration) bool) []*given {
 
 // parseValues reads a file of values.
 func (l *loader) parseValues(f sourceFile) []*given {
-	parsed, diags := parseFile(f)
+	parsed, diags := syntax.ParseFile(f.bytes, f.display)
 	l.set.files[f.display] = &hcl.File{Bytes: f.bytes}
 	if l.diags.Take(RuleSyntax, diags) {
 		return nil

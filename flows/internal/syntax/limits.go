@@ -1,13 +1,11 @@
-package flows
+package syntax
 
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	hcljson "github.com/hashicorp/hcl/v2/json"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/flows/internal/diag"
@@ -16,8 +14,8 @@ import (
 // The parsers of hcl recurse, and a stack that is used up ends the process. So
 // texts are looked through before they are parsed.
 const (
-	maxNesting = 1000    // brackets, templates and operators within each other
-	maxSource  = 1 << 20 // bytes of a flow file or a file of values
+	MaxNesting = 1000    // brackets, templates and operators within each other
+	MaxSource  = 1 << 20 // bytes of a flow file or a file of values
 	maxMelded  = 4 << 30 // bytes that hcl moves to join the lines of texts
 )
 
@@ -26,7 +24,7 @@ type lexer func([]byte, string, hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
 
 // checkNative reports a text in HCL's native syntax that must not be parsed.
 func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
-	if len(src) > maxSource {
+	if len(src) > MaxSource {
 		return tooLarge(diag.StartOf(filename))
 	}
 	if !couldNest(src) && !couldBeLong(src) {
@@ -36,7 +34,7 @@ func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
 	var n nesting
 	var melded melding
 	for _, t := range tokens {
-		if n.add(t.Type); n.depth() > maxNesting {
+		if n.add(t.Type); n.depth() > MaxNesting {
 			return tooDeep(t.Range)
 		}
 		if melded.add(t); melded.moved > maxMelded {
@@ -78,7 +76,7 @@ func couldNest(src []byte) bool {
 			n++
 		}
 	}
-	return n > maxNesting
+	return n > MaxNesting
 }
 
 // nesting bounds the depth of the syntax tree at one token: the brackets that
@@ -184,7 +182,7 @@ func (m *melding) add(t hclsyntax.Token) {
 
 // checkJSON does the same for the JSON syntax, whose texts may be templates.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
-	if len(src) > maxSource {
+	if len(src) > MaxSource {
 		return tooLarge(diag.StartOf(filename))
 	}
 	depth := 0
@@ -207,7 +205,7 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 			}
 			i = end - 1
 		}
-		if depth > maxNesting {
+		if depth > MaxNesting {
 			return tooDeep(diag.StartOf(filename))
 		}
 	}
@@ -217,7 +215,7 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 // checkTemplate looks through a text of the JSON syntax.
 func checkTemplate(quoted []byte, filename string) hcl.Diagnostics {
 	var text string
-	if len(quoted) <= maxNesting && !couldBeLong(quoted) || json.Unmarshal(quoted, &text) != nil {
+	if len(quoted) <= MaxNesting && !couldBeLong(quoted) || json.Unmarshal(quoted, &text) != nil {
 		return nil
 	}
 	diags := checkNative([]byte(text), filename, hclsyntax.LexTemplate)
@@ -242,7 +240,7 @@ func endOfText(src []byte, start int) int {
 }
 
 func tooLarge(at hcl.Range) hcl.Diagnostics {
-	return refuse(at, "File too large", fmt.Sprintf("A file may have %d bytes at most. Split it up.", maxSource))
+	return refuse(at, "File too large", fmt.Sprintf("A file may have %d bytes at most. Split it up.", MaxSource))
 }
 
 func tooManyLines(at hcl.Range) hcl.Diagnostics {
@@ -250,7 +248,7 @@ func tooManyLines(at hcl.Range) hcl.Diagnostics {
 }
 
 func tooDeep(at hcl.Range) hcl.Diagnostics {
-	return refuse(at, "Nested too deeply", fmt.Sprintf("Brackets, templates and operators may stand %d deep within each other. Use locals for the parts.", maxNesting))
+	return refuse(at, "Nested too deeply", fmt.Sprintf("Brackets, templates and operators may stand %d deep within each other. Use locals for the parts.", MaxNesting))
 }
 
 func tooLong(at hcl.Range) hcl.Diagnostics {
@@ -258,33 +256,5 @@ func tooLong(at hcl.Range) hcl.Diagnostics {
 }
 
 func refuse(at hcl.Range, summary, detail string) hcl.Diagnostics {
-	return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at, Extra: &Extra{Rule: RuleSyntax}}}
-}
-
-// parseFile parses a flow file or a file of values, in either syntax.
-func parseFile(f sourceFile) (*hcl.File, hcl.Diagnostics) {
-	if strings.HasSuffix(f.name, ".json") {
-		if diags := checkJSON(f.bytes, f.display); diags.HasErrors() {
-			return nil, diags
-		}
-		return hcljson.Parse(f.bytes, f.display)
-	}
-	if diags := checkNative(f.bytes, f.display, hclsyntax.LexConfig); diags.HasErrors() {
-		return nil, diags
-	}
-	return hclsyntax.ParseConfig(f.bytes, f.display, hcl.InitialPos)
-}
-
-func parseExpression(src, filename string) (hcl.Expression, hcl.Diagnostics) {
-	if diags := checkNative([]byte(src), filename, hclsyntax.LexExpression); diags.HasErrors() {
-		return nil, diags
-	}
-	return hclsyntax.ParseExpression([]byte(src), filename, hcl.InitialPos)
-}
-
-func parseTemplate(src []byte, filename string) (hcl.Expression, hcl.Diagnostics) {
-	if diags := checkNative(src, filename, hclsyntax.LexTemplate); diags.HasErrors() {
-		return nil, diags
-	}
-	return hclsyntax.ParseTemplate(src, filename, hcl.InitialPos)
+	return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at, Extra: &diag.Extra{Rule: diag.RuleSyntax}}}
 }
