@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
@@ -191,7 +192,7 @@ func (f *Flow) namedParams(t *Trigger, s *Scope) (map[string]cty.Value, error) {
 
 // fill converts a param's value, or takes its default. A null is as good as
 // none when there is a default.
-func (p *Param) fill(m *meter, v cty.Value, given bool) (json.RawMessage, error) {
+func (p *Param) fill(m *budget.Budget, v cty.Value, given bool) (json.RawMessage, error) {
 	switch {
 	case !given && p.Required:
 		return nil, run.Requestf(run.RequestParams, "param %s is required: give it a value of type %s", p.Name, typeexpr.TypeString(p.Type))

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
-	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // operand describes a part of an expression that must be of one of some kinds,
@@ -31,7 +31,7 @@ func (t *typing) operand(e hcl.Expression, want kinds) *shape {
 // check compares what an expression gives with what is wanted. Objects and lists
 // that are written out are compared in parts, where these stand.
 func (t *typing) check(e hcl.Expression, want *shape, path string) {
-	e = bare(e)
+	e = budget.Bare(e)
 	if want.kinds&kindObject != 0 && !want.open() {
 		if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
 			t.checkObject(e, pairs, want, path)
@@ -181,12 +181,7 @@ func (m *matching) object(want, got *shape, below string) bool {
 // source is what stands in the file for an expression, if that says something.
 func (t *typing) source(e hcl.Expression) string {
 	const short = 60
-	if m, ok := e.(*metered); ok {
-		e = m.Expression
-		if m.reference {
-			e = syntax.Native(e)
-		}
-	}
+	e = budget.Original(e)
 	switch e := e.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
 		return diag.Traversal(e.Traversal)

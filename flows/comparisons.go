@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
@@ -39,7 +40,7 @@ func (t *typing) warn(rule Rule, at hcl.Range, summary, detail string, args ...a
 
 // isLiteral reports whether a value is written out, other than null.
 func isLiteral(e hcl.Expression) bool {
-	switch e := bare(e).(type) {
+	switch e := budget.Bare(e).(type) {
 	case *hclsyntax.LiteralValueExpr:
 		return !e.Val.IsNull()
 	case *hclsyntax.TemplateExpr:

@@ -10,7 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
@@ -111,7 +113,7 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 	if !ok || s.module.restored == nil && s.misjudges(test.Expr, message.Expr, d) {
 		return nil
 	}
-	return &condition{at: b.DefRange, condition: countingNodes(test.Expr), message: countingNodes(message.Expr)}
+	return &condition{at: b.DefRange, condition: budget.Instrument(test.Expr), message: budget.Instrument(message.Expr)}
 }
 
 // misjudges reports a validation that is wrong for whatever value of the type.
@@ -128,7 +130,7 @@ func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
 		if s.diags.Failed(from) {
 			break // typing says more of what is wrong with attributes
 		}
-		_, diags := s.module.meter.measured(countingNodes(e), ctx)
+		_, diags := s.module.meter.Eval(budget.Instrument(e), ctx)
 		s.explain(&expression{Expression: e}, diags)
 	}
 	return s.diags.Failed(from)
@@ -152,18 +154,18 @@ func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
 }
 
 // convert brings a value to the declared type, without checking conditions.
-func (d *declaration) convert(m *meter, v cty.Value) (cty.Value, error) {
-	own := m.apart()
-	defer m.absorb(own)
+func (d *declaration) convert(m *budget.Budget, v cty.Value) (cty.Value, error) {
+	own := m.Apart()
+	defer m.Absorb(own)
 	m = own
 	if d.fill != nil {
-		if m.charge(4 * m.hefty(v).deep); m.spent() {
-			return cty.NilVal, m.err()
+		if err := m.Charge(4 * m.Deep(v)); err != nil {
+			return cty.NilVal, err
 		}
 		v = d.fill.Apply(v)
 	}
-	converted, err := m.convertTo(v, d.typ)
-	if err == nil || m.spent() {
+	converted, err := m.Convert(v, d.typ)
+	if err == nil || m.Spent() {
 		return converted, err
 	}
 	if d.typ.IsPrimitiveType() && !v.Type().IsPrimitiveType() { // cty speaks of tuples
@@ -189,16 +191,16 @@ func conversionError(err error) string {
 }
 
 // check tells which validation a value does not pass.
-func (d *declaration) check(m *meter, v cty.Value) error {
+func (d *declaration) check(m *budget.Budget, v cty.Value) error {
 	if d.sensitive {
-		v = v.Mark(sensitive)
+		v = v.Mark(funcs.Sensitive)
 	}
 	for _, c := range d.conditions {
 		ctx := &hcl.EvalContext{
 			Variables: map[string]cty.Value{d.root: cty.ObjectVal(map[string]cty.Value{d.name: v})},
 			Functions: d.functions,
 		}
-		result, diags := m.measured(c.condition, ctx)
+		result, diags := m.Eval(c.condition, ctx)
 		if !diags.HasErrors() {
 			result, _ = result.Unmark()
 			result, _ = convert.Convert(result, cty.Bool)
@@ -213,8 +215,8 @@ func (d *declaration) check(m *meter, v cty.Value) error {
 	return nil
 }
 
-func (c *condition) text(m *meter, ctx *hcl.EvalContext) string {
-	v, diags := m.measured(c.message, ctx)
+func (c *condition) text(m *budget.Budget, ctx *hcl.EvalContext) string {
+	v, diags := m.Eval(c.message, ctx)
 	if !diags.HasErrors() && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		return v.AsString()
 	}
@@ -238,7 +240,7 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 			Subject: &at,
 		}}
 	}
-	return newMeter().measured(countingNodes(expr), nil)
+	return budget.New().Eval(budget.Instrument(expr), nil)
 }
 
 // Param is a value that a run is given.
@@ -262,7 +264,7 @@ func (p *Param) Parse(text string) (json.RawMessage, error) {
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("param %s: %s is expected, and %q is not that: %s", p.Name, typeexpr.TypeString(p.Type), text, diags[0].Detail)
 	}
-	v, err := p.declaration.convert(newMeter(), v)
+	v, err := p.declaration.convert(budget.New(), v)
 	if err != nil {
 		return nil, fmt.Errorf("param %s: %w", p.Name, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 )
 
 // explain reports what evaluating an expression gave, in words that fit flow
@@ -28,8 +29,8 @@ func (s *site) unknownFunction(x *expression, name string, at hcl.Range) {
 		s.diags.Add(RuleFileFunction, at, "File function with run values",
 			"%s reads when the flow is loaded, and this expression also uses values of a run (%s). Put the call into a local, such as text = %s(…), and use local.text here.",
 			name, (x.roots & runRoots).names(), name)
-	case refused[name] != "":
-		s.diags.Add(RuleExpression, at, "No function "+name, "%s", refused[name])
+	case funcs.Refused[name] != "":
+		s.diags.Add(RuleExpression, at, "No function "+name, "%s", funcs.Refused[name])
 	default:
 		names := append(keys(s.module.runFunctions), fileFunctions...)
 		s.diags.Add(RuleExpression, at, "Unknown function", "There is no function %q.%s", name, diag.DidYouMean(name, "", names))

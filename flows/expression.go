@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/flowhost/flowhost/flows/internal/syntax"
+	"github.com/flowhost/flowhost/flows/internal/budget"
 )
 
 // expression is a checked expression and what it needs.
@@ -60,12 +60,12 @@ func (x *expression) want(w wanted) {
 
 // evaluate gives the expression's value. Only what the expression names is
 // looked up, so that the cost does not grow with the size of the flow.
-func (x *expression) evaluate(base *hcl.EvalContext, v values, m *meter) (cty.Value, hcl.Diagnostics) {
+func (x *expression) evaluate(base *hcl.EvalContext, v values, m *budget.Budget) (cty.Value, hcl.Diagnostics) {
 	child, err := x.context(base, v)
 	if err != nil {
 		return cty.DynamicVal, asDiagnostics(err, x.Range())
 	}
-	value, diags := m.measured(x.Expression, child)
+	value, diags := m.Eval(x.Expression, child)
 	if len(diags) > 0 && x.secret(child) {
 		diags = redacted(diags)
 	}
@@ -206,17 +206,5 @@ func split(all *[]wanted, together func(wanted) bool) []wanted {
 func (x *expression) settle(v cty.Value) {
 	if x.roots&runRoots == 0 && v.IsWhollyKnown() {
 		x.constant = v
-	}
-}
-
-// bare is native without the nodes that count what an evaluation costs.
-func bare(e hcl.Expression) hcl.Expression {
-	for {
-		e = syntax.Native(e)
-		m, ok := e.(*metered)
-		if !ok {
-			return e
-		}
-		e = m.Expression
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
@@ -67,7 +69,7 @@ func (s *site) canFanOut(x *expression) error {
 	case x.constant != cty.NilVal:
 		_, err := itemsOf(x.constant)
 		return err
-	case s.module.meter.spent():
+	case s.module.meter.Spent():
 		return nil // which is reported
 	}
 	if v, diags := x.evaluate(s.runBase(), discreet{(*foreseen)(s)}, s.module.meter); !diags.HasErrors() && v.ContainsMarked() {
@@ -83,7 +85,7 @@ type discreet struct{ *foreseen }
 func (g discreet) value(w wanted) (cty.Value, error) {
 	v, err := g.foreseen.value(w)
 	if w.root.bit == rootParam && g.draft.params[w.name].Sensitive {
-		v = v.Mark(sensitive)
+		v = v.Mark(funcs.Sensitive)
 	}
 	return v, err
 }
@@ -130,7 +132,7 @@ func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
 // countItems checks items as [itemsOf] does.
 func countItems(items json.RawMessage) error {
 	n := 0
-	err := ctyjson.Each(items, newMeter(), func(name, _ []byte) error {
+	err := ctyjson.Each(items, budget.New(), func(name, _ []byte) error {
 		if n++; name != nil && len(name) == 0 {
 			return errNameless
 		}

@@ -67,7 +67,7 @@ func (s *Scope) appendReference(out []byte, r *reference) ([]byte, bool) {
 	if len(r.steps) > 0 && len(src) > largeJSON && r.root.bit != rootEach && !large && !s.scan(r.wanted) {
 		return nil, false
 	}
-	if s.meter.charge(len(src) / 256); s.meter.spent() {
+	if s.meter.Charge(len(src)/256) != nil {
 		return nil, false
 	}
 	out, err := ctyjson.Extract(out, src, r.steps, s.meter)

@@ -5,6 +5,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
 )
 
 // typing finds out what expressions can give, from the schemas of the plugins that
@@ -53,7 +55,7 @@ func (t *typing) with(name string, s *shape) *typing {
 // infer describes what an expression gives, and reports what cannot be right in
 // it.
 func (t *typing) infer(e hcl.Expression) *shape {
-	e = bare(e)
+	e = budget.Bare(e)
 	if v, ok := t.fixed(e); ok {
 		return shapeOfValue(v)
 	}
@@ -147,7 +149,7 @@ func (t *typing) constructed(e hcl.Expression) *shape {
 
 // name is the key of a pair, if it is known.
 func (t *typing) name(key hcl.Expression) (string, bool) {
-	v, ok := t.fixed(bare(key))
+	v, ok := t.fixed(budget.Bare(key))
 	if !ok || v.IsMarked() || !v.IsKnown() || v.IsNull() || v.Type() != cty.String {
 		return "", false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -69,7 +70,7 @@ func TestTypesOfFunctions(t *testing.T) {
 		"tonumber": "number | null", "merge": "any", "try": "any", "flatten": "any", "sensitive": "any", "lookup": "any", "range": "list(number | null) | null",
 		"startswith": "bool | null", "jsondecode": "any", "regex": "any", "one": "any",
 	}
-	functions := runFunctions()
+	functions := funcs.Table()
 	arity := map[string]int{"split": 2, "merge": 2, "lookup": 3, "range": 1, "startswith": 2, "regex": 2}
 	for name, typ := range want {
 		if got := returned(functions[name], max(1, arity[name])).text(); got != typ {
@@ -83,7 +84,7 @@ func TestTypesOfFunctions(t *testing.T) {
 
 func TestShapesOfValues(t *testing.T) {
 	t.Parallel()
-	secret := cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("hunter2").Mark(sensitive), "b": cty.UnknownVal(cty.Number)})
+	secret := cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("hunter2").Mark(funcs.Sensitive), "b": cty.UnknownVal(cty.Number)})
 	if got := shapeOfValue(secret).text(); got != "object({ a = string, b = number | null })" {
 		t.Error(got)
 	}

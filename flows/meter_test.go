@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
@@ -36,7 +37,7 @@ func numbers(n int) string {
 // of it is soon reached.
 func loadWithLittle(t *testing.T, name, src string) (*Set, hcl.Diagnostics) {
 	l := newLoader(t.Context(), Options{})
-	l.meter.left = 140_000
+	l.meter = budget.Of(140_000)
 	definition := &run.Definition{Files: map[string][]byte{name: []byte(src)}}
 	l.load(&source{read: recorded(definition.Files), files: []sourceFile{{name: name, display: name, bytes: []byte(src)}}}, definition)
 	return l.finish()

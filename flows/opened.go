@@ -112,7 +112,7 @@ func (s *Scope) narrow(whole *fragmentOf, src json.RawMessage, path []ctyjson.St
 		if place.value != cty.NilVal {
 			return 0, nil // a reference to more than this was there before
 		}
-		if s.meter.charge(len(src) / 256); s.meter.spent() {
+		if s.meter.Charge(len(src)/256) != nil {
 			return 0, ctyjson.ErrTooMuch
 		}
 		kind := ctyjson.First(src)

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -54,7 +55,7 @@ func (f *Flow) payloadsOf(t *Trigger) payloads {
 
 // convert brings a payload to the first type that it fits. What is not there fits
 // all of them.
-func (all payloads) convert(m *meter, v cty.Value) (cty.Value, error) {
+func (all payloads) convert(m *budget.Budget, v cty.Value) (cty.Value, error) {
 	if len(all) == 0 || v.IsNull() {
 		return v, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
@@ -19,7 +20,7 @@ func (s *site) bind(e hcl.Expression, argument string, at moment) (*expression, 
 	for _, t := range e.Variables() {
 		b.reference(t)
 	}
-	b.x.Expression = countingNodes(e)
+	b.x.Expression = budget.Instrument(e)
 	return b.x, !s.diags.Failed(from) && !b.incomplete
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/run"
 )
@@ -32,8 +33,8 @@ type Scope struct {
 	payload  json.RawMessage                  // of the stated type
 
 	// The evaluation that is under way: all that it needs shares one meter.
-	meter  *meter
-	budget meter
+	meter  *budget.Budget
+	budget budget.Budget
 }
 
 // kept is a value that was made before. Whoever uses it again is charged again: an
@@ -48,7 +49,7 @@ func (s *Scope) begin() bool {
 	if s.meter != nil {
 		return false
 	}
-	s.budget = meter{left: maxCost}
+	s.budget = *budget.New()
 	s.meter = &s.budget
 	return true
 }
@@ -103,10 +104,9 @@ func (s *Scope) local(l *local) (cty.Value, error) {
 	}
 	defer s.end(s.begin())
 	if known, ok := s.locals[l]; ok {
-		s.meter.charge(known.cost)
-		return known.value, s.meter.err()
+		return known.value, s.meter.Charge(known.cost)
 	}
-	before := s.meter.left
+	before := s.meter.Left()
 	v, diags := l.expr.evaluate(s.flow.base, s, s.meter)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
@@ -114,7 +114,7 @@ func (s *Scope) local(l *local) (cty.Value, error) {
 	if s.locals == nil {
 		s.locals = map[*local]kept{}
 	}
-	s.locals[l] = kept{v, before - s.meter.left}
+	s.locals[l] = kept{v, before - s.meter.Left()}
 	return v, nil
 }
 
@@ -134,10 +134,9 @@ func (s *Scope) value(w wanted) (cty.Value, error) {
 func (s *Scope) single(w wanted) (cty.Value, error) {
 	defer s.end(s.begin())
 	if known, ok := s.kept[w]; ok {
-		s.meter.charge(known.cost)
-		return known.value, s.meter.err()
+		return known.value, s.meter.Charge(known.cost)
 	}
-	before := s.meter.left
+	before := s.meter.Left()
 	made, err := s.fresh(w)
 	if err != nil {
 		return cty.NilVal, err
@@ -149,7 +148,7 @@ func (s *Scope) single(w wanted) (cty.Value, error) {
 	if s.kept == nil {
 		s.kept = map[wanted]kept{}
 	}
-	s.kept[w] = kept{v, before - s.meter.left}
+	s.kept[w] = kept{v, before - s.meter.Left()}
 	return v, nil
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -119,17 +121,24 @@ type loader struct {
 	declared   map[string]bool       // variables of all modules
 	writable   writable              // as far as grants have been read
 	unread     bool                  // a flow file could not be parsed
-	meter      *meter                // what may still be computed
+	meter      *budget.Budget        // what may still be computed
 }
+
+// All expressions of a load share one budget. What they may cost grows with what is
+// read: parsing it costs as much.
+const (
+	loadCost        = 2 * budget.Max
+	loadCostPerByte = 1
+)
 
 func newLoader(ctx context.Context, options Options) *loader {
 	return &loader{
 		diags: new(diag.Report), ctx: ctx, options: options,
 		set:          &Set{byName: map[string]*Flow{}, limits: map[string]*Limit{}, files: map[string]*hcl.File{}},
-		runFunctions: runFunctions(),
+		runFunctions: funcs.Table(),
 		signatures:   map[string]*signature{},
 		declared:     map[string]bool{},
-		meter:        &meter{left: loadCost},
+		meter:        budget.Of(loadCost),
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *site) compute(x *expression) (cty.Value, bool) {
 	if x.roots&runRoots != 0 {
 		base = s.runBase()
 	}
-	if s.module.meter.spent() {
+	if s.module.meter.Spent() {
 		return cty.DynamicVal, false // which is reported
 	}
 	v, diags := x.evaluate(base, (*foreseen)(s), s.module.meter)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -157,7 +158,7 @@ func TestWhatParamsTakeIsNotRefused(t *testing.T) {
 			}
 			m := &matching{seen: map[[2]*shape]bool{}}
 			misfit := m.misfit(shapeFor(p.Type), shapeOfValue(v), "")
-			if _, err = p.fill(newMeter(), v, true); err == nil {
+			if _, err = p.fill(budget.New(), v, true); err == nil {
 				taken++
 			} else if misfit {
 				refused++

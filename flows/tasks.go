@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
@@ -115,7 +116,7 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 	if in.expr != nil {
 		v = in.expr.constant
 	}
-	encoded, err := in.encode(newMeter(), v)
+	encoded, err := in.encode(budget.New(), v)
 	if err != nil {
 		s.diags.Add(RuleType, a.Expr.Range(), "Not a value for "+s.receiver(), "%q cannot be given to %s: %s.", a.Name, s.receiver(), err)
 	}
@@ -133,7 +134,7 @@ func (s *site) receiver() string {
 
 // encode gives a value its JSON form, laid over the plugin's config. It is nil
 // for no value at all.
-func (in *inputs) encode(m *meter, v cty.Value) (json.RawMessage, error) {
+func (in *inputs) encode(m *budget.Budget, v cty.Value) (json.RawMessage, error) {
 	if in.below == nil {
 		if v == cty.NilVal {
 			return nil, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
@@ -72,13 +73,13 @@ func (t *Test) complaint(r *diag.Report, a *assertion, values map[string]cty.Val
 // sides writes out both sides of the comparison because of which a condition is
 // false, where references alone do not tell.
 func sides(e hcl.Expression, ctx *hcl.EvalContext) string {
-	op, ok := bare(e).(*hclsyntax.BinaryOpExpr)
+	op, ok := budget.Bare(e).(*hclsyntax.BinaryOpExpr)
 	for ok && op.Op == hclsyntax.OpLogicalAnd {
 		side := op.LHS
 		if v, diags := side.Value(ctx); diags.HasErrors() || v.IsMarked() || v.RawEquals(cty.True) {
 			side = op.RHS
 		}
-		op, ok = bare(side).(*hclsyntax.BinaryOpExpr)
+		op, ok = budget.Bare(side).(*hclsyntax.BinaryOpExpr)
 	}
 	if !ok || op.Op != hclsyntax.OpEqual {
 		return ""
@@ -99,7 +100,7 @@ func sides(e hcl.Expression, ctx *hcl.EvalContext) string {
 
 // isPlain reports whether a side is shown in full beside the lines of its file.
 func isPlain(e hclsyntax.Expression, v cty.Value) bool {
-	switch bare(e).(type) {
+	switch budget.Bare(e).(type) {
 	case *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr, *hclsyntax.TemplateExpr:
 		return v.Type().IsPrimitiveType()
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
@@ -44,8 +45,8 @@ func (t *trial) bind(a *hcl.Attribute) *tried {
 	if t.diags.Failed(from) {
 		return nil
 	}
-	x.counting = countingNodes(a.Expr)
-	v, diags := t.module.meter.measured(x.counting, t.context(t.foreseen()))
+	x.counting = budget.Instrument(a.Expr)
+	v, diags := t.module.meter.Eval(x.counting, t.context(t.foreseen()))
 	if t.explain(&expression{Expression: x.counting, argument: a.Name}, diags) {
 		return nil
 	}
@@ -222,7 +223,7 @@ func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []strin
 // evaluate gives the value of an expression once a run has brought the rest.
 func (t *Test) evaluate(x *tried, values map[string]cty.Value) (cty.Value, *hcl.EvalContext, hcl.Diagnostics) {
 	ctx := t.site.context(values)
-	t.site.module.meter.left = maxCost
-	v, diags := t.site.module.meter.measured(x.counting, ctx)
+	t.site.module.meter.Reset()
+	v, diags := t.site.module.meter.Eval(x.counting, ctx)
 	return v, ctx, diags
 }

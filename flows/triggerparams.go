@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
@@ -72,7 +73,7 @@ func (t *typing) paramNames(trigger *Trigger, required []string) []string {
 // fill tries the params that are known in full, so that their types and validations
 // can be asked.
 func (t *typing) fill(params map[string]*Param, e hcl.Expression) {
-	if pairs, diags := hcl.ExprMap(bare(e)); !diags.HasErrors() {
+	if pairs, diags := hcl.ExprMap(budget.Bare(e)); !diags.HasErrors() {
 		for _, pair := range pairs {
 			name, _ := t.name(pair.Key)
 			if v, ok := t.writtenOut(pair.Value); ok {

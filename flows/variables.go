@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
@@ -106,7 +107,7 @@ func (m *module) assignVariables(values []*given) {
 		v := m.variables[name]
 		vars[name] = m.assign(v, strongest[name])
 		if v.sensitive {
-			vars[name] = vars[name].Mark(sensitive)
+			vars[name] = vars[name].Mark(funcs.Sensitive)
 		}
 	}
 	m.base.Variables["var"] = cty.ObjectVal(vars)
@@ -163,7 +164,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 		if !ok {
 			return cty.NilVal, false
 		}
-		value, diags := m.meter.measured(x.Expression, nil)
+		value, diags := m.meter.Eval(x.Expression, nil)
 		return value, !m.diags.Take(RuleExpression, diags)
 	case g.text != nil:
 		value, diags := v.parse(g.text.Text, g.from)
@@ -200,8 +201,3 @@ func (l *loader) checkUndeclared() {
 func (l *loader) undeclared(name string, at hcl.Range, names iter.Seq[string]) {
 	l.diags.Add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, l.diags.Guess(name, "", names))
 }
-
-// sensitive marks values that must not be shown.
-const sensitive = mark("sensitive")
-
-type mark string

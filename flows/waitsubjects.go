@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
 )
 
 // WaitSubjects are the subjects of the flow's waits as far as they are known
@@ -26,7 +28,7 @@ func (f *Flow) WaitSubjects() []string {
 // foreseenSubject is what is known at load of a subject with run values in it, ""
 // for too little.
 func (s *site) foreseenSubject(x *expression) string {
-	template, ok := bare(x.Expression).(*hclsyntax.TemplateExpr)
+	template, ok := budget.Bare(x.Expression).(*hclsyntax.TemplateExpr)
 	if !ok {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package flows
+package budget
 
 import (
 	"github.com/hashicorp/hcl/v2"
@@ -8,9 +8,9 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
-// countingNodes gives the expression with nodes that count. A compound value of the
+// Instrument gives the expression with nodes that count. A compound value of the
 // JSON syntax becomes one of the native syntax.
-func countingNodes(e hcl.Expression) hcl.Expression {
+func Instrument(e hcl.Expression) hcl.Expression {
 	if native, ok := e.(hclsyntax.Expression); ok {
 		return count(native, true)
 	}
@@ -68,35 +68,35 @@ func objectFromJSON(e hcl.Expression, pairs []hcl.KeyValuePair) hclsyntax.Expres
 // objects, is left alone at the top, where callers take it apart.
 func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
 	switch e := e.(type) {
-	case *metered, *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr:
+	case *node, *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr:
 		return e
 	case *hclsyntax.TemplateExpr:
 		if e.IsStringLiteral() {
 			return e
 		}
 	}
-	n := &metered{Expression: e}
+	n := &node{Expression: e}
 	below := func(child *hclsyntax.Expression, top bool, use purpose) {
 		switch c := (*child).(type) {
 		case nil:
 		case *hclsyntax.ScopeTraversalExpr:
 			if use != held {
 				in := inParentheses(c)
-				*child = &metered{Expression: &in, use: use, reference: true}
+				*child = &node{Expression: &in, purpose: use, reference: true}
 			} else if copies(e) {
 				n.plain = append(n.plain, c)
 			}
 		case *hclsyntax.LiteralValueExpr:
 			if use == written && c.Val.Type() == cty.Number {
 				in := inParentheses(c)
-				*child = &metered{Expression: &in, use: use, reference: true}
+				*child = &node{Expression: &in, purpose: use, reference: true}
 			} else if copies(e) && heavy(c.Val) {
 				n.plain = append(n.plain, c)
 			}
 		default:
 			*child = count(c, top)
-			if inner, ok := (*child).(*metered); ok {
-				inner.use = use
+			if inner, ok := (*child).(*node); ok {
+				inner.purpose = use
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
 	default:
 		top = false
 		for _, p := range computed(e) {
-			below(p.place, false, p.use)
+			below(p.place, false, p.purpose)
 		}
 	}
 	if top {
@@ -130,9 +130,9 @@ func count(e hclsyntax.Expression, top bool) hclsyntax.Expression {
 
 // heavy reports whether it costs something to copy a literal.
 func heavy(v cty.Value) bool {
-	m := newMeter()
+	m := New()
 	m.take(v)
-	return maxCost-m.left > 100
+	return Max-m.left > 100
 }
 
 // copies reports whether a node goes through all of what it is made of. The others
@@ -159,8 +159,8 @@ const (
 
 // slot is a place in a node for another one.
 type slot struct {
-	place *hclsyntax.Expression
-	use   purpose
+	place   *hclsyntax.Expression
+	purpose purpose
 }
 
 // computed are the parts of a node that makes something new of them.

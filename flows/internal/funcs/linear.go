@@ -1,8 +1,11 @@
-package flows
+package funcs
 
 import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // This file has the functions of the standard library whose own way takes the square
@@ -49,13 +52,15 @@ var jsonDecodeFunc = function.New(&function.Spec{
 		if !args[0].IsKnown() {
 			return cty.DynamicPseudoType, nil
 		}
-		v, err := decodeJSON([]byte(args[0].AsString()))
+		v, err := ctyjson.Decode([]byte(args[0].AsString()), budget.New())
 		if err != nil {
 			return cty.NilType, function.NewArgError(0, err)
 		}
 		return v.Type(), nil
 	},
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return decodeJSON([]byte(args[0].AsString())) },
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return ctyjson.Decode([]byte(args[0].AsString()), budget.New())
+	},
 })
 
 // jsonEncodeFunc writes what a task would be given.
@@ -67,7 +72,7 @@ var jsonEncodeFunc = function.New(&function.Spec{
 		if !args[0].IsWhollyKnown() {
 			return cty.UnknownVal(cty.String), nil
 		}
-		encoded, err := encodeJSON(args[0])
+		encoded, err := ctyjson.Encode(args[0], budget.New())
 		if err != nil {
 			return cty.NilVal, function.NewArgError(0, err)
 		}

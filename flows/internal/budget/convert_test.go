@@ -1,4 +1,4 @@
-package flows
+package budget
 
 import (
 	"fmt"
@@ -111,9 +111,9 @@ func TestLinearConvertsAsCtyDoes(t *testing.T) {
 	linear := 0
 	for range 200_000 {
 		v, want := randomValue(r, 3), randomType(r, 3)
-		m := newMeter()
+		m := New()
 		got, ok := m.linear(v, want)
-		if !ok || m.spent() {
+		if !ok || m.Spent() {
 			continue
 		}
 		linear++

@@ -1,7 +1,9 @@
-package flows
+package budget
 
 import (
 	"hash/maphash"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -11,28 +13,28 @@ import (
 // with each, also where all are of one type. This file converts what data holds, in
 // time that grows with its size, and leaves the rest to cty, which is charged for it.
 
-// convertTo is [convert.Convert], charged to the meter. What is too much for it
+// Convert is [convert.Convert], charged to the meter. What is too much for it
 // gives an error.
-func (m *meter) convertTo(v cty.Value, want cty.Type) (cty.Value, error) {
-	m.charge(m.hefty(v).deep)
-	if m.spent() {
-		return cty.NilVal, m.err()
+func (m *Budget) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
+	m.charge(m.weigh(v).deep)
+	if m.Spent() {
+		return cty.NilVal, m.Err()
 	}
-	if out, ok := m.linear(v, want); ok || m.spent() {
-		return out, m.err()
+	if out, ok := m.linear(v, want); ok || m.Spent() {
+		return out, m.Err()
 	}
 	m.charge(m.pairs(v))
-	if m.spent() {
-		return cty.NilVal, m.err()
+	if m.Spent() {
+		return cty.NilVal, m.Err()
 	}
 	return convert.Convert(v, want)
 }
 
 // linear converts in linear time. It gives up, for whatever reason, where cty might
 // convert to something else, or has words for what is wrong.
-func (m *meter) linear(v cty.Value, want cty.Type) (cty.Value, bool) {
+func (m *Budget) linear(v cty.Value, want cty.Type) (cty.Value, bool) {
 	switch {
-	case m.spent() || v.IsMarked() || !v.IsKnown():
+	case m.Spent() || v.IsMarked() || !v.IsKnown():
 		return v, false
 	case want == cty.DynamicPseudoType:
 		return v, true
@@ -55,20 +57,20 @@ func (m *meter) linear(v cty.Value, want cty.Type) (cty.Value, bool) {
 	return v, v.Type().Equals(want)
 }
 
-func (m *meter) linearPrimitive(v cty.Value, want cty.Type) (cty.Value, bool) {
+func (m *Budget) linearPrimitive(v cty.Value, want cty.Type) (cty.Value, bool) {
 	switch {
 	case want == cty.Number:
-		v = m.readNumber(v)
+		v = m.ReadNumber(v)
 	case want == cty.String && v.Type() == cty.Number:
 		v = writtenOut(v, nil, m)
 	default:
 		converted, err := convert.Convert(v, want)
 		return converted, err == nil
 	}
-	return v, v.Type() == want && !m.spent()
+	return v, v.Type() == want && !m.Spent()
 }
 
-func (m *meter) linearList(v cty.Value, want cty.Type) (cty.Value, bool) {
+func (m *Budget) linearList(v cty.Value, want cty.Type) (cty.Value, bool) {
 	t, element := v.Type(), want.ElementType()
 	if !t.IsTupleType() && !t.IsListType() && !t.IsSetType() || t.IsSetType() && !v.IsWhollyKnown() {
 		return v, false
@@ -100,13 +102,13 @@ func (m *meter) linearList(v cty.Value, want cty.Type) (cty.Value, bool) {
 		return cty.ListVal(items), true
 	}
 	m.charge(m.collisions(items))
-	if m.spent() {
+	if m.Spent() {
 		return v, false
 	}
 	return cty.SetVal(items), true
 }
 
-func (m *meter) linearMap(v cty.Value, element cty.Type) (cty.Value, bool) {
+func (m *Budget) linearMap(v cty.Value, element cty.Type) (cty.Value, bool) {
 	if t := v.Type(); !t.IsObjectType() && !t.IsMapType() {
 		return v, false
 	}
@@ -138,7 +140,7 @@ func (m *meter) linearMap(v cty.Value, element cty.Type) (cty.Value, bool) {
 	return cty.MapVal(values), true
 }
 
-func (m *meter) linearObject(v cty.Value, want cty.Type) (cty.Value, bool) {
+func (m *Budget) linearObject(v cty.Value, want cty.Type) (cty.Value, bool) {
 	out := make(map[string]cty.Value, len(want.AttributeTypes()))
 	for name, t := range want.AttributeTypes() {
 		if !v.Type().HasAttribute(name) {
@@ -286,7 +288,7 @@ func writeType(h *maphash.Hash, t cty.Type) {
 	case t.IsObjectType():
 		h.WriteByte('{')
 		attributes := t.AttributeTypes()
-		for _, name := range keys(attributes) {
+		for _, name := range slices.Sorted(maps.Keys(attributes)) {
 			h.WriteString(name)
 			h.WriteByte(0)
 			writeType(h, attributes[name])

@@ -1,4 +1,4 @@
-package flows
+package budget
 
 import (
 	"errors"
@@ -20,31 +20,37 @@ import (
 // work is charged before it is done. Charges depend on values alone, never on the
 // clock: an evaluation has the same outcome on every machine.
 
-// maxCost is what one evaluation in a run may cost. A unit is about a microsecond
+// Max is what one evaluation in a run may cost. A unit is about a microsecond
 // of work or some 100 bytes; TestWorstExpressions holds the charges to that.
-const maxCost = 150_000
+const Max = 150_000
 
-// All expressions of a load share one meter. What they may cost grows with what is
-// read: parsing it costs as much.
-const (
-	loadCost        = 2 * maxCost
-	loadCostPerByte = 1
-)
-
-// meter is what an evaluation may still cost.
-type meter struct {
+// Budget is what an evaluation may still cost.
+type Budget struct {
 	left   int
 	cause  error // why nothing is left, when that is not the cost
 	unused int   // of what was left then
 	given  int   // of a meter apart: what there was
 }
 
-func newMeter() *meter { return &meter{left: maxCost} }
+// New is the budget of one evaluation.
+func New() *Budget { return Of(Max) }
 
-func (m *meter) spent() bool { return m.left <= 0 }
+// Of is a budget of some units.
+func Of(units int) *Budget { return &Budget{left: units} }
+
+// Left is what is left.
+func (m *Budget) Left() int { return m.left }
+
+// Grant adds units.
+func (m *Budget) Grant(units int) { m.left += units }
+
+// Reset makes it the budget of another evaluation.
+func (m *Budget) Reset() { m.left = Max }
+
+func (m *Budget) Spent() bool { return m.left <= 0 }
 
 // charge takes the cost of work that is about to be done.
-func (m *meter) charge(cost int) {
+func (m *Budget) charge(cost int) {
 	if cost >= m.left || cost < 0 {
 		m.left = 0
 		return
@@ -52,27 +58,26 @@ func (m *meter) charge(cost int) {
 	m.left -= cost
 }
 
-// Charge is charge for [ctyjson], which works while there is no error.
-func (m *meter) Charge(cost int) error {
-	if m.charge(cost); m.spent() {
-		return errCost
-	}
-	return nil
+// Charge takes the cost of work that is about to be done. It returns an error when
+// nothing is left: the work must not be done.
+func (m *Budget) Charge(cost int) error {
+	m.charge(cost)
+	return m.Err()
 }
 
 // fail ends the evaluation for another reason than its cost.
-func (m *meter) fail(cause error) {
-	if !m.spent() {
+func (m *Budget) fail(cause error) {
+	if !m.Spent() {
 		m.left, m.cause, m.unused = 0, cause, m.left
 	}
 }
 
 var errCost = errors.New("it is too much to compute: what expressions compute is bounded, loops within loops multiply, and locals that hold others twice double; let a task compute this")
 
-// err is why nothing is left, nil while something is.
-func (m *meter) err() error {
+// Err is why nothing is left, nil while something is.
+func (m *Budget) Err() error {
 	switch {
-	case !m.spent():
+	case !m.Spent():
 		return nil
 	case m.cause != nil:
 		return m.cause
@@ -81,8 +86,8 @@ func (m *meter) err() error {
 }
 
 // take charges for a value that was made or is about to be copied.
-func (m *meter) take(v cty.Value) {
-	h := m.hefty(v)
+func (m *Budget) take(v cty.Value) {
+	h := m.weigh(v)
 	m.charge(1 + h.parts/4 + h.text())
 }
 
@@ -100,20 +105,23 @@ func (h heft) text() int { return h.ascii/64 + h.wide/12 }
 // graphemes is what finding the characters of all texts costs.
 func (h heft) graphemes() int { return h.ascii/12 + h.wide/3 }
 
+// Deep is the sum of the depths of a value's parts.
+func (m *Budget) Deep(v cty.Value) int { return m.weigh(v).deep }
+
 func (h heft) bytes() int { return h.ascii + h.wide }
 
-// hefty weighs a value, until it has more parts than may be charged for.
-func (m *meter) hefty(v cty.Value) heft {
+// weigh weighs a value, until it has more parts than may be charged for.
+func (m *Budget) weigh(v cty.Value) heft {
 	var h heft
-	m.weigh(&h, v, 1)
+	m.weighInto(&h, v, 1)
 	return h
 }
 
-func (m *meter) weigh(h *heft, v cty.Value, depth int) {
+func (m *Budget) weighInto(h *heft, v cty.Value, depth int) {
 	if v.IsMarked() {
 		v, _ = v.Unmark()
 	}
-	if m.spent() || v == cty.NilVal || !v.IsKnown() || v.IsNull() {
+	if m.Spent() || v == cty.NilVal || !v.IsKnown() || v.IsNull() {
 		return
 	}
 	switch t := v.Type(); {
@@ -144,7 +152,7 @@ func (m *meter) weigh(h *heft, v cty.Value, depth int) {
 
 // weighSet charges for sorting, which cty does for each iteration, by the checksums of
 // the elements, except for strings and numbers.
-func (m *meter) weighSet(h *heft, v cty.Value, depth int) {
+func (m *Budget) weighSet(h *heft, v cty.Value, depth int) {
 	n := v.LengthInt()
 	if v.Type().ElementType().IsPrimitiveType() {
 		m.charge(n)
@@ -152,7 +160,7 @@ func (m *meter) weighSet(h *heft, v cty.Value, depth int) {
 		return
 	}
 	rounds := bits.Len(uint(n))
-	if m.charge(n * rounds); m.spent() {
+	if m.charge(n * rounds); m.Spent() {
 		return
 	}
 	before := *h
@@ -160,7 +168,7 @@ func (m *meter) weighSet(h *heft, v cty.Value, depth int) {
 	m.charge(((h.parts - before.parts) + (h.bytes()-before.bytes())/32) * rounds / 2)
 }
 
-func (m *meter) weighItems(h *heft, v cty.Value, depth int) {
+func (m *Budget) weighItems(h *heft, v cty.Value, depth int) {
 	for it := v.ElementIterator(); it.Next(); {
 		_, item := it.Element()
 		if m.weighPart(h, "", item, depth) {
@@ -170,7 +178,7 @@ func (m *meter) weighItems(h *heft, v cty.Value, depth int) {
 }
 
 // weighPart weighs a part, those with a name twice, and reports whether it is too much.
-func (m *meter) weighPart(h *heft, name string, part cty.Value, depth int) bool {
+func (m *Budget) weighPart(h *heft, name string, part cty.Value, depth int) bool {
 	h.parts++
 	h.deep += depth
 	if name != "" {
@@ -180,10 +188,10 @@ func (m *meter) weighPart(h *heft, name string, part cty.Value, depth int) bool 
 	if h.parts > 4*m.left {
 		m.charge(m.left)
 	}
-	if !m.spent() {
-		m.weigh(h, part, depth+1)
+	if !m.Spent() {
+		m.weighInto(h, part, depth+1)
 	}
-	return m.spent()
+	return m.Spent()
 }
 
 func (h *heft) add(text string) {
@@ -197,10 +205,10 @@ func (h *heft) add(text string) {
 
 // pairs is what cty's way to bring a value's parts to one type costs: it compares
 // each element of a list with each.
-func (m *meter) pairs(v cty.Value) int {
+func (m *Budget) pairs(v cty.Value) int {
 	v, _ = v.Unmark()
 	switch {
-	case m.spent() || !v.IsKnown() || v.IsNull():
+	case m.Spent() || !v.IsKnown() || v.IsNull():
 		return 0
 	case v.Type() == cty.String:
 		n := leadingDigits(v.AsString()) // it may be read as a number
@@ -221,7 +229,7 @@ func (m *meter) pairs(v cty.Value) int {
 
 // collisions is what making a set costs: cty finds equal elements by a checksum of
 // 32 bits, and compares all that have the same.
-func (m *meter) collisions(items []cty.Value) int {
+func (m *Budget) collisions(items []cty.Value) int {
 	cost, buckets, seen := 0, make(map[int]int, len(items)), map[string]bool{}
 	for _, item := range items {
 		if item.ContainsMarked() {
@@ -233,7 +241,7 @@ func (m *meter) collisions(items []cty.Value) int {
 			}
 			seen[name] = true
 		}
-		h := m.hefty(item)
+		h := m.weigh(item)
 		cost += 2 + 2*h.deep + h.bytes()/16 + m.digits(item)/3
 		if m.left <= cost {
 			return cost
@@ -259,7 +267,7 @@ func keyOf(v cty.Value) (string, bool) {
 }
 
 // digits is what writing out the numbers in a value costs cty.
-func (m *meter) digits(v cty.Value) int {
+func (m *Budget) digits(v cty.Value) int {
 	v, _ = v.Unmark()
 	switch {
 	case !v.IsKnown() || v.IsNull():
@@ -279,7 +287,7 @@ func (m *meter) digits(v cty.Value) int {
 
 // fractions is what comparing the numbers in a value costs cty, which writes out those
 // that are not whole.
-func (m *meter) fractions(v cty.Value) int {
+func (m *Budget) fractions(v cty.Value) int {
 	v, _ = v.Unmark()
 	switch {
 	case !v.IsKnown() || v.IsNull():
@@ -299,9 +307,9 @@ func (m *meter) fractions(v cty.Value) int {
 
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// readNumber reads a text where a number is wanted. One that is none is left to
+// ReadNumber reads a text where a number is wanted. One that is none is left to
 // whoever has words for that.
-func (m *meter) readNumber(v cty.Value) cty.Value {
+func (m *Budget) ReadNumber(v cty.Value) cty.Value {
 	text, marks := v.Unmark()
 	if text.Type() != cty.String || !text.IsKnown() || text.IsNull() {
 		return v
@@ -320,46 +328,46 @@ func (m *meter) readNumber(v cty.Value) cty.Value {
 	return n.WithMarks(marks)
 }
 
-// meterName is no name that an expression can have.
-const meterName = " meter"
+// budgetName is no name that an expression can have.
+const budgetName = " meter"
 
-var meterType = cty.Capsule("meter", reflect.TypeFor[meter]())
+var budgetType = cty.Capsule("meter", reflect.TypeFor[Budget]())
 
-func meterOf(ctx *hcl.EvalContext) *meter {
+func budgetOf(ctx *hcl.EvalContext) *Budget {
 	for ; ctx != nil; ctx = ctx.Parent() {
-		if v, ok := ctx.Variables[meterName]; ok {
-			return v.EncapsulatedValue().(*meter)
+		if v, ok := ctx.Variables[budgetName]; ok {
+			return v.EncapsulatedValue().(*Budget)
 		}
 	}
-	return newMeter()
+	return New()
 }
 
-// apart is a meter for a part of what is left, of maxCost at most: a value that fails
+// Apart is a meter for a part of what is left, of maxCost at most: a value that fails
 // for another reason than its cost leaves the rest for others.
-func (m *meter) apart() *meter {
-	given := min(m.left, maxCost)
-	return &meter{left: given, given: given}
+func (m *Budget) Apart() *Budget {
+	given := min(m.left, Max)
+	return &Budget{left: given, given: given}
 }
 
-// absorb takes what was used of a meter apart.
-func (m *meter) absorb(own *meter) { m.charge(own.given - own.left - own.unused) }
+// Absorb takes what was used of a meter apart.
+func (m *Budget) Absorb(own *Budget) { m.charge(own.given - own.left - own.unused) }
 
-// measured evaluates an expression and charges for it.
-func (m *meter) measured(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	own := m.apart()
+// Eval evaluates an expression and charges for it.
+func (m *Budget) Eval(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	own := m.Apart()
 	child := ctx.NewChild()
-	child.Variables = map[string]cty.Value{meterName: cty.CapsuleVal(meterType, own)}
+	child.Variables = map[string]cty.Value{budgetName: cty.CapsuleVal(budgetType, own)}
 	v, diags := e.Value(child)
 	own.take(v)
-	m.absorb(own)
-	if !own.spent() {
+	m.Absorb(own)
+	if !own.Spent() {
 		return v, diags
 	}
 	return cty.DynamicVal, own.exhausted(e.Range())
 }
 
 // exhausted says why nothing is left.
-func (m *meter) exhausted(at hcl.Range) hcl.Diagnostics {
+func (m *Budget) exhausted(at hcl.Range) hcl.Diagnostics {
 	if m.cause != nil {
 		return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Value cannot be used", Subject: &at, Detail: diag.Sentence(m.cause.Error()) + "."}}
 	}

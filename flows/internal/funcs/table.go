@@ -1,4 +1,4 @@
-package flows
+package funcs
 
 import (
 	"maps"
@@ -14,10 +14,10 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// runFunctions are the functions of all expressions. None of them reads a file,
+// Table are the functions of all expressions. None of them reads a file,
 // the clock or a source of randomness: a run evaluates to the same wherever and
 // whenever it is taken up again.
-func runFunctions() map[string]function.Function {
+func Table() map[string]function.Function {
 	all := ownFunctions()
 	for _, library := range []map[string]function.Function{numberFunctions, textFunctions, collectionFunctions, codingFunctions, typeFunctions} {
 		maps.Copy(all, library)
@@ -114,9 +114,9 @@ var typeFunctions = map[string]function.Function{
 	"tostring": stdlib.MakeToFunc(cty.String),
 }
 
-// refused are functions that other tools have and flows do not, with what to
+// Refused are functions that other tools have and flows do not, with what to
 // use in their place.
-var refused = map[string]string{
+var Refused = map[string]string{
 	"timestamp":     "A run must evaluate to the same whenever it is taken up again: use run.scheduled_at, the nominal time of the run.",
 	"plantimestamp": "Use run.scheduled_at, the nominal time of the run.",
 	"uuid":          "A run must evaluate to the same whenever it is taken up again: use run.id, or let a task make one.",

@@ -1,4 +1,4 @@
-package flows
+package budget
 
 import (
 	"github.com/hashicorp/hcl/v2"
@@ -10,8 +10,8 @@ import (
 
 // call makes a function call: it evaluates the arguments, converts them to what the
 // function takes, charges for its work, and then lets hcl make the call.
-func (m *meter) call(e *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	w, known := weights[e.Name]
+func (m *Budget) call(e *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	w, known := Weights[e.Name]
 	f, exists := functionOf(ctx, e.Name)
 	m.charge(2)
 	if !exists || w.lazy {
@@ -31,7 +31,7 @@ func (m *meter) call(e *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) (cty.V
 		}
 		given := &evaluated{ParenthesesExpr: inParentheses(arg)}
 		given.value, given.diags = arg.Value(ctx)
-		if m.spent() {
+		if m.Spent() {
 			return cty.DynamicVal, nil
 		}
 		made.Args[i], values[i] = given, given.value
@@ -41,7 +41,7 @@ func (m *meter) call(e *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) (cty.V
 		values = m.expand(&made, values)
 	}
 	converted := m.prepare(f, w, made.Args, values)
-	if m.spent() {
+	if m.Spent() {
 		return cty.DynamicVal, nil
 	}
 	if converted && !failed && len(values) == len(f.Params()) {
@@ -50,7 +50,7 @@ func (m *meter) call(e *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) (cty.V
 	if !failed { // hcl makes no call otherwise
 		m.charge(w.work(m, values))
 	}
-	if m.spent() {
+	if m.Spent() {
 		return cty.DynamicVal, nil
 	}
 	return made.Value(ctx)
@@ -66,7 +66,7 @@ func functionOf(ctx *hcl.EvalContext, name string) (function.Function, bool) {
 }
 
 // expand makes arguments of the elements of the last one, as hcl does.
-func (m *meter) expand(made *hclsyntax.FunctionCallExpr, values []cty.Value) []cty.Value {
+func (m *Budget) expand(made *hclsyntax.FunctionCallExpr, values []cty.Value) []cty.Value {
 	n := len(values) - 1
 	last, marks := values[n].Unmark()
 	t := last.Type()
@@ -74,7 +74,7 @@ func (m *meter) expand(made *hclsyntax.FunctionCallExpr, values []cty.Value) []c
 		return values // it reports that
 	}
 	m.charge(last.LengthInt())
-	if m.spent() {
+	if m.Spent() {
 		return values
 	}
 	expression := made.Args[n]
@@ -89,7 +89,7 @@ func (m *meter) expand(made *hclsyntax.FunctionCallExpr, values []cty.Value) []c
 
 // prepare converts arguments to the types of the parameters. It reports whether it
 // has converted the one that a function is to convert.
-func (m *meter) prepare(f function.Function, w weight, args []hclsyntax.Expression, values []cty.Value) (done bool) {
+func (m *Budget) prepare(f function.Function, w weight, args []hclsyntax.Expression, values []cty.Value) (done bool) {
 	params := f.Params()
 	for i, v := range values {
 		given, ok := args[i].(*evaluated)
@@ -111,7 +111,7 @@ func (m *meter) prepare(f function.Function, w weight, args []hclsyntax.Expressi
 			want = f.VarParam().Type
 		}
 		converted, err := m.argument(v, want)
-		if m.spent() {
+		if m.Spent() {
 			return false
 		}
 		if err == nil {
@@ -135,16 +135,16 @@ func typeOf(e hcl.Expression) cty.Type {
 }
 
 // argument converts one; hcl reports what cannot be converted.
-func (m *meter) argument(v cty.Value, want cty.Type) (cty.Value, error) {
+func (m *Budget) argument(v cty.Value, want cty.Type) (cty.Value, error) {
 	switch t := v.Type(); {
 	case want == cty.DynamicPseudoType || want == t:
 		return v, nil
 	case want == cty.Number && t == cty.String:
-		return m.readNumber(v), nil
+		return m.ReadNumber(v), nil
 	case want == cty.String && t == cty.Number:
 		return writtenOut(v, nil, m), nil
 	case t.IsPrimitiveType() && want.IsPrimitiveType(), !v.IsKnown(), v.IsNull():
 		return v, nil // hcl does that
 	}
-	return m.convertTo(v, want)
+	return m.Convert(v, want)
 }

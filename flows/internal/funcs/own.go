@@ -1,4 +1,4 @@
-package flows
+package funcs
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
 )
 
 // ownFunctions are those that no library has, or that must be different here.
@@ -127,11 +129,11 @@ var sumFunc = function.New(&function.Spec{
 var errNumber = errors.New("not a number")
 
 func asNumber(v cty.Value) (cty.Value, error) {
-	m := newMeter()
-	n, err := convert.Convert(m.readNumber(v), cty.Number)
+	m := budget.New()
+	n, err := convert.Convert(m.ReadNumber(v), cty.Number)
 	switch {
-	case m.spent():
-		return n, m.err()
+	case m.Spent():
+		return n, m.Err()
 	case err != nil || n.IsNull():
 		return n, errNumber
 	}
@@ -287,7 +289,7 @@ var sensitiveFunc = function.New(&function.Spec{
 	Params:      []function.Parameter{anything("value")},
 	Type:        func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		return args[0].Mark(sensitive), nil
+		return args[0].Mark(Sensitive), nil
 	},
 })
 
@@ -300,3 +302,8 @@ var nonsensitiveFunc = function.New(&function.Spec{
 		return v, nil
 	},
 })
+
+// Sensitive marks values that must not be shown.
+const Sensitive = mark("sensitive")
+
+type mark string

@@ -1,4 +1,4 @@
-package flows
+package funcs
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
@@ -29,10 +30,6 @@ func guarded(f function.Function, check func([]cty.Value) error) function.Functi
 	})
 }
 
-// maxProduct bounds the result of setproduct, whose size is the product of the
-// sizes of its arguments.
-const maxProduct = 100_000
-
 func productSize(args []cty.Value) error {
 	size := 1
 	for _, arg := range args {
@@ -40,8 +37,8 @@ func productSize(args []cty.Value) error {
 		if !arg.IsKnown() || arg.IsNull() || !arg.CanIterateElements() {
 			return nil
 		}
-		if size *= arg.LengthInt(); size > maxProduct {
-			return fmt.Errorf("the product has more than %d elements", maxProduct)
+		if size *= arg.LengthInt(); size > budget.MaxProduct {
+			return fmt.Errorf("the product has more than %d elements", budget.MaxProduct)
 		}
 	}
 	return nil
@@ -64,7 +61,7 @@ func indentSize(args []cty.Value) error {
 func joinSize(args []cty.Value) error {
 	items := 0
 	for _, list := range args[1:] {
-		items += elementCount(list)
+		items += budget.ElementCount(list)
 	}
 	separator, _ := args[0].Unmark()
 	if separator.IsKnown() && !separator.IsNull() && len(separator.AsString())*items > maxText {
@@ -87,7 +84,7 @@ func formatSize(args []cty.Value) error {
 	texts, longest := 1, 0
 	for _, arg := range args[1:] {
 		if arg.Type().IsListType() || arg.Type().IsSetType() || arg.Type().IsTupleType() {
-			texts = max(texts, elementCount(arg))
+			texts = max(texts, budget.ElementCount(arg))
 		}
 	}
 	for _, arg := range args[1:] {
@@ -134,15 +131,6 @@ func shownSize(v cty.Value) int {
 		size += shownSize(item)
 	}
 	return size
-}
-
-// elementCount is 0 for what has none, or none yet.
-func elementCount(v cty.Value) int {
-	v, _ = v.Unmark()
-	if !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
-		return 0
-	}
-	return v.LengthInt()
 }
 
 // replacedSize refuses a replacement by which a text would grow too much: found is

@@ -1,4 +1,4 @@
-package flows
+package budget
 
 import (
 	"math"
@@ -20,11 +20,11 @@ type weight struct {
 	lazyFrom int      // from this argument on, if not 0
 }
 
-type work func(m *meter, args []cty.Value) int
+type work func(m *Budget, args []cty.Value) int
 
-// weights are those of all functions. The figures are measured: see
+// Weights are those of all functions. The figures are measured: see
 // TestWorstExpressions, which looks for arguments that cost more than they weigh.
-var weights = map[string]weight{
+var Weights = map[string]weight{
 	"abs":      {work: everyPart},
 	"ceil":     {work: everyPart},
 	"floor":    {work: everyPart},
@@ -126,13 +126,13 @@ var weights = map[string]weight{
 	"templatefile": {work: everyPart},
 }
 
-func justArguments(_ *meter, args []cty.Value) int { return len(args) }
+func justArguments(_ *Budget, args []cty.Value) int { return len(args) }
 
 // hefts sums what each argument costs.
-func hefts(m *meter, args []cty.Value, cost func(heft) int) int {
+func hefts(m *Budget, args []cty.Value, cost func(heft) int) int {
 	sum := 0
 	for _, arg := range args {
-		if sum += 2 + cost(m.hefty(arg)); sum >= m.left {
+		if sum += 2 + cost(m.weigh(arg)); sum >= m.left {
 			break
 		}
 	}
@@ -140,25 +140,25 @@ func hefts(m *meter, args []cty.Value, cost func(heft) int) int {
 }
 
 // everyPart is the least: cty looks for marks in all parts of all arguments.
-func everyPart(m *meter, args []cty.Value) int {
+func everyPart(m *Budget, args []cty.Value) int {
 	return hefts(m, args, func(h heft) int { return h.parts/2 + h.text() })
 }
 
 // deepParts is for what goes through all parts, and into each again.
-func deepParts(m *meter, args []cty.Value) int {
+func deepParts(m *Budget, args []cty.Value) int {
 	return hefts(m, args, func(h heft) int { return h.deep/2 + h.text() })
 }
 
 // bytesBy is a unit for some bytes.
 func bytesBy(n int) work {
-	return func(m *meter, args []cty.Value) int {
+	return func(m *Budget, args []cty.Value) int {
 		return hefts(m, args, func(h heft) int { return h.parts/2 + h.ascii/n + h.wide/min(n, 12) })
 	}
 }
 
-func graphemes(m *meter, args []cty.Value) int { return hefts(m, args, heft.graphemes) }
+func graphemes(m *Budget, args []cty.Value) int { return hefts(m, args, heft.graphemes) }
 
-func lengthWork(m *meter, args []cty.Value) int {
+func lengthWork(m *Budget, args []cty.Value) int {
 	if len(args) == 1 && args[0].Type() == cty.String {
 		return graphemes(m, args)
 	}
@@ -177,7 +177,7 @@ func stringAt(args []cty.Value, i int) string {
 	return v.AsString()
 }
 
-func parseWork(m *meter, args []cty.Value) int {
+func parseWork(m *Budget, args []cty.Value) int {
 	// Its error spells the type of what is no string.
 	if len(stringAt(args, 0)) > ctyjson.MaxDigits {
 		m.fail(ctyjson.ErrDigits)
@@ -185,12 +185,12 @@ func parseWork(m *meter, args []cty.Value) int {
 	return 10 + 6*deepParts(m, args)
 }
 
-func sumWork(m *meter, args []cty.Value) int {
+func sumWork(m *Budget, args []cty.Value) int {
 	return hefts(m, args, func(h heft) int { return 3*h.parts + h.bytes()/8 })
 }
 
 // formatWork is for numbers and for what is shown as JSON, too.
-func formatWork(m *meter, args []cty.Value) int {
+func formatWork(m *Budget, args []cty.Value) int {
 	cost := deepParts(m, args) + everyPart(m, args)
 	for _, arg := range args {
 		cost += m.digits(arg)
@@ -199,17 +199,17 @@ func formatWork(m *meter, args []cty.Value) int {
 }
 
 // splitWork counts the pieces.
-func splitWork(m *meter, args []cty.Value) int {
+func splitWork(m *Budget, args []cty.Value) int {
 	return everyPart(m, args) + strings.Count(stringAt(args, 1), stringAt(args, 0))
 }
 
 // trimWork looks for each character among those that are trimmed.
-func trimWork(m *meter, args []cty.Value) int {
+func trimWork(m *Budget, args []cty.Value) int {
 	return everyPart(m, args) + len(stringAt(args, 0))/16*(1+len(stringAt(args, 1))/16)
 }
 
 // unified is for functions that bring the elements of several lists to one type.
-func unified(m *meter, args []cty.Value) int {
+func unified(m *Budget, args []cty.Value) int {
 	cost, first := everyPart(m, args)+len(args)*len(args)/50, cty.NilType
 	for _, arg := range args {
 		if t := arg.Type(); t.IsCollectionType() {
@@ -226,23 +226,23 @@ func unified(m *meter, args []cty.Value) int {
 
 // searched is for functions that compare one value with all elements: cty looks for
 // marks in both each time.
-func searched(m *meter, args []cty.Value) int {
+func searched(m *Budget, args []cty.Value) int {
 	cost := deepParts(m, args) * 2
 	if len(args) == 2 {
-		cost += m.fractions(args[0]) + elementCount(args[0])*(1+m.hefty(args[1]).parts)
+		cost += m.fractions(args[0]) + ElementCount(args[0])*(1+m.weigh(args[1]).parts)
 		if isNumber(args[1]) {
-			cost += elementCount(args[0]) * m.fractions(args[1])
+			cost += ElementCount(args[0]) * m.fractions(args[1])
 		}
 	}
 	return cost
 }
 
 // distinctWork hashes each element once.
-func distinctWork(m *meter, args []cty.Value) int {
+func distinctWork(m *Budget, args []cty.Value) int {
 	cost := deepParts(m, args)
 	for _, arg := range args {
 		arg, _ = arg.Unmark()
-		if cost < m.left && elementCount(arg) > 0 {
+		if cost < m.left && ElementCount(arg) > 0 {
 			cost += m.collisions(arg.AsValueSlice())
 		}
 	}
@@ -250,11 +250,11 @@ func distinctWork(m *meter, args []cty.Value) int {
 }
 
 // hashed is for functions of sets.
-func hashed(m *meter, args []cty.Value) int {
+func hashed(m *Budget, args []cty.Value) int {
 	cost := unified(m, args) + deepParts(m, args)
 	for _, arg := range args {
 		arg, _ = arg.Unmark()
-		if cost < m.left && elementCount(arg) > 0 {
+		if cost < m.left && ElementCount(arg) > 0 {
 			cost += 3 * m.collisions(arg.AsValueSlice())
 		}
 	}
@@ -262,7 +262,7 @@ func hashed(m *meter, args []cty.Value) int {
 }
 
 // rangeWork is for the numbers that there may be at most, unless few are asked for.
-func rangeWork(_ *meter, args []cty.Value) int {
+func rangeWork(_ *Budget, args []cty.Value) int {
 	if len(args) == 1 && args[0].Type() == cty.Number && args[0].IsKnown() && !args[0].IsMarked() && !args[0].IsNull() {
 		if n, _ := args[0].AsBigFloat().Int64(); n >= 0 && n < 1024 {
 			return int(n)*2/3 + 5
@@ -271,7 +271,7 @@ func rangeWork(_ *meter, args []cty.Value) int {
 	return 700
 }
 
-func lookupWork(m *meter, args []cty.Value) int {
+func lookupWork(m *Budget, args []cty.Value) int {
 	cost := everyPart(m, args)
 	if len(args) == 3 {
 		cost += m.pairs(args[2])
@@ -279,10 +279,10 @@ func lookupWork(m *meter, args []cty.Value) int {
 	return cost
 }
 
-func productWork(m *meter, args []cty.Value) int {
+func productWork(m *Budget, args []cty.Value) int {
 	size := 1
 	for _, arg := range args {
-		if size *= elementCount(arg); size > maxProduct {
+		if size *= ElementCount(arg); size > MaxProduct {
 			return everyPart(m, args) // it is refused
 		}
 	}
@@ -290,16 +290,16 @@ func productWork(m *meter, args []cty.Value) int {
 }
 
 // sortWork compares texts that may differ at their ends only.
-func sortWork(m *meter, args []cty.Value) int {
+func sortWork(m *Budget, args []cty.Value) int {
 	return hefts(m, args, func(h heft) int {
 		rounds := int(math.Log2(float64(h.parts + 1)))
 		return h.parts*(3+rounds/2) + rounds*h.bytes()/500
 	})
 }
 
-func yamlWork(m *meter, args []cty.Value) int { return bytesBy(1)(m, args) * 3 }
+func yamlWork(m *Budget, args []cty.Value) int { return bytesBy(1)(m, args) * 3 }
 
-func yamlEncodeWork(m *meter, args []cty.Value) int {
+func yamlEncodeWork(m *Budget, args []cty.Value) int {
 	cost := deepParts(m, args) + 10*everyPart(m, args)
 	for _, arg := range args {
 		cost += m.digits(arg)
@@ -307,17 +307,17 @@ func yamlEncodeWork(m *meter, args []cty.Value) int {
 	return cost
 }
 
-func cidrWork(m *meter, args []cty.Value) int { return 10 * everyPart(m, args) }
+func cidrWork(m *Budget, args []cty.Value) int { return 10 * everyPart(m, args) }
 
 // regexWork is what a pattern costs with a text: Go's expressions go through the
 // text once, with all instructions of the pattern at each byte.
 func regexWork(all bool) work {
-	return func(m *meter, args []cty.Value) int {
+	return func(m *Budget, args []cty.Value) int {
 		return everyPart(m, args) + patternCost(stringAt(args, 0), len(stringAt(args, 1)), all)
 	}
 }
 
-func replaceWork(m *meter, args []cty.Value) int {
+func replaceWork(m *Budget, args []cty.Value) int {
 	cost := everyPart(m, args) + len(stringAt(args, 0))/8
 	if search := stringAt(args, 1); len(search) > 1 && search[0] == '/' && search[len(search)-1] == '/' {
 		cost += 4 * patternCost(search[1:len(search)-1], len(stringAt(args, 0)), true)
@@ -328,7 +328,7 @@ func replaceWork(m *meter, args []cty.Value) int {
 func patternCost(pattern string, length int, all bool) int {
 	const compile = 2 // units for each instruction
 	if len(pattern) > 1<<14 {
-		return maxCost
+		return Max
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -378,4 +378,17 @@ func rescans(e *syntax.Regexp, choice bool) bool {
 		}
 	}
 	return false
+}
+
+// MaxProduct bounds the result of setproduct, whose size is the product of the
+// sizes of its arguments.
+const MaxProduct = 100_000
+
+// ElementCount is 0 for what has none, or none yet.
+func ElementCount(v cty.Value) int {
+	v, _ = v.Unmark()
+	if !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
+		return 0
+	}
+	return v.LengthInt()
 }

@@ -1,4 +1,4 @@
-package flows
+package budget
 
 import (
 	"math/big"
@@ -11,25 +11,25 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
-// metered is a node that counts. While it is evaluated it finds its meter in the
+// node is a node that counts. While it is evaluated it finds its meter in the
 // context; what it copies is charged before, where it is no node that counts itself,
 // and its own value after.
-type metered struct {
+type node struct {
 	hclsyntax.Expression
 	plain     []hclsyntax.Expression // children to be charged: references, and what is written out
-	use       purpose
+	purpose   purpose
 	reference bool // it costs nothing by itself; it is in parentheses, where hcl finds the names in it
 }
 
 // UnwrapExpression lets hcl see what stands behind, such as a call that is a type.
-func (e *metered) UnwrapExpression() hcl.Expression {
+func (e *node) UnwrapExpression() hcl.Expression {
 	if e.reference {
 		return syntax.Native(e.Expression)
 	}
 	return e.Expression
 }
 
-func (e *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func (e *node) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if e.reference {
 		v, diags := e.Expression.Value(ctx)
 		if diags.HasErrors() {
@@ -38,28 +38,28 @@ func (e *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		v, more := e.used(v, ctx, nil)
 		return v, append(diags, more...)
 	}
-	m := meterOf(ctx)
+	m := budgetOf(ctx)
 	for _, child := range e.plain {
 		if v, diags := child.Value(ctx); !diags.HasErrors() {
 			m.take(v)
 		}
 	}
-	if m.spent() {
+	if m.Spent() {
 		return cty.DynamicVal, nil // the whole evaluation fails
 	}
 	v, diags := e.compute(m, ctx)
 	m.take(v)
-	if m.spent() {
+	if m.Spent() {
 		return cty.DynamicVal, nil
 	}
-	if e.use == held || diags.HasErrors() {
+	if e.purpose == held || diags.HasErrors() {
 		return v, diags
 	}
 	v, more := e.used(v, ctx, m)
 	return v, append(diags, more...)
 }
 
-func (e *metered) compute(m *meter, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func (e *node) compute(m *Budget, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	switch x := e.Expression.(type) {
 	case *hclsyntax.FunctionCallExpr:
 		return m.call(x, ctx)
@@ -75,27 +75,27 @@ func (e *metered) compute(m *meter, ctx *hcl.EvalContext) (cty.Value, hcl.Diagno
 
 // used prepares the value for the node above, where that would take much longer by
 // hcl's own ways, and charges for what it is going to do.
-func (e *metered) used(v cty.Value, ctx *hcl.EvalContext, m *meter) (cty.Value, hcl.Diagnostics) {
+func (e *node) used(v cty.Value, ctx *hcl.EvalContext, m *Budget) (cty.Value, hcl.Diagnostics) {
 	switch t := v.Type(); {
-	case e.use == written && t == cty.Number:
+	case e.purpose == written && t == cty.Number:
 		return writtenOut(v, ctx, m), nil
-	case e.use == written && t == cty.String && m == nil:
-		meterOf(ctx).take(v)
-	case e.use == iterated:
-		meterOf(ctx).iterate(v, m == nil)
-	case e.use == joined:
-		m = meterOf(ctx)
+	case e.purpose == written && t == cty.String && m == nil:
+		budgetOf(ctx).take(v)
+	case e.purpose == iterated:
+		budgetOf(ctx).iterate(v, m == nil)
+	case e.purpose == joined:
+		m = budgetOf(ctx)
 		m.charge(m.digits(v))
-	case e.use == number && t == cty.String:
-		return meterOf(ctx).readNumber(v), nil
-	case e.use == key && t == cty.String && v.IsKnown():
+	case e.purpose == number && t == cty.String:
+		return budgetOf(ctx).ReadNumber(v), nil
+	case e.purpose == key && t == cty.String && v.IsKnown():
 		if text, _ := v.Unmark(); !text.IsNull() && len(text.AsString()) > 0 && text.AsString()[0] <= '9' && len(text.AsString()) > ctyjson.MaxDigits {
-			meterOf(ctx).fail(ctyjson.ErrDigits)
+			budgetOf(ctx).fail(ctyjson.ErrDigits)
 		}
-	case e.use == key && t == cty.Number && v.IsKnown() && !v.IsNull():
+	case e.purpose == key && t == cty.Number && v.IsKnown() && !v.IsNull():
 		n, _ := v.Unmark()
 		if _, accuracy := n.AsBigFloat().Int64(); accuracy != big.Exact {
-			meterOf(ctx).charge(ctyjson.DigitsCost(n.AsBigFloat()))
+			budgetOf(ctx).charge(ctyjson.DigitsCost(n.AsBigFloat()))
 		}
 	}
 	return v, nil
@@ -103,16 +103,16 @@ func (e *metered) used(v cty.Value, ctx *hcl.EvalContext, m *meter) (cty.Value, 
 
 // iterate charges for a loop over the elements of a value, and for the value itself if
 // that has not been done.
-func (m *meter) iterate(v cty.Value, whole bool) {
+func (m *Budget) iterate(v cty.Value, whole bool) {
 	if whole {
 		m.take(v)
 	}
-	m.charge(4 * elementCount(v))
+	m.charge(4 * ElementCount(v))
 }
 
 // writtenOut is a number as a text. Where the short way does not lead to it, cty
 // writes it and is charged for.
-func writtenOut(v cty.Value, ctx *hcl.EvalContext, m *meter) cty.Value {
+func writtenOut(v cty.Value, ctx *hcl.EvalContext, m *Budget) cty.Value {
 	n, marks := v.Unmark()
 	if !n.IsKnown() || n.IsNull() {
 		return v
@@ -122,9 +122,9 @@ func writtenOut(v cty.Value, ctx *hcl.EvalContext, m *meter) cty.Value {
 		return cty.StringVal(string(text)).WithMarks(marks)
 	}
 	if m == nil {
-		m = meterOf(ctx)
+		m = budgetOf(ctx)
 	}
-	if m.charge(ctyjson.DigitsCost(f)); m.spent() {
+	if m.charge(ctyjson.DigitsCost(f)); m.Spent() {
 		return cty.UnknownVal(cty.String)
 	}
 	return cty.StringVal(f.Text('f', -1)).WithMarks(marks)
@@ -152,11 +152,11 @@ func (e *evaluated) UnwrapExpression() hcl.Expression { return e.Expression }
 
 // equal compares two values. cty writes numbers out to compare them; here those of
 // one precision are compared as they are.
-func (m *meter) equal(e *hclsyntax.BinaryOpExpr, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func (m *Budget) equal(e *hclsyntax.BinaryOpExpr, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	left, right := &evaluated{ParenthesesExpr: inParentheses(e.LHS)}, &evaluated{ParenthesesExpr: inParentheses(e.RHS)}
 	for _, side := range []*evaluated{left, right} {
 		side.value, side.diags = side.Expression.Value(ctx)
-		if m.spent() {
+		if m.Spent() {
 			return cty.DynamicVal, nil
 		}
 	}
@@ -165,7 +165,7 @@ func (m *meter) equal(e *hclsyntax.BinaryOpExpr, ctx *hcl.EvalContext) (cty.Valu
 		return cty.BoolVal((a.AsBigFloat().Cmp(b.AsBigFloat()) == 0) == (e.Op == hclsyntax.OpEqual)), nil
 	}
 	m.charge(m.comparing(a) + m.comparing(b))
-	if m.spent() {
+	if m.Spent() {
 		return cty.DynamicVal, nil
 	}
 	comparison := *e
@@ -178,22 +178,22 @@ func isNumber(v cty.Value) bool {
 }
 
 // comparing is what a value costs where it is compared.
-func (m *meter) comparing(v cty.Value) int {
+func (m *Budget) comparing(v cty.Value) int {
 	if v.Type() == cty.Bool {
 		return 0
 	}
-	h := m.hefty(v)
+	h := m.weigh(v)
 	return 2*h.deep + h.text() + m.fractions(v)
 }
 
 // choose evaluates a choice. hcl brings both results to one type; here only the
 // chosen one is converted, if that is in linear time.
-func (m *meter) choose(e *hclsyntax.ConditionalExpr, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func (m *Budget) choose(e *hclsyntax.ConditionalExpr, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	var given [3]*evaluated
 	for i, part := range []hclsyntax.Expression{e.Condition, e.TrueResult, e.FalseResult} {
 		given[i] = &evaluated{ParenthesesExpr: inParentheses(part)}
 		given[i].value, given[i].diags = part.Value(ctx)
-		if m.spent() {
+		if m.Spent() {
 			return cty.DynamicVal, nil
 		}
 	}
@@ -207,9 +207,9 @@ func (m *meter) choose(e *hclsyntax.ConditionalExpr, ctx *hcl.EvalContext) (cty.
 	} else if chosen, ok := m.chosen(given); ok {
 		return chosen, nil
 	} else {
-		m.charge(m.pairs(yes.value) + m.pairs(no.value) + 4*m.hefty(yes.value).deep + 4*m.hefty(no.value).deep)
+		m.charge(m.pairs(yes.value) + m.pairs(no.value) + 4*m.weigh(yes.value).deep + 4*m.weigh(no.value).deep)
 	}
-	if m.spent() {
+	if m.Spent() {
 		return cty.DynamicVal, nil
 	}
 	choice := *e
@@ -219,7 +219,7 @@ func (m *meter) choose(e *hclsyntax.ConditionalExpr, ctx *hcl.EvalContext) (cty.
 
 // chosen is the result of a choice between lists or objects that have a type in
 // common.
-func (m *meter) chosen(given [3]*evaluated) (cty.Value, bool) {
+func (m *Budget) chosen(given [3]*evaluated) (cty.Value, bool) {
 	for _, g := range given {
 		if len(g.diags) > 0 || g.value.IsMarked() || !g.value.IsKnown() || g.value.IsNull() {
 			return cty.NilVal, false
@@ -232,7 +232,7 @@ func (m *meter) chosen(given [3]*evaluated) (cty.Value, bool) {
 	if !condition.True() {
 		yes, no = no, yes
 	}
-	if m.charge(m.hefty(yes).parts + m.hefty(no).parts); m.spent() {
+	if m.charge(m.weigh(yes).parts + m.weigh(no).parts); m.Spent() {
 		return cty.NilVal, false
 	}
 	if yes.Type().Equals(no.Type()) {
@@ -243,4 +243,24 @@ func (m *meter) chosen(given [3]*evaluated) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	return m.linear(yes, t)
+}
+
+// Bare is native without the nodes that count what an evaluation costs.
+func Bare(e hcl.Expression) hcl.Expression {
+	for {
+		e = syntax.Native(e)
+		m, ok := e.(*node)
+		if !ok {
+			return e
+		}
+		e = m.Expression
+	}
+}
+
+// Original is what an instrumented node evaluates, as it is in the file.
+func Original(e hcl.Expression) hcl.Expression {
+	if m, ok := e.(*node); ok {
+		return m.UnwrapExpression()
+	}
+	return e
 }
