@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
@@ -119,9 +120,9 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 // misjudges reports a validation that is wrong for whatever value of the type.
 func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
 	from := s.diags.Count()
-	t := s.typing().with(d.root, &shape{kinds: kindObject, fields: map[string]*shape{d.name: shapeOfType(d.typ)}, closed: true})
-	t.operand(test, kindBool|kindString)
-	t.operand(message, kindString|kindNumber|kindBool)
+	t := s.typing().with(d.root, &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{d.name: jsonschema.FromType(d.typ)}, Closed: true})
+	t.operand(test, jsonschema.Bool|jsonschema.String)
+	t.operand(message, jsonschema.String|jsonschema.Number|jsonschema.Bool)
 	ctx := &hcl.EvalContext{
 		Variables: map[string]cty.Value{d.root: cty.ObjectVal(map[string]cty.Value{d.name: cty.UnknownVal(d.typ)})},
 		Functions: d.functions,

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 )
 
 // draft is a flow being decoded: its names, before what they stand for.
@@ -30,10 +31,10 @@ type draft struct {
 
 	stated      map[*Trigger]*hcl.Attribute // the argument params, also where it is wrong; nil without one
 	typed       map[string]*typed           // by task
-	localShapes map[*local]*shape
+	localShapes map[*local]*jsonschema.Shape
 	contract    *contract        // of the flow as a sub-flow; nil until somebody asks
 	items       map[*Task]*items // of those with for_each
-	groupShapes map[*Group]*shape
+	groupShapes map[*Group]*jsonschema.Shape
 }
 
 // pendingTask is a declared task whose block is still to be decoded.
@@ -59,7 +60,7 @@ func (m *module) declareFlow(b *hcl.Block) {
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
 		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]*hcl.Block{}, outputs: map[string]wanted{},
 		triggers: map[string]*Trigger{},
-		stated:   map[*Trigger]*hcl.Attribute{}, typed: map[string]*typed{}, localShapes: map[*local]*shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*shape{},
+		stated:   map[*Trigger]*hcl.Attribute{}, typed: map[string]*typed{}, localShapes: map[*local]*jsonschema.Shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*jsonschema.Shape{},
 	}
 	if ok {
 		m.drafts[name] = d

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -64,16 +65,16 @@ func Ended(r *run.Run, end *run.Finished) ([]byte, error) {
 
 // endShape describes the payload of a flow trigger. There is an output only if the
 // run has succeeded.
-func (d *draft) endShape(t *Trigger) *shape {
-	output := openShape()
+func (d *draft) endShape(t *Trigger) *jsonschema.Shape {
+	output := jsonschema.Any()
 	if of := d.site.module.drafts[strings.TrimPrefix(t.After, d.site.module.src.prefix)]; of != nil && slices.Equal(t.On, []run.State{run.Succeeded}) {
 		output = of.asSubflow().output
 	}
-	fields := map[string]*shape{
-		"run": shapeOfType(cty.String), "flow": shapeOfType(cty.String), "state": shapeOfType(cty.String),
-		"output": output, "error": openShape(),
+	fields := map[string]*jsonschema.Shape{
+		"run": jsonschema.FromType(cty.String), "flow": jsonschema.FromType(cty.String), "state": jsonschema.FromType(cty.String),
+		"output": output, "error": jsonschema.Any(),
 	}
-	return &shape{kinds: kindObject, fields: fields, required: keys(fields), closed: true}
+	return &jsonschema.Shape{Kinds: jsonschema.Object, Fields: fields, Required: keys(fields), Closed: true}
 }
 
 // checkFollowers reports flows whose runs start each other for as long as all goes

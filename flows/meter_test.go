@@ -2,12 +2,10 @@ package flows
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
@@ -169,21 +167,5 @@ func TestGuessesAreBounded(t *testing.T) {
 		if first, last := diags[0], diags[min(len(diags), diag.MaxShown)-1]; !told(first) || told(last) {
 			t.Errorf("%s:\n%s\n%s", name, first.Detail, last.Detail)
 		}
-	}
-}
-
-// TestWordsOfManyTexts describes a long list without copying all of its texts for
-// each of them.
-func TestWordsOfManyTexts(t *testing.T) {
-	texts := make([]cty.Value, 20_000)
-	for i := range texts {
-		texts[i] = cty.StringVal(fmt.Sprint(i))
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	s := shapeOfItems(cty.TupleVal(texts))
-	runtime.ReadMemStats(&after)
-	if made := after.TotalAlloc - before.TotalAlloc; len(s.words) != len(texts) || made > 200<<20 {
-		t.Errorf("%d words, %d bytes", len(s.words), made)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -36,7 +37,7 @@ func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
 		s.mockedTwice("plugin", name, at, t.plugins[name].at)
 		return
 	}
-	t.plugins[name] = s.mock(b, &trial{roots: mockRoots}, openShape())
+	t.plugins[name] = s.mock(b, &trial{roots: mockRoots}, jsonschema.Any())
 }
 
 // checkShared checks the names of the mocks of a file: each must be known to one of
@@ -108,7 +109,7 @@ func (s *site) mockedTwice(what, name string, at, first hcl.Range) {
 }
 
 // mock decodes what calls do.
-func (s *site) mock(b *hcl.Block, e *trial, output *shape) *mock {
+func (s *site) mock(b *hcl.Block, e *trial, output *jsonschema.Shape) *mock {
 	s, c := s.decodeAt(b, mockWords)
 	e.site = s
 	m := &mock{at: b.DefRange, outcome: run.OutcomeFailed}
@@ -130,7 +131,7 @@ func (s *site) mock(b *hcl.Block, e *trial, output *shape) *mock {
 
 // mockedOutput compares what a mock gives with what the function states. A mock may
 // leave out what its test has no use for.
-func (s *site) mockedOutput(a *hcl.Attribute, want *shape) {
+func (s *site) mockedOutput(a *hcl.Attribute, want *jsonschema.Shape) {
 	from := s.diags.Count()
 	s.typing().check(a.Expr, want, "output")
 	s.diags.Drop(from, func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })

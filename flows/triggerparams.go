@@ -16,18 +16,18 @@ import (
 // params. A trigger that is switched off is left to requests, which bring their own.
 func (t *typing) triggerParams(trigger *Trigger) {
 	params := *paramsShape(t.draft.flow.Params)
-	params.closed = false // paramNames looks at names
-	params.required = t.paramNames(trigger, params.required)
+	params.Closed = false // paramNames looks at names
+	params.Required = t.paramNames(trigger, params.Required)
 	if !trigger.Enabled {
-		params.required = nil
+		params.Required = nil
 	}
 	switch x := trigger.params; {
 	case x != nil && (x.constant == cty.NilVal || hasFields(x.constant.Type())):
 		t.check(x.Expression, &params, "params")
 		t.fill(t.draft.params, x.Expression)
-	case t.draft.stated[trigger] != nil || params.required == nil:
+	case t.draft.stated[trigger] != nil || params.Required == nil:
 	case trigger.Kind == run.TriggerSchedule, trigger.After != "":
-		t.unfilled(trigger, params.required)
+		t.unfilled(trigger, params.Required)
 	case trigger.payloads != nil:
 		t.compare(&params, t.draft.payloadShape(trigger), spot{path: "params", at: trigger.Range, what: "trigger.payload"})
 	}
@@ -38,7 +38,7 @@ func (t *typing) triggerParams(trigger *Trigger) {
 func (t *typing) unfilled(trigger *Trigger, required []string) {
 	if trigger.Kind == run.TriggerFlow {
 		payload := t.draft.endShape(trigger)
-		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.fields[name] != nil })
+		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.Fields[name] != nil })
 	}
 	if len(required) > 0 {
 		t.diags.Add(RuleMissing, trigger.Range, "Missing params", "No run of this trigger could start: the flow needs %s. Write params = { %s = … }, or give the param a default.",

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -222,9 +223,9 @@ func (d *draft) checkWait(t *Task) {
 	switch {
 	case x == nil || x.constant != cty.NilVal:
 	case t.Wait.For.Timed():
-		types.check(x.Expression, ofKind(kindString), string(t.Wait.For))
+		types.check(x.Expression, jsonschema.OfKind(jsonschema.String), string(t.Wait.For))
 	default:
-		types.check(x.Expression, ofKind(kindString|kindNumber|kindBool), string(t.Wait.For))
+		types.check(x.Expression, jsonschema.OfKind(jsonschema.String|jsonschema.Number|jsonschema.Bool), string(t.Wait.For))
 	}
 }
 

@@ -1,4 +1,4 @@
-package flows
+package jsonschema
 
 import (
 	"encoding/json"
@@ -10,13 +10,13 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
-// CheckSchema finds what in a JSON Schema cannot be what its author meant: types
+// Check finds what in a JSON Schema cannot be what its author meant: types
 // that do not exist, references to nothing, fields that are required and cannot be
 // there, and values of these keywords that are of the wrong kind. When a flow is
 // checked they make a type wider, and mistakes pass. Each one is said in a sentence
 // with its place, a JSON pointer; nil is none. Keywords that are not known here
 // are not looked at.
-func CheckSchema(schema json.RawMessage) []string {
+func Check(schema json.RawMessage) []string {
 	var root any
 	if err := json.Unmarshal(schema, &root); err != nil {
 		return []string{"it is not JSON: " + err.Error()}
@@ -31,7 +31,7 @@ type schemaCheck struct {
 	found []string
 }
 
-func (c *schemaCheck) say(at, format string, args ...any) {
+func (c *schemaCheck) add(at, format string, args ...any) {
 	if at == "" {
 		at = "/"
 	}
@@ -49,7 +49,7 @@ func (c *schemaCheck) check(at string, schema any) {
 	m, ok := schema.(map[string]any)
 	if !ok {
 		if _, ok := schema.(bool); !ok {
-			c.say(at, "a schema is an object, or true or false")
+			c.add(at, "a schema is an object, or true or false")
 		}
 		return
 	}
@@ -59,7 +59,7 @@ func (c *schemaCheck) check(at string, schema any) {
 	c.types(at, m["type"])
 	if ref, ok := m["$ref"].(string); ok && strings.HasPrefix(ref, "#/") {
 		if _, ok := c.find(ref); !ok {
-			c.say(at, "$ref refers to %s, and nothing is there", ref)
+			c.add(at, "$ref refers to %s, and nothing is there", ref)
 		}
 	}
 	c.required(at, m)
@@ -78,9 +78,9 @@ func (c *schemaCheck) types(at string, typ any) {
 	for _, one := range list {
 		name, ok := one.(string)
 		if !ok {
-			c.say(at, "type is a name, or a list of names")
+			c.add(at, "type is a name, or a list of names")
 		} else if !slices.Contains(names, name) {
-			c.say(at, "there is no type %q.%s", name, diag.DidYouMean(name, "", names))
+			c.add(at, "there is no type %q.%s", name, diag.DidYouMean(name, "", names))
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (c *schemaCheck) required(at string, m map[string]any) {
 	}
 	list, ok := m["required"].([]any)
 	if !ok {
-		c.say(at, "required is a list of names")
+		c.add(at, "required is a list of names")
 		return
 	}
 	properties, _ := m["properties"].(map[string]any)
@@ -100,9 +100,9 @@ func (c *schemaCheck) required(at string, m map[string]any) {
 	for _, one := range list {
 		name, ok := one.(string)
 		if !ok {
-			c.say(at, "required is a list of names")
+			c.add(at, "required is a list of names")
 		} else if _, there := properties[name]; !there && !open {
-			c.say(at, "%q is required, and no property has that name.%s", name, diag.DidYouMean(name, "", keys(properties)))
+			c.add(at, "%q is required, and no property has that name.%s", name, diag.DidYouMean(name, "", sortedKeys(properties)))
 		}
 	}
 }
@@ -117,14 +117,14 @@ func (c *schemaCheck) below(at string, m map[string]any) {
 		case slices.Contains(schemaMaps, word):
 			named, ok := inner.(map[string]any)
 			if !ok {
-				c.say(at, "%s is an object of schemas", word)
+				c.add(at, "%s is an object of schemas", word)
 			}
-			for _, name := range keys(named) {
+			for _, name := range sortedKeys(named) {
 				c.check(place+"/"+pointerPart(name), named[name])
 			}
 		case word == "items" && isList, slices.Contains(schemaLists, word):
 			if !isList {
-				c.say(at, "%s is a list of schemas", word)
+				c.add(at, "%s is a list of schemas", word)
 			}
 			for n, one := range list {
 				c.check(fmt.Sprintf("%s/%d", place, n), one)

@@ -1,4 +1,4 @@
-package flows
+package jsonschema
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ func TestCheckSchemaPasses(t *testing.T) {
 		`{"properties":{"type":{"type":"string"},"$ref":{"type":"string"},"required":{}}}`,
 		`{"enum":[{"type":"strange"}],"const":{"type":"strange"},"default":{"required":1}}`,
 	} {
-		if found := CheckSchema(json.RawMessage(schema)); found != nil {
+		if found := Check(json.RawMessage(schema)); found != nil {
 			t.Errorf("%s: %q", schema, found)
 		}
 	}
@@ -46,7 +46,7 @@ func TestCheckSchemaFinds(t *testing.T) {
 			`/: "nmae" is required, and no property has that name. Did you mean name?`,
 		},
 	} {
-		if found := CheckSchema(json.RawMessage(schema)); !slices.Equal(found, want) {
+		if found := Check(json.RawMessage(schema)); !slices.Equal(found, want) {
 			t.Errorf("%s: %q, want %q", schema, found, want)
 		}
 	}
@@ -57,7 +57,7 @@ func FuzzCheckSchema(f *testing.F) {
 	f.Add([]byte(`{"$defs":{"a":{"$ref":"#/$defs/b"}},"type":["string","x"],"required":["a"],"additionalProperties":false}`))
 	f.Add([]byte(`{"properties":{"a":{"items":[1,{"anyOf":{}}]}},"$ref":"#/properties/~1"}`))
 	f.Fuzz(func(t *testing.T, schema []byte) {
-		if first, second := CheckSchema(schema), CheckSchema(schema); !slices.Equal(first, second) {
+		if first, second := Check(schema), Check(schema); !slices.Equal(first, second) {
 			t.Errorf("%q, then %q", first, second)
 		}
 		TypeText(schema)
