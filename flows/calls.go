@@ -31,7 +31,7 @@ func (m *module) checkCalls() {
 	m.endless(calls)
 	for _, name := range keys(m.drafts) {
 		d := m.drafts[name]
-		if b := d.content.one("concurrency"); b == nil {
+		if b := d.content.One("concurrency"); b == nil {
 			continue
 		} else if around := circle(calls, d); around != nil {
 			m.diags.Add(RuleConflict, b.DefRange, "Flow that waits for itself",

@@ -48,13 +48,13 @@ func (s *site) above(a *hcl.Attribute, ceiling string) {
 
 // limits reads a limits block.
 func (s *site) limits(b *hcl.Block) run.Limits {
-	s, c := s.decodeAt(b, limitsWords)
+	s, c := s.decodeAt(b, limitsSchema)
 	var l run.Limits
 	ceilings := s.module.options.Ceilings
-	l.Memory, _ = s.withinSize(c.arg("memory"), run.MaxMemory, ceilings.Memory)
-	l.Output, _ = s.withinSize(c.arg("output"), run.MaxOutput, ceilings.Output)
-	l.Log, _ = s.withinSize(c.arg("log"), run.MaxLog, ceilings.Log)
-	l.Fuel = s.fuel(c.arg("fuel"))
+	l.Memory, _ = s.withinSize(c.Arg("memory"), run.MaxMemory, ceilings.Memory)
+	l.Output, _ = s.withinSize(c.Arg("output"), run.MaxOutput, ceilings.Output)
+	l.Log, _ = s.withinSize(c.Arg("log"), run.MaxLog, ceilings.Log)
+	l.Fuel = s.fuel(c.Arg("fuel"))
 	return l
 }
 

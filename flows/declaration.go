@@ -41,19 +41,19 @@ type condition struct {
 }
 
 func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
-	inner, c := s.decodeAt(b, variableWords)
+	inner, c := s.decodeAt(b, variableSchema)
 	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, preset: cty.NilVal, functions: s.module.runFunctions}
-	if a := c.arg("type"); a != nil {
+	if a := c.Arg("type"); a != nil {
 		s.decodeType(a, d)
 	}
-	d.description, _ = inner.text(c.arg("description"))
-	d.sensitive, _ = inner.flag(c.arg("sensitive"))
-	for _, v := range c.blocks["validation"] {
+	d.description, _ = inner.text(c.Arg("description"))
+	d.sensitive, _ = inner.flag(c.Arg("sensitive"))
+	for _, v := range c.Blocks["validation"] {
 		if v := inner.decodeCondition(v, d); v != nil {
 			d.conditions = append(d.conditions, *v)
 		}
 	}
-	if a := c.arg("default"); a != nil {
+	if a := c.Arg("default"); a != nil {
 		inner.decodeDefault(a, d)
 	}
 	return d
@@ -99,8 +99,8 @@ func levelsOf(e hcl.Expression) int {
 // decodeCondition checks that a validation refers to nothing but the value that
 // it validates.
 func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
-	_, c := s.decodeAt(b, validationWords)
-	test, message := c.arg("condition"), c.arg("error_message")
+	_, c := s.decodeAt(b, validationSchema)
+	test, message := c.Arg("condition"), c.Arg("error_message")
 	if test == nil || message == nil {
 		return nil
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // draft is a flow being decoded: its names, before what they stand for.
 type draft struct {
 	flow     *Flow
 	block    *hcl.Block
-	content  *content
+	content  *lang.Content
 	site     *site
 	params   map[string]*Param
 	locals   map[string]*local
@@ -26,8 +27,8 @@ type draft struct {
 	triggers map[string]*Trigger
 	base     *hcl.EvalContext // the module's values and flow.name
 	pending  []pendingTask
-	finally  *content // of the block, nil without one
-	clean    bool     // nothing was wrong with the names
+	finally  *lang.Content // of the block, nil without one
+	clean    bool          // nothing was wrong with the names
 
 	stated      map[*Trigger]*hcl.Attribute // the argument params, also where it is wrong; nil without one
 	typed       map[string]*typed           // by task
@@ -65,17 +66,17 @@ func (m *module) declareFlow(b *hcl.Block) {
 	if ok {
 		m.drafts[name] = d
 	}
-	d.site = &site{module: m, diags: m.diags, draft: d, words: flowWords}
-	d.content = decodeBody(m.diags, b.Body, flowWords, b.DefRange)
-	for _, l := range d.content.blocks["locals"] {
-		for _, a := range freeAttributes(m.diags, l.Body, "a locals block") {
+	d.site = &site{module: m, diags: m.diags, draft: d, schema: flowSchema}
+	d.content = lang.Decode(m.diags, b.Body, flowSchema, b.DefRange)
+	for _, l := range d.content.Blocks["locals"] {
+		for _, a := range lang.Attributes(m.diags, l.Body, "a locals block") {
 			d.declareLocal(a)
 		}
 	}
 	d.declareSection(PartMain, d.content)
 	for _, part := range []Part{PartOnFailure, PartOnSuccess, PartFinally} {
-		if hook := d.content.one(string(part)); hook != nil {
-			d.declareSection(part, decodeBody(m.diags, hook.Body, hooks[part], hook.DefRange))
+		if hook := d.content.One(string(part)); hook != nil {
+			d.declareSection(part, lang.Decode(m.diags, hook.Body, hooks[part], hook.DefRange))
 		}
 	}
 	d.clean = !m.diags.Failed(from)
@@ -95,7 +96,7 @@ func (d *draft) declareLocal(a *hcl.Attribute) {
 }
 
 // declareSection notes the tasks of a part of the flow.
-func (d *draft) declareSection(part Part, c *content) {
+func (d *draft) declareSection(part Part, c *lang.Content) {
 	s := &Section{Part: part, Timeout: DefaultFinally}
 	d.flow.Sections = append(d.flow.Sections, s)
 	d.declareMembers(c, s, nil)
@@ -185,35 +186,35 @@ func (d *draft) decode() {
 	f.base = m.runContext(d.base.Variables["flow"])
 	f.opened = cmp.Or(m.options.Opened, DefaultOpened)
 
-	for _, b := range c.blocks["param"] {
+	for _, b := range c.Blocks["param"] {
 		d.decodeParam(b)
 	}
 	f.params, f.tasks, f.groups, f.outputs = d.params, d.tasks, d.groups, d.outputs
 	for _, name := range keys(d.locals) {
 		m.resolve(d.locals[name])
 	}
-	f.Description, _ = s.text(c.arg("description"))
-	f.Timeout, _ = s.duration(c.arg("timeout"))
-	f.Priority = s.priority(c.arg("priority"), 0)
-	if v, ok := s.value(c.arg("labels"), cty.Map(cty.String)); ok {
+	f.Description, _ = s.text(c.Arg("description"))
+	f.Timeout, _ = s.duration(c.Arg("timeout"))
+	f.Priority = s.priority(c.Arg("priority"), 0)
+	if v, ok := s.value(c.Arg("labels"), cty.Map(cty.String)); ok {
 		for name, label := range v.AsValueMap() {
 			if !label.IsNull() {
 				f.Labels[name] = label.AsString()
 			}
 		}
 	}
-	for _, b := range c.blocks["trigger"] {
+	for _, b := range c.Blocks["trigger"] {
 		d.decodeTrigger(b)
 	}
 	f.payloads = payloadTypes(f.Triggers)
-	if b := c.one("concurrency"); b != nil {
+	if b := c.One("concurrency"); b != nil {
 		d.decodeConcurrency(b)
 	}
 	d.decodeGroups()
 	d.decodeTasks()
 	f.LimitedBy = limitsOf(f.AllTasks())
 	d.decodeFinally()
-	for _, b := range c.blocks["output"] {
+	for _, b := range c.Blocks["output"] {
 		d.decodeOutput(b)
 	}
 	if len(f.Tasks) == 0 && d.clean {
@@ -262,26 +263,26 @@ func (d *draft) decodeFinally() {
 		return
 	}
 	s := d.site.within(hooks[PartFinally])
-	if limit, ok := s.duration(d.finally.arg("timeout")); ok {
+	if limit, ok := s.duration(d.finally.Arg("timeout")); ok {
 		d.flow.Section(PartFinally).Timeout = limit
 	}
 }
 
 func (d *draft) decodeConcurrency(b *hcl.Block) {
-	s, c := d.site.decodeAt(b, concurrencyWords)
+	s, c := d.site.decodeAt(b, concurrencySchema)
 	limit := &Concurrency{Limit: 1, OnLimit: LimitQueue}
-	if n, ok := s.whole(c.arg("limit"), 1, math.MaxInt32); ok {
+	if n, ok := s.whole(c.Arg("limit"), 1, math.MaxInt32); ok {
 		limit.Limit = int(n)
 	}
-	if word, ok := s.word(c.arg("on_limit")); ok {
+	if word, ok := s.word(c.Arg("on_limit")); ok {
 		limit.OnLimit = OnLimit(word)
 	}
-	limit.key = s.fitting(c.arg("key"), cty.Type.IsPrimitiveType)
+	limit.key = s.fitting(c.Arg("key"), cty.Type.IsPrimitiveType)
 	d.flow.Concurrency = limit
 }
 
 func (d *draft) decodeOutput(b *hcl.Block) {
-	s, c := d.site.decodeAt(b, outputWords)
+	s, c := d.site.decodeAt(b, outputSchema)
 	name, at, ok := s.module.label(b)
 	if !ok {
 		return
@@ -292,7 +293,7 @@ func (d *draft) decodeOutput(b *hcl.Block) {
 			return
 		}
 	}
-	o := &Output{Name: name, Range: b.DefRange, value: s.inputs(c.arg("value"), cty.NilVal)}
-	o.Description, _ = s.text(c.arg("description"))
+	o := &Output{Name: name, Range: b.DefRange, value: s.inputs(c.Arg("value"), cty.NilVal)}
+	o.Description, _ = s.text(c.Arg("description"))
 	d.flow.Outputs = append(d.flow.Outputs, o)
 }

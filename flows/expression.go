@@ -8,13 +8,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // expression is a checked expression and what it needs.
 type expression struct {
 	hcl.Expression
 	argument string // whose value it is, for messages
-	at       moment
+	at       lang.Phase
 
 	direct roots    // named by the expression itself
 	roots  roots    // with those that its locals need

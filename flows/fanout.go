@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
@@ -22,16 +23,16 @@ const MaxItems = 100_000
 
 // fanOut reads what makes a task run for each of several items. The arguments of
 // the task that are read afterwards may refer to the item.
-func (s *site) fanOut(t *Task, c *content) {
-	if word, ok := s.word(c.arg("on_error")); ok {
+func (s *site) fanOut(t *Task, c *lang.Content) {
+	if word, ok := s.word(c.Arg("on_error")); ok {
 		t.Continue = word == onErrorContinue
 	}
-	if n, ok := s.whole(c.arg("max_parallel"), 1, math.MaxInt32); ok {
+	if n, ok := s.whole(c.Arg("max_parallel"), 1, math.MaxInt32); ok {
 		t.MaxParallel = int(n)
 	}
-	each := c.arg("for_each")
+	each := c.Arg("for_each")
 	if each == nil {
-		if limit := c.arg("max_parallel"); limit != nil {
+		if limit := c.Arg("max_parallel"); limit != nil {
 			s.diags.Add(RuleConflict, limit.NameRange, "Nothing is parallel here", "max_parallel bounds the items of for_each, and this task has none: leave it out, or put it on a group.")
 		}
 		return

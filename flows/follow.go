@@ -10,19 +10,20 @@ import (
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
 // follows decodes a trigger that fires when a run of another flow ends.
-func (s *site) follows(t *Trigger, c *content) {
+func (s *site) follows(t *Trigger, c *lang.Content) {
 	t.On = []run.State{run.Succeeded}
-	if words, ok := s.someWords(c.arg("on")); ok {
+	if words, ok := s.someWords(c.Arg("on")); ok {
 		t.On = nil
 		for _, word := range words {
 			t.On = append(t.On, run.State(word))
 		}
 	}
-	a := c.arg("after")
+	a := c.Arg("after")
 	if a == nil {
 		return
 	}

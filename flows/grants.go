@@ -42,8 +42,8 @@ func (s *site) grant(b *hcl.Block) *grant {
 		return nil
 	}
 	from := s.diags.Count()
-	s, c := s.decodeAt(b, grantWords)
-	g := &grant{folders: s.folders(c.arg("files"))}
+	s, c := s.decodeAt(b, grantSchema)
+	g := &grant{folders: s.folders(c.Arg("files"))}
 	g.broken = s.diags.Failed(from)
 	for _, f := range g.folders {
 		if f.write && s.module.restored == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
@@ -95,7 +96,7 @@ func (s *site) takeApart(e hcl.Expression) []fragment {
 			return s.takeApart(l.attr.Expr)
 		}
 	}
-	x, _ := s.bind(e, "", running)
+	x, _ := s.bind(e, "", lang.Run)
 	if x.roots&runRoots == 0 {
 		if known, ok := s.constant(x); ok {
 			return []fragment{{known: known}}

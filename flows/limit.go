@@ -81,11 +81,11 @@ func (m *module) decodeLimits() {
 
 func (m *module) decodeLimit(l *declaredLimit) {
 	from := m.diags.Count()
-	s, c := m.site(nil).decodeAt(l.block, limitWords)
-	if n, ok := s.whole(c.arg("concurrency"), 1, math.MaxInt32); ok {
+	s, c := m.site(nil).decodeAt(l.block, limitSchema)
+	if n, ok := s.whole(c.Arg("concurrency"), 1, math.MaxInt32); ok {
 		l.Concurrency = int(n)
 	}
-	l.Rate = s.rate(c.arg("rate"))
+	l.Rate = s.rate(c.Arg("rate"))
 	if l.Concurrency == 0 && l.Rate.Count == 0 && !m.diags.Failed(from) {
 		m.diags.Add(RuleMissing, l.Range, "Limit without a bound", "A limit block needs \"concurrency\", \"rate\", or both.")
 	}

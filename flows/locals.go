@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // local is one named expression. Those of a module are fixed at load; those of
@@ -59,9 +60,9 @@ func (m *module) resolve(l *local) bool {
 	}
 	l.state = resolving
 	m.resolvingNow = append(m.resolvingNow, l)
-	at := deployed
+	at := lang.Load
 	if l.site.draft != nil {
-		at = running
+		at = lang.Run
 	}
 	x, ok := l.site.bind(l.attr.Expr, "local."+l.name, at)
 	if ok {

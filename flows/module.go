@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
@@ -100,8 +101,8 @@ func (m *module) parse() map[string][]*hcl.Block {
 			continue
 		}
 		m.set.files[f.display] = parsed
-		c := decodeBody(m.diags, parsed.Body, fileWords, diag.StartOf(f.display))
-		for kind, blocks := range c.blocks {
+		c := lang.Decode(m.diags, parsed.Body, fileSchema, diag.StartOf(f.display))
+		for kind, blocks := range c.Blocks {
 			all[kind] = append(all[kind], blocks...)
 		}
 	}
@@ -114,7 +115,7 @@ func (m *module) declare(blocks map[string][]*hcl.Block) {
 		m.declareVariable(b)
 	}
 	for _, b := range blocks["locals"] {
-		for _, a := range freeAttributes(m.diags, b.Body, "a locals block") {
+		for _, a := range lang.Attributes(m.diags, b.Body, "a locals block") {
 			m.declareLocal(m.locals, a)
 		}
 	}

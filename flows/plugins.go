@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
@@ -70,26 +71,26 @@ func (m *module) decodePlugins() {
 }
 
 func (m *module) decodePlugin(p *plugin) {
-	s, c := m.site(nil).decodeAt(p.block, pluginWords)
-	if b := c.one("limits"); b != nil {
+	s, c := m.site(nil).decodeAt(p.block, pluginSchema)
+	if b := c.One("limits"); b != nil {
 		p.limits = s.limits(b)
 	}
-	p.grant = s.grant(c.one("grant"))
-	if a := c.arg("config"); a != nil {
+	p.grant = s.grant(c.One("grant"))
+	if a := c.Arg("config"); a != nil {
 		p.config, p.configAt = s.object(a), a.Expr.Range()
 	}
-	digest, pinned := s.text(c.arg("digest"))
+	digest, pinned := s.text(c.Arg("digest"))
 	if pinned && !isDigest(digest) {
-		m.diags.Add(RuleDigest, c.arg("digest").Expr.Range(), "Not a digest", "A digest is \"sha256:\" and 64 hexadecimal digits in lower case.")
+		m.diags.Add(RuleDigest, c.Arg("digest").Expr.Range(), "Not a digest", "A digest is \"sha256:\" and 64 hexadecimal digits in lower case.")
 		pinned = false
 	}
-	source := c.arg("source")
+	source := c.Arg("source")
 	if p.Source, _ = s.text(source); p.Source == "" {
 		return
 	}
 	m.lookUp(p, source.Expr.Range())
 	if pinned && p.Digest != "" && p.Digest != digest {
-		m.diags.Add(RuleDigest, c.arg("digest").Expr.Range(), "Not the module that was pinned",
+		m.diags.Add(RuleDigest, c.Arg("digest").Expr.Range(), "Not the module that was pinned",
 			"%s has digest %s. If the change is wanted, write that one here.", p.Source, p.Digest)
 	}
 }
@@ -118,7 +119,7 @@ func (s *site) object(a *hcl.Attribute) cty.Value {
 // lookUp finds a plugin's module and notes its digest in the definition.
 func (m *module) lookUp(p *plugin, at hcl.Range) {
 	if scheme, _, remote := strings.Cut(p.Source, "://"); remote {
-		notYet(m.diags, scheme+"://", "the source of a plugin", at)
+		lang.NotYet(m.diags, scheme+"://", "the source of a plugin", at)
 		return
 	}
 	if m.options.Catalog == nil {

@@ -10,11 +10,12 @@ import (
 
 	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // bind checks every reference of an expression and notes what it needs.
-func (s *site) bind(e hcl.Expression, argument string, at moment) (*expression, bool) {
+func (s *site) bind(e hcl.Expression, argument string, at lang.Phase) (*expression, bool) {
 	from := s.diags.Count()
 	b := &binding{site: s, x: &expression{Expression: e, argument: argument, at: at}, usable: s.usable(at), at: at}
 	for _, t := range e.Variables() {
@@ -32,7 +33,7 @@ type binding struct {
 	*site
 	x          *expression
 	usable     roots
-	at         moment
+	at         lang.Phase
 	incomplete bool // something it needs is wrong elsewhere
 }
 
@@ -44,7 +45,7 @@ func (b *binding) reference(t hcl.Traversal) {
 	case word == nil:
 		b.unknownRoot(t)
 	case word.later:
-		notYet(b.diags, word.name, "a reference", t.SourceRange())
+		lang.NotYet(b.diags, word.name, "a reference", t.SourceRange())
 	case b.usable&word.bit == 0:
 		b.misplaced(t, word)
 	default:
@@ -300,7 +301,7 @@ func (b *binding) local(t hcl.Traversal, name string, at hcl.Range) {
 }
 
 func (b *binding) localMisplaced(t hcl.Traversal, l *local, extra roots) {
-	if b.at == retrying {
+	if b.at == lang.Retry {
 		b.diags.Add(RuleMisplaced, t.SourceRange(), "Not the same for all tasks",
 			"local.%s (%s) uses %s, and this holds for every task that inherits it. It may use %s.", l.name, diag.Place(l.at), extra.names(), b.usable.names())
 		return
@@ -320,14 +321,14 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 		b.diags.Add(RuleMisplaced, at, "A constant is required", "%q must be written out: it cannot refer to %s.", argument, word.name)
 	case word.bit == rootPlugin:
 		b.diags.Add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
-	case word.bit == rootEach && b.draft != nil && b.at >= running:
+	case word.bit == rootEach && b.draft != nil && b.at >= lang.Run:
 		b.diags.Add(RuleMisplaced, at, "No item here", "%s", b.noItem())
 	case word.bit == rootError:
 		b.diags.Add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure and finally, and to \"when\" in a retry block.")
-	case b.at == retrying:
+	case b.at == lang.Retry:
 		b.diags.Add(RuleMisplaced, at, "Not the same for all tasks",
 			"%q in a defaults block holds for every task that inherits it: it cannot refer to %s. Use %s here.", argument, word.name, b.usable.names())
-	case b.at <= pluginRef:
+	case b.at <= lang.LoadPlugin:
 		b.diags.Add(RuleRunValue, at, "Run value in a deploy-time argument",
 			"%q is fixed when the flow is loaded, and %s.* exists only in a run. Use %s here.", argument, word.name, b.usable.names())
 	default:
@@ -342,7 +343,7 @@ func (b *binding) noItem() string {
 	case "for_each":
 		return "each.* is an item of what for_each gives, so it does not exist before."
 	case "when":
-		if b.words == taskWords && b.at == running {
+		if b.schema == taskSchema && b.at == lang.Run {
 			return "\"when\" decides for the task as a whole, before there are items. To leave items out, filter them: for_each = [for x in LIST : x if …]."
 		}
 	}

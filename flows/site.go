@@ -5,6 +5,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // site is a place where expressions stand: a module's top level, or inside one
@@ -12,7 +13,7 @@ import (
 type site struct {
 	module *module
 	diags  *diag.Report
-	words  *words
+	schema *lang.Schema
 	draft  *draft // nil at the top level
 	part   Part   // of the flow; PartMain or empty outside of hooks
 
@@ -23,17 +24,17 @@ type site struct {
 	item *Task
 }
 
-func (m *module) site(w *words) *site { return &site{module: m, diags: m.diags, words: w} }
+func (m *module) site(w *lang.Schema) *site { return &site{module: m, diags: m.diags, schema: w} }
 
-func (s *site) within(w *words) *site {
+func (s *site) within(w *lang.Schema) *site {
 	inner := *s
-	inner.words = w
+	inner.schema = w
 	return &inner
 }
 
 // decodeAt sorts out a block whose arguments are evaluated here.
-func (s *site) decodeAt(b *hcl.Block, w *words) (*site, *content) {
-	return s.within(w), decodeBody(s.diags, b.Body, w, b.DefRange)
+func (s *site) decodeAt(b *hcl.Block, w *lang.Schema) (*site, *lang.Content) {
+	return s.within(w), lang.Decode(s.diags, b.Body, w, b.DefRange)
 }
 
 // base holds the deploy-time values that expressions here see.
@@ -46,7 +47,7 @@ func (s *site) base() *hcl.EvalContext {
 
 // evaluate gives the value of a deploy-time argument.
 func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
-	x, ok := s.bind(a.Expr, a.Name, s.words.argument(a.Name).at)
+	x, ok := s.bind(a.Expr, a.Name, s.schema.Argument(a.Name).Phase)
 	if !ok {
 		return cty.NilVal, false
 	}
@@ -54,15 +55,15 @@ func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 }
 
 // usable is what an argument evaluated at that moment may refer to here.
-func (s *site) usable(at moment) roots {
-	usable := at.usable(s.part == PartOnFailure || s.part == PartFinally)
-	if at == retrying && s.shared {
+func (s *site) usable(at lang.Phase) roots {
+	usable := usableIn(at, s.part == PartOnFailure || s.part == PartFinally)
+	if at == lang.Retry && s.shared {
 		usable &^= settledRoots
 	}
 	if s.item != nil && usable&rootRun != 0 {
 		usable |= rootEach
 	}
-	if at == retrying && s.draft == nil {
+	if at == lang.Retry && s.draft == nil {
 		usable &^= rootParam | rootFlow
 	}
 	return usable
@@ -100,7 +101,7 @@ func (s *site) late(a *hcl.Attribute) *expression {
 	if a == nil {
 		return nil
 	}
-	x, ok := s.bind(a.Expr, a.Name, s.words.argument(a.Name).at)
+	x, ok := s.bind(a.Expr, a.Name, s.schema.Argument(a.Name).Phase)
 	if !ok {
 		return nil
 	}

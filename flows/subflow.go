@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
 
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
@@ -18,11 +19,11 @@ var functionOnly = []string{"function", "config", "priority", "limit", "limits",
 
 // subflow reads which flow a task runs, if it runs one, and holds that it has
 // exactly one of plugin and flow.
-func (s *site) subflow(t *Task, b *hcl.Block, c *content) {
-	plugin, flow := c.arg("plugin"), c.arg("flow")
+func (s *site) subflow(t *Task, b *hcl.Block, c *lang.Content) {
+	plugin, flow := c.Arg("plugin"), c.Arg("flow")
 	switch {
 	case plugin == nil && flow == nil:
-		if !misused(b.Body, "plugin") && !misused(b.Body, "flow") {
+		if !lang.Misused(b.Body, "plugin") && !lang.Misused(b.Body, "flow") {
 			s.diags.Add(RuleMissing, t.Range, "Missing argument",
 				"A task block needs one of the arguments \"plugin\" (plugin.NAME, or the path of a module) and \"flow\" (flow.NAME of the same folder): write plugin = … or flow = …")
 		}
@@ -33,7 +34,7 @@ func (s *site) subflow(t *Task, b *hcl.Block, c *content) {
 		s.diags.Add(RuleConflict, flow.NameRange, "plugin and flow", "A task calls a function of a plugin or runs a flow: keep one of the two.")
 	}
 	for _, name := range functionOnly {
-		if a, block := c.arg(name), c.one(name); a != nil {
+		if a, block := c.Arg(name), c.One(name); a != nil {
 			s.notOfFlow(name, a.NameRange)
 		} else if block != nil {
 			s.notOfFlow(name, block.TypeRange)

@@ -26,7 +26,7 @@ type inputs struct {
 
 func (d *draft) decodeTasks() {
 	inherited := d.site.module.defaults
-	if b := d.content.one("defaults"); b != nil {
+	if b := d.content.One("defaults"); b != nil {
 		inherited = d.site.defaultsOf(b, inherited)
 	}
 	for _, p := range d.pending {
@@ -41,37 +41,37 @@ func (d *draft) decodeTasks() {
 }
 
 func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
-	s, c := s.decodeAt(b, taskWords)
-	t.Description, _ = s.text(c.arg("description"))
-	if word, ok := s.word(c.arg("run_on")); ok {
+	s, c := s.decodeAt(b, taskSchema)
+	t.Description, _ = s.text(c.Arg("description"))
+	if word, ok := s.word(c.Arg("run_on")); ok {
 		t.RunOn = RunOn(word)
 	}
 	s.fanOut(t, c)
-	if s.subflow(t, b, c); c.arg("flow") != nil {
+	if s.subflow(t, b, c); c.Arg("flow") != nil {
 		inherited = policy{} // which is about calls of functions
 	}
 	attempts := s.policy(c, inherited)
-	if c.arg("flow") == nil { // whose timeout is of a whole run
-		s.attemptTimeout(c.arg("timeout"), attempts.timeout)
+	if c.Arg("flow") == nil { // whose timeout is of a whole run
+		s.attemptTimeout(c.Arg("timeout"), attempts.timeout)
 	}
 	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
-	t.Priority = s.priority(c.arg("priority"), s.draft.flow.Priority)
-	if limits := c.one("limits"); limits != nil {
+	t.Priority = s.priority(c.Arg("priority"), s.draft.flow.Priority)
+	if limits := c.One("limits"); limits != nil {
 		t.Limits = s.limits(limits)
 	}
-	own, p := s.grant(c.one("grant")), s.plugin(c.arg("plugin"))
+	own, p := s.grant(c.One("grant")), s.plugin(c.Arg("plugin"))
 	t.Grants = s.granted(own, p)
-	s.checkWants(own, p, c.arg("plugin"))
-	t.Function = s.chooseFunction(p, c.arg("function"), t.Range)
-	t.when = s.plain().condition(c.arg("when"))
-	t.input = s.inputs(c.arg("input"), cty.NilVal)
+	s.checkWants(own, p, c.Arg("plugin"))
+	t.Function = s.chooseFunction(p, c.Arg("function"), t.Range)
+	t.when = s.plain().condition(c.Arg("when"))
+	t.input = s.inputs(c.Arg("input"), cty.NilVal)
 	config := cty.NilVal
 	if p != nil {
 		t.Plugin, t.Limits, config = p.Plugin, over(t.Limits, p.limits), p.config
 	}
-	t.config = s.inputs(c.arg("config"), config)
-	t.after = s.after(c.arg("after"))
-	t.LimitedBy = s.limitedBy(c.arg("limit"))
+	t.config = s.inputs(c.Arg("config"), config)
+	t.after = s.after(c.Arg("after"))
+	t.LimitedBy = s.limitedBy(c.Arg("limit"))
 	s.expect(t, p, c)
 }
 
@@ -94,7 +94,7 @@ func (s *site) fitting(a *hcl.Attribute, fits func(cty.Type) bool) *expression {
 	if x == nil || x.constant == cty.NilVal || x.constant.IsNull() || fits(x.constant.Type()) {
 		return x
 	}
-	s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(x.constant, nil))
+	s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.schema.Argument(a.Name).Kind.Phrase(), misfit(x.constant, nil))
 	return x
 }
 
@@ -126,7 +126,7 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 
 // receiver is who gets the inputs of a block.
 func (s *site) receiver() string {
-	if s.words == outputWords {
+	if s.schema == outputSchema {
 		return "others"
 	}
 	return "a task"

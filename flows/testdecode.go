@@ -8,16 +8,17 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // decodeTests decodes the tests of one file.
-func (m *module) decodeTests(file *content) []*Test {
+func (m *module) decodeTests(file *lang.Content) []*Test {
 	var tests []*Test
 	if m.tests == nil {
 		m.tests = map[string]hcl.Range{}
 	}
 	m.checkShared(file)
-	for _, b := range file.blocks["test"] {
+	for _, b := range file.Blocks["test"] {
 		name := b.Labels[0]
 		if strings.TrimSpace(name) == "" {
 			m.diags.Add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
@@ -36,9 +37,9 @@ func (m *module) decodeTests(file *content) []*Test {
 }
 
 // decodeTest is nil for a test whose flow is not known.
-func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
-	s, c := m.site(nil).decodeAt(b, testWords)
-	d := s.testedFlow(b, c.arg("flow"))
+func (m *module) decodeTest(b *hcl.Block, file *lang.Content) *Test {
+	s, c := m.site(nil).decodeAt(b, testSchema)
+	d := s.testedFlow(b, c.Arg("flow"))
 	if d == nil {
 		return nil
 	}
@@ -47,19 +48,19 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 		site: s, mocks: map[string]*mock{}, plugins: map[string]*mock{},
 	}
 	s.testedTrigger(t, d, c)
-	if at, ok := (&timetable{site: s}).instant(c.arg("at")); ok {
+	if at, ok := (&timetable{site: s}).instant(c.Arg("at")); ok {
 		t.At = at.UTC()
 	}
-	t.Until, _ = s.duration(c.arg("until"))
-	if t.Scheduled() && c.arg("until") == nil {
-		m.diags.Add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testWords.argument("until").about)
+	t.Until, _ = s.duration(c.Arg("until"))
+	if t.Scheduled() && c.Arg("until") == nil {
+		m.diags.Add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testSchema.Argument("until").About)
 	}
-	s.testedParams(t, d, c.arg("params"))
-	t.Payload = s.testedJSON(c.arg("payload"))
-	for _, inner := range c.blocks["mock"] {
+	s.testedParams(t, d, c.Arg("params"))
+	t.Payload = s.testedJSON(c.Arg("payload"))
+	for _, inner := range c.Blocks["mock"] {
 		s.decodeMock(t, d, inner)
 	}
-	for _, inner := range c.blocks["mock_plugin"] {
+	for _, inner := range c.Blocks["mock_plugin"] {
 		s.decodeMockPlugin(t, inner)
 	}
 	s.checkMocks(t, d)
@@ -67,7 +68,7 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 	for _, inner := range answersIn(c) {
 		s.decodeAnswer(t, d, inner)
 	}
-	for _, inner := range c.blocks["assert"] {
+	for _, inner := range c.Blocks["assert"] {
 		t.asserts = append(t.asserts, s.decodeAssert(t, d, inner))
 	}
 	return t
@@ -89,8 +90,8 @@ func (s *site) testedFlow(b *hcl.Block, a *hcl.Attribute) *draft {
 	return nil
 }
 
-func (s *site) testedTrigger(t *Test, d *draft, c *content) {
-	a := c.arg("trigger")
+func (s *site) testedTrigger(t *Test, d *draft, c *lang.Content) {
+	a := c.Arg("trigger")
 	name, ok := s.text(a)
 	if !ok {
 		return
@@ -105,7 +106,7 @@ func (s *site) testedTrigger(t *Test, d *draft, c *content) {
 		t.Trigger = &on
 	}
 	for _, other := range []string{"params", "payload"} {
-		if a := c.arg(other); a != nil && t.Scheduled() {
+		if a := c.Arg(other); a != nil && t.Scheduled() {
 			s.diags.Add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule have no %s of their own: a schedule states params in its trigger block.", other)
 		}
 	}
@@ -178,9 +179,9 @@ func spelt(err error) string {
 }
 
 func (s *site) decodeAssert(t *Test, d *draft, b *hcl.Block) *assertion {
-	s, c := s.decodeAt(b, assertWords)
+	s, c := s.decodeAt(b, assertSchema)
 	e := &trial{site: s, roots: assertRoots, tested: d, scheduled: t.Scheduled()}
-	a := &assertion{at: b.DefRange, condition: e.bind(c.arg("condition")), message: e.bind(c.arg("error_message"))}
+	a := &assertion{at: b.DefRange, condition: e.bind(c.Arg("condition")), message: e.bind(c.Arg("error_message"))}
 	if x := a.condition; x != nil && x.constant != cty.NilVal {
 		s.diags.Add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", diag.Join([]string{"run", "runs", "task", "wait"}, "or"))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
@@ -174,7 +175,7 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 }
 
 // parseTestFile is nil for a file that cannot be parsed.
-func (m *module) parseTestFile(f sourceFile) *content {
+func (m *module) parseTestFile(f sourceFile) *lang.Content {
 	parsed, diags := syntax.ParseFile(f.bytes, f.display)
 	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
 	if m.diags.Take(RuleSyntax, diags) {
@@ -182,7 +183,7 @@ func (m *module) parseTestFile(f sourceFile) *content {
 	}
 	m.set.files[f.display] = parsed
 	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
-	return decodeBody(m.diags, parsed.Body, testFileWords, diag.StartOf(f.display))
+	return lang.Decode(m.diags, parsed.Body, testFileSchema, diag.StartOf(f.display))
 }
 
 // Only is the set with nothing that starts runs by itself but one trigger of one

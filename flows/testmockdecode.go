@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -42,7 +43,7 @@ func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
 
 // checkShared checks the names of the mocks of a file: each must be known to one of
 // the flows.
-func (m *module) checkShared(file *content) {
+func (m *module) checkShared(file *lang.Content) {
 	known := func(path string) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Values(m.drafts)), func(d *draft) bool {
 			_, t := m.lookup(d, path, rootWord("task"))
@@ -50,7 +51,7 @@ func (m *module) checkShared(file *content) {
 		})
 	}
 	s, seen := m.site(nil), map[string]hcl.Range{}
-	for _, b := range append(slices.Clone(file.blocks["mock"]), file.blocks["mock_plugin"]...) {
+	for _, b := range append(slices.Clone(file.Blocks["mock"]), file.Blocks["mock_plugin"]...) {
 		name, at := b.Labels[0], b.LabelRanges[0]
 		switch first, twice := seen[b.Type+" "+name]; {
 		case twice && b.Type == "mock":
@@ -71,9 +72,9 @@ func (m *module) checkShared(file *content) {
 
 // shareMocks gives a test the mocks of its file that it has not itself. A mock of a
 // task in a sub-flow and one of the whole are for the same calls.
-func (s *site) shareMocks(t *Test, d *draft, file *content) {
+func (s *site) shareMocks(t *Test, d *draft, file *lang.Content) {
 	own := keys(t.mocks)
-	for _, b := range file.blocks["mock"] {
+	for _, b := range file.Blocks["mock"] {
 		path := b.Labels[0]
 		same := func(other string) bool {
 			return path == other || strings.HasPrefix(path, other+"/") || strings.HasPrefix(other, path+"/")
@@ -82,7 +83,7 @@ func (s *site) shareMocks(t *Test, d *draft, file *content) {
 			s.decodeMock(t, d, b)
 		}
 	}
-	for _, b := range file.blocks["mock_plugin"] {
+	for _, b := range file.Blocks["mock_plugin"] {
 		if t.plugins[b.Labels[0]] == nil {
 			s.decodeMockPlugin(t, b)
 		}
@@ -110,21 +111,21 @@ func (s *site) mockedTwice(what, name string, at, first hcl.Range) {
 
 // mock decodes what calls do.
 func (s *site) mock(b *hcl.Block, e *trial, output *jsonschema.Shape) *mock {
-	s, c := s.decodeAt(b, mockWords)
+	s, c := s.decodeAt(b, mockSchema)
 	e.site = s
 	m := &mock{at: b.DefRange, outcome: run.OutcomeFailed}
-	m.output, m.takes, m.fail = e.bind(c.arg("output")), e.bind(c.arg("takes")), e.bind(c.arg("fail"))
-	if a := c.arg("output"); a != nil && m.output != nil && len(a.Expr.Variables()) == 0 {
+	m.output, m.takes, m.fail = e.bind(c.Arg("output")), e.bind(c.Arg("takes")), e.bind(c.Arg("fail"))
+	if a := c.Arg("output"); a != nil && m.output != nil && len(a.Expr.Variables()) == 0 {
 		s.mockedOutput(a, output)
 	}
-	if word, ok := s.word(c.arg("outcome")); ok {
+	if word, ok := s.word(c.Arg("outcome")); ok {
 		m.outcome = run.Outcome(word)
 	}
-	m.fails = c.arg("fail") != nil || c.arg("outcome") != nil
-	if times, ok := s.whole(c.arg("times"), 1, math.MaxInt32); ok {
+	m.fails = c.Arg("fail") != nil || c.Arg("outcome") != nil
+	if times, ok := s.whole(c.Arg("times"), 1, math.MaxInt32); ok {
 		m.times = int(times)
 	}
-	m.hangs, _ = s.flag(c.arg("hangs"))
+	m.hangs, _ = s.flag(c.Arg("hangs"))
 	s.checkMock(c, m)
 	return m
 }
@@ -138,9 +139,9 @@ func (s *site) mockedOutput(a *hcl.Attribute, want *jsonschema.Shape) {
 }
 
 // checkMock reports what contradicts itself, and what is wrong already now.
-func (s *site) checkMock(c *content, m *mock) {
+func (s *site) checkMock(c *lang.Content, m *mock) {
 	conflict := func(name, detail string) {
-		if a := c.arg(name); a != nil {
+		if a := c.Arg(name); a != nil {
 			s.diags.Add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
@@ -93,7 +94,7 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 	root, at := reference.RootName(), reference.SourceRange()
 	switch {
 	case root == "var" || root == "local":
-		b := &binding{site: t.site, x: new(expression), usable: rootVar | rootLocal, at: deployed}
+		b := &binding{site: t.site, x: new(expression), usable: rootVar | rootLocal, at: lang.Load}
 		b.reference(reference)
 	case len(reference) == 1 && slices.Contains(typeNames, root):
 		// The second argument of convert; anywhere else evaluation complains.

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -19,7 +20,7 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 		s.diags.Add(RuleUnknownBlock, b.LabelRanges[0], "Unknown kind of trigger", "There is no trigger %q.%s", kind, diag.DidYouMean(kind, "", []string{"schedule", "message", "flow"}))
 		return
 	case w == nil:
-		notYet(s.diags, kind, "a trigger", b.LabelRanges[0])
+		lang.NotYet(s.diags, kind, "a trigger", b.LabelRanges[0])
 		return
 	}
 	name, at, ok := s.module.label(b)
@@ -32,7 +33,7 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 	}
 	inner, c := s.decodeAt(b, w)
 	t := &Trigger{Name: name, Kind: run.TriggerKind(kind), Enabled: true, Range: b.DefRange}
-	if on, ok := inner.flag(c.arg("enabled")); ok {
+	if on, ok := inner.flag(c.Arg("enabled")); ok {
 		t.Enabled = on
 	}
 	switch t.Kind {
@@ -40,13 +41,13 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 		inner.schedule(t, c)
 	case run.TriggerMessage:
 		inner.message(t, c)
-		inner.takes(t, c.arg("payload"))
-		t.filter = inner.condition(c.arg("filter"))
+		inner.takes(t, c.Arg("payload"))
+		t.filter = inner.condition(c.Arg("filter"))
 	case run.TriggerFlow:
 		inner.follows(t, c)
-		t.filter = inner.condition(c.arg("filter"))
+		t.filter = inner.condition(c.Arg("filter"))
 	}
-	d.stated[t] = c.arg("params")
+	d.stated[t] = c.Arg("params")
 	t.params = inner.fitting(d.stated[t], hasFields)
 	d.triggers[name] = t
 	d.flow.Triggers = append(d.flow.Triggers, t)
@@ -54,8 +55,8 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 
 func hasFields(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
 
-func (s *site) message(t *Trigger, c *content) {
-	subject := c.arg("subject")
+func (s *site) message(t *Trigger, c *lang.Content) {
+	subject := c.Arg("subject")
 	t.Subject, _ = s.text(subject)
 	switch {
 	case subject == nil || t.Subject == "":
@@ -65,18 +66,18 @@ func (s *site) message(t *Trigger, c *content) {
 	case run.ReservedSubject(t.Subject) != "":
 		s.diags.Add(RuleReserved, subject.Expr.Range(), "Reserved subject", "A flow cannot listen to %q: %s.", t.Subject, run.ReservedSubject(t.Subject))
 	}
-	t.Stream, _ = s.text(c.arg("stream"))
+	t.Stream, _ = s.text(c.Arg("stream"))
 	if why := run.ReservedStream(t.Stream); why != "" && isToken(t.Stream) {
-		s.diags.Add(RuleReserved, c.arg("stream").Expr.Range(), "Reserved stream", "A flow cannot read stream %q: %s.", t.Stream, why)
+		s.diags.Add(RuleReserved, c.Arg("stream").Expr.Range(), "Reserved stream", "A flow cannot read stream %q: %s.", t.Stream, why)
 	}
-	t.Durable, _ = s.text(c.arg("durable"))
-	for _, a := range []*hcl.Attribute{c.arg("stream"), c.arg("durable")} {
+	t.Durable, _ = s.text(c.Arg("durable"))
+	for _, a := range []*hcl.Attribute{c.Arg("stream"), c.Arg("durable")} {
 		if v, ok := s.text(a); ok && !isToken(v) {
 			s.diags.Add(RuleName, a.Expr.Range(), "Name cannot be used", "%q is not a name for NATS: use letters, digits, - and _ only.", v)
 		}
 	}
-	if stream, durable := c.arg("stream"), c.arg("durable"); (stream == nil) != (durable == nil) {
-		s.diags.Add(RuleMissing, c.at, "stream and durable", "To consume from JetStream, give both stream and durable; for plain messages give neither.")
+	if stream, durable := c.Arg("stream"), c.Arg("durable"); (stream == nil) != (durable == nil) {
+		s.diags.Add(RuleMissing, c.At, "stream and durable", "To consume from JetStream, give both stream and durable; for plain messages give neither.")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
@@ -53,12 +54,12 @@ type typed struct {
 }
 
 // expect notes what a task calls and what it writes out.
-func (s *site) expect(t *Task, p *plugin, c *content) {
+func (s *site) expect(t *Task, p *plugin, c *lang.Content) {
 	known := openContract
 	if p != nil {
 		known = p.signature.contract(t.Function)
 	}
-	s.draft.typed[t.Name] = &typed{contract: known, task: t, site: s, plugin: p, input: c.arg("input"), config: c.arg("config")}
+	s.draft.typed[t.Name] = &typed{contract: known, task: t, site: s, plugin: p, input: c.Arg("input"), config: c.Arg("config")}
 }
 
 // checkTypes compares what expressions give with what the functions of plugins
@@ -198,7 +199,7 @@ func (t *typing) rootShape(path hcl.Traversal, root, name string) *jsonschema.Sh
 	case name == "outcome":
 		return outcomeShape()
 	case root == "run" && name == "labels":
-		labels := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: t.draft.content.arg("labels") == nil || len(t.draft.flow.Labels) > 0}
+		labels := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: t.draft.content.Arg("labels") == nil || len(t.draft.flow.Labels) > 0}
 		for label := range t.draft.flow.Labels {
 			labels.Fields[label] = jsonschema.OfKind(jsonschema.String)
 		}

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -37,13 +38,13 @@ func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 	v, err := convert.Convert(v, want)
 	switch {
 	case err != nil:
-		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(v, err))
+		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.schema.Argument(a.Name).Kind.Phrase(), misfit(v, err))
 		return cty.NilVal, false
 	case !v.IsWhollyKnown():
 		return cty.NilVal, false // what makes it unknown is reported where it stands
 	case v.IsNull():
-		if word := s.words.argument(a.Name); word.required || word.either {
-			s.diags.Add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", diag.Sentence(s.words.title), a.Name)
+		if word := s.schema.Argument(a.Name); word.Required || word.Either {
+			s.diags.Add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", diag.Sentence(s.schema.Title), a.Name)
 		}
 		return cty.NilVal, false // as if it were not written
 	}
@@ -84,14 +85,14 @@ func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
 		}
 	}
 	if len(words) == 0 {
-		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q is empty: name one of %s at least.", a.Name, diag.Join(s.words.argument(a.Name).oneOf, "and"))
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q is empty: name one of %s at least.", a.Name, diag.Join(s.schema.Argument(a.Name).OneOf, "and"))
 	}
 	return words, len(words) > 0
 }
 
 // allowed reports whether a text is one of those in the table.
 func (s *site) allowed(a *hcl.Attribute, text string) bool {
-	allowed := s.words.argument(a.Name).oneOf
+	allowed := s.schema.Argument(a.Name).OneOf
 	if slices.Contains(allowed, text) {
 		return true
 	}
@@ -212,4 +213,26 @@ func (s *site) size(a *hcl.Attribute) (int64, bool) {
 	s.diags.Add(RuleValue, a.Expr.Range(), "Not a size",
 		"%q must be a number of bytes, or one with a unit, such as \"64KiB\", \"256MiB\" or \"1GB\"; %q is not.", a.Name, text)
 	return 0, false
+}
+
+// misfit says why a value cannot be converted: what it is, or which part of it is
+// wrong.
+func misfit(v cty.Value, err error) string {
+	if fault := (cty.PathError{}); errors.As(err, &fault) && len(fault.Path) > 0 {
+		return ": " + conversionError(err)
+	}
+	if v.IsNull() {
+		return ", and this is null"
+	}
+	switch v.Type() {
+	case cty.String:
+		return ", and this is a text"
+	case cty.Number:
+		return ", and this is a number"
+	case cty.Bool:
+		return ", and this is a bool"
+	case pluginType:
+		return ", and this is a plugin"
+	}
+	return ", and this is " + kindOf(v)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
@@ -33,7 +34,7 @@ func (m *module) declareVariable(b *hcl.Block) {
 		m.diags.Duplicate("variable", name, at, first.at)
 		return
 	}
-	m.variables[name] = m.site(variableWords).decodeDeclaration(b, "var", name)
+	m.variables[name] = m.site(variableSchema).decodeDeclaration(b, "var", name)
 }
 
 // values are the values given to this module's variables, the strongest last.
@@ -89,7 +90,7 @@ func (l *loader) parseValues(f sourceFile) []*given {
 		return nil
 	}
 	var out []*given
-	for _, a := range freeAttributes(l.diags, parsed.Body, "a file of values") {
+	for _, a := range lang.Attributes(l.diags, parsed.Body, "a file of values") {
 		out = append(out, &given{name: a.Name, at: a.NameRange, from: f.display, attr: a})
 	}
 	return out
@@ -160,7 +161,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 		}
 		return value, !diags.HasErrors()
 	case g.attr != nil:
-		x, ok := m.site(nil).bind(g.attr.Expr, g.name, constant)
+		x, ok := m.site(nil).bind(g.attr.Expr, g.name, lang.Constant)
 		if !ok {
 			return cty.NilVal, false
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -153,14 +154,14 @@ func (d *draft) declareWait(b *hcl.Block, of *Section, in *Group) *Task {
 }
 
 func (s *site) decodeWait(t *Task, b *hcl.Block) {
-	s, c := s.decodeAt(b, waitWords)
-	t.Description, _ = s.text(c.arg("description"))
-	if word, ok := s.word(c.arg("run_on")); ok {
+	s, c := s.decodeAt(b, waitSchema)
+	t.Description, _ = s.text(c.Arg("description"))
+	if word, ok := s.word(c.Arg("run_on")); ok {
 		t.RunOn = RunOn(word)
 	}
-	t.Wait.Timeout, _ = s.duration(c.arg("timeout"))
-	t.when = s.condition(c.arg("when"))
-	t.after = s.after(c.arg("after"))
+	t.Wait.Timeout, _ = s.duration(c.Arg("timeout"))
+	t.when = s.condition(c.Arg("when"))
+	t.after = s.after(c.Arg("after"))
 	form := s.waitForm(c, t.Range)
 	if form == nil {
 		return
@@ -190,14 +191,14 @@ func (s *site) decodeWait(t *Task, b *hcl.Block) {
 }
 
 // waitForm is the argument that says what ends the wait.
-func (s *site) waitForm(c *content, at hcl.Range) *hcl.Attribute {
-	signal, stated := s.flag(c.arg(string(WaitSignal)))
-	if !stated && c.arg(string(WaitSignal)) != nil {
+func (s *site) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
+	signal, stated := s.flag(c.Arg(string(WaitSignal)))
+	if !stated && c.Arg(string(WaitSignal)) != nil {
 		return nil // wrong, and reported
 	}
 	var form *hcl.Attribute
 	for _, name := range waitForms {
-		a := c.arg(string(name))
+		a := c.Arg(string(name))
 		switch {
 		case a == nil || name == WaitSignal && !signal:
 		case form != nil:
@@ -217,7 +218,7 @@ func (s *site) waitForm(c *content, at hcl.Range) *hcl.Attribute {
 func (d *draft) checkWait(t *Task) {
 	s := *d.site
 	s.part = t.part
-	types := s.within(waitWords).typing()
+	types := s.within(waitSchema).typing()
 	types.condition(t.when)
 	x := t.Wait.value
 	switch {

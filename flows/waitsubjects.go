@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // WaitSubjects are the subjects of the flow's waits as far as they are known
@@ -36,7 +37,7 @@ func (s *site) foreseenSubject(x *expression) string {
 	text := ""
 	for _, part := range template.Parts {
 		known := unknown
-		if x, ok := s.bind(part, "", running); ok && x.roots&runRoots == 0 {
+		if x, ok := s.bind(part, "", lang.Run); ok && x.roots&runRoots == 0 {
 			if v, ok := s.compute(x); ok && v.IsKnown() && !v.IsNull() && !v.IsMarked() && v.Type() == cty.String {
 				known = v.AsString()
 			}

@@ -15,7 +15,7 @@ import (
 // this version grants, and that it can be followed.
 func TestWantsCanBeGranted(t *testing.T) {
 	t.Parallel()
-	if arguments, _ := grantWords.names(); !slices.Equal(slices.Sorted(slices.Values(arguments)), keys(grantable)) {
+	if arguments, _ := grantSchema.Names(); !slices.Equal(slices.Sorted(slices.Values(arguments)), keys(grantable)) {
 		t.Errorf("a grant block takes %v, and there is advice on %v", arguments, keys(grantable))
 	}
 	for name, line := range grantable {
