@@ -9,6 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -126,7 +129,7 @@ func (f *Flow) fillParams(r *run.Request, t *Trigger, s *Scope) (map[string]json
 }
 
 func (f *Flow) unknownParam(name string) error {
-	return run.Requestf(run.RequestParams, "flow %s has no param %q.%s", f.Name, name, didYouMean(name, "", keys(f.params)))
+	return run.Requestf(run.RequestParams, "flow %s has no param %q.%s", f.Name, name, diag.DidYouMean(name, "", keys(f.params)))
 }
 
 // derivedParams are the params that come from the trigger: its own, or the
@@ -144,7 +147,7 @@ func (f *Flow) derivedParams(t *Trigger, s *Scope) (map[string]cty.Value, error)
 		return nil, nil
 	}
 	if !hasFields(v.Type()) {
-		return nil, run.Requestf(run.RequestExpression, "%s: params must be an object", place(t.params.Range()))
+		return nil, run.Requestf(run.RequestExpression, "%s: params must be an object", diag.Place(t.params.Range()))
 	}
 	values := v.AsValueMap()
 	for _, name := range keys(values) {
@@ -189,7 +192,7 @@ func (f *Flow) namedParams(t *Trigger, s *Scope) (map[string]cty.Value, error) {
 
 // fill converts a param's value, or takes its default. A null is as good as
 // none when there is a default.
-func (p *Param) fill(m *meter, v cty.Value, given bool) (json.RawMessage, error) {
+func (p *Param) fill(m *budget.Budget, v cty.Value, given bool) (json.RawMessage, error) {
 	switch {
 	case !given && p.Required:
 		return nil, run.Requestf(run.RequestParams, "param %s is required: give it a value of type %s", p.Name, typeexpr.TypeString(p.Type))
@@ -202,7 +205,7 @@ func (p *Param) fill(m *meter, v cty.Value, given bool) (json.RawMessage, error)
 	}
 	if err == nil {
 		var encoded json.RawMessage
-		if encoded, err = m.encode(v); err == nil {
+		if encoded, err = ctyjson.Encode(v, m); err == nil {
 			return encoded, nil
 		}
 	}
@@ -221,7 +224,7 @@ func (f *Flow) concurrencyKey(s *Scope) (string, error) {
 	v, _ = v.UnmarkDeep()
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || !v.IsKnown() {
-		return "", run.Requestf(run.RequestExpression, "%s: key must give a text, a number or a truth value", place(x.Range()))
+		return "", run.Requestf(run.RequestExpression, "%s: key must give a text, a number or a truth value", diag.Place(x.Range()))
 	}
 	if v.IsNull() {
 		return "", nil

@@ -6,6 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 )
 
 // Kinds of first arguments of functions that declare that they take anything, and
@@ -17,17 +19,17 @@ var (
 )
 
 // argument describes what a function takes in a place, nil when that cannot be said.
-func (t *typing) argument(name string, f function.Function, i int) *shape {
+func (t *typing) argument(name string, f function.Function, i int) *jsonschema.Shape {
 	first := i == 0 || slices.Contains(listsOnly, name)
 	switch {
 	case f == (function.Function{}):
 		return nil
 	case name == "length":
-		return ofKind(kindList | kindObject | kindString)
+		return jsonschema.OfKind(jsonschema.List | jsonschema.Object | jsonschema.String)
 	case first && slices.Contains(listFunctions, name):
-		return ofKind(kindList)
+		return jsonschema.OfKind(jsonschema.List)
 	case first && slices.Contains(objectFunctions, name):
-		return ofKind(kindObject)
+		return jsonschema.OfKind(jsonschema.Object)
 	}
 	param := f.VarParam()
 	if params := f.Params(); i < len(params) {
@@ -36,21 +38,20 @@ func (t *typing) argument(name string, f function.Function, i int) *shape {
 	if param == nil || param.Type == cty.DynamicPseudoType {
 		return nil
 	}
-	return shapeFor(param.Type)
+	return jsonschema.ConvertibleTo(param.Type)
 }
 
 // checkArguments reports arguments that no call of the function takes.
-func (t *typing) checkArguments(e *hclsyntax.FunctionCallExpr, args []*shape) {
-	f := t.runFunctions[e.Name]
+func (t *typing) checkArguments(e *hclsyntax.FunctionCallExpr, args []*jsonschema.Shape) {
+	f := t.module.runFunctions[e.Name]
 	for i, got := range args {
 		want := t.argument(e.Name, f, i)
 		if want == nil {
 			continue
 		}
-		m := &matching{seen: map[[2]*shape]bool{}}
-		if m.misfit(want, got, "") && m.want != nil {
+		if m := jsonschema.FindMismatch(want, got); m != nil {
 			t.report(RuleType, e.Args[i].Range(), "Wrong type", "%s takes %s here, %s%s is %s.",
-				e.Name, m.want.present(), t.source(e.Args[i]), m.below, m.got.present())
+				e.Name, m.Want.Present(), t.source(e.Args[i]), m.Below, m.Got.Present())
 		}
 	}
 }

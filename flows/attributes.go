@@ -7,6 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -24,14 +25,14 @@ func (s *Scope) param(name string) (cty.Value, error) {
 		return cty.NilVal, fmt.Errorf("param %s: %w", p.Name, err)
 	}
 	if p.Sensitive {
-		v = v.Mark(sensitive)
+		v = v.Mark(funcs.Sensitive)
 	}
 	return v, nil
 }
 
 func (s *Scope) convert(v cty.Value, to cty.Type) (cty.Value, error) {
 	defer s.end(s.begin())
-	return s.meter.convertTo(v, to)
+	return s.meter.Convert(v, to)
 }
 
 func (s *Scope) triggerValue(name string) (cty.Value, error) {

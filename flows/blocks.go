@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -174,7 +175,7 @@ func (p *parts) use(node hclsyntax.Node) {
 			if other, ok := namedOtherwise[kind]; ok {
 				kind = other
 			}
-			name, _, _ := step(x.Traversal, 1) // "" where it is not written out, which is all of them
+			name, _, _ := syntax.Step(x.Traversal, 1) // "" where it is not written out, which is all of them
 			p.refer(kind + " " + name)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/flowhost/flowhost/dag"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // call is a task of one flow that runs another.
@@ -16,7 +17,7 @@ type call struct {
 }
 
 func (c call) text() string {
-	return c.from.flow.Name + " runs " + c.to.flow.Name + " in task " + c.task.Name + " (" + place(c.task.called) + ")"
+	return c.from.flow.Name + " runs " + c.to.flow.Name + " in task " + c.task.Name + " (" + diag.Place(c.task.called) + ")"
 }
 
 // checkCalls reports flows that run each other without end, and those that would
@@ -30,10 +31,10 @@ func (m *module) checkCalls() {
 	m.endless(calls)
 	for _, name := range keys(m.drafts) {
 		d := m.drafts[name]
-		if b := d.content.one("concurrency"); b == nil {
+		if b := d.content.One("concurrency"); b == nil {
 			continue
 		} else if around := circle(calls, d); around != nil {
-			m.add(RuleConflict, b.DefRange, "Flow that waits for itself",
+			m.diags.Add(RuleConflict, b.DefRange, "Flow that waits for itself",
 				"While a run of %s holds a slot, it would wait for a slot for another one: %s. Leave the block out, or take the tasks that are to be limited into a flow of their own.",
 				d.flow.Name, textOf(around))
 		}
@@ -47,7 +48,7 @@ func (d *draft) calls() []call {
 		certain := s.certain()
 		for i, t := range s.Tasks {
 			if t.Child != nil {
-				out = append(out, call{from: d, to: d.site.draftOf(t.Child), task: t, certain: certain[i]})
+				out = append(out, call{from: d, to: d.site.module.draftOf(t.Child), task: t, certain: certain[i]})
 			}
 		}
 	}
@@ -97,7 +98,7 @@ func (m *module) endless(calls map[*draft][]call) {
 		for i := range cycle.Path[1:] {
 			around = append(around, at[[2]string{cycle.Path[i], cycle.Path[i+1]}])
 		}
-		m.add(RuleCycle, around[0].task.called, "Flows run each other without end",
+		m.diags.Add(RuleCycle, around[0].task.called, "Flows run each other without end",
 			"No run of these flows could ever succeed: %s. Give one of these tasks a condition with \"when\".", textOf(around))
 	}
 }

@@ -27,12 +27,12 @@ const (
 // withinSize refuses a limit above the language's bound, or above the operator's.
 func (s *site) withinSize(a *hcl.Attribute, most, ceiling int64) (int64, bool) {
 	n, ok := s.size(a)
-	if !ok || s.restored != nil {
+	if !ok || s.module.restored != nil {
 		return n, ok
 	}
 	switch {
 	case n > most:
-		s.add(RuleValue, a.Expr.Range(), "Limit too high", "%q is %s at most.", a.Name, FormatSize(most))
+		s.diags.Add(RuleValue, a.Expr.Range(), "Limit too high", "%q is %s at most.", a.Name, FormatSize(most))
 	case ceiling > 0 && n > ceiling:
 		s.above(a, FormatSize(ceiling))
 	default:
@@ -43,24 +43,24 @@ func (s *site) withinSize(a *hcl.Attribute, most, ceiling int64) (int64, bool) {
 
 // above reports what is above the operator's bound.
 func (s *site) above(a *hcl.Attribute, ceiling string) {
-	s.add(RuleValue, a.Expr.Range(), "Limit above the operator's", "The operator allows %s for %q at most: max_%s in %s.", ceiling, a.Name, a.Name, s.options.Ceilings.From)
+	s.diags.Add(RuleValue, a.Expr.Range(), "Limit above the operator's", "The operator allows %s for %q at most: max_%s in %s.", ceiling, a.Name, a.Name, s.module.options.Ceilings.From)
 }
 
 // limits reads a limits block.
 func (s *site) limits(b *hcl.Block) run.Limits {
-	s, c := s.decodeAt(b, limitsWords)
+	s, c := s.decodeAt(b, limitsSchema)
 	var l run.Limits
-	ceilings := s.options.Ceilings
-	l.Memory, _ = s.withinSize(c.arg("memory"), run.MaxMemory, ceilings.Memory)
-	l.Output, _ = s.withinSize(c.arg("output"), run.MaxOutput, ceilings.Output)
-	l.Log, _ = s.withinSize(c.arg("log"), run.MaxLog, ceilings.Log)
-	l.Fuel = s.fuel(c.arg("fuel"))
+	ceilings := s.module.options.Ceilings
+	l.Memory, _ = s.withinSize(c.Arg("memory"), run.MaxMemory, ceilings.Memory)
+	l.Output, _ = s.withinSize(c.Arg("output"), run.MaxOutput, ceilings.Output)
+	l.Log, _ = s.withinSize(c.Arg("log"), run.MaxLog, ceilings.Log)
+	l.Fuel = s.fuel(c.Arg("fuel"))
 	return l
 }
 
 func (s *site) fuel(a *hcl.Attribute) int64 {
 	n, _ := s.whole(a, 1, run.MaxFuel)
-	if ceiling := s.options.Ceilings.Fuel; ceiling > 0 && n > ceiling && s.restored == nil {
+	if ceiling := s.module.options.Ceilings.Fuel; ceiling > 0 && n > ceiling && s.module.restored == nil {
 		s.above(a, fmt.Sprint(ceiling))
 	}
 	return n
@@ -68,7 +68,7 @@ func (s *site) fuel(a *hcl.Attribute) int64 {
 
 // attemptTimeout checks the timeout of attempts.
 func (s *site) attemptTimeout(a *hcl.Attribute, timeout time.Duration) {
-	if ceiling := s.options.Ceilings.Timeout; a != nil && ceiling > 0 && timeout > ceiling && s.restored == nil {
+	if ceiling := s.module.options.Ceilings.Timeout; a != nil && ceiling > 0 && timeout > ceiling && s.module.restored == nil {
 		s.above(a, ceiling.String())
 	}
 }

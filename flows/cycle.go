@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // maxLinks is how many edges of a cycle are listed.
@@ -41,7 +43,7 @@ func (w *network) cycle(path []string) {
 	if more := len(lines) - maxLinks; more > 1 {
 		lines = append(lines[:maxLinks], fmt.Sprintf("and %d more on the way back to %s", more, w.called(&w.section.Nodes[nodes[path[0]]])))
 	}
-	w.site.add(RuleCycle, at, summary, "None of %s could ever start: %s. Take one of the references out%s.", these, strings.Join(lines, ", "), or)
+	w.site.diags.Add(RuleCycle, at, summary, "None of %s could ever start: %s. Take one of the references out%s.", these, strings.Join(lines, ", "), or)
 }
 
 // link says why one node comes after another and where that is written. It is
@@ -67,5 +69,5 @@ func (w *network) link(p pair) (line string, at hcl.Range, via Via) {
 	case ViaMember:
 		line += " for a member"
 	}
-	return line + " (" + place(at) + ")", at, via
+	return line + " (" + diag.Place(at) + ")", at, via
 }

@@ -9,6 +9,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // declaration is what variables and params have in common: a typed name with
@@ -35,19 +41,19 @@ type condition struct {
 }
 
 func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
-	inner, c := s.decodeAt(b, variableWords)
-	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, preset: cty.NilVal, functions: s.runFunctions}
-	if a := c.arg("type"); a != nil {
+	inner, c := s.decodeAt(b, variableSchema)
+	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, preset: cty.NilVal, functions: s.module.runFunctions}
+	if a := c.Arg("type"); a != nil {
 		s.decodeType(a, d)
 	}
-	d.description, _ = inner.text(c.arg("description"))
-	d.sensitive, _ = inner.flag(c.arg("sensitive"))
-	for _, v := range c.blocks["validation"] {
+	d.description, _ = inner.text(c.Arg("description"))
+	d.sensitive, _ = inner.flag(c.Arg("sensitive"))
+	for _, v := range c.Blocks["validation"] {
 		if v := inner.decodeCondition(v, d); v != nil {
 			d.conditions = append(d.conditions, *v)
 		}
 	}
-	if a := c.arg("default"); a != nil {
+	if a := c.Arg("default"); a != nil {
 		inner.decodeDefault(a, d)
 	}
 	return d
@@ -57,12 +63,12 @@ func (s *site) decodeType(a *hcl.Attribute, d *declaration) {
 	var diags hcl.Diagnostics
 	d.typed = true
 	if levelsOf(a.Expr) > maxTypeLevels {
-		s.add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
+		s.diags.Add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
 		d.typ = cty.DynamicPseudoType
 		return
 	}
 	d.typ, d.fill, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
-	if s.take(RuleType, diags) {
+	if s.diags.Take(RuleType, diags) {
 		d.typ, d.fill = cty.DynamicPseudoType, nil
 	}
 }
@@ -93,42 +99,42 @@ func levelsOf(e hcl.Expression) int {
 // decodeCondition checks that a validation refers to nothing but the value that
 // it validates.
 func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
-	_, c := s.decodeAt(b, validationWords)
-	test, message := c.arg("condition"), c.arg("error_message")
+	_, c := s.decodeAt(b, validationSchema)
+	test, message := c.Arg("condition"), c.Arg("error_message")
 	if test == nil || message == nil {
 		return nil
 	}
 	ok := true
 	for _, t := range append(test.Expr.Variables(), message.Expr.Variables()...) {
-		if name, _, named := step(t, 1); t.RootName() != d.root || !named || name != d.name {
-			s.add(RuleMisplaced, t.SourceRange(), "Validation of something else", "A validation can refer only to the value that it belongs to, %s.%s.", d.root, d.name)
+		if name, _, named := syntax.Step(t, 1); t.RootName() != d.root || !named || name != d.name {
+			s.diags.Add(RuleMisplaced, t.SourceRange(), "Validation of something else", "A validation can refer only to the value that it belongs to, %s.%s.", d.root, d.name)
 			ok = false
 		}
 	}
-	if !ok || s.restored == nil && s.misjudges(test.Expr, message.Expr, d) {
+	if !ok || s.module.restored == nil && s.misjudges(test.Expr, message.Expr, d) {
 		return nil
 	}
-	return &condition{at: b.DefRange, condition: countingNodes(test.Expr), message: countingNodes(message.Expr)}
+	return &condition{at: b.DefRange, condition: budget.Instrument(test.Expr), message: budget.Instrument(message.Expr)}
 }
 
 // misjudges reports a validation that is wrong for whatever value of the type.
 func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
-	from := len(s.diags)
-	t := s.typing().with(d.root, &shape{kinds: kindObject, fields: map[string]*shape{d.name: shapeOfType(d.typ)}, closed: true})
-	t.operand(test, kindBool|kindString)
-	t.operand(message, kindString|kindNumber|kindBool)
+	from := s.diags.Count()
+	t := s.typing().with(d.root, &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{d.name: jsonschema.FromType(d.typ)}, Closed: true})
+	t.operand(test, jsonschema.Bool|jsonschema.String)
+	t.operand(message, jsonschema.String|jsonschema.Number|jsonschema.Bool)
 	ctx := &hcl.EvalContext{
 		Variables: map[string]cty.Value{d.root: cty.ObjectVal(map[string]cty.Value{d.name: cty.UnknownVal(d.typ)})},
 		Functions: d.functions,
 	}
 	for _, e := range []hcl.Expression{test, message} {
-		if s.failed(from) {
+		if s.diags.Failed(from) {
 			break // typing says more of what is wrong with attributes
 		}
-		_, diags := s.meter.measured(countingNodes(e), ctx)
+		_, diags := s.module.meter.Eval(budget.Instrument(e), ctx)
 		s.explain(&expression{Expression: e}, diags)
 	}
-	return s.failed(from)
+	return s.diags.Failed(from)
 }
 
 func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
@@ -137,30 +143,30 @@ func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
 	if !ok {
 		return
 	}
-	v, err := d.convert(s.meter, v)
+	v, err := d.convert(s.module.meter, v)
 	if err != nil {
-		s.add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
+		s.diags.Add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
 		return
 	}
 	d.preset = v
-	if err := d.check(s.meter, v); err != nil && !v.IsNull() {
-		s.add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
+	if err := d.check(s.module.meter, v); err != nil && !v.IsNull() {
+		s.diags.Add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
 	}
 }
 
 // convert brings a value to the declared type, without checking conditions.
-func (d *declaration) convert(m *meter, v cty.Value) (cty.Value, error) {
-	own := m.apart()
-	defer m.absorb(own)
+func (d *declaration) convert(m *budget.Budget, v cty.Value) (cty.Value, error) {
+	own := m.Apart()
+	defer m.Absorb(own)
 	m = own
 	if d.fill != nil {
-		if m.charge(4 * m.hefty(v).deep); m.spent() {
-			return cty.NilVal, m.err()
+		if err := m.Charge(4 * m.Deep(v)); err != nil {
+			return cty.NilVal, err
 		}
 		v = d.fill.Apply(v)
 	}
-	converted, err := m.convertTo(v, d.typ)
-	if err == nil || m.spent() {
+	converted, err := m.Convert(v, d.typ)
+	if err == nil || m.Spent() {
 		return converted, err
 	}
 	if d.typ.IsPrimitiveType() && !v.Type().IsPrimitiveType() { // cty speaks of tuples
@@ -180,55 +186,38 @@ func kindOf(v cty.Value) string {
 // conversionError names the place in the value where it does not fit.
 func conversionError(err error) string {
 	if p, ok := err.(cty.PathError); ok && len(p.Path) > 0 {
-		return pathText(p.Path) + ": " + p.Error()
+		return diag.ValuePath(p.Path) + ": " + p.Error()
 	}
 	return err.Error()
 }
 
-func pathText(path cty.Path) string {
-	text := ""
-	for _, s := range path {
-		switch s := s.(type) {
-		case cty.GetAttrStep:
-			text += "." + s.Name
-		case cty.IndexStep:
-			if s.Key.Type() == cty.String {
-				text += fmt.Sprintf("[%q]", s.Key.AsString())
-			} else if s.Key.Type() == cty.Number {
-				text += "[" + s.Key.AsBigFloat().Text('f', -1) + "]"
-			}
-		}
-	}
-	return text
-}
-
 // check tells which validation a value does not pass.
-func (d *declaration) check(m *meter, v cty.Value) error {
+func (d *declaration) check(m *budget.Budget, v cty.Value) error {
 	if d.sensitive {
-		v = v.Mark(sensitive)
+		v = v.Mark(funcs.Sensitive)
 	}
 	for _, c := range d.conditions {
 		ctx := &hcl.EvalContext{
 			Variables: map[string]cty.Value{d.root: cty.ObjectVal(map[string]cty.Value{d.name: v})},
 			Functions: d.functions,
 		}
-		result, diags := m.measured(c.condition, ctx)
+		result, diags := m.Eval(c.condition, ctx)
 		if !diags.HasErrors() {
 			result, _ = result.Unmark()
 			result, _ = convert.Convert(result, cty.Bool)
 		}
 		if diags.HasErrors() || result == cty.NilVal || result.IsNull() || !result.IsKnown() {
-			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must give true or false", place(c.at))
+			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must give true or false", diag.Place(c.at))
 		}
 		if result.False() {
-			return fmt.Errorf("%s (validation at %s)", c.text(m, ctx), place(c.at))
+			return fmt.Errorf("%s (validation at %s)", c.text(m, ctx), diag.Place(c.at))
 		}
 	}
 	return nil
 }
 
-func (c *condition) text(m *meter, ctx *hcl.EvalContext) string {
-	v, diags := m.measured(c.message, ctx)
+func (c *condition) text(m *budget.Budget, ctx *hcl.EvalContext) string {
+	v, diags := m.Eval(c.message, ctx)
 	if !diags.HasErrors() && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		return v.AsString()
 	}
@@ -240,7 +229,7 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 	if !d.typed || d.typ == cty.String {
 		return cty.StringVal(text), nil
 	}
-	expr, diags := parseExpression(text, filename)
+	expr, diags := syntax.ParseExpression(text, filename)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
@@ -252,7 +241,7 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 			Subject: &at,
 		}}
 	}
-	return newMeter().measured(countingNodes(expr), nil)
+	return budget.New().Eval(budget.Instrument(expr), nil)
 }
 
 // Param is a value that a run is given.
@@ -276,7 +265,7 @@ func (p *Param) Parse(text string) (json.RawMessage, error) {
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("param %s: %s is expected, and %q is not that: %s", p.Name, typeexpr.TypeString(p.Type), text, diags[0].Detail)
 	}
-	v, err := p.declaration.convert(newMeter(), v)
+	v, err := p.declaration.convert(budget.New(), v)
 	if err != nil {
 		return nil, fmt.Errorf("param %s: %w", p.Name, err)
 	}

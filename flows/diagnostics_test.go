@@ -104,7 +104,7 @@ func agreeOn(t *testing.T, set *Set, diags hcl.Diagnostics) {
 	if diff := cmp.Diff(plain, regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(colored.String(), "")); diff != "" {
 		t.Errorf("in colour: %s", diff)
 	}
-	var v validation
+	var v shownJSON
 	err := json.Unmarshal(DiagnosticsJSON(diags, set.Files()), &v)
 	if err != nil || v.ErrorCount+v.WarningCount != len(diags) || v.Valid == diags.HasErrors() || len(v.Diagnostics) != len(diags) {
 		t.Fatalf("%d errors and %d warnings of %d: %v", v.ErrorCount, v.WarningCount, len(diags), err)
@@ -136,7 +136,7 @@ func TestDiagnosticsAreMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var v validation
+		var v shownJSON
 		if strings.HasSuffix(file, ".hcl.json") {
 			continue
 		}

@@ -6,13 +6,17 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // draft is a flow being decoded: its names, before what they stand for.
 type draft struct {
 	flow     *Flow
 	block    *hcl.Block
-	content  *content
+	content  *lang.Content
 	site     *site
 	params   map[string]*Param
 	locals   map[string]*local
@@ -23,15 +27,15 @@ type draft struct {
 	triggers map[string]*Trigger
 	base     *hcl.EvalContext // the module's values and flow.name
 	pending  []pendingTask
-	finally  *content // of the block, nil without one
-	clean    bool     // nothing was wrong with the names
+	finally  *lang.Content // of the block, nil without one
+	clean    bool          // nothing was wrong with the names
 
 	stated      map[*Trigger]*hcl.Attribute // the argument params, also where it is wrong; nil without one
 	typed       map[string]*typed           // by task
-	localShapes map[*local]*shape
+	localShapes map[*local]*jsonschema.Shape
 	contract    *contract        // of the flow as a sub-flow; nil until somebody asks
 	items       map[*Task]*items // of those with for_each
-	groupShapes map[*Group]*shape
+	groupShapes map[*Group]*jsonschema.Shape
 }
 
 // pendingTask is a declared task whose block is still to be decoded.
@@ -42,14 +46,14 @@ type pendingTask struct {
 
 // declareFlow notes a flow and the names in it.
 func (m *module) declareFlow(b *hcl.Block) {
-	name, at, ok, from := b.Labels[0], b.LabelRanges[0], true, len(m.diags)
+	name, at, ok, from := b.Labels[0], b.LabelRanges[0], true, m.diags.Count()
 	if !isToken(name) {
-		m.add(RuleName, at, "Name cannot be used",
+		m.diags.Add(RuleName, at, "Name cannot be used",
 			"The flow's name %q is a subject on NATS: use letters, digits, - and _ only.", name)
 		ok = false
 	}
 	if first := m.drafts[name]; first != nil {
-		m.duplicate("flow", name, at, first.flow.Range)
+		m.diags.Duplicate("flow", name, at, first.flow.Range)
 		return
 	}
 	d := &draft{
@@ -57,31 +61,31 @@ func (m *module) declareFlow(b *hcl.Block) {
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
 		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]*hcl.Block{}, outputs: map[string]wanted{},
 		triggers: map[string]*Trigger{},
-		stated:   map[*Trigger]*hcl.Attribute{}, typed: map[string]*typed{}, localShapes: map[*local]*shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*shape{},
+		stated:   map[*Trigger]*hcl.Attribute{}, typed: map[string]*typed{}, localShapes: map[*local]*jsonschema.Shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*jsonschema.Shape{},
 	}
 	if ok {
 		m.drafts[name] = d
 	}
-	d.site = &site{module: m, draft: d, words: flowWords}
-	d.content = m.decode(b.Body, flowWords, b.DefRange)
-	for _, l := range d.content.blocks["locals"] {
-		for _, a := range m.free(l.Body, "a locals block") {
+	d.site = &site{module: m, diags: m.diags, draft: d, schema: flowSchema}
+	d.content = lang.Decode(m.diags, b.Body, flowSchema, b.DefRange)
+	for _, l := range d.content.Blocks["locals"] {
+		for _, a := range lang.Attributes(m.diags, l.Body, "a locals block") {
 			d.declareLocal(a)
 		}
 	}
 	d.declareSection(PartMain, d.content)
 	for _, part := range []Part{PartOnFailure, PartOnSuccess, PartFinally} {
-		if hook := d.content.one(string(part)); hook != nil {
-			d.declareSection(part, m.decode(hook.Body, hooks[part], hook.DefRange))
+		if hook := d.content.One(string(part)); hook != nil {
+			d.declareSection(part, lang.Decode(m.diags, hook.Body, hooks[part], hook.DefRange))
 		}
 	}
-	d.clean = !m.failed(from)
+	d.clean = !m.diags.Failed(from)
 }
 
 func (d *draft) declareLocal(a *hcl.Attribute) {
 	m := d.site.module
 	if first := m.locals[a.Name]; first != nil {
-		m.duplicate("local", a.Name, a.NameRange, first.at)
+		m.diags.Duplicate("local", a.Name, a.NameRange, first.at)
 		return
 	}
 	before := len(d.locals)
@@ -92,7 +96,7 @@ func (d *draft) declareLocal(a *hcl.Attribute) {
 }
 
 // declareSection notes the tasks of a part of the flow.
-func (d *draft) declareSection(part Part, c *content) {
+func (d *draft) declareSection(part Part, c *lang.Content) {
 	s := &Section{Part: part, Timeout: DefaultFinally}
 	d.flow.Sections = append(d.flow.Sections, s)
 	d.declareMembers(c, s, nil)
@@ -137,9 +141,9 @@ func (d *draft) declareName(b *hcl.Block) (string, bool) {
 		d.named[name] = b
 		return name, true
 	case first.Type == b.Type:
-		m.duplicate(b.Type, name, at, first.DefRange)
+		m.diags.Duplicate(b.Type, name, at, first.DefRange)
 	default:
-		m.add(RuleDuplicate, at, "Duplicate name", "There is a %s %q already, at %s, and the names of tasks, waits and groups are all different. Rename one of the two.", first.Type, name, place(first.DefRange))
+		m.diags.Add(RuleDuplicate, at, "Duplicate name", "There is a %s %q already, at %s, and the names of tasks, waits and groups are all different. Rename one of the two.", first.Type, name, diag.Place(first.DefRange))
 	}
 	return "", false
 }
@@ -182,39 +186,39 @@ func (d *draft) decode() {
 	f.base = m.runContext(d.base.Variables["flow"])
 	f.opened = cmp.Or(m.options.Opened, DefaultOpened)
 
-	for _, b := range c.blocks["param"] {
+	for _, b := range c.Blocks["param"] {
 		d.decodeParam(b)
 	}
 	f.params, f.tasks, f.groups, f.outputs = d.params, d.tasks, d.groups, d.outputs
 	for _, name := range keys(d.locals) {
 		m.resolve(d.locals[name])
 	}
-	f.Description, _ = s.text(c.arg("description"))
-	f.Timeout, _ = s.duration(c.arg("timeout"))
-	f.Priority = s.priority(c.arg("priority"), 0)
-	if v, ok := s.value(c.arg("labels"), cty.Map(cty.String)); ok {
+	f.Description, _ = s.text(c.Arg("description"))
+	f.Timeout, _ = s.duration(c.Arg("timeout"))
+	f.Priority = s.priority(c.Arg("priority"), 0)
+	if v, ok := s.value(c.Arg("labels"), cty.Map(cty.String)); ok {
 		for name, label := range v.AsValueMap() {
 			if !label.IsNull() {
 				f.Labels[name] = label.AsString()
 			}
 		}
 	}
-	for _, b := range c.blocks["trigger"] {
+	for _, b := range c.Blocks["trigger"] {
 		d.decodeTrigger(b)
 	}
 	f.payloads = payloadTypes(f.Triggers)
-	if b := c.one("concurrency"); b != nil {
+	if b := c.One("concurrency"); b != nil {
 		d.decodeConcurrency(b)
 	}
 	d.decodeGroups()
 	d.decodeTasks()
 	f.LimitedBy = limitsOf(f.AllTasks())
 	d.decodeFinally()
-	for _, b := range c.blocks["output"] {
+	for _, b := range c.Blocks["output"] {
 		d.decodeOutput(b)
 	}
 	if len(f.Tasks) == 0 && d.clean {
-		m.add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
+		m.diags.Add(RuleMissing, f.Range, "Flow without tasks", "A flow needs at least one task block.")
 	}
 	d.connect()
 }
@@ -234,12 +238,12 @@ func (m *module) runContext(flow cty.Value) *hcl.EvalContext {
 
 func (d *draft) decodeParam(b *hcl.Block) {
 	s := d.site
-	name, at, ok := s.label(b)
+	name, at, ok := s.module.label(b)
 	if !ok {
 		return
 	}
 	if first := d.params[name]; first != nil {
-		s.duplicate("param", name, at, first.Range)
+		s.diags.Duplicate("param", name, at, first.Range)
 		return
 	}
 	decl := s.decodeDeclaration(b, "param", name)
@@ -259,37 +263,37 @@ func (d *draft) decodeFinally() {
 		return
 	}
 	s := d.site.within(hooks[PartFinally])
-	if limit, ok := s.duration(d.finally.arg("timeout")); ok {
+	if limit, ok := s.duration(d.finally.Arg("timeout")); ok {
 		d.flow.Section(PartFinally).Timeout = limit
 	}
 }
 
 func (d *draft) decodeConcurrency(b *hcl.Block) {
-	s, c := d.site.decodeAt(b, concurrencyWords)
+	s, c := d.site.decodeAt(b, concurrencySchema)
 	limit := &Concurrency{Limit: 1, OnLimit: LimitQueue}
-	if n, ok := s.whole(c.arg("limit"), 1, math.MaxInt32); ok {
+	if n, ok := s.whole(c.Arg("limit"), 1, math.MaxInt32); ok {
 		limit.Limit = int(n)
 	}
-	if word, ok := s.word(c.arg("on_limit")); ok {
+	if word, ok := s.word(c.Arg("on_limit")); ok {
 		limit.OnLimit = OnLimit(word)
 	}
-	limit.key = s.fitting(c.arg("key"), cty.Type.IsPrimitiveType)
+	limit.key = s.fitting(c.Arg("key"), cty.Type.IsPrimitiveType)
 	d.flow.Concurrency = limit
 }
 
 func (d *draft) decodeOutput(b *hcl.Block) {
-	s, c := d.site.decodeAt(b, outputWords)
-	name, at, ok := s.label(b)
+	s, c := d.site.decodeAt(b, outputSchema)
+	name, at, ok := s.module.label(b)
 	if !ok {
 		return
 	}
 	for _, o := range d.flow.Outputs {
 		if o.Name == name {
-			s.duplicate("output", name, at, o.Range)
+			s.diags.Duplicate("output", name, at, o.Range)
 			return
 		}
 	}
-	o := &Output{Name: name, Range: b.DefRange, value: s.inputs(c.arg("value"), cty.NilVal)}
-	o.Description, _ = s.text(c.arg("description"))
+	o := &Output{Name: name, Range: b.DefRange, value: s.inputs(c.Arg("value"), cty.NilVal)}
+	o.Description, _ = s.text(c.Arg("description"))
 	d.flow.Outputs = append(d.flow.Outputs, o)
 }

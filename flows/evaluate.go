@@ -10,6 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -123,7 +125,7 @@ func appendField(out []byte, name string, value json.RawMessage) []byte {
 	if out[len(out)-1] != '{' {
 		out = append(out, ',')
 	}
-	return append(append(appendText(out, name), ':'), value...)
+	return append(append(ctyjson.AppendString(out, name), ':'), value...)
 }
 
 // evaluate gives an expression's value in the run.
@@ -160,7 +162,7 @@ func culprit(d *hcl.Diagnostic) string {
 			break
 		}
 	}
-	return pathOf(t) + ": "
+	return diag.Traversal(t) + ": "
 }
 
 // message is a diagnostic in one line.
@@ -183,7 +185,7 @@ func (s *Scope) truth(x *expression, among values) (bool, *run.Failure) {
 }
 
 func reject(at hcl.Range, message string) *run.Failure {
-	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: message, At: place(at)}
+	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: message, At: diag.Place(at)}
 }
 
 // asDiagnostics gives an error of a value the place of the expression that

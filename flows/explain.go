@@ -5,6 +5,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 )
 
 // explain reports what evaluating an expression gave, in words that fit flow
@@ -12,10 +15,10 @@ import (
 func (s *site) explain(x *expression, diags hcl.Diagnostics) bool {
 	for _, d := range diags {
 		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); ok && call.CalledFunctionName() != "" {
-			s.unknownFunction(x, call.CalledFunctionName(), subject(d))
+			s.unknownFunction(x, call.CalledFunctionName(), diag.Subject(d))
 			continue
 		}
-		s.take(RuleExpression, hcl.Diagnostics{d})
+		s.diags.Take(RuleExpression, hcl.Diagnostics{d})
 	}
 	return diags.HasErrors()
 }
@@ -23,13 +26,13 @@ func (s *site) explain(x *expression, diags hcl.Diagnostics) bool {
 func (s *site) unknownFunction(x *expression, name string, at hcl.Range) {
 	switch {
 	case slices.Contains(fileFunctions, name):
-		s.add(RuleFileFunction, at, "File function with run values",
+		s.diags.Add(RuleFileFunction, at, "File function with run values",
 			"%s reads when the flow is loaded, and this expression also uses values of a run (%s). Put the call into a local, such as text = %s(…), and use local.text here.",
 			name, (x.roots & runRoots).names(), name)
-	case refused[name] != "":
-		s.add(RuleExpression, at, "No function "+name, "%s", refused[name])
+	case funcs.Refused[name] != "":
+		s.diags.Add(RuleExpression, at, "No function "+name, "%s", funcs.Refused[name])
 	default:
-		names := append(keys(s.runFunctions), fileFunctions...)
-		s.add(RuleExpression, at, "Unknown function", "There is no function %q.%s", name, didYouMean(name, "", names))
+		names := append(keys(s.module.runFunctions), fileFunctions...)
+		s.diags.Add(RuleExpression, at, "Unknown function", "There is no function %q.%s", name, diag.DidYouMean(name, "", names))
 	}
 }

@@ -5,15 +5,17 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // expression is a checked expression and what it needs.
 type expression struct {
 	hcl.Expression
 	argument string // whose value it is, for messages
-	at       moment
+	at       lang.Phase
 
 	direct roots    // named by the expression itself
 	roots  roots    // with those that its locals need
@@ -59,12 +61,12 @@ func (x *expression) want(w wanted) {
 
 // evaluate gives the expression's value. Only what the expression names is
 // looked up, so that the cost does not grow with the size of the flow.
-func (x *expression) evaluate(base *hcl.EvalContext, v values, m *meter) (cty.Value, hcl.Diagnostics) {
+func (x *expression) evaluate(base *hcl.EvalContext, v values, m *budget.Budget) (cty.Value, hcl.Diagnostics) {
 	child, err := x.context(base, v)
 	if err != nil {
 		return cty.DynamicVal, asDiagnostics(err, x.Range())
 	}
-	value, diags := m.measured(x.Expression, child)
+	value, diags := m.Eval(x.Expression, child)
 	if len(diags) > 0 && x.secret(child) {
 		diags = redacted(diags)
 	}
@@ -206,73 +208,4 @@ func (x *expression) settle(v cty.Value) {
 	if x.roots&runRoots == 0 && v.IsWhollyKnown() {
 		x.constant = v
 	}
-}
-
-// native gives what an expression is in HCL's own syntax, without what makes no
-// difference to its value: parentheses, and a template that holds nothing else. A
-// compound value of the JSON syntax is left as it is.
-func native(e hcl.Expression) hcl.Expression {
-	for {
-		switch x := e.(type) {
-		case *hclsyntax.ParenthesesExpr:
-			e = x.Expression
-		case *hclsyntax.TemplateWrapExpr:
-			e = x.Wrapped
-		case hclsyntax.Expression:
-			return e
-		default:
-			template, ok := templateOf(e)
-			if !ok {
-				return e
-			}
-			e = template
-		}
-	}
-}
-
-// bare is native without the nodes that count what an evaluation costs.
-func bare(e hcl.Expression) hcl.Expression {
-	for {
-		e = native(e)
-		m, ok := e.(*metered)
-		if !ok {
-			return e
-		}
-		e = m.Expression
-	}
-}
-
-// templateOf parses a text of the JSON syntax. Without a context it evaluates to
-// what is written.
-func templateOf(e hcl.Expression) (hcl.Expression, bool) {
-	text, diags := e.Value(nil)
-	if diags.HasErrors() || text.Type() != cty.String || text.IsNull() {
-		return nil, false
-	}
-	at := e.Range()
-	start := at.Start
-	start.Column++ // behind the quotation mark
-	start.Byte++
-	parsed, diags := hclsyntax.ParseTemplate([]byte(text.AsString()), at.Filename, start)
-	return parsed, !diags.HasErrors()
-}
-
-// step is one step of a traversal as a name, however it is written: .a or ["a"].
-func step(t hcl.Traversal, i int) (string, hcl.Range, bool) {
-	if i <= 0 || i >= len(t) {
-		return "", hcl.Range{}, false
-	}
-	return stepName(t[i])
-}
-
-func stepName(t hcl.Traverser) (string, hcl.Range, bool) {
-	switch s := t.(type) {
-	case hcl.TraverseAttr:
-		return s.Name, s.SrcRange, true
-	case hcl.TraverseIndex:
-		if s.Key.Type() == cty.String && s.Key.IsKnown() && !s.Key.IsNull() {
-			return s.Key.AsString(), s.SrcRange, true
-		}
-	}
-	return "", hcl.Range{}, false
 }

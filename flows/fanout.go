@@ -1,7 +1,6 @@
 package flows
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -19,17 +23,17 @@ const MaxItems = 100_000
 
 // fanOut reads what makes a task run for each of several items. The arguments of
 // the task that are read afterwards may refer to the item.
-func (s *site) fanOut(t *Task, c *content) {
-	if word, ok := s.word(c.arg("on_error")); ok {
+func (s *site) fanOut(t *Task, c *lang.Content) {
+	if word, ok := s.word(c.Arg("on_error")); ok {
 		t.Continue = word == onErrorContinue
 	}
-	if n, ok := s.whole(c.arg("max_parallel"), 1, math.MaxInt32); ok {
+	if n, ok := s.whole(c.Arg("max_parallel"), 1, math.MaxInt32); ok {
 		t.MaxParallel = int(n)
 	}
-	each := c.arg("for_each")
+	each := c.Arg("for_each")
 	if each == nil {
-		if limit := c.arg("max_parallel"); limit != nil {
-			s.add(RuleConflict, limit.NameRange, "Nothing is parallel here", "max_parallel bounds the items of for_each, and this task has none: leave it out, or put it on a group.")
+		if limit := c.Arg("max_parallel"); limit != nil {
+			s.diags.Add(RuleConflict, limit.NameRange, "Nothing is parallel here", "max_parallel bounds the items of for_each, and this task has none: leave it out, or put it on a group.")
 		}
 		return
 	}
@@ -37,9 +41,9 @@ func (s *site) fanOut(t *Task, c *content) {
 	t.each = s.plain().late(each)
 	t.eachOf = s.plain().recordedOf(t.each)
 	if err := s.canFanOut(t.each); errors.Is(err, errHidden) {
-		s.add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
+		s.diags.Add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
 	} else if err != nil {
-		s.add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
+		s.diags.Add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
 	}
 }
 
@@ -48,7 +52,7 @@ func (s *site) recordedOf(x *expression) *reference {
 	if x == nil || x.constant != cty.NilVal {
 		return nil
 	}
-	t, ok := native(x.Expression).(*hclsyntax.ScopeTraversalExpr)
+	t, ok := syntax.Native(x.Expression).(*hclsyntax.ScopeTraversalExpr)
 	if !ok {
 		return nil
 	}
@@ -66,10 +70,10 @@ func (s *site) canFanOut(x *expression) error {
 	case x.constant != cty.NilVal:
 		_, err := itemsOf(x.constant)
 		return err
-	case s.meter.spent():
+	case s.module.meter.Spent():
 		return nil // which is reported
 	}
-	if v, diags := x.evaluate(s.runBase(), discreet{(*foreseen)(s)}, s.meter); !diags.HasErrors() && v.ContainsMarked() {
+	if v, diags := x.evaluate(s.runBase(), discreet{(*foreseen)(s)}, s.module.meter); !diags.HasErrors() && v.ContainsMarked() {
 		return errHidden
 	}
 	return nil
@@ -82,7 +86,7 @@ type discreet struct{ *foreseen }
 func (g discreet) value(w wanted) (cty.Value, error) {
 	v, err := g.foreseen.value(w)
 	if w.root.bit == rootParam && g.draft.params[w.name].Sensitive {
-		v = v.Mark(sensitive)
+		v = v.Mark(funcs.Sensitive)
 	}
 	return v, err
 }
@@ -116,8 +120,7 @@ func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
 // largeItems are those of a value that is too large to be decoded as a whole.
 func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
 	defer s.end(s.begin())
-	p := jsonParser{src: s.recorded(t.eachOf.wanted), meter: s.meter}
-	items, err := p.extract(nil, t.eachOf.steps)
+	items, err := ctyjson.Extract(nil, s.recorded(t.eachOf.wanted), t.eachOf.steps, s.meter)
 	if err == nil {
 		err = countItems(items)
 	}
@@ -129,20 +132,14 @@ func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
 
 // countItems checks items as [itemsOf] does.
 func countItems(items json.RawMessage) error {
-	p, n := jsonParser{src: items, meter: newMeter()}, 0
-	var err error
-	switch p.peek() {
-	case '[':
-		err = p.sequence(']', func() error { n++; return p.skip(1) })
-	case '{':
-		err = p.sequence('}', func() error {
-			name, _, err := p.key()
-			if n++; err == nil && len(name) == 0 {
-				return errNameless
-			}
-			return cmp.Or(err, p.skip(1))
-		})
-	default:
+	n := 0
+	err := ctyjson.Each(items, budget.New(), func(name, _ []byte) error {
+		if n++; name != nil && len(name) == 0 {
+			return errNameless
+		}
+		return nil
+	})
+	if errors.Is(err, ctyjson.ErrNoParts) {
 		return errors.New("must be a list, a set or an object")
 	}
 	if err == nil && n > MaxItems {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
 // fill puts the JSON of a run between what is known. It gives up, for whatever
@@ -59,17 +61,16 @@ func (s *Scope) appendReference(out []byte, r *reference) ([]byte, bool) {
 		if err != nil {
 			return nil, false
 		}
-		return s.appendUnmarked(out, v)
+		return s.appendValue(out, v)
 	}
 	large := len(src) > s.flow.opened
 	if len(r.steps) > 0 && len(src) > largeJSON && r.root.bit != rootEach && !large && !s.scan(r.wanted) {
 		return nil, false
 	}
-	if s.meter.charge(len(src) / 256); s.meter.spent() {
+	if s.meter.Charge(len(src)/256) != nil {
 		return nil, false
 	}
-	p := jsonParser{src: src, meter: s.meter}
-	out, err := p.extract(out, r.steps)
+	out, err := ctyjson.Extract(out, src, r.steps, s.meter)
 	return out, err == nil
 }
 
@@ -109,13 +110,10 @@ func (s *Scope) appendExpression(out []byte, x *expression) ([]byte, bool) {
 	if diags.HasErrors() {
 		return nil, false
 	}
-	return s.appendUnmarked(out, v)
+	return s.appendValue(out, v)
 }
 
-func (s *Scope) appendUnmarked(out []byte, v cty.Value) ([]byte, bool) {
-	if v.ContainsMarked() {
-		v, _ = v.UnmarkDeep()
-	}
-	out, err := s.meter.appendJSON(out, v)
+func (s *Scope) appendValue(out []byte, v cty.Value) ([]byte, bool) {
+	out, err := ctyjson.Append(out, v, s.meter)
 	return out, err == nil
 }

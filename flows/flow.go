@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/dag"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
 )
@@ -164,7 +165,7 @@ type Task struct {
 func (f *Flow) Task(name string) *Task { return f.tasks[name] }
 
 // At is where the task stands, "orders.hcl:14".
-func (t *Task) At() string { return place(t.Range) }
+func (t *Task) At() string { return diag.Place(t.Range) }
 
 // Output is one value of a run's output.
 type Output struct {

@@ -8,19 +8,22 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/dag"
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
 // follows decodes a trigger that fires when a run of another flow ends.
-func (s *site) follows(t *Trigger, c *content) {
+func (s *site) follows(t *Trigger, c *lang.Content) {
 	t.On = []run.State{run.Succeeded}
-	if words, ok := s.someWords(c.arg("on")); ok {
+	if words, ok := s.someWords(c.Arg("on")); ok {
 		t.On = nil
 		for _, word := range words {
 			t.On = append(t.On, run.State(word))
 		}
 	}
-	a := c.arg("after")
+	a := c.Arg("after")
 	if a == nil {
 		return
 	}
@@ -63,16 +66,16 @@ func Ended(r *run.Run, end *run.Finished) ([]byte, error) {
 
 // endShape describes the payload of a flow trigger. There is an output only if the
 // run has succeeded.
-func (d *draft) endShape(t *Trigger) *shape {
-	output := openShape()
-	if of := d.site.drafts[strings.TrimPrefix(t.After, d.site.src.prefix)]; of != nil && slices.Equal(t.On, []run.State{run.Succeeded}) {
+func (d *draft) endShape(t *Trigger) *jsonschema.Shape {
+	output := jsonschema.Any()
+	if of := d.site.module.drafts[strings.TrimPrefix(t.After, d.site.module.src.prefix)]; of != nil && slices.Equal(t.On, []run.State{run.Succeeded}) {
 		output = of.asSubflow().output
 	}
-	fields := map[string]*shape{
-		"run": shapeOfType(cty.String), "flow": shapeOfType(cty.String), "state": shapeOfType(cty.String),
-		"output": output, "error": openShape(),
+	fields := map[string]*jsonschema.Shape{
+		"run": jsonschema.FromType(cty.String), "flow": jsonschema.FromType(cty.String), "state": jsonschema.FromType(cty.String),
+		"output": output, "error": jsonschema.Any(),
 	}
-	return &shape{kinds: kindObject, fields: fields, required: keys(fields), closed: true}
+	return &jsonschema.Shape{Kinds: jsonschema.Object, Fields: fields, Required: keys(fields), Closed: true}
 }
 
 // checkFollowers reports flows whose runs start each other for as long as all goes
@@ -101,8 +104,8 @@ func (m *module) checkFollowers() {
 	var around []string
 	for i := range cycle.Path[1:] {
 		t := at[[2]string{cycle.Path[i], cycle.Path[i+1]}]
-		around = append(around, cycle.Path[i+1]+" starts after "+cycle.Path[i]+" ("+place(t.after)+")")
+		around = append(around, cycle.Path[i+1]+" starts after "+cycle.Path[i]+" ("+diag.Place(t.after)+")")
 	}
-	m.add(RuleCycle, at[[2]string{cycle.Path[0], cycle.Path[1]}].after, "Flows start each other without end",
+	m.diags.Add(RuleCycle, at[[2]string{cycle.Path[0], cycle.Path[1]}].after, "Flows start each other without end",
 		"Each run of these flows that succeeds starts another one: %s. Give one of these triggers a filter.", strings.Join(around, ", "))
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // fileFunctions are the names of functions that read files.
@@ -102,14 +105,14 @@ func (m *module) templateFunc(functions map[string]function.Function) function.F
 		if err != nil {
 			return cty.DynamicVal, function.NewArgError(0, err)
 		}
-		template, diags := parseTemplate(content, name)
+		template, diags := syntax.ParseTemplate(content, name)
 		if diags.HasErrors() {
 			return cty.DynamicVal, function.NewArgError(0, diags)
 		}
 		if args[1].IsNull() || !hasFields(args[1].Type()) {
 			return cty.DynamicVal, function.NewArgError(1, errNotObject)
 		}
-		v, diags := m.meter.measured(countingNodes(template), &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})
+		v, diags := m.meter.Eval(budget.Instrument(template), &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})
 		if diags.HasErrors() {
 			return cty.DynamicVal, function.NewArgError(1, diags)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 )
 
 // TestFunctions evaluates each expression while loading and in a run: the
@@ -113,8 +115,8 @@ func TestFunctionsOfUnknownValues(t *testing.T) {
 
 func TestFunctionsAreNotRandom(t *testing.T) {
 	t.Parallel()
-	for _, name := range append(keys(refused), fileFunctions...) {
-		if _, ok := runFunctions()[name]; ok {
+	for _, name := range append(keys(funcs.Refused), fileFunctions...) {
+		if _, ok := funcs.Table()[name]; ok {
 			t.Errorf("%s is there in runs", name)
 		}
 	}

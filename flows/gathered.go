@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 )
 
 // This file describes, in the sense of [typing], what is put together of the
@@ -12,15 +14,15 @@ import (
 
 // items describes the items of a fan-out.
 type items struct {
-	key, value *shape
-	kinds      kinds    // kindList or kindObject, which the output is too; both when it cannot be known
-	names      []string // the only keys of an object that there can be; nil for any
-	all        bool     // all names are always there
+	key, value *jsonschema.Shape
+	kinds      jsonschema.Kinds // kindList or kindObject, which the output is too; both when it cannot be known
+	names      []string         // the only keys of an object that there can be; nil for any
+	all        bool             // all names are always there
 }
 
 // openItems are those of which nothing is known.
 func openItems() *items {
-	return &items{key: ofKind(kindString | kindNumber), value: openShape(), kinds: kindList | kindObject}
+	return &items{key: jsonschema.OfKind(jsonschema.String | jsonschema.Number), value: jsonschema.Any(), kinds: jsonschema.List | jsonschema.Object}
 }
 
 // itemTypes describes what a task is run for, and reports once what is wrong in it.
@@ -32,8 +34,8 @@ func (d *draft) itemTypes(t *Task) *items {
 	if c := d.typed[t.Name]; c != nil && t.each != nil {
 		outer, e := c.site.plain().typing(), t.each.Expression
 		all := outer.infer(e)
-		if got := all.present(); got != 0 && got&(kindList|kindObject) == 0 && t.each.constant == cty.NilVal {
-			outer.add(RuleType, e.Range(), "Wrong type", "\"for_each\" must be a list, a set or an object, %s is %s.", outer.source(e), got)
+		if got := all.Present(); got != 0 && got&(jsonschema.List|jsonschema.Object) == 0 && t.each.constant == cty.NilVal {
+			outer.diags.Add(RuleType, e.Range(), "Wrong type", "\"for_each\" must be a list, a set or an object, %s is %s.", outer.source(e), got)
 		}
 		d.items[t] = itemsIn(all)
 	}
@@ -41,110 +43,110 @@ func (d *draft) itemTypes(t *Task) *items {
 }
 
 // itemsIn are the items of a value as [itemsOf] tells them apart.
-func itemsIn(all *shape) *items {
-	const names = kindString | kindNumber | kindBool
+func itemsIn(all *jsonschema.Shape) *items {
+	const names = jsonschema.String | jsonschema.Number | jsonschema.Bool
 	known := openItems()
-	switch item := all.item(); {
-	case all.present() == kindObject:
-		known.kinds, known.key, known.value = kindObject, ofKind(kindString), valueOf(all)
-		if all.closed && all.rest == nil && len(all.fields) > 0 {
-			known.names, known.all = keys(all.fields), len(all.required) == len(all.fields)
+	switch item := all.Item(); {
+	case all.Present() == jsonschema.Object:
+		known.kinds, known.key, known.value = jsonschema.Object, jsonschema.OfKind(jsonschema.String), valueOf(all)
+		if all.Closed && all.Rest == nil && len(all.Fields) > 0 {
+			known.names, known.all = keys(all.Fields), len(all.Required) == len(all.Fields)
 		}
-	case all.present() != kindList:
+	case all.Present() != jsonschema.List:
 		return known
-	case all.sets == onlySets && item.present() != 0 && item.present()&^names == 0:
-		known.kinds, known.key, known.value = kindObject, ofKind(kindString), item
-		if item.present() == kindString {
-			known.names = slices.Compact(slices.Sorted(slices.Values(item.words)))
+	case all.Sets == jsonschema.OnlySets && item.Present() != 0 && item.Present()&^names == 0:
+		known.kinds, known.key, known.value = jsonschema.Object, jsonschema.OfKind(jsonschema.String), item
+		if item.Present() == jsonschema.String {
+			known.names = slices.Compact(slices.Sorted(slices.Values(item.Enum)))
 		}
-	case all.sets == noSets:
-		known.kinds, known.key, known.value = kindList, &shape{kinds: kindNumber, whole: true}, item
+	case all.Sets == jsonschema.NoSets:
+		known.kinds, known.key, known.value = jsonschema.List, &jsonschema.Shape{Kinds: jsonschema.Number, Integer: true}, item
 	default:
 		known.value = item
 	}
 	if known.names != nil {
-		known.key = &shape{kinds: kindString, words: known.names}
+		known.key = &jsonschema.Shape{Kinds: jsonschema.String, Enum: known.names}
 	}
 	return known
 }
 
 // valueOf is what the fields of an object have in common.
-func valueOf(object *shape) *shape {
-	var all []*shape
-	if object.rest != nil {
-		all = append(all, object.rest)
-	} else if !object.closed || len(object.fields) == 0 {
-		return openShape()
+func valueOf(object *jsonschema.Shape) *jsonschema.Shape {
+	var all []*jsonschema.Shape
+	if object.Rest != nil {
+		all = append(all, object.Rest)
+	} else if !object.Closed || len(object.Fields) == 0 {
+		return jsonschema.Any()
 	}
-	for _, name := range keys(object.fields) {
-		all = append(all, object.fields[name])
+	for _, name := range keys(object.Fields) {
+		all = append(all, object.Fields[name])
 	}
-	return unionOf(all)
+	return jsonschema.UnionOf(all)
 }
 
 // attribute is one of each.
-func (i *items) attribute(name string) *shape {
+func (i *items) attribute(name string) *jsonschema.Shape {
 	switch name {
 	case "key":
 		return i.key
 	case "value":
 		return i.value
 	}
-	return &shape{kinds: kindNumber, whole: true}
+	return &jsonschema.Shape{Kinds: jsonschema.Number, Integer: true}
 }
 
 // gathered describes the output of a fan-out whose items give one each.
-func (i *items) gathered(one *shape) *shape {
+func (i *items) gathered(one *jsonschema.Shape) *jsonschema.Shape {
 	switch {
-	case i.kinds == kindList:
-		return listOf(one)
-	case i.kinds != kindObject:
-		return openShape()
+	case i.kinds == jsonschema.List:
+		return jsonschema.ListOf(one)
+	case i.kinds != jsonschema.Object:
+		return jsonschema.Any()
 	case i.names == nil:
-		return &shape{kinds: kindObject, rest: one}
+		return &jsonschema.Shape{Kinds: jsonschema.Object, Rest: one}
 	}
-	s := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: true}
+	s := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: true}
 	for _, name := range i.names {
-		s.fields[name] = one
+		s.Fields[name] = one
 	}
 	if i.all {
-		s.required = i.names
+		s.Required = i.names
 	}
 	return s
 }
 
 // taskShape describes the output of a task.
-func (d *draft) taskShape(t *Task) *shape {
+func (d *draft) taskShape(t *Task) *jsonschema.Shape {
 	c := d.typed[t.Name]
 	switch {
 	case c == nil:
-		return openShape()
+		return jsonschema.Any()
 	case !t.FanOut:
 		return c.output
 	case t.Continue:
-		return d.itemTypes(t).gathered(union(c.output, ofKind(kindNull)))
+		return d.itemTypes(t).gathered(jsonschema.Union(c.output, jsonschema.OfKind(jsonschema.Null)))
 	}
 	return d.itemTypes(t).gathered(c.output)
 }
 
 // groupShape describes the output of a group.
-func (d *draft) groupShape(g *Group) *shape {
+func (d *draft) groupShape(g *Group) *jsonschema.Shape {
 	if known := d.groupShapes[g]; known != nil {
 		return known
 	}
-	d.groupShapes[g] = openShape() // until it is known, as in itemTypes
-	out := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: d.clean}
-	var winner *shape
+	d.groupShapes[g] = jsonschema.Any() // until it is known, as in itemTypes
+	out := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: d.clean}
+	var winner *jsonschema.Shape
 	for _, m := range g.Members {
 		one := d.memberShape(m)
-		out.fields[m.Name()] = union(one, ofKind(kindNull))
-		out.required = append(out.required, m.Name())
-		winner = either(winner, one)
+		out.Fields[m.Name()] = jsonschema.Union(one, jsonschema.OfKind(jsonschema.Null))
+		out.Required = append(out.Required, m.Name())
+		winner = jsonschema.UnionOfKnown(winner, one)
 	}
 	switch {
 	case !g.FirstWins():
 	case winner == nil || !d.clean:
-		out = openShape()
+		out = jsonschema.Any()
 	default:
 		out = winner
 	}
@@ -152,47 +154,19 @@ func (d *draft) groupShape(g *Group) *shape {
 	return out
 }
 
-func (d *draft) memberShape(m Member) *shape {
+func (d *draft) memberShape(m Member) *jsonschema.Shape {
 	if m.Group != nil {
 		return d.groupShape(m.Group)
 	}
 	return d.taskShape(m.Task)
 }
 
-// either is the union of two shapes that are complete: of two objects whose fields
-// are all known, those of the union are too.
-func either(a, b *shape) *shape {
-	switch {
-	case a == nil:
-		return b
-	case a.present() != kindObject || b.present() != kindObject || !a.closed || !b.closed:
-		return union(a, b)
-	}
-	u := &shape{kinds: a.kinds | b.kinds, fields: map[string]*shape{}, closed: true}
-	for name, field := range a.fields {
-		u.fields[name] = field
-	}
-	for name, field := range b.fields {
-		if u.fields[name] == nil {
-			u.fields[name] = field
-		} else {
-			u.fields[name] = union(u.fields[name], field)
-		}
-	}
-	for _, name := range a.required {
-		if slices.Contains(b.required, name) {
-			u.required = append(u.required, name)
-		}
-	}
-	return u
-}
-
 // itemFailureShape describes an element of the errors of a fan-out.
-func itemFailureShape(key *shape) *shape {
+func itemFailureShape(key *jsonschema.Shape) *jsonschema.Shape {
 	s := failureShape()
-	s.kinds = kindObject
-	s.fields["key"] = key
-	s.required = append(slices.Clone(s.required), "key")
+	s.Kinds = jsonschema.Object
+	s.Fields["key"] = key
+	s.Required = append(slices.Clone(s.Required), "key")
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -40,14 +41,14 @@ func (s *site) grant(b *hcl.Block) *grant {
 	if b == nil {
 		return nil
 	}
-	from := len(s.diags)
-	s, c := s.decodeAt(b, grantWords)
-	g := &grant{folders: s.folders(c.arg("files"))}
-	g.broken = s.failed(from)
+	from := s.diags.Count()
+	s, c := s.decodeAt(b, grantSchema)
+	g := &grant{folders: s.folders(c.Arg("files"))}
+	g.broken = s.diags.Failed(from)
 	for _, f := range g.folders {
-		if f.write && s.restored == nil {
-			s.written = append(s.written, f)
-			s.writable.add(filepath.Join(s.src.folder, filepath.FromSlash(f.path)))
+		if f.write && s.module.restored == nil {
+			s.module.written = append(s.module.written, f)
+			s.module.writable.add(filepath.Join(s.module.src.folder, filepath.FromSlash(f.path)))
 		}
 	}
 	return g
@@ -87,7 +88,7 @@ func (s *site) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 		}
 		name, at := key.AsString(), p.Key.Range()
 		if first, twice := places[name]; twice {
-			s.add(RuleDuplicate, at, "Duplicate folder", "%q is granted already, at %s. Leave one of the two out.", name, place(first))
+			s.diags.Add(RuleDuplicate, at, "Duplicate folder", "%q is granted already, at %s. Leave one of the two out.", name, diag.Place(first))
 			continue
 		}
 		places[name] = at
@@ -97,15 +98,15 @@ func (s *site) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 
 func (s *site) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool) {
 	if v.IsNull() {
-		s.add(RuleValue, at, "Value not allowed", "%q is granted as \"ro\", to be read, or as \"rw\", to be written too; null is neither.", key)
+		s.diags.Add(RuleValue, at, "Value not allowed", "%q is granted as \"ro\", to be read, or as \"rw\", to be written too; null is neither.", key)
 		return false, false
 	}
 	switch word := v.AsString(); word {
 	case readOnly, readWrite:
 		return word == readWrite, true
 	default:
-		s.add(RuleValue, at, "Value not allowed", "%q cannot be granted as %q: \"ro\" is to be read, \"rw\" to be written too.%s",
-			key, word, didYouMean(word, "", []string{readOnly, readWrite}))
+		s.diags.Add(RuleValue, at, "Value not allowed", "%q cannot be granted as %q: \"ro\" is to be read, \"rw\" to be written too.%s",
+			key, word, diag.DidYouMean(word, "", []string{readOnly, readWrite}))
 		return false, false
 	}
 }
@@ -113,7 +114,7 @@ func (s *site) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool
 // checkFolder reports a folder that cannot be granted.
 func (s *site) checkFolder(f grantedFolder) bool {
 	refuse := func(detail string, args ...any) bool {
-		s.add(RuleGrant, f.at, "Folder cannot be granted", detail, args...)
+		s.diags.Add(RuleGrant, f.at, "Folder cannot be granted", detail, args...)
 		return false
 	}
 	local := filepath.FromSlash(f.path)
@@ -127,14 +128,14 @@ func (s *site) checkFolder(f grantedFolder) bool {
 	case slices.ContainsFunc(strings.Split(f.path, "/"), func(name string) bool { return strings.HasPrefix(name, ".") }):
 		return refuse("%q has a name that begins with a dot: such folders hold what is not for guests, .git and .flowhost among them.", f.spelt)
 	}
-	if s.restored != nil {
+	if s.module.restored != nil {
 		return true // the host sees what there is when it runs the call
 	}
-	info, err := statBelow(s.src.folder, local)
+	info, err := statBelow(s.module.src.folder, local)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.write: // made by the first call
 	case errors.Is(err, fs.ErrNotExist):
-		s.missing = append(s.missing, f)
+		s.module.missing = append(s.module.missing, f)
 	case err != nil:
 		return refuse("%s cannot be used: %s.", f.spelt, err)
 	case !info.IsDir():
@@ -148,7 +149,7 @@ func (s *site) checkFolder(f grantedFolder) bool {
 func (m *module) checkMissing() {
 	for _, f := range m.missing {
 		if !slices.ContainsFunc(m.written, f.in) {
-			m.add(RuleGrant, f.at, "No such folder", "There is no folder %s, as seen from the folder of this flow file: make it, or correct the path.", f.spelt)
+			m.diags.Add(RuleGrant, f.at, "No such folder", "There is no folder %s, as seen from the folder of this flow file: make it, or correct the path.", f.spelt)
 		}
 	}
 }
@@ -180,9 +181,9 @@ func (s *site) apart(f grantedFolder, others []grantedFolder) bool {
 	for _, o := range others {
 		switch {
 		case o.path == f.path:
-			s.add(RuleDuplicate, f.at, "Duplicate folder", "%q and %q are the same folder. Leave one of the two out.", o.spelt, f.spelt)
+			s.diags.Add(RuleDuplicate, f.at, "Duplicate folder", "%q and %q are the same folder. Leave one of the two out.", o.spelt, f.spelt)
 		case f.in(o) || o.in(f):
-			s.add(RuleConflict, f.at, "Folder within a folder", "%q and %q overlap: what is granted must not lie within each other. Leave one of the two out.", o.spelt, f.spelt)
+			s.diags.Add(RuleConflict, f.at, "Folder within a folder", "%q and %q overlap: what is granted must not lie within each other. Leave one of the two out.", o.spelt, f.spelt)
 		default:
 			continue
 		}
@@ -208,11 +209,11 @@ func (s *site) granted(own *grant, p *plugin) run.Grants {
 	case own == nil && p.grant == nil:
 		return run.Grants{}
 	case own == nil:
-		return s.record(p.grant.folders)
+		return s.module.record(p.grant.folders)
 	case p.Name != "":
 		s.narrows(own, p)
 	}
-	return s.record(own.folders)
+	return s.module.record(own.folders)
 }
 
 func (s *site) narrows(own *grant, p *plugin) {
@@ -227,10 +228,10 @@ func (s *site) narrows(own *grant, p *plugin) {
 		i := slices.IndexFunc(of.folders, f.in)
 		switch {
 		case i < 0:
-			s.add(RuleGrant, f.at, "Not granted to the plugin",
+			s.diags.Add(RuleGrant, f.at, "Not granted to the plugin",
 				"A task's grant narrows that of its plugin, and plugin %q is not granted %q%s. Grant it there first, or leave it out.", p.Name, f.spelt, listed(of.folders))
 		case f.write && !of.folders[i].write:
-			s.add(RuleGrant, f.at, "Not granted to the plugin",
+			s.diags.Add(RuleGrant, f.at, "Not granted to the plugin",
 				"A task's grant narrows that of its plugin, and plugin %q is granted %q as \"ro\" only. Grant it as \"rw\" there, or as \"ro\" here.", p.Name, of.folders[i].spelt)
 		}
 	}
@@ -245,7 +246,7 @@ func listed(folders []grantedFolder) string {
 	for _, f := range folders {
 		names = append(names, f.spelt)
 	}
-	return ", only " + join(names, "and")
+	return ", only " + diag.Join(names, "and")
 }
 
 // record gives folders the form of calls, and notes in the definition where
@@ -271,7 +272,7 @@ func (m *module) home() string {
 	}
 	abs, err := filepath.Abs(m.src.folder)
 	if err != nil { // the process has no working folder any more
-		m.add(RulePath, m.src.at(), "Cannot read", "%s.", err)
+		m.diags.Add(RulePath, m.src.at(), "Cannot read", "%s.", err)
 	}
 	return abs
 }

@@ -191,7 +191,7 @@ func TestUnreadableFoldersOfGuests(t *testing.T) {
 		l.unsearched = append(l.unsearched, l.unreadable(filepath.Join(dir, name), os.ErrPermission))
 	}
 	l.loadAll(sources)
-	if diff := cmp.Diff([]string{"other:1 path"}, complaints(l.diags)); diff != "" {
+	if diff := cmp.Diff([]string{"other:1 path"}, complaints(l.diags.All())); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -192,9 +192,9 @@ func (w *network) refer(node int, in *Group, uses []usage) {
 		switch {
 		case !ok:
 		case from == node || n.Group != nil && n.Group == itself:
-			w.site.add(RuleSelfReference, u.at, selfSummary(n), "%s cannot wait for its own end%s. Leave the reference out.", w.called(n), throughLocal(u.use))
+			w.site.diags.Add(RuleSelfReference, u.at, selfSummary(n), "%s cannot wait for its own end%s. Leave the reference out.", w.called(n), throughLocal(u.use))
 		case itself != nil && itself.holds(in):
-			w.site.add(RuleSelfReference, u.at, "Member waits for its group",
+			w.site.diags.Add(RuleSelfReference, u.at, "Member waits for its group",
 				"%s is part of group.%s and cannot wait for its end%s: a group ends after all of its members. Leave the reference out.", w.called(n), itself.Name, throughLocal(u.use))
 		default:
 			w.need(node, Need{Node: from}, u)

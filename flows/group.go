@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -37,7 +39,7 @@ type Group struct {
 	output  wanted      // group.NAME.output
 	when    *expression // nil: always
 	after   []use
-	content *content
+	content *lang.Content
 	site    *site
 }
 
@@ -65,7 +67,7 @@ func (m Member) output() wanted {
 }
 
 // At is where the group stands, "orders.hcl:14".
-func (g *Group) At() string { return place(g.Range) }
+func (g *Group) At() string { return diag.Place(g.Range) }
 
 // ordered reports whether the members come one after the other.
 func (g *Group) ordered() bool { return g.Mode == GroupSerial || g.Mode == GroupFirstSuccess }
@@ -132,10 +134,10 @@ var memberBlocks = []string{"task", "wait", "group"}
 
 // declareMembers notes the tasks, waits and groups of a section or a group, in
 // declared order, and gives the number of their blocks.
-func (d *draft) declareMembers(c *content, s *Section, in *Group) int {
+func (d *draft) declareMembers(c *lang.Content, s *Section, in *Group) int {
 	var blocks []*hcl.Block
 	for _, kind := range memberBlocks {
-		blocks = append(blocks, c.blocks[kind]...)
+		blocks = append(blocks, c.Blocks[kind]...)
 	}
 	slices.SortStableFunc(blocks, func(a, b *hcl.Block) int {
 		return cmp.Or(cmp.Compare(a.DefRange.Filename, b.DefRange.Filename), cmp.Compare(a.DefRange.Start.Byte, b.DefRange.Start.Byte))
@@ -172,13 +174,13 @@ func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 		s.Groups = append(s.Groups, g)
 	}
 	if g.depth() == maxGroups+1 {
-		d.site.add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
+		d.site.diags.Add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
 	}
 	inner := *d.site
 	inner.part = s.Part
-	g.site, g.content = inner.decodeAt(b, groupWords)
+	g.site, g.content = inner.decodeAt(b, groupSchema)
 	if declared := d.declareMembers(g.content, s, g); declared == 0 {
-		d.site.add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", join(memberBlocks, "or"))
+		d.site.diags.Add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", diag.Join(memberBlocks, "or"))
 	}
 	if !ok {
 		return nil
@@ -198,17 +200,17 @@ func (d *draft) decodeGroups() {
 
 func (s *site) decodeGroup(g *Group) {
 	c := g.content
-	if word, ok := s.word(c.arg("mode")); ok {
+	if word, ok := s.word(c.Arg("mode")); ok {
 		g.Mode = GroupMode(word)
 	}
-	if n, ok := s.whole(c.arg("max_parallel"), 1, math.MaxInt32); ok {
+	if n, ok := s.whole(c.Arg("max_parallel"), 1, math.MaxInt32); ok {
 		g.MaxParallel = int(n)
 	}
 	if g.ordered() && g.MaxParallel > 0 {
-		s.add(RuleConflict, c.arg("max_parallel").NameRange, "Nothing is parallel here",
+		s.diags.Add(RuleConflict, c.Arg("max_parallel").NameRange, "Nothing is parallel here",
 			"The members of a group of mode %q come one after the other: leave max_parallel out.", g.Mode)
 	}
-	g.when = s.condition(c.arg("when"))
-	g.after = s.after(c.arg("after"))
+	g.when = s.condition(c.Arg("when"))
+	g.after = s.after(c.Arg("after"))
 	g.content, g.site = nil, nil
 }

@@ -40,7 +40,7 @@ func TestGroupsNestToSomeDepth(t *testing.T) {
 		900:           {RuleStructure},
 		1100:          {RuleSyntax}, // the parser is not asked
 	} {
-		for _, mode := range groupWords.argument("mode").oneOf {
+		for _, mode := range groupSchema.Argument("mode").OneOf {
 			set, diags := inAFlow(t, nestedGroups(depth, fmt.Sprintf("mode = %q\nwhen = run.id != \"x\"", mode)))
 			var rules []Rule
 			for _, d := range diags {
@@ -114,7 +114,7 @@ func TestALongCircle(t *testing.T) {
 // BenchmarkLoadGroup loads one group of many members, each of which needs another
 // task outside of it.
 func BenchmarkLoadGroup(b *testing.B) {
-	for _, mode := range groupWords.argument("mode").oneOf {
+	for _, mode := range groupSchema.Argument("mode").OneOf {
 		b.Run(mode, func(b *testing.B) {
 			const n = 5000
 			var body, inside strings.Builder

@@ -232,3 +232,35 @@ func taskNames(f *Flow) []string {
 	}
 	return names
 }
+
+// shownJSON is what tests read of [DiagnosticsJSON].
+type shownJSON struct {
+	Valid        bool `json:"valid"`
+	ErrorCount   int  `json:"error_count"`
+	WarningCount int  `json:"warning_count"`
+	Diagnostics  []struct {
+		Rule    Rule   `json:"rule"`
+		Summary string `json:"summary"`
+		Detail  string `json:"detail"`
+		Range   *struct {
+			Start struct {
+				Line int `json:"line"`
+				Byte int `json:"byte"`
+			} `json:"start"`
+			End struct {
+				Byte int `json:"byte"`
+			} `json:"end"`
+		} `json:"range"`
+		Snippet *struct {
+			Code                 string       `json:"code"`
+			HighlightStartOffset int          `json:"highlight_start_offset"`
+			HighlightEndOffset   int          `json:"highlight_end_offset"`
+			Values               []shownValue `json:"values"`
+		} `json:"snippet"`
+	} `json:"diagnostics"`
+}
+
+type shownValue struct {
+	Traversal string `json:"traversal"`
+	Statement string `json:"statement"`
+}

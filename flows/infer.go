@@ -5,6 +5,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 )
 
 // typing finds out what expressions can give, from the schemas of the plugins that
@@ -15,7 +18,7 @@ import (
 // depends on them, the result is open.
 type typing struct {
 	*site
-	names   map[string]*shape // of the for expressions around
+	names   map[string]*jsonschema.Shape // of the for expressions around
 	each    map[*hclsyntax.AnonSymbolExpr]splatted
 	trigger *Trigger // whose argument it is, nil in the rest of the flow
 
@@ -29,19 +32,19 @@ type typing struct {
 
 // splatted is the element of a splat expression, and how it is called.
 type splatted struct {
-	*shape
+	*jsonschema.Shape
 	text string
 }
 
 func (s *site) typing() *typing { return &typing{site: s} }
 
 // with is the same inside of a for expression.
-func (t *typing) with(name string, s *shape) *typing {
+func (t *typing) with(name string, s *jsonschema.Shape) *typing {
 	if name == "" {
 		return t
 	}
 	inner := *t
-	inner.names = map[string]*shape{name: s}
+	inner.names = map[string]*jsonschema.Shape{name: s}
 	for other, known := range t.names {
 		if other != name {
 			inner.names[other] = known
@@ -52,10 +55,10 @@ func (t *typing) with(name string, s *shape) *typing {
 
 // infer describes what an expression gives, and reports what cannot be right in
 // it.
-func (t *typing) infer(e hcl.Expression) *shape {
-	e = bare(e)
+func (t *typing) infer(e hcl.Expression) *jsonschema.Shape {
+	e = budget.Bare(e)
 	if v, ok := t.fixed(e); ok {
-		return shapeOfValue(v)
+		return jsonschema.FromValue(v)
 	}
 	switch e := e.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
@@ -67,7 +70,7 @@ func (t *typing) infer(e hcl.Expression) *shape {
 	case *hclsyntax.SplatExpr:
 		return t.splat(e)
 	case *hclsyntax.AnonSymbolExpr:
-		if s := t.each[e].shape; s != nil {
+		if s := t.each[e].Shape; s != nil {
 			return s
 		}
 	case *hclsyntax.ForExpr:
@@ -79,15 +82,15 @@ func (t *typing) infer(e hcl.Expression) *shape {
 	case *hclsyntax.UnaryOpExpr:
 		want := takes(e.Op)
 		t.operand(e.Val, want)
-		return ofKind(want &^ kindString)
+		return jsonschema.OfKind(want &^ jsonschema.String)
 	case *hclsyntax.TemplateExpr:
 		for _, part := range e.Parts {
-			t.operand(part, kindString|kindNumber|kindBool)
+			t.operand(part, jsonschema.String|jsonschema.Number|jsonschema.Bool)
 		}
-		return ofKind(kindString)
+		return jsonschema.OfKind(jsonschema.String)
 	case *hclsyntax.TemplateJoinExpr:
 		t.infer(e.Tuple)
-		return ofKind(kindString)
+		return jsonschema.OfKind(jsonschema.String)
 	case *hclsyntax.FunctionCallExpr:
 		return t.call(e)
 	}
@@ -121,33 +124,33 @@ func (t *typing) fixed(e hcl.Expression) (cty.Value, bool) {
 
 // constructed describes an object or a list that is written out, in either
 // syntax. Anything else is open.
-func (t *typing) constructed(e hcl.Expression) *shape {
+func (t *typing) constructed(e hcl.Expression) *jsonschema.Shape {
 	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
-		s := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: true}
+		s := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: true}
 		for _, pair := range pairs {
 			value := t.infer(pair.Value)
 			if name, ok := t.name(pair.Key); ok {
-				s.fields[name] = value
-				s.required = append(s.required, name)
+				s.Fields[name] = value
+				s.Required = append(s.Required, name)
 			} else {
-				s.closed = false
+				s.Closed = false
 			}
 		}
 		return s
 	}
 	if items, diags := hcl.ExprList(e); !diags.HasErrors() {
-		all := make([]*shape, len(items))
+		all := make([]*jsonschema.Shape, len(items))
 		for i, item := range items {
 			all[i] = t.infer(item)
 		}
-		return listOf(unionOf(all))
+		return jsonschema.ListOf(jsonschema.UnionOf(all))
 	}
-	return openShape()
+	return jsonschema.Any()
 }
 
 // name is the key of a pair, if it is known.
 func (t *typing) name(key hcl.Expression) (string, bool) {
-	v, ok := t.fixed(bare(key))
+	v, ok := t.fixed(budget.Bare(key))
 	if !ok || v.IsMarked() || !v.IsKnown() || v.IsNull() || v.Type() != cty.String {
 		return "", false
 	}
@@ -155,42 +158,42 @@ func (t *typing) name(key hcl.Expression) (string, bool) {
 }
 
 // element is what an index gives: the key may be of either kind.
-func element(s *shape) *shape {
-	if s.present() == kindList {
-		return s.item()
+func element(s *jsonschema.Shape) *jsonschema.Shape {
+	if s.Present() == jsonschema.List {
+		return s.Item()
 	}
-	return openShape()
+	return jsonschema.Any()
 }
 
 // index describes an element whose key is an expression.
-func (t *typing) index(e *hclsyntax.IndexExpr) *shape {
+func (t *typing) index(e *hclsyntax.IndexExpr) *jsonschema.Shape {
 	t.infer(e.Key)
 	all := t.infer(e.Collection)
 	key, _ := t.fixed(e.Key)
 	switch text := t.source(e.Collection); {
-	case all.present() != 0 && all.present()&(kindList|kindObject) == 0:
-		t.report(RuleType, e.Range(), "Wrong type", "%s is %s and has no elements.", text, all.present())
-		return openShape()
-	case all.present() == kindList && key != cty.NilVal && key.Type() == cty.Number && !key.IsMarked() && !key.IsNull() && key.AsBigFloat().Sign() < 0:
+	case all.Present() != 0 && all.Present()&(jsonschema.List|jsonschema.Object) == 0:
+		t.report(RuleType, e.Range(), "Wrong type", "%s is %s and has no elements.", text, all.Present())
+		return jsonschema.Any()
+	case all.Present() == jsonschema.List && key != cty.NilVal && key.Type() == cty.Number && !key.IsMarked() && !key.IsNull() && key.AsBigFloat().Sign() < 0:
 		t.report(RuleValue, e.Key.Range(), "No such element", "Elements are counted from 0. For the last one, write element(%s, length(%s) - 1).", text, text)
 	}
 	return element(all)
 }
 
-func (t *typing) splat(e *hclsyntax.SplatExpr) *shape {
+func (t *typing) splat(e *hclsyntax.SplatExpr) *jsonschema.Shape {
 	source := t.infer(e.Source)
-	item := openShape()
+	item := jsonschema.Any()
 	switch {
-	case source.present() == kindList:
-		item = source.item()
-	case source.kinds&kindList == 0:
+	case source.Present() == jsonschema.List:
+		item = source.Item()
+	case source.Kinds&jsonschema.List == 0:
 		item = source // it is made a list of one
 	}
-	return listOf(t.splatted(e, item).infer(e.Each))
+	return jsonschema.ListOf(t.splatted(e, item).infer(e.Each))
 }
 
 // splatted is the same inside of a splat expression.
-func (t *typing) splatted(e *hclsyntax.SplatExpr, item *shape) *typing {
+func (t *typing) splatted(e *hclsyntax.SplatExpr, item *jsonschema.Shape) *typing {
 	inner := *t
 	inner.each = map[*hclsyntax.AnonSymbolExpr]splatted{e.Item: {item, t.source(e.Source) + "[*]"}}
 	for symbol, known := range t.each {
@@ -199,86 +202,86 @@ func (t *typing) splatted(e *hclsyntax.SplatExpr, item *shape) *typing {
 	return &inner
 }
 
-func (t *typing) forExpression(e *hclsyntax.ForExpr) *shape {
+func (t *typing) forExpression(e *hclsyntax.ForExpr) *jsonschema.Shape {
 	source := t.infer(e.CollExpr)
-	if got := source.present(); got != 0 && got&(kindList|kindObject) == 0 {
+	if got := source.Present(); got != 0 && got&(jsonschema.List|jsonschema.Object) == 0 {
 		t.report(RuleType, e.CollExpr.Range(), "Wrong type", "A list, a set or an object is required, %s is %s.", t.source(e.CollExpr), got)
 	}
-	key, value := openShape(), openShape()
-	switch source.present() {
-	case kindList:
-		key, value = ofKind(kindNumber), source.item()
-	case kindObject:
-		key, value = ofKind(kindString), valueOf(source)
+	key, value := jsonschema.Any(), jsonschema.Any()
+	switch source.Present() {
+	case jsonschema.List:
+		key, value = jsonschema.OfKind(jsonschema.Number), source.Item()
+	case jsonschema.Object:
+		key, value = jsonschema.OfKind(jsonschema.String), valueOf(source)
 	}
 	inner := t.with(e.KeyVar, key).with(e.ValVar, value)
 	if e.CondExpr != nil {
-		inner.operand(e.CondExpr, kindBool|kindString)
+		inner.operand(e.CondExpr, jsonschema.Bool|jsonschema.String)
 	}
 	item := inner.infer(e.ValExpr)
 	if e.KeyExpr == nil {
-		return listOf(item)
+		return jsonschema.ListOf(item)
 	}
-	inner.operand(e.KeyExpr, kindString|kindNumber|kindBool)
+	inner.operand(e.KeyExpr, jsonschema.String|jsonschema.Number|jsonschema.Bool)
 	if e.Group {
-		item = listOf(item)
+		item = jsonschema.ListOf(item)
 	}
-	return &shape{kinds: kindObject, rest: item}
+	return &jsonschema.Shape{Kinds: jsonschema.Object, Rest: item}
 }
 
 // conditional gives what its branches have in common. HCL converts them to one
 // type, so that other than plain values of one kind are open.
-func (t *typing) conditional(e *hclsyntax.ConditionalExpr) *shape {
-	t.operand(e.Condition, kindBool|kindString)
+func (t *typing) conditional(e *hclsyntax.ConditionalExpr) *jsonschema.Shape {
+	t.operand(e.Condition, jsonschema.Bool|jsonschema.String)
 	branch := t.branch()
 	yes, no := branch.infer(e.TrueResult), branch.infer(e.FalseResult)
 	switch {
 	case !t.agree(e, yes, no):
-	case yes.kinds == kindNull:
+	case yes.Kinds == jsonschema.Null:
 		return no
-	case no.kinds == kindNull:
+	case no.Kinds == jsonschema.Null:
 		return yes
-	case yes.present() == no.present() && yes.present()&(kindList|kindObject) == 0 && oneKind(yes.present()):
-		return union(yes, no)
+	case yes.Present() == no.Present() && yes.Present()&(jsonschema.List|jsonschema.Object) == 0 && oneKind(yes.Present()):
+		return jsonschema.Union(yes, no)
 	}
-	return openShape()
+	return jsonschema.Any()
 }
 
-func oneKind(k kinds) bool { return k != 0 && k&(k-1) == 0 }
+func oneKind(k jsonschema.Kinds) bool { return k != 0 && k&(k-1) == 0 }
 
 // takes is the kinds that an operator takes. HCL converts texts.
-func takes(op *hclsyntax.Operation) kinds {
+func takes(op *hclsyntax.Operation) jsonschema.Kinds {
 	switch op {
 	case hclsyntax.OpEqual, hclsyntax.OpNotEqual:
-		return allKinds
+		return jsonschema.AllKinds
 	case hclsyntax.OpLogicalAnd, hclsyntax.OpLogicalOr, hclsyntax.OpLogicalNot:
-		return kindBool | kindString
+		return jsonschema.Bool | jsonschema.String
 	}
-	return kindNumber | kindString
+	return jsonschema.Number | jsonschema.String
 }
 
-func (t *typing) operation(e *hclsyntax.BinaryOpExpr) *shape {
+func (t *typing) operation(e *hclsyntax.BinaryOpExpr) *jsonschema.Shape {
 	want := takes(e.Op)
 	left, right := t.operand(e.LHS, want), t.operand(e.RHS, want)
-	if want == allKinds {
+	if want == jsonschema.AllKinds {
 		t.impossible(e, left, right)
 	}
 	if e.Op.Type == cty.Number {
-		return ofKind(kindNumber)
+		return jsonschema.OfKind(jsonschema.Number)
 	}
-	return ofKind(kindBool)
+	return jsonschema.OfKind(jsonschema.Bool)
 }
 
 // call describes what a function gives for arguments of the types that it
 // declares.
-func (t *typing) call(e *hclsyntax.FunctionCallExpr) *shape {
+func (t *typing) call(e *hclsyntax.FunctionCallExpr) *jsonschema.Shape {
 	inner := t
 	if e.Name == "try" || e.Name == "can" {
 		inner = new(typing)
 		*inner = *t
 		inner.lenient = true
 	}
-	args := make([]*shape, len(e.Args))
+	args := make([]*jsonschema.Shape, len(e.Args))
 	for i, arg := range e.Args {
 		args[i] = inner.infer(arg)
 	}
@@ -287,19 +290,19 @@ func (t *typing) call(e *hclsyntax.FunctionCallExpr) *shape {
 	}
 	switch {
 	case e.Name == "try" || e.Name == "convert" || e.ExpandFinal:
-		return openShape()
+		return jsonschema.Any()
 	case e.Name == "can":
-		return ofKind(kindBool)
+		return jsonschema.OfKind(jsonschema.Bool)
 	case e.Name == "coalesce" && len(args) > 0:
-		return unionOf(args)
+		return jsonschema.UnionOf(args)
 	}
-	return returned(t.runFunctions[e.Name], len(args))
+	return returned(t.module.runFunctions[e.Name], len(args))
 }
 
 // returned describes what a function gives, whatever it is given.
-func returned(f function.Function, n int) *shape {
+func returned(f function.Function, n int) *jsonschema.Shape {
 	if f == (function.Function{}) {
-		return openShape()
+		return jsonschema.Any()
 	}
 	params := f.Params()
 	values := make([]cty.Value, n)
@@ -309,13 +312,13 @@ func returned(f function.Function, n int) *shape {
 			param = &params[i]
 		}
 		if param == nil {
-			return openShape()
+			return jsonschema.Any()
 		}
 		values[i] = cty.UnknownVal(param.Type)
 	}
 	typ, err := f.ReturnTypeForValues(values)
 	if err != nil {
-		return openShape()
+		return jsonschema.Any()
 	}
-	return shapeOfType(typ)
+	return jsonschema.FromType(typ)
 }

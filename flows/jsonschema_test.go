@@ -8,58 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
+	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/run"
 )
-
-func TestTypeText(t *testing.T) {
-	t.Parallel()
-	for schema, want := range map[string]string{
-		``:                   "any",
-		`true`:               "any",
-		`{`:                  "any",
-		`{"type":"strange"}`: "any",
-		`{"type":["string","number","boolean","array","object"]}`: "any",
-		`{"type":"integer"}`:                         "number",
-		`{"type":["string","null"]}`:                 "string | null",
-		`{"type":"string","nullable":true}`:          "string | null",
-		`{"type":"null"}`:                            "null",
-		`{"enum":["a","b",null]}`:                    `"a" | "b" | null`,
-		`{"const":3}`:                                "number",
-		`{"type":"number","enum":["a"]}`:             "number",
-		`{"type":"array"}`:                           "list",
-		`{"type":"array","items":{"type":"string"}}`: "list(string)",
-		`{"type":"array","items":{"type":"string"},"prefixItems":[{}]}`: "list",
-		`{"type":"object"}`: "object",
-		`{"type":"object","additionalProperties":{"type":"number"}}`:                                                  "map(number)",
-		`{"type":"object","additionalProperties":false}`:                                                              "object({})",
-		`{"type":"object","properties":{"a":{"type":"string"}}}`:                                                      "object({ a = optional(string), … })",
-		`{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}`:                       "object({ a = any })",
-		`{"type":"object","patternProperties":{"^a":{}},"additionalProperties":false}`:                                "object",
-		`{"anyOf":[{"type":"string"},{"type":"number"}]}`:                                                             "number | string",
-		`{"oneOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}]}`:                                      "list(string) | null",
-		`{"anyOf":[{"type":"object","properties":{"a":{}}},{"type":"object","properties":{"b":{}}}]}`:                 "object",
-		`{"type":"string","anyOf":[{"type":"number"}]}`:                                                               "any",
-		`{"allOf":[{"type":"string"},{"enum":["a"]}]}`:                                                                `"a"`,
-		`{"$ref":"#/$defs/a","$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b~1c"}},"b/c":{"type":"string"}}}`: "list(string)",
-		`{"$ref":"#/$defs/a%20b","$defs":{"a b":{"type":"string"}}}`:                                                  "string",
-		`{"$ref":"#/allOf/0","allOf":[{"type":"string"}]}`:                                                            "string",
-		`{"$ref":"#/nothing"}`:     "any",
-		`{"$ref":"other.json#/a"}`: "any",
-		`{"$ref":"#name"}`:         "any",
-		`{"$ref":"#"}`:             "any",
-		`{"$ref":"#/a","a":{"$ref":"#/b"},"b":{"$ref":"#/a"}}`:                                        "any",
-		`{"anyOf":[{"$ref":"#"},{"type":"string"}]}`:                                                  "any",
-		`{"$id":"https://example.com/a","type":"array","items":{"$ref":"#/b"},"b":{"type":"string"}}`: "list(string)",
-		`{"type":"array","items":{"$id":"b","$ref":"#/b"},"b":{"type":"string"}}`:                     "list",
-		`{"type":"array","items":{"$ref":"#"}}`:                                                       "list(list(list(list(list(list(list(…)))))))",
-	} {
-		if got := TypeText(json.RawMessage(schema)); got != want {
-			t.Errorf("%s\ngot  %s\nwant %s", schema, got, want)
-		}
-	}
-}
 
 // TestTypesOfFunctions: what a function is said to give is what it gives.
 func TestTypesOfFunctions(t *testing.T) {
@@ -69,31 +21,15 @@ func TestTypesOfFunctions(t *testing.T) {
 		"tonumber": "number | null", "merge": "any", "try": "any", "flatten": "any", "sensitive": "any", "lookup": "any", "range": "list(number | null) | null",
 		"startswith": "bool | null", "jsondecode": "any", "regex": "any", "one": "any",
 	}
-	functions := runFunctions()
+	functions := funcs.Table()
 	arity := map[string]int{"split": 2, "merge": 2, "lookup": 3, "range": 1, "startswith": 2, "regex": 2}
 	for name, typ := range want {
-		if got := returned(functions[name], max(1, arity[name])).text(); got != typ {
+		if got := returned(functions[name], max(1, arity[name])).Text(); got != typ {
 			t.Errorf("%s gives %s, not %s", name, got, typ)
 		}
 	}
-	if got := returned(functions["upper"], 7); !got.open() {
-		t.Errorf("upper with seven arguments gives %s", got.text())
-	}
-}
-
-func TestShapesOfValues(t *testing.T) {
-	t.Parallel()
-	secret := cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("hunter2").Mark(sensitive), "b": cty.UnknownVal(cty.Number)})
-	if got := shapeOfValue(secret).text(); got != "object({ a = string, b = number | null })" {
-		t.Error(got)
-	}
-	mixed := cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.NumberIntVal(1), cty.NullVal(cty.DynamicPseudoType)})
-	if got := shapeOfValue(mixed).text(); got != `list(number | "x" | null)` {
-		t.Error(got)
-	}
-	declared := cty.Object(map[string]cty.Type{"m": cty.Map(cty.Bool), "l": cty.Set(cty.String), "t": cty.Tuple(nil), "d": cty.DynamicPseudoType})
-	if got := shapeOfType(declared).text(); got != "object({ d = any, l = list(string | null) | null, m = map(bool | null) | null, t = list | null }) | null" {
-		t.Error(got)
+	if got := returned(functions["upper"], 7); !got.Open() {
+		t.Errorf("upper with seven arguments gives %s", got.Text())
 	}
 }
 
@@ -209,7 +145,7 @@ func TestTypeTextOfRecursiveTypes(t *testing.T) {
 		`{"type":"array","items":{"type":["array","object"],"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}}}`,
 		`{"enum":[` + words + `]}`,
 	} {
-		if got := TypeText(json.RawMessage(schema)); len(got) > 32<<10 || !strings.Contains(got, "…") {
+		if got := jsonschema.TypeText(json.RawMessage(schema)); len(got) > 32<<10 || !strings.Contains(got, "…") {
 			t.Errorf("%.60s: %d bytes, %.100s", schema, len(got), got)
 		}
 	}

@@ -8,6 +8,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // layout is an expression taken apart at load into JSON that is known and
@@ -30,13 +34,13 @@ type fragment struct {
 // reference is a run value, or a place within its JSON.
 type reference struct {
 	wanted
-	steps []jsonStep
+	steps []ctyjson.Step
 	typ   cty.Type // that of a param; any for all others
 }
 
 // prepare looks for a cheaper way to an input than evaluating its expression.
 func (s *site) prepare(in *inputs) {
-	if named, ok := native(in.expr.Expression).(*hclsyntax.ScopeTraversalExpr); ok && in.below == nil {
+	if named, ok := syntax.Native(in.expr.Expression).(*hclsyntax.ScopeTraversalExpr); ok && in.below == nil {
 		if r := s.reference(named.Traversal); r.whole() {
 			in.whole = &r.wanted
 			return
@@ -83,7 +87,7 @@ func (r *reference) recorded() bool {
 
 // takeApart makes parts of an expression that is known to be right.
 func (s *site) takeApart(e hcl.Expression) []fragment {
-	e = native(e)
+	e = syntax.Native(e)
 	if named, ok := e.(*hclsyntax.ScopeTraversalExpr); ok {
 		if r := s.reference(named.Traversal); r != nil {
 			return []fragment{{ref: r}}
@@ -92,7 +96,7 @@ func (s *site) takeApart(e hcl.Expression) []fragment {
 			return s.takeApart(l.attr.Expr)
 		}
 	}
-	x, _ := s.bind(e, "", running)
+	x, _ := s.bind(e, "", lang.Run)
 	if x.roots&runRoots == 0 {
 		if known, ok := s.constant(x); ok {
 			return []fragment{{known: known}}
@@ -108,7 +112,7 @@ func (s *site) takeApart(e hcl.Expression) []fragment {
 }
 
 func (s *site) constant(x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.runBase(), (*foreseen)(s), s.meter)
+	v, diags := x.evaluate(s.runBase(), (*foreseen)(s), s.module.meter)
 	if diags.HasErrors() || !v.IsWhollyKnown() {
 		return nil, false
 	}
@@ -119,7 +123,7 @@ func (s *site) constant(x *expression) ([]byte, bool) {
 // lateLocal is the local that a traversal names and goes no further into, when it
 // has its value in runs only.
 func (s *site) lateLocal(t hcl.Traversal) *local {
-	name, _, _ := step(t, 1)
+	name, _, _ := syntax.Step(t, 1)
 	if l := s.draft.locals[name]; l != nil && len(t) == 2 && t.RootName() == "local" && l.expr.roots&runRoots != 0 {
 		return l
 	}
@@ -163,7 +167,7 @@ func (f field) compare(name string) int { return cmp.Compare(f.name, name) }
 // overlay is a task's config over its plugin's. A config that is not written out
 // as an object is not taken apart.
 func (s *site) overlay(in *inputs) []fragment {
-	own, ok := s.fields(native(in.expr.Expression))
+	own, ok := s.fields(syntax.Native(in.expr.Expression))
 	if !ok {
 		return nil
 	}
@@ -185,7 +189,7 @@ func objectOf(fields []field) []fragment {
 	var parts []fragment
 	before := []byte{'{'}
 	for _, f := range fields {
-		parts = append(parts, fragment{known: append(appendText(before, f.name), ':')})
+		parts = append(parts, fragment{known: append(ctyjson.AppendString(before, f.name), ':')})
 		parts = append(parts, f.value...)
 		before = []byte{','}
 	}
@@ -208,7 +212,7 @@ func (s *site) list(items []hcl.Expression) []fragment {
 
 // reference is what a traversal names, nil when only evaluating it can tell.
 func (s *site) reference(t hcl.Traversal) *reference {
-	name, _, ok := step(t, 1)
+	name, _, ok := syntax.Step(t, 1)
 	word := rootWord(t.RootName())
 	if !ok || word == nil {
 		return nil
@@ -220,7 +224,7 @@ func (s *site) reference(t hcl.Traversal) *reference {
 	case rootParam:
 		r.typ = s.draft.params[name].Type
 	case rootTask, rootGroup, rootWait:
-		r.attribute, _, _ = step(t, 2)
+		r.attribute, _, _ = syntax.Step(t, 2)
 		r.number = s.draft.outputs[settledName(word, name)].number
 		rest = t[3:]
 	default:
@@ -240,20 +244,20 @@ func (s *site) reference(t hcl.Traversal) *reference {
 }
 
 // stepInto is a step into JSON: by name into objects, by number into lists.
-func stepInto(t hcl.Traverser) (jsonStep, bool) {
+func stepInto(t hcl.Traverser) (ctyjson.Step, bool) {
 	switch t := t.(type) {
 	case hcl.TraverseAttr:
-		return jsonStep{name: cty.NormalizeString(t.Name), index: -1}, true
+		return ctyjson.Step{Name: cty.NormalizeString(t.Name), Index: -1}, true
 	case hcl.TraverseIndex:
 		if t.Key.Type() == cty.String {
-			return jsonStep{name: t.Key.AsString(), index: -1}, true
+			return ctyjson.Step{Name: t.Key.AsString(), Index: -1}, true
 		}
 		if t.Key.Type() == cty.Number {
 			n, accuracy := t.Key.AsBigFloat().Int64()
-			return jsonStep{index: int(n)}, accuracy == big.Exact && n >= 0 && n < 1<<31
+			return ctyjson.Step{Index: int(n)}, accuracy == big.Exact && n >= 0 && n < 1<<31
 		}
 	}
-	return jsonStep{}, false
+	return ctyjson.Step{}, false
 }
 
 // newLayout joins what is known to the left of each reference.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // Limit bounds the attempts of all tasks that refer to it, over all flows of its
@@ -65,7 +67,7 @@ func (m *module) declareLimit(b *hcl.Block) {
 		return
 	}
 	if first := m.limitBlocks[name]; first != nil {
-		m.duplicate("limit", name, at, first.Range)
+		m.diags.Duplicate("limit", name, at, first.Range)
 		return
 	}
 	m.limitBlocks[name] = &declaredLimit{&Limit{Name: m.src.prefix + name, Range: b.DefRange}, b}
@@ -78,14 +80,14 @@ func (m *module) decodeLimits() {
 }
 
 func (m *module) decodeLimit(l *declaredLimit) {
-	from := len(m.diags)
-	s, c := m.site(nil).decodeAt(l.block, limitWords)
-	if n, ok := s.whole(c.arg("concurrency"), 1, math.MaxInt32); ok {
+	from := m.diags.Count()
+	s, c := m.site(nil).decodeAt(l.block, limitSchema)
+	if n, ok := s.whole(c.Arg("concurrency"), 1, math.MaxInt32); ok {
 		l.Concurrency = int(n)
 	}
-	l.Rate = s.rate(c.arg("rate"))
-	if l.Concurrency == 0 && l.Rate.Count == 0 && !m.failed(from) {
-		m.add(RuleMissing, l.Range, "Limit without a bound", "A limit block needs \"concurrency\", \"rate\", or both.")
+	l.Rate = s.rate(c.Arg("rate"))
+	if l.Concurrency == 0 && l.Rate.Count == 0 && !m.diags.Failed(from) {
+		m.diags.Add(RuleMissing, l.Range, "Limit without a bound", "A limit block needs \"concurrency\", \"rate\", or both.")
 	}
 	m.publishLimit(l.Limit)
 }
@@ -93,7 +95,7 @@ func (m *module) decodeLimit(l *declaredLimit) {
 // publishLimit puts a limit into the set.
 func (l *loader) publishLimit(limit *Limit) {
 	if first := l.set.limits[limit.Name]; first != nil {
-		l.duplicate("limit", limit.Name, limit.Range, first.Range)
+		l.diags.Duplicate("limit", limit.Name, limit.Range, first.Range)
 		return
 	}
 	l.set.limits[limit.Name] = limit
@@ -108,7 +110,7 @@ func (s *site) rate(a *hcl.Attribute) Rate {
 	}
 	r, err := parseRate(text)
 	if err != nil {
-		s.add(RuleValue, a.Expr.Range(), "Not a rate", "%q must be COUNT/UNIT, such as \"10/s\", \"600/m\" or \"100/15m\"; %s.", a.Name, err)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Not a rate", "%q must be COUNT/UNIT, such as \"10/s\", \"600/m\" or \"100/15m\"; %s.", a.Name, err)
 	}
 	return r
 }
@@ -149,7 +151,7 @@ func (s *site) limitedBy(a *hcl.Attribute) []*Limit {
 		switch l := s.limitOf(item); {
 		case l == nil:
 		case slices.Contains(out, l):
-			s.add(RuleDuplicate, item.Range(), "Duplicate limit", "The task has this limit already: an attempt takes one slot of it. Leave the reference out.")
+			s.diags.Add(RuleDuplicate, item.Range(), "Duplicate limit", "The task has this limit already: an attempt takes one slot of it. Leave the reference out.")
 		default:
 			out = append(out, l)
 		}
@@ -162,12 +164,12 @@ func (s *site) limitedBy(a *hcl.Attribute) []*Limit {
 // wrong.
 func (s *site) limitOf(item hcl.Expression) *Limit {
 	t, diags := hcl.AbsTraversalForExpr(item)
-	name, at, ok := step(t, 1)
+	name, at, ok := syntax.Step(t, 1)
 	if diags.HasErrors() || len(t) != 2 || t.RootName() != "limit" || !ok {
-		s.add(RuleReference, item.Range(), "A reference to a limit is required", "Write limit = limit.NAME, or limit = [limit.NAME, …] for several.")
+		s.diags.Add(RuleReference, item.Range(), "A reference to a limit is required", "Write limit = limit.NAME, or limit = [limit.NAME, …] for several.")
 		return nil
 	}
-	if l := s.limitBlocks[name]; l != nil {
+	if l := s.module.limitBlocks[name]; l != nil {
 		return l.Limit
 	}
 	b := &binding{site: s, x: new(expression)}

@@ -5,6 +5,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // local is one named expression. Those of a module are fixed at load; those of
@@ -30,7 +33,7 @@ const (
 
 func (m *module) declareLocal(into map[string]*local, a *hcl.Attribute) {
 	if first := into[a.Name]; first != nil {
-		m.duplicate("local", a.Name, a.NameRange, first.at)
+		m.diags.Duplicate("local", a.Name, a.NameRange, first.at)
 		return
 	}
 	into[a.Name] = &local{name: a.Name, at: a.NameRange, attr: a, site: m.site(nil)}
@@ -57,9 +60,9 @@ func (m *module) resolve(l *local) bool {
 	}
 	l.state = resolving
 	m.resolvingNow = append(m.resolvingNow, l)
-	at := deployed
+	at := lang.Load
 	if l.site.draft != nil {
-		at = running
+		at = lang.Run
 	}
 	x, ok := l.site.bind(l.attr.Expr, "local."+l.name, at)
 	if ok {
@@ -81,15 +84,15 @@ func (m *module) localCycle(again *local) {
 	for i, l := range m.resolvingNow {
 		if l == again {
 			for _, in := range m.resolvingNow[i:] {
-				steps = append(steps, "local."+in.name+" ("+place(in.at)+")")
+				steps = append(steps, "local."+in.name+" ("+diag.Place(in.at)+")")
 			}
 			break
 		}
 	}
 	if len(steps) == 1 {
-		m.add(RuleSelfReference, again.at, "Local refers to itself", "local.%s cannot be computed from its own value.", again.name)
+		m.diags.Add(RuleSelfReference, again.at, "Local refers to itself", "local.%s cannot be computed from its own value.", again.name)
 		return
 	}
-	m.add(RuleCycle, again.at, "Locals refer to each other",
+	m.diags.Add(RuleCycle, again.at, "Locals refer to each other",
 		"None of these can be computed first: %s → local.%s. Break the circle.", strings.Join(steps, " → "), again.name)
 }

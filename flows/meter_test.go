@@ -2,13 +2,13 @@ package flows
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -35,7 +35,7 @@ func numbers(n int) string {
 // of it is soon reached.
 func loadWithLittle(t *testing.T, name, src string) (*Set, hcl.Diagnostics) {
 	l := newLoader(t.Context(), Options{})
-	l.meter.left = 140_000
+	l.meter = budget.Of(140_000)
 	definition := &run.Definition{Files: map[string][]byte{name: []byte(src)}}
 	l.load(&source{read: recorded(definition.Files), files: []sourceFile{{name: name, display: name, bytes: []byte(src)}}}, definition)
 	return l.finish()
@@ -134,7 +134,7 @@ func TestManyDiagnostics(t *testing.T) {
 	}
 	_, diags := Restore(t.Context(), &run.Definition{Files: map[string][]byte{"f.hcl": []byte("locals {\n" + src.String() + "}\n" + smallFlow("f"))}}, Options{})
 	last := diags[len(diags)-1]
-	if len(diags) != maxShown+1 || RuleOf(last) != RuleMore || !strings.Contains(last.Detail, "19800 more") || last.Subject.Start.Line != maxShown+2 {
+	if len(diags) != diag.MaxShown+1 || RuleOf(last) != RuleMore || !strings.Contains(last.Detail, "19800 more") || last.Subject.Start.Line != diag.MaxShown+2 {
 		t.Errorf("%d: %v", len(diags), last)
 	}
 }
@@ -164,24 +164,8 @@ func TestGuessesAreBounded(t *testing.T) {
 		told := func(d *hcl.Diagnostic) bool {
 			return strings.Contains(d.Detail, "Did you mean p") || strings.Contains(d.Detail, "It exists in flow")
 		}
-		if first, last := diags[0], diags[min(len(diags), maxShown)-1]; !told(first) || told(last) {
+		if first, last := diags[0], diags[min(len(diags), diag.MaxShown)-1]; !told(first) || told(last) {
 			t.Errorf("%s:\n%s\n%s", name, first.Detail, last.Detail)
 		}
-	}
-}
-
-// TestWordsOfManyTexts describes a long list without copying all of its texts for
-// each of them.
-func TestWordsOfManyTexts(t *testing.T) {
-	texts := make([]cty.Value, 20_000)
-	for i := range texts {
-		texts[i] = cty.StringVal(fmt.Sprint(i))
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	s := shapeOfItems(cty.TupleVal(texts))
-	runtime.ReadMemStats(&after)
-	if made := after.TotalAlloc - before.TotalAlloc; len(s.words) != len(texts) || made > 200<<20 {
-		t.Errorf("%d words, %d bytes", len(s.words), made)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // LoadMocks is Load that also reads the mocks that the tests of a file share. The
@@ -38,7 +40,7 @@ func (l *loader) loadMocks(file string) []*Test {
 }
 
 // mocksOf is a test of what the file mocks for a flow.
-func (s *site) mocksOf(d *draft, file *content) *Test {
+func (s *site) mocksOf(d *draft, file *lang.Content) *Test {
 	t := &Test{Flow: d.flow, At: DefaultTestTime, site: s, mocks: map[string]*mock{}, plugins: map[string]*mock{}}
 	s.shareMocks(t, d, file)
 	return t

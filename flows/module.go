@@ -8,6 +8,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -73,7 +76,7 @@ func (m *module) checkPrefix() {
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(m.src.prefix, "/"), "/") {
 		if !isToken(part) {
-			m.add(RuleName, m.src.at(), "Folder name cannot be used",
+			m.diags.Add(RuleName, m.src.at(), "Folder name cannot be used",
 				"The folder %q is part of the names of its flows, which are subjects on NATS: use letters, digits, - and _ only.", part)
 		}
 	}
@@ -90,16 +93,16 @@ func (m *module) parse() map[string][]*hcl.Block {
 	all := map[string][]*hcl.Block{}
 	for _, f := range m.src.files {
 		m.def.Files[f.name] = f.bytes
-		m.meter.left += loadCostPerByte * len(f.bytes)
-		parsed, diags := parseFile(f)
+		m.meter.Grant(loadCostPerByte * len(f.bytes))
+		parsed, diags := syntax.ParseFile(f.bytes, f.display)
 		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-		if m.take(RuleSyntax, diags) {
+		if m.diags.Take(RuleSyntax, diags) {
 			m.broken, m.unread = true, true
 			continue
 		}
 		m.set.files[f.display] = parsed
-		c := m.decode(parsed.Body, fileWords, startOf(f.display))
-		for kind, blocks := range c.blocks {
+		c := lang.Decode(m.diags, parsed.Body, fileSchema, diag.StartOf(f.display))
+		for kind, blocks := range c.Blocks {
 			all[kind] = append(all[kind], blocks...)
 		}
 	}
@@ -112,7 +115,7 @@ func (m *module) declare(blocks map[string][]*hcl.Block) {
 		m.declareVariable(b)
 	}
 	for _, b := range blocks["locals"] {
-		for _, a := range m.free(b.Body, "a locals block") {
+		for _, a := range lang.Attributes(m.diags, b.Body, "a locals block") {
 			m.declareLocal(m.locals, a)
 		}
 	}
@@ -132,7 +135,7 @@ func (m *module) label(b *hcl.Block) (string, hcl.Range, bool) {
 	last := len(b.Labels) - 1
 	name, at := b.Labels[last], b.LabelRanges[last]
 	if !isToken(name) || !hclsyntax.ValidIdentifier(name) {
-		m.add(RuleName, at, "Name cannot be used",
+		m.diags.Add(RuleName, at, "Name cannot be used",
 			"%q is not a name that expressions can refer to: begin with a letter and use letters, digits, - and _ only.", name)
 		return name, at, false
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 const small = `
@@ -32,7 +34,7 @@ func names(set *Set) []string {
 func complaints(diags hcl.Diagnostics) []string {
 	var out []string
 	for _, d := range diags {
-		out = append(out, place(*d.Subject)+" "+string(RuleOf(d)))
+		out = append(out, diag.Place(*d.Subject)+" "+string(RuleOf(d)))
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -26,7 +27,7 @@ func TestDeepNesting(t *testing.T) {
 		"splats":      "locals {\n  x = []" + strings.Repeat(".*.a", n) + "\n}\n",
 		"directives":  "locals {\n  x = \"" + strings.Repeat("%{if 1}", n/2) + "\"\n}\n",
 		"blocks":      strings.Repeat("a {\n", n),
-		"large":       strings.Repeat("# x\n", maxSource/4+1),
+		"large":       strings.Repeat("# x\n", syntax.MaxSource/4+1),
 	} {
 		checkRefused(t, name, "f.hcl", src)
 	}
@@ -34,7 +35,7 @@ func TestDeepNesting(t *testing.T) {
 		"brackets":  `{"locals":{"x":` + strings.Repeat("[", n),
 		"objects":   `{"locals":{"x":` + strings.Repeat(`{"a":`, n),
 		"templates": `{"locals":{"x":"${` + strings.Repeat("(", n) + `"}}`,
-		"large":     `{` + strings.Repeat(" ", maxSource),
+		"large":     `{` + strings.Repeat(" ", syntax.MaxSource),
 	} {
 		checkRefused(t, name, "f.hcl.json", src)
 	}
@@ -50,8 +51,8 @@ func checkRefused(t *testing.T, name, file, src string) {
 
 func TestManyBracketsThatDoNotNest(t *testing.T) {
 	t.Parallel()
-	sad := strings.Repeat(`:( - "!" `, 2*maxNesting)
-	list := strings.Repeat("  [(1 - 1), \"(${-1}\"],\n", maxNesting)
+	sad := strings.Repeat(`:( - "!" `, 2*syntax.MaxNesting)
+	list := strings.Repeat("  [(1 - 1), \"(${-1}\"],\n", syntax.MaxNesting)
 	load(t, map[string]string{
 		"a.hcl":      "locals {\n  a = <<E\n" + strings.ReplaceAll(sad, `"`, "") + "\nE\n  b = [\n" + list + "  ]\n}\n" + smallFlow("a"),
 		"b.hcl.json": `{"locals": {"c": "` + strings.ReplaceAll(sad, `"`, `\"`) + `"}}`,

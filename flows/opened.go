@@ -8,6 +8,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // DefaultOpened is how many bytes of JSON of one value expressions look into, unless
@@ -61,16 +64,16 @@ func (s *Scope) large(w wanted) bool {
 }
 
 // paths are where the expression's references to a value lead to in it.
-func (x *expression) paths(w wanted) ([][]jsonStep, bool) {
-	var all [][]jsonStep
+func (x *expression) paths(w wanted) ([][]ctyjson.Step, bool) {
+	var all [][]ctyjson.Step
 	for _, t := range x.Variables() {
-		name, _, _ := step(t, 1)
+		name, _, _ := syntax.Step(t, 1)
 		if t.RootName() != w.root.name || name != w.name {
 			continue
 		}
 		rest := t[2:]
 		if w.root.bit&settledRoots != 0 {
-			if attribute, _, _ := step(t, 2); attribute != w.attribute {
+			if attribute, _, _ := syntax.Step(t, 2); attribute != w.attribute {
 				continue
 			}
 			rest = t[3:]
@@ -81,7 +84,7 @@ func (x *expression) paths(w wanted) ([][]jsonStep, bool) {
 		}
 		all = append(all, path)
 	}
-	slices.SortStableFunc(all, func(a, b []jsonStep) int { return len(a) - len(b) })
+	slices.SortStableFunc(all, func(a, b []ctyjson.Step) int { return len(a) - len(b) })
 	return all, len(all) > 0
 }
 
@@ -89,11 +92,11 @@ func (x *expression) paths(w wanted) ([][]jsonStep, bool) {
 const maxPlace = 10_000
 
 // pathInto is the part of a traversal that can be followed in JSON.
-func pathInto(rest hcl.Traversal) ([]jsonStep, bool) {
-	var path []jsonStep
+func pathInto(rest hcl.Traversal) ([]ctyjson.Step, bool) {
+	var path []ctyjson.Step
 	for _, t := range rest {
 		step, ok := stepInto(t)
-		if !ok || step.index > maxPlace {
+		if !ok || step.Index > maxPlace {
 			break
 		}
 		path = append(path, step)
@@ -103,34 +106,30 @@ func pathInto(rest hcl.Traversal) ([]jsonStep, bool) {
 
 // narrow decodes what is at a path, or at the last place on the way to it that there
 // is, and puts it into the narrowed value.
-func (s *Scope) narrow(whole *fragmentOf, src json.RawMessage, path []jsonStep, left int) (int, error) {
+func (s *Scope) narrow(whole *fragmentOf, src json.RawMessage, path []ctyjson.Step, left int) (int, error) {
 	place := whole
 	for i, step := range path {
 		if place.value != cty.NilVal {
 			return 0, nil // a reference to more than this was there before
 		}
-		if s.meter.charge(len(src) / 256); s.meter.spent() {
-			return 0, errTooMuch
+		if s.meter.Charge(len(src)/256) != nil {
+			return 0, ctyjson.ErrTooMuch
 		}
-		p := jsonParser{src: src, meter: s.meter}
-		place.list = p.peek() == '['
-		at, err := p.enter(step, i)
-		if errors.Is(err, errNoSuchPlace) {
-			if p := (jsonParser{src: src, meter: s.meter}); place.empty() && p.peek() != '{' && p.peek() != '[' {
-				place.value, err = s.meter.decode(src) // a string or a number, which has no parts
+		kind := ctyjson.First(src)
+		place.list = kind == '['
+		part, length, err := ctyjson.Enter(src, step, i, s.meter)
+		if errors.Is(err, ctyjson.ErrNoSuchPart) {
+			if place.empty() && kind != '{' && kind != '[' {
+				place.value, err = ctyjson.Decode(src, s.meter) // a string or a number, which has no parts
 				return len(src), err
 			}
-			place.length = max(place.length, p.items)
-			return 0, nil // hcl says that it is not there
+			place.length = max(place.length, length)
+			return 0, nil // hcl reports that it is not there
 		}
 		if err != nil {
 			return 0, err
 		}
-		p.pos = at
-		if err := p.skip(i + 1); err != nil {
-			return 0, err
-		}
-		src = src[at:p.pos]
+		src = part
 		place = place.enter(step)
 	}
 	if len(src) > left {
@@ -138,7 +137,7 @@ func (s *Scope) narrow(whole *fragmentOf, src json.RawMessage, path []jsonStep, 
 	}
 	var err error
 	if place.value == cty.NilVal && place.empty() {
-		place.value, err = s.meter.decode(src)
+		place.value, err = ctyjson.Decode(src, s.meter)
 	}
 	return len(src), err
 }
@@ -154,21 +153,21 @@ type fragmentOf struct {
 
 func (f *fragmentOf) empty() bool { return len(f.names)+len(f.items) == 0 }
 
-func (f *fragmentOf) enter(s jsonStep) *fragmentOf {
+func (f *fragmentOf) enter(s ctyjson.Step) *fragmentOf {
 	if f.names == nil {
 		f.names, f.items = map[string]*fragmentOf{}, map[int]*fragmentOf{}
 	}
-	if s.index < 0 {
-		if f.names[s.name] == nil {
-			f.names[s.name] = new(fragmentOf)
+	if s.Index < 0 {
+		if f.names[s.Name] == nil {
+			f.names[s.Name] = new(fragmentOf)
 		}
-		return f.names[s.name]
+		return f.names[s.Name]
 	}
-	f.length = max(f.length, s.index+1)
-	if f.items[s.index] == nil {
-		f.items[s.index] = new(fragmentOf)
+	f.length = max(f.length, s.Index+1)
+	if f.items[s.Index] == nil {
+		f.items[s.Index] = new(fragmentOf)
 	}
-	return f.items[s.index]
+	return f.items[s.Index]
 }
 
 // build makes a value of it. What is in front of an item that is named is null.
@@ -204,25 +203,12 @@ func (w wanted) String() string {
 
 // members are some members of a large object as they are written, found in one pass.
 func (s *Scope) members(src json.RawMessage, names func(string) bool) (map[string]json.RawMessage, error) {
-	p := jsonParser{src: src, meter: s.meter}
 	out := map[string]json.RawMessage{}
-	if p.peek() != '{' {
-		return nil, nil
-	}
-	err := p.sequence('}', func() error {
-		name, _, err := p.key()
-		if err != nil {
-			return err
+	err := ctyjson.Each(src, s.meter, func(name, value []byte) error {
+		if names(string(name)) {
+			out[string(name)] = value
 		}
-		p.peek()
-		start := p.pos
-		if err = p.skip(1); err == nil && names(string(name)) {
-			out[string(name)] = src[start:p.pos]
-		}
-		return err
+		return nil
 	})
-	if err == nil {
-		err = p.end()
-	}
 	return out, err
 }

@@ -115,11 +115,11 @@ func TestDiagnosticsJSONShowsValues(t *testing.T) {
 		  }
 		}`})
 	set, diags := Load(t.Context(), []string{dir}, Options{Catalog: modules})
-	var v validation
+	var v shownJSON
 	if err := json.Unmarshal(DiagnosticsJSON(diags, set.Files()), &v); err != nil || len(v.Diagnostics) != 1 {
 		t.Fatal(err, text(set, diags))
 	}
-	want := []snippetValue{
+	want := []shownValue{
 		{"local.list", "is tuple of length 2"}, {"local.list[0]", "is 1"}, {"local.long", "is a long string"},
 		{"local.map.a.b", "is true"}, {`local.map["a"]`, "is object of length 1"}, {"local.n", "is null"},
 	}
@@ -135,7 +135,7 @@ func TestDiagnosticsJSONOfEverything(t *testing.T) {
 	files, _ := filepath.Glob("testdata/diagnostics/*.hcl*")
 	for _, file := range files {
 		set, diags := Load(t.Context(), []string{file}, Options{Catalog: modules})
-		var v validation
+		var v shownJSON
 		if err := json.Unmarshal(DiagnosticsJSON(diags, set.Files()), &v); err != nil || v.Valid == diags.HasErrors() || v.ErrorCount+v.WarningCount != len(diags) {
 			t.Fatalf("%s: %v", file, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -54,7 +56,7 @@ func (f *Flow) payloadsOf(t *Trigger) payloads {
 
 // convert brings a payload to the first type that it fits. What is not there fits
 // all of them.
-func (all payloads) convert(m *meter, v cty.Value) (cty.Value, error) {
+func (all payloads) convert(m *budget.Budget, v cty.Value) (cty.Value, error) {
 	if len(all) == 0 || v.IsNull() {
 		return v, nil
 	}
@@ -71,17 +73,17 @@ func (all payloads) convert(m *meter, v cty.Value) (cty.Value, error) {
 
 // payloadShape describes the payloads of what a trigger starts as expressions see
 // them, those of all runs without one.
-func (d *draft) payloadShape(t *Trigger) *shape {
+func (d *draft) payloadShape(t *Trigger) *jsonschema.Shape {
 	if t != nil && t.Kind == run.TriggerFlow {
 		return d.endShape(t)
 	}
 	all := d.flow.payloadsOf(t)
 	if len(all) == 0 {
-		return openShape()
+		return jsonschema.Any()
 	}
-	s := shapeOfType(all[0].typ)
+	s := jsonschema.FromType(all[0].typ)
 	for _, d := range all[1:] {
-		s = union(s, shapeOfType(d.typ))
+		s = jsonschema.Union(s, jsonschema.FromType(d.typ))
 	}
 	return s
 }
@@ -148,6 +150,6 @@ func (d *draft) checkTriggers() {
 		t.triggerParams(trigger)
 	}
 	if c := d.flow.Concurrency; c != nil && c.key != nil && c.key.constant == cty.NilVal {
-		d.site.typing().operand(c.key.Expression, kindString|kindNumber|kindBool)
+		d.site.typing().operand(c.key.Expression, jsonschema.String|jsonschema.Number|jsonschema.Bool)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -52,7 +55,7 @@ func (m *module) declarePlugin(b *hcl.Block) {
 		return
 	}
 	if first := m.plugins[name]; first != nil {
-		m.duplicate("plugin", name, at, first.at)
+		m.diags.Duplicate("plugin", name, at, first.at)
 		return
 	}
 	m.plugins[name] = &plugin{Plugin: Plugin{Name: name}, at: at, block: b, config: cty.NilVal}
@@ -68,26 +71,26 @@ func (m *module) decodePlugins() {
 }
 
 func (m *module) decodePlugin(p *plugin) {
-	s, c := m.site(nil).decodeAt(p.block, pluginWords)
-	if b := c.one("limits"); b != nil {
+	s, c := m.site(nil).decodeAt(p.block, pluginSchema)
+	if b := c.One("limits"); b != nil {
 		p.limits = s.limits(b)
 	}
-	p.grant = s.grant(c.one("grant"))
-	if a := c.arg("config"); a != nil {
+	p.grant = s.grant(c.One("grant"))
+	if a := c.Arg("config"); a != nil {
 		p.config, p.configAt = s.object(a), a.Expr.Range()
 	}
-	digest, pinned := s.text(c.arg("digest"))
+	digest, pinned := s.text(c.Arg("digest"))
 	if pinned && !isDigest(digest) {
-		m.add(RuleDigest, c.arg("digest").Expr.Range(), "Not a digest", "A digest is \"sha256:\" and 64 hexadecimal digits in lower case.")
+		m.diags.Add(RuleDigest, c.Arg("digest").Expr.Range(), "Not a digest", "A digest is \"sha256:\" and 64 hexadecimal digits in lower case.")
 		pinned = false
 	}
-	source := c.arg("source")
+	source := c.Arg("source")
 	if p.Source, _ = s.text(source); p.Source == "" {
 		return
 	}
 	m.lookUp(p, source.Expr.Range())
 	if pinned && p.Digest != "" && p.Digest != digest {
-		m.add(RuleDigest, c.arg("digest").Expr.Range(), "Not the module that was pinned",
+		m.diags.Add(RuleDigest, c.Arg("digest").Expr.Range(), "Not the module that was pinned",
 			"%s has digest %s. If the change is wanted, write that one here.", p.Source, p.Digest)
 	}
 }
@@ -109,14 +112,14 @@ func (s *site) object(a *hcl.Attribute) cty.Value {
 	if !v.IsNull() && hasFields(v.Type()) {
 		return v
 	}
-	s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be an object: { name = value, … }.", a.Name)
+	s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be an object: { name = value, … }.", a.Name)
 	return cty.NilVal
 }
 
 // lookUp finds a plugin's module and notes its digest in the definition.
 func (m *module) lookUp(p *plugin, at hcl.Range) {
 	if scheme, _, remote := strings.Cut(p.Source, "://"); remote {
-		m.later(scheme+"://", "the source of a plugin", at)
+		lang.NotYet(m.diags, scheme+"://", "the source of a plugin", at)
 		return
 	}
 	if m.options.Catalog == nil {
@@ -129,13 +132,13 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 	found := m.signatureOf(p.Source)
 	switch {
 	case errors.Is(found.err, fs.ErrNotExist) && m.restored != nil:
-		m.add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
+		m.diags.Add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
 		return
 	case errors.Is(found.err, fs.ErrNotExist):
-		m.add(RulePlugin, at, "No such module", "There is no file %s, as seen from the folder of this flow file: build the plugin, or correct the path.", p.Source)
+		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the folder of this flow file: build the plugin, or correct the path.", p.Source)
 		return
 	case found.err != nil:
-		m.add(RulePlugin, at, "Plugin cannot be used", "%s.", found.err)
+		m.diags.Add(RulePlugin, at, "Plugin cannot be used", "%s.", found.err)
 		return
 	}
 	p.signature, p.Digest = found, found.Digest
@@ -182,10 +185,10 @@ func (s *site) plugin(a *hcl.Attribute) *plugin {
 		return v.EncapsulatedValue().(*plugin)
 	case v.Type() == cty.String && v.AsString() != "":
 		p := &plugin{Plugin: Plugin{Source: v.AsString()}, config: cty.NilVal}
-		s.lookUp(p, a.Expr.Range())
+		s.module.lookUp(p, a.Expr.Range())
 		return p
 	}
-	s.add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as text.")
+	s.diags.Add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as text.")
 	return nil
 }
 
@@ -199,8 +202,8 @@ func (s *site) jsonReference(a *hcl.Attribute) (*plugin, bool) {
 	if diags.HasErrors() || t.RootName() != "plugin" || len(t) != 2 {
 		return nil, false
 	}
-	name, at, _ := step(t, 1)
-	p := s.plugins[name]
+	name, at, _ := syntax.Step(t, 1)
+	p := s.module.plugins[name]
 	if p == nil {
 		b := &binding{site: s, x: new(expression)}
 		b.unknownName(rootWord("plugin"), name, at)
@@ -222,17 +225,17 @@ func (s *site) chooseFunction(p *plugin, a *hcl.Attribute, at hcl.Range) string 
 		if slices.Contains(names, chosen) {
 			return chosen
 		}
-		hint := didYouMean(chosen, "", names)
+		hint := diag.DidYouMean(chosen, "", names)
 		if len(names) == 0 {
 			hint = " The module is one program without named functions: leave the argument out."
 		}
-		s.add(RuleFunction, a.Expr.Range(), "Unknown function", "%s has no function %q.%s", p.Source, chosen, hint)
+		s.diags.Add(RuleFunction, a.Expr.Range(), "Unknown function", "%s has no function %q.%s", p.Source, chosen, hint)
 		return ""
 	}
 	chosen = p.signature.Default()
 	if chosen == "" && len(names) > 0 {
-		s.add(RuleFunction, at, "Which function?", "%s has several functions, and none of them is %q: name one with function = \"…\". There is %s.",
-			p.Source, run.MainFunction, join(names, "and"))
+		s.diags.Add(RuleFunction, at, "Which function?", "%s has several functions, and none of them is %q: name one with function = \"…\". There is %s.",
+			p.Source, run.MainFunction, diag.Join(names, "and"))
 	}
 	return chosen
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -18,7 +20,7 @@ type policy struct {
 func (m *module) decodeDefaults(blocks []*hcl.Block) {
 	for i, b := range blocks {
 		if i > 0 {
-			m.add(RuleDuplicate, b.DefRange, "Duplicate block", "The module has its defaults already, at %s. Put the two together.", place(blocks[0].DefRange))
+			m.diags.Add(RuleDuplicate, b.DefRange, "Duplicate block", "The module has its defaults already, at %s. Put the two together.", diag.Place(blocks[0].DefRange))
 			continue
 		}
 		m.defaults = m.site(nil).defaultsOf(b, policy{})
@@ -26,22 +28,22 @@ func (m *module) decodeDefaults(blocks []*hcl.Block) {
 }
 
 func (s *site) defaultsOf(b *hcl.Block, inherited policy) policy {
-	s, c := s.decodeAt(b, defaultsWords)
+	s, c := s.decodeAt(b, defaultsSchema)
 	s.shared = true
 	p := s.policy(c, inherited)
-	s.attemptTimeout(c.arg("timeout"), p.timeout)
+	s.attemptTimeout(c.Arg("timeout"), p.timeout)
 	return p
 }
 
 // policy reads timeout, retries and retry over what is inherited.
-func (s *site) policy(c *content, inherited policy) policy {
+func (s *site) policy(c *lang.Content, inherited policy) policy {
 	p := inherited
-	if d, ok := s.duration(c.arg("timeout")); ok {
+	if d, ok := s.duration(c.Arg("timeout")); ok {
 		p.timeout = d
 	}
-	retries, block := c.arg("retries"), c.one("retry")
+	retries, block := c.Arg("retries"), c.One("retry")
 	if retries != nil && block != nil {
-		s.add(RuleConflict, retries.NameRange, "retries and retry", "retries = n is the short form of retry { attempts = n + 1 }: keep one of the two.")
+		s.diags.Add(RuleConflict, retries.NameRange, "retries and retry", "retries = n is the short form of retry { attempts = n + 1 }: keep one of the two.")
 	}
 	if n, ok := s.whole(retries, 0, maxAttempts-1); ok {
 		p.retry.Attempts = int(n) + 1
@@ -53,24 +55,24 @@ func (s *site) policy(c *content, inherited policy) policy {
 }
 
 func (s *site) retry(b *hcl.Block, p *policy) {
-	s, c := s.decodeAt(b, retryWords)
+	s, c := s.decodeAt(b, retrySchema)
 	r := &p.retry
-	if n, ok := s.whole(c.arg("attempts"), 1, maxAttempts); ok {
+	if n, ok := s.whole(c.Arg("attempts"), 1, maxAttempts); ok {
 		r.Attempts = int(n)
 	}
-	if word, ok := s.word(c.arg("backoff")); ok {
+	if word, ok := s.word(c.Arg("backoff")); ok {
 		r.Backoff = run.Backoff(word)
 	}
-	if d, ok := s.duration(c.arg("delay")); ok {
+	if d, ok := s.duration(c.Arg("delay")); ok {
 		r.Delay = d
 	}
-	if d, ok := s.duration(c.arg("max")); ok {
+	if d, ok := s.duration(c.Arg("max")); ok {
 		r.Max = d
 	}
-	if f, ok := s.share(c.arg("jitter")); ok {
+	if f, ok := s.share(c.Arg("jitter")); ok {
 		r.Jitter = f
 	}
-	if x := s.condition(c.arg("when")); x != nil {
+	if x := s.condition(c.Arg("when")); x != nil {
 		x.argument = "retry.when" // a task has another when
 		p.again = x
 	}

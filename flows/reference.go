@@ -7,17 +7,22 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // bind checks every reference of an expression and notes what it needs.
-func (s *site) bind(e hcl.Expression, argument string, at moment) (*expression, bool) {
-	from := len(s.diags)
+func (s *site) bind(e hcl.Expression, argument string, at lang.Phase) (*expression, bool) {
+	from := s.diags.Count()
 	b := &binding{site: s, x: &expression{Expression: e, argument: argument, at: at}, usable: s.usable(at), at: at}
 	for _, t := range e.Variables() {
 		b.reference(t)
 	}
-	b.x.Expression = countingNodes(e)
-	return b.x, !s.failed(from) && !b.incomplete
+	b.x.Expression = budget.Instrument(e)
+	return b.x, !s.diags.Failed(from) && !b.incomplete
 }
 
 // typeNames are the names that stand for types in the function convert.
@@ -28,7 +33,7 @@ type binding struct {
 	*site
 	x          *expression
 	usable     roots
-	at         moment
+	at         lang.Phase
 	incomplete bool // something it needs is wrong elsewhere
 }
 
@@ -40,7 +45,7 @@ func (b *binding) reference(t hcl.Traversal) {
 	case word == nil:
 		b.unknownRoot(t)
 	case word.later:
-		b.later(word.name, "a reference", t.SourceRange())
+		lang.NotYet(b.diags, word.name, "a reference", t.SourceRange())
 	case b.usable&word.bit == 0:
 		b.misplaced(t, word)
 	default:
@@ -52,12 +57,12 @@ func (b *binding) reference(t hcl.Traversal) {
 
 // named checks the name after the root.
 func (b *binding) named(t hcl.Traversal, word *root) {
-	name, at, ok := step(t, 1)
+	name, at, ok := syntax.Step(t, 1)
 	switch {
 	case !ok && word.has != nil:
-		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is no value by itself: write %s.ATTRIBUTE, where it is one of %s.", word.name, word.name, join(word.has, "and"))
+		b.diags.Add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is no value by itself: write %s.ATTRIBUTE, where it is one of %s.", word.name, word.name, diag.Join(word.has, "and"))
 	case !ok:
-		b.add(RuleReference, t.SourceRange(), "A name is missing",
+		b.diags.Add(RuleReference, t.SourceRange(), "A name is missing",
 			"%s stands for all of its kind: write %s.NAME, with a name that is known without evaluating anything.", word.name, word.name)
 	case word.has != nil:
 		if b.attribute(word.name, name, at, word.attributes(b.at)) && word.bit&runRoots != 0 {
@@ -78,13 +83,13 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 func (b *binding) declares(word *root, name string) bool {
 	switch word.bit {
 	case rootVar:
-		return b.variables[name] != nil
+		return b.module.variables[name] != nil
 	case rootPlugin:
-		return b.plugins[name] != nil
+		return b.module.plugins[name] != nil
 	case rootLimit:
-		return b.limitBlocks[name] != nil
+		return b.module.limitBlocks[name] != nil
 	case rootLocal:
-		return b.locals[name] != nil || b.draft != nil && b.draft.locals[name] != nil
+		return b.module.locals[name] != nil || b.draft != nil && b.draft.locals[name] != nil
 	case rootParam:
 		return b.draft.params[name] != nil
 	case rootTask, rootWait:
@@ -99,13 +104,13 @@ func (b *binding) declares(word *root, name string) bool {
 func (b *binding) declaredNames(word *root) []string {
 	switch word.bit {
 	case rootVar:
-		return keys(b.variables)
+		return keys(b.module.variables)
 	case rootPlugin:
-		return keys(b.plugins)
+		return keys(b.module.plugins)
 	case rootLimit:
-		return keys(b.limitBlocks)
+		return keys(b.module.limitBlocks)
 	case rootLocal:
-		names := keys(b.locals)
+		names := keys(b.module.locals)
 		if b.draft != nil {
 			names = append(names, keys(b.draft.locals)...)
 		}
@@ -122,12 +127,12 @@ func (b *binding) declaredNames(word *root) []string {
 
 func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	b.incomplete = true
-	if b.broken && word.bit&(rootVar|rootLocal|rootPlugin|rootLimit) != 0 {
+	if b.module.broken && word.bit&(rootVar|rootLocal|rootPlugin|rootLimit) != 0 {
 		return // it may be declared in the file that could not be read
 	}
 	hint := ""
-	if b.guessed <= maxGuessed {
-		hint = b.guess(name, word.name+".", slices.Values(b.declaredNames(word)))
+	if b.diags.MayCompare(0) {
+		hint = b.diags.Guess(name, word.name+".", slices.Values(b.declaredNames(word)))
 	}
 	if hint == "" {
 		hint = " Declare it in a " + cmp.Or(declaredIn[word.bit], word.name) + " block."
@@ -137,7 +142,7 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	} else if other := b.elsewhere(word, name); other != "" {
 		hint = " It exists in flow \"" + other + "\", and a flow sees only what is its own."
 	}
-	b.add(RuleUnknownName, at, "Unknown "+word.name, "There is no %s.%s here.%s", word.name, name, hint)
+	b.diags.Add(RuleUnknownName, at, "Unknown "+word.name, "There is no %s.%s here.%s", word.name, name, hint)
 }
 
 // declaredIn are the blocks that are not called as references to what they declare.
@@ -157,11 +162,11 @@ func (b *binding) otherwise(word *root, name string) string {
 // elsewhere is another flow of the module that has the name, among as many as are
 // still to be looked at.
 func (b *binding) elsewhere(word *root, name string) string {
-	if b.guessed += len(b.drafts); b.guessed > maxGuessed {
+	if !b.diags.MayCompare(len(b.module.drafts)) {
 		return ""
 	}
-	for _, other := range keys(b.drafts) {
-		d := b.drafts[other]
+	for _, other := range keys(b.module.drafts) {
+		d := b.module.drafts[other]
 		has := false
 		switch {
 		case d == b.draft:
@@ -185,7 +190,7 @@ func (b *binding) attribute(of, name string, at hcl.Range, has []string) bool {
 	if slices.Contains(has, name) {
 		return true
 	}
-	b.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
+	b.diags.Add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, diag.DidYouMean(name, of+".", has))
 	return false
 }
 
@@ -232,28 +237,28 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 		b.unknownName(word, name, at)
 		return
 	case !b.part.sees(part):
-		b.add(RuleMisplaced, at, sentence(word.name)+" of "+string(part),
+		b.diags.Add(RuleMisplaced, at, diag.Sentence(word.name)+" of "+string(part),
 			"%s runs in %s, %s", full, part, onlyThere(part, b.part))
 		return
 	}
-	attribute, where, ok := step(t, 2)
+	attribute, where, ok := syntax.Step(t, 2)
 	has, result, what := attributesOf(word)
 	switch {
 	case !ok && word.bit == rootWait:
-		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a wait: write %s.payload for what ended it.", full, full)
+		b.diags.Add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a wait: write %s.payload for what ended it.", full, full)
 	case !ok:
-		b.add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a %s: write %s.output for its result.", full, word.name, full)
+		b.diags.Add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a %s: write %s.output for its result.", full, word.name, full)
 	case attribute == "output" && word.bit == rootWait:
-		b.add(RuleUnknownAttribute, where, "Unknown attribute", "A wait has no output: what ended it is %s.payload.", full)
+		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "A wait has no output: what ended it is %s.payload.", full)
 	case word.bit == rootGroup && b.draft.groups[name].member(attribute) != "":
-		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.", b.draft.groups[name].member(attribute))
+		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.", b.draft.groups[name].member(attribute))
 	case word.bit == rootGroup && slices.Contains(taskAttributes, attribute) && !slices.Contains(has, attribute):
-		b.add(RuleUnknownAttribute, where, "Unknown attribute", "Only tasks have %s: a group has %s.", attribute, join(has, "and"))
-	case slices.Contains(has, attribute) || nearest(attribute, has) != "":
+		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "Only tasks have %s: a group has %s.", attribute, diag.Join(has, "and"))
+	case slices.Contains(has, attribute) || diag.Nearest(attribute, has) != "":
 		b.attribute(full, attribute, where, has)
 	default:
-		b.add(RuleUnknownAttribute, where, "Unknown attribute",
-			"A %s has %s; %s: write %s.%s.%s.", word.name, join(has, "and"), what, full, result, attribute)
+		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute",
+			"A %s has %s; %s: write %s.%s.%s.", word.name, diag.Join(has, "and"), what, full, result, attribute)
 	}
 	w := b.draft.outputs[settledName(word, name)]
 	w.attribute = attribute
@@ -278,7 +283,7 @@ func (b *binding) local(t hcl.Traversal, name string, at hcl.Range) {
 		b.unknownName(rootWord("local"), name, at)
 		return
 	}
-	if !b.resolve(l) {
+	if !b.module.resolve(l) {
 		b.incomplete = true
 		return
 	}
@@ -296,14 +301,14 @@ func (b *binding) local(t hcl.Traversal, name string, at hcl.Range) {
 }
 
 func (b *binding) localMisplaced(t hcl.Traversal, l *local, extra roots) {
-	if b.at == retrying {
-		b.add(RuleMisplaced, t.SourceRange(), "Not the same for all tasks",
-			"local.%s (%s) uses %s, and this holds for every task that inherits it. It may use %s.", l.name, place(l.at), extra.names(), b.usable.names())
+	if b.at == lang.Retry {
+		b.diags.Add(RuleMisplaced, t.SourceRange(), "Not the same for all tasks",
+			"local.%s (%s) uses %s, and this holds for every task that inherits it. It may use %s.", l.name, diag.Place(l.at), extra.names(), b.usable.names())
 		return
 	}
-	b.add(RuleRunValue, t.SourceRange(), "Run value in an argument that is fixed earlier",
+	b.diags.Add(RuleRunValue, t.SourceRange(), "Run value in an argument that is fixed earlier",
 		"local.%s (%s) uses %s, and %q is decided before that exists. It may use %s.",
-		l.name, place(l.at), extra.names(), b.x.argument, b.usable.names())
+		l.name, diag.Place(l.at), extra.names(), b.x.argument, b.usable.names())
 }
 
 // misplaced reports a root that this argument cannot use.
@@ -311,23 +316,23 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 	at, argument := t.SourceRange(), b.x.argument
 	switch {
 	case word.bit == rootLimit:
-		b.add(RuleMisplaced, at, "A limit is not a value", "limit.NAME can be used only as the argument \"limit\" of a task.")
+		b.diags.Add(RuleMisplaced, at, "A limit is not a value", "limit.NAME can be used only as the argument \"limit\" of a task.")
 	case b.usable == 0:
-		b.add(RuleMisplaced, at, "A constant is required", "%q must be written out: it cannot refer to %s.", argument, word.name)
+		b.diags.Add(RuleMisplaced, at, "A constant is required", "%q must be written out: it cannot refer to %s.", argument, word.name)
 	case word.bit == rootPlugin:
-		b.add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
-	case word.bit == rootEach && b.draft != nil && b.at >= running:
-		b.add(RuleMisplaced, at, "No item here", "%s", b.noItem())
+		b.diags.Add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
+	case word.bit == rootEach && b.draft != nil && b.at >= lang.Run:
+		b.diags.Add(RuleMisplaced, at, "No item here", "%s", b.noItem())
 	case word.bit == rootError:
-		b.add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure and finally, and to \"when\" in a retry block.")
-	case b.at == retrying:
-		b.add(RuleMisplaced, at, "Not the same for all tasks",
+		b.diags.Add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure and finally, and to \"when\" in a retry block.")
+	case b.at == lang.Retry:
+		b.diags.Add(RuleMisplaced, at, "Not the same for all tasks",
 			"%q in a defaults block holds for every task that inherits it: it cannot refer to %s. Use %s here.", argument, word.name, b.usable.names())
-	case b.at <= pluginRef:
-		b.add(RuleRunValue, at, "Run value in a deploy-time argument",
+	case b.at <= lang.LoadPlugin:
+		b.diags.Add(RuleRunValue, at, "Run value in a deploy-time argument",
 			"%q is fixed when the flow is loaded, and %s.* exists only in a run. Use %s here.", argument, word.name, b.usable.names())
 	default:
-		b.add(RuleRunValue, at, "Run value before the run",
+		b.diags.Add(RuleRunValue, at, "Run value before the run",
 			"%q is evaluated when the trigger fires, before there is a run: %s.* does not exist yet. Use %s here.", argument, word.name, b.usable.names())
 	}
 }
@@ -338,7 +343,7 @@ func (b *binding) noItem() string {
 	case "for_each":
 		return "each.* is an item of what for_each gives, so it does not exist before."
 	case "when":
-		if b.words == taskWords && b.at == running {
+		if b.schema == taskSchema && b.at == lang.Run {
 			return "\"when\" decides for the task as a whole, before there are items. To leave items out, filter them: for_each = [for x in LIST : x if …]."
 		}
 	}
@@ -349,13 +354,13 @@ func (b *binding) noItem() string {
 func (b *binding) unknownRoot(t hcl.Traversal) {
 	name, at := t.RootName(), t.SourceRange()
 	if name == strings.ToUpper(name) && strings.ToLower(name) != name {
-		b.add(RuleEnvironment, at, "Environment variables are not visible",
+		b.diags.Add(RuleEnvironment, at, "Environment variables are not visible",
 			"Flow files do not see the environment. Declare variable %q and write var.%s, or write $${%s} for the text itself.",
 			strings.ToLower(name), strings.ToLower(name), name)
 		return
 	}
 	if full := b.qualified(name); full != "" {
-		b.add(RuleUnknownRoot, at, "Incomplete reference", "There is no %q by itself. Did you mean %s?", name, full)
+		b.diags.Add(RuleUnknownRoot, at, "Incomplete reference", "There is no %q by itself. Did you mean %s?", name, full)
 		return
 	}
 	var usable []string
@@ -364,13 +369,13 @@ func (b *binding) unknownRoot(t hcl.Traversal) {
 			usable = append(usable, r.name)
 		}
 	}
-	hint := didYouMean(name, "", usable)
+	hint := diag.DidYouMean(name, "", usable)
 	if len(usable) == 0 {
 		hint = " The value must be written out; a text needs quotes."
-	} else if nearest(name, usable) == "" {
-		hint = " References begin with " + join(usable, "or") + "; a text needs quotes."
+	} else if diag.Nearest(name, usable) == "" {
+		hint = " References begin with " + diag.Join(usable, "or") + "; a text needs quotes."
 	}
-	b.add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", name, hint)
+	b.diags.Add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", name, hint)
 }
 
 // qualified is the full form of a name that was written without its root.

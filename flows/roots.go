@@ -1,5 +1,10 @@
 package flows
 
+import (
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+)
+
 // roots is a set of the names with which references begin.
 type roots uint16
 
@@ -69,32 +74,32 @@ func rootWord(name string) *root {
 var attemptAttributes = []string{"attempt", "code", "details", "message", "outcome", "retryable"}
 
 // attributes are those that a root has at a moment.
-func (r *root) attributes(at moment) []string {
-	if r.bit == rootError && at == retrying {
+func (r *root) attributes(at lang.Phase) []string {
+	if r.bit == rootError && at == lang.Retry {
 		return attemptAttributes
 	}
 	return r.has
 }
 
-// usable is what an argument evaluated at that moment may refer to.
-func (m moment) usable(hook bool) roots {
+// usableIn is what an argument evaluated in a phase may refer to.
+func usableIn(m lang.Phase, hook bool) roots {
 	switch m {
-	case deployed:
+	case lang.Load:
 		return rootVar | rootLocal | rootFlow
-	case pluginRef:
-		return deployed.usable(false) | rootPlugin
-	case filtering:
-		return deployed.usable(false) | rootTrigger
-	case keying:
-		return filtering.usable(false) | rootParam
-	case running:
-		usable := keying.usable(false) | rootRun | settledRoots
+	case lang.LoadPlugin:
+		return usableIn(lang.Load, false) | rootPlugin
+	case lang.Fire:
+		return usableIn(lang.Load, false) | rootTrigger
+	case lang.Key:
+		return usableIn(lang.Fire, false) | rootParam
+	case lang.Run:
+		usable := usableIn(lang.Key, false) | rootRun | settledRoots
 		if hook {
 			usable |= rootError
 		}
 		return usable
-	case retrying:
-		return running.usable(true)
+	case lang.Retry:
+		return usableIn(lang.Run, true)
 	}
 	return 0
 }
@@ -111,19 +116,4 @@ func (s roots) list() []string {
 }
 
 // names spells a set for messages: "var, local and trigger".
-func (s roots) names() string { return join(s.list(), "and") }
-
-func join(names []string, last string) string {
-	switch n := len(names); n {
-	case 0:
-		return ""
-	case 1:
-		return names[0]
-	default:
-		text := names[0]
-		for _, name := range names[1 : n-1] {
-			text += ", " + name
-		}
-		return text + " " + last + " " + names[n-1]
-	}
-}
+func (s roots) names() string { return diag.Join(s.list(), "and") }

@@ -10,22 +10,23 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/scheduler"
 )
 
 // timetable is a schedule trigger while it is read.
 type timetable struct {
 	*site
-	*content
+	*lang.Content
 	trigger *Trigger
 	zone    *time.Location
 	dst     scheduler.DST
 }
 
-func (s *site) schedule(t *Trigger, c *content) {
+func (s *site) schedule(t *Trigger, c *lang.Content) {
 	t.Zone = "UTC"
-	tt := &timetable{site: s, content: c, trigger: t, zone: s.zone(t, c.arg("timezone"))}
-	if word, ok := s.word(c.arg("dst")); ok {
+	tt := &timetable{site: s, Content: c, trigger: t, zone: s.zone(t, c.Arg("timezone"))}
+	if word, ok := s.word(c.Arg("dst")); ok {
 		tt.dst, _ = scheduler.ParseDST(word)
 	}
 	if form := tt.form(); form != nil {
@@ -50,22 +51,22 @@ var forms = map[string][]string{
 func (t *timetable) form() *hcl.Attribute {
 	var form *hcl.Attribute
 	for _, name := range keys(forms) {
-		a := t.arg(name)
+		a := t.Arg(name)
 		switch {
 		case a != nil && form != nil:
-			t.add(RuleConflict, a.NameRange, form.Name+" and "+a.Name, "A schedule trigger takes exactly one of cron, every, at and calendar; declare a second trigger for the other.")
+			t.diags.Add(RuleConflict, a.NameRange, form.Name+" and "+a.Name, "A schedule trigger takes exactly one of cron, every, at and calendar; declare a second trigger for the other.")
 			return nil
 		case a != nil:
 			form = a
 		}
 	}
 	if form == nil {
-		t.add(RuleMissing, t.at, "When?", "A schedule trigger needs cron = \"…\", every = \"…\", at = \"…\" or calendar = \"…\".")
+		t.diags.Add(RuleMissing, t.At, "When?", "A schedule trigger needs cron = \"…\", every = \"…\", at = \"…\" or calendar = \"…\".")
 		return nil
 	}
 	for _, name := range []string{"day_match", "dst", "offset"} {
-		if a := t.arg(name); a != nil && !slices.Contains(forms[form.Name], name) {
-			t.add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s says nothing about %s = …; leave it out.", name, form.Name)
+		if a := t.Arg(name); a != nil && !slices.Contains(forms[form.Name], name) {
+			t.diags.Add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s says nothing about %s = …; leave it out.", name, form.Name)
 		}
 	}
 	return form
@@ -77,7 +78,7 @@ func (t *timetable) read(form *hcl.Attribute) {
 	switch form.Name {
 	case "cron":
 		options := scheduler.CronOptions{Zone: t.zone, DST: t.dst, Name: t.name()}
-		if word, _ := t.word(t.arg("day_match")); word == "and" {
+		if word, _ := t.word(t.Arg("day_match")); word == "and" {
 			options.DayMatch = scheduler.DayBoth
 		}
 		parsed(t, form, func(expr string) (*scheduler.Cron, error) { return scheduler.ParseCron(expr, options) })
@@ -116,7 +117,7 @@ func parsed[S scheduler.Schedule](t *timetable, a *hcl.Attribute, parse func(str
 			reason += " (" + fault.Hint + ")"
 		}
 	}
-	t.add(RuleSchedule, at, "Not a "+a.Name+" expression", "In %q: %s.", expr, reason)
+	t.diags.Add(RuleSchedule, at, "Not a "+a.Name+" expression", "In %q: %s.", expr, reason)
 }
 
 func (t *timetable) every(a *hcl.Attribute) {
@@ -124,14 +125,14 @@ func (t *timetable) every(a *hcl.Attribute) {
 	if !ok {
 		return
 	}
-	offset, stated := t.duration(t.arg("offset"))
+	offset, stated := t.duration(t.Arg("offset"))
 	schedule, err := scheduler.NewEvery(interval, offset)
 	if fault := (*scheduler.IntervalError)(nil); errors.As(err, &fault) {
 		at := a.Expr.Range()
 		if stated && interval >= scheduler.MinInterval {
-			at = t.arg("offset").Expr.Range()
+			at = t.Arg("offset").Expr.Range()
 		}
-		t.add(RuleSchedule, at, "Not an interval", "In %q: %s.", interval, fault.Reason)
+		t.diags.Add(RuleSchedule, at, "Not an interval", "In %q: %s.", interval, fault.Reason)
 		return
 	}
 	t.trigger.Schedule = schedule
@@ -145,7 +146,7 @@ func (t *timetable) instant(a *hcl.Attribute) (time.Time, bool) {
 	}
 	at, ok := parseInstant(text)
 	if !ok {
-		t.add(RuleSchedule, a.Expr.Range(), "Not a time", notAnInstant, text)
+		t.diags.Add(RuleSchedule, a.Expr.Range(), "Not a time", notAnInstant, text)
 	}
 	return at, ok
 }
@@ -176,16 +177,16 @@ func (t *Trigger) Expression() string {
 // bounds reads start, end and count.
 func (t *timetable) bounds() {
 	bounded := scheduler.Bounded{Schedule: t.trigger.Schedule}
-	bounded.Start, _ = t.instant(t.arg("start"))
-	bounded.End, _ = t.instant(t.arg("end"))
-	if n, ok := t.whole(t.arg("count"), 1, math.MaxInt32); ok {
+	bounded.Start, _ = t.instant(t.Arg("start"))
+	bounded.End, _ = t.instant(t.Arg("end"))
+	if n, ok := t.whole(t.Arg("count"), 1, math.MaxInt32); ok {
 		t.trigger.Count = int(n)
 	}
 	if bounded.Schedule == nil || bounded.Start.IsZero() && bounded.End.IsZero() {
 		return
 	}
 	if _, fires := bounded.Next(bounded.Start.Add(-1)); !fires {
-		t.add(RuleSchedule, t.at, "Never fires", "The schedule has no time between its start and its end.")
+		t.diags.Add(RuleSchedule, t.At, "Never fires", "The schedule has no time between its start and its end.")
 	}
 	t.trigger.Schedule = bounded
 }
@@ -196,7 +197,7 @@ func (t *timetable) identify() {
 		return
 	}
 	parts := []string{t.trigger.Schedule.String(), t.trigger.Zone, "dst " + t.dst.String()}
-	if dayMatch, ok := t.text(t.arg("day_match")); ok {
+	if dayMatch, ok := t.text(t.Arg("day_match")); ok {
 		parts = append(parts, "day_match "+dayMatch)
 	}
 	t.trigger.Identity = strings.Join(parts, ", ")
@@ -204,15 +205,15 @@ func (t *timetable) identify() {
 
 // delays reads jitter and splay.
 func (t *timetable) delays() {
-	jitter := t.arg("jitter")
+	jitter := t.Arg("jitter")
 	if d, ok := t.duration(jitter); ok {
 		t.trigger.Jitter = scheduler.Jitter{Max: d, Name: t.name()}
 	}
-	splay := t.arg("splay")
+	splay := t.Arg("splay")
 	if word, ok := t.word(splay); ok {
 		t.trigger.Jitter.Stable = word == "hash"
 		if jitter == nil {
-			t.add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; say with jitter = \"…\" how long that may be.")
+			t.diags.Add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; say with jitter = \"…\" how long that may be.")
 		}
 	}
 }
@@ -220,16 +221,16 @@ func (t *timetable) delays() {
 // policies reads what becomes of times that are missed and of runs that overlap.
 func (t *timetable) policies() {
 	p := &t.trigger.Policy
-	if word, ok := t.word(t.arg("catch_up")); ok {
+	if word, ok := t.word(t.Arg("catch_up")); ok {
 		p.CatchUp, _ = scheduler.ParseCatchUp(word)
 		t.trigger.CatchUpStated = true
 	}
-	p.MisfireAfter, _ = t.duration(t.arg("misfire_after"))
-	p.Window, _ = t.duration(t.arg("catch_up_window"))
-	if n, ok := t.whole(t.arg("catch_up_max"), 1, maxCatchUp); ok {
+	p.MisfireAfter, _ = t.duration(t.Arg("misfire_after"))
+	p.Window, _ = t.duration(t.Arg("catch_up_window"))
+	if n, ok := t.whole(t.Arg("catch_up_max"), 1, maxCatchUp); ok {
 		p.Max = int(n)
 	}
-	if n, ok := t.whole(t.arg("pause_after"), 1, math.MaxInt32); ok {
+	if n, ok := t.whole(t.Arg("pause_after"), 1, math.MaxInt32); ok {
 		t.trigger.PauseAfter = int(n)
 	}
 	t.overlap()
@@ -240,25 +241,25 @@ const maxCatchUp = 10_000
 
 func (t *timetable) overlap() {
 	t.trigger.Overlap, t.trigger.OverlapMax = OverlapSkip, DefaultOverlapMax
-	if word, ok := t.word(t.arg("overlap")); ok {
+	if word, ok := t.word(t.Arg("overlap")); ok {
 		t.trigger.Overlap = Overlap(word)
 	}
-	limit := t.arg("overlap_max")
+	limit := t.Arg("overlap_max")
 	if n, ok := t.whole(limit, 1, maxCatchUp); ok {
 		t.trigger.OverlapMax = int(n)
 	}
 	if waits := t.trigger.Overlap == OverlapQueue || t.trigger.Overlap == OverlapNode; limit != nil && !waits {
-		t.add(RuleConflict, limit.NameRange, "overlap_max and overlap", "overlap_max bounds the runs that wait with overlap = \"queue\" or \"node\"; with %q none or one does.", t.trigger.Overlap)
+		t.diags.Add(RuleConflict, limit.NameRange, "overlap_max and overlap", "overlap_max bounds the runs that wait with overlap = \"queue\" or \"node\"; with %q none or one does.", t.trigger.Overlap)
 	}
 }
 
-func overlapWords() []string {
+func overlapValues() []string {
 	return []string{
 		string(OverlapSkip), string(OverlapQueueOne), string(OverlapQueue), string(OverlapCancelRunning), string(OverlapAllow), string(OverlapNode),
 	}
 }
 
-func dstWords() []string {
+func dstValues() []string {
 	var words []string
 	for _, d := range []scheduler.DST{
 		scheduler.DSTCron, scheduler.DSTSkip, scheduler.DSTShift, scheduler.DSTFirst, scheduler.DSTLast, scheduler.DSTBoth,
@@ -275,7 +276,7 @@ func (s *site) zone(t *Trigger, a *hcl.Attribute) *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" || name == "Local" {
-		s.add(RuleSchedule, a.Expr.Range(), "Unknown time zone", "%q is not a name of the IANA time zone database, such as \"Europe/Berlin\" or \"UTC\".", name)
+		s.diags.Add(RuleSchedule, a.Expr.Range(), "Unknown time zone", "%q is not a name of the IANA time zone database, such as \"Europe/Berlin\" or \"UTC\".", name)
 		return time.UTC
 	}
 	t.Zone = name

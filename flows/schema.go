@@ -3,6 +3,8 @@ package flows
 import (
 	"slices"
 	"strings"
+
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // Language is all that may be written in flow files, from the tables that they
@@ -84,35 +86,35 @@ type Kind struct {
 
 // Schema gives the language.
 func Schema() *Language {
-	l := &Language{FormatVersion: "1.0", File: fileWords.id(), TestFile: testFileWords.id(), Phases: map[string][]string{}}
-	for at, phase := range phases {
-		if at != pluginRef {
-			l.Phases[phase] = at.usable(false).list()
+	l := &Language{FormatVersion: "1.0", File: idOf(fileSchema), TestFile: idOf(testFileSchema), Phases: map[string][]string{}}
+	for at, phase := range lang.Phases {
+		if at != lang.LoadPlugin {
+			l.Phases[phase] = usableIn(at, false).list()
 		}
 	}
-	l.Phases[phases[mocking]], l.Phases[phases[asserting]] = mockRoots, assertRoots
-	for _, w := range tables(fileWords) {
-		l.Bodies = append(l.Bodies, w.describe())
+	l.Phases[lang.Phases[lang.Mock]], l.Phases[lang.Phases[lang.Assert]] = mockRoots, assertRoots
+	for _, w := range tables(fileSchema) {
+		l.Bodies = append(l.Bodies, describe(w))
 	}
-	for _, w := range tables(testFileWords) {
-		l.TestBodies = append(l.TestBodies, w.describe())
+	for _, w := range tables(testFileSchema) {
+		l.TestBodies = append(l.TestBodies, describe(w))
 	}
 	return l
 }
 
 // tables are those of a file and of all that may stand in it, each before those of
 // its blocks.
-func tables(file *words) []*words {
-	var all []*words
-	var visit func(w *words)
-	visit = func(w *words) {
+func tables(file *lang.Schema) []*lang.Schema {
+	var all []*lang.Schema
+	var visit func(w *lang.Schema)
+	visit = func(w *lang.Schema) {
 		if w == nil || slices.Contains(all, w) {
 			return
 		}
 		all = append(all, w)
-		for _, b := range w.blocks {
-			visit(b.body)
-			if b.name == "trigger" {
+		for _, b := range w.Blocks {
+			visit(b.Body)
+			if b.Name == "trigger" {
 				for _, kind := range keys(triggerKinds) {
 					visit(triggerKinds[kind])
 				}
@@ -123,27 +125,27 @@ func tables(file *words) []*words {
 	return all
 }
 
-// id is a table's name: its title without article and "block".
-func (w *words) id() string {
-	_, id, _ := strings.Cut(w.title, " ")
+// idOf is a table's name: its title without article and "block".
+func idOf(w *lang.Schema) string {
+	_, id, _ := strings.Cut(w.Title, " ")
 	return strings.TrimSuffix(id, " block")
 }
 
-func (w *words) describe() *Body {
-	body := &Body{Name: w.id(), Arguments: []Argument{}, Blocks: []Block{}}
-	for _, a := range w.arguments {
-		described := Argument{Name: a.name, Later: a.later}
-		if !a.later {
-			described = Argument{a.name, string(a.kind), a.bounds, a.oneOf, phases[a.at], a.required, a.preset, a.about, false}
+func describe(w *lang.Schema) *Body {
+	body := &Body{Name: idOf(w), Arguments: []Argument{}, Blocks: []Block{}}
+	for _, a := range w.Arguments {
+		described := Argument{Name: a.Name, Later: a.Later}
+		if !a.Later {
+			described = Argument{a.Name, string(a.Kind), a.Bounds, a.OneOf, lang.Phases[a.Phase], a.Required, a.Default, a.About, false}
 		}
 		body.Arguments = append(body.Arguments, described)
 	}
-	for _, b := range w.blocks {
-		described := Block{Name: b.name, Labels: b.labels, Once: b.single, About: b.about, Later: b.later}
-		if b.body != nil {
-			described.Body = b.body.id()
+	for _, b := range w.Blocks {
+		described := Block{Name: b.Name, Labels: b.Labels, Once: b.Single, About: b.About, Later: b.Later}
+		if b.Body != nil {
+			described.Body = idOf(b.Body)
 		}
-		if b.name == "trigger" {
+		if b.Name == "trigger" {
 			described.Kinds = triggerForms()
 		}
 		body.Blocks = append(body.Blocks, described)
@@ -155,7 +157,7 @@ func triggerForms() []Kind {
 	var forms []Kind
 	for _, label := range keys(triggerKinds) {
 		if w := triggerKinds[label]; w != nil {
-			forms = append(forms, Kind{Label: label, Body: w.id()})
+			forms = append(forms, Kind{Label: label, Body: idOf(w)})
 			continue
 		}
 		forms = append(forms, Kind{Label: label, Later: true})

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // surroundings are files in which a line may be put into each body.
@@ -63,10 +65,10 @@ func about(t *testing.T, body, name, value string) []string {
 }
 
 // present are the arguments of this version, by the name of their body.
-func present(yield func(body string, a argument) bool) {
-	for _, w := range tables(fileWords) {
-		for _, a := range w.arguments {
-			if !a.later && !yield(w.id(), a) {
+func present(yield func(body string, a lang.Argument) bool) {
+	for _, w := range tables(fileSchema) {
+		for _, a := range w.Arguments {
+			if !a.Later && !yield(idOf(w), a) {
 				return
 			}
 		}
@@ -76,25 +78,25 @@ func present(yield func(body string, a argument) bool) {
 func TestEveryWordIsDescribed(t *testing.T) {
 	t.Parallel()
 	for body, a := range present {
-		if !slices.Contains(argumentKinds, a.kind) || phases[a.at] == "" || !isLine(a.about) {
-			t.Errorf("%s: %s needs a kind, a phase and what it is about: %+v", body, a.name, a)
+		if !slices.Contains(lang.Kinds, a.Kind) || lang.Phases[a.Phase] == "" || !isLine(a.About) {
+			t.Errorf("%s: %s needs a kind, a phase and what it is about: %+v", body, a.Name, a)
 		}
-		if a.required && a.preset != "" {
-			t.Errorf("%s: %s is required and has a default", body, a.name)
+		if a.Required && a.Default != "" {
+			t.Errorf("%s: %s is required and has a default", body, a.Name)
 		}
-		if len(a.oneOf) > 0 && a.kind != aText && a.kind != someWords || a.bounds != "" && a.kind != aWhole && a.kind != aNumber && a.kind != aSize {
-			t.Errorf("%s: %s: only texts are one of a few, only numbers and sizes have bounds", body, a.name)
+		if len(a.OneOf) > 0 && a.Kind != lang.String && a.Kind != lang.Strings || a.Bounds != "" && a.Kind != lang.Integer && a.Kind != lang.Number && a.Kind != lang.Size {
+			t.Errorf("%s: %s: only texts are one of a few, only numbers and sizes have bounds", body, a.Name)
 		}
 	}
 	seen := map[string]bool{}
-	for _, w := range tables(fileWords) {
-		if id := w.id(); seen[id] || id == "" {
+	for _, w := range tables(fileSchema) {
+		if id := idOf(w); seen[id] || id == "" {
 			t.Errorf("two bodies are called %q", id)
 		}
-		seen[w.id()] = true
-		for _, b := range w.blocks {
-			if !b.later && !isLine(b.about) {
-				t.Errorf("%s: the block %s needs what it is about", w.id(), b.name)
+		seen[idOf(w)] = true
+		for _, b := range w.Blocks {
+			if !b.Later && !isLine(b.About) {
+				t.Errorf("%s: the block %s needs what it is about", idOf(w), b.Name)
 			}
 		}
 	}
@@ -106,28 +108,28 @@ func isLine(s string) bool {
 }
 
 // unfit are values that no argument of a kind takes.
-var unfit = map[kind]string{
-	aText: "[1]", aBool: "[1]", aNumber: `"x"`, aWhole: "1.5", aDuration: "5", aSize: `"x"`, aTime: `"x"`, aScalar: "[1]",
-	anObject: `"x"`, texts: "[1]", aType: "1 + 1", aPlugin: "[1]", aFlow: "[1]", someTasks: "1", someItems: "1", someLimits: "1", someWords: `"x"`,
+var unfit = map[lang.Kind]string{
+	lang.String: "[1]", lang.Bool: "[1]", lang.Number: `"x"`, lang.Integer: "1.5", lang.Duration: "5", lang.Size: `"x"`, lang.Time: `"x"`, lang.Scalar: "[1]",
+	lang.Object: `"x"`, lang.StringMap: "[1]", lang.Type: "1 + 1", lang.Plugin: "[1]", lang.Flow: "[1]", lang.Tasks: "1", lang.Items: "1", lang.Limits: "1", lang.Strings: `"x"`,
 }
 
 // TestKindsAreThoseOfTheDecoder writes values that an argument's kind excludes.
 func TestKindsAreThoseOfTheDecoder(t *testing.T) {
 	t.Parallel()
 	for body, a := range present {
-		wrong, ok := unfit[a.kind]
-		if !ok || body == "validation" || (body == "task" && a.name == "config") {
+		wrong, ok := unfit[a.Kind]
+		if !ok || body == "validation" || (body == "task" && a.Name == "config") {
 			continue // any value; a condition of a value; laid over the plugin's when the task starts
 		}
-		if found := about(t, body, a.name, wrong); len(found) == 0 {
-			t.Errorf("%s: %s is of kind %q, and %s = %s is accepted", body, a.name, a.kind, a.name, wrong)
+		if found := about(t, body, a.Name, wrong); len(found) == 0 {
+			t.Errorf("%s: %s is of kind %q, and %s = %s is accepted", body, a.Name, a.Kind, a.Name, wrong)
 		}
 	}
 }
 
-// word writes one of the texts that an argument may be.
-func (a argument) word(text string) string {
-	if a.kind == someWords {
+// written writes one of the strings that an argument may be.
+func written(a lang.Argument, text string) string {
+	if a.Kind == lang.Strings {
 		return "[" + strconv.Quote(text) + "]"
 	}
 	return strconv.Quote(text)
@@ -138,20 +140,20 @@ func (a argument) word(text string) string {
 func TestBoundsAreThoseOfTheDecoder(t *testing.T) {
 	t.Parallel()
 	for body, a := range present {
-		if a.kind == aWhole || a.kind == aNumber {
-			found := strings.Join(about(t, body, a.name, "-1000000"), "\n")
-			if a.bounds == "" || !strings.Contains(found, a.bounds) {
-				t.Errorf("%s: %s has the bounds %q, and -1000000 gives %q", body, a.name, a.bounds, found)
+		if a.Kind == lang.Integer || a.Kind == lang.Number {
+			found := strings.Join(about(t, body, a.Name, "-1000000"), "\n")
+			if a.Bounds == "" || !strings.Contains(found, a.Bounds) {
+				t.Errorf("%s: %s has the bounds %q, and -1000000 gives %q", body, a.Name, a.Bounds, found)
 			}
 		}
-		for _, word := range a.oneOf {
-			if found := strings.Join(about(t, body, a.name, a.word(word)), "\n"); strings.Contains(found, string(RuleValue)) {
-				t.Errorf("%s: %s = %q: %s", body, a.name, word, found)
+		for _, word := range a.OneOf {
+			if found := strings.Join(about(t, body, a.Name, written(a, word)), "\n"); strings.Contains(found, string(RuleValue)) {
+				t.Errorf("%s: %s = %q: %s", body, a.Name, word, found)
 			}
 		}
-		if len(a.oneOf) > 0 {
-			if found := strings.Join(about(t, body, a.name, a.word("no such word")), "\n"); !strings.Contains(found, string(RuleValue)) {
-				t.Errorf("%s: %s accepts any text", body, a.name)
+		if len(a.OneOf) > 0 {
+			if found := strings.Join(about(t, body, a.Name, written(a, "no such word")), "\n"); !strings.Contains(found, string(RuleValue)) {
+				t.Errorf("%s: %s accepts any text", body, a.Name)
 			}
 		}
 	}
@@ -163,13 +165,13 @@ func TestDefaultsAreValues(t *testing.T) {
 	written := 0
 	for body, a := range present {
 		var v any
-		if json.Unmarshal([]byte(a.preset), &v) != nil {
+		if json.Unmarshal([]byte(a.Default), &v) != nil {
 			continue // a few words
 		}
 		written++
-		for _, found := range about(t, body, a.name, a.preset) {
+		for _, found := range about(t, body, a.Name, a.Default) {
 			if strings.HasPrefix(found, string(RuleValue)+" ") || strings.HasPrefix(found, string(RuleType)+" ") {
-				t.Errorf("%s: %s = %s: %s", body, a.name, a.preset, found)
+				t.Errorf("%s: %s = %s: %s", body, a.Name, a.Default, found)
 			}
 		}
 	}

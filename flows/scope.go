@@ -9,6 +9,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -31,8 +33,8 @@ type Scope struct {
 	payload  json.RawMessage                  // of the stated type
 
 	// The evaluation that is under way: all that it needs shares one meter.
-	meter  *meter
-	budget meter
+	meter  *budget.Budget
+	budget budget.Budget
 }
 
 // kept is a value that was made before. Whoever uses it again is charged again: an
@@ -47,7 +49,7 @@ func (s *Scope) begin() bool {
 	if s.meter != nil {
 		return false
 	}
-	s.budget = meter{left: maxCost}
+	s.budget = *budget.New()
 	s.meter = &s.budget
 	return true
 }
@@ -102,10 +104,9 @@ func (s *Scope) local(l *local) (cty.Value, error) {
 	}
 	defer s.end(s.begin())
 	if known, ok := s.locals[l]; ok {
-		s.meter.charge(known.cost)
-		return known.value, s.meter.err()
+		return known.value, s.meter.Charge(known.cost)
 	}
-	before := s.meter.left
+	before := s.meter.Left()
 	v, diags := l.expr.evaluate(s.flow.base, s, s.meter)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
@@ -113,7 +114,7 @@ func (s *Scope) local(l *local) (cty.Value, error) {
 	if s.locals == nil {
 		s.locals = map[*local]kept{}
 	}
-	s.locals[l] = kept{v, before - s.meter.left}
+	s.locals[l] = kept{v, before - s.meter.Left()}
 	return v, nil
 }
 
@@ -133,10 +134,9 @@ func (s *Scope) value(w wanted) (cty.Value, error) {
 func (s *Scope) single(w wanted) (cty.Value, error) {
 	defer s.end(s.begin())
 	if known, ok := s.kept[w]; ok {
-		s.meter.charge(known.cost)
-		return known.value, s.meter.err()
+		return known.value, s.meter.Charge(known.cost)
 	}
-	before := s.meter.left
+	before := s.meter.Left()
 	made, err := s.fresh(w)
 	if err != nil {
 		return cty.NilVal, err
@@ -148,7 +148,7 @@ func (s *Scope) single(w wanted) (cty.Value, error) {
 	if s.kept == nil {
 		s.kept = map[wanted]kept{}
 	}
-	s.kept[w] = kept{v, before - s.meter.left}
+	s.kept[w] = kept{v, before - s.meter.Left()}
 	return v, nil
 }
 
@@ -275,7 +275,7 @@ func (s *Scope) decodeOrNull(src json.RawMessage) (cty.Value, error) {
 		return cty.NilVal, &sizeError{len(src), bound}
 	}
 	defer s.end(s.begin())
-	return s.meter.decode(src)
+	return ctyjson.Decode(src, s.meter)
 }
 
 // attempted is what retry { when } sees: a scope in which error is the end of an

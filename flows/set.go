@@ -9,6 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -100,11 +103,16 @@ func Restore(ctx context.Context, definition *run.Definition, options Options) (
 
 // loader loads modules into one set.
 type loader struct {
-	report
+	diags   *diag.Report
 	ctx     context.Context
 	options Options
 	globals []*given // values of Options.VarFiles
-	set     *Set
+
+	// unsearched are the diagnostics about what could not be read below a directory
+	// that was searched for flow files.
+	unsearched hcl.Diagnostics
+
+	set *Set
 
 	runFunctions map[string]function.Function // what runs may call
 
@@ -113,30 +121,37 @@ type loader struct {
 	declared   map[string]bool       // variables of all modules
 	writable   writable              // as far as grants have been read
 	unread     bool                  // a flow file could not be parsed
-	meter      *meter                // what may still be computed
+	meter      *budget.Budget        // what may still be computed
 }
+
+// All expressions of a load share one budget. What they may cost grows with what is
+// read: parsing it costs as much.
+const (
+	loadCost        = 2 * budget.Max
+	loadCostPerByte = 1
+)
 
 func newLoader(ctx context.Context, options Options) *loader {
 	return &loader{
-		ctx: ctx, options: options,
+		diags: new(diag.Report), ctx: ctx, options: options,
 		set:          &Set{byName: map[string]*Flow{}, limits: map[string]*Limit{}, files: map[string]*hcl.File{}},
-		runFunctions: runFunctions(),
+		runFunctions: funcs.Table(),
 		signatures:   map[string]*signature{},
 		declared:     map[string]bool{},
-		meter:        &meter{left: loadCost},
+		meter:        budget.Of(loadCost),
 	}
 }
 
 func (l *loader) finish() (*Set, hcl.Diagnostics) {
 	slices.SortFunc(l.set.Flows, func(a, b *Flow) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.set.Limits, func(a, b *Limit) int { return cmp.Compare(a.Name, b.Name) })
-	return l.set, l.sorted()
+	return l.set, l.diags.Sorted()
 }
 
 // publish puts a flow into the set.
 func (l *loader) publish(f *Flow) {
 	if first := l.set.byName[f.Name]; first != nil {
-		l.duplicate("flow", f.Name, f.Range, first.Range)
+		l.diags.Duplicate("flow", f.Name, f.Range, first.Range)
 		return
 	}
 	l.set.byName[f.Name] = f

@@ -3,15 +3,19 @@ package flows
 import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // site is a place where expressions stand: a module's top level, or inside one
 // of its flows.
 type site struct {
-	*module
-	words *words
-	draft *draft // nil at the top level
-	part  Part   // of the flow; PartMain or empty outside of hooks
+	module *module
+	diags  *diag.Report
+	schema *lang.Schema
+	draft  *draft // nil at the top level
+	part   Part   // of the flow; PartMain or empty outside of hooks
 
 	// shared is set inside defaults, whose arguments hold for all tasks.
 	shared bool
@@ -20,17 +24,17 @@ type site struct {
 	item *Task
 }
 
-func (m *module) site(w *words) *site { return &site{module: m, words: w} }
+func (m *module) site(w *lang.Schema) *site { return &site{module: m, diags: m.diags, schema: w} }
 
-func (s *site) within(w *words) *site {
+func (s *site) within(w *lang.Schema) *site {
 	inner := *s
-	inner.words = w
+	inner.schema = w
 	return &inner
 }
 
 // decodeAt sorts out a block whose arguments are evaluated here.
-func (s *site) decodeAt(b *hcl.Block, w *words) (*site, *content) {
-	return s.within(w), s.decode(b.Body, w, b.DefRange)
+func (s *site) decodeAt(b *hcl.Block, w *lang.Schema) (*site, *lang.Content) {
+	return s.within(w), lang.Decode(s.diags, b.Body, w, b.DefRange)
 }
 
 // base holds the deploy-time values that expressions here see.
@@ -43,7 +47,7 @@ func (s *site) base() *hcl.EvalContext {
 
 // evaluate gives the value of a deploy-time argument.
 func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
-	x, ok := s.bind(a.Expr, a.Name, s.words.argument(a.Name).at)
+	x, ok := s.bind(a.Expr, a.Name, s.schema.Argument(a.Name).Phase)
 	if !ok {
 		return cty.NilVal, false
 	}
@@ -51,15 +55,15 @@ func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 }
 
 // usable is what an argument evaluated at that moment may refer to here.
-func (s *site) usable(at moment) roots {
-	usable := at.usable(s.part == PartOnFailure || s.part == PartFinally)
-	if at == retrying && s.shared {
+func (s *site) usable(at lang.Phase) roots {
+	usable := usableIn(at, s.part == PartOnFailure || s.part == PartFinally)
+	if at == lang.Retry && s.shared {
 		usable &^= settledRoots
 	}
 	if s.item != nil && usable&rootRun != 0 {
 		usable |= rootEach
 	}
-	if at == retrying && s.draft == nil {
+	if at == lang.Retry && s.draft == nil {
 		usable &^= rootParam | rootFlow
 	}
 	return usable
@@ -72,10 +76,10 @@ func (s *site) compute(x *expression) (cty.Value, bool) {
 	if x.roots&runRoots != 0 {
 		base = s.runBase()
 	}
-	if s.meter.spent() {
+	if s.module.meter.Spent() {
 		return cty.DynamicVal, false // which is reported
 	}
-	v, diags := x.evaluate(base, (*foreseen)(s), s.meter)
+	v, diags := x.evaluate(base, (*foreseen)(s), s.module.meter)
 	if s.explain(x, diags) {
 		return cty.DynamicVal, false
 	}
@@ -87,7 +91,7 @@ func (s *site) runBase() *hcl.EvalContext {
 	if s.draft != nil {
 		return s.draft.flow.base
 	}
-	return s.runContext(cty.NilVal)
+	return s.module.runContext(cty.NilVal)
 }
 
 // late binds an argument that is evaluated after loading, and checks it with
@@ -97,7 +101,7 @@ func (s *site) late(a *hcl.Attribute) *expression {
 	if a == nil {
 		return nil
 	}
-	x, ok := s.bind(a.Expr, a.Name, s.words.argument(a.Name).at)
+	x, ok := s.bind(a.Expr, a.Name, s.schema.Argument(a.Name).Phase)
 	if !ok {
 		return nil
 	}

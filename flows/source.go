@@ -12,6 +12,9 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // source is the folder of one module: its flow files and what they may read.
@@ -32,13 +35,9 @@ type sourceFile struct {
 
 func (s *source) at() hcl.Range {
 	if len(s.files) > 0 {
-		return startOf(s.files[0].display)
+		return diag.StartOf(s.files[0].display)
 	}
-	return startOf(s.folder)
-}
-
-func startOf(file string) hcl.Range {
-	return hcl.Range{Filename: file, Start: hcl.InitialPos, End: hcl.InitialPos}
+	return diag.StartOf(s.folder)
 }
 
 // hclName takes the ending off the name of an HCL file, in either syntax.
@@ -62,8 +61,8 @@ func isAutomatic(name string) bool {
 // find gives the modules of files and folders. A path that is given twice is
 // read once; a file that is part of two modules is an error, because its flows
 // would run twice under two names.
-func (r *report) find(paths []string) []*source {
-	out := r.findAll(paths)
+func (l *loader) find(paths []string) []*source {
+	out := l.findAll(paths)
 	owner := map[string]string{}
 	for i, s := range out {
 		for _, f := range s.files {
@@ -72,7 +71,7 @@ func (r *report) find(paths []string) []*source {
 				continue
 			}
 			if first, taken := owner[abs]; taken {
-				r.add(RulePath, startOf(f.display), "File given twice",
+				l.diags.Add(RulePath, diag.StartOf(f.display), "File given twice",
 					"%s is read as part of %s already: leave out one of the paths.", f.display, first)
 				return out[:i]
 			}
@@ -82,7 +81,7 @@ func (r *report) find(paths []string) []*source {
 	return out
 }
 
-func (r *report) findAll(paths []string) []*source {
+func (l *loader) findAll(paths []string) []*source {
 	var out []*source
 	seen := map[string]bool{}
 	for _, p := range paths {
@@ -95,45 +94,45 @@ func (r *report) findAll(paths []string) []*source {
 		info, err := os.Stat(p)
 		switch {
 		case err != nil:
-			r.unreadable(p, err)
+			l.unreadable(p, err)
 		case info.IsDir():
-			out = append(out, r.findFolder(p)...)
+			out = append(out, l.findFolder(p)...)
 		default:
-			out = append(out, r.findFile(p)...)
+			out = append(out, l.findFile(p)...)
 		}
 	}
 	return out
 }
 
-func (r *report) unreadable(p string, err error) *hcl.Diagnostic {
+func (l *loader) unreadable(p string, err error) *hcl.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
-		return r.add(RulePath, startOf(p), "No such file or folder", "There is no %s.", p)
+		return l.diags.Add(RulePath, diag.StartOf(p), "No such file or folder", "There is no %s.", p)
 	}
-	return r.add(RulePath, startOf(p), "Cannot read", "%s.", err)
+	return l.diags.Add(RulePath, diag.StartOf(p), "Cannot read", "%s.", err)
 }
 
 // findFile makes a module of one file.
-func (r *report) findFile(p string) []*source {
+func (l *loader) findFile(p string) []*source {
 	if !isFlowFile(filepath.Base(p)) {
-		r.add(RulePath, startOf(p), "Not a flow file", "%s is not read: the names of flow files end in .hcl or .hcl.json, and *.vars.hcl, *.test.hcl and flowhost.hcl are for other things.", p)
+		l.diags.Add(RulePath, diag.StartOf(p), "Not a flow file", "%s is not read: the names of flow files end in .hcl or .hcl.json, and *.vars.hcl, *.test.hcl and flowhost.hcl are for other things.", p)
 		return nil
 	}
 	s := &source{folder: filepath.Dir(p), read: jail(filepath.Dir(p))}
-	r.open(s, p)
+	l.open(s, p)
 	return []*source{s}
 }
 
 // findFolder makes modules of a folder and the folders in it.
-func (r *report) findFolder(root string) []*source {
+func (l *loader) findFolder(root string) []*source {
 	var out []*source
-	modules, from := map[string]*source{}, len(r.diags)
+	modules, from := map[string]*source{}, l.diags.Count()
 	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		hidden := p != root && strings.HasPrefix(e.Name(), ".")
 		switch {
 		case err != nil && p == root:
-			r.unreadable(p, err)
+			l.unreadable(p, err)
 		case err != nil:
-			r.unsearched = append(r.unsearched, r.unreadable(p, err))
+			l.unsearched = append(l.unsearched, l.unreadable(p, err))
 		case e.IsDir() && hidden:
 			return fs.SkipDir
 		case !e.IsDir() && (isFlowFile(e.Name()) || isAutomatic(e.Name())):
@@ -142,19 +141,19 @@ func (r *report) findFolder(root string) []*source {
 				modules[folder] = &source{folder: folder, prefix: prefixOf(root, folder), read: jail(folder)}
 				out = append(out, modules[folder])
 			}
-			r.open(modules[folder], p)
+			l.open(modules[folder], p)
 		}
 		return nil
 	})
 	if err != nil {
-		r.unreadable(root, err)
+		l.unreadable(root, err)
 	}
 	out = slices.DeleteFunc(out, func(s *source) bool { return len(s.files) == 0 })
 	for _, s := range out {
 		slices.SortStableFunc(s.values, weakestFirst)
 	}
-	if len(out) == 0 && !r.failed(from) {
-		r.add(RulePath, startOf(root), "No flow files", "There is no *.hcl or *.hcl.json file in %s or below it.", root)
+	if len(out) == 0 && !l.diags.Failed(from) {
+		l.diags.Add(RulePath, diag.StartOf(root), "No flow files", "There is no *.hcl or *.hcl.json file in %s or below it.", root)
 	}
 	return out
 }
@@ -179,10 +178,10 @@ func weakestFirst(a, b sourceFile) int {
 }
 
 // open reads a file into a module.
-func (r *report) open(s *source, p string) {
+func (l *loader) open(s *source, p string) {
 	content, err := readSource(p)
 	if err != nil {
-		r.unreadable(p, err)
+		l.unreadable(p, err)
 		return
 	}
 	f := sourceFile{name: filepath.Base(p), display: p, bytes: content}
@@ -204,7 +203,7 @@ func readSource(p string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSource+1))
+	return io.ReadAll(io.LimitReader(f, syntax.MaxSource+1))
 }
 
 // maxDataFile bounds what a file function reads: it is recorded with the flows,

@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
 
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -17,22 +19,22 @@ var functionOnly = []string{"function", "config", "priority", "limit", "limits",
 
 // subflow reads which flow a task runs, if it runs one, and holds that it has
 // exactly one of plugin and flow.
-func (s *site) subflow(t *Task, b *hcl.Block, c *content) {
-	plugin, flow := c.arg("plugin"), c.arg("flow")
+func (s *site) subflow(t *Task, b *hcl.Block, c *lang.Content) {
+	plugin, flow := c.Arg("plugin"), c.Arg("flow")
 	switch {
 	case plugin == nil && flow == nil:
-		if !misused(b.Body, "plugin") && !misused(b.Body, "flow") {
-			s.add(RuleMissing, t.Range, "Missing argument",
+		if !lang.Misused(b.Body, "plugin") && !lang.Misused(b.Body, "flow") {
+			s.diags.Add(RuleMissing, t.Range, "Missing argument",
 				"A task block needs one of the arguments \"plugin\" (plugin.NAME, or the path of a module) and \"flow\" (flow.NAME of the same folder): write plugin = … or flow = …")
 		}
 		return
 	case flow == nil:
 		return
 	case plugin != nil:
-		s.add(RuleConflict, flow.NameRange, "plugin and flow", "A task calls a function of a plugin or runs a flow: keep one of the two.")
+		s.diags.Add(RuleConflict, flow.NameRange, "plugin and flow", "A task calls a function of a plugin or runs a flow: keep one of the two.")
 	}
 	for _, name := range functionOnly {
-		if a, block := c.arg(name), c.one(name); a != nil {
+		if a, block := c.Arg(name), c.One(name); a != nil {
 			s.notOfFlow(name, a.NameRange)
 		} else if block != nil {
 			s.notOfFlow(name, block.TypeRange)
@@ -45,22 +47,22 @@ func (s *site) subflow(t *Task, b *hcl.Block, c *content) {
 }
 
 func (s *site) notOfFlow(name string, at hcl.Range) {
-	s.add(RuleConflict, at, name+" and flow", "%q is about the call of a function: the tasks of the flow have their own. Leave it out.", name)
+	s.diags.Add(RuleConflict, at, name+" and flow", "%q is about the call of a function: the tasks of the flow have their own. Leave it out.", name)
 }
 
 // flow is the flow that a task names, flow.NAME or as text. It is nil when that
 // has been reported as wrong.
 func (s *site) flow(a *hcl.Attribute) *draft {
 	t := flowReference(a.Expr)
-	name, at, ok := step(t, 1)
+	name, at, ok := syntax.Step(t, 1)
 	switch {
 	case len(t) == 2 && ok && name == "name":
-		s.add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: %s = \"name\".", a.Name)
+		s.diags.Add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: %s = \"name\".", a.Name)
 		return nil
 	case len(t) == 2 && ok:
 		return s.flowOf(name, at)
-	case len(t) == 1 && s.drafts[t.RootName()] != nil:
-		s.add(RuleUnknownRoot, t.SourceRange(), "Incomplete reference", "There is no %q by itself. Did you mean flow.%s?", t.RootName(), t.RootName())
+	case len(t) == 1 && s.module.drafts[t.RootName()] != nil:
+		s.diags.Add(RuleUnknownRoot, t.SourceRange(), "Incomplete reference", "There is no %q by itself. Did you mean flow.%s?", t.RootName(), t.RootName())
 		return nil
 	}
 	if name, ok := s.text(a); ok {
@@ -72,7 +74,7 @@ func (s *site) flow(a *hcl.Attribute) *draft {
 // flowReference is the reference flow.NAME that an expression is, or a bare name.
 // Anything else, with references elsewhere, is to be evaluated.
 func flowReference(e hcl.Expression) hcl.Traversal {
-	if named, ok := native(e).(*hclsyntax.ScopeTraversalExpr); ok && (named.Traversal.RootName() == "flow" || len(named.Traversal) == 1) {
+	if named, ok := syntax.Native(e).(*hclsyntax.ScopeTraversalExpr); ok && (named.Traversal.RootName() == "flow" || len(named.Traversal) == 1) {
 		return named.Traversal
 	}
 	if hcljson.IsJSONExpression(e) { // "flow.NAME", as for plugins
@@ -84,13 +86,13 @@ func flowReference(e hcl.Expression) hcl.Traversal {
 }
 
 func (s *site) flowOf(name string, at hcl.Range) *draft {
-	d := s.drafts[name]
-	if d == nil && !s.broken {
-		hint := s.guess(name, "flow.", maps.Keys(s.drafts))
+	d := s.module.drafts[name]
+	if d == nil && !s.module.broken {
+		hint := s.diags.Guess(name, "flow.", maps.Keys(s.module.drafts))
 		if hint == "" {
 			hint = " Flows are found in their own folder only."
 		}
-		s.add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this folder.%s", name, hint)
+		s.diags.Add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this folder.%s", name, hint)
 	}
 	return d
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -155,9 +157,8 @@ func TestWhatParamsTakeIsNotRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := &matching{seen: map[[2]*shape]bool{}}
-			misfit := m.misfit(shapeFor(p.Type), shapeOfValue(v), "")
-			if _, err = p.fill(newMeter(), v, true); err == nil {
+			misfit := jsonschema.FindMismatch(jsonschema.ConvertibleTo(p.Type), jsonschema.FromValue(v)) != nil
+			if _, err = p.fill(budget.New(), v, true); err == nil {
 				taken++
 			} else if misfit {
 				refused++

@@ -5,6 +5,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 )
 
 // checkFlows checks what needs all flows of the module. A recorded definition was
@@ -32,7 +35,7 @@ func (m *module) draftOf(f *Flow) *draft {
 func (d *draft) resolveCalls() {
 	for _, t := range d.flow.AllTasks() {
 		if c := d.typed[t.Name]; c != nil && t.Child != nil {
-			c.contract = d.site.draftOf(t.Child).asSubflow()
+			c.contract = d.site.module.draftOf(t.Child).asSubflow()
 		}
 	}
 }
@@ -43,65 +46,35 @@ func (d *draft) asSubflow() *contract {
 	if d.contract != nil {
 		return d.contract
 	}
-	d.contract = &contract{input: paramsShape(d.flow.Params), config: openShape(), output: ofKind(kindObject)}
+	d.contract = &contract{input: paramsShape(d.flow.Params), config: jsonschema.Any(), output: jsonschema.OfKind(jsonschema.Object)}
 	d.resolveCalls()
 	if len(d.flow.Outputs) == 0 {
 		return d.contract // the results of tasks by name, when they are known
 	}
-	output := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: true}
+	output := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: true}
 	for _, o := range d.flow.Outputs {
 		t := d.site.typing()
 		t.lenient = true // its own flow reports what is wrong with it
-		one := openShape()
+		one := jsonschema.Any()
 		if o.value.expr != nil {
 			one = t.infer(o.value.expr.Expression)
 		}
-		output.fields[o.Name] = one
-		output.required = append(output.required, o.Name)
+		output.Fields[o.Name] = one
+		output.Required = append(output.Required, o.Name)
 	}
 	d.contract.output = output
 	return d.contract
 }
 
-func paramsShape(params []*Param) *shape {
-	s := &shape{kinds: kindObject | kindNull, fields: map[string]*shape{}, closed: true}
+func paramsShape(params []*Param) *jsonschema.Shape {
+	s := &jsonschema.Shape{Kinds: jsonschema.Object | jsonschema.Null, Fields: map[string]*jsonschema.Shape{}, Closed: true}
 	for _, p := range params {
-		s.fields[p.Name] = shapeFor(p.Type)
+		s.Fields[p.Name] = jsonschema.ConvertibleTo(p.Type)
 		if p.Required {
-			s.required = append(s.required, p.Name)
+			s.Required = append(s.Required, p.Name)
 		}
 	}
 	return s
-}
-
-// shapeFor describes the values that can be converted to a type, which may be
-// more than its own: a text may be a number, and an object may have more fields
-// than are asked for.
-func shapeFor(t cty.Type) *shape {
-	switch {
-	case t == cty.String:
-		return ofKind(kindString | kindNumber | kindBool | kindNull)
-	case t == cty.Number:
-		return ofKind(kindNumber | kindString | kindNull)
-	case t == cty.Bool:
-		return ofKind(kindBool | kindString | kindNull)
-	case t.IsListType() || t.IsSetType():
-		return &shape{kinds: kindList | kindNull, items: shapeFor(t.ElementType())}
-	case t.IsTupleType():
-		return ofKind(kindList | kindNull)
-	case t.IsMapType():
-		return &shape{kinds: kindObject | kindNull, rest: shapeFor(t.ElementType())}
-	case t.IsObjectType():
-		s := &shape{kinds: kindObject | kindNull, fields: map[string]*shape{}}
-		for _, name := range keys(t.AttributeTypes()) {
-			s.fields[name] = shapeFor(t.AttributeType(name))
-			if !t.AttributeOptional(name) {
-				s.required = append(s.required, name)
-			}
-		}
-		return s
-	}
-	return openShape()
 }
 
 // checkParams tries the params of a sub-flow as far as they are known.
@@ -109,9 +82,9 @@ func (c *typed) checkParams(t *typing) {
 	if c.task.Child == nil {
 		return
 	}
-	params := t.draftOf(c.task.Child).params
-	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.required != nil {
-		t.add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", join(c.contract.input.required, "and"))
+	params := t.module.draftOf(c.task.Child).params
+	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.Required != nil {
+		t.diags.Add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", diag.Join(c.contract.input.Required, "and"))
 	}
 	t.fill(params, c.task.input.expr.Expression)
 }
@@ -119,8 +92,7 @@ func (c *typed) checkParams(t *typing) {
 // shapeFits reports whether nothing has been said yet about a value that does not
 // fit a param.
 func (t *typing) shapeFits(p *Param, v cty.Value) bool {
-	m := &matching{seen: map[[2]*shape]bool{}}
-	return !m.misfit(shapeFor(p.Type), shapeOfValue(v), "")
+	return jsonschema.FindMismatch(jsonschema.ConvertibleTo(p.Type), jsonschema.FromValue(v)) == nil
 }
 
 // writtenOut is the value of an expression in which nothing is left to a run, and

@@ -2,11 +2,16 @@ package flows
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // inputs is a value that leaves as JSON: a task's input, its config over its
@@ -20,8 +25,8 @@ type inputs struct {
 }
 
 func (d *draft) decodeTasks() {
-	inherited := d.site.defaults
-	if b := d.content.one("defaults"); b != nil {
+	inherited := d.site.module.defaults
+	if b := d.content.One("defaults"); b != nil {
 		inherited = d.site.defaultsOf(b, inherited)
 	}
 	for _, p := range d.pending {
@@ -36,37 +41,37 @@ func (d *draft) decodeTasks() {
 }
 
 func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
-	s, c := s.decodeAt(b, taskWords)
-	t.Description, _ = s.text(c.arg("description"))
-	if word, ok := s.word(c.arg("run_on")); ok {
+	s, c := s.decodeAt(b, taskSchema)
+	t.Description, _ = s.text(c.Arg("description"))
+	if word, ok := s.word(c.Arg("run_on")); ok {
 		t.RunOn = RunOn(word)
 	}
 	s.fanOut(t, c)
-	if s.subflow(t, b, c); c.arg("flow") != nil {
+	if s.subflow(t, b, c); c.Arg("flow") != nil {
 		inherited = policy{} // which is about calls of functions
 	}
 	attempts := s.policy(c, inherited)
-	if c.arg("flow") == nil { // whose timeout is of a whole run
-		s.attemptTimeout(c.arg("timeout"), attempts.timeout)
+	if c.Arg("flow") == nil { // whose timeout is of a whole run
+		s.attemptTimeout(c.Arg("timeout"), attempts.timeout)
 	}
 	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
-	t.Priority = s.priority(c.arg("priority"), s.draft.flow.Priority)
-	if limits := c.one("limits"); limits != nil {
+	t.Priority = s.priority(c.Arg("priority"), s.draft.flow.Priority)
+	if limits := c.One("limits"); limits != nil {
 		t.Limits = s.limits(limits)
 	}
-	own, p := s.grant(c.one("grant")), s.plugin(c.arg("plugin"))
+	own, p := s.grant(c.One("grant")), s.plugin(c.Arg("plugin"))
 	t.Grants = s.granted(own, p)
-	s.checkWants(own, p, c.arg("plugin"))
-	t.Function = s.chooseFunction(p, c.arg("function"), t.Range)
-	t.when = s.plain().condition(c.arg("when"))
-	t.input = s.inputs(c.arg("input"), cty.NilVal)
+	s.checkWants(own, p, c.Arg("plugin"))
+	t.Function = s.chooseFunction(p, c.Arg("function"), t.Range)
+	t.when = s.plain().condition(c.Arg("when"))
+	t.input = s.inputs(c.Arg("input"), cty.NilVal)
 	config := cty.NilVal
 	if p != nil {
 		t.Plugin, t.Limits, config = p.Plugin, over(t.Limits, p.limits), p.config
 	}
-	t.config = s.inputs(c.arg("config"), config)
-	t.after = s.after(c.arg("after"))
-	t.LimitedBy = s.limitedBy(c.arg("limit"))
+	t.config = s.inputs(c.Arg("config"), config)
+	t.after = s.after(c.Arg("after"))
+	t.LimitedBy = s.limitedBy(c.Arg("limit"))
 	s.expect(t, p, c)
 }
 
@@ -77,7 +82,7 @@ func (s *site) condition(a *hcl.Attribute) *expression {
 		return x
 	}
 	if _, err := convert.Convert(x.constant, cty.Bool); err != nil || x.constant.IsNull() {
-		s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must give true or false.", a.Name)
+		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must give true or false.", a.Name)
 	}
 	return x
 }
@@ -89,7 +94,7 @@ func (s *site) fitting(a *hcl.Attribute, fits func(cty.Type) bool) *expression {
 	if x == nil || x.constant == cty.NilVal || x.constant.IsNull() || fits(x.constant.Type()) {
 		return x
 	}
-	s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(x.constant, nil))
+	s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.schema.Argument(a.Name).Kind.Phrase(), misfit(x.constant, nil))
 	return x
 }
 
@@ -111,9 +116,9 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 	if in.expr != nil {
 		v = in.expr.constant
 	}
-	encoded, err := in.encode(newMeter(), v)
+	encoded, err := in.encode(budget.New(), v)
 	if err != nil {
-		s.add(RuleType, a.Expr.Range(), "Not a value for "+s.receiver(), "%q cannot be given to %s: %s.", a.Name, s.receiver(), err)
+		s.diags.Add(RuleType, a.Expr.Range(), "Not a value for "+s.receiver(), "%q cannot be given to %s: %s.", a.Name, s.receiver(), err)
 	}
 	in.static = encoded
 	return in
@@ -121,7 +126,7 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 
 // receiver is who gets the inputs of a block.
 func (s *site) receiver() string {
-	if s.words == outputWords {
+	if s.schema == outputSchema {
 		return "others"
 	}
 	return "a task"
@@ -129,12 +134,12 @@ func (s *site) receiver() string {
 
 // encode gives a value its JSON form, laid over the plugin's config. It is nil
 // for no value at all.
-func (in *inputs) encode(m *meter, v cty.Value) (json.RawMessage, error) {
+func (in *inputs) encode(m *budget.Budget, v cty.Value) (json.RawMessage, error) {
 	if in.below == nil {
 		if v == cty.NilVal {
 			return nil, nil
 		}
-		return m.encode(v)
+		return ctyjson.Encode(v, m)
 	}
 	all := maps.Clone(in.below)
 	if v != cty.NilVal {
@@ -149,6 +154,8 @@ func (in *inputs) encode(m *meter, v cty.Value) (json.RawMessage, error) {
 	return encodeJSON(cty.ObjectVal(all))
 }
 
+var errNotObject = errors.New("an object is required")
+
 // after reads a list of references to tasks.
 func (s *site) after(a *hcl.Attribute) []use {
 	if a == nil {
@@ -156,13 +163,13 @@ func (s *site) after(a *hcl.Attribute) []use {
 	}
 	items, diags := hcl.ExprList(a.Expr)
 	if diags.HasErrors() {
-		s.add(RuleReference, a.Expr.Range(), "A list of tasks is required", "Write after = [task.NAME, …], with group.NAME for groups.")
+		s.diags.Add(RuleReference, a.Expr.Range(), "A list of tasks is required", "Write after = [task.NAME, …], with group.NAME for groups.")
 		return nil
 	}
 	var out []use
 	for _, item := range items {
 		t, diags := hcl.AbsTraversalForExpr(item)
-		name, at, ok := step(t, 1)
+		name, at, ok := syntax.Step(t, 1)
 		var word *root
 		if !diags.HasErrors() {
 			word = rootWord(t.RootName())
@@ -172,7 +179,7 @@ func (s *site) after(a *hcl.Attribute) []use {
 			if len(t) > 2 && ok && word != nil && word.bit&settledRoots != 0 {
 				hint = " Write " + word.name + "." + name + "."
 			}
-			s.add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME, wait.NAME or group.NAME.%s", hint)
+			s.diags.Add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME, wait.NAME or group.NAME.%s", hint)
 			continue
 		}
 		b := &binding{site: s, x: new(expression)}
@@ -180,7 +187,7 @@ func (s *site) after(a *hcl.Attribute) []use {
 		case !declared:
 			b.unknownName(word, name, at)
 		case part != s.part:
-			s.add(RuleMisplaced, at, "Not in the same part of the flow", "%s.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", word.name, name, part)
+			s.diags.Add(RuleMisplaced, at, "Not in the same part of the flow", "%s.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", word.name, name, part)
 		default:
 			out = append(out, use{task: settledName(word, name), at: item.Range()})
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -49,16 +51,16 @@ func (t *Test) AnsweredBy(wait string) string {
 }
 
 // answersIn are the blocks of answers as they are written.
-func answersIn(c *content) []*hcl.Block {
-	blocks := append(slices.Clone(c.blocks[signalBlock]), c.blocks[approveBlock]...)
+func answersIn(c *lang.Content) []*hcl.Block {
+	blocks := append(slices.Clone(c.Blocks[signalBlock]), c.Blocks[approveBlock]...)
 	slices.SortStableFunc(blocks, func(a, b *hcl.Block) int { return cmp.Compare(a.DefRange.Start.Byte, b.DefRange.Start.Byte) })
 	return blocks
 }
 
 func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
-	words := signalWords
+	words := signalSchema
 	if b.Type == approveBlock {
-		words = approveWords
+		words = approveSchema
 	}
 	path, at := b.Labels[0], b.LabelRanges[0]
 	s, c := s.decodeAt(b, words)
@@ -68,22 +70,22 @@ func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
 	}
 	for _, first := range t.Answers {
 		if first.Wait == path {
-			s.add(RuleDuplicate, at, "Duplicate answer", "The wait %q ends with what is at %s, and it ends once.", path, place(first.Range))
+			s.diags.Add(RuleDuplicate, at, "Duplicate answer", "The wait %q ends with what is at %s, and it ends once.", path, diag.Place(first.Range))
 			return
 		}
 	}
-	answer := &Answer{Range: b.DefRange, Wait: path, Payload: s.testedJSON(c.arg("payload"))}
-	answer.After, _ = s.duration(c.arg("after"))
-	if a := c.arg("after"); a != nil && t.Until > 0 && answer.After >= t.Until {
-		s.add(RuleValue, a.Expr.Range(), "After the end", "The test ends before, %s after it has begun.", t.Until)
+	answer := &Answer{Range: b.DefRange, Wait: path, Payload: s.testedJSON(c.Arg("payload"))}
+	answer.After, _ = s.duration(c.Arg("after"))
+	if a := c.Arg("after"); a != nil && t.Until > 0 && answer.After >= t.Until {
+		s.diags.Add(RuleValue, a.Expr.Range(), "After the end", "The test ends before, %s after it has begun.", t.Until)
 	}
 	if b.Type == approveBlock {
 		answer.Approval, answer.Payload = &run.Approval{Approved: true, Payload: answer.Payload}, nil
-		if approved, ok := s.flag(c.arg("approved")); ok {
+		if approved, ok := s.flag(c.Arg("approved")); ok {
 			answer.Approval.Approved = approved
 		}
-		answer.Approval.By, _ = s.text(c.arg("by"))
-		answer.Approval.Reason, _ = s.text(c.arg("reason"))
+		answer.Approval.By, _ = s.text(c.Arg("by"))
+		answer.Approval.Reason, _ = s.text(c.Arg("reason"))
 	}
 	t.Answers = append(t.Answers, answer)
 }
@@ -95,9 +97,9 @@ func (s *site) answerable(t *Task, b *hcl.Block) bool {
 	case t.Wait.For == "" || by == b.Type: // what is wrong with the wait is reported there
 		return true
 	case by == "":
-		s.add(RuleConflict, b.LabelRanges[0], "Wait that ends by itself", "The wait %q, at %s, has %s = …: virtual time ends it. Leave the %s block out.", path, t.At(), t.Wait.For, b.Type)
+		s.diags.Add(RuleConflict, b.LabelRanges[0], "Wait that ends by itself", "The wait %q, at %s, has %s = …: virtual time ends it. Leave the %s block out.", path, t.At(), t.Wait.For, b.Type)
 	default:
-		s.add(RuleConflict, b.TypeRange, "Wrong kind of wait", "The wait %q, at %s, has %s = …: write %s %q.", path, t.At(), t.Wait.For, by, path)
+		s.diags.Add(RuleConflict, b.TypeRange, "Wrong kind of wait", "The wait %q, at %s, has %s = …: write %s %q.", path, t.At(), t.Wait.For, by, path)
 	}
 	return false
 }

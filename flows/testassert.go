@@ -7,6 +7,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // assertion is what must hold at the end of a test.
@@ -24,41 +27,41 @@ func (t *Test) Check(runs []Ran) hcl.Diagnostics {
 	if err != nil {
 		return asDiagnostics(err, t.Range)
 	}
-	r := new(report)
+	r := new(diag.Report)
 	for _, a := range t.asserts {
 		if a.condition.single && len(runs) == 0 {
-			r.add(RuleAssertion, a.condition.Range(), "There is no run", "The trigger's filter has accepted none, so there is nothing to look at. Assert length(runs) == 0 if that is right.")
+			r.Add(RuleAssertion, a.condition.Range(), "There is no run", "The trigger's filter has accepted none, so there is nothing to look at. Assert length(runs) == 0 if that is right.")
 			continue
 		}
 		t.assert(r, a, values)
 	}
-	return r.diags
+	return r.All()
 }
 
-func (t *Test) assert(r *report, a *assertion, values map[string]cty.Value) {
+func (t *Test) assert(r *diag.Report, a *assertion, values map[string]cty.Value) {
 	v, ctx, diags := t.evaluate(a.condition, values)
-	if r.take(RuleExpression, diags) {
+	if r.Take(RuleExpression, diags) {
 		return
 	}
 	v, _ = v.Unmark()
 	v, err := convert.Convert(v, cty.Bool)
 	if err != nil || v.IsNull() || !v.IsKnown() {
-		r.add(RuleType, a.condition.Range(), "Wrong type", "\"condition\" must give true or false.")
+		r.Add(RuleType, a.condition.Range(), "Wrong type", "\"condition\" must give true or false.")
 		return
 	}
 	if v.True() {
 		return
 	}
-	d := r.add(RuleAssertion, a.condition.Range(), "Assertion failed", "%s", t.complaint(r, a, values, ctx))
+	d := r.Add(RuleAssertion, a.condition.Range(), "Assertion failed", "%s", t.complaint(r, a, values, ctx))
 	d.Expression, d.EvalContext = a.condition.Expression, ctx
 }
 
 // complaint is the author's message, and what was compared.
-func (t *Test) complaint(r *report, a *assertion, values map[string]cty.Value, ctx *hcl.EvalContext) string {
+func (t *Test) complaint(r *diag.Report, a *assertion, values map[string]cty.Value, ctx *hcl.EvalContext) string {
 	text := "The condition is false."
 	if a.message != nil {
 		v, _, diags := t.evaluate(a.message, values)
-		if !r.take(RuleExpression, diags) && !v.IsMarked() && v.IsWhollyKnown() && !v.IsNull() {
+		if !r.Take(RuleExpression, diags) && !v.IsMarked() && v.IsWhollyKnown() && !v.IsNull() {
 			if v, err := convert.Convert(v, cty.String); err == nil {
 				text = v.AsString()
 			}
@@ -70,13 +73,13 @@ func (t *Test) complaint(r *report, a *assertion, values map[string]cty.Value, c
 // sides writes out both sides of the comparison because of which a condition is
 // false, where references alone do not tell.
 func sides(e hcl.Expression, ctx *hcl.EvalContext) string {
-	op, ok := bare(e).(*hclsyntax.BinaryOpExpr)
+	op, ok := budget.Bare(e).(*hclsyntax.BinaryOpExpr)
 	for ok && op.Op == hclsyntax.OpLogicalAnd {
 		side := op.LHS
 		if v, diags := side.Value(ctx); diags.HasErrors() || v.IsMarked() || v.RawEquals(cty.True) {
 			side = op.RHS
 		}
-		op, ok = bare(side).(*hclsyntax.BinaryOpExpr)
+		op, ok = budget.Bare(side).(*hclsyntax.BinaryOpExpr)
 	}
 	if !ok || op.Op != hclsyntax.OpEqual {
 		return ""
@@ -97,7 +100,7 @@ func sides(e hcl.Expression, ctx *hcl.EvalContext) string {
 
 // isPlain reports whether a side is shown in full beside the lines of its file.
 func isPlain(e hclsyntax.Expression, v cty.Value) bool {
-	switch bare(e).(type) {
+	switch budget.Bare(e).(type) {
 	case *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr, *hclsyntax.TemplateExpr:
 		return v.Type().IsPrimitiveType()
 	}

@@ -6,23 +6,26 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // decodeTests decodes the tests of one file.
-func (m *module) decodeTests(file *content) []*Test {
+func (m *module) decodeTests(file *lang.Content) []*Test {
 	var tests []*Test
 	if m.tests == nil {
 		m.tests = map[string]hcl.Range{}
 	}
 	m.checkShared(file)
-	for _, b := range file.blocks["test"] {
+	for _, b := range file.Blocks["test"] {
 		name := b.Labels[0]
 		if strings.TrimSpace(name) == "" {
-			m.add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
+			m.diags.Add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
 			continue
 		}
 		if first, taken := m.tests[name]; taken {
-			m.duplicate("test", name, b.LabelRanges[0], first)
+			m.diags.Duplicate("test", name, b.LabelRanges[0], first)
 			continue
 		}
 		m.tests[name] = b.DefRange
@@ -34,9 +37,9 @@ func (m *module) decodeTests(file *content) []*Test {
 }
 
 // decodeTest is nil for a test whose flow is not known.
-func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
-	s, c := m.site(nil).decodeAt(b, testWords)
-	d := s.testedFlow(b, c.arg("flow"))
+func (m *module) decodeTest(b *hcl.Block, file *lang.Content) *Test {
+	s, c := m.site(nil).decodeAt(b, testSchema)
+	d := s.testedFlow(b, c.Arg("flow"))
 	if d == nil {
 		return nil
 	}
@@ -45,19 +48,19 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 		site: s, mocks: map[string]*mock{}, plugins: map[string]*mock{},
 	}
 	s.testedTrigger(t, d, c)
-	if at, ok := (&timetable{site: s}).instant(c.arg("at")); ok {
+	if at, ok := (&timetable{site: s}).instant(c.Arg("at")); ok {
 		t.At = at.UTC()
 	}
-	t.Until, _ = s.duration(c.arg("until"))
-	if t.Scheduled() && c.arg("until") == nil {
-		m.add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testWords.argument("until").about)
+	t.Until, _ = s.duration(c.Arg("until"))
+	if t.Scheduled() && c.Arg("until") == nil {
+		m.diags.Add(RuleMissing, b.DefRange, "Missing argument", "A test of a schedule needs the argument \"until\" (%s): write until = \"24h\".", testSchema.Argument("until").About)
 	}
-	s.testedParams(t, d, c.arg("params"))
-	t.Payload = s.testedJSON(c.arg("payload"))
-	for _, inner := range c.blocks["mock"] {
+	s.testedParams(t, d, c.Arg("params"))
+	t.Payload = s.testedJSON(c.Arg("payload"))
+	for _, inner := range c.Blocks["mock"] {
 		s.decodeMock(t, d, inner)
 	}
-	for _, inner := range c.blocks["mock_plugin"] {
+	for _, inner := range c.Blocks["mock_plugin"] {
 		s.decodeMockPlugin(t, inner)
 	}
 	s.checkMocks(t, d)
@@ -65,7 +68,7 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 	for _, inner := range answersIn(c) {
 		s.decodeAnswer(t, d, inner)
 	}
-	for _, inner := range c.blocks["assert"] {
+	for _, inner := range c.Blocks["assert"] {
 		t.asserts = append(t.asserts, s.decodeAssert(t, d, inner))
 	}
 	return t
@@ -73,28 +76,28 @@ func (m *module) decodeTest(b *hcl.Block, file *content) *Test {
 
 // testedFlow finds the flow of a test among those of its folder.
 func (s *site) testedFlow(b *hcl.Block, a *hcl.Attribute) *draft {
-	names := keys(s.drafts)
+	names := keys(s.module.drafts)
 	switch name, ok := s.text(a); {
-	case ok && s.drafts[name] != nil:
-		return s.drafts[name]
-	case ok && !s.broken:
-		s.add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the folder.%s", name, didYouMean(name, "", names))
+	case ok && s.module.drafts[name] != nil:
+		return s.module.drafts[name]
+	case ok && !s.module.broken:
+		s.diags.Add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the folder.%s", name, diag.DidYouMean(name, "", names))
 	case a == nil && len(names) == 1:
-		return s.drafts[names[0]]
+		return s.module.drafts[names[0]]
 	case a == nil && len(names) > 1:
-		s.add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the folder: say which one is tested with flow = \"…\".%s", len(names), didYouMean("", "", names))
+		s.diags.Add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the folder: say which one is tested with flow = \"…\".%s", len(names), diag.DidYouMean("", "", names))
 	}
 	return nil
 }
 
-func (s *site) testedTrigger(t *Test, d *draft, c *content) {
-	a := c.arg("trigger")
+func (s *site) testedTrigger(t *Test, d *draft, c *lang.Content) {
+	a := c.Arg("trigger")
 	name, ok := s.text(a)
 	if !ok {
 		return
 	}
 	if t.Trigger = d.triggers[name]; t.Trigger == nil {
-		s.add(RuleUnknownName, a.Expr.Range(), "Unknown name", "Flow %q has no trigger %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.triggers)))
+		s.diags.Add(RuleUnknownName, a.Expr.Range(), "Unknown name", "Flow %q has no trigger %q.%s", t.Flow.Name, name, diag.DidYouMean(name, "", keys(d.triggers)))
 		return
 	}
 	if !t.Trigger.Enabled {
@@ -103,8 +106,8 @@ func (s *site) testedTrigger(t *Test, d *draft, c *content) {
 		t.Trigger = &on
 	}
 	for _, other := range []string{"params", "payload"} {
-		if a := c.arg(other); a != nil && t.Scheduled() {
-			s.add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule have no %s of their own: a schedule states params in its trigger block.", other)
+		if a := c.Arg(other); a != nil && t.Scheduled() {
+			s.diags.Add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule have no %s of their own: a schedule states params in its trigger block.", other)
 		}
 	}
 }
@@ -123,12 +126,12 @@ func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
 	for _, name := range keys(values) {
 		p := d.params[name]
 		if p == nil {
-			s.add(RuleUnknownName, s.keyRange(a, name), "Unknown name", "Flow %q has no param %q.%s", t.Flow.Name, name, didYouMean(name, "", keys(d.params)))
+			s.diags.Add(RuleUnknownName, s.keyRange(a, name), "Unknown name", "Flow %q has no param %q.%s", t.Flow.Name, name, diag.DidYouMean(name, "", keys(d.params)))
 			continue
 		}
-		encoded, err := p.fill(s.meter, values[name], true)
+		encoded, err := p.fill(s.module.meter, values[name], true)
 		if err != nil {
-			s.add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
+			s.diags.Add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
 			continue
 		}
 		t.Params[name] = encoded
@@ -157,7 +160,7 @@ func (s *site) testedJSON(a *hcl.Attribute) json.RawMessage {
 	}
 	encoded, err := encodeJSON(v)
 	if err != nil {
-		s.add(RuleType, a.Expr.Range(), "Not a value for a payload", "%q cannot be given to a run: %s.", a.Name, err)
+		s.diags.Add(RuleType, a.Expr.Range(), "Not a value for a payload", "%q cannot be given to a run: %s.", a.Name, err)
 		return nil
 	}
 	return encoded
@@ -167,7 +170,7 @@ func (s *site) testedJSON(a *hcl.Attribute) json.RawMessage {
 func spelt(err error) string {
 	text := err.Error()
 	if text[0] >= 'a' && text[0] <= 'z' {
-		text = sentence(text)
+		text = diag.Sentence(text)
 	}
 	if !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, ".") {
 		text += "."
@@ -176,11 +179,11 @@ func spelt(err error) string {
 }
 
 func (s *site) decodeAssert(t *Test, d *draft, b *hcl.Block) *assertion {
-	s, c := s.decodeAt(b, assertWords)
+	s, c := s.decodeAt(b, assertSchema)
 	e := &trial{site: s, roots: assertRoots, tested: d, scheduled: t.Scheduled()}
-	a := &assertion{at: b.DefRange, condition: e.bind(c.arg("condition")), message: e.bind(c.arg("error_message"))}
+	a := &assertion{at: b.DefRange, condition: e.bind(c.Arg("condition")), message: e.bind(c.Arg("error_message"))}
 	if x := a.condition; x != nil && x.constant != cty.NilVal {
-		s.add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", join([]string{"run", "runs", "task", "wait"}, "or"))
+		s.diags.Add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", diag.Join([]string{"run", "runs", "task", "wait"}, "or"))
 	}
 	return a
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -99,14 +102,14 @@ func testsBelow(root string) []string {
 }
 
 // findBeside adds the module that a test file belongs to, unless it is there.
-func (r *report) findBeside(sources []*source, file string) []*source {
+func (l *loader) findBeside(sources []*source, file string) []*source {
 	folder := filepath.Dir(file)
 	for _, s := range sources {
 		if sameFolder(s.folder, folder) {
 			return sources
 		}
 	}
-	for _, s := range r.findFolder(folder) {
+	for _, s := range l.findFolder(folder) {
 		if s.folder == folder {
 			return append(sources, s)
 		}
@@ -167,20 +170,20 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 			return m, sourceFile{name: filepath.Base(file), display: file, bytes: content}
 		}
 	}
-	l.add(RulePath, startOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
+	l.diags.Add(RulePath, diag.StartOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
 	return nil, sourceFile{}
 }
 
 // parseTestFile is nil for a file that cannot be parsed.
-func (m *module) parseTestFile(f sourceFile) *content {
-	parsed, diags := parseFile(f)
+func (m *module) parseTestFile(f sourceFile) *lang.Content {
+	parsed, diags := syntax.ParseFile(f.bytes, f.display)
 	m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-	if m.take(RuleSyntax, diags) {
+	if m.diags.Take(RuleSyntax, diags) {
 		return nil
 	}
 	m.set.files[f.display] = parsed
 	m.def = &run.Definition{Files: map[string][]byte{}} // what tests read is not recorded with the flows
-	return m.decode(parsed.Body, testFileWords, startOf(f.display))
+	return lang.Decode(m.diags, parsed.Body, testFileSchema, diag.StartOf(f.display))
 }
 
 // Only is the set with nothing that starts runs by itself but one trigger of one

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -28,15 +29,15 @@ func suiteOf(t *testing.T, files map[string]string) *Suite {
 
 func TestWordsOfTestsAreDescribed(t *testing.T) {
 	t.Parallel()
-	for _, w := range tables(testFileWords) {
-		for _, a := range w.arguments {
-			if !slices.Contains(argumentKinds, a.kind) || phases[a.at] == "" || !isLine(a.about) || a.required && a.preset != "" {
-				t.Errorf("%s: %+v", w.id(), a)
+	for _, w := range tables(testFileSchema) {
+		for _, a := range w.Arguments {
+			if !slices.Contains(lang.Kinds, a.Kind) || lang.Phases[a.Phase] == "" || !isLine(a.About) || a.Required && a.Default != "" {
+				t.Errorf("%s: %+v", idOf(w), a)
 			}
 		}
-		for _, b := range w.blocks {
-			if !isLine(b.about) {
-				t.Errorf("%s: %s needs what it is about", w.id(), b.name)
+		for _, b := range w.Blocks {
+			if !isLine(b.About) {
+				t.Errorf("%s: %s needs what it is about", idOf(w), b.Name)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -201,7 +202,7 @@ func failureOf(v cty.Value, outcome run.Outcome) (*run.Failure, error) {
 	for _, name := range keys(attrs) {
 		want, known := mockedFailure[name]
 		if !known {
-			return nil, fmt.Errorf("a failure has no attribute %q.%s", name, didYouMean(name, "", keys(mockedFailure)))
+			return nil, fmt.Errorf("a failure has no attribute %q.%s", name, diag.DidYouMean(name, "", keys(mockedFailure)))
 		}
 		value, err := convert.Convert(attrs[name], want)
 		if err != nil {

@@ -9,6 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -29,18 +32,18 @@ func (s *site) decodeMock(t *Test, d *draft, b *hcl.Block) {
 func (s *site) decodeMockPlugin(t *Test, b *hcl.Block) {
 	name, at := b.Labels[0], b.LabelRanges[0]
 	switch {
-	case s.plugins[name] == nil && !s.broken:
-		s.add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, didYouMean(name, "", keys(s.plugins)))
+	case s.module.plugins[name] == nil && !s.module.broken:
+		s.diags.Add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, diag.DidYouMean(name, "", keys(s.module.plugins)))
 	case t.plugins[name] != nil:
 		s.mockedTwice("plugin", name, at, t.plugins[name].at)
 		return
 	}
-	t.plugins[name] = s.mock(b, &trial{roots: mockRoots}, openShape())
+	t.plugins[name] = s.mock(b, &trial{roots: mockRoots}, jsonschema.Any())
 }
 
 // checkShared checks the names of the mocks of a file: each must be known to one of
 // the flows.
-func (m *module) checkShared(file *content) {
+func (m *module) checkShared(file *lang.Content) {
 	known := func(path string) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Values(m.drafts)), func(d *draft) bool {
 			_, t := m.lookup(d, path, rootWord("task"))
@@ -48,7 +51,7 @@ func (m *module) checkShared(file *content) {
 		})
 	}
 	s, seen := m.site(nil), map[string]hcl.Range{}
-	for _, b := range append(slices.Clone(file.blocks["mock"]), file.blocks["mock_plugin"]...) {
+	for _, b := range append(slices.Clone(file.Blocks["mock"]), file.Blocks["mock_plugin"]...) {
 		name, at := b.Labels[0], b.LabelRanges[0]
 		switch first, twice := seen[b.Type+" "+name]; {
 		case twice && b.Type == "mock":
@@ -61,7 +64,7 @@ func (m *module) checkShared(file *content) {
 				tasks = append(tasks, d.leaves(rootWord("task"))...)
 			}
 			slices.Sort(tasks)
-			s.add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, didYouMean(name, "", slices.Compact(tasks)))
+			s.diags.Add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, diag.DidYouMean(name, "", slices.Compact(tasks)))
 		}
 		seen[b.Type+" "+name] = b.DefRange
 	}
@@ -69,18 +72,18 @@ func (m *module) checkShared(file *content) {
 
 // shareMocks gives a test the mocks of its file that it has not itself. A mock of a
 // task in a sub-flow and one of the whole are for the same calls.
-func (s *site) shareMocks(t *Test, d *draft, file *content) {
+func (s *site) shareMocks(t *Test, d *draft, file *lang.Content) {
 	own := keys(t.mocks)
-	for _, b := range file.blocks["mock"] {
+	for _, b := range file.Blocks["mock"] {
 		path := b.Labels[0]
 		same := func(other string) bool {
 			return path == other || strings.HasPrefix(path, other+"/") || strings.HasPrefix(other, path+"/")
 		}
-		if _, task := s.lookup(d, path, rootWord("task")); task != nil && !slices.ContainsFunc(own, same) && t.mocks[path] == nil {
+		if _, task := s.module.lookup(d, path, rootWord("task")); task != nil && !slices.ContainsFunc(own, same) && t.mocks[path] == nil {
 			s.decodeMock(t, d, b)
 		}
 	}
-	for _, b := range file.blocks["mock_plugin"] {
+	for _, b := range file.Blocks["mock_plugin"] {
 		if t.plugins[b.Labels[0]] == nil {
 			s.decodeMockPlugin(t, b)
 		}
@@ -90,12 +93,12 @@ func (s *site) shareMocks(t *Test, d *draft, file *content) {
 // checkMocks reports mocks of calls that another mock keeps from being made.
 func (s *site) checkMocks(t *Test, d *draft) {
 	for _, path := range keys(t.mocks) {
-		if _, task := s.lookup(d, path, rootWord("task")); task == nil {
+		if _, task := s.module.lookup(d, path, rootWord("task")); task == nil {
 			continue // which is reported
 		}
 		for i := range path {
 			if whole := t.mocks[path[:i]]; path[i] == '/' && whole != nil {
-				s.add(RuleConflict, t.mocks[path].at, "Sub-flow is mocked as a whole", "Nothing calls %q: the mock of %q, at %s, takes the place of its whole sub-flow. Leave out one of the two.", path, path[:i], place(whole.at))
+				s.diags.Add(RuleConflict, t.mocks[path].at, "Sub-flow is mocked as a whole", "Nothing calls %q: the mock of %q, at %s, takes the place of its whole sub-flow. Leave out one of the two.", path, path[:i], diag.Place(whole.at))
 				break
 			}
 		}
@@ -103,44 +106,43 @@ func (s *site) checkMocks(t *Test, d *draft) {
 }
 
 func (s *site) mockedTwice(what, name string, at, first hcl.Range) {
-	s.add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, place(first))
+	s.diags.Add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, diag.Place(first))
 }
 
 // mock decodes what calls do.
-func (s *site) mock(b *hcl.Block, e *trial, output *shape) *mock {
-	s, c := s.decodeAt(b, mockWords)
+func (s *site) mock(b *hcl.Block, e *trial, output *jsonschema.Shape) *mock {
+	s, c := s.decodeAt(b, mockSchema)
 	e.site = s
 	m := &mock{at: b.DefRange, outcome: run.OutcomeFailed}
-	m.output, m.takes, m.fail = e.bind(c.arg("output")), e.bind(c.arg("takes")), e.bind(c.arg("fail"))
-	if a := c.arg("output"); a != nil && m.output != nil && len(a.Expr.Variables()) == 0 {
+	m.output, m.takes, m.fail = e.bind(c.Arg("output")), e.bind(c.Arg("takes")), e.bind(c.Arg("fail"))
+	if a := c.Arg("output"); a != nil && m.output != nil && len(a.Expr.Variables()) == 0 {
 		s.mockedOutput(a, output)
 	}
-	if word, ok := s.word(c.arg("outcome")); ok {
+	if word, ok := s.word(c.Arg("outcome")); ok {
 		m.outcome = run.Outcome(word)
 	}
-	m.fails = c.arg("fail") != nil || c.arg("outcome") != nil
-	if times, ok := s.whole(c.arg("times"), 1, math.MaxInt32); ok {
+	m.fails = c.Arg("fail") != nil || c.Arg("outcome") != nil
+	if times, ok := s.whole(c.Arg("times"), 1, math.MaxInt32); ok {
 		m.times = int(times)
 	}
-	m.hangs, _ = s.flag(c.arg("hangs"))
+	m.hangs, _ = s.flag(c.Arg("hangs"))
 	s.checkMock(c, m)
 	return m
 }
 
 // mockedOutput compares what a mock gives with what the function states. A mock may
 // leave out what its test has no use for.
-func (s *site) mockedOutput(a *hcl.Attribute, want *shape) {
-	from := len(s.diags)
+func (s *site) mockedOutput(a *hcl.Attribute, want *jsonschema.Shape) {
+	from := s.diags.Count()
 	s.typing().check(a.Expr, want, "output")
-	kept := slices.DeleteFunc(s.diags[from:], func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })
-	s.diags = s.diags[:from+len(kept)]
+	s.diags.Drop(from, func(d *hcl.Diagnostic) bool { return RuleOf(d) == RuleMissing })
 }
 
 // checkMock reports what contradicts itself, and what is wrong already now.
-func (s *site) checkMock(c *content, m *mock) {
+func (s *site) checkMock(c *lang.Content, m *mock) {
 	conflict := func(name, detail string) {
-		if a := c.arg(name); a != nil {
-			s.add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
+		if a := c.Arg(name); a != nil {
+			s.diags.Add(RuleConflict, a.NameRange, "Arguments exclude each other", "%s", detail)
 		}
 	}
 	if m.hangs {
@@ -156,12 +158,12 @@ func (s *site) checkMock(c *content, m *mock) {
 	}
 	if m.takes != nil && m.takes.constant != cty.NilVal {
 		if _, err := takesOf(m.takes.constant); err != nil {
-			s.add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
+			s.diags.Add(RuleValue, m.takes.Range(), "Not a duration", "%s", spelt(err))
 		}
 	}
 	if m.fail != nil && m.fail.constant != cty.NilVal && !m.fail.constant.IsNull() {
 		if _, err := failureOf(m.fail.constant, m.outcome); err != nil {
-			s.add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
+			s.diags.Add(RuleType, m.fail.Range(), "Not a failure", "%s", spelt(err))
 		}
 	}
 }

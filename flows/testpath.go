@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // The names of tasks and waits in tests are paths: "build" is a task of the tested
@@ -24,7 +26,7 @@ func (m *module) lookup(d *draft, path string, word *root) (*draft, *Task) {
 
 // named is lookup that reports what is wrong with the path.
 func (s *site) named(d *draft, path string, at hcl.Range, word *root) (*draft, *Task) {
-	if of, t := s.lookup(d, path, word); t != nil {
+	if of, t := s.module.lookup(d, path, word); t != nil {
 		return of, t
 	}
 	above := ""
@@ -37,15 +39,15 @@ func (s *site) named(d *draft, path string, at hcl.Range, word *root) (*draft, *
 		t := d.leaf(kind, name)
 		switch {
 		case t == nil:
-			s.add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", d.flow.Name, kind.name, name, d.instead(kind, name, above))
+			s.diags.Add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", d.flow.Name, kind.name, name, d.instead(kind, name, above))
 			return nil, nil
 		case t.Child == nil && t.callee() == "flow":
 			return nil, nil // which flow, is reported where it is named
 		case t.Child == nil:
-			s.add(RuleReference, at, "Not a sub-flow", "Task %q of flow %q runs no flow, so there is nothing in it that could be called %q.", name, d.flow.Name, after)
+			s.diags.Add(RuleReference, at, "Not a sub-flow", "Task %q of flow %q runs no flow, so there is nothing in it that could be called %q.", name, d.flow.Name, after)
 			return nil, nil
 		}
-		d, above, rest = s.draftOf(t.Child), above+name+"/", after
+		d, above, rest = s.module.draftOf(t.Child), above+name+"/", after
 	}
 }
 
@@ -57,7 +59,7 @@ func (d *draft) instead(word *root, name, above string) string {
 	case word.bit == rootWait && d.leaf(rootWord("task"), name) != nil:
 		return " It is a task: what its calls do, a mock block says."
 	}
-	return didYouMean(name, above, d.leaves(word))
+	return diag.DidYouMean(name, above, d.leaves(word))
 }
 
 // task is the task at a path of the tested flow, nil when there is none.

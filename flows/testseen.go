@@ -34,7 +34,7 @@ func (t *Test) seen(all []Ran) (map[string]cty.Value, error) {
 		if i == 0 {
 			values["run"] = cty.ObjectVal(attrs)
 		}
-		parts, err := (&seenRun{Ran: r, flow: t.Flow}).parts()
+		parts, err := (&seenRun{ran: r, flow: t.Flow}).parts()
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func runAttributes(r *run.Record) (attrs map[string]cty.Value, err error) {
 
 // seenRun makes values of what a run is made of.
 type seenRun struct {
-	Ran
+	ran   Ran
 	flow  *Flow
 	tasks map[string]*run.TaskRecord                 // by name, waits too
 	items map[string]map[string]*run.TaskRecord      // by task and key
@@ -112,8 +112,8 @@ func (s *seenRun) parts() (map[string]cty.Value, error) {
 
 func (s *seenRun) index() {
 	s.tasks, s.items = map[string]*run.TaskRecord{}, map[string]map[string]*run.TaskRecord{}
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
+	for i := range s.ran.Tasks {
+		t := &s.ran.Tasks[i]
 		if t.Key == nil {
 			s.tasks[t.Task] = t
 			continue
@@ -196,7 +196,7 @@ func (s *seenRun) group(g *Group) error {
 		}
 	}
 	attrs := map[string]cty.Value{"state": cty.StringVal(string(run.Waiting)), "output": cty.NullVal(cty.DynamicPseudoType)}
-	end := s.Groups[g.Name]
+	end := s.ran.Groups[g.Name]
 	switch {
 	case end != nil:
 		attrs["state"] = cty.StringVal(string(end.State))
@@ -234,7 +234,7 @@ func (s *seenRun) groupOutput(g *Group, end *run.TaskRun) cty.Value {
 
 func (s *seenRun) member(m Member) (state run.State, finished time.Time, output cty.Value) {
 	if m.Group != nil {
-		if end := s.Groups[m.Group.Name]; end != nil {
+		if end := s.ran.Groups[m.Group.Name]; end != nil {
 			state, finished = end.State, end.FinishedAt
 		}
 		return state, finished, s.made["group"][m.Group.Name]["output"]

@@ -5,6 +5,11 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // trial binds the expressions of tests. These see the values of a module, and
@@ -33,16 +38,16 @@ func (t *trial) bind(a *hcl.Attribute) *tried {
 	if a == nil {
 		return nil
 	}
-	from := len(t.diags)
+	from := t.diags.Count()
 	x := &tried{Expression: a.Expr, argument: a.Name, constant: cty.NilVal}
 	for _, reference := range a.Expr.Variables() {
 		t.reference(x, reference)
 	}
-	if t.failed(from) {
+	if t.diags.Failed(from) {
 		return nil
 	}
-	x.counting = countingNodes(a.Expr)
-	v, diags := t.meter.measured(x.counting, t.context(t.foreseen()))
+	x.counting = budget.Instrument(a.Expr)
+	v, diags := t.module.meter.Eval(x.counting, t.context(t.foreseen()))
 	if t.explain(&expression{Expression: x.counting, argument: a.Name}, diags) {
 		return nil
 	}
@@ -89,16 +94,16 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 	root, at := reference.RootName(), reference.SourceRange()
 	switch {
 	case root == "var" || root == "local":
-		b := &binding{site: t.site, x: new(expression), usable: rootVar | rootLocal, at: deployed}
+		b := &binding{site: t.site, x: new(expression), usable: rootVar | rootLocal, at: lang.Load}
 		b.reference(reference)
 	case len(reference) == 1 && slices.Contains(typeNames, root):
 		// The second argument of convert; anywhere else evaluation complains.
 	case !slices.Contains(t.roots, root):
-		hint := didYouMean(root, "", t.roots)
-		if nearest(root, t.roots) == "" {
-			hint = " References begin with " + join(t.roots, "or") + " here; a text needs quotes."
+		hint := diag.DidYouMean(root, "", t.roots)
+		if diag.Nearest(root, t.roots) == "" {
+			hint = " References begin with " + diag.Join(t.roots, "or") + " here; a text needs quotes."
 		}
-		t.add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
+		t.diags.Add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
 	case root == "each":
 		t.ofItem(reference)
 	case root == "runs":
@@ -112,7 +117,7 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 // ofTheRun checks a reference to the one run of a test.
 func (t *trial) ofTheRun(root string, reference hcl.Traversal) {
 	if t.scheduled {
-		t.add(RuleMisplaced, reference.SourceRange(), "Several runs", "A schedule makes any number of runs: write runs[0].%s for one of them, or runs[*].… for all.", inRuns(root))
+		t.diags.Add(RuleMisplaced, reference.SourceRange(), "Several runs", "A schedule makes any number of runs: write runs[0].%s for one of them, or runs[*].… for all.", inRuns(root))
 		return
 	}
 	if root == "run" {
@@ -137,7 +142,7 @@ func (t *trial) ofRuns(reference hcl.Traversal) {
 	has := testedRunAttributes
 	for i := range testedRoots {
 		of := &testedRoots[i]
-		if name, _, ok := step(reference, 2); ok && name == of.name {
+		if name, _, ok := syntax.Step(reference, 2); ok && name == of.name {
 			t.settled(of, "runs[…]."+of.name, reference, 3)
 			return
 		}
@@ -175,12 +180,12 @@ func (r *testedRoot) names(d *draft) []string {
 
 // settled checks a name of the flow, and what follows it.
 func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int) {
-	name, at, ok := step(reference, i)
+	name, at, ok := syntax.Step(reference, i)
 	names := r.names(t.tested)
 	switch {
 	case !ok:
 	case !slices.Contains(names, name):
-		t.add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", t.tested.flow.Name, r.name, name, didYouMean(name, of+".", names))
+		t.diags.Add(RuleUnknownName, at, "Unknown name", "Flow %q has no %s %q.%s", t.tested.flow.Name, r.name, name, diag.DidYouMean(name, of+".", names))
 	default:
 		t.attribute(of+"."+name, reference, i+1, r.has)
 		if r.name == "task" {
@@ -191,11 +196,11 @@ func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int
 
 // items checks a reference to those of a fan-out.
 func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
-	name, at, ok := step(reference, i)
+	name, at, ok := syntax.Step(reference, i)
 	switch {
 	case !ok || name != "items" && name != "errors":
 	case !task.FanOut:
-		t.add(RuleUnknownAttribute, at, "Task without items", "Task %q has no for_each, so it has no %s.", task.Name, name)
+		t.diags.Add(RuleUnknownAttribute, at, "Task without items", "Task %q has no for_each, so it has no %s.", task.Name, name)
 	case name == "items":
 		t.attribute(of+".items[…]", reference, i+2, testedItemAttributes)
 	}
@@ -204,22 +209,22 @@ func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
 // ofItem checks a reference to the item that a call is for.
 func (t *trial) ofItem(reference hcl.Traversal) {
 	if t.called != nil && !t.called.FanOut {
-		t.add(RuleMisplaced, reference.SourceRange(), "Task without items", "Task %q has no for_each, so its calls are for no item: what they are given is input.", t.called.Name)
+		t.diags.Add(RuleMisplaced, reference.SourceRange(), "Task without items", "Task %q has no for_each, so its calls are for no item: what they are given is input.", t.called.Name)
 		return
 	}
 	t.attribute("each", reference, 1, rootWord("each").has)
 }
 
 func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []string) {
-	if name, at, ok := step(reference, i); ok && !slices.Contains(has, name) {
-		t.add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, didYouMean(name, of+".", has))
+	if name, at, ok := syntax.Step(reference, i); ok && !slices.Contains(has, name) {
+		t.diags.Add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, diag.DidYouMean(name, of+".", has))
 	}
 }
 
 // evaluate gives the value of an expression once a run has brought the rest.
 func (t *Test) evaluate(x *tried, values map[string]cty.Value) (cty.Value, *hcl.EvalContext, hcl.Diagnostics) {
 	ctx := t.site.context(values)
-	t.site.meter.left = maxCost
-	v, diags := t.site.meter.measured(x.counting, ctx)
+	t.site.module.meter.Reset()
+	v, diags := t.site.module.meter.Eval(x.counting, ctx)
 	return v, ctx, diags
 }

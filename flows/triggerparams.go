@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -14,18 +16,18 @@ import (
 // params. A trigger that is switched off is left to requests, which bring their own.
 func (t *typing) triggerParams(trigger *Trigger) {
 	params := *paramsShape(t.draft.flow.Params)
-	params.closed = false // paramNames looks at names
-	params.required = t.paramNames(trigger, params.required)
+	params.Closed = false // paramNames looks at names
+	params.Required = t.paramNames(trigger, params.Required)
 	if !trigger.Enabled {
-		params.required = nil
+		params.Required = nil
 	}
 	switch x := trigger.params; {
 	case x != nil && (x.constant == cty.NilVal || hasFields(x.constant.Type())):
 		t.check(x.Expression, &params, "params")
 		t.fill(t.draft.params, x.Expression)
-	case t.draft.stated[trigger] != nil || params.required == nil:
+	case t.draft.stated[trigger] != nil || params.Required == nil:
 	case trigger.Kind == run.TriggerSchedule, trigger.After != "":
-		t.unfilled(trigger, params.required)
+		t.unfilled(trigger, params.Required)
 	case trigger.payloads != nil:
 		t.compare(&params, t.draft.payloadShape(trigger), spot{path: "params", at: trigger.Range, what: "trigger.payload"})
 	}
@@ -36,11 +38,11 @@ func (t *typing) triggerParams(trigger *Trigger) {
 func (t *typing) unfilled(trigger *Trigger, required []string) {
 	if trigger.Kind == run.TriggerFlow {
 		payload := t.draft.endShape(trigger)
-		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.fields[name] != nil })
+		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.Fields[name] != nil })
 	}
 	if len(required) > 0 {
-		t.add(RuleMissing, trigger.Range, "Missing params", "No run of this trigger could start: the flow needs %s. Write params = { %s = … }, or give the param a default.",
-			join(required, "and"), strings.Join(required, " = …, "))
+		t.diags.Add(RuleMissing, trigger.Range, "Missing params", "No run of this trigger could start: the flow needs %s. Write params = { %s = … }, or give the param a default.",
+			diag.Join(required, "and"), strings.Join(required, " = …, "))
 	}
 }
 
@@ -61,8 +63,8 @@ func (t *typing) paramNames(trigger *Trigger, required []string) []string {
 		if !ok || t.draft.params[name] != nil {
 			continue
 		}
-		t.add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, t.guess(name, "", slices.Values(known)))
-		meant := nearest(name, known)
+		t.diags.Add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, t.diags.Guess(name, "", slices.Values(known)))
+		meant := diag.Nearest(name, known)
 		required = slices.DeleteFunc(slices.Clone(required), func(r string) bool { return r == meant })
 	}
 	return required
@@ -71,7 +73,7 @@ func (t *typing) paramNames(trigger *Trigger, required []string) []string {
 // fill tries the params that are known in full, so that their types and validations
 // can be asked.
 func (t *typing) fill(params map[string]*Param, e hcl.Expression) {
-	if pairs, diags := hcl.ExprMap(bare(e)); !diags.HasErrors() {
+	if pairs, diags := hcl.ExprMap(budget.Bare(e)); !diags.HasErrors() {
 		for _, pair := range pairs {
 			name, _ := t.name(pair.Key)
 			if v, ok := t.writtenOut(pair.Value); ok {
@@ -91,7 +93,7 @@ func (t *typing) fillOne(p *Param, v cty.Value, at hcl.Range) {
 	if p == nil || !t.shapeFits(p, v) {
 		return
 	}
-	if _, err := p.fill(t.meter, v, true); err != nil {
-		t.add(RuleType, at, "Not a value of the param", "%s.", err)
+	if _, err := p.fill(t.module.meter, v, true); err != nil {
+		t.diags.Add(RuleType, at, "Not a value of the param", "%s.", err)
 	}
 }

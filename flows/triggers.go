@@ -6,6 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -15,23 +17,23 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 	w, known := triggerKinds[kind]
 	switch {
 	case !known:
-		s.add(RuleUnknownBlock, b.LabelRanges[0], "Unknown kind of trigger", "There is no trigger %q.%s", kind, didYouMean(kind, "", []string{"schedule", "message", "flow"}))
+		s.diags.Add(RuleUnknownBlock, b.LabelRanges[0], "Unknown kind of trigger", "There is no trigger %q.%s", kind, diag.DidYouMean(kind, "", []string{"schedule", "message", "flow"}))
 		return
 	case w == nil:
-		s.later(kind, "a trigger", b.LabelRanges[0])
+		lang.NotYet(s.diags, kind, "a trigger", b.LabelRanges[0])
 		return
 	}
-	name, at, ok := s.label(b)
+	name, at, ok := s.module.label(b)
 	if !ok {
 		return
 	}
 	if first := d.triggers[name]; first != nil {
-		s.duplicate("trigger", name, at, first.Range)
+		s.diags.Duplicate("trigger", name, at, first.Range)
 		return
 	}
 	inner, c := s.decodeAt(b, w)
 	t := &Trigger{Name: name, Kind: run.TriggerKind(kind), Enabled: true, Range: b.DefRange}
-	if on, ok := inner.flag(c.arg("enabled")); ok {
+	if on, ok := inner.flag(c.Arg("enabled")); ok {
 		t.Enabled = on
 	}
 	switch t.Kind {
@@ -39,13 +41,13 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 		inner.schedule(t, c)
 	case run.TriggerMessage:
 		inner.message(t, c)
-		inner.takes(t, c.arg("payload"))
-		t.filter = inner.condition(c.arg("filter"))
+		inner.takes(t, c.Arg("payload"))
+		t.filter = inner.condition(c.Arg("filter"))
 	case run.TriggerFlow:
 		inner.follows(t, c)
-		t.filter = inner.condition(c.arg("filter"))
+		t.filter = inner.condition(c.Arg("filter"))
 	}
-	d.stated[t] = c.arg("params")
+	d.stated[t] = c.Arg("params")
 	t.params = inner.fitting(d.stated[t], hasFields)
 	d.triggers[name] = t
 	d.flow.Triggers = append(d.flow.Triggers, t)
@@ -53,29 +55,29 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 
 func hasFields(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
 
-func (s *site) message(t *Trigger, c *content) {
-	subject := c.arg("subject")
+func (s *site) message(t *Trigger, c *lang.Content) {
+	subject := c.Arg("subject")
 	t.Subject, _ = s.text(subject)
 	switch {
 	case subject == nil || t.Subject == "":
 	case !isSubject(t.Subject):
-		s.add(RuleSubject, subject.Expr.Range(), "Not a subject",
+		s.diags.Add(RuleSubject, subject.Expr.Range(), "Not a subject",
 			"%q is not a subject of NATS: tokens are joined by dots, hold no spaces, and * and > stand alone, > at the end only.", t.Subject)
 	case run.ReservedSubject(t.Subject) != "":
-		s.add(RuleReserved, subject.Expr.Range(), "Reserved subject", "A flow cannot listen to %q: %s.", t.Subject, run.ReservedSubject(t.Subject))
+		s.diags.Add(RuleReserved, subject.Expr.Range(), "Reserved subject", "A flow cannot listen to %q: %s.", t.Subject, run.ReservedSubject(t.Subject))
 	}
-	t.Stream, _ = s.text(c.arg("stream"))
+	t.Stream, _ = s.text(c.Arg("stream"))
 	if why := run.ReservedStream(t.Stream); why != "" && isToken(t.Stream) {
-		s.add(RuleReserved, c.arg("stream").Expr.Range(), "Reserved stream", "A flow cannot read stream %q: %s.", t.Stream, why)
+		s.diags.Add(RuleReserved, c.Arg("stream").Expr.Range(), "Reserved stream", "A flow cannot read stream %q: %s.", t.Stream, why)
 	}
-	t.Durable, _ = s.text(c.arg("durable"))
-	for _, a := range []*hcl.Attribute{c.arg("stream"), c.arg("durable")} {
+	t.Durable, _ = s.text(c.Arg("durable"))
+	for _, a := range []*hcl.Attribute{c.Arg("stream"), c.Arg("durable")} {
 		if v, ok := s.text(a); ok && !isToken(v) {
-			s.add(RuleName, a.Expr.Range(), "Name cannot be used", "%q is not a name for NATS: use letters, digits, - and _ only.", v)
+			s.diags.Add(RuleName, a.Expr.Range(), "Name cannot be used", "%q is not a name for NATS: use letters, digits, - and _ only.", v)
 		}
 	}
-	if stream, durable := c.arg("stream"), c.arg("durable"); (stream == nil) != (durable == nil) {
-		s.add(RuleMissing, c.at, "stream and durable", "To consume from JetStream, give both stream and durable; for plain messages give neither.")
+	if stream, durable := c.Arg("stream"), c.Arg("durable"); (stream == nil) != (durable == nil) {
+		s.diags.Add(RuleMissing, c.At, "stream and durable", "To consume from JetStream, give both stream and durable; for plain messages give neither.")
 	}
 }
 

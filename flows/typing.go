@@ -4,21 +4,24 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
 // contract is what the function that a task calls takes and gives.
-type contract struct{ input, config, output *shape }
+type contract struct{ input, config, output *jsonschema.Shape }
 
 // openContract is that of a function of which nothing is known.
-var openContract = &contract{input: openShape(), config: openShape(), output: openShape()}
+var openContract = &contract{input: jsonschema.Any(), config: jsonschema.Any(), output: jsonschema.Any()}
 
 // contract finds what a function of the module states, read once for all tasks.
 func (s *signature) contract(function string) *contract {
@@ -31,7 +34,7 @@ func (s *signature) contract(function string) *contract {
 	known := openContract
 	if i := slices.IndexFunc(s.Functions, func(f run.FunctionSignature) bool { return f.Name == function }); i >= 0 {
 		f := s.Functions[i]
-		known = &contract{input: shapeOfSchema(f.Input), config: shapeOfSchema(f.Config), output: shapeOfSchema(f.Output)}
+		known = &contract{input: jsonschema.FromSchema(f.Input), config: jsonschema.FromSchema(f.Config), output: jsonschema.FromSchema(f.Output)}
 	}
 	if s.contracts == nil {
 		s.contracts = map[string]*contract{}
@@ -51,12 +54,12 @@ type typed struct {
 }
 
 // expect notes what a task calls and what it writes out.
-func (s *site) expect(t *Task, p *plugin, c *content) {
+func (s *site) expect(t *Task, p *plugin, c *lang.Content) {
 	known := openContract
 	if p != nil {
 		known = p.signature.contract(t.Function)
 	}
-	s.draft.typed[t.Name] = &typed{contract: known, task: t, site: s, plugin: p, input: c.arg("input"), config: c.arg("config")}
+	s.draft.typed[t.Name] = &typed{contract: known, task: t, site: s, plugin: p, input: c.Arg("input"), config: c.Arg("config")}
 }
 
 // checkTypes compares what expressions give with what the functions of plugins
@@ -96,8 +99,8 @@ func (c *typed) check() {
 	if x := c.task.input.expr; x != nil {
 		t.check(x.Expression, c.contract.input, "input")
 		c.checkParams(t)
-	} else if c.input == nil && c.contract.input.present() == kindObject && c.contract.input.required != nil {
-		t.add(RuleMissing, c.task.Range, "Missing input", "The %s of this task needs an input with %s.", c.task.callee(), join(c.contract.input.required, "and"))
+	} else if c.input == nil && c.contract.input.Present() == jsonschema.Object && c.contract.input.Required != nil {
+		t.diags.Add(RuleMissing, c.task.Range, "Missing input", "The %s of this task needs an input with %s.", c.task.callee(), diag.Join(c.contract.input.Required, "and"))
 	}
 	c.checkConfig(t)
 }
@@ -105,37 +108,37 @@ func (c *typed) check() {
 // condition checks what decides: it must be able to give true or false.
 func (t *typing) condition(x *expression) {
 	if x != nil && x.constant == cty.NilVal {
-		t.operand(x.Expression, kindBool|kindString)
+		t.operand(x.Expression, jsonschema.Bool|jsonschema.String)
 	}
 }
 
 // checkConfig compares the plugin's config with the task's laid over it.
 func (c *typed) checkConfig(t *typing) {
 	want, below := *c.contract.config, c.task.config.below
-	want.required = nil
-	for _, name := range c.contract.config.required {
+	want.Required = nil
+	for _, name := range c.contract.config.Required {
 		if _, given := below[name]; !given {
-			want.required = append(want.required, name)
+			want.Required = append(want.Required, name)
 		}
 	}
 	for _, name := range keys(below) {
-		if field := want.fields[name]; field != nil {
-			t.compare(field, shapeOfValue(below[name]), spot{path: "config." + name, at: c.plugin.configAt, what: "the plugin's"})
+		if field := want.Fields[name]; field != nil {
+			t.compare(field, jsonschema.FromValue(below[name]), spot{path: "config." + name, at: c.plugin.configAt, what: "the plugin's"})
 		}
 	}
 	if x := c.task.config.expr; x != nil {
 		t.check(x.Expression, &want, "config")
-	} else if c.config == nil && want.present() == kindObject && want.required != nil {
-		t.add(RuleMissing, c.task.Range, "Missing config", "The function of this task needs a config with %s.", join(want.required, "and"))
+	} else if c.config == nil && want.Present() == jsonschema.Object && want.Required != nil {
+		t.diags.Add(RuleMissing, c.task.Range, "Missing config", "The function of this task needs a config with %s.", diag.Join(want.Required, "and"))
 	}
 }
 
 // localShape describes a local of the flow, and reports what is wrong in it once.
-func (d *draft) localShape(l *local) *shape {
+func (d *draft) localShape(l *local) *jsonschema.Shape {
 	if s := d.localShapes[l]; s != nil {
 		return s
 	}
-	s := openShape()
+	s := jsonschema.Any()
 	if l.state == resolved {
 		s = l.site.typing().infer(l.expr.Expression)
 	}
@@ -144,18 +147,18 @@ func (d *draft) localShape(l *local) *shape {
 }
 
 // traversal describes what a reference gives.
-func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
+func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *jsonschema.Shape {
 	root := e.Traversal.RootName()
 	if s := t.names[root]; s != nil {
 		return t.steps(s, e.Traversal, 1, "")
 	}
-	name, _, ok := step(e.Traversal, 1)
+	name, _, ok := syntax.Step(e.Traversal, 1)
 	if !ok || t.draft == nil {
-		return openShape()
+		return jsonschema.Any()
 	}
 	switch root {
 	case "task", "group", "wait":
-		if attribute, at, ok := step(e.Traversal, 2); ok {
+		if attribute, at, ok := syntax.Step(e.Traversal, 2); ok {
 			t.checkErrors(root, name, attribute, at)
 			if w := t.draft.tasks[WaitPrefix+name]; root == "wait" && attribute == "payload" && w != nil {
 				return t.steps(t.waitPayload(w.Wait, e.Traversal), e.Traversal, 3, "")
@@ -168,7 +171,7 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 		}
 	case "param":
 		if p := t.draft.params[name]; p != nil {
-			return t.steps(shapeOfType(p.Type), e.Traversal, 2, "")
+			return t.steps(jsonschema.FromType(p.Type), e.Traversal, 2, "")
 		}
 	case "trigger", "run", "error":
 		return t.steps(t.rootShape(e.Traversal, root, name), e.Traversal, 2, "")
@@ -177,14 +180,14 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *shape {
 			return t.steps(t.draft.localShape(l), e.Traversal, 2, "")
 		}
 		if l := t.module.locals[name]; l != nil && l.state == resolved {
-			return t.steps(shapeOfValue(l.value), e.Traversal, 2, "")
+			return t.steps(jsonschema.FromValue(l.value), e.Traversal, 2, "")
 		}
 	}
-	return openShape()
+	return jsonschema.Any()
 }
 
 // rootShape describes an attribute of what a run knows of itself.
-func (t *typing) rootShape(path hcl.Traversal, root, name string) *shape {
+func (t *typing) rootShape(path hcl.Traversal, root, name string) *jsonschema.Shape {
 	switch {
 	case root == "trigger" && name == "payload":
 		if t.trigger != nil && t.trigger.Kind == run.TriggerSchedule {
@@ -196,122 +199,122 @@ func (t *typing) rootShape(path hcl.Traversal, root, name string) *shape {
 	case name == "outcome":
 		return outcomeShape()
 	case root == "run" && name == "labels":
-		labels := &shape{kinds: kindObject, fields: map[string]*shape{}, closed: t.draft.content.arg("labels") == nil || len(t.draft.flow.Labels) > 0}
+		labels := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: t.draft.content.Arg("labels") == nil || len(t.draft.flow.Labels) > 0}
 		for label := range t.draft.flow.Labels {
-			labels.fields[label] = ofKind(kindString)
+			labels.Fields[label] = jsonschema.OfKind(jsonschema.String)
 		}
 		return labels
 	}
-	return shapeOfType(unknown(name).Type())
+	return jsonschema.FromType(unknown(name).Type())
 }
 
 // absent reports a step into what is always null.
 func (t *typing) absent(path hcl.Traversal, length int, why string) {
 	if len(path) > length && !t.guarded {
-		t.report(RuleUnknownAttribute, path[length].SourceRange(), "Unknown attribute", "%s: %s is always null here.", why, pathOf(path[:length]))
+		t.report(RuleUnknownAttribute, path[length].SourceRange(), "Unknown attribute", "%s: %s is always null here.", why, diag.Traversal(path[:length]))
 	}
 }
 
 // waitPayload describes what ends a wait.
-func (t *typing) waitPayload(w *Wait, path hcl.Traversal) *shape {
+func (t *typing) waitPayload(w *Wait, path hcl.Traversal) *jsonschema.Shape {
 	switch w.For {
 	case WaitApproval:
-		return &shape{kinds: kindObject | kindNull, closed: true, required: []string{"approved", "by", "payload", "reason"}, fields: map[string]*shape{
-			"approved": ofKind(kindBool), "by": ofKind(kindString | kindNull), "payload": openShape(), "reason": ofKind(kindString | kindNull),
+		return &jsonschema.Shape{Kinds: jsonschema.Object | jsonschema.Null, Closed: true, Required: []string{"approved", "by", "payload", "reason"}, Fields: map[string]*jsonschema.Shape{
+			"approved": jsonschema.OfKind(jsonschema.Bool), "by": jsonschema.OfKind(jsonschema.String | jsonschema.Null), "payload": jsonschema.Any(), "reason": jsonschema.OfKind(jsonschema.String | jsonschema.Null),
 		}}
 	case WaitDuration, WaitUntil:
 		t.absent(path, 3, "A wait for a time ends without a payload")
 	}
-	return openShape()
+	return jsonschema.Any()
 }
 
-func (t *typing) settledShape(word *root, name, attribute string) *shape {
+func (t *typing) settledShape(word *root, name, attribute string) *jsonschema.Shape {
 	task, group := t.draft.tasks[name], t.draft.groups[name]
 	switch {
 	case attribute == "error":
 		return failureShape()
 	case attribute == "errors" && task != nil && task.FanOut:
-		return listOf(itemFailureShape(t.draft.itemTypes(task).key))
+		return jsonschema.ListOf(itemFailureShape(t.draft.itemTypes(task).key))
 	case attribute == "state":
 		return wordsOf(run.Pending, run.Waiting, run.Ready, run.Running, run.Succeeded, run.Failed, run.Skipped, run.Canceled)
 	case attribute != "output":
-		return shapeOfType(unknown(attribute).Type())
+		return jsonschema.FromType(unknown(attribute).Type())
 	case word.bit == rootTask && task != nil:
 		return t.draft.taskShape(task)
 	case word.bit == rootGroup && group != nil:
 		return t.draft.groupShape(group)
 	}
-	return openShape()
+	return jsonschema.Any()
 }
 
-func failureShape() *shape {
-	s := &shape{kinds: kindObject | kindNull, fields: map[string]*shape{}, required: failureAttributes, closed: true}
+func failureShape() *jsonschema.Shape {
+	s := &jsonschema.Shape{Kinds: jsonschema.Object | jsonschema.Null, Fields: map[string]*jsonschema.Shape{}, Required: failureAttributes, Closed: true}
 	for _, name := range failureAttributes {
-		s.fields[name] = shapeOfType(unknown(name).Type())
+		s.Fields[name] = jsonschema.FromType(unknown(name).Type())
 	}
-	s.fields["outcome"] = outcomeShape()
+	s.Fields["outcome"] = outcomeShape()
 	return s
 }
 
-func outcomeShape() *shape {
+func outcomeShape() *jsonschema.Shape {
 	return wordsOf(run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeCanceled, run.OutcomeDenied, run.OutcomeLost)
 }
 
 // wordsOf describes texts of which the language knows all.
-func wordsOf[word ~string](all ...word) *shape {
-	s := &shape{kinds: kindString | kindNull, named: true}
+func wordsOf[word ~string](all ...word) *jsonschema.Shape {
+	s := &jsonschema.Shape{Kinds: jsonschema.String | jsonschema.Null, Declared: true}
 	for _, w := range all {
-		s.words = append(s.words, string(w))
+		s.Enum = append(s.Enum, string(w))
 	}
 	return s
 }
 
 // steps follows a traversal from its given step on. What it is relative to is
 // called by the text.
-func (t *typing) steps(s *shape, path hcl.Traversal, from int, text string) *shape {
+func (t *typing) steps(s *jsonschema.Shape, path hcl.Traversal, from int, text string) *jsonschema.Shape {
 	for i := from; i < len(path); i++ {
-		name, at, named := stepName(path[i])
+		name, at, named := syntax.StepName(path[i])
 		_, indexed := path[i].(hcl.TraverseIndex)
 		switch {
-		case named && s.present() == kindObject:
-			field := s.field(name)
+		case named && s.Present() == jsonschema.Object:
+			field := s.Field(name)
 			if field == nil {
 				t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s",
-					text+pathOf(path[:i]), name, t.guess(name, "", maps.Keys(s.fields)))
-				return openShape()
+					text+diag.Traversal(path[:i]), name, t.diags.Guess(name, "", maps.Keys(s.Fields)))
+				return jsonschema.Any()
 			}
 			s = field
-		case named && s.present()&kindObject == 0 && s.present() != 0 && !(indexed && s.present()&kindList != 0):
+		case named && s.Present()&jsonschema.Object == 0 && s.Present() != 0 && !(indexed && s.Present()&jsonschema.List != 0):
 			t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no attribute %q.%s",
-				text+pathOf(path[:i]), s.present(), name, ofEach(s, text+pathOf(path[:i]), name))
-			return openShape()
+				text+diag.Traversal(path[:i]), s.Present(), name, ofEach(s, text+diag.Traversal(path[:i]), name))
+			return jsonschema.Any()
 		case indexed && !t.reaches(s, path, i, text):
-			return openShape()
-		case indexed && s.present() == kindList:
-			s = s.item()
+			return jsonschema.Any()
+		case indexed && s.Present() == jsonschema.List:
+			s = s.Item()
 		default:
-			return openShape()
+			return jsonschema.Any()
 		}
 	}
 	return s
 }
 
 // reaches reports an index that a value of its kind never has.
-func (t *typing) reaches(s *shape, path hcl.Traversal, i int, text string) bool {
-	text += pathOf(path[:i])
-	at, kinds := path[i].SourceRange(), s.present()
+func (t *typing) reaches(s *jsonschema.Shape, path hcl.Traversal, i int, text string) bool {
+	text += diag.Traversal(path[:i])
+	at, kinds := path[i].SourceRange(), s.Present()
 	key, err := convert.Convert(path[i].(hcl.TraverseIndex).Key, cty.Number)
 	number := err == nil && !key.IsNull()
 	switch {
-	case kinds == 0 || kinds&kindList != 0 && number:
+	case kinds == 0 || kinds&jsonschema.List != 0 && number:
 		return true
-	case kinds == kindList:
+	case kinds == jsonschema.List:
 		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is a list: its elements are counted from 0.", text)
 		return false
-	case kinds == kindObject && number && s.field(key.AsBigFloat().Text('f', -1)) == nil:
-		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is an object and has no element by number.%s", text, didYouMean("", "", keys(s.fields)))
+	case kinds == jsonschema.Object && number && s.Field(key.AsBigFloat().Text('f', -1)) == nil:
+		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is an object and has no element by number.%s", text, diag.DidYouMean("", "", keys(s.Fields)))
 		return false
-	case kinds&(kindList|kindObject) == 0:
+	case kinds&(jsonschema.List|jsonschema.Object) == 0:
 		t.report(RuleUnknownAttribute, at, "Unknown attribute", "%s is %s and has no elements.", text, kinds)
 		return false
 	}
@@ -319,8 +322,8 @@ func (t *typing) reaches(s *shape, path hcl.Traversal, i int, text string) bool 
 }
 
 // ofEach tells how to get an attribute of the elements of a list.
-func ofEach(s *shape, text, name string) string {
-	if item := s.item(); s.present() != kindList || item.present()&kindObject == 0 || item.field(name) == nil {
+func ofEach(s *jsonschema.Shape, text, name string) string {
+	if item := s.Item(); s.Present() != jsonschema.List || item.Present()&jsonschema.Object == 0 || item.Field(name) == nil {
 		return ""
 	}
 	return fmt.Sprintf(" For that of each element, write %s[*].%s.", text, name)
@@ -329,22 +332,6 @@ func ofEach(s *shape, text, name string) string {
 // report adds a diagnostic, but not where errors are expected.
 func (t *typing) report(rule Rule, at hcl.Range, summary, detail string, args ...any) {
 	if !t.lenient {
-		t.add(rule, at, summary, detail, args...)
+		t.diags.Add(rule, at, summary, detail, args...)
 	}
-}
-
-// pathOf spells a traversal: "task.a.output.items[0]".
-func pathOf(path hcl.Traversal) string {
-	text := strings.Builder{}
-	for _, s := range path {
-		switch s := s.(type) {
-		case hcl.TraverseRoot:
-			text.WriteString(s.Name)
-		case hcl.TraverseAttr:
-			text.WriteString("." + s.Name)
-		case hcl.TraverseIndex:
-			text.WriteString(pathText([]cty.PathStep{cty.IndexStep{Key: s.Key}}))
-		}
-	}
-	return text.String()
 }

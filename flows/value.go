@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -12,6 +13,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // This file reads deploy-time arguments. Each method takes an argument that may
@@ -28,20 +31,20 @@ func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	if v.ContainsMarked() {
-		s.add(RuleMisplaced, a.Expr.Range(), "Sensitive value where it would be shown",
+		s.diags.Add(RuleMisplaced, a.Expr.Range(), "Sensitive value where it would be shown",
 			"%q is shown in lists and messages: a sensitive value can be given to tasks, in input and config, and nowhere else.", a.Name)
 		return cty.NilVal, false
 	}
 	v, err := convert.Convert(v, want)
 	switch {
 	case err != nil:
-		s.add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.words.argument(a.Name).kind.phrase(), misfit(v, err))
+		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.schema.Argument(a.Name).Kind.Phrase(), misfit(v, err))
 		return cty.NilVal, false
 	case !v.IsWhollyKnown():
 		return cty.NilVal, false // what makes it unknown is reported where it stands
 	case v.IsNull():
-		if word := s.words.argument(a.Name); word.required || word.either {
-			s.add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", sentence(s.words.title), a.Name)
+		if word := s.schema.Argument(a.Name); word.Required || word.Either {
+			s.diags.Add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", diag.Sentence(s.schema.Title), a.Name)
 		}
 		return cty.NilVal, false // as if it were not written
 	}
@@ -74,7 +77,7 @@ func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
 	var words []string
 	for _, one := range v.AsValueSlice() {
 		if one.IsNull() {
-			s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q has a null in it.", a.Name)
+			s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q has a null in it.", a.Name)
 			return nil, false
 		}
 		if words = append(words, one.AsString()); !s.allowed(a, one.AsString()) {
@@ -82,18 +85,18 @@ func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
 		}
 	}
 	if len(words) == 0 {
-		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q is empty: name one of %s at least.", a.Name, join(s.words.argument(a.Name).oneOf, "and"))
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q is empty: name one of %s at least.", a.Name, diag.Join(s.schema.Argument(a.Name).OneOf, "and"))
 	}
 	return words, len(words) > 0
 }
 
 // allowed reports whether a text is one of those in the table.
 func (s *site) allowed(a *hcl.Attribute, text string) bool {
-	allowed := s.words.argument(a.Name).oneOf
+	allowed := s.schema.Argument(a.Name).OneOf
 	if slices.Contains(allowed, text) {
 		return true
 	}
-	s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be %q.%s", a.Name, text, didYouMean(text, "", allowed))
+	s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be %q.%s", a.Name, text, diag.DidYouMean(text, "", allowed))
 	return false
 }
 
@@ -114,7 +117,7 @@ func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 		if most < math.MaxInt32 {
 			bounds = fmt.Sprintf("from %d to %d", least, most)
 		}
-		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %s.", a.Name, bounds)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %s.", a.Name, bounds)
 		return 0, false
 	}
 	return n, true
@@ -138,7 +141,7 @@ func (s *site) share(a *hcl.Attribute) (float64, bool) {
 	}
 	f, _ := v.AsBigFloat().Float64()
 	if f < 0 || f > 1 {
-		s.add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a number from 0 to 1.", a.Name)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a number from 0 to 1.", a.Name)
 		return 0, false
 	}
 	return f, true
@@ -152,12 +155,12 @@ func (s *site) duration(a *hcl.Attribute) (time.Duration, bool) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		s.add(RuleValue, a.Expr.Range(), "Not a duration",
+		s.diags.Add(RuleValue, a.Expr.Range(), "Not a duration",
 			"%q must be a positive duration with a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h30m\"; %q is not.", a.Name, text)
 		return 0, false
 	}
 	if d > maxDuration {
-		s.add(RuleValue, a.Expr.Range(), "Duration too long", "%q is 100 years at most; %q is more.", a.Name, text)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Duration too long", "%q is 100 years at most; %q is more.", a.Name, text)
 		return 0, false
 	}
 	return d, true
@@ -207,7 +210,29 @@ func (s *site) size(a *hcl.Attribute) (int64, bool) {
 	if bytes, ok := ParseSize(text); ok {
 		return bytes, true
 	}
-	s.add(RuleValue, a.Expr.Range(), "Not a size",
+	s.diags.Add(RuleValue, a.Expr.Range(), "Not a size",
 		"%q must be a number of bytes, or one with a unit, such as \"64KiB\", \"256MiB\" or \"1GB\"; %q is not.", a.Name, text)
 	return 0, false
+}
+
+// misfit says why a value cannot be converted: what it is, or which part of it is
+// wrong.
+func misfit(v cty.Value, err error) string {
+	if fault := (cty.PathError{}); errors.As(err, &fault) && len(fault.Path) > 0 {
+		return ": " + conversionError(err)
+	}
+	if v.IsNull() {
+		return ", and this is null"
+	}
+	switch v.Type() {
+	case cty.String:
+		return ", and this is a text"
+	case cty.Number:
+		return ", and this is a number"
+	case cty.Bool:
+		return ", and this is a bool"
+	case pluginType:
+		return ", and this is a plugin"
+	}
+	return ", and this is " + kindOf(v)
 }

@@ -7,6 +7,11 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // given is a value from outside for a variable.
@@ -26,10 +31,10 @@ func (m *module) declareVariable(b *hcl.Block) {
 	}
 	m.declared[name] = true
 	if first := m.variables[name]; first != nil {
-		m.duplicate("variable", name, at, first.at)
+		m.diags.Duplicate("variable", name, at, first.at)
 		return
 	}
-	m.variables[name] = m.site(variableWords).decodeDeclaration(b, "var", name)
+	m.variables[name] = m.site(variableSchema).decodeDeclaration(b, "var", name)
 }
 
 // values are the values given to this module's variables, the strongest last.
@@ -67,7 +72,7 @@ func (m *module) texts(wanted func(*declaration) bool) []*given {
 	for _, name := range keys(m.options.Vars) {
 		if v := m.variables[name]; v != nil && wanted(v) {
 			text := m.options.Vars[name]
-			at := startOf(text.From)
+			at := diag.StartOf(text.From)
 			if !v.sensitive {
 				m.set.files[text.From] = &hcl.File{Bytes: []byte(text.Text)}
 			}
@@ -79,13 +84,13 @@ func (m *module) texts(wanted func(*declaration) bool) []*given {
 
 // parseValues reads a file of values.
 func (l *loader) parseValues(f sourceFile) []*given {
-	parsed, diags := parseFile(f)
+	parsed, diags := syntax.ParseFile(f.bytes, f.display)
 	l.set.files[f.display] = &hcl.File{Bytes: f.bytes}
-	if l.take(RuleSyntax, diags) {
+	if l.diags.Take(RuleSyntax, diags) {
 		return nil
 	}
 	var out []*given
-	for _, a := range l.free(parsed.Body, "a file of values") {
+	for _, a := range lang.Attributes(l.diags, parsed.Body, "a file of values") {
 		out = append(out, &given{name: a.Name, at: a.NameRange, from: f.display, attr: a})
 	}
 	return out
@@ -103,7 +108,7 @@ func (m *module) assignVariables(values []*given) {
 		v := m.variables[name]
 		vars[name] = m.assign(v, strongest[name])
 		if v.sensitive {
-			vars[name] = vars[name].Mark(sensitive)
+			vars[name] = vars[name].Mark(funcs.Sensitive)
 		}
 	}
 	m.base.Variables["var"] = cty.ObjectVal(vars)
@@ -116,7 +121,7 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 		if v.preset != cty.NilVal {
 			return v.preset
 		}
-		m.add(RuleVariable, v.at, "Variable without a value",
+		m.diags.Add(RuleVariable, v.at, "Variable without a value",
 			"var.%s has no default and was given no value. Give it one in a *.auto.vars.hcl file, with --var or in the environment, or give it a default.", v.name)
 		return cty.DynamicVal
 	}
@@ -136,7 +141,7 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 		err = v.check(m.meter, value)
 	}
 	if err != nil {
-		m.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
+		m.diags.Add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
 		return cty.DynamicVal
 	}
 	if !v.sensitive {
@@ -152,16 +157,16 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 	case g.attr != nil && v.sensitive:
 		value, diags := g.attr.Expr.Value(nil)
 		if diags.HasErrors() {
-			m.add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s in %s must be written out, without references and functions.", v.name, g.from)
+			m.diags.Add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s in %s must be written out, without references and functions.", v.name, g.from)
 		}
 		return value, !diags.HasErrors()
 	case g.attr != nil:
-		x, ok := m.site(nil).bind(g.attr.Expr, g.name, constant)
+		x, ok := m.site(nil).bind(g.attr.Expr, g.name, lang.Constant)
 		if !ok {
 			return cty.NilVal, false
 		}
-		value, diags := m.meter.measured(x.Expression, nil)
-		return value, !m.take(RuleExpression, diags)
+		value, diags := m.meter.Eval(x.Expression, nil)
+		return value, !m.diags.Take(RuleExpression, diags)
 	case g.text != nil:
 		value, diags := v.parse(g.text.Text, g.from)
 		if diags.HasErrors() {
@@ -169,7 +174,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 			if !v.sensitive {
 				reason = diags[0].Detail
 			}
-			m.add(RuleVariable, at, "Invalid value of a variable",
+			m.diags.Add(RuleVariable, at, "Invalid value of a variable",
 				"The value of var.%s from %s must be an HCL expression of type %s, such as 3, true or [\"a\"]: %s", v.name, g.from, typeexpr.TypeString(v.typ), reason)
 		}
 		return value, !diags.HasErrors()
@@ -179,12 +184,12 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 
 // checkUndeclared reports values that belong to no variable of any module.
 func (l *loader) checkUndeclared() {
-	if l.unread || len(l.declared) == 0 && l.failed(0) {
+	if l.unread || len(l.declared) == 0 && l.diags.Failed(0) {
 		return // the variable may stand in what could not be read
 	}
 	for _, name := range keys(l.options.Vars) {
 		if v := l.options.Vars[name]; !l.declared[name] && !v.Ambient {
-			l.undeclared(name, startOf(v.From), maps.Keys(l.declared))
+			l.undeclared(name, diag.StartOf(v.From), maps.Keys(l.declared))
 		}
 	}
 	for _, g := range l.globals {
@@ -194,11 +199,6 @@ func (l *loader) checkUndeclared() {
 	}
 }
 
-func (r *report) undeclared(name string, at hcl.Range, names iter.Seq[string]) {
-	r.add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, r.guess(name, "", names))
+func (l *loader) undeclared(name string, at hcl.Range, names iter.Seq[string]) {
+	l.diags.Add(RuleVariable, at, "Value for an undeclared variable", "There is no variable %q to take this value.%s", name, l.diags.Guess(name, "", names))
 }
-
-// sensitive marks values that must not be shown.
-const sensitive = mark("sensitive")
-
-type mark string

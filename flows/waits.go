@@ -11,6 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -152,14 +154,14 @@ func (d *draft) declareWait(b *hcl.Block, of *Section, in *Group) *Task {
 }
 
 func (s *site) decodeWait(t *Task, b *hcl.Block) {
-	s, c := s.decodeAt(b, waitWords)
-	t.Description, _ = s.text(c.arg("description"))
-	if word, ok := s.word(c.arg("run_on")); ok {
+	s, c := s.decodeAt(b, waitSchema)
+	t.Description, _ = s.text(c.Arg("description"))
+	if word, ok := s.word(c.Arg("run_on")); ok {
 		t.RunOn = RunOn(word)
 	}
-	t.Wait.Timeout, _ = s.duration(c.arg("timeout"))
-	t.when = s.condition(c.arg("when"))
-	t.after = s.after(c.arg("after"))
+	t.Wait.Timeout, _ = s.duration(c.Arg("timeout"))
+	t.when = s.condition(c.Arg("when"))
+	t.after = s.after(c.Arg("after"))
 	form := s.waitForm(c, t.Range)
 	if form == nil {
 		return
@@ -177,37 +179,37 @@ func (s *site) decodeWait(t *Task, b *hcl.Block) {
 	case x.constant != cty.NilVal:
 		awaited, fault := t.Wait.read(x.constant, time.Time{})
 		if fault != nil {
-			s.add(fault.rule, form.Expr.Range(), fault.summary, "%q: %s", form.Name, fault.detail)
+			s.diags.Add(fault.rule, form.Expr.Range(), fault.summary, "%q: %s", form.Name, fault.detail)
 		}
 		t.Wait.foreseen = awaited.Subject
 	case t.Wait.For == WaitSubject:
 		t.Wait.foreseen = s.foreseenSubject(x)
 		if why := run.ReservedSubject(t.Wait.foreseen); why != "" {
-			s.add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.foreseen, why)
+			s.diags.Add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.foreseen, why)
 		}
 	}
 }
 
 // waitForm is the argument that says what ends the wait.
-func (s *site) waitForm(c *content, at hcl.Range) *hcl.Attribute {
-	signal, stated := s.flag(c.arg(string(WaitSignal)))
-	if !stated && c.arg(string(WaitSignal)) != nil {
+func (s *site) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
+	signal, stated := s.flag(c.Arg(string(WaitSignal)))
+	if !stated && c.Arg(string(WaitSignal)) != nil {
 		return nil // wrong, and reported
 	}
 	var form *hcl.Attribute
 	for _, name := range waitForms {
-		a := c.arg(string(name))
+		a := c.Arg(string(name))
 		switch {
 		case a == nil || name == WaitSignal && !signal:
 		case form != nil:
-			s.add(RuleConflict, a.NameRange, form.Name+" and "+a.Name, "A wait takes exactly one of duration, until, subject, approval and signal = true: write a second wait for the other.")
+			s.diags.Add(RuleConflict, a.NameRange, form.Name+" and "+a.Name, "A wait takes exactly one of duration, until, subject, approval and signal = true: write a second wait for the other.")
 			return nil
 		default:
 			form = a
 		}
 	}
 	if form == nil {
-		s.add(RuleMissing, at, "Wait for what?", "A wait needs duration = \"…\", until = \"…\", subject = \"…\", approval = \"…\" or signal = true.")
+		s.diags.Add(RuleMissing, at, "Wait for what?", "A wait needs duration = \"…\", until = \"…\", subject = \"…\", approval = \"…\" or signal = true.")
 	}
 	return form
 }
@@ -216,15 +218,15 @@ func (s *site) waitForm(c *content, at hcl.Range) *hcl.Attribute {
 func (d *draft) checkWait(t *Task) {
 	s := *d.site
 	s.part = t.part
-	types := s.within(waitWords).typing()
+	types := s.within(waitSchema).typing()
 	types.condition(t.when)
 	x := t.Wait.value
 	switch {
 	case x == nil || x.constant != cty.NilVal:
 	case t.Wait.For.Timed():
-		types.check(x.Expression, ofKind(kindString), string(t.Wait.For))
+		types.check(x.Expression, jsonschema.OfKind(jsonschema.String), string(t.Wait.For))
 	default:
-		types.check(x.Expression, ofKind(kindString|kindNumber|kindBool), string(t.Wait.For))
+		types.check(x.Expression, jsonschema.OfKind(jsonschema.String|jsonschema.Number|jsonschema.Bool), string(t.Wait.For))
 	}
 }
 

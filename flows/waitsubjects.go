@@ -6,6 +6,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // WaitSubjects are the subjects of the flow's waits as far as they are known
@@ -26,7 +29,7 @@ func (f *Flow) WaitSubjects() []string {
 // foreseenSubject is what is known at load of a subject with run values in it, ""
 // for too little.
 func (s *site) foreseenSubject(x *expression) string {
-	template, ok := bare(x.Expression).(*hclsyntax.TemplateExpr)
+	template, ok := budget.Bare(x.Expression).(*hclsyntax.TemplateExpr)
 	if !ok {
 		return ""
 	}
@@ -34,7 +37,7 @@ func (s *site) foreseenSubject(x *expression) string {
 	text := ""
 	for _, part := range template.Parts {
 		known := unknown
-		if x, ok := s.bind(part, "", running); ok && x.roots&runRoots == 0 {
+		if x, ok := s.bind(part, "", lang.Run); ok && x.roots&runRoots == 0 {
 			if v, ok := s.compute(x); ok && v.IsKnown() && !v.IsNull() && !v.IsMarked() && v.Type() == cty.String {
 				known = v.AsString()
 			}

@@ -16,7 +16,7 @@ var grantable = map[string]string{"files": `files = { "./data" = "ro" }`}
 // task. One that grants less is an answer, and so is an empty one: a plugin may do
 // without.
 func (s *site) checkWants(own *grant, p *plugin, named *hcl.Attribute) {
-	if own != nil || p == nil || p.grant != nil || p.signature == nil || s.restored != nil {
+	if own != nil || p == nil || p.grant != nil || p.signature == nil || s.module.restored != nil {
 		return
 	}
 	who, at := "This task has no grant block, and "+p.Source, named.Expr.Range()
@@ -28,7 +28,7 @@ func (s *site) checkWants(own *grant, p *plugin, named *hcl.Attribute) {
 		if line == "" {
 			continue
 		}
-		d := s.add(RuleGrant, at, "Wanted and not granted", "%s wants %s%s. Write grant { %s } with what it may use, or grant {} to do without.",
+		d := s.diags.Add(RuleGrant, at, "Wanted and not granted", "%s wants %s%s. Write grant { %s } with what it may use, or grant {} to do without.",
 			who, want.Name, reason(want.Why), line)
 		d.Severity = hcl.DiagWarning
 	}

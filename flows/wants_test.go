@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // TestWantsCanBeGranted holds that the advice is about all that a grant block of
 // this version grants, and that it can be followed.
 func TestWantsCanBeGranted(t *testing.T) {
 	t.Parallel()
-	if arguments, _ := grantWords.names(); !slices.Equal(slices.Sorted(slices.Values(arguments)), keys(grantable)) {
+	if arguments, _ := grantSchema.Names(); !slices.Equal(slices.Sorted(slices.Values(arguments)), keys(grantable)) {
 		t.Errorf("a grant block takes %v, and there is advice on %v", arguments, keys(grantable))
 	}
 	for name, line := range grantable {
@@ -44,12 +46,12 @@ func TestManyWarnings(t *testing.T) {
 	t.Parallel()
 	var src strings.Builder
 	src.WriteString("flow \"f\" {\n")
-	for i := range maxShown {
+	for i := range diag.MaxShown {
 		fmt.Fprintf(&src, "  task \"t%d\" {\n    plugin = \"./wanting.wasm\"\n  }\n", i)
 	}
 	flow := src.String() + "}\n"
 	set, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": flow})}, Options{Catalog: modules})
-	if last := diags[len(diags)-1]; len(diags) != maxShown+1 || diags.HasErrors() || RuleOf(last) != RuleMore || last.Severity != hcl.DiagWarning {
+	if last := diags[len(diags)-1]; len(diags) != diag.MaxShown+1 || diags.HasErrors() || RuleOf(last) != RuleMore || last.Severity != hcl.DiagWarning {
 		t.Errorf("%d diagnostics, errors: %t", len(diags), diags.HasErrors())
 	}
 	if len(set.Flows) != 1 {

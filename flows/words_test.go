@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
 // TestLaterWords writes every word of the full language that this version does
@@ -15,17 +17,17 @@ func TestLaterWords(t *testing.T) {
 	t.Parallel()
 	const plain = "  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n"
 	for name, c := range map[string]struct {
-		words  *words
+		words  *lang.Schema
 		around string
 	}{
-		"file":     {fileWords, "%s" + smallFlow("f")},
-		"plugin":   {pluginWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n%s}\n" + smallFlow("f")},
-		"grant":    {grantWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f")},
-		"limits":   {limitsWords, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f")},
-		"flow":     {flowWords, "flow \"f\" {\n" + plain + "%s}\n"},
-		"schedule": {scheduleWords, "flow \"f\" {\n" + plain + "  trigger \"schedule\" \"s\" {\n    every = \"1h\"\n%s  }\n}\n"},
-		"message":  {messageWords, "flow \"f\" {\n" + plain + "  trigger \"message\" \"m\" {\n    subject = \"s\"\n%s  }\n}\n"},
-		"task":     {taskWords, "flow \"f\" {\n  task \"t\" {\n    plugin = \"./greet.wasm\"\n%s  }\n}\n"},
+		"file":     {fileSchema, "%s" + smallFlow("f")},
+		"plugin":   {pluginSchema, "plugin \"p\" {\n  source = \"./greet.wasm\"\n%s}\n" + smallFlow("f")},
+		"grant":    {grantSchema, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f")},
+		"limits":   {limitsSchema, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f")},
+		"flow":     {flowSchema, "flow \"f\" {\n" + plain + "%s}\n"},
+		"schedule": {scheduleSchema, "flow \"f\" {\n" + plain + "  trigger \"schedule\" \"s\" {\n    every = \"1h\"\n%s  }\n}\n"},
+		"message":  {messageSchema, "flow \"f\" {\n" + plain + "  trigger \"message\" \"m\" {\n    subject = \"s\"\n%s  }\n}\n"},
+		"task":     {taskSchema, "flow \"f\" {\n  task \"t\" {\n    plugin = \"./greet.wasm\"\n%s  }\n}\n"},
 	} {
 		for _, word := range laterWords(c.words) {
 			dir := folder(t, map[string]string{"f.hcl": fmt.Sprintf(c.around, word)})
@@ -37,16 +39,16 @@ func TestLaterWords(t *testing.T) {
 	}
 }
 
-func laterWords(w *words) []string {
+func laterWords(w *lang.Schema) []string {
 	var out []string
-	for _, a := range w.arguments {
-		if a.later {
-			out = append(out, a.name+" = 1\n")
+	for _, a := range w.Arguments {
+		if a.Later {
+			out = append(out, a.Name+" = 1\n")
 		}
 	}
-	for _, b := range w.blocks {
-		if b.later {
-			out = append(out, b.name+strings.Repeat(` "x"`, len(b.labels))+" {\n}\n")
+	for _, b := range w.Blocks {
+		if b.Later {
+			out = append(out, b.Name+strings.Repeat(` "x"`, len(b.Labels))+" {\n}\n")
 		}
 	}
 	return out
@@ -62,31 +64,6 @@ func TestLaterRoots(t *testing.T) {
 		_, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": src})}, Options{Catalog: modules})
 		if diff := cmp.Diff([]string{"f.hcl:5 later"}, complaints(diags)); diff != "" {
 			t.Errorf("%s: %s", r.name, diff)
-		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	names := []string{"timeout", "retries", "retry", "when", "input", "x"}
-	for given, want := range map[string]string{
-		"timeuot": "timeout", "Timeout": "timeout", "retrys": "retry", "wehn": "when", "inptu": "input", "y": "x",
-		"colour": "", "": "x", "completely_different": "", strings.Repeat("timeout", 20): "",
-	} {
-		if got := nearest(given, names); got != want {
-			t.Errorf("%q: got %q, want %q", given, got, want)
-		}
-	}
-}
-
-func TestEditDistance(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "adc", 1}, {"abcd", "bcd", 1}, {"ca", "abc", 3}, {"kitten", "sitting", 3}} {
-		if got := editDistance(c.a, c.b); got != c.want {
-			t.Errorf("%q %q: %d", c.a, c.b, got)
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -312,9 +314,9 @@ func TestWorstValuesAreJSON(t *testing.T) {
 // TestEveryFunctionIsWeighed keeps functions from being added without a weight, or
 // without a call that is measured.
 func TestEveryFunctionIsWeighed(t *testing.T) {
-	all := runFunctions()
+	all := funcs.Table()
 	for name := range all {
-		if _, ok := weights[name]; !ok {
+		if _, ok := budget.Weights[name]; !ok {
 			t.Errorf("%s has no weight", name)
 		}
 		if len(worstCalls[name]) == 0 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
 // A guest that could write flow files would get at whatever flows get at, such
@@ -66,8 +68,8 @@ func (l *loader) loadAll(sources []*source) {
 		}
 		l.load(s, nil)
 	}
-	l.diags = slices.DeleteFunc(l.diags, func(d *hcl.Diagnostic) bool {
-		return slices.Contains(l.unsearched, d) && l.writable.holds(subject(d).Filename)
+	l.diags.Drop(0, func(d *hcl.Diagnostic) bool {
+		return slices.Contains(l.unsearched, d) && l.writable.holds(diag.Subject(d).Filename)
 	})
 }
 
@@ -80,7 +82,7 @@ func depth(folder string) int {
 }
 
 func (l *loader) leaveOut(s *source) {
-	d := l.add(RuleGrant, s.at(), "Flow files left out",
+	d := l.diags.Add(RuleGrant, s.at(), "Flow files left out",
 		"Guests may write to the folder %s: flow files in it are not loaded. If they are yours, move them out of it.", s.folder)
 	d.Severity = hcl.DiagWarning
 }
