@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
+
+	"github.com/hashicorp/hcl/v2"
 )
 
 // app is what all commands share: the streams and the environment.
@@ -23,26 +23,14 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 }
 
 // say writes a message for the person at the terminal.
-func (a *app) say(format string, args ...any) { fmt.Fprintf(a.errout, format+"\n", args...) }
+func (a *app) say(format string, args ...any) { a.errout.say(format, args...) }
 
-// printJSON writes a value as JSON: indented for a person at a terminal, one line
-// for programs. Recorded JSON in it keeps its bytes but for white space.
-func (a *app) printJSON(v any) error {
-	enc := newEncoder(a.out)
-	if a.out.interactive {
-		enc.SetIndent("", "  ")
-	}
-	return enc.Encode(v)
-}
+// printJSON writes a value as JSON to stdout.
+func (a *app) printJSON(v any) error { return a.out.json(v) }
 
-// encodeLine writes a value as JSON on one line, also for a person: it is one of
-// many.
-func encodeLine(w io.Writer, v any) error { return newEncoder(w).Encode(v) }
-
-func newEncoder(w io.Writer) *json.Encoder {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc
+// showDiagnostics writes problems with their lines of source to stderr.
+func (a *app) showDiagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) {
+	a.errout.diagnostics(files, diags)
 }
 
 // log is the operator's log of what happens from the given level on.

@@ -8,5 +8,5 @@
 //
 // Goroutines: those of node.start, which node.stop waits for; that of listenSignals,
 // which the function that it gives waits for; the intake and the reloader of run,
-// which service.intake waits for.
+// which node.intake waits for.
 package main

@@ -59,6 +59,9 @@ func (e *exitError) Unwrap() error { return e.err }
 // quiet ends the program with a code after everything was said.
 func quiet(code int) error { return &exitError{code: code} }
 
+// withCode gives an error an exit code.
+func withCode(code int, err error) error { return &exitError{code: code, err: err} }
+
 func exitf(code int, format string, args ...any) error {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }

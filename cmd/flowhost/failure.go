@@ -14,14 +14,14 @@ import (
 
 // showFailure says why a run did not succeed: for each task that failed its
 // place in the flow file, the message and its last log lines.
-func (a *app) showFailure(record *run.Record, f *flows.Flow, p *progress) {
+func (t *terminal) showFailure(record *run.Record, f *flows.Flow, p *progress) {
 	failed, told := failures(record)
-	for _, t := range failed {
-		a.showTask(f, t)
-		a.showLog(t, p.log(record.Run, t.Ref()))
+	for _, task := range failed {
+		t.showTask(f, task)
+		t.showLog(task, p.log(record.Run, task.Ref()))
 	}
 	if !told && record.Error != nil {
-		a.say("%s run %s: %s", a.errout.paint(red, "Error:"), record.State, describe(record.Error))
+		t.say("%s run %s: %s", t.paint(red, "Error:"), record.State, describe(record.Error))
 	}
 }
 
@@ -54,21 +54,21 @@ func failures(record *run.Record) (failed []*run.TaskRecord, told bool) {
 }
 
 // showTask writes a task's failure like a diagnostic, with the line that it is about.
-func (a *app) showTask(f *flows.Flow, t *run.TaskRecord) {
+func (t *terminal) showTask(f *flows.Flow, task *run.TaskRecord) {
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError,
-		Summary:  sentence(taskName(t)) + " " + ended(t.Error.Outcome),
-		Detail:   printable(t.Error.Error()),
+		Summary:  sentence(taskName(task)) + " " + ended(task.Error.Outcome),
+		Detail:   printable(task.Error.Error()),
 	}
-	if t.Attempts > 1 {
-		d.Detail += fmt.Sprintf(" (attempt %d)", t.Attempts)
+	if task.Attempts > 1 {
+		d.Detail += fmt.Sprintf(" (attempt %d)", task.Attempts)
 	}
 	for _, spec := range f.AllTasks() {
-		if spec.Name == t.Task {
-			d.Subject = spot(f, &spec.Range, t.Error.At)
+		if spec.Name == task.Task {
+			d.Subject = spot(f, &spec.Range, task.Error.At)
 		}
 	}
-	a.showDiagnostics(sources(f, d.Subject), hcl.Diagnostics{d})
+	t.diagnostics(sources(f, d.Subject), hcl.Diagnostics{d})
 }
 
 // spot is the line of the flow's files that a failure is about: that of an expression,
@@ -120,37 +120,34 @@ func ended(o run.Outcome) string {
 // shownLines is how much of a failed task's log is shown.
 const shownLines = 20
 
-func (a *app) showLog(t *run.TaskRecord, log run.Log) {
+func (t *terminal) showLog(task *run.TaskRecord, log run.Log) {
 	lines := log.Lines[max(0, len(log.Lines)-shownLines):]
 	if len(lines) == 0 {
 		return
 	}
-	a.say("  last log lines of %s:", printable(t.Ref().Label()))
+	t.say("  last log lines of %s:", printable(task.Ref().Label()))
 	for _, l := range lines {
-		a.say("    %s", a.logLine(l))
+		t.say("    %s", t.logLine(l))
 	}
-	a.say("")
+	t.say("")
 }
 
-// logLine is one entry of a guest's log; what follows its first line is indented.
-func (a *app) logLine(l run.LogLine) string {
-	text := strings.ToUpper(l.Level)
-	for i, line := range strings.Split(l.Message, "\n") {
-		if i > 0 {
-			text += "\n       "
+// showRemoteFailure says why a run of another process did not succeed.
+func (t *terminal) showRemoteFailure(record *run.Record) {
+	failed, told := failures(record)
+	for _, task := range failed {
+		t.say("%s %s %s: %s", t.paint(red, "Error:"), taskName(task), ended(task.Error.Outcome), failureText(task.Error))
+		if task.Child != "" {
+			t.say("'flowhost show %s' shows what happened in it", task.Child)
+		} else if task.Attempts > 0 {
+			t.say("'flowhost logs %s %s' shows what it wrote", record.Run, task.Task)
 		}
-		text += " " + printable(line)
 	}
-	if len(l.Fields) > 0 {
-		text += " " + printable(string(l.Fields))
+	switch {
+	case told || record.Error == nil:
+	case record.State == run.Canceled:
+		t.say("run %s is canceled: %s", record.Run, printable(record.Error.Message))
+	default:
+		t.say("%s run %s: %s", t.paint(red, "Error:"), record.State, failureText(record.Error))
 	}
-	switch l.Level {
-	case "error":
-		return a.errout.paint(red, text)
-	case "warn":
-		return a.errout.paint(yellow, text)
-	case "debug":
-		return a.errout.paint(dim, text)
-	}
-	return text
 }

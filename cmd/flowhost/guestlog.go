@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/run"
@@ -63,27 +61,6 @@ func guestFields(object json.RawMessage) slog.Attr {
 		attrs = append(attrs, slog.String(name, text))
 	}
 	return slog.Group("guest", attrs...)
-}
-
-// checkLevel refuses the word that a flag gives for a level; none is the default.
-func checkLevel(cmd *cobra.Command, flag, word string) error {
-	levels := []string{"debug", "info", "warn", "error"}
-	if word == "" || slices.Contains(levels, word) {
-		return nil
-	}
-	return usage(cmd, "--%s %q is no level%s", flag, word, suggest(word, levels))
-}
-
-func levelOf(word string) slog.Level {
-	switch word {
-	case "debug":
-		return slog.LevelDebug
-	case "warn":
-		return slog.LevelWarn
-	case "error":
-		return slog.LevelError
-	}
-	return slog.LevelInfo
 }
 
 // invokerFunc is a function as an engine.Invoker.

@@ -18,23 +18,23 @@ import (
 
 // intake deploys the flows and takes messages and requests until soft ends or the
 // engine does.
-func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloader, set *flows.Set, log *slog.Logger) error {
-	if err := n.engine.Deploy(soft, set); err != nil {
+func (n *node) intake(soft context.Context, c *serveConfig, r *reloader) error {
+	if err := n.engine.Deploy(soft, c.set); err != nil {
 		return err
 	}
-	r.deployed(set)
-	intake, err := bus.NewIntake(n.link.intake, n.engine, subscriptions(set), bus.IntakeConfig{
+	r.deployed(c.set)
+	intake, err := bus.NewIntake(n.link.intake, n.engine, subscriptions(c.set), bus.IntakeConfig{
 		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
 		Version: thisBuild().semantic(), Control: n.engine, Waits: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
 		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
 		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
 		Deployed: func() bus.Deployment { return r.served.Load().deployed },
-		Stats:    func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,
+		Stats:    func() any { return statsOf(c.host, n.engine) }, Code: codeOfEngine, Log: c.log,
 	})
 	if err != nil {
-		return &exitError{exitInvalid, err}
+		return withCode(exitInvalid, err)
 	}
-	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, log) }
+	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, c.log) }
 	taking, stop := context.WithCancelCause(soft)
 	var loading sync.WaitGroup
 	defer loading.Wait()
@@ -47,7 +47,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloade
 		case <-ready:
 			ready = nil
 			if schedules, err := n.engine.Schedules(soft); err == nil { // otherwise one of the cases below has come
-				s.reportStart(n.link, set, schedules)
+				reportStart(c.out, n.link, c.set, schedules)
 			}
 			loading.Go(func() { r.run(taking) })
 			debug.FreeOSMemory() // a host that is idle from here on would keep what reading modules and flows has left behind
@@ -57,7 +57,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloade
 		case <-n.ended:
 			stop(n.fault)
 		case <-soft.Done():
-			log.Info("stopping: running attempts end first; interrupt again to stop at once")
+			c.log.Info("stopping: running attempts end first; interrupt again to stop at once")
 			n.engine.Drain() // before the last answers: while the intake waits for them nothing new may start
 		}
 		return <-ended

@@ -80,7 +80,7 @@ func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log 
 	if exit := (*exitError)(nil); errors.As(err, &exit) {
 		return nil, err
 	}
-	return nil, &exitError{exitUnreachable, err}
+	return nil, withCode(exitUnreachable, err)
 }
 
 // settle tries what an external cluster may not answer yet: one that has lost a
@@ -97,8 +97,8 @@ func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) e
 
 // connect starts the embedded server, or connects to another one.
 func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) error {
-	if err := s.claimData(log); err != nil {
-		return &exitError{exitInvalid, err}
+	if err := claimData(&s, log); err != nil {
+		return withCode(exitInvalid, err)
 	}
 	if s.natsURL != "" {
 		return l.connectExternal(ctx, s, log)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -22,55 +20,6 @@ import (
 // stopTime bounds what is still to be done once the engine has ended: telling of
 // the last events, closing files.
 const stopTime = 10 * time.Second
-
-// newHost makes the sandbox host. It is also the catalog with which flows are
-// loaded, and so made before there is anywhere to put the lines of guests.
-func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
-	config := host.Config{
-		CacheDir: s.cache, Instances: s.workers, Limits: s.limits, Timeout: s.timeout, Lines: lines, Log: log,
-		CompileCommand: compileCommand(),
-	}
-	if config.CacheDir == "" {
-		if cache, err := os.UserCacheDir(); err == nil {
-			config.CacheDir = filepath.Join(cache, "flowhost")
-		}
-	}
-	if s.data != "" {
-		config.Private = []string{s.data}
-		// Before anything is loaded: its mistakes are reported as those of a directory.
-		if err := bus.CheckDataDir(s.data); err != nil {
-			return nil, &exitError{exitInvalid, err}
-		}
-		config.Modules = &keptModules{Folder: host.Folder(filepath.Join(s.data, "modules")), settings: s, log: log}
-	}
-	return host.New(ctx, config)
-}
-
-// keptModules keeps modules in the data directory, which the first one claims:
-// flows that cannot be loaded leave no directory behind.
-type keptModules struct {
-	host.Folder
-	settings settings
-	log      *slog.Logger
-}
-
-// Keep implements host.Source.
-func (k *keptModules) Keep(ctx context.Context, digest string, module []byte) error {
-	if err := k.settings.claimData(k.log); err != nil {
-		return err
-	}
-	return k.Folder.Keep(ctx, digest, module)
-}
-
-func (s *settings) claimData(log *slog.Logger) error {
-	return bus.ClaimDataDir(s.data, thisBuild().Version, log)
-}
-
-func closeHost(h *host.Host) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-	defer cancel()
-	h.Close(ctx) // fails when a guest still runs, and then the end of the process ends it
-}
 
 // nodeConfig is what a node is made of.
 type nodeConfig struct {

@@ -13,31 +13,35 @@ var marks = map[action]struct{ sign, color string }{
 	actionAdd: {"+", green}, actionChange: {"~", yellow}, actionRemove: {"-", red},
 }
 
-// showDifference writes a plan for people.
-func (p *planner) showDifference(d difference, flows int) {
+// show writes a plan for people; errout gets why the host did not load its own files.
+func (d *difference) show(out, errout *terminal, flows int) {
+	p := planText{out}
 	if d.Fault != nil {
-		p.say("%s the host could not load its own files at %s:", p.errout.paint(yellow, "Note:"), localTime(d.Fault.At))
+		errout.say("%s the host could not load its own files at %s:", errout.paint(yellow, "Note:"), localTime(d.Fault.At))
 		for _, problem := range d.Fault.Problems {
-			p.say("  %s", printable(problem))
+			errout.say("  %s", printable(problem))
 		}
 	}
 	if len(d.Changes) == 0 {
-		fmt.Fprintf(p.out, "Nothing to do: the host has %s as the files have them, since %s\n", count(flows, "flow"), localTime(d.Since))
+		fmt.Fprintf(p, "Nothing to do: the host has %s as the files have them, since %s\n", count(flows, "flow"), localTime(d.Since))
 		return
 	}
 	for _, c := range d.Changes {
 		p.showFlow(c)
 	}
-	fmt.Fprintf(p.out, "\n%s\n", totals(d))
+	fmt.Fprintf(p, "\n%s\n", totals(d))
 }
+
+// planText writes a plan.
+type planText struct{ *terminal }
 
 // line writes what happens to something, with a sign in front.
-func (p *planner) line(indent string, a action, format string, args ...any) {
+func (p planText) line(indent string, a action, format string, args ...any) {
 	m := marks[a]
-	fmt.Fprintf(p.out, "%s%s %s\n", indent, p.out.paint(m.color, m.sign), fmt.Sprintf(format, args...))
+	fmt.Fprintf(p, "%s%s %s\n", indent, p.paint(m.color, m.sign), fmt.Sprintf(format, args...))
 }
 
-func (p *planner) showFlow(c flowChange) {
+func (p planText) showFlow(c flowChange) {
 	p.line("", c.Action, "flow %s", c.Flow)
 	for _, b := range c.Blocks {
 		p.line("    ", b.Action, "%s", printable(b.Block))
@@ -58,13 +62,13 @@ func (p *planner) showFlow(c flowChange) {
 	for _, g := range c.Grants {
 		text := fmt.Sprintf("task %s may %s %s", g.Task, g.Right.Right, printable(g.To))
 		if g.Grows {
-			fmt.Fprintf(p.out, "    %s\n", p.out.paint(red, "! grant grows: "+text))
+			fmt.Fprintf(p, "    %s\n", p.paint(red, "! grant grows: "+text))
 			continue
 		}
 		p.line("    ", actionRemove, "%s no more", text)
 	}
 	if c.Action == actionRemove {
-		fmt.Fprintln(p.out, "    runs in progress end as they began")
+		fmt.Fprintln(p, "    runs in progress end as they began")
 	}
 }
 
@@ -98,7 +102,7 @@ func timeOrNever(t time.Time) string {
 }
 
 // totals sums a plan up.
-func totals(d difference) string {
+func totals(d *difference) string {
 	number, growing := map[action]int{}, 0
 	for _, c := range d.Changes {
 		number[c.Action]++

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -21,7 +20,7 @@ type progress struct {
 	mu     sync.Mutex
 	run    run.ID              // empty before the run is known
 	logs   map[callKey]run.Log // of the last attempt
-	within descent
+	within runTree
 }
 
 // callKey is a task of a run, its items in a fan-out included.
@@ -182,15 +181,11 @@ func (p *progress) json(n run.Notice) error {
 	return encodeLine(p.out, e)
 }
 
-// listen decorates an invoker to keep the guests' logs.
-func (p *progress) listen(next engine.Invoker) engine.Invoker {
-	return invokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
-		result, err := next.Invoke(ctx, call)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.logs[callKey{call.Run, run.TaskRef{Task: call.Task, Key: call.Key}}] = result.Log
-		return result, err
-	})
+// keepLog keeps what the guest of a call wrote.
+func (p *progress) keepLog(call *run.Call, log run.Log) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.logs[callKey{call.Run, run.TaskRef{Task: call.Task, Key: call.Key}}] = log
 }
 
 // log is what a task's last attempt wrote; of one that ran a flow, what that task

@@ -69,9 +69,9 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &unreachable):
-		return &exitError{exitUnreachable, err}
+		return withCode(exitUnreachable, err)
 	case errors.As(err, &answer):
-		return &exitError{codeOfAnswer(answer.Code), err}
+		return withCode(codeOfAnswer(answer.Code), err)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/simulation"
@@ -29,36 +30,12 @@ type simulated struct {
 	trial    flowTrial
 }
 
-func (a *app) simulateCommand() *cobra.Command {
-	s := &simulated{app: a, trial: flowTrial{remote: remote{app: a}}}
-	cmd := exits(&cobra.Command{
-		Use:   "simulate PATH...",
-		Short: "Show what schedules will do, or how long runs of a flow take",
-		Long: `Shows what the schedules of the flows in PATH, flow files and folders, will do from
-one time up to another: how often they fire and what is skipped, what waits for
-what and how long, the minutes in which most runs begin, when all workers are
-busy, and what changes of the zones' offsets do. The answer depends on how long
-runs take: say that with --takes.
+func newSimulated(a *app) *simulated {
+	return &simulated{app: a, trial: flowTrial{remote: remote{app: a}}}
+}
 
-With --flow it makes many runs of one flow instead, each alone in virtual time, and
-shows how long they take and which tasks decide it: a timeline of one run, the
-distribution of the durations, and how often each task is on the critical path. How
-long attempts take and whether they succeed is drawn by chance: as they did in runs
-of a host (--from-history), as is stated (--task), or 5 ms on average and with a
-probability of 0.88.
-
-Nothing is run, and plugins need not be built.`,
-		Example: `  flowhost simulate flows/ --from 2026-03-01 --to 7d
-  flowhost simulate flows/ --takes 2m --takes orders=20m --workers 8
-  flowhost simulate flows/ --from 2026-03-08T00:00:00Z --to 24h --down 2026-03-08T05:00:00Z/90m
-  flowhost simulate flows/ --json | jq '.schedules[] | select(.skipped > 0)'
-  flowhost simulate flows/ --flow orders --task price=2s,fail:0.1 --task '*=300ms'
-  flowhost simulate flows/ --flow orders --runs 5000 --seed 7 --mocks flows/orders.test.hcl
-  flowhost simulate flows/ --flow orders --from-history --data flows/.flowhost --workers 2`,
-		Args: atLeast(1, "PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return s.simulate(cmd, paths) },
-	}, exitInvalid, exitUnreachable, exitInterrupted)
-	flags := cmd.Flags()
+// addFlags adds the flags of the command.
+func (s *simulated) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.from, "from", "", "begin at this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
 	flags.StringVar(&s.to, "to", "24h", "end before this `TIME`, or so much later: 24h, 7d")
 	flags.StringArrayVar(&s.takes, "takes", nil, "how long a run takes that waits for nothing, `[FLOW=]DURATION`: of all flows (default 30s) or of one; may be repeated")
@@ -67,7 +44,6 @@ Nothing is run, and plugins need not be built.`,
 	flags.BoolVar(&s.asJSON, "json", false, "print one object with everything")
 	s.trial.addTo(flags)
 	s.files.add(flags)
-	return cmd
 }
 
 func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {

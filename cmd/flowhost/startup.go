@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,18 +13,18 @@ import (
 
 // reportStart says where the host is reached, how runs are asked for and what
 // starts each flow by itself.
-func (s *service) reportStart(l *link, set *flows.Set, schedules []run.ScheduleStatus) {
+func reportStart(w io.Writer, l *link, set *flows.Set, schedules []run.ScheduleStatus) {
 	at := l.url
 	if l.context != "" {
 		at += ", credentials in " + relative(l.context)
 	}
 	events := strings.TrimSuffix(bus.EventSubject("<flow>", ">", ""), ".")
-	fmt.Fprintf(s.out, "flowhost %s serves %s\n", thisBuild().Version, count(len(set.Flows), "flow"))
-	fmt.Fprintf(s.out, "  nats     %s\n", at)
-	fmt.Fprintf(s.out, "  ask      %s: a request, answered with the run or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
-	fmt.Fprintf(s.out, "  publish  %s: a message to JetStream that makes exactly one run\n", bus.TriggerSubject("<flow>"))
-	fmt.Fprintf(s.out, "  follow   %s: events and results\n\n", events)
-	writeTriggers(s.out, set, pauses(schedules), time.Now())
+	fmt.Fprintf(w, "flowhost %s serves %s\n", thisBuild().Version, count(len(set.Flows), "flow"))
+	fmt.Fprintf(w, "  nats     %s\n", at)
+	fmt.Fprintf(w, "  ask      %s: a request, answered with the run or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
+	fmt.Fprintf(w, "  publish  %s: a message to JetStream that makes exactly one run\n", bus.TriggerSubject("<flow>"))
+	fmt.Fprintf(w, "  follow   %s: events and results\n\n", events)
+	writeTriggers(w, set, pauses(schedules), time.Now())
 }
 
 // pauses are the schedules that do not fire, and why.
@@ -38,19 +36,6 @@ func pauses(all []run.ScheduleStatus) map[run.ScheduleRef]*run.Pause {
 		}
 	}
 	return paused
-}
-
-// relative is a path as seen from the working directory where it lies below it.
-func relative(path string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	below, err := filepath.Rel(here, path)
-	if err != nil || !filepath.IsLocal(below) {
-		return path
-	}
-	return below
 }
 
 // writeTriggers lists the flows with their triggers, one on each line.

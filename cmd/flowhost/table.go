@@ -42,10 +42,10 @@ func columnWidths(rows [][]string) []int {
 
 // list prints rows for people, below the columns' names, or with asJSON one object
 // for each, on a line of its own. states is as in [terminal.table].
-func list[T any](a *app, all []T, asJSON bool, columns []string, states int, row func(T) []string) error {
+func list[T any](out *terminal, all []T, asJSON bool, columns []string, states int, row func(T) []string) error {
 	if asJSON {
 		for _, one := range all {
-			if err := encodeLine(a.out, one); err != nil {
+			if err := encodeLine(out, one); err != nil {
 				return err
 			}
 		}
@@ -58,6 +58,6 @@ func list[T any](a *app, all []T, asJSON bool, columns []string, states int, row
 	for _, one := range all {
 		rows = append(rows, row(one))
 	}
-	a.out.table(rows, states)
+	out.table(rows, states)
 	return nil
 }

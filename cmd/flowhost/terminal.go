@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -34,6 +35,9 @@ func newTerminal(w io.Writer, getenv func(string) string) *terminal {
 	}
 	return t
 }
+
+// say writes a message for the person at the terminal.
+func (t *terminal) say(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 
 // Colours by meaning, as SGR parameters (ECMA-48, 8.3.117).
 const (

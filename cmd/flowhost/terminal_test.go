@@ -43,8 +43,8 @@ func TestPrintJSON(t *testing.T) {
 		true:  "{\n  \"a\": \"<b>\"\n}\n",
 	} {
 		var out bytes.Buffer
-		a := &app{out: &terminal{Writer: &out, interactive: interactive}}
-		if err := a.printJSON(map[string]string{"a": "<b>"}); err != nil || out.String() != want {
+		terminal := &terminal{Writer: &out, interactive: interactive}
+		if err := terminal.json(map[string]string{"a": "<b>"}); err != nil || out.String() != want {
 			t.Errorf("interactive %v: %q, %v, want %q", interactive, out.String(), err, want)
 		}
 	}

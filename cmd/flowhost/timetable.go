@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/simulation"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
 )
@@ -24,53 +25,14 @@ type timetable struct {
 	trigger  *flows.Trigger // nil for an expression
 }
 
-// triggerName is how triggers are named; no expression looks like that.
+// isTriggerName reports whether an argument has the form FLOW/TRIGGER, which no
+// expression has.
+func isTriggerName(what string) bool { return triggerName.MatchString(what) }
+
 var triggerName = regexp.MustCompile(`^[A-Za-z_][\w-]*(/[\w-]+)+$`)
 
 // bareWord may have been meant for a trigger.
 var bareWord = regexp.MustCompile(`^[A-Za-z_][\w-]*$`)
-
-// timetable finds out what is meant.
-func (n *nextTimes) timetable(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
-	if triggerName.MatchString(what) {
-		if zone, err := time.LoadLocation(what); err == nil {
-			return nil, usage(cmd, "%s is a zone: give it with --timezone, after an expression", zone)
-		}
-		if n.zone != "" || n.dst != "" {
-			return nil, usage(cmd, "--timezone and --dst are for expressions: trigger %s states its own", what)
-		}
-		return n.ofTrigger(cmd, what, paths)
-	}
-	if len(paths) > 0 {
-		return nil, usage(cmd, "%q is one argument too many: PATH is for FLOW/TRIGGER, and %q is taken for an expression, which must be in quotes", paths[0], what)
-	}
-	return n.ofExpression(cmd, strings.TrimSpace(what))
-}
-
-func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
-	if len(paths) == 0 {
-		paths = []string{"."}
-	}
-	options, err := n.files.options(cmd, n.environ, nil)
-	if err != nil {
-		return nil, err
-	}
-	set, err := n.load(cmd.Context(), paths, options)
-	if err != nil {
-		return nil, err
-	}
-	f, t, err := findSchedule(cmd, set, what)
-	if err != nil {
-		return nil, err
-	}
-	zone, err := time.LoadLocation(t.Zone)
-	if err != nil {
-		return nil, err // it was there when the flow was loaded
-	}
-	return &timetable{
-		schedule: t.Schedule, zone: zone, jitter: t.Jitter, trigger: t, ref: run.ScheduleRef{Flow: f.Name, Trigger: t.Name},
-	}, nil
-}
 
 // findSchedule finds a trigger by its name behind that of its flow, which may have
 // slashes, too.
@@ -108,21 +70,36 @@ func schedulesIn(f *flows.Flow) []string {
 	return names
 }
 
-func (n *nextTimes) ofExpression(cmd *cobra.Command, expr string) (*timetable, error) {
-	zone, err := zoneNamed(cmd, n.zone)
+// expressionOptions are the flags for an expression.
+type expressionOptions struct{ zone, dst, name string }
+
+// ofTrigger gives the schedule of a trigger.
+func ofTrigger(f *flows.Flow, t *flows.Trigger) (*timetable, error) {
+	zone, err := time.LoadLocation(t.Zone)
+	if err != nil {
+		return nil, err // it was there when the flow was loaded
+	}
+	return &timetable{
+		schedule: t.Schedule, zone: zone, jitter: t.Jitter, trigger: t, ref: run.ScheduleRef{Flow: f.Name, Trigger: t.Name},
+	}, nil
+}
+
+// ofExpression gives the schedule that an expression describes.
+func ofExpression(cmd *cobra.Command, expr string, o expressionOptions) (*timetable, error) {
+	zone, err := zoneNamed(cmd, o.zone)
 	if err != nil {
 		return nil, err
 	}
 	dst := scheduler.DSTCron
-	if n.dst != "" {
+	if o.dst != "" {
 		var ok bool
-		if dst, ok = scheduler.ParseDST(n.dst); !ok {
-			return nil, usage(cmd, "--dst %q is no mode%s", n.dst, suggest(n.dst, dstModes()))
+		if dst, ok = scheduler.ParseDST(o.dst); !ok {
+			return nil, usage(cmd, "--dst %q is no mode%s", o.dst, suggest(o.dst, dstModes()))
 		}
 	}
 	t := &timetable{zone: zone}
 	switch form := formOf(expr); {
-	case n.dst != "" && (form == formInterval || form == formInstant):
+	case o.dst != "" && (form == formInterval || form == formInstant):
 		return nil, usage(cmd, "--dst says nothing about %q: it is the same time everywhere", expr)
 	case form == formInterval:
 		t.schedule, err = interval(expr)
@@ -131,7 +108,7 @@ func (n *nextTimes) ofExpression(cmd *cobra.Command, expr string) (*timetable, e
 		at, err = time.Parse(time.RFC3339, expr)
 		t.schedule = scheduler.NewAt(at)
 	case form == formCron:
-		t.schedule, err = scheduler.ParseCron(expr, scheduler.CronOptions{Zone: zone, DST: dst, Name: n.name})
+		t.schedule, err = scheduler.ParseCron(expr, scheduler.CronOptions{Zone: zone, DST: dst, Name: o.name})
 	default:
 		t.schedule, err = scheduler.ParseCalendar(expr, zone, dst)
 	}
@@ -204,7 +181,7 @@ func expressionError(expr string, err error) error {
 	case errors.As(err, &parse):
 		return exitf(exitInvalid, "%q is no instant: write it with its offset from UTC, such as 2026-12-24T18:00:00+01:00 or 2026-12-24T17:00:00Z", expr)
 	case !errors.As(err, &fault):
-		return &exitError{exitInvalid, err}
+		return withCode(exitInvalid, err)
 	}
 	var text strings.Builder
 	text.WriteString(fault.Notation + ": ")
@@ -235,4 +212,63 @@ func dstModes() []string {
 		modes = append(modes, d.String())
 	}
 	return modes
+}
+
+// fireTime is a nominal time, and when it is due.
+type fireTime struct {
+	nominal, due time.Time
+}
+
+// next gives so many times after an instant.
+func (t *timetable) next(after time.Time, number int) []fireTime {
+	var times []fireTime
+	for at, ok := t.schedule.Next(after); ok && len(times) < number; at, ok = t.schedule.Next(at) {
+		times = append(times, fireTime{at.In(t.zone), t.jitter.Due(t.schedule, at).In(t.zone)})
+	}
+	return times
+}
+
+// changes are the next changes of the zone's offset, with their effect.
+func (t *timetable) changes(after time.Time, number int) []simulation.Change {
+	var all []simulation.Change
+	for c, ok := scheduler.NextTransition(t.zone, after); ok && len(all) < number; c, ok = scheduler.NextTransition(t.zone, c.At) {
+		all = append(all, simulation.Change{
+			Zone: t.zone.String(), Transition: c,
+			Effects: []simulation.ScheduleEffect{{Schedule: t.ref, Effect: simulation.EffectOf(t.schedule, c)}},
+		})
+	}
+	return all
+}
+
+// scheduleJSON is what schedule next --json prints.
+type scheduleJSON struct {
+	Schedule string       `json:"schedule"` // in canonical words
+	Flow     string       `json:"flow,omitempty"`
+	Trigger  string       `json:"trigger,omitempty"`
+	Timezone string       `json:"timezone"`
+	Times    []timeJSON   `json:"times"`
+	Changes  []changeJSON `json:"changes,omitempty"`
+}
+
+type timeJSON struct {
+	Nominal string `json:"nominal"`
+	Due     string `json:"due"`
+}
+
+func (t *timetable) json(times []fireTime, changes []simulation.Change) scheduleJSON {
+	out := scheduleJSON{
+		Schedule: t.schedule.String(), Flow: t.ref.Flow, Trigger: t.ref.Trigger, Timezone: t.zone.String(),
+		Times: make([]timeJSON, len(times)), Changes: changesJSON(changes),
+	}
+	for i, f := range times {
+		out.Times[i] = timeJSON{instant(f.nominal), instant(f.due)}
+	}
+	return out
+}
+
+func (f fireTime) String() string {
+	if f.due.Equal(f.nominal) {
+		return instant(f.nominal)
+	}
+	return instant(f.nominal) + "  due " + instant(f.due)
 }

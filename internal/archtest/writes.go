@@ -48,7 +48,7 @@ var Writes = []Write{
 		Reason: "what fmt, plugin build and test are asked to write: a file of another kind is refused"},
 	{File: "cmd/flowhost/outputfile_unix.go", Calls: "Chown",
 		Reason: "a temporary file gets the owner of the one that it replaces"},
-	{File: "cmd/flowhost/pluginbuild.go", Calls: "MkdirTemp RemoveAll WriteFile",
+	{File: "cmd/flowhost/cmd_plugin_build.go", Calls: "MkdirTemp RemoveAll WriteFile",
 		Reason: "a temporary directory of its own"},
 	{File: "cmd/flowhost/filewatch.go", Calls: "Remove",
 		Reason: "of a watch, not of a file"},

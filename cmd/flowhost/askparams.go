@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// askParams reads the values of --param for a flow of the host, which knows their
+// types.
+func askParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string, args []string) (map[string]json.RawMessage, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	found, err := client.Flows(ctx, flow)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, unknownFlow(ctx, client, flow)
+	}
+	declared := found[0].Params
+	names := make([]string, len(declared))
+	for i, p := range declared {
+		names[i] = p.Name
+	}
+	return readParams(cmd, flow, names, args, func(i int, text string) (json.RawMessage, error) { return paramValue(declared[i].Type, text) })
+}
+
+// paramValue is the text itself for a param of type string or any, and JSON for the
+// others. What is no JSON is left to the host to refuse, which knows the type.
+func paramValue(declared, text string) (json.RawMessage, error) {
+	if declared != "" && declared != "any" && declared != "string" && json.Valid([]byte(text)) {
+		return json.RawMessage(text), nil
+	}
+	return run.EncodeJSON(text)
+}

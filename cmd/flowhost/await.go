@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// errWaited ends the waiting for a run that goes on.
+var errWaited = errors.New("the time given with --wait is up")
+
+// ending follows a run to its end and shows what came of it, as exec does.
+type ending struct {
+	remote
+	asJSON bool
+	form   string // of the progress
+	wait   waitFlag
+}
+
+func (e *ending) add(flags *pflag.FlagSet) {
+	e.remote.add(flags)
+	flags.BoolVar(&e.asJSON, "json", false, "print the whole record of the run")
+	flags.StringVar(&e.form, "progress", "auto", "`FORM` of the progress on stderr: auto, plain, json or quiet")
+}
+
+// await follows a run to its end, or as long as the command is to wait.
+func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *progress) error {
+	waiting := ctx
+	if e.wait.time > 0 {
+		var stop context.CancelFunc
+		waiting, stop = context.WithTimeoutCause(ctx, e.wait.time, errWaited)
+		defer stop()
+	}
+	err := e.follow(waiting, client, id, p)
+	if cause := context.Cause(waiting); err != nil && cause != nil {
+		e.say("run %s goes on: 'flowhost watch %s' follows it", id, id)
+		if errors.Is(cause, errWaited) {
+			return withCode(exitTimeout, cause)
+		}
+		return cause
+	}
+	if err != nil {
+		return err
+	}
+	var record *run.Record
+	err = e.persistently(ctx, func() (err error) {
+		record, err = client.Get(ctx, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return e.conclude(record)
+}
+
+// follow tells the progress what happens to a run until it is done.
+func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *progress) error {
+	diff := recordDiff{progress: p}
+	for seen := uint64(0); ; {
+		var record *run.Record
+		err := e.persistently(ctx, func() (err error) {
+			record, seen, err = client.Watch(ctx, id, seen, pollTime)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if record == nil {
+			continue
+		}
+		if err := diff.show(ctx, record); err != nil {
+			return err
+		}
+		if record.State.Done() {
+			return nil
+		}
+	}
+}
+
+// conclude prints the result of a run and says what its end means for the program.
+func (e *ending) conclude(record *run.Record) error {
+	if err := e.out.result(record, e.asJSON); err != nil || record.State == run.Succeeded {
+		return err
+	}
+	e.errout.showRemoteFailure(record)
+	if record.State == run.Canceled {
+		return quiet(exitCanceled)
+	}
+	return quiet(exitFailed)
+}

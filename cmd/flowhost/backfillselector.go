@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// backfillHelp is what the help of commands says about their argument BACKFILL.
+const backfillHelp = `BACKFILL is a backfill's id, the beginning of one that no other has, or @latest.`
+
+// pickBackfill finds the backfill that a selector names.
+func pickBackfill(ctx context.Context, client *bus.Client, selector string) (bus.Backfill, error) {
+	all, err := client.Backfills(ctx, "")
+	if err != nil {
+		return bus.Backfill{}, err
+	}
+	if selector == latest {
+		if len(all) == 0 {
+			return bus.Backfill{}, exitf(exitInvalid, "there is no backfill yet")
+		}
+		return all[0], nil
+	}
+	var found []bus.Backfill
+	for _, b := range all {
+		if strings.HasPrefix(string(b.ID), strings.ToUpper(selector)) {
+			found = append(found, b)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return bus.Backfill{}, exitf(exitInvalid, "no backfill's id begins with %s: 'flowhost backfill list' shows those that are known", selector)
+	case 1:
+		return found[0], nil
+	}
+	return bus.Backfill{}, exitf(exitInvalid, "the ids of several backfills begin with %s, such as %s and %s: give more of it", selector, found[0].ID, found[1].ID)
+}
+
+// findBackfill gives a backfill that has been there.
+func findBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backfill, error) {
+	found, err := client.Backfills(ctx, id)
+	if err == nil && len(found) == 0 {
+		err = exitf(exitFailed, "the host does not know backfill %s any more", id)
+	}
+	if err != nil {
+		return bus.Backfill{}, err
+	}
+	return found[0], nil
+}
+
+// latestBackfills completes the ids of backfills, with what tells them apart.
+func latestBackfills(ctx context.Context, client *bus.Client) []string {
+	all, err := client.Backfills(ctx, "")
+	if err != nil {
+		return nil
+	}
+	words := []string{latest}
+	for i := range all {
+		words = append(words, cobra.CompletionWithDesc(string(all[i].ID), all[i].String()+" "+backfillState(&all[i])))
+	}
+	return words
+}
+
+// backfillState is a word for what has become of a backfill.
+func backfillState(b *bus.Backfill) string {
+	switch {
+	case !b.Over():
+		return string(run.Running)
+	case b.Failed+b.Rejected > 0:
+		return string(run.Failed)
+	case b.Canceled > 0 || b.Reason != "":
+		return string(run.Canceled)
+	}
+	return string(run.Succeeded)
+}

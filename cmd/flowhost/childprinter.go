@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// maxChildren bounds the runs of sub-flows that are shown with a run: each is
+// asked for.
+const maxChildren = 100
+
+// reader gives records of runs.
+type reader interface {
+	Get(ctx context.Context, id run.ID) (*run.Record, error)
+}
+
+// childPrinter shows the runs of sub-flows within a run.
+type childPrinter struct {
+	*terminal
+	runs reader
+	left int // that may still be asked for
+}
+
+// show writes the run that a task's last attempt was, if it was one, with its
+// tasks.
+func (p *childPrinter) show(ctx context.Context, t *run.TaskRecord, indent string) {
+	if t.Child == "" {
+		return
+	}
+	p.line(indent, fmt.Sprintf("%s  %s", p.paint(dim, "run   "), t.Child))
+	indent += "  "
+	if p.left--; p.left < 0 {
+		p.line(indent, fmt.Sprintf("… 'flowhost show %s' shows its tasks", t.Child))
+		return
+	}
+	r, err := p.runs.Get(ctx, t.Child)
+	if err != nil {
+		p.line(indent, printable(err.Error()))
+		return
+	}
+	p.tasks(ctx, r, indent)
+}
+
+func (p *childPrinter) tasks(ctx context.Context, r *run.Record, indent string) {
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		p.line(indent, p.taskLine(t))
+		if t.Error != nil {
+			p.line(indent, p.paint(red, "  "+failureText(t.Error)))
+		}
+		p.show(ctx, t, indent+"  ")
+	}
+}
+
+func (p *childPrinter) line(indent, text string) { fmt.Fprintln(p, indent+text) }

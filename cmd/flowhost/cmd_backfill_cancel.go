@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+)
+
+func (a *app) backfillCancelCommand() *cobra.Command {
+	r := &remote{app: a}
+	var reason string
+	cmd := exits(&cobra.Command{
+		Use:   "cancel BACKFILL",
+		Short: "Cancel a backfill",
+		Long: `Ends a backfill before its time: its runs that are going are canceled, and the rest
+of its times makes none. Runs that have ended stay as they are.
+
+` + backfillHelp,
+		Example:           `  flowhost backfill cancel @latest --reason "wrong range"`,
+		Args:              between(1, 1, "BACKFILL"),
+		ValidArgsFunction: r.complete(latestBackfills),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+				b, err := pickBackfill(ctx, client, args[0])
+				if err != nil {
+					return err
+				}
+				if !b.EndedAt.IsZero() {
+					return exitf(exitFailed, "backfill %s has ended already", b.ID)
+				}
+				if err := client.CancelBackfill(ctx, b.ID, reason); err != nil {
+					return err
+				}
+				a.say("backfill %s is canceled", b.ID)
+				return nil
+			})
+		},
+	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	cmd.Flags().StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
+	r.add(cmd.Flags())
+	return cmd
+}

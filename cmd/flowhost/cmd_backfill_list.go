@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+)
+
+func (a *app) backfillListCommand() *cobra.Command {
+	r := &remote{app: a}
+	asJSON := false
+	cmd := exits(&cobra.Command{
+		Use:     "list",
+		Short:   "List backfills, newest first",
+		Long:    `Lists the backfills that go on, and the last hundred that have ended, newest first.`,
+		Example: `  flowhost backfill list`,
+		Args:    between(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+				all, err := client.Backfills(ctx, "")
+				if err != nil {
+					return err
+				}
+				return list(a.out, all, asJSON, backfillColumns, 2, backfillRow)
+			})
+		},
+	}, exitInvalid, exitUnreachable, exitInterrupted)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each backfill, on a line of its own")
+	r.add(cmd.Flags())
+	return cmd
+}
+
+var backfillColumns = []string{"BACKFILL", "SCHEDULE", "STATE", "DONE", "STARTED", "TOOK", "NOTE"}
+
+func backfillRow(b bus.Backfill) []string {
+	took := ""
+	if !b.EndedAt.IsZero() {
+		took = short(b.EndedAt.Sub(b.StartedAt))
+	}
+	notes := endsOf(&b)
+	if b.Reason != "" {
+		notes = append(notes, printable(b.Reason))
+	}
+	done := fmt.Sprintf("%d of %d", b.Done, b.Total)
+	return []string{string(b.ID), b.String(), backfillState(&b), done, localTime(b.StartedAt), took, strings.Join(notes, ", ")}
+}

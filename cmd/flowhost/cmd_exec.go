@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// errTimedOut ends the waiting for a run.
+var errTimedOut = errors.New("the time given with --timeout is up")
+
+// execution is exec with its flags.
+type execution struct {
+	*app
+	files    flowFlags
+	flow     string
+	params   []string
+	input    string
+	asJSON   bool
+	timeout  time.Duration
+	data     string
+	config   string
+	progress string
+}
+
+func (a *app) execCommand() *cobra.Command {
+	x := &execution{app: a}
+	cmd := exits(&cobra.Command{
+		Use:   "exec PATH",
+		Short: "Run one flow now and print its output",
+		Long: `Runs one flow of PATH, a flow file or a folder, in this process, waits for its
+end and prints its output as JSON. The flow's triggers are left alone. Ctrl-C
+cancels the run, a second one ends the program at once.`,
+		Example: `  flowhost exec hello.hcl
+  flowhost exec flows/ --flow orders --param region=eu --input @order.json
+  echo '{"total":5}' | flowhost exec orders.hcl --input - --json | jq .tasks`,
+		Args: between(1, 1, "PATH"),
+		RunE: func(cmd *cobra.Command, args []string) error { return x.exec(cmd, args[0]) },
+	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
+	flags := cmd.Flags()
+	flags.StringVar(&x.flow, "flow", "", "`NAME` of the flow; may be left out where there is one")
+	flags.StringArrayVar(&x.params, "param", nil, "param of the run, as `NAME=VALUE`; may be repeated")
+	flags.StringVar(&x.input, "input", "null", "the run's payload: `JSON`, @FILE, or - for stdin")
+	x.files.add(flags)
+	flags.BoolVar(&x.asJSON, "json", false, "print the whole record of the run")
+	flags.DurationVar(&x.timeout, "timeout", 0, "cancel the run after this `DURATION` (exit code 5); default: never")
+	flags.StringVar(&x.data, "data", "", "keep the journal in this `FOLDER`; default: in memory")
+	flags.StringVar(&x.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
+	flags.StringVar(&x.progress, "progress", "auto", "`FORM` of the progress on stderr: auto, plain, json or quiet")
+	return cmd
+}
+
+func (x *execution) exec(cmd *cobra.Command, path string) error {
+	p, err := newProgress(x.errout, x.progress)
+	if err != nil {
+		return usage(cmd, "%w", err)
+	}
+	if x.timeout < 0 {
+		return usage(cmd, "--timeout %s: a positive duration is expected", x.timeout)
+	}
+	s, err := x.readSettings(x.config, path)
+	if err != nil {
+		return err
+	}
+	s.data, s.natsURL = x.data, "" // the host's own journal is not for single runs
+	soft, hard, stopListening := listenSignals(cmd.Context())
+	defer stopListening()
+	log := x.log(slog.LevelError) // the progress tells the rest
+	h, err := newHost(soft, s, nil, log)
+	if err != nil {
+		return err
+	}
+	defer closeHost(h)
+	options, err := x.files.options(cmd, x.environ, h)
+	if err != nil {
+		return err
+	}
+	options.Opened = s.opened
+	options.Ceilings = s.ceilings
+	set, err := x.load(soft, []string{path}, options)
+	if err != nil {
+		return err
+	}
+	request, err := x.request(cmd, set)
+	if err != nil {
+		return err
+	}
+	config := nodeConfig{
+		settings: s, host: h, flows: options, log: log,
+		observers: []engine.Observer{p}, invoker: keepLogs(p),
+	}
+	if s.data != "" {
+		if config.link, err = openLink(soft, s, false, set, log); err != nil {
+			return err
+		}
+		defer config.link.close()
+	}
+	record, why, err := x.perform(soft, hard, config, set, request)
+	if err != nil {
+		return err
+	}
+	return x.show(record, why, set.Flow(request.Flow), p)
+}
+
+// keepLogs gives a decorator that hands the guests' logs to the progress.
+func keepLogs(p *progress) func(engine.Invoker) engine.Invoker {
+	return func(next engine.Invoker) engine.Invoker {
+		return invokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
+			result, err := next.Invoke(ctx, call)
+			p.keepLog(&call, result.Log)
+			return result, err
+		})
+	}
+}
+
+// request is what the flags ask for.
+func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, error) {
+	f, err := pickFlow(cmd, set, x.flow)
+	if err != nil {
+		return run.Request{}, err
+	}
+	payload, err := x.readJSON(x.input)
+	if err != nil {
+		return run.Request{}, err
+	}
+	params, err := parseParams(cmd, f, x.params)
+	if err != nil {
+		return run.Request{}, err
+	}
+	return run.Request{
+		Flow:    f.Name,
+		Trigger: run.Trigger{Kind: run.TriggerManual, Time: time.Now().UTC(), Payload: payload},
+		Params:  params,
+	}, nil
+}
+
+// perform runs the request to its end. why says what made it be canceled: nil,
+// errInterrupted or errTimedOut.
+func (x *execution) perform(soft, hard context.Context, config nodeConfig, set *flows.Set, request run.Request) (record *run.Record, why, err error) {
+	n, err := newNode(hard, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	n.start(hard)
+	record, why, err = x.submit(soft, hard, n.engine, set, request)
+	if fault := n.stop(hard); fault != nil && record == nil {
+		err = fault
+	}
+	return record, why, err
+}
+
+func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *flows.Set, request run.Request) (record *run.Record, why, err error) {
+	for _, f := range set.Flows {
+		f.Triggers = nil // nothing but this request starts runs here
+	}
+	if err := e.Deploy(hard, set); err != nil {
+		return nil, nil, err
+	}
+	receipt, err := e.Submit(hard, request)
+	if err == nil {
+		err = refusal(receipt)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	waiting := soft
+	if x.timeout > 0 {
+		var stop context.CancelFunc
+		waiting, stop = context.WithTimeoutCause(soft, x.timeout, errTimedOut)
+		defer stop()
+	}
+	record, err = e.Wait(waiting, receipt.Run)
+	if err == nil || hard.Err() != nil || waiting.Err() == nil {
+		return record, nil, err
+	}
+	why = context.Cause(waiting)
+	if err := e.Cancel(hard, receipt.Run, why.Error()); err != nil && !errors.Is(err, engine.ErrFinished) {
+		return nil, why, err
+	}
+	record, err = e.Wait(hard, receipt.Run)
+	return record, why, err
+}
+
+// show prints the result and says what the end of the run means for the program.
+func (x *execution) show(record *run.Record, why error, f *flows.Flow, p *progress) error {
+	if err := x.out.result(record, x.asJSON); err != nil || record.State == run.Succeeded {
+		return err
+	}
+	x.errout.showFailure(record, f, p)
+	switch {
+	case errors.Is(why, errInterrupted):
+		return quiet(exitInterrupted)
+	case errors.Is(why, errTimedOut):
+		return quiet(exitTimeout)
+	case record.State == run.Canceled:
+		return quiet(exitCanceled)
+	}
+	return quiet(exitFailed)
+}

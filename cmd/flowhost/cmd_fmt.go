@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+// formatter is what the flags of fmt ask for.
+type formatter struct {
+	*app
+	check, diff bool
+	different   bool
+	invalid     bool
+}
+
+func (a *app) fmtCommand() *cobra.Command {
+	f := formatter{app: a}
+	cmd := exits(&cobra.Command{
+		Use:   "fmt [PATH...]",
+		Short: "Format flow files",
+		Long: `Brings *.hcl files into their canonical layout and prints the names of those it
+changed. PATH is a file, a folder with all folders below it (default: the current
+one), or - for stdin, which is formatted to stdout.`,
+		Example: `  flowhost fmt
+  flowhost fmt --check flows/        exit code 3 when a file is not formatted
+  flowhost fmt --diff orders.hcl     show what would change
+  flowhost fmt - < orders.hcl`,
+		RunE: func(_ *cobra.Command, paths []string) error {
+			if len(paths) == 0 {
+				paths = []string{"."}
+			}
+			return f.formatAll(paths)
+		},
+	}, exitInvalid, exitDifference)
+	cmd.Flags().BoolVar(&f.check, "check", false, "change nothing; exit code 3 when a file is not formatted")
+	cmd.Flags().BoolVar(&f.diff, "diff", false, "change nothing; print the differences")
+	return cmd
+}
+
+func (f *formatter) formatAll(paths []string) error {
+	for _, path := range paths {
+		if err := f.formatPath(path); err != nil {
+			return withCode(exitInvalid, err)
+		}
+	}
+	switch {
+	case f.invalid:
+		return quiet(exitInvalid)
+	case f.check && f.different:
+		return quiet(exitDifference)
+	}
+	return nil
+}
+
+func (f *formatter) formatPath(path string) error {
+	if path == "-" {
+		return f.formatStdin()
+	}
+	return filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && name != path && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir
+		case e.IsDir(), name != path && (!e.Type().IsRegular() || !strings.HasSuffix(name, ".hcl")):
+			return nil // what a link leads to is formatted where it lies
+		}
+		return f.formatFile(name)
+	})
+}
+
+func (f *formatter) formatStdin() error {
+	source, err := readAll(f.stdin)
+	if err != nil {
+		return err
+	}
+	formatted, ok := f.format("stdin", source)
+	if ok && !f.check && !f.diff {
+		_, err = f.out.Write(formatted)
+	}
+	return err
+}
+
+func (f *formatter) formatFile(name string) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file that can be formatted", name)
+	}
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	formatted, ok := f.format(name, source)
+	if !ok || string(formatted) == string(source) {
+		return nil
+	}
+	if !f.diff {
+		fmt.Fprintln(f.out, name)
+	}
+	if f.check || f.diff {
+		return nil
+	}
+	return replaceFile(name, formatted)
+}
+
+// format formats one text and notes what it finds. It is false for a text that is
+// not HCL.
+func (f *formatter) format(name string, source []byte) ([]byte, bool) {
+	formatted, diags := flows.Format(source, name)
+	if diags.HasErrors() {
+		f.invalid = true
+		f.showDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
+		return nil, false
+	}
+	difference := diff.Diff(name, source, name+" (formatted)", formatted)
+	f.different = f.different || difference != nil
+	if f.diff {
+		fmt.Fprintf(f.out, "%s", difference)
+	}
+	return formatted, true
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/run"
+)
+
+// pluginCall is plugin call with its flags.
+type pluginCall struct {
+	*app
+	config  string
+	timeout time.Duration
+	asJSON  bool
+}
+
+func (a *app) pluginCallCommand() *cobra.Command {
+	c := &pluginCall{app: a}
+	cmd := exits(&cobra.Command{
+		Use:   "call MODULE [FUNCTION] [JSON|@FILE|-]",
+		Short: "Call a function of a plugin once",
+		Long: `Calls a function of a plugin's module with an input (default: null) and prints
+its output. The guest's log goes to stderr. FUNCTION may be left out for a module
+with one function and for commands that read stdin.`,
+		Example: `  flowhost plugin call greet.wasm greet '{"name":"world"}'
+  flowhost plugin call pricing.wasm price @order.json --config '{"currency":"EUR"}'
+  flowhost plugin call wc-cmd.wasm - < input.json`,
+		Args: between(1, 3, "MODULE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.call(cmd, args) },
+	}, exitFailed, exitInvalid, exitInterrupted)
+	flags := cmd.Flags()
+	flags.StringVar(&c.config, "config", "", "the plugin's configuration: `JSON`, @FILE, or - for stdin")
+	flags.DurationVar(&c.timeout, "timeout", 0, "end the call after this `DURATION`; default: 5m")
+	flags.BoolVar(&c.asJSON, "json", false, "print outcome, output, error and log as JSON")
+	return cmd
+}
+
+func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
+	if c.timeout < 0 {
+		return usage(cmd, "--timeout %s: a positive duration is expected", c.timeout)
+	}
+	soft, hard, stopListening := listenSignals(cmd.Context())
+	defer stopListening()
+	h, err := newHost(soft, settings{}, nil, c.log(slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	defer closeHost(h)
+	call, err := c.prepare(soft, h, args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(hard)
+	defer cancel(nil)
+	defer context.AfterFunc(soft, func() { cancel(run.ErrCanceled) })()
+	result, err := h.Invoke(ctx, call)
+	if err != nil {
+		return err
+	}
+	return c.show(result, soft.Err() != nil)
+}
+
+// prepare makes the call that the arguments describe.
+func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (run.Call, error) {
+	signature, err := h.Signature(ctx, args[0])
+	if ctx.Err() != nil {
+		return run.Call{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return run.Call{}, withCode(exitInvalid, err)
+	}
+	function, input := splitCall(signature, args[1:])
+	now := time.Now().UTC()
+	call := run.Call{
+		Run: run.NewID(now), Flow: "call", Task: "call", Attempt: 1, Scheduled: now,
+		Module: signature.Digest, Function: function, Timeout: c.timeout,
+	}
+	if call.Input, err = c.readJSON(input); err == nil && c.config != "" {
+		call.Config, err = c.readJSON(c.config)
+	}
+	return call, err
+}
+
+// splitCall tells function and input apart: either may be left out.
+func splitCall(signature run.Signature, args []string) (function, input string) {
+	switch len(args) {
+	case 0:
+		return "", "null"
+	case 2:
+		return args[0], args[1]
+	}
+	arg := args[0]
+	named := slices.ContainsFunc(signature.Functions, func(f run.FunctionSignature) bool { return f.Name == arg })
+	if !named && (arg == "-" || strings.HasPrefix(arg, "@") || json.Valid([]byte(arg))) {
+		return "", arg
+	}
+	return arg, "null"
+}
+
+func (c *pluginCall) show(result run.Result, interrupted bool) error {
+	var err error
+	if c.asJSON {
+		err = c.printJSON(result)
+	} else {
+		for _, l := range result.Log.Lines {
+			c.say("%s", c.errout.logLine(l))
+		}
+		if result.Log.Dropped > 0 {
+			c.say("(%s left out)", count(result.Log.Dropped, "line"))
+		}
+		if result.Failure == nil {
+			err = c.printJSON(result.Output)
+		}
+	}
+	switch {
+	case err != nil || result.Failure == nil:
+		return err
+	case interrupted:
+		return quiet(exitInterrupted)
+	case c.asJSON:
+		return quiet(exitFailed)
+	}
+	return exitf(exitFailed, "the call %s: %s", ended(result.Outcome), printable(result.Failure.Error()))
+}

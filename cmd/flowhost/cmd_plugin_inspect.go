@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/run"
+)
+
+func (a *app) pluginInspectCommand() *cobra.Command {
+	var asJSON, verbose bool
+	cmd := exits(&cobra.Command{
+		Use:   "inspect FILE",
+		Short: "Describe a plugin's module without calling it",
+		Long: `Describes a plugin's module without calling any of its functions: what it offers,
+what it imports, and what is wrong with it. With --verbose an instance is made and
+measured: how each call gets one that is as new, and what that costs.`,
+		Example: `  flowhost plugin inspect greet.wasm
+  flowhost plugin inspect --json greet.wasm | jq .signature.functions`,
+		Args: between(1, 1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inspect(cmd.Context(), args[0], asJSON, verbose)
+		},
+	}, exitInvalid)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "make an instance and tell how it is reset")
+	return cmd
+}
+
+// inspection is what inspect prints as JSON.
+type inspection struct {
+	*host.Inspection
+	Sandbox *host.Sandbox `json:"sandbox,omitempty"`
+}
+
+func (a *app) inspect(ctx context.Context, file string, asJSON, verbose bool) error {
+	h, err := newHost(ctx, settings{}, nil, a.log(slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	defer closeHost(h)
+	found, err := h.Inspect(ctx, file)
+	if err != nil {
+		return withCode(exitInvalid, err)
+	}
+	found.Notes = append(found.Notes, schemaProblems(&found.Signature)...)
+	i := inspection{Inspection: found}
+	if verbose && i.Usable {
+		if i.Sandbox, err = h.Sandbox(ctx, file); err != nil {
+			return withCode(exitInvalid, err)
+		}
+	}
+	if asJSON {
+		err = a.printJSON(i)
+	} else {
+		writeInspection(a.out, &i)
+	}
+	if err == nil && !i.Usable {
+		err = quiet(exitInvalid)
+	}
+	return err
+}
+
+func writeInspection(w io.Writer, i *inspection) {
+	writeModule(w, i.Inspection)
+	externs(w, "imports", i.Imports)
+	externs(w, "exports", i.Exports)
+	if i.Sandbox != nil {
+		writeSandbox(w, i.Sandbox)
+	}
+	writeNotes(w, i.Notes)
+}
+
+// writeModule writes what a module is and what it offers.
+func writeModule(w io.Writer, i *host.Inspection) {
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{name}, args...)...)
+	}
+	row("file", "%s, %s", i.Path, size(i.Size))
+	row("digest", "%s", i.Signature.Digest)
+	if i.Signature.ABI != "" {
+		row("abi", "%s", i.Signature.ABI)
+	}
+	if m := i.Manifest; m != nil {
+		writeManifest(row, m)
+	}
+	if m := i.Memory; m != nil {
+		most := "the limit of the call"
+		if m.Max > 0 {
+			most = size(m.Max)
+		}
+		row("memory", "%s at the start, at most %s", size(m.Min), most)
+	}
+	if len(i.Signature.Functions) > 0 {
+		fmt.Fprintln(w, "functions")
+		for _, f := range i.Signature.Functions {
+			writeFunction(w, &f, idempotent(i.Manifest, f.Name))
+		}
+	}
+}
+
+// namedSchema is one of the schemas of a function; nil for one that is not stated.
+type namedSchema struct {
+	name   string
+	schema json.RawMessage
+}
+
+func schemasOf(f *run.FunctionSignature) []namedSchema {
+	return []namedSchema{{"input", f.Input}, {"output", f.Output}, {"config", f.Config}}
+}
+
+// writeManifest writes what a manifest says of the plugin as a whole.
+func writeManifest(row func(name, format string, args ...any), m *host.Manifest) {
+	if m.Name != "" {
+		row("plugin", "%s", strings.TrimSpace(printable(m.Name+" "+m.Version)))
+		if m.Description != "" {
+			row("", "%s", printable(m.Description))
+		}
+	}
+	if m.Licence != "" {
+		row("licence", "%s", printable(m.Licence))
+	}
+	title := "wants"
+	for _, c := range m.Capabilities {
+		text := c.Name
+		if c.Why != "" {
+			text += ": " + c.Why
+		}
+		row(title, "%s", printable(text))
+		title = ""
+	}
+}
+
+// idempotent reports whether a function is said to be.
+func idempotent(m *host.Manifest, function string) bool {
+	if m == nil {
+		return false
+	}
+	for _, f := range m.Functions {
+		if f.Name == function {
+			return f.Idempotent
+		}
+	}
+	return false
+}
+
+func writeNotes(w io.Writer, notes []string) {
+	if len(notes) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "notes")
+	for _, note := range notes {
+		fmt.Fprintln(w, "  "+note)
+	}
+}
+
+func writeFunction(w io.Writer, f *run.FunctionSignature, idempotent bool) {
+	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-20s %s", f.Name, printable(f.Description)), " "))
+	for _, part := range schemasOf(f) {
+		if part.schema != nil {
+			fmt.Fprintf(w, "    %-8s %s\n", part.name, printable(flows.TypeText(part.schema)))
+		}
+	}
+	if idempotent {
+		fmt.Fprintln(w, "    idempotent")
+	}
+}
+
+func writeSandbox(w io.Writer, s *host.Sandbox) {
+	fmt.Fprintln(w, "sandbox")
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %-12s "+format+"\n", append([]any{name}, args...)...)
+	}
+	row("strategy", "%s", s.Strategy)
+	if s.Reason != "" {
+		row("because", "%s", printable(s.Reason))
+	}
+	if s.Image > 0 {
+		row("image", "%s of memory, initialised in %s", size(s.Image), s.Init.Round(10*time.Microsecond))
+	}
+	if s.WarmedUp {
+		row("warm-up", "its own has run")
+	}
+	for n, way := range s.Ways {
+		use := "not used"
+		if n == 0 {
+			use = "in use"
+		}
+		row("by "+way.Name, "%s, %s", way.Cost.Round(100*time.Nanosecond), use)
+	}
+	row("checks", "at %d loops and %d functions", s.Checks.Loops, s.Checks.Functions)
+}
+
+func externs(w io.Writer, title string, list []host.Extern) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintln(w, title)
+	for _, e := range list {
+		name := e.Name
+		if e.Module != "" {
+			name = e.Module + " " + name
+		}
+		kind := e.Type
+		if kind == "" {
+			kind = e.Kind
+		}
+		fmt.Fprintf(w, "  %-40s %s\n", printable(name), kind)
+	}
+}

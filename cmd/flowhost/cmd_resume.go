@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+func (a *app) resumeCommand() *cobra.Command {
+	r := &remote{app: a}
+	cmd := exits(&cobra.Command{
+		Use:   "resume FLOW[/TRIGGER]",
+		Short: "Let a paused schedule go on",
+		Long: `Lets a paused schedule go on, or all of a flow. The times that it has missed fire
+only where the flow states catch_up; 'flowhost backfill' makes up for them.
+
+` + scheduleHelp,
+		Example: `  flowhost resume orders/nightly
+  flowhost resume orders`,
+		Args:              between(1, 1, "FLOW or FLOW/TRIGGER"),
+		ValidArgsFunction: r.complete(someSchedules),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.changeSchedules(cmd, args[0], "goes on", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+				return client.Resume(ctx, of)
+			})
+		},
+	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	r.add(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/internal/simulation"
+)
+
+func (a *app) scheduleCommand() *cobra.Command {
+	cmd := a.group(&cobra.Command{
+		Use:   "schedule",
+		Short: "Show when schedules fire",
+		Long:  "Shows when schedules fire, without a host and without running anything.",
+		Example: `  flowhost schedule next "30 2 * * *" --timezone Europe/Berlin --explain
+  flowhost schedule next orders/nightly flows/`,
+	})
+	cmd.AddCommand(a.scheduleNextCommand())
+	return cmd
+}
+
+// nextTimes is schedule next with its flags.
+type nextTimes struct {
+	*app
+	files   flowFlags
+	expr    expressionOptions
+	from    string
+	number  int
+	explain bool
+	asJSON  bool
+}
+
+func (a *app) scheduleNextCommand() *cobra.Command {
+	n := &nextTimes{app: a}
+	cmd := exits(&cobra.Command{
+		Use:   "next EXPR|FLOW/TRIGGER [PATH...]",
+		Short: "Show the next times of an expression, or of a trigger",
+		Long: `Shows the next nominal times, one on each line. EXPR is a cron expression, an
+interval, an instant or a calendar expression. FLOW/TRIGGER is looked up in the
+flow files of PATH (default: the current folder), and has its zone, its bounds and
+its jitter: when it is due at another time, that follows behind the nominal one.`,
+		Example: `  flowhost schedule next "30 2 * * *" --timezone America/New_York --explain
+  flowhost schedule next "Mon..Fri *-*-~01 09:00" --timezone Europe/Berlin -n 3
+  flowhost schedule next 15m --from 2026-01-02T15:04:05Z
+  flowhost schedule next orders/nightly flows/
+  flowhost schedule next @daily --json | jq -r '.times[].nominal'`,
+		Args: atLeast(1, "EXPR or FLOW/TRIGGER"),
+		RunE: func(cmd *cobra.Command, args []string) error { return n.show(cmd, args[0], args[1:]) },
+	}, exitInvalid)
+	flags := cmd.Flags()
+	flags.StringVar(&n.expr.zone, "timezone", "", "`ZONE` of EXPR and of what is shown, such as Europe/Berlin; default UTC")
+	flags.StringVar(&n.expr.dst, "dst", "", "`MODE` for local times of EXPR that are skipped or repeated: cron (default), skip, shift, first, last or both")
+	flags.StringVar(&n.expr.name, "name", "", "`NAME` that H in a cron expression is derived from; of a trigger, it is FLOW/TRIGGER")
+	flags.StringVar(&n.from, "from", "", "begin at this `TIME`, which is one of them if it fits: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
+	flags.IntVarP(&n.number, "number", "n", 5, "`NUMBER` of times to show")
+	flags.BoolVar(&n.explain, "explain", false, "say what the next two changes of the zone's offset do to it")
+	flags.BoolVar(&n.asJSON, "json", false, "print one object with the times, nominal and due")
+	n.files.add(flags)
+	return cmd
+}
+
+func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error {
+	if n.number < 1 {
+		return usage(cmd, "-n %d: a number from 1 on is expected", n.number)
+	}
+	t, err := n.find(cmd, what, paths)
+	if err != nil {
+		return err
+	}
+	from := time.Now().In(t.zone)
+	if n.from != "" {
+		if from, err = parseTime(n.from, from); err != nil {
+			return usage(cmd, "--from: %w", err)
+		}
+		from = from.Add(-1)
+	}
+	var changes []simulation.Change
+	if n.explain {
+		changes = t.changes(from, 2)
+	}
+	times := t.next(from, n.number)
+	if n.asJSON {
+		return n.printJSON(t.json(times, changes))
+	}
+	for _, f := range times {
+		fmt.Fprintln(n.out, f)
+	}
+	n.comment(t, len(times))
+	if n.explain {
+		showChanges(n.out, t, changes)
+	}
+	return nil
+}
+
+// comment says what a person would miss.
+func (n *nextTimes) comment(t *timetable, shown int) {
+	if t.trigger != nil && !t.trigger.Enabled {
+		n.say("it is off: enabled = false")
+	}
+	if t.trigger != nil && t.trigger.Count > 0 {
+		n.say("it ends after %s; how many it has made is known to its host", count(t.trigger.Count, "run"))
+	}
+	switch {
+	case shown == 0:
+		n.say("there is no time from then on")
+	case shown < n.number:
+		n.say("there is no time after these")
+	}
+}
+
+// find finds the schedule of an expression or of a trigger.
+func (n *nextTimes) find(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
+	if isTriggerName(what) {
+		if zone, err := time.LoadLocation(what); err == nil {
+			return nil, usage(cmd, "%s is a zone: give it with --timezone, after an expression", zone)
+		}
+		if n.expr.zone != "" || n.expr.dst != "" {
+			return nil, usage(cmd, "--timezone and --dst are for expressions: trigger %s states its own", what)
+		}
+		return n.ofTrigger(cmd, what, paths)
+	}
+	if len(paths) > 0 {
+		return nil, usage(cmd, "%q is one argument too many: PATH is for FLOW/TRIGGER, and %q is taken for an expression, which must be in quotes", paths[0], what)
+	}
+	return ofExpression(cmd, strings.TrimSpace(what), n.expr)
+}
+
+func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	options, err := n.files.options(cmd, n.environ, nil)
+	if err != nil {
+		return nil, err
+	}
+	set, err := n.load(cmd.Context(), paths, options)
+	if err != nil {
+		return nil, err
+	}
+	f, t, err := findSchedule(cmd, set, what)
+	if err != nil {
+		return nil, err
+	}
+	return ofTrigger(f, t)
+}

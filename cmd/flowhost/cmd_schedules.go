@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+func (a *app) schedulesCommand() *cobra.Command {
+	r := &remote{app: a}
+	asJSON := false
+	cmd := exits(&cobra.Command{
+		Use:   "schedules [FLOW[/TRIGGER]]",
+		Short: "List schedules, and when they fire next",
+		Long: `Lists the schedules of a host's flows, how they stand and when they fire next:
+active, paused by somebody, off in the flow file, or ended, with no time left.`,
+		Example: `  flowhost schedules
+  flowhost schedules orders --json | jq .next`,
+		Args:              between(0, 1, ""),
+		ValidArgsFunction: r.complete(someSchedules),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+				var of run.ScheduleRef
+				var err error
+				if len(args) > 0 {
+					if of, err = pickSchedules(ctx, client, args[0]); err != nil {
+						return err
+					}
+				}
+				all, err := client.Schedules(ctx, of)
+				if err != nil {
+					return err
+				}
+				return list(a.out, all, asJSON, scheduleColumns, 1, scheduleRow)
+			})
+		},
+	}, exitInvalid, exitUnreachable, exitInterrupted)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each schedule, on a line of its own")
+	r.add(cmd.Flags())
+	return cmd
+}
+
+var scheduleColumns = []string{"SCHEDULE", "STATE", "EXPRESSION", "NEXT", "FIRED", "NOTE"}
+
+func scheduleRow(s run.ScheduleStatus) []string {
+	state, next := "active", ""
+	switch {
+	case s.Pause != nil:
+		state = "paused"
+	case !s.Enabled:
+		state = "off"
+	case s.Next.IsZero():
+		state = "ended"
+	default:
+		next = localTime(s.Next)
+	}
+	expression := s.Expression
+	if s.Zone != "UTC" {
+		expression += " " + s.Zone
+	}
+	return []string{s.String(), state, printable(expression), next, fmt.Sprint(s.Fired), scheduleNote(s)}
+}
+
+// scheduleNote is what is worth to be known of a schedule.
+func scheduleNote(s run.ScheduleStatus) string {
+	var notes []string
+	if s.Pause != nil {
+		notes = append(notes, "since "+localTime(s.Pause.At)+": "+printable(s.Pause.Reason))
+	}
+	if s.Failures > 0 {
+		notes = append(notes, "the last "+count(s.Failures, "run")+" failed")
+	}
+	if len(s.Open) > 0 {
+		notes = append(notes, count(len(s.Open), "run")+" open")
+	}
+	return strings.Join(notes, "; ")
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	r := &remote{app: a}
+	asJSON := false
+	cmd := exits(&cobra.Command{
+		Use:   "show RUN",
+		Short: "Show a run with its tasks",
+		Long: `Shows what is known of a run: its state, what asked for it, its tasks with their
+attempts, errors and results. Long values are cut short; --json has them whole. Tasks
+that run a flow are shown with the tasks of that run.
+
+` + selectorHelp,
+		Example: `  flowhost show @latest
+  flowhost show orders@latest --json | jq .output
+  flowhost show 01M7YYDDJ8TYRD7Q2ARHP9C7BV`,
+		Args:              between(1, 1, "RUN"),
+		ValidArgsFunction: r.complete(latestRuns),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+				id, err := pickRun(ctx, client, args[0])
+				if err != nil {
+					return err
+				}
+				record, err := client.Get(ctx, id)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(record)
+				}
+				a.out.describeRun(ctx, client, record)
+				if record.Truncated {
+					a.say("items of fan-outs, or inputs and outputs of tasks, are left out: the record is too large for a message")
+				}
+				return nil
+			})
+		},
+	}, exitInvalid, exitUnreachable, exitInterrupted)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole record of the run")
+	r.add(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/flowtest"
+)
+
+// tester is test with its flags.
+type tester struct {
+	*app
+	files  flowFlags
+	only   string
+	asJSON bool
+	junit  string
+}
+
+func (a *app) testCommand() *cobra.Command {
+	t := &tester{app: a}
+	cmd := exits(&cobra.Command{
+		Use:   "test PATH...",
+		Short: "Run the tests of flows, in virtual time",
+		Long: `Runs the tests in *.test.hcl files: flows whose tasks are mocked, in virtual time,
+so that hours of retries, timeouts, schedules and waits take milliseconds. PATH is
+a folder, which is searched with all folders below it, or a test file. A task
+without a mock calls its module, unless that is granted something.`,
+		Example: `  flowhost test flows/
+  flowhost test orders.test.hcl --run 'retries|closed'
+  flowhost test flows/ --junit report.xml
+  flowhost test flows/ --json | jq '.tests[] | select(.state == "failed")'`,
+		Args: atLeast(1, "PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return t.test(cmd, paths) },
+	}, exitFailed, exitInvalid, exitInterrupted)
+	flags := cmd.Flags()
+	flags.StringVar(&t.only, "run", "", "run only tests whose name matches this `REGEXP`")
+	t.files.add(flags)
+	t.files.addConfig(flags)
+	flags.BoolVar(&t.asJSON, "json", false, "print the results as JSON")
+	flags.StringVar(&t.junit, "junit", "", "write the results to this `FILE` too, in the form of JUnit")
+	return cmd
+}
+
+func (t *tester) test(cmd *cobra.Command, paths []string) error {
+	only, err := regexp.Compile(t.only)
+	if err != nil {
+		return usage(cmd, "--run: %w", err)
+	}
+	if t.junit != "" {
+		if err := junitOutput.check(t.junit); err != nil {
+			return withCode(exitInvalid, err)
+		}
+	}
+	soft, _, stopListening := listenSignals(cmd.Context())
+	defer stopListening()
+	h, err := newHost(soft, settings{}, nil, t.log(slog.LevelError))
+	if err != nil {
+		return err
+	}
+	defer closeHost(h)
+	options, err := t.files.allowed(cmd, t.app, paths[0], h)
+	if err != nil {
+		return err
+	}
+	suite, diags := flows.LoadTests(soft, paths, options)
+	switch {
+	case soft.Err() != nil:
+		return context.Cause(soft) // modules that were not read are no mistakes
+	case t.asJSON && diags.HasErrors():
+		if err := t.printJSON(flows.DiagnosticsJSON(diags, suite.Files())); err != nil {
+			return err
+		}
+	default:
+		t.showDiagnostics(suite.Files(), diags)
+	}
+	if diags.HasErrors() {
+		return quiet(exitInvalid)
+	}
+	if len(suite.Tests) == 0 {
+		return exitf(exitInvalid, "there are no tests in %s: they stand in files whose names end in .test.hcl", paths[0])
+	}
+	matching := func(test *flows.Test) bool { return only.MatchString(test.Name) }
+	if !slices.ContainsFunc(suite.Tests, matching) {
+		return exitf(exitInvalid, "--run %q matches none of the %d tests", t.only, len(suite.Tests))
+	}
+	results, err := t.runAll(soft, suite, only, flowtest.Config{Invoker: h})
+	if err != nil {
+		return err
+	}
+	return t.conclude(suite, results)
+}
+
+// runAll runs the tests whose names match, one after the other, and tells of each.
+func (t *tester) runAll(ctx context.Context, suite *flows.Suite, only *regexp.Regexp, config flowtest.Config) ([]*flowtest.Result, error) {
+	var results []*flowtest.Result
+	file := ""
+	for _, test := range suite.Tests {
+		if !only.MatchString(test.Name) {
+			continue
+		}
+		r, err := flowtest.Run(ctx, suite.Set, test, config)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+		if t.asJSON {
+			continue
+		}
+		if file != test.Range.Filename {
+			file = test.Range.Filename
+			fmt.Fprintln(t.out, file)
+		}
+		t.tell(suite, r)
+	}
+	return results, nil
+}
+
+// tell writes the line of a test, and what is wrong with it.
+func (t *tester) tell(suite *flows.Suite, r *flowtest.Result) {
+	word := t.out.paint(green, "pass")
+	if !r.Passed() {
+		word = t.out.paint(red, "FAIL")
+	}
+	fmt.Fprintf(t.out, "  %s  %s  (%s)\n", word, r.Test.Name, passed(r))
+	t.showDiagnostics(suite.Files(), r.Problems)
+}
+
+// passed says how much time a test took, virtual and real.
+func passed(r *flowtest.Result) string {
+	return fmt.Sprintf("%s in %s", r.Virtual.Round(time.Millisecond), r.Real.Round(time.Millisecond))
+}
+
+// conclude sums up, and gives the exit code.
+func (t *tester) conclude(suite *flows.Suite, results []*flowtest.Result) error {
+	failed := 0
+	for _, r := range results {
+		if !r.Passed() {
+			failed++
+		}
+	}
+	if t.junit != "" {
+		if err := junitOutput.write(t.junit, junitOf(results, suite.Files())); err != nil {
+			return err
+		}
+	}
+	if t.asJSON {
+		if err := t.printJSON(testReport(results, suite.Files(), failed)); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(t.out, "%d passed, %d failed\n", len(results)-failed, failed)
+	}
+	if failed > 0 {
+		return quiet(exitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// maxSearched bounds the bytes in which hcl looks for the lines that diagnostics quote:
+// it reads the whole file for each of them, at some 10 MB/s. Those that follow name
+// their line only.
+const maxSearched = 8 << 20
+
+// diagnostics writes problems with their lines of source.
+func (t *terminal) diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) {
+	w := hcl.NewDiagnosticTextWriter(t, files, uint(t.width), t.color)
+	searched := 0
+	for _, d := range diags {
+		if d.Subject != nil {
+			file := files[d.Subject.Filename]
+			if file != nil {
+				searched += len(file.Bytes)
+			}
+			if file == nil || searched > maxSearched { // without a file it is about the path
+				whole := *d
+				whole.Subject, whole.Context = nil, nil
+				if file != nil {
+					whole.Summary = fmt.Sprintf("%s:%d: %s", d.Subject.Filename, d.Subject.Start.Line, d.Summary)
+				}
+				d = &whole
+			}
+		}
+		if err := w.WriteDiagnostic(d); err != nil {
+			t.say("cannot show all problems: %s", err)
+			return
+		}
+	}
+}

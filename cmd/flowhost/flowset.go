@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/flows"
+)
+
+// load loads flow files. Problems are shown, and end the command when they are
+// errors.
+func (a *app) load(ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
+	set, diags := flows.Load(ctx, paths, options)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // modules that were not read are no mistakes
+	}
+	a.showDiagnostics(set.Files(), diags)
+	if diags.HasErrors() {
+		return nil, quiet(exitInvalid)
+	}
+	return set, nil
+}
+
+// pickFlow is the flow of that name, or the only one when none is named.
+func pickFlow(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) {
+	var names []string
+	for _, f := range set.Flows {
+		names = append(names, f.Name)
+	}
+	if name != "" {
+		if f := set.Flow(name); f != nil {
+			return f, nil
+		}
+		return nil, usage(cmd, "there is no flow %q%s", name, suggest(name, names))
+	}
+	if len(set.Flows) == 1 {
+		return set.Flows[0], nil
+	}
+	return nil, usage(cmd, "there are %s, choose one with --flow: %s", count(len(names), "flow"), strings.Join(names, ", "))
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"log/slog"
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// checkLevel refuses the word that a flag gives for a level; none is the default.
+func checkLevel(cmd *cobra.Command, flag, word string) error {
+	levels := []string{"debug", "info", "warn", "error"}
+	if word == "" || slices.Contains(levels, word) {
+		return nil
+	}
+	return usage(cmd, "--%s %q is no level%s", flag, word, suggest(word, levels))
+}
+
+func levelOf(word string) slog.Level {
+	switch word {
+	case "debug":
+		return slog.LevelDebug
+	case "warn":
+		return slog.LevelWarn
+	case "error":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}

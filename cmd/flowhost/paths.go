@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// relative is a path as seen from the working directory where it lies below it.
+func relative(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	below, err := filepath.Rel(here, path)
+	if err != nil || !filepath.IsLocal(below) {
+		return path
+	}
+	return below
+}

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// A run that has not started says why.
+func TestShowPending(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[run.State]bool{run.Pending: true, run.Running: false} {
+		var stdout bytes.Buffer
+		out := newTerminal(&stdout, nil)
+		out.describeRun(t.Context(), nil, &run.Record{Run: "R", Flow: "f", State: state})
+		if got := strings.Contains(stdout.String(), "\nwaits     for its turn: "); got != want {
+			t.Errorf("a run that is %s:\n%s", state, stdout.String())
+		}
+	}
+}

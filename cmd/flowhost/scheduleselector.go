@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/run"
+)
+
+// scheduleHelp is what the help of commands says about their argument
+// FLOW[/TRIGGER].
+const scheduleHelp = `FLOW/TRIGGER is one schedule, FLOW all schedules of a flow. Where a schedule has the
+name of another flow, the schedule is meant, and FLOW/ is the flow.`
+
+// pickSchedules finds what FLOW[/TRIGGER] names: a schedule, or all of a flow. Both
+// names may have slashes, so that only the host can tell.
+func pickSchedules(ctx context.Context, client *bus.Client, name string) (run.ScheduleRef, error) {
+	all, err := client.Schedules(ctx, run.ScheduleRef{})
+	if err != nil {
+		return run.ScheduleRef{}, err
+	}
+	for _, s := range all {
+		if s.String() == name {
+			return s.ScheduleRef, nil
+		}
+	}
+	flow := strings.TrimSuffix(name, "/")
+	if of := schedulesOf(all, flow); len(of) > 0 {
+		return run.ScheduleRef{Flow: flow}, nil
+	}
+	return run.ScheduleRef{}, unknownSchedule(all, name)
+}
+
+// pickSchedule finds the one schedule that FLOW/TRIGGER names.
+func pickSchedule(ctx context.Context, client *bus.Client, name string) (run.ScheduleStatus, error) {
+	all, err := client.Schedules(ctx, run.ScheduleRef{})
+	if err != nil {
+		return run.ScheduleStatus{}, err
+	}
+	for _, s := range all {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	if of := schedulesOf(all, strings.TrimSuffix(name, "/")); len(of) > 0 {
+		return run.ScheduleStatus{}, exitf(exitInvalid, "%q is a flow: give one of its schedules, %s", name, strings.Join(of, ", "))
+	}
+	return run.ScheduleStatus{}, unknownSchedule(all, name)
+}
+
+func schedulesOf(all []run.ScheduleStatus, flow string) []string {
+	var names []string
+	for _, s := range all {
+		if s.Flow == flow {
+			names = append(names, s.String())
+		}
+	}
+	return names
+}
+
+func unknownSchedule(all []run.ScheduleStatus, name string) error {
+	return exitf(exitInvalid, "the host serves no schedule %q%s", name, suggest(name, namesOf(all)))
+}
+
+// namesOf are the words that name schedules: of each flow, and of each of its
+// schedules.
+func namesOf(all []run.ScheduleStatus) []string {
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Flow, s.String())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// someSchedules completes FLOW[/TRIGGER], and oneSchedule FLOW/TRIGGER.
+func someSchedules(ctx context.Context, client *bus.Client) []string {
+	all, err := client.Schedules(ctx, run.ScheduleRef{})
+	if err != nil {
+		return nil
+	}
+	return namesOf(all)
+}
+
+func oneSchedule(ctx context.Context, client *bus.Client) []string {
+	all, err := client.Schedules(ctx, run.ScheduleRef{})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, s := range all {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// zoneOf is where the days of a schedule begin.
+func zoneOf(s run.ScheduleStatus) (*time.Location, error) {
+	zone, err := time.LoadLocation(s.Zone)
+	if err != nil {
+		return nil, exitf(exitFailed, "the zone of %s is not known here: %w", s, err)
+	}
+	return zone, nil
+}
