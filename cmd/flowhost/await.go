@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -28,7 +29,7 @@ func (e *ending) add(flags *pflag.FlagSet) {
 }
 
 // await follows a run to its end, or as long as the command is to wait.
-func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *progress) error {
+func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
 	waiting := ctx
 	if e.wait.time > 0 {
 		var stop context.CancelFunc
@@ -37,7 +38,7 @@ func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *pr
 	}
 	err := e.follow(waiting, client, id, p)
 	if cause := context.Cause(waiting); err != nil && cause != nil {
-		e.say("run %s goes on: 'flowhost watch %s' follows it", id, id)
+		e.app.say("run %s goes on: 'flowhost watch %s' follows it", id, id)
 		if errors.Is(cause, errWaited) {
 			return withCode(exitTimeout, cause)
 		}
@@ -58,8 +59,8 @@ func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *pr
 }
 
 // follow tells the progress what happens to a run until it is done.
-func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *progress) error {
-	diff := recordDiff{progress: p}
+func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
+	diff := render.RecordDiff{Progress: p}
 	for seen := uint64(0); ; {
 		var record *run.Record
 		err := e.persistently(ctx, func() (err error) {
@@ -72,7 +73,7 @@ func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *p
 		if record == nil {
 			continue
 		}
-		if err := diff.show(ctx, record); err != nil {
+		if err := diff.Show(ctx, record); err != nil {
 			return err
 		}
 		if record.State.Done() {
@@ -83,10 +84,10 @@ func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *p
 
 // conclude prints the result of a run and says what its end means for the program.
 func (e *ending) conclude(record *run.Record) error {
-	if err := e.out.result(record, e.asJSON); err != nil || record.State == run.Succeeded {
+	if err := e.app.out.Result(record, e.asJSON); err != nil || record.State == run.Succeeded {
 		return err
 	}
-	e.errout.showRemoteFailure(record)
+	e.app.errout.ShowRemoteFailure(record)
 	if record.State == run.Canceled {
 		return quiet(exitCanceled)
 	}

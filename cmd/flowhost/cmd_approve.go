@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func (a *app) approveCommand() *cobra.Command {
+func approveCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	var deny bool
 	var reason, payload string
@@ -34,7 +34,7 @@ name of the user who calls the command; nobody checks it.
 			if deny {
 				said = "refused"
 			}
-			return r.answerWait(cmd, args, payload, said, func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
+			return answerWait(r, cmd, args, payload, said, func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
 				decision.Payload = payload
 				return client.Approve(ctx, id, wait, decision)
 			})

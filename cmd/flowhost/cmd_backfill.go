@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -20,7 +21,7 @@ type filling struct {
 	asJSON   bool
 }
 
-func (a *app) backfillCommand() *cobra.Command {
+func backfillCommand(a *app) *cobra.Command {
 	f := &filling{remote: remote{app: a}}
 	cmd := exits(&cobra.Command{
 		Use:   "backfill FLOW/TRIGGER --from TIME --to TIME",
@@ -56,7 +57,7 @@ beyond what the schedule has decided is filled up to there.`,
 	flags.BoolVar(&f.detach, "detach", false, "print the id of the backfill and return at once")
 	flags.BoolVar(&f.asJSON, "json", false, "print one object: the backfill at its end, or the plan with --dry-run and --detach")
 	f.add(flags)
-	cmd.AddCommand(a.backfillListCommand(), a.backfillWatchCommand(), a.backfillCancelCommand())
+	cmd.AddCommand(backfillListCommand(a), backfillWatchCommand(a), backfillCancelCommand(a))
 	return cmd
 }
 
@@ -107,10 +108,10 @@ func (f *filling) period(cmd *cobra.Command, now time.Time) (err error) {
 // warn says what of a plan may be unexpected.
 func (f *filling) warn(plan run.BackfillPlan) {
 	if !plan.Edited.IsZero() {
-		f.say("the expression was changed on %s: times before that are computed with today's", localTime(plan.Edited))
+		f.app.say("the expression was changed on %s: times before that are computed with today's", render.LocalTime(plan.Edited))
 	}
 	if !plan.Until.IsZero() {
-		f.say("the range goes beyond what the schedule has decided: it is filled up to %s, what comes later fires by itself", localTime(plan.Until))
+		f.app.say("the range goes beyond what the schedule has decided: it is filled up to %s, what comes later fires by itself", render.LocalTime(plan.Until))
 	}
 }
 
@@ -122,7 +123,7 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 	}
 	f.warn(plan)
 	if f.asJSON {
-		return f.printJSON(plan)
+		return f.app.printJSON(plan)
 	}
 	known := 0
 	var rows [][]string
@@ -134,8 +135,8 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 		}
 		rows = append(rows, []string{t.Time.In(zone).Format(time.RFC3339Nano), state, string(t.Run)})
 	}
-	f.out.table(rows, 1)
-	f.say("%s, %d with a run and %d without; nothing is started", count(plan.Total, "time"), known, plan.Total-known)
+	f.app.out.Table(rows, 1)
+	f.app.say("%s, %d with a run and %d without; nothing is started", render.Count(plan.Total, "time"), known, plan.Total-known)
 	return nil
 }
 
@@ -149,15 +150,15 @@ func (f *filling) start(ctx context.Context, client *bus.Client) error {
 	f.warn(plan)
 	switch {
 	case plan.ID == "":
-		f.say("nothing is missing")
+		f.app.say("nothing is missing")
 	case !f.detach:
-		return f.followBackfill(ctx, client, plan.ID, f.asJSON)
+		return followBackfill(&f.remote, ctx, client, plan.ID, f.asJSON)
 	case !f.asJSON:
-		_, err := fmt.Fprintln(f.out, plan.ID)
+		_, err := fmt.Fprintln(f.app.out, plan.ID)
 		return err
 	}
 	if f.asJSON {
-		return f.printJSON(plan)
+		return f.app.printJSON(plan)
 	}
 	return nil
 }

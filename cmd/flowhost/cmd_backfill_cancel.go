@@ -8,7 +8,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 )
 
-func (a *app) backfillCancelCommand() *cobra.Command {
+func backfillCancelCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	var reason string
 	cmd := exits(&cobra.Command{

@@ -8,9 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func (a *app) backfillListCommand() *cobra.Command {
+func backfillListCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
 	cmd := exits(&cobra.Command{
@@ -25,7 +26,7 @@ func (a *app) backfillListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return list(a.out, all, asJSON, backfillColumns, 2, backfillRow)
+				return render.List(a.out, all, asJSON, backfillColumns, 2, backfillRow)
 			})
 		},
 	}, exitInvalid, exitUnreachable, exitInterrupted)
@@ -39,12 +40,12 @@ var backfillColumns = []string{"BACKFILL", "SCHEDULE", "STATE", "DONE", "STARTED
 func backfillRow(b bus.Backfill) []string {
 	took := ""
 	if !b.EndedAt.IsZero() {
-		took = short(b.EndedAt.Sub(b.StartedAt))
+		took = render.Short(b.EndedAt.Sub(b.StartedAt))
 	}
 	notes := endsOf(&b)
 	if b.Reason != "" {
-		notes = append(notes, printable(b.Reason))
+		notes = append(notes, render.Printable(b.Reason))
 	}
 	done := fmt.Sprintf("%d of %d", b.Done, b.Total)
-	return []string{string(b.ID), b.String(), backfillState(&b), done, localTime(b.StartedAt), took, strings.Join(notes, ", ")}
+	return []string{string(b.ID), b.String(), backfillState(&b), done, render.LocalTime(b.StartedAt), took, strings.Join(notes, ", ")}
 }

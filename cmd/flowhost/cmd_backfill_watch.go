@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 // followTime is how often a backfill is looked at that is followed.
 const followTime = 300 * time.Millisecond
 
-func (a *app) backfillWatchCommand() *cobra.Command {
+func backfillWatchCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
 	cmd := exits(&cobra.Command{
@@ -34,7 +35,7 @@ have failed. Ctrl-C ends the watching, not the backfill.
 				if err != nil {
 					return err
 				}
-				return r.followBackfill(ctx, client, b.ID, asJSON)
+				return followBackfill(r, ctx, client, b.ID, asJSON)
 			})
 		},
 	}, exitFailed, exitInvalid, exitUnreachable, exitCanceled, exitInterrupted)
@@ -44,10 +45,10 @@ have failed. Ctrl-C ends the watching, not the backfill.
 }
 
 // follow shows how far a backfill has come until nothing more comes of it.
-func (r *remote) followBackfill(ctx context.Context, client *bus.Client, id run.ID, asJSON bool) error {
-	line := newStatusLine(r.errout)
-	r.errout.Writer = line // what else is said goes above it
-	defer func() { r.errout.Writer = line.under }()
+func followBackfill(r *remote, ctx context.Context, client *bus.Client, id run.ID, asJSON bool) error {
+	line := render.NewStatusLine(r.app.errout)
+	r.app.errout.Writer = line // what else is said goes above it
+	defer func() { r.app.errout.Writer = line.Under }()
 	for told := false; ; told = true {
 		var b bus.Backfill
 		err := r.persistently(ctx, func() (err error) {
@@ -56,19 +57,19 @@ func (r *remote) followBackfill(ctx context.Context, client *bus.Client, id run.
 		})
 		if err == nil {
 			if !told {
-				r.say("backfill %s of %s", b.ID, b.ScheduleRef)
+				r.app.say("backfill %s of %s", b.ID, b.ScheduleRef)
 			}
-			line.show(progressOf(&b))
+			line.Show(progressOf(&b))
 			if b.Over() {
-				line.end()
-				return r.concludeBackfill(&b, asJSON)
+				line.End()
+				return concludeBackfill(r, &b, asJSON)
 			}
 			err = sleep(ctx, followTime)
 		}
 		if err != nil {
-			line.end()
+			line.End()
 			if ctx.Err() != nil {
-				r.say("backfill %s goes on: 'flowhost backfill watch %s' follows it, 'flowhost backfill cancel %s' ends it", id, id, id)
+				r.app.say("backfill %s goes on: 'flowhost backfill watch %s' follows it, 'flowhost backfill cancel %s' ends it", id, id, id)
 			}
 			return err
 		}
@@ -101,22 +102,22 @@ func endsOf(b *bus.Backfill) []string {
 
 // concludeBackfill prints what came of a backfill and says what that means for the
 // program.
-func (r *remote) concludeBackfill(b *bus.Backfill, asJSON bool) error {
+func concludeBackfill(r *remote, b *bus.Backfill, asJSON bool) error {
 	if asJSON {
-		if err := r.printJSON(b); err != nil {
+		if err := r.app.printJSON(b); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintf(r.out, "%s %s: %s\n", b.ID, backfillState(b), strings.Join(endsOf(b), ", ")); err != nil {
+	} else if _, err := fmt.Fprintf(r.app.out, "%s %s: %s\n", b.ID, backfillState(b), strings.Join(endsOf(b), ", ")); err != nil {
 		return err
 	}
 	if b.Failed > 0 {
-		r.say("'flowhost runs --flow %s --state failed --since %s' lists the runs that failed", b.Flow, b.StartedAt.Format(time.RFC3339))
+		r.app.say("'flowhost runs --flow %s --state failed --since %s' lists the runs that failed", b.Flow, b.StartedAt.Format(time.RFC3339))
 	}
 	if b.Rejected > 0 {
-		r.say("the host's log says why it could make no run of %s", count(b.Rejected, "time"))
+		r.app.say("the host's log says why it could make no run of %s", render.Count(b.Rejected, "time"))
 	}
 	if b.Reason != "" {
-		r.say("the backfill is canceled: %s", printable(b.Reason))
+		r.app.say("the backfill is canceled: %s", render.Printable(b.Reason))
 	}
 	switch backfillState(b) {
 	case "failed":

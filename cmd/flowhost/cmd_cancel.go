@@ -6,9 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func (a *app) cancelCommand() *cobra.Command {
+func cancelCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	var task, reason string
 	cmd := exits(&cobra.Command{
@@ -43,7 +44,7 @@ when the cancellation is recorded; the run ends soon after.
 				}
 				what := "run " + string(id)
 				if task != "" {
-					what = called(task) + " of " + what
+					what = render.Called(task) + " of " + what
 				}
 				a.say("%s is canceled", what)
 				return nil

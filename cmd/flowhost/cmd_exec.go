@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -30,7 +31,7 @@ type execution struct {
 	progress string
 }
 
-func (a *app) execCommand() *cobra.Command {
+func execCommand(a *app) *cobra.Command {
 	x := &execution{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "exec PATH",
@@ -58,14 +59,14 @@ cancels the run, a second one ends the program at once.`,
 }
 
 func (x *execution) exec(cmd *cobra.Command, path string) error {
-	p, err := newProgress(x.errout, x.progress)
+	p, err := render.NewProgress(x.errout, x.progress)
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
 	if x.timeout < 0 {
 		return usage(cmd, "--timeout %s: a positive duration is expected", x.timeout)
 	}
-	s, err := x.readSettings(x.config, path)
+	s, err := readSettings(x.app, x.config, path)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	}
 	options.Opened = s.opened
 	options.Ceilings = s.ceilings
-	set, err := x.load(soft, []string{path}, options)
+	set, err := loadFlows(x.app, soft, []string{path}, options)
 	if err != nil {
 		return err
 	}
@@ -110,11 +111,11 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 }
 
 // keepLogs gives a decorator that hands the guests' logs to the progress.
-func keepLogs(p *progress) func(engine.Invoker) engine.Invoker {
+func keepLogs(p *render.Progress) func(engine.Invoker) engine.Invoker {
 	return func(next engine.Invoker) engine.Invoker {
 		return invokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
 			result, err := next.Invoke(ctx, call)
-			p.keepLog(&call, result.Log)
+			p.KeepLog(&call, result.Log)
 			return result, err
 		})
 	}
@@ -189,11 +190,11 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 }
 
 // show prints the result and says what the end of the run means for the program.
-func (x *execution) show(record *run.Record, why error, f *flows.Flow, p *progress) error {
-	if err := x.out.result(record, x.asJSON); err != nil || record.State == run.Succeeded {
+func (x *execution) show(record *run.Record, why error, f *flows.Flow, p *render.Progress) error {
+	if err := x.out.Result(record, x.asJSON); err != nil || record.State == run.Succeeded {
 		return err
 	}
-	x.errout.showFailure(record, f, p)
+	x.errout.ShowFailure(record, f, p)
 	switch {
 	case errors.Is(why, errInterrupted):
 		return quiet(exitInterrupted)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -39,7 +40,7 @@ func TestShow(t *testing.T) {
 			if test.state != run.Succeeded {
 				record.Error = canceled
 			}
-			p, err := newProgress(x.errout, "quiet")
+			p, err := render.NewProgress(x.errout, "quiet")
 			if err != nil {
 				t.Fatal(err)
 			}

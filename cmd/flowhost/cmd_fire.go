@@ -6,9 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func (a *app) fireCommand() *cobra.Command {
+func fireCommand(a *app) *cobra.Command {
 	e := &ending{remote: remote{app: a}}
 	var params []string
 	var key string
@@ -28,7 +29,7 @@ run within a day, and its id is printed again.`,
 		Args:              e.wait.between(1, 1, "FLOW/TRIGGER"),
 		ValidArgsFunction: e.complete(oneSchedule),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := newProgress(e.errout, e.form)
+			p, err := render.NewProgress(e.app.errout, e.form)
 			if err != nil {
 				return usage(cmd, "%w", err)
 			}

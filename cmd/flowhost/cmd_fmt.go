@@ -22,7 +22,7 @@ type formatter struct {
 	invalid     bool
 }
 
-func (a *app) fmtCommand() *cobra.Command {
+func fmtCommand(a *app) *cobra.Command {
 	f := formatter{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "fmt [PATH...]",

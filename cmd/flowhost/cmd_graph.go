@@ -8,7 +8,7 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-func (a *app) graphCommand() *cobra.Command {
+func graphCommand(a *app) *cobra.Command {
 	var files flowFlags
 	var name, format string
 	cmd := exits(&cobra.Command{
@@ -23,7 +23,7 @@ of a flow, each with its members, and "after" names groups as group.NAME.`,
   flowhost graph orders.hcl --format dot | dot -Tsvg > orders.svg`,
 		Args: between(1, 1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			return a.graph(cmd, paths, files, name, format)
+			return drawGraphs(a, cmd, paths, files, name, format)
 		},
 	}, exitInvalid)
 	files.add(cmd.Flags())
@@ -32,7 +32,7 @@ of a flow, each with its members, and "after" names groups as group.NAME.`,
 	return cmd
 }
 
-func (a *app) graph(cmd *cobra.Command, paths []string, files flowFlags, name, format string) error {
+func drawGraphs(a *app, cmd *cobra.Command, paths []string, files flowFlags, name, format string) error {
 	formats := map[string]func(io.Writer, []*flows.Flow){"text": graphText, "mermaid": graphMermaid, "dot": graphDOT}
 	if formats[format] == nil && format != "json" {
 		return usage(cmd, "--format %q: text, mermaid, dot or json is expected", format)
@@ -41,7 +41,7 @@ func (a *app) graph(cmd *cobra.Command, paths []string, files flowFlags, name, f
 	if err != nil {
 		return err
 	}
-	set, err := a.load(cmd.Context(), paths, options)
+	set, err := loadFlows(a, cmd.Context(), paths, options)
 	if err != nil {
 		return err
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
-func (a *app) limitsCommand() *cobra.Command {
+func limitsCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
 	cmd := exits(&cobra.Command{
@@ -28,7 +29,7 @@ that.`,
 				if err != nil {
 					return err
 				}
-				return list(a.out, all, asJSON, limitColumns, -1, limitRow)
+				return render.List(a.out, all, asJSON, limitColumns, -1, limitRow)
 			})
 		},
 	}, exitInvalid, exitUnreachable, exitInterrupted)
@@ -45,7 +46,7 @@ func limitRow(l run.LimitStatus) []string {
 		inUse += fmt.Sprintf(" of %d", l.Concurrency)
 	}
 	if !l.Next.IsZero() {
-		note = "next start " + localTime(l.Next)
+		note = "next start " + render.LocalTime(l.Next)
 	}
 	return []string{l.Limit, inUse, l.Rate, fmt.Sprint(l.Waiting), note}
 }

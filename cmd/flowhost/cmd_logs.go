@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -18,7 +19,7 @@ type logReading struct {
 	asJSON bool
 }
 
-func (a *app) logsCommand() *cobra.Command {
+func logsCommand(a *app) *cobra.Command {
 	l := &logReading{remote: remote{app: a}}
 	cmd := exits(&cobra.Command{
 		Use:   "logs RUN [TASK]",
@@ -103,7 +104,7 @@ func (l *logReading) read(ctx context.Context, client *bus.Client) error {
 
 func (l *logReading) print(e run.LogEntry) error {
 	if l.asJSON {
-		return encodeLine(l.out, e)
+		return render.EncodeLine(l.app.out, e)
 	}
-	return l.out.logEntry(e)
+	return l.app.out.LogEntry(e)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/flowhost/flowhost/bus"
 )
 
-func (a *app) natsCommand() *cobra.Command {
-	cmd := a.group(&cobra.Command{
+func natsCommand(a *app) *cobra.Command {
+	cmd := group(a, &cobra.Command{
 		Use:   "nats",
 		Short: "Prepare an external NATS server",
 	})
-	cmd.AddCommand(a.natsConfigCommand())
+	cmd.AddCommand(natsConfigCommand(a))
 	return cmd
 }
 
@@ -26,7 +26,7 @@ type natsConfig struct {
 	keys, url string
 }
 
-func (a *app) natsConfigCommand() *cobra.Command {
+func natsConfigCommand(a *app) *cobra.Command {
 	c := &natsConfig{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "config PATH...",

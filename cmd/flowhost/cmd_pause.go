@@ -10,7 +10,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func (a *app) pauseCommand() *cobra.Command {
+func pauseCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	var reason string
 	cmd := exits(&cobra.Command{
@@ -29,7 +29,7 @@ The reason is shown to whoever finds the schedule paused.
 			if strings.TrimSpace(reason) == "" {
 				return usage(cmd, "--reason is missing: say why, for those who find it paused")
 			}
-			return r.changeSchedules(cmd, args[0], "is paused", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+			return changeSchedules(r, cmd, args[0], "is paused", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Pause(ctx, of, reason)
 			})
 		},
@@ -41,7 +41,7 @@ The reason is shown to whoever finds the schedule paused.
 
 // changeSchedules does something to the schedules that an argument names, and says
 // to which.
-func (r *remote) changeSchedules(cmd *cobra.Command, name, done string, change func(context.Context, *bus.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
+func changeSchedules(r *remote, cmd *cobra.Command, name, done string, change func(context.Context, *bus.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
 	return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
 		of, err := pickSchedules(ctx, client, name)
 		if err != nil {
@@ -49,7 +49,7 @@ func (r *remote) changeSchedules(cmd *cobra.Command, name, done string, change f
 		}
 		changed, err := change(ctx, client, of)
 		for _, ref := range changed {
-			r.say("%s %s", ref, done)
+			r.app.say("%s %s", ref, done)
 		}
 		return err
 	})

@@ -20,7 +20,7 @@ type planner struct {
 	detailed bool
 }
 
-func (a *app) planCommand() *cobra.Command {
+func planCommand(a *app) *cobra.Command {
 	p := &planner{remote: remote{app: a}}
 	cmd := exits(&cobra.Command{
 		Use:   "plan PATH...",
@@ -61,9 +61,9 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 		}
 		d := differenceOf(deployed, schedules, set, time.Now())
 		if p.asJSON {
-			err = p.printJSON(d)
+			err = p.app.printJSON(d)
 		} else {
-			d.show(p.out, p.errout, len(set.Flows))
+			d.show(p.app.out, p.app.errout, len(set.Flows))
 		}
 		if err == nil && p.detailed && len(d.Changes) > 0 {
 			err = quiet(exitDifference)
@@ -83,5 +83,5 @@ func loadWithModules(a *app, cmd *cobra.Command, files *flowFlags, paths []strin
 	if err != nil {
 		return nil, err
 	}
-	return a.load(cmd.Context(), paths, options)
+	return loadFlows(a, cmd.Context(), paths, options)
 }

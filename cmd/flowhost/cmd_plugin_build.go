@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -25,7 +26,7 @@ type pluginBuild struct {
 	scratch string // folder of what is made on the way
 }
 
-func (a *app) pluginBuildCommand() *cobra.Command {
+func pluginBuildCommand(a *app) *cobra.Command {
 	b := &pluginBuild{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "build [DIR|FILE.wasm]",
@@ -85,7 +86,7 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 // buildFolder builds the Go program in a folder. A program that states no
 // manifest is a plugin too: its input and output may then be anything.
 func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string) error {
-	plugin, err := b.findGoPlugin(ctx, dir)
+	plugin, err := findGoPlugin(b.app, ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name str
 		return err
 	}
 	if !built.Usable {
-		return exitf(exitInvalid, "%s: %s", source, printable(built.Notes[0]))
+		return exitf(exitInvalid, "%s: %s", source, render.Printable(built.Notes[0]))
 	}
 	if wrong := schemaProblems(&built.Signature); len(wrong) > 0 {
 		return exitf(exitInvalid, "%s: its manifest is wrong:\n  %s", source, strings.Join(wrong, "\n  "))
@@ -177,7 +178,7 @@ func untyped(s *run.Signature) string {
 	if names == nil {
 		return ""
 	}
-	return printable("no types are stated of " + strings.Join(names, ", ") + ": flows cannot be checked against them")
+	return render.Printable("no types are stated of " + strings.Join(names, ", ") + ": flows cannot be checked against them")
 }
 
 // schemaProblems is what is wrong with the types that a manifest states.
@@ -189,7 +190,7 @@ func schemaProblems(s *run.Signature) []string {
 				continue
 			}
 			for _, problem := range flows.CheckSchema(part.schema) {
-				wrong = append(wrong, printable(fmt.Sprintf("%s of %s, %s", part.name, f.Name, problem)))
+				wrong = append(wrong, render.Printable(fmt.Sprintf("%s of %s, %s", part.name, f.Name, problem)))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -22,7 +23,7 @@ type pluginCall struct {
 	asJSON  bool
 }
 
-func (a *app) pluginCallCommand() *cobra.Command {
+func pluginCallCommand(a *app) *cobra.Command {
 	c := &pluginCall{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "call MODULE [FUNCTION] [JSON|@FILE|-]",
@@ -111,10 +112,10 @@ func (c *pluginCall) show(result run.Result, interrupted bool) error {
 		err = c.printJSON(result)
 	} else {
 		for _, l := range result.Log.Lines {
-			c.say("%s", c.errout.logLine(l))
+			c.say("%s", c.errout.LogLine(l))
 		}
 		if result.Log.Dropped > 0 {
-			c.say("(%s left out)", count(result.Log.Dropped, "line"))
+			c.say("(%s left out)", render.Count(result.Log.Dropped, "line"))
 		}
 		if result.Failure == nil {
 			err = c.printJSON(result.Output)
@@ -128,5 +129,5 @@ func (c *pluginCall) show(result run.Result, interrupted bool) error {
 	case c.asJSON:
 		return quiet(exitFailed)
 	}
-	return exitf(exitFailed, "the call %s: %s", ended(result.Outcome), printable(result.Failure.Error()))
+	return exitf(exitFailed, "the call %s: %s", render.Ended(result.Outcome), render.Printable(result.Failure.Error()))
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
 
-func (a *app) pluginInspectCommand() *cobra.Command {
+func pluginInspectCommand(a *app) *cobra.Command {
 	var asJSON, verbose bool
 	cmd := exits(&cobra.Command{
 		Use:   "inspect FILE",
@@ -28,7 +29,7 @@ measured: how each call gets one that is as new, and what that costs.`,
   flowhost plugin inspect --json greet.wasm | jq .signature.functions`,
 		Args: between(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inspect(cmd.Context(), args[0], asJSON, verbose)
+			return inspectModule(a, cmd.Context(), args[0], asJSON, verbose)
 		},
 	}, exitInvalid)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -42,7 +43,7 @@ type inspection struct {
 	Sandbox *host.Sandbox `json:"sandbox,omitempty"`
 }
 
-func (a *app) inspect(ctx context.Context, file string, asJSON, verbose bool) error {
+func inspectModule(a *app, ctx context.Context, file string, asJSON, verbose bool) error {
 	h, err := newHost(ctx, settings{}, nil, a.log(slog.LevelWarn))
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func writeModule(w io.Writer, i *host.Inspection) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{name}, args...)...)
 	}
-	row("file", "%s, %s", i.Path, size(i.Size))
+	row("file", "%s, %s", i.Path, render.Size(i.Size))
 	row("digest", "%s", i.Signature.Digest)
 	if i.Signature.ABI != "" {
 		row("abi", "%s", i.Signature.ABI)
@@ -96,9 +97,9 @@ func writeModule(w io.Writer, i *host.Inspection) {
 	if m := i.Memory; m != nil {
 		most := "the limit of the call"
 		if m.Max > 0 {
-			most = size(m.Max)
+			most = render.Size(m.Max)
 		}
-		row("memory", "%s at the start, at most %s", size(m.Min), most)
+		row("memory", "%s at the start, at most %s", render.Size(m.Min), most)
 	}
 	if len(i.Signature.Functions) > 0 {
 		fmt.Fprintln(w, "functions")
@@ -121,13 +122,13 @@ func schemasOf(f *run.FunctionSignature) []namedSchema {
 // writeManifest writes what a manifest says of the plugin as a whole.
 func writeManifest(row func(name, format string, args ...any), m *host.Manifest) {
 	if m.Name != "" {
-		row("plugin", "%s", strings.TrimSpace(printable(m.Name+" "+m.Version)))
+		row("plugin", "%s", strings.TrimSpace(render.Printable(m.Name+" "+m.Version)))
 		if m.Description != "" {
-			row("", "%s", printable(m.Description))
+			row("", "%s", render.Printable(m.Description))
 		}
 	}
 	if m.Licence != "" {
-		row("licence", "%s", printable(m.Licence))
+		row("licence", "%s", render.Printable(m.Licence))
 	}
 	title := "wants"
 	for _, c := range m.Capabilities {
@@ -135,7 +136,7 @@ func writeManifest(row func(name, format string, args ...any), m *host.Manifest)
 		if c.Why != "" {
 			text += ": " + c.Why
 		}
-		row(title, "%s", printable(text))
+		row(title, "%s", render.Printable(text))
 		title = ""
 	}
 }
@@ -164,10 +165,10 @@ func writeNotes(w io.Writer, notes []string) {
 }
 
 func writeFunction(w io.Writer, f *run.FunctionSignature, idempotent bool) {
-	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-20s %s", f.Name, printable(f.Description)), " "))
+	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-20s %s", f.Name, render.Printable(f.Description)), " "))
 	for _, part := range schemasOf(f) {
 		if part.schema != nil {
-			fmt.Fprintf(w, "    %-8s %s\n", part.name, printable(flows.TypeText(part.schema)))
+			fmt.Fprintf(w, "    %-8s %s\n", part.name, render.Printable(flows.TypeText(part.schema)))
 		}
 	}
 	if idempotent {
@@ -182,10 +183,10 @@ func writeSandbox(w io.Writer, s *host.Sandbox) {
 	}
 	row("strategy", "%s", s.Strategy)
 	if s.Reason != "" {
-		row("because", "%s", printable(s.Reason))
+		row("because", "%s", render.Printable(s.Reason))
 	}
 	if s.Image > 0 {
-		row("image", "%s of memory, initialised in %s", size(s.Image), s.Init.Round(10*time.Microsecond))
+		row("image", "%s of memory, initialised in %s", render.Size(s.Image), s.Init.Round(10*time.Microsecond))
 	}
 	if s.WarmedUp {
 		row("warm-up", "its own has run")
@@ -214,6 +215,6 @@ func externs(w io.Writer, title string, list []host.Extern) {
 		if kind == "" {
 			kind = e.Kind
 		}
-		fmt.Fprintf(w, "  %-40s %s\n", printable(name), kind)
+		fmt.Fprintf(w, "  %-40s %s\n", render.Printable(name), kind)
 	}
 }

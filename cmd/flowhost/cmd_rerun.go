@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-func (a *app) rerunCommand() *cobra.Command {
+func rerunCommand(a *app) *cobra.Command {
 	r := &repeating{ending: ending{remote: remote{app: a}}}
 	cmd := exits(&cobra.Command{
 		Use:   "rerun RUN",
@@ -16,8 +16,8 @@ the first one runs.
 		Example: `  flowhost rerun orders@latest
   flowhost rerun orders@latest --param region=us
   flowhost rerun nightly@latest --from transform --definition recorded --wait`,
-		Args:              r.wait.between(1, 1, "RUN"),
-		ValidArgsFunction: r.complete(latestRuns),
+		Args:              r.ending.wait.between(1, 1, "RUN"),
+		ValidArgsFunction: r.ending.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.how.Whole, r.how.Downstream = r.task == "", r.task != ""
 			return r.repeat(cmd, args[0])

@@ -9,7 +9,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func (a *app) resumeCommand() *cobra.Command {
+func resumeCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "resume FLOW[/TRIGGER]",
@@ -23,7 +23,7 @@ only where the flow states catch_up; 'flowhost backfill' makes up for them.
 		Args:              between(1, 1, "FLOW or FLOW/TRIGGER"),
 		ValidArgsFunction: r.complete(someSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.changeSchedules(cmd, args[0], "goes on", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+			return changeSchedules(r, cmd, args[0], "goes on", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Resume(ctx, of)
 			})
 		},

@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 // repeating makes a run again: retry and rerun.
 type repeating struct {
-	ending
+	ending     ending
 	how        run.Again
 	task       string
 	path       []run.TaskRef
@@ -28,7 +29,7 @@ of it.
 
 `
 
-func (a *app) retryCommand() *cobra.Command {
+func retryCommand(a *app) *cobra.Command {
 	r := &repeating{ending: ending{remote: remote{app: a}}}
 	cmd := exits(&cobra.Command{
 		Use:   "retry RUN",
@@ -46,8 +47,8 @@ item of a fan-out, NAME/NAME a task of the sub-flow that the first one runs.
   flowhost retry orders@latest --whole --wait
   flowhost retry nightly@latest --task 'copy[3]' --downstream
   flowhost retry nightly@latest --task 'load[eu]/copy'`,
-		Args:              r.wait.between(1, 1, "RUN"),
-		ValidArgsFunction: r.complete(latestRuns),
+		Args:              r.ending.wait.between(1, 1, "RUN"),
+		ValidArgsFunction: r.ending.complete(latestRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return r.repeat(cmd, args[0]) },
 	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
 	flags := cmd.Flags()
@@ -63,18 +64,18 @@ func (r *repeating) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.definition, "definition", "current", "the flow: `WHICH` is current or recorded")
 	flags.StringArrayVar(&r.params, "param", nil, "param in the place of the run's, as `NAME=VALUE`; may be repeated")
 	flags.BoolVar(&r.how.FreshParams, "fresh-params", false, "take no params from the run")
-	r.addStarting(flags)
+	r.ending.addStarting(flags)
 }
 
 func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
-	p, err := newProgress(r.errout, r.form)
+	p, err := render.NewProgress(r.ending.app.errout, r.ending.form)
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
 	if err := r.check(cmd); err != nil {
 		return err
 	}
-	return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return r.ending.use(cmd, func(ctx context.Context, client *bus.Client) error {
 		id, err := pickRun(ctx, client, selector)
 		if err != nil {
 			return err
@@ -95,7 +96,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 		if err != nil {
 			return err
 		}
-		return r.started(ctx, client, receipt, p)
+		return r.ending.started(ctx, client, receipt, p)
 	})
 }
 

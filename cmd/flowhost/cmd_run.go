@@ -26,7 +26,7 @@ type service struct {
 	config     string
 }
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *app) *cobra.Command {
 	s := &service{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "run PATH...",
@@ -91,7 +91,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 	}
 	options.Opened = merged.opened
 	options.Ceilings = merged.ceilings
-	set, err := s.load(soft, paths, options)
+	set, err := loadFlows(s.app, soft, paths, options)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 
 // merge puts the flags above the settings file.
 func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
-	merged, err := s.readSettings(s.config, path)
+	merged, err := readSettings(s.app, s.config, path)
 	if err != nil {
 		return settings{}, err
 	}

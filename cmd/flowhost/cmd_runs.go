@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -22,7 +23,7 @@ type listing struct {
 	asJSON       bool
 }
 
-func (a *app) runsCommand() *cobra.Command {
+func runsCommand(a *app) *cobra.Command {
 	l := &listing{remote: remote{app: a}}
 	cmd := exits(&cobra.Command{
 		Use:   "runs",
@@ -64,7 +65,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			if err := list(l.out, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
+			if err := render.List(l.app.out, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
 				return err
 			}
 			if len(page.Runs) > 0 {
@@ -76,8 +77,8 @@ func (l *listing) list(cmd *cobra.Command) error {
 			case page.Next == "":
 				return nil
 			case l.limit > 0 && left <= 0:
-				if l.out.interactive {
-					l.say("there may be older ones: --limit %d shows more", 5*l.limit)
+				if l.app.out.Interactive {
+					l.app.say("there may be older ones: --limit %d shows more", 5*l.limit)
 				}
 				return nil
 			}
@@ -112,7 +113,7 @@ var runColumns = []string{"RUN", "FLOW", "STATE", "ACCEPTED", "TOOK", "TRIGGER",
 func runRow(s run.Summary) []string {
 	took := ""
 	if s.FinishedAt != nil {
-		took = short(s.FinishedAt.Sub(s.CreatedAt))
+		took = render.Short(s.FinishedAt.Sub(s.CreatedAt))
 	}
 	trigger := string(s.Trigger.Kind)
 	if s.Trigger.Name != "" {
@@ -121,5 +122,5 @@ func runRow(s run.Summary) []string {
 	if s.Parent != "" {
 		trigger += " of " + string(s.Parent)
 	}
-	return []string{string(s.Run), s.Flow, string(s.State), localTime(s.CreatedAt), took, trigger, printable(s.Error)}
+	return []string{string(s.Run), s.Flow, string(s.State), render.LocalTime(s.CreatedAt), took, trigger, render.Printable(s.Error)}
 }

@@ -7,18 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/internal/simulation"
 )
 
-func (a *app) scheduleCommand() *cobra.Command {
-	cmd := a.group(&cobra.Command{
+func scheduleCommand(a *app) *cobra.Command {
+	cmd := group(a, &cobra.Command{
 		Use:   "schedule",
 		Short: "Show when schedules fire",
 		Long:  "Shows when schedules fire, without a host and without running anything.",
 		Example: `  flowhost schedule next "30 2 * * *" --timezone Europe/Berlin --explain
   flowhost schedule next orders/nightly flows/`,
 	})
-	cmd.AddCommand(a.scheduleNextCommand())
+	cmd.AddCommand(scheduleNextCommand(a))
 	return cmd
 }
 
@@ -33,7 +34,7 @@ type nextTimes struct {
 	asJSON  bool
 }
 
-func (a *app) scheduleNextCommand() *cobra.Command {
+func scheduleNextCommand(a *app) *cobra.Command {
 	n := &nextTimes{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "next EXPR|FLOW/TRIGGER [PATH...]",
@@ -101,7 +102,7 @@ func (n *nextTimes) comment(t *timetable, shown int) {
 		n.say("it is off: enabled = false")
 	}
 	if t.trigger != nil && t.trigger.Count > 0 {
-		n.say("it ends after %s; how many it has made is known to its host", count(t.trigger.Count, "run"))
+		n.say("it ends after %s; how many it has made is known to its host", render.Count(t.trigger.Count, "run"))
 	}
 	switch {
 	case shown == 0:
@@ -136,7 +137,7 @@ func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (
 	if err != nil {
 		return nil, err
 	}
-	set, err := n.load(cmd.Context(), paths, options)
+	set, err := loadFlows(n.app, cmd.Context(), paths, options)
 	if err != nil {
 		return nil, err
 	}

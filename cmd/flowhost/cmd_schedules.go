@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
-func (a *app) schedulesCommand() *cobra.Command {
+func schedulesCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
 	cmd := exits(&cobra.Command{
@@ -36,7 +37,7 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 				if err != nil {
 					return err
 				}
-				return list(a.out, all, asJSON, scheduleColumns, 1, scheduleRow)
+				return render.List(a.out, all, asJSON, scheduleColumns, 1, scheduleRow)
 			})
 		},
 	}, exitInvalid, exitUnreachable, exitInterrupted)
@@ -57,26 +58,26 @@ func scheduleRow(s run.ScheduleStatus) []string {
 	case s.Next.IsZero():
 		state = "ended"
 	default:
-		next = localTime(s.Next)
+		next = render.LocalTime(s.Next)
 	}
 	expression := s.Expression
 	if s.Zone != "UTC" {
 		expression += " " + s.Zone
 	}
-	return []string{s.String(), state, printable(expression), next, fmt.Sprint(s.Fired), scheduleNote(s)}
+	return []string{s.String(), state, render.Printable(expression), next, fmt.Sprint(s.Fired), scheduleNote(s)}
 }
 
 // scheduleNote is what is worth to be known of a schedule.
 func scheduleNote(s run.ScheduleStatus) string {
 	var notes []string
 	if s.Pause != nil {
-		notes = append(notes, "since "+localTime(s.Pause.At)+": "+printable(s.Pause.Reason))
+		notes = append(notes, "since "+render.LocalTime(s.Pause.At)+": "+render.Printable(s.Pause.Reason))
 	}
 	if s.Failures > 0 {
-		notes = append(notes, "the last "+count(s.Failures, "run")+" failed")
+		notes = append(notes, "the last "+render.Count(s.Failures, "run")+" failed")
 	}
 	if len(s.Open) > 0 {
-		notes = append(notes, count(len(s.Open), "run")+" open")
+		notes = append(notes, render.Count(len(s.Open), "run")+" open")
 	}
 	return strings.Join(notes, "; ")
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 )
 
-func (a *app) schemaCommand() *cobra.Command {
+func schemaCommand(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := exits(&cobra.Command{
 		Use:   "schema",
@@ -28,7 +29,7 @@ only, marked as such.`,
 			if asJSON {
 				return a.printJSON(flows.Schema())
 			}
-			a.listWords(flows.Schema())
+			listWords(a, flows.Schema())
 			return nil
 		},
 	})
@@ -36,12 +37,12 @@ only, marked as such.`,
 	return cmd
 }
 
-func (a *app) listWords(l *flows.Language) {
+func listWords(a *app, l *flows.Language) {
 	for i, body := range slices.Concat(l.Bodies, l.TestBodies) {
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}
-		fmt.Fprintln(a.out, a.out.paint(bold, body.Name))
+		fmt.Fprintln(a.out, a.out.Paint(render.Bold, body.Name))
 		var rows [][]string
 		for _, arg := range body.Arguments {
 			if !arg.Later {
@@ -53,7 +54,7 @@ func (a *app) listWords(l *flows.Language) {
 				rows = append(rows, blockRows(block)...)
 			}
 		}
-		a.out.table(rows, -1)
+		a.out.Table(rows, -1)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 )
 
-func (a *app) showCommand() *cobra.Command {
+func showCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
 	cmd := exits(&cobra.Command{
@@ -37,7 +37,7 @@ that run a flow are shown with the tasks of that run.
 				if asJSON {
 					return a.printJSON(record)
 				}
-				a.out.describeRun(ctx, client, record)
+				a.out.DescribeRun(ctx, client, record)
 				if record.Truncated {
 					a.say("items of fan-outs, or inputs and outputs of tasks, are left out: the record is too large for a message")
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func (a *app) signalCommand() *cobra.Command {
+func signalCommand(a *app) *cobra.Command {
 	r := &remote{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "signal RUN WAIT [JSON]",
@@ -32,7 +32,7 @@ that has not started yet takes none.
 			if len(args) > 2 {
 				payload = args[2]
 			}
-			return r.answerWait(cmd, args, payload, "ended", func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
+			return answerWait(r, cmd, args, payload, "ended", func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
 				return client.Signal(ctx, id, wait, payload)
 			})
 		},
@@ -42,12 +42,12 @@ that has not started yet takes none.
 }
 
 // answerWait ends the wait that the arguments name, of the run that they select.
-func (r *remote) answerWait(cmd *cobra.Command, args []string, input, said string,
+func answerWait(r *remote, cmd *cobra.Command, args []string, input, said string,
 	answer func(context.Context, *bus.Client, run.ID, string, json.RawMessage) error) error {
 	var payload json.RawMessage
 	if input != "" {
 		var err error
-		if payload, err = r.readJSON(input); err != nil {
+		if payload, err = r.app.readJSON(input); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (r *remote) answerWait(cmd *cobra.Command, args []string, input, said strin
 		if err != nil {
 			return err
 		}
-		r.say("wait %s of run %s is %s", wait, id, said)
+		r.app.say("wait %s of run %s is %s", wait, id, said)
 		return nil
 	})
 }

@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-func (a *app) simulateCommand() *cobra.Command {
+func simulateCommand(a *app) *cobra.Command {
 	s := newSimulated(a)
 	cmd := exits(&cobra.Command{
 		Use:   "simulate PATH...",

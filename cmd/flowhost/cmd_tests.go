@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/flowtest"
 )
@@ -23,7 +24,7 @@ type tester struct {
 	junit  string
 }
 
-func (a *app) testCommand() *cobra.Command {
+func testCommand(a *app) *cobra.Command {
 	t := &tester{app: a}
 	cmd := exits(&cobra.Command{
 		Use:   "test PATH...",
@@ -127,9 +128,9 @@ func (t *tester) runAll(ctx context.Context, suite *flows.Suite, only *regexp.Re
 
 // tell writes the line of a test, and what is wrong with it.
 func (t *tester) tell(suite *flows.Suite, r *flowtest.Result) {
-	word := t.out.paint(green, "pass")
+	word := t.out.Paint(render.Green, "pass")
 	if !r.Passed() {
-		word = t.out.paint(red, "FAIL")
+		word = t.out.Paint(render.Red, "FAIL")
 	}
 	fmt.Fprintf(t.out, "  %s  %s  (%s)\n", word, r.Test.Name, passed(r))
 	t.showDiagnostics(suite.Files(), r.Problems)

@@ -7,18 +7,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 // triggering is trigger with its flags.
 type triggering struct {
-	ending
+	ending ending
 	params []string
 	input  string
 	key    string
 }
 
-func (a *app) triggerCommand() *cobra.Command {
+func triggerCommand(a *app) *cobra.Command {
 	t := &triggering{ending: ending{remote: remote{app: a}}}
 	cmd := exits(&cobra.Command{
 		Use:   "trigger FLOW",
@@ -32,20 +33,20 @@ run within a day, and its id is printed again.`,
 		Example: `  flowhost trigger hello --input '{"name":"Ada"}'
   flowhost trigger orders --param region=eu --input @order.json --wait=30s
   flowhost trigger nightly --key "nightly-$(date +%F)"`,
-		Args:              t.wait.between(1, 1, "FLOW"),
-		ValidArgsFunction: t.complete(flowNames),
+		Args:              t.ending.wait.between(1, 1, "FLOW"),
+		ValidArgsFunction: t.ending.complete(flowNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return t.trigger(cmd, args[0]) },
 	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&t.params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&t.input, "input", "", "the run's payload: `JSON`, @FILE, or - for stdin")
 	flags.StringVar(&t.key, "key", "", "`TEXT` that makes the command safe to repeat")
-	t.addStarting(flags)
+	t.ending.addStarting(flags)
 	return cmd
 }
 
 func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
-	p, err := newProgress(t.errout, t.form)
+	p, err := render.NewProgress(t.ending.app.errout, t.ending.form)
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
@@ -54,11 +55,11 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 	}
 	start := bus.Start{Flow: flow, Key: t.key}
 	if t.input != "" {
-		if start.Payload, err = t.readJSON(t.input); err != nil {
+		if start.Payload, err = t.ending.app.readJSON(t.input); err != nil {
 			return err
 		}
 	}
-	return t.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return t.ending.use(cmd, func(ctx context.Context, client *bus.Client) error {
 		if start.Params, err = askParams(ctx, cmd, client, flow, t.params); err != nil {
 			return err
 		}
@@ -70,6 +71,6 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 		if err != nil {
 			return err
 		}
-		return t.started(ctx, client, receipt, p)
+		return t.ending.started(ctx, client, receipt, p)
 	})
 }

@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 )
 
-func (a *app) validateCommand() *cobra.Command {
+func validateCommand(a *app) *cobra.Command {
 	var files flowFlags
 	var asJSON bool
 	cmd := exits(&cobra.Command{
@@ -23,7 +24,7 @@ with the flows. Nothing is run.`,
   flowhost validate --json flows/ | jq .diagnostics`,
 		Args: atLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			return a.validate(cmd, paths, files, asJSON)
+			return validateFiles(a, cmd, paths, files, asJSON)
 		},
 	}, exitInvalid)
 	files.add(cmd.Flags())
@@ -32,7 +33,7 @@ with the flows. Nothing is run.`,
 	return cmd
 }
 
-func (a *app) validate(cmd *cobra.Command, paths []string, files flowFlags, asJSON bool) error {
+func validateFiles(a *app, cmd *cobra.Command, paths []string, files flowFlags, asJSON bool) error {
 	ctx := cmd.Context()
 	h, err := newHost(ctx, settings{}, nil, a.log(slog.LevelWarn))
 	if err != nil {
@@ -67,13 +68,13 @@ func summary(suite *flows.Suite) string {
 	for _, f := range suite.Flows {
 		files[f.Range.Filename] = true
 	}
-	what := fmt.Sprintf("%s in %s", count(len(suite.Flows), "flow"), count(len(files), "file"))
+	what := fmt.Sprintf("%s in %s", render.Count(len(suite.Flows), "flow"), render.Count(len(files), "file"))
 	verb := "are"
 	if len(suite.Flows) == 1 {
 		verb = "is"
 	}
 	if n := len(suite.Tests); n > 0 {
-		what, verb = what+" and "+count(n, "test"), "are"
+		what, verb = what+" and "+render.Count(n, "test"), "are"
 	}
 	return what + " " + verb + " valid"
 }

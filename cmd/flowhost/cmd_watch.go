@@ -6,9 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func (a *app) watchCommand() *cobra.Command {
+func watchCommand(a *app) *cobra.Command {
 	e := &ending{remote: remote{app: a}}
 	cmd := exits(&cobra.Command{
 		Use:   "watch RUN",
@@ -22,7 +23,7 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 		Args:              between(1, 1, "RUN"),
 		ValidArgsFunction: e.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := newProgress(e.errout, e.form)
+			p, err := render.NewProgress(e.app.errout, e.form)
 			if err != nil {
 				return usage(cmd, "%w", err)
 			}

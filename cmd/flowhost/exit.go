@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -70,7 +71,7 @@ func exitf(code int, format string, args ...any) error {
 func (a *app) report(err error) int {
 	var exit *exitError
 	if err != nil && !(errors.As(err, &exit) && exit.err == nil) {
-		a.say("%s %s", a.errout.paint(red, "Error:"), err)
+		a.say("%s %s", a.errout.Paint(render.Red, "Error:"), err)
 	}
 	return codeOf(err)
 }

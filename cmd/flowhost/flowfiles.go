@@ -27,7 +27,7 @@ func (f *flowFlags) addConfig(flags *pflag.FlagSet) {
 
 // allowed are the options of loading as the host of these files has them.
 func (f *flowFlags) allowed(cmd *cobra.Command, a *app, path string, catalog flows.Catalog) (flows.Options, error) {
-	s, err := a.readSettings(f.config, path)
+	s, err := readSettings(a, f.config, path)
 	if err != nil {
 		return flows.Options{}, err
 	}

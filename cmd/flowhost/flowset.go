@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 )
 
 // load loads flow files. Problems are shown, and end the command when they are
 // errors.
-func (a *app) load(ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
+func loadFlows(a *app, ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
 	set, diags := flows.Load(ctx, paths, options)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // modules that were not read are no mistakes
@@ -38,5 +39,5 @@ func pickFlow(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, err
 	if len(set.Flows) == 1 {
 		return set.Flows[0], nil
 	}
-	return nil, usage(cmd, "there are %s, choose one with --flow: %s", count(len(names), "flow"), strings.Join(names, ", "))
+	return nil, usage(cmd, "there are %s, choose one with --flow: %s", render.Count(len(names), "flow"), strings.Join(names, ", "))
 }

@@ -33,12 +33,12 @@ type goPlugin struct {
 }
 
 // findGoPlugin looks at the Go package in a folder.
-func (a *app) findGoPlugin(ctx context.Context, dir string) (*goPlugin, error) {
+func findGoPlugin(a *app, ctx context.Context, dir string) (*goPlugin, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(files) == 0 {
 		return nil, exitf(exitInvalid, "%s: no Go files are here; name the folder of a plugin in Go, or a .wasm file", dir)
 	}
-	listed, err := a.goTool(ctx, dir, "list", "-deps", "-json=Dir,ImportPath,Name,Standard,DepOnly,GoFiles", ".")
+	listed, err := goTool(a, ctx, dir, "list", "-deps", "-json=Dir,ImportPath,Name,Standard,DepOnly,GoFiles", ".")
 	if err != nil {
 		return nil, err
 	}
@@ -100,13 +100,13 @@ func (p *goPlugin) build(ctx context.Context, a *app, out string) error {
 	if p.reactor {
 		args = append(args, "-buildmode=c-shared")
 	}
-	_, err := a.goTool(ctx, p.dir, append(args, ".")...)
+	_, err := goTool(a, ctx, p.dir, append(args, ".")...)
 	return err
 }
 
 // goTool runs the go command for wasm in a folder and gives what it prints. What
 // it has to say goes to stderr as it is.
-func (a *app) goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {
+func goTool(a *app, ctx context.Context, dir string, args ...string) ([]byte, error) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		return nil, exitf(exitFailed, "building a plugin in Go needs the Go toolchain, and there is no go in PATH: see https://go.dev/dl")

@@ -32,5 +32,5 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	check(newApp(nil, io.Discard, io.Discard).rootCommand())
+	check(rootCommand(newApp(nil, io.Discard, io.Discard)))
 }

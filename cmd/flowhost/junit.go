@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/internal/flowtest"
 )
 
@@ -82,7 +83,7 @@ func junitTest(r *flowtest.Result, files map[string]*hcl.File) junitCase {
 	if !r.Passed() {
 		first := r.Problems[0]
 		var text bytes.Buffer
-		hcl.NewDiagnosticTextWriter(&text, files, defaultWidth, false).WriteDiagnostics(r.Problems) // a buffer takes all
+		hcl.NewDiagnosticTextWriter(&text, files, render.DefaultWidth, false).WriteDiagnostics(r.Problems) // a buffer takes all
 		c.Failure = &junitFailure{Message: first.Summary + ": " + first.Detail, Type: first.Summary, Text: text.String()}
 	}
 	return c

@@ -16,7 +16,7 @@ func realMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return code
 	}
 	a := newApp(stdin, stdout, stderr)
-	root := a.rootCommand()
+	root := rootCommand(a)
 	root.SetArgs(args)
 	return a.report(root.ExecuteContext(context.Background()))
 }

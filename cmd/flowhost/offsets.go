@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/internal/simulation"
 )
 
@@ -32,7 +33,7 @@ func instants(times []time.Time) string {
 	}
 	text := ""
 	for _, t := range times {
-		text += "\n    " + instant(t)
+		text += "\n    " + render.Instant(t)
 	}
 	return text
 }
@@ -76,13 +77,13 @@ type (
 func changesJSON(changes []simulation.Change) []changeJSON {
 	out := make([]changeJSON, len(changes))
 	for i, c := range changes {
-		out[i] = changeJSON{Timezone: c.Zone, At: instant(c.At), Before: simulation.Offset(c.Before), After: simulation.Offset(c.After)}
+		out[i] = changeJSON{Timezone: c.Zone, At: render.Instant(c.At), Before: simulation.Offset(c.Before), After: simulation.Offset(c.After)}
 		for _, e := range c.Effects {
 			effect := effectJSON{
 				Flow: e.Schedule.Flow, Trigger: e.Schedule.Trigger, Effect: e.Kind, Concerned: e.Local, Text: e.Effect.String(), Around: []string{},
 			}
 			for _, t := range e.Around {
-				effect.Around = append(effect.Around, instant(t))
+				effect.Around = append(effect.Around, render.Instant(t))
 			}
 			out[i].Effects = append(out[i].Effects, effect)
 		}

@@ -6,24 +6,26 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
 // marks are how actions are shown, as terraform shows them.
 var marks = map[action]struct{ sign, color string }{
-	actionAdd: {"+", green}, actionChange: {"~", yellow}, actionRemove: {"-", red},
+	actionAdd: {"+", render.Green}, actionChange: {"~", render.Yellow}, actionRemove: {"-", render.Red},
 }
 
 // show writes a plan for people; errout gets why the host did not load its own files.
-func (d *difference) show(out, errout *terminal, flows int) {
+func (d *difference) show(out, errout *render.Terminal, flows int) {
 	p := planText{out}
 	if d.Fault != nil {
-		errout.say("%s the host could not load its own files at %s:", errout.paint(yellow, "Note:"), localTime(d.Fault.At))
+		errout.Say("%s the host could not load its own files at %s:", errout.Paint(render.Yellow, "Note:"), render.LocalTime(d.Fault.At))
 		for _, problem := range d.Fault.Problems {
-			errout.say("  %s", printable(problem))
+			errout.Say("  %s", render.Printable(problem))
 		}
 	}
 	if len(d.Changes) == 0 {
-		fmt.Fprintf(p, "Nothing to do: the host has %s as the files have them, since %s\n", count(flows, "flow"), localTime(d.Since))
+		fmt.Fprintf(p, "Nothing to do: the host has %s as the files have them, since %s\n", render.Count(flows, "flow"), render.LocalTime(d.Since))
 		return
 	}
 	for _, c := range d.Changes {
@@ -33,18 +35,18 @@ func (d *difference) show(out, errout *terminal, flows int) {
 }
 
 // planText writes a plan.
-type planText struct{ *terminal }
+type planText struct{ *render.Terminal }
 
 // line writes what happens to something, with a sign in front.
 func (p planText) line(indent string, a action, format string, args ...any) {
 	m := marks[a]
-	fmt.Fprintf(p, "%s%s %s\n", indent, p.paint(m.color, m.sign), fmt.Sprintf(format, args...))
+	fmt.Fprintf(p, "%s%s %s\n", indent, p.Paint(m.color, m.sign), fmt.Sprintf(format, args...))
 }
 
 func (p planText) showFlow(c flowChange) {
 	p.line("", c.Action, "flow %s", c.Flow)
 	for _, b := range c.Blocks {
-		p.line("    ", b.Action, "%s", printable(b.Block))
+		p.line("    ", b.Action, "%s", render.Printable(b.Block))
 	}
 	for _, m := range c.Modules {
 		a, text := actionChange, digestOrNone(m.Before)+" -> "+digestOrNone(m.After)
@@ -54,15 +56,15 @@ func (p planText) showFlow(c flowChange) {
 		case m.After == "":
 			a, text = actionRemove, digestOrNone(m.Before)
 		}
-		p.line("    ", a, "module %s  %s", printable(m.Source), text)
+		p.line("    ", a, "module %s  %s", render.Printable(m.Source), text)
 	}
 	for _, s := range c.Schedules {
 		p.line("    ", s.Action, "schedule %s  %s", s.Trigger, fires(s))
 	}
 	for _, g := range c.Grants {
-		text := fmt.Sprintf("task %s may %s %s", g.Task, g.Right.Right, printable(g.To))
+		text := fmt.Sprintf("task %s may %s %s", g.Task, g.Right.Right, render.Printable(g.To))
 		if g.Grows {
-			fmt.Fprintf(p, "    %s\n", p.paint(red, "! grant grows: "+text))
+			fmt.Fprintf(p, "    %s\n", p.Paint(render.Red, "! grant grows: "+text))
 			continue
 		}
 		p.line("    ", actionRemove, "%s no more", text)
@@ -98,7 +100,7 @@ func timeOrNever(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return localTime(t)
+	return render.LocalTime(t)
 }
 
 // totals sums a plan up.
@@ -110,9 +112,9 @@ func totals(d *difference) string {
 			growing++
 		}
 	}
-	text := fmt.Sprintf("%s to add, %d to change, %d to remove", count(number[actionAdd], "flow"), number[actionChange], number[actionRemove])
+	text := fmt.Sprintf("%s to add, %d to change, %d to remove", render.Count(number[actionAdd], "flow"), number[actionChange], number[actionRemove])
 	if growing > 0 {
-		text += "; grants grow in " + count(growing, "flow")
+		text += "; grants grow in " + render.Count(growing, "flow")
 	}
 	return text
 }

@@ -26,7 +26,7 @@ const (
 // remote is a running host that a command works against, with the flags that say
 // where it is.
 type remote struct {
-	*app
+	app              *app
 	url, creds, data string
 }
 
@@ -120,7 +120,7 @@ in its folder flows, or in a folder above, and neither %s nor %s is set
 }
 
 func (r *remote) getenv(name string) string {
-	for _, entry := range r.environ {
+	for _, entry := range r.app.environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
 		}
@@ -150,7 +150,7 @@ func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 		return at, here, exitf(exitFailed, "the current folder: %w", err)
 	}
 	for _, flows := range []string{here, filepath.Join(here, "flows")} {
-		s, err := r.readSettings("", filepath.Join(flows, settingsName))
+		s, err := readSettings(r.app, "", filepath.Join(flows, settingsName))
 		switch {
 		case err != nil:
 			return at, here, err
@@ -198,7 +198,7 @@ func (r *remote) persistently(ctx context.Context, ask func() error) error {
 		}
 		if since.IsZero() {
 			since = time.Now()
-			r.say("waiting for the host to come back: %s", err)
+			r.app.say("waiting for the host to come back: %s", err)
 		}
 		if time.Since(since) > awayTime {
 			return err

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) rootCommand() *cobra.Command {
-	root := a.group(&cobra.Command{
+func rootCommand(a *app) *cobra.Command {
+	root := group(a, &cobra.Command{
 		Use:   "flowhost",
 		Short: "Runs flows whose tasks are WebAssembly plugins",
 		Long: `flowhost runs flows: graphs of tasks, written in HCL, each of which calls a
@@ -31,12 +31,12 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeHelp(a.errout, cmd); return nil })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
 	root.AddCommand(
-		a.runCommand(), a.execCommand(),
-		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-		a.cancelCommand(), a.retryCommand(), a.rerunCommand(), a.approveCommand(), a.signalCommand(), a.limitsCommand(),
-		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
-		a.validateCommand(), a.testCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
-		a.pluginCommand(), a.natsCommand(), a.schemaCommand(), a.versionCommand(),
+		runCommand(a), execCommand(a),
+		triggerCommand(a), runsCommand(a), showCommand(a), watchCommand(a), logsCommand(a),
+		cancelCommand(a), retryCommand(a), rerunCommand(a), approveCommand(a), signalCommand(a), limitsCommand(a),
+		schedulesCommand(a), pauseCommand(a), resumeCommand(a), fireCommand(a), backfillCommand(a),
+		validateCommand(a), testCommand(a), planCommand(a), graphCommand(a), fmtCommand(a), scheduleCommand(a), simulateCommand(a),
+		pluginCommand(a), natsCommand(a), schemaCommand(a), versionCommand(a),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -44,7 +44,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 }
 
 // group makes a command that only holds others.
-func (a *app) group(cmd *cobra.Command) *cobra.Command {
+func group(a *app, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = knownCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd

@@ -110,7 +110,7 @@ type historyBlock struct {
 
 // readSettings reads the settings file that was named, or else the one in the
 // folder of flows, if there is one.
-func (a *app) readSettings(named, flowPath string) (settings, error) {
+func readSettings(a *app, named, flowPath string) (settings, error) {
 	name := named
 	if name == "" {
 		name = filepath.Join(folderOf(flowPath), settingsName)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/simulation"
 	"github.com/flowhost/flowhost/run"
@@ -58,7 +59,7 @@ func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	set, err := s.load(cmd.Context(), paths, options)
+	set, err := loadFlows(s.app, cmd.Context(), paths, options)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ type assumptions struct {
 func (s *simulated) assume(cmd *cobra.Command, a *assumptions, set *flows.Set, path string) error {
 	a.Flows = set.Flows
 	if !slices.ContainsFunc(set.Flows, hasSchedule) {
-		return usage(cmd, "none of %s has a schedule that is enabled", count(len(set.Flows), "flow"))
+		return usage(cmd, "none of %s has a schedule that is enabled", render.Count(len(set.Flows), "flow"))
 	}
 	now := time.Now()
 	from, err := parseTime(s.from, now)
@@ -152,7 +153,7 @@ func (s *simulated) countWorkers(cmd *cobra.Command, path string) (n int, from s
 	if s.workers < 0 {
 		return 0, "", usage(cmd, "--workers %d: a number from 1 on is expected", s.workers)
 	}
-	settings, err := s.readSettings("", path)
+	settings, err := readSettings(s.app, "", path)
 	if err != nil {
 		return 0, "", err
 	}
@@ -162,7 +163,7 @@ func (s *simulated) countWorkers(cmd *cobra.Command, path string) (n int, from s
 	case settings.workers > 0:
 		return settings.workers, settingsName, nil
 	}
-	return 4 * runtime.GOMAXPROCS(0), fmt.Sprintf("as with the %s of this machine", count(runtime.GOMAXPROCS(0), "CPU")), nil
+	return 4 * runtime.GOMAXPROCS(0), fmt.Sprintf("as with the %s of this machine", render.Count(runtime.GOMAXPROCS(0), "CPU")), nil
 }
 
 // parseEnd reads a time, or how much later than another one.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/trials"
 )
@@ -115,7 +116,7 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 		return usage(cmd, "--runs %d: a number from 1 to %d is expected", t.runs, trials.MaxRuns)
 	}
 	if t.show < 1 || t.show > t.runs {
-		return usage(cmd, "--show %d: there are %s", t.show, count(t.runs, "run"))
+		return usage(cmd, "--show %d: there are %s", t.show, render.Count(t.runs, "run"))
 	}
 	if t.last < 1 {
 		return usage(cmd, "--last %d: a number from 1 on is expected", t.last)
@@ -124,7 +125,7 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 	if err != nil {
 		return err
 	}
-	suite, err := s.loadMocked(ctx, paths, t.mocks, options)
+	suite, err := loadMocked(s.app, ctx, paths, t.mocks, options)
 	if err != nil {
 		return err
 	}
@@ -155,9 +156,9 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 }
 
 // loadMocked loads flows, and the mocks of a file of tests.
-func (a *app) loadMocked(ctx context.Context, paths []string, mocks string, options flows.Options) (*flows.Suite, error) {
+func loadMocked(a *app, ctx context.Context, paths []string, mocks string, options flows.Options) (*flows.Suite, error) {
 	if mocks == "" {
-		set, err := a.load(ctx, paths, options)
+		set, err := loadFlows(a, ctx, paths, options)
 		return &flows.Suite{Set: set}, err
 	}
 	suite, diags := flows.LoadMocks(ctx, paths, mocks, options)

@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/internal/trials"
 	"github.com/flowhost/flowhost/run"
 )
@@ -114,7 +115,7 @@ func trialJSON(a *trialAssumptions, r *trials.Report) trialFile {
 		out.Assumed.Tasks = append(out.Assumed.Tasks, taskSourcesJSON{s.Task, s.Takes, s.Ends, s.Output})
 	}
 	for _, s := range r.Critical {
-		out.Critical = append(out.Critical, criticalJSON{s.Task, s.Runs, s.Mean, ms(s.Took)})
+		out.Critical = append(out.Critical, criticalJSON{s.Task, s.Runs, s.Mean, render.MS(s.Took)})
 	}
 	for _, f := range r.Failures {
 		out.Failures = append(out.Failures, failuresJSON{f.Task, f.Code, f.Runs})
@@ -130,10 +131,10 @@ func spreadOf(s *trials.Spread) *spreadJSON {
 		return nil
 	}
 	out := &spreadJSON{
-		Runs: s.N, MinMS: ms(s.Min), MeanMS: ms(s.Mean), P50MS: ms(s.P50), P90MS: ms(s.P90), P99MS: ms(s.P99), MaxMS: ms(s.Max),
+		Runs: s.N, MinMS: render.MS(s.Min), MeanMS: render.MS(s.Mean), P50MS: render.MS(s.P50), P90MS: render.MS(s.P90), P99MS: render.MS(s.P99), MaxMS: render.MS(s.Max),
 	}
 	for _, b := range s.Bins {
-		out.Bins = append(out.Bins, binJSON{ms(b.From), ms(b.To), b.N})
+		out.Bins = append(out.Bins, binJSON{render.MS(b.From), render.MS(b.To), b.N})
 	}
 	return out
 }
@@ -146,10 +147,10 @@ func shownOf(s *trials.Shown) *shownJSON {
 		Number: s.Number, State: s.Record.State, DurationMS: *s.Record.DurationMS, Critical: []stepJSON{}, Tasks: []lineJSON{}, Error: s.Record.Error,
 	}
 	for _, step := range s.Path {
-		out.Critical = append(out.Critical, stepJSON{step.Task, ms(step.From), ms(step.To)})
+		out.Critical = append(out.Critical, stepJSON{step.Task, render.MS(step.From), render.MS(step.To)})
 	}
 	for _, l := range s.Lines {
-		line := lineJSON{Task: l.Task, State: l.State, Critical: l.Critical, ReadyMS: ms(l.Ready), ToMS: ms(l.To), Attempts: []attemptJSON{}}
+		line := lineJSON{Task: l.Task, State: l.State, Critical: l.Critical, ReadyMS: render.MS(l.Ready), ToMS: render.MS(l.To), Attempts: []attemptJSON{}}
 		if l.Key != "" {
 			line.Key = &l.Key
 		}
@@ -157,7 +158,7 @@ func shownOf(s *trials.Shown) *shownJSON {
 			line.FromMS = msOf(l.From)
 		}
 		for _, a := range l.Attempts {
-			line.Attempts = append(line.Attempts, attemptJSON{ms(a.From), ms(a.To), a.Outcome})
+			line.Attempts = append(line.Attempts, attemptJSON{render.MS(a.From), render.MS(a.To), a.Outcome})
 		}
 		out.Tasks = append(out.Tasks, line)
 	}
@@ -165,6 +166,6 @@ func shownOf(s *trials.Shown) *shownJSON {
 }
 
 func msOf(d time.Duration) *float64 {
-	f := ms(d)
+	f := render.MS(d)
 	return &f
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/trials"
 	"github.com/flowhost/flowhost/run"
@@ -16,7 +17,7 @@ import (
 // run, and what all of them have in common.
 func (s *simulated) showTrials(a *trialAssumptions, r *trials.Report) {
 	fmt.Fprintf(s.out, "%s of flow %s, each alone, with %s (%s), seed %d\n",
-		count(r.Runs, "run"), a.Flow.Name, count(a.Workers, "worker"), a.workersFrom, a.Seed)
+		render.Count(r.Runs, "run"), a.Flow.Name, render.Count(a.Workers, "worker"), a.workersFrom, a.Seed)
 	s.showSources(a, r)
 	s.showExpressions(r)
 	s.showTimeline(r.Shown)
@@ -50,13 +51,13 @@ func (s *simulated) showSources(a *trialAssumptions, r *trials.Report) {
 		fmt.Fprintf(s.out, "Assumed: an attempt succeeds with a probability of %g: %s\n", trials.DefaultSuccess, names)
 	}
 	if names := tasks(takes, trials.FromHistory); names != "" {
-		fmt.Fprintf(s.out, "Attempts as in %s of the history: %s\n", count(a.History.Runs(), "run"), names)
+		fmt.Fprintf(s.out, "Attempts as in %s of the history: %s\n", render.Count(a.History.Runs(), "run"), names)
 	}
 	if names := tasks(output, trials.FromSchema); names != "" {
-		fmt.Fprintf(s.out, "%s outputs are made up from what their functions state: %s\n", s.out.paint(yellow, "Note:"), names)
+		fmt.Fprintf(s.out, "%s outputs are made up from what their functions state: %s\n", s.out.Paint(render.Yellow, "Note:"), names)
 	}
 	if names := tasks(output, trials.FromNothing); names != "" {
-		fmt.Fprintf(s.out, "%s outputs are not known, and null in their place: %s; --mocks gives them\n", s.out.paint(yellow, "Note:"), names)
+		fmt.Fprintf(s.out, "%s outputs are not known, and null in their place: %s; --mocks gives them\n", s.out.Paint(render.Yellow, "Note:"), names)
 	}
 }
 
@@ -66,7 +67,7 @@ const shownNames = 6
 func someNames(names []string) string {
 	text := strings.Join(names[:min(len(names), shownNames)], ", ")
 	if others := len(names) - shownNames; others > 0 {
-		text += " and " + count(others, "other")
+		text += " and " + render.Count(others, "other")
 	}
 	return text
 }
@@ -78,12 +79,12 @@ func (s *simulated) showExpressions(r *trials.Report) {
 	if len(r.Expressions) == 0 {
 		return
 	}
-	fmt.Fprintf(s.out, "%s in %s an expression could not be evaluated; they are left out below\n", s.out.paint(yellow, "Note:"), count(r.NotEvaluated, "run"))
+	fmt.Fprintf(s.out, "%s in %s an expression could not be evaluated; they are left out below\n", s.out.Paint(render.Yellow, "Note:"), render.Count(r.NotEvaluated, "run"))
 	for _, x := range r.Expressions[:min(len(r.Expressions), shownExpressions)] {
-		fmt.Fprintf(s.out, "  %s (%s): %s\n", x.At, count(x.Runs, "run"), printable(x.Message))
+		fmt.Fprintf(s.out, "  %s (%s): %s\n", x.At, render.Count(x.Runs, "run"), render.Printable(x.Message))
 	}
 	if others := len(r.Expressions) - shownExpressions; others > 0 {
-		fmt.Fprintf(s.out, "  and at %s\n", count(others, "other place"))
+		fmt.Fprintf(s.out, "  and at %s\n", render.Count(others, "other place"))
 	}
 }
 
@@ -96,7 +97,7 @@ func (s *simulated) showTimeline(shown *trials.Shown) {
 		return
 	}
 	whole := shown.Record.FinishedAt.Sub(*shown.Record.StartedAt)
-	fmt.Fprintf(s.out, "\nRun %d: %s after %s\n", shown.Number, s.out.paint(wordColor(string(shown.Record.State)), string(shown.Record.State)), short(whole))
+	fmt.Fprintf(s.out, "\nRun %d: %s after %s\n", shown.Number, s.out.Paint(render.WordColor(string(shown.Record.State)), string(shown.Record.State)), render.Short(whole))
 	rows := [][]string{{"", "TASK", "STATE", "FROM", "TOOK"}}
 	var bars []*trials.Line
 	items := 0
@@ -121,12 +122,12 @@ func lineCells(l *trials.Line) []string {
 		mark = "*"
 	}
 	if l.Key != "" {
-		name = " [" + printable(l.Key) + "]"
+		name = " [" + render.Printable(l.Key) + "]"
 	}
 	if l.Began {
-		from, took = short(l.From), short(l.To-l.From)
+		from, took = render.Short(l.From), render.Short(l.To-l.From)
 	}
-	return []string{mark, fit(name, maxName), string(l.State), from, took}
+	return []string{mark, render.Fit(name, maxName), string(l.State), from, took}
 }
 
 // maxName is how many characters of a task's name are shown.
@@ -136,15 +137,15 @@ const maxName = 28
 // scale stands.
 func (s *simulated) chart(rows [][]string, lines []*trials.Line, whole time.Duration) {
 	left := 0
-	for _, width := range columnWidths(rows) {
-		left += width + columnGap
+	for _, width := range render.ColumnWidths(rows) {
+		left += width + render.ColumnGap
 	}
-	width, end := max(s.out.width-left-1, 16), short(whole)
+	width, end := max(s.out.Width-left-1, 16), render.Short(whole)
 	rows[0] = append(rows[0], "0"+strings.Repeat(" ", max(1, width-1-len(end)))+end)
 	for i, l := range lines {
 		rows[i+1] = append(rows[i+1], bar(l, whole, width))
 	}
-	s.out.table(rows, 2)
+	s.out.Table(rows, 2)
 }
 
 // bar draws what a task did: what is more telling goes over what is less.
@@ -188,32 +189,32 @@ func (s *simulated) showSpread(r *trials.Report) {
 	if r.Unfinished > 0 {
 		parts = append(parts, fmt.Sprintf("%d that do not end", r.Unfinished))
 	}
-	fmt.Fprintf(s.out, "\n%s: %s\n", count(r.Runs, "run"), strings.Join(parts, ", "))
+	fmt.Fprintf(s.out, "\n%s: %s\n", render.Count(r.Runs, "run"), strings.Join(parts, ", "))
 	for _, f := range r.Failures[:min(len(r.Failures), shownNames)] {
 		what := "the run itself"
 		if f.Task != "" {
 			what = "task " + f.Task
 		}
-		fmt.Fprintf(s.out, "  %s because of %s (%s)\n", count(f.Runs, "run"), what, printable(f.Code))
+		fmt.Fprintf(s.out, "  %s because of %s (%s)\n", render.Count(f.Runs, "run"), what, render.Printable(f.Code))
 	}
 	d := r.Duration
 	if d.N == 0 {
 		return
 	}
 	fmt.Fprintf(s.out, "\nDurations of %s\n  min %s  p50 %s  p90 %s  p99 %s  max %s  mean %s\n",
-		count(d.N, "run"), short(d.Min), short(d.P50), short(d.P90), short(d.P99), short(d.Max), short(d.Mean))
+		render.Count(d.N, "run"), render.Short(d.Min), render.Short(d.P50), render.Short(d.P90), render.Short(d.P99), render.Short(d.Max), render.Short(d.Mean))
 	s.histogram(d.Bins)
 }
 
 func (s *simulated) histogram(bins []trials.Bin) {
 	most := slices.MaxFunc(bins, func(a, b trials.Bin) int { return a.N - b.N }).N
 	rows := make([][]string, len(bins))
-	wide := max(s.out.width-40, 10)
+	wide := max(s.out.Width-40, 10)
 	for i, b := range bins {
 		length := (b.N*wide + most - 1) / most
-		rows[i] = []string{"  " + short(b.From), strconv.Itoa(b.N), strings.Repeat("█", length)}
+		rows[i] = []string{"  " + render.Short(b.From), strconv.Itoa(b.N), strings.Repeat("█", length)}
 	}
-	s.out.table(rows, -1)
+	s.out.Table(rows, -1)
 }
 
 func (s *simulated) showCritical(r *trials.Report) {
@@ -224,9 +225,9 @@ func (s *simulated) showCritical(r *trials.Report) {
 	rows := [][]string{{"TASK", "RUNS", "SHARE", "TOOK"}}
 	for _, c := range r.Critical {
 		rows = append(rows, []string{
-			fit(c.Task, maxName), fmt.Sprintf("%d (%s %%)", c.Runs, share(100*float64(c.Runs)/float64(r.Duration.N))),
-			share(100*c.Mean) + " %", short(c.Took),
+			render.Fit(c.Task, maxName), fmt.Sprintf("%d (%s %%)", c.Runs, share(100*float64(c.Runs)/float64(r.Duration.N))),
+			share(100*c.Mean) + " %", render.Short(c.Took),
 		})
 	}
-	s.out.table(rows, -1)
+	s.out.Table(rows, -1)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/internal/simulation"
 	"github.com/flowhost/flowhost/run"
 )
@@ -71,18 +72,18 @@ type (
 
 func simulationJSON(a assumptions, r *simulation.Report) simulationFile {
 	out := simulationFile{
-		From: instant(a.From), To: instant(a.To), Notes: append([]string{}, r.Notes...), Assumed: assumedOf(a),
+		From: render.Instant(a.From), To: render.Instant(a.To), Notes: append([]string{}, r.Notes...), Assumed: assumedOf(a),
 		Schedules: make([]scheduleRunsJSON, len(r.Schedules)), Herds: make([]herdJSON, len(r.Herds)),
 		Workers: workersOf(r.Pool), MostOpen: r.MostOpen, Changes: changesJSON(r.Changes),
 	}
 	for i, s := range r.Schedules {
 		out.Schedules[i] = scheduleRunsJSON{
 			ScheduleRef: s.Schedule, Times: s.Times + s.Missed, Runs: s.Runs, Skipped: s.Skipped, Rejected: s.Rejected, Reason: s.Reason,
-			Missed: s.Missed, CaughtUp: s.CaughtUp, Canceled: s.Canceled, Waited: s.Waited, MaxWaitMS: ms(s.MaxWait), Open: s.Open,
+			Missed: s.Missed, CaughtUp: s.CaughtUp, Canceled: s.Canceled, Waited: s.Waited, MaxWaitMS: render.MS(s.MaxWait), Open: s.Open,
 		}
 	}
 	for i, h := range r.Herds {
-		out.Herds[i] = herdJSON{Minute: instant(h.Minute), Minutes: h.Minutes, Runs: h.Runs, Late: h.Late, JitterMS: ms(h.Jitter)}
+		out.Herds[i] = herdJSON{Minute: render.Instant(h.Minute), Minutes: h.Minutes, Runs: h.Runs, Late: h.Late, JitterMS: render.MS(h.Jitter)}
 		for _, share := range h.Schedules {
 			out.Herds[i].Schedules = append(out.Herds[i].Schedules, shareJSON{share.Schedule, share.Runs})
 		}
@@ -91,23 +92,23 @@ func simulationJSON(a assumptions, r *simulation.Report) simulationFile {
 }
 
 func assumedOf(a assumptions) assumedJSON {
-	out := assumedJSON{TakesMS: ms(a.Takes), FlowTakesMS: map[string]float64{}, Workers: a.Workers, Down: []rangeJSON{}}
+	out := assumedJSON{TakesMS: render.MS(a.Takes), FlowTakesMS: map[string]float64{}, Workers: a.Workers, Down: []rangeJSON{}}
 	for flow, takes := range a.FlowTakes {
-		out.FlowTakesMS[flow] = ms(takes)
+		out.FlowTakesMS[flow] = render.MS(takes)
 	}
 	for _, o := range a.Outages {
-		out.Down = append(out.Down, rangeJSON{instant(o.From), instant(o.To)})
+		out.Down = append(out.Down, rangeJSON{render.Instant(o.From), render.Instant(o.To)})
 	}
 	return out
 }
 
 func workersOf(p simulation.Pool) workersJSON {
 	out := workersJSON{
-		Used: p.Used, MostRunning: p.MostRunning, AllBusyMS: ms(p.AllBusy), MostWaiting: p.MostWaiting, LongestWaitMS: ms(p.LongestWait),
+		Used: p.Used, MostRunning: p.MostRunning, AllBusyMS: render.MS(p.AllBusy), MostWaiting: p.MostWaiting, LongestWaitMS: render.MS(p.LongestWait),
 	}
 	if p.MostWaiting > 0 {
-		out.MostWaitingAt = instant(p.MostWaitingAt)
-		out.LongestWait = &waitJSON{p.LongestWaitOf, instant(p.LongestWaitAt)}
+		out.MostWaitingAt = render.Instant(p.MostWaitingAt)
+		out.LongestWait = &waitJSON{p.LongestWaitOf, render.Instant(p.LongestWaitAt)}
 	}
 	return out
 }

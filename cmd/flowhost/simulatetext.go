@@ -8,19 +8,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/internal/simulation"
 )
 
 // showReport writes a simulation for people: what was assumed, then what came of
 // it.
 func (s *simulated) showReport(a assumptions, r *simulation.Report) {
-	fmt.Fprintf(s.out, "From %s to %s, with %s (%s)\n", instant(a.From), instant(a.To), count(a.Workers, "worker"), a.workersFrom)
+	fmt.Fprintf(s.out, "From %s to %s, with %s (%s)\n", render.Instant(a.From), render.Instant(a.To), render.Count(a.Workers, "worker"), a.workersFrom)
 	for _, o := range a.Outages {
-		fmt.Fprintf(s.out, "The host is down from %s to %s\n", instant(o.From), instant(o.To))
+		fmt.Fprintf(s.out, "The host is down from %s to %s\n", render.Instant(o.From), render.Instant(o.To))
 	}
 	fmt.Fprintf(s.out, "Assumed: %s; all tasks succeed; nothing but schedules starts runs\n", takesWords(a))
 	for _, note := range r.Notes {
-		fmt.Fprintf(s.out, "%s %s\n", s.out.paint(yellow, "Note:"), note)
+		fmt.Fprintf(s.out, "%s %s\n", s.out.Paint(render.Yellow, "Note:"), note)
 	}
 	s.showSchedules(r)
 	s.showHerds(r)
@@ -45,10 +46,10 @@ func (s *simulated) showSchedules(r *simulation.Report) {
 			some(sc.Skipped), some(sc.Waited), spanOrNone(sc.MaxWait), some(sc.Canceled), some(sc.CaughtUp), some(sc.Missed), some(sc.Open),
 		})
 	}
-	s.out.table(rows, -1)
+	s.out.Table(rows, -1)
 	for _, sc := range r.Schedules {
 		if sc.Rejected > 0 {
-			fmt.Fprintf(s.out, "%s: %s make no run: %s\n", sc.Schedule, count(sc.Rejected, "time"), printable(sc.Reason))
+			fmt.Fprintf(s.out, "%s: %s make no run: %s\n", sc.Schedule, render.Count(sc.Rejected, "time"), render.Printable(sc.Reason))
 		}
 	}
 }
@@ -59,7 +60,7 @@ func (s *simulated) showHerds(r *simulation.Report) {
 	}
 	fmt.Fprintln(s.out, "\nMinutes in which most runs begin")
 	for _, h := range r.Herds {
-		line := fmt.Sprintf("  %s  %s", h.Minute.Format("2006-01-02 15:04Z"), count(h.Runs, "run"))
+		line := fmt.Sprintf("  %s  %s", h.Minute.Format("2006-01-02 15:04Z"), render.Count(h.Runs, "run"))
 		if h.Minutes > 1 {
 			line += fmt.Sprintf(", and in %d more like it", h.Minutes-1)
 		}
@@ -88,14 +89,14 @@ func shares(all []simulation.HerdShare) string {
 func (s *simulated) showPool(a assumptions, r *simulation.Report) {
 	p, lasts := r.Pool, a.To.Sub(a.From)
 	fmt.Fprintf(s.out, "\nWorkers\n  at most %s at once, %s on average; at most %s open\n",
-		count(p.MostRunning, "task"), share(p.Used/lasts.Seconds()), count(r.MostOpen, "run"))
+		render.Count(p.MostRunning, "task"), share(p.Used/lasts.Seconds()), render.Count(r.MostOpen, "run"))
 	if p.MostWaiting == 0 {
 		fmt.Fprintln(s.out, "  no task has to wait for one")
 		return
 	}
 	fmt.Fprintf(s.out, "  all busy for %s, %s %% of the time\n", span(p.AllBusy), share(100*p.AllBusy.Seconds()/lasts.Seconds()))
-	fmt.Fprintf(s.out, "  longest wait of a task: %s, from %s on, of %s\n", span(p.LongestWait), instant(p.LongestWaitAt.UTC()), p.LongestWaitOf)
-	fmt.Fprintf(s.out, "  most tasks that wait: %d, at %s\n", p.MostWaiting, instant(p.MostWaitingAt.UTC()))
+	fmt.Fprintf(s.out, "  longest wait of a task: %s, from %s on, of %s\n", span(p.LongestWait), render.Instant(p.LongestWaitAt.UTC()), p.LongestWaitOf)
+	fmt.Fprintf(s.out, "  most tasks that wait: %d, at %s\n", p.MostWaiting, render.Instant(p.MostWaitingAt.UTC()))
 	if limit := p.Workers - p.Workers/4; p.AllBusy == 0 && limit < p.Workers {
 		fmt.Fprintf(s.out, "  one flow has %d of them at most\n", limit)
 	}
@@ -115,7 +116,7 @@ func (s *simulated) showEffects(r *simulation.Report) {
 			fmt.Fprintf(s.out, "  %s: %s\n", e.Schedule, e.Effect)
 		}
 		if others > 0 {
-			fmt.Fprintf(s.out, "  %s not concerned\n", count(others, "schedule"))
+			fmt.Fprintf(s.out, "  %s not concerned\n", render.Count(others, "schedule"))
 		}
 	}
 }

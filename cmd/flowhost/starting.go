@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -22,20 +23,20 @@ func (e *ending) addStarting(flags *pflag.FlagSet) {
 
 // started prints what a request for a run was answered with, or waits for the end
 // of the run.
-func (e *ending) started(ctx context.Context, client *bus.Client, r run.Receipt, p *progress) error {
+func (e *ending) started(ctx context.Context, client *bus.Client, r run.Receipt, p *render.Progress) error {
 	if err := refusal(r); err != nil {
 		return err
 	}
 	if r.Repeated {
-		e.say("the key was used before: run %s was made then", r.Run)
+		e.app.say("the key was used before: run %s was made then", r.Run)
 	}
 	if e.wait.set {
 		return e.await(ctx, client, r.Run, p)
 	}
 	if e.asJSON {
-		return e.printJSON(newRun{Run: r.Run, Repeated: r.Repeated})
+		return e.app.printJSON(newRun{Run: r.Run, Repeated: r.Repeated})
 	}
-	_, err := fmt.Fprintln(e.out, r.Run)
+	_, err := fmt.Fprintln(e.app.out, r.Run)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -19,7 +20,7 @@ func reportStart(w io.Writer, l *link, set *flows.Set, schedules []run.ScheduleS
 		at += ", credentials in " + relative(l.context)
 	}
 	events := strings.TrimSuffix(bus.EventSubject("<flow>", ">", ""), ".")
-	fmt.Fprintf(w, "flowhost %s serves %s\n", thisBuild().Version, count(len(set.Flows), "flow"))
+	fmt.Fprintf(w, "flowhost %s serves %s\n", thisBuild().Version, render.Count(len(set.Flows), "flow"))
 	fmt.Fprintf(w, "  nats     %s\n", at)
 	fmt.Fprintf(w, "  ask      %s: a request, answered with the run or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
 	fmt.Fprintf(w, "  publish  %s: a message to JetStream that makes exactly one run\n", bus.TriggerSubject("<flow>"))
@@ -76,7 +77,7 @@ func triggerLine(t *flows.Trigger, pause *run.Pause, now time.Time) string {
 			line += " " + t.Zone
 		}
 		if pause != nil {
-			line += ", paused since " + pause.At.Format(time.RFC3339) + ": " + printable(pause.Reason)
+			line += ", paused since " + pause.At.Format(time.RFC3339) + ": " + render.Printable(pause.Reason)
 		} else if next, ok := t.Schedule.Next(now); ok && t.Enabled {
 			line += ", next " + next.Format(time.RFC3339)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/flowtest"
 	"github.com/flowhost/flowhost/run"
@@ -36,7 +37,7 @@ func testReport(results []*flowtest.Result, files map[string]*hcl.File, failed i
 	for _, r := range results {
 		t := testJSON{
 			Name: r.Test.Name, File: r.Test.Range.Filename, Line: r.Test.Range.Start.Line, Flow: r.Test.Flow.Name,
-			State: "passed", DurationMS: ms(r.Real), VirtualMS: ms(r.Virtual),
+			State: "passed", DurationMS: render.MS(r.Real), VirtualMS: render.MS(r.Virtual),
 			Problems: flows.DiagnosticsJSON(r.Problems, files), Runs: r.Runs,
 		}
 		if !r.Passed() {

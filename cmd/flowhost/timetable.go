@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/simulation"
 	"github.com/flowhost/flowhost/run"
@@ -188,13 +189,13 @@ func expressionError(expr string, err error) error {
 	if fault.Field != "" {
 		text.WriteString(fault.Field + ": ")
 	}
-	text.WriteString(printable(fault.Reason))
+	text.WriteString(render.Printable(fault.Reason))
 	if expr != "" && len(expr) <= maxShownExpr {
-		before := printable(expr[:min(fault.Offset, len(expr))])
-		fmt.Fprintf(&text, "\n  %s\n  %s^", printable(expr), strings.Repeat(" ", utf8.RuneCountInString(before)))
+		before := render.Printable(expr[:min(fault.Offset, len(expr))])
+		fmt.Fprintf(&text, "\n  %s\n  %s^", render.Printable(expr), strings.Repeat(" ", utf8.RuneCountInString(before)))
 	}
 	if hint, _, _ := strings.Cut(fault.Hint, "; in Go, "); hint != "" {
-		text.WriteString("\n" + printable(hint))
+		text.WriteString("\n" + render.Printable(hint))
 	}
 	if bareWord.MatchString(expr) {
 		text.WriteString("\na trigger is named with its flow: FLOW/TRIGGER")
@@ -261,14 +262,14 @@ func (t *timetable) json(times []fireTime, changes []simulation.Change) schedule
 		Times: make([]timeJSON, len(times)), Changes: changesJSON(changes),
 	}
 	for i, f := range times {
-		out.Times[i] = timeJSON{instant(f.nominal), instant(f.due)}
+		out.Times[i] = timeJSON{render.Instant(f.nominal), render.Instant(f.due)}
 	}
 	return out
 }
 
 func (f fireTime) String() string {
 	if f.due.Equal(f.nominal) {
-		return instant(f.nominal)
+		return render.Instant(f.nominal)
 	}
-	return instant(f.nominal) + "  due " + instant(f.due)
+	return render.Instant(f.nominal) + "  due " + render.Instant(f.due)
 }

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"context"
@@ -18,7 +18,7 @@ type reader interface {
 
 // childPrinter shows the runs of sub-flows within a run.
 type childPrinter struct {
-	*terminal
+	*Terminal
 	runs reader
 	left int // that may still be asked for
 }
@@ -29,7 +29,7 @@ func (p *childPrinter) show(ctx context.Context, t *run.TaskRecord, indent strin
 	if t.Child == "" {
 		return
 	}
-	p.line(indent, fmt.Sprintf("%s  %s", p.paint(dim, "run   "), t.Child))
+	p.line(indent, fmt.Sprintf("%s  %s", p.Paint(dim, "run   "), t.Child))
 	indent += "  "
 	if p.left--; p.left < 0 {
 		p.line(indent, fmt.Sprintf("… 'flowhost show %s' shows its tasks", t.Child))
@@ -37,7 +37,7 @@ func (p *childPrinter) show(ctx context.Context, t *run.TaskRecord, indent strin
 	}
 	r, err := p.runs.Get(ctx, t.Child)
 	if err != nil {
-		p.line(indent, printable(err.Error()))
+		p.line(indent, Printable(err.Error()))
 		return
 	}
 	p.tasks(ctx, r, indent)
@@ -48,7 +48,7 @@ func (p *childPrinter) tasks(ctx context.Context, r *run.Record, indent string) 
 		t := &r.Tasks[i]
 		p.line(indent, p.taskLine(t))
 		if t.Error != nil {
-			p.line(indent, p.paint(red, "  "+failureText(t.Error)))
+			p.line(indent, p.Paint(Red, "  "+failureText(t.Error)))
 		}
 		p.show(ctx, t, indent+"  ")
 	}

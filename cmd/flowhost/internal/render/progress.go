@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// progress shows what happens to one run, the first that is submitted after it
+// Progress shows what happens to one run, the first that is submitted after it
 // was made, and to the runs of sub-flows within it. It is safe for concurrent use.
-type progress struct {
-	out  *terminal
+type Progress struct {
+	out  *Terminal
 	form string // plain, json or quiet
 	made time.Time
 
@@ -29,7 +29,7 @@ type callKey struct {
 	task run.TaskRef
 }
 
-func newProgress(out *terminal, form string) (*progress, error) {
+func NewProgress(out *Terminal, form string) (*Progress, error) {
 	switch form {
 	case "auto":
 		form = "plain"
@@ -37,21 +37,21 @@ func newProgress(out *terminal, form string) (*progress, error) {
 	default:
 		return nil, fmt.Errorf("--progress %q: auto, plain, json or quiet is expected", form)
 	}
-	return &progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}, nil
+	return &Progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}, nil
 }
 
 // follow picks the run that is shown.
-func (p *progress) follow(id run.ID) {
+func (p *Progress) follow(id run.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.run = id
 }
 
 // Flush implements engine.Observer: what was shown is shown.
-func (p *progress) Flush(context.Context) error { return nil }
+func (p *Progress) Flush(context.Context) error { return nil }
 
 // Committed implements engine.Observer.
-func (p *progress) Committed(_ context.Context, n run.Notice) error {
+func (p *Progress) Committed(_ context.Context, n run.Notice) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, submitted := n.Event.Data.(*run.Submitted); submitted && p.run == "" && !n.Event.At.Before(p.made) {
@@ -71,7 +71,7 @@ func (p *progress) Committed(_ context.Context, n run.Notice) error {
 }
 
 // plain writes one line for each change of state.
-func (p *progress) plain(n run.Notice) {
+func (p *Progress) plain(n run.Notice) {
 	path := p.within.path(n.Event.Run)
 	if path != "" && !run.OfTask(n.Event.Data) {
 		return // the task tells it
@@ -88,13 +88,13 @@ func (p *progress) plain(n run.Notice) {
 	case *run.AttemptFinished:
 		var details []string
 		if d.Duration > 0 { // not known of every attempt of a run that is watched
-			details = append(details, short(d.Duration))
+			details = append(details, Short(d.Duration))
 		}
 		if d.Failure != nil {
-			details = append(details, printable(d.Failure.Error()))
+			details = append(details, Printable(d.Failure.Error()))
 		}
 		if !d.RetryAt.IsZero() {
-			details = append(details, "again in "+short(d.RetryAt.Sub(n.Event.At)))
+			details = append(details, "again in "+Short(d.RetryAt.Sub(n.Event.At)))
 		}
 		p.line(path+d.TaskRef.Label(), string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
@@ -108,11 +108,11 @@ func (p *progress) plain(n run.Notice) {
 	case *run.ChildStarted:
 		p.line(path+d.TaskRef.Label(), string(run.Running), "run "+string(d.Child))
 	case *run.CancelRequested:
-		p.line("run "+string(n.Event.Run), "stopping", printable(d.Failure.Message))
+		p.line("run "+string(n.Event.Run), "stopping", Printable(d.Failure.Message))
 	case *run.Finished:
 		detail := ""
 		if n.Record != nil && n.Record.DurationMS != nil {
-			detail = short(milliseconds(*n.Record.DurationMS))
+			detail = Short(milliseconds(*n.Record.DurationMS))
 		}
 		p.line("run "+string(n.Event.Run), string(d.State), detail)
 	}
@@ -123,14 +123,14 @@ func why(f *run.Failure) string {
 	if f == nil {
 		return ""
 	}
-	return printable(f.Error())
+	return Printable(f.Error())
 }
 
-func (p *progress) line(what, word, detail string) {
+func (p *Progress) line(what, word, detail string) {
 	if detail != "" {
-		detail = p.out.paint(dim, " ("+detail+")")
+		detail = p.out.Paint(dim, " ("+detail+")")
 	}
-	fmt.Fprintf(p.out, "%s: %s%s\n", what, p.out.paint(wordColor(word), word), detail)
+	fmt.Fprintf(p.out, "%s: %s%s\n", what, p.out.Paint(WordColor(word), word), detail)
 }
 
 // progressEvent is one line of the JSON form.
@@ -156,7 +156,7 @@ type progressEvent struct {
 	Error *run.Failure `json:"error,omitempty"`
 }
 
-func (p *progress) json(n run.Notice) error {
+func (p *Progress) json(n run.Notice) error {
 	e := progressEvent{Kind: n.Event.Data.Kind(), At: n.Event.At, Flow: n.Flow, Run: n.Event.Run}
 	switch d := n.Event.Data.(type) {
 	case *run.AttemptStarted:
@@ -178,11 +178,11 @@ func (p *progress) json(n run.Notice) error {
 	case *run.Finished:
 		e.State, e.Error = d.State, d.Failure
 	}
-	return encodeLine(p.out, e)
+	return EncodeLine(p.out, e)
 }
 
-// keepLog keeps what the guest of a call wrote.
-func (p *progress) keepLog(call *run.Call, log run.Log) {
+// KeepLog keeps what the guest of a call wrote.
+func (p *Progress) KeepLog(call *run.Call, log run.Log) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logs[callKey{call.Run, run.TaskRef{Task: call.Task, Key: call.Key}}] = log
@@ -190,7 +190,7 @@ func (p *progress) keepLog(call *run.Call, log run.Log) {
 
 // log is what a task's last attempt wrote; of one that ran a flow, what that task
 // wrote which failed in it.
-func (p *progress) log(id run.ID, task run.TaskRef) run.Log {
+func (p *Progress) log(id run.ID, task run.TaskRef) run.Log {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.logs[p.within.culprit(callKey{id, task})]

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bytes"
@@ -25,8 +25,8 @@ func TestShowFailure(t *testing.T) {
 		}}}}},
 	}
 	var stderr bytes.Buffer
-	errout := newTerminal(&stderr, nil)
-	p, err := newProgress(errout, "quiet")
+	errout := NewTerminal(&stderr, nil)
+	p, err := NewProgress(errout, "quiet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestShowFailure(t *testing.T) {
 	log.Lines = append(log.Lines, run.LogLine{Level: "error", Message: "two\nlines", Fields: json.RawMessage(`{"a":1}`)})
 	p.logs[callKey{"R", run.TaskRef{Task: "t"}}] = log
 	failure := &run.Failure{Outcome: run.OutcomeTrapped, Code: run.CodeTrap, Message: "out of \x1bbounds", Task: "t"}
-	errout.showFailure(&run.Record{
+	errout.ShowFailure(&run.Record{
 		Run: "R", State: run.Failed, Error: failure,
 		Tasks: []run.TaskRecord{{Task: "t", State: run.Failed, Attempts: 3, Error: failure}, {Task: "u", State: run.Skipped}},
 	}, f, p)

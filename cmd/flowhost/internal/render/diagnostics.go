@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 // their line only.
 const maxSearched = 8 << 20
 
-// diagnostics writes problems with their lines of source.
-func (t *terminal) diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) {
-	w := hcl.NewDiagnosticTextWriter(t, files, uint(t.width), t.color)
+// Diagnostics writes problems with their lines of source.
+func (t *Terminal) Diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) {
+	w := hcl.NewDiagnosticTextWriter(t, files, uint(t.Width), t.color)
 	searched := 0
 	for _, d := range diags {
 		if d.Subject != nil {
@@ -31,7 +31,7 @@ func (t *terminal) diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics
 			}
 		}
 		if err := w.WriteDiagnostic(d); err != nil {
-			t.say("cannot show all problems: %s", err)
+			t.Say("cannot show all problems: %s", err)
 			return
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"github.com/flowhost/flowhost/run"
@@ -6,12 +6,12 @@ import (
 
 // printResult prints what a run that has ended gave: its output if it succeeded, or
 // with asJSON its whole record in any case.
-func (t *terminal) result(record *run.Record, asJSON bool) error {
+func (t *Terminal) Result(record *run.Record, asJSON bool) error {
 	switch {
 	case asJSON:
-		return t.json(record)
+		return t.JSON(record)
 	case record.State == run.Succeeded:
-		return t.json(record.Output)
+		return t.JSON(record.Output)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bufio"
@@ -12,16 +12,16 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// showFailure says why a run did not succeed: for each task that failed its
+// ShowFailure says why a run did not succeed: for each task that failed its
 // place in the flow file, the message and its last log lines.
-func (t *terminal) showFailure(record *run.Record, f *flows.Flow, p *progress) {
+func (t *Terminal) ShowFailure(record *run.Record, f *flows.Flow, p *Progress) {
 	failed, told := failures(record)
 	for _, task := range failed {
 		t.showTask(f, task)
 		t.showLog(task, p.log(record.Run, task.Ref()))
 	}
 	if !told && record.Error != nil {
-		t.say("%s run %s: %s", t.paint(red, "Error:"), record.State, describe(record.Error))
+		t.Say("%s run %s: %s", t.Paint(Red, "Error:"), record.State, describe(record.Error))
 	}
 }
 
@@ -54,11 +54,11 @@ func failures(record *run.Record) (failed []*run.TaskRecord, told bool) {
 }
 
 // showTask writes a task's failure like a diagnostic, with the line that it is about.
-func (t *terminal) showTask(f *flows.Flow, task *run.TaskRecord) {
+func (t *Terminal) showTask(f *flows.Flow, task *run.TaskRecord) {
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError,
-		Summary:  sentence(taskName(task)) + " " + ended(task.Error.Outcome),
-		Detail:   printable(task.Error.Error()),
+		Summary:  sentence(taskName(task)) + " " + Ended(task.Error.Outcome),
+		Detail:   Printable(task.Error.Error()),
 	}
 	if task.Attempts > 1 {
 		d.Detail += fmt.Sprintf(" (attempt %d)", task.Attempts)
@@ -68,7 +68,7 @@ func (t *terminal) showTask(f *flows.Flow, task *run.TaskRecord) {
 			d.Subject = spot(f, &spec.Range, task.Error.At)
 		}
 	}
-	t.diagnostics(sources(f, d.Subject), hcl.Diagnostics{d})
+	t.Diagnostics(sources(f, d.Subject), hcl.Diagnostics{d})
 }
 
 // spot is the line of the flow's files that a failure is about: that of an expression,
@@ -97,15 +97,15 @@ func sources(f *flows.Flow, at *hcl.Range) map[string]*hcl.File {
 
 // describe is a failure in words.
 func describe(f *run.Failure) string {
-	text := printable(f.Error())
+	text := Printable(f.Error())
 	if f.At != "" {
 		text = f.At + ": " + text
 	}
 	return text
 }
 
-// ended is the verb for an outcome.
-func ended(o run.Outcome) string {
+// Ended is the verb for an outcome.
+func Ended(o run.Outcome) string {
 	switch o {
 	case run.OutcomeTimedOut:
 		return "timed out"
@@ -120,34 +120,34 @@ func ended(o run.Outcome) string {
 // shownLines is how much of a failed task's log is shown.
 const shownLines = 20
 
-func (t *terminal) showLog(task *run.TaskRecord, log run.Log) {
+func (t *Terminal) showLog(task *run.TaskRecord, log run.Log) {
 	lines := log.Lines[max(0, len(log.Lines)-shownLines):]
 	if len(lines) == 0 {
 		return
 	}
-	t.say("  last log lines of %s:", printable(task.Ref().Label()))
+	t.Say("  last log lines of %s:", Printable(task.Ref().Label()))
 	for _, l := range lines {
-		t.say("    %s", t.logLine(l))
+		t.Say("    %s", t.LogLine(l))
 	}
-	t.say("")
+	t.Say("")
 }
 
-// showRemoteFailure says why a run of another process did not succeed.
-func (t *terminal) showRemoteFailure(record *run.Record) {
+// ShowRemoteFailure says why a run of another process did not succeed.
+func (t *Terminal) ShowRemoteFailure(record *run.Record) {
 	failed, told := failures(record)
 	for _, task := range failed {
-		t.say("%s %s %s: %s", t.paint(red, "Error:"), taskName(task), ended(task.Error.Outcome), failureText(task.Error))
+		t.Say("%s %s %s: %s", t.Paint(Red, "Error:"), taskName(task), Ended(task.Error.Outcome), failureText(task.Error))
 		if task.Child != "" {
-			t.say("'flowhost show %s' shows what happened in it", task.Child)
+			t.Say("'flowhost show %s' shows what happened in it", task.Child)
 		} else if task.Attempts > 0 {
-			t.say("'flowhost logs %s %s' shows what it wrote", record.Run, task.Task)
+			t.Say("'flowhost logs %s %s' shows what it wrote", record.Run, task.Task)
 		}
 	}
 	switch {
 	case told || record.Error == nil:
 	case record.State == run.Canceled:
-		t.say("run %s is canceled: %s", record.Run, printable(record.Error.Message))
+		t.Say("run %s is canceled: %s", record.Run, Printable(record.Error.Message))
 	default:
-		t.say("%s run %s: %s", t.paint(red, "Error:"), record.State, failureText(record.Error))
+		t.Say("%s run %s: %s", t.Paint(Red, "Error:"), record.State, failureText(record.Error))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ import (
 func retold(t *testing.T, records ...*run.Record) string {
 	t.Helper()
 	var out bytes.Buffer
-	p, err := newProgress(&terminal{Writer: &out}, "plain")
+	p, err := NewProgress(&Terminal{Writer: &out}, "plain")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := recordDiff{progress: p}
+	r := RecordDiff{Progress: p}
 	for _, record := range records {
 		record.Run, record.Flow = "01HZXW0000000000000000MINE", "f"
-		if err := r.show(t.Context(), record); err != nil {
+		if err := r.Show(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,12 +106,12 @@ func TestRecordDiffHasTimes(t *testing.T) {
 	}
 	well := outcome(run.OutcomeSucceeded, 1, "")
 	var out bytes.Buffer
-	p, err := newProgress(&terminal{Writer: &out}, "json")
+	p, err := NewProgress(&Terminal{Writer: &out}, "json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := recordDiff{progress: p}
-	err = r.show(t.Context(), &run.Record{Run: "R", Flow: "f", State: run.Succeeded, CreatedAt: *at(1), FinishedAt: at(9), Tasks: []run.TaskRecord{
+	r := RecordDiff{Progress: p}
+	err = r.Show(t.Context(), &run.Record{Run: "R", Flow: "f", State: run.Succeeded, CreatedAt: *at(1), FinishedAt: at(9), Tasks: []run.TaskRecord{
 		task("a", run.Succeeded, 1, well, spans(2, 3)), task("wait.b", run.Succeeded, 0, spans(3, 7)), task("c", run.Succeeded, 2, well, spans(7, 8)),
 	}})
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ func TestShowPending(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[run.State]bool{run.Pending: true, run.Running: false} {
 		var stdout bytes.Buffer
-		out := newTerminal(&stdout, nil)
-		out.describeRun(t.Context(), nil, &run.Record{Run: "R", Flow: "f", State: state})
+		out := NewTerminal(&stdout, nil)
+		out.DescribeRun(t.Context(), nil, &run.Record{Run: "R", Flow: "f", State: state})
 		if got := strings.Contains(stdout.String(), "\nwaits     for its turn: "); got != want {
 			t.Errorf("a run that is %s:\n%s", state, stdout.String())
 		}

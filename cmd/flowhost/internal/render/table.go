@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// table writes rows of cells below each other. The cells of the column with the
+// Table writes rows of cells below each other. The cells of the column with the
 // given index are words for states, and coloured as such; the last column is not
 // padded.
-func (t *terminal) table(rows [][]string, states int) {
-	widths := columnWidths(rows)
+func (t *Terminal) Table(rows [][]string, states int) {
+	widths := ColumnWidths(rows)
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+columnGap)
+			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+ColumnGap)
 			if i == states {
-				cell = t.paint(wordColor(cell), cell)
+				cell = t.Paint(WordColor(cell), cell)
 			}
 			line.WriteString(cell + padding)
 		}
@@ -24,10 +24,10 @@ func (t *terminal) table(rows [][]string, states int) {
 	}
 }
 
-// columnGap is the number of spaces between columns.
-const columnGap = 2
+// ColumnGap is the number of spaces between columns.
+const ColumnGap = 2
 
-func columnWidths(rows [][]string) []int {
+func ColumnWidths(rows [][]string) []int {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -40,12 +40,12 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// list prints rows for people, below the columns' names, or with asJSON one object
+// List prints rows for people, below the columns' names, or with asJSON one object
 // for each, on a line of its own. states is as in [terminal.table].
-func list[T any](out *terminal, all []T, asJSON bool, columns []string, states int, row func(T) []string) error {
+func List[T any](out *Terminal, all []T, asJSON bool, columns []string, states int, row func(T) []string) error {
 	if asJSON {
 		for _, one := range all {
-			if err := encodeLine(out, one); err != nil {
+			if err := EncodeLine(out, one); err != nil {
 				return err
 			}
 		}
@@ -58,6 +58,6 @@ func list[T any](out *terminal, all []T, asJSON bool, columns []string, states i
 	for _, one := range all {
 		rows = append(rows, row(one))
 	}
-	out.table(rows, states)
+	out.Table(rows, states)
 	return nil
 }

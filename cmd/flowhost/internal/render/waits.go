@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// called names a task or a wait for people.
-func called(task string) string {
+// Called names a task or a wait for people.
+func Called(task string) string {
 	if name, ok := strings.CutPrefix(task, flows.WaitPrefix); ok {
 		return "wait " + name
 	}
@@ -37,14 +37,14 @@ func waitsFor(w *run.WaitStarted) string {
 	text := "for a signal"
 	switch {
 	case w.Subject != "":
-		text = "for a message on " + printable(w.Subject)
+		text = "for a message on " + Printable(w.Subject)
 	case w.Approval != "":
-		text = "for an approval: " + cut(printable(w.Approval), 2000)
+		text = "for an approval: " + cut(Printable(w.Approval), 2000)
 	case !w.Due.IsZero():
-		text = "until " + localTime(w.Due)
+		text = "until " + LocalTime(w.Due)
 	}
 	if !w.Deadline.IsZero() {
-		text += ", until " + localTime(w.Deadline) + " at most"
+		text += ", until " + LocalTime(w.Deadline) + " at most"
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"context"
@@ -7,20 +7,20 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// recordDiff tells a progress what happened to a run from one record of it to the
+// RecordDiff tells a progress what happened to a run from one record of it to the
 // next. What began and was over in between is not told.
-type recordDiff struct {
-	progress *progress
+type RecordDiff struct {
+	Progress *Progress
 	seen     map[run.TaskRef]run.TaskRecord // nil before the first record
 	record   *run.Record
 }
 
-func (r *recordDiff) show(ctx context.Context, record *run.Record) error {
+func (r *RecordDiff) Show(ctx context.Context, record *run.Record) error {
 	r.record = record
 	var events []run.Event
 	if r.seen == nil {
 		r.seen = map[run.TaskRef]run.TaskRecord{}
-		r.progress.follow(record.Run)
+		r.Progress.follow(record.Run)
 		events = append(events, run.Event{At: record.CreatedAt, Data: &run.Submitted{Flow: record.Flow}})
 	}
 	var whole []run.Event // of a fan-out: its end comes after those of its items
@@ -46,14 +46,14 @@ func (r *recordDiff) show(ctx context.Context, record *run.Record) error {
 		events = append(events, run.Event{At: known(record.FinishedAt), Data: end})
 	}
 	for _, e := range events {
-		if err := r.progress.Committed(ctx, r.notice(e)); err != nil {
+		if err := r.Progress.Committed(ctx, r.notice(e)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *recordDiff) notice(e run.Event) run.Notice {
+func (r *RecordDiff) notice(e run.Event) run.Notice {
 	e.Run = r.record.Run
 	n := run.Notice{Flow: r.record.Flow, Event: e}
 	if _, last := e.Data.(*run.Finished); last {

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func story(at time.Time) []run.Notice {
 func tell(t *testing.T, form string) string {
 	t.Helper()
 	var out bytes.Buffer
-	p, err := newProgress(&terminal{Writer: &out}, form)
+	p, err := NewProgress(&Terminal{Writer: &out}, form)
 	if err != nil {
 		t.Fatal(err)
 	}

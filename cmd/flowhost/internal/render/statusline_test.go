@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bytes"
@@ -14,15 +14,15 @@ func TestStatusLine(t *testing.T) {
 		true:  "1 of 3\r\x1b[K2 of 3\r\x1b[Kwaiting\n2 of 3\r\x1b[K2 of 3 and…\n",
 	} {
 		var out bytes.Buffer
-		line := newStatusLine(&terminal{Writer: &out, interactive: interactive, width: 12})
-		line.show("1 of 3")
-		line.show("1 of 3")
-		line.show("2 of 3")
+		line := NewStatusLine(&Terminal{Writer: &out, Interactive: interactive, Width: 12})
+		line.Show("1 of 3")
+		line.Show("1 of 3")
+		line.Show("2 of 3")
 		fmt.Fprintln(line, "waiting")
-		line.show("2 of 3")
-		line.show("2 of 3 and more than fits")
-		line.end()
-		line.end()
+		line.Show("2 of 3")
+		line.Show("2 of 3 and more than fits")
+		line.End()
+		line.End()
 		if got := out.String(); got != want {
 			t.Errorf("interactive %t: %q, want %q", interactive, got, want)
 		}

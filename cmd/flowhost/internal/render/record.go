@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"context"
@@ -11,59 +11,59 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// describeRun writes a record for people.
-func (t *terminal) describeRun(ctx context.Context, runs reader, r *run.Record) {
+// DescribeRun writes a record for people.
+func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) {
 	t.fact("run", string(r.Run))
 	t.fact("flow", r.Flow)
-	t.fact("state", t.paint(wordColor(string(r.State)), string(r.State)))
+	t.fact("state", t.Paint(WordColor(string(r.State)), string(r.State)))
 	if r.State == run.Pending {
 		t.fact("waits", "for its turn: for other runs of its flow, by the flow's concurrency or its schedule's overlap")
 	}
 	t.fact("retry of", string(r.RetryOf))
 	if r.Parent != nil {
-		t.fact("within", string(r.Parent.Run)+", task "+printable(r.Parent.TaskRef.Label()))
+		t.fact("within", string(r.Parent.Run)+", task "+Printable(r.Parent.TaskRef.Label()))
 	}
 	t.fact("trigger", triggerOf(&r.Trigger))
-	t.fact("accepted", localTime(r.CreatedAt))
+	t.fact("accepted", LocalTime(r.CreatedAt))
 	if r.StartedAt != nil {
-		t.fact("started", localTime(*r.StartedAt)+" (after "+short(r.StartedAt.Sub(r.CreatedAt))+")")
+		t.fact("started", LocalTime(*r.StartedAt)+" (after "+Short(r.StartedAt.Sub(r.CreatedAt))+")")
 	}
 	if r.FinishedAt != nil {
-		t.fact("finished", localTime(*r.FinishedAt)+took(r.DurationMS))
+		t.fact("finished", LocalTime(*r.FinishedAt)+took(r.DurationMS))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
 		t.value("param", name+" = ", r.Params[name])
 	}
 	t.value("payload", "", r.Trigger.Payload)
-	t.describeTasks(ctx, r, &childPrinter{terminal: t, runs: runs, left: maxChildren})
+	t.describeTasks(ctx, r, &childPrinter{Terminal: t, runs: runs, left: maxChildren})
 	t.value("output", "", r.Output)
 	if r.Error != nil {
-		t.fact("error", t.paint(red, failureText(r.Error)))
+		t.fact("error", t.Paint(Red, failureText(r.Error)))
 	}
 }
 
 // fact writes a line about a run, unless there is nothing to say.
-func (t *terminal) fact(name, text string) {
+func (t *Terminal) fact(name, text string) {
 	if text != "" {
-		fmt.Fprintf(t, "%s  %s\n", t.paint(dim, fmt.Sprintf("%-8s", name)), text)
+		fmt.Fprintf(t, "%s  %s\n", t.Paint(dim, fmt.Sprintf("%-8s", name)), text)
 	}
 }
 
 // value writes a line with JSON in it, as much of it as fits.
-func (t *terminal) value(name, before string, value json.RawMessage) {
+func (t *Terminal) value(name, before string, value json.RawMessage) {
 	if none(value) {
 		return
 	}
-	t.fact(name, before+cut(printable(string(value)), t.valueWidth()-len(before)))
+	t.fact(name, before+cut(Printable(string(value)), t.valueWidth()-len(before)))
 }
 
 func none(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
 
 // valueWidth is how much of a value is shown. Off a terminal there is no width to
 // keep to.
-func (t *terminal) valueWidth() int {
-	if t.interactive {
-		return max(20, t.width-14)
+func (t *Terminal) valueWidth() int {
+	if t.Interactive {
+		return max(20, t.Width-14)
 	}
 	return 200
 }
@@ -74,7 +74,7 @@ func triggerOf(t *run.Trigger) string {
 		text += " " + t.Name
 	}
 	if t.Subject != "" {
-		text += ", " + printable(t.Subject)
+		text += ", " + Printable(t.Subject)
 	}
 	if t.Kind == run.TriggerFlow {
 		var of struct {
@@ -85,7 +85,7 @@ func triggerOf(t *run.Trigger) string {
 		}
 	}
 	if t.Kind == run.TriggerSchedule {
-		text += ", due " + localTime(t.Time)
+		text += ", due " + LocalTime(t.Time)
 	}
 	return text
 }
@@ -94,10 +94,10 @@ func took(ms *float64) string {
 	if ms == nil {
 		return ""
 	}
-	return " (took " + short(milliseconds(*ms)) + ")"
+	return " (took " + Short(milliseconds(*ms)) + ")"
 }
 
-func (t *terminal) describeTasks(ctx context.Context, r *run.Record, below *childPrinter) {
+func (t *Terminal) describeTasks(ctx context.Context, r *run.Record, below *childPrinter) {
 	for i := range r.Tasks {
 		task := &r.Tasks[i]
 		fmt.Fprintf(t, "\n%s\n", t.taskLine(task))
@@ -105,7 +105,7 @@ func (t *terminal) describeTasks(ctx context.Context, r *run.Record, below *chil
 			t.fact("  waits", waitsFor(waitBegun(task)))
 		}
 		if task.Error != nil {
-			t.fact("  error", t.paint(red, failureText(task.Error)))
+			t.fact("  error", t.Paint(Red, failureText(task.Error)))
 		}
 		t.value("  input", "", task.Input)
 		t.value("  output", "", task.Output)
@@ -117,7 +117,7 @@ func (t *terminal) describeTasks(ctx context.Context, r *run.Record, below *chil
 }
 
 // taskLine is a task and its state.
-func (t *terminal) taskLine(task *run.TaskRecord) string {
+func (t *Terminal) taskLine(task *run.TaskRecord) string {
 	word := string(task.State)
 	if task.State == run.Failed && task.Outcome != nil {
 		word = string(*task.Outcome)
@@ -125,11 +125,11 @@ func (t *terminal) taskLine(task *run.TaskRecord) string {
 	if isWait(task) && task.State == run.Running {
 		word = string(run.Waiting)
 	}
-	return taskName(task) + " " + t.paint(wordColor(word), word) + taskDetail(task)
+	return taskName(task) + " " + t.Paint(WordColor(word), word) + taskDetail(task)
 }
 
 func taskName(t *run.TaskRecord) string {
-	return called(printable(t.Ref().Label()))
+	return Called(Printable(t.Ref().Label()))
 }
 
 func taskDetail(t *run.TaskRecord) string {
@@ -143,7 +143,7 @@ func taskDetail(t *run.TaskRecord) string {
 		parts = append(parts, fmt.Sprintf("%d attempts", t.Attempts))
 	}
 	if t.DurationMS != nil && !t.Reused {
-		parts = append(parts, short(milliseconds(*t.DurationMS)))
+		parts = append(parts, Short(milliseconds(*t.DurationMS)))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -155,7 +155,7 @@ func taskDetail(t *run.TaskRecord) string {
 func failureText(f *run.Failure) string {
 	text := cut(describe(f), 2000)
 	if f.Task != "" {
-		text = called(printable(run.TaskRef{Task: f.Task, Key: f.Key}.Label())) + ", " + text
+		text = Called(Printable(run.TaskRef{Task: f.Task, Key: f.Key}.Label())) + ", " + text
 	}
 	return text
 }

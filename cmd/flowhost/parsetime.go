@@ -31,24 +31,3 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how long ago is expected", text)
 }
-
-// localTime is an instant for people, who know where they are.
-func localTime(at time.Time) string { return at.Local().Format(time.DateTime) }
-
-// instant is a time for programs, and for people.
-func instant(t time.Time) string { return t.Format(time.RFC3339Nano) }
-
-// short is a duration without digits that nobody reads.
-func short(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(time.Microsecond).String()
-}
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bytes"
@@ -8,14 +8,14 @@ import (
 
 func TestPaint(t *testing.T) {
 	t.Parallel()
-	colored, plain := &terminal{color: true}, &terminal{}
-	if got := colored.paint(red, "failed"); got != "\x1b[31mfailed\x1b[0m" {
+	colored, plain := &Terminal{color: true}, &Terminal{}
+	if got := colored.Paint(Red, "failed"); got != "\x1b[31mfailed\x1b[0m" {
 		t.Errorf("with colours: %q", got)
 	}
-	if got := plain.paint(red, "failed"); got != "failed" {
+	if got := plain.Paint(Red, "failed"); got != "failed" {
 		t.Errorf("without: %q", got)
 	}
-	if got := colored.paint(red, ""); got != "" {
+	if got := colored.Paint(Red, ""); got != "" {
 		t.Errorf("nothing is painted as %q", got)
 	}
 }
@@ -28,8 +28,8 @@ func TestStreamsThatAreNoTerminal(t *testing.T) {
 	}
 	defer file.Close()
 	environ := func(string) string { return "" }
-	for _, out := range []*terminal{newTerminal(file, environ), newTerminal(&bytes.Buffer{}, environ)} {
-		if out.interactive || out.color || out.width != defaultWidth {
+	for _, out := range []*Terminal{NewTerminal(file, environ), NewTerminal(&bytes.Buffer{}, environ)} {
+		if out.Interactive || out.color || out.Width != DefaultWidth {
 			t.Errorf("taken for a terminal: %+v", out)
 		}
 	}
@@ -43,8 +43,8 @@ func TestPrintJSON(t *testing.T) {
 		true:  "{\n  \"a\": \"<b>\"\n}\n",
 	} {
 		var out bytes.Buffer
-		terminal := &terminal{Writer: &out, interactive: interactive}
-		if err := terminal.json(map[string]string{"a": "<b>"}); err != nil || out.String() != want {
+		terminal := &Terminal{Writer: &out, Interactive: interactive}
+		if err := terminal.JSON(map[string]string{"a": "<b>"}); err != nil || out.String() != want {
 			t.Errorf("interactive %v: %q, %v, want %q", interactive, out.String(), err, want)
 		}
 	}
@@ -57,7 +57,7 @@ func TestPrintable(t *testing.T) {
 		"\x1b[2J\r\x00\n": `\x1b[2J\x0d\x00\x0a`,
 		"\u009b1m\x7f":    `\x9b1m\x7f`,
 	} {
-		if got := printable(text); got != want {
+		if got := Printable(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)
 		}
 	}

@@ -31,16 +31,3 @@ func TestParseTime(t *testing.T) {
 		}
 	}
 }
-
-func TestShort(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		1234567 * time.Microsecond: "1.23s",
-		1234567 * time.Nanosecond:  "1.23ms",
-		1234 * time.Nanosecond:     "1µs",
-	} {
-		if got := short(d); got != want {
-			t.Errorf("%d ns: %q, want %q", d, got, want)
-		}
-	}
-}

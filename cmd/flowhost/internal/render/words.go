@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// printable shows control characters as escapes: a guest's text must not do things
+// Printable shows control characters as escapes: a guest's text must not do things
 // to the terminal.
-func printable(text string) string {
+func Printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
@@ -23,11 +23,11 @@ func printable(text string) string {
 // cut shortens a text to so many characters. Behind what is left of a longer one
 // stands how much it was.
 func cut(text string, width int) string {
-	return cutWith(text, width, "… ("+size(int64(len(text)))+")")
+	return cutWith(text, width, "… ("+Size(int64(len(text)))+")")
 }
 
-// fit shortens a text to so many characters.
-func fit(text string, width int) string { return cutWith(text, width, "…") }
+// Fit shortens a text to so many characters.
+func Fit(text string, width int) string { return cutWith(text, width, "…") }
 
 // cutWith puts a mark in the place of what is too much of a text.
 func cutWith(text string, width int, mark string) string {
@@ -38,16 +38,16 @@ func cutWith(text string, width int, mark string) string {
 	return string(runes[:max(0, width-utf8.RuneCountInString(mark))]) + mark
 }
 
-// count is so many of something.
-func count(n int, what string) string {
+// Count is so many of something.
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// size is a number of bytes in words.
-func size(bytes int64) string {
+// Size is a number of bytes in words.
+func Size(bytes int64) string {
 	switch {
 	case bytes >= 1<<20:
 		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bytes"
@@ -34,11 +34,11 @@ func TestChildPrinter(t *testing.T) {
 		"D": {Run: "D", Tasks: []run.TaskRecord{{Task: "deep", State: run.Running}}},
 	}
 	var out bytes.Buffer
-	terminal := newTerminal(&out, nil)
+	terminal := NewTerminal(&out, nil)
 	top := &run.TaskRecord{Task: "top", Child: "A"}
 	show := func(limit int) string {
 		out.Reset()
-		(&childPrinter{terminal: terminal, runs: s, left: limit}).show(t.Context(), top, "  ")
+		(&childPrinter{Terminal: terminal, runs: s, left: limit}).show(t.Context(), top, "  ")
 		return out.String()
 	}
 	want := `  run     A
@@ -60,7 +60,7 @@ func TestChildPrinter(t *testing.T) {
 		t.Error(got)
 	}
 	out.Reset()
-	(&childPrinter{terminal: terminal, runs: s, left: 1}).show(t.Context(), &run.TaskRecord{Task: "plain"}, "")
+	(&childPrinter{Terminal: terminal, runs: s, left: 1}).show(t.Context(), &run.TaskRecord{Task: "plain"}, "")
 	if out.Len() > 0 {
 		t.Errorf("a task without a run: %s", &out)
 	}

@@ -1,0 +1,55 @@
+package render
+
+import (
+	"fmt"
+	"io"
+)
+
+// StatusLine is the last line of a stream, which tells how things stand: drawn
+// again in place on a terminal, once for each change elsewhere. What is written
+// through it to the stream comes above. It is for one goroutine.
+type StatusLine struct {
+	Under io.Writer
+	out   Terminal // the stream as it is without the line
+	last  string
+	drawn bool // the cursor stands behind the line
+}
+
+func NewStatusLine(out *Terminal) *StatusLine {
+	return &StatusLine{Under: out.Writer, out: *out}
+}
+
+// Write implements io.Writer.
+func (l *StatusLine) Write(p []byte) (int, error) {
+	l.clear()
+	return l.Under.Write(p)
+}
+
+// Show makes the line say something else.
+func (l *StatusLine) Show(text string) {
+	switch {
+	case !l.out.Interactive && text != l.last:
+		fmt.Fprintln(l.Under, text)
+	case l.out.Interactive && (text != l.last || !l.drawn):
+		l.clear()
+		fmt.Fprint(l.Under, Fit(text, l.out.Width-1))
+		l.drawn = true
+	}
+	l.last = text
+}
+
+// End leaves the line as it is.
+func (l *StatusLine) End() {
+	if l.drawn {
+		fmt.Fprintln(l.Under)
+		l.drawn = false
+	}
+}
+
+// clear takes the line away: to the first column, erase to the end (ECMA-48, 8.3.41).
+func (l *StatusLine) clear() {
+	if l.drawn {
+		fmt.Fprint(l.Under, "\r\x1b[K")
+		l.drawn = false
+	}
+}
