@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -38,9 +39,9 @@ func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *re
 	}
 	err := e.follow(waiting, client, id, p)
 	if cause := context.Cause(waiting); err != nil && cause != nil {
-		e.app.say("run %s goes on: 'flowhost watch %s' follows it", id, id)
+		e.app.Say("run %s goes on: 'flowhost watch %s' follows it", id, id)
 		if errors.Is(cause, errWaited) {
-			return withCode(exitTimeout, cause)
+			return cli.WithCode(cli.ExitTimeout, cause)
 		}
 		return cause
 	}
@@ -84,12 +85,12 @@ func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *r
 
 // conclude prints the result of a run and says what its end means for the program.
 func (e *ending) conclude(record *run.Record) error {
-	if err := e.app.out.Result(record, e.asJSON); err != nil || record.State == run.Succeeded {
+	if err := e.app.Out.Result(record, e.asJSON); err != nil || record.State == run.Succeeded {
 		return err
 	}
-	e.app.errout.ShowRemoteFailure(record)
+	e.app.Errout.ShowRemoteFailure(record)
 	if record.State == run.Canceled {
-		return quiet(exitCanceled)
+		return cli.Quiet(cli.ExitCanceled)
 	}
-	return quiet(exitFailed)
+	return cli.Quiet(cli.ExitFailed)
 }

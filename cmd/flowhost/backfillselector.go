@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -21,7 +22,7 @@ func pickBackfill(ctx context.Context, client *bus.Client, selector string) (bus
 	}
 	if selector == latest {
 		if len(all) == 0 {
-			return bus.Backfill{}, exitf(exitInvalid, "there is no backfill yet")
+			return bus.Backfill{}, cli.Exitf(cli.ExitInvalid, "there is no backfill yet")
 		}
 		return all[0], nil
 	}
@@ -33,18 +34,18 @@ func pickBackfill(ctx context.Context, client *bus.Client, selector string) (bus
 	}
 	switch len(found) {
 	case 0:
-		return bus.Backfill{}, exitf(exitInvalid, "no backfill's id begins with %s: 'flowhost backfill list' shows those that are known", selector)
+		return bus.Backfill{}, cli.Exitf(cli.ExitInvalid, "no backfill's id begins with %s: 'flowhost backfill list' shows those that are known", selector)
 	case 1:
 		return found[0], nil
 	}
-	return bus.Backfill{}, exitf(exitInvalid, "the ids of several backfills begin with %s, such as %s and %s: give more of it", selector, found[0].ID, found[1].ID)
+	return bus.Backfill{}, cli.Exitf(cli.ExitInvalid, "the ids of several backfills begin with %s, such as %s and %s: give more of it", selector, found[0].ID, found[1].ID)
 }
 
 // findBackfill gives a backfill that has been there.
 func findBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backfill, error) {
 	found, err := client.Backfills(ctx, id)
 	if err == nil && len(found) == 0 {
-		err = exitf(exitFailed, "the host does not know backfill %s any more", id)
+		err = cli.Exitf(cli.ExitFailed, "the host does not know backfill %s any more", id)
 	}
 	if err != nil {
 		return bus.Backfill{}, err

@@ -8,14 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
 
-func approveCommand(a *app) *cobra.Command {
+func approveCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	var deny bool
 	var reason, payload string
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "approve RUN WAIT",
 		Short: "Approve what a run waits for, or refuse it",
 		Long: `Decides a wait for an approval: the run goes on, or with --deny the wait fails.
@@ -26,7 +27,7 @@ name of the user who calls the command; nobody checks it.
 		Example: `  flowhost approve order@latest manager
   flowhost approve order@latest manager --payload '{"discount":5}'
   flowhost approve order@latest manager --deny --reason "too expensive"`,
-		Args:              between(2, 2, "RUN or WAIT"),
+		Args:              cli.Between(2, 2, "RUN or WAIT"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			decision := run.Approval{Approved: !deny, By: userName(), Reason: reason}
@@ -39,7 +40,7 @@ name of the user who calls the command; nobody checks it.
 				return client.Approve(ctx, id, wait, decision)
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.BoolVar(&deny, "deny", false, "refuse it: the wait fails")
 	flags.StringVar(&reason, "reason", "", "`TEXT` that is recorded with it")

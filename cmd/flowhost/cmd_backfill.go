@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -21,9 +22,9 @@ type filling struct {
 	asJSON   bool
 }
 
-func backfillCommand(a *app) *cobra.Command {
+func backfillCommand(a *cli.App) *cobra.Command {
 	f := &filling{remote: remote{app: a}}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "backfill FLOW/TRIGGER --from TIME --to TIME",
 		Short: "Start the runs of past times of a schedule",
 		Long: `Makes a run for each time of a schedule in a range of the past: for what was missed,
@@ -43,10 +44,10 @@ beyond what the schedule has decided is filled up to there.`,
   flowhost backfill orders/hourly --from 7d --to 0s --reverse --max-active 4 --detach
   flowhost backfill list
   flowhost backfill cancel @latest --reason "wrong range"`,
-		Args:              between(1, 1, "FLOW/TRIGGER"),
+		Args:              cli.Between(1, 1, "FLOW/TRIGGER"),
 		ValidArgsFunction: f.complete(oneSchedule),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
-	}, exitFailed, exitInvalid, exitUnreachable, exitCanceled, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "first `TIME` of the range")
 	flags.StringVar(&f.to, "to", "", "`TIME` before which the range ends")
@@ -63,7 +64,7 @@ beyond what the schedule has decided is filled up to there.`,
 
 func (f *filling) run(cmd *cobra.Command, name string) error {
 	if f.request.MaxActive < 1 || f.request.MaxActive > run.MaxBackfillTimes {
-		return usage(cmd, "--max-active %d: a number from 1 to %d is expected", f.request.MaxActive, run.MaxBackfillTimes)
+		return cli.Usage(cmd, "--max-active %d: a number from 1 to %d is expected", f.request.MaxActive, run.MaxBackfillTimes)
 	}
 	if err := f.period(cmd, time.Now().UTC()); err != nil { // before the host is asked for the zone
 		return err
@@ -81,7 +82,7 @@ func (f *filling) run(cmd *cobra.Command, name string) error {
 			return err
 		}
 		if !f.request.From.Before(f.request.To) {
-			return usage(cmd, "--from %s is not before --to %s", f.request.From.Format(time.RFC3339), f.request.To.Format(time.RFC3339))
+			return cli.Usage(cmd, "--from %s is not before --to %s", f.request.From.Format(time.RFC3339), f.request.To.Format(time.RFC3339))
 		}
 		f.request.Schedule = s.ScheduleRef
 		if f.request.DryRun {
@@ -94,13 +95,13 @@ func (f *filling) run(cmd *cobra.Command, name string) error {
 // period reads the range, whose days are those of the zone of now.
 func (f *filling) period(cmd *cobra.Command, now time.Time) (err error) {
 	if f.from == "" || f.to == "" {
-		return usage(cmd, "--from and --to are needed: the range of times")
+		return cli.Usage(cmd, "--from and --to are needed: the range of times")
 	}
-	if f.request.From, err = parseTime(f.from, now); err != nil {
-		return usage(cmd, "--from: %w", err)
+	if f.request.From, err = cli.ParseTime(f.from, now); err != nil {
+		return cli.Usage(cmd, "--from: %w", err)
 	}
-	if f.request.To, err = parseTime(f.to, now); err != nil {
-		return usage(cmd, "--to: %w", err)
+	if f.request.To, err = cli.ParseTime(f.to, now); err != nil {
+		return cli.Usage(cmd, "--to: %w", err)
 	}
 	return nil
 }
@@ -108,10 +109,10 @@ func (f *filling) period(cmd *cobra.Command, now time.Time) (err error) {
 // warn says what of a plan may be unexpected.
 func (f *filling) warn(plan run.BackfillPlan) {
 	if !plan.Edited.IsZero() {
-		f.app.say("the expression was changed on %s: times before that are computed with today's", render.LocalTime(plan.Edited))
+		f.app.Say("the expression was changed on %s: times before that are computed with today's", render.LocalTime(plan.Edited))
 	}
 	if !plan.Until.IsZero() {
-		f.app.say("the range goes beyond what the schedule has decided: it is filled up to %s, what comes later fires by itself", render.LocalTime(plan.Until))
+		f.app.Say("the range goes beyond what the schedule has decided: it is filled up to %s, what comes later fires by itself", render.LocalTime(plan.Until))
 	}
 }
 
@@ -123,7 +124,7 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 	}
 	f.warn(plan)
 	if f.asJSON {
-		return f.app.printJSON(plan)
+		return f.app.PrintJSON(plan)
 	}
 	known := 0
 	var rows [][]string
@@ -135,8 +136,8 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 		}
 		rows = append(rows, []string{t.Time.In(zone).Format(time.RFC3339Nano), state, string(t.Run)})
 	}
-	f.app.out.Table(rows, 1)
-	f.app.say("%s, %d with a run and %d without; nothing is started", render.Count(plan.Total, "time"), known, plan.Total-known)
+	f.app.Out.Table(rows, 1)
+	f.app.Say("%s, %d with a run and %d without; nothing is started", render.Count(plan.Total, "time"), known, plan.Total-known)
 	return nil
 }
 
@@ -150,15 +151,15 @@ func (f *filling) start(ctx context.Context, client *bus.Client) error {
 	f.warn(plan)
 	switch {
 	case plan.ID == "":
-		f.app.say("nothing is missing")
+		f.app.Say("nothing is missing")
 	case !f.detach:
 		return followBackfill(&f.remote, ctx, client, plan.ID, f.asJSON)
 	case !f.asJSON:
-		_, err := fmt.Fprintln(f.app.out, plan.ID)
+		_, err := fmt.Fprintln(f.app.Out, plan.ID)
 		return err
 	}
 	if f.asJSON {
-		return f.app.printJSON(plan)
+		return f.app.PrintJSON(plan)
 	}
 	return nil
 }

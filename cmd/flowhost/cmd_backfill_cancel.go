@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-func backfillCancelCommand(a *app) *cobra.Command {
+func backfillCancelCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	var reason string
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "cancel BACKFILL",
 		Short: "Cancel a backfill",
 		Long: `Ends a backfill before its time: its runs that are going are canceled, and the rest
@@ -19,7 +20,7 @@ of its times makes none. Runs that have ended stay as they are.
 
 ` + backfillHelp,
 		Example:           `  flowhost backfill cancel @latest --reason "wrong range"`,
-		Args:              between(1, 1, "BACKFILL"),
+		Args:              cli.Between(1, 1, "BACKFILL"),
 		ValidArgsFunction: r.complete(latestBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
@@ -28,16 +29,16 @@ of its times makes none. Runs that have ended stay as they are.
 					return err
 				}
 				if !b.EndedAt.IsZero() {
-					return exitf(exitFailed, "backfill %s has ended already", b.ID)
+					return cli.Exitf(cli.ExitFailed, "backfill %s has ended already", b.ID)
 				}
 				if err := client.CancelBackfill(ctx, b.ID, reason); err != nil {
 					return err
 				}
-				a.say("backfill %s is canceled", b.ID)
+				a.Say("backfill %s is canceled", b.ID)
 				return nil
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
 	r.add(cmd.Flags())
 	return cmd

@@ -8,28 +8,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func backfillListCommand(a *app) *cobra.Command {
+func backfillListCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:     "list",
 		Short:   "List backfills, newest first",
 		Long:    `Lists the backfills that go on, and the last hundred that have ended, newest first.`,
 		Example: `  flowhost backfill list`,
-		Args:    between(0, 0, ""),
+		Args:    cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
 				all, err := client.Backfills(ctx, "")
 				if err != nil {
 					return err
 				}
-				return render.List(a.out, all, asJSON, backfillColumns, 2, backfillRow)
+				return render.List(a.Out, all, asJSON, backfillColumns, 2, backfillRow)
 			})
 		},
-	}, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each backfill, on a line of its own")
 	r.add(cmd.Flags())
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -16,10 +17,10 @@ import (
 // followTime is how often a backfill is looked at that is followed.
 const followTime = 300 * time.Millisecond
 
-func backfillWatchCommand(a *app) *cobra.Command {
+func backfillWatchCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "watch BACKFILL",
 		Short: "Follow a backfill to its end",
 		Long: `Shows how far a backfill has come until it ends. The exit code is 1 when runs of it
@@ -27,7 +28,7 @@ have failed. Ctrl-C ends the watching, not the backfill.
 
 ` + backfillHelp,
 		Example:           `  flowhost backfill watch @latest`,
-		Args:              between(1, 1, "BACKFILL"),
+		Args:              cli.Between(1, 1, "BACKFILL"),
 		ValidArgsFunction: r.complete(latestBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
@@ -38,7 +39,7 @@ have failed. Ctrl-C ends the watching, not the backfill.
 				return followBackfill(r, ctx, client, b.ID, asJSON)
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitCanceled, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object at the end")
 	r.add(cmd.Flags())
 	return cmd
@@ -46,9 +47,9 @@ have failed. Ctrl-C ends the watching, not the backfill.
 
 // follow shows how far a backfill has come until nothing more comes of it.
 func followBackfill(r *remote, ctx context.Context, client *bus.Client, id run.ID, asJSON bool) error {
-	line := render.NewStatusLine(r.app.errout)
-	r.app.errout.Writer = line // what else is said goes above it
-	defer func() { r.app.errout.Writer = line.Under }()
+	line := render.NewStatusLine(r.app.Errout)
+	r.app.Errout.Writer = line // what else is said goes above it
+	defer func() { r.app.Errout.Writer = line.Under }()
 	for told := false; ; told = true {
 		var b bus.Backfill
 		err := r.persistently(ctx, func() (err error) {
@@ -57,7 +58,7 @@ func followBackfill(r *remote, ctx context.Context, client *bus.Client, id run.I
 		})
 		if err == nil {
 			if !told {
-				r.app.say("backfill %s of %s", b.ID, b.ScheduleRef)
+				r.app.Say("backfill %s of %s", b.ID, b.ScheduleRef)
 			}
 			line.Show(progressOf(&b))
 			if b.Over() {
@@ -69,7 +70,7 @@ func followBackfill(r *remote, ctx context.Context, client *bus.Client, id run.I
 		if err != nil {
 			line.End()
 			if ctx.Err() != nil {
-				r.app.say("backfill %s goes on: 'flowhost backfill watch %s' follows it, 'flowhost backfill cancel %s' ends it", id, id, id)
+				r.app.Say("backfill %s goes on: 'flowhost backfill watch %s' follows it, 'flowhost backfill cancel %s' ends it", id, id, id)
 			}
 			return err
 		}
@@ -104,26 +105,26 @@ func endsOf(b *bus.Backfill) []string {
 // program.
 func concludeBackfill(r *remote, b *bus.Backfill, asJSON bool) error {
 	if asJSON {
-		if err := r.app.printJSON(b); err != nil {
+		if err := r.app.PrintJSON(b); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintf(r.app.out, "%s %s: %s\n", b.ID, backfillState(b), strings.Join(endsOf(b), ", ")); err != nil {
+	} else if _, err := fmt.Fprintf(r.app.Out, "%s %s: %s\n", b.ID, backfillState(b), strings.Join(endsOf(b), ", ")); err != nil {
 		return err
 	}
 	if b.Failed > 0 {
-		r.app.say("'flowhost runs --flow %s --state failed --since %s' lists the runs that failed", b.Flow, b.StartedAt.Format(time.RFC3339))
+		r.app.Say("'flowhost runs --flow %s --state failed --since %s' lists the runs that failed", b.Flow, b.StartedAt.Format(time.RFC3339))
 	}
 	if b.Rejected > 0 {
-		r.app.say("the host's log says why it could make no run of %s", render.Count(b.Rejected, "time"))
+		r.app.Say("the host's log says why it could make no run of %s", render.Count(b.Rejected, "time"))
 	}
 	if b.Reason != "" {
-		r.app.say("the backfill is canceled: %s", render.Printable(b.Reason))
+		r.app.Say("the backfill is canceled: %s", render.Printable(b.Reason))
 	}
 	switch backfillState(b) {
 	case "failed":
-		return quiet(exitFailed)
+		return cli.Quiet(cli.ExitFailed)
 	case "canceled":
-		return quiet(exitCanceled)
+		return cli.Quiet(cli.ExitCanceled)
 	}
 	return nil
 }

@@ -6,13 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func cancelCommand(a *app) *cobra.Command {
+func cancelCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	var task, reason string
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Cancel a run, or one task of it",
 		Long: `Cancels a run: attempts under way are stopped and no other starts, but for the
@@ -23,12 +24,12 @@ when the cancellation is recorded; the run ends soon after.
 ` + selectorHelp,
 		Example: `  flowhost cancel orders@latest --reason "wrong input"
   flowhost cancel 01M7YYDDJ8TYRD7Q2ARHP9C7BV --task price`,
-		Args:              between(1, 1, "RUN"),
+		Args:              cli.Between(1, 1, "RUN"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := taskPath(task)
 			if err != nil {
-				return usage(cmd, "%w", err)
+				return cli.Usage(cmd, "%w", err)
 			}
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
 				id, err := pickRun(ctx, client, args[0])
@@ -46,11 +47,11 @@ when the cancellation is recorded; the run ends soon after.
 				if task != "" {
 					what = render.Called(task) + " of " + what
 				}
-				a.say("%s is canceled", what)
+				a.Say("%s is canceled", what)
 				return nil
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel, NAME[KEY] or NAME/NAME")
 	flags.StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
@@ -19,7 +20,7 @@ var errTimedOut = errors.New("the time given with --timeout is up")
 
 // execution is exec with its flags.
 type execution struct {
-	*app
+	*cli.App
 	files    flowFlags
 	flow     string
 	params   []string
@@ -31,9 +32,9 @@ type execution struct {
 	progress string
 }
 
-func execCommand(a *app) *cobra.Command {
-	x := &execution{app: a}
-	cmd := exits(&cobra.Command{
+func execCommand(a *cli.App) *cobra.Command {
+	x := &execution{App: a}
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "exec PATH",
 		Short: "Run one flow now and print its output",
 		Long: `Runs one flow of PATH, a flow file or a folder, in this process, waits for its
@@ -42,9 +43,9 @@ cancels the run, a second one ends the program at once.`,
 		Example: `  flowhost exec hello.hcl
   flowhost exec flows/ --flow orders --param region=eu --input @order.json
   echo '{"total":5}' | flowhost exec orders.hcl --input - --json | jq .tasks`,
-		Args: between(1, 1, "PATH"),
+		Args: cli.Between(1, 1, "PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error { return x.exec(cmd, args[0]) },
-	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&x.flow, "flow", "", "`NAME` of the flow; may be left out where there is one")
 	flags.StringArrayVar(&x.params, "param", nil, "param of the run, as `NAME=VALUE`; may be repeated")
@@ -59,33 +60,33 @@ cancels the run, a second one ends the program at once.`,
 }
 
 func (x *execution) exec(cmd *cobra.Command, path string) error {
-	p, err := render.NewProgress(x.errout, x.progress)
+	p, err := render.NewProgress(x.Errout, x.progress)
 	if err != nil {
-		return usage(cmd, "%w", err)
+		return cli.Usage(cmd, "%w", err)
 	}
 	if x.timeout < 0 {
-		return usage(cmd, "--timeout %s: a positive duration is expected", x.timeout)
+		return cli.Usage(cmd, "--timeout %s: a positive duration is expected", x.timeout)
 	}
-	s, err := readSettings(x.app, x.config, path)
+	s, err := readSettings(x.App, x.config, path)
 	if err != nil {
 		return err
 	}
 	s.data, s.natsURL = x.data, "" // the host's own journal is not for single runs
-	soft, hard, stopListening := listenSignals(cmd.Context())
+	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	log := x.log(slog.LevelError) // the progress tells the rest
+	log := x.Log(slog.LevelError) // the progress tells the rest
 	h, err := newHost(soft, s, nil, log)
 	if err != nil {
 		return err
 	}
 	defer closeHost(h)
-	options, err := x.files.options(cmd, x.environ, h)
+	options, err := x.files.options(cmd, x.Environ, h)
 	if err != nil {
 		return err
 	}
 	options.Opened = s.opened
 	options.Ceilings = s.ceilings
-	set, err := loadFlows(x.app, soft, []string{path}, options)
+	set, err := loadFlows(x.App, soft, []string{path}, options)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, er
 	if err != nil {
 		return run.Request{}, err
 	}
-	payload, err := x.readJSON(x.input)
+	payload, err := x.ReadJSON(x.input)
 	if err != nil {
 		return run.Request{}, err
 	}
@@ -191,17 +192,17 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 
 // show prints the result and says what the end of the run means for the program.
 func (x *execution) show(record *run.Record, why error, f *flows.Flow, p *render.Progress) error {
-	if err := x.out.Result(record, x.asJSON); err != nil || record.State == run.Succeeded {
+	if err := x.Out.Result(record, x.asJSON); err != nil || record.State == run.Succeeded {
 		return err
 	}
-	x.errout.ShowFailure(record, f, p)
+	x.Errout.ShowFailure(record, f, p)
 	switch {
-	case errors.Is(why, errInterrupted):
-		return quiet(exitInterrupted)
+	case errors.Is(why, cli.ErrInterrupted):
+		return cli.Quiet(cli.ExitInterrupted)
 	case errors.Is(why, errTimedOut):
-		return quiet(exitTimeout)
+		return cli.Quiet(cli.ExitTimeout)
 	case record.State == run.Canceled:
-		return quiet(exitCanceled)
+		return cli.Quiet(cli.ExitCanceled)
 	}
-	return quiet(exitFailed)
+	return cli.Quiet(cli.ExitFailed)
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func fireCommand(a *app) *cobra.Command {
+func fireCommand(a *cli.App) *cobra.Command {
 	e := &ending{remote: remote{app: a}}
 	var params []string
 	var key string
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "fire FLOW/TRIGGER",
 		Short: "Start a run of a schedule now",
 		Long: `Makes a run of a schedule now, with the params of its trigger, also while it is
@@ -29,9 +30,9 @@ run within a day, and its id is printed again.`,
 		Args:              e.wait.between(1, 1, "FLOW/TRIGGER"),
 		ValidArgsFunction: e.complete(oneSchedule),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := render.NewProgress(e.app.errout, e.form)
+			p, err := render.NewProgress(e.app.Errout, e.form)
 			if err != nil {
-				return usage(cmd, "%w", err)
+				return cli.Usage(cmd, "%w", err)
 			}
 			return e.use(cmd, func(ctx context.Context, client *bus.Client) error {
 				s, err := pickSchedule(ctx, client, args[0])
@@ -49,7 +50,7 @@ run within a day, and its id is printed again.`,
 				return e.started(ctx, client, receipt, p)
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&key, "key", "", "`TEXT` that makes the command safe to repeat")

@@ -11,20 +11,21 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 )
 
 // formatter is what the flags of fmt ask for.
 type formatter struct {
-	*app
+	*cli.App
 	check, diff bool
 	different   bool
 	invalid     bool
 }
 
-func fmtCommand(a *app) *cobra.Command {
-	f := formatter{app: a}
-	cmd := exits(&cobra.Command{
+func fmtCommand(a *cli.App) *cobra.Command {
+	f := formatter{App: a}
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "fmt [PATH...]",
 		Short: "Format flow files",
 		Long: `Brings *.hcl files into their canonical layout and prints the names of those it
@@ -40,7 +41,7 @@ one), or - for stdin, which is formatted to stdout.`,
 			}
 			return f.formatAll(paths)
 		},
-	}, exitInvalid, exitDifference)
+	}, cli.ExitInvalid, cli.ExitDifference)
 	cmd.Flags().BoolVar(&f.check, "check", false, "change nothing; exit code 3 when a file is not formatted")
 	cmd.Flags().BoolVar(&f.diff, "diff", false, "change nothing; print the differences")
 	return cmd
@@ -49,14 +50,14 @@ one), or - for stdin, which is formatted to stdout.`,
 func (f *formatter) formatAll(paths []string) error {
 	for _, path := range paths {
 		if err := f.formatPath(path); err != nil {
-			return withCode(exitInvalid, err)
+			return cli.WithCode(cli.ExitInvalid, err)
 		}
 	}
 	switch {
 	case f.invalid:
-		return quiet(exitInvalid)
+		return cli.Quiet(cli.ExitInvalid)
 	case f.check && f.different:
-		return quiet(exitDifference)
+		return cli.Quiet(cli.ExitDifference)
 	}
 	return nil
 }
@@ -79,13 +80,13 @@ func (f *formatter) formatPath(path string) error {
 }
 
 func (f *formatter) formatStdin() error {
-	source, err := readAll(f.stdin)
+	source, err := cli.ReadAll(f.Stdin)
 	if err != nil {
 		return err
 	}
 	formatted, ok := f.format("stdin", source)
 	if ok && !f.check && !f.diff {
-		_, err = f.out.Write(formatted)
+		_, err = f.Out.Write(formatted)
 	}
 	return err
 }
@@ -103,7 +104,7 @@ func (f *formatter) formatFile(name string) error {
 		return nil
 	}
 	if !f.diff {
-		fmt.Fprintln(f.out, name)
+		fmt.Fprintln(f.Out, name)
 	}
 	if f.check || f.diff {
 		return nil
@@ -117,13 +118,13 @@ func (f *formatter) format(name string, source []byte) ([]byte, bool) {
 	formatted, diags := flows.Format(source, name)
 	if diags.HasErrors() {
 		f.invalid = true
-		f.showDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
+		f.ShowDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
 		return nil, false
 	}
 	difference := diff.Diff(name, source, name+" (formatted)", formatted)
 	f.different = f.different || difference != nil
 	if f.diff {
-		fmt.Fprintf(f.out, "%s", difference)
+		fmt.Fprintf(f.Out, "%s", difference)
 	}
 	return formatted, true
 }

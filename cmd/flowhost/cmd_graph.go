@@ -5,13 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 )
 
-func graphCommand(a *app) *cobra.Command {
+func graphCommand(a *cli.App) *cobra.Command {
 	var files flowFlags
 	var name, format string
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "graph PATH",
 		Short: "Show which task depends on which",
 		Long: `Shows the graphs of the flows in PATH, a flow file or a folder. Plugins need not
@@ -21,23 +22,23 @@ of a flow, each with its members, and "after" names groups as group.NAME.`,
 		Example: `  flowhost graph orders.hcl
   flowhost graph flows/ --flow orders --format mermaid
   flowhost graph orders.hcl --format dot | dot -Tsvg > orders.svg`,
-		Args: between(1, 1, "PATH"),
+		Args: cli.Between(1, 1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			return drawGraphs(a, cmd, paths, files, name, format)
 		},
-	}, exitInvalid)
+	}, cli.ExitInvalid)
 	files.add(cmd.Flags())
 	cmd.Flags().StringVar(&name, "flow", "", "show the flow of this `NAME` only")
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT` of the output: text, mermaid, dot or json")
 	return cmd
 }
 
-func drawGraphs(a *app, cmd *cobra.Command, paths []string, files flowFlags, name, format string) error {
+func drawGraphs(a *cli.App, cmd *cobra.Command, paths []string, files flowFlags, name, format string) error {
 	formats := map[string]func(io.Writer, []*flows.Flow){"text": graphText, "mermaid": graphMermaid, "dot": graphDOT}
 	if formats[format] == nil && format != "json" {
-		return usage(cmd, "--format %q: text, mermaid, dot or json is expected", format)
+		return cli.Usage(cmd, "--format %q: text, mermaid, dot or json is expected", format)
 	}
-	options, err := files.options(cmd, a.environ, nil)
+	options, err := files.options(cmd, a.Environ, nil)
 	if err != nil {
 		return err
 	}
@@ -54,8 +55,8 @@ func drawGraphs(a *app, cmd *cobra.Command, paths []string, files flowFlags, nam
 		chosen = []*flows.Flow{f}
 	}
 	if format == "json" {
-		return a.printJSON(graphOf(chosen))
+		return a.PrintJSON(graphOf(chosen))
 	}
-	formats[format](a.out, chosen)
+	formats[format](a.Out, chosen)
 	return nil
 }

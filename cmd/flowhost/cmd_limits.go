@@ -7,14 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
-func limitsCommand(a *app) *cobra.Command {
+func limitsCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "limits",
 		Short: "List limits, and what waits for them",
 		Long: `Lists the limits that the flows of a host share: how many attempts are under way, of
@@ -22,17 +23,17 @@ how many that may be, how many may start in what time, and how many tasks wait f
 that.`,
 		Example: `  flowhost limits
   flowhost limits --json | jq 'select(.waiting > 0)'`,
-		Args: between(0, 0, ""),
+		Args: cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
 				all, err := client.Limits(ctx)
 				if err != nil {
 					return err
 				}
-				return render.List(a.out, all, asJSON, limitColumns, -1, limitRow)
+				return render.List(a.Out, all, asJSON, limitColumns, -1, limitRow)
 			})
 		},
-	}, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each limit, on a line of its own")
 	r.add(cmd.Flags())
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -19,9 +20,9 @@ type logReading struct {
 	asJSON bool
 }
 
-func logsCommand(a *app) *cobra.Command {
+func logsCommand(a *cli.App) *cobra.Command {
 	l := &logReading{remote: remote{app: a}}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "logs RUN [TASK]",
 		Short: "Show what the tasks of a run wrote",
 		Long: `Shows the lines that the tasks of a run wrote, in the order in which they came, of
@@ -35,10 +36,10 @@ sub-flows are those of their own runs: name a task of one, or the run that
   flowhost logs orders@latest price -f
   flowhost logs nightly@latest 'load[eu]/copy'
   flowhost logs 01M7YYDDJ8TYRD7Q2ARHP9C7BV --level warn --json | jq .message`,
-		Args:              between(1, 2, "RUN"),
+		Args:              cli.Between(1, 2, "RUN"),
 		ValidArgsFunction: l.complete(latestRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return l.show(cmd, args) },
-	}, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.BoolVarP(&l.follow, "follow", "f", false, "go on until the run ends")
 	flags.StringVar(&l.query.Level, "level", "", "least severe `LEVEL` to show: debug, info, warn or error")
@@ -53,13 +54,13 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if l.query.Attempt < 0 {
-		return usage(cmd, "--attempt %d: attempts are counted from 1", l.query.Attempt)
+		return cli.Usage(cmd, "--attempt %d: attempts are counted from 1", l.query.Attempt)
 	}
 	var path []run.TaskRef
 	if len(args) > 1 {
 		var err error
 		if path, err = run.ParseTaskPath(args[1]); err != nil {
-			return usage(cmd, "%w", err)
+			return cli.Usage(cmd, "%w", err)
 		}
 	}
 	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
@@ -104,7 +105,7 @@ func (l *logReading) read(ctx context.Context, client *bus.Client) error {
 
 func (l *logReading) print(e run.LogEntry) error {
 	if l.asJSON {
-		return render.EncodeLine(l.app.out, e)
+		return render.EncodeLine(l.app.Out, e)
 	}
-	return l.app.out.LogEntry(e)
+	return l.app.Out.LogEntry(e)
 }

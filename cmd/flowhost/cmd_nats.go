@@ -8,9 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-func natsCommand(a *app) *cobra.Command {
+func natsCommand(a *cli.App) *cobra.Command {
 	cmd := group(a, &cobra.Command{
 		Use:   "nats",
 		Short: "Prepare an external NATS server",
@@ -21,14 +22,14 @@ func natsCommand(a *app) *cobra.Command {
 
 // natsConfig is nats config with its flags.
 type natsConfig struct {
-	*app
+	*cli.App
 	files     flowFlags
 	keys, url string
 }
 
-func natsConfigCommand(a *app) *cobra.Command {
-	c := &natsConfig{app: a}
-	cmd := exits(&cobra.Command{
+func natsConfigCommand(a *cli.App) *cobra.Command {
+	c := &natsConfig{App: a}
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "config PATH...",
 		Short: "Print the configuration of an external NATS server",
 		Long: `Prints what an external NATS server needs to keep the engine, the operator and
@@ -44,9 +45,9 @@ latter two is written beside them, for the nats command line and for --creds of
 other commands.`,
 		Example: `  flowhost nats config flows/ --keys keys --nats nats://nats.internal:4222 > flowhost.conf
   flowhost run flows/ --nats nats://nats.internal:4222 --creds keys/engine.nk --app-creds keys/engine-app.nk`,
-		Args: atLeast(1, "PATH"),
+		Args: cli.AtLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return c.print(cmd, paths) },
-	}, exitInvalid, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&c.keys, "keys", "", "`DIRECTORY` of the users' seeds; required")
 	flags.StringVar(&c.url, "nats", "", "`URL` of the server, for the contexts")
@@ -56,20 +57,20 @@ other commands.`,
 
 func (c *natsConfig) print(cmd *cobra.Command, paths []string) error {
 	if c.keys == "" {
-		return usage(cmd, "--keys is missing: name a directory for the seeds of the users")
+		return cli.Usage(cmd, "--keys is missing: name a directory for the seeds of the users")
 	}
-	set, err := loadWithModules(c.app, cmd, &c.files, paths)
+	set, err := loadWithModules(c.App, cmd, &c.files, paths)
 	if err != nil {
 		return err
 	}
 	keys, err := filepath.Abs(c.keys)
 	if err != nil {
-		return exitf(exitInvalid, "--keys: %w", err)
+		return cli.Exitf(cli.ExitInvalid, "--keys: %w", err)
 	}
-	text, err := bus.ServerConfiguration(bus.ExternalConfig{Keys: keys, URL: c.url, Subjects: coreSubjects(set), Log: c.log(slog.LevelWarn)})
+	text, err := bus.ServerConfiguration(bus.ExternalConfig{Keys: keys, URL: c.url, Subjects: coreSubjects(set), Log: c.Log(slog.LevelWarn)})
 	if err != nil {
-		return exitf(exitInvalid, "%w", err)
+		return cli.Exitf(cli.ExitInvalid, "%w", err)
 	}
-	fmt.Fprint(c.out, text)
+	fmt.Fprint(c.Out, text)
 	return nil
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
 
-func pauseCommand(a *app) *cobra.Command {
+func pauseCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	var reason string
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "pause FLOW[/TRIGGER] --reason TEXT",
 		Short: "Stop a schedule until it is resumed",
 		Long: `Stops a schedule, or all of a flow: nothing fires until it is resumed, also after a
@@ -23,17 +24,17 @@ The reason is shown to whoever finds the schedule paused.
 ` + scheduleHelp,
 		Example: `  flowhost pause orders/nightly --reason "the warehouse is moving"
   flowhost pause orders --reason INC-4711`,
-		Args:              between(1, 1, "FLOW or FLOW/TRIGGER"),
+		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
 		ValidArgsFunction: r.complete(someSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(reason) == "" {
-				return usage(cmd, "--reason is missing: say why, for those who find it paused")
+				return cli.Usage(cmd, "--reason is missing: say why, for those who find it paused")
 			}
 			return changeSchedules(r, cmd, args[0], "is paused", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Pause(ctx, of, reason)
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` that is recorded with it; required")
 	r.add(cmd.Flags())
 	return cmd
@@ -49,7 +50,7 @@ func changeSchedules(r *remote, cmd *cobra.Command, name, done string, change fu
 		}
 		changed, err := change(ctx, client, of)
 		for _, ref := range changed {
-			r.app.say("%s %s", ref, done)
+			r.app.Say("%s %s", ref, done)
 		}
 		return err
 	})

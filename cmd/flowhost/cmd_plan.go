@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -20,9 +21,9 @@ type planner struct {
 	detailed bool
 }
 
-func planCommand(a *app) *cobra.Command {
+func planCommand(a *cli.App) *cobra.Command {
 	p := &planner{remote: remote{app: a}}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "plan PATH...",
 		Short: "Show what flow files would change on a running host",
 		Long: `Compares the flows of PATH, flow files and folders, with those that a host has
@@ -33,9 +34,9 @@ in none of them counts as removed. Values of sensitive variables are not compare
 		Example: `  flowhost plan flows/
   flowhost plan flows/ --nats nats://nats.internal:4222 --creds ci.creds --detailed-exitcode
   flowhost plan flows/ --json | jq '.changes[] | select(.grants) | .flow'`,
-		Args: atLeast(1, "PATH"),
+		Args: cli.AtLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return p.plan(cmd, paths) },
-	}, exitInvalid, exitDifference, exitUnreachable, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitDifference, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.BoolVar(&p.asJSON, "json", false, "print one object with everything")
 	flags.BoolVar(&p.detailed, "detailed-exitcode", false, "end with exit code 3 when something would change")
@@ -61,20 +62,20 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 		}
 		d := differenceOf(deployed, schedules, set, time.Now())
 		if p.asJSON {
-			err = p.app.printJSON(d)
+			err = p.app.PrintJSON(d)
 		} else {
-			d.show(p.app.out, p.app.errout, len(set.Flows))
+			d.show(p.app.Out, p.app.Errout, len(set.Flows))
 		}
 		if err == nil && p.detailed && len(d.Changes) > 0 {
-			err = quiet(exitDifference)
+			err = cli.Quiet(cli.ExitDifference)
 		}
 		return err
 	})
 }
 
 // loadWithModules loads flow files with the modules that they name.
-func loadWithModules(a *app, cmd *cobra.Command, files *flowFlags, paths []string) (*flows.Set, error) {
-	h, err := newHost(cmd.Context(), settings{}, nil, a.log(slog.LevelWarn))
+func loadWithModules(a *cli.App, cmd *cobra.Command, files *flowFlags, paths []string) (*flows.Set, error) {
+	h, err := newHost(cmd.Context(), settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,12 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func pluginCommand(a *app) *cobra.Command {
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+)
+
+func pluginCommand(a *cli.App) *cobra.Command {
 	cmd := group(a, &cobra.Command{
 		Use:   "plugin",
 		Short: "Build plugins, look at them and try them out",

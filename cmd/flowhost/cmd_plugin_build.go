@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -20,15 +21,15 @@ import (
 
 // pluginBuild is plugin build with its flags.
 type pluginBuild struct {
-	*app
+	*cli.App
 	output  string
 	asJSON  bool
 	scratch string // folder of what is made on the way
 }
 
-func pluginBuildCommand(a *app) *cobra.Command {
-	b := &pluginBuild{app: a}
-	cmd := exits(&cobra.Command{
+func pluginBuildCommand(a *cli.App) *cobra.Command {
+	b := &pluginBuild{App: a}
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "build [DIR|FILE.wasm]",
 		Short: "Build a plugin's module, with its manifest in it",
 		Long: `Builds a plugin and writes its manifest into the module, where it can be read
@@ -45,11 +46,11 @@ plugin.json beside it, which is checked.`,
   flowhost plugin build plugins/greet -o greet.wasm   one in another folder
   flowhost plugin build measure.wasm                  put plugin.json into a module
   flowhost plugin build --json | jq -r .signature.digest`,
-		Args: between(0, 1, ""),
+		Args: cli.Between(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return b.build(cmd.Context(), append(args, ".")[0])
 		},
-	}, exitFailed, exitInvalid, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVarP(&b.output, "output", "o", "", "write the module to this `FILE`, or into this folder")
 	flags.BoolVar(&b.asJSON, "json", false, "print what was built as JSON")
@@ -57,13 +58,13 @@ plugin.json beside it, which is checked.`,
 }
 
 func (b *pluginBuild) build(ctx context.Context, source string) error {
-	soft, _, stopListening := listenSignals(ctx)
+	soft, _, stopListening := cli.ListenSignals(ctx)
 	defer stopListening()
 	info, err := os.Stat(source)
 	if err != nil {
-		return withCode(exitInvalid, err)
+		return cli.WithCode(cli.ExitInvalid, err)
 	}
-	h, err := newHost(soft, settings{}, nil, b.log(slog.LevelWarn))
+	h, err := newHost(soft, settings{}, nil, b.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
@@ -86,12 +87,12 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 // buildFolder builds the Go program in a folder. A program that states no
 // manifest is a plugin too: its input and output may then be anything.
 func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string) error {
-	plugin, err := findGoPlugin(b.app, ctx, dir)
+	plugin, err := findGoPlugin(b.App, ctx, dir)
 	if err != nil {
 		return err
 	}
 	compiled := filepath.Join(b.scratch, "compiled.wasm")
-	if err := plugin.build(ctx, b.app, compiled); err != nil {
+	if err := plugin.build(ctx, b.App, compiled); err != nil {
 		return err
 	}
 	beside := filepath.Join(dir, host.ManifestFile)
@@ -110,11 +111,11 @@ func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string)
 // buildModule puts the manifest into a module that is there.
 func (b *pluginBuild) buildModule(ctx context.Context, h *host.Host, file string) error {
 	if filepath.Ext(file) == ".go" {
-		return exitf(exitInvalid, "%s is a Go file: name its folder, %s", file, filepath.Dir(file))
+		return cli.Exitf(cli.ExitInvalid, "%s is a Go file: name its folder, %s", file, filepath.Dir(file))
 	}
 	module, err := h.Embed(ctx, file, host.EmbedOptions{})
 	if errors.Is(err, host.ErrNoManifest) {
-		return exitf(exitInvalid, "%s: there is no manifest to put into it: neither has it the export flowhost_manifest, nor is %s beside it", file, host.ManifestFile)
+		return cli.Exitf(cli.ExitInvalid, "%s: there is no manifest to put into it: neither has it the export flowhost_manifest, nor is %s beside it", file, host.ManifestFile)
 	}
 	if err != nil {
 		return err
@@ -134,10 +135,10 @@ func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name str
 		return err
 	}
 	if !built.Usable {
-		return exitf(exitInvalid, "%s: %s", source, render.Printable(built.Notes[0]))
+		return cli.Exitf(cli.ExitInvalid, "%s: %s", source, render.Printable(built.Notes[0]))
 	}
 	if wrong := schemaProblems(&built.Signature); len(wrong) > 0 {
-		return exitf(exitInvalid, "%s: its manifest is wrong:\n  %s", source, strings.Join(wrong, "\n  "))
+		return cli.Exitf(cli.ExitInvalid, "%s: its manifest is wrong:\n  %s", source, strings.Join(wrong, "\n  "))
 	}
 	built.Path = b.place(name)
 	if note == "" {
@@ -147,13 +148,13 @@ func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name str
 		built.Notes = append(built.Notes, note)
 	}
 	if err := moduleOutput.write(built.Path, module); err != nil {
-		return withCode(exitInvalid, err)
+		return cli.WithCode(cli.ExitInvalid, err)
 	}
 	if b.asJSON {
-		return b.printJSON(inspection{Inspection: built})
+		return b.PrintJSON(inspection{Inspection: built})
 	}
-	writeModule(b.out, built)
-	writeNotes(b.out, built.Notes)
+	writeModule(b.Out, built)
+	writeNotes(b.Out, built.Notes)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -17,15 +18,15 @@ import (
 
 // pluginCall is plugin call with its flags.
 type pluginCall struct {
-	*app
+	*cli.App
 	config  string
 	timeout time.Duration
 	asJSON  bool
 }
 
-func pluginCallCommand(a *app) *cobra.Command {
-	c := &pluginCall{app: a}
-	cmd := exits(&cobra.Command{
+func pluginCallCommand(a *cli.App) *cobra.Command {
+	c := &pluginCall{App: a}
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "call MODULE [FUNCTION] [JSON|@FILE|-]",
 		Short: "Call a function of a plugin once",
 		Long: `Calls a function of a plugin's module with an input (default: null) and prints
@@ -34,9 +35,9 @@ with one function and for commands that read stdin.`,
 		Example: `  flowhost plugin call greet.wasm greet '{"name":"world"}'
   flowhost plugin call pricing.wasm price @order.json --config '{"currency":"EUR"}'
   flowhost plugin call wc-cmd.wasm - < input.json`,
-		Args: between(1, 3, "MODULE"),
+		Args: cli.Between(1, 3, "MODULE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.call(cmd, args) },
-	}, exitFailed, exitInvalid, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&c.config, "config", "", "the plugin's configuration: `JSON`, @FILE, or - for stdin")
 	flags.DurationVar(&c.timeout, "timeout", 0, "end the call after this `DURATION`; default: 5m")
@@ -46,11 +47,11 @@ with one function and for commands that read stdin.`,
 
 func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
 	if c.timeout < 0 {
-		return usage(cmd, "--timeout %s: a positive duration is expected", c.timeout)
+		return cli.Usage(cmd, "--timeout %s: a positive duration is expected", c.timeout)
 	}
-	soft, hard, stopListening := listenSignals(cmd.Context())
+	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	h, err := newHost(soft, settings{}, nil, c.log(slog.LevelWarn))
+	h, err := newHost(soft, settings{}, nil, c.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (
 		return run.Call{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return run.Call{}, withCode(exitInvalid, err)
+		return run.Call{}, cli.WithCode(cli.ExitInvalid, err)
 	}
 	function, input := splitCall(signature, args[1:])
 	now := time.Now().UTC()
@@ -84,8 +85,8 @@ func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (
 		Run: run.NewID(now), Flow: "call", Task: "call", Attempt: 1, Scheduled: now,
 		Module: signature.Digest, Function: function, Timeout: c.timeout,
 	}
-	if call.Input, err = c.readJSON(input); err == nil && c.config != "" {
-		call.Config, err = c.readJSON(c.config)
+	if call.Input, err = c.ReadJSON(input); err == nil && c.config != "" {
+		call.Config, err = c.ReadJSON(c.config)
 	}
 	return call, err
 }
@@ -109,25 +110,25 @@ func splitCall(signature run.Signature, args []string) (function, input string) 
 func (c *pluginCall) show(result run.Result, interrupted bool) error {
 	var err error
 	if c.asJSON {
-		err = c.printJSON(result)
+		err = c.PrintJSON(result)
 	} else {
 		for _, l := range result.Log.Lines {
-			c.say("%s", c.errout.LogLine(l))
+			c.Say("%s", c.Errout.LogLine(l))
 		}
 		if result.Log.Dropped > 0 {
-			c.say("(%s left out)", render.Count(result.Log.Dropped, "line"))
+			c.Say("(%s left out)", render.Count(result.Log.Dropped, "line"))
 		}
 		if result.Failure == nil {
-			err = c.printJSON(result.Output)
+			err = c.PrintJSON(result.Output)
 		}
 	}
 	switch {
 	case err != nil || result.Failure == nil:
 		return err
 	case interrupted:
-		return quiet(exitInterrupted)
+		return cli.Quiet(cli.ExitInterrupted)
 	case c.asJSON:
-		return quiet(exitFailed)
+		return cli.Quiet(cli.ExitFailed)
 	}
-	return exitf(exitFailed, "the call %s: %s", render.Ended(result.Outcome), render.Printable(result.Failure.Error()))
+	return cli.Exitf(cli.ExitFailed, "the call %s: %s", render.Ended(result.Outcome), render.Printable(result.Failure.Error()))
 }

@@ -11,15 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
 
-func pluginInspectCommand(a *app) *cobra.Command {
+func pluginInspectCommand(a *cli.App) *cobra.Command {
 	var asJSON, verbose bool
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Describe a plugin's module without calling it",
 		Long: `Describes a plugin's module without calling any of its functions: what it offers,
@@ -27,11 +28,11 @@ what it imports, and what is wrong with it. With --verbose an instance is made a
 measured: how each call gets one that is as new, and what that costs.`,
 		Example: `  flowhost plugin inspect greet.wasm
   flowhost plugin inspect --json greet.wasm | jq .signature.functions`,
-		Args: between(1, 1, "FILE"),
+		Args: cli.Between(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return inspectModule(a, cmd.Context(), args[0], asJSON, verbose)
 		},
-	}, exitInvalid)
+	}, cli.ExitInvalid)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "make an instance and tell how it is reset")
 	return cmd
@@ -43,30 +44,30 @@ type inspection struct {
 	Sandbox *host.Sandbox `json:"sandbox,omitempty"`
 }
 
-func inspectModule(a *app, ctx context.Context, file string, asJSON, verbose bool) error {
-	h, err := newHost(ctx, settings{}, nil, a.log(slog.LevelWarn))
+func inspectModule(a *cli.App, ctx context.Context, file string, asJSON, verbose bool) error {
+	h, err := newHost(ctx, settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
 	defer closeHost(h)
 	found, err := h.Inspect(ctx, file)
 	if err != nil {
-		return withCode(exitInvalid, err)
+		return cli.WithCode(cli.ExitInvalid, err)
 	}
 	found.Notes = append(found.Notes, schemaProblems(&found.Signature)...)
 	i := inspection{Inspection: found}
 	if verbose && i.Usable {
 		if i.Sandbox, err = h.Sandbox(ctx, file); err != nil {
-			return withCode(exitInvalid, err)
+			return cli.WithCode(cli.ExitInvalid, err)
 		}
 	}
 	if asJSON {
-		err = a.printJSON(i)
+		err = a.PrintJSON(i)
 	} else {
-		writeInspection(a.out, &i)
+		writeInspection(a.Out, &i)
 	}
 	if err == nil && !i.Usable {
-		err = quiet(exitInvalid)
+		err = cli.Quiet(cli.ExitInvalid)
 	}
 	return err
 }

@@ -1,10 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func rerunCommand(a *app) *cobra.Command {
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+)
+
+func rerunCommand(a *cli.App) *cobra.Command {
 	r := &repeating{ending: ending{remote: remote{app: a}}}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "rerun RUN",
 		Short: "Run again from the start, or from a task",
 		Long: `Makes a new run of any other one, with its trigger. With --from, it begins at that
@@ -22,7 +26,7 @@ the first one runs.
 			r.how.Whole, r.how.Downstream = r.task == "", r.task != ""
 			return r.repeat(cmd, args[0])
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&r.task, "from", "", "`NAME` of the task to begin with, NAME[KEY] or NAME/NAME")
 	r.addFlags(flags)

@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
 
-func resumeCommand(a *app) *cobra.Command {
+func resumeCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "resume FLOW[/TRIGGER]",
 		Short: "Let a paused schedule go on",
 		Long: `Lets a paused schedule go on, or all of a flow. The times that it has missed fire
@@ -20,14 +21,14 @@ only where the flow states catch_up; 'flowhost backfill' makes up for them.
 ` + scheduleHelp,
 		Example: `  flowhost resume orders/nightly
   flowhost resume orders`,
-		Args:              between(1, 1, "FLOW or FLOW/TRIGGER"),
+		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
 		ValidArgsFunction: r.complete(someSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeSchedules(r, cmd, args[0], "goes on", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Resume(ctx, of)
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	r.add(cmd.Flags())
 	return cmd
 }

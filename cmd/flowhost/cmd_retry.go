@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -29,9 +30,9 @@ of it.
 
 `
 
-func retryCommand(a *app) *cobra.Command {
+func retryCommand(a *cli.App) *cobra.Command {
 	r := &repeating{ending: ending{remote: remote{app: a}}}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "retry RUN",
 		Short: "Run again what did not succeed, or one task",
 		Long: `Makes a new run of one that has failed or was canceled. What its tasks gave that
@@ -50,7 +51,7 @@ item of a fan-out, NAME/NAME a task of the sub-flow that the first one runs.
 		Args:              r.ending.wait.between(1, 1, "RUN"),
 		ValidArgsFunction: r.ending.complete(latestRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return r.repeat(cmd, args[0]) },
-	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.BoolVar(&r.how.Whole, "whole", false, "run all tasks again")
 	flags.StringVar(&r.task, "task", "", "`NAME` of the only task to run again, NAME[KEY] or NAME/NAME")
@@ -68,9 +69,9 @@ func (r *repeating) addFlags(flags *pflag.FlagSet) {
 }
 
 func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
-	p, err := render.NewProgress(r.ending.app.errout, r.ending.form)
+	p, err := render.NewProgress(r.ending.app.Errout, r.ending.form)
 	if err != nil {
-		return usage(cmd, "%w", err)
+		return cli.Usage(cmd, "%w", err)
 	}
 	if err := r.check(cmd); err != nil {
 		return err
@@ -105,20 +106,20 @@ func (r *repeating) check(cmd *cobra.Command) error {
 	case "current", "recorded":
 		r.how.Recorded = r.definition == "recorded"
 	default:
-		return usage(cmd, "--definition %q: it is current or recorded", r.definition)
+		return cli.Usage(cmd, "--definition %q: it is current or recorded", r.definition)
 	}
 	if r.task == "" {
 		if r.how.Downstream {
-			return usage(cmd, "--downstream says what comes after a task: name one with --task")
+			return cli.Usage(cmd, "--downstream says what comes after a task: name one with --task")
 		}
 		return nil
 	}
 	if r.how.Whole {
-		return usage(cmd, "--whole and --task: either all tasks or one")
+		return cli.Usage(cmd, "--whole and --task: either all tasks or one")
 	}
 	var err error
 	if r.path, err = run.ParseTaskPath(r.task); err != nil {
-		return usage(cmd, "%w", err)
+		return cli.Usage(cmd, "%w", err)
 	}
 	last := len(r.path) - 1
 	r.how.Within, r.how.Task = r.path[:last], r.path[last]

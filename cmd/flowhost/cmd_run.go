@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
 // gcPercent is how much the heap grows between two collections where GOGC does
@@ -18,7 +19,7 @@ const gcPercent = 200
 
 // service is run with its flags.
 type service struct {
-	*app
+	*cli.App
 	files      flowFlags
 	settings   settings // from the flags; zero fields leave it to the settings file
 	durability string
@@ -26,9 +27,9 @@ type service struct {
 	config     string
 }
 
-func runCommand(a *app) *cobra.Command {
-	s := &service{app: a}
-	cmd := exits(&cobra.Command{
+func runCommand(a *cli.App) *cobra.Command {
+	s := &service{App: a}
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "run PATH...",
 		Short: "Serve flows: schedules, messages and requests",
 		Long: `Loads the flows of PATH, flow files and folders, and runs them when their
@@ -46,9 +47,9 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 		Example: `  flowhost run flows/
   flowhost run flows/ --data /var/lib/flowhost --workers 16
   flowhost run flows/ --nats nats://nats.internal:4222 --creds flowhost.creds`,
-		Args: atLeast(1, "PATH"),
+		Args: cli.AtLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return s.run(cmd, paths) },
-	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&s.settings.data, "data", "", "`FOLDER` of the journal and the modules; default: .flowhost beside the flows")
 	flags.StringVar(&s.settings.natsURL, "nats", "", "`URL` of an external NATS server with JetStream")
@@ -74,35 +75,35 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 		debug.SetGCPercent(gcPercent)
 	}
 	limitMemory()
-	soft, hard, stopListening := listenSignals(cmd.Context())
+	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	asked, stopReloads := listenReloads()
 	defer stopReloads()
-	log := s.log(merged.logLevel)
+	log := s.Log(merged.logLevel)
 	lines := new(guestLines)
 	h, err := newHost(soft, merged, lines.write, log)
 	if err != nil {
 		return err
 	}
 	defer closeHost(h)
-	options, err := s.files.options(cmd, s.environ, h)
+	options, err := s.files.options(cmd, s.Environ, h)
 	if err != nil {
 		return err
 	}
 	options.Opened = merged.opened
 	options.Ceilings = merged.ceilings
-	set, err := loadFlows(s.app, soft, paths, options)
+	set, err := loadFlows(s.App, soft, paths, options)
 	if err != nil {
 		return err
 	}
 	return serve(soft, hard, serveConfig{
-		settings: merged, paths: paths, host: h, flows: options, set: set, lines: lines, reloads: asked, out: s.out, log: log,
+		settings: merged, paths: paths, host: h, flows: options, set: set, lines: lines, reloads: asked, out: s.Out, log: log,
 	})
 }
 
 // merge puts the flags above the settings file.
 func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
-	merged, err := readSettings(s.app, s.config, path)
+	merged, err := readSettings(s.App, s.config, path)
 	if err != nil {
 		return settings{}, err
 	}
@@ -116,7 +117,7 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 	override(&merged.unwatched, s.settings.unwatched)
 	if s.durability != "" {
 		if merged.durability, err = parseDurability(s.durability); err != nil {
-			return settings{}, usage(cmd, "--durability: %w", err)
+			return settings{}, cli.Usage(cmd, "--durability: %w", err)
 		}
 	}
 	if s.logLevel != "" {
@@ -129,7 +130,7 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
 		merged.data = filepath.Join(folderOf(path), ".flowhost")
 	}
 	if merged.data, err = filepath.Abs(merged.data); err != nil {
-		return settings{}, exitf(exitInvalid, "--data: %w", err)
+		return settings{}, cli.Exitf(cli.ExitInvalid, "--data: %w", err)
 	}
 	return merged, nil
 }
@@ -139,15 +140,15 @@ func (s *service) check(cmd *cobra.Command, merged *settings) error {
 	external := merged.natsURL != ""
 	switch {
 	case s.settings.workers < 0 || s.settings.workers > maxWorkers:
-		return usage(cmd, "--workers %d: a number from 1 to %d is expected", s.settings.workers, maxWorkers)
+		return cli.Usage(cmd, "--workers %d: a number from 1 to %d is expected", s.settings.workers, maxWorkers)
 	case !external && s.settings.natsAppCreds != "":
-		return usage(cmd, "--app-creds is for an external server: give --nats, too")
+		return cli.Usage(cmd, "--app-creds is for an external server: give --nats, too")
 	case external && s.settings.natsListen != "":
-		return usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
+		return cli.Usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
 	case external && merged.durability == bus.SyncMemory:
-		return exitf(exitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
+		return cli.Exitf(cli.ExitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
 	case !external && merged.streams.Replicas > 1:
-		return exitf(exitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
+		return cli.Exitf(cli.ExitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
 	}
 	return checkLevel(cmd, "log-level", s.logLevel)
 }

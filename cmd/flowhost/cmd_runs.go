@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -23,9 +24,9 @@ type listing struct {
 	asJSON       bool
 }
 
-func runsCommand(a *app) *cobra.Command {
+func runsCommand(a *cli.App) *cobra.Command {
 	l := &listing{remote: remote{app: a}}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "runs",
 		Short: "List runs, newest first",
 		Long: `Lists the runs of a host, newest first: those that go on and those that have ended.
@@ -33,9 +34,9 @@ Runs of sub-flows are shown with --children, or when --flow names their flow.`,
 		Example: `  flowhost runs
   flowhost runs --flow orders --state failed --since 24h
   flowhost runs --since 2026-01-02 --until 2026-01-03 --limit 0 --json | jq .run`,
-		Args: between(0, 0, ""),
+		Args: cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.list(cmd) },
-	}, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&l.flow, "flow", "", "only those of the flow of this `NAME`")
 	flags.StringSliceVar(&l.states, "state", nil, "only those in this `STATE`: pending, running, succeeded, failed or canceled; may be repeated")
@@ -65,7 +66,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			if err := render.List(l.app.out, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
+			if err := render.List(l.app.Out, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
 				return err
 			}
 			if len(page.Runs) > 0 {
@@ -77,8 +78,8 @@ func (l *listing) list(cmd *cobra.Command) error {
 			case page.Next == "":
 				return nil
 			case l.limit > 0 && left <= 0:
-				if l.app.out.Interactive {
-					l.app.say("there may be older ones: --limit %d shows more", 5*l.limit)
+				if l.app.Out.Interactive {
+					l.app.Say("there may be older ones: --limit %d shows more", 5*l.limit)
 				}
 				return nil
 			}
@@ -89,21 +90,21 @@ func (l *listing) list(cmd *cobra.Command) error {
 func (l *listing) query(cmd *cobra.Command, now time.Time) (run.Query, error) {
 	q := run.Query{Flow: l.flow, Children: l.children}
 	if l.limit < 0 {
-		return q, usage(cmd, "--limit %d: a number of runs is expected, 0 for all", l.limit)
+		return q, cli.Usage(cmd, "--limit %d: a number of runs is expected, 0 for all", l.limit)
 	}
 	known := []string{string(run.Pending), string(run.Running), string(run.Succeeded), string(run.Failed), string(run.Canceled)}
 	for _, state := range l.states {
 		q.States = append(q.States, run.State(state))
 		if !slices.Contains(known, state) {
-			return q, usage(cmd, "--state %q is no state of a run%s", state, suggest(state, known))
+			return q, cli.Usage(cmd, "--state %q is no state of a run%s", state, cli.Suggest(state, known))
 		}
 	}
 	var err error
-	if q.Since, err = parseTime(l.since, now); err != nil {
-		return q, usage(cmd, "--since: %w", err)
+	if q.Since, err = cli.ParseTime(l.since, now); err != nil {
+		return q, cli.Usage(cmd, "--since: %w", err)
 	}
-	if q.Until, err = parseTime(l.until, now); err != nil {
-		return q, usage(cmd, "--until: %w", err)
+	if q.Until, err = cli.ParseTime(l.until, now); err != nil {
+		return q, cli.Usage(cmd, "--until: %w", err)
 	}
 	return q, nil
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/internal/simulation"
 )
 
-func scheduleCommand(a *app) *cobra.Command {
+func scheduleCommand(a *cli.App) *cobra.Command {
 	cmd := group(a, &cobra.Command{
 		Use:   "schedule",
 		Short: "Show when schedules fire",
@@ -25,7 +26,7 @@ func scheduleCommand(a *app) *cobra.Command {
 
 // nextTimes is schedule next with its flags.
 type nextTimes struct {
-	*app
+	*cli.App
 	files   flowFlags
 	expr    expressionOptions
 	from    string
@@ -34,9 +35,9 @@ type nextTimes struct {
 	asJSON  bool
 }
 
-func scheduleNextCommand(a *app) *cobra.Command {
-	n := &nextTimes{app: a}
-	cmd := exits(&cobra.Command{
+func scheduleNextCommand(a *cli.App) *cobra.Command {
+	n := &nextTimes{App: a}
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "next EXPR|FLOW/TRIGGER [PATH...]",
 		Short: "Show the next times of an expression, or of a trigger",
 		Long: `Shows the next nominal times, one on each line. EXPR is a cron expression, an
@@ -48,9 +49,9 @@ its jitter: when it is due at another time, that follows behind the nominal one.
   flowhost schedule next 15m --from 2026-01-02T15:04:05Z
   flowhost schedule next orders/nightly flows/
   flowhost schedule next @daily --json | jq -r '.times[].nominal'`,
-		Args: atLeast(1, "EXPR or FLOW/TRIGGER"),
+		Args: cli.AtLeast(1, "EXPR or FLOW/TRIGGER"),
 		RunE: func(cmd *cobra.Command, args []string) error { return n.show(cmd, args[0], args[1:]) },
-	}, exitInvalid)
+	}, cli.ExitInvalid)
 	flags := cmd.Flags()
 	flags.StringVar(&n.expr.zone, "timezone", "", "`ZONE` of EXPR and of what is shown, such as Europe/Berlin; default UTC")
 	flags.StringVar(&n.expr.dst, "dst", "", "`MODE` for local times of EXPR that are skipped or repeated: cron (default), skip, shift, first, last or both")
@@ -65,7 +66,7 @@ its jitter: when it is due at another time, that follows behind the nominal one.
 
 func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error {
 	if n.number < 1 {
-		return usage(cmd, "-n %d: a number from 1 on is expected", n.number)
+		return cli.Usage(cmd, "-n %d: a number from 1 on is expected", n.number)
 	}
 	t, err := n.find(cmd, what, paths)
 	if err != nil {
@@ -73,8 +74,8 @@ func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error 
 	}
 	from := time.Now().In(t.zone)
 	if n.from != "" {
-		if from, err = parseTime(n.from, from); err != nil {
-			return usage(cmd, "--from: %w", err)
+		if from, err = cli.ParseTime(n.from, from); err != nil {
+			return cli.Usage(cmd, "--from: %w", err)
 		}
 		from = from.Add(-1)
 	}
@@ -84,14 +85,14 @@ func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error 
 	}
 	times := t.next(from, n.number)
 	if n.asJSON {
-		return n.printJSON(t.json(times, changes))
+		return n.PrintJSON(t.json(times, changes))
 	}
 	for _, f := range times {
-		fmt.Fprintln(n.out, f)
+		fmt.Fprintln(n.Out, f)
 	}
 	n.comment(t, len(times))
 	if n.explain {
-		showChanges(n.out, t, changes)
+		showChanges(n.Out, t, changes)
 	}
 	return nil
 }
@@ -99,16 +100,16 @@ func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error 
 // comment says what a person would miss.
 func (n *nextTimes) comment(t *timetable, shown int) {
 	if t.trigger != nil && !t.trigger.Enabled {
-		n.say("it is off: enabled = false")
+		n.Say("it is off: enabled = false")
 	}
 	if t.trigger != nil && t.trigger.Count > 0 {
-		n.say("it ends after %s; how many it has made is known to its host", render.Count(t.trigger.Count, "run"))
+		n.Say("it ends after %s; how many it has made is known to its host", render.Count(t.trigger.Count, "run"))
 	}
 	switch {
 	case shown == 0:
-		n.say("there is no time from then on")
+		n.Say("there is no time from then on")
 	case shown < n.number:
-		n.say("there is no time after these")
+		n.Say("there is no time after these")
 	}
 }
 
@@ -116,15 +117,15 @@ func (n *nextTimes) comment(t *timetable, shown int) {
 func (n *nextTimes) find(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
 	if isTriggerName(what) {
 		if zone, err := time.LoadLocation(what); err == nil {
-			return nil, usage(cmd, "%s is a zone: give it with --timezone, after an expression", zone)
+			return nil, cli.Usage(cmd, "%s is a zone: give it with --timezone, after an expression", zone)
 		}
 		if n.expr.zone != "" || n.expr.dst != "" {
-			return nil, usage(cmd, "--timezone and --dst are for expressions: trigger %s states its own", what)
+			return nil, cli.Usage(cmd, "--timezone and --dst are for expressions: trigger %s states its own", what)
 		}
 		return n.ofTrigger(cmd, what, paths)
 	}
 	if len(paths) > 0 {
-		return nil, usage(cmd, "%q is one argument too many: PATH is for FLOW/TRIGGER, and %q is taken for an expression, which must be in quotes", paths[0], what)
+		return nil, cli.Usage(cmd, "%q is one argument too many: PATH is for FLOW/TRIGGER, and %q is taken for an expression, which must be in quotes", paths[0], what)
 	}
 	return ofExpression(cmd, strings.TrimSpace(what), n.expr)
 }
@@ -133,11 +134,11 @@ func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	options, err := n.files.options(cmd, n.environ, nil)
+	options, err := n.files.options(cmd, n.Environ, nil)
 	if err != nil {
 		return nil, err
 	}
-	set, err := loadFlows(n.app, cmd.Context(), paths, options)
+	set, err := loadFlows(n.App, cmd.Context(), paths, options)
 	if err != nil {
 		return nil, err
 	}

@@ -8,21 +8,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
-func schedulesCommand(a *app) *cobra.Command {
+func schedulesCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "schedules [FLOW[/TRIGGER]]",
 		Short: "List schedules, and when they fire next",
 		Long: `Lists the schedules of a host's flows, how they stand and when they fire next:
 active, paused by somebody, off in the flow file, or ended, with no time left.`,
 		Example: `  flowhost schedules
   flowhost schedules orders --json | jq .next`,
-		Args:              between(0, 1, ""),
+		Args:              cli.Between(0, 1, ""),
 		ValidArgsFunction: r.complete(someSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
@@ -37,10 +38,10 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 				if err != nil {
 					return err
 				}
-				return render.List(a.out, all, asJSON, scheduleColumns, 1, scheduleRow)
+				return render.List(a.Out, all, asJSON, scheduleColumns, 1, scheduleRow)
 			})
 		},
-	}, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each schedule, on a line of its own")
 	r.add(cmd.Flags())
 	return cmd

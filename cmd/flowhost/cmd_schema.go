@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 )
 
-func schemaCommand(a *app) *cobra.Command {
+func schemaCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "schema",
 		Short: "List the words of the flow language",
 		Long: `Lists the blocks of the flow language with their arguments: type, phase, default
@@ -24,10 +25,10 @@ fires, or those of a run. Words that a later version knows are in the JSON form
 only, marked as such.`,
 		Example: `  flowhost schema
   flowhost schema --json | jq '.bodies[] | select(.name == "task").arguments[].name'`,
-		Args: between(0, 0, ""),
+		Args: cli.Between(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return a.printJSON(flows.Schema())
+				return a.PrintJSON(flows.Schema())
 			}
 			listWords(a, flows.Schema())
 			return nil
@@ -37,12 +38,12 @@ only, marked as such.`,
 	return cmd
 }
 
-func listWords(a *app, l *flows.Language) {
+func listWords(a *cli.App, l *flows.Language) {
 	for i, body := range slices.Concat(l.Bodies, l.TestBodies) {
 		if i > 0 {
-			fmt.Fprintln(a.out)
+			fmt.Fprintln(a.Out)
 		}
-		fmt.Fprintln(a.out, a.out.Paint(render.Bold, body.Name))
+		fmt.Fprintln(a.Out, a.Out.Paint(render.Bold, body.Name))
 		var rows [][]string
 		for _, arg := range body.Arguments {
 			if !arg.Later {
@@ -54,7 +55,7 @@ func listWords(a *app, l *flows.Language) {
 				rows = append(rows, blockRows(block)...)
 			}
 		}
-		a.out.Table(rows, -1)
+		a.Out.Table(rows, -1)
 	}
 }
 

@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-func showCommand(a *app) *cobra.Command {
+func showCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
 	asJSON := false
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "show RUN",
 		Short: "Show a run with its tasks",
 		Long: `Shows what is known of a run: its state, what asked for it, its tasks with their
@@ -22,7 +23,7 @@ that run a flow are shown with the tasks of that run.
 		Example: `  flowhost show @latest
   flowhost show orders@latest --json | jq .output
   flowhost show 01M7YYDDJ8TYRD7Q2ARHP9C7BV`,
-		Args:              between(1, 1, "RUN"),
+		Args:              cli.Between(1, 1, "RUN"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
@@ -35,16 +36,16 @@ that run a flow are shown with the tasks of that run.
 					return err
 				}
 				if asJSON {
-					return a.printJSON(record)
+					return a.PrintJSON(record)
 				}
-				a.out.DescribeRun(ctx, client, record)
+				a.Out.DescribeRun(ctx, client, record)
 				if record.Truncated {
-					a.say("items of fan-outs, or inputs and outputs of tasks, are left out: the record is too large for a message")
+					a.Say("items of fan-outs, or inputs and outputs of tasks, are left out: the record is too large for a message")
 				}
 				return nil
 			})
 		},
-	}, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole record of the run")
 	r.add(cmd.Flags())
 	return cmd

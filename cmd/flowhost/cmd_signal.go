@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
-func signalCommand(a *app) *cobra.Command {
+func signalCommand(a *cli.App) *cobra.Command {
 	r := &remote{app: a}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "signal RUN WAIT [JSON]",
 		Short: "End a wait of a run with a signal",
 		Long: `Ends a wait for a signal, or for a message, with a payload: JSON, @FILE or - for
@@ -25,7 +26,7 @@ that has not started yet takes none.
 ` + selectorHelp + ` 'flowhost show RUN' tells what it waits for.`,
 		Example: `  flowhost signal order@latest paid '{"amount":12.5}'
   flowhost signal 01M7YYDDJ8TYRD7Q2ARHP9C7BV paid @payment.json`,
-		Args:              between(2, 3, "RUN or WAIT"),
+		Args:              cli.Between(2, 3, "RUN or WAIT"),
 		ValidArgsFunction: r.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload := ""
@@ -36,7 +37,7 @@ that has not started yet takes none.
 				return client.Signal(ctx, id, wait, payload)
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	r.add(cmd.Flags())
 	return cmd
 }
@@ -47,7 +48,7 @@ func answerWait(r *remote, cmd *cobra.Command, args []string, input, said string
 	var payload json.RawMessage
 	if input != "" {
 		var err error
-		if payload, err = r.app.readJSON(input); err != nil {
+		if payload, err = r.app.ReadJSON(input); err != nil {
 			return err
 		}
 	}
@@ -65,7 +66,7 @@ func answerWait(r *remote, cmd *cobra.Command, args []string, input, said string
 		if err != nil {
 			return err
 		}
-		r.app.say("wait %s of run %s is %s", wait, id, said)
+		r.app.Say("wait %s of run %s is %s", wait, id, said)
 		return nil
 	})
 }
@@ -80,5 +81,5 @@ func unknownWait(ctx context.Context, client *bus.Client, id run.ID, wait string
 			}
 		}
 	}
-	return exitf(exitInvalid, "run %s has no wait %q%s", id, wait, suggest(wait, names))
+	return cli.Exitf(cli.ExitInvalid, "run %s has no wait %q%s", id, wait, cli.Suggest(wait, names))
 }

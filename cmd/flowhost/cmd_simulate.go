@@ -1,10 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func simulateCommand(a *app) *cobra.Command {
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+)
+
+func simulateCommand(a *cli.App) *cobra.Command {
 	s := newSimulated(a)
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "simulate PATH...",
 		Short: "Show what schedules will do, or how long runs of a flow take",
 		Long: `Shows what the schedules of the flows in PATH, flow files and folders, will do from
@@ -28,9 +32,9 @@ Nothing is run, and plugins need not be built.`,
   flowhost simulate flows/ --flow orders --task price=2s,fail:0.1 --task '*=300ms'
   flowhost simulate flows/ --flow orders --runs 5000 --seed 7 --mocks flows/orders.test.hcl
   flowhost simulate flows/ --flow orders --from-history --data flows/.flowhost --workers 2`,
-		Args: atLeast(1, "PATH"),
+		Args: cli.AtLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return s.simulate(cmd, paths) },
-	}, exitInvalid, exitUnreachable, exitInterrupted)
+	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	s.addFlags(cmd.Flags())
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/flowtest"
@@ -17,16 +18,16 @@ import (
 
 // tester is test with its flags.
 type tester struct {
-	*app
+	*cli.App
 	files  flowFlags
 	only   string
 	asJSON bool
 	junit  string
 }
 
-func testCommand(a *app) *cobra.Command {
-	t := &tester{app: a}
-	cmd := exits(&cobra.Command{
+func testCommand(a *cli.App) *cobra.Command {
+	t := &tester{App: a}
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "test PATH...",
 		Short: "Run the tests of flows, in virtual time",
 		Long: `Runs the tests in *.test.hcl files: flows whose tasks are mocked, in virtual time,
@@ -37,9 +38,9 @@ without a mock calls its module, unless that is granted something.`,
   flowhost test orders.test.hcl --run 'retries|closed'
   flowhost test flows/ --junit report.xml
   flowhost test flows/ --json | jq '.tests[] | select(.state == "failed")'`,
-		Args: atLeast(1, "PATH"),
+		Args: cli.AtLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return t.test(cmd, paths) },
-	}, exitFailed, exitInvalid, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&t.only, "run", "", "run only tests whose name matches this `REGEXP`")
 	t.files.add(flags)
@@ -52,21 +53,21 @@ without a mock calls its module, unless that is granted something.`,
 func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	only, err := regexp.Compile(t.only)
 	if err != nil {
-		return usage(cmd, "--run: %w", err)
+		return cli.Usage(cmd, "--run: %w", err)
 	}
 	if t.junit != "" {
 		if err := junitOutput.check(t.junit); err != nil {
-			return withCode(exitInvalid, err)
+			return cli.WithCode(cli.ExitInvalid, err)
 		}
 	}
-	soft, _, stopListening := listenSignals(cmd.Context())
+	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	h, err := newHost(soft, settings{}, nil, t.log(slog.LevelError))
+	h, err := newHost(soft, settings{}, nil, t.Log(slog.LevelError))
 	if err != nil {
 		return err
 	}
 	defer closeHost(h)
-	options, err := t.files.allowed(cmd, t.app, paths[0], h)
+	options, err := t.files.allowed(cmd, t.App, paths[0], h)
 	if err != nil {
 		return err
 	}
@@ -75,21 +76,21 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	case soft.Err() != nil:
 		return context.Cause(soft) // modules that were not read are no mistakes
 	case t.asJSON && diags.HasErrors():
-		if err := t.printJSON(flows.DiagnosticsJSON(diags, suite.Files())); err != nil {
+		if err := t.PrintJSON(flows.DiagnosticsJSON(diags, suite.Files())); err != nil {
 			return err
 		}
 	default:
-		t.showDiagnostics(suite.Files(), diags)
+		t.ShowDiagnostics(suite.Files(), diags)
 	}
 	if diags.HasErrors() {
-		return quiet(exitInvalid)
+		return cli.Quiet(cli.ExitInvalid)
 	}
 	if len(suite.Tests) == 0 {
-		return exitf(exitInvalid, "there are no tests in %s: they stand in files whose names end in .test.hcl", paths[0])
+		return cli.Exitf(cli.ExitInvalid, "there are no tests in %s: they stand in files whose names end in .test.hcl", paths[0])
 	}
 	matching := func(test *flows.Test) bool { return only.MatchString(test.Name) }
 	if !slices.ContainsFunc(suite.Tests, matching) {
-		return exitf(exitInvalid, "--run %q matches none of the %d tests", t.only, len(suite.Tests))
+		return cli.Exitf(cli.ExitInvalid, "--run %q matches none of the %d tests", t.only, len(suite.Tests))
 	}
 	results, err := t.runAll(soft, suite, only, flowtest.Config{Invoker: h})
 	if err != nil {
@@ -119,7 +120,7 @@ func (t *tester) runAll(ctx context.Context, suite *flows.Suite, only *regexp.Re
 		}
 		if file != test.Range.Filename {
 			file = test.Range.Filename
-			fmt.Fprintln(t.out, file)
+			fmt.Fprintln(t.Out, file)
 		}
 		t.tell(suite, r)
 	}
@@ -128,12 +129,12 @@ func (t *tester) runAll(ctx context.Context, suite *flows.Suite, only *regexp.Re
 
 // tell writes the line of a test, and what is wrong with it.
 func (t *tester) tell(suite *flows.Suite, r *flowtest.Result) {
-	word := t.out.Paint(render.Green, "pass")
+	word := t.Out.Paint(render.Green, "pass")
 	if !r.Passed() {
-		word = t.out.Paint(render.Red, "FAIL")
+		word = t.Out.Paint(render.Red, "FAIL")
 	}
-	fmt.Fprintf(t.out, "  %s  %s  (%s)\n", word, r.Test.Name, passed(r))
-	t.showDiagnostics(suite.Files(), r.Problems)
+	fmt.Fprintf(t.Out, "  %s  %s  (%s)\n", word, r.Test.Name, passed(r))
+	t.ShowDiagnostics(suite.Files(), r.Problems)
 }
 
 // passed says how much time a test took, virtual and real.
@@ -155,14 +156,14 @@ func (t *tester) conclude(suite *flows.Suite, results []*flowtest.Result) error 
 		}
 	}
 	if t.asJSON {
-		if err := t.printJSON(testReport(results, suite.Files(), failed)); err != nil {
+		if err := t.PrintJSON(testReport(results, suite.Files(), failed)); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(t.out, "%d passed, %d failed\n", len(results)-failed, failed)
+		fmt.Fprintf(t.Out, "%d passed, %d failed\n", len(results)-failed, failed)
 	}
 	if failed > 0 {
-		return quiet(exitFailed)
+		return cli.Quiet(cli.ExitFailed)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -19,9 +20,9 @@ type triggering struct {
 	key    string
 }
 
-func triggerCommand(a *app) *cobra.Command {
+func triggerCommand(a *cli.App) *cobra.Command {
 	t := &triggering{ending: ending{remote: remote{app: a}}}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "trigger FLOW",
 		Short: "Start a run of a flow that a host serves",
 		Long: `Asks a running host for a run of a flow, and prints its id once the run is
@@ -36,7 +37,7 @@ run within a day, and its id is printed again.`,
 		Args:              t.ending.wait.between(1, 1, "FLOW"),
 		ValidArgsFunction: t.ending.complete(flowNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return t.trigger(cmd, args[0]) },
-	}, exitFailed, exitInvalid, exitUnreachable, exitTimeout, exitCanceled, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&t.params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&t.input, "input", "", "the run's payload: `JSON`, @FILE, or - for stdin")
@@ -46,16 +47,16 @@ run within a day, and its id is printed again.`,
 }
 
 func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
-	p, err := render.NewProgress(t.ending.app.errout, t.ending.form)
+	p, err := render.NewProgress(t.ending.app.Errout, t.ending.form)
 	if err != nil {
-		return usage(cmd, "%w", err)
+		return cli.Usage(cmd, "%w", err)
 	}
 	if err := bus.CheckToken(flow); err != nil {
-		return usage(cmd, "%w", err)
+		return cli.Usage(cmd, "%w", err)
 	}
 	start := bus.Start{Flow: flow, Key: t.key}
 	if t.input != "" {
-		if start.Payload, err = t.ending.app.readJSON(t.input); err != nil {
+		if start.Payload, err = t.ending.app.ReadJSON(t.input); err != nil {
 			return err
 		}
 	}

@@ -6,14 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 )
 
-func validateCommand(a *app) *cobra.Command {
+func validateCommand(a *cli.App) *cobra.Command {
 	var files flowFlags
 	var asJSON bool
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Check flow files",
 		Long: `Checks flow files and the plugins that they name, and shows all problems at
@@ -22,20 +23,20 @@ with the flows. Nothing is run.`,
 		Example: `  flowhost validate flows/
   flowhost validate orders.hcl --var region=eu
   flowhost validate --json flows/ | jq .diagnostics`,
-		Args: atLeast(1, "PATH"),
+		Args: cli.AtLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			return validateFiles(a, cmd, paths, files, asJSON)
 		},
-	}, exitInvalid)
+	}, cli.ExitInvalid)
 	files.add(cmd.Flags())
 	files.addConfig(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, in the form of terraform validate")
 	return cmd
 }
 
-func validateFiles(a *app, cmd *cobra.Command, paths []string, files flowFlags, asJSON bool) error {
+func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowFlags, asJSON bool) error {
 	ctx := cmd.Context()
-	h, err := newHost(ctx, settings{}, nil, a.log(slog.LevelWarn))
+	h, err := newHost(ctx, settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
@@ -47,17 +48,17 @@ func validateFiles(a *app, cmd *cobra.Command, paths []string, files flowFlags, 
 	suite, diags := flows.LoadTests(ctx, paths, options)
 	set := suite.Set
 	if asJSON {
-		if err := a.printJSON(flows.DiagnosticsJSON(diags, set.Files())); err != nil {
+		if err := a.PrintJSON(flows.DiagnosticsJSON(diags, set.Files())); err != nil {
 			return err
 		}
 	} else {
-		a.showDiagnostics(set.Files(), diags)
+		a.ShowDiagnostics(set.Files(), diags)
 	}
 	if diags.HasErrors() {
-		return quiet(exitInvalid)
+		return cli.Quiet(cli.ExitInvalid)
 	}
 	if !asJSON {
-		fmt.Fprintln(a.out, summary(suite))
+		fmt.Fprintln(a.Out, summary(suite))
 	}
 	return nil
 }

@@ -4,22 +4,25 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-func versionCommand(a *app) *cobra.Command {
+func versionCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Example: `  flowhost version
   flowhost version --json`,
-		Args: between(0, 0, ""),
+		Args: cli.Between(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			b := thisBuild()
+			b := buildinfo.This()
 			if asJSON {
-				return a.printJSON(b)
+				return a.PrintJSON(b)
 			}
-			fmt.Fprintf(a.out, "flowhost %s (%s, %s, wazero %s, nats-server %s)\n", b.Version, b.Go, b.Platform, b.Wazero, b.NATS)
+			fmt.Fprintf(a.Out, "flowhost %s (%s, %s, wazero %s, nats-server %s)\n", b.Version, b.Go, b.Platform, b.Wazero, b.NATS)
 			return nil
 		},
 	})

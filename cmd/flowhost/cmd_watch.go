@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func watchCommand(a *app) *cobra.Command {
+func watchCommand(a *cli.App) *cobra.Command {
 	e := &ending{remote: remote{app: a}}
-	cmd := exits(&cobra.Command{
+	cmd := cli.Exits(&cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run to its end",
 		Long: `Shows what happens to a run until it ends, and then its output, as exec does. The
@@ -20,12 +21,12 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 ` + selectorHelp,
 		Example: `  flowhost watch @latest
   flowhost watch orders@latest --progress quiet && echo done`,
-		Args:              between(1, 1, "RUN"),
+		Args:              cli.Between(1, 1, "RUN"),
 		ValidArgsFunction: e.complete(latestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := render.NewProgress(e.app.errout, e.form)
+			p, err := render.NewProgress(e.app.Errout, e.form)
 			if err != nil {
-				return usage(cmd, "%w", err)
+				return cli.Usage(cmd, "%w", err)
 			}
 			return e.use(cmd, func(ctx context.Context, client *bus.Client) error {
 				id, err := pickRun(ctx, client, args[0])
@@ -35,7 +36,7 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 				return e.await(ctx, client, id, p)
 			})
 		},
-	}, exitFailed, exitInvalid, exitUnreachable, exitCanceled, exitInterrupted)
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
 	e.add(cmd.Flags())
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 )
 
@@ -26,12 +27,12 @@ func (f *flowFlags) addConfig(flags *pflag.FlagSet) {
 }
 
 // allowed are the options of loading as the host of these files has them.
-func (f *flowFlags) allowed(cmd *cobra.Command, a *app, path string, catalog flows.Catalog) (flows.Options, error) {
+func (f *flowFlags) allowed(cmd *cobra.Command, a *cli.App, path string, catalog flows.Catalog) (flows.Options, error) {
 	s, err := readSettings(a, f.config, path)
 	if err != nil {
 		return flows.Options{}, err
 	}
-	options, err := f.options(cmd, a.environ, catalog)
+	options, err := f.options(cmd, a.Environ, catalog)
 	options.Ceilings = s.ceilings
 	return options, err
 }
@@ -52,7 +53,7 @@ func (f *flowFlags) options(cmd *cobra.Command, environ []string, catalog flows.
 	for _, arg := range f.vars {
 		name, text, ok := cutVar(arg, "")
 		if !ok {
-			return flows.Options{}, usage(cmd, "--var %q: NAME=VALUE is expected", arg)
+			return flows.Options{}, cli.Usage(cmd, "--var %q: NAME=VALUE is expected", arg)
 		}
 		vars[name] = flows.VarValue{Text: text, From: "--var " + name}
 	}

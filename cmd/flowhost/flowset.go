@@ -6,20 +6,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 )
 
 // load loads flow files. Problems are shown, and end the command when they are
 // errors.
-func loadFlows(a *app, ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
+func loadFlows(a *cli.App, ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
 	set, diags := flows.Load(ctx, paths, options)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // modules that were not read are no mistakes
 	}
-	a.showDiagnostics(set.Files(), diags)
+	a.ShowDiagnostics(set.Files(), diags)
 	if diags.HasErrors() {
-		return nil, quiet(exitInvalid)
+		return nil, cli.Quiet(cli.ExitInvalid)
 	}
 	return set, nil
 }
@@ -34,10 +35,10 @@ func pickFlow(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, err
 		if f := set.Flow(name); f != nil {
 			return f, nil
 		}
-		return nil, usage(cmd, "there is no flow %q%s", name, suggest(name, names))
+		return nil, cli.Usage(cmd, "there is no flow %q%s", name, cli.Suggest(name, names))
 	}
 	if len(set.Flows) == 1 {
 		return set.Flows[0], nil
 	}
-	return nil, usage(cmd, "there are %s, choose one with --flow: %s", render.Count(len(names), "flow"), strings.Join(names, ", "))
+	return nil, cli.Usage(cmd, "there are %s, choose one with --flow: %s", render.Count(len(names), "flow"), strings.Join(names, ", "))
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
 // goPackage is what go list says of a package.
@@ -33,10 +35,10 @@ type goPlugin struct {
 }
 
 // findGoPlugin looks at the Go package in a folder.
-func findGoPlugin(a *app, ctx context.Context, dir string) (*goPlugin, error) {
+func findGoPlugin(a *cli.App, ctx context.Context, dir string) (*goPlugin, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(files) == 0 {
-		return nil, exitf(exitInvalid, "%s: no Go files are here; name the folder of a plugin in Go, or a .wasm file", dir)
+		return nil, cli.Exitf(cli.ExitInvalid, "%s: no Go files are here; name the folder of a plugin in Go, or a .wasm file", dir)
 	}
 	listed, err := goTool(a, ctx, dir, "list", "-deps", "-json=Dir,ImportPath,Name,Standard,DepOnly,GoFiles", ".")
 	if err != nil {
@@ -51,7 +53,7 @@ func findGoPlugin(a *app, ctx context.Context, dir string) (*goPlugin, error) {
 		}
 		if !found.DepOnly {
 			if found.Name != "main" {
-				return nil, exitf(exitInvalid, "%s holds package %s; a plugin is a program: package main", dir, found.Name)
+				return nil, cli.Exitf(cli.ExitInvalid, "%s holds package %s; a plugin is a program: package main", dir, found.Name)
 			}
 			p.name = programName(found.ImportPath)
 		}
@@ -95,7 +97,7 @@ func (p *goPackage) exports() (bool, error) {
 
 // build writes the plugin's module. The same source, dependencies and toolchain
 // give the same bytes, whatever the folder and the state of its repository.
-func (p *goPlugin) build(ctx context.Context, a *app, out string) error {
+func (p *goPlugin) build(ctx context.Context, a *cli.App, out string) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out}
 	if p.reactor {
 		args = append(args, "-buildmode=c-shared")
@@ -106,15 +108,15 @@ func (p *goPlugin) build(ctx context.Context, a *app, out string) error {
 
 // goTool runs the go command for wasm in a folder and gives what it prints. What
 // it has to say goes to stderr as it is.
-func goTool(a *app, ctx context.Context, dir string, args ...string) ([]byte, error) {
+func goTool(a *cli.App, ctx context.Context, dir string, args ...string) ([]byte, error) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
-		return nil, exitf(exitFailed, "building a plugin in Go needs the Go toolchain, and there is no go in PATH: see https://go.dev/dl")
+		return nil, cli.Exitf(cli.ExitFailed, "building a plugin in Go needs the Go toolchain, and there is no go in PATH: see https://go.dev/dl")
 	}
 	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	cmd.Stderr = io.Writer(a.errout)
+	cmd.Stderr = io.Writer(a.Errout)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it ends its compilers
 	cmd.WaitDelay = 5 * time.Second
 	printed, err := cmd.Output()
@@ -123,7 +125,7 @@ func goTool(a *app, ctx context.Context, dir string, args ...string) ([]byte, er
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &exit):
-		return nil, exitf(exitInvalid, "%s: go %s failed", dir, args[0])
+		return nil, cli.Exitf(cli.ExitInvalid, "%s: go %s failed", dir, args[0])
 	}
 	return printed, err
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -25,14 +27,14 @@ func (n *node) intake(soft context.Context, c *serveConfig, r *reloader) error {
 	r.deployed(c.set)
 	intake, err := bus.NewIntake(n.link.intake, n.engine, subscriptions(c.set), bus.IntakeConfig{
 		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
-		Version: thisBuild().semantic(), Control: n.engine, Waits: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
+		Version: buildinfo.This().Semantic(), Control: n.engine, Waits: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
 		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
 		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
 		Deployed: func() bus.Deployment { return r.served.Load().deployed },
 		Stats:    func() any { return statsOf(c.host, n.engine) }, Code: codeOfEngine, Log: c.log,
 	})
 	if err != nil {
-		return withCode(exitInvalid, err)
+		return cli.WithCode(cli.ExitInvalid, err)
 	}
 	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, c.log) }
 	taking, stop := context.WithCancelCause(soft)

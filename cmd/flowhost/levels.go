@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
 // checkLevel refuses the word that a flag gives for a level; none is the default.
@@ -13,7 +15,7 @@ func checkLevel(cmd *cobra.Command, flag, word string) error {
 	if word == "" || slices.Contains(levels, word) {
 		return nil
 	}
-	return usage(cmd, "--%s %q is no level%s", flag, word, suggest(word, levels))
+	return cli.Usage(cmd, "--%s %q is no level%s", flag, word, cli.Suggest(word, levels))
 }
 
 func levelOf(word string) slog.Level {

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -77,10 +79,10 @@ func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log 
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
-	if exit := (*exitError)(nil); errors.As(err, &exit) {
+	if exit := (*cli.ExitError)(nil); errors.As(err, &exit) {
 		return nil, err
 	}
-	return nil, withCode(exitUnreachable, err)
+	return nil, cli.WithCode(cli.ExitUnreachable, err)
 }
 
 // settle tries what an external cluster may not answer yet: one that has lost a
@@ -98,14 +100,14 @@ func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) e
 // connect starts the embedded server, or connects to another one.
 func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) error {
 	if err := claimData(&s, log); err != nil {
-		return withCode(exitInvalid, err)
+		return cli.WithCode(cli.ExitInvalid, err)
 	}
 	if s.natsURL != "" {
 		return l.connectExternal(ctx, s, log)
 	}
 	var err error
 	l.server, err = bus.StartServer(ctx, bus.ServerConfig{
-		Dir: s.data, Listen: s.natsListen, NoListen: !listen, Sync: s.durability, Version: thisBuild().Version,
+		Dir: s.data, Listen: s.natsListen, NoListen: !listen, Sync: s.durability, Version: buildinfo.This().Version,
 		ClientSubjects: coreSubjects(set), Log: log,
 	})
 	if err != nil {
@@ -218,7 +220,7 @@ func (l *link) observe(ctx context.Context, config *engine.Config, eventsOf stri
 		config.Told, err = l.mark.Last(ctx)
 	}
 	if err != nil {
-		return exitf(exitUnreachable, "%w", err)
+		return cli.Exitf(cli.ExitUnreachable, "%w", err)
 	}
 	config.Observers = append(config.Observers, engine.Observation{
 		Observer: l.history, RunsOnly: true,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"os"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
 func main() {
@@ -15,8 +17,8 @@ func realMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, asked := compileChild(args, stdin, stderr); asked {
 		return code
 	}
-	a := newApp(stdin, stdout, stderr)
+	a := cli.NewApp(stdin, stdout, stderr)
 	root := rootCommand(a)
 	root.SetArgs(args)
-	return a.report(root.ExecuteContext(context.Background()))
+	return a.Report(root.ExecuteContext(context.Background()))
 }

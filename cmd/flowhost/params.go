@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 )
 
@@ -26,15 +27,15 @@ func readParams(cmd *cobra.Command, flow string, names, args []string, parse fun
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok {
-			return nil, usage(cmd, "--param %q: NAME=VALUE is expected", arg)
+			return nil, cli.Usage(cmd, "--param %q: NAME=VALUE is expected", arg)
 		}
 		i := slices.Index(names, name)
 		if i < 0 {
-			return nil, usage(cmd, "flow %q has no param %q%s", flow, name, suggest(name, names))
+			return nil, cli.Usage(cmd, "flow %q has no param %q%s", flow, name, cli.Suggest(name, names))
 		}
 		value, err := parse(i, text)
 		if err != nil {
-			return nil, usage(cmd, "--param %s: %w", name, err)
+			return nil, cli.Usage(cmd, "--param %s: %w", name, err)
 		}
 		params[name] = value
 	}

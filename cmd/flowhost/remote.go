@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -26,7 +27,7 @@ const (
 // remote is a running host that a command works against, with the flags that say
 // where it is.
 type remote struct {
-	app              *app
+	app              *cli.App
 	url, creds, data string
 }
 
@@ -43,12 +44,12 @@ func (r *remote) use(cmd *cobra.Command, do func(context.Context, *bus.Client) e
 	if err != nil {
 		return err
 	}
-	soft, _, stopListening := listenSignals(cmd.Context())
+	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	client, err := bus.Dial(soft, at)
 	if err != nil {
 		if at.Context != "" && at.URL == "" {
-			err = fmt.Errorf("%w\nthe address is that of %s: 'flowhost run' keeps it up to date while it runs", err, relative(at.Context))
+			err = fmt.Errorf("%w\nthe address is that of %s: 'flowhost run' keeps it up to date while it runs", err, cli.Relative(at.Context))
 		}
 		return r.explain(soft, err)
 	}
@@ -59,7 +60,7 @@ func (r *remote) use(cmd *cobra.Command, do func(context.Context, *bus.Client) e
 // explain gives an error of a host its exit code.
 func (r *remote) explain(ctx context.Context, err error) error {
 	var (
-		exit        *exitError
+		exit        *cli.ExitError
 		unreachable *bus.UnreachableError
 		answer      *bus.AnswerError
 	)
@@ -69,9 +70,9 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &unreachable):
-		return withCode(exitUnreachable, err)
+		return cli.WithCode(cli.ExitUnreachable, err)
 	case errors.As(err, &answer):
-		return withCode(codeOfAnswer(answer.Code), err)
+		return cli.WithCode(codeOfAnswer(answer.Code), err)
 	}
 	return err
 }
@@ -79,14 +80,14 @@ func (r *remote) explain(ctx context.Context, err error) error {
 func codeOfAnswer(code string) int {
 	switch code {
 	case bus.CodeUnavailable, bus.CodeBusy:
-		return exitUnreachable
+		return cli.ExitUnreachable
 	case bus.CodeTimeout:
-		return exitTimeout
+		return cli.ExitTimeout
 	case bus.CodeFinished, bus.CodeUnfinished, bus.CodeNotWaiting, bus.CodeWaitKind, bus.CodeSucceeded, bus.CodeTooLarge,
 		bus.CodeDisabled, bus.CodePaused, bus.CodeNotPaused, bus.CodeOverlap:
-		return exitFailed
+		return cli.ExitFailed
 	}
-	return exitInvalid // something was asked for that is not there, or asked wrongly
+	return cli.ExitInvalid // something was asked for that is not there, or asked wrongly
 }
 
 // locate finds the host: what a flag says, $FLOWHOST_DATA, a data folder nearby,
@@ -95,11 +96,11 @@ func codeOfAnswer(code string) int {
 func (r *remote) locate(cmd *cobra.Command) (bus.DialConfig, error) {
 	switch {
 	case r.url != "" && r.data != "":
-		return bus.DialConfig{}, usage(cmd, "--data names a host on this machine and --nats a server: give one of them")
+		return bus.DialConfig{}, cli.Usage(cmd, "--data names a host on this machine and --nats a server: give one of them")
 	case r.url != "":
 		return bus.DialConfig{URL: r.url, Creds: r.creds}, nil
 	case r.creds != "":
-		return bus.DialConfig{}, usage(cmd, "--creds are credentials for the server that --nats names")
+		return bus.DialConfig{}, cli.Usage(cmd, "--creds are credentials for the server that --nats names")
 	case r.data != "":
 		return contextIn(r.data, "--data")
 	case r.getenv(envData) != "":
@@ -114,13 +115,13 @@ func (r *remote) locate(cmd *cobra.Command) (bus.DialConfig, error) {
 	case r.getenv(envURL) != "":
 		return bus.DialConfig{URL: r.getenv(envURL), Creds: r.getenv(envCreds)}, nil
 	}
-	return bus.DialConfig{}, exitf(exitUnreachable, `no host is known here: there is no data folder .flowhost of one in %s,
+	return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, `no host is known here: there is no data folder .flowhost of one in %s,
 in its folder flows, or in a folder above, and neither %s nor %s is set
 --data FOLDER names the data folder of a host on this machine, --nats URL the server of another one`, here, envData, envURL)
 }
 
 func (r *remote) getenv(name string) string {
-	for _, entry := range r.app.environ {
+	for _, entry := range r.app.Environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
 		}
@@ -134,10 +135,10 @@ func contextIn(folder, from string) (bus.DialConfig, error) {
 	file := filepath.Join(folder, bus.OperatorContext)
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
-		return bus.DialConfig{}, exitf(exitUnreachable, "%s: %s is not a file, and no host has made it", from, file) // reading a pipe would wait
+		return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: %s is not a file, and no host has made it", from, file) // reading a pipe would wait
 	}
 	if err != nil {
-		return bus.DialConfig{}, exitf(exitUnreachable, "%s: no host has run with the data folder %s, or it uses an external server, which --nats names (%w)", from, folder, err)
+		return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: no host has run with the data folder %s, or it uses an external server, which --nats names (%w)", from, folder, err)
 	}
 	return bus.DialConfig{Context: file}, nil
 }
@@ -147,7 +148,7 @@ func contextIn(folder, from string) (bus.DialConfig, error) {
 func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 	here, err = os.Getwd()
 	if err != nil {
-		return at, here, exitf(exitFailed, "the current folder: %w", err)
+		return at, here, cli.Exitf(cli.ExitFailed, "the current folder: %w", err)
 	}
 	for _, flows := range []string{here, filepath.Join(here, "flows")} {
 		s, err := readSettings(r.app, "", filepath.Join(flows, settingsName))
@@ -157,7 +158,7 @@ func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 		case s.natsURL != "":
 			return bus.DialConfig{URL: s.natsURL, Creds: s.natsCreds}, here, nil
 		case s.data != "":
-			at, err := contextIn(s.data, relative(filepath.Join(flows, settingsName)))
+			at, err := contextIn(s.data, cli.Relative(filepath.Join(flows, settingsName)))
 			return at, here, err
 		}
 	}
@@ -198,7 +199,7 @@ func (r *remote) persistently(ctx context.Context, ask func() error) error {
 		}
 		if since.IsZero() {
 			since = time.Now()
-			r.app.say("waiting for the host to come back: %s", err)
+			r.app.Say("waiting for the host to come back: %s", err)
 		}
 		if time.Since(since) > awayTime {
 			return err
@@ -242,7 +243,7 @@ func flowNames(ctx context.Context, client *bus.Client) []string {
 
 // unknownFlow says that there is no such flow, and which there are.
 func unknownFlow(ctx context.Context, client *bus.Client, flow string) error {
-	return exitf(exitInvalid, "the host serves no flow %q%s", flow, suggest(flow, flowNames(ctx, client)))
+	return cli.Exitf(cli.ExitInvalid, "the host serves no flow %q%s", flow, cli.Suggest(flow, flowNames(ctx, client)))
 }
 
 // complete gives words for the shell to complete: a host that is not there has

@@ -4,9 +4,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-func rootCommand(a *app) *cobra.Command {
+func rootCommand(a *cli.App) *cobra.Command {
 	root := group(a, &cobra.Command{
 		Use:   "flowhost",
 		Short: "Runs flows whose tasks are WebAssembly plugins",
@@ -24,12 +26,12 @@ function of a WebAssembly plugin in a sandbox of its own.`,
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
 	})
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetIn(a.stdin)
-	root.SetOut(a.out)
-	root.SetErr(a.errout)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(a.out, cmd) })
-	root.SetUsageFunc(func(cmd *cobra.Command) error { writeHelp(a.errout, cmd); return nil })
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Out)
+	root.SetErr(a.Errout)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { cli.WriteHelp(a.Out, cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { cli.WriteHelp(a.Errout, cmd); return nil })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cli.Usage(cmd, "%w", err) })
 	root.AddCommand(
 		runCommand(a), execCommand(a),
 		triggerCommand(a), runsCommand(a), showCommand(a), watchCommand(a), logsCommand(a),
@@ -44,7 +46,7 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 }
 
 // group makes a command that only holds others.
-func group(a *app, cmd *cobra.Command) *cobra.Command {
+func group(a *cli.App, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = knownCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
@@ -62,5 +64,5 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usage(cmd, "there is no command %q%s", args[0], hint)
+	return cli.Usage(cmd, "there is no command %q%s", args[0], hint)
 }

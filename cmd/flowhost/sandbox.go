@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -28,7 +30,7 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 		config.Private = []string{s.data}
 		// Before anything is loaded: its mistakes are reported as those of a directory.
 		if err := bus.CheckDataDir(s.data); err != nil {
-			return nil, withCode(exitInvalid, err)
+			return nil, cli.WithCode(cli.ExitInvalid, err)
 		}
 		config.Modules = &keptModules{Folder: host.Folder(filepath.Join(s.data, "modules")), settings: s, log: log}
 	}
@@ -53,7 +55,7 @@ func (k *keptModules) Keep(ctx context.Context, digest string, module []byte) er
 
 // claimData makes the data directory the host's own.
 func claimData(s *settings, log *slog.Logger) error {
-	return bus.ClaimDataDir(s.data, thisBuild().Version, log)
+	return bus.ClaimDataDir(s.data, buildinfo.This().Version, log)
 }
 
 func closeHost(h *host.Host) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -46,7 +47,7 @@ func pickSchedule(ctx context.Context, client *bus.Client, name string) (run.Sch
 		}
 	}
 	if of := schedulesOf(all, strings.TrimSuffix(name, "/")); len(of) > 0 {
-		return run.ScheduleStatus{}, exitf(exitInvalid, "%q is a flow: give one of its schedules, %s", name, strings.Join(of, ", "))
+		return run.ScheduleStatus{}, cli.Exitf(cli.ExitInvalid, "%q is a flow: give one of its schedules, %s", name, strings.Join(of, ", "))
 	}
 	return run.ScheduleStatus{}, unknownSchedule(all, name)
 }
@@ -62,7 +63,7 @@ func schedulesOf(all []run.ScheduleStatus, flow string) []string {
 }
 
 func unknownSchedule(all []run.ScheduleStatus, name string) error {
-	return exitf(exitInvalid, "the host serves no schedule %q%s", name, suggest(name, namesOf(all)))
+	return cli.Exitf(cli.ExitInvalid, "the host serves no schedule %q%s", name, cli.Suggest(name, namesOf(all)))
 }
 
 // namesOf are the words that name schedules: of each flow, and of each of its
@@ -101,7 +102,7 @@ func oneSchedule(ctx context.Context, client *bus.Client) []string {
 func zoneOf(s run.ScheduleStatus) (*time.Location, error) {
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
-		return nil, exitf(exitFailed, "the zone of %s is not known here: %w", s, err)
+		return nil, cli.Exitf(cli.ExitFailed, "the zone of %s is not known here: %w", s, err)
 	}
 	return zone, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -28,7 +29,7 @@ func pickRun(ctx context.Context, client *bus.Client, selector string) (run.ID, 
 	}
 	low, err := run.ParseID(pad(prefix, "0"))
 	if err != nil {
-		return "", exitf(exitInvalid, "%q names no run: an id, the beginning of one, @latest or FLOW@latest is expected", selector)
+		return "", cli.Exitf(cli.ExitInvalid, "%q names no run: an id, the beginning of one, @latest or FLOW@latest is expected", selector)
 	}
 	// Two of the runs from the last id with that beginning on tell whether it is
 	// unique.
@@ -38,9 +39,9 @@ func pickRun(ctx context.Context, client *bus.Client, selector string) (run.ID, 
 	}
 	switch {
 	case len(page.Runs) == 0 || page.Runs[0].Run < low:
-		return "", exitf(exitInvalid, "no run's id begins with %s", prefix)
+		return "", cli.Exitf(cli.ExitInvalid, "no run's id begins with %s", prefix)
 	case len(page.Runs) > 1 && page.Runs[1].Run >= low:
-		return "", exitf(exitInvalid, "the ids of several runs begin with %s, such as %s and %s: give more of it", prefix, page.Runs[0].Run, page.Runs[1].Run)
+		return "", cli.Exitf(cli.ExitInvalid, "the ids of several runs begin with %s, such as %s and %s: give more of it", prefix, page.Runs[0].Run, page.Runs[1].Run)
 	}
 	return page.Runs[0].Run, nil
 }
@@ -57,11 +58,11 @@ func pickLatest(ctx context.Context, client *bus.Client, flow string) (run.ID, e
 	case len(page.Runs) > 0:
 		return page.Runs[0].Run, nil
 	case flow == "":
-		return "", exitf(exitInvalid, "there is no run yet")
+		return "", cli.Exitf(cli.ExitInvalid, "there is no run yet")
 	}
 	flows, err := client.Flows(ctx, flow)
 	if err == nil && len(flows) == 0 {
 		return "", unknownFlow(ctx, client, flow)
 	}
-	return "", exitf(exitInvalid, "there is no run of flow %s yet", flow)
+	return "", cli.Exitf(cli.ExitInvalid, "there is no run of flow %s yet", flow)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -110,7 +111,7 @@ type historyBlock struct {
 
 // readSettings reads the settings file that was named, or else the one in the
 // folder of flows, if there is one.
-func readSettings(a *app, named, flowPath string) (settings, error) {
+func readSettings(a *cli.App, named, flowPath string) (settings, error) {
 	name := named
 	if name == "" {
 		name = filepath.Join(folderOf(flowPath), settingsName)
@@ -120,12 +121,12 @@ func readSettings(a *app, named, flowPath string) (settings, error) {
 	}
 	source, err := os.ReadFile(name)
 	if err != nil {
-		return settings{}, exitf(exitInvalid, "settings: %w", err)
+		return settings{}, cli.Exitf(cli.ExitInvalid, "settings: %w", err)
 	}
 	s, diags := decodeSettings(source, name)
-	a.showDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
+	a.ShowDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
 	if diags.HasErrors() {
-		return settings{}, quiet(exitInvalid)
+		return settings{}, cli.Quiet(cli.ExitInvalid)
 	}
 	return s, nil
 }

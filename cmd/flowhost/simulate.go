@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/simulation"
@@ -21,7 +22,7 @@ import (
 
 // simulated is simulate with its flags.
 type simulated struct {
-	*app
+	*cli.App
 	files    flowFlags
 	from, to string
 	takes    []string
@@ -31,8 +32,8 @@ type simulated struct {
 	trial    flowTrial
 }
 
-func newSimulated(a *app) *simulated {
-	return &simulated{app: a, trial: flowTrial{remote: remote{app: a}}}
+func newSimulated(a *cli.App) *simulated {
+	return &simulated{App: a, trial: flowTrial{remote: remote{app: a}}}
 }
 
 // addFlags adds the flags of the command.
@@ -55,11 +56,11 @@ func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
 	if ofFlow {
 		return s.tryFlow(cmd, paths)
 	}
-	options, err := s.files.options(cmd, s.environ, nil)
+	options, err := s.files.options(cmd, s.Environ, nil)
 	if err != nil {
 		return err
 	}
-	set, err := loadFlows(s.app, cmd.Context(), paths, options)
+	set, err := loadFlows(s.App, cmd.Context(), paths, options)
 	if err != nil {
 		return err
 	}
@@ -69,13 +70,13 @@ func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
 	}
 	report, err := simulation.Run(cmd.Context(), a.Config)
 	if many := (*simulation.TooManyError)(nil); errors.As(err, &many) {
-		return exitf(exitInvalid, "%w", err)
+		return cli.Exitf(cli.ExitInvalid, "%w", err)
 	}
 	if err != nil {
 		return err
 	}
 	if s.asJSON {
-		return s.printJSON(simulationJSON(a, report))
+		return s.PrintJSON(simulationJSON(a, report))
 	}
 	s.showReport(a, report)
 	return nil
@@ -91,27 +92,27 @@ type assumptions struct {
 func (s *simulated) assume(cmd *cobra.Command, a *assumptions, set *flows.Set, path string) error {
 	a.Flows = set.Flows
 	if !slices.ContainsFunc(set.Flows, hasSchedule) {
-		return usage(cmd, "none of %s has a schedule that is enabled", render.Count(len(set.Flows), "flow"))
+		return cli.Usage(cmd, "none of %s has a schedule that is enabled", render.Count(len(set.Flows), "flow"))
 	}
 	now := time.Now()
-	from, err := parseTime(s.from, now)
+	from, err := cli.ParseTime(s.from, now)
 	if err != nil {
-		return usage(cmd, "--from: %w", err)
+		return cli.Usage(cmd, "--from: %w", err)
 	}
 	a.From = from
 	if s.from == "" {
 		a.From = now.Truncate(time.Second)
 	}
 	if a.To, err = parseEnd(s.to, a.From); err != nil {
-		return usage(cmd, "--to: %w", err)
+		return cli.Usage(cmd, "--to: %w", err)
 	}
 	if !a.To.After(a.From) {
-		return usage(cmd, "--to %s does not lie after --from: there is nothing to simulate", s.to)
+		return cli.Usage(cmd, "--to %s does not lie after --from: there is nothing to simulate", s.to)
 	}
 	for _, text := range s.down {
 		outage, err := parseOutage(text, now)
 		if err != nil {
-			return usage(cmd, "--down %q: %w", text, err)
+			return cli.Usage(cmd, "--down %q: %w", text, err)
 		}
 		a.Outages = append(a.Outages, outage)
 	}
@@ -133,7 +134,7 @@ func (s *simulated) durations(cmd *cobra.Command, a *assumptions, set *flows.Set
 		cut := strings.LastIndex(text, "=")
 		takes, err := time.ParseDuration(text[cut+1:])
 		if err != nil || takes <= 0 {
-			return usage(cmd, "--takes %q: a duration is expected, such as 90s, or FLOW=90s", text)
+			return cli.Usage(cmd, "--takes %q: a duration is expected, such as 90s, or FLOW=90s", text)
 		}
 		if cut < 0 {
 			a.Takes = takes
@@ -151,9 +152,9 @@ func (s *simulated) durations(cmd *cobra.Command, a *assumptions, set *flows.Set
 // countWorkers finds out how many workers a host would have, and who says so.
 func (s *simulated) countWorkers(cmd *cobra.Command, path string) (n int, from string, err error) {
 	if s.workers < 0 {
-		return 0, "", usage(cmd, "--workers %d: a number from 1 on is expected", s.workers)
+		return 0, "", cli.Usage(cmd, "--workers %d: a number from 1 on is expected", s.workers)
 	}
-	settings, err := readSettings(s.app, "", path)
+	settings, err := readSettings(s.App, "", path)
 	if err != nil {
 		return 0, "", err
 	}
@@ -176,7 +177,7 @@ func parseEnd(text string, from time.Time) (time.Time, error) {
 	if later, err := time.ParseDuration(text); err == nil {
 		return from.Add(later), nil
 	}
-	if at, err := parseTime(text, from); err == nil && text != "" {
+	if at, err := cli.ParseTime(text, from); err == nil && text != "" {
 		return at, nil
 	}
 	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how much later is expected", text)
@@ -189,7 +190,7 @@ func parseOutage(text string, now time.Time) (simulation.Outage, error) {
 		return o, errors.New("FROM/TO is expected, such as 2026-01-02T15:00:00Z/90m")
 	}
 	var err, wrong error
-	o.From, err = parseTime(from, now)
+	o.From, err = cli.ParseTime(from, now)
 	o.To, wrong = parseEnd(to, o.From)
 	if err = cmp.Or(err, wrong); err != nil {
 		return o, err

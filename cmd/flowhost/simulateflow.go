@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/trials"
@@ -66,28 +67,28 @@ func (t *flowTrial) chosen(cmd *cobra.Command) (bool, error) {
 	}
 	chosen := given([]string{"flow", "runs"}) != ""
 	if name := given(ofFlows); name != "" && !chosen {
-		return false, usage(cmd, "--%s is about runs of one flow: say of which with --flow", name)
+		return false, cli.Usage(cmd, "--%s is about runs of one flow: say of which with --flow", name)
 	}
 	if name := given(ofSchedules); name != "" && chosen {
-		return false, usage(cmd, "--%s is about what schedules do, --flow and --runs are about runs of one flow: give the one or the others", name)
+		return false, cli.Usage(cmd, "--%s is about what schedules do, --flow and --runs are about runs of one flow: give the one or the others", name)
 	}
 	return chosen, nil
 }
 
 // tryFlow makes runs of one flow.
 func (s *simulated) tryFlow(cmd *cobra.Command, paths []string) error {
-	soft, _, stopListening := listenSignals(cmd.Context())
+	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	a := trialAssumptions{}
 	if err := s.assumeFlow(soft, cmd, &a, paths); err != nil {
 		return err
 	}
-	samples := &sampled{app: s.app, ctx: soft}
+	samples := &sampled{App: s.App, ctx: soft}
 	defer samples.close()
 	a.Sample = samples.of
 	report, err := trials.Run(soft, a.Config)
 	if refused := (*trials.RefusedError)(nil); errors.As(err, &refused) {
-		return exitf(exitInvalid, "%w\n--param and --input say what the runs are given", err)
+		return cli.Exitf(cli.ExitInvalid, "%w\n--param and --input say what the runs are given", err)
 	}
 	if err != nil {
 		if soft.Err() != nil {
@@ -96,7 +97,7 @@ func (s *simulated) tryFlow(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	if s.asJSON {
-		return s.printJSON(trialJSON(&a, report))
+		return s.PrintJSON(trialJSON(&a, report))
 	}
 	s.showTrials(&a, report)
 	return nil
@@ -113,19 +114,19 @@ type trialAssumptions struct {
 func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trialAssumptions, paths []string) error {
 	t := &s.trial
 	if t.runs < 1 || t.runs > trials.MaxRuns {
-		return usage(cmd, "--runs %d: a number from 1 to %d is expected", t.runs, trials.MaxRuns)
+		return cli.Usage(cmd, "--runs %d: a number from 1 to %d is expected", t.runs, trials.MaxRuns)
 	}
 	if t.show < 1 || t.show > t.runs {
-		return usage(cmd, "--show %d: there are %s", t.show, render.Count(t.runs, "run"))
+		return cli.Usage(cmd, "--show %d: there are %s", t.show, render.Count(t.runs, "run"))
 	}
 	if t.last < 1 {
-		return usage(cmd, "--last %d: a number from 1 on is expected", t.last)
+		return cli.Usage(cmd, "--last %d: a number from 1 on is expected", t.last)
 	}
-	options, err := s.files.options(cmd, s.environ, nil)
+	options, err := s.files.options(cmd, s.Environ, nil)
 	if err != nil {
 		return err
 	}
-	suite, err := loadMocked(s.app, ctx, paths, t.mocks, options)
+	suite, err := loadMocked(s.App, ctx, paths, t.mocks, options)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 	if a.Params, err = parseParams(cmd, a.Flow, t.params); err != nil {
 		return err
 	}
-	if a.Payload, err = s.readJSON(t.input); err != nil {
+	if a.Payload, err = s.ReadJSON(t.input); err != nil {
 		return err
 	}
 	if a.Tasks, err = t.stated(cmd, a.Flow); err != nil {
@@ -156,7 +157,7 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 }
 
 // loadMocked loads flows, and the mocks of a file of tests.
-func loadMocked(a *app, ctx context.Context, paths []string, mocks string, options flows.Options) (*flows.Suite, error) {
+func loadMocked(a *cli.App, ctx context.Context, paths []string, mocks string, options flows.Options) (*flows.Suite, error) {
 	if mocks == "" {
 		set, err := loadFlows(a, ctx, paths, options)
 		return &flows.Suite{Set: set}, err
@@ -165,9 +166,9 @@ func loadMocked(a *app, ctx context.Context, paths []string, mocks string, optio
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	a.showDiagnostics(suite.Files(), diags)
+	a.ShowDiagnostics(suite.Files(), diags)
 	if diags.HasErrors() {
-		return nil, quiet(exitInvalid)
+		return nil, cli.Quiet(cli.ExitInvalid)
 	}
 	return suite, nil
 }
@@ -178,15 +179,15 @@ func (t *flowTrial) stated(cmd *cobra.Command, f *flows.Flow) (map[string]trials
 	for _, text := range t.tasks {
 		name, what, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, usage(cmd, "--task %q: TASK=DURATION or TASK=fail:PROBABILITY is expected, such as price=2s,fail:0.1", text)
+			return nil, cli.Usage(cmd, "--task %q: TASK=DURATION or TASK=fail:PROBABILITY is expected, such as price=2s,fail:0.1", text)
 		}
 		if name != trials.EveryTask && f.Task(name) == nil {
-			return nil, usage(cmd, "--task %q: flow %q has no task %q%s", text, f.Name, name, suggest(name, taskNames(f)))
+			return nil, cli.Usage(cmd, "--task %q: flow %q has no task %q%s", text, f.Name, name, cli.Suggest(name, taskNames(f)))
 		}
 		stated := all[name]
 		for part := range strings.SplitSeq(what, ",") {
 			if err := parseStated(&stated, part); err != nil {
-				return nil, usage(cmd, "--task %q: %w", text, err)
+				return nil, cli.Usage(cmd, "--task %q: %w", text, err)
 			}
 		}
 		all[name] = stated

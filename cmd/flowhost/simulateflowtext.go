@@ -16,7 +16,7 @@ import (
 // showTrials writes for people what came of runs of a flow: what was assumed, one
 // run, and what all of them have in common.
 func (s *simulated) showTrials(a *trialAssumptions, r *trials.Report) {
-	fmt.Fprintf(s.out, "%s of flow %s, each alone, with %s (%s), seed %d\n",
+	fmt.Fprintf(s.Out, "%s of flow %s, each alone, with %s (%s), seed %d\n",
 		render.Count(r.Runs, "run"), a.Flow.Name, render.Count(a.Workers, "worker"), a.workersFrom, a.Seed)
 	s.showSources(a, r)
 	s.showExpressions(r)
@@ -45,19 +45,19 @@ func (s *simulated) showSources(a *trialAssumptions, r *trials.Report) {
 		return s.Output
 	}
 	if names := tasks(takes, trials.FromChance); names != "" {
-		fmt.Fprintf(s.out, "Assumed: an attempt takes Binomial(100, 0.05) ms: %s\n", names)
+		fmt.Fprintf(s.Out, "Assumed: an attempt takes Binomial(100, 0.05) ms: %s\n", names)
 	}
 	if names := tasks(ends, trials.FromChance); names != "" {
-		fmt.Fprintf(s.out, "Assumed: an attempt succeeds with a probability of %g: %s\n", trials.DefaultSuccess, names)
+		fmt.Fprintf(s.Out, "Assumed: an attempt succeeds with a probability of %g: %s\n", trials.DefaultSuccess, names)
 	}
 	if names := tasks(takes, trials.FromHistory); names != "" {
-		fmt.Fprintf(s.out, "Attempts as in %s of the history: %s\n", render.Count(a.History.Runs(), "run"), names)
+		fmt.Fprintf(s.Out, "Attempts as in %s of the history: %s\n", render.Count(a.History.Runs(), "run"), names)
 	}
 	if names := tasks(output, trials.FromSchema); names != "" {
-		fmt.Fprintf(s.out, "%s outputs are made up from what their functions state: %s\n", s.out.Paint(render.Yellow, "Note:"), names)
+		fmt.Fprintf(s.Out, "%s outputs are made up from what their functions state: %s\n", s.Out.Paint(render.Yellow, "Note:"), names)
 	}
 	if names := tasks(output, trials.FromNothing); names != "" {
-		fmt.Fprintf(s.out, "%s outputs are not known, and null in their place: %s; --mocks gives them\n", s.out.Paint(render.Yellow, "Note:"), names)
+		fmt.Fprintf(s.Out, "%s outputs are not known, and null in their place: %s; --mocks gives them\n", s.Out.Paint(render.Yellow, "Note:"), names)
 	}
 }
 
@@ -79,12 +79,12 @@ func (s *simulated) showExpressions(r *trials.Report) {
 	if len(r.Expressions) == 0 {
 		return
 	}
-	fmt.Fprintf(s.out, "%s in %s an expression could not be evaluated; they are left out below\n", s.out.Paint(render.Yellow, "Note:"), render.Count(r.NotEvaluated, "run"))
+	fmt.Fprintf(s.Out, "%s in %s an expression could not be evaluated; they are left out below\n", s.Out.Paint(render.Yellow, "Note:"), render.Count(r.NotEvaluated, "run"))
 	for _, x := range r.Expressions[:min(len(r.Expressions), shownExpressions)] {
-		fmt.Fprintf(s.out, "  %s (%s): %s\n", x.At, render.Count(x.Runs, "run"), render.Printable(x.Message))
+		fmt.Fprintf(s.Out, "  %s (%s): %s\n", x.At, render.Count(x.Runs, "run"), render.Printable(x.Message))
 	}
 	if others := len(r.Expressions) - shownExpressions; others > 0 {
-		fmt.Fprintf(s.out, "  and at %s\n", render.Count(others, "other place"))
+		fmt.Fprintf(s.Out, "  and at %s\n", render.Count(others, "other place"))
 	}
 }
 
@@ -93,11 +93,11 @@ const maxItemLines = 12
 
 func (s *simulated) showTimeline(shown *trials.Shown) {
 	if shown == nil {
-		fmt.Fprintln(s.out, "\nThe run that was to be shown does not end.")
+		fmt.Fprintln(s.Out, "\nThe run that was to be shown does not end.")
 		return
 	}
 	whole := shown.Record.FinishedAt.Sub(*shown.Record.StartedAt)
-	fmt.Fprintf(s.out, "\nRun %d: %s after %s\n", shown.Number, s.out.Paint(render.WordColor(string(shown.Record.State)), string(shown.Record.State)), render.Short(whole))
+	fmt.Fprintf(s.Out, "\nRun %d: %s after %s\n", shown.Number, s.Out.Paint(render.WordColor(string(shown.Record.State)), string(shown.Record.State)), render.Short(whole))
 	rows := [][]string{{"", "TASK", "STATE", "FROM", "TOOK"}}
 	var bars []*trials.Line
 	items := 0
@@ -113,7 +113,7 @@ func (s *simulated) showTimeline(shown *trials.Shown) {
 		bars = append(bars, l)
 	}
 	s.chart(rows, bars, whole)
-	fmt.Fprintln(s.out, "  * critical path  █ attempt  ▒ attempt that did not succeed  · waiting")
+	fmt.Fprintln(s.Out, "  * critical path  █ attempt  ▒ attempt that did not succeed  · waiting")
 }
 
 func lineCells(l *trials.Line) []string {
@@ -140,12 +140,12 @@ func (s *simulated) chart(rows [][]string, lines []*trials.Line, whole time.Dura
 	for _, width := range render.ColumnWidths(rows) {
 		left += width + render.ColumnGap
 	}
-	width, end := max(s.out.Width-left-1, 16), render.Short(whole)
+	width, end := max(s.Out.Width-left-1, 16), render.Short(whole)
 	rows[0] = append(rows[0], "0"+strings.Repeat(" ", max(1, width-1-len(end)))+end)
 	for i, l := range lines {
 		rows[i+1] = append(rows[i+1], bar(l, whole, width))
 	}
-	s.out.Table(rows, 2)
+	s.Out.Table(rows, 2)
 }
 
 // bar draws what a task did: what is more telling goes over what is less.
@@ -189,19 +189,19 @@ func (s *simulated) showSpread(r *trials.Report) {
 	if r.Unfinished > 0 {
 		parts = append(parts, fmt.Sprintf("%d that do not end", r.Unfinished))
 	}
-	fmt.Fprintf(s.out, "\n%s: %s\n", render.Count(r.Runs, "run"), strings.Join(parts, ", "))
+	fmt.Fprintf(s.Out, "\n%s: %s\n", render.Count(r.Runs, "run"), strings.Join(parts, ", "))
 	for _, f := range r.Failures[:min(len(r.Failures), shownNames)] {
 		what := "the run itself"
 		if f.Task != "" {
 			what = "task " + f.Task
 		}
-		fmt.Fprintf(s.out, "  %s because of %s (%s)\n", render.Count(f.Runs, "run"), what, render.Printable(f.Code))
+		fmt.Fprintf(s.Out, "  %s because of %s (%s)\n", render.Count(f.Runs, "run"), what, render.Printable(f.Code))
 	}
 	d := r.Duration
 	if d.N == 0 {
 		return
 	}
-	fmt.Fprintf(s.out, "\nDurations of %s\n  min %s  p50 %s  p90 %s  p99 %s  max %s  mean %s\n",
+	fmt.Fprintf(s.Out, "\nDurations of %s\n  min %s  p50 %s  p90 %s  p99 %s  max %s  mean %s\n",
 		render.Count(d.N, "run"), render.Short(d.Min), render.Short(d.P50), render.Short(d.P90), render.Short(d.P99), render.Short(d.Max), render.Short(d.Mean))
 	s.histogram(d.Bins)
 }
@@ -209,19 +209,19 @@ func (s *simulated) showSpread(r *trials.Report) {
 func (s *simulated) histogram(bins []trials.Bin) {
 	most := slices.MaxFunc(bins, func(a, b trials.Bin) int { return a.N - b.N }).N
 	rows := make([][]string, len(bins))
-	wide := max(s.out.Width-40, 10)
+	wide := max(s.Out.Width-40, 10)
 	for i, b := range bins {
 		length := (b.N*wide + most - 1) / most
 		rows[i] = []string{"  " + render.Short(b.From), strconv.Itoa(b.N), strings.Repeat("█", length)}
 	}
-	s.out.Table(rows, -1)
+	s.Out.Table(rows, -1)
 }
 
 func (s *simulated) showCritical(r *trials.Report) {
 	if len(r.Critical) == 0 {
 		return
 	}
-	fmt.Fprintln(s.out, "\nCritical path")
+	fmt.Fprintln(s.Out, "\nCritical path")
 	rows := [][]string{{"TASK", "RUNS", "SHARE", "TOOK"}}
 	for _, c := range r.Critical {
 		rows = append(rows, []string{
@@ -229,5 +229,5 @@ func (s *simulated) showCritical(r *trials.Report) {
 			share(100*c.Mean) + " %", render.Short(c.Took),
 		})
 	}
-	s.out.Table(rows, -1)
+	s.Out.Table(rows, -1)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/internal/trials"
@@ -38,7 +39,7 @@ func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, erro
 			}
 		}
 		if len(records) == 0 {
-			return exitf(exitInvalid, "the host has no run of flow %s that has ended: leave out --from-history", flow)
+			return cli.Exitf(cli.ExitInvalid, "the host has no run of flow %s that has ended: leave out --from-history", flow)
 		}
 		return nil
 	})
@@ -51,7 +52,7 @@ func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, erro
 // sampled makes outputs of what the functions of plugins state of them. The host
 // that reads the modules is made when it is needed.
 type sampled struct {
-	*app
+	*cli.App
 	ctx    context.Context
 	host   *host.Host
 	broken bool
@@ -67,7 +68,7 @@ func (s *sampled) close() {
 func (s *sampled) of(t *flows.Task) json.RawMessage {
 	if s.host == nil && !s.broken {
 		var err error
-		s.host, err = newHost(s.ctx, settings{}, nil, s.log(slog.LevelError))
+		s.host, err = newHost(s.ctx, settings{}, nil, s.Log(slog.LevelError))
 		s.broken = err != nil
 	}
 	if s.broken || t.Plugin.Source == "" {

@@ -15,13 +15,13 @@ import (
 // showReport writes a simulation for people: what was assumed, then what came of
 // it.
 func (s *simulated) showReport(a assumptions, r *simulation.Report) {
-	fmt.Fprintf(s.out, "From %s to %s, with %s (%s)\n", render.Instant(a.From), render.Instant(a.To), render.Count(a.Workers, "worker"), a.workersFrom)
+	fmt.Fprintf(s.Out, "From %s to %s, with %s (%s)\n", render.Instant(a.From), render.Instant(a.To), render.Count(a.Workers, "worker"), a.workersFrom)
 	for _, o := range a.Outages {
-		fmt.Fprintf(s.out, "The host is down from %s to %s\n", render.Instant(o.From), render.Instant(o.To))
+		fmt.Fprintf(s.Out, "The host is down from %s to %s\n", render.Instant(o.From), render.Instant(o.To))
 	}
-	fmt.Fprintf(s.out, "Assumed: %s; all tasks succeed; nothing but schedules starts runs\n", takesWords(a))
+	fmt.Fprintf(s.Out, "Assumed: %s; all tasks succeed; nothing but schedules starts runs\n", takesWords(a))
 	for _, note := range r.Notes {
-		fmt.Fprintf(s.out, "%s %s\n", s.out.Paint(render.Yellow, "Note:"), note)
+		fmt.Fprintf(s.Out, "%s %s\n", s.Out.Paint(render.Yellow, "Note:"), note)
 	}
 	s.showSchedules(r)
 	s.showHerds(r)
@@ -38,7 +38,7 @@ func takesWords(a assumptions) string {
 }
 
 func (s *simulated) showSchedules(r *simulation.Report) {
-	fmt.Fprintln(s.out)
+	fmt.Fprintln(s.Out)
 	rows := [][]string{{"SCHEDULE", "TIMES", "RUNS", "SKIPPED", "WAITED", "LONGEST", "CANCELED", "CAUGHT UP", "MISSED", "OPEN"}}
 	for _, sc := range r.Schedules {
 		rows = append(rows, []string{
@@ -46,10 +46,10 @@ func (s *simulated) showSchedules(r *simulation.Report) {
 			some(sc.Skipped), some(sc.Waited), spanOrNone(sc.MaxWait), some(sc.Canceled), some(sc.CaughtUp), some(sc.Missed), some(sc.Open),
 		})
 	}
-	s.out.Table(rows, -1)
+	s.Out.Table(rows, -1)
 	for _, sc := range r.Schedules {
 		if sc.Rejected > 0 {
-			fmt.Fprintf(s.out, "%s: %s make no run: %s\n", sc.Schedule, render.Count(sc.Rejected, "time"), render.Printable(sc.Reason))
+			fmt.Fprintf(s.Out, "%s: %s make no run: %s\n", sc.Schedule, render.Count(sc.Rejected, "time"), render.Printable(sc.Reason))
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (s *simulated) showHerds(r *simulation.Report) {
 	if len(r.Herds) == 0 {
 		return
 	}
-	fmt.Fprintln(s.out, "\nMinutes in which most runs begin")
+	fmt.Fprintln(s.Out, "\nMinutes in which most runs begin")
 	for _, h := range r.Herds {
 		line := fmt.Sprintf("  %s  %s", h.Minute.Format("2006-01-02 15:04Z"), render.Count(h.Runs, "run"))
 		if h.Minutes > 1 {
@@ -67,9 +67,9 @@ func (s *simulated) showHerds(r *simulation.Report) {
 		if h.Late > 0 {
 			line += fmt.Sprintf(", %d of them late after an outage", h.Late)
 		}
-		fmt.Fprintf(s.out, "%s\n    %s\n", line, shares(h.Schedules))
+		fmt.Fprintf(s.Out, "%s\n    %s\n", line, shares(h.Schedules))
 		if h.Jitter > 0 {
-			fmt.Fprintf(s.out, "    jitter = %q in those that have none would spread them\n", span(h.Jitter))
+			fmt.Fprintf(s.Out, "    jitter = %q in those that have none would spread them\n", span(h.Jitter))
 		}
 	}
 }
@@ -88,17 +88,17 @@ func shares(all []simulation.HerdShare) string {
 
 func (s *simulated) showPool(a assumptions, r *simulation.Report) {
 	p, lasts := r.Pool, a.To.Sub(a.From)
-	fmt.Fprintf(s.out, "\nWorkers\n  at most %s at once, %s on average; at most %s open\n",
+	fmt.Fprintf(s.Out, "\nWorkers\n  at most %s at once, %s on average; at most %s open\n",
 		render.Count(p.MostRunning, "task"), share(p.Used/lasts.Seconds()), render.Count(r.MostOpen, "run"))
 	if p.MostWaiting == 0 {
-		fmt.Fprintln(s.out, "  no task has to wait for one")
+		fmt.Fprintln(s.Out, "  no task has to wait for one")
 		return
 	}
-	fmt.Fprintf(s.out, "  all busy for %s, %s %% of the time\n", span(p.AllBusy), share(100*p.AllBusy.Seconds()/lasts.Seconds()))
-	fmt.Fprintf(s.out, "  longest wait of a task: %s, from %s on, of %s\n", span(p.LongestWait), render.Instant(p.LongestWaitAt.UTC()), p.LongestWaitOf)
-	fmt.Fprintf(s.out, "  most tasks that wait: %d, at %s\n", p.MostWaiting, render.Instant(p.MostWaitingAt.UTC()))
+	fmt.Fprintf(s.Out, "  all busy for %s, %s %% of the time\n", span(p.AllBusy), share(100*p.AllBusy.Seconds()/lasts.Seconds()))
+	fmt.Fprintf(s.Out, "  longest wait of a task: %s, from %s on, of %s\n", span(p.LongestWait), render.Instant(p.LongestWaitAt.UTC()), p.LongestWaitOf)
+	fmt.Fprintf(s.Out, "  most tasks that wait: %d, at %s\n", p.MostWaiting, render.Instant(p.MostWaitingAt.UTC()))
 	if limit := p.Workers - p.Workers/4; p.AllBusy == 0 && limit < p.Workers {
-		fmt.Fprintf(s.out, "  one flow has %d of them at most\n", limit)
+		fmt.Fprintf(s.Out, "  one flow has %d of them at most\n", limit)
 	}
 }
 
@@ -106,17 +106,17 @@ func (s *simulated) showPool(a assumptions, r *simulation.Report) {
 // they do not concern.
 func (s *simulated) showEffects(r *simulation.Report) {
 	for _, c := range r.Changes {
-		fmt.Fprintf(s.out, "\n%s\n", changeTitle(c))
+		fmt.Fprintf(s.Out, "\n%s\n", changeTitle(c))
 		others := 0
 		for _, e := range c.Effects {
 			if e.Kind == simulation.EffectNone || e.Kind == simulation.EffectElapsed {
 				others++
 				continue
 			}
-			fmt.Fprintf(s.out, "  %s: %s\n", e.Schedule, e.Effect)
+			fmt.Fprintf(s.Out, "  %s: %s\n", e.Schedule, e.Effect)
 		}
 		if others > 0 {
-			fmt.Fprintf(s.out, "  %s not concerned\n", render.Count(others, "schedule"))
+			fmt.Fprintf(s.Out, "  %s not concerned\n", render.Count(others, "schedule"))
 		}
 	}
 }

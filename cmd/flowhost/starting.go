@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -28,15 +29,15 @@ func (e *ending) started(ctx context.Context, client *bus.Client, r run.Receipt,
 		return err
 	}
 	if r.Repeated {
-		e.app.say("the key was used before: run %s was made then", r.Run)
+		e.app.Say("the key was used before: run %s was made then", r.Run)
 	}
 	if e.wait.set {
 		return e.await(ctx, client, r.Run, p)
 	}
 	if e.asJSON {
-		return e.app.printJSON(newRun{Run: r.Run, Repeated: r.Repeated})
+		return e.app.PrintJSON(newRun{Run: r.Run, Repeated: r.Repeated})
 	}
-	_, err := fmt.Fprintln(e.app.out, r.Run)
+	_, err := fmt.Fprintln(e.app.Out, r.Run)
 	return err
 }
 
@@ -44,9 +45,9 @@ func (e *ending) started(ctx context.Context, client *bus.Client, r run.Receipt,
 func refusal(r run.Receipt) error {
 	switch {
 	case r.Limited:
-		return exitf(exitFailed, "as many runs are under way as the flow's concurrency allows, and its on_limit is \"skip\": no run was made")
+		return cli.Exitf(cli.ExitFailed, "as many runs are under way as the flow's concurrency allows, and its on_limit is \"skip\": no run was made")
 	case !r.Accepted:
-		return exitf(exitFailed, "the flow's trigger does not accept this: no run was made")
+		return cli.Exitf(cli.ExitFailed, "the flow's trigger does not accept this: no run was made")
 	}
 	return nil
 }
@@ -91,11 +92,11 @@ func (w *waitFlag) Set(text string) error {
 // between checks the number of arguments. A duration that follows --wait after a
 // space is none of them, but looks like one.
 func (w *waitFlag) between(low, high int, what string) cobra.PositionalArgs {
-	check := between(low, high, what)
+	check := cli.Between(low, high, what)
 	return func(cmd *cobra.Command, args []string) error {
 		if w.set && len(args) > high {
 			if _, err := time.ParseDuration(args[len(args)-1]); err == nil {
-				return usage(cmd, "write --wait=%s, without a space", args[len(args)-1])
+				return cli.Usage(cmd, "write --wait=%s, without a space", args[len(args)-1])
 			}
 		}
 		return check(cmd, args)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -17,10 +19,10 @@ import (
 func reportStart(w io.Writer, l *link, set *flows.Set, schedules []run.ScheduleStatus) {
 	at := l.url
 	if l.context != "" {
-		at += ", credentials in " + relative(l.context)
+		at += ", credentials in " + cli.Relative(l.context)
 	}
 	events := strings.TrimSuffix(bus.EventSubject("<flow>", ">", ""), ".")
-	fmt.Fprintf(w, "flowhost %s serves %s\n", thisBuild().Version, render.Count(len(set.Flows), "flow"))
+	fmt.Fprintf(w, "flowhost %s serves %s\n", buildinfo.This().Version, render.Count(len(set.Flows), "flow"))
 	fmt.Fprintf(w, "  nats     %s\n", at)
 	fmt.Fprintf(w, "  ask      %s: a request, answered with the run or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
 	fmt.Fprintf(w, "  publish  %s: a message to JetStream that makes exactly one run\n", bus.TriggerSubject("<flow>"))

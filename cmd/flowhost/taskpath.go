@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -40,7 +41,7 @@ func checkTask(record *run.Record, task string) error {
 		}
 		names = append(names, t.Task)
 	}
-	return exitf(exitInvalid, "run %s of flow %s has no task %q%s", record.Run, record.Flow, task, suggest(task, slices.Compact(names)))
+	return cli.Exitf(cli.ExitInvalid, "run %s of flow %s has no task %q%s", record.Run, record.Flow, task, cli.Suggest(task, slices.Compact(names)))
 }
 
 // checkItem refuses an item of a task that the run has not begun.
@@ -58,7 +59,7 @@ func checkItem(record *run.Record, ref run.TaskRef) error {
 		}
 		keys = append(keys, *t.Key)
 	}
-	return exitf(exitInvalid, "task %s of run %s has no item %q that has begun%s", ref.Task, record.Run, ref.Key, suggest(ref.Key, keys))
+	return cli.Exitf(cli.ExitInvalid, "task %s of run %s has no item %q that has begun%s", ref.Task, record.Run, ref.Key, cli.Suggest(ref.Key, keys))
 }
 
 // childOf is the run that a task, or an item of it, was.
@@ -72,10 +73,10 @@ func childOf(record *run.Record, ref, inner run.TaskRef) (run.ID, error) {
 		case t.Child != "" && t.Ref() == ref:
 			return t.Child, nil
 		case t.Key != nil && ref.Key == "":
-			return "", exitf(exitInvalid, "task %s of run %s is fanned out: say in which item, %s[KEY]/%s", ref.Task, record.Run, ref.Task, inner.Label())
+			return "", cli.Exitf(cli.ExitInvalid, "task %s of run %s is fanned out: say in which item, %s[KEY]/%s", ref.Task, record.Run, ref.Task, inner.Label())
 		}
 	}
-	return "", exitf(exitInvalid, "task %s of run %s did not run a flow", ref.Label(), record.Run)
+	return "", cli.Exitf(cli.ExitInvalid, "task %s of run %s did not run a flow", ref.Label(), record.Run)
 }
 
 // taskPath reads the task that an argument names, empty for none.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/simulation"
@@ -48,14 +49,14 @@ func findSchedule(cmd *cobra.Command, set *flows.Set, what string) (*flows.Flow,
 				names = append(names, f.Name+"/"+name)
 			}
 		}
-		return nil, nil, usage(cmd, "there is no flow %q, and so no trigger %q%s", flow, what, suggest(what, names))
+		return nil, nil, cli.Usage(cmd, "there is no flow %q, and so no trigger %q%s", flow, what, cli.Suggest(what, names))
 	}
 	t := f.Trigger(trigger)
 	switch {
 	case t == nil:
-		return nil, nil, usage(cmd, "flow %q has no trigger %q%s", flow, trigger, suggest(trigger, schedulesIn(f)))
+		return nil, nil, cli.Usage(cmd, "flow %q has no trigger %q%s", flow, trigger, cli.Suggest(trigger, schedulesIn(f)))
 	case t.Kind != run.TriggerSchedule:
-		return nil, nil, usage(cmd, "trigger %q of flow %q is no schedule: it fires when a message comes", t.Name, f.Name)
+		return nil, nil, cli.Usage(cmd, "trigger %q of flow %q is no schedule: it fires when a message comes", t.Name, f.Name)
 	}
 	return f, t, nil
 }
@@ -95,13 +96,13 @@ func ofExpression(cmd *cobra.Command, expr string, o expressionOptions) (*timeta
 	if o.dst != "" {
 		var ok bool
 		if dst, ok = scheduler.ParseDST(o.dst); !ok {
-			return nil, usage(cmd, "--dst %q is no mode%s", o.dst, suggest(o.dst, dstModes()))
+			return nil, cli.Usage(cmd, "--dst %q is no mode%s", o.dst, cli.Suggest(o.dst, dstModes()))
 		}
 	}
 	t := &timetable{zone: zone}
 	switch form := formOf(expr); {
 	case o.dst != "" && (form == formInterval || form == formInstant):
-		return nil, usage(cmd, "--dst says nothing about %q: it is the same time everywhere", expr)
+		return nil, cli.Usage(cmd, "--dst says nothing about %q: it is the same time everywhere", expr)
 	case form == formInterval:
 		t.schedule, err = interval(expr)
 	case form == formInstant:
@@ -180,9 +181,9 @@ func expressionError(expr string, err error) error {
 	var parse *time.ParseError
 	switch {
 	case errors.As(err, &parse):
-		return exitf(exitInvalid, "%q is no instant: write it with its offset from UTC, such as 2026-12-24T18:00:00+01:00 or 2026-12-24T17:00:00Z", expr)
+		return cli.Exitf(cli.ExitInvalid, "%q is no instant: write it with its offset from UTC, such as 2026-12-24T18:00:00+01:00 or 2026-12-24T17:00:00Z", expr)
 	case !errors.As(err, &fault):
-		return withCode(exitInvalid, err)
+		return cli.WithCode(cli.ExitInvalid, err)
 	}
 	var text strings.Builder
 	text.WriteString(fault.Notation + ": ")
@@ -200,7 +201,7 @@ func expressionError(expr string, err error) error {
 	if bareWord.MatchString(expr) {
 		text.WriteString("\na trigger is named with its flow: FLOW/TRIGGER")
 	}
-	return exitf(exitInvalid, "%s", text.String())
+	return cli.Exitf(cli.ExitInvalid, "%s", text.String())
 }
 
 // maxShownExpr is how long an expression may be to be shown on a line.

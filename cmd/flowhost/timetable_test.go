@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
 func TestFormOf(t *testing.T) {
@@ -31,11 +33,11 @@ func FuzzExpression(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, expr string) {
 		timetable, err := ofExpression(nil, strings.TrimSpace(expr), expressionOptions{})
-		var exit *exitError
+		var exit *cli.ExitError
 		switch {
 		case err == nil:
 			timetable.next(time.Unix(0, 0), 3)
-		case !errors.As(err, &exit) || exit.code != exitInvalid || exit.Error() == "":
+		case !errors.As(err, &exit) || exit.Code != cli.ExitInvalid || exit.Error() == "":
 			t.Errorf("%q: %v", expr, err)
 		}
 	})

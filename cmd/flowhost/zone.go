@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
 // zoneNamed finds the zone of that name; UTC when there is none.
@@ -12,7 +14,7 @@ func zoneNamed(cmd *cobra.Command, name string) (*time.Location, error) {
 	if zone, err := time.LoadLocation(name); err == nil && name != "Local" {
 		return zone, nil
 	}
-	return nil, usage(cmd, "--timezone %q is no name of the IANA time zone database%s", name, suggestZone(name))
+	return nil, cli.Usage(cmd, "--timezone %q is no name of the IANA time zone database%s", name, suggestZone(name))
 }
 
 // regions are the folders of the database with places people live in.

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"testing"
@@ -20,13 +20,13 @@ func TestParseTime(t *testing.T) {
 		"0s":                        "2026-03-10T12:00:00+02:00",
 		"7d":                        "2026-03-03T12:00:00+02:00",
 	} {
-		got, err := parseTime(text, now)
+		got, err := ParseTime(text, now)
 		if err != nil || got.Format(time.RFC3339) != want {
 			t.Errorf("%q: %s, %v; want %s", text, got.Format(time.RFC3339), err, want)
 		}
 	}
 	for _, text := range []string{"yesterday", "-1h", "-1d", "d", "2026-13-01", "15:04"} {
-		if got, err := parseTime(text, now); err == nil {
+		if got, err := ParseTime(text, now); err == nil {
 			t.Errorf("%q is taken for %s", text, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exits notes the exit codes that a command's help lists, beside success.
-func exits(cmd *cobra.Command, codes ...int) *cobra.Command {
-	cmd.Annotations = map[string]string{"exits": fmt.Sprint(append([]int{exitOK}, codes...))}
+// Exits notes the exit codes that a command's help lists, beside success.
+func Exits(cmd *cobra.Command, codes ...int) *cobra.Command {
+	cmd.Annotations = map[string]string{"exits": fmt.Sprint(append([]int{ExitOK}, codes...))}
 	return cmd
 }
 
-// writeHelp writes a command's help: what it is for, examples, then the rest.
-func writeHelp(w io.Writer, cmd *cobra.Command) {
+// WriteHelp writes a command's help: what it is for, examples, then the rest.
+func WriteHelp(w io.Writer, cmd *cobra.Command) {
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short

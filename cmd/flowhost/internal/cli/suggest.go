@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 // listed is how many names a message lists: a task may have many items.
 const listed = 50
 
-// suggest ends a message about an unknown name with the nearest one, or with all
+// Suggest ends a message about an unknown name with the nearest one, or with all
 // of them when none is near. A flow's name without its folder is near, and a wait's without its
 // kind.
-func suggest(given string, names []string) string {
+func Suggest(given string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ func TestSuggest(t *testing.T) {
 		{"some", strings.Fields(strings.Repeat("item ", listed+2)), "; there is " + strings.Repeat("item, ", listed-1) + "item and 2 more"},
 	}
 	for _, test := range tests {
-		if got := suggest(test.given, test.names); got != test.want {
+		if got := Suggest(test.given, test.names); got != test.want {
 			t.Errorf("%q among %q: %q, want %q", test.given, test.names, got, test.want)
 		}
 	}

@@ -1,12 +1,12 @@
-package main
+package cli
 
 import (
 	"os"
 	"path/filepath"
 )
 
-// relative is a path as seen from the working directory where it lies below it.
-func relative(path string) string {
+// Relative is a path as seen from the working directory where it lies below it.
+func Relative(path string) string {
 	here, err := os.Getwd()
 	if err != nil {
 		return path

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -15,26 +15,26 @@ import (
 // larger.
 const maxInput = 8 << 20
 
-// readJSON gives the JSON of an argument: the text itself, @FILE or - for stdin.
-func (a *app) readJSON(arg string) (json.RawMessage, error) {
+// ReadJSON gives the JSON of an argument: the text itself, @FILE or - for stdin.
+func (a *App) ReadJSON(arg string) (json.RawMessage, error) {
 	text, from := []byte(arg), "the input"
 	var err error
 	if name, isFile := strings.CutPrefix(arg, "@"); isFile {
 		text, err = readFile(name)
 		from = name
 	} else if arg == "-" {
-		text, err = readAll(a.stdin)
+		text, err = ReadAll(a.Stdin)
 		from = "stdin"
 	}
 	if err != nil {
-		return nil, exitf(exitInvalid, "%w", err)
+		return nil, Exitf(ExitInvalid, "%w", err)
 	}
 	text = bytes.TrimSpace(text)
 	if err := checkJSON(text); err != nil {
-		return nil, exitf(exitInvalid, "%s is not JSON: %w", from, err)
+		return nil, Exitf(ExitInvalid, "%s is not JSON: %w", from, err)
 	}
 	if err := run.CheckPayload(text); err != nil {
-		return nil, exitf(exitInvalid, "%s is refused: %w", from, err)
+		return nil, Exitf(ExitInvalid, "%s is refused: %w", from, err)
 	}
 	return text, nil
 }
@@ -45,10 +45,10 @@ func readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(f)
+	return ReadAll(f)
 }
 
-func readAll(r io.Reader) ([]byte, error) {
+func ReadAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err == nil && len(text) > maxInput {
 		err = fmt.Errorf("the input is larger than %d bytes", maxInput)

@@ -1,4 +1,4 @@
-package main
+package buildinfo
 
 import (
 	"regexp"
@@ -10,8 +10,8 @@ import (
 // version is set by the linker, see the Makefile.
 var version string
 
-// build is what the program was built from.
-type build struct {
+// Info is what the program was built from.
+type Info struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -19,9 +19,9 @@ type build struct {
 	NATS     string `json:"nats_server"`
 }
 
-// semantic is the version where it has the form that NATS services demand, and
+// Semantic is the version where it has the form that NATS services demand, and
 // 0.0.0 for a build without a tag. Form: https://semver.org.
-func (b build) semantic() string {
+func (b Info) Semantic() string {
 	bare := strings.TrimPrefix(b.Version, "v")
 	if semver.MatchString(bare) {
 		return bare
@@ -31,8 +31,8 @@ func (b build) semantic() string {
 
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+)?$`)
 
-func thisBuild() build {
-	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func This() Info {
+	b := Info{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

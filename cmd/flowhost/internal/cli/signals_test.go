@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 
 // Not parallel: the signals reach whatever listens in this process.
 func TestListenSignals(t *testing.T) {
-	soft, hard, stop := listenSignals(t.Context())
+	soft, hard, stop := ListenSignals(t.Context())
 	interrupt(t)
 	<-soft.Done()
-	if cause := context.Cause(soft); !errors.Is(cause, errInterrupted) {
+	if cause := context.Cause(soft); !errors.Is(cause, ErrInterrupted) {
 		t.Errorf("the first signal ends soft with %v", cause)
 	}
 	if hard.Err() != nil {
@@ -20,16 +20,16 @@ func TestListenSignals(t *testing.T) {
 	}
 	interrupt(t)
 	<-hard.Done()
-	if cause := context.Cause(hard); !errors.Is(cause, errInterrupted) {
+	if cause := context.Cause(hard); !errors.Is(cause, ErrInterrupted) {
 		t.Errorf("the second signal ends hard with %v", cause)
 	}
 	stop()
 }
 
 func TestListenSignalsStops(t *testing.T) {
-	soft, hard, stop := listenSignals(t.Context())
+	soft, hard, stop := ListenSignals(t.Context())
 	stop()
-	if soft.Err() == nil || errors.Is(context.Cause(hard), errInterrupted) {
+	if soft.Err() == nil || errors.Is(context.Cause(hard), ErrInterrupted) {
 		t.Errorf("after stop soft ended with %v, hard with %v", soft.Err(), context.Cause(hard))
 	}
 }

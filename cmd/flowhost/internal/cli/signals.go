@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// listenSignals turns SIGINT and SIGTERM into the ends of two contexts, with
+// ListenSignals turns SIGINT and SIGTERM into the ends of two contexts, with
 // errInterrupted as the cause: soft ends at the first signal and asks for an
 // orderly stop, hard ends at the second and cuts everything off. The function
 // that it gives ends the listening and waits for it.
-func listenSignals(ctx context.Context) (soft, hard context.Context, stop func()) {
+func ListenSignals(ctx context.Context) (soft, hard context.Context, stop func()) {
 	hard, cutOff := context.WithCancelCause(ctx)
 	soft, ask := context.WithCancelCause(hard)
 	arrived := make(chan os.Signal, 2)
@@ -22,7 +22,7 @@ func listenSignals(ctx context.Context) (soft, hard context.Context, stop func()
 		for _, end := range []context.CancelCauseFunc{ask, cutOff} {
 			select {
 			case <-arrived:
-				end(errInterrupted)
+				end(ErrInterrupted)
 			case <-hard.Done():
 				return
 			}

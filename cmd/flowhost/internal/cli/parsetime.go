@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// parseTime reads an instant, a day, which begins at midnight here, or how long
+// ParseTime reads an instant, a day, which begins at midnight here, or how long
 // ago. An empty text is the zero time.
-func parseTime(text string, now time.Time) (time.Time, error) {
+func ParseTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
