@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -54,7 +55,7 @@ cancels the run, a second one ends the program at once.`,
 	flags.BoolVar(&x.asJSON, "json", false, "print the whole record of the run")
 	flags.DurationVar(&x.timeout, "timeout", 0, "cancel the run after this `DURATION` (exit code 5); default: never")
 	flags.StringVar(&x.data, "data", "", "keep the journal in this `FOLDER`; default: in memory")
-	flags.StringVar(&x.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
+	flags.StringVar(&x.config, "config", "", "settings `FILE`; default: "+settings.FileName+" beside the flows")
 	flags.StringVar(&x.progress, "progress", "auto", "`FORM` of the progress on stderr: auto, plain, json or quiet")
 	return cmd
 }
@@ -67,11 +68,11 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	if x.timeout < 0 {
 		return cli.Usage(cmd, "--timeout %s: a positive duration is expected", x.timeout)
 	}
-	s, err := readSettings(x.App, x.config, path)
+	s, err := settings.Read(x.App, x.config, path)
 	if err != nil {
 		return err
 	}
-	s.data, s.natsURL = x.data, "" // the host's own journal is not for single runs
+	s.Data, s.NATSURL = x.data, "" // the host's own journal is not for single runs
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	log := x.Log(slog.LevelError) // the progress tells the rest
@@ -84,8 +85,8 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	options.Opened = s.opened
-	options.Ceilings = s.ceilings
+	options.Opened = s.Opened
+	options.Ceilings = s.Ceilings
 	set, err := loadFlows(x.App, soft, []string{path}, options)
 	if err != nil {
 		return err
@@ -95,10 +96,10 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 		return err
 	}
 	config := nodeConfig{
-		settings: s, host: h, flows: options, log: log,
+		Settings: s, host: h, flows: options, log: log,
 		observers: []engine.Observer{p}, invoker: keepLogs(p),
 	}
-	if s.data != "" {
+	if s.Data != "" {
 		if config.link, err = openLink(soft, s, false, set, log); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -50,7 +51,7 @@ sub-flows are those of their own runs: name a task of one, or the run that
 }
 
 func (l *logReading) show(cmd *cobra.Command, args []string) error {
-	if err := checkLevel(cmd, "level", l.query.Level); err != nil {
+	if err := settings.CheckLevel(cmd, "level", l.query.Level); err != nil {
 		return err
 	}
 	if l.query.Attempt < 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -75,7 +76,7 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 
 // loadWithModules loads flow files with the modules that they name.
 func loadWithModules(a *cli.App, cmd *cobra.Command, files *flowFlags, paths []string) (*flows.Set, error) {
-	h, err := newHost(cmd.Context(), settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := newHost(cmd.Context(), settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return nil, err
 	}

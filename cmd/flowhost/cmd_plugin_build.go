@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -64,7 +65,7 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 	if err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
-	h, err := newHost(soft, settings{}, nil, b.Log(slog.LevelWarn))
+	h, err := newHost(soft, settings.Settings{}, nil, b.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

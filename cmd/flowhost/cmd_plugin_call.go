@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -51,7 +52,7 @@ func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
 	}
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	h, err := newHost(soft, settings{}, nil, c.Log(slog.LevelWarn))
+	h, err := newHost(soft, settings.Settings{}, nil, c.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

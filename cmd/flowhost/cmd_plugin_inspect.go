@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -45,7 +46,7 @@ type inspection struct {
 }
 
 func inspectModule(a *cli.App, ctx context.Context, file string, asJSON, verbose bool) error {
-	h, err := newHost(ctx, settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := newHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 )
 
 // gcPercent is how much the heap grows between two collections where GOGC does
@@ -21,7 +22,7 @@ const gcPercent = 200
 type service struct {
 	*cli.App
 	files      flowFlags
-	settings   settings // from the flags; zero fields leave it to the settings file
+	settings   settings.Settings // from the flags; zero fields leave it to the settings file
 	durability string
 	logLevel   string
 	config     string
@@ -43,7 +44,7 @@ end. The second stops at once; what was running is run again at the next start.
 Flows are loaded anew when their files change, and on SIGHUP: for new runs, while
 those in progress keep theirs. Files with mistakes change nothing and are reported.
 
-Settings are read from ` + settingsName + ` beside the flows; flags win over it.`,
+Settings are read from ` + settings.FileName + ` beside the flows; flags win over it.`,
 		Example: `  flowhost run flows/
   flowhost run flows/ --data /var/lib/flowhost --workers 16
   flowhost run flows/ --nats nats://nats.internal:4222 --creds flowhost.creds`,
@@ -51,17 +52,17 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 		RunE: func(cmd *cobra.Command, paths []string) error { return s.run(cmd, paths) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&s.settings.data, "data", "", "`FOLDER` of the journal and the modules; default: .flowhost beside the flows")
-	flags.StringVar(&s.settings.natsURL, "nats", "", "`URL` of an external NATS server with JetStream")
-	flags.StringVar(&s.settings.natsCreds, "creds", "", "`FILE` with credentials for it")
-	flags.StringVar(&s.settings.natsAppCreds, "app-creds", "", "`FILE` with credentials for the account of its clients; default: one account serves the engine and them")
-	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
-	flags.IntVar(&s.settings.workers, "workers", 0, "`NUMBER` of attempts that run at a time; default: four times the number of CPUs")
+	flags.StringVar(&s.settings.Data, "data", "", "`FOLDER` of the journal and the modules; default: .flowhost beside the flows")
+	flags.StringVar(&s.settings.NATSURL, "nats", "", "`URL` of an external NATS server with JetStream")
+	flags.StringVar(&s.settings.NATSCreds, "creds", "", "`FILE` with credentials for it")
+	flags.StringVar(&s.settings.NATSAppCreds, "app-creds", "", "`FILE` with credentials for the account of its clients; default: one account serves the engine and them")
+	flags.StringVar(&s.settings.NATSListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
+	flags.IntVar(&s.settings.Workers, "workers", 0, "`NUMBER` of attempts that run at a time; default: four times the number of CPUs")
 	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it is acknowledged (default); relaxed, within 100 ms; or memory, gone with the process")
 	flags.StringVar(&s.logLevel, "log-level", "", "least severe `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
-	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settingsName+" beside the flows")
-	flags.BoolVar(&s.settings.acceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
-	flags.BoolVar(&s.settings.unwatched, "no-watch", false, "load changed files on SIGHUP only")
+	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settings.FileName+" beside the flows")
+	flags.BoolVar(&s.settings.AcceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
+	flags.BoolVar(&s.settings.Unwatched, "no-watch", false, "load changed files on SIGHUP only")
 	s.files.add(flags)
 	return cmd
 }
@@ -79,7 +80,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 	defer stopListening()
 	asked, stopReloads := listenReloads()
 	defer stopReloads()
-	log := s.Log(merged.logLevel)
+	log := s.Log(merged.LogLevel)
 	lines := new(guestLines)
 	h, err := newHost(soft, merged, lines.write, log)
 	if err != nil {
@@ -90,8 +91,8 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	options.Opened = merged.opened
-	options.Ceilings = merged.ceilings
+	options.Opened = merged.Opened
+	options.Ceilings = merged.Ceilings
 	set, err := loadFlows(s.App, soft, paths, options)
 	if err != nil {
 		return err
@@ -102,55 +103,55 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 }
 
 // merge puts the flags above the settings file.
-func (s *service) merge(cmd *cobra.Command, path string) (settings, error) {
-	merged, err := readSettings(s.App, s.config, path)
+func (s *service) merge(cmd *cobra.Command, path string) (settings.Settings, error) {
+	merged, err := settings.Read(s.App, s.config, path)
 	if err != nil {
-		return settings{}, err
+		return settings.Settings{}, err
 	}
-	override(&merged.data, s.settings.data)
-	override(&merged.natsURL, s.settings.natsURL)
-	override(&merged.natsCreds, s.settings.natsCreds)
-	override(&merged.natsAppCreds, s.settings.natsAppCreds)
-	override(&merged.natsListen, s.settings.natsListen)
-	override(&merged.workers, s.settings.workers)
-	override(&merged.acceptLoss, s.settings.acceptLoss)
-	override(&merged.unwatched, s.settings.unwatched)
+	override(&merged.Data, s.settings.Data)
+	override(&merged.NATSURL, s.settings.NATSURL)
+	override(&merged.NATSCreds, s.settings.NATSCreds)
+	override(&merged.NATSAppCreds, s.settings.NATSAppCreds)
+	override(&merged.NATSListen, s.settings.NATSListen)
+	override(&merged.Workers, s.settings.Workers)
+	override(&merged.AcceptLoss, s.settings.AcceptLoss)
+	override(&merged.Unwatched, s.settings.Unwatched)
 	if s.durability != "" {
-		if merged.durability, err = parseDurability(s.durability); err != nil {
-			return settings{}, cli.Usage(cmd, "--durability: %w", err)
+		if merged.Durability, err = settings.ParseDurability(s.durability); err != nil {
+			return settings.Settings{}, cli.Usage(cmd, "--durability: %w", err)
 		}
 	}
 	if s.logLevel != "" {
-		merged.logLevel = levelOf(s.logLevel)
+		merged.LogLevel = settings.LevelOf(s.logLevel)
 	}
 	if err := s.check(cmd, &merged); err != nil {
-		return settings{}, err
+		return settings.Settings{}, err
 	}
-	if merged.data == "" {
-		merged.data = filepath.Join(folderOf(path), ".flowhost")
+	if merged.Data == "" {
+		merged.Data = filepath.Join(settings.FolderOf(path), ".flowhost")
 	}
-	if merged.data, err = filepath.Abs(merged.data); err != nil {
-		return settings{}, cli.Exitf(cli.ExitInvalid, "--data: %w", err)
+	if merged.Data, err = filepath.Abs(merged.Data); err != nil {
+		return settings.Settings{}, cli.Exitf(cli.ExitInvalid, "--data: %w", err)
 	}
 	return merged, nil
 }
 
 // check refuses flags that cannot be, and settings that do not go together.
-func (s *service) check(cmd *cobra.Command, merged *settings) error {
-	external := merged.natsURL != ""
+func (s *service) check(cmd *cobra.Command, merged *settings.Settings) error {
+	external := merged.NATSURL != ""
 	switch {
-	case s.settings.workers < 0 || s.settings.workers > maxWorkers:
-		return cli.Usage(cmd, "--workers %d: a number from 1 to %d is expected", s.settings.workers, maxWorkers)
-	case !external && s.settings.natsAppCreds != "":
+	case s.settings.Workers < 0 || s.settings.Workers > settings.MaxWorkers:
+		return cli.Usage(cmd, "--workers %d: a number from 1 to %d is expected", s.settings.Workers, settings.MaxWorkers)
+	case !external && s.settings.NATSAppCreds != "":
 		return cli.Usage(cmd, "--app-creds is for an external server: give --nats, too")
-	case external && s.settings.natsListen != "":
+	case external && s.settings.NATSListen != "":
 		return cli.Usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
-	case external && merged.durability == bus.SyncMemory:
-		return cli.Exitf(cli.ExitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
-	case !external && merged.streams.Replicas > 1:
-		return cli.Exitf(cli.ExitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)
+	case external && merged.Durability == bus.SyncMemory:
+		return cli.Exitf(cli.ExitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.Durability)
+	case !external && merged.Streams.Replicas > 1:
+		return cli.Exitf(cli.ExitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.Streams.Replicas)
 	}
-	return checkLevel(cmd, "log-level", s.logLevel)
+	return settings.CheckLevel(cmd, "log-level", s.logLevel)
 }
 
 func override[T comparable](to *T, with T) {

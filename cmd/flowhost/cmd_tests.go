@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/flowtest"
 )
@@ -62,7 +63,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	}
 	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	h, err := newHost(soft, settings{}, nil, t.Log(slog.LevelError))
+	h, err := newHost(soft, settings.Settings{}, nil, t.Log(slog.LevelError))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 )
 
@@ -36,7 +37,7 @@ with the flows. Nothing is run.`,
 
 func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowFlags, asJSON bool) error {
 	ctx := cmd.Context()
-	h, err := newHost(ctx, settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := newHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 )
 
@@ -23,17 +24,17 @@ type flowFlags struct {
 // addConfig adds the flag for the host's settings, for commands that read nothing
 // of them but what they allow flows.
 func (f *flowFlags) addConfig(flags *pflag.FlagSet) {
-	flags.StringVar(&f.config, "config", "", "settings `FILE` of the host, for what it allows flows at most; default: "+settingsName+" beside the flows")
+	flags.StringVar(&f.config, "config", "", "settings `FILE` of the host, for what it allows flows at most; default: "+settings.FileName+" beside the flows")
 }
 
 // allowed are the options of loading as the host of these files has them.
 func (f *flowFlags) allowed(cmd *cobra.Command, a *cli.App, path string, catalog flows.Catalog) (flows.Options, error) {
-	s, err := readSettings(a, f.config, path)
+	s, err := settings.Read(a, f.config, path)
 	if err != nil {
 		return flows.Options{}, err
 	}
 	options, err := f.options(cmd, a.Environ, catalog)
-	options.Ceilings = s.ceilings
+	options.Ceilings = s.Ceilings
 	return options, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/internal/testkit/foreign"
 )
 
@@ -58,7 +59,7 @@ func (s *foreignSite) file(t *testing.T) string {
 // settings writes flowhost.hcl beside the flow.
 func (s *foreignSite) settings(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.flows, settingsName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.flows, settings.FileName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/run"
 )
@@ -25,7 +26,7 @@ func logGuests(log *slog.Logger) func(engine.Invoker) engine.Invoker {
 			task := run.TaskRef{Task: call.Task, Key: call.Key}
 			guest := log.With("run", call.Run, "flow", call.Flow, "task", task.Label(), "attempt", call.Attempt)
 			for _, l := range result.Log.Lines {
-				guest.LogAttrs(ctx, levelOf(l.Level), l.Message, guestFields(l.Fields))
+				guest.LogAttrs(ctx, settings.LevelOf(l.Level), l.Message, guestFields(l.Fields))
 			}
 			if result.Log.Dropped > 0 {
 				guest.Info("lines of the guest's log were left out", "lines", result.Log.Dropped)

@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -59,11 +60,11 @@ type link struct {
 
 // openLink starts the embedded server, or connects, and provisions the streams.
 // Without listen, other programs cannot reach the embedded server.
-func openLink(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) (*link, error) {
+func openLink(ctx context.Context, s settings.Settings, listen bool, set *flows.Set, log *slog.Logger) (*link, error) {
 	l := &link{}
 	err := l.connect(ctx, s, listen, set, log)
 	if err == nil {
-		l.keeper = bus.NewKeeper(bus.KeeperConfig{Engine: l.engine, App: l.app, Streams: s.streams, Sync: l.sync, Log: log})
+		l.keeper = bus.NewKeeper(bus.KeeperConfig{Engine: l.engine, App: l.app, Streams: s.Streams, Sync: l.sync, Log: log})
 		err = l.settle(ctx, log, func() error {
 			err := l.keeper.Provision(ctx)
 			if err == nil {
@@ -98,25 +99,25 @@ func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) e
 }
 
 // connect starts the embedded server, or connects to another one.
-func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.Set, log *slog.Logger) error {
+func (l *link) connect(ctx context.Context, s settings.Settings, listen bool, set *flows.Set, log *slog.Logger) error {
 	if err := claimData(&s, log); err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
-	if s.natsURL != "" {
+	if s.NATSURL != "" {
 		return l.connectExternal(ctx, s, log)
 	}
 	var err error
 	l.server, err = bus.StartServer(ctx, bus.ServerConfig{
-		Dir: s.data, Listen: s.natsListen, NoListen: !listen, Sync: s.durability, Version: buildinfo.This().Version,
+		Dir: s.Data, Listen: s.NATSListen, NoListen: !listen, Sync: s.Durability, Version: buildinfo.This().Version,
 		ClientSubjects: coreSubjects(set), Log: log,
 	})
 	if err != nil {
 		return err
 	}
-	if took := l.server.FsyncTime(); took > bus.SlowFsync && s.durability != bus.SyncRelaxed {
+	if took := l.server.FsyncTime(); took > bus.SlowFsync && s.Durability != bus.SyncRelaxed {
 		log.Warn("the disk is slow: each commit waits for it. durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
 	}
-	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.data, bus.ClientContext), bus.AccountOperator
+	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.Data, bus.ClientContext), bus.AccountOperator
 	for _, c := range []struct {
 		nc      **nats.Conn
 		connect func() (*nats.Conn, error)
@@ -133,26 +134,26 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 
 // connectExternal connects to another server, for two accounts when there are
 // credentials for both.
-func (l *link) connectExternal(ctx context.Context, s settings, log *slog.Logger) (err error) {
+func (l *link) connectExternal(ctx context.Context, s settings.Settings, log *slog.Logger) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	connect := func(creds, name string) (nc *nats.Conn) {
 		if err == nil {
-			nc, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.natsURL, Creds: creds, Name: name, Log: log})
+			nc, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.NATSURL, Creds: creds, Name: name, Log: log})
 		}
 		return nc
 	}
-	l.engine, l.intake, l.records = connect(s.natsCreds, "flowhost"), connect(s.natsCreds, "flowhost-intake"), connect(s.natsCreds, "flowhost-records")
+	l.engine, l.intake, l.records = connect(s.NATSCreds, "flowhost"), connect(s.NATSCreds, "flowhost-intake"), connect(s.NATSCreds, "flowhost-records")
 	if err != nil {
 		return err
 	}
 	l.url, l.app = l.engine.ConnectedUrlRedacted(), l.intake
-	if s.natsAppCreds == "" {
+	if s.NATSAppCreds == "" {
 		log.Warn("the engine and its clients share one NATS account: whoever may publish there can name a stream's subject, or a request of JetStream, as the reply subject of a message, and so remove what the host keeps. Give the engine an account: 'flowhost nats config' prints the server's configuration, and docs/nats.md explains it")
-		l.live = connect(s.natsCreds, "flowhost-events")
+		l.live = connect(s.NATSCreds, "flowhost-events")
 		return err
 	}
-	l.app, l.live = connect(s.natsAppCreds, "flowhost-app"), connect(s.natsAppCreds, "flowhost-events")
+	l.app, l.live = connect(s.NATSAppCreds, "flowhost-app"), connect(s.NATSAppCreds, "flowhost-events")
 	if err != nil {
 		return fmt.Errorf("with app_creds: %w", err)
 	}
@@ -177,9 +178,9 @@ func (l *link) room() error {
 	return l.server.Room()
 }
 
-func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
+func (l *link) open(ctx context.Context, s settings.Settings, log *slog.Logger) error {
 	objects := bus.ObjectsConfig{Log: log}
-	events := bus.EventsConfig{Of: bus.EventsOf(s.eventsOf), Log: log}
+	events := bus.EventsConfig{Of: bus.EventsOf(s.EventsOf), Log: log}
 	if l.server != nil {
 		objects.Grace = -1
 		events.Listened = l.server.Listened
@@ -190,7 +191,7 @@ func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
 	l.blobs, errs[2] = bus.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
 	l.events, errs[3] = bus.NewEvents(l.live, shard, events)
 	l.history, errs[4] = bus.NewHistory(ctx, l.records, bus.HistoryConfig{
-		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
+		Index: filepath.Join(s.Data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
 	l.logs, errs[5] = bus.NewLogs(ctx, l.records, bus.LogsConfig{Log: log})
 	l.mark, errs[6] = bus.NewMark(l.engine, shard, bus.MarkConfig{File: markFile(s), Log: log})
@@ -204,11 +205,11 @@ func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
 
 // markFile is where the data directory remembers how far the journal went. A journal in
 // memory goes with the process.
-func markFile(s settings) string {
-	if s.data == "" || s.natsURL == "" && s.durability == bus.SyncMemory {
+func markFile(s settings.Settings) string {
+	if s.Data == "" || s.NATSURL == "" && s.Durability == bus.SyncMemory {
 		return ""
 	}
-	return filepath.Join(s.data, "journal.mark")
+	return filepath.Join(s.Data, "journal.mark")
 }
 
 // observe gives an engine's configuration what is told of durable events, and how far

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -23,7 +24,7 @@ const stopTime = 10 * time.Second
 
 // nodeConfig is what a node is made of.
 type nodeConfig struct {
-	settings
+	settings.Settings
 	host      *host.Host
 	link      *link                               // to NATS; nil: the journal is in memory and nobody is told of events
 	flows     flows.Options                       // with which the flows were loaded
@@ -49,7 +50,7 @@ type node struct {
 func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 	config := engine.Config{
 		Journal: engine.NewMemoryJournal(), Invoker: c.host,
-		Restore: restorer(c.flows), Workers: c.workers, Timeout: c.timeout, Limits: c.limits, Log: c.log,
+		Restore: restorer(c.flows), Workers: c.Workers, Timeout: c.Timeout, Limits: c.limits, Log: c.log,
 	}
 	for _, o := range c.observers {
 		config.Observers = append(config.Observers, engine.Observation{Observer: o})
@@ -60,12 +61,12 @@ func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 	n := &node{link: c.link, ended: make(chan struct{})}
 	if c.link != nil {
 		flowsOf := func(ctx context.Context, ids []run.ID) (map[run.ID]string, error) { return n.engine.FlowsOf(ctx, ids) }
-		if err := c.link.observe(ctx, &config, c.eventsOf, flowsOf); err != nil {
+		if err := c.link.observe(ctx, &config, c.EventsOf, flowsOf); err != nil {
 			return nil, err
 		}
 		config.Journal, config.Snapshots, config.Blobs = c.link.journal, c.link.snapshots, c.link.blobs
-		config.History, config.SnapshotEvents = c.link.history, c.snapshotEvery
-		config.AcceptLoss = c.acceptLoss || c.durability == bus.SyncRelaxed
+		config.History, config.SnapshotEvents = c.link.history, c.SnapshotEvery
+		config.AcceptLoss = c.AcceptLoss || c.Durability == bus.SyncRelaxed
 	}
 	n.engine = engine.New(config)
 	return n, nil

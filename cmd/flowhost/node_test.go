@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 )
@@ -43,7 +44,7 @@ func TestExplainLoss(t *testing.T) {
 func TestStopTellsOfTheEngineFirst(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
-	l, err := openLink(t.Context(), settings{data: t.TempDir()}, false, &flows.Set{}, log)
+	l, err := openLink(t.Context(), settings.Settings{Data: t.TempDir()}, false, &flows.Set{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -151,14 +152,14 @@ func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 		return at, here, cli.Exitf(cli.ExitFailed, "the current folder: %w", err)
 	}
 	for _, flows := range []string{here, filepath.Join(here, "flows")} {
-		s, err := readSettings(r.app, "", filepath.Join(flows, settingsName))
+		s, err := settings.Read(r.app, "", filepath.Join(flows, settings.FileName))
 		switch {
 		case err != nil:
 			return at, here, err
-		case s.natsURL != "":
-			return bus.DialConfig{URL: s.natsURL, Creds: s.natsCreds}, here, nil
-		case s.data != "":
-			at, err := contextIn(s.data, cli.Relative(filepath.Join(flows, settingsName)))
+		case s.NATSURL != "":
+			return bus.DialConfig{URL: s.NATSURL, Creds: s.NATSCreds}, here, nil
+		case s.Data != "":
+			at, err := contextIn(s.Data, cli.Relative(filepath.Join(flows, settings.FileName)))
 			return at, here, err
 		}
 	}

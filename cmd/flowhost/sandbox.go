@@ -10,15 +10,16 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
 
 // newHost makes the sandbox host. It is also the catalog with which flows are
 // loaded, and so made before there is anywhere to put the lines of guests.
-func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
+func newHost(ctx context.Context, s settings.Settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
 	config := host.Config{
-		CacheDir: s.cache, Instances: s.workers, Limits: s.limits, Timeout: s.timeout, Lines: lines, Log: log,
+		CacheDir: s.Cache, Instances: s.Workers, Limits: s.Limits, Timeout: s.Timeout, Lines: lines, Log: log,
 		CompileCommand: compileCommand(),
 	}
 	if config.CacheDir == "" {
@@ -26,13 +27,13 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 			config.CacheDir = filepath.Join(cache, "flowhost")
 		}
 	}
-	if s.data != "" {
-		config.Private = []string{s.data}
+	if s.Data != "" {
+		config.Private = []string{s.Data}
 		// Before anything is loaded: its mistakes are reported as those of a directory.
-		if err := bus.CheckDataDir(s.data); err != nil {
+		if err := bus.CheckDataDir(s.Data); err != nil {
 			return nil, cli.WithCode(cli.ExitInvalid, err)
 		}
-		config.Modules = &keptModules{Folder: host.Folder(filepath.Join(s.data, "modules")), settings: s, log: log}
+		config.Modules = &keptModules{Folder: host.Folder(filepath.Join(s.Data, "modules")), settings: s, log: log}
 	}
 	return host.New(ctx, config)
 }
@@ -41,7 +42,7 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 // flows that cannot be loaded leave no directory behind.
 type keptModules struct {
 	host.Folder
-	settings settings
+	settings settings.Settings
 	log      *slog.Logger
 }
 
@@ -54,8 +55,8 @@ func (k *keptModules) Keep(ctx context.Context, digest string, module []byte) er
 }
 
 // claimData makes the data directory the host's own.
-func claimData(s *settings, log *slog.Logger) error {
-	return bus.ClaimDataDir(s.data, buildinfo.This().Version, log)
+func claimData(s *settings.Settings, log *slog.Logger) error {
+	return bus.ClaimDataDir(s.Data, buildinfo.This().Version, log)
 }
 
 func closeHost(h *host.Host) {

@@ -8,13 +8,14 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 )
 
 // serveConfig is what a host serves, and with what.
 type serveConfig struct {
-	settings settings
+	settings settings.Settings
 	paths    []string      // flow files and directories, as they were given
 	host     *host.Host    // with lines as its Lines
 	flows    flows.Options // with which set was loaded
@@ -34,15 +35,15 @@ func serve(soft, hard context.Context, c serveConfig) error {
 	}
 	c.lines.logs.Store(l.logs)
 	n, err := newNode(soft, nodeConfig{
-		settings: c.settings, host: c.host, link: l, flows: c.flows, limits: c.set.Limits, invoker: logGuests(c.log), log: c.log,
+		Settings: c.settings, host: c.host, link: l, flows: c.flows, limits: c.set.Limits, invoker: logGuests(c.log), log: c.log,
 	})
 	if err != nil {
 		return errors.Join(err, l.close())
 	}
 	n.start(hard)
 	err = n.intake(soft, &c, &reloader{
-		paths: c.paths, flows: c.flows, leave: []string{c.settings.data, host.CachePath(c.settings.cache)},
-		watch: !c.settings.unwatched, asked: c.reloads, log: c.log,
+		paths: c.paths, flows: c.flows, leave: []string{c.settings.Data, host.CachePath(c.settings.Cache)},
+		watch: !c.settings.Unwatched, asked: c.reloads, log: c.log,
 	})
 	fault := n.stop(hard)
 	return cmp.Or(fault, err, n.unkept, l.close())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/simulation"
 	"github.com/flowhost/flowhost/run"
@@ -41,7 +42,7 @@ func (s *simulated) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.from, "from", "", "begin at this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
 	flags.StringVar(&s.to, "to", "24h", "end before this `TIME`, or so much later: 24h, 7d")
 	flags.StringArrayVar(&s.takes, "takes", nil, "how long a run takes that waits for nothing, `[FLOW=]DURATION`: of all flows (default 30s) or of one; may be repeated")
-	flags.IntVar(&s.workers, "workers", 0, "`NUMBER` of tasks at a time; default: as the settings file "+settingsName+" says, or four times the number of CPUs")
+	flags.IntVar(&s.workers, "workers", 0, "`NUMBER` of tasks at a time; default: as the settings file "+settings.FileName+" says, or four times the number of CPUs")
 	flags.StringArrayVar(&s.down, "down", nil, "the host is down in this `RANGE`, FROM/TO, where TO may be how much later; may be repeated")
 	flags.BoolVar(&s.asJSON, "json", false, "print one object with everything")
 	s.trial.addTo(flags)
@@ -154,15 +155,15 @@ func (s *simulated) countWorkers(cmd *cobra.Command, path string) (n int, from s
 	if s.workers < 0 {
 		return 0, "", cli.Usage(cmd, "--workers %d: a number from 1 on is expected", s.workers)
 	}
-	settings, err := readSettings(s.App, "", path)
+	file, err := settings.Read(s.App, "", path)
 	if err != nil {
 		return 0, "", err
 	}
 	switch {
 	case s.workers > 0:
 		return s.workers, "--workers", nil
-	case settings.workers > 0:
-		return settings.workers, settingsName, nil
+	case file.Workers > 0:
+		return file.Workers, settings.FileName, nil
 	}
 	return 4 * runtime.GOMAXPROCS(0), fmt.Sprintf("as with the %s of this machine", render.Count(runtime.GOMAXPROCS(0), "CPU")), nil
 }

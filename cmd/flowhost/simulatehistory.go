@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/internal/trials"
@@ -68,7 +69,7 @@ func (s *sampled) close() {
 func (s *sampled) of(t *flows.Task) json.RawMessage {
 	if s.host == nil && !s.broken {
 		var err error
-		s.host, err = newHost(s.ctx, settings{}, nil, s.Log(slog.LevelError))
+		s.host, err = newHost(s.ctx, settings.Settings{}, nil, s.Log(slog.LevelError))
 		s.broken = err != nil
 	}
 	if s.broken || t.Plugin.Source == "" {

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"log/slog"
@@ -16,31 +16,31 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// settingsName is the file of a folder of flows that holds the host's settings.
-const settingsName = "flowhost.hcl"
+// FileName is the file of a folder of flows that holds the host's settings.
+const FileName = "flowhost.hcl"
 
-// settings are those of the host. The zero value is all defaults.
-type settings struct {
-	natsURL      string // external server; empty: the embedded one
-	natsCreds    string // file with credentials for it
-	natsAppCreds string // file with those for the account of clients; empty: one account for both
-	natsListen   string // where the embedded server listens; default bus.DefaultListen
+// Settings are those of the host. The zero value is all defaults.
+type Settings struct {
+	NATSURL      string // external server; empty: the embedded one
+	NATSCreds    string // file with credentials for it
+	NATSAppCreds string // file with those for the account of clients; empty: one account for both
+	NATSListen   string // where the embedded server listens; default bus.DefaultListen
 
-	streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
-	eventsOf      string           // what FH_EVENTS has a copy of: "tasks" (default), "runs" or "none"
-	snapshotEvery int              // events of the journal; default 50 000
-	acceptLoss    bool             // of the journal's end
+	Streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
+	EventsOf      string           // what FH_EVENTS has a copy of: "tasks" (default), "runs" or "none"
+	SnapshotEvery int              // events of the journal; default 50 000
+	AcceptLoss    bool             // of the journal's end
 
-	data       string         // data folder; empty: nothing is kept
-	cache      string         // folder of compiled modules; default: the user's cache folder
-	workers    int            // attempts at once; default 4 × GOMAXPROCS
-	durability bus.Sync       // default strict
-	timeout    time.Duration  // of attempts whose task states none; default 5m
-	limits     run.Limits     // of tasks that state none
-	ceilings   flows.Ceilings // of what tasks may state
-	opened     int            // bytes of JSON that expressions look into; default flows.DefaultOpened
-	logLevel   slog.Level     // default info
-	unwatched  bool           // files of flows are loaded anew when that is asked for only
+	Data       string         // data folder; empty: nothing is kept
+	Cache      string         // folder of compiled modules; default: the user's cache folder
+	Workers    int            // attempts at once; default 4 × GOMAXPROCS
+	Durability bus.Sync       // default strict
+	Timeout    time.Duration  // of attempts whose task states none; default 5m
+	Limits     run.Limits     // of tasks that state none
+	Ceilings   flows.Ceilings // of what tasks may state
+	Opened     int            // bytes of JSON that expressions look into; default flows.DefaultOpened
+	LogLevel   slog.Level     // default info
+	Unwatched  bool           // files of flows are loaded anew when that is asked for only
 }
 
 // settingsFile is the schema of flowhost.hcl. Paths are relative to its folder.
@@ -109,72 +109,72 @@ type historyBlock struct {
 	Age     *hcl.Attribute `hcl:"age,optional"`
 }
 
-// readSettings reads the settings file that was named, or else the one in the
+// Read reads the settings file that was named, or else the one in the
 // folder of flows, if there is one.
-func readSettings(a *cli.App, named, flowPath string) (settings, error) {
+func Read(a *cli.App, named, flowPath string) (Settings, error) {
 	name := named
 	if name == "" {
-		name = filepath.Join(folderOf(flowPath), settingsName)
+		name = filepath.Join(FolderOf(flowPath), FileName)
 		if _, err := os.Stat(name); err != nil {
-			return settings{}, nil
+			return Settings{}, nil
 		}
 	}
 	source, err := os.ReadFile(name)
 	if err != nil {
-		return settings{}, cli.Exitf(cli.ExitInvalid, "settings: %w", err)
+		return Settings{}, cli.Exitf(cli.ExitInvalid, "settings: %w", err)
 	}
 	s, diags := decodeSettings(source, name)
 	a.ShowDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
 	if diags.HasErrors() {
-		return settings{}, cli.Quiet(cli.ExitInvalid)
+		return Settings{}, cli.Quiet(cli.ExitInvalid)
 	}
 	return s, nil
 }
 
-// folderOf is a folder of flows, or the one that holds a flow file.
-func folderOf(path string) string {
+// FolderOf is a folder of flows, or the one that holds a flow file.
+func FolderOf(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
 	}
 	return filepath.Dir(path)
 }
 
-func decodeSettings(source []byte, name string) (settings, hcl.Diagnostics) {
+func decodeSettings(source []byte, name string) (Settings, hcl.Diagnostics) {
 	file, diags := hclsyntax.ParseConfig(source, name, hcl.InitialPos)
 	if diags.HasErrors() {
-		return settings{}, diags
+		return Settings{}, diags
 	}
 	var f settingsFile
 	diags = append(diags, gohcl.DecodeBody(file.Body, nil, &f)...)
 	r := settingsReader{diags: diags}
-	s := settings{
-		data: inFolder(name, f.Data), cache: inFolder(name, f.Cache),
-		unwatched: !r.flag(f.Watch, true),
-		workers:   r.number(f.Workers, maxWorkers), durability: r.durability(f.Durability),
-		logLevel: levelOf(r.oneOf(f.LogLevel, "info", "debug", "warn", "error")),
+	s := Settings{
+		Data: inFolder(name, f.Data), Cache: inFolder(name, f.Cache),
+		Unwatched: !r.flag(f.Watch, true),
+		Workers:   r.number(f.Workers, MaxWorkers), Durability: r.durability(f.Durability),
+		LogLevel: LevelOf(r.oneOf(f.LogLevel, "info", "debug", "warn", "error")),
 	}
 	if n := f.NATS; n != nil {
-		s.natsURL, s.natsListen = n.URL, n.Listen
-		s.natsCreds, s.natsAppCreds = inFolder(name, n.Creds), inFolder(name, n.AppCreds)
-		s.streams.Replicas = r.number(n.Replicas, maxReplicas)
+		s.NATSURL, s.NATSListen = n.URL, n.Listen
+		s.NATSCreds, s.NATSAppCreds = inFolder(name, n.Creds), inFolder(name, n.AppCreds)
+		s.Streams.Replicas = r.number(n.Replicas, maxReplicas)
 	}
 	r.streams(&f, &s)
 	r.bounds(&f, &s)
-	s.ceilings.From = name
+	s.Ceilings.From = name
 	return s, r.diags
 }
 
 // streams reads how much is kept.
-func (r *settingsReader) streams(f *settingsFile, s *settings) {
-	c := &s.streams
+func (r *settingsReader) streams(f *settingsFile, s *Settings) {
+	c := &s.Streams
 	if b := f.Journal; b != nil {
-		c.JournalBytes, s.snapshotEvery = r.size(b.Size), r.whole(b.SnapshotEvery)
+		c.JournalBytes, s.SnapshotEvery = r.size(b.Size), r.whole(b.SnapshotEvery)
 	}
 	if b := f.Triggers; b != nil {
 		c.TriggerBytes = r.size(b.Size)
 	}
 	if b := f.Events; b != nil {
-		c.EventBytes, c.EventAge, s.eventsOf = r.size(b.Size), r.duration(b.Age), r.oneOf(b.Of, "tasks", "runs", "none")
+		c.EventBytes, c.EventAge, s.EventsOf = r.size(b.Size), r.duration(b.Age), r.oneOf(b.Of, "tasks", "runs", "none")
 	}
 	if b := f.History; b != nil {
 		c.HistoryBytes, c.HistoryAge, c.HistoryPerFlow = r.size(b.Size), r.duration(b.Age), int64(r.whole(b.PerFlow))

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -19,20 +19,20 @@ const (
 )
 
 // bounds reads what a call may use: by default, and at most.
-func (r *settingsReader) bounds(f *settingsFile, s *settings) {
+func (r *settingsReader) bounds(f *settingsFile, s *Settings) {
 	l := f.Limits
 	if l == nil {
 		l = &limitsBlock{}
 	}
-	r.sizes(&s.limits.Memory, &s.ceilings.Memory, l.Memory, l.MaxMemory, run.MaxMemory, presetMemory)
-	r.sizes(&s.limits.Output, &s.ceilings.Output, l.Output, l.MaxOutput, run.MaxOutput, presetOutput)
-	r.sizes(&s.limits.Log, &s.ceilings.Log, l.Log, l.MaxLog, run.MaxLog, presetLog)
-	r.pair(&s.limits.Fuel, &s.ceilings.Fuel, int64(r.number(l.Fuel, run.MaxFuel)), int64(r.number(l.MaxFuel, run.MaxFuel)), run.MaxFuel, l.Fuel, decimal)
-	s.opened = r.opened(l.Opened)
+	r.sizes(&s.Limits.Memory, &s.Ceilings.Memory, l.Memory, l.MaxMemory, run.MaxMemory, presetMemory)
+	r.sizes(&s.Limits.Output, &s.Ceilings.Output, l.Output, l.MaxOutput, run.MaxOutput, presetOutput)
+	r.sizes(&s.Limits.Log, &s.Ceilings.Log, l.Log, l.MaxLog, run.MaxLog, presetLog)
+	r.pair(&s.Limits.Fuel, &s.Ceilings.Fuel, int64(r.number(l.Fuel, run.MaxFuel)), int64(r.number(l.MaxFuel, run.MaxFuel)), run.MaxFuel, l.Fuel, decimal)
+	s.Opened = r.opened(l.Opened)
 	var usual, most int64
 	r.pair(&usual, &most, int64(r.duration(f.Timeout)), int64(r.duration(f.MaxTimeout)), int64(presetTimeout), f.Timeout,
 		func(n int64) string { return time.Duration(n).String() })
-	s.timeout, s.ceilings.Timeout = time.Duration(usual), time.Duration(most)
+	s.Timeout, s.Ceilings.Timeout = time.Duration(usual), time.Duration(most)
 }
 
 func (r *settingsReader) sizes(usual, most *int64, stated, ceiling *hcl.Attribute, highest, preset int64) {

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"log/slog"
@@ -9,8 +9,8 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-// checkLevel refuses the word that a flag gives for a level; none is the default.
-func checkLevel(cmd *cobra.Command, flag, word string) error {
+// CheckLevel refuses the word that a flag gives for a level; none is the default.
+func CheckLevel(cmd *cobra.Command, flag, word string) error {
 	levels := []string{"debug", "info", "warn", "error"}
 	if word == "" || slices.Contains(levels, word) {
 		return nil
@@ -18,7 +18,7 @@ func checkLevel(cmd *cobra.Command, flag, word string) error {
 	return cli.Usage(cmd, "--%s %q is no level%s", flag, word, cli.Suggest(word, levels))
 }
 
-func levelOf(word string) slog.Level {
+func LevelOf(word string) slog.Level {
 	switch word {
 	case "debug":
 		return slog.LevelDebug

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"os"
@@ -46,17 +46,17 @@ max_timeout = "2m"
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	want := settings{
-		natsURL: "nats://example.com:4222", natsCreds: filepath.Join("flows", "host.creds"), natsListen: "127.0.0.1:0",
-		streams: bus.StreamConfig{Replicas: 3},
-		data:    filepath.Join("flows", "state"), cache: "/var/cache/flowhost", workers: 3,
-		durability: bus.SyncRelaxed, timeout: 90 * time.Second, unwatched: true,
-		limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500, Fuel: 1000},
-		ceilings: flows.Ceilings{
+	want := Settings{
+		NATSURL: "nats://example.com:4222", NATSCreds: filepath.Join("flows", "host.creds"), NATSListen: "127.0.0.1:0",
+		Streams: bus.StreamConfig{Replicas: 3},
+		Data:    filepath.Join("flows", "state"), Cache: "/var/cache/flowhost", Workers: 3,
+		Durability: bus.SyncRelaxed, Timeout: 90 * time.Second, Unwatched: true,
+		Limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500, Fuel: 1000},
+		Ceilings: flows.Ceilings{
 			Limits: run.Limits{Memory: 1 << 30, Fuel: 2000}, Timeout: 2 * time.Minute, From: filepath.Join("flows", "flowhost.hcl"),
 		},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(settings{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Settings{})); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
@@ -66,7 +66,7 @@ max_timeout = "2m"
 // taken.
 func TestSettingsOfTheDocs(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "operating.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestSettingsOfTheDocs(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	if s.workers != 16 || s.limits.Memory != 256<<20 || s.natsListen == "" || s.timeout != 5*time.Minute {
+	if s.Workers != 16 || s.Limits.Memory != 256<<20 || s.NATSListen == "" || s.Timeout != 5*time.Minute {
 		t.Errorf("%+v", s)
 	}
 }
@@ -133,23 +133,10 @@ func FuzzDecodeSettings(f *testing.F) {
 	f.Add([]byte(`timeout = "1h`))
 	f.Fuzz(func(t *testing.T, source []byte) {
 		s, diags := decodeSettings(source, "flowhost.hcl")
-		if !diags.HasErrors() && (s.workers < 0 || s.timeout < 0 || s.limits.Memory < 0) {
+		if !diags.HasErrors() && (s.Workers < 0 || s.Timeout < 0 || s.Limits.Memory < 0) {
 			t.Errorf("%q gives %+v", source, s)
 		}
 	})
-}
-
-func TestOverride(t *testing.T) {
-	t.Parallel()
-	value := "file"
-	override(&value, "")
-	if value != "file" {
-		t.Errorf("a flag that was not given makes %q", value)
-	}
-	override(&value, "flag")
-	if value != "flag" {
-		t.Errorf("the flag loses against %q", value)
-	}
 }
 
 // A ceiling below what the host takes by itself lowers that.
@@ -166,7 +153,7 @@ limits {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	if want := (run.Limits{Memory: 64 << 20, Log: 1 << 10, Fuel: 7}); s.limits != want || s.timeout != time.Minute {
-		t.Errorf("limits %+v, timeout %s, want %+v and 1m", s.limits, s.timeout, want)
+	if want := (run.Limits{Memory: 64 << 20, Log: 1 << 10, Fuel: 7}); s.Limits != want || s.Timeout != time.Minute {
+		t.Errorf("limits %+v, timeout %s, want %+v and 1m", s.Limits, s.Timeout, want)
 	}
 }

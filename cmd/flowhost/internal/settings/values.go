@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -51,7 +51,7 @@ func (r *settingsReader) flag(a *hcl.Attribute, otherwise bool) bool {
 // Bounds of numbers that have no meaning beyond them. A worker takes some memory
 // before it has anything to do.
 const (
-	maxWorkers  = 10_000
+	MaxWorkers  = 10_000
 	maxReplicas = 5 // of a stream, in NATS
 	maxAge      = 100 * 365 * 24 * time.Hour
 )
@@ -94,14 +94,14 @@ func (r *settingsReader) durability(a *hcl.Attribute) bus.Sync {
 	if !ok {
 		return ""
 	}
-	sync, err := parseDurability(text)
+	sync, err := ParseDurability(text)
 	if err != nil {
 		r.wrong(a, "%q: %s.", a.Name, err)
 	}
 	return sync
 }
 
-func parseDurability(text string) (bus.Sync, error) {
+func ParseDurability(text string) (bus.Sync, error) {
 	switch s := bus.Sync(text); s {
 	case bus.SyncStrict, bus.SyncRelaxed, bus.SyncMemory:
 		return s, nil
