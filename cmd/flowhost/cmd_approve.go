@@ -9,11 +9,12 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/run"
 )
 
 func approveCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	var deny bool
 	var reason, payload string
 	cmd := cli.Exits(&cobra.Command{
@@ -23,12 +24,12 @@ func approveCommand(a *cli.App) *cobra.Command {
 The command returns when the decision is recorded. Who decided is recorded as the
 name of the user who calls the command; nobody checks it.
 
-` + selectorHelp + ` 'flowhost show RUN' tells what it waits for.`,
+` + remote.SelectorHelp + ` 'flowhost show RUN' tells what it waits for.`,
 		Example: `  flowhost approve order@latest manager
   flowhost approve order@latest manager --payload '{"discount":5}'
   flowhost approve order@latest manager --deny --reason "too expensive"`,
 		Args:              cli.Between(2, 2, "RUN or WAIT"),
-		ValidArgsFunction: r.complete(latestRuns),
+		ValidArgsFunction: r.Complete(remote.LatestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			decision := run.Approval{Approved: !deny, By: userName(), Reason: reason}
 			said := "approved"
@@ -45,7 +46,7 @@ name of the user who calls the command; nobody checks it.
 	flags.BoolVar(&deny, "deny", false, "refuse it: the wait fails")
 	flags.StringVar(&reason, "reason", "", "`TEXT` that is recorded with it")
 	flags.StringVar(&payload, "payload", "", "what the flow sees as payload.payload: `JSON`, @FILE, or - for stdin")
-	r.add(flags)
+	r.Add(flags)
 	return cmd
 }
 

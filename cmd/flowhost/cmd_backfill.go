@@ -9,13 +9,14 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 // filling is backfill with its flags.
 type filling struct {
-	remote
+	remote.Host
 	request  run.BackfillRequest // from the flags
 	from, to string
 	detach   bool
@@ -23,7 +24,7 @@ type filling struct {
 }
 
 func backfillCommand(a *cli.App) *cobra.Command {
-	f := &filling{remote: remote{app: a}}
+	f := &filling{Host: remote.Host{App: a}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "backfill FLOW/TRIGGER --from TIME --to TIME",
 		Short: "Start the runs of past times of a schedule",
@@ -45,7 +46,7 @@ beyond what the schedule has decided is filled up to there.`,
   flowhost backfill list
   flowhost backfill cancel @latest --reason "wrong range"`,
 		Args:              cli.Between(1, 1, "FLOW/TRIGGER"),
-		ValidArgsFunction: f.complete(oneSchedule),
+		ValidArgsFunction: f.Complete(remote.OneSchedule),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -57,7 +58,7 @@ beyond what the schedule has decided is filled up to there.`,
 	flags.BoolVar(&f.request.Reverse, "reverse", false, "the latest time first")
 	flags.BoolVar(&f.detach, "detach", false, "print the id of the backfill and return at once")
 	flags.BoolVar(&f.asJSON, "json", false, "print one object: the backfill at its end, or the plan with --dry-run and --detach")
-	f.add(flags)
+	f.Add(flags)
 	cmd.AddCommand(backfillListCommand(a), backfillWatchCommand(a), backfillCancelCommand(a))
 	return cmd
 }
@@ -69,12 +70,12 @@ func (f *filling) run(cmd *cobra.Command, name string) error {
 	if err := f.period(cmd, time.Now().UTC()); err != nil { // before the host is asked for the zone
 		return err
 	}
-	return f.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		s, err := pickSchedule(ctx, client, name)
+	return f.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+		s, err := remote.PickSchedule(ctx, client, name)
 		if err != nil {
 			return err
 		}
-		zone, err := zoneOf(s)
+		zone, err := remote.ZoneOf(s)
 		if err != nil {
 			return err
 		}
@@ -109,10 +110,10 @@ func (f *filling) period(cmd *cobra.Command, now time.Time) (err error) {
 // warn says what of a plan may be unexpected.
 func (f *filling) warn(plan run.BackfillPlan) {
 	if !plan.Edited.IsZero() {
-		f.app.Say("the expression was changed on %s: times before that are computed with today's", render.LocalTime(plan.Edited))
+		f.App.Say("the expression was changed on %s: times before that are computed with today's", render.LocalTime(plan.Edited))
 	}
 	if !plan.Until.IsZero() {
-		f.app.Say("the range goes beyond what the schedule has decided: it is filled up to %s, what comes later fires by itself", render.LocalTime(plan.Until))
+		f.App.Say("the range goes beyond what the schedule has decided: it is filled up to %s, what comes later fires by itself", render.LocalTime(plan.Until))
 	}
 }
 
@@ -124,7 +125,7 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 	}
 	f.warn(plan)
 	if f.asJSON {
-		return f.app.PrintJSON(plan)
+		return f.App.PrintJSON(plan)
 	}
 	known := 0
 	var rows [][]string
@@ -136,8 +137,8 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 		}
 		rows = append(rows, []string{t.Time.In(zone).Format(time.RFC3339Nano), state, string(t.Run)})
 	}
-	f.app.Out.Table(rows, 1)
-	f.app.Say("%s, %d with a run and %d without; nothing is started", render.Count(plan.Total, "time"), known, plan.Total-known)
+	f.App.Out.Table(rows, 1)
+	f.App.Say("%s, %d with a run and %d without; nothing is started", render.Count(plan.Total, "time"), known, plan.Total-known)
 	return nil
 }
 
@@ -151,15 +152,15 @@ func (f *filling) start(ctx context.Context, client *bus.Client) error {
 	f.warn(plan)
 	switch {
 	case plan.ID == "":
-		f.app.Say("nothing is missing")
+		f.App.Say("nothing is missing")
 	case !f.detach:
-		return followBackfill(&f.remote, ctx, client, plan.ID, f.asJSON)
+		return followBackfill(&f.Host, ctx, client, plan.ID, f.asJSON)
 	case !f.asJSON:
-		_, err := fmt.Fprintln(f.app.Out, plan.ID)
+		_, err := fmt.Fprintln(f.App.Out, plan.ID)
 		return err
 	}
 	if f.asJSON {
-		return f.app.PrintJSON(plan)
+		return f.App.PrintJSON(plan)
 	}
 	return nil
 }

@@ -7,10 +7,11 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 )
 
 func backfillCancelCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	var reason string
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "cancel BACKFILL",
@@ -18,13 +19,13 @@ func backfillCancelCommand(a *cli.App) *cobra.Command {
 		Long: `Ends a backfill before its time: its runs that are going are canceled, and the rest
 of its times makes none. Runs that have ended stay as they are.
 
-` + backfillHelp,
+` + remote.BackfillHelp,
 		Example:           `  flowhost backfill cancel @latest --reason "wrong range"`,
 		Args:              cli.Between(1, 1, "BACKFILL"),
-		ValidArgsFunction: r.complete(latestBackfills),
+		ValidArgsFunction: r.Complete(remote.LatestBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
-				b, err := pickBackfill(ctx, client, args[0])
+			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+				b, err := remote.PickBackfill(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
@@ -40,6 +41,6 @@ of its times makes none. Runs that have ended stay as they are.
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }

@@ -9,11 +9,12 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
 func backfillListCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
 		Use:     "list",
@@ -22,7 +23,7 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 		Example: `  flowhost backfill list`,
 		Args:    cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 				all, err := client.Backfills(ctx, "")
 				if err != nil {
 					return err
@@ -32,7 +33,7 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each backfill, on a line of its own")
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }
 
@@ -48,5 +49,5 @@ func backfillRow(b bus.Backfill) []string {
 		notes = append(notes, render.Printable(b.Reason))
 	}
 	done := fmt.Sprintf("%d of %d", b.Done, b.Total)
-	return []string{string(b.ID), b.String(), backfillState(&b), done, render.LocalTime(b.StartedAt), took, strings.Join(notes, ", ")}
+	return []string{string(b.ID), b.String(), remote.BackfillState(&b), done, render.LocalTime(b.StartedAt), took, strings.Join(notes, ", ")}
 }

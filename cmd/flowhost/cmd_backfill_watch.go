@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
@@ -18,7 +19,7 @@ import (
 const followTime = 300 * time.Millisecond
 
 func backfillWatchCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "watch BACKFILL",
@@ -26,13 +27,13 @@ func backfillWatchCommand(a *cli.App) *cobra.Command {
 		Long: `Shows how far a backfill has come until it ends. The exit code is 1 when runs of it
 have failed. Ctrl-C ends the watching, not the backfill.
 
-` + backfillHelp,
+` + remote.BackfillHelp,
 		Example:           `  flowhost backfill watch @latest`,
 		Args:              cli.Between(1, 1, "BACKFILL"),
-		ValidArgsFunction: r.complete(latestBackfills),
+		ValidArgsFunction: r.Complete(remote.LatestBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
-				b, err := pickBackfill(ctx, client, args[0])
+			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+				b, err := remote.PickBackfill(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
@@ -41,36 +42,36 @@ have failed. Ctrl-C ends the watching, not the backfill.
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object at the end")
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }
 
 // follow shows how far a backfill has come until nothing more comes of it.
-func followBackfill(r *remote, ctx context.Context, client *bus.Client, id run.ID, asJSON bool) error {
-	line := render.NewStatusLine(r.app.Errout)
-	r.app.Errout.Writer = line // what else is said goes above it
-	defer func() { r.app.Errout.Writer = line.Under }()
+func followBackfill(r *remote.Host, ctx context.Context, client *bus.Client, id run.ID, asJSON bool) error {
+	line := render.NewStatusLine(r.App.Errout)
+	r.App.Errout.Writer = line // what else is said goes above it
+	defer func() { r.App.Errout.Writer = line.Under }()
 	for told := false; ; told = true {
 		var b bus.Backfill
-		err := r.persistently(ctx, func() (err error) {
-			b, err = findBackfill(ctx, client, id)
+		err := r.Persistently(ctx, func() (err error) {
+			b, err = remote.FindBackfill(ctx, client, id)
 			return err
 		})
 		if err == nil {
 			if !told {
-				r.app.Say("backfill %s of %s", b.ID, b.ScheduleRef)
+				r.App.Say("backfill %s of %s", b.ID, b.ScheduleRef)
 			}
 			line.Show(progressOf(&b))
 			if b.Over() {
 				line.End()
 				return concludeBackfill(r, &b, asJSON)
 			}
-			err = sleep(ctx, followTime)
+			err = remote.Sleep(ctx, followTime)
 		}
 		if err != nil {
 			line.End()
 			if ctx.Err() != nil {
-				r.app.Say("backfill %s goes on: 'flowhost backfill watch %s' follows it, 'flowhost backfill cancel %s' ends it", id, id, id)
+				r.App.Say("backfill %s goes on: 'flowhost backfill watch %s' follows it, 'flowhost backfill cancel %s' ends it", id, id, id)
 			}
 			return err
 		}
@@ -103,24 +104,24 @@ func endsOf(b *bus.Backfill) []string {
 
 // concludeBackfill prints what came of a backfill and says what that means for the
 // program.
-func concludeBackfill(r *remote, b *bus.Backfill, asJSON bool) error {
+func concludeBackfill(r *remote.Host, b *bus.Backfill, asJSON bool) error {
 	if asJSON {
-		if err := r.app.PrintJSON(b); err != nil {
+		if err := r.App.PrintJSON(b); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintf(r.app.Out, "%s %s: %s\n", b.ID, backfillState(b), strings.Join(endsOf(b), ", ")); err != nil {
+	} else if _, err := fmt.Fprintf(r.App.Out, "%s %s: %s\n", b.ID, remote.BackfillState(b), strings.Join(endsOf(b), ", ")); err != nil {
 		return err
 	}
 	if b.Failed > 0 {
-		r.app.Say("'flowhost runs --flow %s --state failed --since %s' lists the runs that failed", b.Flow, b.StartedAt.Format(time.RFC3339))
+		r.App.Say("'flowhost runs --flow %s --state failed --since %s' lists the runs that failed", b.Flow, b.StartedAt.Format(time.RFC3339))
 	}
 	if b.Rejected > 0 {
-		r.app.Say("the host's log says why it could make no run of %s", render.Count(b.Rejected, "time"))
+		r.App.Say("the host's log says why it could make no run of %s", render.Count(b.Rejected, "time"))
 	}
 	if b.Reason != "" {
-		r.app.Say("the backfill is canceled: %s", render.Printable(b.Reason))
+		r.App.Say("the backfill is canceled: %s", render.Printable(b.Reason))
 	}
-	switch backfillState(b) {
+	switch remote.BackfillState(b) {
 	case "failed":
 		return cli.Quiet(cli.ExitFailed)
 	case "canceled":

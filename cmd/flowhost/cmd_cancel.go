@@ -7,11 +7,12 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
 func cancelCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	var task, reason string
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "cancel RUN",
@@ -21,26 +22,26 @@ tasks of finally. With --task only that task is canceled; NAME[KEY] is an item o
 fan-out, NAME/NAME a task of the sub-flow that the first one runs. The command returns
 when the cancellation is recorded; the run ends soon after.
 
-` + selectorHelp,
+` + remote.SelectorHelp,
 		Example: `  flowhost cancel orders@latest --reason "wrong input"
   flowhost cancel 01M7YYDDJ8TYRD7Q2ARHP9C7BV --task price`,
 		Args:              cli.Between(1, 1, "RUN"),
-		ValidArgsFunction: r.complete(latestRuns),
+		ValidArgsFunction: r.Complete(remote.LatestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := taskPath(task)
+			path, err := remote.TaskPath(task)
 			if err != nil {
 				return cli.Usage(cmd, "%w", err)
 			}
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
-				id, err := pickRun(ctx, client, args[0])
+			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+				id, err := remote.PickRun(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
-				within, err := findTask(ctx, client, id, path, true)
+				within, err := remote.FindTask(ctx, client, id, path, true)
 				if err != nil {
 					return err
 				}
-				if err := client.Cancel(ctx, within, lastOf(path), reason); err != nil {
+				if err := client.Cancel(ctx, within, remote.LastOf(path), reason); err != nil {
 					return err
 				}
 				what := "run " + string(id)
@@ -55,6 +56,6 @@ when the cancellation is recorded; the run ends soon after.
 	flags := cmd.Flags()
 	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel, NAME[KEY] or NAME/NAME")
 	flags.StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
-	r.add(flags)
+	r.Add(flags)
 	return cmd
 }

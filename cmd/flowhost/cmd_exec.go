@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
@@ -22,7 +24,7 @@ var errTimedOut = errors.New("the time given with --timeout is up")
 // execution is exec with its flags.
 type execution struct {
 	*cli.App
-	files    flowFlags
+	files    flowfiles.Flags
 	flow     string
 	params   []string
 	input    string
@@ -51,7 +53,7 @@ cancels the run, a second one ends the program at once.`,
 	flags.StringVar(&x.flow, "flow", "", "`NAME` of the flow; may be left out where there is one")
 	flags.StringArrayVar(&x.params, "param", nil, "param of the run, as `NAME=VALUE`; may be repeated")
 	flags.StringVar(&x.input, "input", "null", "the run's payload: `JSON`, @FILE, or - for stdin")
-	x.files.add(flags)
+	x.files.Add(flags)
 	flags.BoolVar(&x.asJSON, "json", false, "print the whole record of the run")
 	flags.DurationVar(&x.timeout, "timeout", 0, "cancel the run after this `DURATION` (exit code 5); default: never")
 	flags.StringVar(&x.data, "data", "", "keep the journal in this `FOLDER`; default: in memory")
@@ -81,13 +83,13 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer closeHost(h)
-	options, err := x.files.options(cmd, x.Environ, h)
+	options, err := x.files.Options(cmd, x.Environ, h)
 	if err != nil {
 		return err
 	}
 	options.Opened = s.Opened
 	options.Ceilings = s.Ceilings
-	set, err := loadFlows(x.App, soft, []string{path}, options)
+	set, err := flowfiles.Load(x.App, soft, []string{path}, options)
 	if err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func keepLogs(p *render.Progress) func(engine.Invoker) engine.Invoker {
 
 // request is what the flags ask for.
 func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, error) {
-	f, err := pickFlow(cmd, set, x.flow)
+	f, err := flowfiles.Pick(cmd, set, x.flow)
 	if err != nil {
 		return run.Request{}, err
 	}
@@ -133,7 +135,7 @@ func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, er
 	if err != nil {
 		return run.Request{}, err
 	}
-	params, err := parseParams(cmd, f, x.params)
+	params, err := flowfiles.ParseParams(cmd, f, x.params)
 	if err != nil {
 		return run.Request{}, err
 	}
@@ -168,7 +170,7 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 	}
 	receipt, err := e.Submit(hard, request)
 	if err == nil {
-		err = refusal(receipt)
+		err = remote.Refusal(receipt)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -7,11 +7,12 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
 func fireCommand(a *cli.App) *cobra.Command {
-	e := &ending{remote: remote{app: a}}
+	e := &remote.Awaiting{Host: remote.Host{App: a}}
 	var params []string
 	var key string
 	cmd := cli.Exits(&cobra.Command{
@@ -27,19 +28,19 @@ run within a day, and its id is printed again.`,
 		Example: `  flowhost fire orders/nightly
   flowhost fire orders/nightly --param full=true --wait
   flowhost fire orders/nightly --key INC-4711`,
-		Args:              e.wait.between(1, 1, "FLOW/TRIGGER"),
-		ValidArgsFunction: e.complete(oneSchedule),
+		Args:              e.Wait.Between(1, 1, "FLOW/TRIGGER"),
+		ValidArgsFunction: e.Complete(remote.OneSchedule),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := render.NewProgress(e.app.Errout, e.form)
+			p, err := render.NewProgress(e.App.Errout, e.Form)
 			if err != nil {
 				return cli.Usage(cmd, "%w", err)
 			}
-			return e.use(cmd, func(ctx context.Context, client *bus.Client) error {
-				s, err := pickSchedule(ctx, client, args[0])
+			return e.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+				s, err := remote.PickSchedule(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
-				values, err := askParams(ctx, cmd, client, s.Flow, params)
+				values, err := remote.AskParams(ctx, cmd, client, s.Flow, params)
 				if err != nil {
 					return err
 				}
@@ -47,13 +48,13 @@ run within a day, and its id is printed again.`,
 				if err != nil {
 					return err
 				}
-				return e.started(ctx, client, receipt, p)
+				return e.Started(ctx, client, receipt, p)
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&key, "key", "", "`TEXT` that makes the command safe to repeat")
-	e.addStarting(flags)
+	e.AddStarting(flags)
 	return cmd
 }

@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/flows"
 )
 
 func graphCommand(a *cli.App) *cobra.Command {
-	var files flowFlags
+	var files flowfiles.Flags
 	var name, format string
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "graph PATH",
@@ -27,28 +28,28 @@ of a flow, each with its members, and "after" names groups as group.NAME.`,
 			return drawGraphs(a, cmd, paths, files, name, format)
 		},
 	}, cli.ExitInvalid)
-	files.add(cmd.Flags())
+	files.Add(cmd.Flags())
 	cmd.Flags().StringVar(&name, "flow", "", "show the flow of this `NAME` only")
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT` of the output: text, mermaid, dot or json")
 	return cmd
 }
 
-func drawGraphs(a *cli.App, cmd *cobra.Command, paths []string, files flowFlags, name, format string) error {
+func drawGraphs(a *cli.App, cmd *cobra.Command, paths []string, files flowfiles.Flags, name, format string) error {
 	formats := map[string]func(io.Writer, []*flows.Flow){"text": graphText, "mermaid": graphMermaid, "dot": graphDOT}
 	if formats[format] == nil && format != "json" {
 		return cli.Usage(cmd, "--format %q: text, mermaid, dot or json is expected", format)
 	}
-	options, err := files.options(cmd, a.Environ, nil)
+	options, err := files.Options(cmd, a.Environ, nil)
 	if err != nil {
 		return err
 	}
-	set, err := loadFlows(a, cmd.Context(), paths, options)
+	set, err := flowfiles.Load(a, cmd.Context(), paths, options)
 	if err != nil {
 		return err
 	}
 	chosen := set.Flows
 	if name != "" {
-		f, err := pickFlow(cmd, set, name)
+		f, err := flowfiles.Pick(cmd, set, name)
 		if err != nil {
 			return err
 		}

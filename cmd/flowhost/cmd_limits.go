@@ -8,12 +8,13 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 func limitsCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "limits",
@@ -25,7 +26,7 @@ that.`,
   flowhost limits --json | jq 'select(.waiting > 0)'`,
 		Args: cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 				all, err := client.Limits(ctx)
 				if err != nil {
 					return err
@@ -35,7 +36,7 @@ that.`,
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each limit, on a line of its own")
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }
 

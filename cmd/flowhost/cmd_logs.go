@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/run"
@@ -15,14 +16,14 @@ import (
 
 // logReading is logs with its flags.
 type logReading struct {
-	remote
+	remote.Host
 	query  run.LogQuery
 	follow bool
 	asJSON bool
 }
 
 func logsCommand(a *cli.App) *cobra.Command {
-	l := &logReading{remote: remote{app: a}}
+	l := &logReading{Host: remote.Host{App: a}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "logs RUN [TASK]",
 		Short: "Show what the tasks of a run wrote",
@@ -32,13 +33,13 @@ a fan-out, NAME/NAME a task of the sub-flow that the first one runs. The lines o
 sub-flows are those of their own runs: name a task of one, or the run that
 'flowhost show' tells.
 
-` + selectorHelp,
+` + remote.SelectorHelp,
 		Example: `  flowhost logs @latest
   flowhost logs orders@latest price -f
   flowhost logs nightly@latest 'load[eu]/copy'
   flowhost logs 01M7YYDDJ8TYRD7Q2ARHP9C7BV --level warn --json | jq .message`,
 		Args:              cli.Between(1, 2, "RUN"),
-		ValidArgsFunction: l.complete(latestRuns),
+		ValidArgsFunction: l.Complete(remote.LatestRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return l.show(cmd, args) },
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -46,7 +47,7 @@ sub-flows are those of their own runs: name a task of one, or the run that
 	flags.StringVar(&l.query.Level, "level", "", "least severe `LEVEL` to show: debug, info, warn or error")
 	flags.IntVar(&l.query.Attempt, "attempt", 0, "only the lines of the attempt of this `NUMBER`")
 	flags.BoolVar(&l.asJSON, "json", false, "print one object for each line, on a line of its own")
-	l.add(flags)
+	l.Add(flags)
 	return cmd
 }
 
@@ -64,15 +65,15 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 			return cli.Usage(cmd, "%w", err)
 		}
 	}
-	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		id, err := pickRun(ctx, client, args[0])
+	return l.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+		id, err := remote.PickRun(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
-		if l.query.Run, err = findTask(ctx, client, id, path, !l.follow); err != nil {
+		if l.query.Run, err = remote.FindTask(ctx, client, id, path, !l.follow); err != nil {
 			return err
 		}
-		l.query.Task, l.query.Key = lastOf(path).Task, lastOf(path).Key
+		l.query.Task, l.query.Key = remote.LastOf(path).Task, remote.LastOf(path).Key
 		return l.read(ctx, client)
 	})
 }
@@ -81,11 +82,11 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 func (l *logReading) read(ctx context.Context, client *bus.Client) error {
 	wait := time.Duration(0)
 	if l.follow {
-		wait = pollTime
+		wait = remote.PollTime
 	}
 	for cursor := ""; ; {
 		var page bus.LogPage
-		err := l.persistently(ctx, func() (err error) {
+		err := l.Persistently(ctx, func() (err error) {
 			page, err = client.Logs(ctx, l.query, cursor, wait)
 			return err
 		})
@@ -106,7 +107,7 @@ func (l *logReading) read(ctx context.Context, client *bus.Client) error {
 
 func (l *logReading) print(e run.LogEntry) error {
 	if l.asJSON {
-		return render.EncodeLine(l.app.Out, e)
+		return render.EncodeLine(l.App.Out, e)
 	}
-	return l.app.Out.LogEntry(e)
+	return l.App.Out.LogEntry(e)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 )
 
 func natsCommand(a *cli.App) *cobra.Command {
@@ -23,7 +24,7 @@ func natsCommand(a *cli.App) *cobra.Command {
 // natsConfig is nats config with its flags.
 type natsConfig struct {
 	*cli.App
-	files     flowFlags
+	files     flowfiles.Flags
 	keys, url string
 }
 
@@ -51,7 +52,7 @@ other commands.`,
 	flags := cmd.Flags()
 	flags.StringVar(&c.keys, "keys", "", "`DIRECTORY` of the users' seeds; required")
 	flags.StringVar(&c.url, "nats", "", "`URL` of the server, for the contexts")
-	c.files.add(flags)
+	c.files.Add(flags)
 	return cmd
 }
 

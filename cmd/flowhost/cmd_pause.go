@@ -8,11 +8,12 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/run"
 )
 
 func pauseCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	var reason string
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "pause FLOW[/TRIGGER] --reason TEXT",
@@ -21,11 +22,11 @@ func pauseCommand(a *cli.App) *cobra.Command {
 restart of the host. Runs that are going go on, and the flow can still be asked for.
 The reason is shown to whoever finds the schedule paused.
 
-` + scheduleHelp,
+` + remote.ScheduleHelp,
 		Example: `  flowhost pause orders/nightly --reason "the warehouse is moving"
   flowhost pause orders --reason INC-4711`,
 		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
-		ValidArgsFunction: r.complete(someSchedules),
+		ValidArgsFunction: r.Complete(remote.SomeSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(reason) == "" {
 				return cli.Usage(cmd, "--reason is missing: say why, for those who find it paused")
@@ -36,21 +37,21 @@ The reason is shown to whoever finds the schedule paused.
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` that is recorded with it; required")
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }
 
 // changeSchedules does something to the schedules that an argument names, and says
 // to which.
-func changeSchedules(r *remote, cmd *cobra.Command, name, done string, change func(context.Context, *bus.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
-	return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		of, err := pickSchedules(ctx, client, name)
+func changeSchedules(r *remote.Host, cmd *cobra.Command, name, done string, change func(context.Context, *bus.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
+	return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+		of, err := remote.PickSchedules(ctx, client, name)
 		if err != nil {
 			return err
 		}
 		changed, err := change(ctx, client, of)
 		for _, ref := range changed {
-			r.app.Say("%s %s", ref, done)
+			r.App.Say("%s %s", ref, done)
 		}
 		return err
 	})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -16,14 +18,14 @@ import (
 
 // planner is plan with its flags.
 type planner struct {
-	remote
-	files    flowFlags
+	remote.Host
+	files    flowfiles.Flags
 	asJSON   bool
 	detailed bool
 }
 
 func planCommand(a *cli.App) *cobra.Command {
-	p := &planner{remote: remote{app: a}}
+	p := &planner{Host: remote.Host{App: a}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "plan PATH...",
 		Short: "Show what flow files would change on a running host",
@@ -41,18 +43,18 @@ in none of them counts as removed. Values of sensitive variables are not compare
 	flags := cmd.Flags()
 	flags.BoolVar(&p.asJSON, "json", false, "print one object with everything")
 	flags.BoolVar(&p.detailed, "detailed-exitcode", false, "end with exit code 3 when something would change")
-	p.files.add(flags)
-	p.files.addConfig(flags)
-	p.add(flags)
+	p.files.Add(flags)
+	p.files.AddConfig(flags)
+	p.Add(flags)
 	return cmd
 }
 
 func (p *planner) plan(cmd *cobra.Command, paths []string) error {
-	set, err := loadWithModules(p.app, cmd, &p.files, paths)
+	set, err := loadWithModules(p.App, cmd, &p.files, paths)
 	if err != nil {
 		return err
 	}
-	return p.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return p.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 		deployed, err := client.Deployed(ctx)
 		if err != nil {
 			return err
@@ -63,9 +65,9 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 		}
 		d := differenceOf(deployed, schedules, set, time.Now())
 		if p.asJSON {
-			err = p.app.PrintJSON(d)
+			err = p.App.PrintJSON(d)
 		} else {
-			d.show(p.app.Out, p.app.Errout, len(set.Flows))
+			d.show(p.App.Out, p.App.Errout, len(set.Flows))
 		}
 		if err == nil && p.detailed && len(d.Changes) > 0 {
 			err = cli.Quiet(cli.ExitDifference)
@@ -75,15 +77,15 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 }
 
 // loadWithModules loads flow files with the modules that they name.
-func loadWithModules(a *cli.App, cmd *cobra.Command, files *flowFlags, paths []string) (*flows.Set, error) {
+func loadWithModules(a *cli.App, cmd *cobra.Command, files *flowfiles.Flags, paths []string) (*flows.Set, error) {
 	h, err := newHost(cmd.Context(), settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return nil, err
 	}
 	defer closeHost(h)
-	options, err := files.allowed(cmd, a, paths[0], h)
+	options, err := files.Allowed(cmd, a, paths[0], h)
 	if err != nil {
 		return nil, err
 	}
-	return loadFlows(a, cmd.Context(), paths, options)
+	return flowfiles.Load(a, cmd.Context(), paths, options)
 }

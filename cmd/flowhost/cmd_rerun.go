@@ -4,10 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 )
 
 func rerunCommand(a *cli.App) *cobra.Command {
-	r := &repeating{ending: ending{remote: remote{app: a}}}
+	r := &repeating{ending: remote.Awaiting{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "rerun RUN",
 		Short: "Run again from the start, or from a task",
@@ -16,12 +17,12 @@ task: it runs again with everything that comes after it, and all else is taken o
 as it was. NAME[KEY] is an item of a fan-out, NAME/NAME a task of the sub-flow that
 the first one runs.
 
-` + repeatHelp + selectorHelp,
+` + repeatHelp + remote.SelectorHelp,
 		Example: `  flowhost rerun orders@latest
   flowhost rerun orders@latest --param region=us
   flowhost rerun nightly@latest --from transform --definition recorded --wait`,
-		Args:              r.ending.wait.between(1, 1, "RUN"),
-		ValidArgsFunction: r.ending.complete(latestRuns),
+		Args:              r.ending.Wait.Between(1, 1, "RUN"),
+		ValidArgsFunction: r.ending.Complete(remote.LatestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.how.Whole, r.how.Downstream = r.task == "", r.task != ""
 			return r.repeat(cmd, args[0])

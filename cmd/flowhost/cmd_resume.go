@@ -7,28 +7,29 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/run"
 )
 
 func resumeCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "resume FLOW[/TRIGGER]",
 		Short: "Let a paused schedule go on",
 		Long: `Lets a paused schedule go on, or all of a flow. The times that it has missed fire
 only where the flow states catch_up; 'flowhost backfill' makes up for them.
 
-` + scheduleHelp,
+` + remote.ScheduleHelp,
 		Example: `  flowhost resume orders/nightly
   flowhost resume orders`,
 		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
-		ValidArgsFunction: r.complete(someSchedules),
+		ValidArgsFunction: r.Complete(remote.SomeSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeSchedules(r, cmd, args[0], "goes on", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Resume(ctx, of)
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }

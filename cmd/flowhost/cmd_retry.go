@@ -8,13 +8,14 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 // repeating makes a run again: retry and rerun.
 type repeating struct {
-	ending     ending
+	ending     remote.Awaiting
 	how        run.Again
 	task       string
 	path       []run.TaskRef
@@ -31,7 +32,7 @@ of it.
 `
 
 func retryCommand(a *cli.App) *cobra.Command {
-	r := &repeating{ending: ending{remote: remote{app: a}}}
+	r := &repeating{ending: remote.Awaiting{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "retry RUN",
 		Short: "Run again what did not succeed, or one task",
@@ -43,13 +44,13 @@ With --task one task runs again, of a run in any state, and everything else is t
 over as it was; with --downstream, what comes after it runs, too. NAME[KEY] is an
 item of a fan-out, NAME/NAME a task of the sub-flow that the first one runs.
 
-` + repeatHelp + selectorHelp,
+` + repeatHelp + remote.SelectorHelp,
 		Example: `  flowhost retry @latest
   flowhost retry orders@latest --whole --wait
   flowhost retry nightly@latest --task 'copy[3]' --downstream
   flowhost retry nightly@latest --task 'load[eu]/copy'`,
-		Args:              r.ending.wait.between(1, 1, "RUN"),
-		ValidArgsFunction: r.ending.complete(latestRuns),
+		Args:              r.ending.Wait.Between(1, 1, "RUN"),
+		ValidArgsFunction: r.ending.Complete(remote.LatestRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return r.repeat(cmd, args[0]) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -65,23 +66,23 @@ func (r *repeating) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.definition, "definition", "current", "the flow: `WHICH` is current or recorded")
 	flags.StringArrayVar(&r.params, "param", nil, "param in the place of the run's, as `NAME=VALUE`; may be repeated")
 	flags.BoolVar(&r.how.FreshParams, "fresh-params", false, "take no params from the run")
-	r.ending.addStarting(flags)
+	r.ending.AddStarting(flags)
 }
 
 func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
-	p, err := render.NewProgress(r.ending.app.Errout, r.ending.form)
+	p, err := render.NewProgress(r.ending.App.Errout, r.ending.Form)
 	if err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
 	if err := r.check(cmd); err != nil {
 		return err
 	}
-	return r.ending.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		id, err := pickRun(ctx, client, selector)
+	return r.ending.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+		id, err := remote.PickRun(ctx, client, selector)
 		if err != nil {
 			return err
 		}
-		if _, err := findTask(ctx, client, id, r.path, false); err != nil {
+		if _, err := remote.FindTask(ctx, client, id, r.path, false); err != nil {
 			return err
 		}
 		if len(r.params) > 0 {
@@ -89,7 +90,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 			if err != nil {
 				return err
 			}
-			if r.how.Params, err = askParams(ctx, cmd, client, record.Flow, r.params); err != nil {
+			if r.how.Params, err = remote.AskParams(ctx, cmd, client, record.Flow, r.params); err != nil {
 				return err
 			}
 		}
@@ -97,7 +98,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 		if err != nil {
 			return err
 		}
-		return r.ending.started(ctx, client, receipt, p)
+		return r.ending.Started(ctx, client, receipt, p)
 	})
 }
 

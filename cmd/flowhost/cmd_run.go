@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 )
 
@@ -21,7 +22,7 @@ const gcPercent = 200
 // service is run with its flags.
 type service struct {
 	*cli.App
-	files      flowFlags
+	files      flowfiles.Flags
 	settings   settings.Settings // from the flags; zero fields leave it to the settings file
 	durability string
 	logLevel   string
@@ -63,7 +64,7 @@ Settings are read from ` + settings.FileName + ` beside the flows; flags win ove
 	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settings.FileName+" beside the flows")
 	flags.BoolVar(&s.settings.AcceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
 	flags.BoolVar(&s.settings.Unwatched, "no-watch", false, "load changed files on SIGHUP only")
-	s.files.add(flags)
+	s.files.Add(flags)
 	return cmd
 }
 
@@ -87,13 +88,13 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	defer closeHost(h)
-	options, err := s.files.options(cmd, s.Environ, h)
+	options, err := s.files.Options(cmd, s.Environ, h)
 	if err != nil {
 		return err
 	}
 	options.Opened = merged.Opened
 	options.Ceilings = merged.Ceilings
-	set, err := loadFlows(s.App, soft, paths, options)
+	set, err := flowfiles.Load(s.App, soft, paths, options)
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 // listing is runs with its flags.
 type listing struct {
-	remote
+	remote.Host
 	flow         string
 	states       []string
 	since, until string
@@ -25,7 +26,7 @@ type listing struct {
 }
 
 func runsCommand(a *cli.App) *cobra.Command {
-	l := &listing{remote: remote{app: a}}
+	l := &listing{Host: remote.Host{App: a}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "runs",
 		Short: "List runs, newest first",
@@ -45,8 +46,8 @@ Runs of sub-flows are shown with --children, or when --flow names their flow.`,
 	flags.IntVar(&l.limit, "limit", 20, "`NUMBER` of runs, 0 for all")
 	flags.BoolVar(&l.children, "children", false, "also the runs of sub-flows")
 	flags.BoolVar(&l.asJSON, "json", false, "print one object for each run, on a line of its own")
-	l.add(flags)
-	cmd.RegisterFlagCompletionFunc("flow", l.complete(flowNames))
+	l.Add(flags)
+	cmd.RegisterFlagCompletionFunc("flow", l.Complete(remote.FlowNames))
 	return cmd
 }
 
@@ -55,7 +56,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return l.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 		columns := runColumns
 		for left := l.limit; ; {
 			query.Limit = run.MaxPage
@@ -66,7 +67,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			if err := render.List(l.app.Out, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
+			if err := render.List(l.App.Out, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
 				return err
 			}
 			if len(page.Runs) > 0 {
@@ -78,8 +79,8 @@ func (l *listing) list(cmd *cobra.Command) error {
 			case page.Next == "":
 				return nil
 			case l.limit > 0 && left <= 0:
-				if l.app.Out.Interactive {
-					l.app.Say("there may be older ones: --limit %d shows more", 5*l.limit)
+				if l.App.Out.Interactive {
+					l.App.Say("there may be older ones: --limit %d shows more", 5*l.limit)
 				}
 				return nil
 			}

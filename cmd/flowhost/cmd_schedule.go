@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/internal/simulation"
 )
@@ -27,7 +28,7 @@ func scheduleCommand(a *cli.App) *cobra.Command {
 // nextTimes is schedule next with its flags.
 type nextTimes struct {
 	*cli.App
-	files   flowFlags
+	files   flowfiles.Flags
 	expr    expressionOptions
 	from    string
 	number  int
@@ -60,7 +61,7 @@ its jitter: when it is due at another time, that follows behind the nominal one.
 	flags.IntVarP(&n.number, "number", "n", 5, "`NUMBER` of times to show")
 	flags.BoolVar(&n.explain, "explain", false, "say what the next two changes of the zone's offset do to it")
 	flags.BoolVar(&n.asJSON, "json", false, "print one object with the times, nominal and due")
-	n.files.add(flags)
+	n.files.Add(flags)
 	return cmd
 }
 
@@ -134,11 +135,11 @@ func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	options, err := n.files.options(cmd, n.Environ, nil)
+	options, err := n.files.Options(cmd, n.Environ, nil)
 	if err != nil {
 		return nil, err
 	}
-	set, err := loadFlows(n.App, cmd.Context(), paths, options)
+	set, err := flowfiles.Load(n.App, cmd.Context(), paths, options)
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,13 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 func schedulesCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "schedules [FLOW[/TRIGGER]]",
@@ -24,13 +25,13 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 		Example: `  flowhost schedules
   flowhost schedules orders --json | jq .next`,
 		Args:              cli.Between(0, 1, ""),
-		ValidArgsFunction: r.complete(someSchedules),
+		ValidArgsFunction: r.Complete(remote.SomeSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 				var of run.ScheduleRef
 				var err error
 				if len(args) > 0 {
-					if of, err = pickSchedules(ctx, client, args[0]); err != nil {
+					if of, err = remote.PickSchedules(ctx, client, args[0]); err != nil {
 						return err
 					}
 				}
@@ -43,7 +44,7 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each schedule, on a line of its own")
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }
 

@@ -7,10 +7,11 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 )
 
 func showCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "show RUN",
@@ -19,15 +20,15 @@ func showCommand(a *cli.App) *cobra.Command {
 attempts, errors and results. Long values are cut short; --json has them whole. Tasks
 that run a flow are shown with the tasks of that run.
 
-` + selectorHelp,
+` + remote.SelectorHelp,
 		Example: `  flowhost show @latest
   flowhost show orders@latest --json | jq .output
   flowhost show 01M7YYDDJ8TYRD7Q2ARHP9C7BV`,
 		Args:              cli.Between(1, 1, "RUN"),
-		ValidArgsFunction: r.complete(latestRuns),
+		ValidArgsFunction: r.Complete(remote.LatestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
-				id, err := pickRun(ctx, client, args[0])
+			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+				id, err := remote.PickRun(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
@@ -47,6 +48,6 @@ that run a flow are shown with the tasks of that run.
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole record of the run")
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }

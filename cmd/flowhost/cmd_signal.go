@@ -10,12 +10,13 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
 func signalCommand(a *cli.App) *cobra.Command {
-	r := &remote{app: a}
+	r := &remote.Host{App: a}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "signal RUN WAIT [JSON]",
 		Short: "End a wait of a run with a signal",
@@ -23,11 +24,11 @@ func signalCommand(a *cli.App) *cobra.Command {
 stdin; null without one. The command returns when the signal is recorded. A wait
 that has not started yet takes none.
 
-` + selectorHelp + ` 'flowhost show RUN' tells what it waits for.`,
+` + remote.SelectorHelp + ` 'flowhost show RUN' tells what it waits for.`,
 		Example: `  flowhost signal order@latest paid '{"amount":12.5}'
   flowhost signal 01M7YYDDJ8TYRD7Q2ARHP9C7BV paid @payment.json`,
 		Args:              cli.Between(2, 3, "RUN or WAIT"),
-		ValidArgsFunction: r.complete(latestRuns),
+		ValidArgsFunction: r.Complete(remote.LatestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload := ""
 			if len(args) > 2 {
@@ -38,23 +39,23 @@ that has not started yet takes none.
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	r.add(cmd.Flags())
+	r.Add(cmd.Flags())
 	return cmd
 }
 
 // answerWait ends the wait that the arguments name, of the run that they select.
-func answerWait(r *remote, cmd *cobra.Command, args []string, input, said string,
+func answerWait(r *remote.Host, cmd *cobra.Command, args []string, input, said string,
 	answer func(context.Context, *bus.Client, run.ID, string, json.RawMessage) error) error {
 	var payload json.RawMessage
 	if input != "" {
 		var err error
-		if payload, err = r.app.ReadJSON(input); err != nil {
+		if payload, err = r.App.ReadJSON(input); err != nil {
 			return err
 		}
 	}
 	wait := strings.TrimPrefix(args[1], flows.WaitPrefix)
-	return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		id, err := pickRun(ctx, client, args[0])
+	return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+		id, err := remote.PickRun(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func answerWait(r *remote, cmd *cobra.Command, args []string, input, said string
 		if err != nil {
 			return err
 		}
-		r.app.Say("wait %s of run %s is %s", wait, id, said)
+		r.App.Say("wait %s of run %s is %s", wait, id, said)
 		return nil
 	})
 }

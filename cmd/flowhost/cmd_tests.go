@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
@@ -20,7 +21,7 @@ import (
 // tester is test with its flags.
 type tester struct {
 	*cli.App
-	files  flowFlags
+	files  flowfiles.Flags
 	only   string
 	asJSON bool
 	junit  string
@@ -44,8 +45,8 @@ without a mock calls its module, unless that is granted something.`,
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&t.only, "run", "", "run only tests whose name matches this `REGEXP`")
-	t.files.add(flags)
-	t.files.addConfig(flags)
+	t.files.Add(flags)
+	t.files.AddConfig(flags)
 	flags.BoolVar(&t.asJSON, "json", false, "print the results as JSON")
 	flags.StringVar(&t.junit, "junit", "", "write the results to this `FILE` too, in the form of JUnit")
 	return cmd
@@ -68,7 +69,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	defer closeHost(h)
-	options, err := t.files.allowed(cmd, t.App, paths[0], h)
+	options, err := t.files.Allowed(cmd, t.App, paths[0], h)
 	if err != nil {
 		return err
 	}

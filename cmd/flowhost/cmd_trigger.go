@@ -8,20 +8,21 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
 )
 
 // triggering is trigger with its flags.
 type triggering struct {
-	ending ending
+	ending remote.Awaiting
 	params []string
 	input  string
 	key    string
 }
 
 func triggerCommand(a *cli.App) *cobra.Command {
-	t := &triggering{ending: ending{remote: remote{app: a}}}
+	t := &triggering{ending: remote.Awaiting{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "trigger FLOW",
 		Short: "Start a run of a flow that a host serves",
@@ -34,20 +35,20 @@ run within a day, and its id is printed again.`,
 		Example: `  flowhost trigger hello --input '{"name":"Ada"}'
   flowhost trigger orders --param region=eu --input @order.json --wait=30s
   flowhost trigger nightly --key "nightly-$(date +%F)"`,
-		Args:              t.ending.wait.between(1, 1, "FLOW"),
-		ValidArgsFunction: t.ending.complete(flowNames),
+		Args:              t.ending.Wait.Between(1, 1, "FLOW"),
+		ValidArgsFunction: t.ending.Complete(remote.FlowNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return t.trigger(cmd, args[0]) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&t.params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&t.input, "input", "", "the run's payload: `JSON`, @FILE, or - for stdin")
 	flags.StringVar(&t.key, "key", "", "`TEXT` that makes the command safe to repeat")
-	t.ending.addStarting(flags)
+	t.ending.AddStarting(flags)
 	return cmd
 }
 
 func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
-	p, err := render.NewProgress(t.ending.app.Errout, t.ending.form)
+	p, err := render.NewProgress(t.ending.App.Errout, t.ending.Form)
 	if err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
@@ -56,22 +57,22 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 	}
 	start := bus.Start{Flow: flow, Key: t.key}
 	if t.input != "" {
-		if start.Payload, err = t.ending.app.ReadJSON(t.input); err != nil {
+		if start.Payload, err = t.ending.App.ReadJSON(t.input); err != nil {
 			return err
 		}
 	}
-	return t.ending.use(cmd, func(ctx context.Context, client *bus.Client) error {
-		if start.Params, err = askParams(ctx, cmd, client, flow, t.params); err != nil {
+	return t.ending.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+		if start.Params, err = remote.AskParams(ctx, cmd, client, flow, t.params); err != nil {
 			return err
 		}
 		receipt, err := client.Start(ctx, start)
 		answer := (*bus.AnswerError)(nil)
 		if errors.As(err, &answer) && answer.Code == run.RequestUnknownFlow {
-			return unknownFlow(ctx, client, flow)
+			return remote.UnknownFlow(ctx, client, flow)
 		}
 		if err != nil {
 			return err
 		}
-		return t.ending.started(ctx, client, receipt, p)
+		return t.ending.Started(ctx, client, receipt, p)
 	})
 }

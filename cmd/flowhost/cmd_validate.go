@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 )
 
 func validateCommand(a *cli.App) *cobra.Command {
-	var files flowFlags
+	var files flowfiles.Flags
 	var asJSON bool
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "validate PATH...",
@@ -29,20 +30,20 @@ with the flows. Nothing is run.`,
 			return validateFiles(a, cmd, paths, files, asJSON)
 		},
 	}, cli.ExitInvalid)
-	files.add(cmd.Flags())
-	files.addConfig(cmd.Flags())
+	files.Add(cmd.Flags())
+	files.AddConfig(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, in the form of terraform validate")
 	return cmd
 }
 
-func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowFlags, asJSON bool) error {
+func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowfiles.Flags, asJSON bool) error {
 	ctx := cmd.Context()
 	h, err := newHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
 	defer closeHost(h)
-	options, err := files.allowed(cmd, a, paths[0], h)
+	options, err := files.Allowed(cmd, a, paths[0], h)
 	if err != nil {
 		return err
 	}

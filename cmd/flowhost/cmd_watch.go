@@ -7,36 +7,37 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
 func watchCommand(a *cli.App) *cobra.Command {
-	e := &ending{remote: remote{app: a}}
+	e := &remote.Awaiting{Host: remote.Host{App: a}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run to its end",
 		Long: `Shows what happens to a run until it ends, and then its output, as exec does. The
 exit code is that of the run. Ctrl-C ends the watching, not the run.
 
-` + selectorHelp,
+` + remote.SelectorHelp,
 		Example: `  flowhost watch @latest
   flowhost watch orders@latest --progress quiet && echo done`,
 		Args:              cli.Between(1, 1, "RUN"),
-		ValidArgsFunction: e.complete(latestRuns),
+		ValidArgsFunction: e.Complete(remote.LatestRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := render.NewProgress(e.app.Errout, e.form)
+			p, err := render.NewProgress(e.App.Errout, e.Form)
 			if err != nil {
 				return cli.Usage(cmd, "%w", err)
 			}
-			return e.use(cmd, func(ctx context.Context, client *bus.Client) error {
-				id, err := pickRun(ctx, client, args[0])
+			return e.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+				id, err := remote.PickRun(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
-				return e.await(ctx, client, id, p)
+				return e.Await(ctx, client, id, p)
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
-	e.add(cmd.Flags())
+	e.Add(cmd.Flags())
 	return cmd
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
@@ -24,7 +26,7 @@ import (
 // simulated is simulate with its flags.
 type simulated struct {
 	*cli.App
-	files    flowFlags
+	files    flowfiles.Flags
 	from, to string
 	takes    []string
 	workers  int
@@ -34,7 +36,7 @@ type simulated struct {
 }
 
 func newSimulated(a *cli.App) *simulated {
-	return &simulated{App: a, trial: flowTrial{remote: remote{app: a}}}
+	return &simulated{App: a, trial: flowTrial{Host: remote.Host{App: a}}}
 }
 
 // addFlags adds the flags of the command.
@@ -46,7 +48,7 @@ func (s *simulated) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.down, "down", nil, "the host is down in this `RANGE`, FROM/TO, where TO may be how much later; may be repeated")
 	flags.BoolVar(&s.asJSON, "json", false, "print one object with everything")
 	s.trial.addTo(flags)
-	s.files.add(flags)
+	s.files.Add(flags)
 }
 
 func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
@@ -57,11 +59,11 @@ func (s *simulated) simulate(cmd *cobra.Command, paths []string) error {
 	if ofFlow {
 		return s.tryFlow(cmd, paths)
 	}
-	options, err := s.files.options(cmd, s.Environ, nil)
+	options, err := s.files.Options(cmd, s.Environ, nil)
 	if err != nil {
 		return err
 	}
-	set, err := loadFlows(s.App, cmd.Context(), paths, options)
+	set, err := flowfiles.Load(s.App, cmd.Context(), paths, options)
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (s *simulated) durations(cmd *cobra.Command, a *assumptions, set *flows.Set
 			a.Takes = takes
 			continue
 		}
-		f, err := pickFlow(cmd, set, text[:cut])
+		f, err := flowfiles.Pick(cmd, set, text[:cut])
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/trials"
@@ -19,7 +21,7 @@ import (
 // flowTrial is simulate of one flow with its flags, and where a host is with the
 // runs that it has made.
 type flowTrial struct {
-	remote
+	remote.Host
 	flow    string
 	runs    int
 	seed    uint64
@@ -52,7 +54,7 @@ func (t *flowTrial) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&t.history, "from-history", false, "draw from what the runs of a host did")
 	flags.IntVar(&t.last, "last", defaultLast, "`NUMBER` of runs of the history, the latest ones")
 	flags.IntVar(&t.show, "show", 1, "show the timeline of the run of this `NUMBER`")
-	t.remote.add(flags)
+	t.Host.Add(flags)
 }
 
 // chosen reports whether runs of a flow are asked for, not what schedules do.
@@ -122,7 +124,7 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 	if t.last < 1 {
 		return cli.Usage(cmd, "--last %d: a number from 1 on is expected", t.last)
 	}
-	options, err := s.files.options(cmd, s.Environ, nil)
+	options, err := s.files.Options(cmd, s.Environ, nil)
 	if err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 		return err
 	}
 	a.Set, a.Runs, a.Seed, a.Show, a.mocks = suite.Set, t.runs, t.seed, t.show, t.mocks
-	if a.Flow, err = pickFlow(cmd, suite.Set, t.flow); err != nil {
+	if a.Flow, err = flowfiles.Pick(cmd, suite.Set, t.flow); err != nil {
 		return err
 	}
 	for _, test := range suite.Tests {
@@ -139,7 +141,7 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 			a.Mocks = test
 		}
 	}
-	if a.Params, err = parseParams(cmd, a.Flow, t.params); err != nil {
+	if a.Params, err = flowfiles.ParseParams(cmd, a.Flow, t.params); err != nil {
 		return err
 	}
 	if a.Payload, err = s.ReadJSON(t.input); err != nil {
@@ -159,7 +161,7 @@ func (s *simulated) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trial
 // loadMocked loads flows, and the mocks of a file of tests.
 func loadMocked(a *cli.App, ctx context.Context, paths []string, mocks string, options flows.Options) (*flows.Suite, error) {
 	if mocks == "" {
-		set, err := loadFlows(a, ctx, paths, options)
+		set, err := flowfiles.Load(a, ctx, paths, options)
 		return &flows.Suite{Set: set}, err
 	}
 	suite, diags := flows.LoadMocks(ctx, paths, mocks, options)

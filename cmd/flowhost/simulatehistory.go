@@ -20,7 +20,7 @@ import (
 // past gets the latest runs of the flow that have ended from a host.
 func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, error) {
 	var records []*run.Record
-	err := t.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	err := t.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 		query := run.Query{Flow: flow, States: []run.State{run.Succeeded, run.Failed}}
 		for len(records) < t.last {
 			query.Limit = min(t.last-len(records), run.MaxPage)

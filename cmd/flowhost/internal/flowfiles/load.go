@@ -1,4 +1,4 @@
-package main
+package flowfiles
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // load loads flow files. Problems are shown, and end the command when they are
 // errors.
-func loadFlows(a *cli.App, ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
+func Load(a *cli.App, ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
 	set, diags := flows.Load(ctx, paths, options)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // modules that were not read are no mistakes
@@ -25,8 +25,8 @@ func loadFlows(a *cli.App, ctx context.Context, paths []string, options flows.Op
 	return set, nil
 }
 
-// pickFlow is the flow of that name, or the only one when none is named.
-func pickFlow(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) {
+// Pick is the flow of that name, or the only one when none is named.
+func Pick(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) {
 	var names []string
 	for _, f := range set.Flows {
 		names = append(names, f.Name)

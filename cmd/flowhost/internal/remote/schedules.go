@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// scheduleHelp is what the help of commands says about their argument
+// ScheduleHelp is what the help of commands says about their argument
 // FLOW[/TRIGGER].
-const scheduleHelp = `FLOW/TRIGGER is one schedule, FLOW all schedules of a flow. Where a schedule has the
+const ScheduleHelp = `FLOW/TRIGGER is one schedule, FLOW all schedules of a flow. Where a schedule has the
 name of another flow, the schedule is meant, and FLOW/ is the flow.`
 
-// pickSchedules finds what FLOW[/TRIGGER] names: a schedule, or all of a flow. Both
+// PickSchedules finds what FLOW[/TRIGGER] names: a schedule, or all of a flow. Both
 // names may have slashes, so that only the host can tell.
-func pickSchedules(ctx context.Context, client *bus.Client, name string) (run.ScheduleRef, error) {
+func PickSchedules(ctx context.Context, client *bus.Client, name string) (run.ScheduleRef, error) {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return run.ScheduleRef{}, err
@@ -35,8 +35,8 @@ func pickSchedules(ctx context.Context, client *bus.Client, name string) (run.Sc
 	return run.ScheduleRef{}, unknownSchedule(all, name)
 }
 
-// pickSchedule finds the one schedule that FLOW/TRIGGER names.
-func pickSchedule(ctx context.Context, client *bus.Client, name string) (run.ScheduleStatus, error) {
+// PickSchedule finds the one schedule that FLOW/TRIGGER names.
+func PickSchedule(ctx context.Context, client *bus.Client, name string) (run.ScheduleStatus, error) {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return run.ScheduleStatus{}, err
@@ -77,8 +77,8 @@ func namesOf(all []run.ScheduleStatus) []string {
 	return slices.Compact(names)
 }
 
-// someSchedules completes FLOW[/TRIGGER], and oneSchedule FLOW/TRIGGER.
-func someSchedules(ctx context.Context, client *bus.Client) []string {
+// SomeSchedules completes FLOW[/TRIGGER], and oneSchedule FLOW/TRIGGER.
+func SomeSchedules(ctx context.Context, client *bus.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return nil
@@ -86,7 +86,7 @@ func someSchedules(ctx context.Context, client *bus.Client) []string {
 	return namesOf(all)
 }
 
-func oneSchedule(ctx context.Context, client *bus.Client) []string {
+func OneSchedule(ctx context.Context, client *bus.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return nil
@@ -98,8 +98,8 @@ func oneSchedule(ctx context.Context, client *bus.Client) []string {
 	return names
 }
 
-// zoneOf is where the days of a schedule begin.
-func zoneOf(s run.ScheduleStatus) (*time.Location, error) {
+// ZoneOf is where the days of a schedule begin.
+func ZoneOf(s run.ScheduleStatus) (*time.Location, error) {
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
 		return nil, cli.Exitf(cli.ExitFailed, "the zone of %s is not known here: %w", s, err)

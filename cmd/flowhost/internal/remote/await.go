@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -15,31 +15,31 @@ import (
 // errWaited ends the waiting for a run that goes on.
 var errWaited = errors.New("the time given with --wait is up")
 
-// ending follows a run to its end and shows what came of it, as exec does.
-type ending struct {
-	remote
+// Awaiting follows a run to its end and shows what came of it, as exec does.
+type Awaiting struct {
+	Host
 	asJSON bool
-	form   string // of the progress
-	wait   waitFlag
+	Form   string // of the progress
+	Wait   waitFlag
 }
 
-func (e *ending) add(flags *pflag.FlagSet) {
-	e.remote.add(flags)
+func (e *Awaiting) Add(flags *pflag.FlagSet) {
+	e.Host.Add(flags)
 	flags.BoolVar(&e.asJSON, "json", false, "print the whole record of the run")
-	flags.StringVar(&e.form, "progress", "auto", "`FORM` of the progress on stderr: auto, plain, json or quiet")
+	flags.StringVar(&e.Form, "progress", "auto", "`FORM` of the progress on stderr: auto, plain, json or quiet")
 }
 
-// await follows a run to its end, or as long as the command is to wait.
-func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
+// Await follows a run to its end, or as long as the command is to wait.
+func (e *Awaiting) Await(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
 	waiting := ctx
-	if e.wait.time > 0 {
+	if e.Wait.time > 0 {
 		var stop context.CancelFunc
-		waiting, stop = context.WithTimeoutCause(ctx, e.wait.time, errWaited)
+		waiting, stop = context.WithTimeoutCause(ctx, e.Wait.time, errWaited)
 		defer stop()
 	}
 	err := e.follow(waiting, client, id, p)
 	if cause := context.Cause(waiting); err != nil && cause != nil {
-		e.app.Say("run %s goes on: 'flowhost watch %s' follows it", id, id)
+		e.App.Say("run %s goes on: 'flowhost watch %s' follows it", id, id)
 		if errors.Is(cause, errWaited) {
 			return cli.WithCode(cli.ExitTimeout, cause)
 		}
@@ -49,7 +49,7 @@ func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *re
 		return err
 	}
 	var record *run.Record
-	err = e.persistently(ctx, func() (err error) {
+	err = e.Persistently(ctx, func() (err error) {
 		record, err = client.Get(ctx, id)
 		return err
 	})
@@ -60,12 +60,12 @@ func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *re
 }
 
 // follow tells the progress what happens to a run until it is done.
-func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
+func (e *Awaiting) follow(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
 	diff := render.RecordDiff{Progress: p}
 	for seen := uint64(0); ; {
 		var record *run.Record
-		err := e.persistently(ctx, func() (err error) {
-			record, seen, err = client.Watch(ctx, id, seen, pollTime)
+		err := e.Persistently(ctx, func() (err error) {
+			record, seen, err = client.Watch(ctx, id, seen, PollTime)
 			return err
 		})
 		if err != nil {
@@ -84,11 +84,11 @@ func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *r
 }
 
 // conclude prints the result of a run and says what its end means for the program.
-func (e *ending) conclude(record *run.Record) error {
-	if err := e.app.Out.Result(record, e.asJSON); err != nil || record.State == run.Succeeded {
+func (e *Awaiting) conclude(record *run.Record) error {
+	if err := e.App.Out.Result(record, e.asJSON); err != nil || record.State == run.Succeeded {
 		return err
 	}
-	e.app.Errout.ShowRemoteFailure(record)
+	e.App.Errout.ShowRemoteFailure(record)
 	if record.State == run.Canceled {
 		return cli.Quiet(cli.ExitCanceled)
 	}

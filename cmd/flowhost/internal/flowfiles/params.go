@@ -1,4 +1,4 @@
-package main
+package flowfiles
 
 import (
 	"encoding/json"
@@ -11,18 +11,18 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// parseParams reads the values of --param for a flow that was loaded.
-func parseParams(cmd *cobra.Command, f *flows.Flow, args []string) (map[string]json.RawMessage, error) {
+// ParseParams reads the values of --param for a flow that was loaded.
+func ParseParams(cmd *cobra.Command, f *flows.Flow, args []string) (map[string]json.RawMessage, error) {
 	names := make([]string, len(f.Params))
 	for i, p := range f.Params {
 		names[i] = p.Name
 	}
-	return readParams(cmd, f.Name, names, args, func(i int, text string) (json.RawMessage, error) { return f.Params[i].Parse(text) })
+	return ReadParams(cmd, f.Name, names, args, func(i int, text string) (json.RawMessage, error) { return f.Params[i].Parse(text) })
 }
 
-// readParams reads arguments, each "name=value". parse reads the value of the param
+// ReadParams reads arguments, each "name=value". parse reads the value of the param
 // with the i-th of the names.
-func readParams(cmd *cobra.Command, flow string, names, args []string, parse func(i int, text string) (json.RawMessage, error)) (map[string]json.RawMessage, error) {
+func ReadParams(cmd *cobra.Command, flow string, names, args []string, parse func(i int, text string) (json.RawMessage, error)) (map[string]json.RawMessage, error) {
 	params := map[string]json.RawMessage{}
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")

@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -14,35 +14,35 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// addStarting adds the flags of a command that starts a run.
-func (e *ending) addStarting(flags *pflag.FlagSet) {
-	e.add(flags)
+// AddStarting adds the flags of a command that starts a run.
+func (e *Awaiting) AddStarting(flags *pflag.FlagSet) {
+	e.Add(flags)
 	flags.Lookup("json").Usage = "print the id of the run as an object or, with --wait, the whole record of the run"
-	flags.Var(&e.wait, "wait", "wait for the end of the run, and print its output; --wait=30s waits so long at most (exit code 5)")
+	flags.Var(&e.Wait, "wait", "wait for the end of the run, and print its output; --wait=30s waits so long at most (exit code 5)")
 	flags.Lookup("wait").NoOptDefVal = "forever"
 }
 
-// started prints what a request for a run was answered with, or waits for the end
+// Started prints what a request for a run was answered with, or waits for the end
 // of the run.
-func (e *ending) started(ctx context.Context, client *bus.Client, r run.Receipt, p *render.Progress) error {
-	if err := refusal(r); err != nil {
+func (e *Awaiting) Started(ctx context.Context, client *bus.Client, r run.Receipt, p *render.Progress) error {
+	if err := Refusal(r); err != nil {
 		return err
 	}
 	if r.Repeated {
-		e.app.Say("the key was used before: run %s was made then", r.Run)
+		e.App.Say("the key was used before: run %s was made then", r.Run)
 	}
-	if e.wait.set {
-		return e.await(ctx, client, r.Run, p)
+	if e.Wait.set {
+		return e.Await(ctx, client, r.Run, p)
 	}
 	if e.asJSON {
-		return e.app.PrintJSON(newRun{Run: r.Run, Repeated: r.Repeated})
+		return e.App.PrintJSON(newRun{Run: r.Run, Repeated: r.Repeated})
 	}
-	_, err := fmt.Fprintln(e.app.Out, r.Run)
+	_, err := fmt.Fprintln(e.App.Out, r.Run)
 	return err
 }
 
-// refusal says why a request made no run, nil when it made one.
-func refusal(r run.Receipt) error {
+// Refusal says why a request made no run, nil when it made one.
+func Refusal(r run.Receipt) error {
 	switch {
 	case r.Limited:
 		return cli.Exitf(cli.ExitFailed, "as many runs are under way as the flow's concurrency allows, and its on_limit is \"skip\": no run was made")
@@ -89,9 +89,9 @@ func (w *waitFlag) Set(text string) error {
 	return nil
 }
 
-// between checks the number of arguments. A duration that follows --wait after a
+// Between checks the number of arguments. A duration that follows --wait after a
 // space is none of them, but looks like one.
-func (w *waitFlag) between(low, high int, what string) cobra.PositionalArgs {
+func (w *waitFlag) Between(low, high int, what string) cobra.PositionalArgs {
 	check := cli.Between(low, high, what)
 	return func(cmd *cobra.Command, args []string) error {
 		if w.set && len(args) > high {

@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// backfillHelp is what the help of commands says about their argument BACKFILL.
-const backfillHelp = `BACKFILL is a backfill's id, the beginning of one that no other has, or @latest.`
+// BackfillHelp is what the help of commands says about their argument BACKFILL.
+const BackfillHelp = `BACKFILL is a backfill's id, the beginning of one that no other has, or @latest.`
 
-// pickBackfill finds the backfill that a selector names.
-func pickBackfill(ctx context.Context, client *bus.Client, selector string) (bus.Backfill, error) {
+// PickBackfill finds the backfill that a selector names.
+func PickBackfill(ctx context.Context, client *bus.Client, selector string) (bus.Backfill, error) {
 	all, err := client.Backfills(ctx, "")
 	if err != nil {
 		return bus.Backfill{}, err
@@ -41,8 +41,8 @@ func pickBackfill(ctx context.Context, client *bus.Client, selector string) (bus
 	return bus.Backfill{}, cli.Exitf(cli.ExitInvalid, "the ids of several backfills begin with %s, such as %s and %s: give more of it", selector, found[0].ID, found[1].ID)
 }
 
-// findBackfill gives a backfill that has been there.
-func findBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backfill, error) {
+// FindBackfill gives a backfill that has been there.
+func FindBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backfill, error) {
 	found, err := client.Backfills(ctx, id)
 	if err == nil && len(found) == 0 {
 		err = cli.Exitf(cli.ExitFailed, "the host does not know backfill %s any more", id)
@@ -53,21 +53,21 @@ func findBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backf
 	return found[0], nil
 }
 
-// latestBackfills completes the ids of backfills, with what tells them apart.
-func latestBackfills(ctx context.Context, client *bus.Client) []string {
+// LatestBackfills completes the ids of backfills, with what tells them apart.
+func LatestBackfills(ctx context.Context, client *bus.Client) []string {
 	all, err := client.Backfills(ctx, "")
 	if err != nil {
 		return nil
 	}
 	words := []string{latest}
 	for i := range all {
-		words = append(words, cobra.CompletionWithDesc(string(all[i].ID), all[i].String()+" "+backfillState(&all[i])))
+		words = append(words, cobra.CompletionWithDesc(string(all[i].ID), all[i].String()+" "+BackfillState(&all[i])))
 	}
 	return words
 }
 
-// backfillState is a word for what has become of a backfill.
-func backfillState(b *bus.Backfill) string {
+// BackfillState is a word for what has become of a backfill.
+func BackfillState(b *bus.Backfill) string {
 	switch {
 	case !b.Over():
 		return string(run.Running)

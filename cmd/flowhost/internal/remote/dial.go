@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -25,22 +25,22 @@ const (
 	envCreds = "NATS_CREDS"
 )
 
-// remote is a running host that a command works against, with the flags that say
+// Host is a running host that a command works against, with the flags that say
 // where it is.
-type remote struct {
-	app              *cli.App
+type Host struct {
+	App              *cli.App
 	url, creds, data string
 }
 
-func (r *remote) add(flags *pflag.FlagSet) {
+func (r *Host) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&r.data, "data", "", "data `FOLDER` of a host on this machine; default: $"+envData+", or .flowhost here, in flows/, or in a folder above")
 	flags.StringVar(&r.url, "nats", "", "`URL` of the NATS server that the host uses; default: $"+envURL)
 	flags.StringVar(&r.creds, "creds", "", "`FILE` with credentials for it; default: $"+envCreds)
 }
 
-// use connects to the host and gives the connection to a command. The context ends
+// Use connects to the host and gives the connection to a command. The context ends
 // with the first signal; what the host goes on doing then is left to it.
-func (r *remote) use(cmd *cobra.Command, do func(context.Context, *bus.Client) error) error {
+func (r *Host) Use(cmd *cobra.Command, do func(context.Context, *bus.Client) error) error {
 	at, err := r.locate(cmd)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r *remote) use(cmd *cobra.Command, do func(context.Context, *bus.Client) e
 }
 
 // explain gives an error of a host its exit code.
-func (r *remote) explain(ctx context.Context, err error) error {
+func (r *Host) explain(ctx context.Context, err error) error {
 	var (
 		exit        *cli.ExitError
 		unreachable *bus.UnreachableError
@@ -94,7 +94,7 @@ func codeOfAnswer(code string) int {
 // locate finds the host: what a flag says, $FLOWHOST_DATA, a data folder nearby,
 // $NATS_URL. What lies nearby goes first because it is more particular: the URL may
 // have been set for other programs.
-func (r *remote) locate(cmd *cobra.Command) (bus.DialConfig, error) {
+func (r *Host) locate(cmd *cobra.Command) (bus.DialConfig, error) {
 	switch {
 	case r.url != "" && r.data != "":
 		return bus.DialConfig{}, cli.Usage(cmd, "--data names a host on this machine and --nats a server: give one of them")
@@ -121,8 +121,8 @@ in its folder flows, or in a folder above, and neither %s nor %s is set
 --data FOLDER names the data folder of a host on this machine, --nats URL the server of another one`, here, envData, envURL)
 }
 
-func (r *remote) getenv(name string) string {
-	for _, entry := range r.app.Environ {
+func (r *Host) getenv(name string) string {
+	for _, entry := range r.App.Environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
 		}
@@ -146,13 +146,13 @@ func contextIn(folder, from string) (bus.DialConfig, error) {
 
 // nearby looks for a host of this folder, of the flows in it, or of a folder above.
 // The settings file is read where the host would read it, but not further up.
-func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
+func (r *Host) nearby() (at bus.DialConfig, here string, err error) {
 	here, err = os.Getwd()
 	if err != nil {
 		return at, here, cli.Exitf(cli.ExitFailed, "the current folder: %w", err)
 	}
 	for _, flows := range []string{here, filepath.Join(here, "flows")} {
-		s, err := settings.Read(r.app, "", filepath.Join(flows, settings.FileName))
+		s, err := settings.Read(r.App, "", filepath.Join(flows, settings.FileName))
 		switch {
 		case err != nil:
 			return at, here, err
@@ -184,14 +184,14 @@ func private(file string) bool {
 
 // Times of following a run.
 const (
-	pollTime  = 30 * time.Second       // that the host waits for something to happen
+	PollTime  = 30 * time.Second       // that the host waits for something to happen
 	awayTime  = time.Minute            // that a host may be away
 	againTime = 500 * time.Millisecond // until it is asked again
 )
 
-// persistently repeats what only asks, while the host is away: one that starts
+// Persistently repeats what only asks, while the host is away: one that starts
 // again goes on with its runs.
-func (r *remote) persistently(ctx context.Context, ask func() error) error {
+func (r *Host) Persistently(ctx context.Context, ask func() error) error {
 	var since time.Time
 	for {
 		err := ask()
@@ -200,18 +200,18 @@ func (r *remote) persistently(ctx context.Context, ask func() error) error {
 		}
 		if since.IsZero() {
 			since = time.Now()
-			r.app.Say("waiting for the host to come back: %s", err)
+			r.App.Say("waiting for the host to come back: %s", err)
 		}
 		if time.Since(since) > awayTime {
 			return err
 		}
-		if err := sleep(ctx, againTime); err != nil {
+		if err := Sleep(ctx, againTime); err != nil {
 			return err
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -228,9 +228,9 @@ func away(err error) bool {
 	return errors.As(err, &unreachable) || errors.As(err, &answer) && answer.Code == bus.CodeUnavailable
 }
 
-// flowNames are the names of the flows that the host serves, none when it does not
+// FlowNames are the names of the flows that the host serves, none when it does not
 // tell.
-func flowNames(ctx context.Context, client *bus.Client) []string {
+func FlowNames(ctx context.Context, client *bus.Client) []string {
 	flows, err := client.Flows(ctx, "")
 	if err != nil {
 		return nil
@@ -242,14 +242,14 @@ func flowNames(ctx context.Context, client *bus.Client) []string {
 	return names
 }
 
-// unknownFlow says that there is no such flow, and which there are.
-func unknownFlow(ctx context.Context, client *bus.Client, flow string) error {
-	return cli.Exitf(cli.ExitInvalid, "the host serves no flow %q%s", flow, cli.Suggest(flow, flowNames(ctx, client)))
+// UnknownFlow says that there is no such flow, and which there are.
+func UnknownFlow(ctx context.Context, client *bus.Client, flow string) error {
+	return cli.Exitf(cli.ExitInvalid, "the host serves no flow %q%s", flow, cli.Suggest(flow, FlowNames(ctx, client)))
 }
 
-// complete gives words for the shell to complete: a host that is not there has
+// Complete gives words for the shell to complete: a host that is not there has
 // none.
-func (r *remote) complete(words func(context.Context, *bus.Client) []string) cobra.CompletionFunc {
+func (r *Host) Complete(words func(context.Context, *bus.Client) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -269,8 +269,8 @@ func (r *remote) complete(words func(context.Context, *bus.Client) []string) cob
 	}
 }
 
-// latestRuns completes the ids of the latest runs, with what tells them apart.
-func latestRuns(ctx context.Context, client *bus.Client) []string {
+// LatestRuns completes the ids of the latest runs, with what tells them apart.
+func LatestRuns(ctx context.Context, client *bus.Client) []string {
 	page, err := client.List(ctx, run.Query{Limit: 20})
 	if err != nil {
 		return nil

@@ -1,4 +1,4 @@
-package main
+package flowfiles
 
 import (
 	"strings"
@@ -14,37 +14,37 @@ import (
 // varPrefix begins the environment variables that give values for variables.
 const varPrefix = "FLOWHOST_VAR_"
 
-// flowFlags are the flags with which commands load flow files.
-type flowFlags struct {
+// Flags are the flags with which commands load flow files.
+type Flags struct {
 	vars     []string
 	varFiles []string
 	config   string // of those that addConfig was called for
 }
 
-// addConfig adds the flag for the host's settings, for commands that read nothing
+// AddConfig adds the flag for the host's settings, for commands that read nothing
 // of them but what they allow flows.
-func (f *flowFlags) addConfig(flags *pflag.FlagSet) {
+func (f *Flags) AddConfig(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "config", "", "settings `FILE` of the host, for what it allows flows at most; default: "+settings.FileName+" beside the flows")
 }
 
-// allowed are the options of loading as the host of these files has them.
-func (f *flowFlags) allowed(cmd *cobra.Command, a *cli.App, path string, catalog flows.Catalog) (flows.Options, error) {
+// Allowed are the options of loading as the host of these files has them.
+func (f *Flags) Allowed(cmd *cobra.Command, a *cli.App, path string, catalog flows.Catalog) (flows.Options, error) {
 	s, err := settings.Read(a, f.config, path)
 	if err != nil {
 		return flows.Options{}, err
 	}
-	options, err := f.options(cmd, a.Environ, catalog)
+	options, err := f.Options(cmd, a.Environ, catalog)
 	options.Ceilings = s.Ceilings
 	return options, err
 }
 
-func (f *flowFlags) add(flags *pflag.FlagSet) {
+func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.vars, "var", nil, "value of a variable, as `NAME=VALUE`; may be repeated; also "+varPrefix+"NAME in the environment")
 	flags.StringArrayVar(&f.varFiles, "var-file", nil, "`FILE` with values of variables; may be repeated")
 }
 
-// options are the options of loading, with the given catalog of plugins.
-func (f *flowFlags) options(cmd *cobra.Command, environ []string, catalog flows.Catalog) (flows.Options, error) {
+// Options are the options of loading, with the given catalog of plugins.
+func (f *Flags) Options(cmd *cobra.Command, environ []string, catalog flows.Catalog) (flows.Options, error) {
 	vars := map[string]flows.VarValue{}
 	for _, entry := range environ {
 		if name, text, ok := cutVar(entry, varPrefix); ok {

@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// selectorHelp is what the help of commands says about their argument RUN.
-	selectorHelp = `RUN is a run's id, the beginning of one that no other run has, @latest, or
+	// SelectorHelp is what the help of commands says about their argument RUN.
+	SelectorHelp = `RUN is a run's id, the beginning of one that no other run has, @latest, or
 FLOW@latest for the latest run of a flow.`
 
 	latest   = "@latest"
 	idLength = 26
 )
 
-// pickRun finds the run that a selector names.
-func pickRun(ctx context.Context, client *bus.Client, selector string) (run.ID, error) {
+// PickRun finds the run that a selector names.
+func PickRun(ctx context.Context, client *bus.Client, selector string) (run.ID, error) {
 	if flow, ok := strings.CutSuffix(selector, latest); ok {
 		return pickLatest(ctx, client, flow)
 	}
@@ -62,7 +62,7 @@ func pickLatest(ctx context.Context, client *bus.Client, flow string) (run.ID, e
 	}
 	flows, err := client.Flows(ctx, flow)
 	if err == nil && len(flows) == 0 {
-		return "", unknownFlow(ctx, client, flow)
+		return "", UnknownFlow(ctx, client, flow)
 	}
 	return "", cli.Exitf(cli.ExitInvalid, "there is no run of flow %s yet", flow)
 }

@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/run"
 )
 
-// askParams reads the values of --param for a flow of the host, which knows their
+// AskParams reads the values of --param for a flow of the host, which knows their
 // types.
-func askParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string, args []string) (map[string]json.RawMessage, error) {
+func AskParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string, args []string) (map[string]json.RawMessage, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
@@ -21,14 +22,14 @@ func askParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, unknownFlow(ctx, client, flow)
+		return nil, UnknownFlow(ctx, client, flow)
 	}
 	declared := found[0].Params
 	names := make([]string, len(declared))
 	for i, p := range declared {
 		names[i] = p.Name
 	}
-	return readParams(cmd, flow, names, args, func(i int, text string) (json.RawMessage, error) { return paramValue(declared[i].Type, text) })
+	return flowfiles.ReadParams(cmd, flow, names, args, func(i int, text string) (json.RawMessage, error) { return paramValue(declared[i].Type, text) })
 }
 
 // paramValue is the text itself for a param of type string or any, and JSON for the

@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// findTask follows a path of tasks from a run into the runs within it, and gives the
+// FindTask follows a path of tasks from a run into the runs within it, and gives the
 // one that the last task belongs to. It refuses what is not there; with begun, also an
 // item at the end of the path that has not begun.
-func findTask(ctx context.Context, client *bus.Client, id run.ID, path []run.TaskRef, begun bool) (run.ID, error) {
+func FindTask(ctx context.Context, client *bus.Client, id run.ID, path []run.TaskRef, begun bool) (run.ID, error) {
 	for i, ref := range path {
 		record, _, err := client.Watch(ctx, id, 0, 0)
 		if err == nil {
@@ -79,16 +79,16 @@ func childOf(record *run.Record, ref, inner run.TaskRef) (run.ID, error) {
 	return "", cli.Exitf(cli.ExitInvalid, "task %s of run %s did not run a flow", ref.Label(), record.Run)
 }
 
-// taskPath reads the task that an argument names, empty for none.
-func taskPath(text string) ([]run.TaskRef, error) {
+// TaskPath reads the task that an argument names, empty for none.
+func TaskPath(text string) ([]run.TaskRef, error) {
 	if text == "" {
 		return nil, nil
 	}
 	return run.ParseTaskPath(text)
 }
 
-// lastOf is the task at the end of a path, the zero TaskRef when it is empty.
-func lastOf(path []run.TaskRef) run.TaskRef {
+// LastOf is the task at the end of a path, the zero TaskRef when it is empty.
+func LastOf(path []run.TaskRef) run.TaskRef {
 	if len(path) == 0 {
 		return run.TaskRef{}
 	}
