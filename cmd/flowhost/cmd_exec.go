@@ -12,6 +12,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
@@ -78,11 +79,11 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	log := x.Log(slog.LevelError) // the progress tells the rest
-	h, err := newHost(soft, s, nil, log)
+	h, err := serve.NewHost(soft, s, nil, log)
 	if err != nil {
 		return err
 	}
-	defer closeHost(h)
+	defer serve.CloseHost(h)
 	options, err := x.files.Options(cmd, x.Environ, h)
 	if err != nil {
 		return err
@@ -97,15 +98,15 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	config := nodeConfig{
-		Settings: s, host: h, flows: options, log: log,
-		observers: []engine.Observer{p}, invoker: keepLogs(p),
+	config := serve.NodeConfig{
+		Settings: s, Host: h, Flows: options, Log: log,
+		Observers: []engine.Observer{p}, Invoker: keepLogs(p),
 	}
 	if s.Data != "" {
-		if config.link, err = openLink(soft, s, false, set, log); err != nil {
+		if config.Link, err = serve.OpenLink(soft, s, false, set, log); err != nil {
 			return err
 		}
-		defer config.link.close()
+		defer config.Link.Close()
 	}
 	record, why, err := x.perform(soft, hard, config, set, request)
 	if err != nil {
@@ -117,7 +118,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 // keepLogs gives a decorator that hands the guests' logs to the progress.
 func keepLogs(p *render.Progress) func(engine.Invoker) engine.Invoker {
 	return func(next engine.Invoker) engine.Invoker {
-		return invokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
+		return serve.InvokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
 			result, err := next.Invoke(ctx, call)
 			p.KeepLog(&call, result.Log)
 			return result, err
@@ -148,14 +149,14 @@ func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, er
 
 // perform runs the request to its end. why says what made it be canceled: nil,
 // errInterrupted or errTimedOut.
-func (x *execution) perform(soft, hard context.Context, config nodeConfig, set *flows.Set, request run.Request) (record *run.Record, why, err error) {
-	n, err := newNode(hard, config)
+func (x *execution) perform(soft, hard context.Context, config serve.NodeConfig, set *flows.Set, request run.Request) (record *run.Record, why, err error) {
+	n, err := serve.NewNode(hard, config)
 	if err != nil {
 		return nil, nil, err
 	}
-	n.start(hard)
-	record, why, err = x.submit(soft, hard, n.engine, set, request)
-	if fault := n.stop(hard); fault != nil && record == nil {
+	n.Start(hard)
+	record, why, err = x.submit(soft, hard, n.Engine, set, request)
+	if fault := n.Stop(hard); fault != nil && record == nil {
 		err = fault
 	}
 	return record, why, err

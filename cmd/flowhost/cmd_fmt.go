@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/outfile"
 	"github.com/flowhost/flowhost/flows"
 )
 
@@ -109,7 +110,7 @@ func (f *formatter) formatFile(name string) error {
 	if f.check || f.diff {
 		return nil
 	}
-	return replaceFile(name, formatted)
+	return outfile.Replace(name, formatted)
 }
 
 // format formats one text and notes what it finds. It is false for a text that is

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/graph"
 	"github.com/flowhost/flowhost/flows"
 )
 
@@ -35,7 +36,7 @@ of a flow, each with its members, and "after" names groups as group.NAME.`,
 }
 
 func drawGraphs(a *cli.App, cmd *cobra.Command, paths []string, files flowfiles.Flags, name, format string) error {
-	formats := map[string]func(io.Writer, []*flows.Flow){"text": graphText, "mermaid": graphMermaid, "dot": graphDOT}
+	formats := map[string]func(io.Writer, []*flows.Flow){"text": graph.Text, "mermaid": graph.Mermaid, "dot": graph.DOT}
 	if formats[format] == nil && format != "json" {
 		return cli.Usage(cmd, "--format %q: text, mermaid, dot or json is expected", format)
 	}
@@ -56,7 +57,7 @@ func drawGraphs(a *cli.App, cmd *cobra.Command, paths []string, files flowfiles.
 		chosen = []*flows.Flow{f}
 	}
 	if format == "json" {
-		return a.PrintJSON(graphOf(chosen))
+		return a.PrintJSON(graph.JSON(chosen))
 	}
 	formats[format](a.Out, chosen)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 )
 
 func natsCommand(a *cli.App) *cobra.Command {
@@ -68,7 +69,7 @@ func (c *natsConfig) print(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return cli.Exitf(cli.ExitInvalid, "--keys: %w", err)
 	}
-	text, err := bus.ServerConfiguration(bus.ExternalConfig{Keys: keys, URL: c.url, Subjects: coreSubjects(set), Log: c.Log(slog.LevelWarn)})
+	text, err := bus.ServerConfiguration(bus.ExternalConfig{Keys: keys, URL: c.url, Subjects: serve.CoreSubjects(set), Log: c.Log(slog.LevelWarn)})
 	if err != nil {
 		return cli.Exitf(cli.ExitInvalid, "%w", err)
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/plan"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -63,11 +65,11 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 		if err != nil {
 			return err
 		}
-		d := differenceOf(deployed, schedules, set, time.Now())
+		d := plan.Compare(deployed, schedules, set, time.Now())
 		if p.asJSON {
 			err = p.App.PrintJSON(d)
 		} else {
-			d.show(p.App.Out, p.App.Errout, len(set.Flows))
+			d.Show(p.App.Out, p.App.Errout, len(set.Flows))
 		}
 		if err == nil && p.detailed && len(d.Changes) > 0 {
 			err = cli.Quiet(cli.ExitDifference)
@@ -78,11 +80,11 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 
 // loadWithModules loads flow files with the modules that they name.
 func loadWithModules(a *cli.App, cmd *cobra.Command, files *flowfiles.Flags, paths []string) (*flows.Set, error) {
-	h, err := newHost(cmd.Context(), settings.Settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := serve.NewHost(cmd.Context(), settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return nil, err
 	}
-	defer closeHost(h)
+	defer serve.CloseHost(h)
 	options, err := files.Allowed(cmd, a, paths[0], h)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/gobuild"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/outfile"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -65,11 +68,11 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 	if err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
-	h, err := newHost(soft, settings.Settings{}, nil, b.Log(slog.LevelWarn))
+	h, err := serve.NewHost(soft, settings.Settings{}, nil, b.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	defer closeHost(h)
+	defer serve.CloseHost(h)
 	if b.scratch, err = os.MkdirTemp("", "flowhost-build-"); err != nil {
 		return err
 	}
@@ -88,12 +91,12 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 // buildFolder builds the Go program in a folder. A program that states no
 // manifest is a plugin too: its input and output may then be anything.
 func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string) error {
-	plugin, err := findGoPlugin(b.App, ctx, dir)
+	plugin, err := gobuild.Find(b.App, ctx, dir)
 	if err != nil {
 		return err
 	}
 	compiled := filepath.Join(b.scratch, "compiled.wasm")
-	if err := plugin.build(ctx, b.App, compiled); err != nil {
+	if err := plugin.Build(ctx, b.App, compiled); err != nil {
 		return err
 	}
 	beside := filepath.Join(dir, host.ManifestFile)
@@ -106,7 +109,7 @@ func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string)
 	if err != nil {
 		return err
 	}
-	return b.finish(ctx, h, dir, plugin.name+".wasm", module, note)
+	return b.finish(ctx, h, dir, plugin.Name+".wasm", module, note)
 }
 
 // buildModule puts the manifest into a module that is there.
@@ -148,7 +151,7 @@ func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name str
 	if note != "" {
 		built.Notes = append(built.Notes, note)
 	}
-	if err := moduleOutput.write(built.Path, module); err != nil {
+	if err := outfile.Module.Write(built.Path, module); err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
 	if b.asJSON {

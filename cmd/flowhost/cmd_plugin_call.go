@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -52,11 +53,11 @@ func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
 	}
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	h, err := newHost(soft, settings.Settings{}, nil, c.Log(slog.LevelWarn))
+	h, err := serve.NewHost(soft, settings.Settings{}, nil, c.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	defer closeHost(h)
+	defer serve.CloseHost(h)
 	call, err := c.prepare(soft, h, args)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -46,11 +47,11 @@ type inspection struct {
 }
 
 func inspectModule(a *cli.App, ctx context.Context, file string, asJSON, verbose bool) error {
-	h, err := newHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := serve.NewHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	defer closeHost(h)
+	defer serve.CloseHost(h)
 	found, err := h.Inspect(ctx, file)
 	if err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 )
 
@@ -76,18 +77,18 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	limitMemory()
+	serve.LimitMemory()
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	asked, stopReloads := listenReloads()
+	asked, stopReloads := serve.ListenReloads()
 	defer stopReloads()
 	log := s.Log(merged.LogLevel)
-	lines := new(guestLines)
-	h, err := newHost(soft, merged, lines.write, log)
+	lines := new(serve.GuestLines)
+	h, err := serve.NewHost(soft, merged, lines.Write, log)
 	if err != nil {
 		return err
 	}
-	defer closeHost(h)
+	defer serve.CloseHost(h)
 	options, err := s.files.Options(cmd, s.Environ, h)
 	if err != nil {
 		return err
@@ -98,8 +99,8 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return serve(soft, hard, serveConfig{
-		settings: merged, paths: paths, host: h, flows: options, set: set, lines: lines, reloads: asked, out: s.Out, log: log,
+	return serve.Run(soft, hard, serve.Config{
+		Settings: merged, Paths: paths, Host: h, Flows: options, Set: set, Lines: lines, Reloads: asked, Out: s.Out, Log: log,
 	})
 }
 

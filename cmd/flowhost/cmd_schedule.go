@@ -10,6 +10,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/timetable"
 	"github.com/flowhost/flowhost/internal/simulation"
 )
 
@@ -29,7 +30,7 @@ func scheduleCommand(a *cli.App) *cobra.Command {
 type nextTimes struct {
 	*cli.App
 	files   flowfiles.Flags
-	expr    expressionOptions
+	expr    timetable.Options
 	from    string
 	number  int
 	explain bool
@@ -54,9 +55,9 @@ its jitter: when it is due at another time, that follows behind the nominal one.
 		RunE: func(cmd *cobra.Command, args []string) error { return n.show(cmd, args[0], args[1:]) },
 	}, cli.ExitInvalid)
 	flags := cmd.Flags()
-	flags.StringVar(&n.expr.zone, "timezone", "", "`ZONE` of EXPR and of what is shown, such as Europe/Berlin; default UTC")
-	flags.StringVar(&n.expr.dst, "dst", "", "`MODE` for local times of EXPR that are skipped or repeated: cron (default), skip, shift, first, last or both")
-	flags.StringVar(&n.expr.name, "name", "", "`NAME` that H in a cron expression is derived from; of a trigger, it is FLOW/TRIGGER")
+	flags.StringVar(&n.expr.Zone, "timezone", "", "`ZONE` of EXPR and of what is shown, such as Europe/Berlin; default UTC")
+	flags.StringVar(&n.expr.DST, "dst", "", "`MODE` for local times of EXPR that are skipped or repeated: cron (default), skip, shift, first, last or both")
+	flags.StringVar(&n.expr.Name, "name", "", "`NAME` that H in a cron expression is derived from; of a trigger, it is FLOW/TRIGGER")
 	flags.StringVar(&n.from, "from", "", "begin at this `TIME`, which is one of them if it fits: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
 	flags.IntVarP(&n.number, "number", "n", 5, "`NUMBER` of times to show")
 	flags.BoolVar(&n.explain, "explain", false, "say what the next two changes of the zone's offset do to it")
@@ -73,7 +74,7 @@ func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error 
 	if err != nil {
 		return err
 	}
-	from := time.Now().In(t.zone)
+	from := time.Now().In(t.Zone)
 	if n.from != "" {
 		if from, err = cli.ParseTime(n.from, from); err != nil {
 			return cli.Usage(cmd, "--from: %w", err)
@@ -82,29 +83,29 @@ func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error 
 	}
 	var changes []simulation.Change
 	if n.explain {
-		changes = t.changes(from, 2)
+		changes = t.Changes(from, 2)
 	}
-	times := t.next(from, n.number)
+	times := t.Next(from, n.number)
 	if n.asJSON {
-		return n.PrintJSON(t.json(times, changes))
+		return n.PrintJSON(t.JSON(times, changes))
 	}
 	for _, f := range times {
 		fmt.Fprintln(n.Out, f)
 	}
 	n.comment(t, len(times))
 	if n.explain {
-		showChanges(n.Out, t, changes)
+		timetable.ShowChanges(n.Out, t, changes)
 	}
 	return nil
 }
 
 // comment says what a person would miss.
-func (n *nextTimes) comment(t *timetable, shown int) {
-	if t.trigger != nil && !t.trigger.Enabled {
+func (n *nextTimes) comment(t *timetable.Timetable, shown int) {
+	if t.Trigger != nil && !t.Trigger.Enabled {
 		n.Say("it is off: enabled = false")
 	}
-	if t.trigger != nil && t.trigger.Count > 0 {
-		n.Say("it ends after %s; how many it has made is known to its host", render.Count(t.trigger.Count, "run"))
+	if t.Trigger != nil && t.Trigger.Count > 0 {
+		n.Say("it ends after %s; how many it has made is known to its host", render.Count(t.Trigger.Count, "run"))
 	}
 	switch {
 	case shown == 0:
@@ -115,12 +116,12 @@ func (n *nextTimes) comment(t *timetable, shown int) {
 }
 
 // find finds the schedule of an expression or of a trigger.
-func (n *nextTimes) find(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
-	if isTriggerName(what) {
+func (n *nextTimes) find(cmd *cobra.Command, what string, paths []string) (*timetable.Timetable, error) {
+	if timetable.IsTriggerName(what) {
 		if zone, err := time.LoadLocation(what); err == nil {
 			return nil, cli.Usage(cmd, "%s is a zone: give it with --timezone, after an expression", zone)
 		}
-		if n.expr.zone != "" || n.expr.dst != "" {
+		if n.expr.Zone != "" || n.expr.DST != "" {
 			return nil, cli.Usage(cmd, "--timezone and --dst are for expressions: trigger %s states its own", what)
 		}
 		return n.ofTrigger(cmd, what, paths)
@@ -128,10 +129,10 @@ func (n *nextTimes) find(cmd *cobra.Command, what string, paths []string) (*time
 	if len(paths) > 0 {
 		return nil, cli.Usage(cmd, "%q is one argument too many: PATH is for FLOW/TRIGGER, and %q is taken for an expression, which must be in quotes", paths[0], what)
 	}
-	return ofExpression(cmd, strings.TrimSpace(what), n.expr)
+	return timetable.OfExpression(cmd, strings.TrimSpace(what), n.expr)
 }
 
-func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (*timetable, error) {
+func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (*timetable.Timetable, error) {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
@@ -143,9 +144,9 @@ func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (
 	if err != nil {
 		return nil, err
 	}
-	f, t, err := findSchedule(cmd, set, what)
+	f, t, err := timetable.FindSchedule(cmd, set, what)
 	if err != nil {
 		return nil, err
 	}
-	return ofTrigger(f, t)
+	return timetable.OfTrigger(f, t)
 }

@@ -4,10 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/simulate"
 )
 
 func simulateCommand(a *cli.App) *cobra.Command {
-	s := newSimulated(a)
+	s := simulate.New(a)
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "simulate PATH...",
 		Short: "Show what schedules will do, or how long runs of a flow take",
@@ -33,8 +34,8 @@ Nothing is run, and plugins need not be built.`,
   flowhost simulate flows/ --flow orders --runs 5000 --seed 7 --mocks flows/orders.test.hcl
   flowhost simulate flows/ --flow orders --from-history --data flows/.flowhost --workers 2`,
 		Args: cli.AtLeast(1, "PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return s.simulate(cmd, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return s.Run(cmd, paths) },
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	s.addFlags(cmd.Flags())
+	s.AddFlags(cmd.Flags())
 	return cmd
 }

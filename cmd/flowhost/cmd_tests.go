@@ -12,8 +12,11 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/outfile"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/testreport"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/flowtest"
 )
@@ -58,17 +61,17 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 		return cli.Usage(cmd, "--run: %w", err)
 	}
 	if t.junit != "" {
-		if err := junitOutput.check(t.junit); err != nil {
+		if err := outfile.JUnit.Check(t.junit); err != nil {
 			return cli.WithCode(cli.ExitInvalid, err)
 		}
 	}
 	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	h, err := newHost(soft, settings.Settings{}, nil, t.Log(slog.LevelError))
+	h, err := serve.NewHost(soft, settings.Settings{}, nil, t.Log(slog.LevelError))
 	if err != nil {
 		return err
 	}
-	defer closeHost(h)
+	defer serve.CloseHost(h)
 	options, err := t.files.Allowed(cmd, t.App, paths[0], h)
 	if err != nil {
 		return err
@@ -153,12 +156,12 @@ func (t *tester) conclude(suite *flows.Suite, results []*flowtest.Result) error 
 		}
 	}
 	if t.junit != "" {
-		if err := junitOutput.write(t.junit, junitOf(results, suite.Files())); err != nil {
+		if err := outfile.JUnit.Write(t.junit, testreport.JUnit(results, suite.Files())); err != nil {
 			return err
 		}
 	}
 	if t.asJSON {
-		if err := t.PrintJSON(testReport(results, suite.Files(), failed)); err != nil {
+		if err := t.PrintJSON(testreport.JSON(results, suite.Files(), failed)); err != nil {
 			return err
 		}
 	} else {

@@ -9,6 +9,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
 )
@@ -38,11 +39,11 @@ with the flows. Nothing is run.`,
 
 func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowfiles.Flags, asJSON bool) error {
 	ctx := cmd.Context()
-	h, err := newHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := serve.NewHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	defer closeHost(h)
+	defer serve.CloseHost(h)
 	options, err := files.Allowed(cmd, a, paths[0], h)
 	if err != nil {
 		return err

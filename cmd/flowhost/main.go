@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 )
 
 func main() {
@@ -14,7 +15,7 @@ func main() {
 
 // realMain is the program: its arguments and streams in, its exit code out.
 func realMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if code, asked := compileChild(args, stdin, stderr); asked {
+	if code, asked := serve.CompileChild(args, stdin, stderr); asked {
 		return code
 	}
 	a := cli.NewApp(stdin, stdout, stderr)

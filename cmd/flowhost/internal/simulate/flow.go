@@ -1,0 +1,223 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/trials"
+)
+
+// flowTrial is simulate of one flow with its flags, and where a host is with the
+// runs that it has made.
+type flowTrial struct {
+	remote.Host
+	flow    string
+	runs    int
+	seed    uint64
+	params  []string
+	input   string
+	tasks   []string
+	mocks   string
+	history bool
+	last    int
+	show    int
+}
+
+// Flags of simulate that belong to one of its forms.
+var (
+	ofFlows     = []string{"seed", "param", "input", "task", "mocks", "from-history", "last", "show", "data", "nats", "creds"}
+	ofSchedules = []string{"from", "to", "takes", "down"}
+)
+
+// defaultLast is how many runs of the history are looked at.
+const defaultLast = 200
+
+func (t *flowTrial) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&t.flow, "flow", "", "make runs of the flow of this `NAME`; may be left out with --runs where there is one flow")
+	flags.IntVar(&t.runs, "runs", trials.DefaultRuns, "`NUMBER` of runs of the flow")
+	flags.Uint64Var(&t.seed, "seed", 1, "what chance depends on: the same `NUMBER` gives the same runs")
+	flags.StringArrayVar(&t.params, "param", nil, "param of the runs, as `NAME=VALUE`; may be repeated")
+	flags.StringVar(&t.input, "input", "null", "the runs' payload: `JSON`, @FILE, or - for stdin")
+	flags.StringArrayVar(&t.tasks, "task", nil, "what attempts of a task do, `TASK=DURATION`, TASK=fail:PROBABILITY or both, with a comma; * for all others; may be repeated")
+	flags.StringVar(&t.mocks, "mocks", "", "what calls give and do: the mocks that all tests of this `FILE` share")
+	flags.BoolVar(&t.history, "from-history", false, "draw from what the runs of a host did")
+	flags.IntVar(&t.last, "last", defaultLast, "`NUMBER` of runs of the history, the latest ones")
+	flags.IntVar(&t.show, "show", 1, "show the timeline of the run of this `NUMBER`")
+	t.Host.Add(flags)
+}
+
+// chosen reports whether runs of a flow are asked for, not what schedules do.
+func (t *flowTrial) chosen(cmd *cobra.Command) (bool, error) {
+	given := func(names []string) string {
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				return name
+			}
+		}
+		return ""
+	}
+	chosen := given([]string{"flow", "runs"}) != ""
+	if name := given(ofFlows); name != "" && !chosen {
+		return false, cli.Usage(cmd, "--%s is about runs of one flow: say of which with --flow", name)
+	}
+	if name := given(ofSchedules); name != "" && chosen {
+		return false, cli.Usage(cmd, "--%s is about what schedules do, --flow and --runs are about runs of one flow: give the one or the others", name)
+	}
+	return chosen, nil
+}
+
+// tryFlow makes runs of one flow.
+func (s *Command) tryFlow(cmd *cobra.Command, paths []string) error {
+	soft, _, stopListening := cli.ListenSignals(cmd.Context())
+	defer stopListening()
+	a := trialAssumptions{}
+	if err := s.assumeFlow(soft, cmd, &a, paths); err != nil {
+		return err
+	}
+	samples := &sampled{App: s.App, ctx: soft}
+	defer samples.close()
+	a.Sample = samples.of
+	report, err := trials.Run(soft, a.Config)
+	if refused := (*trials.RefusedError)(nil); errors.As(err, &refused) {
+		return cli.Exitf(cli.ExitInvalid, "%w\n--param and --input say what the runs are given", err)
+	}
+	if err != nil {
+		if soft.Err() != nil {
+			return context.Cause(soft)
+		}
+		return err
+	}
+	if s.asJSON {
+		return s.PrintJSON(trialJSON(&a, report))
+	}
+	s.showTrials(&a, report)
+	return nil
+}
+
+// trialAssumptions are what runs of a flow go by.
+type trialAssumptions struct {
+	trials.Config
+	workersFrom string
+	mocks       string // file; empty for none
+}
+
+// assumeFlow loads the flow, and reads the flags.
+func (s *Command) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trialAssumptions, paths []string) error {
+	t := &s.trial
+	if t.runs < 1 || t.runs > trials.MaxRuns {
+		return cli.Usage(cmd, "--runs %d: a number from 1 to %d is expected", t.runs, trials.MaxRuns)
+	}
+	if t.show < 1 || t.show > t.runs {
+		return cli.Usage(cmd, "--show %d: there are %s", t.show, render.Count(t.runs, "run"))
+	}
+	if t.last < 1 {
+		return cli.Usage(cmd, "--last %d: a number from 1 on is expected", t.last)
+	}
+	options, err := s.files.Options(cmd, s.Environ, nil)
+	if err != nil {
+		return err
+	}
+	suite, err := loadMocked(s.App, ctx, paths, t.mocks, options)
+	if err != nil {
+		return err
+	}
+	a.Set, a.Runs, a.Seed, a.Show, a.mocks = suite.Set, t.runs, t.seed, t.show, t.mocks
+	if a.Flow, err = flowfiles.Pick(cmd, suite.Set, t.flow); err != nil {
+		return err
+	}
+	for _, test := range suite.Tests {
+		if test.Flow == a.Flow {
+			a.Mocks = test
+		}
+	}
+	if a.Params, err = flowfiles.ParseParams(cmd, a.Flow, t.params); err != nil {
+		return err
+	}
+	if a.Payload, err = s.ReadJSON(t.input); err != nil {
+		return err
+	}
+	if a.Tasks, err = t.stated(cmd, a.Flow); err != nil {
+		return err
+	}
+	if a.Workers, a.workersFrom, err = s.countWorkers(cmd, paths[0]); err != nil || !t.history {
+		return err
+	}
+	a.Replay = !cmd.Flags().Changed("param") && !cmd.Flags().Changed("input")
+	a.History, err = t.past(cmd, a.Flow.Name)
+	return err
+}
+
+// loadMocked loads flows, and the mocks of a file of tests.
+func loadMocked(a *cli.App, ctx context.Context, paths []string, mocks string, options flows.Options) (*flows.Suite, error) {
+	if mocks == "" {
+		set, err := flowfiles.Load(a, ctx, paths, options)
+		return &flows.Suite{Set: set}, err
+	}
+	suite, diags := flows.LoadMocks(ctx, paths, mocks, options)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	a.ShowDiagnostics(suite.Files(), diags)
+	if diags.HasErrors() {
+		return nil, cli.Quiet(cli.ExitInvalid)
+	}
+	return suite, nil
+}
+
+// stated reads what is stated of tasks.
+func (t *flowTrial) stated(cmd *cobra.Command, f *flows.Flow) (map[string]trials.Stated, error) {
+	all := map[string]trials.Stated{}
+	for _, text := range t.tasks {
+		name, what, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, cli.Usage(cmd, "--task %q: TASK=DURATION or TASK=fail:PROBABILITY is expected, such as price=2s,fail:0.1", text)
+		}
+		if name != trials.EveryTask && f.Task(name) == nil {
+			return nil, cli.Usage(cmd, "--task %q: flow %q has no task %q%s", text, f.Name, name, cli.Suggest(name, taskNames(f)))
+		}
+		stated := all[name]
+		for part := range strings.SplitSeq(what, ",") {
+			if err := parseStated(&stated, part); err != nil {
+				return nil, cli.Usage(cmd, "--task %q: %w", text, err)
+			}
+		}
+		all[name] = stated
+	}
+	return all, nil
+}
+
+func parseStated(s *trials.Stated, part string) error {
+	if text, fails := strings.CutPrefix(part, "fail:"); fails {
+		p, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(p >= 0 && p <= 1) {
+			return errors.New("the probability of a failure is a number from 0 to 1, such as fail:0.1")
+		}
+		s.Fails = &p
+		return nil
+	}
+	d, err := time.ParseDuration(part)
+	if err != nil || d < 0 {
+		return errors.New("a duration is expected, such as 2s, or fail:0.1 for the probability that an attempt fails")
+	}
+	s.Takes = &d
+	return nil
+}
+
+func taskNames(f *flows.Flow) []string {
+	var names []string
+	for _, t := range f.AllTasks() {
+		names = append(names, t.Name)
+	}
+	return names
+}
