@@ -29,7 +29,7 @@ name of the user who calls the command; nobody checks it.
   flowhost approve order@latest manager --payload '{"discount":5}'
   flowhost approve order@latest manager --deny --reason "too expensive"`,
 		Args:              cli.Between(2, 2, "RUN or WAIT"),
-		ValidArgsFunction: r.Complete(remote.LatestRuns),
+		ValidArgsFunction: r.Complete(remote.CompleteRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			decision := run.Approval{Approved: !deny, By: userName(), Reason: reason}
 			said := "approved"
@@ -46,7 +46,7 @@ name of the user who calls the command; nobody checks it.
 	flags.BoolVar(&deny, "deny", false, "refuse it: the wait fails")
 	flags.StringVar(&reason, "reason", "", "`TEXT` that is recorded with it")
 	flags.StringVar(&payload, "payload", "", "what the flow sees as payload.payload: `JSON`, @FILE, or - for stdin")
-	r.Add(flags)
+	r.AddFlags(flags)
 	return cmd
 }
 

@@ -46,7 +46,7 @@ beyond what the schedule has decided is filled up to there.`,
   flowhost backfill list
   flowhost backfill cancel @latest --reason "wrong range"`,
 		Args:              cli.Between(1, 1, "FLOW/TRIGGER"),
-		ValidArgsFunction: f.Complete(remote.OneSchedule),
+		ValidArgsFunction: f.Complete(remote.CompleteSchedule),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -58,7 +58,7 @@ beyond what the schedule has decided is filled up to there.`,
 	flags.BoolVar(&f.request.Reverse, "reverse", false, "the latest time first")
 	flags.BoolVar(&f.detach, "detach", false, "print the id of the backfill and return at once")
 	flags.BoolVar(&f.asJSON, "json", false, "print one object: the backfill at its end, or the plan with --dry-run and --detach")
-	f.Add(flags)
+	f.AddFlags(flags)
 	cmd.AddCommand(backfillListCommand(a), backfillWatchCommand(a), backfillCancelCommand(a))
 	return cmd
 }
@@ -154,7 +154,7 @@ func (f *filling) start(ctx context.Context, client *bus.Client) error {
 	case plan.ID == "":
 		f.App.Say("nothing is missing")
 	case !f.detach:
-		return followBackfill(&f.Host, ctx, client, plan.ID, f.asJSON)
+		return followBackfill(ctx, &f.Host, client, plan.ID, f.asJSON)
 	case !f.asJSON:
 		_, err := fmt.Fprintln(f.App.Out, plan.ID)
 		return err

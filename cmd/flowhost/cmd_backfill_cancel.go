@@ -22,7 +22,7 @@ of its times makes none. Runs that have ended stay as they are.
 ` + remote.BackfillHelp,
 		Example:           `  flowhost backfill cancel @latest --reason "wrong range"`,
 		Args:              cli.Between(1, 1, "BACKFILL"),
-		ValidArgsFunction: r.Complete(remote.LatestBackfills),
+		ValidArgsFunction: r.Complete(remote.CompleteBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 				b, err := remote.PickBackfill(ctx, client, args[0])
@@ -41,6 +41,6 @@ of its times makes none. Runs that have ended stay as they are.
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }

@@ -33,7 +33,7 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each backfill, on a line of its own")
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }
 

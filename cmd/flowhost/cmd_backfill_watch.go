@@ -30,24 +30,24 @@ have failed. Ctrl-C ends the watching, not the backfill.
 ` + remote.BackfillHelp,
 		Example:           `  flowhost backfill watch @latest`,
 		Args:              cli.Between(1, 1, "BACKFILL"),
-		ValidArgsFunction: r.Complete(remote.LatestBackfills),
+		ValidArgsFunction: r.Complete(remote.CompleteBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 				b, err := remote.PickBackfill(ctx, client, args[0])
 				if err != nil {
 					return err
 				}
-				return followBackfill(r, ctx, client, b.ID, asJSON)
+				return followBackfill(ctx, r, client, b.ID, asJSON)
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object at the end")
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }
 
 // follow shows how far a backfill has come until nothing more comes of it.
-func followBackfill(r *remote.Host, ctx context.Context, client *bus.Client, id run.ID, asJSON bool) error {
+func followBackfill(ctx context.Context, r *remote.Host, client *bus.Client, id run.ID, asJSON bool) error {
 	line := render.NewStatusLine(r.App.Errout)
 	r.App.Errout.Writer = line // what else is said goes above it
 	defer func() { r.App.Errout.Writer = line.Under }()

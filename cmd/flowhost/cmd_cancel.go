@@ -26,7 +26,7 @@ when the cancellation is recorded; the run ends soon after.
 		Example: `  flowhost cancel orders@latest --reason "wrong input"
   flowhost cancel 01M7YYDDJ8TYRD7Q2ARHP9C7BV --task price`,
 		Args:              cli.Between(1, 1, "RUN"),
-		ValidArgsFunction: r.Complete(remote.LatestRuns),
+		ValidArgsFunction: r.Complete(remote.CompleteRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := remote.TaskPath(task)
 			if err != nil {
@@ -46,7 +46,7 @@ when the cancellation is recorded; the run ends soon after.
 				}
 				what := "run " + string(id)
 				if task != "" {
-					what = render.Called(task) + " of " + what
+					what = render.TaskLabel(task) + " of " + what
 				}
 				a.Say("%s is canceled", what)
 				return nil
@@ -56,6 +56,6 @@ when the cancellation is recorded; the run ends soon after.
 	flags := cmd.Flags()
 	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel, NAME[KEY] or NAME/NAME")
 	flags.StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
-	r.Add(flags)
+	r.AddFlags(flags)
 	return cmd
 }

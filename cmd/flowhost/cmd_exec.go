@@ -54,7 +54,7 @@ cancels the run, a second one ends the program at once.`,
 	flags.StringVar(&x.flow, "flow", "", "`NAME` of the flow; may be left out where there is one")
 	flags.StringArrayVar(&x.params, "param", nil, "param of the run, as `NAME=VALUE`; may be repeated")
 	flags.StringVar(&x.input, "input", "null", "the run's payload: `JSON`, @FILE, or - for stdin")
-	x.files.Add(flags)
+	x.files.AddFlags(flags)
 	flags.BoolVar(&x.asJSON, "json", false, "print the whole record of the run")
 	flags.DurationVar(&x.timeout, "timeout", 0, "cancel the run after this `DURATION` (exit code 5); default: never")
 	flags.StringVar(&x.data, "data", "", "keep the journal in this `FOLDER`; default: in memory")
@@ -90,7 +90,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	}
 	options.Opened = s.Opened
 	options.Ceilings = s.Ceilings
-	set, err := flowfiles.Load(x.App, soft, []string{path}, options)
+	set, err := flowfiles.Load(soft, x.App, []string{path}, options)
 	if err != nil {
 		return err
 	}

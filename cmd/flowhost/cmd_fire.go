@@ -12,7 +12,7 @@ import (
 )
 
 func fireCommand(a *cli.App) *cobra.Command {
-	e := &remote.Awaiting{Host: remote.Host{App: a}}
+	e := &remote.Follower{Host: remote.Host{App: a}}
 	var params []string
 	var key string
 	cmd := cli.Exits(&cobra.Command{
@@ -29,7 +29,7 @@ run within a day, and its id is printed again.`,
   flowhost fire orders/nightly --param full=true --wait
   flowhost fire orders/nightly --key INC-4711`,
 		Args:              e.Wait.Between(1, 1, "FLOW/TRIGGER"),
-		ValidArgsFunction: e.Complete(remote.OneSchedule),
+		ValidArgsFunction: e.Complete(remote.CompleteSchedule),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := render.NewProgress(e.App.Errout, e.Form)
 			if err != nil {
@@ -55,6 +55,6 @@ run within a day, and its id is printed again.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&key, "key", "", "`TEXT` that makes the command safe to repeat")
-	e.AddStarting(flags)
+	e.AddStartFlags(flags)
 	return cmd
 }

@@ -29,7 +29,7 @@ of a flow, each with its members, and "after" names groups as group.NAME.`,
 			return drawGraphs(a, cmd, paths, files, name, format)
 		},
 	}, cli.ExitInvalid)
-	files.Add(cmd.Flags())
+	files.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&name, "flow", "", "show the flow of this `NAME` only")
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT` of the output: text, mermaid, dot or json")
 	return cmd
@@ -44,7 +44,7 @@ func drawGraphs(a *cli.App, cmd *cobra.Command, paths []string, files flowfiles.
 	if err != nil {
 		return err
 	}
-	set, err := flowfiles.Load(a, cmd.Context(), paths, options)
+	set, err := flowfiles.Load(cmd.Context(), a, paths, options)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ that.`,
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each limit, on a line of its own")
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }
 

@@ -39,7 +39,7 @@ sub-flows are those of their own runs: name a task of one, or the run that
   flowhost logs nightly@latest 'load[eu]/copy'
   flowhost logs 01M7YYDDJ8TYRD7Q2ARHP9C7BV --level warn --json | jq .message`,
 		Args:              cli.Between(1, 2, "RUN"),
-		ValidArgsFunction: l.Complete(remote.LatestRuns),
+		ValidArgsFunction: l.Complete(remote.CompleteRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return l.show(cmd, args) },
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -47,7 +47,7 @@ sub-flows are those of their own runs: name a task of one, or the run that
 	flags.StringVar(&l.query.Level, "level", "", "least severe `LEVEL` to show: debug, info, warn or error")
 	flags.IntVar(&l.query.Attempt, "attempt", 0, "only the lines of the attempt of this `NUMBER`")
 	flags.BoolVar(&l.asJSON, "json", false, "print one object for each line, on a line of its own")
-	l.Add(flags)
+	l.AddFlags(flags)
 	return cmd
 }
 

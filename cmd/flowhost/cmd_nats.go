@@ -53,7 +53,7 @@ other commands.`,
 	flags := cmd.Flags()
 	flags.StringVar(&c.keys, "keys", "", "`DIRECTORY` of the users' seeds; required")
 	flags.StringVar(&c.url, "nats", "", "`URL` of the server, for the contexts")
-	c.files.Add(flags)
+	c.files.AddFlags(flags)
 	return cmd
 }
 

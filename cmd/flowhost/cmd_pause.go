@@ -26,7 +26,7 @@ The reason is shown to whoever finds the schedule paused.
 		Example: `  flowhost pause orders/nightly --reason "the warehouse is moving"
   flowhost pause orders --reason INC-4711`,
 		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
-		ValidArgsFunction: r.Complete(remote.SomeSchedules),
+		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(reason) == "" {
 				return cli.Usage(cmd, "--reason is missing: say why, for those who find it paused")
@@ -37,7 +37,7 @@ The reason is shown to whoever finds the schedule paused.
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` that is recorded with it; required")
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }
 

@@ -45,9 +45,9 @@ in none of them counts as removed. Values of sensitive variables are not compare
 	flags := cmd.Flags()
 	flags.BoolVar(&p.asJSON, "json", false, "print one object with everything")
 	flags.BoolVar(&p.detailed, "detailed-exitcode", false, "end with exit code 3 when something would change")
-	p.files.Add(flags)
+	p.files.AddFlags(flags)
 	p.files.AddConfig(flags)
-	p.Add(flags)
+	p.AddFlags(flags)
 	return cmd
 }
 
@@ -89,5 +89,5 @@ func loadWithModules(a *cli.App, cmd *cobra.Command, files *flowfiles.Flags, pat
 	if err != nil {
 		return nil, err
 	}
-	return flowfiles.Load(a, cmd.Context(), paths, options)
+	return flowfiles.Load(cmd.Context(), a, paths, options)
 }

@@ -91,7 +91,7 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 // buildFolder builds the Go program in a folder. A program that states no
 // manifest is a plugin too: its input and output may then be anything.
 func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string) error {
-	plugin, err := gobuild.Find(b.App, ctx, dir)
+	plugin, err := gobuild.Find(ctx, b.App, dir)
 	if err != nil {
 		return err
 	}

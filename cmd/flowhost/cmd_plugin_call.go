@@ -132,5 +132,5 @@ func (c *pluginCall) show(result run.Result, interrupted bool) error {
 	case c.asJSON:
 		return cli.Quiet(cli.ExitFailed)
 	}
-	return cli.Exitf(cli.ExitFailed, "the call %s: %s", render.Ended(result.Outcome), render.Printable(result.Failure.Error()))
+	return cli.Exitf(cli.ExitFailed, "the call %s: %s", render.OutcomeVerb(result.Outcome), render.Printable(result.Failure.Error()))
 }

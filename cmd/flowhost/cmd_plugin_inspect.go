@@ -32,7 +32,7 @@ measured: how each call gets one that is as new, and what that costs.`,
   flowhost plugin inspect --json greet.wasm | jq .signature.functions`,
 		Args: cli.Between(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return inspectModule(a, cmd.Context(), args[0], asJSON, verbose)
+			return inspectModule(cmd.Context(), a, args[0], asJSON, verbose)
 		},
 	}, cli.ExitInvalid)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -46,7 +46,7 @@ type inspection struct {
 	Sandbox *host.Sandbox `json:"sandbox,omitempty"`
 }
 
-func inspectModule(a *cli.App, ctx context.Context, file string, asJSON, verbose bool) error {
+func inspectModule(ctx context.Context, a *cli.App, file string, asJSON, verbose bool) error {
 	h, err := serve.NewHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err

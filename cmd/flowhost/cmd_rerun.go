@@ -8,7 +8,7 @@ import (
 )
 
 func rerunCommand(a *cli.App) *cobra.Command {
-	r := &repeating{ending: remote.Awaiting{Host: remote.Host{App: a}}}
+	r := &repeating{follower: remote.Follower{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "rerun RUN",
 		Short: "Run again from the start, or from a task",
@@ -21,8 +21,8 @@ the first one runs.
 		Example: `  flowhost rerun orders@latest
   flowhost rerun orders@latest --param region=us
   flowhost rerun nightly@latest --from transform --definition recorded --wait`,
-		Args:              r.ending.Wait.Between(1, 1, "RUN"),
-		ValidArgsFunction: r.ending.Complete(remote.LatestRuns),
+		Args:              r.follower.Wait.Between(1, 1, "RUN"),
+		ValidArgsFunction: r.follower.Complete(remote.CompleteRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.how.Whole, r.how.Downstream = r.task == "", r.task != ""
 			return r.repeat(cmd, args[0])

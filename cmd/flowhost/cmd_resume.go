@@ -23,13 +23,13 @@ only where the flow states catch_up; 'flowhost backfill' makes up for them.
 		Example: `  flowhost resume orders/nightly
   flowhost resume orders`,
 		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
-		ValidArgsFunction: r.Complete(remote.SomeSchedules),
+		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeSchedules(r, cmd, args[0], "goes on", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Resume(ctx, of)
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }

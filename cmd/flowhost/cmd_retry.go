@@ -15,7 +15,7 @@ import (
 
 // repeating makes a run again: retry and rerun.
 type repeating struct {
-	ending     remote.Awaiting
+	follower   remote.Follower
 	how        run.Again
 	task       string
 	path       []run.TaskRef
@@ -32,7 +32,7 @@ of it.
 `
 
 func retryCommand(a *cli.App) *cobra.Command {
-	r := &repeating{ending: remote.Awaiting{Host: remote.Host{App: a}}}
+	r := &repeating{follower: remote.Follower{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "retry RUN",
 		Short: "Run again what did not succeed, or one task",
@@ -49,8 +49,8 @@ item of a fan-out, NAME/NAME a task of the sub-flow that the first one runs.
   flowhost retry orders@latest --whole --wait
   flowhost retry nightly@latest --task 'copy[3]' --downstream
   flowhost retry nightly@latest --task 'load[eu]/copy'`,
-		Args:              r.ending.Wait.Between(1, 1, "RUN"),
-		ValidArgsFunction: r.ending.Complete(remote.LatestRuns),
+		Args:              r.follower.Wait.Between(1, 1, "RUN"),
+		ValidArgsFunction: r.follower.Complete(remote.CompleteRuns),
 		RunE:              func(cmd *cobra.Command, args []string) error { return r.repeat(cmd, args[0]) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -66,18 +66,18 @@ func (r *repeating) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.definition, "definition", "current", "the flow: `WHICH` is current or recorded")
 	flags.StringArrayVar(&r.params, "param", nil, "param in the place of the run's, as `NAME=VALUE`; may be repeated")
 	flags.BoolVar(&r.how.FreshParams, "fresh-params", false, "take no params from the run")
-	r.ending.AddStarting(flags)
+	r.follower.AddStartFlags(flags)
 }
 
 func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
-	p, err := render.NewProgress(r.ending.App.Errout, r.ending.Form)
+	p, err := render.NewProgress(r.follower.App.Errout, r.follower.Form)
 	if err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
 	if err := r.check(cmd); err != nil {
 		return err
 	}
-	return r.ending.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return r.follower.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 		id, err := remote.PickRun(ctx, client, selector)
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 		if err != nil {
 			return err
 		}
-		return r.ending.Started(ctx, client, receipt, p)
+		return r.follower.Started(ctx, client, receipt, p)
 	})
 }
 

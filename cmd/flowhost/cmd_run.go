@@ -65,7 +65,7 @@ Settings are read from ` + settings.FileName + ` beside the flows; flags win ove
 	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settings.FileName+" beside the flows")
 	flags.BoolVar(&s.settings.AcceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
 	flags.BoolVar(&s.settings.Unwatched, "no-watch", false, "load changed files on SIGHUP only")
-	s.files.Add(flags)
+	s.files.AddFlags(flags)
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 	}
 	options.Opened = merged.Opened
 	options.Ceilings = merged.Ceilings
-	set, err := flowfiles.Load(s.App, soft, paths, options)
+	set, err := flowfiles.Load(soft, s.App, paths, options)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ Runs of sub-flows are shown with --children, or when --flow names their flow.`,
 	flags.IntVar(&l.limit, "limit", 20, "`NUMBER` of runs, 0 for all")
 	flags.BoolVar(&l.children, "children", false, "also the runs of sub-flows")
 	flags.BoolVar(&l.asJSON, "json", false, "print one object for each run, on a line of its own")
-	l.Add(flags)
+	l.AddFlags(flags)
 	cmd.RegisterFlagCompletionFunc("flow", l.Complete(remote.FlowNames))
 	return cmd
 }

@@ -62,7 +62,7 @@ its jitter: when it is due at another time, that follows behind the nominal one.
 	flags.IntVarP(&n.number, "number", "n", 5, "`NUMBER` of times to show")
 	flags.BoolVar(&n.explain, "explain", false, "say what the next two changes of the zone's offset do to it")
 	flags.BoolVar(&n.asJSON, "json", false, "print one object with the times, nominal and due")
-	n.files.Add(flags)
+	n.files.AddFlags(flags)
 	return cmd
 }
 
@@ -140,7 +140,7 @@ func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (
 	if err != nil {
 		return nil, err
 	}
-	set, err := flowfiles.Load(n.App, cmd.Context(), paths, options)
+	set, err := flowfiles.Load(cmd.Context(), n.App, paths, options)
 	if err != nil {
 		return nil, err
 	}

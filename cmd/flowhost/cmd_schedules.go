@@ -25,7 +25,7 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 		Example: `  flowhost schedules
   flowhost schedules orders --json | jq .next`,
 		Args:              cli.Between(0, 1, ""),
-		ValidArgsFunction: r.Complete(remote.SomeSchedules),
+		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 				var of run.ScheduleRef
@@ -44,7 +44,7 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each schedule, on a line of its own")
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }
 

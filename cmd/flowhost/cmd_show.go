@@ -25,7 +25,7 @@ that run a flow are shown with the tasks of that run.
   flowhost show orders@latest --json | jq .output
   flowhost show 01M7YYDDJ8TYRD7Q2ARHP9C7BV`,
 		Args:              cli.Between(1, 1, "RUN"),
-		ValidArgsFunction: r.Complete(remote.LatestRuns),
+		ValidArgsFunction: r.Complete(remote.CompleteRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 				id, err := remote.PickRun(ctx, client, args[0])
@@ -48,6 +48,6 @@ that run a flow are shown with the tasks of that run.
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole record of the run")
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }

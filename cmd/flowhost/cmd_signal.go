@@ -28,7 +28,7 @@ that has not started yet takes none.
 		Example: `  flowhost signal order@latest paid '{"amount":12.5}'
   flowhost signal 01M7YYDDJ8TYRD7Q2ARHP9C7BV paid @payment.json`,
 		Args:              cli.Between(2, 3, "RUN or WAIT"),
-		ValidArgsFunction: r.Complete(remote.LatestRuns),
+		ValidArgsFunction: r.Complete(remote.CompleteRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload := ""
 			if len(args) > 2 {
@@ -39,7 +39,7 @@ that has not started yet takes none.
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	r.Add(cmd.Flags())
+	r.AddFlags(cmd.Flags())
 	return cmd
 }
 

@@ -48,7 +48,7 @@ without a mock calls its module, unless that is granted something.`,
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&t.only, "run", "", "run only tests whose name matches this `REGEXP`")
-	t.files.Add(flags)
+	t.files.AddFlags(flags)
 	t.files.AddConfig(flags)
 	flags.BoolVar(&t.asJSON, "json", false, "print the results as JSON")
 	flags.StringVar(&t.junit, "junit", "", "write the results to this `FILE` too, in the form of JUnit")

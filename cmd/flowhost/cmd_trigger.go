@@ -15,14 +15,14 @@ import (
 
 // triggering is trigger with its flags.
 type triggering struct {
-	ending remote.Awaiting
-	params []string
-	input  string
-	key    string
+	follower remote.Follower
+	params   []string
+	input    string
+	key      string
 }
 
 func triggerCommand(a *cli.App) *cobra.Command {
-	t := &triggering{ending: remote.Awaiting{Host: remote.Host{App: a}}}
+	t := &triggering{follower: remote.Follower{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "trigger FLOW",
 		Short: "Start a run of a flow that a host serves",
@@ -35,20 +35,20 @@ run within a day, and its id is printed again.`,
 		Example: `  flowhost trigger hello --input '{"name":"Ada"}'
   flowhost trigger orders --param region=eu --input @order.json --wait=30s
   flowhost trigger nightly --key "nightly-$(date +%F)"`,
-		Args:              t.ending.Wait.Between(1, 1, "FLOW"),
-		ValidArgsFunction: t.ending.Complete(remote.FlowNames),
+		Args:              t.follower.Wait.Between(1, 1, "FLOW"),
+		ValidArgsFunction: t.follower.Complete(remote.FlowNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return t.trigger(cmd, args[0]) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&t.params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&t.input, "input", "", "the run's payload: `JSON`, @FILE, or - for stdin")
 	flags.StringVar(&t.key, "key", "", "`TEXT` that makes the command safe to repeat")
-	t.ending.AddStarting(flags)
+	t.follower.AddStartFlags(flags)
 	return cmd
 }
 
 func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
-	p, err := render.NewProgress(t.ending.App.Errout, t.ending.Form)
+	p, err := render.NewProgress(t.follower.App.Errout, t.follower.Form)
 	if err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
@@ -57,11 +57,11 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 	}
 	start := bus.Start{Flow: flow, Key: t.key}
 	if t.input != "" {
-		if start.Payload, err = t.ending.App.ReadJSON(t.input); err != nil {
+		if start.Payload, err = t.follower.App.ReadJSON(t.input); err != nil {
 			return err
 		}
 	}
-	return t.ending.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return t.follower.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 		if start.Params, err = remote.AskParams(ctx, cmd, client, flow, t.params); err != nil {
 			return err
 		}
@@ -73,6 +73,6 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 		if err != nil {
 			return err
 		}
-		return t.ending.Started(ctx, client, receipt, p)
+		return t.follower.Started(ctx, client, receipt, p)
 	})
 }

@@ -31,7 +31,7 @@ with the flows. Nothing is run.`,
 			return validateFiles(a, cmd, paths, files, asJSON)
 		},
 	}, cli.ExitInvalid)
-	files.Add(cmd.Flags())
+	files.AddFlags(cmd.Flags())
 	files.AddConfig(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, in the form of terraform validate")
 	return cmd

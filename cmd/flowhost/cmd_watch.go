@@ -12,7 +12,7 @@ import (
 )
 
 func watchCommand(a *cli.App) *cobra.Command {
-	e := &remote.Awaiting{Host: remote.Host{App: a}}
+	e := &remote.Follower{Host: remote.Host{App: a}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run to its end",
@@ -23,7 +23,7 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 		Example: `  flowhost watch @latest
   flowhost watch orders@latest --progress quiet && echo done`,
 		Args:              cli.Between(1, 1, "RUN"),
-		ValidArgsFunction: e.Complete(remote.LatestRuns),
+		ValidArgsFunction: e.Complete(remote.CompleteRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := render.NewProgress(e.App.Errout, e.Form)
 			if err != nil {
@@ -38,6 +38,6 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
-	e.Add(cmd.Flags())
+	e.AddFlags(cmd.Flags())
 	return cmd
 }

@@ -21,6 +21,7 @@ func AtLeast(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// Between checks that the number of arguments is between low and high.
 func Between(low, high int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > high {

@@ -63,6 +63,7 @@ func Quiet(code int) error { return &ExitError{Code: code} }
 // WithCode gives an error an exit code.
 func WithCode(code int, err error) error { return &ExitError{Code: code, err: err} }
 
+// Exitf is an error with an exit code.
 func Exitf(code int, format string, args ...any) error {
 	return &ExitError{Code: code, err: fmt.Errorf(format, args...)}
 }

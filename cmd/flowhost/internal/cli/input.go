@@ -48,6 +48,7 @@ func readFile(name string) ([]byte, error) {
 	return ReadAll(f)
 }
 
+// ReadAll reads an input, up to maxInput bytes.
 func ReadAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err == nil && len(text) > maxInput {

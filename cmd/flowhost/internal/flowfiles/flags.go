@@ -38,7 +38,8 @@ func (f *Flags) Allowed(cmd *cobra.Command, a *cli.App, path string, catalog flo
 	return options, err
 }
 
-func (f *Flags) Add(flags *pflag.FlagSet) {
+// AddFlags adds --var and --var-file.
+func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.vars, "var", nil, "value of a variable, as `NAME=VALUE`; may be repeated; also "+varPrefix+"NAME in the environment")
 	flags.StringArrayVar(&f.varFiles, "var-file", nil, "`FILE` with values of variables; may be repeated")
 }

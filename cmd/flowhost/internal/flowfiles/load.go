@@ -13,7 +13,7 @@ import (
 
 // load loads flow files. Problems are shown, and end the command when they are
 // errors.
-func Load(a *cli.App, ctx context.Context, paths []string, options flows.Options) (*flows.Set, error) {
+func Load(ctx context.Context, a *cli.App, paths []string, options flows.Options) (*flows.Set, error) {
 	set, diags := flows.Load(ctx, paths, options)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // modules that were not read are no mistakes

@@ -35,12 +35,12 @@ type Plugin struct {
 }
 
 // Find looks at the Go package in a folder.
-func Find(a *cli.App, ctx context.Context, dir string) (*Plugin, error) {
+func Find(ctx context.Context, a *cli.App, dir string) (*Plugin, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(files) == 0 {
 		return nil, cli.Exitf(cli.ExitInvalid, "%s: no Go files are here; name the folder of a plugin in Go, or a .wasm file", dir)
 	}
-	listed, err := goTool(a, ctx, dir, "list", "-deps", "-json=Dir,ImportPath,Name,Standard,DepOnly,GoFiles", ".")
+	listed, err := goTool(ctx, a, dir, "list", "-deps", "-json=Dir,ImportPath,Name,Standard,DepOnly,GoFiles", ".")
 	if err != nil {
 		return nil, err
 	}
@@ -102,13 +102,13 @@ func (p *Plugin) Build(ctx context.Context, a *cli.App, out string) error {
 	if p.reactor {
 		args = append(args, "-buildmode=c-shared")
 	}
-	_, err := goTool(a, ctx, p.dir, append(args, ".")...)
+	_, err := goTool(ctx, a, p.dir, append(args, ".")...)
 	return err
 }
 
 // goTool runs the go command for wasm in a folder and gives what it prints. What
 // it has to say goes to stderr as it is.
-func goTool(a *cli.App, ctx context.Context, dir string, args ...string) ([]byte, error) {
+func goTool(ctx context.Context, a *cli.App, dir string, args ...string) ([]byte, error) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		return nil, cli.Exitf(cli.ExitFailed, "building a plugin in Go needs the Go toolchain, and there is no go in PATH: see https://go.dev/dl")

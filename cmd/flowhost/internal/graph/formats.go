@@ -9,6 +9,7 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
+// Text writes the tasks of each flow in topological order, one per line.
 func Text(w io.Writer, chosen []*flows.Flow) {
 	for i, f := range chosen {
 		if i > 0 {

@@ -3,7 +3,7 @@ package graph
 import "github.com/flowhost/flowhost/flows"
 
 type (
-	graphFile struct {
+	File struct {
 		Flows []graphFlow `json:"flows"`
 	}
 	graphFlow struct {
@@ -41,8 +41,8 @@ type (
 )
 
 // JSON is what --format json prints.
-func JSON(chosen []*flows.Flow) graphFile {
-	out := graphFile{Flows: []graphFlow{}}
+func JSON(chosen []*flows.Flow) File {
+	out := File{Flows: []graphFlow{}}
 	for _, f := range chosen {
 		out.Flows = append(out.Flows, flowJSON(f))
 	}

@@ -15,22 +15,23 @@ import (
 // errWaited ends the waiting for a run that goes on.
 var errWaited = errors.New("the time given with --wait is up")
 
-// Awaiting follows a run to its end and shows what came of it, as exec does.
-type Awaiting struct {
+// Follower follows a run to its end and shows what came of it, as exec does.
+type Follower struct {
 	Host
 	asJSON bool
 	Form   string // of the progress
 	Wait   waitFlag
 }
 
-func (e *Awaiting) Add(flags *pflag.FlagSet) {
-	e.Host.Add(flags)
+// AddFlags adds the flags of the connection, --json and --progress.
+func (e *Follower) AddFlags(flags *pflag.FlagSet) {
+	e.Host.AddFlags(flags)
 	flags.BoolVar(&e.asJSON, "json", false, "print the whole record of the run")
 	flags.StringVar(&e.Form, "progress", "auto", "`FORM` of the progress on stderr: auto, plain, json or quiet")
 }
 
 // Await follows a run to its end, or as long as the command is to wait.
-func (e *Awaiting) Await(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
+func (e *Follower) Await(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
 	waiting := ctx
 	if e.Wait.time > 0 {
 		var stop context.CancelFunc
@@ -60,7 +61,7 @@ func (e *Awaiting) Await(ctx context.Context, client *bus.Client, id run.ID, p *
 }
 
 // follow tells the progress what happens to a run until it is done.
-func (e *Awaiting) follow(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
+func (e *Follower) follow(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
 	diff := render.RecordDiff{Progress: p}
 	for seen := uint64(0); ; {
 		var record *run.Record
@@ -84,7 +85,7 @@ func (e *Awaiting) follow(ctx context.Context, client *bus.Client, id run.ID, p 
 }
 
 // conclude prints the result of a run and says what its end means for the program.
-func (e *Awaiting) conclude(record *run.Record) error {
+func (e *Follower) conclude(record *run.Record) error {
 	if err := e.App.Out.Result(record, e.asJSON); err != nil || record.State == run.Succeeded {
 		return err
 	}

@@ -53,8 +53,8 @@ func FindBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backf
 	return found[0], nil
 }
 
-// LatestBackfills completes the ids of backfills, with what tells them apart.
-func LatestBackfills(ctx context.Context, client *bus.Client) []string {
+// CompleteBackfills completes the ids of backfills, with what tells them apart.
+func CompleteBackfills(ctx context.Context, client *bus.Client) []string {
 	all, err := client.Backfills(ctx, "")
 	if err != nil {
 		return nil

@@ -32,7 +32,8 @@ type Host struct {
 	url, creds, data string
 }
 
-func (r *Host) Add(flags *pflag.FlagSet) {
+// AddFlags adds the flags that locate the host.
+func (r *Host) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.data, "data", "", "data `FOLDER` of a host on this machine; default: $"+envData+", or .flowhost here, in flows/, or in a folder above")
 	flags.StringVar(&r.url, "nats", "", "`URL` of the NATS server that the host uses; default: $"+envURL)
 	flags.StringVar(&r.creds, "creds", "", "`FILE` with credentials for it; default: $"+envCreds)
@@ -211,6 +212,7 @@ func (r *Host) Persistently(ctx context.Context, ask func() error) error {
 	}
 }
 
+// Sleep waits for a duration, or returns the cause of the end of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -269,8 +271,8 @@ func (r *Host) Complete(words func(context.Context, *bus.Client) []string) cobra
 	}
 }
 
-// LatestRuns completes the ids of the latest runs, with what tells them apart.
-func LatestRuns(ctx context.Context, client *bus.Client) []string {
+// CompleteRuns completes the ids of the latest runs, with what tells them apart.
+func CompleteRuns(ctx context.Context, client *bus.Client) []string {
 	page, err := client.List(ctx, run.Query{Limit: 20})
 	if err != nil {
 		return nil

@@ -77,8 +77,8 @@ func namesOf(all []run.ScheduleStatus) []string {
 	return slices.Compact(names)
 }
 
-// SomeSchedules completes FLOW[/TRIGGER], and oneSchedule FLOW/TRIGGER.
-func SomeSchedules(ctx context.Context, client *bus.Client) []string {
+// CompleteSchedules completes FLOW[/TRIGGER], and oneSchedule FLOW/TRIGGER.
+func CompleteSchedules(ctx context.Context, client *bus.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return nil
@@ -86,7 +86,7 @@ func SomeSchedules(ctx context.Context, client *bus.Client) []string {
 	return namesOf(all)
 }
 
-func OneSchedule(ctx context.Context, client *bus.Client) []string {
+func CompleteSchedule(ctx context.Context, client *bus.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// AddStarting adds the flags of a command that starts a run.
-func (e *Awaiting) AddStarting(flags *pflag.FlagSet) {
-	e.Add(flags)
+// AddStartFlags adds the flags of a command that starts a run.
+func (e *Follower) AddStartFlags(flags *pflag.FlagSet) {
+	e.AddFlags(flags)
 	flags.Lookup("json").Usage = "print the id of the run as an object or, with --wait, the whole record of the run"
 	flags.Var(&e.Wait, "wait", "wait for the end of the run, and print its output; --wait=30s waits so long at most (exit code 5)")
 	flags.Lookup("wait").NoOptDefVal = "forever"
@@ -24,7 +24,7 @@ func (e *Awaiting) AddStarting(flags *pflag.FlagSet) {
 
 // Started prints what a request for a run was answered with, or waits for the end
 // of the run.
-func (e *Awaiting) Started(ctx context.Context, client *bus.Client, r run.Receipt, p *render.Progress) error {
+func (e *Follower) Started(ctx context.Context, client *bus.Client, r run.Receipt, p *render.Progress) error {
 	if err := Refusal(r); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func failures(record *run.Record) (failed []*run.TaskRecord, told bool) {
 func (t *Terminal) showTask(f *flows.Flow, task *run.TaskRecord) {
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError,
-		Summary:  sentence(taskName(task)) + " " + Ended(task.Error.Outcome),
+		Summary:  sentence(taskName(task)) + " " + OutcomeVerb(task.Error.Outcome),
 		Detail:   Printable(task.Error.Error()),
 	}
 	if task.Attempts > 1 {
@@ -104,8 +104,8 @@ func describe(f *run.Failure) string {
 	return text
 }
 
-// Ended is the verb for an outcome.
-func Ended(o run.Outcome) string {
+// OutcomeVerb is the verb for an outcome.
+func OutcomeVerb(o run.Outcome) string {
 	switch o {
 	case run.OutcomeTimedOut:
 		return "timed out"
@@ -136,7 +136,7 @@ func (t *Terminal) showLog(task *run.TaskRecord, log run.Log) {
 func (t *Terminal) ShowRemoteFailure(record *run.Record) {
 	failed, told := failures(record)
 	for _, task := range failed {
-		t.Say("%s %s %s: %s", t.Paint(Red, "Error:"), taskName(task), Ended(task.Error.Outcome), failureText(task.Error))
+		t.Say("%s %s %s: %s", t.Paint(Red, "Error:"), taskName(task), OutcomeVerb(task.Error.Outcome), failureText(task.Error))
 		if task.Child != "" {
 			t.Say("'flowhost show %s' shows what happened in it", task.Child)
 		} else if task.Attempts > 0 {

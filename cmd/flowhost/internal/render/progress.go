@@ -29,6 +29,7 @@ type callKey struct {
 	task run.TaskRef
 }
 
+// NewProgress returns a progress in the given format: auto, plain, json or quiet.
 func NewProgress(out *Terminal, form string) (*Progress, error) {
 	switch form {
 	case "auto":

@@ -129,7 +129,7 @@ func (t *Terminal) taskLine(task *run.TaskRecord) string {
 }
 
 func taskName(t *run.TaskRecord) string {
-	return Called(Printable(t.Ref().Label()))
+	return TaskLabel(Printable(t.Ref().Label()))
 }
 
 func taskDetail(t *run.TaskRecord) string {
@@ -155,7 +155,7 @@ func taskDetail(t *run.TaskRecord) string {
 func failureText(f *run.Failure) string {
 	text := cut(describe(f), 2000)
 	if f.Task != "" {
-		text = Called(Printable(run.TaskRef{Task: f.Task, Key: f.Key}.Label())) + ", " + text
+		text = TaskLabel(Printable(run.TaskRef{Task: f.Task, Key: f.Key}.Label())) + ", " + text
 	}
 	return text
 }

@@ -15,6 +15,7 @@ type RecordDiff struct {
 	record   *run.Record
 }
 
+// Show shows the events between the previous record and this one.
 func (r *RecordDiff) Show(ctx context.Context, record *run.Record) error {
 	r.record = record
 	var events []run.Event

@@ -15,6 +15,7 @@ type StatusLine struct {
 	drawn bool // the cursor stands behind the line
 }
 
+// NewStatusLine returns the status line of a terminal.
 func NewStatusLine(out *Terminal) *StatusLine {
 	return &StatusLine{Under: out.Writer, out: *out}
 }

@@ -27,6 +27,7 @@ func (t *Terminal) Table(rows [][]string, states int) {
 // ColumnGap is the number of spaces between columns.
 const ColumnGap = 2
 
+// ColumnWidths are the widths of the columns of rows, in characters.
 func ColumnWidths(rows [][]string) []int {
 	var widths []int
 	for _, row := range rows {

@@ -22,6 +22,8 @@ type Terminal struct {
 	Width       int // columns
 }
 
+// NewTerminal wraps a stream. If it is a terminal, it has colors unless $NO_COLOR or
+// $TERM prevent them.
 func NewTerminal(w io.Writer, getenv func(string) string) *Terminal {
 	t := &Terminal{Writer: w, Width: DefaultWidth}
 	file, ok := w.(*os.File)
@@ -56,6 +58,7 @@ func (t *Terminal) Paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
+// WordColor is the color of a state or an outcome.
 func WordColor(word string) string {
 	switch run.Outcome(word) {
 	case run.OutcomeSucceeded:

@@ -23,4 +23,5 @@ func Short(d time.Duration) string {
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
+// MS is a duration in milliseconds, as records have it.
 func MS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

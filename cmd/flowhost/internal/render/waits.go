@@ -7,8 +7,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Called names a task or a wait for people.
-func Called(task string) string {
+// TaskLabel names a task or a wait for people.
+func TaskLabel(task string) string {
 	if name, ok := strings.CutPrefix(task, flows.WaitPrefix); ok {
 		return "wait " + name
 	}

@@ -41,6 +41,7 @@ func logGuests(log *slog.Logger) func(engine.Invoker) engine.Invoker {
 // write is for [host.Config].Lines.
 type GuestLines struct{ Logs atomic.Pointer[bus.Logs] }
 
+// Write is for [host.Config].Lines.
 func (g *GuestLines) Write(call *run.Call, at time.Time, line run.LogLine) {
 	if logs := g.Logs.Load(); logs != nil {
 		logs.Write(call, at, line)
@@ -67,6 +68,7 @@ func guestFields(object json.RawMessage) slog.Attr {
 // InvokerFunc is a function as an engine.Invoker.
 type InvokerFunc func(context.Context, run.Call) (run.Result, error)
 
+// Invoke implements engine.Invoker.
 func (f InvokerFunc) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
 	return f(ctx, call)
 }

@@ -20,7 +20,7 @@ import (
 
 // intake deploys the flows and takes messages and requests until soft ends or the
 // engine does.
-func (n *node) intake(soft context.Context, c *Config, r *reloader) error {
+func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 	if err := n.Engine.Deploy(soft, c.Set); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (n *node) intake(soft context.Context, c *Config, r *reloader) error {
 
 // deploy puts a set in place of the one that is deployed, with what the host
 // listens to. After an error nothing has changed.
-func (n *node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
+func (n *Node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
 	deployed := false
 	err := intake.Listen(ctx, subscriptions(set), func() error {
 		err := n.link.allow(CoreSubjects(set))

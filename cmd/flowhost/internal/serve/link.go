@@ -29,9 +29,9 @@ const connectTime = 10 * time.Second
 // answer. Without a leader after a partition it was up to 18 s.
 const clusterTime = time.Minute
 
-// link is a node's side of NATS: a server in this process or a connection to
+// Link is a node's side of NATS: a server in this process or a connection to
 // another one, with everything that is kept there.
-type link struct {
+type Link struct {
 	server *bus.Server // nil with an external server
 	engine *nats.Conn  // to the account that only the engine enters, for commits and blobs
 	app    *nats.Conn  // to that where flows listen; the same with one account for both
@@ -60,8 +60,8 @@ type link struct {
 
 // OpenLink starts the embedded server, or connects, and provisions the streams.
 // Without listen, other programs cannot reach the embedded server.
-func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.Set, log *slog.Logger) (*link, error) {
-	l := &link{}
+func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.Set, log *slog.Logger) (*Link, error) {
+	l := &Link{}
 	err := l.connect(ctx, s, listen, set, log)
 	if err == nil {
 		l.keeper = bus.NewKeeper(bus.KeeperConfig{Engine: l.engine, App: l.app, Streams: s.Streams, Sync: l.sync, Log: log})
@@ -88,7 +88,7 @@ func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.
 
 // settle tries what an external cluster may not answer yet: one that has lost a
 // server needs some seconds to agree on who leads a stream.
-func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) error {
+func (l *Link) settle(ctx context.Context, log *slog.Logger, try func() error) error {
 	for end := time.Now().Add(clusterTime); ; {
 		err := try()
 		if err == nil || l.server != nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Now().After(end) {
@@ -99,7 +99,7 @@ func (l *link) settle(ctx context.Context, log *slog.Logger, try func() error) e
 }
 
 // connect starts the embedded server, or connects to another one.
-func (l *link) connect(ctx context.Context, s settings.Settings, listen bool, set *flows.Set, log *slog.Logger) error {
+func (l *Link) connect(ctx context.Context, s settings.Settings, listen bool, set *flows.Set, log *slog.Logger) error {
 	if err := claimData(&s, log); err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
@@ -134,7 +134,7 @@ func (l *link) connect(ctx context.Context, s settings.Settings, listen bool, se
 
 // connectExternal connects to another server, for two accounts when there are
 // credentials for both.
-func (l *link) connectExternal(ctx context.Context, s settings.Settings, log *slog.Logger) (err error) {
+func (l *Link) connectExternal(ctx context.Context, s settings.Settings, log *slog.Logger) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	connect := func(creds, name string) (nc *nats.Conn) {
@@ -163,7 +163,7 @@ func (l *link) connectExternal(ctx context.Context, s settings.Settings, log *sl
 
 // sync flushes the embedded server's files to the disk. Those of an external one
 // are its own.
-func (l *link) sync() error {
+func (l *Link) sync() error {
 	if l.server == nil {
 		return nil
 	}
@@ -171,14 +171,14 @@ func (l *link) sync() error {
 }
 
 // room tells whether the embedded server has room to write.
-func (l *link) room() error {
+func (l *Link) room() error {
 	if l.server == nil {
 		return nil
 	}
 	return l.server.Room()
 }
 
-func (l *link) open(ctx context.Context, s settings.Settings, log *slog.Logger) error {
+func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) error {
 	objects := bus.ObjectsConfig{Log: log}
 	events := bus.EventsConfig{Of: bus.EventsOf(s.EventsOf), Log: log}
 	if l.server != nil {
@@ -215,7 +215,7 @@ func markFile(s settings.Settings) string {
 // observe gives an engine's configuration what is told of durable events, and how far
 // others know of the journal. Where it cannot be asked who listens, the events that are
 // stored are published live, and no others.
-func (l *link) observe(ctx context.Context, config *engine.Config, eventsOf string, flowsOf flowsOf) error {
+func (l *Link) observe(ctx context.Context, config *engine.Config, eventsOf string, flowsOf flowsOf) error {
 	at, err := l.history.Last(ctx, l.journal)
 	if err == nil {
 		config.Told, err = l.mark.Last(ctx)
@@ -243,7 +243,7 @@ type flowsOf func(context.Context, []run.ID) (map[run.ID]string, error)
 
 // serve runs what works beside the engine, until ctx ends. Without one of them the
 // host cannot go on: its error ends everything.
-func (l *link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
+func (l *Link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
 	for _, part := range []interface{ Run(context.Context) error }{l.events, l.mark, l.feed, l.history, l.logs, l.health, l.keeper} {
 		start(func() {
 			if err := part.Run(ctx); err != nil && ctx.Err() == nil {
@@ -254,7 +254,7 @@ func (l *link) serve(ctx context.Context, start func(func()), end context.Cancel
 }
 
 // flush waits until everything that was told is kept.
-func (l *link) flush(ctx context.Context) error {
+func (l *Link) flush(ctx context.Context) error {
 	err := l.history.Flush(ctx)
 	if err != nil {
 		err = fmt.Errorf("the last records are published at the next start: %w", err)
@@ -263,7 +263,7 @@ func (l *link) flush(ctx context.Context) error {
 }
 
 // Close ends the connections and the embedded server, whatever of them there is.
-func (l *link) Close() error {
+func (l *Link) Close() error {
 	for _, nc := range []*nats.Conn{l.engine, l.intake, l.records, l.app, l.live} {
 		if nc != nil {
 			nc.Close()
@@ -279,7 +279,7 @@ func (l *link) Close() error {
 
 // allow lets the client user of the embedded server publish on other subjects.
 // Who may do what on an external one is its operator's business.
-func (l *link) allow(subjects []string) error {
+func (l *Link) allow(subjects []string) error {
 	if l.server == nil {
 		return nil
 	}
@@ -288,4 +288,4 @@ func (l *link) allow(subjects []string) error {
 
 // connected reports whether the connection of a requester is still there. That of an
 // external server is taken to be.
-func (l *link) connected(who bus.Requester) bool { return l.server == nil || l.server.Connected(who) }
+func (l *Link) connected(who bus.Requester) bool { return l.server == nil || l.server.Connected(who) }

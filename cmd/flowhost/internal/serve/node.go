@@ -26,7 +26,7 @@ const stopTime = 10 * time.Second
 type NodeConfig struct {
 	settings.Settings
 	Host      *host.Host
-	Link      *link                               // to NATS; nil: the journal is in memory and nobody is told of events
+	Link      *Link                               // to NATS; nil: the journal is in memory and nobody is told of events
 	Flows     flows.Options                       // with which the flows were loaded
 	limits    []*flows.Limit                      // of these
 	Invoker   func(engine.Invoker) engine.Invoker // decorates the host; nil: nothing
@@ -34,11 +34,11 @@ type NodeConfig struct {
 	Log       *slog.Logger
 }
 
-// node is a host, a journal and an engine at work. start and stop are called once
+// Node is a host, a journal and an engine at work. start and stop are called once
 // each, on one goroutine.
-type node struct {
+type Node struct {
 	Engine *engine.Engine
-	link   *link
+	link   *Link
 
 	working sync.WaitGroup
 	abandon context.CancelCauseFunc
@@ -47,7 +47,8 @@ type node struct {
 	unkept  error         // why something that was told is not kept; after stop
 }
 
-func NewNode(ctx context.Context, c NodeConfig) (*node, error) {
+// NewNode assembles a node. It does nothing before Start.
+func NewNode(ctx context.Context, c NodeConfig) (*Node, error) {
 	config := engine.Config{
 		Journal: engine.NewMemoryJournal(), Invoker: c.Host,
 		Restore: restorer(c.Flows), Workers: c.Workers, Timeout: c.Timeout, Limits: c.limits, Log: c.Log,
@@ -58,7 +59,7 @@ func NewNode(ctx context.Context, c NodeConfig) (*node, error) {
 	if c.Invoker != nil {
 		config.Invoker = c.Invoker(config.Invoker)
 	}
-	n := &node{link: c.Link, ended: make(chan struct{})}
+	n := &Node{link: c.Link, ended: make(chan struct{})}
 	if c.Link != nil {
 		flowsOf := func(ctx context.Context, ids []run.ID) (map[run.ID]string, error) { return n.Engine.FlowsOf(ctx, ids) }
 		if err := c.Link.observe(ctx, &config, c.EventsOf, flowsOf); err != nil {
@@ -95,7 +96,7 @@ func firstError(diags hcl.Diagnostics) error {
 
 // Start lets the engine read the journal and advance runs, until stop or until
 // ctx ends.
-func (n *node) Start(ctx context.Context) {
+func (n *Node) Start(ctx context.Context) {
 	ctx, n.abandon = context.WithCancelCause(ctx)
 	n.working.Go(func() {
 		defer close(n.ended)
@@ -108,7 +109,7 @@ func (n *node) Start(ctx context.Context) {
 
 // explain adds to the error of a journal that has lost something what to do about it
 // here: the engine knows neither the flags nor where the journal is.
-func (n *node) explain(err error) error {
+func (n *Node) explain(err error) error {
 	var (
 		damage *bus.DamageError
 		gap    *engine.ChainError
@@ -130,7 +131,7 @@ func (n *node) explain(err error) error {
 // Stop lets running attempts end, tells of the last events and waits for
 // everything that start started. It hurries when ctx, that of start, ends. The error
 // is the engine's.
-func (n *node) Stop(ctx context.Context) error {
+func (n *Node) Stop(ctx context.Context) error {
 	n.Engine.Drain()
 	<-n.ended
 	if n.link != nil && n.fault == nil {

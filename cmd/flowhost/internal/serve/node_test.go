@@ -17,7 +17,7 @@ import (
 func TestExplainLoss(t *testing.T) {
 	t.Parallel()
 	const flag, streams = "--accept-loss", "OBJ_FH_*"
-	embedded, external := &node{link: &link{server: &bus.Server{}}}, &node{link: &link{}}
+	embedded, external := &Node{link: &Link{server: &bus.Server{}}}, &Node{link: &Link{}}
 	for _, tt := range []struct {
 		err            error
 		flag, external bool
@@ -28,7 +28,7 @@ func TestExplainLoss(t *testing.T) {
 		{errors.New("something else"), false, false},
 	} {
 		err := fmt.Errorf("at start: %w", tt.err)
-		for n, want := range map[*node]bool{embedded: false, external: tt.external} {
+		for n, want := range map[*Node]bool{embedded: false, external: tt.external} {
 			got := n.explain(err)
 			if !errors.Is(got, tt.err) || strings.Contains(got.Error(), flag) != tt.flag || strings.Contains(got.Error(), streams) != want {
 				t.Errorf("%T is told as %q, want the flag %t, the streams %t", tt.err, got, tt.flag, want)

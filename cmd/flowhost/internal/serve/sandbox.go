@@ -59,6 +59,7 @@ func claimData(s *settings.Settings, log *slog.Logger) error {
 	return bus.ClaimDataDir(s.Data, buildinfo.This().Version, log)
 }
 
+// CloseHost closes a sandbox host within stopTime.
 func CloseHost(h *host.Host) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 
 // reportStart says where the host is reached, how runs are asked for and what
 // starts each flow by itself.
-func reportStart(w io.Writer, l *link, set *flows.Set, schedules []run.ScheduleStatus) {
+func reportStart(w io.Writer, l *Link, set *flows.Set, schedules []run.ScheduleStatus) {
 	at := l.url
 	if l.context != "" {
 		at += ", credentials in " + cli.Relative(l.context)

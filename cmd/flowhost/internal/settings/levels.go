@@ -18,6 +18,7 @@ func CheckLevel(cmd *cobra.Command, flag, word string) error {
 	return cli.Usage(cmd, "--%s %q is no level%s", flag, word, cli.Suggest(word, levels))
 }
 
+// LevelOf is the level of a name, info by default.
 func LevelOf(word string) slog.Level {
 	switch word {
 	case "debug":

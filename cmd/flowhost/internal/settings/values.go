@@ -101,6 +101,7 @@ func (r *settingsReader) durability(a *hcl.Attribute) bus.Sync {
 	return sync
 }
 
+// ParseDurability parses the durability of the journal.
 func ParseDurability(text string) (bus.Sync, error) {
 	switch s := bus.Sync(text); s {
 	case bus.SyncStrict, bus.SyncRelaxed, bus.SyncMemory:

@@ -54,7 +54,7 @@ func (t *flowTrial) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&t.history, "from-history", false, "draw from what the runs of a host did")
 	flags.IntVar(&t.last, "last", defaultLast, "`NUMBER` of runs of the history, the latest ones")
 	flags.IntVar(&t.show, "show", 1, "show the timeline of the run of this `NUMBER`")
-	t.Host.Add(flags)
+	t.Host.AddFlags(flags)
 }
 
 // chosen reports whether runs of a flow are asked for, not what schedules do.
@@ -128,7 +128,7 @@ func (s *Command) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trialAs
 	if err != nil {
 		return err
 	}
-	suite, err := loadMocked(s.App, ctx, paths, t.mocks, options)
+	suite, err := loadMocked(ctx, s.App, paths, t.mocks, options)
 	if err != nil {
 		return err
 	}
@@ -159,9 +159,9 @@ func (s *Command) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trialAs
 }
 
 // loadMocked loads flows, and the mocks of a file of tests.
-func loadMocked(a *cli.App, ctx context.Context, paths []string, mocks string, options flows.Options) (*flows.Suite, error) {
+func loadMocked(ctx context.Context, a *cli.App, paths []string, mocks string, options flows.Options) (*flows.Suite, error) {
 	if mocks == "" {
-		set, err := flowfiles.Load(a, ctx, paths, options)
+		set, err := flowfiles.Load(ctx, a, paths, options)
 		return &flows.Suite{Set: set}, err
 	}
 	suite, diags := flows.LoadMocks(ctx, paths, mocks, options)

@@ -35,6 +35,7 @@ type Command struct {
 	trial    flowTrial
 }
 
+// New returns the command without its flags: see [Command.AddFlags].
 func New(a *cli.App) *Command {
 	return &Command{App: a, trial: flowTrial{Host: remote.Host{App: a}}}
 }
@@ -48,9 +49,10 @@ func (s *Command) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.down, "down", nil, "the host is down in this `RANGE`, FROM/TO, where TO may be how much later; may be repeated")
 	flags.BoolVar(&s.asJSON, "json", false, "print one object with everything")
 	s.trial.addTo(flags)
-	s.files.Add(flags)
+	s.files.AddFlags(flags)
 }
 
+// Run simulates the schedules of the flows in paths or, with --flow, runs of one flow.
 func (s *Command) Run(cmd *cobra.Command, paths []string) error {
 	ofFlow, err := s.trial.chosen(cmd)
 	if err != nil {
@@ -63,7 +65,7 @@ func (s *Command) Run(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	set, err := flowfiles.Load(s.App, cmd.Context(), paths, options)
+	set, err := flowfiles.Load(cmd.Context(), s.App, paths, options)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // The JSON form of test results. It is stable: fields are added to it, and none
 // changes what it means.
 type (
-	testsJSON struct {
+	Report struct {
 		Passed int        `json:"passed"`
 		Failed int        `json:"failed"`
 		Tests  []testJSON `json:"tests"`
@@ -32,8 +32,9 @@ type (
 	}
 )
 
-func JSON(results []*flowtest.Result, files map[string]*hcl.File, failed int) testsJSON {
-	report := testsJSON{Passed: len(results) - failed, Failed: failed, Tests: []testJSON{}}
+// JSON returns the results of tests in JSON form.
+func JSON(results []*flowtest.Result, files map[string]*hcl.File, failed int) Report {
+	report := Report{Passed: len(results) - failed, Failed: failed, Tests: []testJSON{}}
 	for _, r := range results {
 		t := testJSON{
 			Name: r.Test.Name, File: r.Test.Range.Filename, Line: r.Test.Range.Start.Line, Flow: r.Test.Flow.Name,

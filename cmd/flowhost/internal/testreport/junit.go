@@ -58,6 +58,7 @@ func (s seconds) MarshalXMLAttr(name xml.Name) (xml.Attr, error) {
 	return xml.Attr{Name: name, Value: fmt.Sprintf("%.6f", time.Duration(s).Seconds())}, nil
 }
 
+// JUnit returns the results of tests in JUnit format.
 func JUnit(results []*flowtest.Result, files map[string]*hcl.File) []byte {
 	report := junitReport{Name: "flowhost"}
 	for _, r := range results {

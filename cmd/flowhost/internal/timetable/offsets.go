@@ -74,6 +74,7 @@ type (
 	}
 )
 
+// ChangesJSON returns offset changes in JSON form.
 func ChangesJSON(changes []simulation.Change) []ChangeJSON {
 	out := make([]ChangeJSON, len(changes))
 	for i, c := range changes {

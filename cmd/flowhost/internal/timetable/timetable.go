@@ -216,16 +216,16 @@ func dstModes() []string {
 	return modes
 }
 
-// fireTime is a nominal time, and when it is due.
-type fireTime struct {
+// FireTime is a nominal time, and when it is due.
+type FireTime struct {
 	nominal, due time.Time
 }
 
 // Next gives so many times after an instant.
-func (t *Timetable) Next(after time.Time, number int) []fireTime {
-	var times []fireTime
+func (t *Timetable) Next(after time.Time, number int) []FireTime {
+	var times []FireTime
 	for at, ok := t.schedule.Next(after); ok && len(times) < number; at, ok = t.schedule.Next(at) {
-		times = append(times, fireTime{at.In(t.Zone), t.jitter.Due(t.schedule, at).In(t.Zone)})
+		times = append(times, FireTime{at.In(t.Zone), t.jitter.Due(t.schedule, at).In(t.Zone)})
 	}
 	return times
 }
@@ -242,8 +242,8 @@ func (t *Timetable) Changes(after time.Time, number int) []simulation.Change {
 	return all
 }
 
-// scheduleJSON is what schedule next --json prints.
-type scheduleJSON struct {
+// Listing is what schedule next --json prints.
+type Listing struct {
 	Schedule string       `json:"schedule"` // in canonical words
 	Flow     string       `json:"flow,omitempty"`
 	Trigger  string       `json:"trigger,omitempty"`
@@ -257,8 +257,9 @@ type timeJSON struct {
 	Due     string `json:"due"`
 }
 
-func (t *Timetable) JSON(times []fireTime, changes []simulation.Change) scheduleJSON {
-	out := scheduleJSON{
+// JSON returns times and offset changes in JSON form.
+func (t *Timetable) JSON(times []FireTime, changes []simulation.Change) Listing {
+	out := Listing{
 		Schedule: t.schedule.String(), Flow: t.ref.Flow, Trigger: t.ref.Trigger, Timezone: t.Zone.String(),
 		Times: make([]timeJSON, len(times)), Changes: ChangesJSON(changes),
 	}
@@ -268,7 +269,7 @@ func (t *Timetable) JSON(times []fireTime, changes []simulation.Change) schedule
 	return out
 }
 
-func (f fireTime) String() string {
+func (f FireTime) String() string {
 	if f.due.Equal(f.nominal) {
 		return render.Instant(f.nominal)
 	}
