@@ -19,12 +19,12 @@ func approveCommand(a *cli.App) *cobra.Command {
 	var reason, payload string
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "approve RUN WAIT",
-		Short: "Approve what a run waits for, or refuse it",
-		Long: `Decides a wait for an approval: the run goes on, or with --deny the wait fails.
-The command returns when the decision is recorded. Who decided is recorded as the
-name of the user who calls the command; nobody checks it.
+		Short: "Approve or refuse what a run waits for",
+		Long: `Decides a wait for an approval: the run continues or, with --deny, the wait fails.
+The command returns once the decision is durable. The decision is recorded with the
+name of the user who runs the command; the host does not verify that name.
 
-` + remote.SelectorHelp + ` 'flowhost show RUN' tells what it waits for.`,
+` + remote.SelectorHelp + ` 'flowhost show RUN' shows what it waits for.`,
 		Example: `  flowhost approve order@latest manager
   flowhost approve order@latest manager --payload '{"discount":5}'
   flowhost approve order@latest manager --deny --reason "too expensive"`,
@@ -32,11 +32,11 @@ name of the user who calls the command; nobody checks it.
 		ValidArgsFunction: r.Complete(remote.CompleteRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			decision := run.Approval{Approved: !deny, By: userName(), Reason: reason}
-			said := "approved"
+			done := "approved"
 			if deny {
-				said = "refused"
+				done = "refused"
 			}
-			return answerWait(r, cmd, args, payload, said, func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
+			return answerWait(r, cmd, args, payload, done, func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
 				decision.Payload = payload
 				return client.Approve(ctx, id, wait, decision)
 			})
@@ -44,14 +44,13 @@ name of the user who calls the command; nobody checks it.
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.BoolVar(&deny, "deny", false, "refuse it: the wait fails")
-	flags.StringVar(&reason, "reason", "", "`TEXT` that is recorded with it")
+	flags.StringVar(&reason, "reason", "", "`TEXT` recorded with it")
 	flags.StringVar(&payload, "payload", "", "what the flow sees as payload.payload: `JSON`, @FILE, or - for stdin")
 	r.AddFlags(flags)
 	return cmd
 }
 
-// userName is what the system calls whoever runs the program, empty when it does
-// not know.
+// userName is the name of the user who runs the program, empty if unknown.
 func userName() string {
 	u, err := user.Current()
 	if err != nil {

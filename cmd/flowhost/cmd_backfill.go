@@ -27,19 +27,18 @@ func backfillCommand(a *cli.App) *cobra.Command {
 	f := &filling{Host: remote.Host{App: a}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "backfill FLOW/TRIGGER --from TIME --to TIME",
-		Short: "Start the runs of past times of a schedule",
-		Long: `Makes a run for each time of a schedule in a range of the past: for what was missed,
-for what is to be done again, or for the time before there was the schedule. --from
-is part of the range, --to is not. A run sees the time that it stands for as
-trigger.time.
+		Short: "Start the runs of a schedule's past times",
+		Long: `Starts a run for each time of a schedule in a past range: to make up for missed runs,
+to repeat runs, or to cover the time before the schedule existed. --from is part of
+the range, --to is not. A run reads its nominal time as trigger.time.
 
-The runs come a few at a time, after everything that is due, and go on after a
-restart of the host. The command follows them to the end; Ctrl-C ends the
-following, not the backfill.
+The host starts a few runs at a time, after everything that is due, and resumes the
+backfill after a restart. The command follows the runs to the end; Ctrl-C ends the
+command, not the backfill.
 
-A TIME is an instant, 2026-01-02T15:04:05Z, or a day or local time of the schedule's
-time zone, 2026-01-02 or 2026-01-02T15:04, or 90m, 24h, 7d ago. A range that goes
-beyond what the schedule has decided is filled up to there.`,
+A TIME is an instant, 2026-01-02T15:04:05Z, or a day or local time in the schedule's
+time zone, 2026-01-02 or 2026-01-02T15:04, or 90m, 24h, 7d ago. If the range extends
+beyond the times that the schedule has already processed, it is cut off there.`,
 		Example: `  flowhost backfill orders/nightly --from 2026-01-01 --to 2026-02-01 --dry-run
   flowhost backfill orders/nightly --from 2026-01-01 --to 2026-02-01 --only-missing
   flowhost backfill orders/hourly --from 7d --to 0s --reverse --max-active 4 --detach
@@ -51,13 +50,13 @@ beyond what the schedule has decided is filled up to there.`,
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "first `TIME` of the range")
-	flags.StringVar(&f.to, "to", "", "`TIME` before which the range ends")
-	flags.BoolVar(&f.request.DryRun, "dry-run", false, "only print the times, with what is known of their runs")
-	flags.BoolVar(&f.request.OnlyMissing, "only-missing", false, "leave out times of which a run is known, however it ended")
-	flags.IntVar(&f.request.MaxActive, "max-active", run.DefaultBackfilled, "`NUMBER` of runs at once")
-	flags.BoolVar(&f.request.Reverse, "reverse", false, "the latest time first")
-	flags.BoolVar(&f.detach, "detach", false, "print the id of the backfill and return at once")
-	flags.BoolVar(&f.asJSON, "json", false, "print one object: the backfill at its end, or the plan with --dry-run and --detach")
+	flags.StringVar(&f.to, "to", "", "end of the range, a `TIME` that is not part of it")
+	flags.BoolVar(&f.request.DryRun, "dry-run", false, "only print the times and the state of their runs")
+	flags.BoolVar(&f.request.OnlyMissing, "only-missing", false, "skip times that already have a run, whatever its result")
+	flags.IntVar(&f.request.MaxActive, "max-active", run.DefaultBackfilled, "maximum `NUMBER` of concurrent runs")
+	flags.BoolVar(&f.request.Reverse, "reverse", false, "start with the latest time")
+	flags.BoolVar(&f.detach, "detach", false, "print the id of the backfill and return immediately")
+	flags.BoolVar(&f.asJSON, "json", false, "print one object: the finished backfill, or the plan with --dry-run and --detach")
 	f.AddFlags(flags)
 	cmd.AddCommand(backfillListCommand(a), backfillWatchCommand(a), backfillCancelCommand(a))
 	return cmd
@@ -65,7 +64,7 @@ beyond what the schedule has decided is filled up to there.`,
 
 func (f *filling) run(cmd *cobra.Command, name string) error {
 	if f.request.MaxActive < 1 || f.request.MaxActive > run.MaxBackfillTimes {
-		return cli.Usage(cmd, "--max-active %d: a number from 1 to %d is expected", f.request.MaxActive, run.MaxBackfillTimes)
+		return cli.Usage(cmd, "--max-active %d: an integer from 1 to %d is expected", f.request.MaxActive, run.MaxBackfillTimes)
 	}
 	if err := f.period(cmd, time.Now().UTC()); err != nil { // before the host is asked for the zone
 		return err
@@ -96,7 +95,7 @@ func (f *filling) run(cmd *cobra.Command, name string) error {
 // period reads the range, whose days are those of the zone of now.
 func (f *filling) period(cmd *cobra.Command, now time.Time) (err error) {
 	if f.from == "" || f.to == "" {
-		return cli.Usage(cmd, "--from and --to are needed: the range of times")
+		return cli.Usage(cmd, "--from and --to are required: they state the range of times")
 	}
 	if f.request.From, err = cli.ParseTime(f.from, now); err != nil {
 		return cli.Usage(cmd, "--from: %w", err)
@@ -107,17 +106,17 @@ func (f *filling) period(cmd *cobra.Command, now time.Time) (err error) {
 	return nil
 }
 
-// warn says what of a plan may be unexpected.
+// warn reports what may be unexpected in a plan.
 func (f *filling) warn(plan run.BackfillPlan) {
 	if !plan.Edited.IsZero() {
-		f.App.Say("the expression was changed on %s: times before that are computed with today's", render.LocalTime(plan.Edited))
+		f.App.Say("the expression changed on %s: earlier times are computed with the current one", render.LocalTime(plan.Edited))
 	}
 	if !plan.Until.IsZero() {
-		f.App.Say("the range goes beyond what the schedule has decided: it is filled up to %s, what comes later fires by itself", render.LocalTime(plan.Until))
+		f.App.Say("the range extends beyond the times that the schedule has processed: the backfill ends at %s, later times fire on schedule", render.LocalTime(plan.Until))
 	}
 }
 
-// dryRun prints the times of a plan with what is known of their runs.
+// dryRun prints the times of a plan with the state of their runs.
 func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Location) error {
 	plan, err := client.Backfill(ctx, f.request)
 	if err != nil {
@@ -138,11 +137,11 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 		rows = append(rows, []string{t.Time.In(zone).Format(time.RFC3339Nano), state, string(t.Run)})
 	}
 	f.App.Out.Table(rows, 1)
-	f.App.Say("%s, %d with a run and %d without; nothing is started", render.Count(plan.Total, "time"), known, plan.Total-known)
+	f.App.Say("%s, %d with a run and %d without; nothing was started", render.Count(plan.Total, "time"), known, plan.Total-known)
 	return nil
 }
 
-// start starts a backfill, and follows it unless it is to be left alone.
+// start starts a backfill, and follows it unless --detach is given.
 func (f *filling) start(ctx context.Context, client *bus.Client) error {
 	f.request.ID = run.NewID(time.Now())
 	plan, err := client.Backfill(ctx, f.request)

@@ -16,8 +16,8 @@ func backfillCancelCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "cancel BACKFILL",
 		Short: "Cancel a backfill",
-		Long: `Ends a backfill before its time: its runs that are going are canceled, and the rest
-of its times makes none. Runs that have ended stay as they are.
+		Long: `Ends a backfill early: the host cancels its running runs and starts no others. Finished
+runs are not affected.
 
 ` + remote.BackfillHelp,
 		Example:           `  flowhost backfill cancel @latest --reason "wrong range"`,
@@ -30,7 +30,7 @@ of its times makes none. Runs that have ended stay as they are.
 					return err
 				}
 				if !b.EndedAt.IsZero() {
-					return cli.Exitf(cli.ExitFailed, "backfill %s has ended already", b.ID)
+					return cli.Exitf(cli.ExitFailed, "backfill %s has already ended", b.ID)
 				}
 				if err := client.CancelBackfill(ctx, b.ID, reason); err != nil {
 					return err
@@ -40,7 +40,7 @@ of its times makes none. Runs that have ended stay as they are.
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	cmd.Flags().StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
+	cmd.Flags().StringVar(&reason, "reason", "canceled from the command line", "`TEXT` recorded with it")
 	r.AddFlags(cmd.Flags())
 	return cmd
 }

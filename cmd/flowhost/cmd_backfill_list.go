@@ -19,7 +19,7 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:     "list",
 		Short:   "List backfills, newest first",
-		Long:    `Lists the backfills that go on, and the last hundred that have ended, newest first.`,
+		Long:    `Lists the open backfills and the last hundred that have ended, newest first.`,
 		Example: `  flowhost backfill list`,
 		Args:    cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,7 +32,7 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 			})
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each backfill, on a line of its own")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line, for each backfill")
 	r.AddFlags(cmd.Flags())
 	return cmd
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// followTime is how often a backfill is looked at that is followed.
+// followTime is how often a followed backfill is polled.
 const followTime = 300 * time.Millisecond
 
 func backfillWatchCommand(a *cli.App) *cobra.Command {
@@ -24,8 +24,8 @@ func backfillWatchCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "watch BACKFILL",
 		Short: "Follow a backfill to its end",
-		Long: `Shows how far a backfill has come until it ends. The exit code is 1 when runs of it
-have failed. Ctrl-C ends the watching, not the backfill.
+		Long: `Shows the progress of a backfill until it ends. The exit code is 1 if any of its runs
+failed. Ctrl-C ends the command, not the backfill.
 
 ` + remote.BackfillHelp,
 		Example:           `  flowhost backfill watch @latest`,
@@ -46,19 +46,19 @@ have failed. Ctrl-C ends the watching, not the backfill.
 	return cmd
 }
 
-// follow shows how far a backfill has come until nothing more comes of it.
+// follow shows the progress of a backfill until it ends.
 func followBackfill(ctx context.Context, r *remote.Host, client *bus.Client, id run.ID, asJSON bool) error {
 	line := render.NewStatusLine(r.App.Errout)
-	r.App.Errout.Writer = line // what else is said goes above it
+	r.App.Errout.Writer = line // other messages appear above it
 	defer func() { r.App.Errout.Writer = line.Under }()
-	for told := false; ; told = true {
+	for shown := false; ; shown = true {
 		var b bus.Backfill
 		err := r.Persistently(ctx, func() (err error) {
 			b, err = remote.FindBackfill(ctx, client, id)
 			return err
 		})
 		if err == nil {
-			if !told {
+			if !shown {
 				r.App.Say("backfill %s of %s", b.ID, b.ScheduleRef)
 			}
 			line.Show(progressOf(&b))
@@ -71,14 +71,14 @@ func followBackfill(ctx context.Context, r *remote.Host, client *bus.Client, id 
 		if err != nil {
 			line.End()
 			if ctx.Err() != nil {
-				r.App.Say("backfill %s goes on: 'flowhost backfill watch %s' follows it, 'flowhost backfill cancel %s' ends it", id, id, id)
+				r.App.Say("backfill %s continues: 'flowhost backfill watch %s' follows it, 'flowhost backfill cancel %s' cancels it", id, id, id)
 			}
 			return err
 		}
 	}
 }
 
-// progressOf is how far a backfill has come, in one line.
+// progressOf is the progress of a backfill, in one line.
 func progressOf(b *bus.Backfill) string {
 	parts := []string{fmt.Sprintf("%d of %d done", b.Done, b.Total)}
 	parts = append(parts, endsOf(b)...)
@@ -102,8 +102,7 @@ func endsOf(b *bus.Backfill) []string {
 	return parts
 }
 
-// concludeBackfill prints what came of a backfill and says what that means for the
-// program.
+// concludeBackfill prints the result of a backfill and returns the exit code for it.
 func concludeBackfill(r *remote.Host, b *bus.Backfill, asJSON bool) error {
 	if asJSON {
 		if err := r.App.PrintJSON(b); err != nil {
@@ -113,10 +112,10 @@ func concludeBackfill(r *remote.Host, b *bus.Backfill, asJSON bool) error {
 		return err
 	}
 	if b.Failed > 0 {
-		r.App.Say("'flowhost runs --flow %s --state failed --since %s' lists the runs that failed", b.Flow, b.StartedAt.Format(time.RFC3339))
+		r.App.Say("'flowhost runs --flow %s --state failed --since %s' lists the failed runs", b.Flow, b.StartedAt.Format(time.RFC3339))
 	}
 	if b.Rejected > 0 {
-		r.App.Say("the host's log says why it could make no run of %s", render.Count(b.Rejected, "time"))
+		r.App.Say("the host started no run for %s: see its log for the reasons", render.Count(b.Rejected, "time"))
 	}
 	if b.Reason != "" {
 		r.App.Say("the backfill is canceled: %s", render.Printable(b.Reason))

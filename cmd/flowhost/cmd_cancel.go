@@ -17,10 +17,10 @@ func cancelCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Cancel a run, or one task of it",
-		Long: `Cancels a run: attempts under way are stopped and no other starts, but for the
-tasks of finally. With --task only that task is canceled; NAME[KEY] is an item of a
+		Long: `Cancels a run: the host stops its running attempts and starts no others, except the
+tasks of finally. With --task it cancels only that task; NAME[KEY] is an item of a
 fan-out, NAME/NAME a task of the sub-flow that the first one runs. The command returns
-when the cancellation is recorded; the run ends soon after.
+once the cancellation is durable; the run ends soon after.
 
 ` + remote.SelectorHelp,
 		Example: `  flowhost cancel orders@latest --reason "wrong input"
@@ -54,8 +54,8 @@ when the cancellation is recorded; the run ends soon after.
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&task, "task", "", "`NAME` of the only task to cancel, NAME[KEY] or NAME/NAME")
-	flags.StringVar(&reason, "reason", "canceled from the command line", "`TEXT` that is recorded with it")
+	flags.StringVar(&task, "task", "", "cancel only the task of this `NAME`, NAME[KEY] or NAME/NAME")
+	flags.StringVar(&reason, "reason", "canceled from the command line", "`TEXT` recorded with it")
 	r.AddFlags(flags)
 	return cmd
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// errTimedOut ends the waiting for a run.
-var errTimedOut = errors.New("the time given with --timeout is up")
+// errTimedOut ends the wait for a run.
+var errTimedOut = errors.New("--timeout expired")
 
 // execution is exec with its flags.
 type execution struct {
@@ -41,9 +41,9 @@ func execCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "exec PATH",
 		Short: "Run one flow now and print its output",
-		Long: `Runs one flow of PATH, a flow file or a folder, in this process, waits for its
-end and prints its output as JSON. The flow's triggers are left alone. Ctrl-C
-cancels the run, a second one ends the program at once.`,
+		Long: `Runs one flow of PATH, a flow file or a directory, in this process, waits for it to
+finish and prints its output as JSON. The flow's triggers do not fire. Ctrl-C cancels
+the run, a second one ends the program immediately.`,
 		Example: `  flowhost exec hello.hcl
   flowhost exec flows/ --flow orders --param region=eu --input @order.json
   echo '{"total":5}' | flowhost exec orders.hcl --input - --json | jq .tasks`,
@@ -51,15 +51,15 @@ cancels the run, a second one ends the program at once.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return x.exec(cmd, args[0]) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&x.flow, "flow", "", "`NAME` of the flow; may be left out where there is one")
+	flags.StringVar(&x.flow, "flow", "", "`NAME` of the flow; optional if there is only one")
 	flags.StringArrayVar(&x.params, "param", nil, "param of the run, as `NAME=VALUE`; may be repeated")
 	flags.StringVar(&x.input, "input", "null", "the run's payload: `JSON`, @FILE, or - for stdin")
 	x.files.AddFlags(flags)
-	flags.BoolVar(&x.asJSON, "json", false, "print the whole record of the run")
+	flags.BoolVar(&x.asJSON, "json", false, "print the complete record of the run")
 	flags.DurationVar(&x.timeout, "timeout", 0, "cancel the run after this `DURATION` (exit code 5); default: never")
-	flags.StringVar(&x.data, "data", "", "keep the journal in this `FOLDER`; default: in memory")
-	flags.StringVar(&x.config, "config", "", "settings `FILE`; default: "+settings.FileName+" beside the flows")
-	flags.StringVar(&x.progress, "progress", "auto", "`FORM` of the progress on stderr: auto, plain, json or quiet")
+	flags.StringVar(&x.data, "data", "", "keep the journal in this `DIRECTORY`; default: in memory")
+	flags.StringVar(&x.config, "config", "", "settings `FILE`; default: "+settings.FileName+" in the flows' directory")
+	flags.StringVar(&x.progress, "progress", "auto", "`FORMAT` of the progress on stderr: auto, plain, json or quiet")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	s.Data, s.NATSURL = x.data, "" // the host's own journal is not for single runs
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	log := x.Log(slog.LevelError) // the progress tells the rest
+	log := x.Log(slog.LevelError) // the progress shows the rest
 	h, err := serve.NewHost(soft, s, nil, log)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	return x.show(record, why, set.Flow(request.Flow), p)
 }
 
-// keepLogs gives a decorator that hands the guests' logs to the progress.
+// keepLogs returns a decorator that passes the guests' logs to the progress.
 func keepLogs(p *render.Progress) func(engine.Invoker) engine.Invoker {
 	return func(next engine.Invoker) engine.Invoker {
 		return serve.InvokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
@@ -126,7 +126,7 @@ func keepLogs(p *render.Progress) func(engine.Invoker) engine.Invoker {
 	}
 }
 
-// request is what the flags ask for.
+// request is the request that the flags describe.
 func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, error) {
 	f, err := flowfiles.Pick(cmd, set, x.flow)
 	if err != nil {
@@ -147,8 +147,8 @@ func (x *execution) request(cmd *cobra.Command, set *flows.Set) (run.Request, er
 	}, nil
 }
 
-// perform runs the request to its end. why says what made it be canceled: nil,
-// errInterrupted or errTimedOut.
+// perform runs the request to its end. why is the cause of its cancellation: nil,
+// ErrInterrupted or errTimedOut.
 func (x *execution) perform(soft, hard context.Context, config serve.NodeConfig, set *flows.Set, request run.Request) (record *run.Record, why, err error) {
 	n, err := serve.NewNode(hard, config)
 	if err != nil {
@@ -164,7 +164,7 @@ func (x *execution) perform(soft, hard context.Context, config serve.NodeConfig,
 
 func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *flows.Set, request run.Request) (record *run.Record, why, err error) {
 	for _, f := range set.Flows {
-		f.Triggers = nil // nothing but this request starts runs here
+		f.Triggers = nil // only this request starts runs here
 	}
 	if err := e.Deploy(hard, set); err != nil {
 		return nil, nil, err
@@ -194,7 +194,7 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 	return record, why, err
 }
 
-// show prints the result and says what the end of the run means for the program.
+// show prints the result of the run and returns the exit code for it.
 func (x *execution) show(record *run.Record, why error, f *flows.Flow, p *render.Progress) error {
 	if err := x.Out.Result(record, x.asJSON); err != nil || record.State == run.Succeeded {
 		return err

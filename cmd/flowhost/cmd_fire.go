@@ -18,13 +18,13 @@ func fireCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "fire FLOW/TRIGGER",
 		Short: "Start a run of a schedule now",
-		Long: `Makes a run of a schedule now, with the params of its trigger, also while it is
-paused or off. What is due next stays as it is. Prints the id of the run or, with
---wait, what came of it. While an earlier run of the schedule is going, its overlap
-policy may refuse another one.
+		Long: `Starts a run of a schedule now, with the params of its trigger, even while the
+schedule is paused or disabled. Its next time does not change. Prints the run's id or,
+with --wait, its result. While an earlier run of the schedule is open, the overlap
+policy may reject another one.
 
-With --key the command may be repeated: the same key for the same flow makes one
-run within a day, and its id is printed again.`,
+With --key the command can be repeated safely: within a day, the same key for the same
+flow starts one run, and the command prints its id again.`,
 		Example: `  flowhost fire orders/nightly
   flowhost fire orders/nightly --param full=true --wait
   flowhost fire orders/nightly --key INC-4711`,
@@ -54,7 +54,7 @@ run within a day, and its id is printed again.`,
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
-	flags.StringVar(&key, "key", "", "`TEXT` that makes the command safe to repeat")
+	flags.StringVar(&key, "key", "", "`KEY` that makes the command safe to repeat")
 	e.AddStartFlags(flags)
 	return cmd
 }

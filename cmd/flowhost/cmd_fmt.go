@@ -16,7 +16,7 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// formatter is what the flags of fmt ask for.
+// formatter is fmt with its flags.
 type formatter struct {
 	*cli.App
 	check, diff bool
@@ -29,11 +29,11 @@ func fmtCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "fmt [PATH...]",
 		Short: "Format flow files",
-		Long: `Brings *.hcl files into their canonical layout and prints the names of those it
-changed. PATH is a file, a folder with all folders below it (default: the current
-one), or - for stdin, which is formatted to stdout.`,
+		Long: `Rewrites *.hcl files in the canonical format and prints the names of the changed ones.
+PATH is a file, a directory, which is searched recursively (default: the current one),
+or - for stdin, which is formatted to stdout.`,
 		Example: `  flowhost fmt
-  flowhost fmt --check flows/        exit code 3 when a file is not formatted
+  flowhost fmt --check flows/        exit code 3 if a file is not formatted
   flowhost fmt --diff orders.hcl     show what would change
   flowhost fmt - < orders.hcl`,
 		RunE: func(_ *cobra.Command, paths []string) error {
@@ -43,7 +43,7 @@ one), or - for stdin, which is formatted to stdout.`,
 			return f.formatAll(paths)
 		},
 	}, cli.ExitInvalid, cli.ExitDifference)
-	cmd.Flags().BoolVar(&f.check, "check", false, "change nothing; exit code 3 when a file is not formatted")
+	cmd.Flags().BoolVar(&f.check, "check", false, "change nothing; exit code 3 if a file is not formatted")
 	cmd.Flags().BoolVar(&f.diff, "diff", false, "change nothing; print the differences")
 	return cmd
 }
@@ -74,7 +74,7 @@ func (f *formatter) formatPath(path string) error {
 		case e.IsDir() && name != path && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
 		case e.IsDir(), name != path && (!e.Type().IsRegular() || !strings.HasSuffix(name, ".hcl")):
-			return nil // what a link leads to is formatted where it lies
+			return nil // the target of a link is formatted in its own place
 		}
 		return f.formatFile(name)
 	})
@@ -94,7 +94,7 @@ func (f *formatter) formatStdin() error {
 
 func (f *formatter) formatFile(name string) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a file that can be formatted", name)
+		return fmt.Errorf("%s is not a regular file", name)
 	}
 	source, err := os.ReadFile(name)
 	if err != nil {
@@ -113,8 +113,8 @@ func (f *formatter) formatFile(name string) error {
 	return outfile.Replace(name, formatted)
 }
 
-// format formats one text and notes what it finds. It is false for a text that is
-// not HCL.
+// format formats one file and records the findings. It returns false for source that
+// is not HCL.
 func (f *formatter) format(name string, source []byte) ([]byte, bool) {
 	formatted, diags := flows.Format(source, name)
 	if diags.HasErrors() {

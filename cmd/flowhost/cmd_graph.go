@@ -16,11 +16,11 @@ func graphCommand(a *cli.App) *cobra.Command {
 	var name, format string
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "graph PATH",
-		Short: "Show which task depends on which",
-		Long: `Shows the graphs of the flows in PATH, a flow file or a folder. Plugins need not
-be built for it. Groups are drawn around their members, with their mode; a task
-with for_each is marked with (each). With --format json, "groups" lists the groups
-of a flow, each with its members, and "after" names groups as group.NAME.`,
+		Short: "Show the dependencies of tasks",
+		Long: `Shows the graphs of the flows in PATH, a flow file or a directory. The plugins need
+not be built. Groups are drawn around their members, with their mode; a task with
+for_each is marked (each). With --format json, "groups" lists the groups of a flow,
+each with its members, and "after" names groups as group.NAME.`,
 		Example: `  flowhost graph orders.hcl
   flowhost graph flows/ --flow orders --format mermaid
   flowhost graph orders.hcl --format dot | dot -Tsvg > orders.svg`,
@@ -30,7 +30,7 @@ of a flow, each with its members, and "after" names groups as group.NAME.`,
 		},
 	}, cli.ExitInvalid)
 	files.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&name, "flow", "", "show the flow of this `NAME` only")
+	cmd.Flags().StringVar(&name, "flow", "", "show only the flow of this `NAME`")
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT` of the output: text, mermaid, dot or json")
 	return cmd
 }

@@ -18,10 +18,9 @@ func limitsCommand(a *cli.App) *cobra.Command {
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "limits",
-		Short: "List limits, and what waits for them",
-		Long: `Lists the limits that the flows of a host share: how many attempts are under way, of
-how many that may be, how many may start in what time, and how many tasks wait for
-that.`,
+		Short: "List limits and their usage",
+		Long: `Lists the limits that the flows of a host share: the running attempts and their
+maximum, the rate limit, and the number of waiting tasks.`,
 		Example: `  flowhost limits
   flowhost limits --json | jq 'select(.waiting > 0)'`,
 		Args: cli.Between(0, 0, ""),
@@ -35,7 +34,7 @@ that.`,
 			})
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each limit, on a line of its own")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line, for each limit")
 	r.AddFlags(cmd.Flags())
 	return cmd
 }

@@ -26,12 +26,11 @@ func logsCommand(a *cli.App) *cobra.Command {
 	l := &logReading{Host: remote.Host{App: a}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "logs RUN [TASK]",
-		Short: "Show what the tasks of a run wrote",
-		Long: `Shows the lines that the tasks of a run wrote, in the order in which they came, of
-all tasks or of one. With -f it goes on until the run ends. NAME[KEY] is an item of
-a fan-out, NAME/NAME a task of the sub-flow that the first one runs. The lines of
-sub-flows are those of their own runs: name a task of one, or the run that
-'flowhost show' tells.
+		Short: "Show the log of a run's tasks",
+		Long: `Shows the log lines of a run, of all its tasks or of one, in the order of their
+arrival. With -f it follows the log until the run ends. NAME[KEY] is an item of a
+fan-out, NAME/NAME a task of the sub-flow that the first one runs. A sub-flow's lines
+belong to its own run: name one of its tasks, or the run that 'flowhost show' lists.
 
 ` + remote.SelectorHelp,
 		Example: `  flowhost logs @latest
@@ -43,10 +42,10 @@ sub-flows are those of their own runs: name a task of one, or the run that
 		RunE:              func(cmd *cobra.Command, args []string) error { return l.show(cmd, args) },
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.BoolVarP(&l.follow, "follow", "f", false, "go on until the run ends")
-	flags.StringVar(&l.query.Level, "level", "", "least severe `LEVEL` to show: debug, info, warn or error")
-	flags.IntVar(&l.query.Attempt, "attempt", 0, "only the lines of the attempt of this `NUMBER`")
-	flags.BoolVar(&l.asJSON, "json", false, "print one object for each line, on a line of its own")
+	flags.BoolVarP(&l.follow, "follow", "f", false, "follow the log until the run ends")
+	flags.StringVar(&l.query.Level, "level", "", "minimum `LEVEL` to show: debug, info, warn or error")
+	flags.IntVar(&l.query.Attempt, "attempt", 0, "only lines of the attempt of this `NUMBER`")
+	flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line, for each log line")
 	l.AddFlags(flags)
 	return cmd
 }

@@ -16,7 +16,7 @@ import (
 func natsCommand(a *cli.App) *cobra.Command {
 	cmd := group(a, &cobra.Command{
 		Use:   "nats",
-		Short: "Prepare an external NATS server",
+		Short: "Configure an external NATS server",
 	})
 	cmd.AddCommand(natsConfigCommand(a))
 	return cmd
@@ -34,17 +34,16 @@ func natsConfigCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "config PATH...",
 		Short: "Print the configuration of an external NATS server",
-		Long: `Prints what an external NATS server needs to keep the engine, the operator and
-clients apart as the embedded server does: accounts, exports and imports, users,
-permissions and limits, in the server's configuration language. PATHs are flow
-files and folders; clients may publish on the subjects to which their flows listen:
-print it again when these change.
+		Long: `Prints the configuration with which an external NATS server separates the engine, the
+operator and clients as the embedded server does: accounts, exports and imports, users,
+permissions and limits. PATHs are flow files and directories; clients may publish on
+the subjects that these flows listen to, so print the configuration again when the
+subjects change.
 
-Users have keys. Their seeds are files in the directory of --keys, made where they
-are missing: engine.nk and engine-app.nk for 'flowhost run --creds' and
-'--app-creds', operator.nk and client.nk. With --nats, a context for each of the
-latter two is written beside them, for the nats command line and for --creds of
-other commands.`,
+Users authenticate with keys. The command stores their seeds in the directory of --keys
+and creates the missing ones: engine.nk and engine-app.nk for 'flowhost run --creds'
+and '--app-creds', operator.nk and client.nk. With --nats it also writes a context for
+each of the latter two, for the nats command line and for --creds of other commands.`,
 		Example: `  flowhost nats config flows/ --keys keys --nats nats://nats.internal:4222 > flowhost.conf
   flowhost run flows/ --nats nats://nats.internal:4222 --creds keys/engine.nk --app-creds keys/engine-app.nk`,
 		Args: cli.AtLeast(1, "PATH"),
@@ -59,7 +58,7 @@ other commands.`,
 
 func (c *natsConfig) print(cmd *cobra.Command, paths []string) error {
 	if c.keys == "" {
-		return cli.Usage(cmd, "--keys is missing: name a directory for the seeds of the users")
+		return cli.Usage(cmd, "--keys is required: it names the directory of the users' seeds")
 	}
 	set, err := loadWithModules(c.App, cmd, &c.files, paths)
 	if err != nil {

@@ -17,9 +17,9 @@ func pauseCommand(a *cli.App) *cobra.Command {
 	var reason string
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "pause FLOW[/TRIGGER] --reason TEXT",
-		Short: "Stop a schedule until it is resumed",
-		Long: `Stops a schedule, or all of a flow: nothing fires until it is resumed, also after a
-restart of the host. Runs that are going go on, and the flow can still be asked for.
+		Short: "Pause a schedule until it is resumed",
+		Long: `Pauses a schedule, or all schedules of a flow: nothing fires until it is resumed, even
+after a restart of the host. Open runs continue, and other triggers still start runs.
 The reason is shown to whoever finds the schedule paused.
 
 ` + remote.ScheduleHelp,
@@ -29,20 +29,20 @@ The reason is shown to whoever finds the schedule paused.
 		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(reason) == "" {
-				return cli.Usage(cmd, "--reason is missing: say why, for those who find it paused")
+				return cli.Usage(cmd, "--reason is required: it is shown to whoever finds the schedule paused")
 			}
 			return changeSchedules(r, cmd, args[0], "is paused", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Pause(ctx, of, reason)
 			})
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` that is recorded with it; required")
+	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` recorded with it; required")
 	r.AddFlags(cmd.Flags())
 	return cmd
 }
 
-// changeSchedules does something to the schedules that an argument names, and says
-// to which.
+// changeSchedules changes the schedules that an argument names, and lists
+// them.
 func changeSchedules(r *remote.Host, cmd *cobra.Command, name, done string, change func(context.Context, *bus.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
 	return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
 		of, err := remote.PickSchedules(ctx, client, name)

@@ -31,11 +31,11 @@ func planCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "plan PATH...",
 		Short: "Show what flow files would change on a running host",
-		Long: `Compares the flows of PATH, flow files and folders, with those that a host has
-deployed: which are added, changed and removed and in what, modules by their
-digests, grants that grow, and when schedules that change fire next. Nothing is
-changed. Give the PATHs and the variables that the host is given: a flow that is
-in none of them counts as removed. Values of sensitive variables are not compared.`,
+		Long: `Compares the flows of PATH, flow files and directories, with the flows that a host has
+deployed: added, changed and removed flows with their blocks, modules by digest,
+growing grants, and the next times of changed schedules. The command changes nothing.
+Pass the same PATHs and variables as to the host: a flow that no PATH contains counts
+as removed. Values of sensitive variables are not compared.`,
 		Example: `  flowhost plan flows/
   flowhost plan flows/ --nats nats://nats.internal:4222 --creds ci.creds --detailed-exitcode
   flowhost plan flows/ --json | jq '.changes[] | select(.grants) | .flow'`,
@@ -43,8 +43,8 @@ in none of them counts as removed. Values of sensitive variables are not compare
 		RunE: func(cmd *cobra.Command, paths []string) error { return p.plan(cmd, paths) },
 	}, cli.ExitInvalid, cli.ExitDifference, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.BoolVar(&p.asJSON, "json", false, "print one object with everything")
-	flags.BoolVar(&p.detailed, "detailed-exitcode", false, "end with exit code 3 when something would change")
+	flags.BoolVar(&p.asJSON, "json", false, "print one JSON object with everything")
+	flags.BoolVar(&p.detailed, "detailed-exitcode", false, "exit with code 3 if something would change")
 	p.files.AddFlags(flags)
 	p.files.AddConfig(flags)
 	p.AddFlags(flags)

@@ -9,7 +9,7 @@ import (
 func pluginCommand(a *cli.App) *cobra.Command {
 	cmd := group(a, &cobra.Command{
 		Use:   "plugin",
-		Short: "Build plugins, look at them and try them out",
+		Short: "Build, inspect and call plugins",
 		Example: `  flowhost plugin build
   flowhost plugin inspect greet.wasm
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,

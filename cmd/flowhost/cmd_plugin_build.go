@@ -28,27 +28,27 @@ type pluginBuild struct {
 	*cli.App
 	output  string
 	asJSON  bool
-	scratch string // folder of what is made on the way
+	scratch string // directory of temporary files
 }
 
 func pluginBuildCommand(a *cli.App) *cobra.Command {
 	b := &pluginBuild{App: a}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "build [DIR|FILE.wasm]",
-		Short: "Build a plugin's module, with its manifest in it",
-		Long: `Builds a plugin and writes its manifest into the module, where it can be read
-without running anything, and prints what was built.
+		Short: "Build a plugin's module and embed its manifest",
+		Long: `Builds a plugin, embeds its manifest in the module, where it can be read without
+running the module, and prints a description of the result.
 
-Of a folder (default: this one) the Go program in it is built, as a reactor if it
-uses the SDK or exports functions, else as a command that reads stdin. The module
-is written to the current folder, under the program's name.
+Given a directory (default: the current one), it builds the Go program there: as a
+reactor if the program uses the SDK or exports functions, else as a command that reads
+stdin. It writes the module to the current directory, under the program's name.
 
-A module that another toolchain has built gets its manifest where it lies. The
-manifest is what the module's export flowhost_manifest says, else the file
-plugin.json beside it, which is checked.`,
-		Example: `  flowhost plugin build                               the Go plugin in this folder
-  flowhost plugin build plugins/greet -o greet.wasm   one in another folder
-  flowhost plugin build measure.wasm                  put plugin.json into a module
+Given a module of another toolchain, it embeds the manifest in place. The manifest
+comes from the module's export flowhost_manifest, or else from the file plugin.json in
+the same directory, which is validated.`,
+		Example: `  flowhost plugin build                               the Go plugin in this directory
+  flowhost plugin build plugins/greet -o greet.wasm   one in another directory
+  flowhost plugin build measure.wasm                  embed plugin.json in a module
   flowhost plugin build --json | jq -r .signature.digest`,
 		Args: cli.Between(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,8 +56,8 @@ plugin.json beside it, which is checked.`,
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVarP(&b.output, "output", "o", "", "write the module to this `FILE`, or into this folder")
-	flags.BoolVar(&b.asJSON, "json", false, "print what was built as JSON")
+	flags.StringVarP(&b.output, "output", "o", "", "write the module to this `FILE` or directory")
+	flags.BoolVar(&b.asJSON, "json", false, "print the description as JSON")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 	}
 	defer os.RemoveAll(b.scratch)
 	if info.IsDir() {
-		err = b.buildFolder(soft, h, source)
+		err = b.buildDir(soft, h, source)
 	} else {
 		err = b.buildModule(soft, h, source)
 	}
@@ -88,9 +88,9 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 	return err
 }
 
-// buildFolder builds the Go program in a folder. A program that states no
-// manifest is a plugin too: its input and output may then be anything.
-func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string) error {
+// buildDir builds the Go program in a directory. A program without a manifest is
+// a plugin, too: its input and output have no types.
+func (b *pluginBuild) buildDir(ctx context.Context, h *host.Host, dir string) error {
 	plugin, err := gobuild.Find(ctx, b.App, dir)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string)
 	module, err := h.Embed(ctx, compiled, host.EmbedOptions{Name: dir, Beside: beside})
 	note := ""
 	if errors.Is(err, host.ErrNoManifest) {
-		note = fmt.Sprintf("no manifest: flows cannot be checked against its types; %s can state them", beside)
+		note = fmt.Sprintf("no manifest: flows cannot be checked against its types; declare them in %s", beside)
 		module, err = os.ReadFile(compiled)
 	}
 	if err != nil {
@@ -112,14 +112,14 @@ func (b *pluginBuild) buildFolder(ctx context.Context, h *host.Host, dir string)
 	return b.finish(ctx, h, dir, plugin.Name+".wasm", module, note)
 }
 
-// buildModule puts the manifest into a module that is there.
+// buildModule embeds the manifest in an existing module.
 func (b *pluginBuild) buildModule(ctx context.Context, h *host.Host, file string) error {
 	if filepath.Ext(file) == ".go" {
-		return cli.Exitf(cli.ExitInvalid, "%s is a Go file: name its folder, %s", file, filepath.Dir(file))
+		return cli.Exitf(cli.ExitInvalid, "%s is a Go file: pass its directory, %s", file, filepath.Dir(file))
 	}
 	module, err := h.Embed(ctx, file, host.EmbedOptions{})
 	if errors.Is(err, host.ErrNoManifest) {
-		return cli.Exitf(cli.ExitInvalid, "%s: there is no manifest to put into it: neither has it the export flowhost_manifest, nor is %s beside it", file, host.ManifestFile)
+		return cli.Exitf(cli.ExitInvalid, "%s: no manifest: the module has no export flowhost_manifest, and its directory contains no %s", file, host.ManifestFile)
 	}
 	if err != nil {
 		return err
@@ -127,8 +127,8 @@ func (b *pluginBuild) buildModule(ctx context.Context, h *host.Host, file string
 	return b.finish(ctx, h, file, file, module, "")
 }
 
-// finish looks at the module that was built of a source, writes it if it is good
-// and prints what it is.
+// finish inspects the module built from a source, writes it if it is usable and
+// prints its description.
 func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name string, module []byte, note string) error {
 	finished := filepath.Join(b.scratch, "finished.wasm")
 	if err := os.WriteFile(finished, module, 0o600); err != nil {
@@ -142,7 +142,7 @@ func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name str
 		return cli.Exitf(cli.ExitInvalid, "%s: %s", source, render.Printable(built.Notes[0]))
 	}
 	if wrong := schemaProblems(&built.Signature); len(wrong) > 0 {
-		return cli.Exitf(cli.ExitInvalid, "%s: its manifest is wrong:\n  %s", source, strings.Join(wrong, "\n  "))
+		return cli.Exitf(cli.ExitInvalid, "%s: invalid manifest:\n  %s", source, strings.Join(wrong, "\n  "))
 	}
 	built.Path = b.place(name)
 	if note == "" {
@@ -162,8 +162,8 @@ func (b *pluginBuild) finish(ctx context.Context, h *host.Host, source, name str
 	return nil
 }
 
-// place is where the module is written: under that name, unless --output has
-// another, or the folder for it.
+// place is the path of the module: the given name, unless --output states another
+// name or a directory.
 func (b *pluginBuild) place(name string) string {
 	if info, err := os.Stat(b.output); err == nil && info.IsDir() {
 		return filepath.Join(b.output, filepath.Base(name))
@@ -171,8 +171,8 @@ func (b *pluginBuild) place(name string) string {
 	return cmp.Or(b.output, name)
 }
 
-// untyped names the functions of which no types are stated, as those of a manifest
-// that was too long with them.
+// untyped names the functions without declared types, as in a manifest that would
+// be too long with them.
 func untyped(s *run.Signature) string {
 	var names []string
 	for _, f := range s.Functions {
@@ -183,10 +183,10 @@ func untyped(s *run.Signature) string {
 	if names == nil {
 		return ""
 	}
-	return render.Printable("no types are stated of " + strings.Join(names, ", ") + ": flows cannot be checked against them")
+	return render.Printable("the manifest declares no types for " + strings.Join(names, ", ") + ": flows cannot be checked against them")
 }
 
-// schemaProblems is what is wrong with the types that a manifest states.
+// schemaProblems lists the problems of the types that a manifest declares.
 func schemaProblems(s *run.Signature) []string {
 	var wrong []string
 	for _, f := range s.Functions {

@@ -32,8 +32,8 @@ func pluginCallCommand(a *cli.App) *cobra.Command {
 		Use:   "call MODULE [FUNCTION] [JSON|@FILE|-]",
 		Short: "Call a function of a plugin once",
 		Long: `Calls a function of a plugin's module with an input (default: null) and prints
-its output. The guest's log goes to stderr. FUNCTION may be left out for a module
-with one function and for commands that read stdin.`,
+its output. The guest's log goes to stderr. FUNCTION is optional for a module with one
+function and for commands that read stdin.`,
 		Example: `  flowhost plugin call greet.wasm greet '{"name":"world"}'
   flowhost plugin call pricing.wasm price @order.json --config '{"currency":"EUR"}'
   flowhost plugin call wc-cmd.wasm - < input.json`,
@@ -42,7 +42,7 @@ with one function and for commands that read stdin.`,
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&c.config, "config", "", "the plugin's configuration: `JSON`, @FILE, or - for stdin")
-	flags.DurationVar(&c.timeout, "timeout", 0, "end the call after this `DURATION`; default: 5m")
+	flags.DurationVar(&c.timeout, "timeout", 0, "time out the call after this `DURATION`; default: 5m")
 	flags.BoolVar(&c.asJSON, "json", false, "print outcome, output, error and log as JSON")
 	return cmd
 }
@@ -72,7 +72,7 @@ func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
 	return c.show(result, soft.Err() != nil)
 }
 
-// prepare makes the call that the arguments describe.
+// prepare returns the call that the arguments describe.
 func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (run.Call, error) {
 	signature, err := h.Signature(ctx, args[0])
 	if ctx.Err() != nil {
@@ -93,7 +93,7 @@ func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (
 	return call, err
 }
 
-// splitCall tells function and input apart: either may be left out.
+// splitCall separates function and input, both of which are optional.
 func splitCall(signature run.Signature, args []string) (function, input string) {
 	switch len(args) {
 	case 0:

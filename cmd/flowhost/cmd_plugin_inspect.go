@@ -25,9 +25,9 @@ func pluginInspectCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Describe a plugin's module without calling it",
-		Long: `Describes a plugin's module without calling any of its functions: what it offers,
-what it imports, and what is wrong with it. With --verbose an instance is made and
-measured: how each call gets one that is as new, and what that costs.`,
+		Long: `Describes a plugin's module without calling any of its functions: its functions, its
+imports, and its problems. With --verbose it creates an instance and measures how the
+host provides each call with a pristine one, and at what cost.`,
 		Example: `  flowhost plugin inspect greet.wasm
   flowhost plugin inspect --json greet.wasm | jq .signature.functions`,
 		Args: cli.Between(1, 1, "FILE"),
@@ -36,7 +36,7 @@ measured: how each call gets one that is as new, and what that costs.`,
 		},
 	}, cli.ExitInvalid)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "make an instance and tell how it is reset")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "create an instance and measure how it is reset")
 	return cmd
 }
 
@@ -84,7 +84,7 @@ func writeInspection(w io.Writer, i *inspection) {
 	writeNotes(w, i.Notes)
 }
 
-// writeModule writes what a module is and what it offers.
+// writeModule describes a module and its functions.
 func writeModule(w io.Writer, i *host.Inspection) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{name}, args...)...)
@@ -112,7 +112,7 @@ func writeModule(w io.Writer, i *host.Inspection) {
 	}
 }
 
-// namedSchema is one of the schemas of a function; nil for one that is not stated.
+// namedSchema is one of the schemas of a function; nil if it is not declared.
 type namedSchema struct {
 	name   string
 	schema json.RawMessage
@@ -122,7 +122,7 @@ func schemasOf(f *run.FunctionSignature) []namedSchema {
 	return []namedSchema{{"input", f.Input}, {"output", f.Output}, {"config", f.Config}}
 }
 
-// writeManifest writes what a manifest says of the plugin as a whole.
+// writeManifest describes the plugin as a whole, from its manifest.
 func writeManifest(row func(name, format string, args ...any), m *host.Manifest) {
 	if m.Name != "" {
 		row("plugin", "%s", strings.TrimSpace(render.Printable(m.Name+" "+m.Version)))
@@ -144,7 +144,7 @@ func writeManifest(row func(name, format string, args ...any), m *host.Manifest)
 	}
 }
 
-// idempotent reports whether a function is said to be.
+// idempotent reports whether the manifest declares a function idempotent.
 func idempotent(m *host.Manifest, function string) bool {
 	if m == nil {
 		return false
@@ -189,10 +189,10 @@ func writeSandbox(w io.Writer, s *host.Sandbox) {
 		row("because", "%s", render.Printable(s.Reason))
 	}
 	if s.Image > 0 {
-		row("image", "%s of memory, initialised in %s", render.Size(s.Image), s.Init.Round(10*time.Microsecond))
+		row("image", "%s of memory, initialized in %s", render.Size(s.Image), s.Init.Round(10*time.Microsecond))
 	}
 	if s.WarmedUp {
-		row("warm-up", "its own has run")
+		row("warm-up", "done by the module")
 	}
 	for n, way := range s.Ways {
 		use := "not used"

@@ -11,11 +11,11 @@ func rerunCommand(a *cli.App) *cobra.Command {
 	r := &repeating{follower: remote.Follower{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "rerun RUN",
-		Short: "Run again from the start, or from a task",
-		Long: `Makes a new run of any other one, with its trigger. With --from, it begins at that
-task: it runs again with everything that comes after it, and all else is taken over
-as it was. NAME[KEY] is an item of a fan-out, NAME/NAME a task of the sub-flow that
-the first one runs.
+		Short: "Run again from the start or from a task",
+		Long: `Starts a new run from any other one, with its trigger. With --from, that task and
+everything downstream of it run again, and the results of all other tasks are reused.
+NAME[KEY] is an item of a fan-out, NAME/NAME a task of the sub-flow that the first one
+runs.
 
 ` + repeatHelp + remote.SelectorHelp,
 		Example: `  flowhost rerun orders@latest
@@ -29,7 +29,7 @@ the first one runs.
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&r.task, "from", "", "`NAME` of the task to begin with, NAME[KEY] or NAME/NAME")
+	flags.StringVar(&r.task, "from", "", "`NAME` of the task to start from, NAME[KEY] or NAME/NAME")
 	r.addFlags(flags)
 	return cmd
 }

@@ -15,9 +15,9 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	r := &remote.Host{App: a}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "resume FLOW[/TRIGGER]",
-		Short: "Let a paused schedule go on",
-		Long: `Lets a paused schedule go on, or all of a flow. The times that it has missed fire
-only where the flow states catch_up; 'flowhost backfill' makes up for them.
+		Short: "Resume a paused schedule",
+		Long: `Resumes a paused schedule, or all schedules of a flow. Missed times fire only if the
+flow sets catch_up; 'flowhost backfill' runs them later.
 
 ` + remote.ScheduleHelp,
 		Example: `  flowhost resume orders/nightly
@@ -25,7 +25,7 @@ only where the flow states catch_up; 'flowhost backfill' makes up for them.
 		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
 		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeSchedules(r, cmd, args[0], "goes on", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+			return changeSchedules(r, cmd, args[0], "is resumed", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Resume(ctx, of)
 			})
 		},

@@ -23,11 +23,10 @@ type repeating struct {
 	params     []string
 }
 
-const repeatHelp = `The new run uses the flow as it is deployed now, or, with --definition recorded, as
-it was when the run was accepted; and the params of the run, but for those that are
-given with --param. With --fresh-params, the others come from the run's trigger and
-the defaults as they are now. The new run's id is printed or, with --wait, what came
-of it.
+const repeatHelp = `The new run uses the flow as deployed now or, with --definition recorded, as it was
+when the earlier run was accepted. It uses the params of the earlier run, except those
+given with --param; with --fresh-params, the others come from the trigger and the
+current defaults. Prints the new run's id or, with --wait, its result.
 
 `
 
@@ -35,14 +34,14 @@ func retryCommand(a *cli.App) *cobra.Command {
 	r := &repeating{follower: remote.Follower{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "retry RUN",
-		Short: "Run again what did not succeed, or one task",
-		Long: `Makes a new run of one that has failed or was canceled. What its tasks gave that
-succeeded is taken over, the others run; with --whole all of them do. Sub-flows that
-did not succeed go on in the same way.
+		Short: "Retry what did not succeed, or one task",
+		Long: `Starts a new run from one that failed or was canceled. It reuses the results of the
+tasks that succeeded and runs the others; with --whole it runs all tasks. Sub-flows
+that did not succeed are retried in the same way.
 
-With --task one task runs again, of a run in any state, and everything else is taken
-over as it was; with --downstream, what comes after it runs, too. NAME[KEY] is an
-item of a fan-out, NAME/NAME a task of the sub-flow that the first one runs.
+With --task it runs one task again, of a run in any state, and reuses everything else;
+with --downstream it also runs what depends on that task. NAME[KEY] is an item of a
+fan-out, NAME/NAME a task of the sub-flow that the first one runs.
 
 ` + repeatHelp + remote.SelectorHelp,
 		Example: `  flowhost retry @latest
@@ -55,17 +54,17 @@ item of a fan-out, NAME/NAME a task of the sub-flow that the first one runs.
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitTimeout, cli.ExitCanceled, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.BoolVar(&r.how.Whole, "whole", false, "run all tasks again")
-	flags.StringVar(&r.task, "task", "", "`NAME` of the only task to run again, NAME[KEY] or NAME/NAME")
-	flags.BoolVar(&r.how.Downstream, "downstream", false, "with --task: also what comes after it")
+	flags.StringVar(&r.task, "task", "", "run only the task of this `NAME` again, NAME[KEY] or NAME/NAME")
+	flags.BoolVar(&r.how.Downstream, "downstream", false, "with --task: also run what depends on it")
 	r.addFlags(flags)
 	return cmd
 }
 
 // addFlags adds what retry and rerun have in common.
 func (r *repeating) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&r.definition, "definition", "current", "the flow: `WHICH` is current or recorded")
-	flags.StringArrayVar(&r.params, "param", nil, "param in the place of the run's, as `NAME=VALUE`; may be repeated")
-	flags.BoolVar(&r.how.FreshParams, "fresh-params", false, "take no params from the run")
+	flags.StringVar(&r.definition, "definition", "current", "`VERSION` of the flow: current or recorded")
+	flags.StringArrayVar(&r.params, "param", nil, "override a param of the run, as `NAME=VALUE`; may be repeated")
+	flags.BoolVar(&r.how.FreshParams, "fresh-params", false, "do not use the params of the earlier run")
 	r.follower.AddStartFlags(flags)
 }
 
@@ -107,16 +106,16 @@ func (r *repeating) check(cmd *cobra.Command) error {
 	case "current", "recorded":
 		r.how.Recorded = r.definition == "recorded"
 	default:
-		return cli.Usage(cmd, "--definition %q: it is current or recorded", r.definition)
+		return cli.Usage(cmd, "--definition %q: current or recorded is expected", r.definition)
 	}
 	if r.task == "" {
 		if r.how.Downstream {
-			return cli.Usage(cmd, "--downstream says what comes after a task: name one with --task")
+			return cli.Usage(cmd, "--downstream requires --task")
 		}
 		return nil
 	}
 	if r.how.Whole {
-		return cli.Usage(cmd, "--whole and --task: either all tasks or one")
+		return cli.Usage(cmd, "--whole and --task exclude each other")
 	}
 	var err error
 	if r.path, err = run.ParseTaskPath(r.task); err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 )
 
-// gcPercent is how much the heap grows between two collections where GOGC does
-// not say. What lives is small, some 10 to 100 MB, and what a task leaves behind is
-// much: with Go's own 100 collections take a fifth of the processor under load, with more
-// the heap grows to gigabytes.
+// gcPercent is the heap growth between two collections unless GOGC is set. The live
+// heap is small, 10 to 100 MB, and a task produces much garbage: with Go's default of
+// 100, collections take a fifth of the CPU under load; with more than 200, the heap
+// grows to gigabytes.
 const gcPercent = 200
 
 // service is run with its flags.
@@ -35,18 +35,20 @@ func runCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "run PATH...",
 		Short: "Serve flows: schedules, messages and requests",
-		Long: `Loads the flows of PATH, flow files and folders, and runs them when their
-schedules are due, when messages arrive on NATS and when they are asked for. With
-an embedded NATS server unless --nats is given. What was accepted is finished
-after a restart with the same data folder or server.
+		Long: `Loads the flows of PATH, flow files and directories, and runs them when their schedules
+are due, when messages arrive on NATS and on request. It embeds a NATS server unless
+--nats is given. Accepted runs survive a restart with the same data directory or
+server.
 
-The first Ctrl-C (or SIGTERM) stops softly: nothing new starts, running attempts
-end. The second stops at once; what was running is run again at the next start.
+The first Ctrl-C (or SIGTERM) shuts down gracefully: running attempts finish, pending
+work resumes at the next start. The second stops immediately; interrupted attempts run
+again at the next start.
 
-Flows are loaded anew when their files change, and on SIGHUP: for new runs, while
-those in progress keep theirs. Files with mistakes change nothing and are reported.
+The host reloads flows when their files change and on SIGHUP. New runs use the new
+definitions, open runs keep theirs. If a file has errors, the host logs them and keeps
+the current flows.
 
-Settings are read from ` + settings.FileName + ` beside the flows; flags win over it.`,
+Settings are read from ` + settings.FileName + ` in the flows' directory; flags override them.`,
 		Example: `  flowhost run flows/
   flowhost run flows/ --data /var/lib/flowhost --workers 16
   flowhost run flows/ --nats nats://nats.internal:4222 --creds flowhost.creds`,
@@ -54,17 +56,17 @@ Settings are read from ` + settings.FileName + ` beside the flows; flags win ove
 		RunE: func(cmd *cobra.Command, paths []string) error { return s.run(cmd, paths) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&s.settings.Data, "data", "", "`FOLDER` of the journal and the modules; default: .flowhost beside the flows")
+	flags.StringVar(&s.settings.Data, "data", "", "`DIRECTORY` of the journal and the modules; default: .flowhost in the flows' directory")
 	flags.StringVar(&s.settings.NATSURL, "nats", "", "`URL` of an external NATS server with JetStream")
 	flags.StringVar(&s.settings.NATSCreds, "creds", "", "`FILE` with credentials for it")
-	flags.StringVar(&s.settings.NATSAppCreds, "app-creds", "", "`FILE` with credentials for the account of its clients; default: one account serves the engine and them")
-	flags.StringVar(&s.settings.NATSListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
-	flags.IntVar(&s.settings.Workers, "workers", 0, "`NUMBER` of attempts that run at a time; default: four times the number of CPUs")
-	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it is acknowledged (default); relaxed, within 100 ms; or memory, gone with the process")
-	flags.StringVar(&s.logLevel, "log-level", "", "least severe `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
-	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settings.FileName+" beside the flows")
-	flags.BoolVar(&s.settings.AcceptLoss, "accept-loss", false, "go on when the journal has lost its end; relaxed durability implies it")
-	flags.BoolVar(&s.settings.Unwatched, "no-watch", false, "load changed files on SIGHUP only")
+	flags.StringVar(&s.settings.NATSAppCreds, "app-creds", "", "`FILE` with credentials for the clients' account; default: engine and clients share one account")
+	flags.StringVar(&s.settings.NATSListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port if that one is in use")
+	flags.IntVar(&s.settings.Workers, "workers", 0, "maximum `NUMBER` of concurrent attempts; default: four times the number of CPUs")
+	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it acknowledges (default); relaxed, synced every 100 ms; or memory, lost with the process")
+	flags.StringVar(&s.logLevel, "log-level", "", "minimum `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
+	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settings.FileName+" in the flows' directory")
+	flags.BoolVar(&s.settings.AcceptLoss, "accept-loss", false, "start even if the end of the journal is lost; relaxed durability implies it")
+	flags.BoolVar(&s.settings.Unwatched, "no-watch", false, "reload changed files only on SIGHUP")
 	s.files.AddFlags(flags)
 	return cmd
 }
@@ -104,7 +106,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 	})
 }
 
-// merge puts the flags above the settings file.
+// merge overrides the settings file with the flags.
 func (s *service) merge(cmd *cobra.Command, path string) (settings.Settings, error) {
 	merged, err := settings.Read(s.App, s.config, path)
 	if err != nil {
@@ -130,7 +132,7 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings.Settings, err
 		return settings.Settings{}, err
 	}
 	if merged.Data == "" {
-		merged.Data = filepath.Join(settings.FolderOf(path), ".flowhost")
+		merged.Data = filepath.Join(settings.DirOf(path), ".flowhost")
 	}
 	if merged.Data, err = filepath.Abs(merged.Data); err != nil {
 		return settings.Settings{}, cli.Exitf(cli.ExitInvalid, "--data: %w", err)
@@ -138,20 +140,20 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings.Settings, err
 	return merged, nil
 }
 
-// check refuses flags that cannot be, and settings that do not go together.
+// check rejects invalid flags and contradictory settings.
 func (s *service) check(cmd *cobra.Command, merged *settings.Settings) error {
 	external := merged.NATSURL != ""
 	switch {
 	case s.settings.Workers < 0 || s.settings.Workers > settings.MaxWorkers:
-		return cli.Usage(cmd, "--workers %d: a number from 1 to %d is expected", s.settings.Workers, settings.MaxWorkers)
+		return cli.Usage(cmd, "--workers %d: an integer from 1 to %d is expected", s.settings.Workers, settings.MaxWorkers)
 	case !external && s.settings.NATSAppCreds != "":
-		return cli.Usage(cmd, "--app-creds is for an external server: give --nats, too")
+		return cli.Usage(cmd, "--app-creds requires --nats: it is for an external server")
 	case external && s.settings.NATSListen != "":
-		return cli.Usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
+		return cli.Usage(cmd, "--nats-listen and --nats exclude each other: it is for the embedded server")
 	case external && merged.Durability == bus.SyncMemory:
-		return cli.Exitf(cli.ExitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.Durability)
+		return cli.Exitf(cli.ExitInvalid, "durability %q requires the embedded server: an external one stores its streams on disk", merged.Durability)
 	case !external && merged.Streams.Replicas > 1:
-		return cli.Exitf(cli.ExitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.Streams.Replicas)
+		return cli.Exitf(cli.ExitInvalid, "settings: replicas = %d requires an external NATS cluster: set its url, too", merged.Streams.Replicas)
 	}
 	return settings.CheckLevel(cmd, "log-level", s.logLevel)
 }

@@ -30,8 +30,8 @@ func runsCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "runs",
 		Short: "List runs, newest first",
-		Long: `Lists the runs of a host, newest first: those that go on and those that have ended.
-Runs of sub-flows are shown with --children, or when --flow names their flow.`,
+		Long: `Lists the runs of a host, open and finished, newest first. Runs of sub-flows are listed
+with --children, or if --flow names their flow.`,
 		Example: `  flowhost runs
   flowhost runs --flow orders --state failed --since 24h
   flowhost runs --since 2026-01-02 --until 2026-01-03 --limit 0 --json | jq .run`,
@@ -39,13 +39,13 @@ Runs of sub-flows are shown with --children, or when --flow names their flow.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.list(cmd) },
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	flags := cmd.Flags()
-	flags.StringVar(&l.flow, "flow", "", "only those of the flow of this `NAME`")
-	flags.StringSliceVar(&l.states, "state", nil, "only those in this `STATE`: pending, running, succeeded, failed or canceled; may be repeated")
-	flags.StringVar(&l.since, "since", "", "only those accepted since this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d ago")
-	flags.StringVar(&l.until, "until", "", "only those accepted before this `TIME`")
-	flags.IntVar(&l.limit, "limit", 20, "`NUMBER` of runs, 0 for all")
+	flags.StringVar(&l.flow, "flow", "", "only runs of the flow of this `NAME`")
+	flags.StringSliceVar(&l.states, "state", nil, "only runs in this `STATE`: pending, running, succeeded, failed or canceled; may be repeated")
+	flags.StringVar(&l.since, "since", "", "only runs accepted since this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d ago")
+	flags.StringVar(&l.until, "until", "", "only runs accepted before this `TIME`")
+	flags.IntVar(&l.limit, "limit", 20, "maximum `NUMBER` of runs, 0 for all")
 	flags.BoolVar(&l.children, "children", false, "also the runs of sub-flows")
-	flags.BoolVar(&l.asJSON, "json", false, "print one object for each run, on a line of its own")
+	flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line, for each run")
 	l.AddFlags(flags)
 	cmd.RegisterFlagCompletionFunc("flow", l.Complete(remote.FlowNames))
 	return cmd
@@ -71,7 +71,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 				return err
 			}
 			if len(page.Runs) > 0 {
-				columns = nil // said once
+				columns = nil // written once
 			}
 			left -= len(page.Runs)
 			query.Before = page.Next
@@ -80,7 +80,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 				return nil
 			case l.limit > 0 && left <= 0:
 				if l.App.Out.Interactive {
-					l.App.Say("there may be older ones: --limit %d shows more", 5*l.limit)
+					l.App.Say("older runs may exist: --limit %d shows more", 5*l.limit)
 				}
 				return nil
 			}
@@ -91,13 +91,13 @@ func (l *listing) list(cmd *cobra.Command) error {
 func (l *listing) query(cmd *cobra.Command, now time.Time) (run.Query, error) {
 	q := run.Query{Flow: l.flow, Children: l.children}
 	if l.limit < 0 {
-		return q, cli.Usage(cmd, "--limit %d: a number of runs is expected, 0 for all", l.limit)
+		return q, cli.Usage(cmd, "--limit %d: an integer from 0 is expected; 0 is all runs", l.limit)
 	}
 	known := []string{string(run.Pending), string(run.Running), string(run.Succeeded), string(run.Failed), string(run.Canceled)}
 	for _, state := range l.states {
 		q.States = append(q.States, run.State(state))
 		if !slices.Contains(known, state) {
-			return q, cli.Usage(cmd, "--state %q is no state of a run%s", state, cli.Suggest(state, known))
+			return q, cli.Usage(cmd, "--state %q is not a state of a run%s", state, cli.Suggest(state, known))
 		}
 	}
 	var err error

@@ -18,7 +18,7 @@ func scheduleCommand(a *cli.App) *cobra.Command {
 	cmd := group(a, &cobra.Command{
 		Use:   "schedule",
 		Short: "Show when schedules fire",
-		Long:  "Shows when schedules fire, without a host and without running anything.",
+		Long:  "Shows when schedules fire, without a host and without running a flow.",
 		Example: `  flowhost schedule next "30 2 * * *" --timezone Europe/Berlin --explain
   flowhost schedule next orders/nightly flows/`,
 	})
@@ -41,11 +41,11 @@ func scheduleNextCommand(a *cli.App) *cobra.Command {
 	n := &nextTimes{App: a}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "next EXPR|FLOW/TRIGGER [PATH...]",
-		Short: "Show the next times of an expression, or of a trigger",
-		Long: `Shows the next nominal times, one on each line. EXPR is a cron expression, an
-interval, an instant or a calendar expression. FLOW/TRIGGER is looked up in the
-flow files of PATH (default: the current folder), and has its zone, its bounds and
-its jitter: when it is due at another time, that follows behind the nominal one.`,
+		Short: "Show the next times of an expression or trigger",
+		Long: `Shows the next nominal times, one per line. EXPR is a cron expression, an interval, an
+instant or a calendar expression. FLOW/TRIGGER is looked up in the flow files of PATH
+(default: the current directory) and uses its own time zone, bounds and jitter: if the
+due time differs from the nominal one, it follows on the same line.`,
 		Example: `  flowhost schedule next "30 2 * * *" --timezone America/New_York --explain
   flowhost schedule next "Mon..Fri *-*-~01 09:00" --timezone Europe/Berlin -n 3
   flowhost schedule next 15m --from 2026-01-02T15:04:05Z
@@ -55,20 +55,20 @@ its jitter: when it is due at another time, that follows behind the nominal one.
 		RunE: func(cmd *cobra.Command, args []string) error { return n.show(cmd, args[0], args[1:]) },
 	}, cli.ExitInvalid)
 	flags := cmd.Flags()
-	flags.StringVar(&n.expr.Zone, "timezone", "", "`ZONE` of EXPR and of what is shown, such as Europe/Berlin; default UTC")
+	flags.StringVar(&n.expr.Zone, "timezone", "", "time `ZONE` of EXPR and of the output, such as Europe/Berlin; default: UTC")
 	flags.StringVar(&n.expr.DST, "dst", "", "`MODE` for local times of EXPR that are skipped or repeated: cron (default), skip, shift, first, last or both")
-	flags.StringVar(&n.expr.Name, "name", "", "`NAME` that H in a cron expression is derived from; of a trigger, it is FLOW/TRIGGER")
-	flags.StringVar(&n.from, "from", "", "begin at this `TIME`, which is one of them if it fits: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
+	flags.StringVar(&n.expr.Name, "name", "", "`NAME` from which H in a cron expression is derived; for a trigger, it is FLOW/TRIGGER")
+	flags.StringVar(&n.from, "from", "", "start at this `TIME`, inclusive: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
 	flags.IntVarP(&n.number, "number", "n", 5, "`NUMBER` of times to show")
-	flags.BoolVar(&n.explain, "explain", false, "say what the next two changes of the zone's offset do to it")
-	flags.BoolVar(&n.asJSON, "json", false, "print one object with the times, nominal and due")
+	flags.BoolVar(&n.explain, "explain", false, "explain the effect of the zone's next two offset changes")
+	flags.BoolVar(&n.asJSON, "json", false, "print one JSON object with the nominal and due times")
 	n.files.AddFlags(flags)
 	return cmd
 }
 
 func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error {
 	if n.number < 1 {
-		return cli.Usage(cmd, "-n %d: a number from 1 on is expected", n.number)
+		return cli.Usage(cmd, "-n %d: an integer of at least 1 is expected", n.number)
 	}
 	t, err := n.find(cmd, what, paths)
 	if err != nil {
@@ -99,19 +99,19 @@ func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error 
 	return nil
 }
 
-// comment says what a person would miss.
+// comment explains an empty or short list of times.
 func (n *nextTimes) comment(t *timetable.Timetable, shown int) {
 	if t.Trigger != nil && !t.Trigger.Enabled {
-		n.Say("it is off: enabled = false")
+		n.Say("the schedule is disabled: enabled = false")
 	}
 	if t.Trigger != nil && t.Trigger.Count > 0 {
-		n.Say("it ends after %s; how many it has made is known to its host", render.Count(t.Trigger.Count, "run"))
+		n.Say("the schedule ends after %s; only its host counts them", render.Count(t.Trigger.Count, "run"))
 	}
 	switch {
 	case shown == 0:
-		n.Say("there is no time from then on")
+		n.Say("no more times")
 	case shown < n.number:
-		n.Say("there is no time after these")
+		n.Say("no more times after these")
 	}
 }
 
@@ -119,15 +119,15 @@ func (n *nextTimes) comment(t *timetable.Timetable, shown int) {
 func (n *nextTimes) find(cmd *cobra.Command, what string, paths []string) (*timetable.Timetable, error) {
 	if timetable.IsTriggerName(what) {
 		if zone, err := time.LoadLocation(what); err == nil {
-			return nil, cli.Usage(cmd, "%s is a zone: give it with --timezone, after an expression", zone)
+			return nil, cli.Usage(cmd, "%s is a time zone: pass it with --timezone, after an expression", zone)
 		}
 		if n.expr.Zone != "" || n.expr.DST != "" {
-			return nil, cli.Usage(cmd, "--timezone and --dst are for expressions: trigger %s states its own", what)
+			return nil, cli.Usage(cmd, "--timezone and --dst apply to expressions: trigger %s has its own", what)
 		}
 		return n.ofTrigger(cmd, what, paths)
 	}
 	if len(paths) > 0 {
-		return nil, cli.Usage(cmd, "%q is one argument too many: PATH is for FLOW/TRIGGER, and %q is taken for an expression, which must be in quotes", paths[0], what)
+		return nil, cli.Usage(cmd, "unexpected argument %q: PATH requires FLOW/TRIGGER, and %q is parsed as an expression, which must be quoted", paths[0], what)
 	}
 	return timetable.OfExpression(cmd, strings.TrimSpace(what), n.expr)
 }

@@ -20,8 +20,8 @@ func schedulesCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "schedules [FLOW[/TRIGGER]]",
 		Short: "List schedules, and when they fire next",
-		Long: `Lists the schedules of a host's flows, how they stand and when they fire next:
-active, paused by somebody, off in the flow file, or ended, with no time left.`,
+		Long: `Lists the schedules of a host's flows with their state and their next time. A schedule
+is active, paused by an operator, off in the flow file, or ended, with no times left.`,
 		Example: `  flowhost schedules
   flowhost schedules orders --json | jq .next`,
 		Args:              cli.Between(0, 1, ""),
@@ -43,7 +43,7 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 			})
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object for each schedule, on a line of its own")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line, for each schedule")
 	r.AddFlags(cmd.Flags())
 	return cmd
 }
@@ -69,7 +69,7 @@ func scheduleRow(s run.ScheduleStatus) []string {
 	return []string{s.String(), state, render.Printable(expression), next, fmt.Sprint(s.Fired), scheduleNote(s)}
 }
 
-// scheduleNote is what is worth to be known of a schedule.
+// scheduleNote is the note column of a schedule.
 func scheduleNote(s run.ScheduleStatus) string {
 	var notes []string
 	if s.Pause != nil {

@@ -17,12 +17,12 @@ func schemaCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "schema",
-		Short: "List the words of the flow language",
-		Long: `Lists the blocks of the flow language with their arguments: type, phase, default
-and meaning; those of flow files, then those of test files. The phase says which
-values an argument may use: those that are known at load, those of a trigger that
-fires, or those of a run. Words that a later version knows are in the JSON form
-only, marked as such.`,
+		Short: "List the blocks and arguments of the flow language",
+		Long: `Lists the blocks of the flow language with their arguments: type, phase, default and
+meaning; first those of flow files, then those of test files. The phase determines the
+values that an argument may use: values known at load, of a firing trigger, or of a
+run. Keywords reserved for a later version appear only in the JSON output, marked as
+such.`,
 		Example: `  flowhost schema
   flowhost schema --json | jq '.bodies[] | select(.name == "task").arguments[].name'`,
 		Args: cli.Between(0, 0, ""),
@@ -80,11 +80,11 @@ func blockRows(block flows.Block) [][]string {
 	}
 	row := func(label string) []string {
 		head := "  " + block.Name
-		for i, stands := range block.Labels {
+		for i, placeholder := range block.Labels {
 			if i > 0 {
 				label = ""
 			}
-			head += fmt.Sprintf(" %q", cmp.Or(label, stands))
+			head += fmt.Sprintf(" %q", cmp.Or(label, placeholder))
 		}
 		return []string{head + " {}", often, "", "", block.About}
 	}

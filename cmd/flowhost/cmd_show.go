@@ -16,9 +16,9 @@ func showCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "show RUN",
 		Short: "Show a run with its tasks",
-		Long: `Shows what is known of a run: its state, what asked for it, its tasks with their
-attempts, errors and results. Long values are cut short; --json has them whole. Tasks
-that run a flow are shown with the tasks of that run.
+		Long: `Shows a run: its state, its trigger, and its tasks with their attempts, errors and
+results. Long values are truncated; --json prints them in full. Tasks that run a flow
+are shown with the tasks of that run.
 
 ` + remote.SelectorHelp,
 		Example: `  flowhost show @latest
@@ -41,13 +41,13 @@ that run a flow are shown with the tasks of that run.
 				}
 				a.Out.DescribeRun(ctx, client, record)
 				if record.Truncated {
-					a.Say("items of fan-outs, or inputs and outputs of tasks, are left out: the record is too large for a message")
+					a.Say("the record is too large for one message: items of fan-outs, or inputs and outputs of tasks, are omitted")
 				}
 				return nil
 			})
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole record of the run")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the complete record of the run")
 	r.AddFlags(cmd.Flags())
 	return cmd
 }

@@ -21,10 +21,10 @@ func signalCommand(a *cli.App) *cobra.Command {
 		Use:   "signal RUN WAIT [JSON]",
 		Short: "End a wait of a run with a signal",
 		Long: `Ends a wait for a signal, or for a message, with a payload: JSON, @FILE or - for
-stdin; null without one. The command returns when the signal is recorded. A wait
-that has not started yet takes none.
+stdin; null without one. The command returns once the signal is durable. A wait that
+has not started yet accepts no signal.
 
-` + remote.SelectorHelp + ` 'flowhost show RUN' tells what it waits for.`,
+` + remote.SelectorHelp + ` 'flowhost show RUN' shows what it waits for.`,
 		Example: `  flowhost signal order@latest paid '{"amount":12.5}'
   flowhost signal 01M7YYDDJ8TYRD7Q2ARHP9C7BV paid @payment.json`,
 		Args:              cli.Between(2, 3, "RUN or WAIT"),
@@ -44,7 +44,7 @@ that has not started yet takes none.
 }
 
 // answerWait ends the wait that the arguments name, of the run that they select.
-func answerWait(r *remote.Host, cmd *cobra.Command, args []string, input, said string,
+func answerWait(r *remote.Host, cmd *cobra.Command, args []string, input, done string,
 	answer func(context.Context, *bus.Client, run.ID, string, json.RawMessage) error) error {
 	var payload json.RawMessage
 	if input != "" {
@@ -67,12 +67,12 @@ func answerWait(r *remote.Host, cmd *cobra.Command, args []string, input, said s
 		if err != nil {
 			return err
 		}
-		r.App.Say("wait %s of run %s is %s", wait, id, said)
+		r.App.Say("wait %s of run %s is %s", wait, id, done)
 		return nil
 	})
 }
 
-// unknownWait says that a run has no such wait, and which it has.
+// unknownWait is the error for a wait that a run does not have.
 func unknownWait(ctx context.Context, client *bus.Client, id run.ID, wait string) error {
 	var names []string
 	if record, err := client.Get(ctx, id); err == nil {

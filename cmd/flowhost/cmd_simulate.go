@@ -11,21 +11,20 @@ func simulateCommand(a *cli.App) *cobra.Command {
 	s := simulate.New(a)
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "simulate PATH...",
-		Short: "Show what schedules will do, or how long runs of a flow take",
-		Long: `Shows what the schedules of the flows in PATH, flow files and folders, will do from
-one time up to another: how often they fire and what is skipped, what waits for
-what and how long, the minutes in which most runs begin, when all workers are
-busy, and what changes of the zones' offsets do. The answer depends on how long
-runs take: say that with --takes.
+		Short: "Simulate schedules, or runs of a flow",
+		Long: `Simulates the schedules of the flows in PATH, flow files and directories, over a period
+of time: how often they fire and what they skip, which runs wait and how long, the
+busiest minutes, when all workers are busy, and the effect of the zones' offset
+changes. The result depends on the duration of runs: set it with --takes.
 
-With --flow it makes many runs of one flow instead, each alone in virtual time, and
-shows how long they take and which tasks decide it: a timeline of one run, the
-distribution of the durations, and how often each task is on the critical path. How
-long attempts take and whether they succeed is drawn by chance: as they did in runs
-of a host (--from-history), as is stated (--task), or 5 ms on average and with a
+With --flow it simulates many runs of one flow instead, each alone in virtual time, and
+shows how long they take and which tasks determine that: a timeline of one run, the
+distribution of the durations, and how often each task is on the critical path. The
+duration and success of attempts are random: sampled from the runs of a host
+(--from-history), as stated (--task), or by default 5 ms on average with a success
 probability of 0.88.
 
-Nothing is run, and plugins need not be built.`,
+No plugin is called, and the plugins need not be built.`,
 		Example: `  flowhost simulate flows/ --from 2026-03-01 --to 7d
   flowhost simulate flows/ --takes 2m --takes orders=20m --workers 8
   flowhost simulate flows/ --from 2026-03-08T00:00:00Z --to 24h --down 2026-03-08T05:00:00Z/90m

@@ -35,10 +35,10 @@ func testCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "test PATH...",
 		Short: "Run the tests of flows, in virtual time",
-		Long: `Runs the tests in *.test.hcl files: flows whose tasks are mocked, in virtual time,
-so that hours of retries, timeouts, schedules and waits take milliseconds. PATH is
-a folder, which is searched with all folders below it, or a test file. A task
-without a mock calls its module, unless that is granted something.`,
+		Long: `Runs the tests in *.test.hcl files: flows with mocked tasks, in virtual time, so that
+hours of retries, timeouts, schedules and waits take milliseconds. PATH is a directory,
+which is searched recursively, or a test file. A task without a mock calls its module,
+unless the module has grants.`,
 		Example: `  flowhost test flows/
   flowhost test orders.test.hcl --run 'retries|closed'
   flowhost test flows/ --junit report.xml
@@ -51,7 +51,7 @@ without a mock calls its module, unless that is granted something.`,
 	t.files.AddFlags(flags)
 	t.files.AddConfig(flags)
 	flags.BoolVar(&t.asJSON, "json", false, "print the results as JSON")
-	flags.StringVar(&t.junit, "junit", "", "write the results to this `FILE` too, in the form of JUnit")
+	flags.StringVar(&t.junit, "junit", "", "also write the results to this `FILE`, in JUnit format")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	suite, diags := flows.LoadTests(soft, paths, options)
 	switch {
 	case soft.Err() != nil:
-		return context.Cause(soft) // modules that were not read are no mistakes
+		return context.Cause(soft) // unread modules are not errors
 	case t.asJSON && diags.HasErrors():
 		if err := t.PrintJSON(flows.DiagnosticsJSON(diags, suite.Files())); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 		return cli.Quiet(cli.ExitInvalid)
 	}
 	if len(suite.Tests) == 0 {
-		return cli.Exitf(cli.ExitInvalid, "there are no tests in %s: they stand in files whose names end in .test.hcl", paths[0])
+		return cli.Exitf(cli.ExitInvalid, "no tests in %s: tests are in files whose names end in .test.hcl", paths[0])
 	}
 	matching := func(test *flows.Test) bool { return only.MatchString(test.Name) }
 	if !slices.ContainsFunc(suite.Tests, matching) {
@@ -104,7 +104,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	return t.conclude(suite, results)
 }
 
-// runAll runs the tests whose names match, one after the other, and tells of each.
+// runAll runs the tests whose names match, one after the other, and reports each.
 func (t *tester) runAll(ctx context.Context, suite *flows.Suite, only *regexp.Regexp, config flowtest.Config) ([]*flowtest.Result, error) {
 	var results []*flowtest.Result
 	file := ""
@@ -127,13 +127,13 @@ func (t *tester) runAll(ctx context.Context, suite *flows.Suite, only *regexp.Re
 			file = test.Range.Filename
 			fmt.Fprintln(t.Out, file)
 		}
-		t.tell(suite, r)
+		t.report(suite, r)
 	}
 	return results, nil
 }
 
-// tell writes the line of a test, and what is wrong with it.
-func (t *tester) tell(suite *flows.Suite, r *flowtest.Result) {
+// report writes the line of a test, and its problems.
+func (t *tester) report(suite *flows.Suite, r *flowtest.Result) {
 	word := t.Out.Paint(render.Green, "pass")
 	if !r.Passed() {
 		word = t.Out.Paint(render.Red, "FAIL")
@@ -142,12 +142,12 @@ func (t *tester) tell(suite *flows.Suite, r *flowtest.Result) {
 	t.ShowDiagnostics(suite.Files(), r.Problems)
 }
 
-// passed says how much time a test took, virtual and real.
+// passed is the time that a test took, virtual and real.
 func passed(r *flowtest.Result) string {
 	return fmt.Sprintf("%s in %s", r.Virtual.Round(time.Millisecond), r.Real.Round(time.Millisecond))
 }
 
-// conclude sums up, and gives the exit code.
+// conclude writes the totals and returns the exit code.
 func (t *tester) conclude(suite *flows.Suite, results []*flowtest.Result) error {
 	failed := 0
 	for _, r := range results {

@@ -25,13 +25,13 @@ func triggerCommand(a *cli.App) *cobra.Command {
 	t := &triggering{follower: remote.Follower{Host: remote.Host{App: a}}}
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "trigger FLOW",
-		Short: "Start a run of a flow that a host serves",
-		Long: `Asks a running host for a run of a flow, and prints its id once the run is
-recorded: it is finished then whatever happens to the host. With --wait it is
-followed to its end, and its output printed as exec does.
+		Short: "Start a run of a flow on a running host",
+		Long: `Requests a run of a flow from a running host and prints the run's id once it is
+durable; from then on the run completes even if the host restarts. With --wait the
+command follows the run to its end and prints its output, as exec does.
 
-With --key the command may be repeated: the same key for the same flow makes one
-run within a day, and its id is printed again.`,
+With --key the command can be repeated safely: within a day, the same key for the same
+flow starts one run, and the command prints its id again.`,
 		Example: `  flowhost trigger hello --input '{"name":"Ada"}'
   flowhost trigger orders --param region=eu --input @order.json --wait=30s
   flowhost trigger nightly --key "nightly-$(date +%F)"`,
@@ -42,7 +42,7 @@ run within a day, and its id is printed again.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&t.params, "param", nil, "param of the run, as `NAME=VALUE`; JSON unless its type is string; may be repeated")
 	flags.StringVar(&t.input, "input", "", "the run's payload: `JSON`, @FILE, or - for stdin")
-	flags.StringVar(&t.key, "key", "", "`TEXT` that makes the command safe to repeat")
+	flags.StringVar(&t.key, "key", "", "`KEY` that makes the command safe to repeat")
 	t.follower.AddStartFlags(flags)
 	return cmd
 }

@@ -20,9 +20,9 @@ func validateCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Check flow files",
-		Long: `Checks flow files and the plugins that they name, and shows all problems at
-once. PATH is a flow file, a folder, or a file of tests; tests in folders are checked
-with the flows. Nothing is run.`,
+		Long: `Checks flow files and the plugins that they use, and reports all problems together.
+PATH is a flow file, a directory, or a test file; tests in directories are checked with
+the flows. No plugin is called.`,
 		Example: `  flowhost validate flows/
   flowhost validate orders.hcl --var region=eu
   flowhost validate --json flows/ | jq .diagnostics`,
@@ -33,7 +33,7 @@ with the flows. Nothing is run.`,
 	}, cli.ExitInvalid)
 	files.AddFlags(cmd.Flags())
 	files.AddConfig(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, in the form of terraform validate")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, in the format of terraform validate")
 	return cmd
 }
 
@@ -66,7 +66,7 @@ func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowfil
 	return nil
 }
 
-// summary says how much is valid.
+// summary counts the valid flows, files and tests.
 func summary(suite *flows.Suite) string {
 	files := map[string]bool{}
 	for _, f := range suite.Flows {

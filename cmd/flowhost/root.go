@@ -13,14 +13,14 @@ func rootCommand(a *cli.App) *cobra.Command {
 		Use:   "flowhost",
 		Short: "Runs flows whose tasks are WebAssembly plugins",
 		Long: `flowhost runs flows: graphs of tasks, written in HCL, each of which calls a
-function of a WebAssembly plugin in a sandbox of its own.`,
+function of a WebAssembly plugin in its own sandbox.`,
 		Example: `  flowhost validate flows/                 check flow files, without running anything
   flowhost test flows/                     run their tests, in virtual time
   flowhost exec flows/hello.hcl            run one flow now and print its output
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry, rerun them
-  flowhost approve order@latest manager    let a run go on that waits for it, or refuse
+  flowhost approve order@latest manager    approve or refuse what a run waits for
   flowhost plan flows/                     show what changed files would change on the host
   flowhost schedules                       list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
@@ -45,14 +45,14 @@ function of a WebAssembly plugin in a sandbox of its own.`,
 	return root
 }
 
-// group makes a command that only holds others.
+// group makes a command that only has subcommands.
 func group(a *cli.App, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = knownCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
 }
 
-// knownCommand refuses the arguments of a group: they are no command's name.
+// knownCommand rejects the arguments of a group: they name no command.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -64,5 +64,5 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return cli.Usage(cmd, "there is no command %q%s", args[0], hint)
+	return cli.Usage(cmd, "unknown command %q%s", args[0], hint)
 }

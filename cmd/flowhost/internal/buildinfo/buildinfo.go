@@ -19,8 +19,8 @@ type Info struct {
 	NATS     string `json:"nats_server"`
 }
 
-// Semantic is the version where it has the form that NATS services demand, and
-// 0.0.0 for a build without a tag. Form: https://semver.org.
+// Semantic is the version if it has the form that NATS services require, and 0.0.0 for
+// a build without a tag. Form: https://semver.org.
 func (b Info) Semantic() string {
 	bare := strings.TrimPrefix(b.Version, "v")
 	if semver.MatchString(bare) {

@@ -17,7 +17,7 @@ type App struct {
 	Environ     []string         // "NAME=value"
 }
 
-// NewApp gives the app of a process: the streams, and the environment as it is.
+// NewApp returns the app of a process, with its streams and its environment.
 func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App {
 	return &App{
 		Stdin: stdin, Environ: os.Environ(),
@@ -25,7 +25,7 @@ func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App {
 	}
 }
 
-// Say writes a message for the person at the terminal.
+// Say writes a message for people.
 func (a *App) Say(format string, args ...any) { a.Errout.Say(format, args...) }
 
 // PrintJSON writes a value as JSON to stdout.
@@ -36,7 +36,7 @@ func (a *App) ShowDiagnostics(files map[string]*hcl.File, diags hcl.Diagnostics)
 	a.Errout.Diagnostics(files, diags)
 }
 
-// Log is the operator's log of what happens from the given level on.
+// Log is the operator's log from the given level on.
 func (a *App) Log(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Errout, &slog.HandlerOptions{Level: level}))
 }

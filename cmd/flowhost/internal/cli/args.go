@@ -6,16 +6,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Usage is an error of the person who called the command.
+// Usage is an error in the arguments of a command.
 func Usage(cmd *cobra.Command, format string, args ...any) error {
-	return Exitf(ExitInvalid, "%w\n'%s --help' shows how it is used", fmt.Errorf(format, args...), cmd.CommandPath())
+	return Exitf(ExitInvalid, "%w\n'%s --help' shows its usage", fmt.Errorf(format, args...), cmd.CommandPath())
 }
 
-// AtLeast and between check the number of arguments.
+// AtLeast checks that there are n arguments or more.
 func AtLeast(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
-			return Usage(cmd, "%s is missing", what)
+			return Usage(cmd, "missing argument: %s", what)
 		}
 		return nil
 	}
@@ -25,7 +25,7 @@ func AtLeast(n int, what string) cobra.PositionalArgs {
 func Between(low, high int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > high {
-			return Usage(cmd, "%q is one argument too many", args[high])
+			return Usage(cmd, "unexpected argument %q", args[high])
 		}
 		return AtLeast(low, what)(cmd, args)
 	}

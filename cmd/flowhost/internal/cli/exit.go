@@ -29,20 +29,20 @@ var exitMeanings = []struct {
 	meaning string
 }{
 	{ExitOK, "success"},
-	{ExitFailed, "the run or the call failed, or something went wrong"},
-	{ExitInvalid, "wrong usage, or invalid files"},
+	{ExitFailed, "the run or call failed, or another error occurred"},
+	{ExitInvalid, "invalid usage or invalid files"},
 	{ExitDifference, "a difference was found"},
-	{ExitUnreachable, "host or NATS not reachable"},
-	{ExitTimeout, "timed out waiting"},
+	{ExitUnreachable, "host or NATS unreachable"},
+	{ExitTimeout, "timed out while waiting"},
 	{ExitCanceled, "canceled"},
 	{ExitInterrupted, "interrupted"},
 }
 
-// ErrInterrupted ends what a second signal cuts off.
+// ErrInterrupted is the cause of what a signal ends.
 var ErrInterrupted = errors.New("interrupted")
 
-// ExitError ends the program with a code. Without an error inside, everything has
-// been said already.
+// ExitError ends the program with a code. Without an error inside, the command has
+// already reported the failure.
 type ExitError struct {
 	Code int
 	err  error
@@ -57,7 +57,7 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.err }
 
-// Quiet ends the program with a code after everything was said.
+// Quiet ends the program with a code and no further message.
 func Quiet(code int) error { return &ExitError{Code: code} }
 
 // WithCode gives an error an exit code.
@@ -68,7 +68,7 @@ func Exitf(code int, format string, args ...any) error {
 	return &ExitError{Code: code, err: fmt.Errorf(format, args...)}
 }
 
-// Report shows the error that ended a command, and gives the exit code.
+// Report shows the error that ended a command, and returns the exit code.
 func (a *App) Report(err error) int {
 	var exit *ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.err == nil) {
@@ -77,7 +77,7 @@ func (a *App) Report(err error) int {
 	return CodeOf(err)
 }
 
-// CodeOf is the exit code for an error: the one that it states, or the one for
+// CodeOf is the exit code for an error: the one that it carries, or the one for
 // its kind.
 func CodeOf(err error) int {
 	var (

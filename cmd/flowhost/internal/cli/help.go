@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exits notes the exit codes that a command's help lists, beside success.
+// Exits sets the exit codes that a command's help lists, beside success.
 func Exits(cmd *cobra.Command, codes ...int) *cobra.Command {
 	cmd.Annotations = map[string]string{"exits": fmt.Sprint(append([]int{ExitOK}, codes...))}
 	return cmd
 }
 
-// WriteHelp writes a command's help: what it is for, examples, then the rest.
+// WriteHelp writes a command's help: its purpose, examples, then the rest.
 func WriteHelp(w io.Writer, cmd *cobra.Command) {
 	text := cmd.Long
 	if text == "" {
@@ -30,7 +30,7 @@ func WriteHelp(w io.Writer, cmd *cobra.Command) {
 	section(w, "Flags", strings.TrimRight(cmd.LocalFlags().FlagUsages()+cmd.InheritedFlags().FlagUsages(), "\n"))
 	section(w, "Exit codes", exitLines(cmd))
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "\n'%s COMMAND --help' says more about a command.\n", cmd.CommandPath())
+		fmt.Fprintf(w, "\n'%s COMMAND --help' describes a command.\n", cmd.CommandPath())
 	}
 }
 

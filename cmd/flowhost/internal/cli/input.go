@@ -11,11 +11,10 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// maxInput bounds what is read as input: no message that asks for a run can be
-// larger.
+// maxInput bounds an input: no message that requests a run can be larger.
 const maxInput = 8 << 20
 
-// ReadJSON gives the JSON of an argument: the text itself, @FILE or - for stdin.
+// ReadJSON returns the JSON of an argument: the argument itself, @FILE or - for stdin.
 func (a *App) ReadJSON(arg string) (json.RawMessage, error) {
 	text, from := []byte(arg), "the input"
 	var err error
@@ -34,7 +33,7 @@ func (a *App) ReadJSON(arg string) (json.RawMessage, error) {
 		return nil, Exitf(ExitInvalid, "%s is not JSON: %w", from, err)
 	}
 	if err := run.CheckPayload(text); err != nil {
-		return nil, Exitf(ExitInvalid, "%s is refused: %w", from, err)
+		return nil, Exitf(ExitInvalid, "%s is not accepted: %w", from, err)
 	}
 	return text, nil
 }
@@ -57,7 +56,7 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// checkJSON says where a text stops being JSON.
+// checkJSON adds the line to the error of invalid JSON.
 func checkJSON(text []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(text, &value)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ParseTime reads an instant, a day, which begins at midnight here, or how long
-// ago. An empty text is the zero time.
+// ParseTime parses an instant, a day, which begins at local midnight, or an age. An
+// empty string is the zero time.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -29,5 +29,5 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how long ago is expected", text)
+	return time.Time{}, fmt.Errorf("%q is not a time: 2026-01-02, 2026-01-02T15:04:05Z, or an age such as 90m, 24h, 7d is expected", text)
 }

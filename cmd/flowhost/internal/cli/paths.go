@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Relative is a path as seen from the working directory where it lies below it.
+// Relative is a path relative to the working directory, if it is below that.
 func Relative(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

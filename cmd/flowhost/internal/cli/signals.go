@@ -9,9 +9,9 @@ import (
 )
 
 // ListenSignals turns SIGINT and SIGTERM into the ends of two contexts, with
-// errInterrupted as the cause: soft ends at the first signal and asks for an
-// orderly stop, hard ends at the second and cuts everything off. The function
-// that it gives ends the listening and waits for it.
+// ErrInterrupted as the cause: soft ends at the first signal and requests a graceful
+// stop, hard ends at the second and stops everything. The returned function stops the
+// listening and waits for its end.
 func ListenSignals(ctx context.Context) (soft, hard context.Context, stop func()) {
 	hard, cutOff := context.WithCancelCause(ctx)
 	soft, ask := context.WithCancelCause(hard)

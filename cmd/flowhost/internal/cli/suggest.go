@@ -13,9 +13,9 @@ import (
 // listed is how many names a message lists: a task may have many items.
 const listed = 50
 
-// Suggest ends a message about an unknown name with the nearest one, or with all
-// of them when none is near. A flow's name without its folder is near, and a wait's without its
-// kind.
+// Suggest ends a message about an unknown name with the nearest name, or with all of
+// them if none is near. A flow's name without its directory counts as near, and so does
+// a wait's without its kind.
 func Suggest(given string, names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -31,7 +31,7 @@ func Suggest(given string, names []string) string {
 		return "; did you mean \"" + best + "\"?"
 	}
 	if more := len(names) - listed; more > 0 {
-		return fmt.Sprintf("; there is %s and %d more", strings.Join(names[:listed], ", "), more)
+		return fmt.Sprintf("; known: %s and %d more", strings.Join(names[:listed], ", "), more)
 	}
-	return "; there is " + strings.Join(names, ", ")
+	return "; known: " + strings.Join(names, ", ")
 }

@@ -21,13 +21,13 @@ type Flags struct {
 	config   string // of those that addConfig was called for
 }
 
-// AddConfig adds the flag for the host's settings, for commands that read nothing
-// of them but what they allow flows.
+// AddConfig adds the flag for the host's settings, for commands that use only its
+// ceilings.
 func (f *Flags) AddConfig(flags *pflag.FlagSet) {
-	flags.StringVar(&f.config, "config", "", "settings `FILE` of the host, for what it allows flows at most; default: "+settings.FileName+" beside the flows")
+	flags.StringVar(&f.config, "config", "", "settings `FILE` of the host, for its ceilings; default: "+settings.FileName+" in the flows' directory")
 }
 
-// Allowed are the options of loading as the host of these files has them.
+// Allowed are the load options with the ceilings of the host of these files.
 func (f *Flags) Allowed(cmd *cobra.Command, a *cli.App, path string, catalog flows.Catalog) (flows.Options, error) {
 	s, err := settings.Read(a, f.config, path)
 	if err != nil {
@@ -44,7 +44,7 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.varFiles, "var-file", nil, "`FILE` with values of variables; may be repeated")
 }
 
-// Options are the options of loading, with the given catalog of plugins.
+// Options are the load options, with the given catalog of plugins.
 func (f *Flags) Options(cmd *cobra.Command, environ []string, catalog flows.Catalog) (flows.Options, error) {
 	vars := map[string]flows.VarValue{}
 	for _, entry := range environ {

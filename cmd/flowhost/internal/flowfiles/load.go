@@ -11,12 +11,11 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// load loads flow files. Problems are shown, and end the command when they are
-// errors.
+// Load loads flow files and shows their problems; errors end the command.
 func Load(ctx context.Context, a *cli.App, paths []string, options flows.Options) (*flows.Set, error) {
 	set, diags := flows.Load(ctx, paths, options)
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // modules that were not read are no mistakes
+		return nil, context.Cause(ctx) // unread modules are not errors
 	}
 	a.ShowDiagnostics(set.Files(), diags)
 	if diags.HasErrors() {
@@ -25,7 +24,7 @@ func Load(ctx context.Context, a *cli.App, paths []string, options flows.Options
 	return set, nil
 }
 
-// Pick is the flow of that name, or the only one when none is named.
+// Pick is the flow of that name or, without a name, the only one.
 func Pick(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) {
 	var names []string
 	for _, f := range set.Flows {
@@ -35,10 +34,10 @@ func Pick(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) 
 		if f := set.Flow(name); f != nil {
 			return f, nil
 		}
-		return nil, cli.Usage(cmd, "there is no flow %q%s", name, cli.Suggest(name, names))
+		return nil, cli.Usage(cmd, "unknown flow %q%s", name, cli.Suggest(name, names))
 	}
 	if len(set.Flows) == 1 {
 		return set.Flows[0], nil
 	}
-	return nil, cli.Usage(cmd, "there are %s, choose one with --flow: %s", render.Count(len(names), "flow"), strings.Join(names, ", "))
+	return nil, cli.Usage(cmd, "there are %s, select one with --flow: %s", render.Count(len(names), "flow"), strings.Join(names, ", "))
 }

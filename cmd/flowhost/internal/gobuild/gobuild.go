@@ -17,13 +17,13 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-// goPackage is what go list says of a package.
+// goPackage is a package as go list prints it.
 type goPackage struct {
 	Dir        string
 	ImportPath string
 	Name       string
 	Standard   bool     // part of the standard library
-	DepOnly    bool     // a dependency of the one that was asked for
+	DepOnly    bool     // only a dependency of the named package
 	GoFiles    []string // that are built for wasm, names within Dir
 }
 
@@ -34,11 +34,11 @@ type Plugin struct {
 	reactor bool   // it exports functions, by itself or with the SDK
 }
 
-// Find looks at the Go package in a folder.
+// Find inspects the Go package in a directory.
 func Find(ctx context.Context, a *cli.App, dir string) (*Plugin, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(files) == 0 {
-		return nil, cli.Exitf(cli.ExitInvalid, "%s: no Go files are here; name the folder of a plugin in Go, or a .wasm file", dir)
+		return nil, cli.Exitf(cli.ExitInvalid, "%s: no Go files: pass the directory of a plugin in Go, or a .wasm file", dir)
 	}
 	listed, err := goTool(ctx, a, dir, "list", "-deps", "-json=Dir,ImportPath,Name,Standard,DepOnly,GoFiles", ".")
 	if err != nil {
@@ -53,7 +53,7 @@ func Find(ctx context.Context, a *cli.App, dir string) (*Plugin, error) {
 		}
 		if !found.DepOnly {
 			if found.Name != "main" {
-				return nil, cli.Exitf(cli.ExitInvalid, "%s holds package %s; a plugin is a program: package main", dir, found.Name)
+				return nil, cli.Exitf(cli.ExitInvalid, "%s contains package %s: a plugin is a program, package main", dir, found.Name)
 			}
 			p.Name = programName(found.ImportPath)
 		}
@@ -96,7 +96,7 @@ func (p *goPackage) exports() (bool, error) {
 }
 
 // Build writes the plugin's module. The same source, dependencies and toolchain
-// give the same bytes, whatever the folder and the state of its repository.
+// give the same bytes, whatever the directory and the state of its repository.
 func (p *Plugin) Build(ctx context.Context, a *cli.App, out string) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out}
 	if p.reactor {
@@ -106,12 +106,12 @@ func (p *Plugin) Build(ctx context.Context, a *cli.App, out string) error {
 	return err
 }
 
-// goTool runs the go command for wasm in a folder and gives what it prints. What
-// it has to say goes to stderr as it is.
+// goTool runs the go command for wasm in a directory and returns its stdout. Its
+// stderr is passed through.
 func goTool(ctx context.Context, a *cli.App, dir string, args ...string) ([]byte, error) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
-		return nil, cli.Exitf(cli.ExitFailed, "building a plugin in Go needs the Go toolchain, and there is no go in PATH: see https://go.dev/dl")
+		return nil, cli.Exitf(cli.ExitFailed, "building a plugin in Go requires the Go toolchain, and there is no go in PATH: see https://go.dev/dl")
 	}
 	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.Dir = dir

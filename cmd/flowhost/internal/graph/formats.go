@@ -27,8 +27,8 @@ func Text(w io.Writer, chosen []*flows.Flow) {
 	}
 }
 
-// partText writes the tasks and groups of one part of a flow in lines, what is in a
-// group below it.
+// partText writes the tasks and groups of one part of a flow, one per line, members
+// below their group.
 func partText(w io.Writer, nodes []*graphNode) {
 	outer := 1
 	if nodes[0].hook() {
@@ -70,8 +70,8 @@ func Mermaid(w io.Writer, chosen []*flows.Flow) {
 	}
 }
 
-// mermaidShape is a box; round for hooks, with double sides for what is more than
-// one call.
+// mermaidShape is a box; round for hooks, with double sides for fan-outs and
+// sub-flows.
 func mermaidShape(n *graphNode) string {
 	switch {
 	case n.hook():
@@ -82,8 +82,8 @@ func mermaidShape(n *graphNode) string {
 	return "[%q]"
 }
 
-// mermaidID avoids names that mean something to Mermaid, such as end, and hyphens,
-// which it may take for a part of an arrow. Different names stay different.
+// mermaidID avoids keywords of Mermaid, such as end, and hyphens, which it may parse as
+// a part of an arrow. Different names have different ids.
 func mermaidID(flow int, name string) string {
 	kind := "f"
 	if group, ok := strings.CutPrefix(name, "group."); ok {
@@ -169,8 +169,8 @@ func (d *dotFlow) cluster(g *flows.Group) string {
 	return fmt.Sprintf("cluster_%d_%s", d.number, g.Name)
 }
 
-// edge writes an edge. DOT knows edges between nodes only: that of a group goes by
-// one of its tasks, and is cut off at the cluster.
+// edge writes an edge. DOT has edges between nodes only: an edge of a group is drawn
+// to one of its tasks and clipped at the cluster.
 func (d *dotFlow) edge(from string, n *graphNode) {
 	var attributes []string
 	tail, head := d.flow.Name+"/"+from, ""

@@ -24,7 +24,7 @@ type (
 		Function    string        `json:"function,omitempty"`
 		Limits      []string      `json:"limits,omitempty"` // full names
 		At          string        `json:"at"`               // "orders.hcl:14"
-		Group       string        `json:"group,omitempty"`  // in which it stands
+		Group       string        `json:"group,omitempty"`  // that contains it
 		ForEach     bool          `json:"for_each,omitempty"`
 		MaxParallel int           `json:"max_parallel,omitempty"`
 	}
@@ -34,7 +34,7 @@ type (
 		Mode        flows.GroupMode `json:"mode"`
 		After       []string        `json:"after"`
 		Members     []string        `json:"members"`      // in declared order, named as in after
-		In          string          `json:"in,omitempty"` // the group in which it stands
+		In          string          `json:"in,omitempty"` // the group that contains it
 		MaxParallel int             `json:"max_parallel,omitempty"`
 		At          string          `json:"at"`
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// graphNode is one task of a graph, or one group with what is in it, and the edges
-// to it.
+// graphNode is a task of a graph, or a group with its members, and the edges to it.
 type graphNode struct {
 	task    *flows.Task
 	group   *flows.Group // instead of the task
@@ -18,8 +17,8 @@ type graphNode struct {
 	members []*graphNode // of the group
 }
 
-// nodesOf are a flow's tasks and groups, part by part. Those in one place, the part
-// itself or a group, are in topological order.
+// nodesOf are a flow's tasks and groups, part by part. The nodes of one part and the
+// members of one group are in topological order.
 func nodesOf(f *flows.Flow) []*graphNode {
 	to := map[string][]flows.Edge{}
 	for _, e := range f.Edges() {
@@ -50,7 +49,7 @@ func nodesOf(f *flows.Flow) []*graphNode {
 	return outer
 }
 
-// visit calls enter for the nodes and all that is in them, and leave at the end of
+// visit calls enter for the nodes and all nodes within them, and leave at the end of
 // each group.
 func visit(nodes []*graphNode, depth int, enter, leave func(n *graphNode, depth int)) {
 	for _, n := range nodes {
@@ -62,7 +61,7 @@ func visit(nodes []*graphNode, depth int, enter, leave func(n *graphNode, depth 
 	}
 }
 
-// flat are the nodes and all that is in them.
+// flat are the nodes and all nodes within them.
 func flat(nodes []*graphNode) []*graphNode {
 	var all []*graphNode
 	visit(nodes, 0, func(n *graphNode, _ int) { all = append(all, n) }, func(*graphNode, int) {})
@@ -79,8 +78,8 @@ func (n *graphNode) name() string {
 	return n.task.Name
 }
 
-// label is the name as it is drawn, with what is special: the mode of a group, and
-// that a task is run for each item.
+// label is the name as drawn, with the mode of a group, and a mark for a task that
+// runs for each item.
 func (n *graphNode) label() string {
 	switch {
 	case n.group != nil:
@@ -91,7 +90,7 @@ func (n *graphNode) label() string {
 	return n.task.Name
 }
 
-// runOn is which ends of those before it let it run.
+// runOn is the condition on its predecessors under which it runs.
 func (n *graphNode) runOn() flows.RunOn {
 	if n.group != nil {
 		return flows.RunOnSuccess
@@ -99,7 +98,7 @@ func (n *graphNode) runOn() flows.RunOn {
 	return n.task.RunOn
 }
 
-// from are the names of those that it waits for.
+// from are the names of its predecessors.
 func (n *graphNode) from() []string {
 	from := make([]string, len(n.edges))
 	for i, e := range n.edges {
@@ -108,7 +107,7 @@ func (n *graphNode) from() []string {
 	return from
 }
 
-// waitsFor is that in words.
+// waitsFor describes its predecessors.
 func (n *graphNode) waitsFor() string {
 	if len(n.edges) == 0 {
 		return ""
@@ -120,7 +119,7 @@ func (n *graphNode) waitsFor() string {
 	return text
 }
 
-// detail is what it waits for, and which flow it runs.
+// detail describes its predecessors and the flow that it runs.
 func (n *graphNode) detail() string {
 	text := n.waitsFor()
 	if n.task == nil || n.task.Child == nil {

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Kind is what a command writes to a file that a flag names. A file of
-// another kind is not overwritten: its name was a slip.
+// Kind is a kind of file that commands write. A file of another kind is not
+// overwritten: its name is probably a mistake.
 type Kind struct {
 	what string
 	is   func(head []byte) bool // whether a file that begins so is one
@@ -27,20 +27,20 @@ var (
 	}}
 )
 
-// Check refuses a path whose file must not be overwritten. Empty files may be, and
-// devices and pipes take what is written to them.
+// Check rejects a path whose file must not be overwritten. Empty files, devices and
+// pipes may be written to.
 func (k Kind) Check(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s is a symbolic link to something that is missing: nothing is written through it", path)
+			return fmt.Errorf("%s is a dangling symbolic link, which is not written through", path)
 		}
 		return nil
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory: %s needs a file", path, k.flag)
+		return fmt.Errorf("%s is a directory: %s requires a file", path, k.flag)
 	case !info.Mode().IsRegular() || info.Size() == 0:
 		return nil
 	}
@@ -55,12 +55,12 @@ func (k Kind) Check(path string) error {
 		return err
 	}
 	if !k.is(head[:n]) {
-		return fmt.Errorf("%s is not %s and is not overwritten: name another file with %s, or remove it", path, k.what, k.flag)
+		return fmt.Errorf("%s is not %s and is not overwritten: name another file with %s, or remove this one", path, k.what, k.flag)
 	}
 	return nil
 }
 
-// Write puts a content at a path that check does not refuse.
+// Write writes a file, unless check rejects its path.
 func (k Kind) Write(path string, content []byte) error {
 	if err := k.Check(path); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (k Kind) Write(path string, content []byte) error {
 	return Replace(path, content)
 }
 
-// writeStream writes to a device or a pipe. One that nobody reads is an error: it
-// would never end otherwise.
+// writeStream writes to a device or a pipe. A pipe without a reader is an error:
+// the write would block forever.
 func writeStream(path string, content []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|openNow, 0)
 	if err != nil {
@@ -83,8 +83,8 @@ func writeStream(path string, content []byte) error {
 }
 
 // Replace writes a file in one step, so that an interrupted run never leaves
-// half of it. A symbolic link stays one, and a file keeps its permissions and its
-// owner; one that its owner may not write is left alone.
+// half of it. A symbolic link remains one, and a file keeps its permissions and its
+// owner; a read-only file is not changed.
 func Replace(name string, content []byte) error {
 	target, err := filepath.EvalSymlinks(name)
 	var before fs.FileInfo
@@ -94,7 +94,7 @@ func Replace(name string, content []byte) error {
 		before, err = os.Stat(target)
 	}
 	if err == nil && before != nil && before.Mode().Perm()&0o200 == 0 {
-		err = fmt.Errorf("%s is read-only and stays as it is", name)
+		err = fmt.Errorf("%s is read-only and was not changed", name)
 	}
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// openNow has opening a pipe that nobody reads fail instead of wait.
+// openNow lets opening a pipe without a reader fail instead of block.
 const openNow = syscall.O_NONBLOCK
 
 func keepOwner(file *os.File, before fs.FileInfo) error {

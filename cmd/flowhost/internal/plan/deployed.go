@@ -35,14 +35,14 @@ func deployedFlow(f *flows.Flow) bus.DeployedFlow {
 	return d
 }
 
-// Words for what a grant lets a task do to a folder.
+// Rights that a grant gives a task to a directory.
 const (
 	rightRead  = "read"
 	rightWrite = "write"
 )
 
-// ChangedFlows names the flows in which two deployments differ. A flow that merely
-// stands in a folder with another one that has changed does not differ.
+// ChangedFlows names the flows in which two deployments differ. A flow does not differ
+// only because another flow in its directory has changed.
 func ChangedFlows(before, after []bus.DeployedFlow) (added, changed, removed []string) {
 	old := map[string]bus.DeployedFlow{}
 	for _, f := range before {

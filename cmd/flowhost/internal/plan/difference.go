@@ -12,7 +12,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// action is what happens to a flow, or to a part of one.
+// action is a change of a flow, or of a part of one.
 type action string
 
 const (
@@ -66,7 +66,7 @@ type (
 	}
 )
 
-// Compare compares what a host has with a set of flows.
+// Compare compares the flows of a host with a set.
 func Compare(host bus.Deployment, schedules []run.ScheduleStatus, set *flows.Set, now time.Time) Difference {
 	d := Difference{Changes: []flowChange{}, Since: host.Since, Fault: host.Fault}
 	after := DeployedFlows(set)
@@ -136,7 +136,7 @@ func moduleChanges(before, after map[string]string) []moduleChange {
 	return all
 }
 
-// grantChanges are the rights that come, and those that go.
+// grantChanges are the added and removed rights.
 func grantChanges(before, after []bus.Right) []grantChange {
 	var all []grantChange
 	for _, r := range after {
@@ -160,7 +160,7 @@ func covered(r bus.Right, by []bus.Right) bool {
 }
 
 // scheduleChanges are the schedules of a flow that fire at other times; f is nil
-// when the flow goes.
+// if the flow is removed.
 func scheduleChanges(flow string, all []run.ScheduleStatus, f *flows.Flow, now time.Time) []scheduleChange {
 	changes := map[string]scheduleChange{}
 	before := map[string]run.ScheduleStatus{}

@@ -19,13 +19,13 @@ var marks = map[action]struct{ sign, color string }{
 func (d *Difference) Show(out, errout *render.Terminal, flows int) {
 	p := planText{out}
 	if d.Fault != nil {
-		errout.Say("%s the host could not load its own files at %s:", errout.Paint(render.Yellow, "Note:"), render.LocalTime(d.Fault.At))
+		errout.Say("%s the host failed to load its own files at %s:", errout.Paint(render.Yellow, "Note:"), render.LocalTime(d.Fault.At))
 		for _, problem := range d.Fault.Problems {
 			errout.Say("  %s", render.Printable(problem))
 		}
 	}
 	if len(d.Changes) == 0 {
-		fmt.Fprintf(p, "Nothing to do: the host has %s as the files have them, since %s\n", render.Count(flows, "flow"), render.LocalTime(d.Since))
+		fmt.Fprintf(p, "No changes: the host has deployed the same %s since %s\n", render.Count(flows, "flow"), render.LocalTime(d.Since))
 		return
 	}
 	for _, c := range d.Changes {
@@ -37,7 +37,7 @@ func (d *Difference) Show(out, errout *render.Terminal, flows int) {
 // planText writes a plan.
 type planText struct{ *render.Terminal }
 
-// line writes what happens to something, with a sign in front.
+// line writes one change, with the sign of its action.
 func (p planText) line(indent string, a action, format string, args ...any) {
 	m := marks[a]
 	fmt.Fprintf(p, "%s%s %s\n", indent, p.Paint(m.color, m.sign), fmt.Sprintf(format, args...))
@@ -67,14 +67,14 @@ func (p planText) showFlow(c flowChange) {
 			fmt.Fprintf(p, "    %s\n", p.Paint(render.Red, "! grant grows: "+text))
 			continue
 		}
-		p.line("    ", actionRemove, "%s no more", text)
+		p.line("    ", actionRemove, "%s no longer", text)
 	}
 	if c.Action == actionRemove {
-		fmt.Fprintln(p, "    runs in progress end as they began")
+		fmt.Fprintln(p, "    open runs keep their definition")
 	}
 }
 
-// shownDigest is how much of a digest tells modules apart for people.
+// shownDigest is how much of a digest is shown.
 const shownDigest = 12
 
 func digestOrNone(digest string) string {
@@ -82,12 +82,12 @@ func digestOrNone(digest string) string {
 	return cmp.Or(digest[:min(shownDigest, len(digest))], "none")
 }
 
-// fires says when a schedule fires next.
+// fires is when a schedule fires next.
 func fires(s scheduleChange) string {
 	text := "next " + timeOrNever(s.After)
 	switch {
 	case s.Action == actionRemove:
-		text = "fires no more, next was " + timeOrNever(s.Before)
+		text = "no longer fires, next was " + timeOrNever(s.Before)
 	case s.Paused:
 		text += ", once it is resumed"
 	case s.Action == actionChange:
@@ -103,7 +103,7 @@ func timeOrNever(t time.Time) string {
 	return render.LocalTime(t)
 }
 
-// totals sums a plan up.
+// totals are the totals of a plan.
 func totals(d *Difference) string {
 	number, growing := map[action]int{}, 0
 	for _, c := range d.Changes {

@@ -12,10 +12,10 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// errWaited ends the waiting for a run that goes on.
-var errWaited = errors.New("the time given with --wait is up")
+// errWaited ends the wait for a run that is still open.
+var errWaited = errors.New("--wait expired")
 
-// Follower follows a run to its end and shows what came of it, as exec does.
+// Follower follows a run to its end and shows its result, as exec does.
 type Follower struct {
 	Host
 	asJSON bool
@@ -26,11 +26,11 @@ type Follower struct {
 // AddFlags adds the flags of the connection, --json and --progress.
 func (e *Follower) AddFlags(flags *pflag.FlagSet) {
 	e.Host.AddFlags(flags)
-	flags.BoolVar(&e.asJSON, "json", false, "print the whole record of the run")
-	flags.StringVar(&e.Form, "progress", "auto", "`FORM` of the progress on stderr: auto, plain, json or quiet")
+	flags.BoolVar(&e.asJSON, "json", false, "print the complete record of the run")
+	flags.StringVar(&e.Form, "progress", "auto", "`FORMAT` of the progress on stderr: auto, plain, json or quiet")
 }
 
-// Await follows a run to its end, or as long as the command is to wait.
+// Await follows a run to its end, or until --wait expires.
 func (e *Follower) Await(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
 	waiting := ctx
 	if e.Wait.time > 0 {
@@ -40,7 +40,7 @@ func (e *Follower) Await(ctx context.Context, client *bus.Client, id run.ID, p *
 	}
 	err := e.follow(waiting, client, id, p)
 	if cause := context.Cause(waiting); err != nil && cause != nil {
-		e.App.Say("run %s goes on: 'flowhost watch %s' follows it", id, id)
+		e.App.Say("run %s continues: 'flowhost watch %s' follows it", id, id)
 		if errors.Is(cause, errWaited) {
 			return cli.WithCode(cli.ExitTimeout, cause)
 		}
@@ -60,7 +60,7 @@ func (e *Follower) Await(ctx context.Context, client *bus.Client, id run.ID, p *
 	return e.conclude(record)
 }
 
-// follow tells the progress what happens to a run until it is done.
+// follow feeds the progress with a run's events until it is done.
 func (e *Follower) follow(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
 	diff := render.RecordDiff{Progress: p}
 	for seen := uint64(0); ; {
@@ -84,7 +84,7 @@ func (e *Follower) follow(ctx context.Context, client *bus.Client, id run.ID, p 
 	}
 }
 
-// conclude prints the result of a run and says what its end means for the program.
+// conclude prints the result of a run and returns the exit code for it.
 func (e *Follower) conclude(record *run.Record) error {
 	if err := e.App.Out.Result(record, e.asJSON); err != nil || record.State == run.Succeeded {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// BackfillHelp is what the help of commands says about their argument BACKFILL.
-const BackfillHelp = `BACKFILL is a backfill's id, the beginning of one that no other has, or @latest.`
+// BackfillHelp describes the argument BACKFILL in help texts.
+const BackfillHelp = `BACKFILL is a backfill's id, a unique prefix of one, or @latest.`
 
 // PickBackfill finds the backfill that a selector names.
 func PickBackfill(ctx context.Context, client *bus.Client, selector string) (bus.Backfill, error) {
@@ -34,18 +34,18 @@ func PickBackfill(ctx context.Context, client *bus.Client, selector string) (bus
 	}
 	switch len(found) {
 	case 0:
-		return bus.Backfill{}, cli.Exitf(cli.ExitInvalid, "no backfill's id begins with %s: 'flowhost backfill list' shows those that are known", selector)
+		return bus.Backfill{}, cli.Exitf(cli.ExitInvalid, "no backfill's id begins with %s: 'flowhost backfill list' shows the known ones", selector)
 	case 1:
 		return found[0], nil
 	}
-	return bus.Backfill{}, cli.Exitf(cli.ExitInvalid, "the ids of several backfills begin with %s, such as %s and %s: give more of it", selector, found[0].ID, found[1].ID)
+	return bus.Backfill{}, cli.Exitf(cli.ExitInvalid, "the ids of several backfills begin with %s, such as %s and %s: give a longer prefix", selector, found[0].ID, found[1].ID)
 }
 
-// FindBackfill gives a backfill that has been there.
+// FindBackfill returns a backfill that existed before.
 func FindBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backfill, error) {
 	found, err := client.Backfills(ctx, id)
 	if err == nil && len(found) == 0 {
-		err = cli.Exitf(cli.ExitFailed, "the host does not know backfill %s any more", id)
+		err = cli.Exitf(cli.ExitFailed, "the host no longer has backfill %s", id)
 	}
 	if err != nil {
 		return bus.Backfill{}, err
@@ -53,7 +53,7 @@ func FindBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backf
 	return found[0], nil
 }
 
-// CompleteBackfills completes the ids of backfills, with what tells them apart.
+// CompleteBackfills completes the ids of backfills, with their schedule and state.
 func CompleteBackfills(ctx context.Context, client *bus.Client) []string {
 	all, err := client.Backfills(ctx, "")
 	if err != nil {
@@ -66,7 +66,7 @@ func CompleteBackfills(ctx context.Context, client *bus.Client) []string {
 	return words
 }
 
-// BackfillState is a word for what has become of a backfill.
+// BackfillState is the state of a backfill, in words of runs.
 func BackfillState(b *bus.Backfill) string {
 	switch {
 	case !b.Over():

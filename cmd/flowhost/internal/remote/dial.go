@@ -18,15 +18,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Environment variables that say where the host is.
+// Environment variables that locate the host.
 const (
 	envData  = "FLOWHOST_DATA"
 	envURL   = "NATS_URL"
 	envCreds = "NATS_CREDS"
 )
 
-// Host is a running host that a command works against, with the flags that say
-// where it is.
+// Host is the running host that a command uses, with the flags that locate it.
 type Host struct {
 	App              *cli.App
 	url, creds, data string
@@ -34,13 +33,13 @@ type Host struct {
 
 // AddFlags adds the flags that locate the host.
 func (r *Host) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&r.data, "data", "", "data `FOLDER` of a host on this machine; default: $"+envData+", or .flowhost here, in flows/, or in a folder above")
+	flags.StringVar(&r.data, "data", "", "data `DIRECTORY` of a host on this machine; default: $"+envData+", or .flowhost in the current directory, in flows/, or in a parent directory")
 	flags.StringVar(&r.url, "nats", "", "`URL` of the NATS server that the host uses; default: $"+envURL)
 	flags.StringVar(&r.creds, "creds", "", "`FILE` with credentials for it; default: $"+envCreds)
 }
 
-// Use connects to the host and gives the connection to a command. The context ends
-// with the first signal; what the host goes on doing then is left to it.
+// Use connects to the host and passes the connection to a command. The context ends
+// with the first signal; the host continues what it does.
 func (r *Host) Use(cmd *cobra.Command, do func(context.Context, *bus.Client) error) error {
 	at, err := r.locate(cmd)
 	if err != nil {
@@ -51,7 +50,7 @@ func (r *Host) Use(cmd *cobra.Command, do func(context.Context, *bus.Client) err
 	client, err := bus.Dial(soft, at)
 	if err != nil {
 		if at.Context != "" && at.URL == "" {
-			err = fmt.Errorf("%w\nthe address is that of %s: 'flowhost run' keeps it up to date while it runs", err, cli.Relative(at.Context))
+			err = fmt.Errorf("%w\nthe address comes from %s, which a running 'flowhost run' keeps up to date", err, cli.Relative(at.Context))
 		}
 		return r.explain(soft, err)
 	}
@@ -59,7 +58,7 @@ func (r *Host) Use(cmd *cobra.Command, do func(context.Context, *bus.Client) err
 	return r.explain(soft, do(soft, client))
 }
 
-// explain gives an error of a host its exit code.
+// explain adds the exit code to an error of a host.
 func (r *Host) explain(ctx context.Context, err error) error {
 	var (
 		exit        *cli.ExitError
@@ -89,20 +88,20 @@ func codeOfAnswer(code string) int {
 		bus.CodeDisabled, bus.CodePaused, bus.CodeNotPaused, bus.CodeOverlap:
 		return cli.ExitFailed
 	}
-	return cli.ExitInvalid // something was asked for that is not there, or asked wrongly
+	return cli.ExitInvalid // an unknown name or an invalid request
 }
 
-// locate finds the host: what a flag says, $FLOWHOST_DATA, a data folder nearby,
-// $NATS_URL. What lies nearby goes first because it is more particular: the URL may
-// have been set for other programs.
+// locate finds the host: by a flag, $FLOWHOST_DATA, a data directory nearby, or
+// $NATS_URL. A directory nearby takes precedence because it is more specific: the URL
+// may have been set for other programs.
 func (r *Host) locate(cmd *cobra.Command) (bus.DialConfig, error) {
 	switch {
 	case r.url != "" && r.data != "":
-		return bus.DialConfig{}, cli.Usage(cmd, "--data names a host on this machine and --nats a server: give one of them")
+		return bus.DialConfig{}, cli.Usage(cmd, "--data and --nats exclude each other")
 	case r.url != "":
 		return bus.DialConfig{URL: r.url, Creds: r.creds}, nil
 	case r.creds != "":
-		return bus.DialConfig{}, cli.Usage(cmd, "--creds are credentials for the server that --nats names")
+		return bus.DialConfig{}, cli.Usage(cmd, "--creds requires --nats")
 	case r.data != "":
 		return contextIn(r.data, "--data")
 	case r.getenv(envData) != "":
@@ -117,9 +116,9 @@ func (r *Host) locate(cmd *cobra.Command) (bus.DialConfig, error) {
 	case r.getenv(envURL) != "":
 		return bus.DialConfig{URL: r.getenv(envURL), Creds: r.getenv(envCreds)}, nil
 	}
-	return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, `no host is known here: there is no data folder .flowhost of one in %s,
-in its folder flows, or in a folder above, and neither %s nor %s is set
---data FOLDER names the data folder of a host on this machine, --nats URL the server of another one`, here, envData, envURL)
+	return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, `no host found: there is no data directory .flowhost in %s,
+in its subdirectory flows, or in a parent directory, and neither %s nor %s is set;
+pass --data DIRECTORY for a host on this machine, or --nats URL for another one`, here, envData, envURL)
 }
 
 func (r *Host) getenv(name string) string {
@@ -131,26 +130,26 @@ func (r *Host) getenv(name string) string {
 	return ""
 }
 
-// contextIn is the file that a host leaves in its data folder for its operator: clients
-// that use up what they may leave a reserve to it.
-func contextIn(folder, from string) (bus.DialConfig, error) {
-	file := filepath.Join(folder, bus.OperatorContext)
+// contextIn is the file in a data directory that a host writes for its operator, whose
+// quota is separate from that of clients.
+func contextIn(dir, from string) (bus.DialConfig, error) {
+	file := filepath.Join(dir, bus.OperatorContext)
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
-		return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: %s is not a file, and no host has made it", from, file) // reading a pipe would wait
+		return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: %s is not a regular file, so no host has written it", from, file) // reading a pipe would wait
 	}
 	if err != nil {
-		return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: no host has run with the data folder %s, or it uses an external server, which --nats names (%w)", from, folder, err)
+		return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: no host has run with the data directory %s, or it uses an external server: pass --nats (%w)", from, dir, err)
 	}
 	return bus.DialConfig{Context: file}, nil
 }
 
-// nearby looks for a host of this folder, of the flows in it, or of a folder above.
-// The settings file is read where the host would read it, but not further up.
+// nearby looks for a host of this directory, of the flows in it, or of a parent
+// directory. It reads the settings file where the host would, but not further up.
 func (r *Host) nearby() (at bus.DialConfig, here string, err error) {
 	here, err = os.Getwd()
 	if err != nil {
-		return at, here, cli.Exitf(cli.ExitFailed, "the current folder: %w", err)
+		return at, here, cli.Exitf(cli.ExitFailed, "the current directory: %w", err)
 	}
 	for _, flows := range []string{here, filepath.Join(here, "flows")} {
 		s, err := settings.Read(r.App, "", filepath.Join(flows, settings.FileName))
@@ -164,20 +163,20 @@ func (r *Host) nearby() (at bus.DialConfig, here string, err error) {
 			return at, here, err
 		}
 	}
-	for folder := here; ; folder = filepath.Dir(folder) {
-		for _, data := range []string{filepath.Join(folder, ".flowhost"), filepath.Join(folder, "flows", ".flowhost")} {
+	for dir := here; ; dir = filepath.Dir(dir) {
+		for _, data := range []string{filepath.Join(dir, ".flowhost"), filepath.Join(dir, "flows", ".flowhost")} {
 			if file := filepath.Join(data, bus.OperatorContext); private(file) {
 				return bus.DialConfig{Context: file}, here, nil
 			}
 		}
-		if folder == filepath.Dir(folder) {
+		if dir == filepath.Dir(dir) {
 			return at, here, nil
 		}
 	}
 }
 
-// private reports whether a file is there that nobody else could have put there for
-// us to find: a host lets only its own user read it.
+// private reports whether a file exists that only its owner can read, as a host writes
+// it: nobody else could have placed it for us to find.
 func private(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0
@@ -185,13 +184,13 @@ func private(file string) bool {
 
 // Times of following a run.
 const (
-	PollTime  = 30 * time.Second       // that the host waits for something to happen
-	awayTime  = time.Minute            // that a host may be away
-	againTime = 500 * time.Millisecond // until it is asked again
+	PollTime  = 30 * time.Second       // how long the host waits for a change before it replies
+	awayTime  = time.Minute            // how long a host may be unreachable
+	againTime = 500 * time.Millisecond // between two retries
 )
 
-// Persistently repeats what only asks, while the host is away: one that starts
-// again goes on with its runs.
+// Persistently retries a read-only request while the host is unreachable: a host that
+// restarts resumes its runs.
 func (r *Host) Persistently(ctx context.Context, ask func() error) error {
 	var since time.Time
 	for {
@@ -201,7 +200,7 @@ func (r *Host) Persistently(ctx context.Context, ask func() error) error {
 		}
 		if since.IsZero() {
 			since = time.Now()
-			r.App.Say("waiting for the host to come back: %s", err)
+			r.App.Say("waiting for the host to return: %s", err)
 		}
 		if time.Since(since) > awayTime {
 			return err
@@ -230,8 +229,8 @@ func away(err error) bool {
 	return errors.As(err, &unreachable) || errors.As(err, &answer) && answer.Code == bus.CodeUnavailable
 }
 
-// FlowNames are the names of the flows that the host serves, none when it does not
-// tell.
+// FlowNames are the names of the flows that the host serves, none if it does not
+// answer.
 func FlowNames(ctx context.Context, client *bus.Client) []string {
 	flows, err := client.Flows(ctx, "")
 	if err != nil {
@@ -244,13 +243,12 @@ func FlowNames(ctx context.Context, client *bus.Client) []string {
 	return names
 }
 
-// UnknownFlow says that there is no such flow, and which there are.
+// UnknownFlow is the error for a flow that the host does not serve.
 func UnknownFlow(ctx context.Context, client *bus.Client, flow string) error {
 	return cli.Exitf(cli.ExitInvalid, "the host serves no flow %q%s", flow, cli.Suggest(flow, FlowNames(ctx, client)))
 }
 
-// Complete gives words for the shell to complete: a host that is not there has
-// none.
+// Complete completes arguments in the shell, with nothing if no host answers.
 func (r *Host) Complete(words func(context.Context, *bus.Client) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -271,7 +269,7 @@ func (r *Host) Complete(words func(context.Context, *bus.Client) []string) cobra
 	}
 }
 
-// CompleteRuns completes the ids of the latest runs, with what tells them apart.
+// CompleteRuns completes the ids of the latest runs, with their flow and state.
 func CompleteRuns(ctx context.Context, client *bus.Client) []string {
 	page, err := client.List(ctx, run.Query{Limit: 20})
 	if err != nil {

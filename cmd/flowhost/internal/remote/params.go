@@ -32,8 +32,8 @@ func AskParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow
 	return flowfiles.ReadParams(cmd, flow, names, args, func(i int, text string) (json.RawMessage, error) { return paramValue(declared[i].Type, text) })
 }
 
-// paramValue is the text itself for a param of type string or any, and JSON for the
-// others. What is no JSON is left to the host to refuse, which knows the type.
+// paramValue encodes an argument: as a string for a param of type string or any, as
+// JSON for the others. The host, which knows the type, rejects invalid JSON.
 func paramValue(declared, text string) (json.RawMessage, error) {
 	if declared != "" && declared != "any" && declared != "string" && json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil

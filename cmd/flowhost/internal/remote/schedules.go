@@ -11,13 +11,12 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// ScheduleHelp is what the help of commands says about their argument
-// FLOW[/TRIGGER].
-const ScheduleHelp = `FLOW/TRIGGER is one schedule, FLOW all schedules of a flow. Where a schedule has the
-name of another flow, the schedule is meant, and FLOW/ is the flow.`
+// ScheduleHelp describes the argument FLOW[/TRIGGER] in help texts.
+const ScheduleHelp = `FLOW/TRIGGER is one schedule, FLOW all schedules of a flow. If a schedule has the
+same name as a flow, the name selects the schedule, and FLOW/ selects the flow.`
 
 // PickSchedules finds what FLOW[/TRIGGER] names: a schedule, or all of a flow. Both
-// names may have slashes, so that only the host can tell.
+// names may have slashes, so that only the host can decide.
 func PickSchedules(ctx context.Context, client *bus.Client, name string) (run.ScheduleRef, error) {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
@@ -47,7 +46,7 @@ func PickSchedule(ctx context.Context, client *bus.Client, name string) (run.Sch
 		}
 	}
 	if of := schedulesOf(all, strings.TrimSuffix(name, "/")); len(of) > 0 {
-		return run.ScheduleStatus{}, cli.Exitf(cli.ExitInvalid, "%q is a flow: give one of its schedules, %s", name, strings.Join(of, ", "))
+		return run.ScheduleStatus{}, cli.Exitf(cli.ExitInvalid, "%q is a flow: name one of its schedules, %s", name, strings.Join(of, ", "))
 	}
 	return run.ScheduleStatus{}, unknownSchedule(all, name)
 }
@@ -66,7 +65,7 @@ func unknownSchedule(all []run.ScheduleStatus, name string) error {
 	return cli.Exitf(cli.ExitInvalid, "the host serves no schedule %q%s", name, cli.Suggest(name, namesOf(all)))
 }
 
-// namesOf are the words that name schedules: of each flow, and of each of its
+// namesOf are the names that select schedules: of each flow, and of each of its
 // schedules.
 func namesOf(all []run.ScheduleStatus) []string {
 	var names []string
@@ -77,7 +76,7 @@ func namesOf(all []run.ScheduleStatus) []string {
 	return slices.Compact(names)
 }
 
-// CompleteSchedules completes FLOW[/TRIGGER], and oneSchedule FLOW/TRIGGER.
+// CompleteSchedules completes FLOW[/TRIGGER], and CompleteSchedule FLOW/TRIGGER.
 func CompleteSchedules(ctx context.Context, client *bus.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
@@ -98,11 +97,11 @@ func CompleteSchedule(ctx context.Context, client *bus.Client) []string {
 	return names
 }
 
-// ZoneOf is where the days of a schedule begin.
+// ZoneOf is the time zone of a schedule.
 func ZoneOf(s run.ScheduleStatus) (*time.Location, error) {
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
-		return nil, cli.Exitf(cli.ExitFailed, "the zone of %s is not known here: %w", s, err)
+		return nil, cli.Exitf(cli.ExitFailed, "the time zone of %s is unknown on this machine: %w", s, err)
 	}
 	return zone, nil
 }

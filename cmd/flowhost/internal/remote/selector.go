@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// SelectorHelp is what the help of commands says about their argument RUN.
-	SelectorHelp = `RUN is a run's id, the beginning of one that no other run has, @latest, or
-FLOW@latest for the latest run of a flow.`
+	// SelectorHelp describes the argument RUN in help texts.
+	SelectorHelp = `RUN is a run's id, a unique prefix of one, @latest, or FLOW@latest for the latest run
+of a flow.`
 
 	latest   = "@latest"
 	idLength = 26
@@ -29,9 +29,9 @@ func PickRun(ctx context.Context, client *bus.Client, selector string) (run.ID, 
 	}
 	low, err := run.ParseID(pad(prefix, "0"))
 	if err != nil {
-		return "", cli.Exitf(cli.ExitInvalid, "%q names no run: an id, the beginning of one, @latest or FLOW@latest is expected", selector)
+		return "", cli.Exitf(cli.ExitInvalid, "%q is not a run: an id, a prefix of one, @latest or FLOW@latest is expected", selector)
 	}
-	// Two of the runs from the last id with that beginning on tell whether it is
+	// The last two runs up to the highest id with that prefix show whether it is
 	// unique.
 	page, err := client.List(ctx, run.Query{Before: run.ID(pad(prefix, "Z")), Limit: 2, Children: true})
 	if err != nil {
@@ -41,7 +41,7 @@ func PickRun(ctx context.Context, client *bus.Client, selector string) (run.ID, 
 	case len(page.Runs) == 0 || page.Runs[0].Run < low:
 		return "", cli.Exitf(cli.ExitInvalid, "no run's id begins with %s", prefix)
 	case len(page.Runs) > 1 && page.Runs[1].Run >= low:
-		return "", cli.Exitf(cli.ExitInvalid, "the ids of several runs begin with %s, such as %s and %s: give more of it", prefix, page.Runs[0].Run, page.Runs[1].Run)
+		return "", cli.Exitf(cli.ExitInvalid, "the ids of several runs begin with %s, such as %s and %s: give a longer prefix", prefix, page.Runs[0].Run, page.Runs[1].Run)
 	}
 	return page.Runs[0].Run, nil
 }

@@ -17,19 +17,18 @@ import (
 // AddStartFlags adds the flags of a command that starts a run.
 func (e *Follower) AddStartFlags(flags *pflag.FlagSet) {
 	e.AddFlags(flags)
-	flags.Lookup("json").Usage = "print the id of the run as an object or, with --wait, the whole record of the run"
-	flags.Var(&e.Wait, "wait", "wait for the end of the run, and print its output; --wait=30s waits so long at most (exit code 5)")
+	flags.Lookup("json").Usage = "print the id of the run as a JSON object or, with --wait, the complete record of the run"
+	flags.Var(&e.Wait, "wait", "wait for the run to end and print its output; --wait=30s waits at most that long (exit code 5)")
 	flags.Lookup("wait").NoOptDefVal = "forever"
 }
 
-// Started prints what a request for a run was answered with, or waits for the end
-// of the run.
+// Started prints the reply to a request for a run, or waits for the end of the run.
 func (e *Follower) Started(ctx context.Context, client *bus.Client, r run.Receipt, p *render.Progress) error {
 	if err := Refusal(r); err != nil {
 		return err
 	}
 	if r.Repeated {
-		e.App.Say("the key was used before: run %s was made then", r.Run)
+		e.App.Say("the key has already started run %s", r.Run)
 	}
 	if e.Wait.set {
 		return e.Await(ctx, client, r.Run, p)
@@ -41,18 +40,18 @@ func (e *Follower) Started(ctx context.Context, client *bus.Client, r run.Receip
 	return err
 }
 
-// Refusal says why a request made no run, nil when it made one.
+// Refusal is the error for a request that started no run, nil if it started one.
 func Refusal(r run.Receipt) error {
 	switch {
 	case r.Limited:
-		return cli.Exitf(cli.ExitFailed, "as many runs are under way as the flow's concurrency allows, and its on_limit is \"skip\": no run was made")
+		return cli.Exitf(cli.ExitFailed, "no run was started: the flow's concurrency limit is reached, and its on_limit is \"skip\"")
 	case !r.Accepted:
-		return cli.Exitf(cli.ExitFailed, "the flow's trigger does not accept this: no run was made")
+		return cli.Exitf(cli.ExitFailed, "no run was started: the flow's trigger does not accept this payload")
 	}
 	return nil
 }
 
-// newRun is what is printed of a run that was asked for.
+// newRun is the JSON of a requested run.
 type newRun struct {
 	Run      run.ID `json:"run"`
 	Repeated bool   `json:"repeated,omitempty"`
@@ -61,7 +60,7 @@ type newRun struct {
 // waitFlag is --wait, with or without a duration.
 type waitFlag struct {
 	set  bool
-	time time.Duration // 0: as long as it takes
+	time time.Duration // 0: without limit
 }
 
 // String implements pflag.Value.

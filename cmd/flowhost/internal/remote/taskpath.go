@@ -9,9 +9,9 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// FindTask follows a path of tasks from a run into the runs within it, and gives the
-// one that the last task belongs to. It refuses what is not there; with begun, also an
-// item at the end of the path that has not begun.
+// FindTask follows a path of tasks from a run into the runs within it, and returns the
+// run of the last task. It is an error if a task does not exist; with begun, also if an
+// item at the end of the path has not started.
 func FindTask(ctx context.Context, client *bus.Client, id run.ID, path []run.TaskRef, begun bool) (run.ID, error) {
 	for i, ref := range path {
 		record, _, err := client.Watch(ctx, id, 0, 0)
@@ -32,7 +32,7 @@ func FindTask(ctx context.Context, client *bus.Client, id run.ID, path []run.Tas
 	return id, nil
 }
 
-// checkTask refuses a task that a run does not have.
+// checkTask is an error if a run does not have a task.
 func checkTask(record *run.Record, task string) error {
 	var names []string
 	for _, t := range record.Tasks {
@@ -44,7 +44,7 @@ func checkTask(record *run.Record, task string) error {
 	return cli.Exitf(cli.ExitInvalid, "run %s of flow %s has no task %q%s", record.Run, record.Flow, task, cli.Suggest(task, slices.Compact(names)))
 }
 
-// checkItem refuses an item of a task that the run has not begun.
+// checkItem is an error if the run has not started an item of a task.
 func checkItem(record *run.Record, ref run.TaskRef) error {
 	if ref.Key == "" {
 		return nil
@@ -59,10 +59,10 @@ func checkItem(record *run.Record, ref run.TaskRef) error {
 		}
 		keys = append(keys, *t.Key)
 	}
-	return cli.Exitf(cli.ExitInvalid, "task %s of run %s has no item %q that has begun%s", ref.Task, record.Run, ref.Key, cli.Suggest(ref.Key, keys))
+	return cli.Exitf(cli.ExitInvalid, "task %s of run %s has no started item %q%s", ref.Task, record.Run, ref.Key, cli.Suggest(ref.Key, keys))
 }
 
-// childOf is the run that a task, or an item of it, was.
+// childOf is the run that a task, or an item of it, started.
 func childOf(record *run.Record, ref, inner run.TaskRef) (run.ID, error) {
 	if err := checkItem(record, ref); err != nil {
 		return "", err
@@ -73,13 +73,13 @@ func childOf(record *run.Record, ref, inner run.TaskRef) (run.ID, error) {
 		case t.Child != "" && t.Ref() == ref:
 			return t.Child, nil
 		case t.Key != nil && ref.Key == "":
-			return "", cli.Exitf(cli.ExitInvalid, "task %s of run %s is fanned out: say in which item, %s[KEY]/%s", ref.Task, record.Run, ref.Task, inner.Label())
+			return "", cli.Exitf(cli.ExitInvalid, "task %s of run %s is fanned out: name the item, %s[KEY]/%s", ref.Task, record.Run, ref.Task, inner.Label())
 		}
 	}
 	return "", cli.Exitf(cli.ExitInvalid, "task %s of run %s did not run a flow", ref.Label(), record.Run)
 }
 
-// TaskPath reads the task that an argument names, empty for none.
+// TaskPath parses the path of a task, empty for none.
 func TaskPath(text string) ([]run.TaskRef, error) {
 	if text == "" {
 		return nil, nil

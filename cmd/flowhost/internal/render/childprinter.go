@@ -7,8 +7,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// maxChildren bounds the runs of sub-flows that are shown with a run: each is
-// asked for.
+// maxChildren bounds the runs of sub-flows that are shown with a run: each costs a
+// request.
 const maxChildren = 100
 
 // reader gives records of runs.
@@ -20,11 +20,10 @@ type reader interface {
 type childPrinter struct {
 	*Terminal
 	runs reader
-	left int // that may still be asked for
+	left int // requests that may still be made
 }
 
-// show writes the run that a task's last attempt was, if it was one, with its
-// tasks.
+// show writes the run of a sub-flow that a task started last, if any, with its tasks.
 func (p *childPrinter) show(ctx context.Context, t *run.TaskRecord, indent string) {
 	if t.Child == "" {
 		return

@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// maxSearched bounds the bytes in which hcl looks for the lines that diagnostics quote:
-// it reads the whole file for each of them, at some 10 MB/s. Those that follow name
-// their line only.
+// maxSearched bounds the bytes that hcl searches for the lines that diagnostics quote:
+// it reads the whole file for each of them, at about 10 MB/s. Later diagnostics only
+// name their line.
 const maxSearched = 8 << 20
 
 // Diagnostics writes problems with their lines of source.
@@ -31,7 +31,7 @@ func (t *Terminal) Diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics
 			}
 		}
 		if err := w.WriteDiagnostic(d); err != nil {
-			t.Say("cannot show all problems: %s", err)
+			t.Say("writing the problems failed: %s", err)
 			return
 		}
 	}

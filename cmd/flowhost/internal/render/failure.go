@@ -12,23 +12,23 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// ShowFailure says why a run did not succeed: for each task that failed its
-// place in the flow file, the message and its last log lines.
+// ShowFailure explains why a run did not succeed: for each failed task its place in
+// the flow file, the message and its last log lines.
 func (t *Terminal) ShowFailure(record *run.Record, f *flows.Flow, p *Progress) {
-	failed, told := failures(record)
+	failed, known := failures(record)
 	for _, task := range failed {
 		t.showTask(f, task)
 		t.showLog(task, p.log(record.Run, task.Ref()))
 	}
-	if !told && record.Error != nil {
+	if !known && record.Error != nil {
 		t.Say("%s run %s: %s", t.Paint(Red, "Error:"), record.State, describe(record.Error))
 	}
 }
 
-// failures are the tasks that failed, first the one that the run's error is of; told
-// is whether there is one. Of a fan-out these are items, unless it went well without
-// them.
-func failures(record *run.Record) (failed []*run.TaskRecord, told bool) {
+// failures are the failed tasks, first the one that caused the run's error; known
+// reports whether there is one. Of a fan-out, these are the failed items, unless the
+// fan-out succeeded without them.
+func failures(record *run.Record) (failed []*run.TaskRecord, known bool) {
 	var task *run.TaskRecord // that the items belong to which come after it
 	for i := range record.Tasks {
 		t := &record.Tasks[i]
@@ -53,7 +53,7 @@ func failures(record *run.Record) (failed []*run.TaskRecord, told bool) {
 	return failed, first >= 0
 }
 
-// showTask writes a task's failure like a diagnostic, with the line that it is about.
+// showTask writes a task's failure as a diagnostic, with the line that it refers to.
 func (t *Terminal) showTask(f *flows.Flow, task *run.TaskRecord) {
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError,
@@ -71,12 +71,12 @@ func (t *Terminal) showTask(f *flows.Flow, task *run.TaskRecord) {
 	t.Diagnostics(sources(f, d.Subject), hcl.Diagnostics{d})
 }
 
-// spot is the line of the flow's files that a failure is about: that of an expression,
-// or the task's own.
+// spot is the line of the flow's files that a failure refers to: that of an expression,
+// or that of the task.
 func spot(f *flows.Flow, task *hcl.Range, at string) *hcl.Range {
 	name, _, _ := strings.Cut(at, ":")
-	folder := task.Filename[:strings.LastIndexAny(task.Filename, `/\`)+1]
-	lines := hcl.NewRangeScanner(f.Definition.Files[name], folder+name, bufio.ScanLines)
+	dir := task.Filename[:strings.LastIndexAny(task.Filename, `/\`)+1]
+	lines := hcl.NewRangeScanner(f.Definition.Files[name], dir+name, bufio.ScanLines)
 	for lines.Scan() {
 		line := lines.Range()
 		if line.Start.Line != task.Start.Line && at == fmt.Sprintf("%s:%d", name, line.Start.Line) {
@@ -95,7 +95,7 @@ func sources(f *flows.Flow, at *hcl.Range) map[string]*hcl.File {
 	return map[string]*hcl.File{at.Filename: {Bytes: f.Definition.Files[name]}}
 }
 
-// describe is a failure in words.
+// describe is a failure as a string, with its place.
 func describe(f *run.Failure) string {
 	text := Printable(f.Error())
 	if f.At != "" {
@@ -132,19 +132,20 @@ func (t *Terminal) showLog(task *run.TaskRecord, log run.Log) {
 	t.Say("")
 }
 
-// ShowRemoteFailure says why a run of another process did not succeed.
+// ShowRemoteFailure explains why a run of a host did not succeed, with the commands
+// that show more.
 func (t *Terminal) ShowRemoteFailure(record *run.Record) {
-	failed, told := failures(record)
+	failed, known := failures(record)
 	for _, task := range failed {
 		t.Say("%s %s %s: %s", t.Paint(Red, "Error:"), taskName(task), OutcomeVerb(task.Error.Outcome), failureText(task.Error))
 		if task.Child != "" {
-			t.Say("'flowhost show %s' shows what happened in it", task.Child)
+			t.Say("'flowhost show %s' shows its run", task.Child)
 		} else if task.Attempts > 0 {
-			t.Say("'flowhost logs %s %s' shows what it wrote", record.Run, task.Task)
+			t.Say("'flowhost logs %s %s' shows its log", record.Run, task.Task)
 		}
 	}
 	switch {
-	case told || record.Error == nil:
+	case known || record.Error == nil:
 	case record.State == run.Canceled:
 		t.Say("run %s is canceled: %s", record.Run, Printable(record.Error.Message))
 	default:

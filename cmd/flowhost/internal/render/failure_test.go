@@ -52,12 +52,12 @@ func TestShowFailure(t *testing.T) {
 		}
 	}
 	if strings.Count(got, "Error:") != 1 {
-		t.Errorf("the failure is told more than once:\n%s", got)
+		t.Errorf("the failure is shown more than once:\n%s", got)
 	}
 }
 
 // The failure that the run's error is of comes first, and a failure that was
-// forgiven, or is told by an item, is not told at all.
+// forgiven, or is shown by an item, is not shown at all.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	fault := func(task, key string) *run.Failure {
@@ -73,22 +73,22 @@ func TestFailures(t *testing.T) {
 		{Task: "unfit", State: run.Failed, Error: fault("", "")}, // no items: its list cannot be had
 	}
 	for name, c := range map[string]struct {
-		why  *run.Failure
-		want string
-		told bool
+		why   *run.Failure
+		want  string
+		known bool
 	}{
 		"an item":         {fault("many", "b"), "many[b] plain many[a] unfit", true},
 		"a task":          {fault("plain", ""), "plain many[a] many[b] unfit", true},
 		"another reason":  {fault("", ""), "plain many[a] many[b] unfit", false},
 		"a run that goes": {nil, "plain many[a] many[b] unfit", false},
 	} {
-		failed, told := failures(&run.Record{Tasks: tasks, Error: c.why})
+		failed, known := failures(&run.Record{Tasks: tasks, Error: c.why})
 		var got []string
 		for _, t := range failed {
 			got = append(got, t.Ref().Label())
 		}
-		if strings.Join(got, " ") != c.want || told != c.told {
-			t.Errorf("%s: %v, told %v; want %s, %v", name, got, told, c.want, c.told)
+		if strings.Join(got, " ") != c.want || known != c.known {
+			t.Errorf("%s: %v, known %v; want %s, %v", name, got, known, c.want, c.known)
 		}
 	}
 }

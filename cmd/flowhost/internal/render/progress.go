@@ -10,8 +10,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Progress shows what happens to one run, the first that is submitted after it
-// was made, and to the runs of sub-flows within it. It is safe for concurrent use.
+// Progress shows the events of one run, the first one submitted after its
+// creation, and of the runs of sub-flows within it. It is safe for concurrent use.
 type Progress struct {
 	out  *Terminal
 	form string // plain, json or quiet
@@ -41,14 +41,14 @@ func NewProgress(out *Terminal, form string) (*Progress, error) {
 	return &Progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}, nil
 }
 
-// follow picks the run that is shown.
+// follow selects the run to show.
 func (p *Progress) follow(id run.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.run = id
 }
 
-// Flush implements engine.Observer: what was shown is shown.
+// Flush implements engine.Observer: progress has no buffer.
 func (p *Progress) Flush(context.Context) error { return nil }
 
 // Committed implements engine.Observer.
@@ -75,7 +75,7 @@ func (p *Progress) Committed(_ context.Context, n run.Notice) error {
 func (p *Progress) plain(n run.Notice) {
 	path := p.within.path(n.Event.Run)
 	if path != "" && !run.OfTask(n.Event.Data) {
-		return // the task tells it
+		return // the task's own line shows it
 	}
 	switch d := n.Event.Data.(type) {
 	case *run.Submitted:
@@ -119,7 +119,7 @@ func (p *Progress) plain(n run.Notice) {
 	}
 }
 
-// why is a failure in words; nothing for none.
+// why is a failure as a string; empty for none.
 func why(f *run.Failure) string {
 	if f == nil {
 		return ""
@@ -182,15 +182,15 @@ func (p *Progress) json(n run.Notice) error {
 	return EncodeLine(p.out, e)
 }
 
-// KeepLog keeps what the guest of a call wrote.
+// KeepLog keeps the log of a call.
 func (p *Progress) KeepLog(call *run.Call, log run.Log) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logs[callKey{call.Run, run.TaskRef{Task: call.Task, Key: call.Key}}] = log
 }
 
-// log is what a task's last attempt wrote; of one that ran a flow, what that task
-// wrote which failed in it.
+// log is the log of a task's last attempt; for a task that ran a flow, the log of the
+// failed task in it.
 func (p *Progress) log(id run.ID, task run.TaskRef) run.Log {
 	p.mu.Lock()
 	defer p.mu.Unlock()

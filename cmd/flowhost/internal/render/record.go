@@ -17,7 +17,7 @@ func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) 
 	t.fact("flow", r.Flow)
 	t.fact("state", t.Paint(WordColor(string(r.State)), string(r.State)))
 	if r.State == run.Pending {
-		t.fact("waits", "for its turn: for other runs of its flow, by the flow's concurrency or its schedule's overlap")
+		t.fact("waits", "for other runs of its flow: the flow's concurrency or its schedule's overlap policy")
 	}
 	t.fact("retry of", string(r.RetryOf))
 	if r.Parent != nil {
@@ -42,14 +42,14 @@ func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) 
 	}
 }
 
-// fact writes a line about a run, unless there is nothing to say.
+// fact writes a line about a run, unless it is empty.
 func (t *Terminal) fact(name, text string) {
 	if text != "" {
 		fmt.Fprintf(t, "%s  %s\n", t.Paint(dim, fmt.Sprintf("%-8s", name)), text)
 	}
 }
 
-// value writes a line with JSON in it, as much of it as fits.
+// value writes a line with JSON, truncated to the width.
 func (t *Terminal) value(name, before string, value json.RawMessage) {
 	if none(value) {
 		return
@@ -59,8 +59,7 @@ func (t *Terminal) value(name, before string, value json.RawMessage) {
 
 func none(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
 
-// valueWidth is how much of a value is shown. Off a terminal there is no width to
-// keep to.
+// valueWidth is how much of a value is shown.
 func (t *Terminal) valueWidth() int {
 	if t.Interactive {
 		return max(20, t.Width-14)
@@ -136,7 +135,7 @@ func taskDetail(t *run.TaskRecord) string {
 	var parts []string
 	switch {
 	case t.Reused:
-		parts = append(parts, "taken over")
+		parts = append(parts, "reused")
 	case t.Attempts == 1:
 		parts = append(parts, "1 attempt")
 	case t.Attempts > 1:
@@ -151,7 +150,7 @@ func taskDetail(t *run.TaskRecord) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// failureText is a failure in words, with the task and its place in the flow file.
+// failureText is a failure as a string, with the task and its place in the flow file.
 func failureText(f *run.Failure) string {
 	text := cut(describe(f), 2000)
 	if f.Task != "" {

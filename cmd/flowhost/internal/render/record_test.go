@@ -15,7 +15,7 @@ func TestShowPending(t *testing.T) {
 		var stdout bytes.Buffer
 		out := NewTerminal(&stdout, nil)
 		out.DescribeRun(t.Context(), nil, &run.Record{Run: "R", Flow: "f", State: state})
-		if got := strings.Contains(stdout.String(), "\nwaits     for its turn: "); got != want {
+		if got := strings.Contains(stdout.String(), "\nwaits     for other runs of its flow: "); got != want {
 			t.Errorf("a run that is %s:\n%s", state, stdout.String())
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// RecordDiff tells a progress what happened to a run from one record of it to the
-// next. What began and was over in between is not told.
+// RecordDiff shows a run of which only records are known: it feeds a progress with
+// the events between one record and the next. It misses what started and ended in
+// between.
 type RecordDiff struct {
 	Progress *Progress
 	seen     map[run.TaskRef]run.TaskRecord // nil before the first record
@@ -24,7 +25,7 @@ func (r *RecordDiff) Show(ctx context.Context, record *run.Record) error {
 		r.Progress.follow(record.Run)
 		events = append(events, run.Event{At: record.CreatedAt, Data: &run.Submitted{Flow: record.Flow}})
 	}
-	var whole []run.Event // of a fan-out: its end comes after those of its items
+	var whole []run.Event // of a fan-out: its end follows those of its items
 	for i, t := range record.Tasks {
 		ref := t.Ref()
 		var now []run.Event
@@ -63,8 +64,8 @@ func (r *RecordDiff) notice(e run.Event) run.Notice {
 	return n
 }
 
-// when is the time at which something happened to a task. Its record has that of its
-// first start and of its end only; what came between has that of the end, or is new.
+// when is the time of an event of a task. The record has only the times of its first
+// start and of its end; events in between get that of the end, or the current one.
 func when(data run.EventData, t *run.TaskRecord) time.Time {
 	first := false
 	switch d := data.(type) {
@@ -81,7 +82,7 @@ func when(data run.EventData, t *run.TaskRecord) time.Time {
 	return known(t.FinishedAt)
 }
 
-// known is a time of a record, now when it has none.
+// known is a time of a record, or now if the record has none.
 func known(at *time.Time) time.Time {
 	if at == nil {
 		return time.Now().UTC()
@@ -89,7 +90,7 @@ func known(at *time.Time) time.Time {
 	return *at
 }
 
-// happened is what a task's record says beyond the one before it.
+// happened are the events between two records of a task.
 func happened(ref run.TaskRef, before, now run.TaskRecord) []run.EventData {
 	var events []run.EventData
 	begun := now.Attempts > before.Attempts
@@ -116,7 +117,7 @@ func happened(ref run.TaskRef, before, now run.TaskRecord) []run.EventData {
 	return events
 }
 
-// waited is what a wait's record says beyond the one before it.
+// waited are the events between two records of a wait.
 func waited(before, now *run.TaskRecord) []run.EventData {
 	var events []run.EventData
 	if before.StartedAt == nil && !now.State.Done() {

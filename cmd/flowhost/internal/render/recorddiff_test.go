@@ -13,8 +13,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// retold is what a progress says about a run whose record is shown again and again.
-func retold(t *testing.T, records ...*run.Record) string {
+// shown is the output of a progress for consecutive records of a run.
+func shown(t *testing.T, records ...*run.Record) string {
 	t.Helper()
 	var out bytes.Buffer
 	p, err := NewProgress(&Terminal{Writer: &out}, "plain")
@@ -55,7 +55,7 @@ func TestRecordDiff(t *testing.T) {
 	t.Parallel()
 	failed := outcome(run.OutcomeFailed, 0, "not yet")
 	child := func(t *run.TaskRecord) { t.Child = "01HZXW000000000000000CHILD" }
-	got := retold(t,
+	got := shown(t,
 		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Running, 1), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
 		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Ready, 1, failed), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
 		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("a", run.Ready, 1, failed), task("b", run.Waiting, 0), task("c", run.Waiting, 0)}},
@@ -79,11 +79,11 @@ run 01HZXW0000000000000000MINE: failed
 	}
 }
 
-// A run that has ended long ago is told as a whole.
+// A run that ended long ago is shown as a whole.
 func TestRecordDiffOfThePast(t *testing.T) {
 	t.Parallel()
 	took := 12.5
-	got := retold(t, &run.Record{State: run.Succeeded, DurationMS: &took, Tasks: []run.TaskRecord{task("a", run.Succeeded, 1, outcome(run.OutcomeSucceeded, 3, ""))}})
+	got := shown(t, &run.Record{State: run.Succeeded, DurationMS: &took, Tasks: []run.TaskRecord{task("a", run.Succeeded, 1, outcome(run.OutcomeSucceeded, 3, ""))}})
 	want := `run 01HZXW0000000000000000MINE: pending (flow f)
 a: running
 a: succeeded (3ms)
@@ -141,7 +141,7 @@ func TestRecordDiffOfItems(t *testing.T) {
 		return func(t *run.TaskRecord) { t.Key = &key }
 	}
 	well := outcome(run.OutcomeSucceeded, 1, "")
-	got := retold(t, &run.Record{State: run.Running, Tasks: []run.TaskRecord{
+	got := shown(t, &run.Record{State: run.Running, Tasks: []run.TaskRecord{
 		task("copy", run.Succeeded, 0), task("copy", run.Succeeded, 1, item("a"), well), task("copy", run.Succeeded, 1, item("b"), well), task("next", run.Running, 1),
 	}})
 	want := "run 01HZXW0000000000000000MINE: pending (flow f)\ncopy[a]: running\ncopy[a]: succeeded (1ms)\ncopy[b]: running\ncopy[b]: succeeded (1ms)\ncopy: succeeded\nnext: running\n"
@@ -159,7 +159,7 @@ func TestRecordDiffOfWaits(t *testing.T) {
 		t.StartedAt, t.Error = &at, &run.Failure{Outcome: run.OutcomeFailed, Code: run.CodeRefused, Message: "too early"}
 	}
 	taken := func(t *run.TaskRecord) { t.StartedAt, t.Reused = &at, true }
-	got := retold(t,
+	got := shown(t,
 		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("wait.a", run.Waiting, 0), task("wait.b", run.Running, 0, asked), task("wait.c", run.Succeeded, 0, taken)}},
 		&run.Record{State: run.Running, Tasks: []run.TaskRecord{task("wait.a", run.Running, 0, began), task("wait.b", run.Running, 0, asked), task("wait.c", run.Succeeded, 0, taken)}},
 		&run.Record{State: run.Failed, Tasks: []run.TaskRecord{task("wait.a", run.Succeeded, 0, began), task("wait.b", run.Failed, 0, refused), task("wait.c", run.Succeeded, 0, taken)}},

@@ -2,8 +2,7 @@ package render
 
 import "github.com/flowhost/flowhost/run"
 
-// runTree is what is known of the runs of sub-flows within one run. The zero value
-// is empty.
+// runTree are the known runs of sub-flows within one run. The zero value is empty.
 type runTree struct {
 	paths  map[run.ID]string  // the tasks above a run, "call/again/"
 	runs   map[callKey]run.ID // the last attempt of a task
@@ -12,10 +11,10 @@ type runTree struct {
 
 func (t *runTree) has(id run.ID) bool { return t.paths[id] != "" }
 
-// path is what comes before the names of a run's tasks, nothing for the outermost.
+// path is the prefix of the names of a run's tasks, empty for the outermost run.
 func (t *runTree) path(id run.ID) string { return t.paths[id] }
 
-// note takes in what an event of the run, or of one within it, says.
+// note adds an event of the run, or of one within it.
 func (t *runTree) note(e run.Event) {
 	if t.paths == nil {
 		t.paths, t.runs, t.failed = map[run.ID]string{}, map[callKey]run.ID{}, map[run.ID]callKey{}
@@ -31,7 +30,7 @@ func (t *runTree) note(e run.Event) {
 	}
 }
 
-// culprit is the task inside of a task's run that made it fail, or the task itself.
+// culprit is the task within a task's run that made it fail, or the task itself.
 func (t *runTree) culprit(task callKey) callKey {
 	for range len(t.runs) {
 		inner, ok := t.failed[t.runs[task]]

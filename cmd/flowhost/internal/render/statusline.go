@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// StatusLine is the last line of a stream, which tells how things stand: drawn
-// again in place on a terminal, once for each change elsewhere. What is written
-// through it to the stream comes above. It is for one goroutine.
+// StatusLine is the last line of a stream, which shows a status: redrawn in place on a
+// terminal, one line per change elsewhere. Other output written through it appears
+// above. It is for one goroutine.
 type StatusLine struct {
 	Under io.Writer
 	out   Terminal // the stream as it is without the line
 	last  string
-	drawn bool // the cursor stands behind the line
+	drawn bool // the cursor is at the end of the line
 }
 
 // NewStatusLine returns the status line of a terminal.
@@ -26,7 +26,7 @@ func (l *StatusLine) Write(p []byte) (int, error) {
 	return l.Under.Write(p)
 }
 
-// Show makes the line say something else.
+// Show replaces the content of the line.
 func (l *StatusLine) Show(text string) {
 	switch {
 	case !l.out.Interactive && text != l.last:
@@ -39,7 +39,7 @@ func (l *StatusLine) Show(text string) {
 	l.last = text
 }
 
-// End leaves the line as it is.
+// End keeps the line and moves below it.
 func (l *StatusLine) End() {
 	if l.drawn {
 		fmt.Fprintln(l.Under)
@@ -47,7 +47,7 @@ func (l *StatusLine) End() {
 	}
 }
 
-// clear takes the line away: to the first column, erase to the end (ECMA-48, 8.3.41).
+// clear removes the line: to the first column, erase to the end (ECMA-48, 8.3.41).
 func (l *StatusLine) clear() {
 	if l.drawn {
 		fmt.Fprint(l.Under, "\r\x1b[K")

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table writes rows of cells below each other. The cells of the column with the
-// given index are words for states, and coloured as such; the last column is not
-// padded.
+// Table writes rows of cells in aligned columns. The cells of the column with index
+// states are states, and colored as such; the last column is not padded.
 func (t *Terminal) Table(rows [][]string, states int) {
 	widths := ColumnWidths(rows)
 	for _, row := range rows {
@@ -42,7 +41,7 @@ func ColumnWidths(rows [][]string) []int {
 }
 
 // List prints rows for people, below the columns' names, or with asJSON one object
-// for each, on a line of its own. states is as in [terminal.table].
+// per line for each. states is as in [terminal.table].
 func List[T any](out *Terminal, all []T, asJSON bool, columns []string, states int, row func(T) []string) error {
 	if asJSON {
 		for _, one := range all {

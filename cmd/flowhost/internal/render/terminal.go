@@ -10,14 +10,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// DefaultWidth is for streams that are no terminal: hcl wraps texts at it.
+// DefaultWidth is for streams that are not terminals: hcl wraps diagnostics at it.
 const DefaultWidth = 78
 
-// Terminal is an output stream and what can be shown on it. Writes to it are as
-// safe for concurrent use as those to the stream.
+// Terminal is an output stream with its abilities. Writes are as safe for concurrent
+// use as those to the stream.
 type Terminal struct {
 	io.Writer
-	Interactive bool // a person looks at it
+	Interactive bool // it is a terminal
 	color       bool
 	Width       int // columns
 }
@@ -38,10 +38,10 @@ func NewTerminal(w io.Writer, getenv func(string) string) *Terminal {
 	return t
 }
 
-// Say writes a message for the person at the terminal.
+// Say writes a message for people.
 func (t *Terminal) Say(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 
-// Colours by meaning, as SGR parameters (ECMA-48, 8.3.117).
+// Colors by meaning, as SGR parameters (ECMA-48, 8.3.117).
 const (
 	Bold   = "1"
 	dim    = "2"
@@ -50,7 +50,7 @@ const (
 	Yellow = "33"
 )
 
-// Paint colours a text where the terminal shows colours.
+// Paint colors a string if the terminal shows colors.
 func (t *Terminal) Paint(color, text string) string {
 	if !t.color || text == "" {
 		return text

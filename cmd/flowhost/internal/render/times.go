@@ -4,13 +4,13 @@ import (
 	"time"
 )
 
-// LocalTime is an instant for people, who know where they are.
+// LocalTime is an instant for people, in the local zone.
 func LocalTime(at time.Time) string { return at.Local().Format(time.DateTime) }
 
-// Instant is a time for programs, and for people.
+// Instant is a time for programs.
 func Instant(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
-// Short is a duration without digits that nobody reads.
+// Short is a duration rounded to what people read.
 func Short(d time.Duration) string {
 	switch {
 	case d >= time.Second:

@@ -7,7 +7,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// TaskLabel names a task or a wait for people.
+// TaskLabel is the name of a task or a wait for people.
 func TaskLabel(task string) string {
 	if name, ok := strings.CutPrefix(task, flows.WaitPrefix); ok {
 		return "wait " + name
@@ -15,12 +15,12 @@ func TaskLabel(task string) string {
 	return "task " + task
 }
 
-// sentence begins a sentence with a word.
+// sentence capitalizes the first letter.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 func isWait(t *run.TaskRecord) bool { return strings.HasPrefix(t.Task, flows.WaitPrefix) }
 
-// waitBegun is what a wait's record says of its start.
+// waitBegun is the start of a wait, from its record.
 func waitBegun(t *run.TaskRecord) *run.WaitStarted {
 	begun := &run.WaitStarted{TaskRef: run.TaskRef{Task: t.Task}, Subject: t.Subject, Approval: t.Approval}
 	if t.Due != nil {
@@ -32,7 +32,7 @@ func waitBegun(t *run.TaskRecord) *run.WaitStarted {
 	return begun
 }
 
-// waitsFor says what a wait waits for.
+// waitsFor describes what a wait waits for.
 func waitsFor(w *run.WaitStarted) string {
 	text := "for a signal"
 	switch {

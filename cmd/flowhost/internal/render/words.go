@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable shows control characters as escapes: a guest's text must not do things
-// to the terminal.
+// Printable escapes control characters: a guest's output must not control the
+// terminal.
 func Printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -20,16 +20,16 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// cut shortens a text to so many characters. Behind what is left of a longer one
-// stands how much it was.
+// cut truncates a string to width characters. A truncated one ends with its full
+// size.
 func cut(text string, width int) string {
 	return cutWith(text, width, "… ("+Size(int64(len(text)))+")")
 }
 
-// Fit shortens a text to so many characters.
+// Fit truncates a string to width characters.
 func Fit(text string, width int) string { return cutWith(text, width, "…") }
 
-// cutWith puts a mark in the place of what is too much of a text.
+// cutWith truncates a string and ends it with a mark.
 func cutWith(text string, width int, mark string) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
@@ -38,7 +38,7 @@ func cutWith(text string, width int, mark string) string {
 	return string(runes[:max(0, width-utf8.RuneCountInString(mark))]) + mark
 }
 
-// Count is so many of something.
+// Count is a number with its noun, plural if needed.
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -46,7 +46,7 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Size is a number of bytes in words.
+// Size is a number of bytes with its unit.
 func Size(bytes int64) string {
 	switch {
 	case bytes >= 1<<20:

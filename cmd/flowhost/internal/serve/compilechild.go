@@ -9,8 +9,8 @@ import (
 	"github.com/flowhost/flowhost/host"
 )
 
-// CompileCommand is this program as the child of a host that compiles a module. On
-// Linux that is the very file that runs, also when it has been replaced since.
+// CompileCommand is this program as a host's child that compiles a module. On Linux it
+// is the file that runs, even if that has been replaced since.
 func CompileCommand() []string {
 	program := "/proc/self/exe"
 	if runtime.GOOS != "linux" {
@@ -22,8 +22,8 @@ func CompileCommand() []string {
 	return []string{program, host.CompileArgument}
 }
 
-// CompileChild is the program as such a child. It is no command of a person's, so
-// it is not among them. It reports whether the arguments ask for it.
+// CompileChild runs the program as such a child, if the arguments ask for it. It is
+// not a command, because no person calls it.
 func CompileChild(args []string, stdin io.Reader, stderr io.Writer) (code int, asked bool) {
 	if len(args) != 1 || args[0] != host.CompileArgument {
 		return 0, false

@@ -12,27 +12,27 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// fileWatch tells which changes of files may be changes of flows. It is used on
+// fileWatch detects which changes of files may be changes of flows. It is used by
 // one goroutine.
 type fileWatch struct {
 	*fsnotify.Watcher
-	roots   []string        // folders of flows, absolute
-	leave   map[string]bool // folders of the host's own, absolute
-	used    map[string]bool // files and folders that count wherever they are, absolute
-	folders map[string]bool // that are watched
+	roots []string        // directories of flows, absolute
+	leave map[string]bool // the host's own directories, absolute
+	used  map[string]bool // registered files and directories, absolute
+	dirs  map[string]bool // watched directories
 }
 
-// watchFiles watches files and folders of flows, with all folders below them but
-// hidden ones and those to leave out.
+// watchFiles watches files and directories of flows, with all subdirectories except
+// hidden ones and those in leave.
 func watchFiles(paths, leave []string) (*fileWatch, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	w := &fileWatch{Watcher: watcher, leave: map[string]bool{}, used: map[string]bool{}, folders: map[string]bool{}}
-	for _, folder := range leave {
-		if folder != "" {
-			w.leave[absolute(folder)] = true
+	w := &fileWatch{Watcher: watcher, leave: map[string]bool{}, used: map[string]bool{}, dirs: map[string]bool{}}
+	for _, dir := range leave {
+		if dir != "" {
+			w.leave[absolute(dir)] = true
 		}
 	}
 	for _, path := range paths {
@@ -49,31 +49,31 @@ func watchFiles(paths, leave []string) (*fileWatch, error) {
 
 func absolute(path string) string {
 	abs, err := filepath.Abs(path)
-	if err != nil { // the process has no working folder any more, and relative paths lead nowhere
+	if err != nil { // the working directory has been removed
 		return filepath.Clean(path)
 	}
 	return abs
 }
 
-// add lets a file or a folder count by itself. What is watched is the folder that
-// it is in: editors, compilers and deployments put new files in place of old ones.
+// add registers a file or directory. It watches the parent directory: editors,
+// compilers and deployments replace files with new ones.
 func (w *fileWatch) add(path string) error {
 	w.used[path] = true
 	return w.watch(filepath.Dir(path))
 }
 
-func (w *fileWatch) watch(folder string) error {
-	if w.folders[folder] {
+func (w *fileWatch) watch(dir string) error {
+	if w.dirs[dir] {
 		return nil
 	}
-	err := w.Add(folder)
+	err := w.Add(dir)
 	if err == nil {
-		w.folders[folder] = true
+		w.dirs[dir] = true
 	}
 	return err
 }
 
-// follow lets all files count that a set was made of.
+// follow registers all files that a set was loaded from.
 func (w *fileWatch) follow(set *flows.Set, more []string) error {
 	var errs []error
 	for _, path := range append(set.Sources(), more...) {
@@ -82,8 +82,8 @@ func (w *fileWatch) follow(set *flows.Set, more []string) error {
 	return errors.Join(errs...)
 }
 
-// descend watches a folder and those below it. A file, or what is gone meanwhile,
-// has none.
+// descend watches a directory and its subdirectories. It ignores files, and what has
+// been removed meanwhile.
 func (w *fileWatch) descend(root string) error {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil
@@ -107,18 +107,17 @@ func (w *fileWatch) descend(root string) error {
 	})
 }
 
-// matters reports whether flows may have changed, and watches folders that are
-// new.
+// matters reports whether flows may have changed, and watches new directories.
 func (w *fileWatch) matters(e fsnotify.Event) (bool, error) {
 	switch {
 	case !e.Has(fsnotify.Create) && !e.Has(fsnotify.Write) && !e.Has(fsnotify.Remove) && !e.Has(fsnotify.Rename):
 		return false, nil // of its rights only
 	case w.used[e.Name]:
-		return true, w.anew(e.Name)
+		return true, w.rewatch(e.Name)
 	case !w.below(e.Name):
 		return false, nil
-	case w.folders[e.Name]:
-		return true, w.anew(e.Name)
+	case w.dirs[e.Name]:
+		return true, w.rewatch(e.Name)
 	}
 	base := filepath.Base(e.Name)
 	if base == mounted || flows.IsSource(base) || filepath.Ext(base) == ".wasm" {
@@ -127,16 +126,16 @@ func (w *fileWatch) matters(e fsnotify.Event) (bool, error) {
 	if !e.Has(fsnotify.Create) || w.leave[e.Name] {
 		return false, nil
 	}
-	known := len(w.folders)
+	known := len(w.dirs)
 	err := w.descend(e.Name)
-	return len(w.folders) > known, err
+	return len(w.dirs) > known, err
 }
 
-// mounted is the link that Kubernetes puts in place of another one when it changes
-// the files of a volume, which are links through it.
+// mounted is the link that Kubernetes replaces when it changes the files of a volume,
+// which are links through it.
 const mounted = "..data"
 
-// below reports whether a path lies in a folder of flows and is not hidden there.
+// below reports whether a path is in a directory of flows and not hidden there.
 func (w *fileWatch) below(path string) bool {
 	for _, root := range w.roots {
 		rel, err := filepath.Rel(root, path)
@@ -152,12 +151,12 @@ func (w *fileWatch) below(path string) bool {
 	return false
 }
 
-// anew watches a folder again that may be another one of the same name, or gone.
-func (w *fileWatch) anew(root string) error {
-	for folder := range w.folders {
-		if folder == root || strings.HasPrefix(folder, root+string(filepath.Separator)) {
-			_ = w.Remove(folder) // it is not watched any more where the folder is gone
-			delete(w.folders, folder)
+// rewatch watches a directory that may have been replaced or removed.
+func (w *fileWatch) rewatch(root string) error {
+	for dir := range w.dirs {
+		if dir == root || strings.HasPrefix(dir, root+string(filepath.Separator)) {
+			_ = w.Remove(dir) // fails if the directory has been removed
+			delete(w.dirs, dir)
 		}
 	}
 	return w.descend(root)

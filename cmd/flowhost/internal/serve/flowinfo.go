@@ -8,7 +8,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// flowInfos describes the flows of a set to those who may ask for them.
+// flowInfos describes the flows of a set to clients.
 func flowInfos(set *flows.Set) []bus.FlowInfo {
 	infos := make([]bus.FlowInfo, len(set.Flows))
 	for i, f := range set.Flows {

@@ -15,7 +15,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// logGuests gives a decorator that writes what guests log to the operator's log.
+// logGuests returns a decorator that writes the logs of guests to the operator's log.
 func logGuests(log *slog.Logger) func(engine.Invoker) engine.Invoker {
 	return func(next engine.Invoker) engine.Invoker {
 		return InvokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
@@ -29,15 +29,15 @@ func logGuests(log *slog.Logger) func(engine.Invoker) engine.Invoker {
 				guest.LogAttrs(ctx, settings.LevelOf(l.Level), l.Message, guestFields(l.Fields))
 			}
 			if result.Log.Dropped > 0 {
-				guest.Info("lines of the guest's log were left out", "lines", result.Log.Dropped)
+				guest.Info("guest log truncated", "lines", result.Log.Dropped)
 			}
 			return result, err
 		})
 	}
 }
 
-// GuestLines gives what guests write to the logs on NATS once there are any: the
-// host comes first, as flows are checked with it before anything is connected. Its
+// GuestLines passes the lines of guests to the logs on NATS once these exist: the host
+// comes first, because flows are checked with it before anything is connected. Its
 // write is for [host.Config].Lines.
 type GuestLines struct{ Logs atomic.Pointer[bus.Logs] }
 
@@ -48,7 +48,7 @@ func (g *GuestLines) Write(call *run.Call, at time.Time, line run.LogLine) {
 	}
 }
 
-// guestFields keeps the fields of a guest apart from those of the host.
+// guestFields groups the fields of a guest, apart from those of the host.
 func guestFields(object json.RawMessage) slog.Attr {
 	var fields map[string]json.RawMessage
 	if len(object) == 0 || json.Unmarshal(object, &fields) != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// intake deploys the flows and takes messages and requests until soft ends or the
-// engine does.
+// intake deploys the flows and accepts messages and requests until soft ends or the
+// engine ends.
 func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 	if err := n.Engine.Deploy(soft, c.Set); err != nil {
 		return err
@@ -48,26 +48,26 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 		select {
 		case <-ready:
 			ready = nil
-			if schedules, err := n.Engine.Schedules(soft); err == nil { // otherwise one of the cases below has come
+			if schedules, err := n.Engine.Schedules(soft); err == nil { // otherwise one of the cases below is ready
 				reportStart(c.Out, n.link, c.Set, schedules)
 			}
 			loading.Go(func() { r.run(taking) })
-			debug.FreeOSMemory() // a host that is idle from here on would keep what reading modules and flows has left behind
+			debug.FreeOSMemory() // an idle host would keep the garbage of loading modules and flows
 			continue
 		case err := <-ended:
 			return err
 		case <-n.ended:
 			stop(n.fault)
 		case <-soft.Done():
-			c.Log.Info("stopping: running attempts end first; interrupt again to stop at once")
-			n.Engine.Drain() // before the last answers: while the intake waits for them nothing new may start
+			c.Log.Info("shutting down: running attempts finish first; interrupt again to stop immediately")
+			n.Engine.Drain() // before the last replies: nothing new may start while the intake waits for them
 		}
 		return <-ended
 	}
 }
 
-// deploy puts a set in place of the one that is deployed, with what the host
-// listens to. After an error nothing has changed.
+// deploy replaces the deployed set, and the subscriptions with it. After an error
+// nothing has changed.
 func (n *Node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
 	deployed := false
 	err := intake.Listen(ctx, subscriptions(set), func() error {
@@ -79,7 +79,7 @@ func (n *Node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, l
 		return err
 	})
 	if err != nil && deployed {
-		log.Error("a message trigger is not listened to", "error", err)
+		log.Error("subscribing to a message trigger failed", "error", err)
 		return nil
 	}
 	return err
@@ -100,9 +100,8 @@ func subscriptions(set *flows.Set) []bus.Subscription {
 	return out
 }
 
-// CoreSubjects are the subjects on which flows listen themselves, and their waits
-// as far as it is known before a run: the users of the embedded server may publish
-// on them.
+// CoreSubjects are the subjects that flows listen to, those of waits included as far
+// as they are known before a run: clients may publish on them.
 func CoreSubjects(set *flows.Set) []string {
 	var out []string
 	for _, s := range subscriptions(set) {
@@ -116,8 +115,7 @@ func CoreSubjects(set *flows.Set) []string {
 	return out
 }
 
-// codeOfEngine is the code with which requests are answered for an error of the
-// engine.
+// codeOfEngine is the code of the reply for an error of the engine.
 func codeOfEngine(err error) string {
 	switch {
 	case errors.As(err, new(*engine.BusyError)):
@@ -158,7 +156,7 @@ func codeOfEngine(err error) string {
 	return ""
 }
 
-// stats is what the micro service tells of the process.
+// stats are the figures of the process that the micro service returns.
 type stats struct {
 	host.Stats
 	Engine     engine.Stats `json:"engine"`

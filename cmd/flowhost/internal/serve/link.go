@@ -25,22 +25,22 @@ const shard = 0
 // connectTime is how long a first connection to an external NATS server is tried.
 const connectTime = 10 * time.Second
 
-// clusterTime is how long a cluster is waited for that can be reached and does not
-// answer. Without a leader after a partition it was up to 18 s.
+// clusterTime bounds the wait for a cluster that is reachable and does not answer.
+// After a partition, a stream was without a leader for up to 18 s.
 const clusterTime = time.Minute
 
 // Link is a node's side of NATS: a server in this process or a connection to
-// another one, with everything that is kept there.
+// another one, with the streams and buckets there.
 type Link struct {
 	server *bus.Server // nil with an external server
-	engine *nats.Conn  // to the account that only the engine enters, for commits and blobs
-	app    *nats.Conn  // to that where flows listen; the same with one account for both
+	engine *nats.Conn  // to the account that only the engine uses, for commits and blobs
+	app    *nats.Conn  // to the account that flows listen in; the same with one account for both
 
-	// Connections for what would hold up commits: requests and triggers, records and logs
-	// that others read, and live events. The first two are to the engine's account.
+	// Connections for traffic that would delay commits: requests and triggers, records and
+	// logs that clients read, and live events. The first two use the engine's account.
 	intake, records, live *nats.Conn
 
-	operator string // account of the operator, where the server tells it from clients
+	operator string // account of the operator, if the server separates it from clients
 
 	journal   *bus.Journal
 	snapshots *bus.Objects
@@ -76,7 +76,7 @@ func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.
 	if err == nil {
 		return l, nil
 	}
-	l.Close() // what could be closed is; the error above says more
+	l.Close() // its error would hide the one above
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
@@ -86,15 +86,15 @@ func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.
 	return nil, cli.WithCode(cli.ExitUnreachable, err)
 }
 
-// settle tries what an external cluster may not answer yet: one that has lost a
-// server needs some seconds to agree on who leads a stream.
+// settle retries while an external cluster does not answer yet: after the loss of a
+// server, it takes seconds to elect the leader of a stream.
 func (l *Link) settle(ctx context.Context, log *slog.Logger, try func() error) error {
 	for end := time.Now().Add(clusterTime); ; {
 		err := try()
 		if err == nil || l.server != nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Now().After(end) {
 			return err
 		}
-		log.Warn("the NATS cluster does not answer; trying again", "error", err)
+		log.Warn("the NATS cluster does not answer, retrying", "error", err)
 	}
 }
 
@@ -115,7 +115,7 @@ func (l *Link) connect(ctx context.Context, s settings.Settings, listen bool, se
 		return err
 	}
 	if took := l.server.FsyncTime(); took > bus.SlowFsync && s.Durability != bus.SyncRelaxed {
-		log.Warn("the disk is slow: each commit waits for it. durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
+		log.Warn("the disk is slow, and each commit waits for it: durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
 	}
 	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.Data, bus.ClientContext), bus.AccountOperator
 	for _, c := range []struct {
@@ -149,7 +149,7 @@ func (l *Link) connectExternal(ctx context.Context, s settings.Settings, log *sl
 	}
 	l.url, l.app = l.engine.ConnectedUrlRedacted(), l.intake
 	if s.NATSAppCreds == "" {
-		log.Warn("the engine and its clients share one NATS account: whoever may publish there can name a stream's subject, or a request of JetStream, as the reply subject of a message, and so remove what the host keeps. Give the engine an account: 'flowhost nats config' prints the server's configuration, and docs/nats.md explains it")
+		log.Warn("the engine and its clients share one NATS account: any client can name a stream's subject, or a JetStream request, as the reply subject of a message, and so delete the host's data. Give the engine its own account: 'flowhost nats config' prints the server's configuration, docs/nats.md explains it")
 		l.live = connect(s.NATSCreds, "flowhost-events")
 		return err
 	}
@@ -161,8 +161,7 @@ func (l *Link) connectExternal(ctx context.Context, s settings.Settings, log *sl
 	return err
 }
 
-// sync flushes the embedded server's files to the disk. Those of an external one
-// are its own.
+// sync flushes the files of an embedded server to disk.
 func (l *Link) sync() error {
 	if l.server == nil {
 		return nil
@@ -170,7 +169,7 @@ func (l *Link) sync() error {
 	return l.server.Sync()
 }
 
-// room tells whether the embedded server has room to write.
+// room reports an error while the embedded server has no space to write.
 func (l *Link) room() error {
 	if l.server == nil {
 		return nil
@@ -203,8 +202,8 @@ func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) 
 	return nil
 }
 
-// markFile is where the data directory remembers how far the journal went. A journal in
-// memory goes with the process.
+// markFile is the file that records how far the journal went. A journal in memory has
+// none.
 func markFile(s settings.Settings) string {
 	if s.Data == "" || s.NATSURL == "" && s.Durability == bus.SyncMemory {
 		return ""
@@ -212,9 +211,9 @@ func markFile(s settings.Settings) string {
 	return filepath.Join(s.Data, "journal.mark")
 }
 
-// observe gives an engine's configuration what is told of durable events, and how far
-// others know of the journal. Where it cannot be asked who listens, the events that are
-// stored are published live, and no others.
+// observe adds to an engine's configuration the observers of durable events, and how
+// far others have seen the journal. If the server cannot report its subscribers, only
+// stored events are published live.
 func (l *Link) observe(ctx context.Context, config *engine.Config, eventsOf string, flowsOf flowsOf) error {
 	at, err := l.history.Last(ctx, l.journal)
 	if err == nil {
@@ -238,11 +237,11 @@ func (l *Link) observe(ctx context.Context, config *engine.Config, eventsOf stri
 	return nil
 }
 
-// flowsOf gives the flows of runs that are open or ended lately.
+// flowsOf returns the flows of runs that are open or have ended recently.
 type flowsOf func(context.Context, []run.ID) (map[run.ID]string, error)
 
-// serve runs what works beside the engine, until ctx ends. Without one of them the
-// host cannot go on: its error ends everything.
+// serve runs the parts beside the engine until ctx ends. The host cannot continue
+// without one of them: its error ends everything.
 func (l *Link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
 	for _, part := range []interface{ Run(context.Context) error }{l.events, l.mark, l.feed, l.history, l.logs, l.health, l.keeper} {
 		start(func() {
@@ -253,16 +252,16 @@ func (l *Link) serve(ctx context.Context, start func(func()), end context.Cancel
 	}
 }
 
-// flush waits until everything that was told is kept.
+// flush waits until all observed events are stored.
 func (l *Link) flush(ctx context.Context) error {
 	err := l.history.Flush(ctx)
 	if err != nil {
-		err = fmt.Errorf("the last records are published at the next start: %w", err)
+		err = fmt.Errorf("the last records will be published at the next start: %w", err)
 	}
 	return errors.Join(err, l.events.Drain(ctx), l.logs.Flush(ctx))
 }
 
-// Close ends the connections and the embedded server, whatever of them there is.
+// Close closes the connections and the embedded server, as far as they exist.
 func (l *Link) Close() error {
 	for _, nc := range []*nats.Conn{l.engine, l.intake, l.records, l.app, l.live} {
 		if nc != nil {
@@ -277,8 +276,8 @@ func (l *Link) Close() error {
 	return l.server.Shutdown(ctx)
 }
 
-// allow lets the client user of the embedded server publish on other subjects.
-// Who may do what on an external one is its operator's business.
+// allow lets the client user of the embedded server publish on other subjects. The
+// operator of an external server sets its permissions.
 func (l *Link) allow(subjects []string) error {
 	if l.server == nil {
 		return nil
@@ -286,6 +285,6 @@ func (l *Link) allow(subjects []string) error {
 	return l.server.AllowClient(subjects)
 }
 
-// connected reports whether the connection of a requester is still there. That of an
-// external server is taken to be.
+// connected reports whether the connection of a requester is still open. It cannot
+// know that of an external server, and assumes so.
 func (l *Link) connected(who bus.Requester) bool { return l.server == nil || l.server.Connected(who) }

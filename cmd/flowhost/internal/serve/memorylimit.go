@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// LimitMemory sets the soft limit of Go's heap from what the machine, or the
-// control group of this process, has. GOMEMLIMIT in the environment goes before it.
-// Without a limit the heap grows by its own rule, and the kernel kills the process
-// when the memory is at its end.
+// LimitMemory sets the soft limit of Go's heap from the memory of the machine, or of
+// the process's control group, unless GOMEMLIMIT is set. Without a limit, the kernel
+// kills the process when memory runs out.
 func LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -23,12 +22,12 @@ func LimitMemory() {
 	}
 }
 
-// Guests have memory of their own, which Go does not count. The heap gets what
-// their default budget leaves, less a tenth of all for code, stacks and buffers of
-// the kernel; on a small machine it gets half.
+// Go does not count the memory of guests. The heap gets what their default budget
+// leaves, less a tenth of the total for code, stacks and kernel buffers; on a small
+// machine it gets half.
 const guestMemory = 1 << 30
 
-// heapLimit is Go's share of the memory, 0 when that is not known.
+// heapLimit is Go's share of the memory, 0 if the memory is unknown.
 func heapLimit(total int64) int64 {
 	return max(total-total/10-guestMemory, total/2)
 }
@@ -68,8 +67,8 @@ func machineMemory(root fs.FS) int64 {
 
 // groupLimits are the limits of the groups of this process and of those around
 // them. In a container the group may be given as the machine sees it, while the
-// container's own is mounted at the top: groups that are not there are passed over,
-// and the top is always read.
+// container's own is mounted at the top: missing groups are skipped, and the top
+// is always read.
 func groupLimits(root fs.FS) []int64 {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

@@ -18,15 +18,15 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// stopTime bounds what is still to be done once the engine has ended: telling of
-// the last events, closing files.
+// stopTime bounds the work after the engine has ended: publishing the last events,
+// closing files.
 const stopTime = 10 * time.Second
 
-// NodeConfig is what a node is made of.
+// NodeConfig are the parts of a node.
 type NodeConfig struct {
 	settings.Settings
 	Host      *host.Host
-	Link      *Link                               // to NATS; nil: the journal is in memory and nobody is told of events
+	Link      *Link                               // to NATS; nil: the journal is in memory and events are not published
 	Flows     flows.Options                       // with which the flows were loaded
 	limits    []*flows.Limit                      // of these
 	Invoker   func(engine.Invoker) engine.Invoker // decorates the host; nil: nothing
@@ -34,8 +34,8 @@ type NodeConfig struct {
 	Log       *slog.Logger
 }
 
-// Node is a host, a journal and an engine at work. start and stop are called once
-// each, on one goroutine.
+// Node is a running host, journal and engine. Start and Stop are called once each, by
+// one goroutine.
 type Node struct {
 	Engine *engine.Engine
 	link   *Link
@@ -43,8 +43,8 @@ type Node struct {
 	working sync.WaitGroup
 	abandon context.CancelCauseFunc
 	ended   chan struct{} // closed when the engine has ended
-	fault   error         // why it ended, nil after a soft stop; once ended is closed
-	unkept  error         // why something that was told is not kept; after stop
+	fault   error         // why it ended, nil after a graceful stop; once ended is closed
+	unkept  error         // why observed events are not stored; after stop
 }
 
 // NewNode assembles a node. It does nothing before Start.
@@ -107,8 +107,8 @@ func (n *Node) Start(ctx context.Context) {
 	}
 }
 
-// explain adds to the error of a journal that has lost something what to do about it
-// here: the engine knows neither the flags nor where the journal is.
+// explain adds the remedy to the error of a damaged journal: the engine knows neither
+// the flags nor where the journal is.
 func (n *Node) explain(err error) error {
 	var (
 		damage *bus.DamageError
@@ -120,17 +120,17 @@ func (n *Node) explain(err error) error {
 		return err
 	}
 	if ends {
-		err = fmt.Errorf("%w. The flag --accept-loss accepts it", err)
+		err = fmt.Errorf("%w. --accept-loss starts without the lost end", err)
 	}
 	if n.link != nil && n.link.server == nil {
-		err = fmt.Errorf("%w\nThe journal is on the NATS server: its streams FH_* and OBJ_FH_* are what to keep, to restore or to remove, not the data folder", err)
+		err = fmt.Errorf("%w\nThe journal is on the NATS server: keep, restore or remove its streams FH_* and OBJ_FH_*, not the data directory", err)
 	}
 	return err
 }
 
-// Stop lets running attempts end, tells of the last events and waits for
-// everything that start started. It hurries when ctx, that of start, ends. The error
-// is the engine's.
+// Stop lets running attempts finish, stores the last events and waits for everything
+// that start started. It stops immediately when ctx, that of start, ends. The error is
+// the engine's.
 func (n *Node) Stop(ctx context.Context) error {
 	n.Engine.Drain()
 	<-n.ended

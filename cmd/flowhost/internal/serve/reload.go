@@ -20,46 +20,46 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// quietTime is how long files must not have changed before they are loaded: whoever
-// writes several of them is not to be disturbed in between.
+// quietTime is how long files must be unchanged before they are loaded: several files
+// may be written one after another.
 const quietTime = 200 * time.Millisecond
 
-// ListenReloads tells of SIGHUP, which asks to load the flows anew. Signals that
-// come while one waits are that one.
+// ListenReloads reports SIGHUP, which requests a reload of the flows. Signals that
+// arrive while one is pending are merged with it.
 func ListenReloads() (asked <-chan os.Signal, stop func()) {
 	arrived := make(chan os.Signal, 1)
 	signal.Notify(arrived, syscall.SIGHUP)
 	return arrived, func() { signal.Stop(arrived) }
 }
 
-// served is what a host has deployed.
+// served are the deployed flows, and their descriptions for clients.
 type served struct {
 	set      *flows.Set
 	infos    []bus.FlowInfo
 	deployed bus.Deployment
 }
 
-// reloader puts changed flows in place of those that are deployed.
+// reloader replaces the deployed flows with changed ones.
 type reloader struct {
 	paths  []string
 	flows  flows.Options
-	leave  []string // folders that are not watched, the host's own
+	leave  []string // the host's own directories, which are not watched
 	watch  bool
 	asked  <-chan os.Signal
-	put    func(context.Context, *flows.Set) error // makes a set the one that is deployed, or changes nothing
+	put    func(context.Context, *flows.Set) error // deploys a set, or changes nothing
 	log    *slog.Logger
 	served atomic.Pointer[served]
 }
 
-// deployed notes that a set is deployed.
+// deployed records that a set is deployed.
 func (r *reloader) deployed(set *flows.Set) {
 	r.served.Store(&served{
 		set: set, infos: flowInfos(set), deployed: bus.Deployment{Since: time.Now().UTC(), Flows: plan.DeployedFlows(set)},
 	})
 }
 
-// run loads the flows anew when that is asked for and when their files have
-// changed, until ctx ends.
+// run reloads the flows on request and when their files have changed, until ctx
+// ends.
 func (r *reloader) run(ctx context.Context) {
 	var events chan fsnotify.Event
 	var faults chan error
@@ -102,7 +102,7 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// files watches the files of the flows; nil when that is not wanted.
+// files watches the files of the flows; it returns nil if watch is off.
 func (r *reloader) files() (*fileWatch, error) {
 	if !r.watch {
 		return nil, nil
@@ -118,12 +118,11 @@ func (r *reloader) files() (*fileWatch, error) {
 }
 
 func (r *reloader) unwatched(err error) {
-	r.log.Warn("some changes of files are not seen: SIGHUP loads the flows anew", "error", err)
+	r.log.Warn("watching files failed, some changes go unnoticed: send SIGHUP to reload", "error", err)
 }
 
-// load puts the flows of the files in place of those that are deployed. Whatever is
-// wrong with them is reported, and nothing changes. Modules are compiled before
-// anything does.
+// load replaces the deployed flows with those of the files. If they have errors, it
+// logs them and changes nothing. Modules are compiled before anything changes.
 func (r *reloader) load(ctx context.Context) {
 	set, diags := flows.Load(ctx, r.paths, r.flows)
 	if ctx.Err() != nil {
@@ -131,7 +130,7 @@ func (r *reloader) load(ctx context.Context) {
 	}
 	for _, d := range diags {
 		if d.Severity == hcl.DiagWarning {
-			r.log.Warn("a flow file", "problem", problemOf(d))
+			r.log.Warn("warning in a flow file", "problem", problemOf(d))
 		}
 	}
 	if diags.HasErrors() {
@@ -148,18 +147,18 @@ func (r *reloader) load(ctx context.Context) {
 	r.deployed(set)
 	added, changed, removed := plan.ChangedFlows(before.deployed.Flows, r.served.Load().deployed.Flows)
 	if len(added)+len(changed)+len(removed) == 0 {
-		r.log.Info("the flows are loaded anew, and none has changed")
+		r.log.Info("flows reloaded, no changes")
 		return
 	}
-	r.log.Info("the flows are loaded anew: runs in progress keep theirs", "added", added, "changed", changed, "removed", removed)
+	r.log.Info("flows reloaded, open runs keep their definitions", "added", added, "changed", changed, "removed", removed)
 }
 
-// refuse reports flows that cannot be deployed.
+// refuse logs why flows cannot be deployed.
 func (r *reloader) refuse(problems []string) {
 	for _, problem := range problems {
-		r.log.Error("a flow file cannot be loaded", "problem", problem)
+		r.log.Error("loading a flow file failed", "problem", problem)
 	}
-	r.log.Error("the flows stay as they were: nothing of what has changed is taken", "problems", len(problems))
+	r.log.Error("reload failed, keeping the current flows", "problems", len(problems))
 	failed := *r.served.Load()
 	failed.deployed.Fault = &bus.LoadFault{At: time.Now().UTC(), Problems: problems}
 	r.served.Store(&failed)

@@ -15,8 +15,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// NewHost makes the sandbox host. It is also the catalog with which flows are
-// loaded, and so made before there is anywhere to put the lines of guests.
+// NewHost creates the sandbox host. It is also the catalog with which flows are
+// loaded, and so exists before the logs that the lines of guests go to.
 func NewHost(ctx context.Context, s settings.Settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
 	config := host.Config{
 		CacheDir: s.Cache, Instances: s.Workers, Limits: s.Limits, Timeout: s.Timeout, Lines: lines, Log: log,
@@ -29,7 +29,7 @@ func NewHost(ctx context.Context, s settings.Settings, lines func(*run.Call, tim
 	}
 	if s.Data != "" {
 		config.Private = []string{s.Data}
-		// Before anything is loaded: its mistakes are reported as those of a directory.
+		// Before anything is loaded, so that its problems are reported as those of a directory.
 		if err := bus.CheckDataDir(s.Data); err != nil {
 			return nil, cli.WithCode(cli.ExitInvalid, err)
 		}
@@ -38,8 +38,8 @@ func NewHost(ctx context.Context, s settings.Settings, lines func(*run.Call, tim
 	return host.New(ctx, config)
 }
 
-// keptModules keeps modules in the data directory, which the first one claims:
-// flows that cannot be loaded leave no directory behind.
+// keptModules stores modules in the data directory, which the first one claims:
+// flows that fail to load leave no directory behind.
 type keptModules struct {
 	host.Folder
 	settings settings.Settings
@@ -63,5 +63,5 @@ func claimData(s *settings.Settings, log *slog.Logger) error {
 func CloseHost(h *host.Host) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	h.Close(ctx) // fails when a guest still runs, and then the end of the process ends it
+	h.Close(ctx) // fails if a guest still runs, which then ends with the process
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// reportStart says where the host is reached, how runs are asked for and what
-// starts each flow by itself.
+// reportStart writes the address of the host, the subjects for requests, and the
+// triggers of each flow.
 func reportStart(w io.Writer, l *Link, set *flows.Set, schedules []run.ScheduleStatus) {
 	at := l.url
 	if l.context != "" {
@@ -24,13 +24,13 @@ func reportStart(w io.Writer, l *Link, set *flows.Set, schedules []run.ScheduleS
 	events := strings.TrimSuffix(bus.EventSubject("<flow>", ">", ""), ".")
 	fmt.Fprintf(w, "flowhost %s serves %s\n", buildinfo.This().Version, render.Count(len(set.Flows), "flow"))
 	fmt.Fprintf(w, "  nats     %s\n", at)
-	fmt.Fprintf(w, "  ask      %s: a request, answered with the run or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
-	fmt.Fprintf(w, "  publish  %s: a message to JetStream that makes exactly one run\n", bus.TriggerSubject("<flow>"))
+	fmt.Fprintf(w, "  request  %s: starts a run; the reply is its id or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
+	fmt.Fprintf(w, "  publish  %s: a JetStream message that starts exactly one run\n", bus.TriggerSubject("<flow>"))
 	fmt.Fprintf(w, "  follow   %s: events and results\n\n", events)
 	writeTriggers(w, set, pauses(schedules), time.Now())
 }
 
-// pauses are the schedules that do not fire, and why.
+// pauses are the paused schedules.
 func pauses(all []run.ScheduleStatus) map[run.ScheduleRef]*run.Pause {
 	paused := map[run.ScheduleRef]*run.Pause{}
 	for _, s := range all {
@@ -41,7 +41,7 @@ func pauses(all []run.ScheduleStatus) map[run.ScheduleRef]*run.Pause {
 	return paused
 }
 
-// writeTriggers lists the flows with their triggers, one on each line.
+// writeTriggers lists the flows with their triggers, one per line.
 func writeTriggers(w io.Writer, set *flows.Set, paused map[run.ScheduleRef]*run.Pause, now time.Time) {
 	width := 0
 	for _, f := range set.Flows {
@@ -61,7 +61,7 @@ func writeTriggers(w io.Writer, set *flows.Set, paused map[run.ScheduleRef]*run.
 	}
 }
 
-// orOf joins the ends of runs in words: "succeeded or failed".
+// orOf joins states: "succeeded or failed".
 func orOf(states []run.State) string {
 	words := make([]string, len(states))
 	for i, s := range states {
@@ -91,7 +91,7 @@ func triggerLine(t *flows.Trigger, pause *run.Pause, now time.Time) string {
 		line += t.Subject
 	}
 	if !t.Enabled {
-		line += " (not enabled)"
+		line += " (disabled)"
 	}
 	return line
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Presets of the host, as host.Config has them, for ceilings that are lower.
+// Presets of the host, as in host.Config, which lower ceilings override.
 const (
 	presetMemory  = 256 << 20
 	presetOutput  = 1 << 20
@@ -18,7 +18,7 @@ const (
 	presetTimeout = 5 * time.Minute
 )
 
-// bounds reads what a call may use: by default, and at most.
+// bounds reads the default limits of calls and their ceilings.
 func (r *settingsReader) bounds(f *settingsFile, s *Settings) {
 	l := f.Limits
 	if l == nil {
@@ -38,22 +38,22 @@ func (r *settingsReader) bounds(f *settingsFile, s *Settings) {
 func (r *settingsReader) sizes(usual, most *int64, stated, ceiling *hcl.Attribute, highest, preset int64) {
 	for _, a := range []*hcl.Attribute{stated, ceiling} {
 		if n := r.size(a); n > highest {
-			r.wrong(a, "%q is %s at most.", a.Name, flows.FormatSize(highest))
+			r.wrong(a, "%q must be at most %s.", a.Name, flows.FormatSize(highest))
 			return
 		}
 	}
-	quiet := settingsReader{} // what is wrong has been said
+	quiet := settingsReader{} // problems have already been recorded
 	r.pair(usual, most, quiet.size(stated), quiet.size(ceiling), preset, stated, flows.FormatSize)
 }
 
-// pair sets a default and its ceiling. A default that is stated may not be above
-// the ceiling; the preset gives way to it.
+// pair sets a default and its ceiling. A stated default must not exceed the ceiling; the
+// preset is lowered to it.
 func (r *settingsReader) pair(usual, most *int64, stated, ceiling, preset int64, at *hcl.Attribute, show func(int64) string) {
 	*usual, *most = stated, ceiling
 	switch {
 	case ceiling == 0:
 	case stated > ceiling:
-		r.wrong(at, "%q is the default of tasks and above what they may state, max_%s, %s.", at.Name, at.Name, show(ceiling))
+		r.wrong(at, "%q is the default of tasks and must not exceed max_%s, %s.", at.Name, at.Name, show(ceiling))
 	case stated == 0 && preset > ceiling:
 		*usual = ceiling
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-// CheckLevel refuses the word that a flag gives for a level; none is the default.
+// CheckLevel rejects a flag's value that is not a level; an empty value is the default.
 func CheckLevel(cmd *cobra.Command, flag, word string) error {
 	levels := []string{"debug", "info", "warn", "error"}
 	if word == "" || slices.Contains(levels, word) {
 		return nil
 	}
-	return cli.Usage(cmd, "--%s %q is no level%s", flag, word, cli.Suggest(word, levels))
+	return cli.Usage(cmd, "--%s %q is not a level%s", flag, word, cli.Suggest(word, levels))
 }
 
 // LevelOf is the level of a name, info by default.

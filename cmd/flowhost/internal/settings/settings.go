@@ -16,7 +16,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// FileName is the file of a folder of flows that holds the host's settings.
+// FileName is the name of the settings file in a directory of flows.
 const FileName = "flowhost.hcl"
 
 // Settings are those of the host. The zero value is all defaults.
@@ -31,19 +31,19 @@ type Settings struct {
 	SnapshotEvery int              // events of the journal; default 50 000
 	AcceptLoss    bool             // of the journal's end
 
-	Data       string         // data folder; empty: nothing is kept
-	Cache      string         // folder of compiled modules; default: the user's cache folder
+	Data       string         // data directory; empty: nothing is stored
+	Cache      string         // directory of compiled modules; default: the user's cache directory
 	Workers    int            // attempts at once; default 4 × GOMAXPROCS
 	Durability bus.Sync       // default strict
 	Timeout    time.Duration  // of attempts whose task states none; default 5m
 	Limits     run.Limits     // of tasks that state none
 	Ceilings   flows.Ceilings // of what tasks may state
-	Opened     int            // bytes of JSON that expressions look into; default flows.DefaultOpened
+	Opened     int            // bytes of JSON that expressions may open; default flows.DefaultOpened
 	LogLevel   slog.Level     // default info
-	Unwatched  bool           // files of flows are loaded anew when that is asked for only
+	Unwatched  bool           // flow files are reloaded only on request
 }
 
-// settingsFile is the schema of flowhost.hcl. Paths are relative to its folder.
+// settingsFile is the schema of flowhost.hcl. Paths are relative to its directory.
 type settingsFile struct {
 	NATS       *natsBlock     `hcl:"nats,block"`
 	Limits     *limitsBlock   `hcl:"limits,block"`
@@ -109,12 +109,12 @@ type historyBlock struct {
 	Age     *hcl.Attribute `hcl:"age,optional"`
 }
 
-// Read reads the settings file that was named, or else the one in the
-// folder of flows, if there is one.
+// Read reads the named settings file, or else the one in the directory of
+// flows, if it exists.
 func Read(a *cli.App, named, flowPath string) (Settings, error) {
 	name := named
 	if name == "" {
-		name = filepath.Join(FolderOf(flowPath), FileName)
+		name = filepath.Join(DirOf(flowPath), FileName)
 		if _, err := os.Stat(name); err != nil {
 			return Settings{}, nil
 		}
@@ -131,8 +131,8 @@ func Read(a *cli.App, named, flowPath string) (Settings, error) {
 	return s, nil
 }
 
-// FolderOf is a folder of flows, or the one that holds a flow file.
-func FolderOf(path string) string {
+// DirOf is a directory of flows, or the parent of a flow file.
+func DirOf(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
 	}
@@ -148,14 +148,14 @@ func decodeSettings(source []byte, name string) (Settings, hcl.Diagnostics) {
 	diags = append(diags, gohcl.DecodeBody(file.Body, nil, &f)...)
 	r := settingsReader{diags: diags}
 	s := Settings{
-		Data: inFolder(name, f.Data), Cache: inFolder(name, f.Cache),
+		Data: inDir(name, f.Data), Cache: inDir(name, f.Cache),
 		Unwatched: !r.flag(f.Watch, true),
 		Workers:   r.number(f.Workers, MaxWorkers), Durability: r.durability(f.Durability),
 		LogLevel: LevelOf(r.oneOf(f.LogLevel, "info", "debug", "warn", "error")),
 	}
 	if n := f.NATS; n != nil {
 		s.NATSURL, s.NATSListen = n.URL, n.Listen
-		s.NATSCreds, s.NATSAppCreds = inFolder(name, n.Creds), inFolder(name, n.AppCreds)
+		s.NATSCreds, s.NATSAppCreds = inDir(name, n.Creds), inDir(name, n.AppCreds)
 		s.Streams.Replicas = r.number(n.Replicas, maxReplicas)
 	}
 	r.streams(&f, &s)
@@ -164,7 +164,7 @@ func decodeSettings(source []byte, name string) (Settings, hcl.Diagnostics) {
 	return s, r.diags
 }
 
-// streams reads how much is kept.
+// streams reads the sizes and ages of streams.
 func (r *settingsReader) streams(f *settingsFile, s *Settings) {
 	c := &s.Streams
 	if b := f.Journal; b != nil {
@@ -184,7 +184,7 @@ func (r *settingsReader) streams(f *settingsFile, s *Settings) {
 	}
 }
 
-func inFolder(file, path string) string {
+func inDir(file, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}

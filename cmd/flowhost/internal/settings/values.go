@@ -15,13 +15,13 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// settingsReader reads the values of settings and collects what is wrong with
-// them. An attribute that is nil has not been set.
+// settingsReader reads the values of settings and collects their problems. A nil
+// attribute is not set.
 type settingsReader struct {
 	diags hcl.Diagnostics
 }
 
-// wrong notes a value that cannot be.
+// wrong records an invalid value.
 func (r *settingsReader) wrong(a *hcl.Attribute, format string, args ...any) {
 	at := a.Expr.Range()
 	r.diags = append(r.diags, &hcl.Diagnostic{
@@ -48,18 +48,17 @@ func (r *settingsReader) flag(a *hcl.Attribute, otherwise bool) bool {
 	return on
 }
 
-// Bounds of numbers that have no meaning beyond them. A worker takes some memory
-// before it has anything to do.
+// Bounds of numbers that make no sense beyond them. Even an idle worker takes memory.
 const (
 	MaxWorkers  = 10_000
 	maxReplicas = 5 // of a stream, in NATS
 	maxAge      = 100 * 365 * 24 * time.Hour
 )
 
-// whole is a whole number above 0.
+// whole is a positive integer.
 func (r *settingsReader) whole(a *hcl.Attribute) int { return r.number(a, math.MaxInt32) }
 
-// number is a whole number above 0 and not above the given one.
+// number is a positive integer up to most.
 func (r *settingsReader) number(a *hcl.Attribute, most int64) int {
 	text, ok := r.text(a)
 	if !ok {
@@ -68,16 +67,16 @@ func (r *settingsReader) number(a *hcl.Attribute, most int64) int {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange) || n < 1:
-		r.wrong(a, "%q must be a whole number, 1 or more.", a.Name)
+		r.wrong(a, "%q must be an integer of at least 1.", a.Name)
 	case n > most || err != nil:
-		r.wrong(a, "%q is %d at most.", a.Name, most)
+		r.wrong(a, "%q must be at most %d.", a.Name, most)
 	default:
 		return int(n)
 	}
 	return 0
 }
 
-// oneOf is one of some words, the first of them by default.
+// oneOf is one of the given strings, the first by default.
 func (r *settingsReader) oneOf(a *hcl.Attribute, words ...string) string {
 	text, ok := r.text(a)
 	if !ok {
@@ -121,7 +120,7 @@ func (r *settingsReader) duration(a *hcl.Attribute) time.Duration {
 		return 0
 	}
 	if d > maxAge {
-		r.wrong(a, "%q is 100 years at most; %q is more.", a.Name, text)
+		r.wrong(a, "%q must be at most 100 years; %q is more.", a.Name, text)
 		return 0
 	}
 	return d
@@ -144,11 +143,11 @@ func (r *settingsReader) size(a *hcl.Attribute) int64 {
 // maxOpened is the size of a record: an expression sees no larger value anyway.
 const maxOpened = 4 << 20
 
-// opened is how much of a value expressions look into.
+// opened is how much of a value expressions may open.
 func (r *settingsReader) opened(a *hcl.Attribute) int {
 	n := r.size(a)
 	if n > maxOpened {
-		r.wrong(a, "%q must be 4MiB at most: expressions compute on the engine's loop, which all flows share.", a.Name)
+		r.wrong(a, "%q must be at most 4MiB: expressions are evaluated on the engine's loop, which all flows share.", a.Name)
 		return 0
 	}
 	return int(n)

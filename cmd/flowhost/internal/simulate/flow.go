@@ -18,8 +18,8 @@ import (
 	"github.com/flowhost/flowhost/internal/trials"
 )
 
-// flowTrial is simulate of one flow with its flags, and where a host is with the
-// runs that it has made.
+// flowTrial is simulate of one flow with its flags, and those that locate a host with
+// runs to sample from.
 type flowTrial struct {
 	remote.Host
 	flow    string
@@ -40,24 +40,24 @@ var (
 	ofSchedules = []string{"from", "to", "takes", "down"}
 )
 
-// defaultLast is how many runs of the history are looked at.
+// defaultLast is how many runs of the history are used.
 const defaultLast = 200
 
 func (t *flowTrial) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&t.flow, "flow", "", "make runs of the flow of this `NAME`; may be left out with --runs where there is one flow")
+	flags.StringVar(&t.flow, "flow", "", "simulate runs of the flow of this `NAME`; with --runs, optional if there is only one flow")
 	flags.IntVar(&t.runs, "runs", trials.DefaultRuns, "`NUMBER` of runs of the flow")
-	flags.Uint64Var(&t.seed, "seed", 1, "what chance depends on: the same `NUMBER` gives the same runs")
+	flags.Uint64Var(&t.seed, "seed", 1, "seed of the random numbers: the same `NUMBER` gives the same runs")
 	flags.StringArrayVar(&t.params, "param", nil, "param of the runs, as `NAME=VALUE`; may be repeated")
 	flags.StringVar(&t.input, "input", "null", "the runs' payload: `JSON`, @FILE, or - for stdin")
-	flags.StringArrayVar(&t.tasks, "task", nil, "what attempts of a task do, `TASK=DURATION`, TASK=fail:PROBABILITY or both, with a comma; * for all others; may be repeated")
-	flags.StringVar(&t.mocks, "mocks", "", "what calls give and do: the mocks that all tests of this `FILE` share")
-	flags.BoolVar(&t.history, "from-history", false, "draw from what the runs of a host did")
-	flags.IntVar(&t.last, "last", defaultLast, "`NUMBER` of runs of the history, the latest ones")
+	flags.StringArrayVar(&t.tasks, "task", nil, "behavior of a task's attempts, `TASK=DURATION`, TASK=fail:PROBABILITY or both, with a comma; * for all others; may be repeated")
+	flags.StringVar(&t.mocks, "mocks", "", "results of calls: the mocks that all tests of this `FILE` share")
+	flags.BoolVar(&t.history, "from-history", false, "sample durations and results from the runs of a host")
+	flags.IntVar(&t.last, "last", defaultLast, "`NUMBER` of the latest runs in the history to use")
 	flags.IntVar(&t.show, "show", 1, "show the timeline of the run of this `NUMBER`")
 	t.Host.AddFlags(flags)
 }
 
-// chosen reports whether runs of a flow are asked for, not what schedules do.
+// chosen reports whether the flags select runs of a flow instead of schedules.
 func (t *flowTrial) chosen(cmd *cobra.Command) (bool, error) {
 	given := func(names []string) string {
 		for _, name := range names {
@@ -69,15 +69,15 @@ func (t *flowTrial) chosen(cmd *cobra.Command) (bool, error) {
 	}
 	chosen := given([]string{"flow", "runs"}) != ""
 	if name := given(ofFlows); name != "" && !chosen {
-		return false, cli.Usage(cmd, "--%s is about runs of one flow: say of which with --flow", name)
+		return false, cli.Usage(cmd, "--%s requires --flow", name)
 	}
 	if name := given(ofSchedules); name != "" && chosen {
-		return false, cli.Usage(cmd, "--%s is about what schedules do, --flow and --runs are about runs of one flow: give the one or the others", name)
+		return false, cli.Usage(cmd, "--%s simulates schedules, --flow and --runs simulate runs of one flow: they exclude each other", name)
 	}
 	return chosen, nil
 }
 
-// tryFlow makes runs of one flow.
+// tryFlow simulates runs of one flow.
 func (s *Command) tryFlow(cmd *cobra.Command, paths []string) error {
 	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
@@ -90,7 +90,7 @@ func (s *Command) tryFlow(cmd *cobra.Command, paths []string) error {
 	a.Sample = samples.of
 	report, err := trials.Run(soft, a.Config)
 	if refused := (*trials.RefusedError)(nil); errors.As(err, &refused) {
-		return cli.Exitf(cli.ExitInvalid, "%w\n--param and --input say what the runs are given", err)
+		return cli.Exitf(cli.ExitInvalid, "%w\n--param and --input set what the runs get", err)
 	}
 	if err != nil {
 		if soft.Err() != nil {
@@ -105,7 +105,7 @@ func (s *Command) tryFlow(cmd *cobra.Command, paths []string) error {
 	return nil
 }
 
-// trialAssumptions are what runs of a flow go by.
+// trialAssumptions are the parameters of simulated runs of a flow.
 type trialAssumptions struct {
 	trials.Config
 	workersFrom string
@@ -116,13 +116,13 @@ type trialAssumptions struct {
 func (s *Command) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trialAssumptions, paths []string) error {
 	t := &s.trial
 	if t.runs < 1 || t.runs > trials.MaxRuns {
-		return cli.Usage(cmd, "--runs %d: a number from 1 to %d is expected", t.runs, trials.MaxRuns)
+		return cli.Usage(cmd, "--runs %d: an integer from 1 to %d is expected", t.runs, trials.MaxRuns)
 	}
 	if t.show < 1 || t.show > t.runs {
 		return cli.Usage(cmd, "--show %d: there are %s", t.show, render.Count(t.runs, "run"))
 	}
 	if t.last < 1 {
-		return cli.Usage(cmd, "--last %d: a number from 1 on is expected", t.last)
+		return cli.Usage(cmd, "--last %d: an integer of at least 1 is expected", t.last)
 	}
 	options, err := s.files.Options(cmd, s.Environ, nil)
 	if err != nil {
@@ -175,7 +175,7 @@ func loadMocked(ctx context.Context, a *cli.App, paths []string, mocks string, o
 	return suite, nil
 }
 
-// stated reads what is stated of tasks.
+// stated reads the values of --task.
 func (t *flowTrial) stated(cmd *cobra.Command, f *flows.Flow) (map[string]trials.Stated, error) {
 	all := map[string]trials.Stated{}
 	for _, text := range t.tasks {
@@ -201,7 +201,7 @@ func parseStated(s *trials.Stated, part string) error {
 	if text, fails := strings.CutPrefix(part, "fail:"); fails {
 		p, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(p >= 0 && p <= 1) {
-			return errors.New("the probability of a failure is a number from 0 to 1, such as fail:0.1")
+			return errors.New("the probability of a failure must be a number from 0 to 1, such as fail:0.1")
 		}
 		s.Fails = &p
 		return nil

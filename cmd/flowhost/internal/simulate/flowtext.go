@@ -13,8 +13,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// showTrials writes for people what came of runs of a flow: what was assumed, one
-// run, and what all of them have in common.
+// showTrials writes the result of runs of a flow for people: the assumptions, one
+// run, and statistics of all.
 func (s *Command) showTrials(a *trialAssumptions, r *trials.Report) {
 	fmt.Fprintf(s.Out, "%s of flow %s, each alone, with %s (%s), seed %d\n",
 		render.Count(r.Runs, "run"), a.Flow.Name, render.Count(a.Workers, "worker"), a.workersFrom, a.Seed)
@@ -25,7 +25,7 @@ func (s *Command) showTrials(a *trialAssumptions, r *trials.Report) {
 	s.showCritical(r)
 }
 
-// showSources says where what tasks do comes from.
+// showSources writes the sources of the tasks' behavior.
 func (s *Command) showSources(a *trialAssumptions, r *trials.Report) {
 	tasks := func(of func(*trials.Sources) trials.Source, from trials.Source) string {
 		var names []string
@@ -54,14 +54,14 @@ func (s *Command) showSources(a *trialAssumptions, r *trials.Report) {
 		fmt.Fprintf(s.Out, "Attempts as in %s of the history: %s\n", render.Count(a.History.Runs(), "run"), names)
 	}
 	if names := tasks(output, trials.FromSchema); names != "" {
-		fmt.Fprintf(s.Out, "%s outputs are made up from what their functions state: %s\n", s.Out.Paint(render.Yellow, "Note:"), names)
+		fmt.Fprintf(s.Out, "%s outputs are generated from the schemas of their functions: %s\n", s.Out.Paint(render.Yellow, "Note:"), names)
 	}
 	if names := tasks(output, trials.FromNothing); names != "" {
-		fmt.Fprintf(s.Out, "%s outputs are not known, and null in their place: %s; --mocks gives them\n", s.Out.Paint(render.Yellow, "Note:"), names)
+		fmt.Fprintf(s.Out, "%s outputs are unknown, null is used instead: %s; --mocks sets them\n", s.Out.Paint(render.Yellow, "Note:"), names)
 	}
 }
 
-// shownNames is how many tasks or schedules are named together.
+// shownNames is how many tasks or schedules one line names.
 const shownNames = 6
 
 func someNames(names []string) string {
@@ -79,7 +79,7 @@ func (s *Command) showExpressions(r *trials.Report) {
 	if len(r.Expressions) == 0 {
 		return
 	}
-	fmt.Fprintf(s.Out, "%s in %s an expression could not be evaluated; they are left out below\n", s.Out.Paint(render.Yellow, "Note:"), render.Count(r.NotEvaluated, "run"))
+	fmt.Fprintf(s.Out, "%s in %s an expression could not be evaluated; they are excluded below\n", s.Out.Paint(render.Yellow, "Note:"), render.Count(r.NotEvaluated, "run"))
 	for _, x := range r.Expressions[:min(len(r.Expressions), shownExpressions)] {
 		fmt.Fprintf(s.Out, "  %s (%s): %s\n", x.At, render.Count(x.Runs, "run"), render.Printable(x.Message))
 	}
@@ -88,12 +88,12 @@ func (s *Command) showExpressions(r *trials.Report) {
 	}
 }
 
-// maxItemLines is how many items of a fan-out have lines of their own.
+// maxItemLines is how many items of a fan-out get their own lines.
 const maxItemLines = 12
 
 func (s *Command) showTimeline(shown *trials.Shown) {
 	if shown == nil {
-		fmt.Fprintln(s.Out, "\nThe run that was to be shown does not end.")
+		fmt.Fprintln(s.Out, "\nThe run to show does not end.")
 		return
 	}
 	whole := shown.Record.FinishedAt.Sub(*shown.Record.StartedAt)
@@ -133,8 +133,7 @@ func lineCells(l *trials.Line) []string {
 // maxName is how many characters of a task's name are shown.
 const maxName = 28
 
-// chart writes a table with a bar behind each row but the first, over which the
-// scale stands.
+// chart writes a table with the scale after the first row and a bar after each other.
 func (s *Command) chart(rows [][]string, lines []*trials.Line, whole time.Duration) {
 	left := 0
 	for _, width := range render.ColumnWidths(rows) {
@@ -148,7 +147,7 @@ func (s *Command) chart(rows [][]string, lines []*trials.Line, whole time.Durati
 	s.Out.Table(rows, 2)
 }
 
-// bar draws what a task did: what is more telling goes over what is less.
+// bar draws the attempts of a task; more important marks overwrite others.
 func bar(l *trials.Line, whole time.Duration, width int) string {
 	cells := []rune(strings.Repeat(" ", width))
 	draw := func(from, to time.Duration, with rune) {
@@ -187,7 +186,7 @@ func (s *Command) showSpread(r *trials.Report) {
 		parts = append(parts, fmt.Sprintf("%d not evaluated", r.NotEvaluated))
 	}
 	if r.Unfinished > 0 {
-		parts = append(parts, fmt.Sprintf("%d that do not end", r.Unfinished))
+		parts = append(parts, fmt.Sprintf("%d do not end", r.Unfinished))
 	}
 	fmt.Fprintf(s.Out, "\n%s: %s\n", render.Count(r.Runs, "run"), strings.Join(parts, ", "))
 	for _, f := range r.Failures[:min(len(r.Failures), shownNames)] {

@@ -18,7 +18,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// past gets the latest runs of the flow that have ended from a host.
+// past fetches the latest finished runs of the flow from a host.
 func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, error) {
 	var records []*run.Record
 	err := t.Use(cmd, func(ctx context.Context, client *bus.Client) error {
@@ -41,7 +41,7 @@ func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, erro
 			}
 		}
 		if len(records) == 0 {
-			return cli.Exitf(cli.ExitInvalid, "the host has no run of flow %s that has ended: leave out --from-history", flow)
+			return cli.Exitf(cli.ExitInvalid, "the host has no finished run of flow %s: omit --from-history", flow)
 		}
 		return nil
 	})
@@ -51,8 +51,8 @@ func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, erro
 	return trials.NewHistory(records), nil
 }
 
-// sampled makes outputs of what the functions of plugins state of them. The host
-// that reads the modules is made when it is needed.
+// sampled generates outputs from the schemas of functions. It creates the host that
+// reads the modules on first use.
 type sampled struct {
 	*cli.App
 	ctx    context.Context
@@ -66,7 +66,7 @@ func (s *sampled) close() {
 	}
 }
 
-// of is nil when nothing is known: a plugin need not be built.
+// of returns nil if nothing is known: a plugin need not be built.
 func (s *sampled) of(t *flows.Task) json.RawMessage {
 	if s.host == nil && !s.broken {
 		var err error

@@ -42,12 +42,12 @@ func New(a *cli.App) *Command {
 
 // AddFlags adds the flags of the command.
 func (s *Command) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.from, "from", "", "begin at this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
-	flags.StringVar(&s.to, "to", "24h", "end before this `TIME`, or so much later: 24h, 7d")
-	flags.StringArrayVar(&s.takes, "takes", nil, "how long a run takes that waits for nothing, `[FLOW=]DURATION`: of all flows (default 30s) or of one; may be repeated")
-	flags.IntVar(&s.workers, "workers", 0, "`NUMBER` of tasks at a time; default: as the settings file "+settings.FileName+" says, or four times the number of CPUs")
-	flags.StringArrayVar(&s.down, "down", nil, "the host is down in this `RANGE`, FROM/TO, where TO may be how much later; may be repeated")
-	flags.BoolVar(&s.asJSON, "json", false, "print one object with everything")
+	flags.StringVar(&s.from, "from", "", "start at this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
+	flags.StringVar(&s.to, "to", "24h", "end before this `TIME`, or after this duration: 24h, 7d")
+	flags.StringArrayVar(&s.takes, "takes", nil, "duration of a run that does not wait, `[FLOW=]DURATION`: of all flows (default 30s) or of one; may be repeated")
+	flags.IntVar(&s.workers, "workers", 0, "`NUMBER` of concurrent tasks; default: the one in the settings file "+settings.FileName+", or four times the number of CPUs")
+	flags.StringArrayVar(&s.down, "down", nil, "`RANGE` in which the host is down, FROM/TO, where TO may be a duration; may be repeated")
+	flags.BoolVar(&s.asJSON, "json", false, "print one JSON object with everything")
 	s.trial.addTo(flags)
 	s.files.AddFlags(flags)
 }
@@ -87,17 +87,17 @@ func (s *Command) Run(cmd *cobra.Command, paths []string) error {
 	return nil
 }
 
-// assumptions are what a simulation goes by.
+// assumptions are the parameters of a simulation.
 type assumptions struct {
 	simulation.Config
-	workersFrom string // who says how many workers there are
+	workersFrom string // the source of the number of workers
 }
 
 // assume reads the flags.
 func (s *Command) assume(cmd *cobra.Command, a *assumptions, set *flows.Set, path string) error {
 	a.Flows = set.Flows
 	if !slices.ContainsFunc(set.Flows, hasSchedule) {
-		return cli.Usage(cmd, "none of %s has a schedule that is enabled", render.Count(len(set.Flows), "flow"))
+		return cli.Usage(cmd, "none of %s has an enabled schedule", render.Count(len(set.Flows), "flow"))
 	}
 	now := time.Now()
 	from, err := cli.ParseTime(s.from, now)
@@ -112,7 +112,7 @@ func (s *Command) assume(cmd *cobra.Command, a *assumptions, set *flows.Set, pat
 		return cli.Usage(cmd, "--to: %w", err)
 	}
 	if !a.To.After(a.From) {
-		return cli.Usage(cmd, "--to %s does not lie after --from: there is nothing to simulate", s.to)
+		return cli.Usage(cmd, "--to %s is not after --from", s.to)
 	}
 	for _, text := range s.down {
 		outage, err := parseOutage(text, now)
@@ -154,10 +154,10 @@ func (s *Command) durations(cmd *cobra.Command, a *assumptions, set *flows.Set) 
 	return nil
 }
 
-// countWorkers finds out how many workers a host would have, and who says so.
+// countWorkers is how many workers a host would have, and the source of that number.
 func (s *Command) countWorkers(cmd *cobra.Command, path string) (n int, from string, err error) {
 	if s.workers < 0 {
-		return 0, "", cli.Usage(cmd, "--workers %d: a number from 1 on is expected", s.workers)
+		return 0, "", cli.Usage(cmd, "--workers %d: an integer of at least 1 is expected", s.workers)
 	}
 	file, err := settings.Read(s.App, "", path)
 	if err != nil {
@@ -169,10 +169,10 @@ func (s *Command) countWorkers(cmd *cobra.Command, path string) (n int, from str
 	case file.Workers > 0:
 		return file.Workers, settings.FileName, nil
 	}
-	return 4 * runtime.GOMAXPROCS(0), fmt.Sprintf("as with the %s of this machine", render.Count(runtime.GOMAXPROCS(0), "CPU")), nil
+	return 4 * runtime.GOMAXPROCS(0), fmt.Sprintf("four times the %s of this machine", render.Count(runtime.GOMAXPROCS(0), "CPU")), nil
 }
 
-// parseEnd reads a time, or how much later than another one.
+// parseEnd parses a time, or a duration after another one.
 func parseEnd(text string, from time.Time) (time.Time, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil {
@@ -185,7 +185,7 @@ func parseEnd(text string, from time.Time) (time.Time, error) {
 	if at, err := cli.ParseTime(text, from); err == nil && text != "" {
 		return at, nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d for how much later is expected", text)
+	return time.Time{}, fmt.Errorf("%q is not a time: 2026-01-02, 2026-01-02T15:04:05Z, or a duration such as 90m, 24h, 7d is expected", text)
 }
 
 func parseOutage(text string, now time.Time) (simulation.Outage, error) {
@@ -201,7 +201,7 @@ func parseOutage(text string, now time.Time) (simulation.Outage, error) {
 		return o, err
 	}
 	if !o.To.After(o.From) {
-		return o, errors.New("its end does not lie after its beginning")
+		return o, errors.New("the end is not after the beginning")
 	}
 	return o, nil
 }

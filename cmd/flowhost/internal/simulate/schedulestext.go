@@ -13,14 +13,13 @@ import (
 	"github.com/flowhost/flowhost/internal/simulation"
 )
 
-// showReport writes a simulation for people: what was assumed, then what came of
-// it.
+// showReport writes a simulation for people: the assumptions, then the results.
 func (s *Command) showReport(a assumptions, r *simulation.Report) {
 	fmt.Fprintf(s.Out, "From %s to %s, with %s (%s)\n", render.Instant(a.From), render.Instant(a.To), render.Count(a.Workers, "worker"), a.workersFrom)
 	for _, o := range a.Outages {
 		fmt.Fprintf(s.Out, "The host is down from %s to %s\n", render.Instant(o.From), render.Instant(o.To))
 	}
-	fmt.Fprintf(s.Out, "Assumed: %s; all tasks succeed; nothing but schedules starts runs\n", takesWords(a))
+	fmt.Fprintf(s.Out, "Assumed: %s; all tasks succeed; only schedules start runs\n", takesWords(a))
 	for _, note := range r.Notes {
 		fmt.Fprintf(s.Out, "%s %s\n", s.Out.Paint(render.Yellow, "Note:"), note)
 	}
@@ -50,7 +49,7 @@ func (s *Command) showSchedules(r *simulation.Report) {
 	s.Out.Table(rows, -1)
 	for _, sc := range r.Schedules {
 		if sc.Rejected > 0 {
-			fmt.Fprintf(s.Out, "%s: %s make no run: %s\n", sc.Schedule, render.Count(sc.Rejected, "time"), render.Printable(sc.Reason))
+			fmt.Fprintf(s.Out, "%s: %s start no run: %s\n", sc.Schedule, render.Count(sc.Rejected, "time"), render.Printable(sc.Reason))
 		}
 	}
 }
@@ -59,7 +58,7 @@ func (s *Command) showHerds(r *simulation.Report) {
 	if len(r.Herds) == 0 {
 		return
 	}
-	fmt.Fprintln(s.Out, "\nMinutes in which most runs begin")
+	fmt.Fprintln(s.Out, "\nBusiest minutes")
 	for _, h := range r.Herds {
 		line := fmt.Sprintf("  %s  %s", h.Minute.Format("2006-01-02 15:04Z"), render.Count(h.Runs, "run"))
 		if h.Minutes > 1 {
@@ -70,7 +69,7 @@ func (s *Command) showHerds(r *simulation.Report) {
 		}
 		fmt.Fprintf(s.Out, "%s\n    %s\n", line, shares(h.Schedules))
 		if h.Jitter > 0 {
-			fmt.Fprintf(s.Out, "    jitter = %q in those that have none would spread them\n", span(h.Jitter))
+			fmt.Fprintf(s.Out, "    jitter = %q in the schedules without jitter would spread them\n", span(h.Jitter))
 		}
 	}
 }
@@ -92,19 +91,19 @@ func (s *Command) showPool(a assumptions, r *simulation.Report) {
 	fmt.Fprintf(s.Out, "\nWorkers\n  at most %s at once, %s on average; at most %s open\n",
 		render.Count(p.MostRunning, "task"), share(p.Used/lasts.Seconds()), render.Count(r.MostOpen, "run"))
 	if p.MostWaiting == 0 {
-		fmt.Fprintln(s.Out, "  no task has to wait for one")
+		fmt.Fprintln(s.Out, "  no task waits for a worker")
 		return
 	}
 	fmt.Fprintf(s.Out, "  all busy for %s, %s %% of the time\n", span(p.AllBusy), share(100*p.AllBusy.Seconds()/lasts.Seconds()))
-	fmt.Fprintf(s.Out, "  longest wait of a task: %s, from %s on, of %s\n", span(p.LongestWait), render.Instant(p.LongestWaitAt.UTC()), p.LongestWaitOf)
-	fmt.Fprintf(s.Out, "  most tasks that wait: %d, at %s\n", p.MostWaiting, render.Instant(p.MostWaitingAt.UTC()))
+	fmt.Fprintf(s.Out, "  longest wait of a task: %s, from %s, of %s\n", span(p.LongestWait), render.Instant(p.LongestWaitAt.UTC()), p.LongestWaitOf)
+	fmt.Fprintf(s.Out, "  most waiting tasks: %d, at %s\n", p.MostWaiting, render.Instant(p.MostWaitingAt.UTC()))
 	if limit := p.Workers - p.Workers/4; p.AllBusy == 0 && limit < p.Workers {
-		fmt.Fprintf(s.Out, "  one flow has %d of them at most\n", limit)
+		fmt.Fprintf(s.Out, "  one flow uses at most %d of them\n", limit)
 	}
 }
 
-// showEffects says what changes of offsets do, without naming each schedule that
-// they do not concern.
+// showEffects writes the effects of offset changes, without each schedule that they
+// do not affect.
 func (s *Command) showEffects(r *simulation.Report) {
 	for _, c := range r.Changes {
 		fmt.Fprintf(s.Out, "\n%s\n", timetable.ChangeTitle(c))
@@ -117,12 +116,12 @@ func (s *Command) showEffects(r *simulation.Report) {
 			fmt.Fprintf(s.Out, "  %s: %s\n", e.Schedule, e.Effect)
 		}
 		if others > 0 {
-			fmt.Fprintf(s.Out, "  %s not concerned\n", render.Count(others, "schedule"))
+			fmt.Fprintf(s.Out, "  %s not affected\n", render.Count(others, "schedule"))
 		}
 	}
 }
 
-// some is a number that matters when it is not 0.
+// some is a number, or a dash for 0.
 func some(n int) string {
 	if n == 0 {
 		return "-"
@@ -152,7 +151,7 @@ func span(d time.Duration) string {
 	return text
 }
 
-// share is a number to two significant digits below 10, and to a whole above.
+// share is a number with two significant digits below 10, and as an integer above.
 func share(f float64) string {
 	switch {
 	case f >= 10:

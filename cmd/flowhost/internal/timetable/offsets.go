@@ -9,10 +9,10 @@ import (
 	"github.com/flowhost/flowhost/internal/simulation"
 )
 
-// ShowChanges says what changes of a zone's offset do to one schedule.
+// ShowChanges writes the effect of a zone's offset changes on one schedule.
 func ShowChanges(w io.Writer, t *Timetable, changes []simulation.Change) {
 	if len(changes) == 0 {
-		fmt.Fprintf(w, "\n%s keeps its offset from then on.\n", t.Zone)
+		fmt.Fprintf(w, "\n%s has no later offset changes.\n", t.Zone)
 	}
 	for _, c := range changes {
 		fmt.Fprintf(w, "\n%s\n", ChangeTitle(c))
@@ -38,7 +38,7 @@ func instants(times []time.Time) string {
 	return text
 }
 
-// ChangeTitle says what the clocks of a zone do.
+// ChangeTitle describes an offset change.
 func ChangeTitle(c simulation.Change) string {
 	before := c.At.In(time.FixedZone("", c.Before))
 	how := "forward"

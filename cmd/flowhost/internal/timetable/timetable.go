@@ -18,7 +18,7 @@ import (
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// Timetable is a schedule that was asked for: an expression, or that of a trigger.
+// Timetable is the schedule of an expression or of a trigger.
 type Timetable struct {
 	schedule scheduler.Schedule
 	Zone     *time.Location
@@ -33,7 +33,7 @@ func IsTriggerName(what string) bool { return triggerName.MatchString(what) }
 
 var triggerName = regexp.MustCompile(`^[A-Za-z_][\w-]*(/[\w-]+)+$`)
 
-// bareWord may have been meant for a trigger.
+// bareWord may be meant as a trigger.
 var bareWord = regexp.MustCompile(`^[A-Za-z_][\w-]*$`)
 
 // FindSchedule finds a trigger by its name behind that of its flow, which may have
@@ -49,14 +49,14 @@ func FindSchedule(cmd *cobra.Command, set *flows.Set, what string) (*flows.Flow,
 				names = append(names, f.Name+"/"+name)
 			}
 		}
-		return nil, nil, cli.Usage(cmd, "there is no flow %q, and so no trigger %q%s", flow, what, cli.Suggest(what, names))
+		return nil, nil, cli.Usage(cmd, "unknown flow %q in trigger %q%s", flow, what, cli.Suggest(what, names))
 	}
 	t := f.Trigger(trigger)
 	switch {
 	case t == nil:
 		return nil, nil, cli.Usage(cmd, "flow %q has no trigger %q%s", flow, trigger, cli.Suggest(trigger, schedulesIn(f)))
 	case t.Kind != run.TriggerSchedule:
-		return nil, nil, cli.Usage(cmd, "trigger %q of flow %q is no schedule: it fires when a message comes", t.Name, f.Name)
+		return nil, nil, cli.Usage(cmd, "trigger %q of flow %q is not a schedule", t.Name, f.Name)
 	}
 	return f, t, nil
 }
@@ -75,7 +75,7 @@ func schedulesIn(f *flows.Flow) []string {
 // Options are the flags for an expression.
 type Options struct{ Zone, DST, Name string }
 
-// OfTrigger gives the schedule of a trigger.
+// OfTrigger returns the schedule of a trigger.
 func OfTrigger(f *flows.Flow, t *flows.Trigger) (*Timetable, error) {
 	zone, err := time.LoadLocation(t.Zone)
 	if err != nil {
@@ -86,7 +86,7 @@ func OfTrigger(f *flows.Flow, t *flows.Trigger) (*Timetable, error) {
 	}, nil
 }
 
-// OfExpression gives the schedule that an expression describes.
+// OfExpression returns the schedule of an expression.
 func OfExpression(cmd *cobra.Command, expr string, o Options) (*Timetable, error) {
 	zone, err := ZoneNamed(cmd, o.Zone)
 	if err != nil {
@@ -96,13 +96,13 @@ func OfExpression(cmd *cobra.Command, expr string, o Options) (*Timetable, error
 	if o.DST != "" {
 		var ok bool
 		if dst, ok = scheduler.ParseDST(o.DST); !ok {
-			return nil, cli.Usage(cmd, "--dst %q is no mode%s", o.DST, cli.Suggest(o.DST, dstModes()))
+			return nil, cli.Usage(cmd, "--dst %q is not a mode%s", o.DST, cli.Suggest(o.DST, dstModes()))
 		}
 	}
 	t := &Timetable{Zone: zone}
 	switch form := formOf(expr); {
 	case o.DST != "" && (form == formInterval || form == formInstant):
-		return nil, cli.Usage(cmd, "--dst says nothing about %q: it is the same time everywhere", expr)
+		return nil, cli.Usage(cmd, "--dst does not apply to %q: the expression does not depend on a time zone", expr)
 	case form == formInterval:
 		t.schedule, err = interval(expr)
 	case form == formInstant:
@@ -120,7 +120,7 @@ func OfExpression(cmd *cobra.Command, expr string, o Options) (*Timetable, error
 	return t, nil
 }
 
-// form is what kind of expression a text is, or was meant to be.
+// form is the kind of an expression, or the most likely kind of an invalid one.
 type form uint8
 
 const (
@@ -130,9 +130,8 @@ const (
 	formInstant
 )
 
-// A cron expression is five words or more, or a word that begins with @; a
-// calendar expression is three at most. One that is too short is told by its
-// letters and signs.
+// A cron expression has five fields or more, or begins with @; a calendar expression
+// has at most three. Shorter ones are recognized by their letters and signs.
 var (
 	likeInstant  = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]`)
 	likeInterval = regexp.MustCompile(`^(every\s+\S+|-?[\d.]+[a-zµμ][\da-zµμ.]*)(\s+offset\s+\S+)?$`)
@@ -172,16 +171,16 @@ func interval(expr string) (scheduler.Schedule, error) {
 }
 
 func notInterval(word string) error {
-	return fmt.Errorf("%q is no duration: write it with units, such as 250ms, 30s, 15m or 1h30m", word)
+	return fmt.Errorf("%q is not a duration: write it with units, such as 250ms, 30s, 15m or 1h30m", word)
 }
 
-// expressionError shows what is wrong with an expression under its place.
+// expressionError shows a problem of an expression under its place.
 func expressionError(expr string, err error) error {
 	var fault *scheduler.ParseError
 	var parse *time.ParseError
 	switch {
 	case errors.As(err, &parse):
-		return cli.Exitf(cli.ExitInvalid, "%q is no instant: write it with its offset from UTC, such as 2026-12-24T18:00:00+01:00 or 2026-12-24T17:00:00Z", expr)
+		return cli.Exitf(cli.ExitInvalid, "%q is not an instant: write it with its offset from UTC, such as 2026-12-24T18:00:00+01:00 or 2026-12-24T17:00:00Z", expr)
 	case !errors.As(err, &fault):
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
@@ -199,15 +198,15 @@ func expressionError(expr string, err error) error {
 		text.WriteString("\n" + render.Printable(hint))
 	}
 	if bareWord.MatchString(expr) {
-		text.WriteString("\na trigger is named with its flow: FLOW/TRIGGER")
+		text.WriteString("\nto name a trigger, write FLOW/TRIGGER")
 	}
 	return cli.Exitf(cli.ExitInvalid, "%s", text.String())
 }
 
-// maxShownExpr is how long an expression may be to be shown on a line.
+// maxShownExpr is the length up to which an error shows the expression.
 const maxShownExpr = 120
 
-// dstModes are the words for --dst.
+// dstModes are the values of --dst.
 func dstModes() []string {
 	var modes []string
 	for d := scheduler.DSTCron; d <= scheduler.DSTBoth; d++ {
@@ -221,7 +220,7 @@ type FireTime struct {
 	nominal, due time.Time
 }
 
-// Next gives so many times after an instant.
+// Next returns up to number times after an instant.
 func (t *Timetable) Next(after time.Time, number int) []FireTime {
 	var times []FireTime
 	for at, ok := t.schedule.Next(after); ok && len(times) < number; at, ok = t.schedule.Next(at) {
@@ -244,7 +243,7 @@ func (t *Timetable) Changes(after time.Time, number int) []simulation.Change {
 
 // Listing is what schedule next --json prints.
 type Listing struct {
-	Schedule string       `json:"schedule"` // in canonical words
+	Schedule string       `json:"schedule"` // in canonical form
 	Flow     string       `json:"flow,omitempty"`
 	Trigger  string       `json:"trigger,omitempty"`
 	Timezone string       `json:"timezone"`

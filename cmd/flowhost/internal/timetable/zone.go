@@ -9,19 +9,19 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-// ZoneNamed finds the zone of that name; UTC when there is none.
+// ZoneNamed finds the zone of a name; UTC for an empty one.
 func ZoneNamed(cmd *cobra.Command, name string) (*time.Location, error) {
 	if zone, err := time.LoadLocation(name); err == nil && name != "Local" {
 		return zone, nil
 	}
-	return nil, cli.Usage(cmd, "--timezone %q is no name of the IANA time zone database%s", name, suggestZone(name))
+	return nil, cli.Usage(cmd, "--timezone %q is not in the IANA time zone database%s", name, suggestZone(name))
 }
 
-// regions are the folders of the database with places people live in.
+// regions are the directories of the database with inhabited places.
 var regions = []string{"Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"}
 
-// suggestZone looks for a zone by its place alone, and in other letters: the
-// database cannot be listed.
+// suggestZone looks for a zone by its place alone, in any case: the database cannot
+// be listed.
 func suggestZone(name string) string {
 	place := name[strings.LastIndex(name, "/")+1:]
 	words := strings.FieldsFunc(strings.ToLower(place), func(r rune) bool { return r == ' ' || r == '_' })
@@ -34,5 +34,5 @@ func suggestZone(name string) string {
 			return "; did you mean \"" + region + "/" + place + "\"?"
 		}
 	}
-	return "; there are Europe/Berlin, America/New_York, Asia/Tokyo, UTC and hundreds of others"
+	return "; examples: Europe/Berlin, America/New_York, Asia/Tokyo, UTC"
 }
