@@ -1,12 +1,19 @@
 // Command flowhost runs flows whose tasks are WebAssembly plugins.
 //
-// This package puts the other packages together. It alone handles signals, exit
-// codes and the terminal: results go to stdout, everything else to stderr. There
-// is one file per subcommand, named after it; node.go assembles host, journal and
-// engine for exec and run, intake.go what run answers to others, remote.go the
-// connection of the commands that work against a running host.
+// There is one file per command, named after it: cmd_*.go. Each builds its command,
+// reads its flags and calls the packages below; root.go lists the commands.
 //
-// Goroutines: those of node.start, which node.stop waits for; that of listenSignals,
-// which the function that it gives waits for; the intake and the reloader of run,
-// which service.intake waits for.
+//	internal/cli        streams, exit codes, help, arguments, signals
+//	internal/render     tables, runs, failures, progress, JSON
+//	internal/settings   flowhost.hcl
+//	internal/flowfiles  loading of flow files, variables, --param
+//	internal/remote     the connection to a running host, selectors, waiting for runs
+//	internal/serve      host, journal and engine of exec and run
+//	internal/plan       differences between sets of flows
+//	internal/simulate   simulations of schedules and of runs
+//	internal/timetable  times of schedules
+//	internal/graph, internal/testreport, internal/gobuild, internal/outfile, internal/buildinfo
+//
+// Only this program handles signals, exit codes and the terminal: results go to
+// stdout, everything else to stderr.
 package main

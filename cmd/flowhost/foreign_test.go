@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/internal/testkit/foreign"
 )
 
@@ -57,7 +59,7 @@ func (s *foreignSite) file(t *testing.T) string {
 // settings writes flowhost.hcl beside the flow.
 func (s *foreignSite) settings(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.flows, settingsName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.flows, settings.FileName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,21 +84,21 @@ func TestForeignFilesStayAsTheyAre(t *testing.T) {
 		args func(t *testing.T, s *foreignSite) []string
 		code int // of each call; -1 for any
 	}{
-		"run --data": {func(_ *testing.T, s *foreignSite) []string { return []string{"run", s.flows, "--data", s.tree} }, exitInvalid},
+		"run --data": {func(_ *testing.T, s *foreignSite) []string { return []string{"run", s.flows, "--data", s.tree} }, cli.ExitInvalid},
 		"run, data is a file": {func(t *testing.T, s *foreignSite) []string {
 			return []string{"run", s.flows, "--data", s.file(t)}
-		}, exitInvalid},
+		}, cli.ExitInvalid},
 		"run in memory": {func(_ *testing.T, s *foreignSite) []string {
 			return []string{"run", s.flows, "--data", s.tree, "--durability", "memory"}
-		}, exitInvalid},
+		}, cli.ExitInvalid},
 		"run with another server": {func(_ *testing.T, s *foreignSite) []string {
 			return []string{"run", s.flows, "--data", s.tree, "--nats", "nats://127.0.0.1:1"}
-		}, exitInvalid},
+		}, cli.ExitInvalid},
 		"data in settings": {func(t *testing.T, s *foreignSite) []string {
 			s.settings(t, fmt.Sprintf("data = %q\n", s.tree))
 			return []string{"run", s.flows}
-		}, exitInvalid},
-		"exec --data": {func(_ *testing.T, s *foreignSite) []string { return []string{"exec", s.flows, "--data", s.tree} }, exitInvalid},
+		}, cli.ExitInvalid},
+		"exec --data": {func(_ *testing.T, s *foreignSite) []string { return []string{"exec", s.flows, "--data", s.tree} }, cli.ExitInvalid},
 		"cache in settings": {func(t *testing.T, s *foreignSite) []string {
 			s.settings(t, fmt.Sprintf("cache = %q\n", s.tree))
 			own := filepath.Join(s.tree, "flowhost-modules")
@@ -111,17 +113,17 @@ func TestForeignFilesStayAsTheyAre(t *testing.T) {
 		}, 0},
 		"plugin build -o": {func(t *testing.T, s *foreignSite) []string {
 			return []string{"plugin", "build", module, "-o", s.notWasm(t)}
-		}, exitInvalid},
+		}, cli.ExitInvalid},
 		"test --junit": {func(t *testing.T, s *foreignSite) []string {
 			return []string{"test", s.flows, "--junit", s.file(t)}
-		}, exitInvalid},
+		}, cli.ExitInvalid},
 		"settings of another program": {func(t *testing.T, s *foreignSite) []string {
 			return []string{"exec", s.flows, "--config", s.file(t)}
 		}, -1},
 		"fmt":      {func(_ *testing.T, s *foreignSite) []string { return []string{"fmt", s.tree} }, -1},
 		"validate": {func(_ *testing.T, s *foreignSite) []string { return []string{"validate", s.tree} }, -1},
 		"flows":    {func(_ *testing.T, s *foreignSite) []string { return []string{"exec", s.tree} }, -1},
-		"runs":     {func(_ *testing.T, s *foreignSite) []string { return []string{"runs", "--data", s.tree} }, exitUnreachable},
+		"runs":     {func(_ *testing.T, s *foreignSite) []string { return []string{"runs", "--data", s.tree} }, cli.ExitUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

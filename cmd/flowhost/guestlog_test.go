@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -45,9 +46,9 @@ func openTestLogs(t *testing.T, cfg bus.LogsConfig) (*bus.Logs, *nats.Conn) {
 
 // loggingHost gives a host whose guests' lines go to lines, and a reactor and a
 // command that write some.
-func loggingHost(t *testing.T, lines *guestLines) (h *host.Host, tasks, command string) {
+func loggingHost(t *testing.T, lines *serve.GuestLines) (h *host.Host, tasks, command string) {
 	t.Helper()
-	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(testRoot, "cache"), Lines: lines.write, CompileCommand: compileCommand()})
+	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(testRoot, "cache"), Lines: lines.Write, CompileCommand: serve.CompileCommand()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,21 +70,21 @@ func loggingHost(t *testing.T, lines *guestLines) (h *host.Host, tasks, command 
 
 func TestGuestLines(t *testing.T) {
 	t.Parallel()
-	lines := &guestLines{}
+	lines := &serve.GuestLines{}
 	h, tasks, command := loggingHost(t, lines)
 	t.Run("stored", func(t *testing.T) { testLinesAreStored(t, h, lines, tasks, command) })
 	t.Run("waited for by nobody", func(t *testing.T) { testNobodyWaitsForLogs(t, h, lines, tasks) })
 }
 
 // What guests write is found in the logs, line for line.
-func testLinesAreStored(t *testing.T, h *host.Host, lines *guestLines, tasks, command string) {
+func testLinesAreStored(t *testing.T, h *host.Host, lines *serve.GuestLines, tasks, command string) {
 	logs, _ := openTestLogs(t, bus.LogsConfig{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var storing sync.WaitGroup
 	storing.Go(func() { logs.Run(ctx) })
 	defer storing.Wait()
 	defer cancel()
-	lines.logs.Store(logs)
+	lines.Logs.Store(logs)
 	if err := logs.Flush(t.Context()); err != nil { // Run is at work then
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func testLinesAreStored(t *testing.T, h *host.Host, lines *guestLines, tasks, co
 }
 
 // A server that takes nothing, and one that is gone, cost lines and no time.
-func testNobodyWaitsForLogs(t *testing.T, h *host.Host, lines *guestLines, tasks string) {
+func testNobodyWaitsForLogs(t *testing.T, h *host.Host, lines *serve.GuestLines, tasks string) {
 	logs, nc := openTestLogs(t, bus.LogsConfig{Buffer: 4 << 10})
 	flood := func() time.Duration {
 		started := time.Now()
@@ -136,9 +137,9 @@ func testNobodyWaitsForLogs(t *testing.T, h *host.Host, lines *guestLines, tasks
 		}
 		return time.Since(started)
 	}
-	lines.logs.Store(nil)
+	lines.Logs.Store(nil)
 	alone := flood()
-	lines.logs.Store(logs)
+	lines.Logs.Store(logs)
 	unread := flood() // nobody stores anything
 	nc.Close()
 	ended := make(chan error, 1)

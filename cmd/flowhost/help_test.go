@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
 // TestHelp checks what all help texts have in common.
@@ -32,5 +34,5 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	check(newApp(nil, io.Discard, io.Discard).rootCommand())
+	check(rootCommand(cli.NewApp(nil, io.Discard, io.Discard)))
 }

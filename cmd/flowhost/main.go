@@ -4,6 +4,9 @@ import (
 	"context"
 	"io"
 	"os"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 )
 
 func main() {
@@ -12,11 +15,11 @@ func main() {
 
 // realMain is the program: its arguments and streams in, its exit code out.
 func realMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if code, asked := compileChild(args, stdin, stderr); asked {
+	if code, asked := serve.CompileChild(args, stdin, stderr); asked {
 		return code
 	}
-	a := newApp(stdin, stdout, stderr)
-	root := a.rootCommand()
+	a := cli.NewApp(stdin, stdout, stderr)
+	root := rootCommand(a)
 	root.SetArgs(args)
-	return a.report(root.ExecuteContext(context.Background()))
+	return a.Report(root.ExecuteContext(context.Background()))
 }

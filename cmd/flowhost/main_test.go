@@ -10,6 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 )
 
 // testRoot is the temporary folder that holds what the scripts share: guests,
@@ -18,7 +20,7 @@ var testRoot string
 
 func TestMain(m *testing.M) {
 	// A host in a test, and flowhost as a script runs it, call this binary by its path.
-	if code, asked := compileChild(os.Args[1:], os.Stdin, os.Stderr); asked {
+	if code, asked := serve.CompileChild(os.Args[1:], os.Stdin, os.Stderr); asked {
 		os.Exit(code)
 	}
 	testscript.Main(suite{m}, map[string]func(){"flowhost": main})

@@ -1,57 +1,58 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 )
 
-func (a *app) rootCommand() *cobra.Command {
-	root := a.group(&cobra.Command{
+func rootCommand(a *cli.App) *cobra.Command {
+	root := group(a, &cobra.Command{
 		Use:   "flowhost",
 		Short: "Runs flows whose tasks are WebAssembly plugins",
 		Long: `flowhost runs flows: graphs of tasks, written in HCL, each of which calls a
-function of a WebAssembly plugin in a sandbox of its own.`,
+function of a WebAssembly plugin in its own sandbox.`,
 		Example: `  flowhost validate flows/                 check flow files, without running anything
   flowhost test flows/                     run their tests, in virtual time
   flowhost exec flows/hello.hcl            run one flow now and print its output
   flowhost run flows/                      serve the flows: schedules, messages, requests
   flowhost trigger hello --wait            ask the host for a run, and wait for its output
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry, rerun them
-  flowhost approve order@latest manager    let a run go on that waits for it, or refuse
+  flowhost approve order@latest manager    approve or refuse what a run waits for
   flowhost plan flows/                     show what changed files would change on the host
   flowhost schedules                       list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
 	})
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetIn(a.stdin)
-	root.SetOut(a.out)
-	root.SetErr(a.errout)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(a.out, cmd) })
-	root.SetUsageFunc(func(cmd *cobra.Command) error { writeHelp(a.errout, cmd); return nil })
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Out)
+	root.SetErr(a.Errout)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { cli.WriteHelp(a.Out, cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { cli.WriteHelp(a.Errout, cmd); return nil })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cli.Usage(cmd, "%w", err) })
 	root.AddCommand(
-		a.runCommand(), a.execCommand(),
-		a.triggerCommand(), a.runsCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-		a.cancelCommand(), a.retryCommand(), a.rerunCommand(), a.approveCommand(), a.signalCommand(), a.limitsCommand(),
-		a.schedulesCommand(), a.pauseCommand(), a.resumeCommand(), a.fireCommand(), a.backfillCommand(),
-		a.validateCommand(), a.testCommand(), a.planCommand(), a.graphCommand(), a.fmtCommand(), a.scheduleCommand(), a.simulateCommand(),
-		a.pluginCommand(), a.natsCommand(), a.schemaCommand(), a.versionCommand(),
+		runCommand(a), execCommand(a),
+		triggerCommand(a), runsCommand(a), showCommand(a), watchCommand(a), logsCommand(a),
+		cancelCommand(a), retryCommand(a), rerunCommand(a), approveCommand(a), signalCommand(a), limitsCommand(a),
+		schedulesCommand(a), pauseCommand(a), resumeCommand(a), fireCommand(a), backfillCommand(a),
+		validateCommand(a), testCommand(a), planCommand(a), graphCommand(a), fmtCommand(a), scheduleCommand(a), simulateCommand(a),
+		pluginCommand(a), natsCommand(a), schemaCommand(a), versionCommand(a),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root
 }
 
-// group makes a command that only holds others.
-func (a *app) group(cmd *cobra.Command) *cobra.Command {
+// group makes a command that only has subcommands.
+func group(a *cli.App, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = knownCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
 }
 
-// knownCommand refuses the arguments of a group: they are no command's name.
+// knownCommand rejects the arguments of a group: they name no command.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -63,29 +64,5 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usage(cmd, "there is no command %q%s", args[0], hint)
-}
-
-// usage is an error of the person who called the command.
-func usage(cmd *cobra.Command, format string, args ...any) error {
-	return exitf(exitInvalid, "%w\n'%s --help' shows how it is used", fmt.Errorf(format, args...), cmd.CommandPath())
-}
-
-// atLeast and between check the number of arguments.
-func atLeast(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return usage(cmd, "%s is missing", what)
-		}
-		return nil
-	}
-}
-
-func between(low, high int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > high {
-			return usage(cmd, "%q is one argument too many", args[high])
-		}
-		return atLeast(low, what)(cmd, args)
-	}
+	return cli.Usage(cmd, "unknown command %q%s", args[0], hint)
 }

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+)
+
+// gcPercent is the heap growth between two collections unless GOGC is set. The live
+// heap is small, 10 to 100 MB, and a task produces much garbage: with Go's default of
+// 100, collections take a fifth of the CPU under load; with more than 200, the heap
+// grows to gigabytes.
+const gcPercent = 200
+
+// service is run with its flags.
+type service struct {
+	*cli.App
+	files      flowfiles.Flags
+	settings   settings.Settings // from the flags; zero fields leave it to the settings file
+	durability string
+	logLevel   string
+	config     string
+}
+
+func runCommand(a *cli.App) *cobra.Command {
+	s := &service{App: a}
+	cmd := cli.Exits(&cobra.Command{
+		Use:   "run PATH...",
+		Short: "Serve flows: schedules, messages and requests",
+		Long: `Loads the flows of PATH, flow files and directories, and runs them when their schedules
+are due, when messages arrive on NATS and on request. It embeds a NATS server unless
+--nats is given. Accepted runs survive a restart with the same data directory or
+server.
+
+The first Ctrl-C (or SIGTERM) shuts down gracefully: running attempts finish, pending
+work resumes at the next start. The second stops immediately; interrupted attempts run
+again at the next start.
+
+The host reloads flows when their files change and on SIGHUP. New runs use the new
+definitions, open runs keep theirs. If a file has errors, the host logs them and keeps
+the current flows.
+
+Settings are read from ` + settings.FileName + ` in the flows' directory; flags override them.`,
+		Example: `  flowhost run flows/
+  flowhost run flows/ --data /var/lib/flowhost --workers 16
+  flowhost run flows/ --nats nats://nats.internal:4222 --creds flowhost.creds`,
+		Args: cli.AtLeast(1, "PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return s.run(cmd, paths) },
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
+	flags := cmd.Flags()
+	flags.StringVar(&s.settings.Data, "data", "", "`DIRECTORY` of the journal and the modules; default: .flowhost in the flows' directory")
+	flags.StringVar(&s.settings.NATSURL, "nats", "", "`URL` of an external NATS server with JetStream")
+	flags.StringVar(&s.settings.NATSCreds, "creds", "", "`FILE` with credentials for it")
+	flags.StringVar(&s.settings.NATSAppCreds, "app-creds", "", "`FILE` with credentials for the clients' account; default: engine and clients share one account")
+	flags.StringVar(&s.settings.NATSListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port if that one is in use")
+	flags.IntVar(&s.settings.Workers, "workers", 0, "maximum `NUMBER` of concurrent attempts; default: four times the number of CPUs")
+	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it acknowledges (default); relaxed, synced every 100 ms; or memory, lost with the process")
+	flags.StringVar(&s.logLevel, "log-level", "", "minimum `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
+	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settings.FileName+" in the flows' directory")
+	flags.BoolVar(&s.settings.AcceptLoss, "accept-loss", false, "start even if the end of the journal is lost; relaxed durability implies it")
+	flags.BoolVar(&s.settings.Unwatched, "no-watch", false, "reload changed files only on SIGHUP")
+	s.files.AddFlags(flags)
+	return cmd
+}
+
+func (s *service) run(cmd *cobra.Command, paths []string) error {
+	merged, err := s.merge(cmd, paths[0])
+	if err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	serve.LimitMemory()
+	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
+	defer stopListening()
+	asked, stopReloads := serve.ListenReloads()
+	defer stopReloads()
+	log := s.Log(merged.LogLevel)
+	lines := new(serve.GuestLines)
+	h, err := serve.NewHost(soft, merged, lines.Write, log)
+	if err != nil {
+		return err
+	}
+	defer serve.CloseHost(h)
+	options, err := s.files.Options(cmd, s.Environ, h)
+	if err != nil {
+		return err
+	}
+	options.Opened = merged.Opened
+	options.Ceilings = merged.Ceilings
+	set, err := flowfiles.Load(soft, s.App, paths, options)
+	if err != nil {
+		return err
+	}
+	return serve.Run(soft, hard, serve.Config{
+		Settings: merged, Paths: paths, Host: h, Flows: options, Set: set, Lines: lines, Reloads: asked, Out: s.Out, Log: log,
+	})
+}
+
+// merge overrides the settings file with the flags.
+func (s *service) merge(cmd *cobra.Command, path string) (settings.Settings, error) {
+	merged, err := settings.Read(s.App, s.config, path)
+	if err != nil {
+		return settings.Settings{}, err
+	}
+	override(&merged.Data, s.settings.Data)
+	override(&merged.NATSURL, s.settings.NATSURL)
+	override(&merged.NATSCreds, s.settings.NATSCreds)
+	override(&merged.NATSAppCreds, s.settings.NATSAppCreds)
+	override(&merged.NATSListen, s.settings.NATSListen)
+	override(&merged.Workers, s.settings.Workers)
+	override(&merged.AcceptLoss, s.settings.AcceptLoss)
+	override(&merged.Unwatched, s.settings.Unwatched)
+	if s.durability != "" {
+		if merged.Durability, err = settings.ParseDurability(s.durability); err != nil {
+			return settings.Settings{}, cli.Usage(cmd, "--durability: %w", err)
+		}
+	}
+	if s.logLevel != "" {
+		merged.LogLevel = settings.LevelOf(s.logLevel)
+	}
+	if err := s.check(cmd, &merged); err != nil {
+		return settings.Settings{}, err
+	}
+	if merged.Data == "" {
+		merged.Data = filepath.Join(settings.DirOf(path), ".flowhost")
+	}
+	if merged.Data, err = filepath.Abs(merged.Data); err != nil {
+		return settings.Settings{}, cli.Exitf(cli.ExitInvalid, "--data: %w", err)
+	}
+	return merged, nil
+}
+
+// check rejects invalid flags and contradictory settings.
+func (s *service) check(cmd *cobra.Command, merged *settings.Settings) error {
+	external := merged.NATSURL != ""
+	switch {
+	case s.settings.Workers < 0 || s.settings.Workers > settings.MaxWorkers:
+		return cli.Usage(cmd, "--workers %d: an integer from 1 to %d is expected", s.settings.Workers, settings.MaxWorkers)
+	case !external && s.settings.NATSAppCreds != "":
+		return cli.Usage(cmd, "--app-creds requires --nats: it is for an external server")
+	case external && s.settings.NATSListen != "":
+		return cli.Usage(cmd, "--nats-listen and --nats exclude each other: it is for the embedded server")
+	case external && merged.Durability == bus.SyncMemory:
+		return cli.Exitf(cli.ExitInvalid, "durability %q requires the embedded server: an external one stores its streams on disk", merged.Durability)
+	case !external && merged.Streams.Replicas > 1:
+		return cli.Exitf(cli.ExitInvalid, "settings: replicas = %d requires an external NATS cluster: set its url, too", merged.Streams.Replicas)
+	}
+	return settings.CheckLevel(cmd, "log-level", s.logLevel)
+}
+
+func override[T comparable](to *T, with T) {
+	var none T
+	if with != none {
+		*to = with
+	}
+}

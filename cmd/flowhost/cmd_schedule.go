@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/timetable"
+	"github.com/flowhost/flowhost/internal/schedsim"
+)
+
+func scheduleCommand(a *cli.App) *cobra.Command {
+	cmd := group(a, &cobra.Command{
+		Use:   "schedule",
+		Short: "Show when schedules fire",
+		Long:  "Shows when schedules fire, without a host and without running a flow.",
+		Example: `  flowhost schedule next "30 2 * * *" --timezone Europe/Berlin --explain
+  flowhost schedule next orders/nightly flows/`,
+	})
+	cmd.AddCommand(scheduleNextCommand(a))
+	return cmd
+}
+
+// nextTimes is schedule next with its flags.
+type nextTimes struct {
+	*cli.App
+	files   flowfiles.Flags
+	expr    timetable.Options
+	from    string
+	number  int
+	explain bool
+	asJSON  bool
+}
+
+func scheduleNextCommand(a *cli.App) *cobra.Command {
+	n := &nextTimes{App: a}
+	cmd := cli.Exits(&cobra.Command{
+		Use:   "next EXPR|FLOW/TRIGGER [PATH...]",
+		Short: "Show the next times of an expression or trigger",
+		Long: `Shows the next nominal times, one per line. EXPR is a cron expression, an interval, an
+instant or a calendar expression. FLOW/TRIGGER is looked up in the flow files of PATH
+(default: the current directory) and uses its own time zone, bounds and jitter: if the
+due time differs from the nominal one, it follows on the same line.`,
+		Example: `  flowhost schedule next "30 2 * * *" --timezone America/New_York --explain
+  flowhost schedule next "Mon..Fri *-*-~01 09:00" --timezone Europe/Berlin -n 3
+  flowhost schedule next 15m --from 2026-01-02T15:04:05Z
+  flowhost schedule next orders/nightly flows/
+  flowhost schedule next @daily --json | jq -r '.times[].nominal'`,
+		Args: cli.AtLeast(1, "EXPR or FLOW/TRIGGER"),
+		RunE: func(cmd *cobra.Command, args []string) error { return n.show(cmd, args[0], args[1:]) },
+	}, cli.ExitInvalid)
+	flags := cmd.Flags()
+	flags.StringVar(&n.expr.Zone, "timezone", "", "time `ZONE` of EXPR and of the output, such as Europe/Berlin; default: UTC")
+	flags.StringVar(&n.expr.DST, "dst", "", "`MODE` for local times of EXPR that are skipped or repeated: cron (default), skip, shift, first, last or both")
+	flags.StringVar(&n.expr.Name, "name", "", "`NAME` from which H in a cron expression is derived; for a trigger, it is FLOW/TRIGGER")
+	flags.StringVar(&n.from, "from", "", "start at this `TIME`, inclusive: 2026-01-02, 2026-01-02T15:04:05Z, or 24h, 7d ago; default: now")
+	flags.IntVarP(&n.number, "number", "n", 5, "`NUMBER` of times to show")
+	flags.BoolVar(&n.explain, "explain", false, "explain the effect of the zone's next two offset changes")
+	flags.BoolVar(&n.asJSON, "json", false, "print one JSON object with the nominal and due times")
+	n.files.AddFlags(flags)
+	return cmd
+}
+
+func (n *nextTimes) show(cmd *cobra.Command, what string, paths []string) error {
+	if n.number < 1 {
+		return cli.Usage(cmd, "-n %d: an integer of at least 1 is expected", n.number)
+	}
+	t, err := n.find(cmd, what, paths)
+	if err != nil {
+		return err
+	}
+	from := time.Now().In(t.Zone)
+	if n.from != "" {
+		if from, err = cli.ParseTime(n.from, from); err != nil {
+			return cli.Usage(cmd, "--from: %w", err)
+		}
+		from = from.Add(-1)
+	}
+	var changes []schedsim.Change
+	if n.explain {
+		changes = t.Changes(from, 2)
+	}
+	times := t.Next(from, n.number)
+	if n.asJSON {
+		return n.PrintJSON(t.JSON(times, changes))
+	}
+	for _, f := range times {
+		fmt.Fprintln(n.Out, f)
+	}
+	n.comment(t, len(times))
+	if n.explain {
+		timetable.ShowChanges(n.Out, t, changes)
+	}
+	return nil
+}
+
+// comment explains an empty or short list of times.
+func (n *nextTimes) comment(t *timetable.Timetable, shown int) {
+	if t.Trigger != nil && !t.Trigger.Enabled {
+		n.Say("the schedule is disabled: enabled = false")
+	}
+	if t.Trigger != nil && t.Trigger.Count > 0 {
+		n.Say("the schedule ends after %s; only its host counts them", render.Count(t.Trigger.Count, "run"))
+	}
+	switch {
+	case shown == 0:
+		n.Say("no more times")
+	case shown < n.number:
+		n.Say("no more times after these")
+	}
+}
+
+// find finds the schedule of an expression or of a trigger.
+func (n *nextTimes) find(cmd *cobra.Command, what string, paths []string) (*timetable.Timetable, error) {
+	if timetable.IsTriggerName(what) {
+		if zone, err := time.LoadLocation(what); err == nil {
+			return nil, cli.Usage(cmd, "%s is a time zone: pass it with --timezone, after an expression", zone)
+		}
+		if n.expr.Zone != "" || n.expr.DST != "" {
+			return nil, cli.Usage(cmd, "--timezone and --dst apply to expressions: trigger %s has its own", what)
+		}
+		return n.ofTrigger(cmd, what, paths)
+	}
+	if len(paths) > 0 {
+		return nil, cli.Usage(cmd, "unexpected argument %q: PATH requires FLOW/TRIGGER, and %q is parsed as an expression, which must be quoted", paths[0], what)
+	}
+	return timetable.OfExpression(cmd, strings.TrimSpace(what), n.expr)
+}
+
+func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (*timetable.Timetable, error) {
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	options, err := n.files.Options(cmd, n.Environ, nil)
+	if err != nil {
+		return nil, err
+	}
+	set, err := flowfiles.Load(cmd.Context(), n.App, paths, options)
+	if err != nil {
+		return nil, err
+	}
+	f, t, err := timetable.FindSchedule(cmd, set, what)
+	if err != nil {
+		return nil, err
+	}
+	return timetable.OfTrigger(f, t)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
+	"github.com/flowhost/flowhost/run"
+)
+
+func schedulesCommand(a *cli.App) *cobra.Command {
+	r := &remote.Host{App: a}
+	asJSON := false
+	cmd := cli.Exits(&cobra.Command{
+		Use:   "schedules [FLOW[/TRIGGER]]",
+		Short: "List schedules, and when they fire next",
+		Long: `Lists the schedules of a host's flows with their state and their next time. A schedule
+is active, paused by an operator, off in the flow file, or ended, with no times left.`,
+		Example: `  flowhost schedules
+  flowhost schedules orders --json | jq .next`,
+		Args:              cli.Between(0, 1, ""),
+		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+				var of run.ScheduleRef
+				var err error
+				if len(args) > 0 {
+					if of, err = remote.PickSchedules(ctx, client, args[0]); err != nil {
+						return err
+					}
+				}
+				all, err := client.Schedules(ctx, of)
+				if err != nil {
+					return err
+				}
+				return render.List(a.Out, all, asJSON, scheduleColumns, 1, scheduleRow)
+			})
+		},
+	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line, for each schedule")
+	r.AddFlags(cmd.Flags())
+	return cmd
+}
+
+var scheduleColumns = []string{"SCHEDULE", "STATE", "EXPRESSION", "NEXT", "FIRED", "NOTE"}
+
+func scheduleRow(s run.ScheduleStatus) []string {
+	state, next := "active", ""
+	switch {
+	case s.Pause != nil:
+		state = "paused"
+	case !s.Enabled:
+		state = "off"
+	case s.Next.IsZero():
+		state = "ended"
+	default:
+		next = render.LocalTime(s.Next)
+	}
+	expression := s.Expression
+	if s.Zone != "UTC" {
+		expression += " " + s.Zone
+	}
+	return []string{s.String(), state, render.Printable(expression), next, fmt.Sprint(s.Fired), scheduleNote(s)}
+}
+
+// scheduleNote is the note column of a schedule.
+func scheduleNote(s run.ScheduleStatus) string {
+	var notes []string
+	if s.Pause != nil {
+		notes = append(notes, "since "+render.LocalTime(s.Pause.At)+": "+render.Printable(s.Pause.Reason))
+	}
+	if s.Failures > 0 {
+		notes = append(notes, "the last "+render.Count(s.Failures, "run")+" failed")
+	}
+	if len(s.Open) > 0 {
+		notes = append(notes, render.Count(len(s.Open), "run")+" open")
+	}
+	return strings.Join(notes, "; ")
+}

@@ -1,0 +1,2 @@
+// Package buildinfo states what the program was built from.
+package buildinfo

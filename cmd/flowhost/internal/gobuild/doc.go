@@ -1,0 +1,2 @@
+// Package gobuild builds plugins that are written in Go, with the go command.
+package gobuild

@@ -1,0 +1,2 @@
+// Package graph draws the graphs of flows as text, Mermaid, DOT and JSON.
+package graph

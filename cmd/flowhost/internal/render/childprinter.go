@@ -1,0 +1,56 @@
+package render
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// maxChildren bounds the runs of sub-flows that are shown with a run: each costs a
+// request.
+const maxChildren = 100
+
+// reader gives records of runs.
+type reader interface {
+	Get(ctx context.Context, id run.ID) (*run.Record, error)
+}
+
+// childPrinter shows the runs of sub-flows within a run.
+type childPrinter struct {
+	*Terminal
+	runs reader
+	left int // requests that may still be made
+}
+
+// show writes the run of a sub-flow that a task started last, if any, with its tasks.
+func (p *childPrinter) show(ctx context.Context, t *run.TaskRecord, indent string) {
+	if t.Child == "" {
+		return
+	}
+	p.line(indent, fmt.Sprintf("%s  %s", p.Paint(dim, "run   "), t.Child))
+	indent += "  "
+	if p.left--; p.left < 0 {
+		p.line(indent, fmt.Sprintf("… 'flowhost show %s' shows its tasks", t.Child))
+		return
+	}
+	r, err := p.runs.Get(ctx, t.Child)
+	if err != nil {
+		p.line(indent, Printable(err.Error()))
+		return
+	}
+	p.tasks(ctx, r, indent)
+}
+
+func (p *childPrinter) tasks(ctx context.Context, r *run.Record, indent string) {
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		p.line(indent, p.taskLine(t))
+		if t.Error != nil {
+			p.line(indent, p.Paint(Red, "  "+failureText(t.Error)))
+		}
+		p.show(ctx, t, indent+"  ")
+	}
+}
+
+func (p *childPrinter) line(indent, text string) { fmt.Fprintln(p, indent+text) }

@@ -1,0 +1,160 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/flowhost/flowhost/run"
+)
+
+// DescribeRun writes a record for people.
+func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) {
+	t.fact("run", string(r.Run))
+	t.fact("flow", r.Flow)
+	t.fact("state", t.Paint(WordColor(string(r.State)), string(r.State)))
+	if r.State == run.Pending {
+		t.fact("waits", "for other runs of its flow: the flow's concurrency or its schedule's overlap policy")
+	}
+	t.fact("retry of", string(r.RetryOf))
+	if r.Parent != nil {
+		t.fact("within", string(r.Parent.Run)+", task "+Printable(r.Parent.TaskRef.Label()))
+	}
+	t.fact("trigger", triggerOf(&r.Trigger))
+	t.fact("accepted", LocalTime(r.CreatedAt))
+	if r.StartedAt != nil {
+		t.fact("started", LocalTime(*r.StartedAt)+" (after "+Short(r.StartedAt.Sub(r.CreatedAt))+")")
+	}
+	if r.FinishedAt != nil {
+		t.fact("finished", LocalTime(*r.FinishedAt)+took(r.DurationMS))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
+		t.value("param", name+" = ", r.Params[name])
+	}
+	t.value("payload", "", r.Trigger.Payload)
+	t.describeTasks(ctx, r, &childPrinter{Terminal: t, runs: runs, left: maxChildren})
+	t.value("output", "", r.Output)
+	if r.Error != nil {
+		t.fact("error", t.Paint(Red, failureText(r.Error)))
+	}
+}
+
+// fact writes a line about a run, unless it is empty.
+func (t *Terminal) fact(name, text string) {
+	if text != "" {
+		fmt.Fprintf(t, "%s  %s\n", t.Paint(dim, fmt.Sprintf("%-8s", name)), text)
+	}
+}
+
+// value writes a line with JSON, truncated to the width.
+func (t *Terminal) value(name, before string, value json.RawMessage) {
+	if none(value) {
+		return
+	}
+	t.fact(name, before+cut(Printable(string(value)), t.valueWidth()-len(before)))
+}
+
+func none(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
+
+// valueWidth is how much of a value is shown.
+func (t *Terminal) valueWidth() int {
+	if t.Interactive {
+		return max(20, t.Width-14)
+	}
+	return 200
+}
+
+func triggerOf(t *run.Trigger) string {
+	text := string(t.Kind)
+	if t.Name != "" {
+		text += " " + t.Name
+	}
+	if t.Subject != "" {
+		text += ", " + Printable(t.Subject)
+	}
+	if t.Kind == run.TriggerFlow {
+		var of struct {
+			Run run.ID `json:"run"`
+		}
+		if json.Unmarshal(t.Payload, &of) == nil && of.Run != "" {
+			text += ", after run " + string(of.Run)
+		}
+	}
+	if t.Kind == run.TriggerSchedule {
+		text += ", due " + LocalTime(t.Time)
+	}
+	return text
+}
+
+func took(ms *float64) string {
+	if ms == nil {
+		return ""
+	}
+	return " (took " + Short(milliseconds(*ms)) + ")"
+}
+
+func (t *Terminal) describeTasks(ctx context.Context, r *run.Record, below *childPrinter) {
+	for i := range r.Tasks {
+		task := &r.Tasks[i]
+		fmt.Fprintf(t, "\n%s\n", t.taskLine(task))
+		if isWait(task) && task.State == run.Running {
+			t.fact("  waits", waitsFor(waitBegun(task)))
+		}
+		if task.Error != nil {
+			t.fact("  error", t.Paint(Red, failureText(task.Error)))
+		}
+		t.value("  input", "", task.Input)
+		t.value("  output", "", task.Output)
+		below.show(ctx, task, "  ")
+	}
+	if len(r.Tasks) > 0 {
+		fmt.Fprintln(t)
+	}
+}
+
+// taskLine is a task and its state.
+func (t *Terminal) taskLine(task *run.TaskRecord) string {
+	word := string(task.State)
+	if task.State == run.Failed && task.Outcome != nil {
+		word = string(*task.Outcome)
+	}
+	if isWait(task) && task.State == run.Running {
+		word = string(run.Waiting)
+	}
+	return taskName(task) + " " + t.Paint(WordColor(word), word) + taskDetail(task)
+}
+
+func taskName(t *run.TaskRecord) string {
+	return TaskLabel(Printable(t.Ref().Label()))
+}
+
+func taskDetail(t *run.TaskRecord) string {
+	var parts []string
+	switch {
+	case t.Reused:
+		parts = append(parts, "reused")
+	case t.Attempts == 1:
+		parts = append(parts, "1 attempt")
+	case t.Attempts > 1:
+		parts = append(parts, fmt.Sprintf("%d attempts", t.Attempts))
+	}
+	if t.DurationMS != nil && !t.Reused {
+		parts = append(parts, Short(milliseconds(*t.DurationMS)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// failureText is a failure as a string, with the task and its place in the flow file.
+func failureText(f *run.Failure) string {
+	text := cut(describe(f), 2000)
+	if f.Task != "" {
+		text = TaskLabel(Printable(run.TaskRef{Task: f.Task, Key: f.Key}.Label())) + ", " + text
+	}
+	return text
+}

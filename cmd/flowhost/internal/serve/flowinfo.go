@@ -1,0 +1,43 @@
+package serve
+
+import (
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// flowInfos describes the flows of a set to clients.
+func flowInfos(set *flows.Set) []bus.FlowInfo {
+	infos := make([]bus.FlowInfo, len(set.Flows))
+	for i, f := range set.Flows {
+		infos[i] = bus.FlowInfo{Flow: f.Name, Description: f.Description}
+		for _, p := range f.Params {
+			infos[i].Params = append(infos[i].Params, paramInfo(p))
+		}
+		for _, t := range f.Triggers {
+			infos[i].Triggers = append(infos[i].Triggers, triggerInfo(t))
+		}
+	}
+	return infos
+}
+
+func paramInfo(p *flows.Param) bus.ParamInfo {
+	info := bus.ParamInfo{
+		Name: p.Name, Description: p.Description, Type: typeexpr.TypeString(p.Type), Required: p.Required, Sensitive: p.Sensitive,
+	}
+	if !p.Sensitive {
+		info.Default = p.Default
+	}
+	return info
+}
+
+func triggerInfo(t *flows.Trigger) bus.TriggerInfo {
+	info := bus.TriggerInfo{Kind: t.Kind, Name: t.Name, Enabled: t.Enabled, Subject: t.Subject, Stream: t.Stream, Payload: t.Payload, After: t.After, On: t.On}
+	if t.Kind != run.TriggerSchedule {
+		return info
+	}
+	info.Schedule, info.Timezone = t.Expression(), t.Zone
+	return info
+}

@@ -1,0 +1,171 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/run"
+)
+
+// intake deploys the flows and accepts messages and requests until soft ends or the
+// engine ends.
+func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
+	if err := n.Engine.Deploy(soft, c.Set); err != nil {
+		return err
+	}
+	r.deployed(c.Set)
+	intake, err := bus.NewIntake(n.link.intake, n.Engine, subscriptions(c.Set), bus.IntakeConfig{
+		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
+		Version: buildinfo.This().Semantic(), Control: n.Engine, Waits: n.Engine, Schedules: n.Engine, Backfills: n.Engine, Limits: n.Engine.Limits,
+		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
+		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
+		Deployed: func() bus.Deployment { return r.served.Load().deployed },
+		Stats:    func() any { return statsOf(c.Host, n.Engine) }, Code: codeOfEngine, Log: c.Log,
+	})
+	if err != nil {
+		return cli.WithCode(cli.ExitInvalid, err)
+	}
+	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, c.Log) }
+	taking, stop := context.WithCancelCause(soft)
+	var loading sync.WaitGroup
+	defer loading.Wait()
+	defer stop(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- intake.Run(taking) }()
+	ready := intake.Ready()
+	for {
+		select {
+		case <-ready:
+			ready = nil
+			if schedules, err := n.Engine.Schedules(soft); err == nil { // otherwise one of the cases below is ready
+				reportStart(c.Out, n.link, c.Set, schedules)
+			}
+			loading.Go(func() { r.run(taking) })
+			debug.FreeOSMemory() // an idle host would keep the garbage of loading modules and flows
+			continue
+		case err := <-ended:
+			return err
+		case <-n.ended:
+			stop(n.fault)
+		case <-soft.Done():
+			c.Log.Info("shutting down: running attempts finish first; interrupt again to stop immediately")
+			n.Engine.Drain() // before the last replies: nothing new may start while the intake waits for them
+		}
+		return <-ended
+	}
+}
+
+// deploy replaces the deployed set, and the subscriptions with it. After an error
+// nothing has changed.
+func (n *Node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
+	deployed := false
+	err := intake.Listen(ctx, subscriptions(set), func() error {
+		err := n.link.allow(CoreSubjects(set))
+		if err == nil {
+			err = n.Engine.Deploy(ctx, set)
+		}
+		deployed = err == nil
+		return err
+	})
+	if err != nil && deployed {
+		log.Error("subscribing to a message trigger failed", "error", err)
+		return nil
+	}
+	return err
+}
+
+// subscriptions are the message triggers of a set.
+func subscriptions(set *flows.Set) []bus.Subscription {
+	var out []bus.Subscription
+	for _, f := range set.Flows {
+		for _, t := range f.Triggers {
+			if t.Kind == run.TriggerMessage && t.Enabled {
+				out = append(out, bus.Subscription{
+					Flow: f.Name, Trigger: t.Name, Subject: t.Subject, Stream: t.Stream, Durable: t.Durable,
+				})
+			}
+		}
+	}
+	return out
+}
+
+// CoreSubjects are the subjects that flows listen to, those of waits included as far
+// as they are known before a run: clients may publish on them.
+func CoreSubjects(set *flows.Set) []string {
+	var out []string
+	for _, s := range subscriptions(set) {
+		if s.Subject != "" {
+			out = append(out, s.Subject)
+		}
+	}
+	for _, f := range set.Flows {
+		out = append(out, f.WaitSubjects()...)
+	}
+	return out
+}
+
+// codeOfEngine is the code of the reply for an error of the engine.
+func codeOfEngine(err error) string {
+	switch {
+	case errors.As(err, new(*engine.BusyError)):
+		return bus.CodeBusy
+	case errors.As(err, new(*engine.UnknownScheduleError)):
+		return bus.CodeUnknownSchedule
+	case errors.As(err, new(*engine.OverlapError)):
+		return bus.CodeOverlap
+	case errors.As(err, new(*engine.TooManyError)):
+		return bus.CodeTooManyTimes
+	case errors.Is(err, engine.ErrFinished):
+		return bus.CodeFinished
+	case errors.Is(err, engine.ErrUnfinished):
+		return bus.CodeUnfinished
+	case errors.Is(err, engine.ErrSucceeded):
+		return bus.CodeSucceeded
+	case errors.Is(err, engine.ErrUnknownTask):
+		return bus.CodeUnknownTask
+	case errors.Is(err, engine.ErrUnknownWait):
+		return bus.CodeUnknownWait
+	case errors.Is(err, engine.ErrNotWaiting):
+		return bus.CodeNotWaiting
+	case errors.Is(err, engine.ErrWaitEnded):
+		return bus.CodeFinished
+	case errors.Is(err, engine.ErrWaitKind):
+		return bus.CodeWaitKind
+	case errors.Is(err, engine.ErrUnknownBackfill):
+		return bus.CodeUnknownBackfill
+	case errors.Is(err, engine.ErrDisabled):
+		return bus.CodeDisabled
+	case errors.Is(err, engine.ErrPaused):
+		return bus.CodePaused
+	case errors.Is(err, engine.ErrNotPaused):
+		return bus.CodeNotPaused
+	case errors.Is(err, engine.ErrNoTimes):
+		return bus.CodeNoTimes
+	}
+	return ""
+}
+
+// stats are the figures of the process that the micro service returns.
+type stats struct {
+	host.Stats
+	Engine     engine.Stats `json:"engine"`
+	Goroutines int          `json:"goroutines"`
+	HeapBytes  uint64       `json:"heap_bytes"` // in use or not collected yet
+}
+
+func statsOf(h *host.Host, e *engine.Engine) stats {
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(heap)
+	return stats{Stats: h.Stats(), Engine: e.Stats(), Goroutines: runtime.NumGoroutine(), HeapBytes: heap[0].Value.Uint64()}
+}

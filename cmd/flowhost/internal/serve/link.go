@@ -1,0 +1,290 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// shard is the only journal of a host so far.
+const shard = 0
+
+// connectTime is how long a first connection to an external NATS server is tried.
+const connectTime = 10 * time.Second
+
+// clusterTime bounds the wait for a cluster that is reachable and does not answer.
+// After a partition, a stream was without a leader for up to 18 s.
+const clusterTime = time.Minute
+
+// Link is a node's side of NATS: a server in this process or a connection to
+// another one, with the streams and buckets there.
+type Link struct {
+	server *bus.Server // nil with an external server
+	engine *nats.Conn  // to the account that only the engine uses, for commits and blobs
+	app    *nats.Conn  // to the account that flows listen in; the same with one account for both
+
+	// Connections for traffic that would delay commits: requests and triggers, records and
+	// logs that clients read, and live events. The first two use the engine's account.
+	intake, records, live *nats.Conn
+
+	operator string // account of the operator, if the server separates it from clients
+
+	journal   *bus.Journal
+	snapshots *bus.Objects
+	blobs     *bus.Objects
+	tail      *bus.Journal // read by followers
+	events    *bus.Events
+	mark      *bus.Mark
+	feed      *bus.Feed // of follow
+	history   *bus.History
+	logs      *bus.Logs
+	health    *bus.Health
+	keeper    *bus.Keeper
+
+	url     string // where other programs connect; empty without a listener
+	context string // file with address and credentials for them; empty with an external server
+}
+
+// OpenLink starts the embedded server, or connects, and provisions the streams.
+// Without listen, other programs cannot reach the embedded server.
+func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.Set, log *slog.Logger) (*Link, error) {
+	l := &Link{}
+	err := l.connect(ctx, s, listen, set, log)
+	if err == nil {
+		l.keeper = bus.NewKeeper(bus.KeeperConfig{Engine: l.engine, App: l.app, Streams: s.Streams, Sync: l.sync, Log: log})
+		err = l.settle(ctx, log, func() error {
+			err := l.keeper.Provision(ctx)
+			if err == nil {
+				err = l.open(ctx, s, log)
+			}
+			return err
+		})
+	}
+	if err == nil {
+		return l, nil
+	}
+	l.Close() // its error would hide the one above
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	if exit := (*cli.ExitError)(nil); errors.As(err, &exit) {
+		return nil, err
+	}
+	return nil, cli.WithCode(cli.ExitUnreachable, err)
+}
+
+// settle retries while an external cluster does not answer yet: after the loss of a
+// server, it takes seconds to elect the leader of a stream.
+func (l *Link) settle(ctx context.Context, log *slog.Logger, try func() error) error {
+	for end := time.Now().Add(clusterTime); ; {
+		err := try()
+		if err == nil || l.server != nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		log.Warn("the NATS cluster does not answer, retrying", "error", err)
+	}
+}
+
+// connect starts the embedded server, or connects to another one.
+func (l *Link) connect(ctx context.Context, s settings.Settings, listen bool, set *flows.Set, log *slog.Logger) error {
+	if err := claimData(&s, log); err != nil {
+		return cli.WithCode(cli.ExitInvalid, err)
+	}
+	if s.NATSURL != "" {
+		return l.connectExternal(ctx, s, log)
+	}
+	var err error
+	l.server, err = bus.StartServer(ctx, bus.ServerConfig{
+		Dir: s.Data, Listen: s.NATSListen, NoListen: !listen, Sync: s.Durability, Version: buildinfo.This().Version,
+		ClientSubjects: CoreSubjects(set), Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	if took := l.server.FsyncTime(); took > bus.SlowFsync && s.Durability != bus.SyncRelaxed {
+		log.Warn("the disk is slow, and each commit waits for it: durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
+	}
+	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.Data, bus.ClientContext), bus.AccountOperator
+	for _, c := range []struct {
+		nc      **nats.Conn
+		connect func() (*nats.Conn, error)
+	}{
+		{&l.engine, l.server.ConnectEngine}, {&l.intake, l.server.ConnectEngine}, {&l.records, l.server.ConnectEngine},
+		{&l.app, l.server.ConnectApp}, {&l.live, l.server.ConnectApp},
+	} {
+		if *c.nc, err = c.connect(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connectExternal connects to another server, for two accounts when there are
+// credentials for both.
+func (l *Link) connectExternal(ctx context.Context, s settings.Settings, log *slog.Logger) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	connect := func(creds, name string) (nc *nats.Conn) {
+		if err == nil {
+			nc, err = bus.Connect(ctx, bus.ConnectConfig{URL: s.NATSURL, Creds: creds, Name: name, Log: log})
+		}
+		return nc
+	}
+	l.engine, l.intake, l.records = connect(s.NATSCreds, "flowhost"), connect(s.NATSCreds, "flowhost-intake"), connect(s.NATSCreds, "flowhost-records")
+	if err != nil {
+		return err
+	}
+	l.url, l.app = l.engine.ConnectedUrlRedacted(), l.intake
+	if s.NATSAppCreds == "" {
+		log.Warn("the engine and its clients share one NATS account: any client can name a stream's subject, or a JetStream request, as the reply subject of a message, and so delete the host's data. Give the engine its own account: 'flowhost nats config' prints the server's configuration, docs/nats.md explains it")
+		l.live = connect(s.NATSCreds, "flowhost-events")
+		return err
+	}
+	l.app, l.live = connect(s.NATSAppCreds, "flowhost-app"), connect(s.NATSAppCreds, "flowhost-events")
+	if err != nil {
+		return fmt.Errorf("with app_creds: %w", err)
+	}
+	l.operator, err = bus.SeparateAccounts(ctx, l.engine, l.app)
+	return err
+}
+
+// sync flushes the files of an embedded server to disk.
+func (l *Link) sync() error {
+	if l.server == nil {
+		return nil
+	}
+	return l.server.Sync()
+}
+
+// room reports an error while the embedded server has no space to write.
+func (l *Link) room() error {
+	if l.server == nil {
+		return nil
+	}
+	return l.server.Room()
+}
+
+func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) error {
+	objects := bus.ObjectsConfig{Log: log}
+	events := bus.EventsConfig{Of: bus.EventsOf(s.EventsOf), Log: log}
+	if l.server != nil {
+		objects.Grace = -1
+		events.Listened = l.server.Listened
+	}
+	var errs [8]error
+	l.journal, errs[0] = bus.NewJournal(ctx, l.engine, shard, bus.JournalConfig{Log: log})
+	l.snapshots, errs[1] = bus.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
+	l.blobs, errs[2] = bus.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
+	l.events, errs[3] = bus.NewEvents(l.live, shard, events)
+	l.history, errs[4] = bus.NewHistory(ctx, l.records, bus.HistoryConfig{
+		Index: filepath.Join(s.Data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
+	})
+	l.logs, errs[5] = bus.NewLogs(ctx, l.records, bus.LogsConfig{Log: log})
+	l.mark, errs[6] = bus.NewMark(l.engine, shard, bus.MarkConfig{File: markFile(s), Log: log})
+	l.tail, errs[7] = bus.NewJournal(ctx, l.records, shard, bus.JournalConfig{Log: log})
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	l.health = bus.NewHealth(bus.HealthConfig{Server: l.server, Journals: []*bus.Journal{l.journal}, Log: log})
+	return nil
+}
+
+// markFile is the file that records how far the journal went. A journal in memory has
+// none.
+func markFile(s settings.Settings) string {
+	if s.Data == "" || s.NATSURL == "" && s.Durability == bus.SyncMemory {
+		return ""
+	}
+	return filepath.Join(s.Data, "journal.mark")
+}
+
+// observe adds to an engine's configuration the observers of durable events, and how
+// far others have seen the journal. If the server cannot report its subscribers, only
+// stored events are published live.
+func (l *Link) observe(ctx context.Context, config *engine.Config, eventsOf string, flowsOf flowsOf) error {
+	at, err := l.history.Last(ctx, l.journal)
+	if err == nil {
+		config.Published, err = l.mark.Last(ctx)
+	}
+	if err != nil {
+		return cli.Exitf(cli.ExitUnreachable, "%w", err)
+	}
+	config.Observers = append(config.Observers, engine.Observation{
+		Observer: l.history, RunsOnly: true,
+		CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Published: at.Told,
+	})
+	if l.server != nil || eventsOf != "none" {
+		config.Observers = append(config.Observers, engine.Observation{Observer: l.events, RunsOnly: l.server == nil && eventsOf == "runs"})
+	}
+	l.feed = bus.NewFeed(bus.FeedConfig{Journal: l.tail, History: l.history, FlowsOf: flowsOf})
+	config.Durable = func(revision uint64) {
+		l.mark.Durable(revision)
+		l.feed.Durable(revision)
+	}
+	return nil
+}
+
+// flowsOf returns the flows of runs that are open or have ended recently.
+type flowsOf func(context.Context, []run.ID) (map[run.ID]string, error)
+
+// serve runs the parts beside the engine until ctx ends. The host cannot continue
+// without one of them: its error ends everything.
+func (l *Link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
+	for _, part := range []interface{ Run(context.Context) error }{l.events, l.mark, l.feed, l.history, l.logs, l.health, l.keeper} {
+		start(func() {
+			if err := part.Run(ctx); err != nil && ctx.Err() == nil {
+				end(err)
+			}
+		})
+	}
+}
+
+// flush waits until all observed events are stored.
+func (l *Link) flush(ctx context.Context) error {
+	err := l.history.Flush(ctx)
+	if err != nil {
+		err = fmt.Errorf("the last records will be published at the next start: %w", err)
+	}
+	return errors.Join(err, l.events.Drain(ctx), l.logs.Flush(ctx))
+}
+
+// Close closes the connections and the embedded server, as far as they exist.
+func (l *Link) Close() error {
+	for _, nc := range []*nats.Conn{l.engine, l.intake, l.records, l.app, l.live} {
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	if l.server == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	return l.server.Shutdown(ctx)
+}
+
+// allow lets the client user of the embedded server publish on other subjects. The
+// operator of an external server sets its permissions.
+func (l *Link) allow(subjects []string) error {
+	if l.server == nil {
+		return nil
+	}
+	return l.server.AllowClient(subjects)
+}
+
+// connected reports whether the connection of a requester is still open. It cannot
+// know that of an external server, and assumes so.
+func (l *Link) connected(who bus.Requester) bool { return l.server == nil || l.server.Connected(who) }

@@ -1,0 +1,50 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
+)
+
+// Config is what a host serves, and with what.
+type Config struct {
+	Settings settings.Settings
+	Paths    []string      // flow files and directories, as they were given
+	Host     *host.Host    // with lines as its Lines
+	Flows    flows.Options // with which set was loaded
+	Set      *flows.Set
+	Lines    *GuestLines
+	Reloads  <-chan os.Signal // each asks to load the flows again
+	Out      io.Writer        // gets a description of the host once it is ready
+	Log      *slog.Logger
+}
+
+// Run runs flows until soft ends and running attempts have finished, until hard
+// ends, or until the engine or its journal fails.
+func Run(soft, hard context.Context, c Config) error {
+	l, err := OpenLink(soft, c.Settings, true, c.Set, c.Log)
+	if err != nil {
+		return err
+	}
+	c.Lines.Logs.Store(l.logs)
+	n, err := NewNode(soft, NodeConfig{
+		Settings: c.Settings, Host: c.Host, Link: l, Flows: c.Flows, limits: c.Set.Limits, Invoker: logGuests(c.Log), Log: c.Log,
+	})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	n.Start(hard)
+	err = n.intake(soft, &c, &reloader{
+		paths: c.Paths, flows: c.Flows, leave: []string{c.Settings.Data, host.CachePath(c.Settings.Cache)},
+		watch: !c.Settings.Unwatched, asked: c.Reloads, log: c.Log,
+	})
+	fault := n.Stop(hard)
+	return cmp.Or(fault, err, n.unkept, l.Close())
+}

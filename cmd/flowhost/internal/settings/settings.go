@@ -1,0 +1,192 @@
+package settings
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run"
+)
+
+// FileName is the name of the settings file in a directory of flows.
+const FileName = "flowhost.hcl"
+
+// Settings are those of the host. The zero value is all defaults.
+type Settings struct {
+	NATSURL      string // external server; empty: the embedded one
+	NATSCreds    string // file with credentials for it
+	NATSAppCreds string // file with those for the account of clients; empty: one account for both
+	NATSListen   string // where the embedded server listens; default bus.DefaultListen
+
+	Streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
+	EventsOf      string           // what FH_EVENTS has a copy of: "tasks" (default), "runs" or "none"
+	SnapshotEvery int              // events of the journal; default 50 000
+	AcceptLoss    bool             // of the journal's end
+
+	Data       string         // data directory; empty: nothing is stored
+	Cache      string         // directory of compiled modules; default: the user's cache directory
+	Workers    int            // attempts at once; default 4 × GOMAXPROCS
+	Durability bus.Sync       // default strict
+	Timeout    time.Duration  // of attempts whose task states none; default 5m
+	Limits     run.Limits     // of tasks that state none
+	Ceilings   flows.Ceilings // of what tasks may state
+	Opened     int            // bytes of JSON that expressions may open; default flows.DefaultOpened
+	LogLevel   slog.Level     // default info
+	Unwatched  bool           // flow files are reloaded only on request
+}
+
+// settingsFile is the schema of flowhost.hcl. Paths are relative to its directory.
+type settingsFile struct {
+	NATS       *natsBlock     `hcl:"nats,block"`
+	Limits     *limitsBlock   `hcl:"limits,block"`
+	Journal    *journalBlock  `hcl:"journal,block"`
+	Events     *eventsBlock   `hcl:"events,block"`
+	History    *historyBlock  `hcl:"history,block"`
+	Logs       *keptBlock     `hcl:"logs,block"`
+	Triggers   *triggersBlock `hcl:"triggers,block"`
+	Data       string         `hcl:"data,optional"`
+	Cache      string         `hcl:"cache,optional"`
+	Workers    *hcl.Attribute `hcl:"workers,optional"`
+	Durability *hcl.Attribute `hcl:"durability,optional"`
+	Timeout    *hcl.Attribute `hcl:"timeout,optional"`
+	MaxTimeout *hcl.Attribute `hcl:"max_timeout,optional"`
+	LogLevel   *hcl.Attribute `hcl:"log_level,optional"`
+	Watch      *hcl.Attribute `hcl:"watch,optional"`
+}
+
+type natsBlock struct {
+	URL      string         `hcl:"url,optional"`
+	Creds    string         `hcl:"creds,optional"`
+	AppCreds string         `hcl:"app_creds,optional"`
+	Listen   string         `hcl:"listen,optional"`
+	Replicas *hcl.Attribute `hcl:"replicas,optional"`
+}
+
+type limitsBlock struct {
+	Memory    *hcl.Attribute `hcl:"memory,optional"`
+	Output    *hcl.Attribute `hcl:"output,optional"`
+	Log       *hcl.Attribute `hcl:"log,optional"`
+	Fuel      *hcl.Attribute `hcl:"fuel,optional"`
+	MaxMemory *hcl.Attribute `hcl:"max_memory,optional"`
+	MaxOutput *hcl.Attribute `hcl:"max_output,optional"`
+	MaxLog    *hcl.Attribute `hcl:"max_log,optional"`
+	MaxFuel   *hcl.Attribute `hcl:"max_fuel,optional"`
+	Opened    *hcl.Attribute `hcl:"opened,optional"`
+}
+
+type journalBlock struct {
+	Size          *hcl.Attribute `hcl:"size,optional"`
+	SnapshotEvery *hcl.Attribute `hcl:"snapshot_every,optional"`
+}
+
+type triggersBlock struct {
+	Size *hcl.Attribute `hcl:"size,optional"`
+}
+
+// keptBlock bounds a stream that drops its oldest messages.
+type keptBlock struct {
+	Size *hcl.Attribute `hcl:"size,optional"`
+	Age  *hcl.Attribute `hcl:"age,optional"`
+}
+
+type eventsBlock struct {
+	Of   *hcl.Attribute `hcl:"of,optional"`
+	Size *hcl.Attribute `hcl:"size,optional"`
+	Age  *hcl.Attribute `hcl:"age,optional"`
+}
+
+type historyBlock struct {
+	PerFlow *hcl.Attribute `hcl:"per_flow,optional"`
+	Size    *hcl.Attribute `hcl:"size,optional"`
+	Age     *hcl.Attribute `hcl:"age,optional"`
+}
+
+// Read reads the named settings file, or else the one in the directory of
+// flows, if it exists.
+func Read(a *cli.App, named, flowPath string) (Settings, error) {
+	name := named
+	if name == "" {
+		name = filepath.Join(DirOf(flowPath), FileName)
+		if _, err := os.Stat(name); err != nil {
+			return Settings{}, nil
+		}
+	}
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return Settings{}, cli.Exitf(cli.ExitInvalid, "settings: %w", err)
+	}
+	s, diags := decodeSettings(source, name)
+	a.ShowDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
+	if diags.HasErrors() {
+		return Settings{}, cli.Quiet(cli.ExitInvalid)
+	}
+	return s, nil
+}
+
+// DirOf is a directory of flows, or the parent of a flow file.
+func DirOf(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
+}
+
+func decodeSettings(source []byte, name string) (Settings, hcl.Diagnostics) {
+	file, diags := hclsyntax.ParseConfig(source, name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return Settings{}, diags
+	}
+	var f settingsFile
+	diags = append(diags, gohcl.DecodeBody(file.Body, nil, &f)...)
+	r := settingsReader{diags: diags}
+	s := Settings{
+		Data: inDir(name, f.Data), Cache: inDir(name, f.Cache),
+		Unwatched: !r.flag(f.Watch, true),
+		Workers:   r.number(f.Workers, MaxWorkers), Durability: r.durability(f.Durability),
+		LogLevel: LevelOf(r.oneOf(f.LogLevel, "info", "debug", "warn", "error")),
+	}
+	if n := f.NATS; n != nil {
+		s.NATSURL, s.NATSListen = n.URL, n.Listen
+		s.NATSCreds, s.NATSAppCreds = inDir(name, n.Creds), inDir(name, n.AppCreds)
+		s.Streams.Replicas = r.number(n.Replicas, maxReplicas)
+	}
+	r.streams(&f, &s)
+	r.bounds(&f, &s)
+	s.Ceilings.From = name
+	return s, r.diags
+}
+
+// streams reads the sizes and ages of streams.
+func (r *settingsReader) streams(f *settingsFile, s *Settings) {
+	c := &s.Streams
+	if b := f.Journal; b != nil {
+		c.JournalBytes, s.SnapshotEvery = r.size(b.Size), r.whole(b.SnapshotEvery)
+	}
+	if b := f.Triggers; b != nil {
+		c.TriggerBytes = r.size(b.Size)
+	}
+	if b := f.Events; b != nil {
+		c.EventBytes, c.EventAge, s.EventsOf = r.size(b.Size), r.duration(b.Age), r.oneOf(b.Of, "tasks", "runs", "none")
+	}
+	if b := f.History; b != nil {
+		c.HistoryBytes, c.HistoryAge, c.HistoryPerFlow = r.size(b.Size), r.duration(b.Age), int64(r.whole(b.PerFlow))
+	}
+	if b := f.Logs; b != nil {
+		c.LogBytes, c.LogAge = r.size(b.Size), r.duration(b.Age)
+	}
+}
+
+func inDir(file, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
+}
