@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -37,7 +37,7 @@ name of the user who calls the command; nobody checks it.
 			if deny {
 				said = "refused"
 			}
-			return r.answerWait(cmd, args, payload, said, func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
+			return r.answerWait(cmd, args, payload, said, func(ctx context.Context, client *api.Client, id run.ID, wait string, payload json.RawMessage) error {
 				decision.Payload = payload
 				return client.Approve(ctx, id, wait, decision)
 			})
@@ -70,7 +70,7 @@ that has not started yet takes none.
 			if len(args) > 2 {
 				payload = args[2]
 			}
-			return r.answerWait(cmd, args, payload, "ended", func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
+			return r.answerWait(cmd, args, payload, "ended", func(ctx context.Context, client *api.Client, id run.ID, wait string, payload json.RawMessage) error {
 				return client.Signal(ctx, id, wait, payload)
 			})
 		},
@@ -91,7 +91,7 @@ func userName() string {
 
 // answerWait ends the wait that the arguments name, of the run that they select.
 func (r *remote) answerWait(cmd *cobra.Command, args []string, input, said string,
-	answer func(context.Context, *bus.Client, run.ID, string, json.RawMessage) error) error {
+	answer func(context.Context, *api.Client, run.ID, string, json.RawMessage) error) error {
 	var payload json.RawMessage
 	if input != "" {
 		var err error
@@ -100,14 +100,14 @@ func (r *remote) answerWait(cmd *cobra.Command, args []string, input, said strin
 		}
 	}
 	wait := strings.TrimPrefix(args[1], flows.WaitPrefix)
-	return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 		id, err := pickRun(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
 		err = answer(ctx, client, id, wait, payload)
-		fault := (*bus.AnswerError)(nil)
-		if errors.As(err, &fault) && fault.Code == bus.CodeUnknownWait {
+		fault := (*api.AnswerError)(nil)
+		if errors.As(err, &fault) && fault.Code == api.CodeUnknownWait {
 			return unknownWait(ctx, client, id, wait)
 		}
 		if err != nil {
@@ -119,7 +119,7 @@ func (r *remote) answerWait(cmd *cobra.Command, args []string, input, said strin
 }
 
 // unknownWait says that a run has no such wait, and which it has.
-func unknownWait(ctx context.Context, client *bus.Client, id run.ID, wait string) error {
+func unknownWait(ctx context.Context, client *api.Client, id run.ID, wait string) error {
 	var names []string
 	if record, err := client.Get(ctx, id); err == nil {
 		for _, t := range record.Tasks {

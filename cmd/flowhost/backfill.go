@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -67,7 +67,7 @@ func (f *filling) run(cmd *cobra.Command, name string) error {
 	if err := f.period(cmd, time.Now().UTC()); err != nil { // before the host is asked for the zone
 		return err
 	}
-	return f.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return f.use(cmd, func(ctx context.Context, client *api.Client) error {
 		s, err := pickSchedule(ctx, client, name)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (f *filling) warn(plan run.BackfillPlan) {
 }
 
 // dryRun prints the times of a plan with what is known of their runs.
-func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Location) error {
+func (f *filling) dryRun(ctx context.Context, client *api.Client, zone *time.Location) error {
 	plan, err := client.Backfill(ctx, f.request)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 }
 
 // start starts a backfill, and follows it unless it is to be left alone.
-func (f *filling) start(ctx context.Context, client *bus.Client) error {
+func (f *filling) start(ctx context.Context, client *api.Client) error {
 	f.request.ID = run.NewID(time.Now())
 	plan, err := client.Backfill(ctx, f.request)
 	if err != nil {

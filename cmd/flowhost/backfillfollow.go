@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -29,7 +29,7 @@ have failed. Ctrl-C ends the watching, not the backfill.
 		Args:              between(1, 1, "BACKFILL"),
 		ValidArgsFunction: r.complete(latestBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 				b, err := pickBackfill(ctx, client, args[0])
 				if err != nil {
 					return err
@@ -44,12 +44,12 @@ have failed. Ctrl-C ends the watching, not the backfill.
 }
 
 // follow shows how far a backfill has come until nothing more comes of it.
-func (r *remote) follow(ctx context.Context, client *bus.Client, id run.ID, asJSON bool) error {
+func (r *remote) follow(ctx context.Context, client *api.Client, id run.ID, asJSON bool) error {
 	line := newStatusLine(r.errout)
 	r.errout.Writer = line // what else is said goes above it
 	defer func() { r.errout.Writer = line.under }()
 	for told := false; ; told = true {
-		var b bus.Backfill
+		var b api.Backfill
 		err := r.persistently(ctx, func() (err error) {
 			b, err = findBackfill(ctx, client, id)
 			return err
@@ -76,7 +76,7 @@ func (r *remote) follow(ctx context.Context, client *bus.Client, id run.ID, asJS
 }
 
 // progressOf is how far a backfill has come, in one line.
-func progressOf(b *bus.Backfill) string {
+func progressOf(b *api.Backfill) string {
 	parts := []string{fmt.Sprintf("%d of %d done", b.Done, b.Total)}
 	parts = append(parts, endsOf(b)...)
 	if len(b.Active) > 0 {
@@ -86,7 +86,7 @@ func progressOf(b *bus.Backfill) string {
 }
 
 // endsOf counts the ends of a backfill's runs.
-func endsOf(b *bus.Backfill) []string {
+func endsOf(b *api.Backfill) []string {
 	var parts []string
 	for _, end := range []struct {
 		n    int
@@ -101,7 +101,7 @@ func endsOf(b *bus.Backfill) []string {
 
 // concludeBackfill prints what came of a backfill and says what that means for the
 // program.
-func (r *remote) concludeBackfill(b *bus.Backfill, asJSON bool) error {
+func (r *remote) concludeBackfill(b *api.Backfill, asJSON bool) error {
 	if asJSON {
 		if err := r.printJSON(b); err != nil {
 			return err

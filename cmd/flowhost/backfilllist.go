@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -24,7 +24,7 @@ func (a *app) backfillListCommand() *cobra.Command {
 		Example: `  flowhost backfill list`,
 		Args:    between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 				all, err := client.Backfills(ctx, "")
 				if err != nil {
 					return err
@@ -40,7 +40,7 @@ func (a *app) backfillListCommand() *cobra.Command {
 
 var backfillColumns = []string{"BACKFILL", "SCHEDULE", "STATE", "DONE", "STARTED", "TOOK", "NOTE"}
 
-func backfillRow(b bus.Backfill) []string {
+func backfillRow(b api.Backfill) []string {
 	took := ""
 	if !b.EndedAt.IsZero() {
 		took = short(b.EndedAt.Sub(b.StartedAt))
@@ -54,7 +54,7 @@ func backfillRow(b bus.Backfill) []string {
 }
 
 // backfillState is a word for what has become of a backfill.
-func backfillState(b *bus.Backfill) string {
+func backfillState(b *api.Backfill) string {
 	switch {
 	case !b.Over():
 		return string(run.Running)
@@ -80,7 +80,7 @@ of its times makes none. Runs that have ended stay as they are.
 		Args:              between(1, 1, "BACKFILL"),
 		ValidArgsFunction: r.complete(latestBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 				b, err := pickBackfill(ctx, client, args[0])
 				if err != nil {
 					return err
@@ -102,18 +102,18 @@ of its times makes none. Runs that have ended stay as they are.
 }
 
 // pickBackfill finds the backfill that a selector names.
-func pickBackfill(ctx context.Context, client *bus.Client, selector string) (bus.Backfill, error) {
+func pickBackfill(ctx context.Context, client *api.Client, selector string) (api.Backfill, error) {
 	all, err := client.Backfills(ctx, "")
 	if err != nil {
-		return bus.Backfill{}, err
+		return api.Backfill{}, err
 	}
 	if selector == latest {
 		if len(all) == 0 {
-			return bus.Backfill{}, exitf(exitInvalid, "there is no backfill yet")
+			return api.Backfill{}, exitf(exitInvalid, "there is no backfill yet")
 		}
 		return all[0], nil
 	}
-	var found []bus.Backfill
+	var found []api.Backfill
 	for _, b := range all {
 		if strings.HasPrefix(string(b.ID), strings.ToUpper(selector)) {
 			found = append(found, b)
@@ -121,27 +121,27 @@ func pickBackfill(ctx context.Context, client *bus.Client, selector string) (bus
 	}
 	switch len(found) {
 	case 0:
-		return bus.Backfill{}, exitf(exitInvalid, "no backfill's id begins with %s: 'flowhost backfill list' shows those that are known", selector)
+		return api.Backfill{}, exitf(exitInvalid, "no backfill's id begins with %s: 'flowhost backfill list' shows those that are known", selector)
 	case 1:
 		return found[0], nil
 	}
-	return bus.Backfill{}, exitf(exitInvalid, "the ids of several backfills begin with %s, such as %s and %s: give more of it", selector, found[0].ID, found[1].ID)
+	return api.Backfill{}, exitf(exitInvalid, "the ids of several backfills begin with %s, such as %s and %s: give more of it", selector, found[0].ID, found[1].ID)
 }
 
 // findBackfill gives a backfill that has been there.
-func findBackfill(ctx context.Context, client *bus.Client, id run.ID) (bus.Backfill, error) {
+func findBackfill(ctx context.Context, client *api.Client, id run.ID) (api.Backfill, error) {
 	found, err := client.Backfills(ctx, id)
 	if err == nil && len(found) == 0 {
 		err = exitf(exitFailed, "the host does not know backfill %s any more", id)
 	}
 	if err != nil {
-		return bus.Backfill{}, err
+		return api.Backfill{}, err
 	}
 	return found[0], nil
 }
 
 // latestBackfills completes the ids of backfills, with what tells them apart.
-func latestBackfills(ctx context.Context, client *bus.Client) []string {
+func latestBackfills(ctx context.Context, client *api.Client) []string {
 	all, err := client.Backfills(ctx, "")
 	if err != nil {
 		return nil

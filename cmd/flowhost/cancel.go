@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 )
 
 func (a *app) cancelCommand() *cobra.Command {
@@ -29,7 +29,7 @@ when the cancellation is recorded; the run ends soon after.
 			if err != nil {
 				return usage(cmd, "%w", err)
 			}
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 				id, err := pickRun(ctx, client, args[0])
 				if err != nil {
 					return err

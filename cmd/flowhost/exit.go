@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -79,7 +79,7 @@ func codeOf(err error) int {
 		exit    *exitError
 		request *run.RequestError
 		module  *host.ModuleError
-		locked  *bus.LockedError
+		locked  *natsd.LockedError
 	)
 	switch {
 	case err == nil:

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -22,7 +22,7 @@ func TestCodeOf(t *testing.T) {
 		{run.ErrFenced, exitFailed},
 		{run.Requestf(run.RequestParams, "no"), exitInvalid},
 		{&host.ModuleError{Path: "x.wasm", Reason: "none"}, exitInvalid},
-		{fmt.Errorf("opening: %w", &bus.LockedError{Dir: "data"}), exitUnreachable},
+		{fmt.Errorf("opening: %w", &natsd.LockedError{Dir: "data"}), exitUnreachable},
 		{exitf(exitTimeout, "late"), exitTimeout},
 		{fmt.Errorf("later: %w", quiet(exitDifference)), exitDifference},
 		{errInterrupted, exitInterrupted},

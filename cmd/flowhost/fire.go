@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 )
 
 func (a *app) fireCommand() *cobra.Command {
@@ -32,7 +32,7 @@ run within a day, and its id is printed again.`,
 			if err != nil {
 				return usage(cmd, "%w", err)
 			}
-			return e.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return e.use(cmd, func(ctx context.Context, client *api.Client) error {
 				s, err := pickSchedule(ctx, client, args[0])
 				if err != nil {
 					return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/tasklog"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/run"
 )
@@ -40,7 +40,7 @@ func logGuests(log *slog.Logger) func(engine.Invoker) engine.Invoker {
 // guestLines gives what guests write to the logs on NATS once there are any: the
 // host comes first, as flows are checked with it before anything is connected. Its
 // write is for [host.Config].Lines.
-type guestLines struct{ logs atomic.Pointer[bus.Logs] }
+type guestLines struct{ logs atomic.Pointer[tasklog.Store] }
 
 func (g *guestLines) write(call *run.Call, at time.Time, line run.LogLine) {
 	if logs := g.logs.Load(); logs != nil {

@@ -9,7 +9,8 @@ import (
 	"runtime/metrics"
 	"sync"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/bus/intake"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -23,12 +24,12 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloade
 		return err
 	}
 	r.deployed(set)
-	intake, err := bus.NewIntake(n.link.intake, n.engine, subscriptions(set), bus.IntakeConfig{
+	intake, err := intake.New(n.link.intake, n.engine, subscriptions(set), intake.Config{
 		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
 		Version: thisBuild().semantic(), Control: n.engine, Waits: n.engine, Schedules: n.engine, Backfills: n.engine, Limits: n.engine.Limits,
 		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
-		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
-		Deployed: func() bus.Deployment { return r.served.Load().deployed },
+		Flows:    func() []api.FlowInfo { return r.served.Load().infos },
+		Deployed: func() api.Deployment { return r.served.Load().deployed },
 		Stats:    func() any { return statsOf(h, n.engine) }, Code: codeOfEngine, Log: log,
 	})
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *service) intake(soft context.Context, n *node, h *host.Host, r *reloade
 
 // deploy puts a set in place of the one that is deployed, with what the host
 // listens to. After an error nothing has changed.
-func (n *node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
+func (n *node) deploy(ctx context.Context, intake *intake.Intake, set *flows.Set, log *slog.Logger) error {
 	deployed := false
 	err := intake.Listen(ctx, subscriptions(set), func() error {
 		err := n.link.allow(coreSubjects(set))
@@ -84,12 +85,12 @@ func (n *node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, l
 }
 
 // subscriptions are the message triggers of a set.
-func subscriptions(set *flows.Set) []bus.Subscription {
-	var out []bus.Subscription
+func subscriptions(set *flows.Set) []intake.Subscription {
+	var out []intake.Subscription
 	for _, f := range set.Flows {
 		for _, t := range f.Triggers {
 			if t.Kind == run.TriggerMessage && t.Enabled {
-				out = append(out, bus.Subscription{
+				out = append(out, intake.Subscription{
 					Flow: f.Name, Trigger: t.Name, Subject: t.Subject, Stream: t.Stream, Durable: t.Durable,
 				})
 			}
@@ -119,39 +120,39 @@ func coreSubjects(set *flows.Set) []string {
 func codeOfEngine(err error) string {
 	switch {
 	case errors.As(err, new(*engine.BusyError)):
-		return bus.CodeBusy
+		return api.CodeBusy
 	case errors.As(err, new(*engine.UnknownScheduleError)):
-		return bus.CodeUnknownSchedule
+		return api.CodeUnknownSchedule
 	case errors.As(err, new(*engine.OverlapError)):
-		return bus.CodeOverlap
+		return api.CodeOverlap
 	case errors.As(err, new(*engine.TooManyError)):
-		return bus.CodeTooManyTimes
+		return api.CodeTooManyTimes
 	case errors.Is(err, engine.ErrFinished):
-		return bus.CodeFinished
+		return api.CodeFinished
 	case errors.Is(err, engine.ErrUnfinished):
-		return bus.CodeUnfinished
+		return api.CodeUnfinished
 	case errors.Is(err, engine.ErrSucceeded):
-		return bus.CodeSucceeded
+		return api.CodeSucceeded
 	case errors.Is(err, engine.ErrUnknownTask):
-		return bus.CodeUnknownTask
+		return api.CodeUnknownTask
 	case errors.Is(err, engine.ErrUnknownWait):
-		return bus.CodeUnknownWait
+		return api.CodeUnknownWait
 	case errors.Is(err, engine.ErrNotWaiting):
-		return bus.CodeNotWaiting
+		return api.CodeNotWaiting
 	case errors.Is(err, engine.ErrWaitEnded):
-		return bus.CodeFinished
+		return api.CodeFinished
 	case errors.Is(err, engine.ErrWaitKind):
-		return bus.CodeWaitKind
+		return api.CodeWaitKind
 	case errors.Is(err, engine.ErrUnknownBackfill):
-		return bus.CodeUnknownBackfill
+		return api.CodeUnknownBackfill
 	case errors.Is(err, engine.ErrDisabled):
-		return bus.CodeDisabled
+		return api.CodeDisabled
 	case errors.Is(err, engine.ErrPaused):
-		return bus.CodePaused
+		return api.CodePaused
 	case errors.Is(err, engine.ErrNotPaused):
-		return bus.CodeNotPaused
+		return api.CodeNotPaused
 	case errors.Is(err, engine.ErrNoTimes):
-		return bus.CodeNoTimes
+		return api.CodeNoTimes
 	}
 	return ""
 }

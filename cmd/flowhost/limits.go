@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -23,7 +23,7 @@ that.`,
   flowhost limits --json | jq 'select(.waiting > 0)'`,
 		Args: between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 				all, err := client.Limits(ctx)
 				if err != nil {
 					return err

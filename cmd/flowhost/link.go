@@ -11,6 +11,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/bus/events"
+	"github.com/flowhost/flowhost/bus/feed"
+	"github.com/flowhost/flowhost/bus/health"
+	"github.com/flowhost/flowhost/bus/history"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
+	"github.com/flowhost/flowhost/bus/tasklog"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -29,9 +37,9 @@ const clusterTime = time.Minute
 // link is a node's side of NATS: a server in this process or a connection to
 // another one, with everything that is kept there.
 type link struct {
-	server *bus.Server // nil with an external server
-	engine *nats.Conn  // to the account that only the engine enters, for commits and blobs
-	app    *nats.Conn  // to that where flows listen; the same with one account for both
+	server *natsd.Server // nil with an external server
+	engine *nats.Conn    // to the account that only the engine enters, for commits and blobs
+	app    *nats.Conn    // to that where flows listen; the same with one account for both
 
 	// Connections for what would hold up commits: requests and triggers, records and logs
 	// that others read, and live events. The first two are to the engine's account.
@@ -39,16 +47,16 @@ type link struct {
 
 	operator string // account of the operator, where the server tells it from clients
 
-	journal   *bus.Journal
-	snapshots *bus.Objects
-	blobs     *bus.Objects
-	tail      *bus.Journal // read by followers
-	events    *bus.Events
-	mark      *bus.Mark
-	feed      *bus.Feed // of follow
-	history   *bus.History
-	logs      *bus.Logs
-	health    *bus.Health
+	journal   *journal.Journal
+	snapshots *journal.Objects
+	blobs     *journal.Objects
+	tail      *journal.Journal // read by followers
+	events    *events.Publisher
+	mark      *journal.Mark
+	feed      *feed.Feed // of follow
+	history   *history.Store
+	logs      *tasklog.Store
+	health    *health.Watcher
 	keeper    *bus.Keeper
 
 	url     string // where other programs connect; empty without a listener
@@ -104,17 +112,17 @@ func (l *link) connect(ctx context.Context, s settings, listen bool, set *flows.
 		return l.connectExternal(ctx, s, log)
 	}
 	var err error
-	l.server, err = bus.StartServer(ctx, bus.ServerConfig{
+	l.server, err = natsd.Start(ctx, natsd.Config{
 		Dir: s.data, Listen: s.natsListen, NoListen: !listen, Sync: s.durability, Version: thisBuild().Version,
 		ClientSubjects: coreSubjects(set), Log: log,
 	})
 	if err != nil {
 		return err
 	}
-	if took := l.server.FsyncTime(); took > bus.SlowFsync && s.durability != bus.SyncRelaxed {
+	if took := l.server.FsyncTime(); took > natsd.SlowFsync && s.durability != natsd.SyncRelaxed {
 		log.Warn("the disk is slow: each commit waits for it. durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
 	}
-	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.data, bus.ClientContext), bus.AccountOperator
+	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.data, natsd.ClientContext), natsd.AccountOperator
 	for _, c := range []struct {
 		nc      **nats.Conn
 		connect func() (*nats.Conn, error)
@@ -176,34 +184,34 @@ func (l *link) room() error {
 }
 
 func (l *link) open(ctx context.Context, s settings, log *slog.Logger) error {
-	objects := bus.ObjectsConfig{Log: log}
-	events := bus.EventsConfig{Of: bus.EventsOf(s.eventsOf), Log: log}
+	objects := journal.ObjectsConfig{Log: log}
+	copied := events.Config{Of: events.Of(s.eventsOf), Log: log}
 	if l.server != nil {
 		objects.Grace = -1
-		events.Listened = l.server.Listened
+		copied.Listened = l.server.Listened
 	}
 	var errs [8]error
-	l.journal, errs[0] = bus.NewJournal(ctx, l.engine, shard, bus.JournalConfig{Log: log})
-	l.snapshots, errs[1] = bus.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
-	l.blobs, errs[2] = bus.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
-	l.events, errs[3] = bus.NewEvents(l.live, shard, events)
-	l.history, errs[4] = bus.NewHistory(ctx, l.records, bus.HistoryConfig{
+	l.journal, errs[0] = journal.New(ctx, l.engine, shard, journal.Config{Log: log})
+	l.snapshots, errs[1] = journal.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
+	l.blobs, errs[2] = journal.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
+	l.events, errs[3] = events.New(l.live, shard, copied)
+	l.history, errs[4] = history.New(ctx, l.records, history.Config{
 		Index: filepath.Join(s.data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
-	l.logs, errs[5] = bus.NewLogs(ctx, l.records, bus.LogsConfig{Log: log})
-	l.mark, errs[6] = bus.NewMark(l.engine, shard, bus.MarkConfig{File: markFile(s), Log: log})
-	l.tail, errs[7] = bus.NewJournal(ctx, l.records, shard, bus.JournalConfig{Log: log})
+	l.logs, errs[5] = tasklog.New(ctx, l.records, tasklog.Config{Log: log})
+	l.mark, errs[6] = journal.NewMark(l.engine, shard, journal.MarkConfig{File: markFile(s), Log: log})
+	l.tail, errs[7] = journal.New(ctx, l.records, shard, journal.Config{Log: log})
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
-	l.health = bus.NewHealth(bus.HealthConfig{Server: l.server, Journals: []*bus.Journal{l.journal}, Log: log})
+	l.health = health.New(health.Config{Server: l.server, Journals: []*journal.Journal{l.journal}, Log: log})
 	return nil
 }
 
 // markFile is where the data directory remembers how far the journal went. A journal in
 // memory goes with the process.
 func markFile(s settings) string {
-	if s.data == "" || s.natsURL == "" && s.durability == bus.SyncMemory {
+	if s.data == "" || s.natsURL == "" && s.durability == natsd.SyncMemory {
 		return ""
 	}
 	return filepath.Join(s.data, "journal.mark")
@@ -222,12 +230,12 @@ func (l *link) observe(ctx context.Context, config *engine.Config, eventsOf stri
 	}
 	config.Observers = append(config.Observers, engine.Observation{
 		Observer: l.history, RunsOnly: true,
-		CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Told: at.Told,
+		CatchUp: true, Seen: engine.Place{Revision: at.InJournal, Index: at.Index}, Told: at.Published,
 	})
 	if l.server != nil || eventsOf != "none" {
 		config.Observers = append(config.Observers, engine.Observation{Observer: l.events, RunsOnly: l.server == nil && eventsOf == "runs"})
 	}
-	l.feed = bus.NewFeed(bus.FeedConfig{Journal: l.tail, History: l.history, FlowsOf: flowsOf})
+	l.feed = feed.New(feed.Config{Journal: l.tail, History: l.history, FlowsOf: flowsOf})
 	config.Durable = func(revision uint64) {
 		l.mark.Durable(revision)
 		l.feed.Durable(revision)
@@ -285,4 +293,4 @@ func (l *link) allow(subjects []string) error {
 
 // connected reports whether the connection of a requester is still there. That of an
 // external server is taken to be.
-func (l *link) connected(who bus.Requester) bool { return l.server == nil || l.server.Connected(who) }
+func (l *link) connected(who api.Requester) bool { return l.server == nil || l.server.Connected(who) }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -63,7 +63,7 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 			return usage(cmd, "%w", err)
 		}
 	}
-	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return l.use(cmd, func(ctx context.Context, client *api.Client) error {
 		id, err := pickRun(ctx, client, args[0])
 		if err != nil {
 			return err
@@ -77,13 +77,13 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 }
 
 // read shows page after page.
-func (l *logReading) read(ctx context.Context, client *bus.Client) error {
+func (l *logReading) read(ctx context.Context, client *api.Client) error {
 	wait := time.Duration(0)
 	if l.follow {
 		wait = pollTime
 	}
 	for cursor := ""; ; {
-		var page bus.LogPage
+		var page api.LogPage
 		err := l.persistently(ctx, func() (err error) {
 			page, err = client.Logs(ctx, l.query, cursor, wait)
 			return err

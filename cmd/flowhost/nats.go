@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 )
 
 func (a *app) natsCommand() *cobra.Command {
@@ -67,7 +67,7 @@ func (c *natsConfig) print(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return exitf(exitInvalid, "--keys: %w", err)
 	}
-	text, err := bus.ServerConfiguration(bus.ExternalConfig{Keys: keys, URL: c.url, Subjects: coreSubjects(set), Log: c.log(slog.LevelWarn)})
+	text, err := natsd.ExternalConfiguration(natsd.ExternalConfig{Keys: keys, URL: c.url, Subjects: coreSubjects(set), Log: c.log(slog.LevelWarn)})
 	if err != nil {
 		return exitf(exitInvalid, "%w", err)
 	}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -38,7 +39,7 @@ func newHost(ctx context.Context, s settings, lines func(*run.Call, time.Time, r
 	if s.data != "" {
 		config.Private = []string{s.data}
 		// Before anything is loaded: its mistakes are reported as those of a directory.
-		if err := bus.CheckDataDir(s.data); err != nil {
+		if err := natsd.CheckDataDir(s.data); err != nil {
 			return nil, &exitError{exitInvalid, err}
 		}
 		config.Modules = &keptModules{Folder: host.Folder(filepath.Join(s.data, "modules")), settings: s, log: log}
@@ -63,7 +64,7 @@ func (k *keptModules) Keep(ctx context.Context, digest string, module []byte) er
 }
 
 func (s *settings) claimData(log *slog.Logger) error {
-	return bus.ClaimDataDir(s.data, thisBuild().Version, log)
+	return natsd.ClaimDataDir(s.data, thisBuild().Version, log)
 }
 
 func closeHost(h *host.Host) {
@@ -116,7 +117,7 @@ func newNode(ctx context.Context, c nodeConfig) (*node, error) {
 		}
 		config.Journal, config.Snapshots, config.Blobs = c.link.journal, c.link.snapshots, c.link.blobs
 		config.History, config.SnapshotEvents = c.link.history, c.snapshotEvery
-		config.AcceptLoss = c.acceptLoss || c.durability == bus.SyncRelaxed
+		config.AcceptLoss = c.acceptLoss || c.durability == natsd.SyncRelaxed
 	}
 	n.engine = engine.New(config)
 	return n, nil
@@ -160,7 +161,7 @@ func (n *node) start(ctx context.Context) {
 // here: the engine knows neither the flags nor where the journal is.
 func (n *node) explain(err error) error {
 	var (
-		damage *bus.DamageError
+		damage *journal.DamageError
 		gap    *engine.ChainError
 		end    *engine.LostEndError
 	)

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 )
@@ -16,14 +17,14 @@ import (
 func TestExplainLoss(t *testing.T) {
 	t.Parallel()
 	const flag, streams = "--accept-loss", "OBJ_FH_*"
-	embedded, external := &node{link: &link{server: &bus.Server{}}}, &node{link: &link{}}
+	embedded, external := &node{link: &link{server: &natsd.Server{}}}, &node{link: &link{}}
 	for _, tt := range []struct {
 		err            error
 		flag, external bool
 	}{
 		{&engine.LostEndError{Last: 1, Told: 2}, true, true},
 		{&engine.ChainError{After: 2}, false, true},
-		{&bus.DamageError{First: 1, Last: 2}, false, true},
+		{&journal.DamageError{First: 1, Last: 2}, false, true},
 		{errors.New("something else"), false, false},
 	} {
 		err := fmt.Errorf("at start: %w", tt.err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -24,7 +24,7 @@ func parseParams(cmd *cobra.Command, f *flows.Flow, args []string) (map[string]j
 
 // askParams reads the values of --param for a flow of the host, which knows their
 // types.
-func askParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string, args []string) (map[string]json.RawMessage, error) {
+func askParams(ctx context.Context, cmd *cobra.Command, client *api.Client, flow string, args []string) (map[string]json.RawMessage, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -29,7 +29,7 @@ The reason is shown to whoever finds the schedule paused.
 			if strings.TrimSpace(reason) == "" {
 				return usage(cmd, "--reason is missing: say why, for those who find it paused")
 			}
-			return r.changeSchedules(cmd, args[0], "is paused", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+			return r.changeSchedules(cmd, args[0], "is paused", func(ctx context.Context, client *api.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Pause(ctx, of, reason)
 			})
 		},
@@ -53,7 +53,7 @@ only where the flow states catch_up; 'flowhost backfill' makes up for them.
 		Args:              between(1, 1, "FLOW or FLOW/TRIGGER"),
 		ValidArgsFunction: r.complete(someSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.changeSchedules(cmd, args[0], "goes on", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+			return r.changeSchedules(cmd, args[0], "goes on", func(ctx context.Context, client *api.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Resume(ctx, of)
 			})
 		},
@@ -64,8 +64,8 @@ only where the flow states catch_up; 'flowhost backfill' makes up for them.
 
 // changeSchedules does something to the schedules that an argument names, and says
 // to which.
-func (r *remote) changeSchedules(cmd *cobra.Command, name, done string, change func(context.Context, *bus.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
-	return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+func (r *remote) changeSchedules(cmd *cobra.Command, name, done string, change func(context.Context, *api.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
+	return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 		of, err := pickSchedules(ctx, client, name)
 		if err != nil {
 			return err

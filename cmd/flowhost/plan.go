@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -50,7 +50,7 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return p.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return p.use(cmd, func(ctx context.Context, client *api.Client) error {
 		deployed, err := client.Deployed(ctx)
 		if err != nil {
 			return err

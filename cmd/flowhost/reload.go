@@ -15,7 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 )
 
@@ -34,8 +34,8 @@ func listenReloads() (asked <-chan os.Signal, stop func()) {
 // served is what a host has deployed.
 type served struct {
 	set      *flows.Set
-	infos    []bus.FlowInfo
-	deployed bus.Deployment
+	infos    []api.FlowInfo
+	deployed api.Deployment
 }
 
 // reloader puts changed flows in place of those that are deployed.
@@ -53,7 +53,7 @@ type reloader struct {
 // deployed notes that a set is deployed.
 func (r *reloader) deployed(set *flows.Set) {
 	r.served.Store(&served{
-		set: set, infos: flowInfos(set), deployed: bus.Deployment{Since: time.Now().UTC(), Flows: deployedFlows(set)},
+		set: set, infos: flowInfos(set), deployed: api.Deployment{Since: time.Now().UTC(), Flows: deployedFlows(set)},
 	})
 }
 
@@ -160,7 +160,7 @@ func (r *reloader) refuse(problems []string) {
 	}
 	r.log.Error("the flows stay as they were: nothing of what has changed is taken", "problems", len(problems))
 	failed := *r.served.Load()
-	failed.deployed.Fault = &bus.LoadFault{At: time.Now().UTC(), Problems: problems}
+	failed.deployed.Fault = &api.LoadFault{At: time.Now().UTC(), Problems: problems}
 	r.served.Store(&failed)
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -38,14 +39,14 @@ func (r *remote) add(flags *pflag.FlagSet) {
 
 // use connects to the host and gives the connection to a command. The context ends
 // with the first signal; what the host goes on doing then is left to it.
-func (r *remote) use(cmd *cobra.Command, do func(context.Context, *bus.Client) error) error {
+func (r *remote) use(cmd *cobra.Command, do func(context.Context, *api.Client) error) error {
 	at, err := r.locate(cmd)
 	if err != nil {
 		return err
 	}
 	soft, _, stopListening := listenSignals(cmd.Context())
 	defer stopListening()
-	client, err := bus.Dial(soft, at)
+	client, err := api.Dial(soft, at)
 	if err != nil {
 		if at.Context != "" && at.URL == "" {
 			err = fmt.Errorf("%w\nthe address is that of %s: 'flowhost run' keeps it up to date while it runs", err, relative(at.Context))
@@ -60,8 +61,8 @@ func (r *remote) use(cmd *cobra.Command, do func(context.Context, *bus.Client) e
 func (r *remote) explain(ctx context.Context, err error) error {
 	var (
 		exit        *exitError
-		unreachable *bus.UnreachableError
-		answer      *bus.AnswerError
+		unreachable *api.UnreachableError
+		answer      *api.AnswerError
 	)
 	switch {
 	case err == nil || errors.As(err, &exit):
@@ -78,12 +79,12 @@ func (r *remote) explain(ctx context.Context, err error) error {
 
 func codeOfAnswer(code string) int {
 	switch code {
-	case bus.CodeUnavailable, bus.CodeBusy:
+	case api.CodeUnavailable, api.CodeBusy:
 		return exitUnreachable
-	case bus.CodeTimeout:
+	case api.CodeTimeout:
 		return exitTimeout
-	case bus.CodeFinished, bus.CodeUnfinished, bus.CodeNotWaiting, bus.CodeWaitKind, bus.CodeSucceeded, bus.CodeTooLarge,
-		bus.CodeDisabled, bus.CodePaused, bus.CodeNotPaused, bus.CodeOverlap:
+	case api.CodeFinished, api.CodeUnfinished, api.CodeNotWaiting, api.CodeWaitKind, api.CodeSucceeded, api.CodeTooLarge,
+		api.CodeDisabled, api.CodePaused, api.CodeNotPaused, api.CodeOverlap:
 		return exitFailed
 	}
 	return exitInvalid // something was asked for that is not there, or asked wrongly
@@ -92,14 +93,14 @@ func codeOfAnswer(code string) int {
 // locate finds the host: what a flag says, $FLOWHOST_DATA, a data folder nearby,
 // $NATS_URL. What lies nearby goes first because it is more particular: the URL may
 // have been set for other programs.
-func (r *remote) locate(cmd *cobra.Command) (bus.DialConfig, error) {
+func (r *remote) locate(cmd *cobra.Command) (api.DialConfig, error) {
 	switch {
 	case r.url != "" && r.data != "":
-		return bus.DialConfig{}, usage(cmd, "--data names a host on this machine and --nats a server: give one of them")
+		return api.DialConfig{}, usage(cmd, "--data names a host on this machine and --nats a server: give one of them")
 	case r.url != "":
-		return bus.DialConfig{URL: r.url, Creds: r.creds}, nil
+		return api.DialConfig{URL: r.url, Creds: r.creds}, nil
 	case r.creds != "":
-		return bus.DialConfig{}, usage(cmd, "--creds are credentials for the server that --nats names")
+		return api.DialConfig{}, usage(cmd, "--creds are credentials for the server that --nats names")
 	case r.data != "":
 		return contextIn(r.data, "--data")
 	case r.getenv(envData) != "":
@@ -108,13 +109,13 @@ func (r *remote) locate(cmd *cobra.Command) (bus.DialConfig, error) {
 	at, here, err := r.nearby()
 	switch {
 	case err != nil:
-		return bus.DialConfig{}, err
-	case at != (bus.DialConfig{}):
+		return api.DialConfig{}, err
+	case at != (api.DialConfig{}):
 		return at, nil
 	case r.getenv(envURL) != "":
-		return bus.DialConfig{URL: r.getenv(envURL), Creds: r.getenv(envCreds)}, nil
+		return api.DialConfig{URL: r.getenv(envURL), Creds: r.getenv(envCreds)}, nil
 	}
-	return bus.DialConfig{}, exitf(exitUnreachable, `no host is known here: there is no data folder .flowhost of one in %s,
+	return api.DialConfig{}, exitf(exitUnreachable, `no host is known here: there is no data folder .flowhost of one in %s,
 in its folder flows, or in a folder above, and neither %s nor %s is set
 --data FOLDER names the data folder of a host on this machine, --nats URL the server of another one`, here, envData, envURL)
 }
@@ -130,21 +131,21 @@ func (r *remote) getenv(name string) string {
 
 // contextIn is the file that a host leaves in its data folder for its operator: clients
 // that use up what they may leave a reserve to it.
-func contextIn(folder, from string) (bus.DialConfig, error) {
-	file := filepath.Join(folder, bus.OperatorContext)
+func contextIn(folder, from string) (api.DialConfig, error) {
+	file := filepath.Join(folder, natsd.OperatorContext)
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
-		return bus.DialConfig{}, exitf(exitUnreachable, "%s: %s is not a file, and no host has made it", from, file) // reading a pipe would wait
+		return api.DialConfig{}, exitf(exitUnreachable, "%s: %s is not a file, and no host has made it", from, file) // reading a pipe would wait
 	}
 	if err != nil {
-		return bus.DialConfig{}, exitf(exitUnreachable, "%s: no host has run with the data folder %s, or it uses an external server, which --nats names (%w)", from, folder, err)
+		return api.DialConfig{}, exitf(exitUnreachable, "%s: no host has run with the data folder %s, or it uses an external server, which --nats names (%w)", from, folder, err)
 	}
-	return bus.DialConfig{Context: file}, nil
+	return api.DialConfig{Context: file}, nil
 }
 
 // nearby looks for a host of this folder, of the flows in it, or of a folder above.
 // The settings file is read where the host would read it, but not further up.
-func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
+func (r *remote) nearby() (at api.DialConfig, here string, err error) {
 	here, err = os.Getwd()
 	if err != nil {
 		return at, here, exitf(exitFailed, "the current folder: %w", err)
@@ -155,7 +156,7 @@ func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 		case err != nil:
 			return at, here, err
 		case s.natsURL != "":
-			return bus.DialConfig{URL: s.natsURL, Creds: s.natsCreds}, here, nil
+			return api.DialConfig{URL: s.natsURL, Creds: s.natsCreds}, here, nil
 		case s.data != "":
 			at, err := contextIn(s.data, relative(filepath.Join(flows, settingsName)))
 			return at, here, err
@@ -163,8 +164,8 @@ func (r *remote) nearby() (at bus.DialConfig, here string, err error) {
 	}
 	for folder := here; ; folder = filepath.Dir(folder) {
 		for _, data := range []string{filepath.Join(folder, ".flowhost"), filepath.Join(folder, "flows", ".flowhost")} {
-			if file := filepath.Join(data, bus.OperatorContext); private(file) {
-				return bus.DialConfig{Context: file}, here, nil
+			if file := filepath.Join(data, natsd.OperatorContext); private(file) {
+				return api.DialConfig{Context: file}, here, nil
 			}
 		}
 		if folder == filepath.Dir(folder) {
@@ -220,15 +221,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 func away(err error) bool {
 	var (
-		unreachable *bus.UnreachableError
-		answer      *bus.AnswerError
+		unreachable *api.UnreachableError
+		answer      *api.AnswerError
 	)
-	return errors.As(err, &unreachable) || errors.As(err, &answer) && answer.Code == bus.CodeUnavailable
+	return errors.As(err, &unreachable) || errors.As(err, &answer) && answer.Code == api.CodeUnavailable
 }
 
 // flowNames are the names of the flows that the host serves, none when it does not
 // tell.
-func flowNames(ctx context.Context, client *bus.Client) []string {
+func flowNames(ctx context.Context, client *api.Client) []string {
 	flows, err := client.Flows(ctx, "")
 	if err != nil {
 		return nil
@@ -241,13 +242,13 @@ func flowNames(ctx context.Context, client *bus.Client) []string {
 }
 
 // unknownFlow says that there is no such flow, and which there are.
-func unknownFlow(ctx context.Context, client *bus.Client, flow string) error {
+func unknownFlow(ctx context.Context, client *api.Client, flow string) error {
 	return exitf(exitInvalid, "the host serves no flow %q%s", flow, suggest(flow, flowNames(ctx, client)))
 }
 
 // complete gives words for the shell to complete: a host that is not there has
 // none.
-func (r *remote) complete(words func(context.Context, *bus.Client) []string) cobra.CompletionFunc {
+func (r *remote) complete(words func(context.Context, *api.Client) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -258,7 +259,7 @@ func (r *remote) complete(words func(context.Context, *bus.Client) []string) cob
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		client, err := bus.Dial(ctx, at)
+		client, err := api.Dial(ctx, at)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -268,7 +269,7 @@ func (r *remote) complete(words func(context.Context, *bus.Client) []string) cob
 }
 
 // latestRuns completes the ids of the latest runs, with what tells them apart.
-func latestRuns(ctx context.Context, client *bus.Client) []string {
+func latestRuns(ctx context.Context, client *api.Client) []string {
 	page, err := client.List(ctx, run.Query{Limit: 20})
 	if err != nil {
 		return nil

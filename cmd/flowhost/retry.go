@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -74,7 +74,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 	if err := r.check(cmd); err != nil {
 		return err
 	}
-	return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 		id, err := pickRun(ctx, client, selector)
 		if err != nil {
 			return err

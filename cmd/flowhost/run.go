@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/host"
 )
 
@@ -57,7 +57,7 @@ Settings are read from ` + settingsName + ` beside the flows; flags win over it.
 	flags.StringVar(&s.settings.natsURL, "nats", "", "`URL` of an external NATS server with JetStream")
 	flags.StringVar(&s.settings.natsCreds, "creds", "", "`FILE` with credentials for it")
 	flags.StringVar(&s.settings.natsAppCreds, "app-creds", "", "`FILE` with credentials for the account of its clients; default: one account serves the engine and them")
-	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port when that is taken")
+	flags.StringVar(&s.settings.natsListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+natsd.DefaultListen+", or a free port when that is taken")
 	flags.IntVar(&s.settings.workers, "workers", 0, "`NUMBER` of attempts that run at a time; default: four times the number of CPUs")
 	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it is acknowledged (default); relaxed, within 100 ms; or memory, gone with the process")
 	flags.StringVar(&s.logLevel, "log-level", "", "least severe `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
@@ -161,7 +161,7 @@ func (s *service) check(cmd *cobra.Command, merged *settings) error {
 		return usage(cmd, "--app-creds is for an external server: give --nats, too")
 	case external && s.settings.natsListen != "":
 		return usage(cmd, "--nats-listen is for the embedded server, and --nats asks for another one")
-	case external && merged.durability == bus.SyncMemory:
+	case external && merged.durability == natsd.SyncMemory:
 		return exitf(exitInvalid, "durability %q is for the embedded server: an external one keeps what it is given", merged.durability)
 	case !external && merged.streams.Replicas > 1:
 		return exitf(exitInvalid, "settings: replicas = %d is for an external NATS cluster: give its url, too", merged.streams.Replicas)

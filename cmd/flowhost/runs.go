@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -53,7 +53,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return l.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return l.use(cmd, func(ctx context.Context, client *api.Client) error {
 		columns := runColumns
 		for left := l.limit; ; {
 			query.Limit = run.MaxPage

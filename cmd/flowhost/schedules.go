@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -26,7 +26,7 @@ active, paused by somebody, off in the flow file, or ended, with no time left.`,
 		Args:              between(0, 1, ""),
 		ValidArgsFunction: r.complete(someSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.use(cmd, func(ctx context.Context, client *api.Client) error {
 				var of run.ScheduleRef
 				var err error
 				if len(args) > 0 {
@@ -90,7 +90,7 @@ name of another flow, the schedule is meant, and FLOW/ is the flow.`
 
 // pickSchedules finds what FLOW[/TRIGGER] names: a schedule, or all of a flow. Both
 // names may have slashes, so that only the host can tell.
-func pickSchedules(ctx context.Context, client *bus.Client, name string) (run.ScheduleRef, error) {
+func pickSchedules(ctx context.Context, client *api.Client, name string) (run.ScheduleRef, error) {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return run.ScheduleRef{}, err
@@ -108,7 +108,7 @@ func pickSchedules(ctx context.Context, client *bus.Client, name string) (run.Sc
 }
 
 // pickSchedule finds the one schedule that FLOW/TRIGGER names.
-func pickSchedule(ctx context.Context, client *bus.Client, name string) (run.ScheduleStatus, error) {
+func pickSchedule(ctx context.Context, client *api.Client, name string) (run.ScheduleStatus, error) {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return run.ScheduleStatus{}, err
@@ -150,7 +150,7 @@ func namesOf(all []run.ScheduleStatus) []string {
 }
 
 // someSchedules completes FLOW[/TRIGGER], and oneSchedule FLOW/TRIGGER.
-func someSchedules(ctx context.Context, client *bus.Client) []string {
+func someSchedules(ctx context.Context, client *api.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return nil
@@ -158,7 +158,7 @@ func someSchedules(ctx context.Context, client *bus.Client) []string {
 	return namesOf(all)
 }
 
-func oneSchedule(ctx context.Context, client *bus.Client) []string {
+func oneSchedule(ctx context.Context, client *api.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -33,7 +34,7 @@ type settings struct {
 	data       string         // data folder; empty: nothing is kept
 	cache      string         // folder of compiled modules; default: the user's cache folder
 	workers    int            // attempts at once; default 4 × GOMAXPROCS
-	durability bus.Sync       // default strict
+	durability natsd.Sync     // default strict
 	timeout    time.Duration  // of attempts whose task states none; default 5m
 	limits     run.Limits     // of tasks that state none
 	ceilings   flows.Ceilings // of what tasks may state

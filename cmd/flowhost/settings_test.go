@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -50,7 +51,7 @@ max_timeout = "2m"
 		natsURL: "nats://example.com:4222", natsCreds: filepath.Join("flows", "host.creds"), natsListen: "127.0.0.1:0",
 		streams: bus.StreamConfig{Replicas: 3},
 		data:    filepath.Join("flows", "state"), cache: "/var/cache/flowhost", workers: 3,
-		durability: bus.SyncRelaxed, timeout: 90 * time.Second, unwatched: true,
+		durability: natsd.SyncRelaxed, timeout: 90 * time.Second, unwatched: true,
 		limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500, Fuel: 1000},
 		ceilings: flows.Ceilings{
 			Limits: run.Limits{Memory: 1 << 30, Fuel: 2000}, Timeout: 2 * time.Minute, From: filepath.Join("flows", "flowhost.hcl"),

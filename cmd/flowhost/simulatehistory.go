@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/internal/trials"
@@ -18,7 +18,7 @@ import (
 // past gets the latest runs of the flow that have ended from a host.
 func (t *flowTrial) past(cmd *cobra.Command, flow string) (*trials.History, error) {
 	var records []*run.Record
-	err := t.use(cmd, func(ctx context.Context, client *bus.Client) error {
+	err := t.use(cmd, func(ctx context.Context, client *api.Client) error {
 		query := run.Query{Flow: flow, States: []run.State{run.Succeeded, run.Failed}}
 		for len(records) < t.last {
 			query.Limit = min(t.last-len(records), run.MaxPage)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -22,7 +22,7 @@ func (e *ending) addStarting(flags *pflag.FlagSet) {
 
 // started prints what a request for a run was answered with, or waits for the end
 // of the run.
-func (e *ending) started(ctx context.Context, client *bus.Client, r run.Receipt, p *progress) error {
+func (e *ending) started(ctx context.Context, client *api.Client, r run.Receipt, p *progress) error {
 	if err := refusal(r); err != nil {
 		return err
 	}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"slices"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
 // findTask follows a path of tasks from a run into the runs within it, and gives the
 // one that the last task belongs to. It refuses what is not there; with begun, also an
 // item at the end of the path that has not begun.
-func findTask(ctx context.Context, client *bus.Client, id run.ID, path []run.TaskRef, begun bool) (run.ID, error) {
+func findTask(ctx context.Context, client *api.Client, id run.ID, path []run.TaskRef, begun bool) (run.ID, error) {
 	for i, ref := range path {
 		record, _, err := client.Watch(ctx, id, 0, 0)
 		if err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -46,7 +46,7 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 			if err != nil {
 				return usage(cmd, "%w", err)
 			}
-			return e.use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return e.use(cmd, func(ctx context.Context, client *api.Client) error {
 				id, err := pickRun(ctx, client, args[0])
 				if err != nil {
 					return err
@@ -60,7 +60,7 @@ exit code is that of the run. Ctrl-C ends the watching, not the run.
 }
 
 // await follows a run to its end, or as long as the command is to wait.
-func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *progress) error {
+func (e *ending) await(ctx context.Context, client *api.Client, id run.ID, p *progress) error {
 	waiting := ctx
 	if e.wait.time > 0 {
 		var stop context.CancelFunc
@@ -90,7 +90,7 @@ func (e *ending) await(ctx context.Context, client *bus.Client, id run.ID, p *pr
 }
 
 // follow tells the progress what happens to a run until it is done.
-func (e *ending) follow(ctx context.Context, client *bus.Client, id run.ID, p *progress) error {
+func (e *ending) follow(ctx context.Context, client *api.Client, id run.ID, p *progress) error {
 	story := retelling{progress: p}
 	for seen := uint64(0); ; {
 		var record *run.Record

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -19,7 +19,7 @@ import (
 func BenchmarkRecovery(b *testing.B) {
 	const open, events, tasks = 10_000, 1_000_000, 10
 	set := load(b, chain(tasks))
-	journal := jetStream(b, bus.SyncRelaxed)
+	journal := jetStream(b, natsd.SyncRelaxed)
 	w := &journalWriter{b: b, journal: journal}
 	w.define(set)
 	for range open {
