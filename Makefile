@@ -78,7 +78,7 @@ DAMAGES ?= 5000
 
 .PHONY: test-damage
 test-damage: ## Damage a random file of a stored stream DAMAGES (5000) times: what is lost is reported.
-	go test -count=1 -v -timeout 12h -run '^TestDamageIsNeverSilent$$' ./bus -args -damage.cases $(DAMAGES) | grep -v -- '--- PASS\|=== '
+	go test -count=1 -v -timeout 12h -run '^TestDamageIsNeverSilent$$' ./bus/natsd -args -damage.cases $(DAMAGES) | grep -v -- '--- PASS\|=== '
 
 .PHONY: test-compile
 test-compile: ## Search MINUTES (30) for functions that take longer to compile than is forecast.

@@ -7,10 +7,15 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/url"
-	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/flowhost/flowhost/bus/internal/creds"
+	"github.com/flowhost/flowhost/bus/internal/jskit"
 )
+
+// InboxEngine is the prefix of the subjects on which the engine gets its answers.
+const InboxEngine = "_INBOX_engine"
 
 // ConnectConfig configures a connection to an external NATS server.
 type ConnectConfig struct {
@@ -22,16 +27,16 @@ type ConnectConfig struct {
 
 // Connect connects to an external NATS server. It waits for one that does not
 // answer until ctx ends; credentials or an address that cannot be right are an error
-// at once. The connection, once made, is made again for ever when it breaks. The
+// at once. The connection, once made, reconnects whenever it breaks. The
 // caller closes it.
 func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
-	log := logger(cfg.Log)
-	opts := append(handlers(log), nats.Name("flowhost"), nats.CustomInboxPrefix(inboxEngine))
+	log := jskit.Logger(cfg.Log)
+	opts := append(ConnectionOptions(log), nats.Name("flowhost"), nats.CustomInboxPrefix(InboxEngine))
 	if cfg.Name != "" {
 		opts = append(opts, nats.Name(cfg.Name))
 	}
 	if cfg.Creds != "" {
-		by, _, err := credentials(cfg.Creds)
+		by, _, err := creds.Read(cfg.Creds)
 		if err != nil {
 			return nil, fmt.Errorf("connecting to NATS: %w", err)
 		}
@@ -41,17 +46,17 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	if address == "" {
 		address = nats.DefaultURL
 	}
-	p := patience{log: log, what: "connect to NATS"}
+	p := jskit.Backoff{Log: log, What: "connect to NATS"}
 	for {
 		nc, err := nats.Connect(address, opts...)
 		if err == nil {
-			p.done()
+			p.Done()
 			return nc, nil
 		}
 		if hopeless(err) {
 			return nil, fmt.Errorf("connecting to NATS: %w", err)
 		}
-		if cause := p.wait(ctx, err); cause != nil {
+		if cause := p.Wait(ctx, err); cause != nil {
 			return nil, fmt.Errorf("connecting to NATS: %w (%w)", cause, err)
 		}
 	}
@@ -72,13 +77,13 @@ func hopeless(err error) bool {
 	return errors.As(err, &address)
 }
 
-// handlers are the options of every connection: it is made again for ever, and
+// ConnectionOptions are the options of every connection: it reconnects without end, and
 // each change of its state is one line of the log.
-func handlers(log *slog.Logger) []nats.Option {
+func ConnectionOptions(log *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // a server that comes up may refuse until it has loaded its accounts
-		nats.CustomReconnectDelay(reconnectDelay),
+		nats.CustomReconnectDelay(jskit.ReconnectDelay),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() {
 				log.Warn("the connection to NATS is lost", "name", nc.Opts.Name, "error", err)
@@ -95,8 +100,4 @@ func handlers(log *slog.Logger) []nats.Option {
 			log.Error("NATS reports an error", "name", nc.Opts.Name, "subject", subject, "error", err)
 		}),
 	}
-}
-
-func reconnectDelay(attempts int) time.Duration {
-	return min(retryFirst<<min(attempts, 10), 2*retryMax)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/bus/internal/jskit"
 )
 
 // keepEvery is the time between two looks whether the streams are there.
@@ -37,13 +39,13 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.Every <= 0 {
 		cfg.Every = keepEvery
 	}
-	cfg.Log = logger(cfg.Log)
+	cfg.Log = jskit.Logger(cfg.Log)
 	return &Keeper{cfg: cfg, last: map[string]uint64{}}
 }
 
 // required are the streams without which runs cannot be recovered.
 func required() []string {
-	return []string{StreamJournal, bucketStream(BucketSnapshots), bucketStream(BucketBlobs)}
+	return []string{StreamJournal, BucketStream(BucketSnapshots), BucketStream(BucketBlobs)}
 }
 
 // replaceable are the streams of the engine's account that can be made again.
@@ -111,14 +113,14 @@ func (k *Keeper) info(ctx context.Context, name string) (*jetstream.StreamInfo, 
 	if name == StreamEvents {
 		nc = k.cfg.App
 	}
-	if err := usable(nc); err != nil {
+	if err := jskit.Usable(nc); err != nil {
 		return nil, err
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
@@ -176,7 +178,7 @@ func (k *Keeper) gone(name, how string) error {
 	return &ProvisionError{Stream: name, Reason: how + ": runs cannot be recovered without it. Put a backup of all streams FH_* and OBJ_FH_* in place; to start over, remove them all and journal.mark in the data directory, which forgets all runs"}
 }
 
-// holds says what is lost with a stream.
+// holds is what is lost with a stream.
 func holds(name string) string {
 	switch name {
 	case StreamJournal:

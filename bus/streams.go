@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/bus/internal/jskit"
 )
 
 // Defaults of [StreamConfig], and limits of the streams that it does not set.
@@ -26,16 +28,16 @@ const (
 	DefaultHistoryPerFlow  = 100_000
 	DefaultLogBytes        = 512 << 20
 	DefaultLogAge          = 7 * 24 * time.Hour
-
-	// duplicates is how long a stream knows a message by its Nats-Msg-Id.
-	duplicates = 2 * time.Minute
-
-	// ownDuplicates is that of streams that this process writes often: the server
-	// keeps each id in memory, some 200 bytes, and a message is sent again within
-	// seconds or not at all. The journal needs it least: a commit that was stored is
-	// found by what it follows.
-	ownDuplicates = 15 * time.Second
 )
+
+// duplicates is how long a stream knows a message by its Nats-Msg-Id.
+const duplicates = 2 * time.Minute
+
+// OwnDuplicates is that of streams that this process writes often: the server
+// keeps each id in memory, some 200 bytes, and a message is sent again within
+// seconds or not at all. The journal needs it least: a commit that was stored is
+// found by what it follows.
+const OwnDuplicates = 15 * time.Second
 
 // StreamConfig sets the size of the streams. A zero field leaves an existing
 // stream as it is, and gives a new one the default.
@@ -56,7 +58,7 @@ type StreamConfig struct {
 	Replicas        int           // default 1
 }
 
-// ProvisionError says that a stream cannot be made what it must be without losing
+// ProvisionError reports that a stream cannot be made what it must be without losing
 // what it holds.
 type ProvisionError struct {
 	Stream string
@@ -70,10 +72,10 @@ func (e *ProvisionError) Error() string { return "stream " + e.Stream + ": " + e
 // something of them or copies of it.
 func ProvisionJournal(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	err := provision(ctx, nc, jetstream.StreamConfig{
-		Name: StreamJournal, Subjects: []string{prefixJournal + "*"},
+		Name: StreamJournal, Subjects: []string{PrefixJournal + "*"},
 		Description: "what happened to runs; written by the engine only",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
-		MaxBytes: cfg.JournalBytes, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
+		MaxBytes: cfg.JournalBytes, Replicas: cfg.Replicas, Duplicates: OwnDuplicates,
 	}, DefaultJournalBytes, 0)
 	if err == nil {
 		err = provisionBucket(ctx, nc, BucketSnapshots, "states of the journal, from which a start goes on", cfg.SnapshotBytes, DefaultSnapshotBytes, cfg)
@@ -86,10 +88,10 @@ func ProvisionJournal(ctx context.Context, nc *nats.Conn, cfg StreamConfig) erro
 
 func provisionBucket(ctx context.Context, nc *nats.Conn, bucket, description string, size, usual int64, cfg StreamConfig) error {
 	return provision(ctx, nc, jetstream.StreamConfig{
-		Name: bucketStream(bucket), Subjects: bucketSubjects(bucket),
+		Name: BucketStream(bucket), Subjects: BucketSubjects(bucket),
 		Description: description,
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
-		MaxBytes: size, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
+		MaxBytes: size, Replicas: cfg.Replicas, Duplicates: OwnDuplicates,
 		AllowRollup: true, AllowDirect: true,
 	}, usual, 0)
 }
@@ -98,11 +100,11 @@ func provisionBucket(ctx context.Context, nc *nats.Conn, bucket, description str
 // those of [ProvisionJournal], or changes them to fit.
 func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	err := provision(ctx, nc, jetstream.StreamConfig{
-		Name: StreamTriggers, Subjects: []string{prefixTrigger + "*"},
+		Name: StreamTriggers, Subjects: []string{PrefixTrigger + "*"},
 		Description: "messages that ask for a run; removed some minutes after they were decided",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.TriggerBytes, Replicas: cfg.Replicas, Duplicates: duplicates,
-		MaxMsgSize: MaxPayload, // an external server may allow more than a reader pulls
+		MaxMsgSize: jskit.MaxPayload, // an external server may allow more than a reader pulls
 	}, DefaultTriggerBytes, 0)
 	if err == nil {
 		err = provisionHistory(ctx, nc, cfg)
@@ -114,7 +116,7 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		return err
 	}
 	err = provision(ctx, nc, jetstream.StreamConfig{
-		Name: StreamDeadLetter, Subjects: []string{prefixDeadLetter + "*"},
+		Name: StreamDeadLetter, Subjects: []string{PrefixDeadLetter + "*"},
 		Description: "messages that cannot make a run, with the reason in a header",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.DeadLetterBytes, MaxAge: cfg.DeadLetterAge, Replicas: cfg.Replicas, Duplicates: duplicates,
@@ -132,13 +134,16 @@ func ProvisionEvents(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error
 		Name: StreamEvents, Subjects: []string{prefixEvents + "*.*"},
 		Description: "a copy of what happened to runs; nothing is recovered from it",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		MaxBytes: cfg.EventBytes, MaxAge: cfg.EventAge, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
+		MaxBytes: cfg.EventBytes, MaxAge: cfg.EventAge, Replicas: cfg.Replicas, Duplicates: OwnDuplicates,
 	}
 	if cfg.Replicas <= 1 {
 		events.PersistMode = jetstream.AsyncPersistMode
 	}
 	return provision(ctx, nc, events, DefaultEventBytes, DefaultEventAge)
 }
+
+// markBytes bounds the stream of marks.
+const markBytes = 1 << 20
 
 // provisionMarks makes the stream that holds one message for each shard. With async
 // persistence a mark costs no fsync, which the journal would have to wait for.
@@ -147,7 +152,7 @@ func provisionMarks(ctx context.Context, nc *nats.Conn, replicas int) error {
 		Name: StreamMarks, Subjects: []string{prefixMark + "*"},
 		Description: "how far others know of each journal",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		MaxBytes: markBytes, MaxMsgsPerSubject: 1, Replicas: replicas, Duplicates: ownDuplicates,
+		MaxBytes: markBytes, MaxMsgsPerSubject: 1, Replicas: replicas, Duplicates: OwnDuplicates,
 	}
 	if replicas <= 1 {
 		marks.PersistMode = jetstream.AsyncPersistMode
@@ -157,11 +162,11 @@ func provisionMarks(ctx context.Context, nc *nats.Conn, replicas int) error {
 
 func provisionHistory(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	history := jetstream.StreamConfig{
-		Name: StreamHistory, Subjects: []string{historySubjects, historyPartSubjects, flushSubject(StreamHistory)},
+		Name: StreamHistory, Subjects: []string{HistorySubjects, historyPartSubjects, FlushSubject(StreamHistory)},
 		Description: "records of finished runs",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 		MaxBytes: cfg.HistoryBytes, MaxAge: cfg.HistoryAge, MaxMsgsPerSubject: cfg.HistoryPerFlow,
-		Replicas: cfg.Replicas, Duplicates: ownDuplicates,
+		Replicas: cfg.Replicas, Duplicates: OwnDuplicates,
 	}
 	if cfg.Replicas <= 1 {
 		history.PersistMode = jetstream.AsyncPersistMode // the journal holds runs until they are flushed
@@ -171,10 +176,10 @@ func provisionHistory(ctx context.Context, nc *nats.Conn, cfg StreamConfig) erro
 
 func provisionLogs(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	logs := jetstream.StreamConfig{
-		Name: StreamLogs, Subjects: []string{prefixLog + "*.*"},
+		Name: StreamLogs, Subjects: []string{PrefixLog + "*.*"},
 		Description: "what tasks wrote while they ran",
 		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-		MaxBytes: cfg.LogBytes, MaxAge: cfg.LogAge, Replicas: cfg.Replicas, Duplicates: ownDuplicates,
+		MaxBytes: cfg.LogBytes, MaxAge: cfg.LogAge, Replicas: cfg.Replicas, Duplicates: OwnDuplicates,
 	}
 	if cfg.Replicas <= 1 {
 		logs.PersistMode = jetstream.AsyncPersistMode // nothing is recovered from them
@@ -232,7 +237,7 @@ func update(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamI
 		return &ProvisionError{Stream: want.Name, Reason: "it allows publishers to set when messages expire or are sent, or to count, and the server cannot forbid that afterwards: move it away by the NATS command line first"}
 	}
 	if keepsAll(want.Name) {
-		want.MaxAge = 0 // nothing ages out, whatever the stream says now
+		want.MaxAge = 0 // nothing ages out, whatever the stream has now
 		if err := keeps(info, want); err != nil {
 			return err
 		}
@@ -250,9 +255,9 @@ func update(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamI
 	return err
 }
 
-// keepsAll tells whether nothing of a stream may be lost.
+// keepsAll reports whether nothing of a stream may be lost.
 func keepsAll(stream string) bool {
-	return stream == StreamJournal || stream == bucketStream(BucketSnapshots) || stream == bucketStream(BucketBlobs)
+	return stream == StreamJournal || stream == BucketStream(BucketSnapshots) || stream == BucketStream(BucketBlobs)
 }
 
 // keeps refuses changes after which messages, or copies of them, would be gone: the

@@ -11,48 +11,29 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/internal/bustest"
+	"github.com/flowhost/flowhost/bus/internal/jskit"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
 )
-
-type limits struct {
-	Discard  jetstream.DiscardPolicy
-	Bytes    int64
-	Message  int32
-	Age      time.Duration
-	Replicas int
-	Window   time.Duration
-	Subjects []string
-}
-
-func streamLimits(t *testing.T, nc *nats.Conn, name string) limits {
-	t.Helper()
-	stream, err := jetStream(t, nc).Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := stream.CachedInfo().Config
-	if c.Retention != jetstream.LimitsPolicy || c.Storage != jetstream.FileStorage {
-		t.Errorf("%s: retention %v, storage %v", name, c.Retention, c.Storage)
-	}
-	return limits{c.Discard, c.MaxBytes, c.MaxMsgSize, c.MaxAge, c.Replicas, c.Duplicates, c.Subjects}
-}
 
 func TestProvision(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, bus.ServerConfig{})
-	app, journal := connect(t, s), connectJournal(t, s)
+	s := bustest.StartServer(t, natsd.Config{})
+	app, journal := bustest.Connect(t, s), bustest.ConnectJournal(t, s)
 	for _, tt := range []struct {
 		nc   *nats.Conn
 		name string
-		want limits
+		want bustest.Limits
 	}{
-		{journal, bus.StreamJournal, limits{jetstream.DiscardNew, 4 << 30, -1, 0, 1, 15 * time.Second, []string{"fh.v1.journal.*"}}},
-		{app, bus.StreamTriggers, limits{jetstream.DiscardNew, 1 << 30, bus.MaxPayload, 0, 1, 2 * time.Minute, []string{"fh.v1.trigger.*"}}},
-		{app, bus.StreamEvents, limits{jetstream.DiscardOld, 256 << 20, -1, 7 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.events.*.*"}}},
-		{app, bus.StreamHistory, limits{jetstream.DiscardOld, 4 << 30, -1, 30 * 24 * time.Hour, 1, 15 * time.Second, []string{"fh.v1.history.*.*", "fh.v1.historypart.*.*.*", "fh.v1.flush.FH_HISTORY"}}},
-		{app, bus.StreamMarks, limits{jetstream.DiscardOld, 1 << 20, -1, 0, 1, 15 * time.Second, []string{"fh.v1.mark.*"}}},
-		{app, bus.StreamDeadLetter, limits{jetstream.DiscardOld, 256 << 20, -1, 30 * 24 * time.Hour, 1, 2 * time.Minute, []string{"fh.v1.deadletter.*"}}},
+		{journal, bus.StreamJournal, bustest.Limits{Discard: jetstream.DiscardNew, Bytes: 4 << 30, Message: -1, Age: 0, Replicas: 1, Window: 15 * time.Second, Subjects: []string{"fh.v1.journal.*"}}},
+		{app, bus.StreamTriggers, bustest.Limits{Discard: jetstream.DiscardNew, Bytes: 1 << 30, Message: jskit.MaxPayload, Age: 0, Replicas: 1, Window: 2 * time.Minute, Subjects: []string{"fh.v1.trigger.*"}}},
+		{app, bus.StreamEvents, bustest.Limits{Discard: jetstream.DiscardOld, Bytes: 256 << 20, Message: -1, Age: 7 * 24 * time.Hour, Replicas: 1, Window: 15 * time.Second, Subjects: []string{"fh.v1.events.*.*"}}},
+		{app, bus.StreamHistory, bustest.Limits{Discard: jetstream.DiscardOld, Bytes: 4 << 30, Message: -1, Age: 30 * 24 * time.Hour, Replicas: 1, Window: 15 * time.Second, Subjects: []string{"fh.v1.history.*.*", "fh.v1.historypart.*.*.*", "fh.v1.flush.FH_HISTORY"}}},
+		{app, bus.StreamMarks, bustest.Limits{Discard: jetstream.DiscardOld, Bytes: 1 << 20, Message: -1, Age: 0, Replicas: 1, Window: 15 * time.Second, Subjects: []string{"fh.v1.mark.*"}}},
+		{app, bus.StreamDeadLetter, bustest.Limits{Discard: jetstream.DiscardOld, Bytes: 256 << 20, Message: -1, Age: 30 * 24 * time.Hour, Replicas: 1, Window: 2 * time.Minute, Subjects: []string{"fh.v1.deadletter.*"}}},
 	} {
-		if diff := cmp.Diff(tt.want, streamLimits(t, tt.nc, tt.name)); diff != "" {
+		if diff := cmp.Diff(tt.want, bustest.StreamLimits(t, tt.nc, tt.name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -60,37 +41,37 @@ func TestProvision(t *testing.T) {
 
 func TestProvisionAgain(t *testing.T) {
 	t.Parallel()
-	nc := connect(t, startServer(t, bus.ServerConfig{}))
-	if err := provisionAll(t, nc, bus.StreamConfig{EventBytes: 1 << 20, EventAge: time.Hour, TriggerBytes: 2 << 20, HistoryPerFlow: 7}); err != nil {
+	nc := bustest.Connect(t, bustest.StartServer(t, natsd.Config{}))
+	if err := bustest.ProvisionAll(t, nc, bus.StreamConfig{EventBytes: 1 << 20, EventAge: time.Hour, TriggerBytes: 2 << 20, HistoryPerFlow: 7}); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Publish("fh.v1.events.a.b", []byte("kept")); err != nil {
 		t.Fatal(err)
 	}
 	// Nothing asked for leaves it so.
-	if err := provisionAll(t, nc, bus.StreamConfig{}); err != nil {
+	if err := bustest.ProvisionAll(t, nc, bus.StreamConfig{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := streamLimits(t, nc, bus.StreamEvents); got.Bytes != 1<<20 || got.Age != time.Hour {
+	if got := bustest.StreamLimits(t, nc, bus.StreamEvents); got.Bytes != 1<<20 || got.Age != time.Hour {
 		t.Errorf("events: %+v", got)
 	}
-	if got := streamLimits(t, nc, bus.StreamTriggers); got.Bytes != 2<<20 {
+	if got := bustest.StreamLimits(t, nc, bus.StreamTriggers); got.Bytes != 2<<20 {
 		t.Errorf("triggers: %+v", got)
 	}
 	if got := perSubject(t, nc, bus.StreamHistory); got != 7 {
 		t.Errorf("history: %d records of a flow in a state, want 7", got)
 	}
-	if got := perSubject(t, connect(t, startServer(t, bus.ServerConfig{})), bus.StreamHistory); got != bus.DefaultHistoryPerFlow {
+	if got := perSubject(t, bustest.Connect(t, bustest.StartServer(t, natsd.Config{})), bus.StreamHistory); got != bus.DefaultHistoryPerFlow {
 		t.Errorf("history: %d records of a flow in a state, want %d", got, bus.DefaultHistoryPerFlow)
 	}
-	if got := messages(t, nc, bus.StreamEvents); len(got) != 1 || string(got[0].Data) != "kept" {
+	if got := bustest.Messages(t, nc, bus.StreamEvents); len(got) != 1 || string(got[0].Data) != "kept" {
 		t.Errorf("events: %v", got)
 	}
 }
 
 func perSubject(t *testing.T, nc *nats.Conn, name string) int64 {
 	t.Helper()
-	stream, err := jetStream(t, nc).Stream(t.Context(), name)
+	stream, err := bustest.JetStream(t, nc).Stream(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +80,8 @@ func perSubject(t *testing.T, nc *nats.Conn, name string) int64 {
 
 func TestProvisionRepairsJournal(t *testing.T) {
 	t.Parallel()
-	nc := connectJournal(t, startServer(t, bus.ServerConfig{}))
-	js := jetStream(t, nc)
+	nc := bustest.ConnectJournal(t, bustest.StartServer(t, natsd.Config{}))
+	js := bustest.JetStream(t, nc)
 	stream, err := js.Stream(t.Context(), bus.StreamJournal)
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +107,8 @@ func TestProvisionRepairsJournal(t *testing.T) {
 
 func TestProvisionKeepsJournal(t *testing.T) {
 	t.Parallel()
-	nc := connectJournal(t, startServer(t, bus.ServerConfig{}))
-	j := openJournal(t, nc, bus.JournalConfig{})
+	nc := bustest.ConnectJournal(t, bustest.StartServer(t, natsd.Config{}))
+	j := bustest.OpenJournal(t, nc, journal.Config{})
 	if _, err := j.Append(t.Context(), 0, bytes.Repeat([]byte("x"), 10<<10)); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +117,7 @@ func TestProvisionKeepsJournal(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Stream != bus.StreamJournal {
 		t.Fatalf("ProvisionJournal = %v, want a *ProvisionError", err)
 	}
-	if got := messages(t, nc, bus.StreamJournal); len(got) != 1 {
+	if got := bustest.Messages(t, nc, bus.StreamJournal); len(got) != 1 {
 		t.Errorf("the journal holds %d commits, want 1", len(got))
 	}
 }

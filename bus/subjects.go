@@ -21,20 +21,27 @@ const (
 	StreamMarks      = "FH_MARKS"
 )
 
+// Buckets of objects, in the journal's account.
+const (
+	BucketSnapshots = "FH_SNAPSHOTS"
+	BucketBlobs     = "FH_BLOBS"
+)
+
 // The prefixes of subjects that a flow's name follows.
 const (
-	prefixOwn        = "fh." // everything that is flowhost's
-	prefixJournal    = "fh.v1.journal."
-	prefixTrigger    = "fh.v1.trigger."
-	prefixRun        = "fh.v1.run."
+	PrefixOwn        = "fh." // everything that is flowhost's
+	PrefixJournal    = "fh.v1.journal."
+	PrefixTrigger    = "fh.v1.trigger."
+	PrefixRun        = "fh.v1.run."
 	prefixEvents     = "fh.v1.events."
 	prefixMark       = "fh.v1.mark."
-	prefixDeadLetter = "fh.v1.deadletter."
-	prefixHistory    = "fh.v1.history."
-	prefixParts      = "fh.v1.historypart."
-	prefixFlush      = "fh.v1.flush."
-	prefixLog        = "fh.v1.log."
-	prefixAPIRun     = "fh.v1.api.run."
+	PrefixDeadLetter = "fh.v1.deadletter."
+	PrefixHistory    = "fh.v1.history."
+	PrefixParts      = "fh.v1.historypart."
+	PrefixFlush      = "fh.v1.flush."
+	PrefixLog        = "fh.v1.log."
+	PrefixAPI        = "fh.v1.api."
+	PrefixAPIRun     = "fh.v1.api.run."
 )
 
 // Headers of messages, beside those of NATS.
@@ -64,60 +71,71 @@ func StreamSource(stream, flow, trigger string) string {
 }
 
 // JournalSubject is where a shard's commits are.
-func JournalSubject(shard int) string { return prefixJournal + strconv.Itoa(shard) }
+func JournalSubject(shard int) string { return PrefixJournal + strconv.Itoa(shard) }
 
 // TriggerSubject is where a durable message asks for a run of the flow.
-func TriggerSubject(flow string) string { return prefixTrigger + flow }
+func TriggerSubject(flow string) string { return PrefixTrigger + flow }
+
+// APISubject is where a verb is asked for.
+func APISubject(verb string) string { return PrefixAPI + verb }
 
 // RunSubject is where a request asks for a run of the flow.
-func RunSubject(flow string) string { return prefixAPIRun + flow }
+func RunSubject(flow string) string { return PrefixAPIRun + flow }
 
 // EventSubject is where a live event of a run is published. The kind is one of the
 // run.Kind words.
 func EventSubject(flow string, id run.ID, kind string) string {
-	return prefixRun + flow + "." + string(id) + "." + kind
+	return PrefixRun + flow + "." + string(id) + "." + kind
 }
 
 // EventsSubject is where the stream FH_EVENTS has the events of a run.
 func EventsSubject(flow string, id run.ID) string { return prefixEvents + flow + "." + string(id) }
 
-// markSubject is where a shard's [Mark] is.
-func markSubject(shard int) string { return prefixMark + strconv.Itoa(shard) }
+// MarkSubject is where a shard's [journal.Mark] is.
+func MarkSubject(shard int) string { return prefixMark + strconv.Itoa(shard) }
 
 // DeadLetterSubject is where messages are kept that could not make a run of the
 // flow.
-func DeadLetterSubject(flow string) string { return prefixDeadLetter + flow }
+func DeadLetterSubject(flow string) string { return PrefixDeadLetter + flow }
 
 // HistorySubject is where the records of finished runs are kept.
 func HistorySubject(flow string, state run.State) string {
-	return prefixHistory + flow + "." + string(state)
+	return PrefixHistory + flow + "." + string(state)
 }
 
-// historySubjects are all subjects of HistorySubject.
-const historySubjects = prefixHistory + "*.*"
+// HistorySubjects are all subjects of HistorySubject.
+const HistorySubjects = PrefixHistory + "*.*"
 
-// historyPartSubject is where the parts with a number, from 1, are of records of a
+// HistoryPartSubject is where the parts with a number, from 1, are of records of a
 // HistorySubject. A stream that keeps so many messages of a subject keeps the part for
 // as long as the record.
-func historyPartSubject(record string, number int) string {
-	return prefixParts + strings.TrimPrefix(record, prefixHistory) + "." + strconv.Itoa(number)
+func HistoryPartSubject(record string, number int) string {
+	return PrefixParts + strings.TrimPrefix(record, PrefixHistory) + "." + strconv.Itoa(number)
 }
 
 // historyPartSubjects are all subjects of historyPartSubject.
-const historyPartSubjects = prefixParts + "*.*.*"
+const historyPartSubjects = PrefixParts + "*.*.*"
 
-// flushSubject is where a stream takes what is stored and removed again only to
+// FlushSubject is where a stream takes what is stored and removed again only to
 // have the server write its files.
-func flushSubject(stream string) string { return prefixFlush + stream }
+func FlushSubject(stream string) string { return PrefixFlush + stream }
 
 // LogSubject is where lines of the run's log are stored, with those of the other
 // runs of the flow whose ids end with the same character: a server remembers each
 // subject of a stream for as long as the stream has a message there.
 func LogSubject(flow string, id run.ID) string {
-	return prefixLog + flow + "." + string(id[max(len(id)-1, 0):])
+	return PrefixLog + flow + "." + string(id[max(len(id)-1, 0):])
 }
 
-// CheckToken tells whether a name can be one token of a subject: the subjects
+// BucketStream is the stream of a bucket of objects, as the NATS tools expect it.
+func BucketStream(bucket string) string { return "OBJ_" + bucket }
+
+// BucketSubjects are the subjects of that stream: of contents, and of names.
+func BucketSubjects(bucket string) []string {
+	return []string{"$O." + bucket + ".C.>", "$O." + bucket + ".M.>"}
+}
+
+// CheckToken reports whether a name can be one token of a subject: the subjects
 // above take names that it accepts.
 func CheckToken(name string) error {
 	if name == "" {
@@ -132,7 +150,7 @@ func CheckToken(name string) error {
 	return nil
 }
 
-// CheckSubject tells whether a flow can listen to the subject: tokens with dots
+// CheckSubject reports whether a flow can listen to the subject: tokens with dots
 // between them, "*" for any one token, ">" at the end for all that follow. Subjects
 // that [run.ReservedSubject] knows are refused.
 func CheckSubject(subject string) error {
@@ -151,8 +169,8 @@ func CheckSubject(subject string) error {
 	return nil
 }
 
-// checkStream tells whether a trigger can read the stream.
-func checkStream(name string) error {
+// CheckStream reports whether a trigger can read the stream.
+func CheckStream(name string) error {
 	if err := CheckToken(name); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/run"
@@ -36,7 +36,7 @@ name of the user who runs the command; the host does not verify that name.
 			if deny {
 				done = "refused"
 			}
-			return answerWait(r, cmd, args, payload, done, func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
+			return answerWait(r, cmd, args, payload, done, func(ctx context.Context, client *api.Client, id run.ID, wait string, payload json.RawMessage) error {
 				decision.Payload = payload
 				return client.Approve(ctx, id, wait, decision)
 			})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -69,7 +69,7 @@ func (f *filling) run(cmd *cobra.Command, name string) error {
 	if err := f.period(cmd, time.Now().UTC()); err != nil { // before the host is asked for the zone
 		return err
 	}
-	return f.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return f.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		s, err := remote.PickSchedule(ctx, client, name)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (f *filling) warn(plan run.BackfillPlan) {
 }
 
 // dryRun prints the times of a plan with the state of their runs.
-func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Location) error {
+func (f *filling) dryRun(ctx context.Context, client *api.Client, zone *time.Location) error {
 	plan, err := client.Backfill(ctx, f.request)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (f *filling) dryRun(ctx context.Context, client *bus.Client, zone *time.Loc
 }
 
 // start starts a backfill, and follows it unless --detach is given.
-func (f *filling) start(ctx context.Context, client *bus.Client) error {
+func (f *filling) start(ctx context.Context, client *api.Client) error {
 	f.request.ID = run.NewID(time.Now())
 	plan, err := client.Backfill(ctx, f.request)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 )
@@ -24,7 +24,7 @@ runs are not affected.
 		Args:              cli.Between(1, 1, "BACKFILL"),
 		ValidArgsFunction: r.Complete(remote.CompleteBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *api.Client) error {
 				b, err := remote.PickBackfill(ctx, client, args[0])
 				if err != nil {
 					return err

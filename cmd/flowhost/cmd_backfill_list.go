@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -23,7 +23,7 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 		Example: `  flowhost backfill list`,
 		Args:    cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *api.Client) error {
 				all, err := client.Backfills(ctx, "")
 				if err != nil {
 					return err
@@ -39,7 +39,7 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 
 var backfillColumns = []string{"BACKFILL", "SCHEDULE", "STATE", "DONE", "STARTED", "TOOK", "NOTE"}
 
-func backfillRow(b bus.Backfill) []string {
+func backfillRow(b api.Backfill) []string {
 	took := ""
 	if !b.EndedAt.IsZero() {
 		took = render.Short(b.EndedAt.Sub(b.StartedAt))

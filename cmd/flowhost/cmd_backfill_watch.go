@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -32,7 +32,7 @@ failed. Ctrl-C ends the command, not the backfill.
 		Args:              cli.Between(1, 1, "BACKFILL"),
 		ValidArgsFunction: r.Complete(remote.CompleteBackfills),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *api.Client) error {
 				b, err := remote.PickBackfill(ctx, client, args[0])
 				if err != nil {
 					return err
@@ -47,12 +47,12 @@ failed. Ctrl-C ends the command, not the backfill.
 }
 
 // follow shows the progress of a backfill until it ends.
-func followBackfill(ctx context.Context, r *remote.Host, client *bus.Client, id run.ID, asJSON bool) error {
+func followBackfill(ctx context.Context, r *remote.Host, client *api.Client, id run.ID, asJSON bool) error {
 	line := render.NewStatusLine(r.App.Errout)
 	r.App.Errout.Writer = line // other messages appear above it
 	defer func() { r.App.Errout.Writer = line.Under }()
 	for shown := false; ; shown = true {
-		var b bus.Backfill
+		var b api.Backfill
 		err := r.Persistently(ctx, func() (err error) {
 			b, err = remote.FindBackfill(ctx, client, id)
 			return err
@@ -79,7 +79,7 @@ func followBackfill(ctx context.Context, r *remote.Host, client *bus.Client, id 
 }
 
 // progressOf is the progress of a backfill, in one line.
-func progressOf(b *bus.Backfill) string {
+func progressOf(b *api.Backfill) string {
 	parts := []string{fmt.Sprintf("%d of %d done", b.Done, b.Total)}
 	parts = append(parts, endsOf(b)...)
 	if len(b.Active) > 0 {
@@ -89,7 +89,7 @@ func progressOf(b *bus.Backfill) string {
 }
 
 // endsOf counts the ends of a backfill's runs.
-func endsOf(b *bus.Backfill) []string {
+func endsOf(b *api.Backfill) []string {
 	var parts []string
 	for _, end := range []struct {
 		n    int
@@ -103,7 +103,7 @@ func endsOf(b *bus.Backfill) []string {
 }
 
 // concludeBackfill prints the result of a backfill and returns the exit code for it.
-func concludeBackfill(r *remote.Host, b *bus.Backfill, asJSON bool) error {
+func concludeBackfill(r *remote.Host, b *api.Backfill, asJSON bool) error {
 	if asJSON {
 		if err := r.App.PrintJSON(b); err != nil {
 			return err

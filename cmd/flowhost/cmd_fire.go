@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -35,7 +35,7 @@ flow starts one run, and the command prints its id again.`,
 			if err != nil {
 				return cli.Usage(cmd, "%w", err)
 			}
-			return e.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return e.Use(cmd, func(ctx context.Context, client *api.Client) error {
 				s, err := remote.PickSchedule(ctx, client, args[0])
 				if err != nil {
 					return err

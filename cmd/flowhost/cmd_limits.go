@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -25,7 +25,7 @@ maximum, the rate limit, and the number of waiting tasks.`,
   flowhost limits --json | jq 'select(.waiting > 0)'`,
 		Args: cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *api.Client) error {
 				all, err := client.Limits(ctx)
 				if err != nil {
 					return err

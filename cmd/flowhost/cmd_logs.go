@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -64,7 +64,7 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 			return cli.Usage(cmd, "%w", err)
 		}
 	}
-	return l.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return l.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		id, err := remote.PickRun(ctx, client, args[0])
 		if err != nil {
 			return err
@@ -78,13 +78,13 @@ func (l *logReading) show(cmd *cobra.Command, args []string) error {
 }
 
 // read shows page after page.
-func (l *logReading) read(ctx context.Context, client *bus.Client) error {
+func (l *logReading) read(ctx context.Context, client *api.Client) error {
 	wait := time.Duration(0)
 	if l.follow {
 		wait = remote.PollTime
 	}
 	for cursor := ""; ; {
-		var page bus.LogPage
+		var page api.LogPage
 		err := l.Persistently(ctx, func() (err error) {
 			page, err = client.Logs(ctx, l.query, cursor, wait)
 			return err

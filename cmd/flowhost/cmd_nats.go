@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
@@ -68,7 +68,7 @@ func (c *natsConfig) print(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return cli.Exitf(cli.ExitInvalid, "--keys: %w", err)
 	}
-	text, err := bus.ServerConfiguration(bus.ExternalConfig{Keys: keys, URL: c.url, Subjects: serve.CoreSubjects(set), Log: c.Log(slog.LevelWarn)})
+	text, err := natsd.ExternalConfiguration(natsd.ExternalConfig{Keys: keys, URL: c.url, Subjects: serve.CoreSubjects(set), Log: c.Log(slog.LevelWarn)})
 	if err != nil {
 		return cli.Exitf(cli.ExitInvalid, "%w", err)
 	}

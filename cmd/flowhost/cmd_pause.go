@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/run"
@@ -31,7 +31,7 @@ The reason is shown to whoever finds the schedule paused.
 			if strings.TrimSpace(reason) == "" {
 				return cli.Usage(cmd, "--reason is required: it is shown to whoever finds the schedule paused")
 			}
-			return changeSchedules(r, cmd, args[0], "is paused", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+			return changeSchedules(r, cmd, args[0], "is paused", func(ctx context.Context, client *api.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Pause(ctx, of, reason)
 			})
 		},
@@ -43,8 +43,8 @@ The reason is shown to whoever finds the schedule paused.
 
 // changeSchedules changes the schedules that an argument names, and lists
 // them.
-func changeSchedules(r *remote.Host, cmd *cobra.Command, name, done string, change func(context.Context, *bus.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
-	return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+func changeSchedules(r *remote.Host, cmd *cobra.Command, name, done string, change func(context.Context, *api.Client, run.ScheduleRef) ([]run.ScheduleRef, error)) error {
+	return r.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		of, err := remote.PickSchedules(ctx, client, name)
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/plan"
@@ -56,7 +56,7 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return p.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return p.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		deployed, err := client.Deployed(ctx)
 		if err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/run"
@@ -25,7 +25,7 @@ flow sets catch_up; 'flowhost backfill' runs them later.
 		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
 		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeSchedules(r, cmd, args[0], "is resumed", func(ctx context.Context, client *bus.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+			return changeSchedules(r, cmd, args[0], "is resumed", func(ctx context.Context, client *api.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
 				return client.Resume(ctx, of)
 			})
 		},

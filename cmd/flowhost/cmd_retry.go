@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -76,7 +76,7 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 	if err := r.check(cmd); err != nil {
 		return err
 	}
-	return r.follower.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return r.follower.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		id, err := remote.PickRun(ctx, client, selector)
 		if err != nil {
 			return err

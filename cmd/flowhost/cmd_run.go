@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
@@ -60,7 +60,7 @@ Settings are read from ` + settings.FileName + ` in the flows' directory; flags 
 	flags.StringVar(&s.settings.NATSURL, "nats", "", "`URL` of an external NATS server with JetStream")
 	flags.StringVar(&s.settings.NATSCreds, "creds", "", "`FILE` with credentials for it")
 	flags.StringVar(&s.settings.NATSAppCreds, "app-creds", "", "`FILE` with credentials for the clients' account; default: engine and clients share one account")
-	flags.StringVar(&s.settings.NATSListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+bus.DefaultListen+", or a free port if that one is in use")
+	flags.StringVar(&s.settings.NATSListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+natsd.DefaultListen+", or a free port if that one is in use")
 	flags.IntVar(&s.settings.Workers, "workers", 0, "maximum `NUMBER` of concurrent attempts; default: four times the number of CPUs")
 	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it acknowledges (default); relaxed, synced every 100 ms; or memory, lost with the process")
 	flags.StringVar(&s.logLevel, "log-level", "", "minimum `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
@@ -150,7 +150,7 @@ func (s *service) check(cmd *cobra.Command, merged *settings.Settings) error {
 		return cli.Usage(cmd, "--app-creds requires --nats: it is for an external server")
 	case external && s.settings.NATSListen != "":
 		return cli.Usage(cmd, "--nats-listen and --nats exclude each other: it is for the embedded server")
-	case external && merged.Durability == bus.SyncMemory:
+	case external && merged.Durability == natsd.SyncMemory:
 		return cli.Exitf(cli.ExitInvalid, "durability %q requires the embedded server: an external one stores its streams on disk", merged.Durability)
 	case !external && merged.Streams.Replicas > 1:
 		return cli.Exitf(cli.ExitInvalid, "settings: replicas = %d requires an external NATS cluster: set its url, too", merged.Streams.Replicas)

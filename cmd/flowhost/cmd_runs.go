@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -56,7 +56,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return l.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return l.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		columns := runColumns
 		for left := l.limit; ; {
 			query.Limit = run.MaxPage

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -27,7 +27,7 @@ is active, paused by an operator, off in the flow file, or ended, with no times 
 		Args:              cli.Between(0, 1, ""),
 		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *api.Client) error {
 				var of run.ScheduleRef
 				var err error
 				if len(args) > 0 {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 )
@@ -27,7 +27,7 @@ are shown with the tasks of that run.
 		Args:              cli.Between(1, 1, "RUN"),
 		ValidArgsFunction: r.Complete(remote.CompleteRuns),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+			return r.Use(cmd, func(ctx context.Context, client *api.Client) error {
 				id, err := remote.PickRun(ctx, client, args[0])
 				if err != nil {
 					return err

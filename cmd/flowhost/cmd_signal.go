@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/flows"
@@ -34,7 +34,7 @@ has not started yet accepts no signal.
 			if len(args) > 2 {
 				payload = args[2]
 			}
-			return answerWait(r, cmd, args, payload, "ended", func(ctx context.Context, client *bus.Client, id run.ID, wait string, payload json.RawMessage) error {
+			return answerWait(r, cmd, args, payload, "ended", func(ctx context.Context, client *api.Client, id run.ID, wait string, payload json.RawMessage) error {
 				return client.Signal(ctx, id, wait, payload)
 			})
 		},
@@ -45,7 +45,7 @@ has not started yet accepts no signal.
 
 // answerWait ends the wait that the arguments name, of the run that they select.
 func answerWait(r *remote.Host, cmd *cobra.Command, args []string, input, done string,
-	answer func(context.Context, *bus.Client, run.ID, string, json.RawMessage) error) error {
+	answer func(context.Context, *api.Client, run.ID, string, json.RawMessage) error) error {
 	var payload json.RawMessage
 	if input != "" {
 		var err error
@@ -54,14 +54,14 @@ func answerWait(r *remote.Host, cmd *cobra.Command, args []string, input, done s
 		}
 	}
 	wait := strings.TrimPrefix(args[1], flows.WaitPrefix)
-	return r.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return r.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		id, err := remote.PickRun(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
 		err = answer(ctx, client, id, wait, payload)
-		fault := (*bus.AnswerError)(nil)
-		if errors.As(err, &fault) && fault.Code == bus.CodeUnknownWait {
+		fault := (*api.AnswerError)(nil)
+		if errors.As(err, &fault) && fault.Code == api.CodeUnknownWait {
 			return unknownWait(ctx, client, id, wait)
 		}
 		if err != nil {
@@ -73,7 +73,7 @@ func answerWait(r *remote.Host, cmd *cobra.Command, args []string, input, done s
 }
 
 // unknownWait is the error for a wait that a run does not have.
-func unknownWait(ctx context.Context, client *bus.Client, id run.ID, wait string) error {
+func unknownWait(ctx context.Context, client *api.Client, id run.ID, wait string) error {
 	var names []string
 	if record, err := client.Get(ctx, id); err == nil {
 		for _, t := range record.Tasks {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/remote"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
@@ -55,18 +56,18 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 	if err := bus.CheckToken(flow); err != nil {
 		return cli.Usage(cmd, "%w", err)
 	}
-	start := bus.Start{Flow: flow, Key: t.key}
+	start := api.StartRequest{Flow: flow, Key: t.key}
 	if t.input != "" {
 		if start.Payload, err = t.follower.App.ReadJSON(t.input); err != nil {
 			return err
 		}
 	}
-	return t.follower.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	return t.follower.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		if start.Params, err = remote.AskParams(ctx, cmd, client, flow, t.params); err != nil {
 			return err
 		}
 		receipt, err := client.Start(ctx, start)
-		answer := (*bus.AnswerError)(nil)
+		answer := (*api.AnswerError)(nil)
 		if errors.As(err, &answer) && answer.Code == run.RequestUnknownFlow {
 			return remote.UnknownFlow(ctx, client, flow)
 		}

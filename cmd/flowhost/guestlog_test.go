@@ -13,15 +13,17 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
+	"github.com/flowhost/flowhost/bus/tasklog"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
 
 // openTestLogs gives the logs on an embedded server.
-func openTestLogs(t *testing.T, cfg bus.LogsConfig) (*bus.Logs, *nats.Conn) {
+func openTestLogs(t *testing.T, cfg tasklog.Config) (*tasklog.Store, *nats.Conn) {
 	t.Helper()
-	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Dir: t.TempDir(), NoListen: true})
+	server, err := natsd.Start(t.Context(), natsd.Config{Dir: t.TempDir(), NoListen: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func openTestLogs(t *testing.T, cfg bus.LogsConfig) (*bus.Logs, *nats.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logs, err := bus.NewLogs(t.Context(), nc, cfg)
+	logs, err := tasklog.New(t.Context(), nc, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestGuestLines(t *testing.T) {
 
 // What guests write is found in the logs, line for line.
 func testLinesAreStored(t *testing.T, h *host.Host, lines *serve.GuestLines, tasks, command string) {
-	logs, _ := openTestLogs(t, bus.LogsConfig{})
+	logs, _ := openTestLogs(t, tasklog.Config{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var storing sync.WaitGroup
 	storing.Go(func() { logs.Run(ctx) })
@@ -122,7 +124,7 @@ func testLinesAreStored(t *testing.T, h *host.Host, lines *serve.GuestLines, tas
 
 // A server that takes nothing, and one that is gone, cost lines and no time.
 func testNobodyWaitsForLogs(t *testing.T, h *host.Host, lines *serve.GuestLines, tasks string) {
-	logs, nc := openTestLogs(t, bus.LogsConfig{Buffer: 4 << 10})
+	logs, nc := openTestLogs(t, tasklog.Config{Buffer: 4 << 10})
 	flood := func() time.Duration {
 		started := time.Now()
 		for n := range 20 {

@@ -27,7 +27,7 @@ func CheckDocs(packages []*Package) []Violation {
 // process begins there; so may guests, which are programs of their own, and what
 // only tests use.
 func CheckContexts(packages []*Package) []Violation {
-	return checkFiles(packages, []string{"cmd", "internal", "examples", "plugins"}, func(f *File) []Violation {
+	return checkFiles(packages, []string{"cmd", "internal", "bus/internal/bustest", "examples", "plugins"}, func(f *File) []Violation {
 		var found []Violation
 		local := importedAs(f, "context")
 		ast.Inspect(f.Syntax, func(n ast.Node) bool {

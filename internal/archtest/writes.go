@@ -11,7 +11,7 @@ import (
 // Write is a file of the program that changes the file system: whose files they
 // are, and what keeps it from files of others.
 type Write struct {
-	File   string // "bus/lock.go"
+	File   string // "bus/natsd/lock.go"
 	Calls  string // the names of the calls, sorted, each as often as it is there
 	Reason string
 }
@@ -20,29 +20,29 @@ type Write struct {
 // needs a row, and a case in TestForeignFilesStayAsTheyAre of cmd/flowhost when a
 // flag or a setting leads to it.
 var Writes = []Write{
-	{File: "bus/credentials.go", Calls: "CreateTemp Remove Rename",
+	{File: "bus/natsd/credentials.go", Calls: "CreateTemp Remove Rename",
 		Reason: "the two files with credentials in a data directory that is marked"},
-	{File: "bus/datadir.go", Calls: "MkdirAll",
+	{File: "bus/natsd/datadir.go", Calls: "MkdirAll",
 		Reason: "a data directory that is missing; one that is there is not changed"},
-	{File: "bus/externalconfig.go", Calls: "MkdirAll OpenFile",
+	{File: "bus/natsd/externalconfig.go", Calls: "MkdirAll OpenFile",
 		Reason: "a directory of keys that is missing, and files in it that are not there yet"},
-	{File: "bus/files.go", Calls: "Chmod CreateTemp Remove Rename",
+	{File: "bus/natsd/files.go", Calls: "Chmod CreateTemp Remove Rename",
 		Reason: "what replaceFile has made itself"},
-	{File: "bus/fsync.go", Calls: "CreateTemp Remove",
+	{File: "bus/natsd/fsync.go", Calls: "CreateTemp Remove",
 		Reason: "a temporary file in a data directory that is marked"},
-	{File: "bus/historyindex.go", Calls: "MkdirAll bbolt.Open",
+	{File: "bus/history/index.go", Calls: "MkdirAll bbolt.Open",
 		Reason: "the index in a data directory that is marked"},
-	{File: "bus/historyrun.go", Calls: "Remove Remove",
+	{File: "bus/history/run.go", Calls: "Remove Remove",
 		Reason: "the index in a data directory that is marked, which is made again"},
-	{File: "bus/lock.go", Calls: "Truncate",
+	{File: "bus/natsd/lock.go", Calls: "Truncate",
 		Reason: "the lock's own file, once it is locked"},
-	{File: "bus/lock_unix.go", Calls: "OpenFile",
+	{File: "bus/natsd/lock_unix.go", Calls: "OpenFile",
 		Reason: "the lock in a data directory that is marked; links are not followed"},
-	{File: "bus/markfile.go", Calls: "OpenFile",
+	{File: "bus/journal/markfile.go", Calls: "OpenFile",
 		Reason: "how far the journal went, in a data directory that is marked"},
-	{File: "bus/mend.go", Calls: "MkdirAll Remove",
+	{File: "bus/natsd/mend.go", Calls: "MkdirAll Remove",
 		Reason: "copies of damaged files of streams in a data directory that is marked, and the server's index of such a stream"},
-	{File: "bus/server.go", Calls: "MkdirTemp NewServer RemoveAll",
+	{File: "bus/natsd/server.go", Calls: "MkdirTemp NewServer RemoveAll",
 		Reason: "streams in a data directory that is marked, or in a temporary directory that goes with the server"},
 	{File: "cmd/flowhost/internal/outfile/outfile.go", Calls: "Chmod Chmod CreateTemp OpenFile Remove Rename",
 		Reason: "what fmt, plugin build and test are asked to write: a file of another kind is refused"},

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/events"
+	"github.com/flowhost/flowhost/bus/history"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
@@ -27,16 +31,16 @@ func BenchmarkDurable(b *testing.B) {
 	const reference, object = `task.t%d.output`, `{ n = task.t%d.output.n, i = 1 }`
 	for _, c := range []struct {
 		name         string
-		level        bus.Sync
+		level        natsd.Sync
 		keeps, input string
 	}{
-		{"strict/journal/reference", bus.SyncStrict, "journal", reference},
-		{"relaxed/journal/reference", bus.SyncRelaxed, "journal", reference},
-		{"strict/history/reference", bus.SyncStrict, "history", reference},
-		{"relaxed/history/reference", bus.SyncRelaxed, "history", reference},
-		{"strict/history/object", bus.SyncStrict, "history", object},
-		{"strict/runs/reference", bus.SyncStrict, "runs", reference},
-		{"strict/tasks/reference", bus.SyncStrict, "tasks", reference},
+		{"strict/journal/reference", natsd.SyncStrict, "journal", reference},
+		{"relaxed/journal/reference", natsd.SyncRelaxed, "journal", reference},
+		{"strict/history/reference", natsd.SyncStrict, "history", reference},
+		{"relaxed/history/reference", natsd.SyncRelaxed, "history", reference},
+		{"strict/history/object", natsd.SyncStrict, "history", object},
+		{"strict/runs/reference", natsd.SyncStrict, "runs", reference},
+		{"strict/tasks/reference", natsd.SyncStrict, "tasks", reference},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			const tasks, inFlight = 10, 1000
@@ -61,14 +65,14 @@ type durable struct {
 	ctx context.Context
 }
 
-func newDurable(b *testing.B, level bus.Sync, keeps, source string) *durable {
+func newDurable(b *testing.B, level natsd.Sync, keeps, source string) *durable {
 	const workers = 32 // calls of some microseconds: enough of them hide the time that it takes to wake one
 	h, err := host.New(b.Context(), host.Config{CacheDir: b.TempDir(), Instances: workers, CompileCommand: compileCommand()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { h.Close(context.Background()) })
-	server, err := bus.StartServer(b.Context(), bus.ServerConfig{Dir: b.TempDir(), NoListen: true, Sync: level})
+	server, err := natsd.Start(b.Context(), natsd.Config{Dir: b.TempDir(), NoListen: true, Sync: level})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -94,41 +98,41 @@ func newDurable(b *testing.B, level bus.Sync, keeps, source string) *durable {
 }
 
 // observe gives an engine everything that it keeps beside its journal.
-func observe(b *testing.B, ctx context.Context, working *sync.WaitGroup, server *bus.Server, config *engine.Config, keeps string) {
+func observe(b *testing.B, ctx context.Context, working *sync.WaitGroup, server *natsd.Server, config *engine.Config, keeps string) {
 	must := func(err error) {
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	journal, err := server.ConnectEngine()
+	own, err := server.ConnectEngine()
 	must(err)
 	nc, err := server.ConnectEngine()
 	must(err)
 	must(bus.Provision(ctx, nc, bus.StreamConfig{}))
-	snapshots, err := bus.NewObjects(ctx, journal, bus.BucketSnapshots, bus.ObjectsConfig{})
+	snapshots, err := journal.NewObjects(ctx, own, bus.BucketSnapshots, journal.ObjectsConfig{})
 	must(err)
-	blobs, err := bus.NewObjects(ctx, journal, bus.BucketBlobs, bus.ObjectsConfig{})
+	blobs, err := journal.NewObjects(ctx, own, bus.BucketBlobs, journal.ObjectsConfig{})
 	must(err)
 	aside, err := server.ConnectApp()
 	must(err)
 	must(bus.ProvisionEvents(ctx, aside, bus.StreamConfig{}))
-	events, err := bus.NewEvents(aside, 0, bus.EventsConfig{Of: bus.EventsOf(keeps), Listened: server.Listened})
+	published, err := events.New(aside, 0, events.Config{Of: events.Of(keeps), Listened: server.Listened})
 	must(err)
-	mark, err := bus.NewMark(nc, 0, bus.MarkConfig{})
+	mark, err := journal.NewMark(nc, 0, journal.MarkConfig{})
 	must(err)
-	history, err := bus.NewHistory(ctx, nc, bus.HistoryConfig{Index: filepath.Join(b.TempDir(), "index"), Sync: server.Sync})
+	records, err := history.New(ctx, nc, history.Config{Index: filepath.Join(b.TempDir(), "index"), Sync: server.Sync})
 	must(err)
-	config.Snapshots, config.Blobs, config.History = snapshots, blobs, history
-	working.Go(func() { history.Run(ctx) })
+	config.Snapshots, config.Blobs, config.History = snapshots, blobs, records
+	working.Go(func() { records.Run(ctx) })
 	if keeps == "journal" {
 		return
 	}
-	config.Observers = []engine.Observation{{Observer: history, RunsOnly: true}}
+	config.Observers = []engine.Observation{{Observer: records, RunsOnly: true}}
 	config.Durable = mark.Durable
 	working.Go(func() { mark.Run(ctx) })
 	if keeps != "history" {
-		config.Observers = append(config.Observers, engine.Observation{Observer: events})
-		working.Go(func() { events.Run(ctx) })
+		config.Observers = append(config.Observers, engine.Observation{Observer: published})
+		working.Go(func() { published.Run(ctx) })
 	}
 }
 

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/engine"
-	"github.com/flowhost/flowhost/engine/memory"
+	memjournal "github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -36,9 +38,9 @@ func BenchmarkEngine(b *testing.B) {
 		name string
 		open func(testing.TB) engine.Journal
 	}{
-		{"memory", func(testing.TB) engine.Journal { return memory.NewJournal() }},
-		{"jetstream-relaxed", func(b testing.TB) engine.Journal { return jetStream(b, bus.SyncRelaxed) }},
-		{"jetstream-strict", func(b testing.TB) engine.Journal { return jetStream(b, bus.SyncStrict) }},
+		{"memory", func(testing.TB) engine.Journal { return memjournal.NewJournal() }},
+		{"jetstream-relaxed", func(b testing.TB) engine.Journal { return jetStream(b, natsd.SyncRelaxed) }},
+		{"jetstream-strict", func(b testing.TB) engine.Journal { return jetStream(b, natsd.SyncStrict) }},
 	}
 	for _, s := range shapes {
 		for _, j := range journals {
@@ -119,8 +121,8 @@ func writeFile(b *testing.B, name, content string) string {
 	return path
 }
 
-func jetStream(b testing.TB, sync bus.Sync) engine.Journal {
-	server, err := bus.StartServer(b.Context(), bus.ServerConfig{Dir: b.TempDir(), NoListen: true, Sync: sync})
+func jetStream(b testing.TB, sync natsd.Sync) engine.Journal {
+	server, err := natsd.Start(b.Context(), natsd.Config{Dir: b.TempDir(), NoListen: true, Sync: sync})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func jetStream(b testing.TB, sync bus.Sync) engine.Journal {
 	return journalOn(b, server)
 }
 
-func journalOn(b testing.TB, server *bus.Server) engine.Journal {
+func journalOn(b testing.TB, server *natsd.Server) engine.Journal {
 	nc, err := server.ConnectEngine()
 	if err != nil {
 		b.Fatal(err)
@@ -136,11 +138,11 @@ func journalOn(b testing.TB, server *bus.Server) engine.Journal {
 	if err := bus.ProvisionJournal(b.Context(), nc, bus.StreamConfig{}); err != nil {
 		b.Fatal(err)
 	}
-	journal, err := bus.NewJournal(b.Context(), nc, 0, bus.JournalConfig{})
+	j, err := journal.New(b.Context(), nc, 0, journal.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return journal
+	return j
 }
 
 func chain(n int) string {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/engine"
-	"github.com/flowhost/flowhost/engine/memory"
+	memjournal "github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -57,7 +57,7 @@ func measureLarge(b *testing.B, source string, tasks int) {
 	if strings.Contains(source, "for_each") {
 		payload = "[" + strings.TrimSuffix(strings.Repeat(`"item",`, tasks), ",") + "]"
 	}
-	e := engine.New(engine.Config{Journal: memory.NewJournal(), Invoker: noop{}, Restore: restore})
+	e := engine.New(engine.Config{Journal: memjournal.NewJournal(), Invoker: noop{}, Restore: restore})
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()

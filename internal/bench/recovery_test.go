@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/engine"
-	"github.com/flowhost/flowhost/engine/memory"
+	memjournal "github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/run/wire"
@@ -21,7 +21,7 @@ import (
 func BenchmarkRecovery(b *testing.B) {
 	const open, events, tasks = 10_000, 1_000_000, 10
 	set := load(b, chain(tasks))
-	journal := jetStream(b, bus.SyncRelaxed)
+	journal := jetStream(b, natsd.SyncRelaxed)
 	w := &journalWriter{b: b, journal: journal}
 	w.define(set)
 	for range open {
@@ -60,7 +60,7 @@ func BenchmarkOpenRun(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		before := heap()
-		e := engine.New(engine.Config{Journal: memory.NewJournal(), Invoker: never{}, Restore: restore})
+		e := engine.New(engine.Config{Journal: memjournal.NewJournal(), Invoker: never{}, Restore: restore})
 		ctx, stop := context.WithCancel(b.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- e.Run(ctx) }()

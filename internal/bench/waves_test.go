@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/engine"
-	"github.com/flowhost/flowhost/engine/memory"
+	memjournal "github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -21,7 +21,7 @@ func BenchmarkSkewedGraph(b *testing.B) {
 	const chains, length = 6, 6
 	const slow, quick = 100 * time.Millisecond, 10 * time.Millisecond
 	set := load(b, skewed(chains, length, slow, quick))
-	e := engine.New(engine.Config{Journal: memory.NewJournal(), Invoker: sleeper{}, Restore: restore, Workers: 4 * chains})
+	e := engine.New(engine.Config{Journal: memjournal.NewJournal(), Invoker: sleeper{}, Restore: restore, Workers: 4 * chains})
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()

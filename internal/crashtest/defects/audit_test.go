@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/journal"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -23,14 +24,14 @@ func (r *rig) read(ctx context.Context) *reading {
 		if err := r.provision(ctx); err != nil {
 			return err
 		}
-		j, err := bus.NewJournal(ctx, r.nc, 0, bus.JournalConfig{})
+		j, err := journal.New(ctx, r.nc, 0, journal.Config{})
 		if err != nil {
 			return err
 		}
 		if err := j.Replay(ctx, r.ledger.floor, got.check); err != nil {
 			return err
 		}
-		mark, err := bus.NewMark(r.nc, 0, bus.MarkConfig{})
+		mark, err := journal.NewMark(r.nc, 0, journal.MarkConfig{})
 		if err != nil {
 			return err
 		}
@@ -46,7 +47,7 @@ func (r *rig) read(ctx context.Context) *reading {
 // of a server that is away.
 func damages(err error) bool {
 	var (
-		damage *bus.DamageError
+		damage *journal.DamageError
 		chain  *chainError
 		end    *lostEndError
 	)

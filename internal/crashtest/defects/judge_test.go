@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/journal"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/run/wire"
 )
@@ -30,7 +30,7 @@ func TestJudge(t *testing.T) {
 		{"another end", map[uint64]uint32{3: 30, 4: 50}, nil, silent, 1},
 		{"nothing", nil, nil, silent, 2},
 		{"what nobody wrote", map[uint64]uint32{3: 30, 4: 40, 5: 99}, nil, silent, 0},
-		{"a gap that is reported", map[uint64]uint32{4: 40}, &bus.DamageError{First: 3, Last: 3}, reported, 1},
+		{"a gap that is reported", map[uint64]uint32{4: 40}, &journal.DamageError{First: 3, Last: 3}, reported, 1},
 		{"a chain that is broken", map[uint64]uint32{3: 30}, &chainError{}, reported, 1},
 		{"a published end", map[uint64]uint32{3: 30}, &lostEndError{3, 4}, reported, 1},
 		{"a damaged commit", map[uint64]uint32{3: 30}, run.ErrDamaged, reported, 1},

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/journal"
 	"github.com/flowhost/flowhost/internal/crashtest"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/run/wire"
@@ -121,13 +122,13 @@ func (r *rig) write(last uint64, compact int) *writing {
 // append opens the journal and appends to it until ctx ends or an append is
 // refused.
 func (r *rig) append(ctx context.Context, w *writing, last uint64, compact int) (uint64, bool) {
-	j, err := bus.NewJournal(ctx, r.nc, 0, bus.JournalConfig{Timeout: 2 * time.Second})
+	j, err := journal.New(ctx, r.nc, 0, journal.Config{Timeout: 2 * time.Second})
 	if err != nil {
 		w.err = err
 		wait(ctx, 100*time.Millisecond)
 		return last, false
 	}
-	mark, err := bus.NewMark(r.nc, 0, bus.MarkConfig{})
+	mark, err := journal.NewMark(r.nc, 0, journal.MarkConfig{})
 	if err != nil {
 		w.err = err
 		return last, false

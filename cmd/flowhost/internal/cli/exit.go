@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -84,7 +84,7 @@ func CodeOf(err error) int {
 		exit    *ExitError
 		request *run.RequestError
 		module  *host.ModuleError
-		locked  *bus.LockedError
+		locked  *natsd.LockedError
 	)
 	switch {
 	case err == nil:

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -22,7 +22,7 @@ func TestCodeOf(t *testing.T) {
 		{run.ErrFenced, ExitFailed},
 		{run.Requestf(run.RequestParams, "no"), ExitInvalid},
 		{&host.ModuleError{Path: "x.wasm", Reason: "none"}, ExitInvalid},
-		{fmt.Errorf("opening: %w", &bus.LockedError{Dir: "data"}), ExitUnreachable},
+		{fmt.Errorf("opening: %w", &natsd.LockedError{Dir: "data"}), ExitUnreachable},
 		{Exitf(ExitTimeout, "late"), ExitTimeout},
 		{fmt.Errorf("later: %w", Quiet(ExitDifference)), ExitDifference},
 		{ErrInterrupted, ExitInterrupted},

@@ -4,27 +4,27 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 )
 
 // DeployedFlows describes the flows of a set so that they can be compared.
-func DeployedFlows(set *flows.Set) []bus.DeployedFlow {
-	all, blocks := make([]bus.DeployedFlow, len(set.Flows)), set.Blocks()
+func DeployedFlows(set *flows.Set) []api.DeployedFlow {
+	all, blocks := make([]api.DeployedFlow, len(set.Flows)), set.Blocks()
 	for i, f := range set.Flows {
 		all[i] = deployedFlow(f, blocks[f.Name])
 	}
 	return all
 }
 
-func deployedFlow(f *flows.Flow, blocks map[string]string) bus.DeployedFlow {
-	d := bus.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: blocks, Modules: map[string]string{}}
+func deployedFlow(f *flows.Flow, blocks map[string]string) api.DeployedFlow {
+	d := api.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: blocks, Modules: map[string]string{}}
 	for _, t := range f.AllTasks() {
 		if t.Child == nil && t.Wait == nil {
 			d.Modules[t.Plugin.Source] = t.Plugin.Digest
 		}
 		for _, g := range t.Grants.Files {
-			right := bus.Right{Task: t.Name, Right: rightRead, To: "./" + g.Path}
+			right := api.Right{Task: t.Name, Right: rightRead, To: "./" + g.Path}
 			d.Rights = append(d.Rights, right)
 			if g.Write {
 				right.Right = rightWrite
@@ -43,8 +43,8 @@ const (
 
 // ChangedFlows names the flows in which two deployments differ. A flow does not differ
 // only because another flow in its directory has changed.
-func ChangedFlows(before, after []bus.DeployedFlow) (added, changed, removed []string) {
-	old := map[string]bus.DeployedFlow{}
+func ChangedFlows(before, after []api.DeployedFlow) (added, changed, removed []string) {
+	old := map[string]api.DeployedFlow{}
 	for _, f := range before {
 		old[f.Flow] = f
 	}

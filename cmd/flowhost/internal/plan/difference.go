@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -26,7 +26,7 @@ type (
 	Difference struct {
 		Changes []flowChange   `json:"changes"`
 		Since   time.Time      `json:"since"`           // when the host loaded what it has
-		Fault   *bus.LoadFault `json:"fault,omitempty"` // why it has not loaded its own files since
+		Fault   *api.LoadFault `json:"fault,omitempty"` // why it has not loaded its own files since
 	}
 
 	// flowChange is about one flow. Its parts are those that change.
@@ -52,7 +52,7 @@ type (
 
 	// grantChange is a right that a task gets or loses.
 	grantChange struct {
-		bus.Right
+		api.Right
 		Grows bool `json:"grows"`
 	}
 
@@ -67,7 +67,7 @@ type (
 )
 
 // Compare compares the flows of a host with a set.
-func Compare(host bus.Deployment, schedules []run.ScheduleStatus, set *flows.Set, now time.Time) Difference {
+func Compare(host api.Deployment, schedules []run.ScheduleStatus, set *flows.Set, now time.Time) Difference {
 	d := Difference{Changes: []flowChange{}, Since: host.Since, Fault: host.Fault}
 	after := DeployedFlows(set)
 	added, changed, removed := ChangedFlows(host.Flows, after)
@@ -92,11 +92,11 @@ func Compare(host bus.Deployment, schedules []run.ScheduleStatus, set *flows.Set
 }
 
 // flowNamed is the flow of that name, or none.
-func flowNamed(all []bus.DeployedFlow, name string) bus.DeployedFlow {
-	if i := slices.IndexFunc(all, func(f bus.DeployedFlow) bool { return f.Flow == name }); i >= 0 {
+func flowNamed(all []api.DeployedFlow, name string) api.DeployedFlow {
+	if i := slices.IndexFunc(all, func(f api.DeployedFlow) bool { return f.Flow == name }); i >= 0 {
 		return all[i]
 	}
-	return bus.DeployedFlow{}
+	return api.DeployedFlow{}
 }
 
 // eitherOf are the keys of two maps, sorted.
@@ -137,7 +137,7 @@ func moduleChanges(before, after map[string]string) []moduleChange {
 }
 
 // grantChanges are the added and removed rights.
-func grantChanges(before, after []bus.Right) []grantChange {
+func grantChanges(before, after []api.Right) []grantChange {
 	var all []grantChange
 	for _, r := range after {
 		if !covered(r, before) {
@@ -153,8 +153,8 @@ func grantChanges(before, after []bus.Right) []grantChange {
 }
 
 // covered reports whether a right is among others, or part of one.
-func covered(r bus.Right, by []bus.Right) bool {
-	return slices.ContainsFunc(by, func(o bus.Right) bool {
+func covered(r api.Right, by []api.Right) bool {
+	return slices.ContainsFunc(by, func(o api.Right) bool {
 		return o.Task == r.Task && o.Right == r.Right && (o.To == r.To || strings.HasPrefix(r.To, o.To+"/"))
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
@@ -31,7 +31,7 @@ func (e *Follower) AddFlags(flags *pflag.FlagSet) {
 }
 
 // Await follows a run to its end, or until --wait expires.
-func (e *Follower) Await(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
+func (e *Follower) Await(ctx context.Context, client *api.Client, id run.ID, p *render.Progress) error {
 	waiting := ctx
 	if e.Wait.time > 0 {
 		var stop context.CancelFunc
@@ -61,7 +61,7 @@ func (e *Follower) Await(ctx context.Context, client *bus.Client, id run.ID, p *
 }
 
 // follow feeds the progress with a run's events until it is done.
-func (e *Follower) follow(ctx context.Context, client *bus.Client, id run.ID, p *render.Progress) error {
+func (e *Follower) follow(ctx context.Context, client *api.Client, id run.ID, p *render.Progress) error {
 	diff := render.RecordDiff{Progress: p}
 	for seen := uint64(0); ; {
 		var record *run.Record

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/run"
@@ -40,14 +41,14 @@ func (r *Host) AddFlags(flags *pflag.FlagSet) {
 
 // Use connects to the host and passes the connection to a command. The context ends
 // with the first signal; the host continues what it does.
-func (r *Host) Use(cmd *cobra.Command, do func(context.Context, *bus.Client) error) error {
+func (r *Host) Use(cmd *cobra.Command, do func(context.Context, *api.Client) error) error {
 	at, err := r.locate(cmd)
 	if err != nil {
 		return err
 	}
 	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	client, err := bus.Dial(soft, at)
+	client, err := api.Dial(soft, at)
 	if err != nil {
 		if at.Context != "" && at.URL == "" {
 			err = fmt.Errorf("%w\nthe address comes from %s, which a running 'flowhost run' keeps up to date", err, cli.Relative(at.Context))
@@ -62,8 +63,8 @@ func (r *Host) Use(cmd *cobra.Command, do func(context.Context, *bus.Client) err
 func (r *Host) explain(ctx context.Context, err error) error {
 	var (
 		exit        *cli.ExitError
-		unreachable *bus.UnreachableError
-		answer      *bus.AnswerError
+		unreachable *api.UnreachableError
+		answer      *api.AnswerError
 	)
 	switch {
 	case err == nil || errors.As(err, &exit):
@@ -80,12 +81,12 @@ func (r *Host) explain(ctx context.Context, err error) error {
 
 func codeOfAnswer(code string) int {
 	switch code {
-	case bus.CodeUnavailable, bus.CodeBusy:
+	case api.CodeUnavailable, api.CodeBusy:
 		return cli.ExitUnreachable
-	case bus.CodeTimeout:
+	case api.CodeTimeout:
 		return cli.ExitTimeout
-	case bus.CodeFinished, bus.CodeUnfinished, bus.CodeNotWaiting, bus.CodeWaitKind, bus.CodeSucceeded, bus.CodeTooLarge,
-		bus.CodeDisabled, bus.CodePaused, bus.CodeNotPaused, bus.CodeOverlap:
+	case api.CodeFinished, api.CodeUnfinished, api.CodeNotWaiting, api.CodeWaitKind, api.CodeSucceeded, api.CodeTooLarge,
+		api.CodeDisabled, api.CodePaused, api.CodeNotPaused, api.CodeOverlap:
 		return cli.ExitFailed
 	}
 	return cli.ExitInvalid // an unknown name or an invalid request
@@ -94,14 +95,14 @@ func codeOfAnswer(code string) int {
 // locate finds the host: by a flag, $FLOWHOST_DATA, a data directory nearby, or
 // $NATS_URL. A directory nearby takes precedence because it is more specific: the URL
 // may have been set for other programs.
-func (r *Host) locate(cmd *cobra.Command) (bus.DialConfig, error) {
+func (r *Host) locate(cmd *cobra.Command) (api.DialConfig, error) {
 	switch {
 	case r.url != "" && r.data != "":
-		return bus.DialConfig{}, cli.Usage(cmd, "--data and --nats exclude each other")
+		return api.DialConfig{}, cli.Usage(cmd, "--data and --nats exclude each other")
 	case r.url != "":
-		return bus.DialConfig{URL: r.url, Creds: r.creds}, nil
+		return api.DialConfig{URL: r.url, Creds: r.creds}, nil
 	case r.creds != "":
-		return bus.DialConfig{}, cli.Usage(cmd, "--creds requires --nats")
+		return api.DialConfig{}, cli.Usage(cmd, "--creds requires --nats")
 	case r.data != "":
 		return contextIn(r.data, "--data")
 	case r.getenv(envData) != "":
@@ -110,13 +111,13 @@ func (r *Host) locate(cmd *cobra.Command) (bus.DialConfig, error) {
 	at, here, err := r.nearby()
 	switch {
 	case err != nil:
-		return bus.DialConfig{}, err
-	case at != (bus.DialConfig{}):
+		return api.DialConfig{}, err
+	case at != (api.DialConfig{}):
 		return at, nil
 	case r.getenv(envURL) != "":
-		return bus.DialConfig{URL: r.getenv(envURL), Creds: r.getenv(envCreds)}, nil
+		return api.DialConfig{URL: r.getenv(envURL), Creds: r.getenv(envCreds)}, nil
 	}
-	return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, `no host found: there is no data directory .flowhost in %s,
+	return api.DialConfig{}, cli.Exitf(cli.ExitUnreachable, `no host found: there is no data directory .flowhost in %s,
 in its subdirectory flows, or in a parent directory, and neither %s nor %s is set;
 pass --data DIRECTORY for a host on this machine, or --nats URL for another one`, here, envData, envURL)
 }
@@ -132,21 +133,21 @@ func (r *Host) getenv(name string) string {
 
 // contextIn is the file in a data directory that a host writes for its operator, whose
 // quota is separate from that of clients.
-func contextIn(dir, from string) (bus.DialConfig, error) {
-	file := filepath.Join(dir, bus.OperatorContext)
+func contextIn(dir, from string) (api.DialConfig, error) {
+	file := filepath.Join(dir, natsd.OperatorContext)
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
-		return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: %s is not a regular file, so no host has written it", from, file) // reading a pipe would wait
+		return api.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: %s is not a regular file, so no host has written it", from, file) // reading a pipe would wait
 	}
 	if err != nil {
-		return bus.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: no host has run with the data directory %s, or it uses an external server: pass --nats (%w)", from, dir, err)
+		return api.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: no host has run with the data directory %s, or it uses an external server: pass --nats (%w)", from, dir, err)
 	}
-	return bus.DialConfig{Context: file}, nil
+	return api.DialConfig{Context: file}, nil
 }
 
 // nearby looks for a host of this directory, of the flows in it, or of a parent
 // directory. It reads the settings file where the host would, but not further up.
-func (r *Host) nearby() (at bus.DialConfig, here string, err error) {
+func (r *Host) nearby() (at api.DialConfig, here string, err error) {
 	here, err = os.Getwd()
 	if err != nil {
 		return at, here, cli.Exitf(cli.ExitFailed, "the current directory: %w", err)
@@ -157,7 +158,7 @@ func (r *Host) nearby() (at bus.DialConfig, here string, err error) {
 		case err != nil:
 			return at, here, err
 		case s.NATSURL != "":
-			return bus.DialConfig{URL: s.NATSURL, Creds: s.NATSCreds}, here, nil
+			return api.DialConfig{URL: s.NATSURL, Creds: s.NATSCreds}, here, nil
 		case s.Data != "":
 			at, err := contextIn(s.Data, cli.Relative(filepath.Join(flows, settings.FileName)))
 			return at, here, err
@@ -165,8 +166,8 @@ func (r *Host) nearby() (at bus.DialConfig, here string, err error) {
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
 		for _, data := range []string{filepath.Join(dir, ".flowhost"), filepath.Join(dir, "flows", ".flowhost")} {
-			if file := filepath.Join(data, bus.OperatorContext); private(file) {
-				return bus.DialConfig{Context: file}, here, nil
+			if file := filepath.Join(data, natsd.OperatorContext); private(file) {
+				return api.DialConfig{Context: file}, here, nil
 			}
 		}
 		if dir == filepath.Dir(dir) {
@@ -223,15 +224,15 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 func away(err error) bool {
 	var (
-		unreachable *bus.UnreachableError
-		answer      *bus.AnswerError
+		unreachable *api.UnreachableError
+		answer      *api.AnswerError
 	)
-	return errors.As(err, &unreachable) || errors.As(err, &answer) && answer.Code == bus.CodeUnavailable
+	return errors.As(err, &unreachable) || errors.As(err, &answer) && answer.Code == api.CodeUnavailable
 }
 
 // FlowNames are the names of the flows that the host serves, none if it does not
 // answer.
-func FlowNames(ctx context.Context, client *bus.Client) []string {
+func FlowNames(ctx context.Context, client *api.Client) []string {
 	flows, err := client.Flows(ctx, "")
 	if err != nil {
 		return nil
@@ -244,12 +245,12 @@ func FlowNames(ctx context.Context, client *bus.Client) []string {
 }
 
 // UnknownFlow is the error for a flow that the host does not serve.
-func UnknownFlow(ctx context.Context, client *bus.Client, flow string) error {
+func UnknownFlow(ctx context.Context, client *api.Client, flow string) error {
 	return cli.Exitf(cli.ExitInvalid, "the host serves no flow %q%s", flow, cli.Suggest(flow, FlowNames(ctx, client)))
 }
 
 // Complete completes arguments in the shell, with nothing if no host answers.
-func (r *Host) Complete(words func(context.Context, *bus.Client) []string) cobra.CompletionFunc {
+func (r *Host) Complete(words func(context.Context, *api.Client) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -260,7 +261,7 @@ func (r *Host) Complete(words func(context.Context, *bus.Client) []string) cobra
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		client, err := bus.Dial(ctx, at)
+		client, err := api.Dial(ctx, at)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -270,7 +271,7 @@ func (r *Host) Complete(words func(context.Context, *bus.Client) []string) cobra
 }
 
 // CompleteRuns completes the ids of the latest runs, with their flow and state.
-func CompleteRuns(ctx context.Context, client *bus.Client) []string {
+func CompleteRuns(ctx context.Context, client *api.Client) []string {
 	page, err := client.List(ctx, run.Query{Limit: 20})
 	if err != nil {
 		return nil

@@ -6,14 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/run"
 )
 
 // AskParams reads the values of --param for a flow of the host, which knows their
 // types.
-func AskParams(ctx context.Context, cmd *cobra.Command, client *bus.Client, flow string, args []string) (map[string]json.RawMessage, error) {
+func AskParams(ctx context.Context, cmd *cobra.Command, client *api.Client, flow string, args []string) (map[string]json.RawMessage, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}

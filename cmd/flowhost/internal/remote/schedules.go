@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
@@ -17,7 +17,7 @@ same name as a flow, the name selects the schedule, and FLOW/ selects the flow.`
 
 // PickSchedules finds what FLOW[/TRIGGER] names: a schedule, or all of a flow. Both
 // names may have slashes, so that only the host can decide.
-func PickSchedules(ctx context.Context, client *bus.Client, name string) (run.ScheduleRef, error) {
+func PickSchedules(ctx context.Context, client *api.Client, name string) (run.ScheduleRef, error) {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return run.ScheduleRef{}, err
@@ -35,7 +35,7 @@ func PickSchedules(ctx context.Context, client *bus.Client, name string) (run.Sc
 }
 
 // PickSchedule finds the one schedule that FLOW/TRIGGER names.
-func PickSchedule(ctx context.Context, client *bus.Client, name string) (run.ScheduleStatus, error) {
+func PickSchedule(ctx context.Context, client *api.Client, name string) (run.ScheduleStatus, error) {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return run.ScheduleStatus{}, err
@@ -77,7 +77,7 @@ func namesOf(all []run.ScheduleStatus) []string {
 }
 
 // CompleteSchedules completes FLOW[/TRIGGER], and CompleteSchedule FLOW/TRIGGER.
-func CompleteSchedules(ctx context.Context, client *bus.Client) []string {
+func CompleteSchedules(ctx context.Context, client *api.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return nil
@@ -85,7 +85,7 @@ func CompleteSchedules(ctx context.Context, client *bus.Client) []string {
 	return namesOf(all)
 }
 
-func CompleteSchedule(ctx context.Context, client *bus.Client) []string {
+func CompleteSchedule(ctx context.Context, client *api.Client) []string {
 	all, err := client.Schedules(ctx, run.ScheduleRef{})
 	if err != nil {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
@@ -19,7 +19,7 @@ of a flow.`
 )
 
 // PickRun finds the run that a selector names.
-func PickRun(ctx context.Context, client *bus.Client, selector string) (run.ID, error) {
+func PickRun(ctx context.Context, client *api.Client, selector string) (run.ID, error) {
 	if flow, ok := strings.CutSuffix(selector, latest); ok {
 		return pickLatest(ctx, client, flow)
 	}
@@ -50,7 +50,7 @@ func pad(prefix, with string) string {
 	return prefix + strings.Repeat(with, max(0, idLength-len(prefix)))
 }
 
-func pickLatest(ctx context.Context, client *bus.Client, flow string) (run.ID, error) {
+func pickLatest(ctx context.Context, client *api.Client, flow string) (run.ID, error) {
 	page, err := client.List(ctx, run.Query{Flow: flow, Limit: 1})
 	switch {
 	case err != nil:

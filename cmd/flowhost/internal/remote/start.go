@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/run"
@@ -23,7 +23,7 @@ func (e *Follower) AddStartFlags(flags *pflag.FlagSet) {
 }
 
 // Started prints the reply to a request for a run, or waits for the end of the run.
-func (e *Follower) Started(ctx context.Context, client *bus.Client, r run.Receipt, p *render.Progress) error {
+func (e *Follower) Started(ctx context.Context, client *api.Client, r run.Receipt, p *render.Progress) error {
 	if err := Refusal(r); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/run"
 )
@@ -12,7 +12,7 @@ import (
 // FindTask follows a path of tasks from a run into the runs within it, and returns the
 // run of the last task. It is an error if a task does not exist; with begun, also if an
 // item at the end of the path has not started.
-func FindTask(ctx context.Context, client *bus.Client, id run.ID, path []run.TaskRef, begun bool) (run.ID, error) {
+func FindTask(ctx context.Context, client *api.Client, id run.ID, path []run.TaskRef, begun bool) (run.ID, error) {
 	for i, ref := range path {
 		record, _, err := client.Watch(ctx, id, 0, 0)
 		if err == nil {

@@ -3,16 +3,16 @@ package serve
 import (
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
 // flowInfos describes the flows of a set to clients.
-func flowInfos(set *flows.Set) []bus.FlowInfo {
-	infos := make([]bus.FlowInfo, len(set.Flows))
+func flowInfos(set *flows.Set) []api.FlowInfo {
+	infos := make([]api.FlowInfo, len(set.Flows))
 	for i, f := range set.Flows {
-		infos[i] = bus.FlowInfo{Flow: f.Name, Description: f.Description}
+		infos[i] = api.FlowInfo{Flow: f.Name, Description: f.Description}
 		for _, p := range f.Params {
 			infos[i].Params = append(infos[i].Params, paramInfo(p))
 		}
@@ -23,8 +23,8 @@ func flowInfos(set *flows.Set) []bus.FlowInfo {
 	return infos
 }
 
-func paramInfo(p *flows.Param) bus.ParamInfo {
-	info := bus.ParamInfo{
+func paramInfo(p *flows.Param) api.ParamInfo {
+	info := api.ParamInfo{
 		Name: p.Name, Description: p.Description, Type: typeexpr.TypeString(p.Type), Required: p.Required, Sensitive: p.Sensitive,
 	}
 	if !p.Sensitive {
@@ -33,8 +33,8 @@ func paramInfo(p *flows.Param) bus.ParamInfo {
 	return info
 }
 
-func triggerInfo(t *flows.Trigger) bus.TriggerInfo {
-	info := bus.TriggerInfo{Kind: t.Kind, Name: t.Name, Enabled: t.Enabled, Subject: t.Subject, Stream: t.Stream, Payload: t.Payload, After: t.After, On: t.On}
+func triggerInfo(t *flows.Trigger) api.TriggerInfo {
+	info := api.TriggerInfo{Kind: t.Kind, Name: t.Name, Enabled: t.Enabled, Subject: t.Subject, Stream: t.Stream, Payload: t.Payload, After: t.After, On: t.On}
 	if t.Kind != run.TriggerSchedule {
 		return info
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/tasklog"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/run"
@@ -39,7 +39,7 @@ func logGuests(log *slog.Logger) func(engine.Invoker) engine.Invoker {
 // GuestLines passes the lines of guests to the logs on NATS once these exist: the host
 // comes first, because flows are checked with it before anything is connected. Its
 // write is for [host.Config].Lines.
-type GuestLines struct{ Logs atomic.Pointer[bus.Logs] }
+type GuestLines struct{ Logs atomic.Pointer[tasklog.Store] }
 
 // Write is for [host.Config].Lines.
 func (g *GuestLines) Write(call *run.Call, at time.Time, line run.LogLine) {

@@ -9,7 +9,8 @@ import (
 	"runtime/metrics"
 	"sync"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/bus/intake"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/engine"
@@ -25,12 +26,12 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 		return err
 	}
 	r.deployed(c.Set)
-	intake, err := bus.NewIntake(n.link.intake, n.Engine, subscriptions(c.Set), bus.IntakeConfig{
+	intake, err := intake.New(n.link.intake, n.Engine, subscriptions(c.Set), intake.Config{
 		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
 		Version: buildinfo.This().Semantic(), Control: n.Engine, Waits: n.Engine, Schedules: n.Engine, Backfills: n.Engine, Limits: n.Engine.Limits,
 		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
-		Flows:    func() []bus.FlowInfo { return r.served.Load().infos },
-		Deployed: func() bus.Deployment { return r.served.Load().deployed },
+		Flows:    func() []api.FlowInfo { return r.served.Load().infos },
+		Deployed: func() api.Deployment { return r.served.Load().deployed },
 		Stats:    func() any { return statsOf(c.Host, n.Engine) }, Code: codeOfEngine, Log: c.Log,
 	})
 	if err != nil {
@@ -68,7 +69,7 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 
 // deploy replaces the deployed set, and the subscriptions with it. After an error
 // nothing has changed.
-func (n *Node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, log *slog.Logger) error {
+func (n *Node) deploy(ctx context.Context, intake *intake.Intake, set *flows.Set, log *slog.Logger) error {
 	deployed := false
 	err := intake.Listen(ctx, subscriptions(set), func() error {
 		err := n.link.allow(CoreSubjects(set))
@@ -86,12 +87,12 @@ func (n *Node) deploy(ctx context.Context, intake *bus.Intake, set *flows.Set, l
 }
 
 // subscriptions are the message triggers of a set.
-func subscriptions(set *flows.Set) []bus.Subscription {
-	var out []bus.Subscription
+func subscriptions(set *flows.Set) []intake.Subscription {
+	var out []intake.Subscription
 	for _, f := range set.Flows {
 		for _, t := range f.Triggers {
 			if t.Kind == run.TriggerMessage && t.Enabled {
-				out = append(out, bus.Subscription{
+				out = append(out, intake.Subscription{
 					Flow: f.Name, Trigger: t.Name, Subject: t.Subject, Stream: t.Stream, Durable: t.Durable,
 				})
 			}
@@ -119,39 +120,39 @@ func CoreSubjects(set *flows.Set) []string {
 func codeOfEngine(err error) string {
 	switch {
 	case errors.As(err, new(*engine.BusyError)):
-		return bus.CodeBusy
+		return api.CodeBusy
 	case errors.As(err, new(*engine.UnknownScheduleError)):
-		return bus.CodeUnknownSchedule
+		return api.CodeUnknownSchedule
 	case errors.As(err, new(*engine.OverlapError)):
-		return bus.CodeOverlap
+		return api.CodeOverlap
 	case errors.As(err, new(*engine.TooManyError)):
-		return bus.CodeTooManyTimes
+		return api.CodeTooManyTimes
 	case errors.Is(err, engine.ErrFinished):
-		return bus.CodeFinished
+		return api.CodeFinished
 	case errors.Is(err, engine.ErrUnfinished):
-		return bus.CodeUnfinished
+		return api.CodeUnfinished
 	case errors.Is(err, engine.ErrSucceeded):
-		return bus.CodeSucceeded
+		return api.CodeSucceeded
 	case errors.Is(err, engine.ErrUnknownTask):
-		return bus.CodeUnknownTask
+		return api.CodeUnknownTask
 	case errors.Is(err, engine.ErrUnknownWait):
-		return bus.CodeUnknownWait
+		return api.CodeUnknownWait
 	case errors.Is(err, engine.ErrNotWaiting):
-		return bus.CodeNotWaiting
+		return api.CodeNotWaiting
 	case errors.Is(err, engine.ErrWaitEnded):
-		return bus.CodeFinished
+		return api.CodeFinished
 	case errors.Is(err, engine.ErrWaitKind):
-		return bus.CodeWaitKind
+		return api.CodeWaitKind
 	case errors.Is(err, engine.ErrUnknownBackfill):
-		return bus.CodeUnknownBackfill
+		return api.CodeUnknownBackfill
 	case errors.Is(err, engine.ErrDisabled):
-		return bus.CodeDisabled
+		return api.CodeDisabled
 	case errors.Is(err, engine.ErrPaused):
-		return bus.CodePaused
+		return api.CodePaused
 	case errors.Is(err, engine.ErrNotPaused):
-		return bus.CodeNotPaused
+		return api.CodeNotPaused
 	case errors.Is(err, engine.ErrNoTimes):
-		return bus.CodeNoTimes
+		return api.CodeNoTimes
 	}
 	return ""
 }

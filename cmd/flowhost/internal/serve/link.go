@@ -11,6 +11,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/bus/events"
+	"github.com/flowhost/flowhost/bus/feed"
+	"github.com/flowhost/flowhost/bus/health"
+	"github.com/flowhost/flowhost/bus/history"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
+	"github.com/flowhost/flowhost/bus/tasklog"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
@@ -32,9 +40,9 @@ const clusterTime = time.Minute
 // Link is a node's side of NATS: a server in this process or a connection to
 // another one, with the streams and buckets there.
 type Link struct {
-	server *bus.Server // nil with an external server
-	engine *nats.Conn  // to the account that only the engine uses, for commits and blobs
-	app    *nats.Conn  // to the account that flows listen in; the same with one account for both
+	server *natsd.Server // nil with an external server
+	engine *nats.Conn    // to the account that only the engine uses, for commits and blobs
+	app    *nats.Conn    // to the account that flows listen in; the same with one account for both
 
 	// Connections for traffic that would delay commits: requests and triggers, records and
 	// logs that clients read, and live events. The first two use the engine's account.
@@ -42,16 +50,16 @@ type Link struct {
 
 	operator string // account of the operator, if the server separates it from clients
 
-	journal   *bus.Journal
-	snapshots *bus.Objects
-	blobs     *bus.Objects
-	tail      *bus.Journal // read by followers
-	events    *bus.Events
-	mark      *bus.Mark
-	feed      *bus.Feed // of follow
-	history   *bus.History
-	logs      *bus.Logs
-	health    *bus.Health
+	journal   *journal.Journal
+	snapshots *journal.Objects
+	blobs     *journal.Objects
+	tail      *journal.Journal // read by followers
+	events    *events.Publisher
+	mark      *journal.Mark
+	feed      *feed.Feed // of follow
+	history   *history.Store
+	logs      *tasklog.Store
+	health    *health.Watcher
 	keeper    *bus.Keeper
 
 	url     string // where other programs connect; empty without a listener
@@ -107,17 +115,17 @@ func (l *Link) connect(ctx context.Context, s settings.Settings, listen bool, se
 		return l.connectExternal(ctx, s, log)
 	}
 	var err error
-	l.server, err = bus.StartServer(ctx, bus.ServerConfig{
+	l.server, err = natsd.Start(ctx, natsd.Config{
 		Dir: s.Data, Listen: s.NATSListen, NoListen: !listen, Sync: s.Durability, Version: buildinfo.This().Version,
 		ClientSubjects: CoreSubjects(set), Log: log,
 	})
 	if err != nil {
 		return err
 	}
-	if took := l.server.FsyncTime(); took > bus.SlowFsync && s.Durability != bus.SyncRelaxed {
+	if took := l.server.FsyncTime(); took > natsd.SlowFsync && s.Durability != natsd.SyncRelaxed {
 		log.Warn("the disk is slow, and each commit waits for it: durability = \"relaxed\" syncs every 100 ms instead", "fsync", took)
 	}
-	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.Data, bus.ClientContext), bus.AccountOperator
+	l.url, l.context, l.operator = l.server.URL(), filepath.Join(s.Data, natsd.ClientContext), natsd.AccountOperator
 	for _, c := range []struct {
 		nc      **nats.Conn
 		connect func() (*nats.Conn, error)
@@ -178,34 +186,34 @@ func (l *Link) room() error {
 }
 
 func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) error {
-	objects := bus.ObjectsConfig{Log: log}
-	events := bus.EventsConfig{Of: bus.EventsOf(s.EventsOf), Log: log}
+	objects := journal.ObjectsConfig{Log: log}
+	config := events.Config{Of: events.Of(s.EventsOf), Log: log}
 	if l.server != nil {
 		objects.Grace = -1
-		events.Listened = l.server.Listened
+		config.Listened = l.server.Listened
 	}
 	var errs [8]error
-	l.journal, errs[0] = bus.NewJournal(ctx, l.engine, shard, bus.JournalConfig{Log: log})
-	l.snapshots, errs[1] = bus.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
-	l.blobs, errs[2] = bus.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
-	l.events, errs[3] = bus.NewEvents(l.live, shard, events)
-	l.history, errs[4] = bus.NewHistory(ctx, l.records, bus.HistoryConfig{
+	l.journal, errs[0] = journal.New(ctx, l.engine, shard, journal.Config{Log: log})
+	l.snapshots, errs[1] = journal.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
+	l.blobs, errs[2] = journal.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
+	l.events, errs[3] = events.New(l.live, shard, config)
+	l.history, errs[4] = history.New(ctx, l.records, history.Config{
 		Index: filepath.Join(s.Data, "history.index"), Shard: shard, Sync: l.sync, Room: l.room, Log: log,
 	})
-	l.logs, errs[5] = bus.NewLogs(ctx, l.records, bus.LogsConfig{Log: log})
-	l.mark, errs[6] = bus.NewMark(l.engine, shard, bus.MarkConfig{File: markFile(s), Log: log})
-	l.tail, errs[7] = bus.NewJournal(ctx, l.records, shard, bus.JournalConfig{Log: log})
+	l.logs, errs[5] = tasklog.New(ctx, l.records, tasklog.Config{Log: log})
+	l.mark, errs[6] = journal.NewMark(l.engine, shard, journal.MarkConfig{File: markFile(s), Log: log})
+	l.tail, errs[7] = journal.New(ctx, l.records, shard, journal.Config{Log: log})
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
-	l.health = bus.NewHealth(bus.HealthConfig{Server: l.server, Journals: []*bus.Journal{l.journal}, Log: log})
+	l.health = health.New(health.Config{Server: l.server, Journals: []*journal.Journal{l.journal}, Log: log})
 	return nil
 }
 
 // markFile is the file that records how far the journal went. A journal in memory has
 // none.
 func markFile(s settings.Settings) string {
-	if s.Data == "" || s.NATSURL == "" && s.Durability == bus.SyncMemory {
+	if s.Data == "" || s.NATSURL == "" && s.Durability == natsd.SyncMemory {
 		return ""
 	}
 	return filepath.Join(s.Data, "journal.mark")
@@ -224,12 +232,12 @@ func (l *Link) observe(ctx context.Context, config *engine.Config, eventsOf stri
 	}
 	config.Observers = append(config.Observers, engine.Observation{
 		Observer: l.history, RunsOnly: true,
-		CatchUp: true, Seen: engine.Place{Revision: at.Revision, Index: at.Index}, Published: at.Told,
+		CatchUp: true, Seen: engine.Place{Revision: at.InJournal, Index: at.Index}, Published: at.Published,
 	})
 	if l.server != nil || eventsOf != "none" {
 		config.Observers = append(config.Observers, engine.Observation{Observer: l.events, RunsOnly: l.server == nil && eventsOf == "runs"})
 	}
-	l.feed = bus.NewFeed(bus.FeedConfig{Journal: l.tail, History: l.history, FlowsOf: flowsOf})
+	l.feed = feed.New(feed.Config{Journal: l.tail, History: l.history, FlowsOf: flowsOf})
 	config.Durable = func(revision uint64) {
 		l.mark.Durable(revision)
 		l.feed.Durable(revision)
@@ -287,4 +295,4 @@ func (l *Link) allow(subjects []string) error {
 
 // connected reports whether the connection of a requester is still open. It cannot
 // know that of an external server, and assumes so.
-func (l *Link) connected(who bus.Requester) bool { return l.server == nil || l.server.Connected(who) }
+func (l *Link) connected(who api.Requester) bool { return l.server == nil || l.server.Connected(who) }

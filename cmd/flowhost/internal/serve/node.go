@@ -10,7 +10,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/engine/memory"
@@ -68,7 +69,7 @@ func NewNode(ctx context.Context, c NodeConfig) (*Node, error) {
 		}
 		config.Journal, config.Snapshots, config.Blobs = c.Link.journal, c.Link.snapshots, c.Link.blobs
 		config.History, config.SnapshotEvents = c.Link.history, c.SnapshotEvery
-		config.AcceptLoss = c.AcceptLoss || c.Durability == bus.SyncRelaxed
+		config.AcceptLoss = c.AcceptLoss || c.Durability == natsd.SyncRelaxed
 	}
 	n.Engine = engine.New(config)
 	return n, nil
@@ -112,7 +113,7 @@ func (n *Node) Start(ctx context.Context) {
 // the flags nor where the journal is.
 func (n *Node) explain(err error) error {
 	var (
-		damage *bus.DamageError
+		damage *journal.DamageError
 		gap    *engine.ChainError
 		end    *engine.TruncatedError
 	)

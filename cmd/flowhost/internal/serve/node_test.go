@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/journal"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
@@ -17,14 +18,14 @@ import (
 func TestExplainLoss(t *testing.T) {
 	t.Parallel()
 	const flag, streams = "--accept-loss", "OBJ_FH_*"
-	embedded, external := &Node{link: &Link{server: &bus.Server{}}}, &Node{link: &Link{}}
+	embedded, external := &Node{link: &Link{server: &natsd.Server{}}}, &Node{link: &Link{}}
 	for _, tt := range []struct {
 		err            error
 		flag, external bool
 	}{
 		{&engine.TruncatedError{Last: 1, Published: 2}, true, true},
 		{&engine.ChainError{After: 2}, false, true},
-		{&bus.DamageError{First: 1, Last: 2}, false, true},
+		{&journal.DamageError{First: 1, Last: 2}, false, true},
 		{errors.New("something else"), false, false},
 	} {
 		err := fmt.Errorf("at start: %w", tt.err)

@@ -15,7 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/plan"
 	"github.com/flowhost/flowhost/flows"
 )
@@ -35,8 +35,8 @@ func ListenReloads() (asked <-chan os.Signal, stop func()) {
 // served are the deployed flows, and their descriptions for clients.
 type served struct {
 	set      *flows.Set
-	infos    []bus.FlowInfo
-	deployed bus.Deployment
+	infos    []api.FlowInfo
+	deployed api.Deployment
 }
 
 // reloader replaces the deployed flows with changed ones.
@@ -54,7 +54,7 @@ type reloader struct {
 // deployed records that a set is deployed.
 func (r *reloader) deployed(set *flows.Set) {
 	r.served.Store(&served{
-		set: set, infos: flowInfos(set), deployed: bus.Deployment{Since: time.Now().UTC(), Flows: plan.DeployedFlows(set)},
+		set: set, infos: flowInfos(set), deployed: api.Deployment{Since: time.Now().UTC(), Flows: plan.DeployedFlows(set)},
 	})
 }
 
@@ -160,7 +160,7 @@ func (r *reloader) refuse(problems []string) {
 	}
 	r.log.Error("reload failed, keeping the current flows", "problems", len(problems))
 	failed := *r.served.Load()
-	failed.deployed.Fault = &bus.LoadFault{At: time.Now().UTC(), Problems: problems}
+	failed.deployed.Fault = &api.LoadFault{At: time.Now().UTC(), Problems: problems}
 	r.served.Store(&failed)
 }
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
@@ -30,7 +30,7 @@ func NewHost(ctx context.Context, s settings.Settings, lines func(*run.Call, tim
 	if s.Data != "" {
 		config.Private = []string{s.Data}
 		// Before anything is loaded, so that its problems are reported as those of a directory.
-		if err := bus.CheckDataDir(s.Data); err != nil {
+		if err := natsd.CheckDataDir(s.Data); err != nil {
 			return nil, cli.WithCode(cli.ExitInvalid, err)
 		}
 		config.Modules = &keptModules{Folder: host.Folder(filepath.Join(s.Data, "modules")), settings: s, log: log}
@@ -56,7 +56,7 @@ func (k *keptModules) Keep(ctx context.Context, digest string, module []byte) er
 
 // claimData makes the data directory the host's own.
 func claimData(s *settings.Settings, log *slog.Logger) error {
-	return bus.ClaimDataDir(s.Data, buildinfo.This().Version, log)
+	return natsd.ClaimDataDir(s.Data, buildinfo.This().Version, log)
 }
 
 // CloseHost closes a sandbox host within stopTime.

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -24,7 +25,7 @@ type Settings struct {
 	NATSURL      string // external server; empty: the embedded one
 	NATSCreds    string // file with credentials for it
 	NATSAppCreds string // file with those for the account of clients; empty: one account for both
-	NATSListen   string // where the embedded server listens; default bus.DefaultListen
+	NATSListen   string // where the embedded server listens; default natsd.DefaultListen
 
 	Streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
 	EventsOf      string           // what FH_EVENTS has a copy of: "tasks" (default), "runs" or "none"
@@ -34,7 +35,7 @@ type Settings struct {
 	Data       string         // data directory; empty: nothing is stored
 	Cache      string         // directory of compiled modules; default: the user's cache directory
 	Workers    int            // attempts at once; default 4 × GOMAXPROCS
-	Durability bus.Sync       // default strict
+	Durability natsd.Sync     // default strict
 	Timeout    time.Duration  // of attempts whose task states none; default 5m
 	Limits     run.Limits     // of tasks that state none
 	Ceilings   flows.Ceilings // of what tasks may state

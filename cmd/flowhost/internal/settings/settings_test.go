@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
@@ -50,7 +51,7 @@ max_timeout = "2m"
 		NATSURL: "nats://example.com:4222", NATSCreds: filepath.Join("flows", "host.creds"), NATSListen: "127.0.0.1:0",
 		Streams: bus.StreamConfig{Replicas: 3},
 		Data:    filepath.Join("flows", "state"), Cache: "/var/cache/flowhost", Workers: 3,
-		Durability: bus.SyncRelaxed, Timeout: 90 * time.Second, Unwatched: true,
+		Durability: natsd.SyncRelaxed, Timeout: 90 * time.Second, Unwatched: true,
 		Limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500, Fuel: 1000},
 		Ceilings: flows.Ceilings{
 			Limits: run.Limits{Memory: 1 << 30, Fuel: 2000}, Timeout: 2 * time.Minute, From: filepath.Join("flows", "flowhost.hcl"),

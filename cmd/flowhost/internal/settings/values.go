@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/flows"
 )
 
@@ -88,7 +88,7 @@ func (r *settingsReader) oneOf(a *hcl.Attribute, words ...string) string {
 	return text
 }
 
-func (r *settingsReader) durability(a *hcl.Attribute) bus.Sync {
+func (r *settingsReader) durability(a *hcl.Attribute) natsd.Sync {
 	text, ok := r.text(a)
 	if !ok {
 		return ""
@@ -101,12 +101,12 @@ func (r *settingsReader) durability(a *hcl.Attribute) bus.Sync {
 }
 
 // ParseDurability parses the durability of the journal.
-func ParseDurability(text string) (bus.Sync, error) {
-	switch s := bus.Sync(text); s {
-	case bus.SyncStrict, bus.SyncRelaxed, bus.SyncMemory:
+func ParseDurability(text string) (natsd.Sync, error) {
+	switch s := natsd.Sync(text); s {
+	case natsd.SyncStrict, natsd.SyncRelaxed, natsd.SyncMemory:
 		return s, nil
 	}
-	return "", fmt.Errorf("%q is not one of %q, %q and %q", text, bus.SyncStrict, bus.SyncRelaxed, bus.SyncMemory)
+	return "", fmt.Errorf("%q is not one of %q, %q and %q", text, natsd.SyncStrict, natsd.SyncRelaxed, natsd.SyncMemory)
 }
 
 func (r *settingsReader) duration(a *hcl.Attribute) time.Duration {

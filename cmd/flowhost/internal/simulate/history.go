@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
@@ -21,7 +21,7 @@ import (
 // past fetches the latest finished runs of the flow from a host.
 func (t *flowTrial) past(cmd *cobra.Command, flow string) (*flowsim.History, error) {
 	var records []*run.Record
-	err := t.Use(cmd, func(ctx context.Context, client *bus.Client) error {
+	err := t.Use(cmd, func(ctx context.Context, client *api.Client) error {
 		query := run.Query{Flow: flow, States: []run.State{run.Succeeded, run.Failed}}
 		for len(records) < t.last {
 			query.Limit = min(t.last-len(records), run.MaxPage)

@@ -1,0 +1,98 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/bus"
+	"github.com/flowhost/flowhost/bus/internal/jskit"
+	"github.com/flowhost/flowhost/run"
+)
+
+// deadLetter is a message that cannot make a run.
+type deadLetter struct {
+	inbound
+	flow string
+	why  *run.RequestError
+	id   string // known for messages of streams, so that they are kept once only
+}
+
+// maxReason bounds the header Fh-Reason, in bytes: a stream takes no message whose
+// headers are over 64 KiB.
+const maxReason = 4 << 10
+
+// storeDeadLetter stores a dead letter, as often as it takes until ctx ends. What does not fit
+// is left out: first the body, then the original headers too.
+func (in *Intake) storeDeadLetter(ctx context.Context, l deadLetter) error {
+	if l.why.Code == run.RequestLoop {
+		in.log.Error("a message starts no run", "flow", l.flow, "subject", l.subject, "reason", l.why)
+		if l.header.Get(bus.HeaderCode) != "" {
+			return nil // it is a dead letter, and kept already
+		}
+	}
+	forms := l.forms()
+	p := jskit.Backoff{Log: in.log, What: "store a dead letter"}
+	for {
+		err := in.publishDeadLetter(ctx, forms[0])
+		switch {
+		case err == nil:
+			p.Done()
+			return nil
+		case errors.Is(err, nats.ErrConnectionClosed):
+			return err
+		case jskit.Permanent(err) && len(forms) > 1:
+			forms = forms[1:]
+			continue
+		case jskit.Permanent(err):
+			return err
+		}
+		if cause := p.Wait(ctx, err); cause != nil {
+			return errors.Join(cause, err)
+		}
+	}
+}
+
+// forms are the letter as it came, without its body, and without its headers.
+func (l deadLetter) forms() []*nats.Msg {
+	hops, _ := (&run.Trigger{Headers: l.header}).Hops()
+	own := nats.Header{
+		run.HeaderHops:                 {strconv.Itoa(hops + 1)},
+		bus.HeaderReason:               {l.why.Message[:min(len(l.why.Message), maxReason)]},
+		bus.HeaderCode:                 {l.why.Code},
+		bus.HeaderSubject:              {l.subject},
+		jetstream.ExpectedStreamHeader: {bus.StreamDeadLetter},
+	}
+	if l.id != "" {
+		own.Set(jetstream.MsgIDHeader, l.id)
+	}
+	all := nats.Header(ownHeaders(l.header))
+	if all == nil {
+		all = nats.Header{}
+	}
+	maps.Copy(all, own)
+	bare := maps.Clone(own)
+	bare.Set(bus.HeaderNoBody, strconv.Itoa(len(l.data)))
+	bodyless := maps.Clone(all)
+	bodyless.Set(bus.HeaderNoBody, strconv.Itoa(len(l.data)))
+	subject := bus.DeadLetterSubject(l.flow)
+	return []*nats.Msg{
+		{Subject: subject, Header: all, Data: l.data},
+		{Subject: subject, Header: bodyless},
+		{Subject: subject, Header: bare},
+	}
+}
+
+func (in *Intake) publishDeadLetter(ctx context.Context, msg *nats.Msg) error {
+	if err := jskit.Usable(in.nc); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
+	defer cancel()
+	_, err := in.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	return err
+}
