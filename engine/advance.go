@@ -25,7 +25,7 @@ import (
 // A plain task passes them by.
 
 // enter starts a run, or lets it wait for the next slot that it needs.
-func (e *Engine) enter(o *openRun) {
+func (e *executor) enter(o *openRun) {
 	limits := o.runLimits()
 	for o.held < len(limits) {
 		l := limits[o.held]
@@ -40,14 +40,14 @@ func (e *Engine) enter(o *openRun) {
 }
 
 // start lets a pending run go.
-func (e *Engine) start(o *openRun) {
+func (e *executor) start(o *openRun) {
 	if e.commits.record(o.event(&run.Started{})) == nil {
 		e.resume(o)
 	}
 }
 
 // resume takes up a running run wherever its recorded state stands.
-func (e *Engine) resume(o *openRun) {
+func (e *executor) resume(o *openRun) {
 	o.scope = o.flow.Scope(o.run)
 	if limit := o.flow.Timeout; limit > 0 {
 		e.clock.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
@@ -59,7 +59,7 @@ func (e *Engine) resume(o *openRun) {
 
 // advance settles and starts all tasks that what has happened so far allows, and
 // finishes the run when nothing is left.
-func (e *Engine) advance(o *openRun) {
+func (e *executor) advance(o *openRun) {
 	for o.run.State == run.Running && e.fault == nil {
 		nodes := o.phase.frontier.Ready()
 		if len(nodes) == 0 {
@@ -79,7 +79,7 @@ func (e *Engine) advance(o *openRun) {
 }
 
 // visit decides what becomes of a task all of whose upstream tasks are settled.
-func (e *Engine) visitTask(t task) {
+func (e *executor) visitTask(t task) {
 	state := t.state()
 	switch {
 	case state == nil || state.State == run.Waiting:
@@ -98,7 +98,7 @@ func (e *Engine) visitTask(t task) {
 }
 
 // decide runs, skips or fails a task by its joins and its condition.
-func (e *Engine) decide(t task) {
+func (e *executor) decide(t task) {
 	if why := t.stopped(); why != nil {
 		e.end(t, run.Canceled, why)
 		return
@@ -119,7 +119,7 @@ func (e *Engine) decide(t task) {
 }
 
 // letRun lets a task go that its flow lets run.
-func (e *Engine) admitTask(t task) {
+func (e *executor) admitTask(t task) {
 	if t.overlap == flows.OverlapNode {
 		if earlier := e.earlierRun(t); earlier != nil {
 			t.waitFor(earlier)
@@ -143,7 +143,7 @@ func (e *Engine) admitTask(t task) {
 
 // queue lets a task start as soon as the groups around it have a slot and it is
 // its turn.
-func (e *Engine) queue(t task) {
+func (e *executor) queue(t task) {
 	if t.spec.Group != nil {
 		if s := t.fullGroup(); s != nil {
 			s.waiting = append(s.waiting, t)
@@ -155,7 +155,7 @@ func (e *Engine) queue(t task) {
 }
 
 // enqueue lets a task start as soon as there is room for it.
-func (e *Engine) enqueue(t task) {
+func (e *executor) enqueue(t task) {
 	if t.spec.Child != nil && !e.config.Sim.replacesChild(t) {
 		e.childStarts = append(e.childStarts, t)
 		return
@@ -257,7 +257,7 @@ func (t task) stopping() bool {
 }
 
 // end records the end of a task that gets no (further) attempt.
-func (e *Engine) end(t task, state run.State, failure *run.Failure) {
+func (e *executor) end(t task, state run.State, failure *run.Failure) {
 	failure = t.locate(failure)
 	if e.commits.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
 		return
@@ -280,7 +280,7 @@ func (t task) locate(failure *run.Failure) *run.Failure {
 }
 
 // settled makes a finished task's result visible and unblocks what waits for it.
-func (e *Engine) settled(t task) {
+func (e *executor) settled(t task) {
 	if t.spec.Group != nil {
 		e.freeSlots(t)
 	}
@@ -299,7 +299,7 @@ func (e *Engine) settled(t task) {
 }
 
 // unblock unblocks what waits for a node.
-func (e *Engine) unblock(o *openRun, node int) {
+func (e *executor) unblock(o *openRun, node int) {
 	if err := o.phase.frontier.Complete(node); err != nil {
 		e.fail(err)
 	}
@@ -307,7 +307,7 @@ func (e *Engine) unblock(o *openRun, node int) {
 
 // phaseEnded goes on to the part of the flow that the end of this one asks for, or
 // finishes the run.
-func (e *Engine) phaseEnded(o *openRun) {
+func (e *executor) phaseEnded(o *openRun) {
 	o.settlePhase()
 	next := o.nextPart()
 	if next == nil {

@@ -74,7 +74,7 @@ func (p *workers) invoke(a *attempt) (r result) {
 
 // begin starts a task's next attempt. Its input is evaluated once, now; later
 // attempts are given the recorded bytes.
-func (e *Engine) begin(t task) {
+func (e *executor) begin(t task) {
 	started, failure := t.nextAttempt()
 	if failure == nil {
 		failure = e.recordStart(t, started)
@@ -109,7 +109,7 @@ func (e *Engine) begin(t task) {
 }
 
 // give lets a worker make an attempt, or puts it on the stage.
-func (e *Engine) startAttempt(a *attempt) {
+func (e *executor) startAttempt(a *attempt) {
 	if e.config.Sim != nil {
 		e.simulate(a)
 		return
@@ -141,7 +141,7 @@ func (t task) lookAt() func() {
 	return func() { t.scope.Each(nil) }
 }
 
-func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
+func (e *executor) recordStart(t task, started *run.AttemptStarted) *run.Failure {
 	err := errors.Join(fits(started.Input), fits(started.Config))
 	if err == nil {
 		err = e.commits.record(t.event(started))
@@ -157,7 +157,7 @@ func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
 const giveUpAfter = 10 * time.Second
 
 // interrupt tells an attempt to end, and gives it up when it does not.
-func (e *Engine) interrupt(a *attempt, cause error) {
+func (e *executor) interrupt(a *attempt, cause error) {
 	if a.ctx.Err() != nil {
 		return
 	}
@@ -168,7 +168,7 @@ func (e *Engine) interrupt(a *attempt, cause error) {
 
 // abandonAttempt records the end of an attempt that hangs and puts a new worker
 // in the place of its own, as long as not too many hang.
-func (e *Engine) abandonAttempt(a *attempt, cause error) {
+func (e *executor) abandonAttempt(a *attempt, cause error) {
 	if int(e.workers.stuck.Load()) >= e.config.Workers {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 		return
@@ -192,7 +192,7 @@ func (e *Engine) abandonAttempt(a *attempt, cause error) {
 }
 
 // attemptEnded records a result and lets the run go on.
-func (e *Engine) attemptEnded(r result) {
+func (e *executor) attemptEnded(r result) {
 	e.workers.idle++
 	e.runnable.Done(r.run.Flow, e.limits.of(r.task))
 	e.clock.stopCountdown(&r.deadline)
@@ -210,7 +210,7 @@ func (e *Engine) attemptEnded(r result) {
 
 // lost ends an attempt that was under way when the process ended before. One that
 // was being canceled is.
-func (e *Engine) recordLost(t task) {
+func (e *executor) recordLost(t task) {
 	result := lostResult("the host stopped while the attempt was under way")
 	if why := t.stopped(); why != nil && why.Outcome == run.OutcomeCanceled {
 		failure := *why
@@ -227,7 +227,7 @@ func lostResult(message string) run.Result {
 
 // recordEnd records how an attempt ended, and when the next one is due if the
 // policy allows one.
-func (e *Engine) recordEnd(t task, r run.Result) {
+func (e *executor) recordEnd(t task, r run.Result) {
 	end := e.endOf(t, r)
 	err := fits(end.Output)
 	if err == nil {
@@ -247,7 +247,7 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 }
 
 // endOf is what is to be recorded of the end of an attempt.
-func (e *Engine) endOf(t task, r run.Result) *run.AttemptFinished {
+func (e *executor) endOf(t task, r run.Result) *run.AttemptFinished {
 	end := &run.AttemptFinished{
 		TaskRef: t.ref(), Attempt: t.state().Attempts,
 		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration,
@@ -261,7 +261,7 @@ func (e *Engine) endOf(t task, r run.Result) *run.AttemptFinished {
 }
 
 // attemptOver goes on after the recorded end of an attempt.
-func (e *Engine) attemptOver(t task, end *run.AttemptFinished) {
+func (e *executor) attemptOver(t task, end *run.AttemptFinished) {
 	e.logEnd(t, end)
 	state := t.state()
 	if state.State.Done() {
@@ -273,7 +273,7 @@ func (e *Engine) attemptOver(t task, end *run.AttemptFinished) {
 
 // nextDue is when the attempt after a failed one may start; zero for never. A
 // retry condition that cannot be evaluated takes the place of the failure.
-func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
+func (e *executor) nextDue(t task, end *run.AttemptFinished) time.Time {
 	state := t.state()
 	spent, lost := state.Attempts, state.Lost
 	if end.Outcome == run.OutcomeLost {
@@ -298,7 +298,7 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 }
 
 // retryAt makes a task runnable when it is due.
-func (e *Engine) retryAt(t task, due time.Time) {
+func (e *executor) retryAt(t task, due time.Time) {
 	if t.retries == nil {
 		t.openRun.retries = map[run.TaskRef]*countdown{}
 	}
@@ -319,7 +319,7 @@ func (e *Engine) retryAt(t task, due time.Time) {
 	}
 }
 
-func (e *Engine) logEnd(t task, end *run.AttemptFinished) {
+func (e *executor) logEnd(t task, end *run.AttemptFinished) {
 	level := slog.LevelDebug
 	if end.Failure != nil {
 		level = slog.LevelWarn

@@ -64,7 +64,7 @@ func (e *Engine) existingBackfill(ctx context.Context, request *run.BackfillRequ
 		return plan, nil
 	}
 	err = e.durably(ctx, func() error {
-		if b := e.shard.Backfill(request.ID); b != nil {
+		if b := e.exec.shard.Backfill(request.ID); b != nil {
 			plan = repeatedPlan(b)
 		}
 		return nil
@@ -80,10 +80,10 @@ func repeatedPlan(b *run.Backfill) run.BackfillPlan {
 func (e *Engine) findSchedule(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
 	asked := e.command(ctx, func() {
 		var s *schedule
-		if s, err = e.schedules.deployed(ref); err != nil {
+		if s, err = e.exec.schedules.deployed(ref); err != nil {
 			return
 		}
-		recorded := e.shard.Schedules[ref]
+		recorded := e.exec.shard.Schedules[ref]
 		if s.spec == nil || recorded == nil {
 			err = ErrDisabled
 			return
@@ -163,21 +163,21 @@ func (e *Engine) findRuns(ctx context.Context, request *run.BackfillRequest, pla
 func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest, plan run.BackfillPlan) (run.BackfillPlan, error) {
 	plan.ID = request.ID
 	if plan.ID == "" {
-		plan.ID = e.newID(e.clock.now())
+		plan.ID = e.exec.newID(e.exec.clock.now())
 	}
 	started := &run.BackfillStarted{ID: plan.ID, Schedule: request.Schedule, MaxActive: max(request.MaxActive, run.DefaultBackfilled)}
 	for _, t := range plan.Times {
 		started.Times = append(started.Times, t.Time)
 	}
 	err := e.durably(ctx, func() error {
-		if b := e.shard.Backfill(plan.ID); b != nil {
+		if b := e.exec.shard.Backfill(plan.ID); b != nil {
 			plan = repeatedPlan(b)
 			return nil
 		}
-		if err := e.commits.record(run.Event{At: e.clock.now(), Data: started}); err != nil {
+		if err := e.exec.commits.record(run.Event{At: e.exec.clock.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
 		}
-		e.schedules.advanceBackfill(e.shard.Backfill(plan.ID))
+		e.exec.schedules.advanceBackfill(e.exec.shard.Backfill(plan.ID))
 		return nil
 	})
 	return plan, err
@@ -188,7 +188,7 @@ func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest
 func (e *Engine) Backfills(ctx context.Context) ([]run.Backfill, error) {
 	var all []run.Backfill
 	err := e.durably(ctx, func() error {
-		for _, b := range e.shard.Backfills {
+		for _, b := range e.exec.shard.Backfills {
 			all = append(all, *b)
 			all[len(all)-1].Times, all[len(all)-1].Active = slices.Clone(b.Times), slices.Clone(b.Active)
 		}
@@ -201,7 +201,7 @@ func (e *Engine) Backfills(ctx context.Context) ([]run.Backfill, error) {
 // runs that are going are canceled.
 func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) error {
 	return e.durably(ctx, func() error {
-		b := e.shard.Backfill(id)
+		b := e.exec.shard.Backfill(id)
 		switch {
 		case b == nil:
 			return ErrUnknownBackfill
@@ -209,12 +209,12 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 			return ErrFinished
 		}
 		reason = cmp.Or(reason, "canceled") // without a reason, all times had their turn
-		if err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
+		if err := e.exec.commits.record(run.Event{At: e.exec.clock.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
 			return err
 		}
 		for _, active := range slices.Clone(b.Active) {
-			if o := e.open[active]; o != nil {
-				e.cancel(o, canceled("its backfill was canceled: "+reason))
+			if o := e.exec.open[active]; o != nil {
+				e.exec.cancel(o, canceled("its backfill was canceled: "+reason))
 			}
 		}
 		return nil
@@ -224,7 +224,7 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 // fillAll lets all backfills go on.
 func (ss *schedules) advanceBackfills() {
 	ss.backfillsDue = false
-	for _, b := range slices.Clone(ss.engine.shard.Backfills) {
+	for _, b := range slices.Clone(ss.exec.shard.Backfills) {
 		ss.advanceBackfill(b)
 	}
 }
@@ -237,20 +237,20 @@ func (ss *schedules) advanceBackfill(b *run.Backfill) {
 		return
 	}
 	s := ss.byRef[b.Schedule]
-	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && ss.engine.fault == nil {
-		if ss.engine.commits.congested() {
+	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && ss.exec.fault == nil {
+		if ss.exec.commits.congested() {
 			ss.backfillsDue = true
 			return
 		}
-		if ss.engine.refusal() != nil {
+		if ss.exec.refusal() != nil {
 			ss.retryBackfills()
 			return
 		}
 		ss.startBackfillRun(b, s.flow)
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
-		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
-		ss.engine.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
+		ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
+		ss.exec.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
 			"succeeded", b.Succeeded, "failed", b.Failed, "canceled", b.Canceled, "rejected", b.Rejected)
 	}
 }
@@ -259,19 +259,19 @@ func (ss *schedules) startBackfillRun(b *run.Backfill, f *flows.Flow) {
 	nominal := b.Times[0]
 	advanced := &run.BackfillAdvanced{ID: b.ID}
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
-	if _, err := ss.engine.accept(f, request, advanced); err != nil {
-		ss.engine.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
-		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: advanced})
+	if _, err := ss.exec.accept(f, request, advanced); err != nil {
+		ss.exec.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
+		ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: advanced})
 	}
 }
 
 // fillLater lets backfills go on when there may be room again.
 func (ss *schedules) retryBackfills() {
-	if ss.backfillTimer || ss.engine.draining {
+	if ss.backfillTimer || ss.exec.draining {
 		return
 	}
 	ss.backfillTimer = true
-	ss.engine.clock.at(ss.engine.clock.now().Add(postponement), func() {
+	ss.exec.clock.at(ss.exec.clock.now().Add(postponement), func() {
 		ss.backfillTimer = false
 		ss.advanceBackfills()
 	})

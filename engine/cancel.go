@@ -10,7 +10,7 @@ import (
 // cancel stops a run for the given reason. Attempts under way are told and end
 // by themselves; everything else ends now. The tasks of finally run all the same;
 // once they do, a further cancellation is for them.
-func (e *Engine) cancel(o *openRun, why *run.Failure) {
+func (e *executor) cancel(o *openRun, why *run.Failure) {
 	if o.phase.part == flows.PartFinally {
 		e.stopFinally(o, why)
 		return
@@ -61,7 +61,7 @@ func (e cancelError) Error() string {
 func (e cancelError) Is(target error) bool { return target == run.ErrCanceled }
 
 // cancelPending ends a run that waits for its slot: nothing of it has started.
-func (e *Engine) cancelPending(o *openRun) {
+func (e *executor) cancelPending(o *openRun) {
 	for _, spec := range o.flow.Tasks {
 		ref := run.TaskRef{Task: spec.Name}
 		if state := o.run.Task(ref); state != nil && state.State.Done() {
@@ -76,7 +76,7 @@ func (e *Engine) cancelPending(o *openRun) {
 }
 
 // unready ends a task that waits for its next attempt.
-func (e *Engine) endRetry(o *openRun, ref run.TaskRef, why *run.Failure) {
+func (e *executor) endRetry(o *openRun, ref run.TaskRef, why *run.Failure) {
 	delete(o.retries, ref)
 	if t, ok := o.task(ref); ok {
 		e.end(t, run.Canceled, why)
@@ -103,7 +103,7 @@ func (o *openRun) task(ref run.TaskRef) (task, bool) {
 // cancelTask stops one task of a run, or an item that has begun: the attempt under
 // way is told, no further one starts. A task that has not started ends when its
 // turn comes.
-func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error {
+func (e *executor) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error {
 	state := o.run.Task(ref)
 	if state != nil && state.State.Done() {
 		return ErrFinished
@@ -123,7 +123,7 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 }
 
 // stopTask stops what is under way of a task, or of an item.
-func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
+func (e *executor) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	of := func(other run.TaskRef) bool { return other == ref || ref.Key == "" && other.Task == ref.Task }
 	for _, a := range o.attempts {
 		if of(a.ref()) {
@@ -155,7 +155,7 @@ func (o *openRun) knows(ref run.TaskRef) bool {
 	return known
 }
 
-func (e *Engine) runTimedOut(o *openRun) {
+func (e *executor) runTimedOut(o *openRun) {
 	if o.run.State.Done() || o.phase.hook() {
 		return
 	}

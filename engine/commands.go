@@ -14,16 +14,16 @@ import (
 // in progress keep theirs either way.
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
-		e.schedules.undeploy(set)
-		e.limits.deploy(set.Limits)
-		e.chains = set.Followers()
-		clear(e.sets) // runs that are open hold their flows
+		e.exec.schedules.undeploy(set)
+		e.exec.limits.deploy(set.Limits)
+		e.exec.chains = set.Followers()
+		clear(e.exec.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {
-			e.flows[f.Name] = f
-			e.sets[f.DefinitionDigest] = set
-			e.schedules.deploySchedules(f)
+			e.exec.flows[f.Name] = f
+			e.exec.sets[f.DefinitionDigest] = set
+			e.exec.schedules.deploySchedules(f)
 		}
-		e.schedules.advanceBackfills()
+		e.exec.schedules.advanceBackfills()
 	})
 }
 
@@ -36,7 +36,7 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 // message is kept elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
 	wrong := checkRequest(request) // not on the loop
-	return e.receive(ctx, func() (run.Receipt, error) { return e.submit(request, wrong) })
+	return e.receive(ctx, func() (run.Receipt, error) { return e.exec.submit(request, wrong) })
 }
 
 // SubmitBatch asks for runs, one after the other, until one is refused, and
@@ -56,12 +56,12 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 	err = e.command(ctx, func() {
 		var a answer
 		for i, request := range requests {
-			if _, a.err = e.submit(request, wrong[i]); a.err != nil {
+			if _, a.err = e.exec.submit(request, wrong[i]); a.err != nil {
 				break
 			}
 			a.decided++
 		}
-		e.commits.afterCommit(func() { answers <- a })
+		e.exec.commits.afterCommit(func() { answers <- a })
 	})
 	if err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (
 	answers := make(chan answer, 1)
 	err := e.command(ctx, func() {
 		receipt, err := ask()
-		e.commits.afterCommit(func() { answers <- answer{receipt, err} })
+		e.exec.commits.afterCommit(func() { answers <- answer{receipt, err} })
 	})
 	if err != nil {
 		return run.Receipt{}, err
@@ -99,10 +99,10 @@ func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (
 func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
-		if position.After(e.shard.Watermarks[position.Source]) {
-			e.commits.record(e.decidedEvent(position))
+		if position.After(e.exec.shard.Watermarks[position.Source]) {
+			e.exec.commits.record(e.exec.decidedEvent(position))
 		}
-		e.commits.afterCommit(func() { answers <- struct{}{} })
+		e.exec.commits.afterCommit(func() { answers <- struct{}{} })
 	})
 	if err != nil {
 		return err
@@ -116,13 +116,13 @@ func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
-		o := e.open[id]
+		o := e.exec.open[id]
 		if o == nil {
 			answers <- run.ErrUnknown
 			return
 		}
-		e.cancel(o, canceled(reason))
-		e.commits.afterCommit(func() { answers <- nil })
+		e.exec.cancel(o, canceled(reason))
+		e.exec.commits.afterCommit(func() { answers <- nil })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
@@ -133,13 +133,13 @@ func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 func (e *Engine) CancelTask(ctx context.Context, id run.ID, ref run.TaskRef, reason string) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
-		o := e.open[id]
+		o := e.exec.open[id]
 		if o == nil {
 			answers <- run.ErrUnknown
 			return
 		}
-		err := e.cancelTask(o, ref, canceled(reason))
-		e.commits.afterCommit(func() { answers <- err })
+		err := e.exec.cancelTask(o, ref, canceled(reason))
+		e.exec.commits.afterCommit(func() { answers <- err })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
@@ -171,8 +171,8 @@ func (e *Engine) awaitCancel(ctx context.Context, id run.ID, answers <-chan erro
 func (e *Engine) Watermark(ctx context.Context, source string) (run.Position, error) {
 	answers := make(chan run.Position, 1)
 	err := e.command(ctx, func() {
-		decided := e.shard.Watermarks[source]
-		e.commits.afterCommit(func() { answers <- decided })
+		decided := e.exec.shard.Watermarks[source]
+		e.exec.commits.afterCommit(func() { answers <- decided })
 	})
 	if err != nil {
 		return run.Position{}, err

@@ -108,7 +108,7 @@ func fits(payload json.RawMessage) error {
 
 // applied follows up on an event that has just been recorded; r is nil for an event of
 // no run.
-func (e *Engine) applied(r *run.Run, event run.Event) {
+func (e *executor) applied(r *run.Run, event run.Event) {
 	e.simRecorded(r, event)
 	if len(e.watchers.byRun) > 0 && r != nil {
 		e.watchers.changed(r)

@@ -28,7 +28,7 @@ type item struct {
 }
 
 // expand records what a task is to be run for, and begins.
-func (e *Engine) expand(t task) {
+func (e *executor) expand(t task) {
 	items, failure := t.spec.Items(t.scope)
 	if failure == nil {
 		if err := fits(items); err != nil {
@@ -46,7 +46,7 @@ func (e *Engine) expand(t task) {
 
 // takeUpFan goes on with a task that was fanned out before a restart, or in the
 // run that this one continues.
-func (e *Engine) resumeFan(t task) {
+func (e *executor) resumeFan(t task) {
 	f := e.newFan(t)
 	if f == nil {
 		return
@@ -82,7 +82,7 @@ func (e *Engine) resumeFan(t task) {
 }
 
 // newFan reads the recorded items; nil ends the task.
-func (e *Engine) newFan(t task) *fan {
+func (e *executor) newFan(t task) *fan {
 	items, err := run.Items(t.state().Items)
 	if err != nil {
 		e.end(t, run.Failed, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: err.Error()})
@@ -120,7 +120,7 @@ func (t task) fan() *fan { return t.phase.fans[t.node] }
 
 // feed begins as many items as may be under way, and ends the task when there is
 // nothing left to wait for.
-func (e *Engine) feed(t task) {
+func (e *executor) feed(t task) {
 	f := t.fan()
 	if f.feeding || t.state().State.Done() {
 		return
@@ -137,7 +137,7 @@ func (e *Engine) feed(t task) {
 	}
 }
 
-func (e *Engine) beginItem(t task, i *item) {
+func (e *executor) beginItem(t task, i *item) {
 	f := t.fan()
 	f.active[i.Key] = i
 	f.activate(i)
@@ -151,7 +151,7 @@ func (f *fan) exhausted(t task) bool {
 
 // hasRoom reports whether another item may be under way. Unless the task says how
 // many, those that could use a worker now are enough.
-func (e *Engine) hasRoom(t task, f *fan) bool {
+func (e *executor) hasRoom(t task, f *fan) bool {
 	if t.spec.MaxParallel > 0 {
 		return len(f.active) < t.spec.MaxParallel
 	}
@@ -174,7 +174,7 @@ func (f *fan) deactivate(i *item) {
 }
 
 // itemSettled lets the next item begin.
-func (e *Engine) itemSettled(t task) {
+func (e *executor) itemSettled(t task) {
 	f := t.fan()
 	delete(f.active, t.item.Key)
 	f.deactivate(t.item)
@@ -188,7 +188,7 @@ func (e *Engine) itemSettled(t task) {
 // recall takes back the items that were to begin and have not, when the first one
 // has failed: from then on none is queued that has not begun. One that is being
 // taken out of its queue right now is asked itself, see recalled.
-func (e *Engine) recallItems(t task) {
+func (e *executor) recallItems(t task) {
 	if t.fan().busy == 0 {
 		return
 	}
@@ -205,7 +205,7 @@ func (t task) isRecalled() bool {
 }
 
 // takeBack forgets an item that has not begun.
-func (e *Engine) forgetItem(t task) {
+func (e *executor) forgetItem(t task) {
 	f := t.fan()
 	delete(f.active, t.item.Key)
 	f.deactivate(t.item)
@@ -213,7 +213,7 @@ func (e *Engine) forgetItem(t task) {
 }
 
 // endFan ends a task all of whose items that have begun are done.
-func (e *Engine) endFan(t task, f *fan) {
+func (e *executor) endFan(t task, f *fan) {
 	switch why := t.stopped(); {
 	case f.next == len(f.items) && (f.failed == nil || t.spec.Continue && why == nil):
 		e.end(t, run.Succeeded, nil)

@@ -9,7 +9,7 @@ import (
 )
 
 // finish ends a run whose tasks are all done.
-func (e *Engine) finish(o *openRun, failure *run.Failure) {
+func (e *executor) finish(o *openRun, failure *run.Failure) {
 	if err := fits(o.output); err != nil && failure == nil {
 		o.output, failure = nil, outputFailure(err)
 	}
@@ -36,7 +36,7 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 
 // endUnused ends the tasks of a hook that were canceled before there was a reason
 // to run it.
-func (e *Engine) endUnreached(o *openRun) {
+func (e *executor) endUnreached(o *openRun) {
 	for _, t := range o.run.Tasks {
 		if !t.State.Done() {
 			e.commits.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
@@ -62,7 +62,7 @@ type afterFinish struct {
 
 // recordFinished records the end of a run and, with it, that of the attempt that it
 // was and the runs that it starts.
-func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, error) {
+func (e *executor) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, error) {
 	at := e.clock.now()
 	events := []run.Event{{Run: r.ID, At: at, Data: end}}
 	after := &afterFinish{next: e.chainedRuns(r, end)}
@@ -77,7 +77,7 @@ func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, er
 }
 
 // goOn lets go on what a run that has ended was awaited by.
-func (e *Engine) continueAfter(after *afterFinish) {
+func (e *executor) continueAfter(after *afterFinish) {
 	e.startChained(after.next)
 	if from := after.parent; from != nil && e.fault == nil {
 		e.attemptOver(from.task, from.end)
@@ -86,7 +86,7 @@ func (e *Engine) continueAfter(after *afterFinish) {
 }
 
 // close forgets a finished run but for its record, which waits for the journal.
-func (e *Engine) close(o *openRun) {
+func (e *executor) close(o *openRun) {
 	if e.log.Enabled(e.ctx, slog.LevelInfo) {
 		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
 			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
@@ -105,7 +105,7 @@ func (e *Engine) close(o *openRun) {
 
 // recordOf gives the record of a finished run, its tasks in order of declaration
 // where the flow is known. It is built once for all who need it.
-func (e *Engine) recordOf(r *run.Run) *run.Record {
+func (e *executor) recordOf(r *run.Run) *run.Record {
 	o := e.open[r.ID]
 	if o == nil {
 		return r.Record(nil)
@@ -197,16 +197,16 @@ func recordBytes(r *run.Record) int {
 // Wait gives a run's record once it is finished and durable.
 func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
 	return e.wait(ctx, id, func() *completion {
-		if o := e.open[id]; o != nil {
+		if o := e.exec.open[id]; o != nil {
 			return o.completion
 		}
-		return e.finished.get(id)
+		return e.exec.finished.get(id)
 	})
 }
 
 // past gives the record of a finished run.
 func (e *Engine) finishedRecord(ctx context.Context, id run.ID) (*run.Record, error) {
-	return e.wait(ctx, id, func() *completion { return e.finished.get(id) })
+	return e.wait(ctx, id, func() *completion { return e.exec.finished.get(id) })
 }
 
 // wait gives the record of the ending that find finds on the loop, or the one
@@ -222,10 +222,10 @@ func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (
 	switch {
 	case err != nil:
 		return nil, err
-	case end == nil && e.config.History == nil:
+	case end == nil && e.exec.config.History == nil:
 		return nil, run.ErrUnknown
 	case end == nil:
-		return e.config.History.Get(ctx, id)
+		return e.exec.config.History.Get(ctx, id)
 	}
 	record, err := await(ctx, e, answers)
 	if err != nil {

@@ -14,24 +14,24 @@ import (
 // run can be taken now and nothing has been decided.
 func (ss *schedules) fire(s *schedule, nominal time.Time) bool {
 	if blocking := s.blocking(); blocking != nil {
-		ss.engine.log.Info("a schedule skips a time: an earlier run is still going",
+		ss.exec.log.Info("a schedule skips a time: an earlier run is still going",
 			"flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "run", blocking.run.ID, "overlap", s.spec.Overlap)
 		ss.skip(s, nominal, 1, run.DropOverlap)
 		return true
 	}
-	if ss.engine.refusal() != nil {
+	if ss.exec.refusal() != nil {
 		return false
 	}
 	advanced := &run.ScheduleAdvanced{ScheduleRef: s.ref, Nominal: nominal.UTC()}
 	request := run.Request{Flow: s.ref.Flow, Trigger: run.Trigger{Kind: run.TriggerSchedule, Name: s.ref.Trigger, Time: nominal.UTC()}}
-	receipt, err := ss.engine.accept(s.flow, request, advanced)
+	receipt, err := ss.exec.accept(s.flow, request, advanced)
 	switch {
 	case err != nil:
-		ss.engine.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
+		ss.exec.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
 		ss.skip(s, nominal, 1, run.DropRejected)
 		return true
 	case !receipt.Accepted:
-		ss.engine.log.Info("a schedule skips a time: the flow's runs are at their limit", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal)
+		ss.exec.log.Info("a schedule skips a time: the flow's runs are at their limit", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal)
 		ss.skip(s, nominal, 1, run.DropLimit)
 		return true
 	}
@@ -68,7 +68,7 @@ func (ss *schedules) replace(s *schedule, by run.ID) {
 	}
 	for _, o := range slices.Clone(s.open) {
 		if o.run.ID != by {
-			ss.engine.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
+			ss.exec.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
 		}
 	}
 }
@@ -88,10 +88,10 @@ func (e *OverlapError) Error() string {
 // fireNow makes a run of a schedule because somebody asks for it. Its nominal
 // time is now; the schedule goes on as if nothing had happened.
 func (ss *schedules) fireNow(s *schedule, request run.Request) (run.Receipt, error) {
-	if first, known := ss.engine.shard.Keys.Run(request.Flow, request.Key, ss.engine.clock.now()); known {
+	if first, known := ss.exec.shard.Keys.Run(request.Flow, request.Key, ss.exec.clock.now()); known {
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
-	if err := ss.engine.refusal(); err != nil {
+	if err := ss.exec.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
 	if s.spec != nil {
@@ -99,7 +99,7 @@ func (ss *schedules) fireNow(s *schedule, request run.Request) (run.Receipt, err
 			return run.Receipt{}, &OverlapError{Schedule: s.ref, Run: blocking.run.ID, Overlap: string(s.spec.Overlap)}
 		}
 	}
-	receipt, err := ss.engine.accept(s.flow, request)
+	receipt, err := ss.exec.accept(s.flow, request)
 	if receipt.Accepted {
 		ss.replace(s, receipt.Run)
 	}

@@ -26,7 +26,7 @@ type chainedRun struct {
 
 // followers are the runs that the end of a run starts. Those of sub-flows belong to
 // the run above them and start nothing.
-func (e *Engine) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
+func (e *executor) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 	if r.Parent != nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (e *Engine) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 
 // following are the flows that may start after a run: those that are deployed or,
 // before anything is, those of its own definition.
-func (e *Engine) chainedFlows(r *run.Run) []flows.Follower {
+func (e *executor) chainedFlows(r *run.Run) []flows.Follower {
 	if e.chains != nil {
 		return e.chains[r.Flow]
 	}
@@ -54,7 +54,7 @@ func (e *Engine) chainedFlows(r *run.Run) []flows.Follower {
 	return nil // the run was abandoned
 }
 
-func (e *Engine) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) (chainedRun, bool) {
+func (e *executor) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) (chainedRun, bool) {
 	f := next.Flow
 	refused := func(err error) (chainedRun, bool) {
 		e.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID, "error", err)
@@ -92,7 +92,7 @@ func (e *Engine) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) 
 
 // skipped reports whether a flow's limit leaves out a run that starts when another one
 // has ended, whose slot is free then.
-func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
+func (e *executor) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	if f.Concurrency == nil || f.Concurrency.OnLimit != flows.LimitSkip {
 		return false
 	}
@@ -109,7 +109,7 @@ func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 
 // letFollow lets runs go that were accepted with the end of another one: with the next
 // turn of the loop, as their ends may start others.
-func (e *Engine) startChained(all []chainedRun) {
+func (e *executor) startChained(all []chainedRun) {
 	for _, next := range all {
 		if e.fault != nil {
 			return

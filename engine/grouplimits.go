@@ -66,7 +66,7 @@ func (o *openRun) holdResumed() {
 }
 
 // free gives the slots of a task that is done to those that wait for them.
-func (e *Engine) freeSlots(t task) {
+func (e *executor) freeSlots(t task) {
 	if !t.phase.holding[t.ref()] {
 		return
 	}

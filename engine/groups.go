@@ -15,7 +15,7 @@ import (
 
 // visitGroup decides how a group begins, or how it has ended, all nodes before
 // being settled.
-func (e *Engine) visitGroup(o *openRun, node int) {
+func (e *executor) visitGroup(o *openRun, node int) {
 	n := &o.phase.nodes[node]
 	if !n.End {
 		o.phase.states[node] = o.groupStart(n.Group)
@@ -207,7 +207,7 @@ func failureIn(state *run.TaskRun) *run.Failure {
 }
 
 // memberSettled lets the others of a race know that a member has succeeded.
-func (e *Engine) memberSettled(o *openRun, node int) {
+func (e *executor) memberSettled(o *openRun, node int) {
 	n := &o.phase.nodes[node]
 	if g := n.Parent; g != nil && g.Mode == flows.GroupRace && o.stateOf(node).State == run.Succeeded {
 		e.stopRace(o, g)
@@ -216,7 +216,7 @@ func (e *Engine) memberSettled(o *openRun, node int) {
 
 // stopRace cancels what is under way of the members that were not first. The
 // others end when it is their turn.
-func (e *Engine) stopRace(o *openRun, g *flows.Group) {
+func (e *executor) stopRace(o *openRun, g *flows.Group) {
 	first := o.winner(g)
 	for place, m := range g.Members {
 		if place == first || o.isAskedFor(g, place) {
@@ -236,7 +236,7 @@ func leavesOf(m flows.Member) []*flows.Task {
 }
 
 // stopLeaf cancels a task if anything of it is under way.
-func (e *Engine) stopLeaf(o *openRun, ref run.TaskRef, why *run.Failure) {
+func (e *executor) stopLeaf(o *openRun, ref run.TaskRef, why *run.Failure) {
 	state := o.run.Task(ref)
 	if state != nil && (state.State.Done() || state.Cancel != nil) || e.fault != nil {
 		return

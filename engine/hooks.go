@@ -49,7 +49,7 @@ func (o *openRun) phaseFailure() *run.Failure {
 }
 
 // stopFinally ends the tasks of finally, which do not end with their run.
-func (e *Engine) stopFinally(o *openRun, why *run.Failure) {
+func (e *executor) stopFinally(o *openRun, why *run.Failure) {
 	for _, spec := range o.phase.tasks {
 		if o.run.State.Done() {
 			return
@@ -59,7 +59,7 @@ func (e *Engine) stopFinally(o *openRun, why *run.Failure) {
 	}
 }
 
-func (e *Engine) finallyTimedOut(o *openRun, limit fmt.Stringer) {
+func (e *executor) finallyTimedOut(o *openRun, limit fmt.Stringer) {
 	if !o.run.State.Done() {
 		e.stopFinally(o, &run.Failure{
 			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout,

@@ -13,8 +13,8 @@ func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 	var present []run.Summary
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
-		present = e.present(q)
-		e.commits.afterCommit(func() { answers <- struct{}{} })
+		present = e.exec.present(q)
+		e.exec.commits.afterCommit(func() { answers <- struct{}{} })
 	})
 	if err == nil {
 		_, err = await(ctx, e, answers)
@@ -23,8 +23,8 @@ func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 		return run.Page{}, err
 	}
 	var page run.Page
-	if e.config.History != nil {
-		if page, err = e.config.History.List(ctx, q); err != nil {
+	if e.exec.config.History != nil {
+		if page, err = e.exec.config.History.List(ctx, q); err != nil {
 			return run.Page{}, err
 		}
 	}
@@ -33,7 +33,7 @@ func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 
 // present are the matching runs that are open or were so until recently, newest
 // first, a page of them at most and one more.
-func (e *Engine) present(q run.Query) []run.Summary {
+func (e *executor) present(q run.Query) []run.Summary {
 	var found []run.Summary
 	for _, o := range e.open {
 		if s := o.summary(); q.Matches(&s) {

@@ -68,7 +68,7 @@ func (m *messageWaits) take() (begun, ended []run.OpenWait) {
 // MessageWaits gives the waits for messages that have begun, and those that have
 // ended, since it was called before. There is one who calls it: it tells of each
 // wait once.
-func (e *Engine) MessageWaits() (begun, ended []run.OpenWait) { return e.messages.take() }
+func (e *Engine) MessageWaits() (begun, ended []run.OpenWait) { return e.exec.messages.take() }
 
 // MessageWaitsChanged has something whenever MessageWaits would tell more.
-func (e *Engine) MessageWaitsChanged() <-chan struct{} { return e.messages.changed }
+func (e *Engine) MessageWaitsChanged() <-chan struct{} { return e.exec.messages.changed }

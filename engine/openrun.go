@@ -105,7 +105,7 @@ func (t task) state() *run.TaskRun {
 	return *known
 }
 
-func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
+func (e *executor) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	o := &openRun{
 		run: r, flow: f, clock: e.clock,
 		completion: new(completion),

@@ -11,7 +11,7 @@ import (
 
 // ahead is the earlier run that has yet to end a task before this one may start,
 // nil when there is none.
-func (e *Engine) earlierRun(t task) *openRun {
+func (e *executor) earlierRun(t task) *openRun {
 	if t.phase.hook() {
 		return nil
 	}
@@ -33,14 +33,14 @@ func (e *Engine) earlierRun(t task) *openRun {
 func (t task) waitFor(earlier *openRun) { earlier.waiters = append(earlier.waiters, t) }
 
 // pass lets those go that waited for a task to end.
-func (e *Engine) releaseWaitersOf(t task) {
+func (e *executor) releaseWaitersOf(t task) {
 	if !t.phase.hook() {
 		e.releaseWaiters(t.removeWaiters(func(waiting task) bool { return waiting.ref() == t.ref() }))
 	}
 }
 
 // letGo decides tasks anew that have waited for an earlier run.
-func (e *Engine) releaseWaiters(waiting []task) {
+func (e *executor) releaseWaiters(waiting []task) {
 	for _, t := range waiting {
 		e.decide(t)
 		e.advance(t.openRun)
@@ -61,7 +61,7 @@ func (o *openRun) removeWaiters(match func(task) bool) []task {
 }
 
 // withdraw takes out the tasks of a run that match and have not started.
-func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
+func (e *executor) withdraw(o *openRun, match func(task) bool) []task {
 	own := func(t task) bool { return t.openRun == o && match(t) }
 	out := append(e.runnable.Withdraw(own), e.withdrawChildren(own)...)
 	for _, s := range o.phase.groupLimiters {

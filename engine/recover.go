@@ -20,7 +20,7 @@ type recovery struct {
 
 // recover reads the newest snapshot that serves and the journal after it, and
 // takes up every run that is not finished.
-func (e *Engine) recover(ctx context.Context) (*recovery, error) {
+func (e *executor) recover(ctx context.Context) (*recovery, error) {
 	r := &recovery{commitLog: e.commits}
 	if err := r.readAll(ctx); err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func (o *openRun) runLimits() []runLimit {
 
 // limited does what a flow says about a run for which it has no slot, and reports
 // whether the run is to be left out. A backfill is not in a hurry: its runs wait.
-func (e *Engine) overLimit(f *flows.Flow, filled bool, key string) bool {
+func (e *executor) overLimit(f *flows.Flow, filled bool, key string) bool {
 	c := f.Concurrency
 	if c == nil || c.OnLimit == flows.LimitQueue || filled {
 		return false

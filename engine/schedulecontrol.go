@@ -33,9 +33,9 @@ func (e *UnknownScheduleError) Error() string {
 func (e *Engine) Schedules(ctx context.Context) ([]run.ScheduleStatus, error) {
 	var all []run.ScheduleStatus
 	err := e.durably(ctx, func() error {
-		for ref, s := range e.schedules.byRef {
-			if _, err := e.schedules.deployed(ref); err == nil {
-				all = append(all, e.schedules.status(s))
+		for ref, s := range e.exec.schedules.byRef {
+			if _, err := e.exec.schedules.deployed(ref); err == nil {
+				all = append(all, e.exec.schedules.status(s))
 			}
 		}
 		return nil
@@ -50,7 +50,7 @@ func (ss *schedules) status(s *schedule) run.ScheduleStatus {
 		Schedule:   run.Schedule{ScheduleRef: s.ref},
 		Expression: t.Expression(), Zone: t.Zone, Enabled: t.Enabled, Next: s.next.UTC(), Open: []run.ID{},
 	}
-	if known := ss.engine.shard.Schedules[s.ref]; known != nil {
+	if known := ss.exec.shard.Schedules[s.ref]; known != nil {
 		status.Schedule = *known
 	}
 	if !s.next.IsZero() {
@@ -66,18 +66,18 @@ func (ss *schedules) status(s *schedule) run.ScheduleStatus {
 // until it is resumed. It returns once that is durable.
 func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) ([]run.ScheduleRef, error) {
 	return e.onSchedules(ctx, ref, func(s *schedule) error {
-		switch known := e.shard.Schedules[s.ref]; {
+		switch known := e.exec.shard.Schedules[s.ref]; {
 		case known == nil:
 			return ErrDisabled // it never was enabled
 		case known.Pause != nil:
 			return ErrPaused
 		}
-		return e.schedules.pauseSchedule(s, reason)
+		return e.exec.schedules.pauseSchedule(s, reason)
 	})
 }
 
 func (ss *schedules) pauseSchedule(s *schedule, reason string) error {
-	err := ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
+	err := ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
 	if err == nil {
 		ss.arm(s)
 	}
@@ -89,12 +89,12 @@ func (ss *schedules) pauseSchedule(s *schedule, reason string) error {
 // up with. It returns once that is durable.
 func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleRef, error) {
 	return e.onSchedules(ctx, ref, func(s *schedule) error {
-		if known := e.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
+		if known := e.exec.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
 			return ErrNotPaused
 		}
-		err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
+		err := e.exec.commits.record(run.Event{At: e.exec.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
 		if err == nil && s.spec != nil {
-			e.schedules.decideBy(s, s.resumePolicy(), run.DropPaused)
+			e.exec.schedules.decideBy(s, s.resumePolicy(), run.DropPaused)
 		}
 		return err
 	})
@@ -117,18 +117,18 @@ func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Requ
 		return run.Receipt{}, err
 	}
 	return e.receive(ctx, func() (run.Receipt, error) {
-		s, err := e.schedules.deployed(ref)
+		s, err := e.exec.schedules.deployed(ref)
 		if err != nil {
 			return run.Receipt{}, err
 		}
-		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.clock.now()}
-		return e.schedules.fireNow(s, request)
+		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.exec.clock.now()}
+		return e.exec.schedules.fireNow(s, request)
 	})
 }
 
 // deployed finds a schedule that a flow has.
 func (ss *schedules) deployed(ref run.ScheduleRef) (*schedule, error) {
-	if f := ss.engine.flows[ref.Flow]; f != nil {
+	if f := ss.exec.flows[ref.Flow]; f != nil {
 		if t := f.Trigger(ref.Trigger); t != nil && t.Kind == run.TriggerSchedule {
 			return ss.schedule(ref), nil
 		}
@@ -141,7 +141,7 @@ func (ss *schedules) deployed(ref run.ScheduleRef) (*schedule, error) {
 func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*schedule) error) ([]run.ScheduleRef, error) {
 	var done []run.ScheduleRef
 	err := e.durably(ctx, func() error {
-		meant, err := e.schedules.selectSchedules(ref)
+		meant, err := e.exec.schedules.selectSchedules(ref)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (ss *schedules) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 		return []*schedule{s}, nil
 	}
 	var all []*schedule
-	if f := ss.engine.flows[ref.Flow]; f != nil {
+	if f := ss.exec.flows[ref.Flow]; f != nil {
 		for _, t := range f.Triggers {
 			if t.Kind == run.TriggerSchedule {
 				all = append(all, ss.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}))
@@ -190,7 +190,7 @@ func (e *Engine) durably(ctx context.Context, f func() error) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
 		err := f()
-		e.commits.afterCommit(func() { answers <- err })
+		e.exec.commits.afterCommit(func() { answers <- err })
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ const postponement = time.Second
 // schedules are the schedule triggers that are deployed or have open runs, with the
 // backfills of them. The loop owns them.
 type schedules struct {
-	engine  *Engine
+	exec    *executor
 	byRef   map[run.ScheduleRef]*schedule
 	fired   uint64 // nominal times that made a run, since the start
 	dropped uint64 // nominal times that made none
@@ -56,7 +56,7 @@ func (ss *schedules) deploySchedules(f *flows.Flow) {
 			ss.applySpec(ss.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}), f)
 		}
 	}
-	for ref := range ss.engine.shard.Schedules {
+	for ref := range ss.exec.shard.Schedules {
 		if t := f.Trigger(ref.Trigger); ref.Flow == f.Name && (t == nil || t.Kind != run.TriggerSchedule) {
 			ss.applySpec(ss.schedule(ref), f)
 		}
@@ -67,19 +67,19 @@ func (ss *schedules) deploySchedules(f *flows.Flow) {
 func (ss *schedules) applySpec(s *schedule, f *flows.Flow) {
 	spec := ""
 	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
-		ss.engine.clock.timers.Cancel(s.timer)
+		ss.exec.clock.timers.Cancel(s.timer)
 		s.armed = false
 	}
 	s.flow, s.spec, s.priority = f, nil, f.Priority
 	if t := f.Trigger(s.ref.Trigger); t != nil && t.Kind == run.TriggerSchedule && t.Enabled {
 		s.spec, spec = t, t.Identity
 	}
-	known := ss.engine.shard.Schedules[s.ref]
+	known := ss.exec.shard.Schedules[s.ref]
 	if known == nil && spec == "" {
 		return
 	}
 	if known == nil || known.Spec != spec {
-		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: ss.engine.clock.now()}})
+		ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: ss.exec.clock.now()}})
 	}
 	ss.correct(s)
 	ss.arm(s)
@@ -90,13 +90,13 @@ func (ss *schedules) applySpec(s *schedule, f *flows.Flow) {
 // back unchanged, a schedule goes on where it was, by its policy for what it has
 // missed, and a pause of it holds.
 func (ss *schedules) undeploy(set *flows.Set) {
-	for name := range ss.engine.flows {
+	for name := range ss.exec.flows {
 		if set.Flow(name) == nil {
-			delete(ss.engine.flows, name)
+			delete(ss.exec.flows, name)
 		}
 	}
 	for ref, s := range ss.byRef {
-		if s.flow == nil || ss.engine.flows[ref.Flow] != nil {
+		if s.flow == nil || ss.exec.flows[ref.Flow] != nil {
 			continue
 		}
 		s.flow, s.spec = nil, nil
@@ -109,15 +109,15 @@ func (ss *schedules) undeploy(set *flows.Set) {
 
 // wind arms a schedule for its first nominal time that is not decided.
 func (ss *schedules) arm(s *schedule) {
-	ss.engine.clock.timers.Cancel(s.timer)
+	ss.exec.clock.timers.Cancel(s.timer)
 	s.next = time.Time{}
-	known := ss.engine.shard.Schedules[s.ref]
+	known := ss.exec.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil {
 		return
 	}
 	nominal, more := s.spec.Schedule.Next(known.Decided)
 	if !more || s.finished(known) {
-		ss.engine.log.Info("a schedule has come to its end", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
+		ss.exec.log.Info("a schedule has come to its end", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
 		return
 	}
 	s.next = nominal
@@ -129,14 +129,14 @@ func (ss *schedules) arm(s *schedule) {
 // its place.
 func (ss *schedules) rearm(s *schedule, due time.Time) {
 	alarm := func() { ss.decideDue(s) }
-	ss.engine.clock.timers.Cancel(s.timer)
+	ss.exec.clock.timers.Cancel(s.timer)
 	if s.armed {
-		s.timer = ss.engine.clock.timers.AddAgain(due, s.timer, alarm)
+		s.timer = ss.exec.clock.timers.AddAgain(due, s.timer, alarm)
 		return
 	}
-	timer, err := ss.engine.clock.timers.AddPriority(due, int8(s.flow.Priority), alarm)
+	timer, err := ss.exec.clock.timers.AddPriority(due, int8(s.flow.Priority), alarm)
 	if err != nil {
-		ss.engine.fail(fmt.Errorf("cannot arm a schedule: %w", err))
+		ss.exec.fail(fmt.Errorf("cannot arm a schedule: %w", err))
 	}
 	s.timer, s.armed = timer, true
 }
@@ -149,8 +149,8 @@ func (s *schedule) finished(known *run.Schedule) bool {
 // decideDue decides the nominal times that have become due: usually one; after a
 // downtime, a suspend or a jump of the clock those that the policy takes.
 func (ss *schedules) decideDue(s *schedule) {
-	known := ss.engine.shard.Schedules[s.ref]
-	if s.spec == nil || known == nil || known.Pause != nil || ss.engine.draining {
+	known := ss.exec.shard.Schedules[s.ref]
+	if s.spec == nil || known == nil || known.Pause != nil || ss.exec.draining {
 		return
 	}
 	ss.decideBy(s, s.spec.Policy, run.DropMisfire)
@@ -159,8 +159,8 @@ func (ss *schedules) decideDue(s *schedule) {
 // decideBy decides everything that is due now by a policy, and arms the
 // schedule for what follows.
 func (ss *schedules) decideBy(s *schedule, policy scheduler.Policy, reason string) {
-	known := ss.engine.shard.Schedules[s.ref]
-	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, ss.engine.clock.now())
+	known := ss.exec.shard.Schedules[s.ref]
+	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, ss.exec.clock.now())
 	if d.Dropped > 0 {
 		ss.drop(s, d, reason)
 	}
@@ -182,7 +182,7 @@ func (ss *schedules) drop(s *schedule, d scheduler.Decision, reason string) {
 	if len(d.Fire) > 0 {
 		until, _ = s.spec.Schedule.Prev(d.Fire[0])
 	}
-	ss.engine.log.Warn("a schedule goes on without the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+	ss.exec.log.Warn("a schedule goes on without the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
 		"until", until, "dropped", d.Dropped, "reason", reason, "catch_up", s.spec.Policy.CatchUp.String())
 	ss.skip(s, until, d.Dropped, reason)
 }
@@ -190,7 +190,7 @@ func (ss *schedules) drop(s *schedule, d scheduler.Decision, reason string) {
 // skip moves the watermark over nominal times that make no run.
 func (ss *schedules) skip(s *schedule, until time.Time, dropped int, reason string) {
 	ss.dropped += uint64(dropped)
-	ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleAdvanced{
+	ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.ScheduleAdvanced{
 		ScheduleRef: s.ref, Nominal: until.UTC(), Dropped: dropped, Reason: reason,
 	}})
 }
@@ -199,7 +199,7 @@ func (ss *schedules) skip(s *schedule, until time.Time, dropped int, reason stri
 // it stays undecided, also over a restart.
 func (ss *schedules) postpone(s *schedule, nominal time.Time) {
 	s.next = nominal
-	ss.rearm(s, ss.engine.clock.now().Add(postponement))
+	ss.rearm(s, ss.exec.clock.now().Add(postponement))
 }
 
 // opened takes note of a run that a schedule has made, whether it was due or asked
@@ -225,7 +225,7 @@ func (ss *schedules) noteClosed(o *openRun) {
 	s.open = slices.DeleteFunc(s.open, func(other *openRun) bool { return other == o })
 	waiting := o.waiters
 	o.waiters = nil
-	ss.engine.releaseWaiters(waiting)
+	ss.exec.releaseWaiters(waiting)
 	ss.pauseFailing(s)
 	if s.flow == nil && len(s.open) == 0 {
 		delete(ss.byRef, s.ref)
@@ -235,12 +235,12 @@ func (ss *schedules) noteClosed(o *openRun) {
 // pauseFailing pauses a schedule of which as many runs in a row have failed as its
 // flow takes.
 func (ss *schedules) pauseFailing(s *schedule) {
-	known := ss.engine.shard.Schedules[s.ref]
+	known := ss.exec.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil || s.spec.PauseAfter == 0 || known.Failures < s.spec.PauseAfter {
 		return
 	}
 	ss.pauseSchedule(s, fmt.Sprintf("%d runs in a row have failed", known.Failures))
-	ss.engine.log.Error("a schedule is paused: its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
+	ss.exec.log.Error("a schedule is paused: its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
 }
 
 // maxAhead is how far the watermark of a schedule may be ahead of the clock: a clock
@@ -250,11 +250,11 @@ const maxAhead = 24 * time.Hour
 
 // correct restarts a schedule whose watermark comes from a wrong clock.
 func (ss *schedules) correct(s *schedule) {
-	known := ss.engine.shard.Schedules[s.ref]
-	if known == nil || s.spec == nil || known.Decided.Sub(ss.engine.clock.now()) <= maxAhead {
+	known := ss.exec.shard.Schedules[s.ref]
+	if known == nil || s.spec == nil || known.Decided.Sub(ss.exec.clock.now()) <= maxAhead {
 		return
 	}
-	ss.engine.log.Error("the watermark of a schedule came from a wrong clock; the schedule restarts now", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
-		"decided", known.Decided, "now", ss.engine.clock.now())
-	ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: ss.engine.clock.now()}})
+	ss.exec.log.Error("the watermark of a schedule came from a wrong clock; the schedule restarts now", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+		"decided", known.Decided, "now", ss.exec.clock.now())
+	ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: ss.exec.clock.now()}})
 }

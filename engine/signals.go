@@ -76,18 +76,18 @@ func refusal(a run.Approval) *run.Failure {
 func (e *Engine) answerWait(ctx context.Context, id run.ID, wait string, as flows.WaitFor, end *run.WaitEnded) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
-		o := e.open[id]
+		o := e.exec.open[id]
 		if o == nil {
 			answers <- run.ErrUnknown
 			return
 		}
-		err := e.endNamed(o, flows.WaitPrefix+wait, as, end)
-		e.commits.afterCommit(func() { answers <- err })
+		err := e.exec.endNamed(o, flows.WaitPrefix+wait, as, end)
+		e.exec.commits.afterCommit(func() { answers <- err })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
 
-func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.WaitEnded) error {
+func (e *executor) endNamed(o *openRun, name string, as flows.WaitFor, end *run.WaitEnded) error {
 	spec := o.wait(name)
 	if spec == nil {
 		return ErrUnknownWait

@@ -135,7 +135,7 @@ func (l *commitLog) continueSnapshot() {
 // forgetDefinitions drops what neither an open run nor a deployed flow needs, but
 // for the definitions that were used last. It is done with a snapshot only: the
 // state that is folded from one has them no more either.
-func (e *Engine) forgetDefinitions() {
+func (e *executor) forgetDefinitions() {
 	needed := make(map[string]struct{}, len(e.flows))
 	for _, r := range e.shard.Runs {
 		needed[r.Definition] = struct{}{}

@@ -15,13 +15,13 @@ type Stats struct {
 
 // Stats tells what the engine has to do. It does not wait for it.
 func (e *Engine) Stats() Stats {
-	if s := e.stats.Load(); s != nil {
+	if s := e.exec.stats.Load(); s != nil {
 		return *s
 	}
 	return Stats{}
 }
 
-func (e *Engine) count() {
+func (e *executor) count() {
 	e.stats.Store(&Stats{
 		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.workers.idle, Stuck: int(e.workers.stuck.Load()),
 		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,

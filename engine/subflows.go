@@ -22,7 +22,7 @@ import (
 const maxNested = 32
 
 // uncall takes out the tasks that match and have not started.
-func (e *Engine) withdrawChildren(match func(task) bool) []task {
+func (e *executor) withdrawChildren(match func(task) bool) []task {
 	var out []task
 	e.childStarts = slices.DeleteFunc(e.childStarts, func(t task) bool {
 		if match(t) {
@@ -35,7 +35,7 @@ func (e *Engine) withdrawChildren(match func(task) bool) []task {
 }
 
 // callAll starts the runs of sub-flows that may start.
-func (e *Engine) startChildren() {
+func (e *executor) startChildren() {
 	for len(e.childStarts) > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
 		t := e.childStarts[0]
 		e.childStarts[0] = task{}
@@ -46,7 +46,7 @@ func (e *Engine) startChildren() {
 
 // call makes a task's next attempt. As that of a function, its input is evaluated
 // once.
-func (e *Engine) startChild(t task) {
+func (e *executor) startChild(t task) {
 	next, failure := t.nextChild()
 	switch {
 	case failure != nil:
@@ -130,7 +130,7 @@ func depth(r *run.Run) int {
 	return r.Parent.Depth
 }
 
-func (e *Engine) recordChild(t task, next *childStart) *run.Failure {
+func (e *executor) recordChild(t task, next *childStart) *run.Failure {
 	at, started := e.clock.now(), next.started
 	started.Child = e.newID(at)
 	events := []run.Event{{Run: t.run.ID, At: at, Data: started}, {Run: started.Child, At: at, Data: next.child}}
@@ -148,7 +148,7 @@ func (e *Engine) recordChild(t task, next *childStart) *run.Failure {
 }
 
 // refuse records an attempt that found the flow at its limit.
-func (e *Engine) refuseChild(t task, would *run.ChildStarted) {
+func (e *executor) refuseChild(t task, would *run.ChildStarted) {
 	started := &run.AttemptStarted{TaskRef: would.TaskRef, Attempt: would.Attempt, Input: would.Input}
 	if failure := e.recordStart(t, started); failure != nil {
 		e.end(t, run.Failed, failure)
@@ -161,7 +161,7 @@ func (e *Engine) refuseChild(t task, would *run.ChildStarted) {
 }
 
 // awaitChild bounds the time of a run by the timeout of its task.
-func (e *Engine) armParentDeadline(t task, o *openRun) {
+func (e *executor) armParentDeadline(t task, o *openRun) {
 	if limit := t.spec.Timeout; limit > 0 {
 		e.clock.countDown(&o.parentDeadline, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
 	}
@@ -169,7 +169,7 @@ func (e *Engine) armParentDeadline(t task, o *openRun) {
 
 // childTimedOut stops a run that takes longer than its task allows. As with its
 // own timeout, the tasks of hooks have theirs.
-func (e *Engine) childTimedOut(o *openRun, limit fmt.Stringer) {
+func (e *executor) childTimedOut(o *openRun, limit fmt.Stringer) {
 	if o.run.State.Done() || o.phase.part != "" && o.phase.hook() {
 		return
 	}
@@ -181,7 +181,7 @@ func (e *Engine) childTimedOut(o *openRun, limit fmt.Stringer) {
 
 // stopChildren cancels the runs that are attempts of tasks that match. The tasks
 // of their finally end by themselves, and when a time is up, those of all hooks.
-func (e *Engine) stopChildren(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
+func (e *executor) stopChildren(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
 	for _, t := range o.run.Tasks {
 		if t.State == run.Running && t.Child != "" && match(t.TaskRef) {
 			e.stopChild(e.open[t.Child], why)
@@ -189,7 +189,7 @@ func (e *Engine) stopChildren(o *openRun, why *run.Failure, match func(run.TaskR
 	}
 }
 
-func (e *Engine) stopChild(o *openRun, why *run.Failure) {
+func (e *executor) stopChild(o *openRun, why *run.Failure) {
 	switch {
 	case o == nil || o.phase.part == flows.PartFinally:
 	case why.Outcome == run.OutcomeTimedOut && o.phase.part != "" && o.phase.hook():
@@ -199,7 +199,7 @@ func (e *Engine) stopChild(o *openRun, why *run.Failure) {
 }
 
 // caller is the task of which a run is an attempt, if it still is.
-func (e *Engine) parentTask(r *run.Run) (task, bool) {
+func (e *executor) parentTask(r *run.Run) (task, bool) {
 	if r.Parent == nil {
 		return task{}, false
 	}
@@ -218,7 +218,7 @@ func (e *Engine) parentTask(r *run.Run) (task, bool) {
 // resultOf is what the end of a run is for the task of which it is an attempt. Its
 // time being up may be different next time, as with a function; that the host was
 // lost was dealt with inside of it.
-func (e *Engine) resultOf(r *run.Run, end *run.Finished) run.Result {
+func (e *executor) resultOf(r *run.Run, end *run.Finished) run.Result {
 	took := e.clock.now().Sub(r.CreatedAt)
 	if end.Failure == nil {
 		return run.Result{Outcome: run.OutcomeSucceeded, Output: end.Output, Duration: took}
@@ -252,7 +252,7 @@ func childFailure(r *run.Run, f *run.Failure) string {
 }
 
 // rejoin takes up a task that was running when the process ended before.
-func (e *Engine) resumeRunning(t task) {
+func (e *executor) resumeRunning(t task) {
 	if t.spec.Child == nil || e.shard.Runs[t.state().Child] == nil {
 		e.recordLost(t)
 	} // otherwise the run goes on, and the task with it
@@ -260,7 +260,7 @@ func (e *Engine) resumeRunning(t task) {
 
 // rejoinAll gives the runs of sub-flows back to their tasks after a restart. Those
 // whose task was stopped, or could not be continued, are stopped.
-func (e *Engine) reattachChildren() {
+func (e *executor) reattachChildren() {
 	var children []*openRun
 	for _, o := range e.open {
 		if o.run.Parent != nil {
@@ -283,7 +283,7 @@ func (e *Engine) reattachChildren() {
 }
 
 // filled reports whether a backfill has asked for an open run.
-func (e *Engine) isBackfill(id run.ID) bool {
+func (e *executor) isBackfill(id run.ID) bool {
 	o := e.open[id]
 	return o != nil && o.backfill
 }

@@ -31,7 +31,7 @@ func checkParams(params map[string]json.RawMessage) error {
 
 // submit decides a request, which may be known to be wrong. Whatever it records is
 // durable when the answer is given out.
-func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
+func (e *executor) submit(request run.Request, wrong error) (run.Receipt, error) {
 	position := request.Position
 	if position.Source != "" && !position.After(e.shard.Watermarks[position.Source]) {
 		return run.Receipt{}, nil
@@ -62,7 +62,7 @@ func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
 }
 
 // taking tells why no new run is taken now.
-func (e *Engine) refusal() error {
+func (e *executor) refusal() error {
 	switch {
 	case e.draining:
 		return ErrDraining
@@ -73,19 +73,19 @@ func (e *Engine) refusal() error {
 }
 
 // decideIf moves the watermark of a request that has a position.
-func (e *Engine) decideIf(position run.Position) {
+func (e *executor) decideIf(position run.Position) {
 	if position.Source != "" {
 		e.commits.record(e.decidedEvent(position))
 	}
 }
 
-func (e *Engine) decidedEvent(position run.Position) run.Event {
+func (e *executor) decidedEvent(position run.Position) run.Event {
 	return run.Event{At: e.clock.now(), Data: &run.Decided{Position: position}}
 }
 
 // accept makes the run that is asked for, unless the trigger's filter says no.
 // What else there is to say about it is recorded with it.
-func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventData) (run.Receipt, error) {
+func (e *executor) accept(f *flows.Flow, request run.Request, also ...run.EventData) (run.Receipt, error) {
 	admission, err := f.Admit(request)
 	if err != nil || !admission.Accepted {
 		return run.Receipt{}, err
@@ -101,7 +101,7 @@ func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventDat
 
 // admit records a new run, with what else there is to say about it, and lets it
 // go.
-func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.EventData) (run.Receipt, error) {
+func (e *executor) admit(f *flows.Flow, submitted *run.Submitted, also ...run.EventData) (run.Receipt, error) {
 	if err := fits(submitted.Trigger.Payload); err != nil {
 		return run.Receipt{}, tooLarge("the payload", err)
 	}
@@ -128,7 +128,7 @@ const maxTogether = 4096
 
 // recordNew records a run's Submitted with what there is to say about it. When that is
 // too large there is no such run, or none that was accepted.
-func (e *Engine) recordNew(events []run.Event) error {
+func (e *executor) recordNew(events []run.Event) error {
 	submitted := events[0].Data.(*run.Submitted)
 	if len(events) <= maxTogether || submitted.RetryOf == "" {
 		err := e.commits.record(events...)
@@ -149,7 +149,7 @@ func (e *Engine) recordNew(events []run.Event) error {
 }
 
 // turnAway ends a run that was not accepted.
-func (e *Engine) cancelIncomplete(r *run.Run, why string) {
+func (e *executor) cancelIncomplete(r *run.Run, why string) {
 	e.log.Warn("a run was not accepted", "run", r.ID, "flow", r.Flow, "reason", why)
 	failure := canceled(why)
 	for _, t := range r.Tasks {
@@ -162,7 +162,7 @@ func (e *Engine) cancelIncomplete(r *run.Run, why string) {
 }
 
 // define records a definition before the first run that refers to it.
-func (e *Engine) define(digest string, definition *run.Definition) error {
+func (e *executor) define(digest string, definition *run.Definition) error {
 	if e.shard.Definitions[digest] != nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ func (w *waiting) shift(shift func(*countdown)) {
 }
 
 // beginWait starts a wait: what it waits for is evaluated now, once.
-func (e *Engine) beginWait(t task) {
+func (e *executor) beginWait(t task) {
 	now := e.clock.now()
 	awaited, failure := t.spec.Await(t.scope, now)
 	if failure != nil {
@@ -44,7 +44,7 @@ func (e *Engine) beginWait(t task) {
 
 // keepWaiting arms the timers of a wait that has started, also before a restart.
 // One that should have ended by now ends at once.
-func (e *Engine) keepWaiting(t task) {
+func (e *executor) keepWaiting(t task) {
 	state := t.state()
 	if why := t.stopped(); why != nil {
 		e.endWait(t, &run.WaitEnded{State: run.Canceled, Failure: why})
@@ -93,7 +93,7 @@ func (w *waiting) opened() run.OpenWait {
 }
 
 // waitOver ends a wait and lets its run go on, unless it has ended already.
-func (e *Engine) waitOver(w *waiting, end *run.WaitEnded) error {
+func (e *executor) waitOver(w *waiting, end *run.WaitEnded) error {
 	if w.waits[w.ref()] != w {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (e *Engine) waitOver(w *waiting, end *run.WaitEnded) error {
 }
 
 // endWait records the end of a wait. With an error, nothing has happened.
-func (e *Engine) endWait(t task, end *run.WaitEnded) error {
+func (e *executor) endWait(t task, end *run.WaitEnded) error {
 	end.TaskRef, end.Failure = t.ref(), t.locate(end.Failure)
 	if err := e.commits.record(t.event(end)); err != nil {
 		return err

@@ -29,13 +29,13 @@ type update struct {
 // no more; its version is above any other.
 func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record, uint64, error) {
 	answers := make(chan update, 1)
-	err := e.command(ctx, func() { e.watchers.watch(id, seen, answers) })
+	err := e.command(ctx, func() { e.exec.watchers.watch(id, seen, answers) })
 	if err != nil {
 		return nil, 0, err
 	}
 	s, err := await(ctx, e, answers)
 	if err != nil {
-		e.cleanUp(func() { e.watchers.unwatch(id, answers) })
+		e.cleanUp(func() { e.exec.watchers.unwatch(id, answers) })
 		return nil, 0, err
 	}
 	if s.record == nil {
@@ -142,9 +142,9 @@ func (e *Engine) FlowsOf(ctx context.Context, ids []run.ID) (map[run.ID]string, 
 	err := e.command(ctx, func() {
 		flows := make(map[run.ID]string, len(ids))
 		for _, id := range ids {
-			if o := e.open[id]; o != nil {
+			if o := e.exec.open[id]; o != nil {
 				flows[id] = o.run.Flow
-			} else if end := e.finished.get(id); end != nil {
+			} else if end := e.exec.finished.get(id); end != nil {
 				flows[id] = end.record.Flow
 			}
 		}
