@@ -78,7 +78,7 @@ func (e *executor) advance(o *openRun) {
 	}
 }
 
-// visit decides what becomes of a task all of whose upstream tasks are settled.
+// visitTask decides what becomes of a task all of whose upstream tasks are settled.
 func (e *executor) visitTask(t task) {
 	state := t.state()
 	switch {
@@ -118,7 +118,7 @@ func (e *executor) decide(t task) {
 	}
 }
 
-// letRun lets a task go that its flow lets run.
+// admitTask lets a task go that its flow lets run.
 func (e *executor) admitTask(t task) {
 	if t.overlap == flows.OverlapNode {
 		if earlier := e.earlierRun(t); earlier != nil {
@@ -163,7 +163,7 @@ func (e *executor) enqueue(t task) {
 	e.runnable.Push(t, t.run.Flow, t.priority(), e.limits.of(t))
 }
 
-// verdict gives Ready when what a node depends on lets it run, and how it ends
+// joinState gives Ready when what a node depends on lets it run, and how it ends
 // otherwise.
 func (o *openRun) joinState(node int, runOn flows.RunOn) (run.State, *run.Failure) {
 	n := &o.phase.nodes[node]
@@ -181,7 +181,7 @@ func (o *openRun) joinState(node int, runOn flows.RunOn) (run.State, *run.Failur
 	return o.needsState(n, runOn)
 }
 
-// join gives Ready when the states of what a node depends on let it run, and
+// needsState gives Ready when the states of what a node depends on let it run, and
 // Skipped otherwise, with a failure when the reason is that something did not
 // succeed. That failure tells this skip from one by condition: what lies further
 // downstream must not run either.
@@ -326,7 +326,7 @@ func (e *executor) phaseEnded(o *openRun) {
 	e.advance(o)
 }
 
-// judge takes note of how a part has ended. The first part that did not succeed
+// settlePhase takes note of how a part has ended. The first part that did not succeed
 // decides, and a cancellation before all others.
 func (o *openRun) settlePhase() {
 	switch {

@@ -14,7 +14,7 @@ import (
 
 // attempt is one call under way.
 type attempt struct {
-	task
+	task     task
 	call     run.Call
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -108,7 +108,7 @@ func (e *executor) begin(t task) {
 	e.startAttempt(a)
 }
 
-// give lets a worker make an attempt, or puts it on the stage.
+// startAttempt lets a worker make an attempt, or puts it on the stage.
 func (e *executor) startAttempt(a *attempt) {
 	if e.config.Sim != nil {
 		e.simulate(a)
@@ -152,7 +152,7 @@ func (e *executor) recordStart(t task, started *run.AttemptStarted) *run.Failure
 	return nil
 }
 
-// giveUp is how long an attempt may take to end once it was told to. A call that
+// giveUpAfter is how long an attempt may take to end once it was told to. A call that
 // takes longer hangs where the sandbox cannot interrupt it.
 const giveUpAfter = 10 * time.Second
 
@@ -194,10 +194,10 @@ func (e *executor) abandonAttempt(a *attempt, cause error) {
 // attemptEnded records a result and lets the run go on.
 func (e *executor) attemptEnded(r result) {
 	e.workers.idle++
-	e.runnable.Done(r.run.Flow, e.limits.of(r.task))
+	e.runnable.Done(r.task.run.Flow, e.limits.of(r.task))
 	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)
-	r.openRun.attempts = slices.DeleteFunc(r.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
+	r.task.openRun.attempts = slices.DeleteFunc(r.task.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
 	if r.err != nil {
 		if e.ctx.Err() != nil {
 			return // the host stops; the attempt is found without an end and made again
@@ -205,10 +205,10 @@ func (e *executor) attemptEnded(r result) {
 		r.Result = lostResult(r.err.Error())
 	}
 	e.recordEnd(r.task, r.Result)
-	e.advance(r.openRun)
+	e.advance(r.task.openRun)
 }
 
-// lost ends an attempt that was under way when the process ended before. One that
+// recordLost ends an attempt that was under way when the process ended before. One that
 // was being canceled is.
 func (e *executor) recordLost(t task) {
 	result := lostResult("the host stopped while the attempt was under way")

@@ -58,7 +58,7 @@ func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run
 	return e.startBackfill(ctx, &request, plan)
 }
 
-// begun gives the plan of a backfill that was asked for before.
+// existingBackfill gives the plan of a backfill that was asked for before.
 func (e *Engine) existingBackfill(ctx context.Context, request *run.BackfillRequest) (plan run.BackfillPlan, err error) {
 	if request.ID == "" || request.DryRun {
 		return plan, nil
@@ -76,7 +76,7 @@ func repeatedPlan(b *run.Backfill) run.BackfillPlan {
 	return run.BackfillPlan{ID: b.ID, Repeated: true, Total: b.Total}
 }
 
-// look gives a schedule as it is deployed and as it is recorded.
+// findSchedule gives a schedule as it is deployed and as it is recorded.
 func (e *Engine) findSchedule(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
 	asked := e.command(ctx, func() {
 		var s *schedule
@@ -128,7 +128,7 @@ func tooMany(last, next time.Time) *TooManyError {
 	return &TooManyError{Limit: run.MaxBackfillTimes, Last: last, Rest: rest}
 }
 
-// lookBack finds the runs that the times of a plan have made, and leaves out those
+// findRuns finds the runs that the times of a plan have made, and leaves out those
 // times when only what is missing is wanted.
 func (e *Engine) findRuns(ctx context.Context, request *run.BackfillRequest, plan *run.BackfillPlan) error {
 	found := map[int64]run.Summary{}
@@ -221,7 +221,7 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 	})
 }
 
-// fillAll lets all backfills go on.
+// advanceBackfills lets all backfills go on.
 func (ss *schedules) advanceBackfills() {
 	ss.backfillsDue = false
 	for _, b := range slices.Clone(ss.exec.shard.Backfills) {
@@ -229,7 +229,7 @@ func (ss *schedules) advanceBackfills() {
 	}
 }
 
-// fill starts as many runs of a backfill as may go at once, and ends it after the
+// advanceBackfill starts as many runs of a backfill as may go at once, and ends it after the
 // last one. It must not be called by the end of a run: that may come before the
 // run's start has returned.
 func (ss *schedules) advanceBackfill(b *run.Backfill) {
@@ -265,7 +265,7 @@ func (ss *schedules) startBackfillRun(b *run.Backfill, f *flows.Flow) {
 	}
 }
 
-// fillLater lets backfills go on when there may be room again.
+// retryBackfills lets backfills go on when there may be room again.
 func (ss *schedules) retryBackfills() {
 	if ss.backfillTimer || ss.exec.draining {
 		return

@@ -49,7 +49,7 @@ func (b *blobs) keep(ctx context.Context, generation int, all []run.Blob) error 
 	return nil
 }
 
-// doomed lists what is not referred to any more.
+// unreferenced lists what is not referred to any more.
 func (b *blobs) unreferenced(ctx context.Context, s sweep) []string {
 	names, err := b.store.List(ctx)
 	if err != nil {

@@ -75,7 +75,7 @@ func (e *executor) cancelPending(o *openRun) {
 	e.finish(o, o.run.Cancel)
 }
 
-// unready ends a task that waits for its next attempt.
+// endRetry ends a task that waits for its next attempt.
 func (e *executor) endRetry(o *openRun, ref run.TaskRef, why *run.Failure) {
 	delete(o.retries, ref)
 	if t, ok := o.task(ref); ok {
@@ -126,7 +126,7 @@ func (e *executor) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) err
 func (e *executor) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	of := func(other run.TaskRef) bool { return other == ref || ref.Key == "" && other.Task == ref.Task }
 	for _, a := range o.attempts {
-		if of(a.ref()) {
+		if of(a.task.ref()) {
 			e.interrupt(a, causeOf(why))
 		}
 	}

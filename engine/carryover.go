@@ -59,7 +59,7 @@ func (o *openRun) keepContinuation() error {
 	return nil
 }
 
-// asked reports whether a member of a group is, or holds, the task that was asked
+// isAskedFor reports whether a member of a group is, or holds, the task that was asked
 // for by name: it runs again although another member has won.
 func (o *openRun) isAskedFor(g *flows.Group, place int) bool {
 	spec := o.flow.Task(o.askedFor.Task)

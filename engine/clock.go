@@ -113,7 +113,7 @@ func (e *executor) newID(at time.Time) run.ID {
 	return run.DrawID(at, e.config.Random.Uint64)
 }
 
-// luck is a random number from 0 to 1, without 1.
+// random is a random number from 0 to 1, without 1.
 func (e *executor) random() float64 {
 	if e.config.Random == nil {
 		return rand.Float64()

@@ -148,7 +148,7 @@ func canceled(reason string) *run.Failure {
 	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: reason}
 }
 
-// canceling waits for the answer and tells finished runs from unknown ones.
+// awaitCancel waits for the answer and tells finished runs from unknown ones.
 func (e *Engine) awaitCancel(ctx context.Context, id run.ID, answers <-chan error, err error) error {
 	if err != nil {
 		return err

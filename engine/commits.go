@@ -297,7 +297,7 @@ func (l *commitLog) append(ctx context.Context, after uint64, c *run.Commit) (re
 	return revision, run.CommitSum(sealed), err
 }
 
-// insist repeats what must not fail until it succeeds, the journal is somebody
+// withRetry repeats what must not fail until it succeeds, the journal is somebody
 // else's or ctx ends.
 func (l *commitLog) withRetry(ctx context.Context, complaint string, f func() error) error {
 	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// archive is what the archivist knows of the stored snapshots.
+// storedSnapshots is what the archivist knows of the stored snapshots.
 type storedSnapshots struct {
 	newest, older *finishedSnapshot // nil when there is none; without their bytes
 }
@@ -20,7 +20,7 @@ type storedSnapshots struct {
 // that is full takes no commit and so has no next snapshot.
 const shortenAgain = 10 * time.Second
 
-// archivist stores snapshots, one at a time, and lets the journal forget what
+// compactor stores snapshots, one at a time, and lets the journal forget what
 // two of them and all observers hold.
 func (l *commitLog) compactor(ctx context.Context, a storedSnapshots) {
 	again := time.NewTimer(shortenAgain)

@@ -44,7 +44,7 @@ func (e *executor) expand(t task) {
 	}
 }
 
-// takeUpFan goes on with a task that was fanned out before a restart, or in the
+// resumeFan goes on with a task that was fanned out before a restart, or in the
 // run that this one continues.
 func (e *executor) resumeFan(t task) {
 	f := e.newFan(t)
@@ -112,7 +112,7 @@ func (f *fan) note(state *run.TaskRun) {
 	}
 }
 
-// whole is the task that an item belongs to.
+// fanTask is the task that an item belongs to.
 func (t task) fanTask() task { return task{openRun: t.openRun, spec: t.spec, node: t.node} }
 
 // fan is that of the task, or of the one that the item belongs to.
@@ -144,7 +144,7 @@ func (e *executor) beginItem(t task, i *item) {
 	e.queue(task{t.openRun, t.spec, t.node, i})
 }
 
-// over reports whether no further item begins.
+// exhausted reports whether no further item begins.
 func (f *fan) exhausted(t task) bool {
 	return f.next == len(f.items) || f.failed != nil && !t.spec.Continue || t.stopped() != nil
 }
@@ -158,7 +158,7 @@ func (e *executor) hasRoom(t task, f *fan) bool {
 	return f.busy < 2*e.config.Workers
 }
 
-// rouse and rest keep count of the items that are ready or running.
+// activate and rest keep count of the items that are ready or running.
 func (f *fan) activate(i *item) {
 	if !i.busy {
 		i.busy = true
@@ -185,7 +185,7 @@ func (e *executor) itemSettled(t task) {
 	e.feed(t.fanTask())
 }
 
-// recall takes back the items that were to begin and have not, when the first one
+// recallItems takes back the items that were to begin and have not, when the first one
 // has failed: from then on none is queued that has not begun. One that is being
 // taken out of its queue right now is asked itself, see recalled.
 func (e *executor) recallItems(t task) {
@@ -198,13 +198,13 @@ func (e *executor) recallItems(t task) {
 	}
 }
 
-// recalled reports whether an item that has not begun is not to begin any more. The
+// isRecalled reports whether an item that has not begun is not to begin any more. The
 // one that was asked for by name does, whatever became of the others.
 func (t task) isRecalled() bool {
 	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue && t.ref() != t.askedFor
 }
 
-// takeBack forgets an item that has not begun.
+// forgetItem forgets an item that has not begun.
 func (e *executor) forgetItem(t task) {
 	f := t.fan()
 	delete(f.active, t.item.Key)

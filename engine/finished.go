@@ -34,7 +34,7 @@ func (e *executor) finish(o *openRun, failure *run.Failure) {
 	}
 }
 
-// endUnused ends the tasks of a hook that were canceled before there was a reason
+// endUnreached ends the tasks of a hook that were canceled before there was a reason
 // to run it.
 func (e *executor) endUnreached(o *openRun) {
 	for _, t := range o.run.Tasks {
@@ -48,13 +48,13 @@ func outputFailure(err error) *run.Failure {
 	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
 }
 
-// handover is a task of which an attempt has ended with the run that it was.
+// parentAttempt is a task of which an attempt has ended with the run that it was.
 type parentAttempt struct {
-	task
-	end *run.AttemptFinished
+	task task
+	end  *run.AttemptFinished
 }
 
-// sequel is what goes on when a run has ended.
+// afterFinish is what goes on when a run has ended.
 type afterFinish struct {
 	parent *parentAttempt // nil for most
 	next   []chainedRun
@@ -76,12 +76,12 @@ func (e *executor) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, 
 	return after, e.commits.record(events...)
 }
 
-// goOn lets go on what a run that has ended was awaited by.
+// continueAfter lets go on what a run that has ended was awaited by.
 func (e *executor) continueAfter(after *afterFinish) {
 	e.startChained(after.next)
 	if from := after.parent; from != nil && e.fault == nil {
 		e.attemptOver(from.task, from.end)
-		e.advance(from.openRun)
+		e.advance(from.task.openRun)
 	}
 }
 
@@ -121,7 +121,7 @@ func (e *executor) recordOf(r *run.Run) *run.Record {
 // place to look for older ones.
 const maxFinishedBytes = 64 << 20
 
-// ending is the end of a run as those who wait for it see it.
+// completion is the end of a run as those who wait for it see it.
 type completion struct {
 	record   *run.Record // once the run is finished; not told before durable
 	durable  bool
@@ -204,7 +204,7 @@ func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
 	})
 }
 
-// past gives the record of a finished run.
+// finishedRecord gives the record of a finished run.
 func (e *Engine) finishedRecord(ctx context.Context, id run.ID) (*run.Record, error) {
 	return e.wait(ctx, id, func() *completion { return e.exec.finished.get(id) })
 }

@@ -13,18 +13,18 @@ import (
 // before, and have as much room again as runs that are asked for from outside: one that
 // takes the place of the run before it always finds some.
 
-// followersRoom is how many times Config.OpenRuns may be open before no run starts after
+// chainedRoom is how many times Config.OpenRuns may be open before no run starts after
 // another one.
 const chainedRoom = 2
 
-// follower is a run that the end of another one starts.
+// chainedRun is a run that the end of another one starts.
 type chainedRun struct {
 	flow      *flows.Flow
 	id        run.ID
 	submitted *run.Submitted
 }
 
-// followers are the runs that the end of a run starts. Those of sub-flows belong to
+// chainedRuns are the runs that the end of a run starts. Those of sub-flows belong to
 // the run above them and start nothing.
 func (e *executor) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 	if r.Parent != nil {
@@ -42,7 +42,7 @@ func (e *executor) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 	return all
 }
 
-// following are the flows that may start after a run: those that are deployed or,
+// chainedFlows are the flows that may start after a run: those that are deployed or,
 // before anything is, those of its own definition.
 func (e *executor) chainedFlows(r *run.Run) []flows.Follower {
 	if e.chains != nil {
@@ -107,7 +107,7 @@ func (e *executor) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	return started >= f.Concurrency.Limit
 }
 
-// letFollow lets runs go that were accepted with the end of another one: with the next
+// startChained lets runs go that were accepted with the end of another one: with the next
 // turn of the loop, as their ends may start others.
 func (e *executor) startChained(all []chainedRun) {
 	for _, next := range all {

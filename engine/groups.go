@@ -30,7 +30,7 @@ func (e *executor) visitGroup(o *openRun, node int) {
 	e.memberSettled(o, node)
 }
 
-// beginning is Ready for a group that begins, and otherwise what its members end
+// groupStart is Ready for a group that begins, and otherwise what its members end
 // for.
 func (o *openRun) groupStart(g *flows.Group) *run.TaskRun {
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
@@ -59,7 +59,7 @@ func (o *openRun) begunIn(g *flows.Group) bool {
 
 func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }
 
-// turn gives Ready when no other member of the groups around a node has been enough
+// memberState gives Ready when no other member of the groups around a node has been enough
 // for them. A group of which something was taken over has had its turn; what was not
 // taken over in it has not.
 func (o *openRun) memberState(n *flows.Node) (run.State, *run.Failure) {
@@ -117,7 +117,7 @@ func raced(state *run.TaskRun) bool {
 	return state.State == run.Canceled && (lost(state.Failure) || lost(state.Cancel))
 }
 
-// composite is the state of a group whose members are all done.
+// groupState is the state of a group whose members are all done.
 func (o *openRun) groupState(g *flows.Group) *run.TaskRun {
 	end := &run.TaskRun{TaskRef: groupRef(g), State: run.Skipped}
 	states := make([]*run.TaskRun, len(g.Members))
@@ -148,7 +148,7 @@ func (o *openRun) groupState(g *flows.Group) *run.TaskRun {
 	return end
 }
 
-// sum is the state of members none of which stands for all: the first that has
+// foldMembers is the state of members none of which stands for all: the first that has
 // failed, or that could not run, or all.
 func (o *openRun) foldMembers(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
 	var failed, blocked *run.TaskRun

@@ -28,7 +28,7 @@ func (o *openRun) begun(s *flows.Section) bool {
 	})
 }
 
-// failureOfPhase is that of the first task or group that failed, of those that are
+// phaseFailure is that of the first task or group that failed, of those that are
 // in no group; nil when all went well.
 func (o *openRun) phaseFailure() *run.Failure {
 	var first *run.TaskRun

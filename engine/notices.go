@@ -85,12 +85,12 @@ func (l *commitLog) notifier(ctx context.Context) {
 	}
 }
 
-// tells reports whether anybody is told of commits.
+// hasListeners reports whether anybody is told of commits.
 func (l *commitLog) hasListeners() bool {
 	return len(l.config.Observers) > 0 || l.config.Durable != nil
 }
 
-// toldUpTo is the revision up to which all observers were told of what happened.
+// notifiedUpTo is the revision up to which all observers were told of what happened.
 func (l *commitLog) notifiedUpTo() uint64 {
 	if !l.hasListeners() {
 		return math.MaxUint64

@@ -9,7 +9,7 @@ import (
 // Where the runs of a schedule overlap by node, a task of a run starts once all
 // earlier runs of the schedule that are still going have ended theirs.
 
-// ahead is the earlier run that has yet to end a task before this one may start,
+// earlierRun is the earlier run that has yet to end a task before this one may start,
 // nil when there is none.
 func (e *executor) earlierRun(t task) *openRun {
 	if t.phase.hook() {
@@ -29,17 +29,17 @@ func (e *executor) earlierRun(t task) *openRun {
 	return nil
 }
 
-// follow lets a task wait for its turn after an earlier run.
+// waitFor lets a task wait for its turn after an earlier run.
 func (t task) waitFor(earlier *openRun) { earlier.waiters = append(earlier.waiters, t) }
 
-// pass lets those go that waited for a task to end.
+// releaseWaitersOf lets those go that waited for a task to end.
 func (e *executor) releaseWaitersOf(t task) {
 	if !t.phase.hook() {
 		e.releaseWaiters(t.removeWaiters(func(waiting task) bool { return waiting.ref() == t.ref() }))
 	}
 }
 
-// letGo decides tasks anew that have waited for an earlier run.
+// releaseWaiters decides tasks anew that have waited for an earlier run.
 func (e *executor) releaseWaiters(waiting []task) {
 	for _, t := range waiting {
 		e.decide(t)
@@ -47,7 +47,7 @@ func (e *executor) releaseWaiters(waiting []task) {
 	}
 }
 
-// unfollow takes out the tasks that match of those that wait for a run.
+// removeWaiters takes out the tasks that match of those that wait for a run.
 func (o *openRun) removeWaiters(match func(task) bool) []task {
 	var out []task
 	o.waiters = slices.DeleteFunc(o.waiters, func(t task) bool {

@@ -169,7 +169,7 @@ func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error
 	return shard, nil
 }
 
-// LostEndError says that the journal ends before what others have been told.
+// TruncatedError says that the journal ends before what others have been told.
 type TruncatedError struct {
 	Last      uint64 // the last revision that the journal holds
 	Published uint64 // the revision of which others know
@@ -279,7 +279,7 @@ func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) e
 	return nil
 }
 
-// tellAgain tells those observers of an event that have not seen it. sum is that of
+// notifyAgain tells those observers of an event that have not seen it. sum is that of
 // its commit.
 func (r *recovery) notifyAgain(ctx context.Context, changed *run.Run, event run.Event, at Place, sum uint32) error {
 	if !slices.ContainsFunc(r.config.Observers, func(o Observation) bool { return o.unseen(at) && o.wants(event.Data) }) {
@@ -303,7 +303,7 @@ func (r *recovery) notifyAgain(ctx context.Context, changed *run.Run, event run.
 	return nil
 }
 
-// complete fetches what is stored apart, and calls lost for what is gone for good.
+// loadPayloads fetches what is stored apart, and calls lost for what is gone for good.
 func (l *commitLog) loadPayloads(ctx context.Context, payloads func(func(*json.RawMessage)), lost func(*json.RawMessage, error)) error {
 	var failed error
 	payloads(func(p *json.RawMessage) {
@@ -322,7 +322,7 @@ func (l *commitLog) loadPayloads(ctx context.Context, payloads func(func(*json.R
 	return failed
 }
 
-// missing goes on without a value that is lost.
+// dropLost goes on without a value that is lost.
 func (l *commitLog) dropLost(p *json.RawMessage, err error) {
 	l.log.Error("a large value is lost", "error", err)
 	*p = nil

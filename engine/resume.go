@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// takeUpAll opens every unfinished run, in the order in which they were accepted:
+// reopenAll opens every unfinished run, in the order in which they were accepted:
 // first those that have started, whose slots the others must not take.
 func (e *executor) reopenAll(ctx context.Context) error {
 	unfinished := make([]*run.Run, 0, len(e.shard.Runs))
@@ -42,7 +42,7 @@ func (e *executor) reopenAll(ctx context.Context) error {
 	return nil
 }
 
-// takeUpTask goes on with a task, or an item, that has begun before a restart.
+// resumeTask goes on with a task, or an item, that has begun before a restart.
 func (e *executor) resumeTask(t task) {
 	t.holdSlots()
 	switch state := t.state(); {
@@ -55,7 +55,7 @@ func (e *executor) resumeTask(t task) {
 	}
 }
 
-// takeUp opens an unfinished run with the definition that it was accepted with.
+// reopen opens an unfinished run with the definition that it was accepted with.
 func (e *executor) reopen(ctx context.Context, r *run.Run) error {
 	if r.Awaits > 0 {
 		if err := e.commits.loadPayloads(ctx, r.Payloads, e.commits.dropLost); err != nil {

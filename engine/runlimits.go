@@ -8,19 +8,19 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// gateKey names a limit on runs at once: a flow's, per value of its key, or a
+// runLimitKey names a limit on runs at once: a flow's, per value of its key, or a
 // schedule's.
 type runLimitKey struct {
 	flow, key, schedule string
 }
 
-// limit is how many runs may hold a slot of a gate at once.
+// runLimit is how many runs may hold a slot of a gate at once.
 type runLimit struct {
 	key runLimitKey
 	max int
 }
 
-// gate counts the runs that hold a slot and keeps those that wait, in order. It
+// runLimiter counts the runs that hold a slot and keeps those that wait, in order. It
 // is rebuilt from the runs' states at start, so a slot cannot leak.
 type runLimiter struct {
 	started   int
@@ -36,7 +36,7 @@ type runLimits struct {
 	start func(*openRun)      // called with a run that has got a slot
 }
 
-// limits are the limits that a run has to pass, in this order: another run of its
+// runLimits are the limits that a run has to pass, in this order: another run of its
 // schedule lets it wait, then its flow's concurrency.
 func (o *openRun) runLimits() []runLimit {
 	var limits []runLimit
@@ -50,7 +50,7 @@ func (o *openRun) runLimits() []runLimit {
 	return limits
 }
 
-// limited does what a flow says about a run for which it has no slot, and reports
+// overLimit does what a flow says about a run for which it has no slot, and reports
 // whether the run is to be left out. A backfill is not in a hurry: its runs wait.
 func (e *executor) overLimit(f *flows.Flow, filled bool, key string) bool {
 	c := f.Concurrency
@@ -70,7 +70,7 @@ func (e *executor) overLimit(f *flows.Flow, filled bool, key string) bool {
 	return false
 }
 
-// under are the open runs of a flow that share a limit, the oldest first.
+// sharing are the open runs of a flow that share a limit, the oldest first.
 func (rl *runLimits) sharing(flow, key string) []*openRun {
 	var all []*openRun
 	for _, o := range rl.open {
@@ -90,7 +90,7 @@ func (rl *runLimits) hold(o *openRun) {
 	}
 }
 
-// leave gives up the slots of a finished run and lets the next ones go on.
+// release gives up the slots of a finished run and lets the next ones go on.
 func (rl *runLimits) release(o *openRun) {
 	for i, l := range o.runLimits() {
 		g := rl.limiter(l.key)
@@ -120,7 +120,7 @@ func (rl *runLimits) admitWaiting(g *runLimiter) {
 	}
 }
 
-// before is how many runs wait whose turn is before that of another one. They may
+// ahead is how many runs wait whose turn is before that of another one. They may
 // wait while there is a slot: another version of the flow may have fewer.
 func (g *runLimiter) ahead(o *openRun) int {
 	if o.backfill {

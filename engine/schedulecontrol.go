@@ -100,7 +100,7 @@ func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.Schedul
 	})
 }
 
-// resumed is the policy for the time of a pause. What is not stated is none: who
+// resumePolicy is the policy for the time of a pause. What is not stated is none: who
 // pauses a schedule does not expect it to fire for that time.
 func (s *schedule) resumePolicy() scheduler.Policy {
 	policy := s.spec.Policy
@@ -161,7 +161,7 @@ func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*
 	return done, err
 }
 
-// meant are the schedules that a reference with or without a trigger means.
+// selectSchedules are the schedules that a reference with or without a trigger means.
 func (ss *schedules) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 	if ref.Trigger != "" {
 		s, err := ss.deployed(ref)

@@ -47,7 +47,7 @@ func (ss *schedules) schedule(ref run.ScheduleRef) *schedule {
 	return s
 }
 
-// arm sets the schedules of a flow, in place of those that it had before. One that
+// deploySchedules sets the schedules of a flow, in place of those that it had before. One that
 // is new, was off or has got another spec begins now: an edit makes nothing of
 // the past due.
 func (ss *schedules) deploySchedules(f *flows.Flow) {
@@ -63,7 +63,7 @@ func (ss *schedules) deploySchedules(f *flows.Flow) {
 	}
 }
 
-// put makes a schedule what the flow says.
+// applySpec makes a schedule what the flow says.
 func (ss *schedules) applySpec(s *schedule, f *flows.Flow) {
 	spec := ""
 	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
@@ -107,7 +107,7 @@ func (ss *schedules) undeploy(set *flows.Set) {
 	}
 }
 
-// wind arms a schedule for its first nominal time that is not decided.
+// arm arms a schedule for its first nominal time that is not decided.
 func (ss *schedules) arm(s *schedule) {
 	ss.exec.clock.timers.Cancel(s.timer)
 	s.next = time.Time{}
@@ -202,7 +202,7 @@ func (ss *schedules) postpone(s *schedule, nominal time.Time) {
 	ss.rearm(s, ss.exec.clock.now().Add(postponement))
 }
 
-// opened takes note of a run that a schedule has made, whether it was due or asked
+// noteOpened takes note of a run that a schedule has made, whether it was due or asked
 // for.
 func (ss *schedules) noteOpened(o *openRun) {
 	t := o.flow.Trigger(o.run.Trigger.Name)
@@ -213,7 +213,7 @@ func (ss *schedules) noteOpened(o *openRun) {
 	o.schedule.open = append(o.schedule.open, o)
 }
 
-// closed takes note of the end of a run that a schedule or a backfill has made.
+// noteClosed takes note of the end of a run that a schedule or a backfill has made.
 func (ss *schedules) noteClosed(o *openRun) {
 	if o.run.Trigger.Kind == run.TriggerBackfill {
 		ss.backfillsDue = true

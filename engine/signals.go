@@ -47,7 +47,7 @@ func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Appr
 	return e.answerWait(ctx, id, wait, flows.WaitApproval, end)
 }
 
-// given is a payload as it is recorded: nil for none.
+// checkedPayload is a payload as it is recorded: nil for none.
 func checkedPayload(payload json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case len(payload) == 0:
@@ -109,7 +109,7 @@ func (e *executor) endNamed(o *openRun, name string, as flows.WaitFor, end *run.
 	return tooLarge("the payload", e.waitOver(w, end))
 }
 
-// awaitedWords say what ends a wait, and what may be done for it.
+// awaitedText say what ends a wait, and what may be done for it.
 var awaitedText = map[flows.WaitFor]string{
 	flows.WaitDuration: "time to pass", flows.WaitUntil: "a time", flows.WaitSubject: "a message or a signal: give it one",
 	flows.WaitApproval: "an approval: approve or refuse it", flows.WaitSignal: "a signal: give it one",

@@ -21,7 +21,7 @@ import (
 // run each other, and nobody can tell beforehand whether that ends.
 const maxNested = 32
 
-// uncall takes out the tasks that match and have not started.
+// withdrawChildren takes out the tasks that match and have not started.
 func (e *executor) withdrawChildren(match func(task) bool) []task {
 	var out []task
 	e.childStarts = slices.DeleteFunc(e.childStarts, func(t task) bool {
@@ -34,7 +34,7 @@ func (e *executor) withdrawChildren(match func(task) bool) []task {
 	return out
 }
 
-// callAll starts the runs of sub-flows that may start.
+// startChildren starts the runs of sub-flows that may start.
 func (e *executor) startChildren() {
 	for len(e.childStarts) > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
 		t := e.childStarts[0]
@@ -44,7 +44,7 @@ func (e *executor) startChildren() {
 	}
 }
 
-// call makes a task's next attempt. As that of a function, its input is evaluated
+// startChild makes a task's next attempt. As that of a function, its input is evaluated
 // once.
 func (e *executor) startChild(t task) {
 	next, failure := t.nextChild()
@@ -78,7 +78,7 @@ func (e *executor) startChild(t task) {
 	}
 }
 
-// call is what is recorded of an attempt that is a run.
+// childStart is what is recorded of an attempt that is a run.
 type childStart struct {
 	started *run.ChildStarted
 	child   *run.Submitted
@@ -147,7 +147,7 @@ func (e *executor) recordChild(t task, next *childStart) *run.Failure {
 	return nil
 }
 
-// refuse records an attempt that found the flow at its limit.
+// refuseChild records an attempt that found the flow at its limit.
 func (e *executor) refuseChild(t task, would *run.ChildStarted) {
 	started := &run.AttemptStarted{TaskRef: would.TaskRef, Attempt: would.Attempt, Input: would.Input}
 	if failure := e.recordStart(t, started); failure != nil {
@@ -160,7 +160,7 @@ func (e *executor) refuseChild(t task, would *run.ChildStarted) {
 	}})
 }
 
-// awaitChild bounds the time of a run by the timeout of its task.
+// armParentDeadline bounds the time of a run by the timeout of its task.
 func (e *executor) armParentDeadline(t task, o *openRun) {
 	if limit := t.spec.Timeout; limit > 0 {
 		e.clock.countDown(&o.parentDeadline, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
@@ -198,7 +198,7 @@ func (e *executor) stopChild(o *openRun, why *run.Failure) {
 	}
 }
 
-// caller is the task of which a run is an attempt, if it still is.
+// parentTask is the task of which a run is an attempt, if it still is.
 func (e *executor) parentTask(r *run.Run) (task, bool) {
 	if r.Parent == nil {
 		return task{}, false
@@ -251,14 +251,14 @@ func childFailure(r *run.Run, f *run.Failure) string {
 	return fmt.Sprintf("run %s of %s %s in task %s: %s", r.ID, r.Flow, end, failed.Label(), f.Message)
 }
 
-// rejoin takes up a task that was running when the process ended before.
+// resumeRunning takes up a task that was running when the process ended before.
 func (e *executor) resumeRunning(t task) {
 	if t.spec.Child == nil || e.shard.Runs[t.state().Child] == nil {
 		e.recordLost(t)
 	} // otherwise the run goes on, and the task with it
 }
 
-// rejoinAll gives the runs of sub-flows back to their tasks after a restart. Those
+// reattachChildren gives the runs of sub-flows back to their tasks after a restart. Those
 // whose task was stopped, or could not be continued, are stopped.
 func (e *executor) reattachChildren() {
 	var children []*openRun
@@ -282,7 +282,7 @@ func (e *executor) reattachChildren() {
 	}
 }
 
-// filled reports whether a backfill has asked for an open run.
+// isBackfill reports whether a backfill has asked for an open run.
 func (e *executor) isBackfill(id run.ID) bool {
 	o := e.open[id]
 	return o != nil && o.backfill

@@ -8,7 +8,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// bounded refuses a request after too many hops, and one with JSON that is too deep
+// checkRequest refuses a request after too many hops, and one with JSON that is too deep
 // or has too long numbers.
 func checkRequest(request run.Request) error {
 	if _, err := request.Trigger.Hops(); err != nil {
@@ -61,7 +61,7 @@ func (e *executor) submit(request run.Request, wrong error) (run.Receipt, error)
 	return receipt, err
 }
 
-// taking tells why no new run is taken now.
+// refusal tells why no new run is taken now.
 func (e *executor) refusal() error {
 	switch {
 	case e.draining:
@@ -148,7 +148,7 @@ func (e *executor) recordNew(events []run.Event) error {
 	return nil
 }
 
-// turnAway ends a run that was not accepted.
+// cancelIncomplete ends a run that was not accepted.
 func (e *executor) cancelIncomplete(r *run.Run, why string) {
 	e.log.Warn("a run was not accepted", "run", r.ID, "flow", r.Flow, "reason", why)
 	failure := canceled(why)

@@ -12,7 +12,7 @@ import (
 
 // waiting is a wait that goes on, with its timers. It takes no worker.
 type waiting struct {
-	task
+	task     task
 	due      countdown // nothing for a wait that does not end by itself
 	deadline countdown
 }
@@ -20,7 +20,7 @@ type waiting struct {
 // shift moves what counts elapsed time. An instant stays where it is.
 func (w *waiting) shift(shift func(*countdown)) {
 	shift(&w.deadline)
-	if w.spec.Wait.For == flows.WaitDuration {
+	if w.task.spec.Wait.For == flows.WaitDuration {
 		shift(&w.due)
 	}
 }
@@ -88,19 +88,19 @@ func (t task) tooLong() *run.WaitEnded {
 
 // opened is the wait as those see it who read messages.
 func (w *waiting) opened() run.OpenWait {
-	state := w.state()
-	return run.OpenWait{Run: w.run.ID, Flow: w.run.Flow, Wait: waitName(w.spec.Name), Subject: state.Subject, Since: state.StartedAt}
+	state := w.task.state()
+	return run.OpenWait{Run: w.task.run.ID, Flow: w.task.run.Flow, Wait: waitName(w.task.spec.Name), Subject: state.Subject, Since: state.StartedAt}
 }
 
 // waitOver ends a wait and lets its run go on, unless it has ended already.
 func (e *executor) waitOver(w *waiting, end *run.WaitEnded) error {
-	if w.waits[w.ref()] != w {
+	if w.task.waits[w.task.ref()] != w {
 		return nil
 	}
 	if err := e.endWait(w.task, end); err != nil {
 		return err
 	}
-	e.advance(w.openRun)
+	e.advance(w.task.openRun)
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (e *executor) endWait(t task, end *run.WaitEnded) error {
 // waitName is the name of a wait in its flow file.
 func waitName(task string) string { return strings.TrimPrefix(task, flows.WaitPrefix) }
 
-// called is how messages name a task or a wait.
+// taskLabel is how messages name a task or a wait.
 func taskLabel(task string) string {
 	if strings.HasPrefix(task, flows.WaitPrefix) {
 		return "wait " + waitName(task)

@@ -18,7 +18,7 @@ type watchers struct {
 // watcher waits for a run to change.
 type watcher chan<- update
 
-// sighting is a run as one who watches it sees it.
+// update is a run as one who watches it sees it.
 type update struct {
 	record  *run.Record
 	version uint64
@@ -61,12 +61,12 @@ func (w *watchers) watch(id run.ID, seen uint64, to watcher) {
 	}
 }
 
-// resting reports whether a large run was shown a moment ago. To put together the
+// throttled reports whether a large run was shown a moment ago. To put together the
 // record of 100 000 items for each of their changes would leave no time for the
 // changes.
 func (w *watchers) throttled(o *openRun) bool { return w.clock.now().Before(o.nextShown()) }
 
-// rested is when a run may be shown again: at once while it is small, after a second
+// nextShown is when a run may be shown again: at once while it is small, after a second
 // with 100 000 task runs.
 func (o *openRun) nextShown() time.Time {
 	n := len(o.run.Tasks)
