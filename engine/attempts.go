@@ -12,7 +12,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// attempt is one call under way.
+// attempt is one running call.
 type attempt struct {
 	task     task
 	call     run.Call
@@ -22,7 +22,7 @@ type attempt struct {
 	decided  atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
 }
 
-// result is what a worker returns of an attempt: an error when it is lost.
+// result is the answer of a worker to an attempt: an error when it is lost.
 type result struct {
 	*attempt
 	run.Result
@@ -44,9 +44,9 @@ type workers struct {
 	drop  func() // stops waiting for one that hangs
 }
 
-// worker makes one attempt at a time. Its result always has a place in the
-// channel, which is as long as there are workers. A worker whose attempt was
-// given up has been replaced and ends: nobody waits for it any more.
+// worker makes one attempt at a time. Its result always has a place in the channel,
+// which has as many as there are workers. A worker whose attempt was given up has been
+// replaced, and ends: nothing waits for it.
 func (p *workers) worker() (replaced bool) {
 	for a := range p.work {
 		r := p.invoke(a)
@@ -72,8 +72,8 @@ func (p *workers) invoke(a *attempt) (r result) {
 	return result{attempt: a, Result: answer, err: err}
 }
 
-// begin starts a task's next attempt. Its input is evaluated once, now; later
-// attempts are given the recorded bytes.
+// begin starts a task's next attempt. The input is evaluated once, now; later attempts
+// get the recorded bytes.
 func (e *executor) begin(t task) {
 	started, failure := t.nextAttempt()
 	if failure == nil {
@@ -108,7 +108,7 @@ func (e *executor) begin(t task) {
 	e.startAttempt(a)
 }
 
-// startAttempt lets a worker make an attempt, or puts it on the stage.
+// startAttempt passes an attempt to a worker, or to the simulation.
 func (e *executor) startAttempt(a *attempt) {
 	if e.config.Sim != nil {
 		e.simulate(a)
@@ -132,7 +132,7 @@ func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
 	return started, failure
 }
 
-// lookAt makes the item visible to expressions until what it gives is called.
+// lookAt makes the item visible to expressions until the returned function is called.
 func (t task) lookAt() func() {
 	if t.item == nil {
 		return func() {}
@@ -152,11 +152,11 @@ func (e *executor) recordStart(t task, started *run.AttemptStarted) *run.Failure
 	return nil
 }
 
-// giveUpAfter is how long an attempt may take to end once it was told to. A call that
-// takes longer hangs where the sandbox cannot interrupt it.
+// giveUpAfter is how long an attempt may take to end after it was interrupted. A call
+// that takes longer hangs where the sandbox cannot interrupt it.
 const giveUpAfter = 10 * time.Second
 
-// interrupt tells an attempt to end, and gives it up when it does not.
+// interrupt asks an attempt to end, and gives it up when it does not.
 func (e *executor) interrupt(a *attempt, cause error) {
 	if a.ctx.Err() != nil {
 		return
@@ -166,8 +166,8 @@ func (e *executor) interrupt(a *attempt, cause error) {
 	e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 }
 
-// abandonAttempt records the end of an attempt that hangs and puts a new worker
-// in the place of its own, as long as not too many hang.
+// abandonAttempt records the end of an attempt that hangs and replaces its worker,
+// unless too many hang.
 func (e *executor) abandonAttempt(a *attempt, cause error) {
 	if int(e.workers.stuck.Load()) >= e.config.Workers {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
@@ -191,7 +191,7 @@ func (e *executor) abandonAttempt(a *attempt, cause error) {
 	}}})
 }
 
-// attemptEnded records a result and lets the run go on.
+// attemptEnded records a result and advances the run.
 func (e *executor) attemptEnded(r result) {
 	e.workers.idle++
 	e.runnable.Done(r.task.run.Flow, e.limits.of(r.task))
@@ -208,8 +208,8 @@ func (e *executor) attemptEnded(r result) {
 	e.advance(r.task.openRun)
 }
 
-// recordLost ends an attempt that was under way when the process ended before. One that
-// was being canceled is.
+// recordLost ends an attempt that was running when the previous process ended: as
+// lost, or as canceled if it was being canceled.
 func (e *executor) recordLost(t task) {
 	result := lostResult("the host stopped while the attempt was under way")
 	if why := t.stopped(); why != nil && why.Outcome == run.OutcomeCanceled {
@@ -225,7 +225,7 @@ func lostResult(message string) run.Result {
 	}}
 }
 
-// recordEnd records how an attempt ended, and when the next one is due if the
+// recordEnd records how an attempt ended, and when the next one is due if the retry
 // policy allows one.
 func (e *executor) recordEnd(t task, r run.Result) {
 	end := e.endOf(t, r)
@@ -246,7 +246,7 @@ func (e *executor) recordEnd(t task, r run.Result) {
 	}
 }
 
-// endOf is what is to be recorded of the end of an attempt.
+// endOf is the event for the end of an attempt.
 func (e *executor) endOf(t task, r run.Result) *run.AttemptFinished {
 	end := &run.AttemptFinished{
 		TaskRef: t.ref(), Attempt: t.state().Attempts,
@@ -260,7 +260,7 @@ func (e *executor) endOf(t task, r run.Result) *run.AttemptFinished {
 	return end
 }
 
-// attemptOver goes on after the recorded end of an attempt.
+// attemptOver continues after the recorded end of an attempt.
 func (e *executor) attemptOver(t task, end *run.AttemptFinished) {
 	e.logEnd(t, end)
 	state := t.state()
@@ -271,8 +271,8 @@ func (e *executor) attemptOver(t task, end *run.AttemptFinished) {
 	e.retryAt(t, state.Due)
 }
 
-// nextDue is when the attempt after a failed one may start; zero for never. A
-// retry condition that cannot be evaluated takes the place of the failure.
+// nextDue is when the next attempt after a failed one may start; zero for never. A
+// retry condition that cannot be evaluated replaces the failure.
 func (e *executor) nextDue(t task, end *run.AttemptFinished) time.Time {
 	state := t.state()
 	spent, lost := state.Attempts, state.Lost
@@ -297,7 +297,7 @@ func (e *executor) nextDue(t task, end *run.AttemptFinished) time.Time {
 	return e.clock.now().Add(max(t.spec.Retry.After(spent-lost, e.random()), end.Failure.RetryAfter))
 }
 
-// retryAt makes a task runnable when it is due.
+// retryAt makes a task ready when it is due.
 func (e *executor) retryAt(t task, due time.Time) {
 	if t.retries == nil {
 		t.openRun.retries = map[run.TaskRef]*countdown{}
@@ -340,7 +340,7 @@ func (e *executor) logEnd(t task, end *run.AttemptFinished) {
 	e.log.LogAttrs(e.ctx, level, "attempt "+string(end.Outcome), attrs...)
 }
 
-// failureAttr is empty, and so left out of the log, without a failure.
+// failureAttr is empty, and so not logged, without a failure.
 func failureAttr(f *run.Failure) slog.Attr {
 	if f == nil {
 		return slog.Attr{}

@@ -19,7 +19,7 @@ var (
 	ErrUnknownBackfill = errors.New("no such backfill, or it ended long ago")
 )
 
-// TooManyError answers a backfill of more times than one may have.
+// TooManyError is returned for a backfill of more times than one may have.
 type TooManyError struct {
 	Limit int
 	Last  time.Time // the last one of those that fit
@@ -32,8 +32,8 @@ func (e *TooManyError) Error() string {
 }
 
 // Backfill makes the runs of past nominal times, a few at a time, after everything
-// that is due. It goes on after a restart until all of them have ended. When only
-// what is missing is wanted and nothing is, the plan has no times and no id.
+// that is due. It continues after a restart until all of them have ended. If only
+// missing runs are requested and none is missing, the plan has no times and no id.
 func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run.BackfillPlan, error) {
 	if plan, err := e.existingBackfill(ctx, &request); err != nil || plan.Repeated {
 		return plan, err
@@ -58,7 +58,7 @@ func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run
 	return e.startBackfill(ctx, &request, plan)
 }
 
-// existingBackfill gives the plan of a backfill that was asked for before.
+// existingBackfill gives the plan of a backfill that was requested before.
 func (e *Engine) existingBackfill(ctx context.Context, request *run.BackfillRequest) (plan run.BackfillPlan, err error) {
 	if request.ID == "" || request.DryRun {
 		return plan, nil
@@ -76,7 +76,7 @@ func repeatedPlan(b *run.Backfill) run.BackfillPlan {
 	return run.BackfillPlan{ID: b.ID, Repeated: true, Total: b.Total}
 }
 
-// findSchedule gives a schedule as it is deployed and as it is recorded.
+// findSchedule gives a schedule as deployed and as recorded.
 func (e *Engine) findSchedule(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
 	asked := e.command(ctx, func() {
 		var s *schedule
@@ -118,8 +118,8 @@ func planBackfill(request *run.BackfillRequest, spec *flows.Trigger, known run.S
 	return plan, nil
 }
 
-// tooMany says where a range is to be cut: it ends before a time, and begins with
-// one.
+// tooMany gives the place at which to cut a range: a part ends before a time, and the
+// next one begins with it.
 func tooMany(last, next time.Time) *TooManyError {
 	rest := next
 	if next.Before(last) {
@@ -128,8 +128,8 @@ func tooMany(last, next time.Time) *TooManyError {
 	return &TooManyError{Limit: run.MaxBackfillTimes, Last: last, Rest: rest}
 }
 
-// findRuns finds the runs that the times of a plan have made, and leaves out those
-// times when only what is missing is wanted.
+// findRuns finds the runs that the times of a plan have made, and drops these times if
+// only missing runs are requested.
 func (e *Engine) findRuns(ctx context.Context, request *run.BackfillRequest, plan *run.BackfillPlan) error {
 	found := map[int64]run.Summary{}
 	q := run.Query{Flow: request.Schedule.Flow, Since: request.From, Limit: run.MaxPage}
@@ -159,7 +159,7 @@ func (e *Engine) findRuns(ctx context.Context, request *run.BackfillRequest, pla
 	return nil
 }
 
-// startBackfill records a backfill and lets it go.
+// startBackfill records a backfill and starts its first runs.
 func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest, plan run.BackfillPlan) (run.BackfillPlan, error) {
 	plan.ID = request.ID
 	if plan.ID == "" {
@@ -183,8 +183,8 @@ func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest
 	return plan, err
 }
 
-// Backfills gives the backfills that go and the last ones that have ended, as they
-// began.
+// Backfills gives the active backfills and the last ones that have ended, in the order
+// in which they began.
 func (e *Engine) Backfills(ctx context.Context) ([]run.Backfill, error) {
 	var all []run.Backfill
 	err := e.durably(ctx, func() error {
@@ -197,8 +197,8 @@ func (e *Engine) Backfills(ctx context.Context) ([]run.Backfill, error) {
 	return all, err
 }
 
-// CancelBackfill ends a backfill: what is left of its times makes no run, and the
-// runs that are going are canceled.
+// CancelBackfill ends a backfill: its remaining times make no run, and its open runs
+// are canceled.
 func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) error {
 	return e.durably(ctx, func() error {
 		b := e.exec.shard.Backfill(id)
@@ -221,7 +221,7 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 	})
 }
 
-// advanceBackfills lets all backfills go on.
+// advanceBackfills continues all backfills.
 func (ss *schedules) advanceBackfills() {
 	ss.backfillsDue = false
 	for _, b := range slices.Clone(ss.exec.shard.Backfills) {
@@ -229,8 +229,8 @@ func (ss *schedules) advanceBackfills() {
 	}
 }
 
-// advanceBackfill starts as many runs of a backfill as may go at once, and ends it after the
-// last one. It must not be called by the end of a run: that may come before the
+// advanceBackfill starts as many runs of a backfill as may be open at once, and ends
+// it after the last one. The end of a run must not call it: that may come before the
 // run's start has returned.
 func (ss *schedules) advanceBackfill(b *run.Backfill) {
 	if !b.EndedAt.IsZero() {
@@ -265,7 +265,8 @@ func (ss *schedules) startBackfillRun(b *run.Backfill, f *flows.Flow) {
 	}
 }
 
-// retryBackfills lets backfills go on when there may be room again.
+// retryBackfills arms a timer that continues the backfills when there may be room
+// again.
 func (ss *schedules) retryBackfills() {
 	if ss.backfillTimer || ss.exec.draining {
 		return

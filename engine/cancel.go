@@ -7,9 +7,9 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// cancel stops a run for the given reason. Attempts under way are told and end
-// by themselves; everything else ends now. The tasks of finally run all the same;
-// once they do, a further cancellation is for them.
+// cancel stops a run for the given reason. Running attempts are interrupted and end by
+// themselves; everything else ends now. The tasks of finally run nevertheless; once
+// they run, a further cancellation applies to them.
 func (e *executor) cancel(o *openRun, why *run.Failure) {
 	if o.phase.part == flows.PartFinally {
 		e.stopFinally(o, why)
@@ -39,7 +39,7 @@ func (e *executor) cancel(o *openRun, why *run.Failure) {
 	e.advance(o)
 }
 
-// causeOf is what attempts are told that are stopped for a reason.
+// causeOf is the cause with which attempts are interrupted for a reason.
 func causeOf(why *run.Failure) error {
 	if why.Outcome == run.OutcomeTimedOut {
 		return run.ErrDeadline
@@ -47,8 +47,8 @@ func causeOf(why *run.Failure) error {
 	return cancelError(why.Message)
 }
 
-// cancelError is run.ErrCanceled in the words of the reason: a call makes its own
-// failure of it.
+// cancelError is run.ErrCanceled with the reason as its message, which becomes the
+// message of a call's failure.
 type cancelError string
 
 func (e cancelError) Error() string {
@@ -60,7 +60,7 @@ func (e cancelError) Error() string {
 
 func (e cancelError) Is(target error) bool { return target == run.ErrCanceled }
 
-// cancelPending ends a run that waits for its slot: nothing of it has started.
+// cancelPending ends a run that waits for its slot: none of its tasks has started.
 func (e *executor) cancelPending(o *openRun) {
 	for _, spec := range o.flow.Tasks {
 		ref := run.TaskRef{Task: spec.Name}
@@ -83,8 +83,7 @@ func (e *executor) endRetry(o *openRun, ref run.TaskRef, why *run.Failure) {
 	}
 }
 
-// task finds a task of the phase that is being executed, or an item that has
-// begun.
+// task finds a task of the current phase, or an item that has begun.
 func (o *openRun) task(ref run.TaskRef) (task, bool) {
 	spec := o.flow.Task(ref.Task)
 	if !o.phase.holds(spec) {
@@ -100,8 +99,8 @@ func (o *openRun) task(ref run.TaskRef) (task, bool) {
 	return t, t.item != nil
 }
 
-// cancelTask stops one task of a run, or an item that has begun: the attempt under
-// way is told, no further one starts. A task that has not started ends when its
+// cancelTask stops one task of a run, or an item that has begun: its running attempt
+// is interrupted and no further one starts. A task that has not started ends when its
 // turn comes.
 func (e *executor) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error {
 	state := o.run.Task(ref)
@@ -122,7 +121,7 @@ func (e *executor) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) err
 	return nil
 }
 
-// stopTask stops what is under way of a task, or of an item.
+// stopTask stops what runs or waits of a task or an item.
 func (e *executor) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	of := func(other run.TaskRef) bool { return other == ref || ref.Key == "" && other.Task == ref.Task }
 	for _, a := range o.attempts {
@@ -145,7 +144,7 @@ func (e *executor) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	e.stopChildren(o, why, of)
 }
 
-// knows reports whether the run's flow has the task, or one of its hooks; of items,
+// knows reports whether the run's flow or one of its hooks has the task; for an item,
 // whether it has begun.
 func (o *openRun) knows(ref run.TaskRef) bool {
 	if ref.Key == "" {

@@ -89,7 +89,7 @@ func newCommitLog(config *Config) *commitLog {
 	return l
 }
 
-// SizeError says that events do not fit into one record of the journal.
+// SizeError is returned for events that do not fit into one record of the journal.
 type SizeError struct {
 	Size, Limit int
 }
@@ -115,9 +115,9 @@ func (e *executor) applied(r *run.Run, event run.Event) {
 	}
 }
 
-// record applies events that become durable together and puts them into the
-// growing batch. When they are too large, nothing has happened. Any other error
-// is a mistake of the engine and ends the loop.
+// record applies events that become durable together, and adds them to the growing
+// batch. If they are too large, nothing has happened. Any other error is a mistake of
+// the engine and ends the loop.
 func (l *commitLog) record(events ...run.Event) error {
 	b, err := l.enroll(events)
 	if err != nil {
@@ -140,12 +140,12 @@ func (l *commitLog) record(events ...run.Event) error {
 	return nil
 }
 
-// observed reports whether anybody is to be told of such an event.
+// observed reports whether an observer wants such an event.
 func (l *commitLog) observed(data run.EventData) bool {
 	return l.taskObservers || len(l.config.Observers) > 0 && !run.OfTask(data)
 }
 
-// enroll adds events to the batch that takes them.
+// enroll adds events to the batch that has room for them.
 func (l *commitLog) enroll(events []run.Event) (*batch, error) {
 	if n := len(l.pending); n > 0 && !l.pending[n-1].closed {
 		last := l.pending[n-1]
@@ -162,7 +162,7 @@ func (l *commitLog) enroll(events []run.Event) (*batch, error) {
 	return b, l.enrolled(b, err)
 }
 
-// enrolled accounts for what a batch has grown by.
+// enrolled accounts for the growth of a batch.
 func (l *commitLog) enrolled(b *batch, err error) error {
 	if err != nil {
 		l.fail(err)
@@ -221,9 +221,9 @@ func (l *commitLog) congested() bool {
 	return l.unsaved > maxUnsaved || len(l.outbox) > maxOutbox || l.unnotified > maxUnnotified
 }
 
-// nextCommit gives the committer's channel and what to send on it, or nil while
-// a commit is under way: events collect meanwhile, so that commits are as large
-// as the load asks for.
+// nextCommit gives the committer's channel and the batch to send, or nil while a
+// commit is being written: events collect meanwhile, so that commits grow with the
+// load.
 func (l *commitLog) nextCommit() (chan<- *batch, *batch) {
 	if l.inFlight != nil || len(l.pending) == 0 {
 		return nil, nil
@@ -259,9 +259,9 @@ func (l *commitLog) committed(b *batch) {
 	b.then = nil
 }
 
-// committer appends one commit at a time, after what its events refer to, and
-// removes blobs that are not referred to any more. It owns the journal's
-// revision and the blobs.
+// committer appends one commit at a time, after the blobs that its events refer to,
+// and removes blobs that are no longer needed. It owns the journal's revision and the
+// blobs.
 func (l *commitLog) committer(ctx context.Context, revision uint64) {
 	var doomed []string // listed before a commit, removed after it: the journal was still ours then
 	for {
@@ -286,8 +286,8 @@ func (l *commitLog) committer(ctx context.Context, revision uint64) {
 	}
 }
 
-// append repeats an append until the journal takes it: what was accepted must
-// not be lost because the journal is away for a while.
+// append repeats an append until the journal accepts it: an accepted run must not be
+// lost because the journal is unavailable for a while.
 func (l *commitLog) append(ctx context.Context, after uint64, c *run.Commit) (revision uint64, sum uint32, err error) {
 	sealed := c.Seal(after)
 	err = l.withRetry(ctx, "the journal takes no commit; trying again", func() (err error) {
@@ -297,8 +297,8 @@ func (l *commitLog) append(ctx context.Context, after uint64, c *run.Commit) (re
 	return revision, run.CommitSum(sealed), err
 }
 
-// withRetry repeats what must not fail until it succeeds, the journal is somebody
-// else's or ctx ends.
+// withRetry repeats f until it succeeds, another writer has taken the journal, or ctx
+// ends.
 func (l *commitLog) withRetry(ctx context.Context, complaint string, f func() error) error {
 	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
 		err := f()

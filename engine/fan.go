@@ -27,7 +27,7 @@ type item struct {
 	busy  bool
 }
 
-// expand records what a task is to be run for, and begins.
+// expand records the items of a task, and begins with them.
 func (e *executor) expand(t task) {
 	items, failure := t.spec.Items(t.scope)
 	if failure == nil {
@@ -44,8 +44,8 @@ func (e *executor) expand(t task) {
 	}
 }
 
-// resumeFan goes on with a task that was fanned out before a restart, or in the
-// run that this one continues.
+// resumeFan continues a task that was fanned out before a restart, or in the run that
+// this one continues.
 func (e *executor) resumeFan(t task) {
 	f := e.newFan(t)
 	if f == nil {
@@ -96,8 +96,8 @@ func (e *executor) newFan(t task) *fan {
 	return f
 }
 
-// tookAll reports whether all items of a fan-out were taken over from the run that
-// this one continues. Then there is nothing to decide: it is as it was.
+// tookAll reports whether all items of a fan-out were carried over from the run that
+// this one continues. Then there is nothing to decide.
 func (t task) tookAll() bool {
 	items, err := run.Items(t.state().Items)
 	return err == nil && !slices.ContainsFunc(items, func(i run.Item) bool {
@@ -115,10 +115,10 @@ func (f *fan) note(state *run.TaskRun) {
 // fanTask is the task that an item belongs to.
 func (t task) fanTask() task { return task{openRun: t.openRun, spec: t.spec, node: t.node} }
 
-// fan is that of the task, or of the one that the item belongs to.
+// fan is the fan-out of the task, or of the task that the item belongs to.
 func (t task) fan() *fan { return t.phase.fans[t.node] }
 
-// feed begins as many items as may be under way, and ends the task when there is
+// feed begins as many items as may run at once, and ends the task when there is
 // nothing left to wait for.
 func (e *executor) feed(t task) {
 	f := t.fan()
@@ -149,8 +149,8 @@ func (f *fan) exhausted(t task) bool {
 	return f.next == len(f.items) || f.failed != nil && !t.spec.Continue || t.stopped() != nil
 }
 
-// hasRoom reports whether another item may be under way. Unless the task says how
-// many, those that could use a worker now are enough.
+// hasRoom reports whether another item may begin. Without a bound in the task, enough
+// items begin to keep the workers busy.
 func (e *executor) hasRoom(t task, f *fan) bool {
 	if t.spec.MaxParallel > 0 {
 		return len(f.active) < t.spec.MaxParallel
@@ -158,7 +158,7 @@ func (e *executor) hasRoom(t task, f *fan) bool {
 	return f.busy < 2*e.config.Workers
 }
 
-// activate and rest keep count of the items that are ready or running.
+// activate and deactivate count the items that are ready or running.
 func (f *fan) activate(i *item) {
 	if !i.busy {
 		i.busy = true
@@ -185,9 +185,9 @@ func (e *executor) itemSettled(t task) {
 	e.feed(t.fanTask())
 }
 
-// recallItems takes back the items that were to begin and have not, when the first one
-// has failed: from then on none is queued that has not begun. One that is being
-// taken out of its queue right now is asked itself, see recalled.
+// recallItems withdraws the items that are queued and have not begun, when the first
+// item has failed: from then on no item is queued. An item that is being taken out of
+// its queue at this moment is checked by isRecalled.
 func (e *executor) recallItems(t task) {
 	if t.fan().busy == 0 {
 		return
@@ -198,8 +198,8 @@ func (e *executor) recallItems(t task) {
 	}
 }
 
-// isRecalled reports whether an item that has not begun is not to begin any more. The
-// one that was asked for by name does, whatever became of the others.
+// isRecalled reports whether a queued item is not to begin any more. The item that was
+// requested by name begins whatever the state of the others.
 func (t task) isRecalled() bool {
 	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue && t.ref() != t.askedFor
 }
@@ -212,7 +212,7 @@ func (e *executor) forgetItem(t task) {
 	e.freeSlots(t)
 }
 
-// endFan ends a task all of whose items that have begun are done.
+// endFan ends a task whose items that have begun are all done.
 func (e *executor) endFan(t task, f *fan) {
 	switch why := t.stopped(); {
 	case f.next == len(f.items) && (f.failed == nil || t.spec.Continue && why == nil):

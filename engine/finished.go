@@ -34,8 +34,8 @@ func (e *executor) finish(o *openRun, failure *run.Failure) {
 	}
 }
 
-// endUnreached ends the tasks of a hook that were canceled before there was a reason
-// to run it.
+// endUnreached ends the tasks of a hook that were canceled before the hook had a
+// reason to run.
 func (e *executor) endUnreached(o *openRun) {
 	for _, t := range o.run.Tasks {
 		if !t.State.Done() {
@@ -48,20 +48,20 @@ func outputFailure(err error) *run.Failure {
 	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
 }
 
-// parentAttempt is a task of which an attempt has ended with the run that it was.
+// parentAttempt is an attempt of a task that ends with the run that it was.
 type parentAttempt struct {
 	task task
 	end  *run.AttemptFinished
 }
 
-// afterFinish is what goes on when a run has ended.
+// afterFinish is what continues when a run has ended.
 type afterFinish struct {
 	parent *parentAttempt // nil for most
 	next   []chainedRun
 }
 
-// recordFinished records the end of a run and, with it, that of the attempt that it
-// was and the runs that it starts.
+// recordFinished records the end of a run, together with the end of the attempt that
+// it was and the runs that it starts.
 func (e *executor) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, error) {
 	at := e.clock.now()
 	events := []run.Event{{Run: r.ID, At: at, Data: end}}
@@ -76,7 +76,7 @@ func (e *executor) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, 
 	return after, e.commits.record(events...)
 }
 
-// continueAfter lets go on what a run that has ended was awaited by.
+// continueAfter resumes whatever waited for the finished run.
 func (e *executor) continueAfter(after *afterFinish) {
 	e.startChained(after.next)
 	if from := after.parent; from != nil && e.fault == nil {
@@ -85,7 +85,7 @@ func (e *executor) continueAfter(after *afterFinish) {
 	}
 }
 
-// close forgets a finished run but for its record, which waits for the journal.
+// close forgets a finished run except for its record, which waits for the journal.
 func (e *executor) close(o *openRun) {
 	if e.log.Enabled(e.ctx, slog.LevelInfo) {
 		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
@@ -116,12 +116,11 @@ func (e *executor) recordOf(r *run.Run) *run.Record {
 	return o.completion.record
 }
 
-// maxFinishedBytes bounds the records of finished runs that are kept so that a
-// Wait that comes after the end still finds its run. The history on NATS is the
-// place to look for older ones.
+// maxFinishedBytes bounds the records of finished runs that are kept so that a Wait
+// after the end still finds its run. Older ones are in the history.
 const maxFinishedBytes = 64 << 20
 
-// completion is the end of a run as those who wait for it see it.
+// completion is the end of a run for those who wait for it.
 type completion struct {
 	record   *run.Record // once the run is finished; not told before durable
 	durable  bool
@@ -129,7 +128,7 @@ type completion struct {
 	waiting  []chan<- *run.Record // one place each
 }
 
-// wait gives the record to answer once it is durable.
+// wait sends the record to answer once it is durable.
 func (end *completion) wait(answer chan<- *run.Record) {
 	if end.durable {
 		answer <- end.record
@@ -138,7 +137,7 @@ func (end *completion) wait(answer chan<- *run.Record) {
 	end.waiting = append(end.waiting, answer)
 }
 
-// leave forgets one that waits no longer.
+// leave removes an answer that is no longer awaited.
 func (end *completion) leave(answer chan<- *run.Record) {
 	end.waiting = slices.DeleteFunc(end.waiting, func(other chan<- *run.Record) bool { return other == answer })
 }
@@ -151,8 +150,8 @@ func (end *completion) settle(revision uint64) {
 	end.waiting = nil
 }
 
-// finishedRuns keeps the latest endings, up to a number of bytes, and those that the
-// history has not been given yet: they could be found nowhere else.
+// finishedRuns keeps the latest completions, up to a number of bytes, and those that
+// the history has not received yet: they can be found nowhere else.
 type finishedRuns struct {
 	limit       int
 	completions map[run.ID]*completion
@@ -162,7 +161,8 @@ type finishedRuns struct {
 
 func (f *finishedRuns) get(id run.ID) *completion { return f.completions[id] }
 
-// add adds an ending, and drops the oldest of those up to a revision that the history has.
+// add adds a completion, and drops the oldest ones up to a revision that the history
+// has.
 func (f *finishedRuns) add(end *completion, told uint64) {
 	if f.completions == nil {
 		f.completions = map[run.ID]*completion{}
@@ -194,7 +194,7 @@ func recordBytes(r *run.Record) int {
 	return n
 }
 
-// Wait gives a run's record once it is finished and durable.
+// Wait returns a run's record once it is finished and durable.
 func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
 	return e.wait(ctx, id, func() *completion {
 		if o := e.exec.open[id]; o != nil {
@@ -204,13 +204,13 @@ func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
 	})
 }
 
-// finishedRecord gives the record of a finished run.
+// finishedRecord returns the record of a finished run.
 func (e *Engine) finishedRecord(ctx context.Context, id run.ID) (*run.Record, error) {
 	return e.wait(ctx, id, func() *completion { return e.exec.finished.get(id) })
 }
 
-// wait gives the record of the ending that find finds on the loop, or the one
-// that is history already.
+// wait returns the record of the completion that find finds on the loop, or the record
+// in the history.
 func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (*run.Record, error) {
 	answers := make(chan *run.Record, 1)
 	var end *completion

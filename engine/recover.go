@@ -61,8 +61,8 @@ func (r *recovery) readAll(ctx context.Context) error {
 	return r.removeLost(ctx, revisions)
 }
 
-// begin takes the first state that serves: a snapshot, or the empty state before
-// the first commit, which is revision 0.
+// begin starts a task's next attempt. The input is evaluated once, now; later attempts
+// get the recorded bytes.
 func (r *recovery) begin(ctx context.Context, revisions []uint64) (from uint64, err error) {
 	candidates, err := r.inOrder(ctx, revisions)
 	if err != nil {
