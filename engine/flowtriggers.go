@@ -24,8 +24,8 @@ type chainedRun struct {
 	submitted *run.Submitted
 }
 
-// chainedRuns are the runs that the end of a run starts. Those of sub-flows belong to
-// the run above them and start nothing.
+// chainedRuns are the runs that the end of a run starts. The runs of sub-flows belong
+// to the run above them and start nothing.
 func (e *executor) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 	if r.Parent != nil {
 		return nil
@@ -42,8 +42,8 @@ func (e *executor) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 	return all
 }
 
-// chainedFlows are the flows that may start after a run: those that are deployed or,
-// before anything is, those of its own definition.
+// chainedFlows are the flows that may start after a run: the deployed ones or, before
+// anything is deployed, those of the run's own definition.
 func (e *executor) chainedFlows(r *run.Run) []flows.Follower {
 	if e.chains != nil {
 		return e.chains[r.Flow]
@@ -90,8 +90,8 @@ func (e *executor) chainedRun(r *run.Run, end *run.Finished, next flows.Follower
 	}}, true
 }
 
-// skipped reports whether a flow's limit leaves out a run that starts when another one
-// has ended, whose slot is free then.
+// skipped reports whether a flow's limit skips a run that starts when another one has
+// ended, whose slot is free then.
 func (e *executor) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	if f.Concurrency == nil || f.Concurrency.OnLimit != flows.LimitSkip {
 		return false
@@ -107,8 +107,8 @@ func (e *executor) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	return started >= f.Concurrency.Limit
 }
 
-// startChained lets runs go that were accepted with the end of another one: with the next
-// turn of the loop, as their ends may start others.
+// startChained opens the runs that were accepted with the end of another one. They
+// start with the next turn of the loop, as their ends may start others.
 func (e *executor) startChained(all []chainedRun) {
 	for _, next := range all {
 		if e.fault != nil {

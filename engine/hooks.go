@@ -8,8 +8,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// wants reports whether a hook runs after what has happened so far. One that had
-// begun before a restart does in any case: its tasks have to end.
+// wants reports whether a hook runs now. A hook that began before a restart does in
+// any case: its tasks have to end.
 func (o *openRun) wants(s *flows.Section) bool {
 	switch s.Part {
 	case flows.PartOnFailure:
@@ -28,8 +28,8 @@ func (o *openRun) begun(s *flows.Section) bool {
 	})
 }
 
-// phaseFailure is that of the first task or group that failed, of those that are
-// in no group; nil when all went well.
+// phaseFailure is the failure of the first task or group outside any group that
+// failed; nil if none did.
 func (o *openRun) phaseFailure() *run.Failure {
 	var first *run.TaskRun
 	for node := range o.phase.nodes {
@@ -48,7 +48,8 @@ func (o *openRun) phaseFailure() *run.Failure {
 	return failureIn(first)
 }
 
-// stopFinally ends the tasks of finally, which do not end with their run.
+// stopFinally ends the tasks of finally, which a cancellation of their run does not
+// end.
 func (e *executor) stopFinally(o *openRun, why *run.Failure) {
 	for _, spec := range o.phase.tasks {
 		if o.run.State.Done() {

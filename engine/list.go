@@ -31,8 +31,8 @@ func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 	return merge(page, present, q.Size()), nil
 }
 
-// present are the matching runs that are open or were so until recently, newest
-// first, a page of them at most and one more.
+// present gives the matching runs that are open or ended recently, newest first, at
+// most a page and one more.
 func (e *executor) present(q run.Query) []run.Summary {
 	var found []run.Summary
 	for _, o := range e.open {
@@ -63,8 +63,7 @@ func (o *openRun) summary() run.Summary {
 
 func newestFirst(a, b run.Summary) int { return cmp.Compare(b.Run, a.Run) }
 
-// merge puts the runs of the past and those of the present on one page. A run in
-// both has just become history.
+// merge puts past and present runs on one page. A run in both has just become history.
 func merge(past run.Page, present []run.Summary, size int) run.Page {
 	all := append(slices.Clip(past.Runs), present...)
 	slices.SortStableFunc(all, newestFirst)

@@ -10,8 +10,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// openRun is a run that is not finished, with what the loop keeps beside its
-// recorded state. All of it can be made again from that state.
+// openRun is a run that is not finished, with what the executor keeps beside its
+// recorded state. All of it can be rebuilt from that state.
 type openRun struct {
 	run            *run.Run
 	clock          *clock
@@ -40,8 +40,8 @@ type openRun struct {
 	waiters  []task        // of later runs of the schedule, which wait for tasks of this one
 }
 
-// phase is the part of a flow that is being executed: its main tasks, then those of
-// the hooks that their end asks for.
+// phase is the part of a flow that is being executed: the main tasks, then the tasks
+// of the hooks that their end requires.
 type phase struct {
 	part          flows.Part
 	tasks         []*flows.Task
@@ -60,7 +60,7 @@ func newPhase(s *flows.Section) phase {
 // hook reports whether the main tasks are over.
 func (p *phase) hook() bool { return p.part != flows.PartMain }
 
-// holds reports whether a task, or nil, is one of the phase.
+// holds reports whether a task, which may be nil, belongs to the phase.
 func (p *phase) holds(spec *flows.Task) bool {
 	return spec != nil && spec.Node < len(p.tasks) && p.tasks[spec.Node] == spec
 }
@@ -83,8 +83,8 @@ func (t task) ref() run.TaskRef {
 	return run.TaskRef{Task: t.spec.Name}
 }
 
-// priority is where the task stands among those that are ready: what is filled in
-// afterwards comes after everything that is due.
+// priority orders the ready tasks: those of backfills come after everything that is
+// due.
 func (t task) priority() int {
 	if t.backfill {
 		return math.MinInt
@@ -92,8 +92,8 @@ func (t task) priority() int {
 	return t.spec.Priority
 }
 
-// state is what has happened to the task, nil for nothing. It is looked up once:
-// a task run stays where it is.
+// state is the recorded state of the task, nil before anything has happened. It is
+// looked up once: a task run stays where it is.
 func (t task) state() *run.TaskRun {
 	known := &t.phase.states[t.node]
 	if t.item != nil {
@@ -120,8 +120,8 @@ func (e *executor) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	return o
 }
 
-// taskNames is the order of declaration of a flow's main tasks. Those of hooks
-// come after them, when there was a reason to run them.
+// taskNames gives a flow's main tasks in order of declaration. The tasks of hooks come
+// after them, if there was a reason to run them.
 func taskNames(f *flows.Flow) []string {
 	names := make([]string, len(f.Tasks))
 	for i, t := range f.Tasks {

@@ -10,7 +10,7 @@ import (
 // earlier runs of the schedule that are still going have ended theirs.
 
 // earlierRun is the earlier run that has yet to end a task before this one may start,
-// nil when there is none.
+// nil for none.
 func (e *executor) earlierRun(t task) *openRun {
 	if t.phase.hook() {
 		return nil
@@ -29,17 +29,17 @@ func (e *executor) earlierRun(t task) *openRun {
 	return nil
 }
 
-// waitFor lets a task wait for its turn after an earlier run.
+// waitFor lets a task wait for an earlier run.
 func (t task) waitFor(earlier *openRun) { earlier.waiters = append(earlier.waiters, t) }
 
-// releaseWaitersOf lets those go that waited for a task to end.
+// releaseWaitersOf continues the tasks of later runs that waited for a task to end.
 func (e *executor) releaseWaitersOf(t task) {
 	if !t.phase.hook() {
 		e.releaseWaiters(t.removeWaiters(func(waiting task) bool { return waiting.ref() == t.ref() }))
 	}
 }
 
-// releaseWaiters decides tasks anew that have waited for an earlier run.
+// releaseWaiters decides the tasks again that have waited for an earlier run.
 func (e *executor) releaseWaiters(waiting []task) {
 	for _, t := range waiting {
 		e.decide(t)
@@ -47,7 +47,7 @@ func (e *executor) releaseWaiters(waiting []task) {
 	}
 }
 
-// removeWaiters takes out the tasks that match of those that wait for a run.
+// removeWaiters removes the matching tasks from those that wait for a run.
 func (o *openRun) removeWaiters(match func(task) bool) []task {
 	var out []task
 	o.waiters = slices.DeleteFunc(o.waiters, func(t task) bool {
@@ -60,7 +60,7 @@ func (o *openRun) removeWaiters(match func(task) bool) []task {
 	return out
 }
 
-// withdraw takes out the tasks of a run that match and have not started.
+// withdraw removes the tasks of a run that match and have not started from all queues.
 func (e *executor) withdraw(o *openRun, match func(task) bool) []task {
 	own := func(t task) bool { return t.openRun == o && match(t) }
 	out := append(e.runnable.Withdraw(own), e.withdrawChildren(own)...)

@@ -11,8 +11,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// reopenAll opens every unfinished run, in the order in which they were accepted:
-// first those that have started, whose slots the others must not take.
+// reopenAll opens every unfinished run in the order of acceptance: first the runs that
+// have started, whose slots the others must not take.
 func (e *executor) reopenAll(ctx context.Context) error {
 	unfinished := make([]*run.Run, 0, len(e.shard.Runs))
 	for _, r := range e.shard.Runs {
@@ -42,7 +42,7 @@ func (e *executor) reopenAll(ctx context.Context) error {
 	return nil
 }
 
-// resumeTask goes on with a task, or an item, that has begun before a restart.
+// resumeTask continues a task or an item that began before a restart.
 func (e *executor) resumeTask(t task) {
 	t.holdSlots()
 	switch state := t.state(); {
@@ -55,7 +55,7 @@ func (e *executor) resumeTask(t task) {
 	}
 }
 
-// reopen opens an unfinished run with the definition that it was accepted with.
+// reopen opens an unfinished run with the definition with which it was accepted.
 func (e *executor) reopen(ctx context.Context, r *run.Run) error {
 	if r.Awaits > 0 {
 		if err := e.commits.loadPayloads(ctx, r.Payloads, e.commits.dropLost); err != nil {
@@ -91,16 +91,15 @@ func (e *executor) reopen(ctx context.Context, r *run.Run) error {
 	return nil
 }
 
-// fetchAll puts the large values of a run in place. It fails when one is lost for
-// good.
+// fetchAll loads the large values of a run. It fails if one is lost permanently.
 func (e *executor) fetchAll(ctx context.Context, r *run.Run) error {
 	var lost error
 	err := e.commits.loadPayloads(ctx, r.Payloads, func(_ *json.RawMessage, err error) { lost = err })
 	return cmp.Or(err, lost)
 }
 
-// keepLarge stores large values that are not stored apart yet: commits of version
-// 1 hold them, snapshots do not.
+// keepLarge stores large values that are not blobs yet: commits of version 1 contain
+// them, snapshots do not.
 func (e *executor) keepLarge(ctx context.Context, r *run.Run) error {
 	s, err := run.NewSnapshot(run.NewShard())
 	if err == nil {
@@ -131,8 +130,8 @@ func (e *executor) restore(ctx context.Context, r *run.Run) (*flows.Flow, error)
 	return nil, fmt.Errorf("definition %s has no flow %q", r.Definition, r.Flow)
 }
 
-// abandon ends a run whose flow cannot be loaded any more: its modules are gone,
-// or this version does not accept the files.
+// abandon ends a run whose flow can no longer be loaded: its modules are gone, or this
+// version does not accept the files.
 func (e *executor) abandon(ctx context.Context, r *run.Run, why error) error {
 	if err := e.commits.loadPayloads(ctx, r.Payloads, e.commits.dropLost); err != nil {
 		return err

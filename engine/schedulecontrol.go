@@ -17,7 +17,7 @@ var (
 	ErrDisabled  = errors.New("the schedule is not enabled in the flow")
 )
 
-// UnknownScheduleError answers a command on a schedule that is not deployed.
+// UnknownScheduleError is returned for a command on a schedule that is not deployed.
 type UnknownScheduleError struct {
 	Schedule run.ScheduleRef // without a trigger: the flow has no schedule at all
 }
@@ -29,7 +29,7 @@ func (e *UnknownScheduleError) Error() string {
 	return fmt.Sprintf("flow %q has no schedule %q here", e.Schedule.Flow, e.Schedule.Trigger)
 }
 
-// Schedules tells how the schedules that are deployed stand, by flow and trigger.
+// Schedules returns the state of the deployed schedules, by flow and trigger.
 func (e *Engine) Schedules(ctx context.Context) ([]run.ScheduleStatus, error) {
 	var all []run.ScheduleStatus
 	err := e.durably(ctx, func() error {
@@ -62,8 +62,8 @@ func (ss *schedules) status(s *schedule) run.ScheduleStatus {
 	return status
 }
 
-// Pause stops a schedule, or all of a flow when no trigger is named: nothing fires
-// until it is resumed. It returns once that is durable.
+// Pause stops a schedule, or all schedules of a flow if no trigger is named: nothing
+// fires until Resume. It returns once that is durable.
 func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) ([]run.ScheduleRef, error) {
 	return e.onSchedules(ctx, ref, func(s *schedule) error {
 		switch known := e.exec.shard.Schedules[s.ref]; {
@@ -84,9 +84,9 @@ func (ss *schedules) pauseSchedule(s *schedule, reason string) error {
 	return err
 }
 
-// Resume lets a paused schedule go on, or all of a flow when no trigger is named.
-// Times that were missed meanwhile fire only where the flow states what to catch
-// up with. It returns once that is durable.
+// Resume continues a paused schedule, or all schedules of a flow if no trigger is
+// named. Times that were missed meanwhile fire only where the flow states what to
+// catch up with. It returns once that is durable.
 func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleRef, error) {
 	return e.onSchedules(ctx, ref, func(s *schedule) error {
 		if known := e.exec.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
@@ -100,8 +100,8 @@ func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.Schedul
 	})
 }
 
-// resumePolicy is the policy for the time of a pause. What is not stated is none: who
-// pauses a schedule does not expect it to fire for that time.
+// resumePolicy is the policy for the time of a pause. By default nothing is caught up:
+// whoever pauses a schedule does not expect it to fire for that time.
 func (s *schedule) resumePolicy() scheduler.Policy {
 	policy := s.spec.Policy
 	if !s.spec.CatchUpStated {
@@ -111,7 +111,7 @@ func (s *schedule) resumePolicy() scheduler.Policy {
 }
 
 // Fire makes a run of a schedule now, also while it is paused. Its overlap policy
-// holds: a run that may not start is answered with an *OverlapError.
+// applies: Fire returns an *OverlapError if no run may start.
 func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Request) (run.Receipt, error) {
 	if err := checkParams(request.Params); err != nil {
 		return run.Receipt{}, err
@@ -126,7 +126,7 @@ func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Requ
 	})
 }
 
-// deployed finds a schedule that a flow has.
+// deployed finds a schedule of a deployed flow.
 func (ss *schedules) deployed(ref run.ScheduleRef) (*schedule, error) {
 	if f := ss.exec.flows[ref.Flow]; f != nil {
 		if t := f.Trigger(ref.Trigger); t != nil && t.Kind == run.TriggerSchedule {
@@ -136,8 +136,9 @@ func (ss *schedules) deployed(ref run.ScheduleRef) (*schedule, error) {
 	return nil, &UnknownScheduleError{Schedule: ref}
 }
 
-// onSchedules does something to a schedule, or to all of a flow, and gives those
-// to which it was done. None is answered with the error of the first one.
+// onSchedules applies a command to a schedule, or to all schedules of a flow, and
+// returns those that it changed. If it changed none, it returns the error of the first
+// one.
 func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*schedule) error) ([]run.ScheduleRef, error) {
 	var done []run.ScheduleRef
 	err := e.durably(ctx, func() error {
@@ -161,7 +162,8 @@ func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*
 	return done, err
 }
 
-// selectSchedules are the schedules that a reference with or without a trigger means.
+// selectSchedules gives the schedules to which a reference with or without a trigger
+// refers.
 func (ss *schedules) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 	if ref.Trigger != "" {
 		s, err := ss.deployed(ref)
@@ -184,7 +186,7 @@ func (ss *schedules) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 	return all, nil
 }
 
-// durably runs f on the loop and gives its answer once everything that it has
+// durably runs f on the loop and returns its error once everything that it has
 // recorded is durable.
 func (e *Engine) durably(ctx context.Context, f func() error) error {
 	answers := make(chan error, 1)

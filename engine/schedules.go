@@ -10,7 +10,8 @@ import (
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// postponement is how long a fire that finds the house full waits.
+// postponement is the delay before a fire is retried when the engine is at its
+// open-run limit.
 const postponement = time.Second
 
 // schedules are the schedule triggers that are deployed or have open runs, with the
@@ -25,7 +26,7 @@ type schedules struct {
 	backfillTimer bool // a timer is armed that continues them when there may be room
 }
 
-// schedule is a schedule trigger as the loop keeps it beside its recorded state.
+// schedule is a schedule trigger, as the executor keeps it beside its recorded state.
 type schedule struct {
 	ref      run.ScheduleRef
 	flow     *flows.Flow    // as it is deployed; nil while it is not
@@ -37,7 +38,7 @@ type schedule struct {
 	open     []*openRun // its runs that are not finished, in the order in which they were accepted
 }
 
-// schedule finds a schedule, or begins to keep it.
+// schedule finds a schedule, or creates it.
 func (ss *schedules) schedule(ref run.ScheduleRef) *schedule {
 	s := ss.byRef[ref]
 	if s == nil {
@@ -47,9 +48,8 @@ func (ss *schedules) schedule(ref run.ScheduleRef) *schedule {
 	return s
 }
 
-// deploySchedules sets the schedules of a flow, in place of those that it had before. One that
-// is new, was off or has got another spec begins now: an edit makes nothing of
-// the past due.
+// deploySchedules replaces the schedules of a flow. A schedule that is new, was
+// disabled or has another spec begins now: an edit makes no past time due.
 func (ss *schedules) deploySchedules(f *flows.Flow) {
 	for _, t := range f.Triggers { // in order of declaration: at one instant they fire in it
 		if t.Kind == run.TriggerSchedule {
@@ -63,7 +63,7 @@ func (ss *schedules) deploySchedules(f *flows.Flow) {
 	}
 }
 
-// applySpec makes a schedule what the flow says.
+// applySpec updates a schedule from its flow.
 func (ss *schedules) applySpec(s *schedule, f *flows.Flow) {
 	spec := ""
 	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
@@ -85,10 +85,10 @@ func (ss *schedules) applySpec(s *schedule, f *flows.Flow) {
 	ss.arm(s)
 }
 
-// undeploy takes away the flows that a set has not: they make no new runs. What is
-// recorded of their schedules stays as it is, as over a restart without them: put
-// back unchanged, a schedule goes on where it was, by its policy for what it has
-// missed, and a pause of it holds.
+// undeploy removes the flows that are not in a set: they make no new runs. The
+// recorded state of their schedules stays, as over a restart without them: a schedule
+// that is deployed again unchanged continues where it was, by its policy for missed
+// times, and stays paused if it was.
 func (ss *schedules) undeploy(set *flows.Set) {
 	for name := range ss.exec.flows {
 		if set.Flow(name) == nil {
@@ -124,9 +124,8 @@ func (ss *schedules) arm(s *schedule) {
 	ss.rearm(s, s.spec.Jitter.Due(s.spec.Schedule, nominal))
 }
 
-// rearm puts a schedule back into the heap. Schedules that are due at one instant
-// fire by priority, then in the order in which they were declared: a schedule keeps
-// its place.
+// rearm puts a schedule back into the heap. Schedules that are due at one instant fire
+// by priority, then in order of declaration: a schedule keeps its place.
 func (ss *schedules) rearm(s *schedule, due time.Time) {
 	alarm := func() { ss.decideDue(s) }
 	ss.exec.clock.timers.Cancel(s.timer)
@@ -147,7 +146,7 @@ func (s *schedule) finished(known *run.Schedule) bool {
 }
 
 // decideDue decides the nominal times that have become due: usually one; after a
-// downtime, a suspend or a jump of the clock those that the policy takes.
+// downtime, a suspend or a jump of the clock those that the policy selects.
 func (ss *schedules) decideDue(s *schedule) {
 	known := ss.exec.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil || ss.exec.draining {
@@ -156,8 +155,8 @@ func (ss *schedules) decideDue(s *schedule) {
 	ss.decideBy(s, s.spec.Policy, run.DropMisfire)
 }
 
-// decideBy decides everything that is due now by a policy, and arms the
-// schedule for what follows.
+// decideBy decides everything that is due now by a policy, and arms the schedule for
+// the next time.
 func (ss *schedules) decideBy(s *schedule, policy scheduler.Policy, reason string) {
 	known := ss.exec.shard.Schedules[s.ref]
 	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, ss.exec.clock.now())
@@ -176,7 +175,7 @@ func (ss *schedules) decideBy(s *schedule, policy scheduler.Policy, reason strin
 	ss.arm(s)
 }
 
-// drop records that nominal times fire no more. They lie before those that do.
+// drop records that nominal times do not fire. They lie before those that do.
 func (ss *schedules) drop(s *schedule, d scheduler.Decision, reason string) {
 	until := d.Until
 	if len(d.Fire) > 0 {
@@ -195,15 +194,14 @@ func (ss *schedules) skip(s *schedule, until time.Time, dropped int, reason stri
 	}})
 }
 
-// postpone lets a nominal time wait because no run is taken now. It is not lost:
-// it stays undecided, also over a restart.
+// postpone retries a nominal time later because the engine accepts no run now. The
+// time is not lost: it stays undecided, also over a restart.
 func (ss *schedules) postpone(s *schedule, nominal time.Time) {
 	s.next = nominal
 	ss.rearm(s, ss.exec.clock.now().Add(postponement))
 }
 
-// noteOpened takes note of a run that a schedule has made, whether it was due or asked
-// for.
+// noteOpened notes a run that a schedule has made, whether it was due or requested.
 func (ss *schedules) noteOpened(o *openRun) {
 	t := o.flow.Trigger(o.run.Trigger.Name)
 	if t == nil || t.Kind != run.TriggerSchedule || o.run.Trigger.Kind == run.TriggerBackfill {
@@ -213,7 +211,7 @@ func (ss *schedules) noteOpened(o *openRun) {
 	o.schedule.open = append(o.schedule.open, o)
 }
 
-// noteClosed takes note of the end of a run that a schedule or a backfill has made.
+// noteClosed notes the end of a run that a schedule or a backfill has made.
 func (ss *schedules) noteClosed(o *openRun) {
 	if o.run.Trigger.Kind == run.TriggerBackfill {
 		ss.backfillsDue = true
@@ -232,8 +230,8 @@ func (ss *schedules) noteClosed(o *openRun) {
 	}
 }
 
-// pauseFailing pauses a schedule of which as many runs in a row have failed as its
-// flow takes.
+// pauseFailing pauses a schedule when as many of its runs in a row have failed as its
+// flow allows.
 func (ss *schedules) pauseFailing(s *schedule) {
 	known := ss.exec.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil || s.spec.PauseAfter == 0 || known.Failures < s.spec.PauseAfter {

@@ -8,8 +8,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Journal is the ordered log of commits that an engine writes. It has one
-// writer at a time: an append with an outdated revision is refused.
+// Journal is the ordered log of commits that an engine writes. It has one writer at a
+// time: it refuses an append with an outdated revision.
 type Journal interface {
 	// Append adds a commit after the given revision, 0 for an empty journal, and
 	// gives its revision once it is durable. It answers run.ErrFenced when the
@@ -60,9 +60,9 @@ type Invoker interface {
 	Invoke(ctx context.Context, call run.Call) (run.Result, error)
 }
 
-// Observer is told of each event once it is durable, in the journal's order, on
-// one goroutine. An observer that is slow slows the engine down; one that returns
-// an error is logged and told of the next event.
+// Observer receives each event once it is durable, in the journal's order, on one
+// goroutine. A slow observer slows the engine down. The engine logs an observer's
+// error and sends it the next event.
 type Observer interface {
 	Committed(ctx context.Context, notice run.Notice) error
 
@@ -81,8 +81,8 @@ var (
 	ErrUnknownTask = errors.New("the run's flow has no such task")
 )
 
-// BusyError answers a request while as many runs are open as the engine may
-// hold. The publisher should try again later.
+// BusyError is returned while as many runs are open as the engine may hold. The
+// publisher should try again later.
 type BusyError struct {
 	Limit int
 }

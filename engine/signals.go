@@ -18,9 +18,9 @@ var (
 	ErrWaitKind    = errors.New("the wait does not end that way")
 )
 
-// Signal ends a wait for a signal or a message with a payload, which is JSON or
-// nil for null. It returns once that is durable. A payload that cannot be taken is
-// answered with a *run.RequestError.
+// Signal ends a wait for a signal or a message with a payload, which is JSON or nil
+// for null. It returns once that is durable, and a *run.RequestError for an invalid
+// payload.
 func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload json.RawMessage) error {
 	payload, err := checkedPayload(payload)
 	if err != nil {
@@ -29,8 +29,8 @@ func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload jso
 	return e.answerWait(ctx, id, wait, flows.WaitSignal, &run.WaitEnded{State: run.Succeeded, Payload: payload})
 }
 
-// Approve decides a wait for an approval; a refused one has failed. It returns
-// once that is durable, and errors as Signal does.
+// Approve decides a wait for an approval; a refused one has failed. It returns once
+// that is durable, and the errors of Signal.
 func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Approval) error {
 	var err error
 	if a.Payload, err = checkedPayload(a.Payload); err != nil {
@@ -61,6 +61,7 @@ func checkedPayload(payload json.RawMessage) (json.RawMessage, error) {
 	return payload, nil
 }
 
+// refusal is the reason why the engine accepts no new run now, nil if it does.
 func refusal(a run.Approval) *run.Failure {
 	message := "the approval was refused"
 	if a.By != "" {
@@ -72,7 +73,7 @@ func refusal(a run.Approval) *run.Failure {
 	return &run.Failure{Outcome: run.OutcomeFailed, Code: run.CodeRefused, Message: message}
 }
 
-// answerWait ends a wait from outside.
+// answerWait ends a wait on request.
 func (e *Engine) answerWait(ctx context.Context, id run.ID, wait string, as flows.WaitFor, end *run.WaitEnded) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
@@ -109,13 +110,13 @@ func (e *executor) endNamed(o *openRun, name string, as flows.WaitFor, end *run.
 	return tooLarge("the payload", e.waitOver(w, end))
 }
 
-// awaitedText say what ends a wait, and what may be done for it.
+// awaitedText describes what ends a wait, and what the caller can do about it.
 var awaitedText = map[flows.WaitFor]string{
 	flows.WaitDuration: "time to pass", flows.WaitUntil: "a time", flows.WaitSubject: "a message or a signal: give it one",
 	flows.WaitApproval: "an approval: approve or refuse it", flows.WaitSignal: "a signal: give it one",
 }
 
-// wait is the wait of that name, in whatever part of the flow.
+// wait finds a wait by name, in whatever part of the flow.
 func (o *openRun) wait(name string) *flows.Task {
 	for _, s := range o.flow.Sections {
 		for _, spec := range s.Tasks {

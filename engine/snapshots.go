@@ -20,7 +20,7 @@ const (
 	snapshotShare = 8                // events for each open run, so that the cost stays small
 )
 
-// snapshot is one that is being written.
+// snapshot is a snapshot that is being written.
 type snapshot struct {
 	data       *run.Snapshot
 	left       map[run.ID]*run.Run // not written yet
@@ -28,7 +28,7 @@ type snapshot struct {
 	generation int
 }
 
-// finishedSnapshot is one on its way to the store.
+// finishedSnapshot is a snapshot on its way to the store.
 type finishedSnapshot struct {
 	bytes      []byte
 	revision   uint64
@@ -50,14 +50,14 @@ func (l *commitLog) snapshotDue() bool {
 	return enough && since >= l.pause() || since >= snapshotAge
 }
 
-// pause is how long the next snapshot waits at least for the sake of the commits,
+// pause is the minimum delay before the next snapshot, for the sake of the commits,
 // which share the disk with it.
 func (l *commitLog) pause() time.Duration {
 	return min(snapshotPause, snapshotPause/50_000*time.Duration(l.config.SnapshotEvents))
 }
 
-// beginSnapshot fixes the moment: everything recorded so far is in it, nothing
-// that comes later.
+// beginSnapshot fixes the content: everything recorded so far is in the snapshot, and
+// nothing that comes later.
 func (l *commitLog) beginSnapshot() {
 	data, err := run.NewSnapshot(l.shard)
 	if err != nil {
@@ -110,8 +110,8 @@ func (l *commitLog) write(r *run.Run) bool {
 	return err == nil
 }
 
-// continueSnapshot writes some more runs, and hands the snapshot on once it is
-// complete and its revision known.
+// continueSnapshot writes some more runs, and passes the snapshot to the compactor
+// once it is complete and its revision known.
 func (l *commitLog) continueSnapshot() {
 	s := l.snapshot
 	n := 0
@@ -132,9 +132,9 @@ func (l *commitLog) continueSnapshot() {
 	l.toCompactor <- done // never blocks: there is one place, and one snapshot at a time
 }
 
-// forgetDefinitions drops what neither an open run nor a deployed flow needs, but
-// for the definitions that were used last. It is done with a snapshot only: the
-// state that is folded from one has them no more either.
+// forgetDefinitions drops the definitions that neither an open run nor a deployed flow
+// needs, except those that were used last. It runs with a snapshot only, so that the
+// state that is read from the snapshot has the same definitions.
 func (e *executor) forgetDefinitions() {
 	needed := make(map[string]struct{}, len(e.flows))
 	for _, r := range e.shard.Runs {

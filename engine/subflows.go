@@ -17,11 +17,11 @@ import (
 // without the other. It takes no worker and belongs to a run that was accepted:
 // nothing keeps it waiting that could wait for its parent.
 
-// maxNested bounds the runs within each other, the outermost included: flows may
-// run each other, and nobody can tell beforehand whether that ends.
+// maxNested bounds the nesting of runs, the outermost included: flows may run each
+// other, and it cannot be known beforehand whether that ends.
 const maxNested = 32
 
-// withdrawChildren takes out the tasks that match and have not started.
+// withdrawChildren removes the tasks that match and have not started.
 func (e *executor) withdrawChildren(match func(task) bool) []task {
 	var out []task
 	e.childStarts = slices.DeleteFunc(e.childStarts, func(t task) bool {
@@ -34,7 +34,7 @@ func (e *executor) withdrawChildren(match func(task) bool) []task {
 	return out
 }
 
-// startChildren starts the runs of sub-flows that may start.
+// startChildren starts the sub-flow runs that may start.
 func (e *executor) startChildren() {
 	for len(e.childStarts) > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
 		t := e.childStarts[0]
@@ -44,7 +44,7 @@ func (e *executor) startChildren() {
 	}
 }
 
-// startChild makes a task's next attempt. As that of a function, its input is evaluated
+// startChild makes a task's next attempt. As for a function, the input is evaluated
 // once.
 func (e *executor) startChild(t task) {
 	next, failure := t.nextChild()
@@ -78,7 +78,7 @@ func (e *executor) startChild(t task) {
 	}
 }
 
-// childStart is what is recorded of an attempt that is a run.
+// childStart is what is recorded for an attempt that is a run.
 type childStart struct {
 	started *run.ChildStarted
 	child   *run.Submitted
@@ -122,7 +122,7 @@ func (t task) nextChild() (*childStart, *run.Failure) {
 	return next, nil
 }
 
-// depth is how many runs a run is within.
+// depth is the number of runs around a run.
 func depth(r *run.Run) int {
 	if r.Parent == nil {
 		return 0
@@ -167,8 +167,8 @@ func (e *executor) armParentDeadline(t task, o *openRun) {
 	}
 }
 
-// childTimedOut stops a run that takes longer than its task allows. As with its
-// own timeout, the tasks of hooks have theirs.
+// childTimedOut stops a run that takes longer than its task allows. The tasks of hooks
+// have timeouts of their own, as after a timeout of the run itself.
 func (e *executor) childTimedOut(o *openRun, limit fmt.Stringer) {
 	if o.run.State.Done() || o.phase.part != "" && o.phase.hook() {
 		return
@@ -179,8 +179,8 @@ func (e *executor) childTimedOut(o *openRun, limit fmt.Stringer) {
 	})
 }
 
-// stopChildren cancels the runs that are attempts of tasks that match. The tasks
-// of their finally end by themselves, and when a time is up, those of all hooks.
+// stopChildren cancels the runs that are attempts of matching tasks. The tasks of
+// their finally end by themselves, and after a timeout those of all hooks.
 func (e *executor) stopChildren(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
 	for _, t := range o.run.Tasks {
 		if t.State == run.Running && t.Child != "" && match(t.TaskRef) {
@@ -198,7 +198,7 @@ func (e *executor) stopChild(o *openRun, why *run.Failure) {
 	}
 }
 
-// parentTask is the task of which a run is an attempt, if it still is.
+// parentTask is the task of which a run is the current attempt, if there is one.
 func (e *executor) parentTask(r *run.Run) (task, bool) {
 	if r.Parent == nil {
 		return task{}, false
@@ -215,9 +215,9 @@ func (e *executor) parentTask(r *run.Run) (task, bool) {
 	return t, state != nil && state.State == run.Running && state.Child == r.ID
 }
 
-// resultOf is what the end of a run is for the task of which it is an attempt. Its
-// time being up may be different next time, as with a function; that the host was
-// lost was dealt with inside of it.
+// resultOf translates the end of a run into the result of its parent's attempt. A
+// timeout may be retried, as for a function; a lost host was already handled inside
+// the run.
 func (e *executor) resultOf(r *run.Run, end *run.Finished) run.Result {
 	took := e.clock.now().Sub(r.CreatedAt)
 	if end.Failure == nil {
@@ -234,8 +234,8 @@ func (e *executor) resultOf(r *run.Run, end *run.Finished) run.Result {
 	return run.Result{Outcome: f.Outcome, Failure: &f, Duration: took}
 }
 
-// childFailure names the run and the task that failed. Of runs within each other
-// these are the innermost ones, where the reason is.
+// childFailure names the run and the task that failed. Of nested runs these are the
+// innermost ones, where the reason is.
 func childFailure(r *run.Run, f *run.Failure) string {
 	failed := run.TaskRef{Task: f.Task, Key: f.Key}
 	switch t := r.Task(failed); {
@@ -251,15 +251,15 @@ func childFailure(r *run.Run, f *run.Failure) string {
 	return fmt.Sprintf("run %s of %s %s in task %s: %s", r.ID, r.Flow, end, failed.Label(), f.Message)
 }
 
-// resumeRunning takes up a task that was running when the process ended before.
+// resumeRunning continues a task that was running when the previous process ended.
 func (e *executor) resumeRunning(t task) {
 	if t.spec.Child == nil || e.shard.Runs[t.state().Child] == nil {
 		e.recordLost(t)
 	} // otherwise the run goes on, and the task with it
 }
 
-// reattachChildren gives the runs of sub-flows back to their tasks after a restart. Those
-// whose task was stopped, or could not be continued, are stopped.
+// reattachChildren connects the runs of sub-flows with their tasks after a restart. It
+// stops the runs whose task was stopped or could not be continued.
 func (e *executor) reattachChildren() {
 	var children []*openRun
 	for _, o := range e.open {
@@ -282,7 +282,7 @@ func (e *executor) reattachChildren() {
 	}
 }
 
-// isBackfill reports whether a backfill has asked for an open run.
+// isBackfill reports whether an open run belongs to a backfill.
 func (e *executor) isBackfill(id run.ID) bool {
 	o := e.open[id]
 	return o != nil && o.backfill

@@ -8,8 +8,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// checkRequest refuses a request after too many hops, and one with JSON that is too deep
-// or has too long numbers.
+// checkRequest refuses a request after too many hops, or with JSON that is too deep or
+// has numbers that are too long.
 func checkRequest(request run.Request) error {
 	if _, err := request.Trigger.Hops(); err != nil {
 		return err
@@ -29,8 +29,8 @@ func checkParams(params map[string]json.RawMessage) error {
 	return nil
 }
 
-// submit decides a request, which may be known to be wrong. Whatever it records is
-// durable when the answer is given out.
+// submit decides a request; wrong is the result of its check. Whatever it records is
+// durable before the answer is sent.
 func (e *executor) submit(request run.Request, wrong error) (run.Receipt, error) {
 	position := request.Position
 	if position.Source != "" && !position.After(e.shard.Watermarks[position.Source]) {
@@ -61,7 +61,7 @@ func (e *executor) submit(request run.Request, wrong error) (run.Receipt, error)
 	return receipt, err
 }
 
-// refusal tells why no new run is taken now.
+// refusal is the reason why the engine accepts no new run now, nil if it does.
 func (e *executor) refusal() error {
 	switch {
 	case e.draining:
@@ -83,8 +83,8 @@ func (e *executor) decidedEvent(position run.Position) run.Event {
 	return run.Event{At: e.clock.now(), Data: &run.Decided{Position: position}}
 }
 
-// accept makes the run that is asked for, unless the trigger's filter says no.
-// What else there is to say about it is recorded with it.
+// accept makes the requested run, unless the trigger's filter refuses it. The
+// additional events are recorded together with it.
 func (e *executor) accept(f *flows.Flow, request run.Request, also ...run.EventData) (run.Receipt, error) {
 	admission, err := f.Admit(request)
 	if err != nil || !admission.Accepted {
@@ -99,8 +99,7 @@ func (e *executor) accept(f *flows.Flow, request run.Request, also ...run.EventD
 	}, also...)
 }
 
-// admit records a new run, with what else there is to say about it, and lets it
-// go.
+// admit records a new run with additional events, and opens it.
 func (e *executor) admit(f *flows.Flow, submitted *run.Submitted, also ...run.EventData) (run.Receipt, error) {
 	if err := fits(submitted.Trigger.Payload); err != nil {
 		return run.Receipt{}, tooLarge("the payload", err)
@@ -123,11 +122,17 @@ func (e *executor) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Ev
 	return run.Receipt{Run: id, Accepted: true}, nil
 }
 
-// maxTogether is the number of events from which on one commit is not tried.
+// maxTogether is the number of events from which one commit is not tried.
 const maxTogether = 4096
 
-// recordNew records a run's Submitted with what there is to say about it. When that is
-// too large there is no such run, or none that was accepted.
+// recordNew records a run's Submitted with the events that belong to it, in one commit
+// if they fit. What a run carries over from an earlier one may be too large for that,
+// as with the items of a large fan-out: Submitted then states how many events belong
+// to it, and they are in as many commits as needed. The loop records all of them in
+// one turn, and the receipt waits for the last. So only the end of the process can
+// come in between, and then nobody has received a receipt.
+//
+// With an error there is no such run, or none that was accepted.
 func (e *executor) recordNew(events []run.Event) error {
 	submitted := events[0].Data.(*run.Submitted)
 	if len(events) <= maxTogether || submitted.RetryOf == "" {

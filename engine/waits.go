@@ -10,14 +10,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// waiting is a wait that goes on, with its timers. It takes no worker.
+// waiting is an open wait with its timers. It takes no worker.
 type waiting struct {
 	task     task
 	due      countdown // nothing for a wait that does not end by itself
 	deadline countdown
 }
 
-// shift moves what counts elapsed time. An instant stays where it is.
+// shift moves the timers of elapsed time. An instant stays where it is.
 func (w *waiting) shift(shift func(*countdown)) {
 	shift(&w.deadline)
 	if w.task.spec.Wait.For == flows.WaitDuration {
@@ -25,7 +25,7 @@ func (w *waiting) shift(shift func(*countdown)) {
 	}
 }
 
-// beginWait starts a wait: what it waits for is evaluated now, once.
+// beginWait starts a wait: its condition is evaluated now, once.
 func (e *executor) beginWait(t task) {
 	now := e.clock.now()
 	awaited, failure := t.spec.Await(t.scope, now)
@@ -42,8 +42,8 @@ func (e *executor) beginWait(t task) {
 	}
 }
 
-// keepWaiting arms the timers of a wait that has started, also before a restart.
-// One that should have ended by now ends at once.
+// keepWaiting arms the timers of a wait that has started, possibly before a restart. A
+// wait that should have ended by now ends at once.
 func (e *executor) keepWaiting(t task) {
 	state := t.state()
 	if why := t.stopped(); why != nil {
@@ -78,7 +78,7 @@ func (e *executor) keepWaiting(t task) {
 
 func passed(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
-// tooLong is the end of a wait whose time is up.
+// tooLong is the end of a wait after its timeout.
 func (t task) tooLong() *run.WaitEnded {
 	return &run.WaitEnded{State: run.Failed, Failure: &run.Failure{
 		Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout,
@@ -86,13 +86,13 @@ func (t task) tooLong() *run.WaitEnded {
 	}}
 }
 
-// opened is the wait as those see it who read messages.
+// opened describes the wait for those who read messages.
 func (w *waiting) opened() run.OpenWait {
 	state := w.task.state()
 	return run.OpenWait{Run: w.task.run.ID, Flow: w.task.run.Flow, Wait: waitName(w.task.spec.Name), Subject: state.Subject, Since: state.StartedAt}
 }
 
-// waitOver ends a wait and lets its run go on, unless it has ended already.
+// waitOver ends a wait and advances its run, unless the wait has ended already.
 func (e *executor) waitOver(w *waiting, end *run.WaitEnded) error {
 	if w.task.waits[w.task.ref()] != w {
 		return nil
@@ -126,7 +126,7 @@ func (e *executor) endWait(t task, end *run.WaitEnded) error {
 // waitName is the name of a wait in its flow file.
 func waitName(task string) string { return strings.TrimPrefix(task, flows.WaitPrefix) }
 
-// taskLabel is how messages name a task or a wait.
+// taskLabel names a task, a wait or a group in messages.
 func taskLabel(task string) string {
 	if strings.HasPrefix(task, flows.WaitPrefix) {
 		return "wait " + waitName(task)
