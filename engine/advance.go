@@ -22,7 +22,7 @@ import (
 //	notices.go   the notifier, which gives durable events to the observers
 //
 // Groups, fan-outs, waits, sub-flows, limits and schedules have files of their own.
-// A plain task passes them by.
+// A plain task does not pass through them.
 
 // enter starts a run, or queues it for the next slot that it needs.
 func (e *executor) enter(o *openRun) {

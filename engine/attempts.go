@@ -41,7 +41,7 @@ type workers struct {
 	idle  int    // workers without an attempt
 	share int    // workers that one flow may have
 	start func() // starts a worker
-	drop  func() // stops waiting for one that hangs
+	drop  func() // stops waiting for a worker that hangs
 }
 
 // worker makes one attempt at a time. Its result always has a place in the channel,
@@ -90,7 +90,7 @@ func (e *executor) begin(t task) {
 	}
 	e.limits.started(t)
 	timeout := t.spec.Timeout
-	if timeout <= 0 && t.spec.Child == nil { // a sub-flow takes its time, also where a call stands in for it
+	if timeout <= 0 && t.spec.Child == nil { // a sub-flow has no default timeout, also where a call replaces it
 		timeout = e.config.Timeout
 	}
 	state := t.state()
@@ -187,7 +187,7 @@ func (e *executor) abandonAttempt(a *attempt, cause error) {
 	}
 	e.attemptEnded(result{attempt: a, Result: run.Result{Outcome: outcome, Failure: &run.Failure{
 		Outcome: outcome, Code: run.CodeStuck, Retryable: outcome == run.OutcomeTimedOut,
-		Message: fmt.Sprintf("the call did not end within %s after it was told to", giveUpAfter),
+		Message: fmt.Sprintf("the call did not end within %s after it was interrupted", giveUpAfter),
 	}}})
 }
 
@@ -200,7 +200,7 @@ func (e *executor) attemptEnded(r result) {
 	r.task.openRun.attempts = slices.DeleteFunc(r.task.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
 	if r.err != nil {
 		if e.ctx.Err() != nil {
-			return // the host stops; the attempt is found without an end and made again
+			return // the host stops; the attempt is found without an end and repeated
 		}
 		r.Result = lostResult(r.err.Error())
 	}
@@ -211,7 +211,7 @@ func (e *executor) attemptEnded(r result) {
 // recordLost ends an attempt that was running when the previous process ended: as
 // lost, or as canceled if it was being canceled.
 func (e *executor) recordLost(t task) {
-	result := lostResult("the host stopped while the attempt was under way")
+	result := lostResult("the host stopped while the attempt was running")
 	if why := t.stopped(); why != nil && why.Outcome == run.OutcomeCanceled {
 		failure := *why
 		result = run.Result{Outcome: run.OutcomeCanceled, Failure: &failure}

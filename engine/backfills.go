@@ -15,7 +15,7 @@ import (
 
 // Errors of backfills.
 var (
-	ErrNoTimes         = errors.New("the schedule has no times in that range that it has decided already: what lies ahead fires by itself")
+	ErrNoTimes         = errors.New("the range has no past times of the schedule: future times fire by themselves")
 	ErrUnknownBackfill = errors.New("no such backfill, or it ended long ago")
 )
 
@@ -27,7 +27,7 @@ type TooManyError struct {
 }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("the range has more than the %d times that a backfill may have, the last one that fits is %s: ask for it in parts, cut at %s",
+	return fmt.Sprintf("the range has more than %d times, the limit of a backfill, and the last one that fits is %s: split the range at %s",
 		e.Limit, e.Last.Format(time.RFC3339Nano), e.Rest.Format(time.RFC3339Nano))
 }
 

@@ -53,7 +53,7 @@ func (b *blobs) keep(ctx context.Context, generation int, all []run.Blob) error 
 func (b *blobs) unreferenced(ctx context.Context, s sweep) []string {
 	names, err := b.store.List(ctx)
 	if err != nil {
-		b.log.Warn("large values that are not needed any more cannot be listed", "error", err)
+		b.log.Warn("large values that are no longer needed cannot be listed", "error", err)
 		return nil
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
@@ -75,7 +75,7 @@ func (b *blobs) remove(ctx context.Context, names []string) {
 			continue
 		}
 		if err := b.store.Delete(ctx, name); err != nil {
-			b.log.Warn("a large value that is not needed any more cannot be removed", "name", name, "error", err)
+			b.log.Warn("a large value that is no longer needed cannot be removed", "name", name, "error", err)
 			return
 		}
 	}

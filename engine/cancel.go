@@ -65,7 +65,7 @@ func (e *executor) cancelPending(o *openRun) {
 	for _, spec := range o.flow.Tasks {
 		ref := run.TaskRef{Task: spec.Name}
 		if state := o.run.Task(ref); state != nil && state.State.Done() {
-			continue // taken over from the run that this one continues
+			continue // carried over from the run that this one continues
 		}
 		end := &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: o.run.Cancel}
 		if e.commits.record(o.event(end)) != nil {

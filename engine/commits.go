@@ -17,7 +17,7 @@ const (
 	maxBatch      = 512 << 10 // bytes after which a commit takes no further events
 	maxUnsaved    = 4 << 20   // bytes of events on their way to the journal
 	maxOutbox     = 64        // commits that observers may be behind
-	maxUnnotified = 16 << 10  // events in them: each holds what it says, the last of a run its record
+	maxUnnotified = 16 << 10  // events in them: each holds its event, the last one of a run its record
 	maxPayload    = 16 << 20  // bytes of one JSON value of an event
 	maxSpare      = 4         // emptied commits that are kept for their memory
 )
@@ -95,7 +95,7 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%d bytes are more than the %d that the journal takes", e.Size, e.Limit)
+	return fmt.Sprintf("%d bytes are more than the %d that the journal accepts", e.Size, e.Limit)
 }
 
 // fits refuses JSON that is too large to be recorded.
@@ -290,7 +290,7 @@ func (l *commitLog) committer(ctx context.Context, revision uint64) {
 // lost because the journal is unavailable for a while.
 func (l *commitLog) append(ctx context.Context, after uint64, c *run.Commit) (revision uint64, sum uint32, err error) {
 	sealed := c.Seal(after)
-	err = l.withRetry(ctx, "the journal takes no commit; trying again", func() (err error) {
+	err = l.withRetry(ctx, "the journal accepts no commit; trying again", func() (err error) {
 		revision, err = l.config.Journal.Append(ctx, after, sealed)
 		return err
 	})

@@ -68,7 +68,7 @@ func (l *commitLog) shorten(ctx context.Context, a storedSnapshots) error {
 		return nil
 	}
 	if told := l.notified.Load(); len(l.config.Observers) > 0 && told < a.older.revision {
-		return fmt.Errorf("observers are at revision %d, and the commits up to %d are to go", told, a.older.revision)
+		return fmt.Errorf("observers are at revision %d, and the commits up to %d are to be removed", told, a.older.revision)
 	}
 	for _, o := range l.config.Observers {
 		if err := o.Observer.Flush(ctx); err != nil {

@@ -99,10 +99,10 @@ func (e *executor) fail(err error) {
 	}
 }
 
-// Stats is what an engine has to do, as of its last commit.
+// Stats is how much an engine has to do, as of its last commit.
 type Stats struct {
 	Open     int    `json:"open_runs"`
-	Ready    int    `json:"ready_tasks"` // wait for a worker
+	Ready    int    `json:"ready_tasks"` // waiting for a worker
 	Running  int    `json:"running_attempts"`
 	Stuck    int    `json:"stuck_attempts"` // given up, and not ended yet
 	Timers   int    `json:"timers"`         // fires, retries and deadlines
@@ -112,7 +112,7 @@ type Stats struct {
 	Tail     int    `json:"events_since_snapshot"`
 }
 
-// Stats tells what the engine has to do. It does not wait for it.
+// Stats returns how much the engine has to do, as of the last commit.
 func (e *Engine) Stats() Stats {
 	if s := e.exec.stats.Load(); s != nil {
 		return *s

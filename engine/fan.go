@@ -6,18 +6,17 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// A task with for_each is fanned out: its items are task runs of their own, of
-// which only some are under way at once. Those that have not begun cost nothing
-// but their value.
+// A task with for_each is fanned out: each item is a separate task run, and only some
+// of them run at once. Items that have not begun cost nothing but their value.
 
 // fan is a task that is fanned out.
 type fan struct {
 	items   []run.Item
-	next    int              // those before it have begun
-	active  map[string]*item // have begun and are not done, by key
-	busy    int              // of these, ready or running: not waiting for another attempt
-	failed  *run.TaskRun     // the first item that ended otherwise than well
-	feeding bool             // is on the stack
+	next    int              // index of the first item that has not begun
+	active  map[string]*item // items that have begun and are not done, by key
+	busy    int              // active items that are ready or running, not waiting for another attempt
+	failed  *run.TaskRun     // the first item that did not succeed
+	feeding bool             // feed is on the stack
 }
 
 // item is an item that has begun.
@@ -70,7 +69,7 @@ func (e *executor) resumeFan(t task) {
 			begun = append(begun, known)
 		}
 	}
-	f.feeding = true // not before all that has begun is under way again
+	f.feeding = true // not before all items that had begun are active again
 	for _, known := range begun {
 		e.resumeTask(task{t.openRun, t.spec, t.node, known})
 	}

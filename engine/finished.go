@@ -122,7 +122,7 @@ const maxFinishedBytes = 64 << 20
 
 // completion is the end of a run for those who wait for it.
 type completion struct {
-	record   *run.Record // once the run is finished; not told before durable
+	record   *run.Record // once the run is finished; not given out before it is durable
 	durable  bool
 	revision uint64               // of the commit with the end, once that is durable
 	waiting  []chan<- *run.Record // one place each

@@ -14,7 +14,7 @@ import (
 // engine accepts no run now and nothing has been decided.
 func (ss *schedules) fire(s *schedule, nominal time.Time) bool {
 	if blocking := s.blocking(); blocking != nil {
-		ss.exec.log.Info("a schedule skips a time: an earlier run is still going",
+		ss.exec.log.Info("a schedule skips a time: an earlier run is still open",
 			"flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "run", blocking.run.ID, "overlap", s.spec.Overlap)
 		ss.skip(s, nominal, 1, run.DropOverlap)
 		return true
@@ -77,12 +77,12 @@ func (ss *schedules) replace(s *schedule, by run.ID) {
 // lets no further run start.
 type OverlapError struct {
 	Schedule run.ScheduleRef
-	Run      run.ID // that is still going
+	Run      run.ID // that is still open
 	Overlap  string // the policy
 }
 
 func (e *OverlapError) Error() string {
-	return fmt.Sprintf("run %s of %s is still going, and its overlap is %q: wait for its end, or cancel it", e.Run, e.Schedule, e.Overlap)
+	return fmt.Sprintf("run %s of %s is still open, and its overlap is %q: wait for its end, or cancel it", e.Run, e.Schedule, e.Overlap)
 }
 
 // fireNow makes a run of a schedule on request. Its nominal time is now; the schedule

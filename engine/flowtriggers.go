@@ -8,10 +8,10 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// The end of a run may start runs of other flows. They are accepted in the commit
-// that ends it: none is lost, and none made twice. They belong to what was accepted
-// before, and have as much room again as runs that are asked for from outside: one that
-// takes the place of the run before it always finds some.
+// The end of a run may start runs of other flows. They are accepted in the commit that
+// ends it: none is lost, and none is made twice. They follow from accepted runs, so
+// twice as many runs may be open for them as for requests: a run that replaces the one
+// before it always finds room.
 
 // chainedRoom is how many times Config.OpenRuns may be open before no run starts after
 // another one.
@@ -76,7 +76,7 @@ func (e *executor) chainedRun(r *run.Run, end *run.Finished, next flows.Follower
 	case !admission.Accepted:
 		return chainedRun{}, false
 	case len(e.open) >= chainedRoom*e.config.OpenRuns:
-		return refused(fmt.Errorf("%d runs are open, %d times as many as are taken from outside: flows that start several others after their ends multiply, give their triggers filters", len(e.open), chainedRoom))
+		return refused(fmt.Errorf("%d runs are open, %d times the limit for requests: flows that start several others when they end multiply, so give their triggers filters", len(e.open), chainedRoom))
 	case e.skipped(f, admission.Concurrency, r):
 		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID)
 		return chainedRun{}, false
@@ -115,7 +115,7 @@ func (e *executor) startChained(all []chainedRun) {
 			return
 		}
 		e.used[next.flow.DefinitionDigest] = e.clock.now()
-		e.overLimit(next.flow, false, next.submitted.Concurrency) // cancels those that it is to take the place of
+		e.overLimit(next.flow, false, next.submitted.Concurrency) // cancels the runs that it replaces
 		e.starting = append(e.starting, e.newOpenRun(e.shard.Runs[next.id], next.flow))
 	}
 }

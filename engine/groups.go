@@ -9,9 +9,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// The beginnings and ends of groups are nodes of the graph as tasks are. What has
-// become of them follows from the tasks and is not recorded: after a restart it is
-// computed again.
+// The beginnings and ends of groups are nodes of the graph, as tasks are. Their states
+// follow from the tasks and are not recorded: after a restart they are computed again.
 
 // visitGroup decides how a group begins, or how it has ended, once all nodes before
 // are settled.
@@ -34,7 +33,7 @@ func (e *executor) visitGroup(o *openRun, node int) {
 // members end.
 func (o *openRun) groupStart(g *flows.Group) *run.TaskRun {
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
-	if o.resumed && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
+	if o.resumed && o.begunIn(g) { // before the restart: the group has begun whatever has ended since
 		return begin
 	}
 	if begin.State, begin.Failure = o.joinState(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
@@ -127,7 +126,7 @@ func (o *openRun) groupState(g *flows.Group) *run.TaskRun {
 			end.StartedAt = s
 		}
 		f := states[i].FinishedAt
-		if raced(states[i]) { // after the winner, also where the clock stood still
+		if raced(states[i]) { // after the winner, also where the clock did not advance
 			f = f.Add(time.Nanosecond)
 		}
 		if f.After(end.FinishedAt) {
@@ -196,7 +195,7 @@ func (o *openRun) failedAt(state *run.TaskRun) time.Time {
 // failureIn is the failure of a node that is done, with the task that caused it.
 func failureIn(state *run.TaskRun) *run.Failure {
 	failure := *state.Failure
-	if state.Cancel != nil && state.Cancel.Outcome == state.Outcome { // and not what the task did by itself
+	if state.Cancel != nil && state.Cancel.Outcome == state.Outcome { // and not a failure of the task itself
 		failure = *state.Cancel
 	}
 	if failure.Task == "" {

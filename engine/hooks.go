@@ -55,7 +55,7 @@ func (e *executor) stopFinally(o *openRun, why *run.Failure) {
 		if o.run.State.Done() {
 			return
 		}
-		// What has ended meanwhile, or is ending, is left alone.
+		// A task that has ended meanwhile, or is ending, stays as it is.
 		e.cancelTask(o, run.TaskRef{Task: spec.Name}, why)
 	}
 }

@@ -11,8 +11,8 @@ import (
 // waits.
 type messageWaits struct {
 	mu      sync.Mutex
-	begun   map[waitKey]run.OpenWait // not told yet
-	ended   map[waitKey]run.OpenWait // of those that were told
+	begun   map[waitKey]run.OpenWait // not returned yet
+	ended   map[waitKey]run.OpenWait // of those that were returned
 	changed chan struct{}            // one place
 }
 

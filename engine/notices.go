@@ -12,17 +12,17 @@ import (
 type Observation struct {
 	Observer Observer
 
-	// RunsOnly spares the observer, and the engine, the events of tasks: it is told
-	// of those about a run as a whole.
+	// RunsOnly limits the observer to the events about runs as a whole, which saves the
+	// engine the notices of tasks.
 	RunsOnly bool
 
-	// CatchUp tells the observer of everything after Seen while the journal is
-	// read: what was durable when the process ended but not told yet.
+	// CatchUp notifies the observer of everything after Seen while the journal is read:
+	// events that were durable when the process ended and that it has not received.
 	CatchUp bool
 	Seen    Place
 
-	// Told is the revision of the last event that the observer was told of, when the
-	// journal does not hold that any more: Seen is before it then. Default Seen's.
+	// Published is the revision of the last event that the observer received if the
+	// journal no longer holds it: Seen is before it then. Default: the revision of Seen.
 	Published uint64
 }
 
@@ -106,6 +106,6 @@ func (l *commitLog) durable(revision uint64) {
 
 func (l *commitLog) notify(ctx context.Context, o Observer, n run.Notice) {
 	if err := o.Committed(ctx, n); err != nil && ctx.Err() == nil {
-		l.log.Error("an observer was not told of an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
+		l.log.Error("an observer refused an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
 	}
 }

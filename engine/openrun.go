@@ -18,24 +18,24 @@ type openRun struct {
 	flow           *flows.Flow
 	scope          *flows.Scope // nil until the run starts
 	phase          phase
-	attempts       []*attempt                 // under way
+	attempts       []*attempt                 // running
 	retries        map[run.TaskRef]*countdown // due later; nil before the first
-	waits          map[run.TaskRef]*waiting   // that go on; nil before the first
+	waits          map[run.TaskRef]*waiting   // open; nil before the first
 	deadline       countdown                  // of the main tasks, then of those of finally
-	parentDeadline countdown                  // of the task that this is a sub-flow of, for the attempt
+	parentDeadline countdown                  // from the timeout of the task whose attempt this run is
 	resumed        bool                       // it had started before a restart
-	backfill       bool                       // a backfill has asked for it, or for the run that it belongs to
+	backfill       bool                       // a backfill has requested it, or the run that it belongs to
 	output         json.RawMessage            // once the main tasks have succeeded
-	failure        *run.Failure               // why the run will not succeed, as far as the parts that are over tell
-	shown          time.Time                  // when its record was put together last
-	showing        bool                       // a timer does it again
-	held           int                        // slots, of those that its limits ask for
+	failure        *run.Failure               // why the run will not succeed, from the parts that are over
+	shown          time.Time                  // when its record was built last
+	showing        bool                       // a timer is armed that shows it again
+	held           int                        // how many of its run limits it has slots of
 	completion     *completion
 
-	askedFor  run.TaskRef                         // that was asked for by name; zero for most
-	continued map[run.TaskRef]*run.ContinuedChild // what runs of sub-flows go on with; nil for most
+	askedFor  run.TaskRef                         // the task that was requested by name; zero for most
+	continued map[run.TaskRef]*run.ContinuedChild // what the runs of sub-flows carry over; nil for most
 
-	schedule *schedule     // that has made it; nil for none
+	schedule *schedule     // the schedule that has made it; nil for none
 	overlap  flows.Overlap // of that schedule, as of the run's definition
 	waiters  []task        // of later runs of the schedule, which wait for tasks of this one
 }
@@ -112,7 +112,7 @@ func (e *executor) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	}
 	o.backfill = r.Trigger.Kind == run.TriggerBackfill || r.Parent != nil && e.isBackfill(r.Parent.Run)
 	if err := o.keepContinuation(); err != nil {
-		e.fail(err) // a recorded one was looked at when the run was taken up
+		e.fail(err) // a recorded continuation was checked when the run was reopened
 	}
 	e.open[r.ID] = o
 	e.limits.retain(o)

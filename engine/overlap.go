@@ -6,8 +6,8 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// Where the runs of a schedule overlap by node, a task of a run starts once all
-// earlier runs of the schedule that are still going have ended theirs.
+// Where the runs of a schedule overlap by node, a task of a run starts once all earlier
+// open runs of the schedule have ended the same task.
 
 // earlierRun is the earlier run that has yet to end a task before this one may start,
 // nil for none.

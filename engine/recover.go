@@ -14,7 +14,7 @@ import (
 type recovery struct {
 	*commitLog
 	archive storedSnapshots
-	last    uint64 // revision of what has been read so far
+	last    uint64 // the last revision that has been read
 	read    int    // events of the journal
 }
 
@@ -26,7 +26,7 @@ func (e *executor) recover(ctx context.Context) (*recovery, error) {
 		return nil, err
 	}
 	e.shard = e.commits.shard
-	e.forgetDefinitions() // a newer snapshot that was left aside has only what open runs need
+	e.forgetDefinitions() // a newer snapshot that could not be used has only the definitions that open runs need
 	e.commits.revision, e.commits.events = r.last, r.read
 	e.commits.notified.Store(r.last)
 	if err := e.reopenAll(ctx); err != nil {
@@ -81,13 +81,13 @@ func (r *recovery) begin(ctx context.Context, revisions []uint64) (from uint64, 
 			return 0, context.Cause(ctx)
 		}
 		if revision > 0 {
-			r.log.Error("a snapshot cannot be used; an older one and more of the journal take its place", "revision", revision, "error", err)
+			r.log.Error("snapshot unusable, falling back to an older one", "revision", revision, "error", err)
 		}
 	}
 	if first, _, err := r.after(ctx, 0); first == 0 && len(revisions) > 0 {
 		return 0, errors.Join(err, &ChainError{Last: 0, After: revisions[0]})
 	}
-	return 0, nil // the replay tells what is missing
+	return 0, nil // the replay reports what is missing
 }
 
 // inOrder puts those states first, the newest of them at the head, that no observer is
@@ -123,7 +123,7 @@ func (r *recovery) seen(ctx context.Context, revision uint64) (bool, error) {
 				return false, context.Cause(ctx)
 			}
 			if err != nil || commit != nil && first == revision && o.unseen(Place{revision, len(commit.Events) - 1}) {
-				return false, nil // a journal that cannot be read there does not serve the snapshot either
+				return false, nil // a journal that cannot be read there makes the snapshot unusable, too
 			}
 		}
 	}
@@ -172,13 +172,13 @@ func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error
 // TruncatedError is returned for a journal that ends before what is known outside.
 type TruncatedError struct {
 	Last      uint64 // the last revision that the journal holds
-	Published uint64 // the revision of which others know
+	Published uint64 // the revision that is known outside
 }
 
 func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("the journal ends at revision %d, and others know of what happened up to revision %d: its end is lost. "+
-		"Restore a copy of the data folder, or accept the loss: what happened after revision %d is forgotten then, "+
-		"runs that were under way go on from there, and runs that were accepted since are gone",
+	return fmt.Sprintf("the journal ends at revision %d, and revision %d is known outside: the journal has lost its end. "+
+		"Restore a copy of the data directory, or accept the loss: events after revision %d are forgotten, "+
+		"open runs resume from there, and runs that were accepted later are gone",
 		e.Last, e.Published, e.Last)
 }
 
@@ -236,17 +236,17 @@ func (r *recovery) after(ctx context.Context, revision uint64) (first uint64, co
 type ChainError struct {
 	Last     uint64 // the last revision that could be read
 	Revision uint64 // the first one after the gap; 0 when there is none
-	After    uint64 // the one that it follows
+	After    uint64 // the revision that it follows
 }
 
 func (e *ChainError) Error() string {
 	if e.Revision == 0 {
-		return fmt.Sprintf("there is a snapshot of revision %d, and the journal is empty: restore a copy of the data folder, "+
-			"or move the folder away and begin with an empty one", e.After)
+		return fmt.Sprintf("there is a snapshot of revision %d, and the journal is empty: restore a copy of the data directory, "+
+			"or move the directory away and start with an empty one", e.After)
 	}
 	return fmt.Sprintf("revision %d follows %d, and the last one that can be read before it is %d: "+
 		"the commits between are lost, or the snapshot that held them. Everything up to revision %d can be salvaged: "+
-		"restore a copy of the data folder, or move the folder away and begin with an empty one",
+		"restore a copy of the data directory, or move the directory away and start with an empty one",
 		e.Revision, e.After, e.Last, e.Last)
 }
 

@@ -61,7 +61,7 @@ func (e *executor) reopen(ctx context.Context, r *run.Run) error {
 		if err := e.commits.loadPayloads(ctx, r.Payloads, e.commits.dropLost); err != nil {
 			return err
 		}
-		e.cancelIncomplete(r, "the host ended while the run was being accepted: ask for it again")
+		e.cancelIncomplete(r, "the host stopped while the run was being accepted: submit it again")
 		return nil
 	}
 	f, err := e.restore(ctx, r)

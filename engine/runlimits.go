@@ -23,8 +23,8 @@ type runLimit struct {
 // runLimiter counts the runs that hold a slot and keeps those that wait, in order.
 type runLimiter struct {
 	started   int
-	waiting   []run.ID // those that are filled in afterwards come behind all others
-	backfills int      // how many of waiting these are, at the end
+	waiting   []run.ID // the runs of backfills come behind all others
+	backfills int      // how many runs of backfills are at the end of waiting
 }
 
 // runLimits are the run limiters in use. They are rebuilt from the states of the runs
@@ -64,7 +64,7 @@ func (e *executor) overLimit(f *flows.Flow, filled bool, key string) bool {
 		return true
 	}
 	for _, o := range e.runLimits.sharing(f.Name, key) {
-		e.cancel(o, canceled("another run has come, and the flow's on_limit is "+string(flows.LimitCancelRunning)))
+		e.cancel(o, canceled("another run was submitted, and the flow's on_limit is "+string(flows.LimitCancelRunning)))
 	}
 	return false
 }

@@ -66,7 +66,7 @@ func (ss *schedules) deploySchedules(f *flows.Flow) {
 // applySpec updates a schedule from its flow.
 func (ss *schedules) applySpec(s *schedule, f *flows.Flow) {
 	spec := ""
-	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
+	if s.armed && s.priority != f.Priority { // its place in the heap is of another priority
 		ss.exec.clock.timers.Cancel(s.timer)
 		s.armed = false
 	}
@@ -117,7 +117,7 @@ func (ss *schedules) arm(s *schedule) {
 	}
 	nominal, more := s.spec.Schedule.Next(known.Decided)
 	if !more || s.finished(known) {
-		ss.exec.log.Info("a schedule has come to its end", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
+		ss.exec.log.Info("a schedule has ended", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
 		return
 	}
 	s.next = nominal
@@ -181,7 +181,7 @@ func (ss *schedules) drop(s *schedule, d scheduler.Decision, reason string) {
 	if len(d.Fire) > 0 {
 		until, _ = s.spec.Schedule.Prev(d.Fire[0])
 	}
-	ss.exec.log.Warn("a schedule goes on without the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+	ss.exec.log.Warn("a schedule drops the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
 		"until", until, "dropped", d.Dropped, "reason", reason, "catch_up", s.spec.Policy.CatchUp.String())
 	ss.skip(s, until, d.Dropped, reason)
 }
@@ -238,7 +238,7 @@ func (ss *schedules) pauseFailing(s *schedule) {
 		return
 	}
 	ss.pauseSchedule(s, fmt.Sprintf("%d runs in a row have failed", known.Failures))
-	ss.exec.log.Error("a schedule is paused: its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
+	ss.exec.log.Error("a schedule was paused because its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
 }
 
 // maxAhead is how far the watermark of a schedule may be ahead of the clock: a clock

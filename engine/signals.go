@@ -13,9 +13,9 @@ import (
 // Errors of Signal and Approve.
 var (
 	ErrUnknownWait = errors.New("the run's flow has no such wait")
-	ErrNotWaiting  = errors.New("the wait has not started yet, and nothing is kept for it: try again once it has")
+	ErrNotWaiting  = errors.New("the wait has not started yet and stores nothing before: try again once it has started")
 	ErrWaitEnded   = errors.New("the wait has ended already")
-	ErrWaitKind    = errors.New("the wait does not end that way")
+	ErrWaitKind    = errors.New("the wait ends in another way")
 )
 
 // Signal ends a wait for a signal or a message with a payload, which is JSON or nil
@@ -94,7 +94,7 @@ func (e *executor) endNamed(o *openRun, name string, as flows.WaitFor, end *run.
 		return ErrUnknownWait
 	}
 	if kind := spec.Wait.For; kind != as && !(kind == flows.WaitSubject && as == flows.WaitSignal) {
-		return fmt.Errorf("%w: it is one for %s", ErrWaitKind, awaitedText[kind])
+		return fmt.Errorf("%w: it waits for %s", ErrWaitKind, awaitedText[kind])
 	}
 	if err := fits(end.Payload); err != nil {
 		return run.Requestf(run.RequestSize, "the payload: %s", err)

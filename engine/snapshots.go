@@ -8,9 +8,9 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// A snapshot is the state at one revision. It is written by the loop, some runs
-// at each turn; a run that is about to change is written before it does. So the
-// state is that of one moment, and no turn of the loop takes long.
+// A snapshot is the state at one revision. The loop writes it, a few runs in each turn;
+// a run that is about to change is written before it does. So the snapshot is
+// consistent, and no turn of the loop takes long.
 const (
 	firstGeneration = 1 // of the snapshot that the engine began with, if there was one
 
@@ -44,7 +44,7 @@ func (l *commitLog) snapshotDue() bool {
 	}
 	enough := l.events >= max(l.config.SnapshotEvents, snapshotShare*len(l.shard.Runs))
 	if !enough && !l.ticked {
-		return false // not worth a look at the clock
+		return false // not worth reading the clock
 	}
 	since := time.Since(l.snapshotAt)
 	return enough && since >= l.pause() || since >= snapshotAge

@@ -12,10 +12,10 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// An attempt of a task that runs a flow is a run of its own. It begins in one
-// commit with the attempt and ends in one with it, so that neither is ever seen
-// without the other. It takes no worker and belongs to a run that was accepted:
-// nothing keeps it waiting that could wait for its parent.
+// An attempt of a task that runs a flow is itself a run. It begins in one commit with
+// the attempt and ends in one with it, so that neither is ever seen without the other.
+// It takes no worker and belongs to an accepted run, so nothing that might wait for its
+// parent can delay it.
 
 // maxNested bounds the nesting of runs, the outermost included: flows may run each
 // other, and it cannot be known beforehand whether that ends.
@@ -54,7 +54,7 @@ func (e *executor) startChild(t task) {
 		e.refuseChild(t, next.started)
 		e.advance(t.openRun)
 		return
-	case t.stopped() != nil: // by the end of the run that was canceled for this one
+	case t.stopped() != nil: // by the end of a run that was canceled in favor of this one
 		e.end(t, run.Canceled, t.stopped())
 		e.advance(t.openRun)
 		return
@@ -82,7 +82,7 @@ func (e *executor) startChild(t task) {
 type childStart struct {
 	started *run.ChildStarted
 	child   *run.Submitted
-	reused  []*run.TaskReused // that the run takes over from the one that it continues
+	reused  []*run.TaskReused // that the run carries over from the run that it continues
 }
 
 func (t task) nextChild() (*childStart, *run.Failure) {
@@ -102,7 +102,7 @@ func (t task) nextChild() (*childStart, *run.Failure) {
 	if parent.Depth >= maxNested {
 		return nil, &run.Failure{
 			Outcome: run.OutcomeRejected, Code: run.CodeNesting,
-			Message: fmt.Sprintf("%d runs are within each other, which is the limit, and a run of %s would be one more: flows that run each other must come to an end", maxNested, t.spec.Flow),
+			Message: fmt.Sprintf("%d runs are nested, which is the limit, and a run of %s would be one more: flows that run each other must end", maxNested, t.spec.Flow),
 		}
 	}
 	admission, err := t.spec.Admit(t.run, input)
@@ -156,7 +156,7 @@ func (e *executor) refuseChild(t task, would *run.ChildStarted) {
 	}
 	e.recordEnd(t, run.Result{Outcome: run.OutcomeRejected, Failure: &run.Failure{
 		Outcome: run.OutcomeRejected, Code: run.CodeConcurrency, Retryable: true,
-		Message: fmt.Sprintf("as many runs of %s go as may at once, and its on_limit is %s", t.spec.Flow, flows.LimitSkip),
+		Message: fmt.Sprintf("flow %s is at its concurrency limit, and its on_limit is %s", t.spec.Flow, flows.LimitSkip),
 	}})
 }
 
@@ -255,7 +255,7 @@ func childFailure(r *run.Run, f *run.Failure) string {
 func (e *executor) resumeRunning(t task) {
 	if t.spec.Child == nil || e.shard.Runs[t.state().Child] == nil {
 		e.recordLost(t)
-	} // otherwise the run goes on, and the task with it
+	} // otherwise the run continues, and the task with it
 }
 
 // reattachChildren connects the runs of sub-flows with their tasks after a restart. It

@@ -145,7 +145,7 @@ func (e *executor) recordNew(events []run.Event) error {
 	for i, event := range events {
 		if err := e.commits.record(event); err != nil {
 			if i > 0 && e.fault == nil {
-				e.cancelIncomplete(e.shard.Runs[event.Run], "what it takes over is more than the journal takes")
+				e.cancelIncomplete(e.shard.Runs[event.Run], "it carries over more than the journal accepts")
 			}
 			return err
 		}
@@ -172,12 +172,12 @@ func (e *executor) define(digest string, definition *run.Definition) error {
 		return nil
 	}
 	err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.Defined{Definition: definition}})
-	return tooLarge("the folder of the flow's files", err)
+	return tooLarge("the directory of the flow's files", err)
 }
 
 func tooLarge(what string, err error) error {
 	if size := (*SizeError)(nil); errors.As(err, &size) {
-		return run.Requestf(run.RequestSize, "%s takes %d bytes and the journal takes at most %d", what, size.Size, size.Limit)
+		return run.Requestf(run.RequestSize, "%s takes %d bytes and the journal accepts at most %d", what, size.Size, size.Limit)
 	}
 	return err
 }
