@@ -22,10 +22,10 @@ import (
 //	notices.go   the notifier, which gives durable events to the observers
 //
 // Groups, fan-outs, waits, sub-flows, limits and schedules have files of their own.
-// A plain task passes them by.
+// A plain task does not pass through them.
 
-// enter starts a run, or lets it wait for the next slot that it needs.
-func (e *Engine) enter(o *openRun) {
+// enter starts a run, or queues it for the next slot that it needs.
+func (e *executor) enter(o *openRun) {
 	limits := o.runLimits()
 	for o.held < len(limits) {
 		l := limits[o.held]
@@ -39,15 +39,15 @@ func (e *Engine) enter(o *openRun) {
 	e.start(o)
 }
 
-// start lets a pending run go.
-func (e *Engine) start(o *openRun) {
+// start records that a pending run starts, and opens it.
+func (e *executor) start(o *openRun) {
 	if e.commits.record(o.event(&run.Started{})) == nil {
 		e.resume(o)
 	}
 }
 
-// resume takes up a running run wherever its recorded state stands.
-func (e *Engine) resume(o *openRun) {
+// resume continues a running run from its recorded state.
+func (e *executor) resume(o *openRun) {
 	o.scope = o.flow.Scope(o.run)
 	if limit := o.flow.Timeout; limit > 0 {
 		e.clock.countDown(&o.deadline, o.run.StartedAt.Add(limit), func() { e.runTimedOut(o) })
@@ -57,9 +57,9 @@ func (e *Engine) resume(o *openRun) {
 	e.advance(o)
 }
 
-// advance settles and starts all tasks that what has happened so far allows, and
-// finishes the run when nothing is left.
-func (e *Engine) advance(o *openRun) {
+// advance settles and starts all tasks that the state of the run allows, and moves on
+// when nothing is left of the phase.
+func (e *executor) advance(o *openRun) {
 	for o.run.State == run.Running && e.fault == nil {
 		nodes := o.phase.frontier.Ready()
 		if len(nodes) == 0 {
@@ -78,8 +78,8 @@ func (e *Engine) advance(o *openRun) {
 	}
 }
 
-// visit decides what becomes of a task all of whose upstream tasks are settled.
-func (e *Engine) visitTask(t task) {
+// visitTask decides the next step of a task whose upstream tasks are all settled.
+func (e *executor) visitTask(t task) {
 	state := t.state()
 	switch {
 	case state == nil || state.State == run.Waiting:
@@ -98,7 +98,7 @@ func (e *Engine) visitTask(t task) {
 }
 
 // decide runs, skips or fails a task by its joins and its condition.
-func (e *Engine) decide(t task) {
+func (e *executor) decide(t task) {
 	if why := t.stopped(); why != nil {
 		e.end(t, run.Canceled, why)
 		return
@@ -118,8 +118,9 @@ func (e *Engine) decide(t task) {
 	}
 }
 
-// letRun lets a task go that its flow lets run.
-func (e *Engine) admitTask(t task) {
+// admitTask starts a task that its flow allows to run: as a wait, a fan-out or an
+// attempt.
+func (e *executor) admitTask(t task) {
 	if t.overlap == flows.OverlapNode {
 		if earlier := e.earlierRun(t); earlier != nil {
 			t.waitFor(earlier)
@@ -141,9 +142,8 @@ func (e *Engine) admitTask(t task) {
 	e.queue(t)
 }
 
-// queue lets a task start as soon as the groups around it have a slot and it is
-// its turn.
-func (e *Engine) queue(t task) {
+// queue makes a task ready, or lets it wait for a slot of the groups around it.
+func (e *executor) queue(t task) {
 	if t.spec.Group != nil {
 		if s := t.fullGroup(); s != nil {
 			s.waiting = append(s.waiting, t)
@@ -154,8 +154,9 @@ func (e *Engine) queue(t task) {
 	e.enqueue(t)
 }
 
-// enqueue lets a task start as soon as there is room for it.
-func (e *Engine) enqueue(t task) {
+// enqueue makes a task ready: it starts as soon as a worker is idle and its limits
+// have room.
+func (e *executor) enqueue(t task) {
 	if t.spec.Child != nil && !e.config.Sim.replacesChild(t) {
 		e.childStarts = append(e.childStarts, t)
 		return
@@ -163,8 +164,8 @@ func (e *Engine) enqueue(t task) {
 	e.runnable.Push(t, t.run.Flow, t.priority(), e.limits.of(t))
 }
 
-// verdict gives Ready when what a node depends on lets it run, and how it ends
-// otherwise.
+// joinState gives Ready when the nodes upstream allow a node to run, and otherwise the
+// state in which it ends.
 func (o *openRun) joinState(node int, runOn flows.RunOn) (run.State, *run.Failure) {
 	n := &o.phase.nodes[node]
 	if n.Parent != nil {
@@ -181,10 +182,10 @@ func (o *openRun) joinState(node int, runOn flows.RunOn) (run.State, *run.Failur
 	return o.needsState(n, runOn)
 }
 
-// join gives Ready when the states of what a node depends on let it run, and
-// Skipped otherwise, with a failure when the reason is that something did not
-// succeed. That failure tells this skip from one by condition: what lies further
-// downstream must not run either.
+// needsState gives Ready when the states of a node's needs allow it to run, and
+// Skipped otherwise, with a failure if something upstream did not succeed. The failure
+// sets this skip apart from one by condition: the nodes further downstream must not
+// run either.
 func (o *openRun) needsState(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
 	var culprit *run.TaskRun
 	skipped, counted := 0, 0
@@ -216,7 +217,7 @@ func (o *openRun) needsState(n *flows.Node, runOn flows.RunOn) (run.State, *run.
 	return run.Ready, nil
 }
 
-// stateOf is what has become of a node, nil for nothing.
+// stateOf is the state of a node, nil while nothing has happened to it.
 func (o *openRun) stateOf(node int) *run.TaskRun {
 	if n := &o.phase.nodes[node]; n.Group == nil {
 		return o.leaf(node).state()
@@ -224,7 +225,7 @@ func (o *openRun) stateOf(node int) *run.TaskRun {
 	return o.phase.states[node]
 }
 
-// forgiven reports whether a task that has failed counts as done.
+// forgiven reports whether a task has failed and counts as done.
 func (o *openRun) forgiven(node int, state *run.TaskRun) bool {
 	n := &o.phase.nodes[node]
 	return n.Task != nil && n.Task.Continue && state.State == run.Failed
@@ -234,7 +235,8 @@ func (o *openRun) upstreamFailure(culprit *run.TaskRun) *run.Failure {
 	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeUpstream, Message: taskLabel(culprit.Task) + " did not succeed"}
 }
 
-// stopped is why the task gets no further attempt, nil while it may have one.
+// stopped is the reason for which the task gets no further attempt, nil while it may
+// have one.
 func (t task) stopped() *run.Failure {
 	if t.stopping() {
 		return t.run.Cancel
@@ -248,16 +250,16 @@ func (t task) stopped() *run.Failure {
 	return nil
 }
 
-// stopping reports whether the task may not start because its run is being
-// canceled. The tasks of hooks still run after a run whose time was up, those of
-// finally in any case.
+// stopping reports whether the task may not start because its run is being canceled.
+// After a timeout of the run the tasks of hooks still run; the tasks of finally run in
+// any case.
 func (t task) stopping() bool {
 	cancel := t.run.Cancel
 	return cancel != nil && t.phase.part != flows.PartFinally && (!t.phase.hook() || cancel.Outcome == run.OutcomeCanceled)
 }
 
-// end records the end of a task that gets no (further) attempt.
-func (e *Engine) end(t task, state run.State, failure *run.Failure) {
+// end records the end of a task that gets no attempt, or no further one.
+func (e *executor) end(t task, state run.State, failure *run.Failure) {
 	failure = t.locate(failure)
 	if e.commits.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
 		return
@@ -268,8 +270,8 @@ func (e *Engine) end(t task, state run.State, failure *run.Failure) {
 	e.settled(t)
 }
 
-// locate gives a failure the task's place in its flow file. The failure may be
-// that of the whole run, and is left as it is.
+// locate adds the task's place in its flow file to a copy of a failure, which may be
+// the failure of the whole run.
 func (t task) locate(failure *run.Failure) *run.Failure {
 	if failure == nil || failure.At != "" {
 		return failure
@@ -279,8 +281,8 @@ func (t task) locate(failure *run.Failure) *run.Failure {
 	return &located
 }
 
-// settled makes a finished task's result visible and unblocks what waits for it.
-func (e *Engine) settled(t task) {
+// settled publishes the result of a task that is done and unblocks what waits for it.
+func (e *executor) settled(t task) {
 	if t.spec.Group != nil {
 		e.freeSlots(t)
 	}
@@ -298,16 +300,16 @@ func (e *Engine) settled(t task) {
 	}
 }
 
-// unblock unblocks what waits for a node.
-func (e *Engine) unblock(o *openRun, node int) {
+// unblock makes the nodes ready that waited only for this one.
+func (e *executor) unblock(o *openRun, node int) {
 	if err := o.phase.frontier.Complete(node); err != nil {
 		e.fail(err)
 	}
 }
 
-// phaseEnded goes on to the part of the flow that the end of this one asks for, or
+// phaseEnded moves on to the part of the flow that the end of this one requires, or
 // finishes the run.
-func (e *Engine) phaseEnded(o *openRun) {
+func (e *executor) phaseEnded(o *openRun) {
 	o.settlePhase()
 	next := o.nextPart()
 	if next == nil {
@@ -326,8 +328,8 @@ func (e *Engine) phaseEnded(o *openRun) {
 	e.advance(o)
 }
 
-// judge takes note of how a part has ended. The first part that did not succeed
-// decides, and a cancellation before all others.
+// settlePhase notes how a part has ended. The first part that did not succeed decides
+// the run's failure, and a cancellation before all others.
 func (o *openRun) settlePhase() {
 	switch {
 	case o.run.Cancel != nil:
@@ -340,7 +342,7 @@ func (o *openRun) settlePhase() {
 	}
 }
 
-// nextPart is the part that runs now, nil when the run is over.
+// nextPart is the part that runs next, nil when the run is over.
 func (o *openRun) nextPart() *flows.Section {
 	for _, s := range o.flow.Sections[1+slices.IndexFunc(o.flow.Sections, o.phase.of):] {
 		if o.wants(s) {
@@ -350,5 +352,5 @@ func (o *openRun) nextPart() *flows.Section {
 	return nil
 }
 
-// of reports whether the phase is that of a section.
+// of reports whether the phase is of a section.
 func (p *phase) of(s *flows.Section) bool { return p.part == s.Part }

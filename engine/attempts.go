@@ -12,9 +12,9 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// attempt is one call under way.
+// attempt is one running call.
 type attempt struct {
-	task
+	task     task
 	call     run.Call
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -22,7 +22,7 @@ type attempt struct {
 	decided  atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
 }
 
-// result is what a worker returns of an attempt: an error when it is lost.
+// result is the answer of a worker to an attempt: an error when it is lost.
 type result struct {
 	*attempt
 	run.Result
@@ -41,12 +41,12 @@ type workers struct {
 	idle  int    // workers without an attempt
 	share int    // workers that one flow may have
 	start func() // starts a worker
-	drop  func() // stops waiting for one that hangs
+	drop  func() // stops waiting for a worker that hangs
 }
 
-// worker makes one attempt at a time. Its result always has a place in the
-// channel, which is as long as there are workers. A worker whose attempt was
-// given up has been replaced and ends: nobody waits for it any more.
+// worker makes one attempt at a time. Its result always has a place in the channel,
+// which has as many as there are workers. A worker whose attempt was given up has been
+// replaced, and ends: nothing waits for it.
 func (p *workers) worker() (replaced bool) {
 	for a := range p.work {
 		r := p.invoke(a)
@@ -72,9 +72,9 @@ func (p *workers) invoke(a *attempt) (r result) {
 	return result{attempt: a, Result: answer, err: err}
 }
 
-// begin starts a task's next attempt. Its input is evaluated once, now; later
-// attempts are given the recorded bytes.
-func (e *Engine) begin(t task) {
+// begin starts a task's next attempt. The input is evaluated once, now; later attempts
+// get the recorded bytes.
+func (e *executor) begin(t task) {
 	started, failure := t.nextAttempt()
 	if failure == nil {
 		failure = e.recordStart(t, started)
@@ -90,7 +90,7 @@ func (e *Engine) begin(t task) {
 	}
 	e.limits.started(t)
 	timeout := t.spec.Timeout
-	if timeout <= 0 && t.spec.Child == nil { // a sub-flow takes its time, also where a call stands in for it
+	if timeout <= 0 && t.spec.Child == nil { // a sub-flow has no default timeout, also where a call replaces it
 		timeout = e.config.Timeout
 	}
 	state := t.state()
@@ -108,8 +108,8 @@ func (e *Engine) begin(t task) {
 	e.startAttempt(a)
 }
 
-// give lets a worker make an attempt, or puts it on the stage.
-func (e *Engine) startAttempt(a *attempt) {
+// startAttempt passes an attempt to a worker, or to the simulation.
+func (e *executor) startAttempt(a *attempt) {
 	if e.config.Sim != nil {
 		e.simulate(a)
 		return
@@ -132,7 +132,7 @@ func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
 	return started, failure
 }
 
-// lookAt makes the item visible to expressions until what it gives is called.
+// lookAt makes the item visible to expressions until the returned function is called.
 func (t task) lookAt() func() {
 	if t.item == nil {
 		return func() {}
@@ -141,7 +141,7 @@ func (t task) lookAt() func() {
 	return func() { t.scope.Each(nil) }
 }
 
-func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
+func (e *executor) recordStart(t task, started *run.AttemptStarted) *run.Failure {
 	err := errors.Join(fits(started.Input), fits(started.Config))
 	if err == nil {
 		err = e.commits.record(t.event(started))
@@ -152,12 +152,12 @@ func (e *Engine) recordStart(t task, started *run.AttemptStarted) *run.Failure {
 	return nil
 }
 
-// giveUp is how long an attempt may take to end once it was told to. A call that
-// takes longer hangs where the sandbox cannot interrupt it.
+// giveUpAfter is how long an attempt may take to end after it was interrupted. A call
+// that takes longer hangs where the sandbox cannot interrupt it.
 const giveUpAfter = 10 * time.Second
 
-// interrupt tells an attempt to end, and gives it up when it does not.
-func (e *Engine) interrupt(a *attempt, cause error) {
+// interrupt asks an attempt to end, and gives it up when it does not.
+func (e *executor) interrupt(a *attempt, cause error) {
 	if a.ctx.Err() != nil {
 		return
 	}
@@ -166,9 +166,9 @@ func (e *Engine) interrupt(a *attempt, cause error) {
 	e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 }
 
-// abandonAttempt records the end of an attempt that hangs and puts a new worker
-// in the place of its own, as long as not too many hang.
-func (e *Engine) abandonAttempt(a *attempt, cause error) {
+// abandonAttempt records the end of an attempt that hangs and replaces its worker,
+// unless too many hang.
+func (e *executor) abandonAttempt(a *attempt, cause error) {
 	if int(e.workers.stuck.Load()) >= e.config.Workers {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 		return
@@ -187,31 +187,31 @@ func (e *Engine) abandonAttempt(a *attempt, cause error) {
 	}
 	e.attemptEnded(result{attempt: a, Result: run.Result{Outcome: outcome, Failure: &run.Failure{
 		Outcome: outcome, Code: run.CodeStuck, Retryable: outcome == run.OutcomeTimedOut,
-		Message: fmt.Sprintf("the call did not end within %s after it was told to", giveUpAfter),
+		Message: fmt.Sprintf("the call did not end within %s after it was interrupted", giveUpAfter),
 	}}})
 }
 
-// attemptEnded records a result and lets the run go on.
-func (e *Engine) attemptEnded(r result) {
+// attemptEnded records a result and advances the run.
+func (e *executor) attemptEnded(r result) {
 	e.workers.idle++
-	e.runnable.Done(r.run.Flow, e.limits.of(r.task))
+	e.runnable.Done(r.task.run.Flow, e.limits.of(r.task))
 	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)
-	r.openRun.attempts = slices.DeleteFunc(r.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
+	r.task.openRun.attempts = slices.DeleteFunc(r.task.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
 	if r.err != nil {
 		if e.ctx.Err() != nil {
-			return // the host stops; the attempt is found without an end and made again
+			return // the host stops; the attempt is found without an end and repeated
 		}
 		r.Result = lostResult(r.err.Error())
 	}
 	e.recordEnd(r.task, r.Result)
-	e.advance(r.openRun)
+	e.advance(r.task.openRun)
 }
 
-// lost ends an attempt that was under way when the process ended before. One that
-// was being canceled is.
-func (e *Engine) recordLost(t task) {
-	result := lostResult("the host stopped while the attempt was under way")
+// recordLost ends an attempt that was running when the previous process ended: as
+// lost, or as canceled if it was being canceled.
+func (e *executor) recordLost(t task) {
+	result := lostResult("the host stopped while the attempt was running")
 	if why := t.stopped(); why != nil && why.Outcome == run.OutcomeCanceled {
 		failure := *why
 		result = run.Result{Outcome: run.OutcomeCanceled, Failure: &failure}
@@ -225,9 +225,9 @@ func lostResult(message string) run.Result {
 	}}
 }
 
-// recordEnd records how an attempt ended, and when the next one is due if the
+// recordEnd records how an attempt ended, and when the next one is due if the retry
 // policy allows one.
-func (e *Engine) recordEnd(t task, r run.Result) {
+func (e *executor) recordEnd(t task, r run.Result) {
 	end := e.endOf(t, r)
 	err := fits(end.Output)
 	if err == nil {
@@ -246,8 +246,8 @@ func (e *Engine) recordEnd(t task, r run.Result) {
 	}
 }
 
-// endOf is what is to be recorded of the end of an attempt.
-func (e *Engine) endOf(t task, r run.Result) *run.AttemptFinished {
+// endOf is the event for the end of an attempt.
+func (e *executor) endOf(t task, r run.Result) *run.AttemptFinished {
 	end := &run.AttemptFinished{
 		TaskRef: t.ref(), Attempt: t.state().Attempts,
 		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration,
@@ -260,8 +260,8 @@ func (e *Engine) endOf(t task, r run.Result) *run.AttemptFinished {
 	return end
 }
 
-// attemptOver goes on after the recorded end of an attempt.
-func (e *Engine) attemptOver(t task, end *run.AttemptFinished) {
+// attemptOver continues after the recorded end of an attempt.
+func (e *executor) attemptOver(t task, end *run.AttemptFinished) {
 	e.logEnd(t, end)
 	state := t.state()
 	if state.State.Done() {
@@ -271,9 +271,9 @@ func (e *Engine) attemptOver(t task, end *run.AttemptFinished) {
 	e.retryAt(t, state.Due)
 }
 
-// nextDue is when the attempt after a failed one may start; zero for never. A
-// retry condition that cannot be evaluated takes the place of the failure.
-func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
+// nextDue is when the next attempt after a failed one may start; zero for never. A
+// retry condition that cannot be evaluated replaces the failure.
+func (e *executor) nextDue(t task, end *run.AttemptFinished) time.Time {
 	state := t.state()
 	spent, lost := state.Attempts, state.Lost
 	if end.Outcome == run.OutcomeLost {
@@ -297,8 +297,8 @@ func (e *Engine) nextDue(t task, end *run.AttemptFinished) time.Time {
 	return e.clock.now().Add(max(t.spec.Retry.After(spent-lost, e.random()), end.Failure.RetryAfter))
 }
 
-// retryAt makes a task runnable when it is due.
-func (e *Engine) retryAt(t task, due time.Time) {
+// retryAt makes a task ready when it is due.
+func (e *executor) retryAt(t task, due time.Time) {
 	if t.retries == nil {
 		t.openRun.retries = map[run.TaskRef]*countdown{}
 	}
@@ -319,7 +319,7 @@ func (e *Engine) retryAt(t task, due time.Time) {
 	}
 }
 
-func (e *Engine) logEnd(t task, end *run.AttemptFinished) {
+func (e *executor) logEnd(t task, end *run.AttemptFinished) {
 	level := slog.LevelDebug
 	if end.Failure != nil {
 		level = slog.LevelWarn
@@ -340,7 +340,7 @@ func (e *Engine) logEnd(t task, end *run.AttemptFinished) {
 	e.log.LogAttrs(e.ctx, level, "attempt "+string(end.Outcome), attrs...)
 }
 
-// failureAttr is empty, and so left out of the log, without a failure.
+// failureAttr is empty, and so not logged, without a failure.
 func failureAttr(f *run.Failure) slog.Attr {
 	if f == nil {
 		return slog.Attr{}

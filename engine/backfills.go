@@ -15,11 +15,11 @@ import (
 
 // Errors of backfills.
 var (
-	ErrNoTimes         = errors.New("the schedule has no times in that range that it has decided already: what lies ahead fires by itself")
+	ErrNoTimes         = errors.New("the range has no past times of the schedule: future times fire by themselves")
 	ErrUnknownBackfill = errors.New("no such backfill, or it ended long ago")
 )
 
-// TooManyError answers a backfill of more times than one may have.
+// TooManyError is returned for a backfill of more times than one may have.
 type TooManyError struct {
 	Limit int
 	Last  time.Time // the last one of those that fit
@@ -27,13 +27,13 @@ type TooManyError struct {
 }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("the range has more than the %d times that a backfill may have, the last one that fits is %s: ask for it in parts, cut at %s",
+	return fmt.Sprintf("the range has more than %d times, the limit of a backfill, and the last one that fits is %s: split the range at %s",
 		e.Limit, e.Last.Format(time.RFC3339Nano), e.Rest.Format(time.RFC3339Nano))
 }
 
 // Backfill makes the runs of past nominal times, a few at a time, after everything
-// that is due. It goes on after a restart until all of them have ended. When only
-// what is missing is wanted and nothing is, the plan has no times and no id.
+// that is due. It continues after a restart until all of them have ended. If only
+// missing runs are requested and none is missing, the plan has no times and no id.
 func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run.BackfillPlan, error) {
 	if plan, err := e.existingBackfill(ctx, &request); err != nil || plan.Repeated {
 		return plan, err
@@ -58,13 +58,13 @@ func (e *Engine) Backfill(ctx context.Context, request run.BackfillRequest) (run
 	return e.startBackfill(ctx, &request, plan)
 }
 
-// begun gives the plan of a backfill that was asked for before.
+// existingBackfill gives the plan of a backfill that was requested before.
 func (e *Engine) existingBackfill(ctx context.Context, request *run.BackfillRequest) (plan run.BackfillPlan, err error) {
 	if request.ID == "" || request.DryRun {
 		return plan, nil
 	}
 	err = e.durably(ctx, func() error {
-		if b := e.shard.Backfill(request.ID); b != nil {
+		if b := e.exec.shard.Backfill(request.ID); b != nil {
 			plan = repeatedPlan(b)
 		}
 		return nil
@@ -76,14 +76,14 @@ func repeatedPlan(b *run.Backfill) run.BackfillPlan {
 	return run.BackfillPlan{ID: b.ID, Repeated: true, Total: b.Total}
 }
 
-// look gives a schedule as it is deployed and as it is recorded.
+// findSchedule gives a schedule as deployed and as recorded.
 func (e *Engine) findSchedule(ctx context.Context, ref run.ScheduleRef) (spec *flows.Trigger, known run.Schedule, err error) {
 	asked := e.command(ctx, func() {
 		var s *schedule
-		if s, err = e.schedules.deployed(ref); err != nil {
+		if s, err = e.exec.schedules.deployed(ref); err != nil {
 			return
 		}
-		recorded := e.shard.Schedules[ref]
+		recorded := e.exec.shard.Schedules[ref]
 		if s.spec == nil || recorded == nil {
 			err = ErrDisabled
 			return
@@ -118,8 +118,8 @@ func planBackfill(request *run.BackfillRequest, spec *flows.Trigger, known run.S
 	return plan, nil
 }
 
-// tooMany says where a range is to be cut: it ends before a time, and begins with
-// one.
+// tooMany gives the place at which to cut a range: a part ends before a time, and the
+// next one begins with it.
 func tooMany(last, next time.Time) *TooManyError {
 	rest := next
 	if next.Before(last) {
@@ -128,8 +128,8 @@ func tooMany(last, next time.Time) *TooManyError {
 	return &TooManyError{Limit: run.MaxBackfillTimes, Last: last, Rest: rest}
 }
 
-// lookBack finds the runs that the times of a plan have made, and leaves out those
-// times when only what is missing is wanted.
+// findRuns finds the runs that the times of a plan have made, and drops these times if
+// only missing runs are requested.
 func (e *Engine) findRuns(ctx context.Context, request *run.BackfillRequest, plan *run.BackfillPlan) error {
 	found := map[int64]run.Summary{}
 	q := run.Query{Flow: request.Schedule.Flow, Since: request.From, Limit: run.MaxPage}
@@ -159,36 +159,36 @@ func (e *Engine) findRuns(ctx context.Context, request *run.BackfillRequest, pla
 	return nil
 }
 
-// startBackfill records a backfill and lets it go.
+// startBackfill records a backfill and starts its first runs.
 func (e *Engine) startBackfill(ctx context.Context, request *run.BackfillRequest, plan run.BackfillPlan) (run.BackfillPlan, error) {
 	plan.ID = request.ID
 	if plan.ID == "" {
-		plan.ID = e.newID(e.clock.now())
+		plan.ID = e.exec.newID(e.exec.clock.now())
 	}
 	started := &run.BackfillStarted{ID: plan.ID, Schedule: request.Schedule, MaxActive: max(request.MaxActive, run.DefaultBackfilled)}
 	for _, t := range plan.Times {
 		started.Times = append(started.Times, t.Time)
 	}
 	err := e.durably(ctx, func() error {
-		if b := e.shard.Backfill(plan.ID); b != nil {
+		if b := e.exec.shard.Backfill(plan.ID); b != nil {
 			plan = repeatedPlan(b)
 			return nil
 		}
-		if err := e.commits.record(run.Event{At: e.clock.now(), Data: started}); err != nil {
+		if err := e.exec.commits.record(run.Event{At: e.exec.clock.now(), Data: started}); err != nil {
 			return tooLarge("the backfill", err)
 		}
-		e.schedules.advanceBackfill(e.shard.Backfill(plan.ID))
+		e.exec.schedules.advanceBackfill(e.exec.shard.Backfill(plan.ID))
 		return nil
 	})
 	return plan, err
 }
 
-// Backfills gives the backfills that go and the last ones that have ended, as they
-// began.
+// Backfills gives the active backfills and the last ones that have ended, in the order
+// in which they began.
 func (e *Engine) Backfills(ctx context.Context) ([]run.Backfill, error) {
 	var all []run.Backfill
 	err := e.durably(ctx, func() error {
-		for _, b := range e.shard.Backfills {
+		for _, b := range e.exec.shard.Backfills {
 			all = append(all, *b)
 			all[len(all)-1].Times, all[len(all)-1].Active = slices.Clone(b.Times), slices.Clone(b.Active)
 		}
@@ -197,11 +197,11 @@ func (e *Engine) Backfills(ctx context.Context) ([]run.Backfill, error) {
 	return all, err
 }
 
-// CancelBackfill ends a backfill: what is left of its times makes no run, and the
-// runs that are going are canceled.
+// CancelBackfill ends a backfill: its remaining times make no run, and its open runs
+// are canceled.
 func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) error {
 	return e.durably(ctx, func() error {
-		b := e.shard.Backfill(id)
+		b := e.exec.shard.Backfill(id)
 		switch {
 		case b == nil:
 			return ErrUnknownBackfill
@@ -209,48 +209,48 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 			return ErrFinished
 		}
 		reason = cmp.Or(reason, "canceled") // without a reason, all times had their turn
-		if err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
+		if err := e.exec.commits.record(run.Event{At: e.exec.clock.now(), Data: &run.BackfillEnded{ID: id, Reason: reason}}); err != nil {
 			return err
 		}
 		for _, active := range slices.Clone(b.Active) {
-			if o := e.open[active]; o != nil {
-				e.cancel(o, canceled("its backfill was canceled: "+reason))
+			if o := e.exec.open[active]; o != nil {
+				e.exec.cancel(o, canceled("its backfill was canceled: "+reason))
 			}
 		}
 		return nil
 	})
 }
 
-// fillAll lets all backfills go on.
+// advanceBackfills continues all backfills.
 func (ss *schedules) advanceBackfills() {
 	ss.backfillsDue = false
-	for _, b := range slices.Clone(ss.engine.shard.Backfills) {
+	for _, b := range slices.Clone(ss.exec.shard.Backfills) {
 		ss.advanceBackfill(b)
 	}
 }
 
-// fill starts as many runs of a backfill as may go at once, and ends it after the
-// last one. It must not be called by the end of a run: that may come before the
+// advanceBackfill starts as many runs of a backfill as may be open at once, and ends
+// it after the last one. The end of a run must not call it: that may come before the
 // run's start has returned.
 func (ss *schedules) advanceBackfill(b *run.Backfill) {
 	if !b.EndedAt.IsZero() {
 		return
 	}
 	s := ss.byRef[b.Schedule]
-	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && ss.engine.fault == nil {
-		if ss.engine.commits.congested() {
+	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && ss.exec.fault == nil {
+		if ss.exec.commits.congested() {
 			ss.backfillsDue = true
 			return
 		}
-		if ss.engine.refusal() != nil {
+		if ss.exec.refusal() != nil {
 			ss.retryBackfills()
 			return
 		}
 		ss.startBackfillRun(b, s.flow)
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
-		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
-		ss.engine.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
+		ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
+		ss.exec.log.Info("a backfill has ended", "backfill", b.ID, "schedule", b.Schedule.String(),
 			"succeeded", b.Succeeded, "failed", b.Failed, "canceled", b.Canceled, "rejected", b.Rejected)
 	}
 }
@@ -259,19 +259,20 @@ func (ss *schedules) startBackfillRun(b *run.Backfill, f *flows.Flow) {
 	nominal := b.Times[0]
 	advanced := &run.BackfillAdvanced{ID: b.ID}
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
-	if _, err := ss.engine.accept(f, request, advanced); err != nil {
-		ss.engine.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
-		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: advanced})
+	if _, err := ss.exec.accept(f, request, advanced); err != nil {
+		ss.exec.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
+		ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: advanced})
 	}
 }
 
-// fillLater lets backfills go on when there may be room again.
+// retryBackfills arms a timer that continues the backfills when there may be room
+// again.
 func (ss *schedules) retryBackfills() {
-	if ss.backfillTimer || ss.engine.draining {
+	if ss.backfillTimer || ss.exec.draining {
 		return
 	}
 	ss.backfillTimer = true
-	ss.engine.clock.at(ss.engine.clock.now().Add(postponement), func() {
+	ss.exec.clock.at(ss.exec.clock.now().Add(postponement), func() {
 		ss.backfillTimer = false
 		ss.advanceBackfills()
 	})

@@ -13,11 +13,11 @@ import (
 )
 
 // blobs keeps JSON that is too large for the journal's events. It belongs to the
-// committer once the loop runs, and to the recovery before.
+// committer while the loop runs, and to the recovery before.
 //
-// A blob may go when no snapshot refers to it and no commit that follows the
-// older one of the two kept snapshots. Commits are told apart by the snapshot
-// that they follow: its number is the generation.
+// A blob may be removed when no snapshot refers to it and no commit that follows the
+// older one of the two kept snapshots. A commit belongs to the generation of the
+// snapshot that it follows.
 type blobs struct {
 	store     Store
 	log       *slog.Logger
@@ -25,15 +25,15 @@ type blobs struct {
 	stored    map[string]int // the last generation whose commits refer to it
 }
 
-// sweep asks for the removal of what nothing refers to but commits of earlier
-// generations.
+// sweep requests the removal of blobs to which only commits of earlier generations
+// refer.
 type sweep struct {
 	generation int                 // that begins with the older of the two kept snapshots
 	named      map[string]struct{} // referred to by the kept snapshots
 }
 
-// keep stores what a commit of the given generation refers to and is not stored
-// yet. It returns when all of it is durable.
+// keep stores the blobs of a commit of the given generation that are not stored yet.
+// It returns when all of them are durable.
 func (b *blobs) keep(ctx context.Context, generation int, all []run.Blob) error {
 	for _, blob := range all {
 		if _, known := b.stored[blob.Name]; !known {
@@ -49,11 +49,11 @@ func (b *blobs) keep(ctx context.Context, generation int, all []run.Blob) error 
 	return nil
 }
 
-// doomed lists what is not referred to any more.
+// unreferenced lists the blobs to which nothing refers any more.
 func (b *blobs) unreferenced(ctx context.Context, s sweep) []string {
 	names, err := b.store.List(ctx)
 	if err != nil {
-		b.log.Warn("large values that are not needed any more cannot be listed", "error", err)
+		b.log.Warn("large values that are no longer needed cannot be listed", "error", err)
 		return nil
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
@@ -67,28 +67,29 @@ func (b *blobs) unreferenced(ctx context.Context, s sweep) []string {
 	})
 }
 
-// remove removes what was listed, unless it was stored again since. What it cannot
-// remove now, the next sweep finds again.
+// remove removes the listed blobs, except those that were stored again since. The next
+// sweep finds again what it cannot remove now.
 func (b *blobs) remove(ctx context.Context, names []string) {
 	for _, name := range names {
 		if _, again := b.stored[name]; again {
 			continue
 		}
 		if err := b.store.Delete(ctx, name); err != nil {
-			b.log.Warn("a large value that is not needed any more cannot be removed", "name", name, "error", err)
+			b.log.Warn("a large value that is no longer needed cannot be removed", "name", name, "error", err)
 			return
 		}
 	}
 }
 
-// found notes what a commit or snapshot refers to that is read at start.
+// found notes a blob to which a commit or snapshot refers that is read at start.
 func (b *blobs) found(p *json.RawMessage) {
 	if name, apart := run.BlobName(*p); apart {
 		b.stored[name] = firstGeneration
 	}
 }
 
-// BlobError says that a large value which the journal refers to cannot be had.
+// BlobError is returned for a large value that the journal refers to and that cannot
+// be read.
 type BlobError struct {
 	Name string
 	Err  error
@@ -100,12 +101,12 @@ func (e *BlobError) Error() string {
 
 func (e *BlobError) Unwrap() error { return e.Err }
 
-// lasting reports whether trying again cannot help.
+// lasting reports whether a retry cannot help.
 func (e *BlobError) lasting() bool {
 	return errors.Is(e.Err, fs.ErrNotExist) || errors.Is(e.Err, run.ErrDamaged)
 }
 
-// fetch puts the JSON in place of a reference to it.
+// fetch replaces a reference to JSON by the JSON.
 func (b *blobs) fetch(ctx context.Context, p *json.RawMessage) error {
 	name, apart := run.BlobName(*p)
 	if !apart {

@@ -7,10 +7,10 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// cancel stops a run for the given reason. Attempts under way are told and end
-// by themselves; everything else ends now. The tasks of finally run all the same;
-// once they do, a further cancellation is for them.
-func (e *Engine) cancel(o *openRun, why *run.Failure) {
+// cancel stops a run for the given reason. Running attempts are interrupted and end by
+// themselves; everything else ends now. The tasks of finally run nevertheless; once
+// they run, a further cancellation applies to them.
+func (e *executor) cancel(o *openRun, why *run.Failure) {
 	if o.phase.part == flows.PartFinally {
 		e.stopFinally(o, why)
 		return
@@ -39,7 +39,7 @@ func (e *Engine) cancel(o *openRun, why *run.Failure) {
 	e.advance(o)
 }
 
-// causeOf is what attempts are told that are stopped for a reason.
+// causeOf is the cause with which attempts are interrupted for a reason.
 func causeOf(why *run.Failure) error {
 	if why.Outcome == run.OutcomeTimedOut {
 		return run.ErrDeadline
@@ -47,8 +47,8 @@ func causeOf(why *run.Failure) error {
 	return cancelError(why.Message)
 }
 
-// cancelError is run.ErrCanceled in the words of the reason: a call makes its own
-// failure of it.
+// cancelError is run.ErrCanceled with the reason as its message, which becomes the
+// message of a call's failure.
 type cancelError string
 
 func (e cancelError) Error() string {
@@ -60,12 +60,12 @@ func (e cancelError) Error() string {
 
 func (e cancelError) Is(target error) bool { return target == run.ErrCanceled }
 
-// cancelPending ends a run that waits for its slot: nothing of it has started.
-func (e *Engine) cancelPending(o *openRun) {
+// cancelPending ends a run that waits for its slot: none of its tasks has started.
+func (e *executor) cancelPending(o *openRun) {
 	for _, spec := range o.flow.Tasks {
 		ref := run.TaskRef{Task: spec.Name}
 		if state := o.run.Task(ref); state != nil && state.State.Done() {
-			continue // taken over from the run that this one continues
+			continue // carried over from the run that this one continues
 		}
 		end := &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: o.run.Cancel}
 		if e.commits.record(o.event(end)) != nil {
@@ -75,16 +75,15 @@ func (e *Engine) cancelPending(o *openRun) {
 	e.finish(o, o.run.Cancel)
 }
 
-// unready ends a task that waits for its next attempt.
-func (e *Engine) endRetry(o *openRun, ref run.TaskRef, why *run.Failure) {
+// endRetry ends a task that waits for its next attempt.
+func (e *executor) endRetry(o *openRun, ref run.TaskRef, why *run.Failure) {
 	delete(o.retries, ref)
 	if t, ok := o.task(ref); ok {
 		e.end(t, run.Canceled, why)
 	}
 }
 
-// task finds a task of the phase that is being executed, or an item that has
-// begun.
+// task finds a task of the current phase, or an item that has begun.
 func (o *openRun) task(ref run.TaskRef) (task, bool) {
 	spec := o.flow.Task(ref.Task)
 	if !o.phase.holds(spec) {
@@ -100,10 +99,10 @@ func (o *openRun) task(ref run.TaskRef) (task, bool) {
 	return t, t.item != nil
 }
 
-// cancelTask stops one task of a run, or an item that has begun: the attempt under
-// way is told, no further one starts. A task that has not started ends when its
+// cancelTask stops one task of a run, or an item that has begun: its running attempt
+// is interrupted and no further one starts. A task that has not started ends when its
 // turn comes.
-func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error {
+func (e *executor) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error {
 	state := o.run.Task(ref)
 	if state != nil && state.State.Done() {
 		return ErrFinished
@@ -122,11 +121,11 @@ func (e *Engine) cancelTask(o *openRun, ref run.TaskRef, why *run.Failure) error
 	return nil
 }
 
-// stopTask stops what is under way of a task, or of an item.
-func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
+// stopTask stops what runs or waits of a task or an item.
+func (e *executor) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	of := func(other run.TaskRef) bool { return other == ref || ref.Key == "" && other.Task == ref.Task }
 	for _, a := range o.attempts {
-		if of(a.ref()) {
+		if of(a.task.ref()) {
 			e.interrupt(a, causeOf(why))
 		}
 	}
@@ -145,7 +144,7 @@ func (e *Engine) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	e.stopChildren(o, why, of)
 }
 
-// knows reports whether the run's flow has the task, or one of its hooks; of items,
+// knows reports whether the run's flow or one of its hooks has the task; for an item,
 // whether it has begun.
 func (o *openRun) knows(ref run.TaskRef) bool {
 	if ref.Key == "" {
@@ -155,7 +154,7 @@ func (o *openRun) knows(ref run.TaskRef) bool {
 	return known
 }
 
-func (e *Engine) runTimedOut(o *openRun) {
+func (e *executor) runTimedOut(o *openRun) {
 	if o.run.State.Done() || o.phase.hook() {
 		return
 	}

@@ -13,8 +13,8 @@ import (
 // they carry over is read when the new run is requested, and recorded with it: they
 // start when their tasks do.
 
-// continues gives what the next run of a sub-flow's task goes on with. It is nil
-// for one that begins anew: one made again by the task's own policy, too.
+// continues gives what the next run of a sub-flow's task carries over. It is nil for a
+// run that starts from the beginning, also for a retry by the task's own policy.
 func (t task) continues(params map[string]json.RawMessage) *run.ContinuedChild {
 	child := t.continued[t.ref()]
 	if state := t.state(); child == nil || state != nil && state.Child != "" {
@@ -26,8 +26,7 @@ func (t task) continues(params map[string]json.RawMessage) *run.ContinuedChild {
 	return child
 }
 
-// sameJSON compares values that may be written in different ways, numbers by their
-// digits.
+// sameJSON compares values whose text may differ, numbers by their digits.
 func sameJSON(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || bytes.Equal(canonical(a), canonical(b))
 }
@@ -43,7 +42,7 @@ func canonical(value json.RawMessage) []byte {
 	return out
 }
 
-// keepContinuation makes what is recorded of a continuation ready for use.
+// keepContinuation decodes the recorded continuation.
 func (o *openRun) keepContinuation() error {
 	c, err := run.DecodeContinuation(o.run.Continuation)
 	if err != nil {
@@ -59,8 +58,8 @@ func (o *openRun) keepContinuation() error {
 	return nil
 }
 
-// asked reports whether a member of a group is, or holds, the task that was asked
-// for by name: it runs again although another member has won.
+// isAskedFor reports whether a member of a group is, or contains, the task that was
+// requested by name: it runs again although another member has won.
 func (o *openRun) isAskedFor(g *flows.Group, place int) bool {
 	spec := o.flow.Task(o.askedFor.Task)
 	if !o.phase.holds(spec) {

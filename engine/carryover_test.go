@@ -139,7 +139,7 @@ func TestProcessEndsDuringATakeover(t *testing.T) {
 				config.Journal, config.Invoker = mortalJournal{narrow{m.journal, fewBytes}, fuse}, guests{"t": takes(time.Second)}
 				config.History = oneRecord{old}
 				e := New(config)
-				e.config.Restore = restore
+				e.exec.config.Restore = restore
 				ctx, kill := context.WithCancel(t.Context())
 				fuse.kill = kill
 				over := make(chan error, 1)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -52,6 +53,18 @@ func (c *clock) countDown(d *countdown, due time.Time, alarm func()) {
 // stopCountdown takes a countdown out of the heap.
 func (c *clock) stopCountdown(d *countdown) { c.timers.Cancel(d.timer) }
 
+// deliver gives due timers to the loop. It blocks while the loop is busy: late timers
+// queue in the heap, nowhere else.
+func (c *clock) deliver(ctx context.Context) func([]func()) {
+	return func(batch []func()) {
+		batch = append([]func(){}, batch...)
+		select {
+		case c.due <- batch:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // shift moves a countdown along with the clock.
 func (c *clock) shift(d *countdown, by time.Duration) {
 	d.due = d.due.Add(by)
@@ -60,7 +73,7 @@ func (c *clock) shift(d *countdown, by time.Duration) {
 
 // jumped notifies the loop that the clock was set. The timers wait for it: nothing is
 // due by the new clock before the loop knows.
-func (e *Engine) jumped(by time.Duration) {
+func (e *executor) jumped(by time.Duration) {
 	select {
 	case e.clock.due <- []func(){func() { e.clockSet(by) }}:
 	case <-e.ctx.Done():
@@ -69,7 +82,7 @@ func (e *Engine) jumped(by time.Duration) {
 
 // clockSet moves what counts elapsed time along with the clock, and lets the schedules
 // look at the new time.
-func (e *Engine) clockSet(by time.Duration) {
+func (e *executor) clockSet(by time.Duration) {
 	e.log.Warn("the clock was set, or the machine was suspended", "by", by)
 	shift := func(d *countdown) { e.clock.shift(d, by) }
 	for _, o := range e.open {
@@ -93,15 +106,15 @@ func (e *Engine) clockSet(by time.Duration) {
 }
 
 // newID makes the id of a run or a backfill.
-func (e *Engine) newID(at time.Time) run.ID {
+func (e *executor) newID(at time.Time) run.ID {
 	if e.config.Random == nil {
 		return run.NewID(at)
 	}
 	return run.DrawID(at, e.config.Random.Uint64)
 }
 
-// luck is a random number from 0 to 1, without 1.
-func (e *Engine) random() float64 {
+// random is a random number from 0 to 1, without 1.
+func (e *executor) random() float64 {
 	if e.config.Random == nil {
 		return rand.Float64()
 	}

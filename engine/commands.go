@@ -8,41 +8,41 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Deploy makes the flows of a set those that are known by name, and arms their
-// schedules. The numbers of its limits hold at once for all runs. A flow of the same
-// name is replaced for new runs, one that the set has not is deployed no more; runs
-// in progress keep theirs either way.
+// Deploy replaces the deployed flows by those of a set, and arms their schedules. The
+// numbers of its limits are in force at once for all runs. A flow of the same name is
+// replaced for new runs, and a flow that the set does not have is removed; open runs
+// keep their flows either way.
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
-		e.schedules.undeploy(set)
-		e.limits.deploy(set.Limits)
-		e.chains = set.Followers()
-		clear(e.sets) // runs that are open hold their flows
+		e.exec.schedules.undeploy(set)
+		e.exec.limits.deploy(set.Limits)
+		e.exec.chains = set.Followers()
+		clear(e.exec.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {
-			e.flows[f.Name] = f
-			e.sets[f.DefinitionDigest] = set
-			e.schedules.deploySchedules(f)
+			e.exec.flows[f.Name] = f
+			e.exec.sets[f.DefinitionDigest] = set
+			e.exec.schedules.deploySchedules(f)
 		}
-		e.schedules.advanceBackfills()
+		e.exec.schedules.advanceBackfills()
 	})
 }
 
-// Submit asks for a run and gives its receipt once the run is durable. A request
-// that cannot make a run is answered with a *run.RequestError, one that comes
-// too many with a *BusyError.
+// Submit requests a run and returns its receipt once the run is durable. It returns a
+// *run.RequestError for a request that cannot make a run, and a *BusyError while too
+// many runs are open.
 //
-// A receipt decides the request's position: asked for again, it makes no second
-// run. An error does not; whoever asked decides it with [Engine.Decide] once the
-// message is kept elsewhere.
+// A receipt decides the request's position: the same request makes no second run. An
+// error does not; the caller decides the position with [Engine.Decide] once the
+// message is stored elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
 	wrong := checkRequest(request) // not on the loop
-	return e.receive(ctx, func() (run.Receipt, error) { return e.submit(request, wrong) })
+	return e.receive(ctx, func() (run.Receipt, error) { return e.exec.submit(request, wrong) })
 }
 
-// SubmitBatch asks for runs, one after the other, until one is refused, and
-// gives the number of those that were not, once they are durable: an error is
-// about the request that follows them. It is Submit for a source of many
-// messages, at the price of one commit.
+// SubmitBatch requests runs, one after the other, until one is refused, and returns
+// the number of those before it once they are durable: an error is about the request
+// that follows them. It is Submit for a source of many messages, at the price of one
+// commit.
 func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decided int, err error) {
 	type answer struct {
 		decided int
@@ -56,12 +56,12 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 	err = e.command(ctx, func() {
 		var a answer
 		for i, request := range requests {
-			if _, a.err = e.submit(request, wrong[i]); a.err != nil {
+			if _, a.err = e.exec.submit(request, wrong[i]); a.err != nil {
 				break
 			}
 			a.decided++
 		}
-		e.commits.afterCommit(func() { answers <- a })
+		e.exec.commits.afterCommit(func() { answers <- a })
 	})
 	if err != nil {
 		return 0, err
@@ -73,7 +73,7 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 	return a.decided, a.err
 }
 
-// receive asks for a run on the loop and gives its receipt once it is durable.
+// receive requests a run on the loop and returns its receipt once it is durable.
 func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (run.Receipt, error) {
 	type answer struct {
 		receipt run.Receipt
@@ -82,7 +82,7 @@ func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (
 	answers := make(chan answer, 1)
 	err := e.command(ctx, func() {
 		receipt, err := ask()
-		e.commits.afterCommit(func() { answers <- answer{receipt, err} })
+		e.exec.commits.afterCommit(func() { answers <- answer{receipt, err} })
 	})
 	if err != nil {
 		return run.Receipt{}, err
@@ -99,10 +99,10 @@ func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (
 func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
-		if position.After(e.shard.Watermarks[position.Source]) {
-			e.commits.record(e.decidedEvent(position))
+		if position.After(e.exec.shard.Watermarks[position.Source]) {
+			e.exec.commits.record(e.exec.decidedEvent(position))
 		}
-		e.commits.afterCommit(func() { answers <- struct{}{} })
+		e.exec.commits.afterCommit(func() { answers <- struct{}{} })
 	})
 	if err != nil {
 		return err
@@ -111,35 +111,35 @@ func (e *Engine) Decide(ctx context.Context, position run.Position) error {
 	return err
 }
 
-// Cancel stops a run: attempts under way are canceled, no other starts. It
-// returns once that is durable; the run is finished soon after.
+// Cancel stops a run: running attempts are canceled, and no other starts. It returns
+// once that is durable; the run finishes soon after.
 func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
-		o := e.open[id]
+		o := e.exec.open[id]
 		if o == nil {
 			answers <- run.ErrUnknown
 			return
 		}
-		e.cancel(o, canceled(reason))
-		e.commits.afterCommit(func() { answers <- nil })
+		e.exec.cancel(o, canceled(reason))
+		e.exec.commits.afterCommit(func() { answers <- nil })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
 
-// CancelTask stops one task of a run: the attempt under way is canceled, no
-// other starts, and the tasks downstream see that it did not succeed. It returns
-// once that is durable.
+// CancelTask stops one task of a run: its running attempt is canceled, no other
+// starts, and for the tasks downstream it did not succeed. It returns once that is
+// durable.
 func (e *Engine) CancelTask(ctx context.Context, id run.ID, ref run.TaskRef, reason string) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
-		o := e.open[id]
+		o := e.exec.open[id]
 		if o == nil {
 			answers <- run.ErrUnknown
 			return
 		}
-		err := e.cancelTask(o, ref, canceled(reason))
-		e.commits.afterCommit(func() { answers <- err })
+		err := e.exec.cancelTask(o, ref, canceled(reason))
+		e.exec.commits.afterCommit(func() { answers <- err })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
@@ -148,7 +148,7 @@ func canceled(reason string) *run.Failure {
 	return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: reason}
 }
 
-// canceling waits for the answer and tells finished runs from unknown ones.
+// awaitCancel waits for the answer and distinguishes finished runs from unknown ones.
 func (e *Engine) awaitCancel(ctx context.Context, id run.ID, answers <-chan error, err error) error {
 	if err != nil {
 		return err
@@ -171,8 +171,8 @@ func (e *Engine) awaitCancel(ctx context.Context, id run.ID, answers <-chan erro
 func (e *Engine) Watermark(ctx context.Context, source string) (run.Position, error) {
 	answers := make(chan run.Position, 1)
 	err := e.command(ctx, func() {
-		decided := e.shard.Watermarks[source]
-		e.commits.afterCommit(func() { answers <- decided })
+		decided := e.exec.shard.Watermarks[source]
+		e.exec.commits.afterCommit(func() { answers <- decided })
 	})
 	if err != nil {
 		return run.Position{}, err

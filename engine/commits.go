@@ -18,7 +18,7 @@ const (
 	maxBatch      = 512 << 10 // bytes after which a commit takes no further events
 	maxUnsaved    = 4 << 20   // bytes of events on their way to the journal
 	maxOutbox     = 64        // commits that observers may be behind
-	maxUnnotified = 16 << 10  // events in them: each holds what it says, the last of a run its record
+	maxUnnotified = 16 << 10  // events in them: each holds its event, the last one of a run its record
 	maxPayload    = 16 << 20  // bytes of one JSON value of an event
 	maxSpare      = 4         // emptied commits that are kept for their memory
 )
@@ -60,13 +60,13 @@ type commitLog struct {
 	taskObservers bool          // an observer wants the events of tasks
 
 	shard      *run.Shard
-	pending    []*batch       // not given to the committer yet; the last one is still growing
-	inFlight   *batch         // at the committer
-	unsaved    int            // bytes in pending and inFlight
+	pending    []*batch      // not given to the committer yet; the last one is still growing
+	inFlight   *batch        // at the committer
+	unsaved    int           // bytes in pending and inFlight
 	spare      []*wire.Commit // emptied
-	outbox     []*batch       // durable, not given to the notifier yet
-	unnotified int            // events in outbox
-	revision   uint64         // of the last durable commit
+	outbox     []*batch      // durable, not given to the notifier yet
+	unnotified int           // events in outbox
+	revision   uint64        // of the last durable commit
 
 	snapshot   *snapshot // being written
 	compacting bool      // the compactor has one
@@ -90,13 +90,13 @@ func newCommitLog(config *Config) *commitLog {
 	return l
 }
 
-// SizeError says that events do not fit into one record of the journal.
+// SizeError is returned for events that do not fit into one record of the journal.
 type SizeError struct {
 	Size, Limit int
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%d bytes are more than the %d that the journal takes", e.Size, e.Limit)
+	return fmt.Sprintf("%d bytes are more than the %d that the journal accepts", e.Size, e.Limit)
 }
 
 // fits refuses JSON that is too large to be recorded.
@@ -109,16 +109,16 @@ func fits(payload json.RawMessage) error {
 
 // applied follows up on an event that has just been recorded; r is nil for an event of
 // no run.
-func (e *Engine) applied(r *run.Run, event run.Event) {
+func (e *executor) applied(r *run.Run, event run.Event) {
 	e.simRecorded(r, event)
 	if len(e.watchers.byRun) > 0 && r != nil {
 		e.watchers.changed(r)
 	}
 }
 
-// record applies events that become durable together and puts them into the
-// growing batch. When they are too large, nothing has happened. Any other error
-// is a mistake of the engine and ends the loop.
+// record applies events that become durable together, and adds them to the growing
+// batch. If they are too large, nothing has happened. Any other error is a mistake of
+// the engine and ends the loop.
 func (l *commitLog) record(events ...run.Event) error {
 	b, err := l.enroll(events)
 	if err != nil {
@@ -141,12 +141,12 @@ func (l *commitLog) record(events ...run.Event) error {
 	return nil
 }
 
-// observed reports whether anybody is to be told of such an event.
+// observed reports whether an observer wants such an event.
 func (l *commitLog) observed(data run.EventData) bool {
 	return l.taskObservers || len(l.config.Observers) > 0 && !run.OfTask(data)
 }
 
-// enroll adds events to the batch that takes them.
+// enroll adds events to the batch that has room for them.
 func (l *commitLog) enroll(events []run.Event) (*batch, error) {
 	if n := len(l.pending); n > 0 && !l.pending[n-1].closed {
 		last := l.pending[n-1]
@@ -163,7 +163,7 @@ func (l *commitLog) enroll(events []run.Event) (*batch, error) {
 	return b, l.enrolled(b, err)
 }
 
-// enrolled accounts for what a batch has grown by.
+// enrolled accounts for the growth of a batch.
 func (l *commitLog) enrolled(b *batch, err error) error {
 	if err != nil {
 		l.fail(err)
@@ -222,9 +222,9 @@ func (l *commitLog) congested() bool {
 	return l.unsaved > maxUnsaved || len(l.outbox) > maxOutbox || l.unnotified > maxUnnotified
 }
 
-// nextCommit gives the committer's channel and what to send on it, or nil while
-// a commit is under way: events collect meanwhile, so that commits are as large
-// as the load asks for.
+// nextCommit gives the committer's channel and the batch to send, or nil while a
+// commit is being written: events collect meanwhile, so that commits grow with the
+// load.
 func (l *commitLog) nextCommit() (chan<- *batch, *batch) {
 	if l.inFlight != nil || len(l.pending) == 0 {
 		return nil, nil
@@ -260,9 +260,9 @@ func (l *commitLog) committed(b *batch) {
 	b.then = nil
 }
 
-// committer appends one commit at a time, after what its events refer to, and
-// removes blobs that are not referred to any more. It owns the journal's
-// revision and the blobs.
+// committer appends one commit at a time, after the blobs that its events refer to,
+// and removes blobs that are no longer needed. It owns the journal's revision and the
+// blobs.
 func (l *commitLog) committer(ctx context.Context, revision uint64) {
 	var doomed []string // listed before a commit, removed after it: the journal was still ours then
 	for {
@@ -287,19 +287,19 @@ func (l *commitLog) committer(ctx context.Context, revision uint64) {
 	}
 }
 
-// append repeats an append until the journal takes it: what was accepted must
-// not be lost because the journal is away for a while.
+// append repeats an append until the journal accepts it: an accepted run must not be
+// lost because the journal is unavailable for a while.
 func (l *commitLog) append(ctx context.Context, after uint64, c *wire.Commit) (revision uint64, sum uint32, err error) {
 	sealed := c.Seal(after)
-	err = l.withRetry(ctx, "the journal takes no commit; trying again", func() (err error) {
+	err = l.withRetry(ctx, "the journal accepts no commit; trying again", func() (err error) {
 		revision, err = l.config.Journal.Append(ctx, after, sealed)
 		return err
 	})
 	return revision, wire.CommitSum(sealed), err
 }
 
-// insist repeats what must not fail until it succeeds, the journal is somebody
-// else's or ctx ends.
+// withRetry repeats f until it succeeds, another writer has taken the journal, or ctx
+// ends.
 func (l *commitLog) withRetry(ctx context.Context, complaint string, f func() error) error {
 	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
 		err := f()

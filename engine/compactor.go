@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// archive is what the archivist knows of the stored snapshots.
+// storedSnapshots is the compactor's knowledge of the stored snapshots.
 type storedSnapshots struct {
 	newest, older *finishedSnapshot // nil when there is none; without their bytes
 }
 
-// shortenAgain is how long after a failure the journal is shortened again: what
-// stood in the way, an observer that could not flush, may be gone, while a journal
-// that is full takes no commit and so has no next snapshot.
+// shortenAgain is how long after a failure the compactor tries to shorten the journal
+// again. The cause, such as an observer that could not flush, may be gone by then; and
+// a full journal accepts no commit and so never gets a next snapshot.
 const shortenAgain = 10 * time.Second
 
-// archivist stores snapshots, one at a time, and lets the journal forget what
-// two of them and all observers hold.
+// compactor stores snapshots, one at a time, and removes the commits that two
+// snapshots and all observers hold.
 func (l *commitLog) compactor(ctx context.Context, a storedSnapshots) {
 	again := time.NewTimer(shortenAgain)
 	defer again.Stop()
@@ -61,14 +61,14 @@ func (l *commitLog) keepSnapshot(ctx context.Context, a *storedSnapshots, s fini
 	return nil
 }
 
-// shorten removes commits up to the older one of two snapshots: when the newest
-// turns out to be damaged, the older one and the journal make up for it.
+// shorten removes commits up to the older one of two snapshots: if the newest is
+// damaged, the older one and the journal replace it.
 func (l *commitLog) shorten(ctx context.Context, a storedSnapshots) error {
 	if a.older == nil {
 		return nil
 	}
 	if told := l.notified.Load(); len(l.config.Observers) > 0 && told < a.older.revision {
-		return fmt.Errorf("observers are at revision %d, and the commits up to %d are to go", told, a.older.revision)
+		return fmt.Errorf("observers are at revision %d, and the commits up to %d are to be removed", told, a.older.revision)
 	}
 	for _, o := range l.config.Observers {
 		if err := o.Observer.Flush(ctx); err != nil {

@@ -90,7 +90,7 @@ func TestProcessEndsAtEveryDeed(t *testing.T) {
 				config.Observers = []Observation{{Observer: mortalObserver{&notices{}, fuse}}}
 				ids := map[run.ID]string{}
 				e, ctx := New(config), t.Context()
-				e.config.Restore = restore
+				e.exec.config.Restore = restore
 				ctx, fuse.kill = context.WithCancel(ctx)
 				over := make(chan error, 1)
 				go func() { over <- e.Run(ctx) }()
@@ -527,7 +527,7 @@ func TestSlotsAreHeldOverARestart(t *testing.T) {
 			r = boot(t, Config{Journal: journal, Invoker: slow}, set)
 			time.Sleep(time.Second)
 			r.command(t.Context(), func() {
-				for id, o := range r.open {
+				for id, o := range r.exec.open {
 					if o.run.State != run.Pending && id != first {
 						t.Errorf("run %s is %s while another one holds the only slot", id, o.run.State)
 					}

@@ -51,7 +51,7 @@ func TestOneFlowsCrowdDoesNotDelayAnother(t *testing.T) {
 					}
 				}
 				var waiting int
-				r.command(t.Context(), func() { waiting = r.runnable.Len() })
+				r.command(t.Context(), func() { waiting = r.exec.runnable.Len() })
 				if waiting < ready-10*workers {
 					t.Errorf("only %d tasks wait: the other flow was not alone against a crowd", waiting)
 				}
@@ -91,8 +91,8 @@ func TestOneFlowLeavesAQuarterOfTheWorkers(t *testing.T) {
 					t.Errorf("%d of %d workers were busy at most", all.most, workers)
 				}
 				r.stop()
-				if !r.runnable.Empty() {
-					t.Errorf("after the last task the queue holds %+v", r.runnable)
+				if !r.exec.runnable.Empty() {
+					t.Errorf("after the last task the queue holds %+v", r.exec.runnable)
 				}
 			})
 		})

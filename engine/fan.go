@@ -6,18 +6,17 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// A task with for_each is fanned out: its items are task runs of their own, of
-// which only some are under way at once. Those that have not begun cost nothing
-// but their value.
+// A task with for_each is fanned out: each item is a separate task run, and only some
+// of them run at once. Items that have not begun cost nothing but their value.
 
 // fan is a task that is fanned out.
 type fan struct {
 	items   []run.Item
-	next    int              // those before it have begun
-	active  map[string]*item // have begun and are not done, by key
-	busy    int              // of these, ready or running: not waiting for another attempt
-	failed  *run.TaskRun     // the first item that ended otherwise than well
-	feeding bool             // is on the stack
+	next    int              // index of the first item that has not begun
+	active  map[string]*item // items that have begun and are not done, by key
+	busy    int              // active items that are ready or running, not waiting for another attempt
+	failed  *run.TaskRun     // the first item that did not succeed
+	feeding bool             // feed is on the stack
 }
 
 // item is an item that has begun.
@@ -27,8 +26,8 @@ type item struct {
 	busy  bool
 }
 
-// expand records what a task is to be run for, and begins.
-func (e *Engine) expand(t task) {
+// expand records the items of a task, and begins with them.
+func (e *executor) expand(t task) {
 	items, failure := t.spec.Items(t.scope)
 	if failure == nil {
 		if err := fits(items); err != nil {
@@ -44,9 +43,9 @@ func (e *Engine) expand(t task) {
 	}
 }
 
-// takeUpFan goes on with a task that was fanned out before a restart, or in the
-// run that this one continues.
-func (e *Engine) resumeFan(t task) {
+// resumeFan continues a task that was fanned out before a restart, or in the run that
+// this one continues.
+func (e *executor) resumeFan(t task) {
 	f := e.newFan(t)
 	if f == nil {
 		return
@@ -70,7 +69,7 @@ func (e *Engine) resumeFan(t task) {
 			begun = append(begun, known)
 		}
 	}
-	f.feeding = true // not before all that has begun is under way again
+	f.feeding = true // not before all items that had begun are active again
 	for _, known := range begun {
 		e.resumeTask(task{t.openRun, t.spec, t.node, known})
 	}
@@ -82,7 +81,7 @@ func (e *Engine) resumeFan(t task) {
 }
 
 // newFan reads the recorded items; nil ends the task.
-func (e *Engine) newFan(t task) *fan {
+func (e *executor) newFan(t task) *fan {
 	items, err := run.Items(t.state().Items)
 	if err != nil {
 		e.end(t, run.Failed, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: err.Error()})
@@ -96,8 +95,8 @@ func (e *Engine) newFan(t task) *fan {
 	return f
 }
 
-// tookAll reports whether all items of a fan-out were taken over from the run that
-// this one continues. Then there is nothing to decide: it is as it was.
+// tookAll reports whether all items of a fan-out were carried over from the run that
+// this one continues. Then there is nothing to decide.
 func (t task) tookAll() bool {
 	items, err := run.Items(t.state().Items)
 	return err == nil && !slices.ContainsFunc(items, func(i run.Item) bool {
@@ -112,15 +111,15 @@ func (f *fan) note(state *run.TaskRun) {
 	}
 }
 
-// whole is the task that an item belongs to.
+// fanTask is the task that an item belongs to.
 func (t task) fanTask() task { return task{openRun: t.openRun, spec: t.spec, node: t.node} }
 
-// fan is that of the task, or of the one that the item belongs to.
+// fan is the fan-out of the task, or of the task that the item belongs to.
 func (t task) fan() *fan { return t.phase.fans[t.node] }
 
-// feed begins as many items as may be under way, and ends the task when there is
+// feed begins as many items as may run at once, and ends the task when there is
 // nothing left to wait for.
-func (e *Engine) feed(t task) {
+func (e *executor) feed(t task) {
 	f := t.fan()
 	if f.feeding || t.state().State.Done() {
 		return
@@ -137,28 +136,28 @@ func (e *Engine) feed(t task) {
 	}
 }
 
-func (e *Engine) beginItem(t task, i *item) {
+func (e *executor) beginItem(t task, i *item) {
 	f := t.fan()
 	f.active[i.Key] = i
 	f.activate(i)
 	e.queue(task{t.openRun, t.spec, t.node, i})
 }
 
-// over reports whether no further item begins.
+// exhausted reports whether no further item begins.
 func (f *fan) exhausted(t task) bool {
 	return f.next == len(f.items) || f.failed != nil && !t.spec.Continue || t.stopped() != nil
 }
 
-// hasRoom reports whether another item may be under way. Unless the task says how
-// many, those that could use a worker now are enough.
-func (e *Engine) hasRoom(t task, f *fan) bool {
+// hasRoom reports whether another item may begin. Without a bound in the task, enough
+// items begin to keep the workers busy.
+func (e *executor) hasRoom(t task, f *fan) bool {
 	if t.spec.MaxParallel > 0 {
 		return len(f.active) < t.spec.MaxParallel
 	}
 	return f.busy < 2*e.config.Workers
 }
 
-// rouse and rest keep count of the items that are ready or running.
+// activate and deactivate count the items that are ready or running.
 func (f *fan) activate(i *item) {
 	if !i.busy {
 		i.busy = true
@@ -174,7 +173,7 @@ func (f *fan) deactivate(i *item) {
 }
 
 // itemSettled lets the next item begin.
-func (e *Engine) itemSettled(t task) {
+func (e *executor) itemSettled(t task) {
 	f := t.fan()
 	delete(f.active, t.item.Key)
 	f.deactivate(t.item)
@@ -185,10 +184,10 @@ func (e *Engine) itemSettled(t task) {
 	e.feed(t.fanTask())
 }
 
-// recall takes back the items that were to begin and have not, when the first one
-// has failed: from then on none is queued that has not begun. One that is being
-// taken out of its queue right now is asked itself, see recalled.
-func (e *Engine) recallItems(t task) {
+// recallItems withdraws the items that are queued and have not begun, when the first
+// item has failed: from then on no item is queued. An item that is being taken out of
+// its queue at this moment is checked by isRecalled.
+func (e *executor) recallItems(t task) {
 	if t.fan().busy == 0 {
 		return
 	}
@@ -198,22 +197,22 @@ func (e *Engine) recallItems(t task) {
 	}
 }
 
-// recalled reports whether an item that has not begun is not to begin any more. The
-// one that was asked for by name does, whatever became of the others.
+// isRecalled reports whether a queued item is not to begin any more. The item that was
+// requested by name begins whatever the state of the others.
 func (t task) isRecalled() bool {
 	return t.item != nil && t.state() == nil && t.fan().failed != nil && !t.spec.Continue && t.ref() != t.askedFor
 }
 
-// takeBack forgets an item that has not begun.
-func (e *Engine) forgetItem(t task) {
+// forgetItem forgets an item that has not begun.
+func (e *executor) forgetItem(t task) {
 	f := t.fan()
 	delete(f.active, t.item.Key)
 	f.deactivate(t.item)
 	e.freeSlots(t)
 }
 
-// endFan ends a task all of whose items that have begun are done.
-func (e *Engine) endFan(t task, f *fan) {
+// endFan ends a task whose items that have begun are all done.
+func (e *executor) endFan(t task, f *fan) {
 	switch why := t.stopped(); {
 	case f.next == len(f.items) && (f.failed == nil || t.spec.Continue && why == nil):
 		e.end(t, run.Succeeded, nil)

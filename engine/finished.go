@@ -9,7 +9,7 @@ import (
 )
 
 // finish ends a run whose tasks are all done.
-func (e *Engine) finish(o *openRun, failure *run.Failure) {
+func (e *executor) finish(o *openRun, failure *run.Failure) {
 	if err := fits(o.output); err != nil && failure == nil {
 		o.output, failure = nil, outputFailure(err)
 	}
@@ -34,9 +34,9 @@ func (e *Engine) finish(o *openRun, failure *run.Failure) {
 	}
 }
 
-// endUnused ends the tasks of a hook that were canceled before there was a reason
-// to run it.
-func (e *Engine) endUnreached(o *openRun) {
+// endUnreached ends the tasks of a hook that were canceled before the hook had a
+// reason to run.
+func (e *executor) endUnreached(o *openRun) {
 	for _, t := range o.run.Tasks {
 		if !t.State.Done() {
 			e.commits.record(o.event(&run.TaskEnded{TaskRef: t.TaskRef, State: run.Canceled, Failure: t.Cancel}))
@@ -48,21 +48,21 @@ func outputFailure(err error) *run.Failure {
 	return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeOutputSize, Message: "the output of the run: " + err.Error()}
 }
 
-// handover is a task of which an attempt has ended with the run that it was.
+// parentAttempt is an attempt of a task that ends with the run that it was.
 type parentAttempt struct {
-	task
-	end *run.AttemptFinished
+	task task
+	end  *run.AttemptFinished
 }
 
-// sequel is what goes on when a run has ended.
+// afterFinish is what continues when a run has ended.
 type afterFinish struct {
 	parent *parentAttempt // nil for most
 	next   []chainedRun
 }
 
-// recordFinished records the end of a run and, with it, that of the attempt that it
-// was and the runs that it starts.
-func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, error) {
+// recordFinished records the end of a run, together with the end of the attempt that
+// it was and the runs that it starts.
+func (e *executor) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, error) {
 	at := e.clock.now()
 	events := []run.Event{{Run: r.ID, At: at, Data: end}}
 	after := &afterFinish{next: e.chainedRuns(r, end)}
@@ -76,17 +76,17 @@ func (e *Engine) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, er
 	return after, e.commits.record(events...)
 }
 
-// goOn lets go on what a run that has ended was awaited by.
-func (e *Engine) continueAfter(after *afterFinish) {
+// continueAfter resumes whatever waited for the finished run.
+func (e *executor) continueAfter(after *afterFinish) {
 	e.startChained(after.next)
 	if from := after.parent; from != nil && e.fault == nil {
 		e.attemptOver(from.task, from.end)
-		e.advance(from.openRun)
+		e.advance(from.task.openRun)
 	}
 }
 
-// close forgets a finished run but for its record, which waits for the journal.
-func (e *Engine) close(o *openRun) {
+// close forgets a finished run except for its record, which waits for the journal.
+func (e *executor) close(o *openRun) {
 	if e.log.Enabled(e.ctx, slog.LevelInfo) {
 		e.log.Info("run "+string(o.run.State), "run", o.run.ID, "flow", o.run.Flow,
 			"took", o.run.FinishedAt.Sub(o.run.CreatedAt), failureAttr(o.run.Failure))
@@ -105,7 +105,7 @@ func (e *Engine) close(o *openRun) {
 
 // recordOf gives the record of a finished run, its tasks in order of declaration
 // where the flow is known. It is built once for all who need it.
-func (e *Engine) recordOf(r *run.Run) *run.Record {
+func (e *executor) recordOf(r *run.Run) *run.Record {
 	o := e.open[r.ID]
 	if o == nil {
 		return r.Record(nil)
@@ -116,20 +116,19 @@ func (e *Engine) recordOf(r *run.Run) *run.Record {
 	return o.completion.record
 }
 
-// maxFinishedBytes bounds the records of finished runs that are kept so that a
-// Wait that comes after the end still finds its run. The history on NATS is the
-// place to look for older ones.
+// maxFinishedBytes bounds the records of finished runs that are kept so that a Wait
+// after the end still finds its run. Older ones are in the history.
 const maxFinishedBytes = 64 << 20
 
-// ending is the end of a run as those who wait for it see it.
+// completion is the end of a run for those who wait for it.
 type completion struct {
-	record   *run.Record // once the run is finished; not told before durable
+	record   *run.Record // once the run is finished; not given out before it is durable
 	durable  bool
 	revision uint64               // of the commit with the end, once that is durable
 	waiting  []chan<- *run.Record // one place each
 }
 
-// wait gives the record to answer once it is durable.
+// wait sends the record to answer once it is durable.
 func (end *completion) wait(answer chan<- *run.Record) {
 	if end.durable {
 		answer <- end.record
@@ -138,7 +137,7 @@ func (end *completion) wait(answer chan<- *run.Record) {
 	end.waiting = append(end.waiting, answer)
 }
 
-// leave forgets one that waits no longer.
+// leave removes an answer that is no longer awaited.
 func (end *completion) leave(answer chan<- *run.Record) {
 	end.waiting = slices.DeleteFunc(end.waiting, func(other chan<- *run.Record) bool { return other == answer })
 }
@@ -151,8 +150,8 @@ func (end *completion) settle(revision uint64) {
 	end.waiting = nil
 }
 
-// finishedRuns keeps the latest endings, up to a number of bytes, and those that the
-// history has not been given yet: they could be found nowhere else.
+// finishedRuns keeps the latest completions, up to a number of bytes, and those that
+// the history has not received yet: they can be found nowhere else.
 type finishedRuns struct {
 	limit       int
 	completions map[run.ID]*completion
@@ -162,7 +161,8 @@ type finishedRuns struct {
 
 func (f *finishedRuns) get(id run.ID) *completion { return f.completions[id] }
 
-// add adds an ending, and drops the oldest of those up to a revision that the history has.
+// add adds a completion, and drops the oldest ones up to a revision that the history
+// has.
 func (f *finishedRuns) add(end *completion, told uint64) {
 	if f.completions == nil {
 		f.completions = map[run.ID]*completion{}
@@ -194,23 +194,23 @@ func recordBytes(r *run.Record) int {
 	return n
 }
 
-// Wait gives a run's record once it is finished and durable.
+// Wait returns a run's record once it is finished and durable.
 func (e *Engine) Wait(ctx context.Context, id run.ID) (*run.Record, error) {
 	return e.wait(ctx, id, func() *completion {
-		if o := e.open[id]; o != nil {
+		if o := e.exec.open[id]; o != nil {
 			return o.completion
 		}
-		return e.finished.get(id)
+		return e.exec.finished.get(id)
 	})
 }
 
-// past gives the record of a finished run.
+// finishedRecord returns the record of a finished run.
 func (e *Engine) finishedRecord(ctx context.Context, id run.ID) (*run.Record, error) {
-	return e.wait(ctx, id, func() *completion { return e.finished.get(id) })
+	return e.wait(ctx, id, func() *completion { return e.exec.finished.get(id) })
 }
 
-// wait gives the record of the ending that find finds on the loop, or the one
-// that is history already.
+// wait returns the record of the completion that find finds on the loop, or the record
+// in the history.
 func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (*run.Record, error) {
 	answers := make(chan *run.Record, 1)
 	var end *completion
@@ -222,10 +222,10 @@ func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (
 	switch {
 	case err != nil:
 		return nil, err
-	case end == nil && e.config.History == nil:
+	case end == nil && e.exec.config.History == nil:
 		return nil, run.ErrUnknown
 	case end == nil:
-		return e.config.History.Get(ctx, id)
+		return e.exec.config.History.Get(ctx, id)
 	}
 	record, err := await(ctx, e, answers)
 	if err != nil {

@@ -9,29 +9,29 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// fire decides one nominal time, for ever: its run is accepted together with the
-// watermark, or the watermark says that there is none. It reports false when no
-// run can be taken now and nothing has been decided.
+// fire decides one nominal time, finally: its run is accepted together with the
+// watermark, or the watermark records that there is none. It reports false if the
+// engine accepts no run now and nothing has been decided.
 func (ss *schedules) fire(s *schedule, nominal time.Time) bool {
 	if blocking := s.blocking(); blocking != nil {
-		ss.engine.log.Info("a schedule skips a time: an earlier run is still going",
+		ss.exec.log.Info("a schedule skips a time: an earlier run is still open",
 			"flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "run", blocking.run.ID, "overlap", s.spec.Overlap)
 		ss.skip(s, nominal, 1, run.DropOverlap)
 		return true
 	}
-	if ss.engine.refusal() != nil {
+	if ss.exec.refusal() != nil {
 		return false
 	}
 	advanced := &run.ScheduleAdvanced{ScheduleRef: s.ref, Nominal: nominal.UTC()}
 	request := run.Request{Flow: s.ref.Flow, Trigger: run.Trigger{Kind: run.TriggerSchedule, Name: s.ref.Trigger, Time: nominal.UTC()}}
-	receipt, err := ss.engine.accept(s.flow, request, advanced)
+	receipt, err := ss.exec.accept(s.flow, request, advanced)
 	switch {
 	case err != nil:
-		ss.engine.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
+		ss.exec.log.Error("a scheduled run was not started", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal, "error", err)
 		ss.skip(s, nominal, 1, run.DropRejected)
 		return true
 	case !receipt.Accepted:
-		ss.engine.log.Info("a schedule skips a time: the flow's runs are at their limit", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal)
+		ss.exec.log.Info("a schedule skips a time: the flow's runs are at their limit", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "nominal", nominal)
 		ss.skip(s, nominal, 1, run.DropLimit)
 		return true
 	}
@@ -40,8 +40,8 @@ func (ss *schedules) fire(s *schedule, nominal time.Time) bool {
 	return true
 }
 
-// blocking is the run because of which the schedule makes no further one now; nil
-// when it may. Runs that wait for others count: what waits is bounded.
+// blocking is the run that keeps the schedule from making another one now; nil for
+// none. Waiting runs count: their number is bounded.
 func (s *schedule) blocking() *openRun {
 	limit := 0
 	switch s.spec.Overlap {
@@ -60,38 +60,38 @@ func (s *schedule) blocking() *openRun {
 	return s.open[0]
 }
 
-// replace cancels the runs of a schedule in favour of the one that has come, where
-// its overlap says so.
+// replace cancels the runs of a schedule in favor of a new one, where its overlap
+// policy requires that.
 func (ss *schedules) replace(s *schedule, by run.ID) {
 	if s.spec == nil || s.spec.Overlap != flows.OverlapCancelRunning {
 		return
 	}
 	for _, o := range slices.Clone(s.open) {
 		if o.run.ID != by {
-			ss.engine.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
+			ss.exec.cancel(o, canceled("the schedule has fired again, and its overlap is "+string(flows.OverlapCancelRunning)))
 		}
 	}
 }
 
-// OverlapError answers a fire that is asked for while the schedule's overlap
-// policy lets no further run start.
+// OverlapError is returned for a requested fire while the schedule's overlap policy
+// lets no further run start.
 type OverlapError struct {
 	Schedule run.ScheduleRef
-	Run      run.ID // that is still going
+	Run      run.ID // that is still open
 	Overlap  string // the policy
 }
 
 func (e *OverlapError) Error() string {
-	return fmt.Sprintf("run %s of %s is still going, and its overlap is %q: wait for its end, or cancel it", e.Run, e.Schedule, e.Overlap)
+	return fmt.Sprintf("run %s of %s is still open, and its overlap is %q: wait for its end, or cancel it", e.Run, e.Schedule, e.Overlap)
 }
 
-// fireNow makes a run of a schedule because somebody asks for it. Its nominal
-// time is now; the schedule goes on as if nothing had happened.
+// fireNow makes a run of a schedule on request. Its nominal time is now; the schedule
+// itself does not change.
 func (ss *schedules) fireNow(s *schedule, request run.Request) (run.Receipt, error) {
-	if first, known := ss.engine.shard.Keys.Run(request.Flow, request.Key, ss.engine.clock.now()); known {
+	if first, known := ss.exec.shard.Keys.Run(request.Flow, request.Key, ss.exec.clock.now()); known {
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
-	if err := ss.engine.refusal(); err != nil {
+	if err := ss.exec.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
 	if s.spec != nil {
@@ -99,7 +99,7 @@ func (ss *schedules) fireNow(s *schedule, request run.Request) (run.Receipt, err
 			return run.Receipt{}, &OverlapError{Schedule: s.ref, Run: blocking.run.ID, Overlap: string(s.spec.Overlap)}
 		}
 	}
-	receipt, err := ss.engine.accept(s.flow, request)
+	receipt, err := ss.exec.accept(s.flow, request)
 	if receipt.Accepted {
 		ss.replace(s, receipt.Run)
 	}

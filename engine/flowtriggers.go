@@ -8,25 +8,25 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// The end of a run may start runs of other flows. They are accepted in the commit
-// that ends it: none is lost, and none made twice. They belong to what was accepted
-// before, and have as much room again as runs that are asked for from outside: one that
-// takes the place of the run before it always finds some.
+// The end of a run may start runs of other flows. They are accepted in the commit that
+// ends it: none is lost, and none is made twice. They follow from accepted runs, so
+// twice as many runs may be open for them as for requests: a run that replaces the one
+// before it always finds room.
 
-// followersRoom is how many times Config.OpenRuns may be open before no run starts after
+// chainedRoom is how many times Config.OpenRuns may be open before no run starts after
 // another one.
 const chainedRoom = 2
 
-// follower is a run that the end of another one starts.
+// chainedRun is a run that the end of another one starts.
 type chainedRun struct {
 	flow      *flows.Flow
 	id        run.ID
 	submitted *run.Submitted
 }
 
-// followers are the runs that the end of a run starts. Those of sub-flows belong to
-// the run above them and start nothing.
-func (e *Engine) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
+// chainedRuns are the runs that the end of a run starts. The runs of sub-flows belong
+// to the run above them and start nothing.
+func (e *executor) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 	if r.Parent != nil {
 		return nil
 	}
@@ -42,9 +42,9 @@ func (e *Engine) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
 	return all
 }
 
-// following are the flows that may start after a run: those that are deployed or,
-// before anything is, those of its own definition.
-func (e *Engine) chainedFlows(r *run.Run) []flows.Follower {
+// chainedFlows are the flows that may start after a run: the deployed ones or, before
+// anything is deployed, those of the run's own definition.
+func (e *executor) chainedFlows(r *run.Run) []flows.Follower {
 	if e.chains != nil {
 		return e.chains[r.Flow]
 	}
@@ -54,7 +54,7 @@ func (e *Engine) chainedFlows(r *run.Run) []flows.Follower {
 	return nil // the run was abandoned
 }
 
-func (e *Engine) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) (chainedRun, bool) {
+func (e *executor) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) (chainedRun, bool) {
 	f := next.Flow
 	refused := func(err error) (chainedRun, bool) {
 		e.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID, "error", err)
@@ -76,7 +76,7 @@ func (e *Engine) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) 
 	case !admission.Accepted:
 		return chainedRun{}, false
 	case len(e.open) >= chainedRoom*e.config.OpenRuns:
-		return refused(fmt.Errorf("%d runs are open, %d times as many as are taken from outside: flows that start several others after their ends multiply, give their triggers filters", len(e.open), chainedRoom))
+		return refused(fmt.Errorf("%d runs are open, %d times the limit for requests: flows that start several others when they end multiply, so give their triggers filters", len(e.open), chainedRoom))
 	case e.skipped(f, admission.Concurrency, r):
 		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID)
 		return chainedRun{}, false
@@ -90,9 +90,9 @@ func (e *Engine) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) 
 	}}, true
 }
 
-// skipped reports whether a flow's limit leaves out a run that starts when another one
-// has ended, whose slot is free then.
-func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
+// skipped reports whether a flow's limit skips a run that starts when another one has
+// ended, whose slot is free then.
+func (e *executor) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	if f.Concurrency == nil || f.Concurrency.OnLimit != flows.LimitSkip {
 		return false
 	}
@@ -107,15 +107,15 @@ func (e *Engine) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	return started >= f.Concurrency.Limit
 }
 
-// letFollow lets runs go that were accepted with the end of another one: with the next
-// turn of the loop, as their ends may start others.
-func (e *Engine) startChained(all []chainedRun) {
+// startChained opens the runs that were accepted with the end of another one. They
+// start with the next turn of the loop, as their ends may start others.
+func (e *executor) startChained(all []chainedRun) {
 	for _, next := range all {
 		if e.fault != nil {
 			return
 		}
 		e.used[next.flow.DefinitionDigest] = e.clock.now()
-		e.overLimit(next.flow, false, next.submitted.Concurrency) // cancels those that it is to take the place of
+		e.overLimit(next.flow, false, next.submitted.Concurrency) // cancels the runs that it replaces
 		e.starting = append(e.starting, e.newOpenRun(e.shard.Runs[next.id], next.flow))
 	}
 }

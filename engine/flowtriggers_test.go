@@ -127,7 +127,7 @@ func TestWhatFollowsIsMadeOnce(t *testing.T) {
 		synctest.Wait()
 		r.stop()
 		whole := r.journal
-		for n := uint64(1); n <= r.commits.revision; n++ {
+		for n := uint64(1); n <= r.exec.commits.revision; n++ {
 			r := boot(t, Config{Journal: prefix(t, whole, n)})
 			synctest.Wait() // all that can be done is done before flows are deployed
 			if err := r.Deploy(t.Context(), set); err != nil {

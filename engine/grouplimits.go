@@ -7,13 +7,13 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// slots bounds how many tasks of a group are under way at once.
+// groupLimiter bounds how many tasks of a group run at once.
 type groupLimiter struct {
 	used    int
 	waiting []task
 }
 
-// full is the first of the groups around a task that has no slot for it, nil when
+// fullGroup is the first of the groups around a task that has no slot for it, nil if
 // all have one.
 func (t task) fullGroup() *groupLimiter {
 	for g := t.spec.Group; g != nil; g = g.Parent {
@@ -24,7 +24,7 @@ func (t task) fullGroup() *groupLimiter {
 	return nil
 }
 
-// hold takes a slot of each group around a task, for as long as it is not done.
+// holdSlots takes a slot of each group around a task, until the task is done.
 func (t task) holdSlots() {
 	if t.phase.holding[t.ref()] {
 		return
@@ -45,8 +45,8 @@ func (t task) holdSlots() {
 	}
 }
 
-// holdBegun takes slots for what had begun before a restart: nothing else may have
-// them before.
+// holdResumed takes slots for the tasks that began before a restart: nothing else may
+// take them before.
 func (o *openRun) holdResumed() {
 	bounded := func(n flows.Node) bool { return n.Group != nil && n.Group.MaxParallel > 0 }
 	if !slices.ContainsFunc(o.phase.nodes, bounded) {
@@ -65,8 +65,8 @@ func (o *openRun) holdResumed() {
 	}
 }
 
-// free gives the slots of a task that is done to those that wait for them.
-func (e *Engine) freeSlots(t task) {
+// freeSlots gives the slots of a task that is done to the tasks that wait for them.
+func (e *executor) freeSlots(t task) {
 	if !t.phase.holding[t.ref()] {
 		return
 	}

@@ -9,13 +9,12 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// The beginnings and ends of groups are nodes of the graph as tasks are. What has
-// become of them follows from the tasks and is not recorded: after a restart it is
-// computed again.
+// The beginnings and ends of groups are nodes of the graph, as tasks are. Their states
+// follow from the tasks and are not recorded: after a restart they are computed again.
 
-// visitGroup decides how a group begins, or how it has ended, all nodes before
-// being settled.
-func (e *Engine) visitGroup(o *openRun, node int) {
+// visitGroup decides how a group begins, or how it has ended, once all nodes before
+// are settled.
+func (e *executor) visitGroup(o *openRun, node int) {
 	n := &o.phase.nodes[node]
 	if !n.End {
 		o.phase.states[node] = o.groupStart(n.Group)
@@ -30,11 +29,11 @@ func (e *Engine) visitGroup(o *openRun, node int) {
 	e.memberSettled(o, node)
 }
 
-// beginning is Ready for a group that begins, and otherwise what its members end
-// for.
+// groupStart is Ready for a group that begins, and otherwise the state in which its
+// members end.
 func (o *openRun) groupStart(g *flows.Group) *run.TaskRun {
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
-	if o.resumed && o.begunIn(g) { // before the restart: what has ended since decides nothing any more
+	if o.resumed && o.begunIn(g) { // before the restart: the group has begun whatever has ended since
 		return begin
 	}
 	if begin.State, begin.Failure = o.joinState(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
@@ -59,9 +58,9 @@ func (o *openRun) begunIn(g *flows.Group) bool {
 
 func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }
 
-// turn gives Ready when no other member of the groups around a node has been enough
-// for them. A group of which something was taken over has had its turn; what was not
-// taken over in it has not.
+// memberState gives Ready while no other member of the groups around a node has ended
+// them. A group from which results were carried over is past that; its members that
+// were not carried over are not.
 func (o *openRun) memberState(n *flows.Node) (run.State, *run.Failure) {
 	if n.Group != nil && o.run.RetryOf != "" && o.tookPart(n.Group) {
 		return run.Ready, nil
@@ -81,8 +80,8 @@ func (o *openRun) memberState(n *flows.Node) (run.State, *run.Failure) {
 	return run.Ready, nil
 }
 
-// tookPart reports whether what a task of a group did was taken over from the run
-// that this one continues.
+// tookPart reports whether the result of a task of a group was carried over from the
+// run that this one continues.
 func (o *openRun) tookPart(g *flows.Group) bool {
 	return slices.ContainsFunc(g.Leaves(), func(t *flows.Task) bool {
 		state := o.run.Task(run.TaskRef{Task: t.Name})
@@ -110,14 +109,14 @@ func raceLost(g *flows.Group, winner int) *run.Failure {
 	}
 }
 
-// raced reports whether a task was canceled because another one was faster. That
-// is how the flow is meant.
+// raced reports whether a task was canceled because another one was faster, as the
+// flow intends.
 func raced(state *run.TaskRun) bool {
 	lost := func(f *run.Failure) bool { return f != nil && f.Code == run.CodeRace }
 	return state.State == run.Canceled && (lost(state.Failure) || lost(state.Cancel))
 }
 
-// composite is the state of a group whose members are all done.
+// groupState is the state of a group whose members are all done.
 func (o *openRun) groupState(g *flows.Group) *run.TaskRun {
 	end := &run.TaskRun{TaskRef: groupRef(g), State: run.Skipped}
 	states := make([]*run.TaskRun, len(g.Members))
@@ -127,7 +126,7 @@ func (o *openRun) groupState(g *flows.Group) *run.TaskRun {
 			end.StartedAt = s
 		}
 		f := states[i].FinishedAt
-		if raced(states[i]) { // after the winner, also where the clock stood still
+		if raced(states[i]) { // after the winner, also where the clock did not advance
 			f = f.Add(time.Nanosecond)
 		}
 		if f.After(end.FinishedAt) {
@@ -148,8 +147,8 @@ func (o *openRun) groupState(g *flows.Group) *run.TaskRun {
 	return end
 }
 
-// sum is the state of members none of which stands for all: the first that has
-// failed, or that could not run, or all.
+// foldMembers derives the state of a group in which no single member decides: from the
+// first member that failed, or that could not run, or from all.
 func (o *openRun) foldMembers(g *flows.Group, states []*run.TaskRun, end *run.TaskRun) {
 	var failed, blocked *run.TaskRun
 	for i, state := range states {
@@ -173,12 +172,12 @@ func (o *openRun) foldMembers(g *flows.Group, states []*run.TaskRun, end *run.Ta
 	}
 }
 
-// failing reports whether something that is done makes what holds it fail.
+// failing reports whether a node that is done makes the group or phase around it fail.
 func (o *openRun) failing(node int, state *run.TaskRun) bool {
 	return (state.State == run.Failed || state.State == run.Canceled) && !o.forgiven(node, state) && !raced(state)
 }
 
-// failedAt is when what made something fail did: a group goes on until all of its
+// failedAt is when the cause of a failure failed: a group continues until all of its
 // members are done.
 func (o *openRun) failedAt(state *run.TaskRun) time.Time {
 	name := failureIn(state).Task
@@ -193,11 +192,10 @@ func (o *openRun) failedAt(state *run.TaskRun) time.Time {
 	return state.FinishedAt
 }
 
-// failureIn is the failure of something that is done, with the task that it comes
-// from.
+// failureIn is the failure of a node that is done, with the task that caused it.
 func failureIn(state *run.TaskRun) *run.Failure {
 	failure := *state.Failure
-	if state.Cancel != nil && state.Cancel.Outcome == state.Outcome { // and not what the task did by itself
+	if state.Cancel != nil && state.Cancel.Outcome == state.Outcome { // and not a failure of the task itself
 		failure = *state.Cancel
 	}
 	if failure.Task == "" {
@@ -206,17 +204,17 @@ func failureIn(state *run.TaskRun) *run.Failure {
 	return &failure
 }
 
-// memberSettled lets the others of a race know that a member has succeeded.
-func (e *Engine) memberSettled(o *openRun, node int) {
+// memberSettled ends the race of a group when a member has succeeded.
+func (e *executor) memberSettled(o *openRun, node int) {
 	n := &o.phase.nodes[node]
 	if g := n.Parent; g != nil && g.Mode == flows.GroupRace && o.stateOf(node).State == run.Succeeded {
 		e.stopRace(o, g)
 	}
 }
 
-// stopRace cancels what is under way of the members that were not first. The
-// others end when it is their turn.
-func (e *Engine) stopRace(o *openRun, g *flows.Group) {
+// stopRace cancels the running tasks of the members that were not first. The others
+// end when it is their turn.
+func (e *executor) stopRace(o *openRun, g *flows.Group) {
 	first := o.winner(g)
 	for place, m := range g.Members {
 		if place == first || o.isAskedFor(g, place) {
@@ -235,8 +233,8 @@ func leavesOf(m flows.Member) []*flows.Task {
 	return []*flows.Task{m.Task}
 }
 
-// stopLeaf cancels a task if anything of it is under way.
-func (e *Engine) stopLeaf(o *openRun, ref run.TaskRef, why *run.Failure) {
+// stopLeaf cancels a task if anything of it runs or waits.
+func (e *executor) stopLeaf(o *openRun, ref run.TaskRef, why *run.Failure) {
 	state := o.run.Task(ref)
 	if state != nil && (state.State.Done() || state.Cancel != nil) || e.fault != nil {
 		return

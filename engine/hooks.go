@@ -8,8 +8,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// wants reports whether a hook runs after what has happened so far. One that had
-// begun before a restart does in any case: its tasks have to end.
+// wants reports whether a hook runs now. A hook that began before a restart does in
+// any case: its tasks have to end.
 func (o *openRun) wants(s *flows.Section) bool {
 	switch s.Part {
 	case flows.PartOnFailure:
@@ -28,8 +28,8 @@ func (o *openRun) begun(s *flows.Section) bool {
 	})
 }
 
-// failureOfPhase is that of the first task or group that failed, of those that are
-// in no group; nil when all went well.
+// phaseFailure is the failure of the first task or group outside any group that
+// failed; nil if none did.
 func (o *openRun) phaseFailure() *run.Failure {
 	var first *run.TaskRun
 	for node := range o.phase.nodes {
@@ -48,18 +48,19 @@ func (o *openRun) phaseFailure() *run.Failure {
 	return failureIn(first)
 }
 
-// stopFinally ends the tasks of finally, which do not end with their run.
-func (e *Engine) stopFinally(o *openRun, why *run.Failure) {
+// stopFinally ends the tasks of finally, which a cancellation of their run does not
+// end.
+func (e *executor) stopFinally(o *openRun, why *run.Failure) {
 	for _, spec := range o.phase.tasks {
 		if o.run.State.Done() {
 			return
 		}
-		// What has ended meanwhile, or is ending, is left alone.
+		// A task that has ended meanwhile, or is ending, stays as it is.
 		e.cancelTask(o, run.TaskRef{Task: spec.Name}, why)
 	}
 }
 
-func (e *Engine) finallyTimedOut(o *openRun, limit fmt.Stringer) {
+func (e *executor) finallyTimedOut(o *openRun, limit fmt.Stringer) {
 	if !o.run.State.Done() {
 		e.stopFinally(o, &run.Failure{
 			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout,

@@ -17,7 +17,7 @@ func BenchmarkIdleTimers(b *testing.B) {
 	before := heap()
 	r.onLoop(func() {
 		for i := range timers {
-			r.clock.at(time.Now().Add(24*time.Hour+time.Duration(i)*time.Millisecond), func() { _ = i })
+			r.exec.clock.at(time.Now().Add(24*time.Hour+time.Duration(i)*time.Millisecond), func() { _ = i })
 		}
 	})
 	held := heap() - before

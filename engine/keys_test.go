@@ -248,7 +248,7 @@ func TestRequestsThatMakeNoRunLeaveTheirKey(t *testing.T) {
 
 // keyOf gives the run that a key has made.
 func (r *rig) keyOf(flow, key string) (id run.ID) {
-	r.onLoop(func() { id, _ = r.shard.Keys.Run(flow, key, r.clock.now()) })
+	r.onLoop(func() { id, _ = r.exec.shard.Keys.Run(flow, key, r.exec.clock.now()) })
 	return id
 }
 
@@ -263,7 +263,7 @@ func TestOldKeysAreForgotten(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		r.stop()
-		if n := r.shard.Keys.Len(); n != 25 {
+		if n := r.exec.shard.Keys.Len(); n != 25 {
 			t.Errorf("%d keys are kept of the last day", n)
 		}
 	})

@@ -47,7 +47,7 @@ func (l *limits) of(t task) []*fairq.Limit {
 func (e *Engine) Limits(ctx context.Context) ([]run.LimitStatus, error) {
 	var all []run.LimitStatus
 	err := e.command(ctx, func() {
-		for _, s := range e.limits.byName {
+		for _, s := range e.exec.limits.byName {
 			all = append(all, s.status())
 		}
 	})

@@ -79,7 +79,7 @@ func limitedHCL(limit string, flows int, tasks int, more string) string {
 // wantNoLimitsHeld holds that all slots are given back, and nothing waits.
 func (r *rig) wantNoLimitsHeld() {
 	r.t.Helper()
-	for name, s := range r.limits.byName {
+	for name, s := range r.exec.limits.byName {
 		if s.slots.Running() != 0 || s.slots.Waiting() != 0 || s.runs != 0 {
 			r.t.Errorf("limit %s: %d slots are held, %d tasks wait, %d runs refer to it", name, s.slots.Running(), s.slots.Waiting(), s.runs)
 		}
@@ -539,8 +539,8 @@ func TestLimitsThatAreDeployedAnew(t *testing.T) {
 			t.Error(err)
 		}
 		r.stop()
-		if len(r.limits.byName) != 0 || r.clock.timers.Len() != 0 {
-			t.Errorf("limits that nothing refers to are kept: %v, with %d timers", r.limits.byName, r.clock.timers.Len())
+		if len(r.exec.limits.byName) != 0 || r.exec.clock.timers.Len() != 0 {
+			t.Errorf("limits that nothing refers to are kept: %v, with %d timers", r.exec.limits.byName, r.exec.clock.timers.Len())
 		}
 	})
 }
@@ -562,8 +562,8 @@ func TestLimitOfARunWhoseFlowIsGone(t *testing.T) {
 			t.Errorf("the run is %s, with %d attempts at once", record.State, s.most)
 		}
 		r.stop()
-		if len(r.limits.byName) != 0 {
-			t.Errorf("limits that nothing refers to are kept: %v", r.limits.byName)
+		if len(r.exec.limits.byName) != 0 {
+			t.Errorf("limits that nothing refers to are kept: %v", r.exec.limits.byName)
 		}
 	})
 }

@@ -13,8 +13,8 @@ func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 	var present []run.Summary
 	answers := make(chan struct{}, 1)
 	err := e.command(ctx, func() {
-		present = e.present(q)
-		e.commits.afterCommit(func() { answers <- struct{}{} })
+		present = e.exec.present(q)
+		e.exec.commits.afterCommit(func() { answers <- struct{}{} })
 	})
 	if err == nil {
 		_, err = await(ctx, e, answers)
@@ -23,17 +23,17 @@ func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 		return run.Page{}, err
 	}
 	var page run.Page
-	if e.config.History != nil {
-		if page, err = e.config.History.List(ctx, q); err != nil {
+	if e.exec.config.History != nil {
+		if page, err = e.exec.config.History.List(ctx, q); err != nil {
 			return run.Page{}, err
 		}
 	}
 	return merge(page, present, q.Size()), nil
 }
 
-// present are the matching runs that are open or were so until recently, newest
-// first, a page of them at most and one more.
-func (e *Engine) present(q run.Query) []run.Summary {
+// present gives the matching runs that are open or ended recently, newest first, at
+// most a page and one more.
+func (e *executor) present(q run.Query) []run.Summary {
 	var found []run.Summary
 	for _, o := range e.open {
 		if s := o.summary(); q.Matches(&s) {
@@ -63,8 +63,7 @@ func (o *openRun) summary() run.Summary {
 
 func newestFirst(a, b run.Summary) int { return cmp.Compare(b.Run, a.Run) }
 
-// merge puts the runs of the past and those of the present on one page. A run in
-// both has just become history.
+// merge puts past and present runs on one page. A run in both has just become history.
 func merge(past run.Page, present []run.Summary, size int) run.Page {
 	all := append(slices.Clip(past.Runs), present...)
 	slices.SortStableFunc(all, newestFirst)

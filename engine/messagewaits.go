@@ -6,13 +6,13 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// messageWaits tells of waits for messages that begin and end, to one follower.
-// The loop never waits for it, and without a follower it holds no more than the
-// waits that go on.
+// messageWaits collects the waits for messages that begin and end, for one reader. The
+// loop never waits for the reader, and without one it holds no more than the open
+// waits.
 type messageWaits struct {
 	mu      sync.Mutex
-	begun   map[waitKey]run.OpenWait // not told yet
-	ended   map[waitKey]run.OpenWait // of those that were told
+	begun   map[waitKey]run.OpenWait // not returned yet
+	ended   map[waitKey]run.OpenWait // of those that were returned
 	changed chan struct{}            // one place
 }
 
@@ -65,10 +65,9 @@ func (m *messageWaits) take() (begun, ended []run.OpenWait) {
 	return begun, ended
 }
 
-// MessageWaits gives the waits for messages that have begun, and those that have
-// ended, since it was called before. There is one who calls it: it tells of each
-// wait once.
-func (e *Engine) MessageWaits() (begun, ended []run.OpenWait) { return e.messages.take() }
+// MessageWaits returns the waits for messages that have begun, and those that have
+// ended, since the last call. It has one caller: it returns each wait once.
+func (e *Engine) MessageWaits() (begun, ended []run.OpenWait) { return e.exec.messages.take() }
 
-// MessageWaitsChanged has something whenever MessageWaits would tell more.
-func (e *Engine) MessageWaitsChanged() <-chan struct{} { return e.messages.changed }
+// MessageWaitsChanged receives a value whenever MessageWaits would return more.
+func (e *Engine) MessageWaitsChanged() <-chan struct{} { return e.exec.messages.changed }

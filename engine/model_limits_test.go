@@ -79,14 +79,14 @@ func (w *world) limitsOf(r *run.Run, ref run.TaskRef) []string {
 // under way.
 func (e *Engine) limitsAgree() error {
 	held := map[*fairq.Limit]int{}
-	for _, o := range e.open {
+	for _, o := range e.exec.open {
 		for _, a := range o.attempts {
-			for _, slots := range e.limits.of(a.task) {
+			for _, slots := range e.exec.limits.of(a.task) {
 				held[slots]++
 			}
 		}
 	}
-	for name, s := range e.limits.byName {
+	for name, s := range e.exec.limits.byName {
 		if s.slots.Running() != held[&s.slots] || s.slots.Waiting() < 0 || s.runs < 0 {
 			return fmt.Errorf("limit %s: %d slots are taken of %d attempts, %d tasks wait, %d runs are open", name, s.slots.Running(), held[&s.slots], s.slots.Waiting(), s.runs)
 		}

@@ -386,16 +386,16 @@ func childrenOf(e *Engine, id run.ID) (all []run.ID) {
 
 // familiesAgree checks that a run of a sub-flow and its task belong to each other.
 func (e *Engine) familiesAgree(o *openRun) error {
-	if t, ok := e.parentTask(o.run); o.run.Parent != nil && (!ok || t.state().Child != o.run.ID) {
+	if t, ok := e.exec.parentTask(o.run); o.run.Parent != nil && (!ok || t.state().Child != o.run.ID) {
 		return fmt.Errorf("run %s is open, and its task %+v does not run it", o.run.ID, o.run.Parent)
 	}
 	for _, t := range o.run.Tasks {
-		if t.State == run.Running && t.Child != "" && e.open[t.Child] == nil {
+		if t.State == run.Running && t.Child != "" && e.exec.open[t.Child] == nil {
 			return fmt.Errorf("task %s of run %s goes on, and its run %s does not", t.Label(), o.run.ID, t.Child)
 		}
 	}
-	if i := slices.IndexFunc(e.childStarts, func(t task) bool { return e.open[t.run.ID] != t.openRun || t.spec.Child == nil }); i >= 0 {
-		return fmt.Errorf("task %s of run %s is to run a flow", e.childStarts[i].ref().Label(), e.childStarts[i].run.ID)
+	if i := slices.IndexFunc(e.exec.childStarts, func(t task) bool { return e.exec.open[t.run.ID] != t.openRun || t.spec.Child == nil }); i >= 0 {
+		return fmt.Errorf("task %s of run %s is to run a flow", e.exec.childStarts[i].ref().Label(), e.exec.childStarts[i].run.ID)
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func (w *world) needs(name string) error {
 func (w *world) watchOver(ctx context.Context, e *Engine) {
 	rng := rand.New(rand.NewPCG(w.seed, 3))
 	for ctx.Err() == nil {
-		e.command(ctx, func() { e.commits.afterCommit(func() { w.compare(e) }) })
+		e.command(ctx, func() { e.exec.commits.afterCommit(func() { w.compare(e) }) })
 		select {
 		case <-time.After(time.Duration(rng.IntN(3000)) * time.Millisecond):
 		case <-ctx.Done():
@@ -234,8 +234,8 @@ func (w *world) watchOver(ctx context.Context, e *Engine) {
 
 // compare runs on the loop, when no commit is on its way to the journal.
 func (w *world) compare(e *Engine) {
-	shard := w.ledger.copyAt(e.commits.revision)
-	for _, b := range e.commits.pending {
+	shard := w.ledger.copyAt(e.exec.commits.revision)
+	for _, b := range e.exec.commits.pending {
 		commit, err := wire.DecodeCommit(b.commit.Seal(0))
 		if err != nil {
 			w.t.Errorf("a commit to come: %v", err)
@@ -247,22 +247,22 @@ func (w *world) compare(e *Engine) {
 			}
 		}
 	}
-	if !bytes.Equal(shardBytes(w.t, e.shard), shardBytes(w.t, shard)) {
-		w.t.Errorf("at revision %d memory and journal differ", e.commits.revision)
+	if !bytes.Equal(shardBytes(w.t, e.exec.shard), shardBytes(w.t, shard)) {
+		w.t.Errorf("at revision %d memory and journal differ", e.exec.commits.revision)
 	}
 	if err := e.consistent(); err != nil {
-		w.t.Errorf("at revision %d: %v", e.commits.revision, err)
+		w.t.Errorf("at revision %d: %v", e.exec.commits.revision, err)
 	}
 }
 
 // consistent checks what the loop keeps beside the recorded state.
 func (e *Engine) consistent() error {
 	under, held := 0, map[runLimitKey]int{}
-	for id, o := range e.open {
-		if e.shard.Runs[id] != o.run || o.run.State.Done() {
+	for id, o := range e.exec.open {
+		if e.exec.shard.Runs[id] != o.run || o.run.State.Done() {
 			return fmt.Errorf("run %s is %s and still open", id, o.run.State)
 		}
-		if e.shard.Definitions[o.run.Definition] == nil {
+		if e.exec.shard.Definitions[o.run.Definition] == nil {
 			return fmt.Errorf("the definition of run %s is forgotten", id)
 		}
 		under += len(o.attempts)
@@ -273,12 +273,12 @@ func (e *Engine) consistent() error {
 			return fmt.Errorf("run %s: %w", id, err)
 		}
 	}
-	for key, g := range e.runLimits.byKey {
+	for key, g := range e.exec.runLimits.byKey {
 		if g.started != held[key] {
 			return fmt.Errorf("%d slots of %v are taken and %d runs hold one", g.started, key, held[key])
 		}
 	}
-	for _, o := range e.open {
+	for _, o := range e.exec.open {
 		if err := errors.Join(o.waitsAgree(), e.familiesAgree(o)); err != nil {
 			return err
 		}
@@ -286,10 +286,10 @@ func (e *Engine) consistent() error {
 	if err := e.limitsAgree(); err != nil {
 		return err
 	}
-	running := e.runnable.Running()
-	if under != running || under+e.workers.idle != e.config.Workers || len(e.shard.Runs) != len(e.open) {
+	running := e.exec.runnable.Running()
+	if under != running || under+e.exec.workers.idle != e.exec.config.Workers || len(e.exec.shard.Runs) != len(e.exec.open) {
 		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d runs are open, %d are kept",
-			under, running, e.workers.idle, e.config.Workers, len(e.open), len(e.shard.Runs))
+			under, running, e.exec.workers.idle, e.exec.config.Workers, len(e.exec.open), len(e.exec.shard.Runs))
 	}
 	return nil
 }
@@ -328,9 +328,9 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.open)+len(e.runLimits.byKey)+e.runnable.Len()+len(e.childStarts)+len(e.starting)+len(e.watchers.byRun)+e.commits.unsaved+len(e.messages.begun) != 0 || !e.runnable.Empty() || e.clock.timers.Len() != 1 {
+	if len(e.exec.open)+len(e.exec.runLimits.byKey)+e.exec.runnable.Len()+len(e.exec.childStarts)+len(e.exec.starting)+len(e.exec.watchers.byRun)+e.exec.commits.unsaved+len(e.exec.messages.begun) != 0 || !e.exec.runnable.Empty() || e.exec.clock.timers.Len() != 1 {
 		return fmt.Errorf("left are %d runs, %d gates, %d tasks, %d running, %d starting, %d watchers, %d bytes, %d timers besides the tick",
-			len(e.open), len(e.runLimits.byKey), e.runnable.Len(), e.runnable.Running(), len(e.starting), len(e.watchers.byRun), e.commits.unsaved, e.clock.timers.Len()-1)
+			len(e.exec.open), len(e.exec.runLimits.byKey), e.exec.runnable.Len(), e.exec.runnable.Running(), len(e.exec.starting), len(e.exec.watchers.byRun), e.exec.commits.unsaved, e.exec.clock.timers.Len()-1)
 	}
 	return nil
 }

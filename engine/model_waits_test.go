@@ -253,7 +253,7 @@ func (o *openRun) waitsAgree() error {
 			continue
 		}
 		recorded++
-		if w := o.waits[t.TaskRef]; w == nil || w.state() != t {
+		if w := o.waits[t.TaskRef]; w == nil || w.task.state() != t {
 			return fmt.Errorf("wait %s of run %s is recorded, and the loop has %+v", t.Task, o.run.ID, w)
 		}
 	}

@@ -8,21 +8,21 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Observation is an observer and how far it has come.
+// Observation is an observer and its progress.
 type Observation struct {
 	Observer Observer
 
-	// RunsOnly spares the observer, and the engine, the events of tasks: it is told
-	// of those about a run as a whole.
+	// RunsOnly limits the observer to the events about runs as a whole, which saves the
+	// engine the notices of tasks.
 	RunsOnly bool
 
-	// CatchUp tells the observer of everything after Seen while the journal is
-	// read: what was durable when the process ended but not told yet.
+	// CatchUp notifies the observer of everything after Seen while the journal is read:
+	// events that were durable when the process ended and that it has not received.
 	CatchUp bool
 	Seen    Place
 
-	// Told is the revision of the last event that the observer was told of, when the
-	// journal does not hold that any more: Seen is before it then. Default Seen's.
+	// Published is the revision of the last event that the observer received if the
+	// journal no longer holds it: Seen is before it then. Default: the revision of Seen.
 	Published uint64
 }
 
@@ -32,15 +32,15 @@ type Place struct {
 	Index    int
 }
 
-// wants reports whether the observer is to be told of such an event.
+// wants reports whether the observer receives such an event.
 func (o Observation) wants(data run.EventData) bool { return !o.RunsOnly || !run.OfTask(data) }
 
-// unseen reports whether the observer is to be told of an event of the past.
+// unseen reports whether the observer has yet to receive an event of the past.
 func (o Observation) unseen(at Place) bool {
 	return o.CatchUp && (at.Revision > o.Seen.Revision || at.Revision == o.Seen.Revision && at.Index > o.Seen.Index)
 }
 
-// notice makes what observers are told of an event that has just been applied.
+// notice makes the notice of an event that has just been applied.
 func (l *commitLog) notice(r *run.Run, event run.Event, index int) run.Notice {
 	n := run.Notice{Index: index, Event: event}
 	if r == nil {
@@ -61,13 +61,13 @@ func (l *commitLog) nextNotice() (chan<- *batch, *batch) {
 	return l.toNotifier, l.outbox[0]
 }
 
-// noticed takes the first commit, which the notifier has, out of the outbox.
+// noticed removes the first commit, which the notifier has received, from the outbox.
 func (l *commitLog) noticed(b *batch) {
 	l.outbox = slices.Delete(l.outbox, 0, 1)
 	l.unnotified -= len(b.notices)
 }
 
-// notifier tells the observers, one event after the other.
+// notifier notifies the observers, one event after the other.
 func (l *commitLog) notifier(ctx context.Context) {
 	for b := range l.toNotifier {
 		for _, n := range b.notices {
@@ -85,12 +85,12 @@ func (l *commitLog) notifier(ctx context.Context) {
 	}
 }
 
-// tells reports whether anybody is told of commits.
+// hasListeners reports whether anything is notified of commits.
 func (l *commitLog) hasListeners() bool {
 	return len(l.config.Observers) > 0 || l.config.Durable != nil
 }
 
-// toldUpTo is the revision up to which all observers were told of what happened.
+// notifiedUpTo is the revision up to which all observers have been notified.
 func (l *commitLog) notifiedUpTo() uint64 {
 	if !l.hasListeners() {
 		return math.MaxUint64
@@ -106,6 +106,6 @@ func (l *commitLog) durable(revision uint64) {
 
 func (l *commitLog) notify(ctx context.Context, o Observer, n run.Notice) {
 	if err := o.Committed(ctx, n); err != nil && ctx.Err() == nil {
-		l.log.Error("an observer was not told of an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
+		l.log.Error("an observer refused an event", "event", n.Event.Data.Kind(), "run", n.Event.Run, "error", err)
 	}
 }

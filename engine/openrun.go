@@ -10,38 +10,38 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// openRun is a run that is not finished, with what the loop keeps beside its
-// recorded state. All of it can be made again from that state.
+// openRun is a run that is not finished, with what the executor keeps beside its
+// recorded state. All of it can be rebuilt from that state.
 type openRun struct {
 	run            *run.Run
 	clock          *clock
 	flow           *flows.Flow
 	scope          *flows.Scope // nil until the run starts
 	phase          phase
-	attempts       []*attempt                 // under way
+	attempts       []*attempt                 // running
 	retries        map[run.TaskRef]*countdown // due later; nil before the first
-	waits          map[run.TaskRef]*waiting   // that go on; nil before the first
+	waits          map[run.TaskRef]*waiting   // open; nil before the first
 	deadline       countdown                  // of the main tasks, then of those of finally
-	parentDeadline countdown                  // of the task that this is a sub-flow of, for the attempt
+	parentDeadline countdown                  // from the timeout of the task whose attempt this run is
 	resumed        bool                       // it had started before a restart
-	backfill       bool                       // a backfill has asked for it, or for the run that it belongs to
+	backfill       bool                       // a backfill has requested it, or the run that it belongs to
 	output         json.RawMessage            // once the main tasks have succeeded
-	failure        *run.Failure               // why the run will not succeed, as far as the parts that are over tell
-	shown          time.Time                  // when its record was put together last
-	showing        bool                       // a timer does it again
-	held           int                        // slots, of those that its limits ask for
+	failure        *run.Failure               // why the run will not succeed, from the parts that are over
+	shown          time.Time                  // when its record was built last
+	showing        bool                       // a timer is armed that shows it again
+	held           int                        // how many of its run limits it has slots of
 	completion     *completion
 
-	askedFor  run.TaskRef                         // that was asked for by name; zero for most
-	continued map[run.TaskRef]*run.ContinuedChild // what runs of sub-flows go on with; nil for most
+	askedFor  run.TaskRef                         // the task that was requested by name; zero for most
+	continued map[run.TaskRef]*run.ContinuedChild // what the runs of sub-flows carry over; nil for most
 
-	schedule *schedule     // that has made it; nil for none
+	schedule *schedule     // the schedule that has made it; nil for none
 	overlap  flows.Overlap // of that schedule, as of the run's definition
 	waiters  []task        // of later runs of the schedule, which wait for tasks of this one
 }
 
-// phase is the part of a flow that is being executed: its main tasks, then those of
-// the hooks that their end asks for.
+// phase is the part of a flow that is being executed: the main tasks, then the tasks
+// of the hooks that their end requires.
 type phase struct {
 	part          flows.Part
 	tasks         []*flows.Task
@@ -60,7 +60,7 @@ func newPhase(s *flows.Section) phase {
 // hook reports whether the main tasks are over.
 func (p *phase) hook() bool { return p.part != flows.PartMain }
 
-// holds reports whether a task, or nil, is one of the phase.
+// holds reports whether a task, which may be nil, belongs to the phase.
 func (p *phase) holds(spec *flows.Task) bool {
 	return spec != nil && spec.Node < len(p.tasks) && p.tasks[spec.Node] == spec
 }
@@ -83,8 +83,8 @@ func (t task) ref() run.TaskRef {
 	return run.TaskRef{Task: t.spec.Name}
 }
 
-// priority is where the task stands among those that are ready: what is filled in
-// afterwards comes after everything that is due.
+// priority orders the ready tasks: those of backfills come after everything that is
+// due.
 func (t task) priority() int {
 	if t.backfill {
 		return math.MinInt
@@ -92,8 +92,8 @@ func (t task) priority() int {
 	return t.spec.Priority
 }
 
-// state is what has happened to the task, nil for nothing. It is looked up once:
-// a task run stays where it is.
+// state is the recorded state of the task, nil before anything has happened. It is
+// looked up once: a task run stays where it is.
 func (t task) state() *run.TaskRun {
 	known := &t.phase.states[t.node]
 	if t.item != nil {
@@ -105,14 +105,14 @@ func (t task) state() *run.TaskRun {
 	return *known
 }
 
-func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
+func (e *executor) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	o := &openRun{
 		run: r, flow: f, clock: e.clock,
 		completion: new(completion),
 	}
 	o.backfill = r.Trigger.Kind == run.TriggerBackfill || r.Parent != nil && e.isBackfill(r.Parent.Run)
 	if err := o.keepContinuation(); err != nil {
-		e.fail(err) // a recorded one was looked at when the run was taken up
+		e.fail(err) // a recorded continuation was checked when the run was reopened
 	}
 	e.open[r.ID] = o
 	e.limits.retain(o)
@@ -120,8 +120,8 @@ func (e *Engine) newOpenRun(r *run.Run, f *flows.Flow) *openRun {
 	return o
 }
 
-// taskNames is the order of declaration of a flow's main tasks. Those of hooks
-// come after them, when there was a reason to run them.
+// taskNames gives a flow's main tasks in order of declaration. The tasks of hooks come
+// after them, if there was a reason to run them.
 func taskNames(f *flows.Flow) []string {
 	names := make([]string, len(f.Tasks))
 	for i, t := range f.Tasks {

@@ -6,12 +6,12 @@ import (
 	"github.com/flowhost/flowhost/flows"
 )
 
-// Where the runs of a schedule overlap by node, a task of a run starts once all
-// earlier runs of the schedule that are still going have ended theirs.
+// Where the runs of a schedule overlap by node, a task of a run starts once all earlier
+// open runs of the schedule have ended the same task.
 
-// ahead is the earlier run that has yet to end a task before this one may start,
-// nil when there is none.
-func (e *Engine) earlierRun(t task) *openRun {
+// earlierRun is the earlier run that has yet to end a task before this one may start,
+// nil for none.
+func (e *executor) earlierRun(t task) *openRun {
 	if t.phase.hook() {
 		return nil
 	}
@@ -29,25 +29,25 @@ func (e *Engine) earlierRun(t task) *openRun {
 	return nil
 }
 
-// follow lets a task wait for its turn after an earlier run.
+// waitFor lets a task wait for an earlier run.
 func (t task) waitFor(earlier *openRun) { earlier.waiters = append(earlier.waiters, t) }
 
-// pass lets those go that waited for a task to end.
-func (e *Engine) releaseWaitersOf(t task) {
+// releaseWaitersOf continues the tasks of later runs that waited for a task to end.
+func (e *executor) releaseWaitersOf(t task) {
 	if !t.phase.hook() {
 		e.releaseWaiters(t.removeWaiters(func(waiting task) bool { return waiting.ref() == t.ref() }))
 	}
 }
 
-// letGo decides tasks anew that have waited for an earlier run.
-func (e *Engine) releaseWaiters(waiting []task) {
+// releaseWaiters decides the tasks again that have waited for an earlier run.
+func (e *executor) releaseWaiters(waiting []task) {
 	for _, t := range waiting {
 		e.decide(t)
 		e.advance(t.openRun)
 	}
 }
 
-// unfollow takes out the tasks that match of those that wait for a run.
+// removeWaiters removes the matching tasks from those that wait for a run.
 func (o *openRun) removeWaiters(match func(task) bool) []task {
 	var out []task
 	o.waiters = slices.DeleteFunc(o.waiters, func(t task) bool {
@@ -60,8 +60,8 @@ func (o *openRun) removeWaiters(match func(task) bool) []task {
 	return out
 }
 
-// withdraw takes out the tasks of a run that match and have not started.
-func (e *Engine) withdraw(o *openRun, match func(task) bool) []task {
+// withdraw removes the tasks of a run that match and have not started from all queues.
+func (e *executor) withdraw(o *openRun, match func(task) bool) []task {
 	own := func(t task) bool { return t.openRun == o && match(t) }
 	out := append(e.runnable.Withdraw(own), e.withdrawChildren(own)...)
 	for _, s := range o.phase.groupLimiters {

@@ -7,11 +7,11 @@ import "fmt"
 
 // leftover describes what is left when no run is open: nothing should be.
 func (e *Engine) leftover() string {
-	if n := e.clock.timers.Len(); n > 0 {
+	if n := e.exec.clock.timers.Len(); n > 0 {
 		return fmt.Sprintf("%d timers are left", n)
 	}
-	if len(e.runLimits.byKey) > 0 || !e.runnable.Empty() || len(e.childStarts) > 0 {
-		return fmt.Sprintf("left are %d run limiters, %d sub-flows to start, and in the queue %d tasks with %d attempts", len(e.runLimits.byKey), len(e.childStarts), e.runnable.Len(), e.runnable.Running())
+	if len(e.exec.runLimits.byKey) > 0 || !e.exec.runnable.Empty() || len(e.exec.childStarts) > 0 {
+		return fmt.Sprintf("left are %d run limiters, %d sub-flows to start, and in the queue %d tasks with %d attempts", len(e.exec.runLimits.byKey), len(e.exec.childStarts), e.exec.runnable.Len(), e.exec.runnable.Running())
 	}
 	return ""
 }

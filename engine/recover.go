@@ -11,23 +11,23 @@ import (
 	"github.com/flowhost/flowhost/run/wire"
 )
 
-// recovery is the reading of what earlier processes have left.
+// recovery reads the state that earlier processes have left.
 type recovery struct {
 	*commitLog
 	archive storedSnapshots
-	last    uint64 // revision of what has been read so far
+	last    uint64 // the last revision that has been read
 	read    int    // events of the journal
 }
 
-// recover reads the newest snapshot that serves and the journal after it, and
-// takes up every run that is not finished.
-func (e *Engine) recover(ctx context.Context) (*recovery, error) {
+// recover reads the newest usable snapshot and the journal after it, and reopens every
+// run that is not finished.
+func (e *executor) recover(ctx context.Context) (*recovery, error) {
 	r := &recovery{commitLog: e.commits}
 	if err := r.readAll(ctx); err != nil {
 		return nil, err
 	}
 	e.shard = e.commits.shard
-	e.forgetDefinitions() // a newer snapshot that was left aside has only what open runs need
+	e.forgetDefinitions() // a newer snapshot that could not be used has only the definitions that open runs need
 	e.commits.revision, e.commits.events = r.last, r.read
 	e.commits.notified.Store(r.last)
 	if err := e.reopenAll(ctx); err != nil {
@@ -62,8 +62,8 @@ func (r *recovery) readAll(ctx context.Context) error {
 	return r.removeLost(ctx, revisions)
 }
 
-// begin takes the first state that serves: a snapshot, or the empty state before
-// the first commit, which is revision 0.
+// begin loads the first usable state: a snapshot, or the empty state before the first
+// commit, which is revision 0.
 func (r *recovery) begin(ctx context.Context, revisions []uint64) (from uint64, err error) {
 	candidates, err := r.inOrder(ctx, revisions)
 	if err != nil {
@@ -82,18 +82,18 @@ func (r *recovery) begin(ctx context.Context, revisions []uint64) (from uint64, 
 			return 0, context.Cause(ctx)
 		}
 		if revision > 0 {
-			r.log.Error("a snapshot cannot be used; an older one and more of the journal take its place", "revision", revision, "error", err)
+			r.log.Error("snapshot unusable, falling back to an older one", "revision", revision, "error", err)
 		}
 	}
 	if first, _, err := r.after(ctx, 0); first == 0 && len(revisions) > 0 {
 		return 0, errors.Join(err, &ChainError{Last: 0, After: revisions[0]})
 	}
-	return 0, nil // the replay tells what is missing
+	return 0, nil // the replay reports what is missing
 }
 
-// inOrder puts those states first, the newest of them at the head, that no
-// observer is behind: what happened since is read again and told. Of the others,
-// the older ones tell more.
+// inOrder puts those states first, the newest of them at the head, that no observer is
+// behind: events since then are read again, and the observers are notified of them. Of
+// the other states, the older ones lead to more notices.
 func (r *recovery) inOrder(ctx context.Context, revisions []uint64) ([]uint64, error) {
 	var ahead, behind []uint64
 	for _, revision := range revisions {
@@ -124,15 +124,15 @@ func (r *recovery) seen(ctx context.Context, revision uint64) (bool, error) {
 				return false, context.Cause(ctx)
 			}
 			if err != nil || commit != nil && first == revision && o.unseen(Place{revision, len(commit.Events) - 1}) {
-				return false, nil // a journal that cannot be read there does not serve the snapshot either
+				return false, nil // a journal that cannot be read there makes the snapshot unusable, too
 			}
 		}
 	}
 	return true, nil
 }
 
-// removeLost removes snapshots of what came after the journal's end: it has lost
-// that, and other commits will have these revisions.
+// removeLost removes snapshots that lie after the journal's end: the journal has lost
+// these revisions and will reuse them.
 func (r *recovery) removeLost(ctx context.Context, revisions []uint64) error {
 	for _, revision := range revisions {
 		if revision <= r.last {
@@ -145,7 +145,7 @@ func (r *recovery) removeLost(ctx context.Context, revisions []uint64) error {
 	return nil
 }
 
-// load gives the state of a snapshot that the journal goes on from.
+// load gives the state of a snapshot from which the journal continues.
 func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error) {
 	if revision == 0 {
 		return run.NewShard(), r.reaches(ctx, 0)
@@ -170,20 +170,20 @@ func (r *recovery) load(ctx context.Context, revision uint64) (*run.Shard, error
 	return shard, nil
 }
 
-// LostEndError says that the journal ends before what others have been told.
+// TruncatedError is returned for a journal that ends before what is known outside.
 type TruncatedError struct {
 	Last      uint64 // the last revision that the journal holds
-	Published uint64 // the revision of which others know
+	Published uint64 // the revision that is known outside
 }
 
 func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("the journal ends at revision %d, and others know of what happened up to revision %d: its end is lost. "+
-		"Restore a copy of the data folder, or accept the loss: what happened after revision %d is forgotten then, "+
-		"runs that were under way go on from there, and runs that were accepted since are gone",
+	return fmt.Sprintf("the journal ends at revision %d, and revision %d is known outside: the journal has lost its end. "+
+		"Restore a copy of the data directory, or accept the loss: events after revision %d are forgotten, "+
+		"open runs resume from there, and runs that were accepted later are gone",
 		e.Last, e.Published, e.Last)
 }
 
-// endReached checks that the journal is as long as others know it.
+// endReached checks that the journal reaches every revision that is known outside.
 func (r *recovery) endReached() error {
 	told := r.config.Published
 	for _, o := range r.config.Observers {
@@ -204,8 +204,8 @@ func (r *recovery) endReached() error {
 
 var errStopReplay = errors.New("enough is read")
 
-// reaches checks that the journal holds the revision, or the one after it: it
-// would not when it had lost its end. Before the first commit is revision 0.
+// reaches checks that the journal holds the revision or the one after it, which it
+// does not after losing its end. Revision 0 is before the first commit.
 func (r *recovery) reaches(ctx context.Context, revision uint64) error {
 	first, commit, err := r.after(ctx, max(revision, 1)-1)
 	switch {
@@ -219,8 +219,8 @@ func (r *recovery) reaches(ctx context.Context, revision uint64) error {
 	return errors.New("the journal does not reach it")
 }
 
-// after gives the first commit after a revision, nil when it cannot be read, and
-// 0 when there is none.
+// after gives the first commit after a revision, nil if it cannot be read, and its
+// revision, 0 if there is none.
 func (r *recovery) after(ctx context.Context, revision uint64) (first uint64, commit *wire.StoredCommit, err error) {
 	err = r.config.Journal.Replay(ctx, revision, func(at uint64, stored []byte) error {
 		first = at
@@ -233,26 +233,26 @@ func (r *recovery) after(ctx context.Context, revision uint64) (first uint64, co
 	return first, commit, err
 }
 
-// ChainError says that commits are missing in the journal.
+// ChainError is returned for a journal in which commits are missing.
 type ChainError struct {
 	Last     uint64 // the last revision that could be read
 	Revision uint64 // the first one after the gap; 0 when there is none
-	After    uint64 // the one that it follows
+	After    uint64 // the revision that it follows
 }
 
 func (e *ChainError) Error() string {
 	if e.Revision == 0 {
-		return fmt.Sprintf("there is a snapshot of revision %d, and the journal is empty: restore a copy of the data folder, "+
-			"or move the folder away and begin with an empty one", e.After)
+		return fmt.Sprintf("there is a snapshot of revision %d, and the journal is empty: restore a copy of the data directory, "+
+			"or move the directory away and start with an empty one", e.After)
 	}
 	return fmt.Sprintf("revision %d follows %d, and the last one that can be read before it is %d: "+
 		"the commits between are lost, or the snapshot that held them. Everything up to revision %d can be salvaged: "+
-		"restore a copy of the data folder, or move the folder away and begin with an empty one",
+		"restore a copy of the data directory, or move the directory away and start with an empty one",
 		e.Revision, e.After, e.Last, e.Last)
 }
 
-// replay applies one commit, and tells the observers what they have not been
-// told yet.
+// replay applies one commit, and notifies the observers of events that they have not
+// seen.
 func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) error {
 	commit, err := wire.DecodeCommit(stored)
 	if err != nil {
@@ -280,8 +280,8 @@ func (r *recovery) replay(ctx context.Context, revision uint64, stored []byte) e
 	return nil
 }
 
-// tellAgain tells those observers of an event that have not seen it. sum is that of
-// its commit.
+// notifyAgain notifies those observers of an event that have not seen it. sum is the
+// checksum of its commit.
 func (r *recovery) notifyAgain(ctx context.Context, changed *run.Run, event run.Event, at Place, sum uint32) error {
 	if !slices.ContainsFunc(r.config.Observers, func(o Observation) bool { return o.unseen(at) && o.wants(event.Data) }) {
 		return nil
@@ -304,7 +304,8 @@ func (r *recovery) notifyAgain(ctx context.Context, changed *run.Run, event run.
 	return nil
 }
 
-// complete fetches what is stored apart, and calls lost for what is gone for good.
+// loadPayloads fetches the values that are stored as blobs, and calls lost for those
+// that are lost permanently.
 func (l *commitLog) loadPayloads(ctx context.Context, payloads func(func(*json.RawMessage)), lost func(*json.RawMessage, error)) error {
 	var failed error
 	payloads(func(p *json.RawMessage) {
@@ -323,7 +324,7 @@ func (l *commitLog) loadPayloads(ctx context.Context, payloads func(func(*json.R
 	return failed
 }
 
-// missing goes on without a value that is lost.
+// dropLost continues without a value that is lost.
 func (l *commitLog) dropLost(p *json.RawMessage, err error) {
 	l.log.Error("a large value is lost", "error", err)
 	*p = nil

@@ -12,9 +12,9 @@ import (
 	"github.com/flowhost/flowhost/run/wire"
 )
 
-// takeUpAll opens every unfinished run, in the order in which they were accepted:
-// first those that have started, whose slots the others must not take.
-func (e *Engine) reopenAll(ctx context.Context) error {
+// reopenAll opens every unfinished run in the order of acceptance: first the runs that
+// have started, whose slots the others must not take.
+func (e *executor) reopenAll(ctx context.Context) error {
 	unfinished := make([]*run.Run, 0, len(e.shard.Runs))
 	for _, r := range e.shard.Runs {
 		unfinished = append(unfinished, r)
@@ -43,8 +43,8 @@ func (e *Engine) reopenAll(ctx context.Context) error {
 	return nil
 }
 
-// takeUpTask goes on with a task, or an item, that has begun before a restart.
-func (e *Engine) resumeTask(t task) {
+// resumeTask continues a task or an item that began before a restart.
+func (e *executor) resumeTask(t task) {
 	t.holdSlots()
 	switch state := t.state(); {
 	case state.State == run.Running:
@@ -56,13 +56,13 @@ func (e *Engine) resumeTask(t task) {
 	}
 }
 
-// takeUp opens an unfinished run with the definition that it was accepted with.
-func (e *Engine) reopen(ctx context.Context, r *run.Run) error {
+// reopen opens an unfinished run with the definition with which it was accepted.
+func (e *executor) reopen(ctx context.Context, r *run.Run) error {
 	if r.Awaits > 0 {
 		if err := e.commits.loadPayloads(ctx, r.Payloads, e.commits.dropLost); err != nil {
 			return err
 		}
-		e.cancelIncomplete(r, "the host ended while the run was being accepted: ask for it again")
+		e.cancelIncomplete(r, "the host stopped while the run was being accepted: submit it again")
 		return nil
 	}
 	f, err := e.restore(ctx, r)
@@ -92,17 +92,16 @@ func (e *Engine) reopen(ctx context.Context, r *run.Run) error {
 	return nil
 }
 
-// fetchAll puts the large values of a run in place. It fails when one is lost for
-// good.
-func (e *Engine) fetchAll(ctx context.Context, r *run.Run) error {
+// fetchAll loads the large values of a run. It fails if one is lost permanently.
+func (e *executor) fetchAll(ctx context.Context, r *run.Run) error {
 	var lost error
 	err := e.commits.loadPayloads(ctx, r.Payloads, func(_ *json.RawMessage, err error) { lost = err })
 	return cmp.Or(err, lost)
 }
 
-// keepLarge stores large values that are not stored apart yet: commits of version
-// 1 hold them, snapshots do not.
-func (e *Engine) keepLarge(ctx context.Context, r *run.Run) error {
+// keepLarge stores large values that are not blobs yet: commits of version 1 contain
+// them, snapshots do not.
+func (e *executor) keepLarge(ctx context.Context, r *run.Run) error {
 	s, err := wire.NewSnapshot(run.NewShard())
 	if err == nil {
 		err = s.Add(r)
@@ -113,7 +112,7 @@ func (e *Engine) keepLarge(ctx context.Context, r *run.Run) error {
 	return e.commits.blobs.keep(ctx, firstGeneration, s.Blobs())
 }
 
-func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
+func (e *executor) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
 	set := e.sets[r.Definition]
 	if set == nil {
 		definition := e.shard.Definitions[r.Definition]
@@ -132,9 +131,9 @@ func (e *Engine) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
 	return nil, fmt.Errorf("definition %s has no flow %q", r.Definition, r.Flow)
 }
 
-// abandon ends a run whose flow cannot be loaded any more: its modules are gone,
-// or this version does not accept the files.
-func (e *Engine) abandon(ctx context.Context, r *run.Run, why error) error {
+// abandon ends a run whose flow can no longer be loaded: its modules are gone, or this
+// version does not accept the files.
+func (e *executor) abandon(ctx context.Context, r *run.Run, why error) error {
 	if err := e.commits.loadPayloads(ctx, r.Payloads, e.commits.dropLost); err != nil {
 		return err
 	}

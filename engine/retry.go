@@ -37,7 +37,7 @@ func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Recei
 	if err != nil {
 		return run.Receipt{}, err
 	}
-	return e.receive(ctx, func() (run.Receipt, error) { return e.retry(f, before, how) })
+	return e.receive(ctx, func() (run.Receipt, error) { return e.exec.retry(f, before, how) })
 }
 
 // flowOf is the recorded flow of a run if the request asks for it, and nil otherwise.
@@ -47,14 +47,14 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*f
 	}
 	var set *flows.Set
 	var definition *run.Definition
-	err := e.command(ctx, func() { set, definition = e.sets[old.Definition], e.shard.Definitions[old.Definition] })
+	err := e.command(ctx, func() { set, definition = e.exec.sets[old.Definition], e.exec.shard.Definitions[old.Definition] })
 	switch {
 	case err != nil:
 		return nil, err
 	case set == nil && definition == nil:
 		return nil, run.Requestf(run.RequestUnknownFlow, "the recorded flow is no longer kept (definition %s): use the current one", old.Definition)
 	case set == nil:
-		if set, err = e.config.Restore(ctx, definition); err != nil {
+		if set, err = e.exec.config.Restore(ctx, definition); err != nil {
 			return nil, run.Requestf(run.RequestUnknownFlow, "the recorded flow cannot be loaded: %s", err)
 		}
 	}
@@ -65,7 +65,7 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*f
 }
 
 // retry makes the run with the given flow, or with the deployed one if that is nil.
-func (e *Engine) retry(f *flows.Flow, before *rerun.Predecessor, how run.Again) (run.Receipt, error) {
+func (e *executor) retry(f *flows.Flow, before *rerun.Predecessor, how run.Again) (run.Receipt, error) {
 	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
@@ -110,7 +110,7 @@ func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
 
 // carriedOver gives what a run carries over from an earlier one: the events, and the
 // continuation that is recorded with its acceptance.
-func (e *Engine) carriedOver(f *flows.Flow, before *rerun.Predecessor, how run.Again) ([]run.EventData, json.RawMessage, error) {
+func (e *executor) carriedOver(f *flows.Flow, before *rerun.Predecessor, how run.Again) ([]run.EventData, json.RawMessage, error) {
 	took, err := before.Plan(f, how)
 	if err != nil {
 		return nil, nil, err

@@ -372,8 +372,8 @@ flow "f" {
 			}
 		}
 		r.stop()
-		if len(r.runLimits.byKey) != 0 {
-			t.Errorf("%d gates are left", len(r.runLimits.byKey))
+		if len(r.exec.runLimits.byKey) != 0 {
+			t.Errorf("%d gates are left", len(r.exec.runLimits.byKey))
 		}
 	})
 }

@@ -138,12 +138,12 @@ func (r *rig) stop() {
 	replayed := fold(r.t, r.journal)
 	for _, old := range replayed.Runs {
 		old.Payloads(func(p *json.RawMessage) {
-			if err := r.commits.blobs.fetch(context.Background(), p); err != nil {
+			if err := r.exec.commits.blobs.fetch(context.Background(), p); err != nil {
 				r.t.Error(err)
 			}
 		})
 	}
-	for id, want := range r.shard.Runs {
+	for id, want := range r.exec.shard.Runs {
 		got := replayed.Runs[id]
 		if got == nil {
 			r.t.Errorf("the journal does not know run %s", id)
@@ -153,7 +153,7 @@ func (r *rig) stop() {
 			r.t.Errorf("run %s differs between memory and journal:\n%s", id, diff)
 		}
 	}
-	for id, end := range r.finished.completions {
+	for id, end := range r.exec.finished.completions {
 		var order []string
 		for _, task := range end.record.Tasks {
 			order = append(order, task.Task)

@@ -8,24 +8,23 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// gateKey names a limit on runs at once: a flow's, per value of its key, or a
-// schedule's.
+// runLimitKey names a limit on concurrent runs: of a flow, per value of its key, or of
+// a schedule.
 type runLimitKey struct {
 	flow, key, schedule string
 }
 
-// limit is how many runs may hold a slot of a gate at once.
+// runLimit is how many runs may hold a slot of a run limiter at once.
 type runLimit struct {
 	key runLimitKey
 	max int
 }
 
-// gate counts the runs that hold a slot and keeps those that wait, in order. It
-// is rebuilt from the runs' states at start, so a slot cannot leak.
+// runLimiter counts the runs that hold a slot and keeps those that wait, in order.
 type runLimiter struct {
 	started   int
-	waiting   []run.ID // those that are filled in afterwards come behind all others
-	backfills int      // how many of waiting these are, at the end
+	waiting   []run.ID // the runs of backfills come behind all others
+	backfills int      // how many runs of backfills are at the end of waiting
 }
 
 // runLimits are the run limiters in use. They are rebuilt from the states of the runs
@@ -36,8 +35,8 @@ type runLimits struct {
 	start func(*openRun)      // called with a run that has got a slot
 }
 
-// limits are the limits that a run has to pass, in this order: another run of its
-// schedule lets it wait, then its flow's concurrency.
+// runLimits are the limits that a run has to pass, in this order: its schedule, where
+// it waits for another run, then its flow's concurrency.
 func (o *openRun) runLimits() []runLimit {
 	var limits []runLimit
 	switch o.overlap {
@@ -50,9 +49,9 @@ func (o *openRun) runLimits() []runLimit {
 	return limits
 }
 
-// limited does what a flow says about a run for which it has no slot, and reports
-// whether the run is to be left out. A backfill is not in a hurry: its runs wait.
-func (e *Engine) overLimit(f *flows.Flow, filled bool, key string) bool {
+// overLimit applies a flow's on_limit to a run for which the flow has no slot, and
+// reports whether the run is to be skipped. The runs of backfills always wait.
+func (e *executor) overLimit(f *flows.Flow, filled bool, key string) bool {
 	c := f.Concurrency
 	if c == nil || c.OnLimit == flows.LimitQueue || filled {
 		return false
@@ -65,12 +64,12 @@ func (e *Engine) overLimit(f *flows.Flow, filled bool, key string) bool {
 		return true
 	}
 	for _, o := range e.runLimits.sharing(f.Name, key) {
-		e.cancel(o, canceled("another run has come, and the flow's on_limit is "+string(flows.LimitCancelRunning)))
+		e.cancel(o, canceled("another run was submitted, and the flow's on_limit is "+string(flows.LimitCancelRunning)))
 	}
 	return false
 }
 
-// under are the open runs of a flow that share a limit, the oldest first.
+// sharing gives the open runs of a flow that share a limit, the oldest first.
 func (rl *runLimits) sharing(flow, key string) []*openRun {
 	var all []*openRun
 	for _, o := range rl.open {
@@ -82,7 +81,7 @@ func (rl *runLimits) sharing(flow, key string) []*openRun {
 	return all
 }
 
-// hold gives a run that has started before all its slots.
+// hold gives all its slots to a run that started before a restart.
 func (rl *runLimits) hold(o *openRun) {
 	for _, l := range o.runLimits() {
 		rl.limiter(l.key).started++
@@ -90,7 +89,7 @@ func (rl *runLimits) hold(o *openRun) {
 	}
 }
 
-// leave gives up the slots of a finished run and lets the next ones go on.
+// release frees the slots of a finished run and starts the next runs.
 func (rl *runLimits) release(o *openRun) {
 	for i, l := range o.runLimits() {
 		g := rl.limiter(l.key)
@@ -104,7 +103,7 @@ func (rl *runLimits) release(o *openRun) {
 	}
 }
 
-// admitWaiting gives the slots that are free to those that wait for them.
+// admitWaiting gives free slots to the runs that wait for them.
 func (rl *runLimits) admitWaiting(g *runLimiter) {
 	for len(g.waiting) > 0 {
 		next := rl.open[g.waiting[0]]
@@ -120,8 +119,8 @@ func (rl *runLimits) admitWaiting(g *runLimiter) {
 	}
 }
 
-// before is how many runs wait whose turn is before that of another one. They may
-// wait while there is a slot: another version of the flow may have fewer.
+// ahead is how many waiting runs come before this one. Runs may wait while a slot is
+// free: another version of the flow may have fewer slots.
 func (g *runLimiter) ahead(o *openRun) int {
 	if o.backfill {
 		return len(g.waiting)

@@ -17,7 +17,7 @@ var (
 	ErrDisabled  = errors.New("the schedule is not enabled in the flow")
 )
 
-// UnknownScheduleError answers a command on a schedule that is not deployed.
+// UnknownScheduleError is returned for a command on a schedule that is not deployed.
 type UnknownScheduleError struct {
 	Schedule run.ScheduleRef // without a trigger: the flow has no schedule at all
 }
@@ -29,13 +29,13 @@ func (e *UnknownScheduleError) Error() string {
 	return fmt.Sprintf("flow %q has no schedule %q here", e.Schedule.Flow, e.Schedule.Trigger)
 }
 
-// Schedules tells how the schedules that are deployed stand, by flow and trigger.
+// Schedules returns the state of the deployed schedules, by flow and trigger.
 func (e *Engine) Schedules(ctx context.Context) ([]run.ScheduleStatus, error) {
 	var all []run.ScheduleStatus
 	err := e.durably(ctx, func() error {
-		for ref, s := range e.schedules.byRef {
-			if _, err := e.schedules.deployed(ref); err == nil {
-				all = append(all, e.schedules.status(s))
+		for ref, s := range e.exec.schedules.byRef {
+			if _, err := e.exec.schedules.deployed(ref); err == nil {
+				all = append(all, e.exec.schedules.status(s))
 			}
 		}
 		return nil
@@ -50,7 +50,7 @@ func (ss *schedules) status(s *schedule) run.ScheduleStatus {
 		Schedule:   run.Schedule{ScheduleRef: s.ref},
 		Expression: t.Expression(), Zone: t.Zone, Enabled: t.Enabled, Next: s.next.UTC(), Open: []run.ID{},
 	}
-	if known := ss.engine.shard.Schedules[s.ref]; known != nil {
+	if known := ss.exec.shard.Schedules[s.ref]; known != nil {
 		status.Schedule = *known
 	}
 	if !s.next.IsZero() {
@@ -62,46 +62,46 @@ func (ss *schedules) status(s *schedule) run.ScheduleStatus {
 	return status
 }
 
-// Pause stops a schedule, or all of a flow when no trigger is named: nothing fires
-// until it is resumed. It returns once that is durable.
+// Pause stops a schedule, or all schedules of a flow if no trigger is named: nothing
+// fires until Resume. It returns once that is durable.
 func (e *Engine) Pause(ctx context.Context, ref run.ScheduleRef, reason string) ([]run.ScheduleRef, error) {
 	return e.onSchedules(ctx, ref, func(s *schedule) error {
-		switch known := e.shard.Schedules[s.ref]; {
+		switch known := e.exec.shard.Schedules[s.ref]; {
 		case known == nil:
 			return ErrDisabled // it never was enabled
 		case known.Pause != nil:
 			return ErrPaused
 		}
-		return e.schedules.pauseSchedule(s, reason)
+		return e.exec.schedules.pauseSchedule(s, reason)
 	})
 }
 
 func (ss *schedules) pauseSchedule(s *schedule, reason string) error {
-	err := ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
+	err := ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.SchedulePaused{ScheduleRef: s.ref, Reason: reason}})
 	if err == nil {
 		ss.arm(s)
 	}
 	return err
 }
 
-// Resume lets a paused schedule go on, or all of a flow when no trigger is named.
-// Times that were missed meanwhile fire only where the flow states what to catch
-// up with. It returns once that is durable.
+// Resume continues a paused schedule, or all schedules of a flow if no trigger is
+// named. Times that were missed meanwhile fire only where the flow states what to
+// catch up with. It returns once that is durable.
 func (e *Engine) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleRef, error) {
 	return e.onSchedules(ctx, ref, func(s *schedule) error {
-		if known := e.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
+		if known := e.exec.shard.Schedules[s.ref]; known == nil || known.Pause == nil {
 			return ErrNotPaused
 		}
-		err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
+		err := e.exec.commits.record(run.Event{At: e.exec.clock.now(), Data: &run.ScheduleResumed{ScheduleRef: s.ref}})
 		if err == nil && s.spec != nil {
-			e.schedules.decideBy(s, s.resumePolicy(), run.DropPaused)
+			e.exec.schedules.decideBy(s, s.resumePolicy(), run.DropPaused)
 		}
 		return err
 	})
 }
 
-// resumed is the policy for the time of a pause. What is not stated is none: who
-// pauses a schedule does not expect it to fire for that time.
+// resumePolicy is the policy for the time of a pause. By default nothing is caught up:
+// whoever pauses a schedule does not expect it to fire for that time.
 func (s *schedule) resumePolicy() scheduler.Policy {
 	policy := s.spec.Policy
 	if !s.spec.CatchUpStated {
@@ -111,24 +111,24 @@ func (s *schedule) resumePolicy() scheduler.Policy {
 }
 
 // Fire makes a run of a schedule now, also while it is paused. Its overlap policy
-// holds: a run that may not start is answered with an *OverlapError.
+// applies: Fire returns an *OverlapError if no run may start.
 func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Request) (run.Receipt, error) {
 	if err := checkParams(request.Params); err != nil {
 		return run.Receipt{}, err
 	}
 	return e.receive(ctx, func() (run.Receipt, error) {
-		s, err := e.schedules.deployed(ref)
+		s, err := e.exec.schedules.deployed(ref)
 		if err != nil {
 			return run.Receipt{}, err
 		}
-		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.clock.now()}
-		return e.schedules.fireNow(s, request)
+		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.exec.clock.now()}
+		return e.exec.schedules.fireNow(s, request)
 	})
 }
 
-// deployed finds a schedule that a flow has.
+// deployed finds a schedule of a deployed flow.
 func (ss *schedules) deployed(ref run.ScheduleRef) (*schedule, error) {
-	if f := ss.engine.flows[ref.Flow]; f != nil {
+	if f := ss.exec.flows[ref.Flow]; f != nil {
 		if t := f.Trigger(ref.Trigger); t != nil && t.Kind == run.TriggerSchedule {
 			return ss.schedule(ref), nil
 		}
@@ -136,12 +136,13 @@ func (ss *schedules) deployed(ref run.ScheduleRef) (*schedule, error) {
 	return nil, &UnknownScheduleError{Schedule: ref}
 }
 
-// onSchedules does something to a schedule, or to all of a flow, and gives those
-// to which it was done. None is answered with the error of the first one.
+// onSchedules applies a command to a schedule, or to all schedules of a flow, and
+// returns those that it changed. If it changed none, it returns the error of the first
+// one.
 func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*schedule) error) ([]run.ScheduleRef, error) {
 	var done []run.ScheduleRef
 	err := e.durably(ctx, func() error {
-		meant, err := e.schedules.selectSchedules(ref)
+		meant, err := e.exec.schedules.selectSchedules(ref)
 		if err != nil {
 			return err
 		}
@@ -161,7 +162,8 @@ func (e *Engine) onSchedules(ctx context.Context, ref run.ScheduleRef, do func(*
 	return done, err
 }
 
-// meant are the schedules that a reference with or without a trigger means.
+// selectSchedules gives the schedules to which a reference with or without a trigger
+// refers.
 func (ss *schedules) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 	if ref.Trigger != "" {
 		s, err := ss.deployed(ref)
@@ -171,7 +173,7 @@ func (ss *schedules) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 		return []*schedule{s}, nil
 	}
 	var all []*schedule
-	if f := ss.engine.flows[ref.Flow]; f != nil {
+	if f := ss.exec.flows[ref.Flow]; f != nil {
 		for _, t := range f.Triggers {
 			if t.Kind == run.TriggerSchedule {
 				all = append(all, ss.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}))
@@ -184,13 +186,13 @@ func (ss *schedules) selectSchedules(ref run.ScheduleRef) ([]*schedule, error) {
 	return all, nil
 }
 
-// durably runs f on the loop and gives its answer once everything that it has
+// durably runs f on the loop and returns its error once everything that it has
 // recorded is durable.
 func (e *Engine) durably(ctx context.Context, f func() error) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
 		err := f()
-		e.commits.afterCommit(func() { answers <- err })
+		e.exec.commits.afterCommit(func() { answers <- err })
 	})
 	if err != nil {
 		return err

@@ -10,13 +10,14 @@ import (
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// postponement is how long a fire that finds the house full waits.
+// postponement is the delay before a fire is retried when the engine is at its
+// open-run limit.
 const postponement = time.Second
 
 // schedules are the schedule triggers that are deployed or have open runs, with the
 // backfills of them. The loop owns them.
 type schedules struct {
-	engine  *Engine
+	exec    *executor
 	byRef   map[run.ScheduleRef]*schedule
 	fired   uint64 // nominal times that made a run, since the start
 	dropped uint64 // nominal times that made none
@@ -25,7 +26,7 @@ type schedules struct {
 	backfillTimer bool // a timer is armed that continues them when there may be room
 }
 
-// schedule is a schedule trigger as the loop keeps it beside its recorded state.
+// schedule is a schedule trigger, as the executor keeps it beside its recorded state.
 type schedule struct {
 	ref      run.ScheduleRef
 	flow     *flows.Flow    // as it is deployed; nil while it is not
@@ -37,7 +38,7 @@ type schedule struct {
 	open     []*openRun // its runs that are not finished, in the order in which they were accepted
 }
 
-// schedule finds a schedule, or begins to keep it.
+// schedule finds a schedule, or creates it.
 func (ss *schedules) schedule(ref run.ScheduleRef) *schedule {
 	s := ss.byRef[ref]
 	if s == nil {
@@ -47,56 +48,55 @@ func (ss *schedules) schedule(ref run.ScheduleRef) *schedule {
 	return s
 }
 
-// arm sets the schedules of a flow, in place of those that it had before. One that
-// is new, was off or has got another spec begins now: an edit makes nothing of
-// the past due.
+// deploySchedules replaces the schedules of a flow. A schedule that is new, was
+// disabled or has another spec begins now: an edit makes no past time due.
 func (ss *schedules) deploySchedules(f *flows.Flow) {
 	for _, t := range f.Triggers { // in order of declaration: at one instant they fire in it
 		if t.Kind == run.TriggerSchedule {
 			ss.applySpec(ss.schedule(run.ScheduleRef{Flow: f.Name, Trigger: t.Name}), f)
 		}
 	}
-	for ref := range ss.engine.shard.Schedules {
+	for ref := range ss.exec.shard.Schedules {
 		if t := f.Trigger(ref.Trigger); ref.Flow == f.Name && (t == nil || t.Kind != run.TriggerSchedule) {
 			ss.applySpec(ss.schedule(ref), f)
 		}
 	}
 }
 
-// put makes a schedule what the flow says.
+// applySpec updates a schedule from its flow.
 func (ss *schedules) applySpec(s *schedule, f *flows.Flow) {
 	spec := ""
-	if s.armed && s.priority != f.Priority { // its place in the heap was that of another priority
-		ss.engine.clock.timers.Cancel(s.timer)
+	if s.armed && s.priority != f.Priority { // its place in the heap is of another priority
+		ss.exec.clock.timers.Cancel(s.timer)
 		s.armed = false
 	}
 	s.flow, s.spec, s.priority = f, nil, f.Priority
 	if t := f.Trigger(s.ref.Trigger); t != nil && t.Kind == run.TriggerSchedule && t.Enabled {
 		s.spec, spec = t, t.Identity
 	}
-	known := ss.engine.shard.Schedules[s.ref]
+	known := ss.exec.shard.Schedules[s.ref]
 	if known == nil && spec == "" {
 		return
 	}
 	if known == nil || known.Spec != spec {
-		ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: ss.engine.clock.now()}})
+		ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: spec, From: ss.exec.clock.now()}})
 	}
 	ss.correct(s)
 	ss.arm(s)
 }
 
-// undeploy takes away the flows that a set has not: they make no new runs. What is
-// recorded of their schedules stays as it is, as over a restart without them: put
-// back unchanged, a schedule goes on where it was, by its policy for what it has
-// missed, and a pause of it holds.
+// undeploy removes the flows that are not in a set: they make no new runs. The
+// recorded state of their schedules stays, as over a restart without them: a schedule
+// that is deployed again unchanged continues where it was, by its policy for missed
+// times, and stays paused if it was.
 func (ss *schedules) undeploy(set *flows.Set) {
-	for name := range ss.engine.flows {
+	for name := range ss.exec.flows {
 		if set.Flow(name) == nil {
-			delete(ss.engine.flows, name)
+			delete(ss.exec.flows, name)
 		}
 	}
 	for ref, s := range ss.byRef {
-		if s.flow == nil || ss.engine.flows[ref.Flow] != nil {
+		if s.flow == nil || ss.exec.flows[ref.Flow] != nil {
 			continue
 		}
 		s.flow, s.spec = nil, nil
@@ -107,36 +107,35 @@ func (ss *schedules) undeploy(set *flows.Set) {
 	}
 }
 
-// wind arms a schedule for its first nominal time that is not decided.
+// arm arms a schedule for its first nominal time that is not decided.
 func (ss *schedules) arm(s *schedule) {
-	ss.engine.clock.timers.Cancel(s.timer)
+	ss.exec.clock.timers.Cancel(s.timer)
 	s.next = time.Time{}
-	known := ss.engine.shard.Schedules[s.ref]
+	known := ss.exec.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil {
 		return
 	}
 	nominal, more := s.spec.Schedule.Next(known.Decided)
 	if !more || s.finished(known) {
-		ss.engine.log.Info("a schedule has come to its end", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
+		ss.exec.log.Info("a schedule has ended", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "fired", known.Fired)
 		return
 	}
 	s.next = nominal
 	ss.rearm(s, s.spec.Jitter.Due(s.spec.Schedule, nominal))
 }
 
-// rearm puts a schedule back into the heap. Schedules that are due at one instant
-// fire by priority, then in the order in which they were declared: a schedule keeps
-// its place.
+// rearm puts a schedule back into the heap. Schedules that are due at one instant fire
+// by priority, then in order of declaration: a schedule keeps its place.
 func (ss *schedules) rearm(s *schedule, due time.Time) {
 	alarm := func() { ss.decideDue(s) }
-	ss.engine.clock.timers.Cancel(s.timer)
+	ss.exec.clock.timers.Cancel(s.timer)
 	if s.armed {
-		s.timer = ss.engine.clock.timers.AddAgain(due, s.timer, alarm)
+		s.timer = ss.exec.clock.timers.AddAgain(due, s.timer, alarm)
 		return
 	}
-	timer, err := ss.engine.clock.timers.AddPriority(due, int8(s.flow.Priority), alarm)
+	timer, err := ss.exec.clock.timers.AddPriority(due, int8(s.flow.Priority), alarm)
 	if err != nil {
-		ss.engine.fail(fmt.Errorf("cannot arm a schedule: %w", err))
+		ss.exec.fail(fmt.Errorf("cannot arm a schedule: %w", err))
 	}
 	s.timer, s.armed = timer, true
 }
@@ -147,20 +146,20 @@ func (s *schedule) finished(known *run.Schedule) bool {
 }
 
 // decideDue decides the nominal times that have become due: usually one; after a
-// downtime, a suspend or a jump of the clock those that the policy takes.
+// downtime, a suspend or a jump of the clock those that the policy selects.
 func (ss *schedules) decideDue(s *schedule) {
-	known := ss.engine.shard.Schedules[s.ref]
-	if s.spec == nil || known == nil || known.Pause != nil || ss.engine.draining {
+	known := ss.exec.shard.Schedules[s.ref]
+	if s.spec == nil || known == nil || known.Pause != nil || ss.exec.draining {
 		return
 	}
 	ss.decideBy(s, s.spec.Policy, run.DropMisfire)
 }
 
-// decideBy decides everything that is due now by a policy, and arms the
-// schedule for what follows.
+// decideBy decides everything that is due now by a policy, and arms the schedule for
+// the next time.
 func (ss *schedules) decideBy(s *schedule, policy scheduler.Policy, reason string) {
-	known := ss.engine.shard.Schedules[s.ref]
-	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, ss.engine.clock.now())
+	known := ss.exec.shard.Schedules[s.ref]
+	d := policy.Decide(s.spec.Schedule, s.spec.Jitter, known.Decided, ss.exec.clock.now())
 	if d.Dropped > 0 {
 		ss.drop(s, d, reason)
 	}
@@ -176,13 +175,13 @@ func (ss *schedules) decideBy(s *schedule, policy scheduler.Policy, reason strin
 	ss.arm(s)
 }
 
-// drop records that nominal times fire no more. They lie before those that do.
+// drop records that nominal times do not fire. They lie before those that do.
 func (ss *schedules) drop(s *schedule, d scheduler.Decision, reason string) {
 	until := d.Until
 	if len(d.Fire) > 0 {
 		until, _ = s.spec.Schedule.Prev(d.Fire[0])
 	}
-	ss.engine.log.Warn("a schedule goes on without the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+	ss.exec.log.Warn("a schedule drops the times that it has missed", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
 		"until", until, "dropped", d.Dropped, "reason", reason, "catch_up", s.spec.Policy.CatchUp.String())
 	ss.skip(s, until, d.Dropped, reason)
 }
@@ -190,20 +189,19 @@ func (ss *schedules) drop(s *schedule, d scheduler.Decision, reason string) {
 // skip moves the watermark over nominal times that make no run.
 func (ss *schedules) skip(s *schedule, until time.Time, dropped int, reason string) {
 	ss.dropped += uint64(dropped)
-	ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleAdvanced{
+	ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.ScheduleAdvanced{
 		ScheduleRef: s.ref, Nominal: until.UTC(), Dropped: dropped, Reason: reason,
 	}})
 }
 
-// postpone lets a nominal time wait because no run is taken now. It is not lost:
-// it stays undecided, also over a restart.
+// postpone retries a nominal time later because the engine accepts no run now. The
+// time is not lost: it stays undecided, also over a restart.
 func (ss *schedules) postpone(s *schedule, nominal time.Time) {
 	s.next = nominal
-	ss.rearm(s, ss.engine.clock.now().Add(postponement))
+	ss.rearm(s, ss.exec.clock.now().Add(postponement))
 }
 
-// opened takes note of a run that a schedule has made, whether it was due or asked
-// for.
+// noteOpened notes a run that a schedule has made, whether it was due or requested.
 func (ss *schedules) noteOpened(o *openRun) {
 	t := o.flow.Trigger(o.run.Trigger.Name)
 	if t == nil || t.Kind != run.TriggerSchedule || o.run.Trigger.Kind == run.TriggerBackfill {
@@ -213,7 +211,7 @@ func (ss *schedules) noteOpened(o *openRun) {
 	o.schedule.open = append(o.schedule.open, o)
 }
 
-// closed takes note of the end of a run that a schedule or a backfill has made.
+// noteClosed notes the end of a run that a schedule or a backfill has made.
 func (ss *schedules) noteClosed(o *openRun) {
 	if o.run.Trigger.Kind == run.TriggerBackfill {
 		ss.backfillsDue = true
@@ -225,22 +223,22 @@ func (ss *schedules) noteClosed(o *openRun) {
 	s.open = slices.DeleteFunc(s.open, func(other *openRun) bool { return other == o })
 	waiting := o.waiters
 	o.waiters = nil
-	ss.engine.releaseWaiters(waiting)
+	ss.exec.releaseWaiters(waiting)
 	ss.pauseFailing(s)
 	if s.flow == nil && len(s.open) == 0 {
 		delete(ss.byRef, s.ref)
 	}
 }
 
-// pauseFailing pauses a schedule of which as many runs in a row have failed as its
-// flow takes.
+// pauseFailing pauses a schedule when as many of its runs in a row have failed as its
+// flow allows.
 func (ss *schedules) pauseFailing(s *schedule) {
-	known := ss.engine.shard.Schedules[s.ref]
+	known := ss.exec.shard.Schedules[s.ref]
 	if s.spec == nil || known == nil || known.Pause != nil || s.spec.PauseAfter == 0 || known.Failures < s.spec.PauseAfter {
 		return
 	}
 	ss.pauseSchedule(s, fmt.Sprintf("%d runs in a row have failed", known.Failures))
-	ss.engine.log.Error("a schedule is paused: its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
+	ss.exec.log.Error("a schedule was paused because its runs fail", "flow", s.ref.Flow, "trigger", s.ref.Trigger, "failures", known.Failures)
 }
 
 // maxAhead is how far the watermark of a schedule may be ahead of the clock: a clock
@@ -250,11 +248,11 @@ const maxAhead = 24 * time.Hour
 
 // correct restarts a schedule whose watermark comes from a wrong clock.
 func (ss *schedules) correct(s *schedule) {
-	known := ss.engine.shard.Schedules[s.ref]
-	if known == nil || s.spec == nil || known.Decided.Sub(ss.engine.clock.now()) <= maxAhead {
+	known := ss.exec.shard.Schedules[s.ref]
+	if known == nil || s.spec == nil || known.Decided.Sub(ss.exec.clock.now()) <= maxAhead {
 		return
 	}
-	ss.engine.log.Error("the watermark of a schedule came from a wrong clock; the schedule restarts now", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
-		"decided", known.Decided, "now", ss.engine.clock.now())
-	ss.engine.commits.record(run.Event{At: ss.engine.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: ss.engine.clock.now()}})
+	ss.exec.log.Error("the watermark of a schedule came from a wrong clock; the schedule restarts now", "flow", s.ref.Flow, "trigger", s.ref.Trigger,
+		"decided", known.Decided, "now", ss.exec.clock.now())
+	ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.ScheduleSet{ScheduleRef: s.ref, Spec: known.Spec, From: ss.exec.clock.now()}})
 }

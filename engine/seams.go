@@ -8,21 +8,21 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Journal is the ordered log of commits that an engine writes. It has one
-// writer at a time: an append with an outdated revision is refused.
+// Journal is the ordered log of commits that an engine writes. It has one writer at a
+// time: it refuses an append with an outdated revision.
 type Journal interface {
 	// Append adds a commit after the given revision, 0 for an empty journal, and
-	// gives its revision once it is durable. It answers run.ErrFenced when the
-	// journal's last revision is another one. An append whose answer was lost may
-	// be repeated with the same arguments and gives the same revision.
+	// returns its revision once it is durable. It returns run.ErrFenced if the journal's
+	// last revision is another one. An append whose answer was lost may be repeated with
+	// the same arguments and returns the same revision.
 	Append(ctx context.Context, after uint64, commit []byte) (revision uint64, err error)
 
-	// Replay hands over all commits with a revision above the given one, in
-	// order, and returns at the end of the log. The bytes belong to apply.
+	// Replay calls apply for all commits with a revision above the given one, in order,
+	// and returns at the end of the log. The bytes belong to apply.
 	Replay(ctx context.Context, after uint64, apply func(revision uint64, commit []byte) error) error
 
 	// Compact removes commits up to and including the given revision, but never
-	// the last one. Replay begins after them from then on.
+	// the last one. From then on Replay begins after them.
 	Compact(ctx context.Context, upTo uint64) error
 
 	// Limit is the size of the largest commit that Append takes, in bytes.
@@ -34,20 +34,20 @@ type Store interface {
 	// Put returns once the bytes are durable. They replace those of the same name.
 	Put(ctx context.Context, name string, data []byte) error
 
-	// Get answers an error that wraps fs.ErrNotExist for a name that is not there,
-	// and another one for bytes that are damaged.
+	// Get returns an error that wraps fs.ErrNotExist for an unknown name, and another
+	// error for damaged bytes.
 	Get(ctx context.Context, name string) ([]byte, error)
 
-	// Delete of a name that is not there is no error.
+	// Delete of an unknown name is no error.
 	Delete(ctx context.Context, name string) error
 
-	// List gives all names, sorted.
+	// List returns all names, sorted.
 	List(ctx context.Context) ([]string, error)
 }
 
 // History has the records of finished runs.
 type History interface {
-	// Get answers an error that wraps run.ErrUnknown for a run that it has not.
+	// Get returns an error that wraps run.ErrUnknown for an unknown run.
 	Get(ctx context.Context, id run.ID) (*run.Record, error)
 
 	List(ctx context.Context, query run.Query) (run.Page, error)
@@ -60,29 +60,29 @@ type Invoker interface {
 	Invoke(ctx context.Context, call run.Call) (run.Result, error)
 }
 
-// Observer is told of each event once it is durable, in the journal's order, on
-// one goroutine. An observer that is slow slows the engine down; one that returns
-// an error is logged and told of the next event.
+// Observer receives each event once it is durable, in the journal's order, on one
+// goroutine. A slow observer slows the engine down. The engine logs an observer's
+// error and sends it the next event.
 type Observer interface {
 	Committed(ctx context.Context, notice run.Notice) error
 
-	// Flush returns once everything that it was told before is safe with it: the
-	// journal forgets it then.
+	// Flush returns once everything that the observer has received is stored safely: the
+	// journal may remove it then.
 	Flush(ctx context.Context) error
 }
 
 // Errors of the engine's methods.
 var (
-	ErrDraining    = errors.New("the host is stopping and takes no new runs")
+	ErrDraining    = errors.New("the host is stopping and accepts no new runs")
 	ErrStopped     = errors.New("the engine is not running")
 	ErrFinished    = errors.New("the run has finished already")
 	ErrUnfinished  = errors.New("the run has not finished yet: wait for its end, or cancel it")
-	ErrSucceeded   = errors.New("the run succeeded: there is nothing to be continued; rerun it, or retry one task of it")
+	ErrSucceeded   = errors.New("the run succeeded, nothing to retry: use rerun, or retry one task")
 	ErrUnknownTask = errors.New("the run's flow has no such task")
 )
 
-// BusyError answers a request while as many runs are open as the engine may
-// hold. The publisher should try again later.
+// BusyError is returned while as many runs are open as the engine may hold. The
+// publisher should try again later.
 type BusyError struct {
 	Limit int
 }

@@ -13,14 +13,14 @@ import (
 // Errors of Signal and Approve.
 var (
 	ErrUnknownWait = errors.New("the run's flow has no such wait")
-	ErrNotWaiting  = errors.New("the wait has not started yet, and nothing is kept for it: try again once it has")
+	ErrNotWaiting  = errors.New("the wait has not started yet and stores nothing before: try again once it has started")
 	ErrWaitEnded   = errors.New("the wait has ended already")
-	ErrWaitKind    = errors.New("the wait does not end that way")
+	ErrWaitKind    = errors.New("the wait ends in another way")
 )
 
-// Signal ends a wait for a signal or a message with a payload, which is JSON or
-// nil for null. It returns once that is durable. A payload that cannot be taken is
-// answered with a *run.RequestError.
+// Signal ends a wait for a signal or a message with a payload, which is JSON or nil
+// for null. It returns once that is durable, and a *run.RequestError for an invalid
+// payload.
 func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload json.RawMessage) error {
 	payload, err := checkedPayload(payload)
 	if err != nil {
@@ -29,8 +29,8 @@ func (e *Engine) Signal(ctx context.Context, id run.ID, wait string, payload jso
 	return e.answerWait(ctx, id, wait, flows.WaitSignal, &run.WaitEnded{State: run.Succeeded, Payload: payload})
 }
 
-// Approve decides a wait for an approval; a refused one has failed. It returns
-// once that is durable, and errors as Signal does.
+// Approve decides a wait for an approval; a refused one has failed. It returns once
+// that is durable, and the errors of Signal.
 func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Approval) error {
 	var err error
 	if a.Payload, err = checkedPayload(a.Payload); err != nil {
@@ -47,7 +47,7 @@ func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Appr
 	return e.answerWait(ctx, id, wait, flows.WaitApproval, end)
 }
 
-// given is a payload as it is recorded: nil for none.
+// checkedPayload is a payload as it is recorded: nil for none.
 func checkedPayload(payload json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case len(payload) == 0:
@@ -61,6 +61,7 @@ func checkedPayload(payload json.RawMessage) (json.RawMessage, error) {
 	return payload, nil
 }
 
+// refusal is the reason why the engine accepts no new run now, nil if it does.
 func refusal(a run.Approval) *run.Failure {
 	message := "the approval was refused"
 	if a.By != "" {
@@ -72,28 +73,28 @@ func refusal(a run.Approval) *run.Failure {
 	return &run.Failure{Outcome: run.OutcomeFailed, Code: run.CodeRefused, Message: message}
 }
 
-// answerWait ends a wait from outside.
+// answerWait ends a wait on request.
 func (e *Engine) answerWait(ctx context.Context, id run.ID, wait string, as flows.WaitFor, end *run.WaitEnded) error {
 	answers := make(chan error, 1)
 	err := e.command(ctx, func() {
-		o := e.open[id]
+		o := e.exec.open[id]
 		if o == nil {
 			answers <- run.ErrUnknown
 			return
 		}
-		err := e.endNamed(o, flows.WaitPrefix+wait, as, end)
-		e.commits.afterCommit(func() { answers <- err })
+		err := e.exec.endNamed(o, flows.WaitPrefix+wait, as, end)
+		e.exec.commits.afterCommit(func() { answers <- err })
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
 
-func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.WaitEnded) error {
+func (e *executor) endNamed(o *openRun, name string, as flows.WaitFor, end *run.WaitEnded) error {
 	spec := o.wait(name)
 	if spec == nil {
 		return ErrUnknownWait
 	}
 	if kind := spec.Wait.For; kind != as && !(kind == flows.WaitSubject && as == flows.WaitSignal) {
-		return fmt.Errorf("%w: it is one for %s", ErrWaitKind, awaitedText[kind])
+		return fmt.Errorf("%w: it waits for %s", ErrWaitKind, awaitedText[kind])
 	}
 	if err := fits(end.Payload); err != nil {
 		return run.Requestf(run.RequestSize, "the payload: %s", err)
@@ -109,13 +110,13 @@ func (e *Engine) endNamed(o *openRun, name string, as flows.WaitFor, end *run.Wa
 	return tooLarge("the payload", e.waitOver(w, end))
 }
 
-// awaitedWords say what ends a wait, and what may be done for it.
+// awaitedText describes what ends a wait, and what the caller can do about it.
 var awaitedText = map[flows.WaitFor]string{
 	flows.WaitDuration: "time to pass", flows.WaitUntil: "a time", flows.WaitSubject: "a message or a signal: give it one",
 	flows.WaitApproval: "an approval: approve or refuse it", flows.WaitSignal: "a signal: give it one",
 }
 
-// wait is the wait of that name, in whatever part of the flow.
+// wait finds a wait by name, in whatever part of the flow.
 func (o *openRun) wait(name string) *flows.Task {
 	for _, s := range o.flow.Sections {
 		for _, spec := range s.Tasks {

@@ -9,9 +9,9 @@ import (
 	"github.com/flowhost/flowhost/run/wire"
 )
 
-// A snapshot is the state at one revision. It is written by the loop, some runs
-// at each turn; a run that is about to change is written before it does. So the
-// state is that of one moment, and no turn of the loop takes long.
+// A snapshot is the state at one revision. The loop writes it, a few runs in each turn;
+// a run that is about to change is written before it does. So the snapshot is
+// consistent, and no turn of the loop takes long.
 const (
 	firstGeneration = 1 // of the snapshot that the engine began with, if there was one
 
@@ -21,7 +21,7 @@ const (
 	snapshotShare = 8                // events for each open run, so that the cost stays small
 )
 
-// snapshot is one that is being written.
+// snapshot is a snapshot that is being written.
 type snapshot struct {
 	data       *wire.Snapshot
 	left       map[run.ID]*run.Run // not written yet
@@ -29,7 +29,7 @@ type snapshot struct {
 	generation int
 }
 
-// finishedSnapshot is one on its way to the store.
+// finishedSnapshot is a snapshot on its way to the store.
 type finishedSnapshot struct {
 	bytes      []byte
 	revision   uint64
@@ -45,20 +45,20 @@ func (l *commitLog) snapshotDue() bool {
 	}
 	enough := l.events >= max(l.config.SnapshotEvents, snapshotShare*len(l.shard.Runs))
 	if !enough && !l.ticked {
-		return false // not worth a look at the clock
+		return false // not worth reading the clock
 	}
 	since := time.Since(l.snapshotAt)
 	return enough && since >= l.pause() || since >= snapshotAge
 }
 
-// pause is how long the next snapshot waits at least for the sake of the commits,
+// pause is the minimum delay before the next snapshot, for the sake of the commits,
 // which share the disk with it.
 func (l *commitLog) pause() time.Duration {
 	return min(snapshotPause, snapshotPause/50_000*time.Duration(l.config.SnapshotEvents))
 }
 
-// beginSnapshot fixes the moment: everything recorded so far is in it, nothing
-// that comes later.
+// beginSnapshot fixes the content: everything recorded so far is in the snapshot, and
+// nothing that comes later.
 func (l *commitLog) beginSnapshot() {
 	data, err := wire.NewSnapshot(l.shard)
 	if err != nil {
@@ -111,8 +111,8 @@ func (l *commitLog) write(r *run.Run) bool {
 	return err == nil
 }
 
-// continueSnapshot writes some more runs, and hands the snapshot on once it is
-// complete and its revision known.
+// continueSnapshot writes some more runs, and passes the snapshot to the compactor
+// once it is complete and its revision known.
 func (l *commitLog) continueSnapshot() {
 	s := l.snapshot
 	n := 0
@@ -133,10 +133,10 @@ func (l *commitLog) continueSnapshot() {
 	l.toCompactor <- done // never blocks: there is one place, and one snapshot at a time
 }
 
-// forgetDefinitions drops what neither an open run nor a deployed flow needs, but
-// for the definitions that were used last. It is done with a snapshot only: the
-// state that is folded from one has them no more either.
-func (e *Engine) forgetDefinitions() {
+// forgetDefinitions drops the definitions that neither an open run nor a deployed flow
+// needs, except those that were used last. It runs with a snapshot only, so that the
+// state that is read from the snapshot has the same definitions.
+func (e *executor) forgetDefinitions() {
 	needed := make(map[string]struct{}, len(e.flows))
 	for _, r := range e.shard.Runs {
 		needed[r.Definition] = struct{}{}

@@ -168,10 +168,10 @@ func TestSnapshotsComeWithEvents(t *testing.T) {
 				made := k.snapshots()
 				for i, s := range made {
 					n, pause := k.between(t, before, s.revision), s.at.Sub(from)
-					if n < enough || i > 0 && pause < r.commits.pause() {
+					if n < enough || i > 0 && pause < r.exec.commits.pause() {
 						t.Errorf("a snapshot comes after %d events, of %d, and %s", n, enough, pause)
 					}
-					if n > enough+2*5 && (i == 0 || pause > r.commits.pause()+c.pace) {
+					if n > enough+2*5 && (i == 0 || pause > r.exec.commits.pause()+c.pace) {
 						t.Errorf("a snapshot comes after %d events, %d are enough, and %s", n, enough, pause)
 					}
 					before, from = s.revision, s.at
@@ -349,8 +349,8 @@ func TestSnapshotsDropDefinitionsThatNoRunNeeds(t *testing.T) {
 		open = r.submit("slow", `null`)
 		turn(changed)
 		r.onLoop(func() {
-			if r.sets[old] != nil || r.sets[changed] == nil {
-				t.Errorf("the loaded sets are %v", slices.Collect(maps.Keys(r.sets)))
+			if r.exec.sets[old] != nil || r.exec.sets[changed] == nil {
+				t.Errorf("the loaded sets are %v", slices.Collect(maps.Keys(r.exec.sets)))
 			}
 		})
 		// What was dropped is recorded again when a run needs it.

@@ -75,8 +75,8 @@ func TestCancelEndsARunWhereverItStands(t *testing.T) {
 }
 
 // Invoker and Timers let tests look inside.
-func (r *rig) Invoker() Invoker { return r.config.Invoker }
-func (r *rig) Timers() int      { return r.clock.timers.Len() }
+func (r *rig) Invoker() Invoker { return r.exec.config.Invoker }
+func (r *rig) Timers() int      { return r.exec.clock.timers.Len() }
 
 func TestCancelOfAnUnknownRun(t *testing.T) {
 	t.Parallel()
@@ -195,8 +195,8 @@ flow "f" {
 		}
 		synctest.Wait()
 		r.stop()
-		if len(r.runLimits.byKey) != 0 {
-			t.Errorf("%d gates are left", len(r.runLimits.byKey))
+		if len(r.exec.runLimits.byKey) != 0 {
+			t.Errorf("%d gates are left", len(r.exec.runLimits.byKey))
 		}
 	})
 }

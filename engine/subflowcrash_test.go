@@ -81,10 +81,10 @@ func TestTimeoutsOfSubflowsAfterARestart(t *testing.T) {
 		if top := r.wait(slow); top.State != run.Failed || top.Error.Outcome != run.OutcomeTimedOut || top.FinishedAt.Sub(top.CreatedAt) != 10*time.Minute {
 			t.Errorf("%s after %s: %v", top.State, top.FinishedAt.Sub(top.CreatedAt), top.Error)
 		}
-		r.config.Invoker.(guests)["work"] = nil
+		r.exec.config.Invoker.(guests)["work"] = nil
 		r.run("top", `{}`)
 		if err := r.command(t.Context(), func() {
-			if n := r.clock.timers.Len(); n > 0 {
+			if n := r.exec.clock.timers.Len(); n > 0 {
 				t.Errorf("%d timers are left", n)
 			}
 		}); err != nil {
@@ -319,7 +319,7 @@ flow "inner" {
 				config, fuse := m.mortal(deeds, done)
 				config.Invoker = slowly(time.Minute + time.Second)
 				e, ctx := New(config), t.Context()
-				e.config.Restore = restore
+				e.exec.config.Restore = restore
 				ctx, fuse.kill = context.WithCancel(ctx)
 				over := make(chan error, 1)
 				go func() { over <- e.Run(ctx) }()

@@ -12,17 +12,17 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// An attempt of a task that runs a flow is a run of its own. It begins in one
-// commit with the attempt and ends in one with it, so that neither is ever seen
-// without the other. It takes no worker and belongs to a run that was accepted:
-// nothing keeps it waiting that could wait for its parent.
+// An attempt of a task that runs a flow is itself a run. It begins in one commit with
+// the attempt and ends in one with it, so that neither is ever seen without the other.
+// It takes no worker and belongs to an accepted run, so nothing that might wait for its
+// parent can delay it.
 
-// maxNested bounds the runs within each other, the outermost included: flows may
-// run each other, and nobody can tell beforehand whether that ends.
+// maxNested bounds the nesting of runs, the outermost included: flows may run each
+// other, and it cannot be known beforehand whether that ends.
 const maxNested = 32
 
-// uncall takes out the tasks that match and have not started.
-func (e *Engine) withdrawChildren(match func(task) bool) []task {
+// withdrawChildren removes the tasks that match and have not started.
+func (e *executor) withdrawChildren(match func(task) bool) []task {
 	var out []task
 	e.childStarts = slices.DeleteFunc(e.childStarts, func(t task) bool {
 		if match(t) {
@@ -34,8 +34,8 @@ func (e *Engine) withdrawChildren(match func(task) bool) []task {
 	return out
 }
 
-// callAll starts the runs of sub-flows that may start.
-func (e *Engine) startChildren() {
+// startChildren starts the sub-flow runs that may start.
+func (e *executor) startChildren() {
 	for len(e.childStarts) > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
 		t := e.childStarts[0]
 		e.childStarts[0] = task{}
@@ -44,9 +44,9 @@ func (e *Engine) startChildren() {
 	}
 }
 
-// call makes a task's next attempt. As that of a function, its input is evaluated
+// startChild makes a task's next attempt. As for a function, the input is evaluated
 // once.
-func (e *Engine) startChild(t task) {
+func (e *executor) startChild(t task) {
 	next, failure := t.nextChild()
 	switch {
 	case failure != nil:
@@ -54,7 +54,7 @@ func (e *Engine) startChild(t task) {
 		e.refuseChild(t, next.started)
 		e.advance(t.openRun)
 		return
-	case t.stopped() != nil: // by the end of the run that was canceled for this one
+	case t.stopped() != nil: // by the end of a run that was canceled in favor of this one
 		e.end(t, run.Canceled, t.stopped())
 		e.advance(t.openRun)
 		return
@@ -78,11 +78,11 @@ func (e *Engine) startChild(t task) {
 	}
 }
 
-// call is what is recorded of an attempt that is a run.
+// childStart is what is recorded for an attempt that is a run.
 type childStart struct {
 	started *run.ChildStarted
 	child   *run.Submitted
-	reused  []*run.TaskReused // that the run takes over from the one that it continues
+	reused  []*run.TaskReused // that the run carries over from the run that it continues
 }
 
 func (t task) nextChild() (*childStart, *run.Failure) {
@@ -102,7 +102,7 @@ func (t task) nextChild() (*childStart, *run.Failure) {
 	if parent.Depth >= maxNested {
 		return nil, &run.Failure{
 			Outcome: run.OutcomeRejected, Code: run.CodeNesting,
-			Message: fmt.Sprintf("%d runs are within each other, which is the limit, and a run of %s would be one more: flows that run each other must come to an end", maxNested, t.spec.Flow),
+			Message: fmt.Sprintf("%d runs are nested, which is the limit, and a run of %s would be one more: flows that run each other must end", maxNested, t.spec.Flow),
 		}
 	}
 	admission, err := t.spec.Admit(t.run, input)
@@ -122,7 +122,7 @@ func (t task) nextChild() (*childStart, *run.Failure) {
 	return next, nil
 }
 
-// depth is how many runs a run is within.
+// depth is the number of runs around a run.
 func depth(r *run.Run) int {
 	if r.Parent == nil {
 		return 0
@@ -130,7 +130,7 @@ func depth(r *run.Run) int {
 	return r.Parent.Depth
 }
 
-func (e *Engine) recordChild(t task, next *childStart) *run.Failure {
+func (e *executor) recordChild(t task, next *childStart) *run.Failure {
 	at, started := e.clock.now(), next.started
 	started.Child = e.newID(at)
 	events := []run.Event{{Run: t.run.ID, At: at, Data: started}, {Run: started.Child, At: at, Data: next.child}}
@@ -147,8 +147,8 @@ func (e *Engine) recordChild(t task, next *childStart) *run.Failure {
 	return nil
 }
 
-// refuse records an attempt that found the flow at its limit.
-func (e *Engine) refuseChild(t task, would *run.ChildStarted) {
+// refuseChild records an attempt that found the flow at its limit.
+func (e *executor) refuseChild(t task, would *run.ChildStarted) {
 	started := &run.AttemptStarted{TaskRef: would.TaskRef, Attempt: would.Attempt, Input: would.Input}
 	if failure := e.recordStart(t, started); failure != nil {
 		e.end(t, run.Failed, failure)
@@ -156,20 +156,20 @@ func (e *Engine) refuseChild(t task, would *run.ChildStarted) {
 	}
 	e.recordEnd(t, run.Result{Outcome: run.OutcomeRejected, Failure: &run.Failure{
 		Outcome: run.OutcomeRejected, Code: run.CodeConcurrency, Retryable: true,
-		Message: fmt.Sprintf("as many runs of %s go as may at once, and its on_limit is %s", t.spec.Flow, flows.LimitSkip),
+		Message: fmt.Sprintf("flow %s is at its concurrency limit, and its on_limit is %s", t.spec.Flow, flows.LimitSkip),
 	}})
 }
 
-// awaitChild bounds the time of a run by the timeout of its task.
-func (e *Engine) armParentDeadline(t task, o *openRun) {
+// armParentDeadline bounds the time of a run by the timeout of its task.
+func (e *executor) armParentDeadline(t task, o *openRun) {
 	if limit := t.spec.Timeout; limit > 0 {
 		e.clock.countDown(&o.parentDeadline, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
 	}
 }
 
-// childTimedOut stops a run that takes longer than its task allows. As with its
-// own timeout, the tasks of hooks have theirs.
-func (e *Engine) childTimedOut(o *openRun, limit fmt.Stringer) {
+// childTimedOut stops a run that takes longer than its task allows. The tasks of hooks
+// have timeouts of their own, as after a timeout of the run itself.
+func (e *executor) childTimedOut(o *openRun, limit fmt.Stringer) {
 	if o.run.State.Done() || o.phase.part != "" && o.phase.hook() {
 		return
 	}
@@ -179,9 +179,9 @@ func (e *Engine) childTimedOut(o *openRun, limit fmt.Stringer) {
 	})
 }
 
-// stopChildren cancels the runs that are attempts of tasks that match. The tasks
-// of their finally end by themselves, and when a time is up, those of all hooks.
-func (e *Engine) stopChildren(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
+// stopChildren cancels the runs that are attempts of matching tasks. The tasks of
+// their finally end by themselves, and after a timeout those of all hooks.
+func (e *executor) stopChildren(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
 	for _, t := range o.run.Tasks {
 		if t.State == run.Running && t.Child != "" && match(t.TaskRef) {
 			e.stopChild(e.open[t.Child], why)
@@ -189,7 +189,7 @@ func (e *Engine) stopChildren(o *openRun, why *run.Failure, match func(run.TaskR
 	}
 }
 
-func (e *Engine) stopChild(o *openRun, why *run.Failure) {
+func (e *executor) stopChild(o *openRun, why *run.Failure) {
 	switch {
 	case o == nil || o.phase.part == flows.PartFinally:
 	case why.Outcome == run.OutcomeTimedOut && o.phase.part != "" && o.phase.hook():
@@ -198,8 +198,8 @@ func (e *Engine) stopChild(o *openRun, why *run.Failure) {
 	}
 }
 
-// caller is the task of which a run is an attempt, if it still is.
-func (e *Engine) parentTask(r *run.Run) (task, bool) {
+// parentTask is the task of which a run is the current attempt, if there is one.
+func (e *executor) parentTask(r *run.Run) (task, bool) {
 	if r.Parent == nil {
 		return task{}, false
 	}
@@ -215,10 +215,10 @@ func (e *Engine) parentTask(r *run.Run) (task, bool) {
 	return t, state != nil && state.State == run.Running && state.Child == r.ID
 }
 
-// resultOf is what the end of a run is for the task of which it is an attempt. Its
-// time being up may be different next time, as with a function; that the host was
-// lost was dealt with inside of it.
-func (e *Engine) resultOf(r *run.Run, end *run.Finished) run.Result {
+// resultOf translates the end of a run into the result of its parent's attempt. A
+// timeout may be retried, as for a function; a lost host was already handled inside
+// the run.
+func (e *executor) resultOf(r *run.Run, end *run.Finished) run.Result {
 	took := e.clock.now().Sub(r.CreatedAt)
 	if end.Failure == nil {
 		return run.Result{Outcome: run.OutcomeSucceeded, Output: end.Output, Duration: took}
@@ -234,8 +234,8 @@ func (e *Engine) resultOf(r *run.Run, end *run.Finished) run.Result {
 	return run.Result{Outcome: f.Outcome, Failure: &f, Duration: took}
 }
 
-// childFailure names the run and the task that failed. Of runs within each other
-// these are the innermost ones, where the reason is.
+// childFailure names the run and the task that failed. Of nested runs these are the
+// innermost ones, where the reason is.
 func childFailure(r *run.Run, f *run.Failure) string {
 	failed := run.TaskRef{Task: f.Task, Key: f.Key}
 	switch t := r.Task(failed); {
@@ -251,16 +251,16 @@ func childFailure(r *run.Run, f *run.Failure) string {
 	return fmt.Sprintf("run %s of %s %s in task %s: %s", r.ID, r.Flow, end, failed.Label(), f.Message)
 }
 
-// rejoin takes up a task that was running when the process ended before.
-func (e *Engine) resumeRunning(t task) {
+// resumeRunning continues a task that was running when the previous process ended.
+func (e *executor) resumeRunning(t task) {
 	if t.spec.Child == nil || e.shard.Runs[t.state().Child] == nil {
 		e.recordLost(t)
-	} // otherwise the run goes on, and the task with it
+	} // otherwise the run continues, and the task with it
 }
 
-// rejoinAll gives the runs of sub-flows back to their tasks after a restart. Those
-// whose task was stopped, or could not be continued, are stopped.
-func (e *Engine) reattachChildren() {
+// reattachChildren connects the runs of sub-flows with their tasks after a restart. It
+// stops the runs whose task was stopped or could not be continued.
+func (e *executor) reattachChildren() {
 	var children []*openRun
 	for _, o := range e.open {
 		if o.run.Parent != nil {
@@ -282,8 +282,8 @@ func (e *Engine) reattachChildren() {
 	}
 }
 
-// filled reports whether a backfill has asked for an open run.
-func (e *Engine) isBackfill(id run.ID) bool {
+// isBackfill reports whether an open run belongs to a backfill.
+func (e *executor) isBackfill(id run.ID) bool {
 	o := e.open[id]
 	return o != nil && o.backfill
 }

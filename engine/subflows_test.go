@@ -308,7 +308,7 @@ func TestRecursion(t *testing.T) {
 				t.Errorf("%d: %s %s, %d runs: %v", n, top.State, top.Output, runs, top.Error)
 			}
 			if !ends && (top.State != run.Failed || top.Error.Code != run.CodeNesting || top.Error.Retryable || runs != 32 || deepest != 31 ||
-				!strings.Contains(top.Error.Message, " of step failed in task on: 32 runs are within each other, which is the limit, and a run of countdown would be one more")) {
+				!strings.Contains(top.Error.Message, " of step failed in task on: 32 runs are nested, which is the limit, and a run of countdown would be one more")) {
 				t.Errorf("%d: %s, %d runs: %+v", n, top.State, runs, top.Error)
 			}
 		})

@@ -8,8 +8,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// bounded refuses a request after too many hops, and one with JSON that is too deep
-// or has too long numbers.
+// checkRequest refuses a request after too many hops, or with JSON that is too deep or
+// has numbers that are too long.
 func checkRequest(request run.Request) error {
 	if _, err := request.Trigger.Hops(); err != nil {
 		return err
@@ -29,9 +29,9 @@ func checkParams(params map[string]json.RawMessage) error {
 	return nil
 }
 
-// submit decides a request, which may be known to be wrong. Whatever it records is
-// durable when the answer is given out.
-func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
+// submit decides a request; wrong is the result of its check. Whatever it records is
+// durable before the answer is sent.
+func (e *executor) submit(request run.Request, wrong error) (run.Receipt, error) {
 	position := request.Position
 	if position.Source != "" && !position.After(e.shard.Watermarks[position.Source]) {
 		return run.Receipt{}, nil
@@ -61,8 +61,8 @@ func (e *Engine) submit(request run.Request, wrong error) (run.Receipt, error) {
 	return receipt, err
 }
 
-// taking tells why no new run is taken now.
-func (e *Engine) refusal() error {
+// refusal is the reason why the engine accepts no new run now, nil if it does.
+func (e *executor) refusal() error {
 	switch {
 	case e.draining:
 		return ErrDraining
@@ -73,19 +73,19 @@ func (e *Engine) refusal() error {
 }
 
 // decideIf moves the watermark of a request that has a position.
-func (e *Engine) decideIf(position run.Position) {
+func (e *executor) decideIf(position run.Position) {
 	if position.Source != "" {
 		e.commits.record(e.decidedEvent(position))
 	}
 }
 
-func (e *Engine) decidedEvent(position run.Position) run.Event {
+func (e *executor) decidedEvent(position run.Position) run.Event {
 	return run.Event{At: e.clock.now(), Data: &run.Decided{Position: position}}
 }
 
-// accept makes the run that is asked for, unless the trigger's filter says no.
-// What else there is to say about it is recorded with it.
-func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventData) (run.Receipt, error) {
+// accept makes the requested run, unless the trigger's filter refuses it. The
+// additional events are recorded together with it.
+func (e *executor) accept(f *flows.Flow, request run.Request, also ...run.EventData) (run.Receipt, error) {
 	admission, err := f.Admit(request)
 	if err != nil || !admission.Accepted {
 		return run.Receipt{}, err
@@ -99,9 +99,8 @@ func (e *Engine) accept(f *flows.Flow, request run.Request, also ...run.EventDat
 	}, also...)
 }
 
-// admit records a new run, with what else there is to say about it, and lets it
-// go.
-func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.EventData) (run.Receipt, error) {
+// admit records a new run with additional events, and opens it.
+func (e *executor) admit(f *flows.Flow, submitted *run.Submitted, also ...run.EventData) (run.Receipt, error) {
 	if err := fits(submitted.Trigger.Payload); err != nil {
 		return run.Receipt{}, tooLarge("the payload", err)
 	}
@@ -123,12 +122,18 @@ func (e *Engine) admit(f *flows.Flow, submitted *run.Submitted, also ...run.Even
 	return run.Receipt{Run: id, Accepted: true}, nil
 }
 
-// maxTogether is the number of events from which on one commit is not tried.
+// maxTogether is the number of events from which one commit is not tried.
 const maxTogether = 4096
 
-// recordNew records a run's Submitted with what there is to say about it. When that is
-// too large there is no such run, or none that was accepted.
-func (e *Engine) recordNew(events []run.Event) error {
+// recordNew records a run's Submitted with the events that belong to it, in one commit
+// if they fit. What a run carries over from an earlier one may be too large for that,
+// as with the items of a large fan-out: Submitted then states how many events belong
+// to it, and they are in as many commits as needed. The loop records all of them in
+// one turn, and the receipt waits for the last. So only the end of the process can
+// come in between, and then nobody has received a receipt.
+//
+// With an error there is no such run, or none that was accepted.
+func (e *executor) recordNew(events []run.Event) error {
 	submitted := events[0].Data.(*run.Submitted)
 	if len(events) <= maxTogether || submitted.RetryOf == "" {
 		err := e.commits.record(events...)
@@ -140,7 +145,7 @@ func (e *Engine) recordNew(events []run.Event) error {
 	for i, event := range events {
 		if err := e.commits.record(event); err != nil {
 			if i > 0 && e.fault == nil {
-				e.cancelIncomplete(e.shard.Runs[event.Run], "what it takes over is more than the journal takes")
+				e.cancelIncomplete(e.shard.Runs[event.Run], "it carries over more than the journal accepts")
 			}
 			return err
 		}
@@ -148,8 +153,8 @@ func (e *Engine) recordNew(events []run.Event) error {
 	return nil
 }
 
-// turnAway ends a run that was not accepted.
-func (e *Engine) cancelIncomplete(r *run.Run, why string) {
+// cancelIncomplete ends a run that was not accepted.
+func (e *executor) cancelIncomplete(r *run.Run, why string) {
 	e.log.Warn("a run was not accepted", "run", r.ID, "flow", r.Flow, "reason", why)
 	failure := canceled(why)
 	for _, t := range r.Tasks {
@@ -162,17 +167,17 @@ func (e *Engine) cancelIncomplete(r *run.Run, why string) {
 }
 
 // define records a definition before the first run that refers to it.
-func (e *Engine) define(digest string, definition *run.Definition) error {
+func (e *executor) define(digest string, definition *run.Definition) error {
 	if e.shard.Definitions[digest] != nil {
 		return nil
 	}
 	err := e.commits.record(run.Event{At: e.clock.now(), Data: &run.Defined{Definition: definition}})
-	return tooLarge("the folder of the flow's files", err)
+	return tooLarge("the directory of the flow's files", err)
 }
 
 func tooLarge(what string, err error) error {
 	if size := (*SizeError)(nil); errors.As(err, &size) {
-		return run.Requestf(run.RequestSize, "%s takes %d bytes and the journal takes at most %d", what, size.Size, size.Limit)
+		return run.Requestf(run.RequestSize, "%s takes %d bytes and the journal accepts at most %d", what, size.Size, size.Limit)
 	}
 	return err
 }

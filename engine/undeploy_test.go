@@ -56,8 +56,8 @@ func TestFlowsThatAreGoneMakeNoRuns(t *testing.T) {
 			t.Errorf("schedules: %+v, %v", all, err)
 		}
 		r.onLoop(func() {
-			if len(r.schedules.byRef) != 0 {
-				t.Errorf("the loop keeps %d schedules of flows that are gone", len(r.schedules.byRef))
+			if len(r.exec.schedules.byRef) != 0 {
+				t.Errorf("the loop keeps %d schedules of flows that are gone", len(r.exec.schedules.byRef))
 			}
 		})
 		wantStates(t, r.run("other", `null`), map[string]run.State{"": run.Succeeded, "b": run.Succeeded})
@@ -69,10 +69,10 @@ func TestFlowsThatAreGoneMakeNoRuns(t *testing.T) {
 func (r *rig) onlyOpen() (id run.ID) {
 	r.t.Helper()
 	r.onLoop(func() {
-		if len(r.open) != 1 {
-			r.t.Fatalf("%d runs are open", len(r.open))
+		if len(r.exec.open) != 1 {
+			r.t.Fatalf("%d runs are open", len(r.exec.open))
 		}
-		for id = range r.open {
+		for id = range r.exec.open {
 		}
 	})
 	return id

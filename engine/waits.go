@@ -10,23 +10,23 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// waiting is a wait that goes on, with its timers. It takes no worker.
+// waiting is an open wait with its timers. It takes no worker.
 type waiting struct {
-	task
+	task     task
 	due      countdown // nothing for a wait that does not end by itself
 	deadline countdown
 }
 
-// shift moves what counts elapsed time. An instant stays where it is.
+// shift moves the timers of elapsed time. An instant stays where it is.
 func (w *waiting) shift(shift func(*countdown)) {
 	shift(&w.deadline)
-	if w.spec.Wait.For == flows.WaitDuration {
+	if w.task.spec.Wait.For == flows.WaitDuration {
 		shift(&w.due)
 	}
 }
 
-// beginWait starts a wait: what it waits for is evaluated now, once.
-func (e *Engine) beginWait(t task) {
+// beginWait starts a wait: its condition is evaluated now, once.
+func (e *executor) beginWait(t task) {
 	now := e.clock.now()
 	awaited, failure := t.spec.Await(t.scope, now)
 	if failure != nil {
@@ -42,9 +42,9 @@ func (e *Engine) beginWait(t task) {
 	}
 }
 
-// keepWaiting arms the timers of a wait that has started, also before a restart.
-// One that should have ended by now ends at once.
-func (e *Engine) keepWaiting(t task) {
+// keepWaiting arms the timers of a wait that has started, possibly before a restart. A
+// wait that should have ended by now ends at once.
+func (e *executor) keepWaiting(t task) {
 	state := t.state()
 	if why := t.stopped(); why != nil {
 		e.endWait(t, &run.WaitEnded{State: run.Canceled, Failure: why})
@@ -78,7 +78,7 @@ func (e *Engine) keepWaiting(t task) {
 
 func passed(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
-// tooLong is the end of a wait whose time is up.
+// tooLong is the end of a wait after its timeout.
 func (t task) tooLong() *run.WaitEnded {
 	return &run.WaitEnded{State: run.Failed, Failure: &run.Failure{
 		Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout,
@@ -86,26 +86,26 @@ func (t task) tooLong() *run.WaitEnded {
 	}}
 }
 
-// opened is the wait as those see it who read messages.
+// opened describes the wait for those who read messages.
 func (w *waiting) opened() run.OpenWait {
-	state := w.state()
-	return run.OpenWait{Run: w.run.ID, Flow: w.run.Flow, Wait: waitName(w.spec.Name), Subject: state.Subject, Since: state.StartedAt}
+	state := w.task.state()
+	return run.OpenWait{Run: w.task.run.ID, Flow: w.task.run.Flow, Wait: waitName(w.task.spec.Name), Subject: state.Subject, Since: state.StartedAt}
 }
 
-// waitOver ends a wait and lets its run go on, unless it has ended already.
-func (e *Engine) waitOver(w *waiting, end *run.WaitEnded) error {
-	if w.waits[w.ref()] != w {
+// waitOver ends a wait and advances its run, unless the wait has ended already.
+func (e *executor) waitOver(w *waiting, end *run.WaitEnded) error {
+	if w.task.waits[w.task.ref()] != w {
 		return nil
 	}
 	if err := e.endWait(w.task, end); err != nil {
 		return err
 	}
-	e.advance(w.openRun)
+	e.advance(w.task.openRun)
 	return nil
 }
 
 // endWait records the end of a wait. With an error, nothing has happened.
-func (e *Engine) endWait(t task, end *run.WaitEnded) error {
+func (e *executor) endWait(t task, end *run.WaitEnded) error {
 	end.TaskRef, end.Failure = t.ref(), t.locate(end.Failure)
 	if err := e.commits.record(t.event(end)); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (e *Engine) endWait(t task, end *run.WaitEnded) error {
 // waitName is the name of a wait in its flow file.
 func waitName(task string) string { return strings.TrimPrefix(task, flows.WaitPrefix) }
 
-// called is how messages name a task or a wait.
+// taskLabel names a task, a wait or a group in messages.
 func taskLabel(task string) string {
 	if strings.HasPrefix(task, flows.WaitPrefix) {
 		return "wait " + waitName(task)

@@ -541,7 +541,7 @@ flow "f" {
 		}
 		whole := r.retried(id, true)
 		synctest.Wait()
-		if state := r.shard.Runs[whole].Task(run.TaskRef{Task: "wait.approval"}); !state.Waits() {
+		if state := r.exec.shard.Runs[whole].Task(run.TaskRef{Task: "wait.approval"}); !state.Waits() {
 			t.Errorf("the wait of the run as a whole is %+v", state)
 		}
 		r.Cancel(t.Context(), whole, "")

@@ -18,24 +18,24 @@ type watchers struct {
 // watcher waits for a run to change.
 type watcher chan<- update
 
-// sighting is a run as one who watches it sees it.
+// update is the state of a run for those who watch it.
 type update struct {
 	record  *run.Record
 	version uint64
 }
 
-// Watch gives a run's record and its version, the number of events so far, as
-// soon as that is above seen: at once for 0. A run whose record is done changes
-// no more; its version is above any other.
+// Watch returns a run's record and its version, the number of events so far, as soon
+// as that is above seen: at once for 0. The record of a finished run changes no more;
+// its version is above any other.
 func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record, uint64, error) {
 	answers := make(chan update, 1)
-	err := e.command(ctx, func() { e.watchers.watch(id, seen, answers) })
+	err := e.command(ctx, func() { e.exec.watchers.watch(id, seen, answers) })
 	if err != nil {
 		return nil, 0, err
 	}
 	s, err := await(ctx, e, answers)
 	if err != nil {
-		e.cleanUp(func() { e.watchers.unwatch(id, answers) })
+		e.cleanUp(func() { e.exec.watchers.unwatch(id, answers) })
 		return nil, 0, err
 	}
 	if s.record == nil {
@@ -45,8 +45,8 @@ func (e *Engine) Watch(ctx context.Context, id run.ID, seen uint64) (*run.Record
 	return s.record, s.version, err
 }
 
-// watch answers now, or lets the run's next event do it. A sighting without a
-// record says that the run is not open.
+// watch answers now, or leaves the answer to the run's next event. An update without a
+// record means that the run is not open.
 func (w *watchers) watch(id run.ID, seen uint64, to watcher) {
 	if o := w.open[id]; o == nil {
 		to <- update{}
@@ -61,13 +61,12 @@ func (w *watchers) watch(id run.ID, seen uint64, to watcher) {
 	}
 }
 
-// resting reports whether a large run was shown a moment ago. To put together the
-// record of 100 000 items for each of their changes would leave no time for the
-// changes.
+// throttled reports whether a large run was shown a moment ago. Building a record of
+// 100 000 items for each of their changes would leave no time for the changes.
 func (w *watchers) throttled(o *openRun) bool { return w.clock.now().Before(o.nextShown()) }
 
-// rested is when a run may be shown again: at once while it is small, after a second
-// with 100 000 task runs.
+// nextShown is when a run may be shown again: at once while it is small, after a
+// second with 100 000 task runs.
 func (o *openRun) nextShown() time.Time {
 	n := len(o.run.Tasks)
 	if n < 1000 {
@@ -76,7 +75,7 @@ func (o *openRun) nextShown() time.Time {
 	return o.shown.Add(time.Duration(n) * 10 * time.Microsecond)
 }
 
-// showLater answers those who wait for a large run once it may be shown again.
+// showLater answers the watchers of a large run once it may be shown again.
 func (w *watchers) showLater(o *openRun) {
 	if o.showing {
 		return
@@ -105,7 +104,7 @@ func (w *watchers) unwatch(id run.ID, to watcher) {
 	w.byRun[id] = waiting
 }
 
-// changed answers those who wait for a change of the run.
+// changed answers the watchers of a run.
 func (w *watchers) changed(r *run.Run) {
 	waiting := w.byRun[r.ID]
 	o := w.open[r.ID]
@@ -130,21 +129,21 @@ func (w *watchers) updateOf(o *openRun) update {
 	return update{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
 }
 
-// Get gives a run's present record.
+// Get returns a run's present record.
 func (e *Engine) Get(ctx context.Context, id run.ID) (*run.Record, error) {
 	record, _, err := e.Watch(ctx, id, 0)
 	return record, err
 }
 
-// FlowsOf gives the flows of those runs that are open or ended lately.
+// FlowsOf returns the flows of those runs that are open or ended recently.
 func (e *Engine) FlowsOf(ctx context.Context, ids []run.ID) (map[run.ID]string, error) {
 	answers := make(chan map[run.ID]string, 1)
 	err := e.command(ctx, func() {
 		flows := make(map[run.ID]string, len(ids))
 		for _, id := range ids {
-			if o := e.open[id]; o != nil {
+			if o := e.exec.open[id]; o != nil {
 				flows[id] = o.run.Flow
-			} else if end := e.finished.get(id); end != nil {
+			} else if end := e.exec.finished.get(id); end != nil {
 				flows[id] = end.record.Flow
 			}
 		}

@@ -194,7 +194,7 @@ func TestWatchFollowsARunToItsEnd(t *testing.T) {
 			t.Errorf("after its end the run is %s with version %d, and the watcher had seen %d", again.State, version, seen)
 		}
 		r.stop()
-		if n := len(r.watchers.byRun); n != 0 {
+		if n := len(r.exec.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -267,13 +267,13 @@ func TestWatchersThatGiveUpAreForgotten(t *testing.T) {
 		}
 		synctest.Wait()
 		r.onLoop(func() {
-			if n := len(r.watchers.byRun[id]); n != 6 {
+			if n := len(r.exec.watchers.byRun[id]); n != 6 {
 				t.Errorf("%d watchers wait, want 6", n)
 			}
 		})
 		leaving.Wait()
 		r.onLoop(func() {
-			if n := len(r.watchers.byRun[id]); n != 1 {
+			if n := len(r.exec.watchers.byRun[id]); n != 1 {
 				t.Errorf("%d watchers are left, want the one that stays", n)
 			}
 		})
@@ -282,7 +282,7 @@ func TestWatchersThatGiveUpAreForgotten(t *testing.T) {
 		}
 		r.wait(id)
 		r.stop()
-		if n := len(r.watchers.byRun); n != 0 {
+		if n := len(r.exec.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -353,7 +353,7 @@ func TestOnlyWhatIsDurableIsTold(t *testing.T) {
 		journal.open()
 		asking.Wait()
 		r.stop()
-		if n := len(r.watchers.byRun); n != 0 {
+		if n := len(r.exec.watchers.byRun); n != 0 {
 			t.Errorf("%d runs are still watched", n)
 		}
 	})
@@ -396,7 +396,7 @@ func TestWaitFindsARunWhereverItIs(t *testing.T) {
 		r := boot(t, Config{
 			Invoker: invokerFunc(takes(10 * time.Second)), History: history, Observers: []Observation{{Observer: history}},
 		}, set)
-		r.onLoop(func() { r.finished.limit = 1 }) // the last one is all that it keeps
+		r.onLoop(func() { r.exec.finished.limit = 1 }) // the last one is all that it keeps
 		first, second := r.submit("f", `1`), r.submit("f", `2`)
 		start := time.Now()
 		if record := r.wait(first); record.State != run.Succeeded || time.Since(start) != 20*time.Second {
@@ -411,7 +411,7 @@ func TestWaitFindsARunWhereverItIs(t *testing.T) {
 			}
 		}
 		r.onLoop(func() {
-			if n := len(r.finished.completions); n > 2 { // the last one, and the one before until its end was told
+			if n := len(r.exec.finished.completions); n > 2 { // the last one, and the one before until its end was told
 				t.Errorf("%d endings are kept", n)
 			}
 		})
@@ -433,7 +433,7 @@ func TestRunsAreFoundWhileTheHistoryIsBehind(t *testing.T) {
 		r := boot(t, Config{
 			Invoker: invokerFunc(takes(time.Second)), History: history, Observers: []Observation{{Observer: slow, RunsOnly: true}, {Observer: history}},
 		}, set)
-		r.onLoop(func() { r.finished.limit = 1 })
+		r.onLoop(func() { r.exec.finished.limit = 1 })
 		var ids []run.ID
 		for range 5 {
 			ids = append(ids, r.submit("f", `1`))
@@ -448,7 +448,7 @@ func TestRunsAreFoundWhileTheHistoryIsBehind(t *testing.T) {
 		r.wait(r.submit("f", `1`))
 		synctest.Wait()
 		r.onLoop(func() {
-			if n := len(r.finished.completions); n > 2 {
+			if n := len(r.exec.finished.completions); n > 2 {
 				t.Errorf("%d endings are kept once they were told", n)
 			}
 		})
@@ -471,8 +471,8 @@ func TestWaitersThatGiveUpAreForgotten(t *testing.T) {
 				t.Errorf("a waiter whose time is up is answered with %v", err)
 			}
 			r.onLoop(func() {
-				end := r.finished.get(id)
-				if o := r.Engine.open[id]; o != nil {
+				end := r.exec.finished.get(id)
+				if o := r.Engine.exec.open[id]; o != nil {
 					end = o.completion
 				}
 				if n := len(end.waiting); n != want {
@@ -530,8 +530,8 @@ func TestThoseWhoGiveUpDoNotWaitForACongestedEngine(t *testing.T) {
 		}
 		close(observer.letGo)
 		r.onLoop(func() {
-			if len(r.watchers.byRun) != 0 || len(r.Engine.open[id].completion.waiting) != 0 {
-				t.Errorf("those who gave up are still there: %v, %v", r.watchers.byRun, r.Engine.open[id].completion.waiting)
+			if len(r.exec.watchers.byRun) != 0 || len(r.Engine.exec.open[id].completion.waiting) != 0 {
+				t.Errorf("those who gave up are still there: %v, %v", r.exec.watchers.byRun, r.Engine.exec.open[id].completion.waiting)
 			}
 		})
 		r.crash()

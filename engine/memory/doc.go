@@ -1,3 +1,3 @@
 // Package memory has a journal and a store that live as long as the process: for
-// tests, and for runs that nobody asked to keep.
+// tests, and for runs that need not be kept.
 package memory

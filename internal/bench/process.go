@@ -135,19 +135,19 @@ func (p *process) stop() error {
 	return p.cmd.Wait()
 }
 
-// memory is what a process has of the machine's memory, in bytes (proc(5),
+// memoryUse is what a process has of the machine's memory, in bytes (proc(5),
 // smaps_rollup).
-type memory struct {
+type memoryUse struct {
 	resident int64 // all pages that are mapped; those of the program's file are shared with other processes
 	own      int64 // of these, what no file holds and the kernel cannot drop: anonymous pages, and files in memory
 }
 
-func (p *process) memory() (memory, error) {
+func (p *process) memory() (memoryUse, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.cmd.Process.Pid))
 	if err != nil {
-		return memory{}, err
+		return memoryUse{}, err
 	}
-	var m memory
+	var m memoryUse
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
 		if len(fields) != 3 || fields[2] != "kB" {
@@ -155,7 +155,7 @@ func (p *process) memory() (memory, error) {
 		}
 		kb, err := strconv.ParseInt(fields[1], 10, 64)
 		if err != nil {
-			return memory{}, fmt.Errorf("smaps_rollup: %w", err)
+			return memoryUse{}, fmt.Errorf("smaps_rollup: %w", err)
 		}
 		switch fields[0] {
 		case "Rss:":
@@ -165,7 +165,7 @@ func (p *process) memory() (memory, error) {
 		}
 	}
 	if m.resident == 0 || m.own == 0 {
-		return memory{}, errors.New("smaps_rollup says nothing of resident memory")
+		return memoryUse{}, errors.New("smaps_rollup says nothing of resident memory")
 	}
 	return m, nil
 }

@@ -171,7 +171,7 @@ func TestServerForgetsAll(t *testing.T) {
 	e.opts.StoreDir = t.TempDir()
 	e.start()
 	text, code := runToEnd(t, "run", flows, "--data", data, "--nats", url)
-	if code != 1 || !strings.Contains(text, "its end is lost") || !strings.Contains(text, "--accept-loss") {
+	if code != 1 || !strings.Contains(text, "has lost its end") || !strings.Contains(text, "--accept-loss") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 	serve(t, flows, "--data", data, "--nats", url, "--accept-loss").stop()

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/fairq"
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/scheduler"
+)
+
+// executor is the state machine of all runs. It belongs to the loop: only the loop
+// calls its methods, and [Engine] is the way there.
+type executor struct {
+	config  Config
+	log     *slog.Logger
+	ctx     context.Context // of the loop; attempts and restores end with it
+	clock   *clock
+	commits *commitLog
+	shard   *run.Shard // the recorded state, of commits
+
+	flows     map[string]*flows.Flow      // deployed, by name
+	sets      map[string]*flows.Set       // by digest of their definition
+	chains    map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
+	used      map[string]time.Time        // by digest of a definition: when a run last used it, since the start
+	schedules *schedules
+
+	open      map[run.ID]*openRun // runs that are not finished
+	starting  []*openRun          // runs that start next: they have a slot, or another run's end has started them
+	runLimits runLimits
+
+	runnable    fairq.Queue[task] // tasks that may start as soon as a worker is idle
+	childStarts []task            // tasks that may start a sub-flow, which needs no worker
+	limits      *limits
+	workers     workers
+
+	finished finishedRuns
+	watchers watchers
+	messages messageWaits
+	answers  chan answer // to idles
+	stats    atomic.Pointer[Stats]
+	draining bool
+	fault    error // ends the loop
+}
+
+// maxTimers is out of reach: open runs, their tasks and the deployed schedules have a
+// few timers each.
+const maxTimers = math.MaxInt32
+
+func newExecutor(config Config) *executor {
+	e := &executor{
+		config: config, log: config.Log,
+		flows: map[string]*flows.Flow{}, sets: map[string]*flows.Set{}, used: map[string]time.Time{},
+		open: map[run.ID]*openRun{}, answers: make(chan answer, 1),
+	}
+	e.clock = &clock{source: config.Clock, due: make(chan []func()), fail: e.fail}
+	e.clock.timers = scheduler.NewQueue[func()](scheduler.Options{Limit: maxTimers, Clock: config.Clock, Jumped: e.jumped})
+	e.commits = newCommitLog(&e.config)
+	e.commits.applied, e.commits.recordOf, e.commits.fail = e.applied, e.recordOf, e.fail
+	e.shard = e.commits.shard
+	places := config.Workers
+	if config.Sim != nil {
+		places = 0
+	}
+	e.workers.invoker, e.workers.log = config.Invoker, config.Log
+	e.workers.work, e.workers.results = make(chan *attempt, places), make(chan result, places)
+	e.workers.idle, e.workers.share = config.Workers, config.Workers-config.Workers/4
+	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
+	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
+	e.schedules = &schedules{exec: e, byRef: map[run.ScheduleRef]*schedule{}}
+	e.watchers = watchers{clock: e.clock, commits: e.commits, open: e.open, byRun: map[run.ID][]watcher{}}
+	e.messages = messageWaits{begun: map[waitKey]run.OpenWait{}, ended: map[waitKey]run.OpenWait{}, changed: make(chan struct{}, 1)}
+	e.finished.limit = maxFinishedBytes
+	if config.History != nil {
+		e.finished.limit = maxFinishedBytes / 8
+	}
+	return e
+}
+
+// tick makes the loop look at the clock even when nothing happens.
+func (e *executor) tick() {
+	e.commits.ticked = true
+	e.clock.at(e.clock.now().Add(snapshotAge), e.tick)
+}
+
+// drained reports whether a graceful stop has nothing left to wait for.
+func (e *executor) drained() bool {
+	return e.workers.idle == e.config.Workers && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
+}
+
+// fail ends the loop with an error from which the engine cannot continue.
+func (e *executor) fail(err error) {
+	if e.fault == nil {
+		e.fault = err
+	}
+}
+
+// Stats is how much an engine has to do, as of its last commit.
+type Stats struct {
+	Open     int    `json:"open_runs"`
+	Ready    int    `json:"ready_tasks"` // waiting for a worker
+	Running  int    `json:"running_attempts"`
+	Stuck    int    `json:"stuck_attempts"` // given up, and not ended yet
+	Timers   int    `json:"timers"`         // fires, retries and deadlines
+	Fired    uint64 `json:"fired"`          // nominal times of schedules that made a run, since the start
+	Dropped  uint64 `json:"dropped_fires"`  // nominal times that made none, since the start
+	Revision uint64 `json:"revision"`       // of the journal
+	Tail     int    `json:"events_since_snapshot"`
+}
+
+// Stats returns how much the engine has to do, as of the last commit.
+func (e *Engine) Stats() Stats {
+	if s := e.exec.stats.Load(); s != nil {
+		return *s
+	}
+	return Stats{}
+}
+
+func (e *executor) count() {
+	e.stats.Store(&Stats{
+		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.workers.idle, Stuck: int(e.workers.stuck.Load()),
+		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
+	})
+}
