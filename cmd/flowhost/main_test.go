@@ -14,7 +14,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 )
 
-// testRoot is the temporary folder that holds what the scripts share: guests,
+// testRoot is the temporary directory of what the scripts share: guests,
 // the examples with their plugins, the cache of compiled modules.
 var testRoot string
 
@@ -79,7 +79,7 @@ func buildGuests(root string) error {
 	return nil
 }
 
-// buildGuest builds a reactor, or a command when the folder's name ends in -cmd.
+// buildGuest builds a reactor, or a command if the directory's name ends in -cmd.
 func buildGuest(dir, out string) error {
 	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}
 	if !strings.HasSuffix(dir, "-cmd") {

@@ -26,7 +26,7 @@ import (
 //	code N command...               runs it and expects exit code N
 //	interrupt N PATTERN command...  sends SIGINT when a line of stderr matches, expects exit code N;
 //	                                more patterns after "; " wait for a line each, in order
-//	request HOST SUBJECT JSON       asks over NATS, and waits for the run's end; HOST is a data folder or a URL
+//	request HOST SUBJECT JSON       asks over NATS, and waits for the run's end; HOST is a data directory or a URL
 //	until PATTERN command...        runs it again and again until a line of stdout matches
 //	hangup                          sends SIGHUP to what runs in the background
 //	natsserver                      starts a NATS server with JetStream at $NATS_URL
@@ -126,7 +126,7 @@ func requestCommand(ts *testscript.TestScript, neg bool, args []string) {
 	for {
 		reply, err := nc.RequestMsg(msg, patience)
 		if errors.Is(err, nats.ErrNoResponders) && time.Now().Before(end) {
-			time.Sleep(10 * time.Millisecond) // nothing tells when the host begins to listen
+			time.Sleep(10 * time.Millisecond) // nothing reports when the host begins to listen
 			continue
 		}
 		ts.Check(err)
@@ -137,7 +137,7 @@ func requestCommand(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // connectTo connects to a URL, or with the address and credentials that a host
-// leaves in its data folder.
+// leaves in its data directory.
 func connectTo(ts *testscript.TestScript, host string, end time.Time) *nats.Conn {
 	for {
 		var context struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// A run that has not started says why.
+// A run that has not started shows the reason.
 func TestShowPending(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[run.State]bool{run.Pending: true, run.Running: false} {

@@ -94,7 +94,7 @@ run 01HZXW0000000000000000MINE: succeeded (12.5ms)
 	}
 }
 
-// What a record has the times of is told with them, not with that of the telling.
+// Events have the times of the record, not the current one.
 func TestRecordDiffHasTimes(t *testing.T) {
 	t.Parallel()
 	at := func(second int) *time.Time {

@@ -67,26 +67,26 @@ func TestFileWatch(t *testing.T) {
 		change  func(t *testing.T, dir string)
 		matters bool
 	}{
-		"a flow file is written":     {func(t *testing.T, dir string) { write(t, dir+"/flows/a.hcl") }, true},
-		"one is new":                 {func(t *testing.T, dir string) { write(t, dir+"/flows/sub/new.hcl.json") }, true},
-		"one is removed":             {func(t *testing.T, dir string) { do(t, os.Remove(dir+"/flows/a.hcl")) }, true},
-		"one is put in place":        {func(t *testing.T, dir string) { do(t, os.Rename(dir+"/flows/draft", dir+"/flows/a.hcl")) }, true},
-		"values":                     {func(t *testing.T, dir string) { write(t, dir+"/flows/flowhost.vars.hcl") }, true},
-		"a module":                   {func(t *testing.T, dir string) { write(t, dir+"/flows/a.wasm") }, true},
-		"a folder of flows":          {func(t *testing.T, dir string) { do(t, os.Rename(dir+"/stage", dir+"/flows/stage")) }, true},
-		"a folder goes":              {func(t *testing.T, dir string) { do(t, os.RemoveAll(dir+"/flows/sub")) }, true},
-		"the folder is another":      {func(t *testing.T, dir string) { do(t, os.Rename(dir+"/flows", dir+"/old")) }, true},
-		"a file in use elsewhere":    {func(t *testing.T, dir string) { write(t, dir+"/lib/used.wasm") }, true},
-		"another file there":         {func(t *testing.T, dir string) { write(t, dir+"/lib/b.hcl") }, false},
-		"beside the flows":           {func(t *testing.T, dir string) { write(t, dir+"/b.hcl") }, false},
-		"settings":                   {func(t *testing.T, dir string) { write(t, dir+"/flows/flowhost.hcl") }, false},
-		"data of guests":             {func(t *testing.T, dir string) { write(t, dir+"/flows/sub/data.csv") }, false},
-		"a swap file":                {func(t *testing.T, dir string) { write(t, dir+"/flows/.a.hcl.swp") }, false},
-		"a hidden folder":            {func(t *testing.T, dir string) { do(t, os.Mkdir(dir+"/flows/.git", 0o700)) }, false},
-		"the host's own folder":      {func(t *testing.T, dir string) { write(t, dir+"/flows/data/x.hcl") }, false},
-		"rights":                     {func(t *testing.T, dir string) { do(t, os.Chmod(dir+"/flows/a.hcl", 0o640)) }, false},
-		"a volume of Kubernetes":     {func(t *testing.T, dir string) { do(t, os.Symlink("x", dir+"/flows/..data")) }, true},
-		"a folder of the same start": {func(t *testing.T, dir string) { do(t, os.Mkdir(dir+"/flows2", 0o700)) }, false},
+		"a flow file is written":        {func(t *testing.T, dir string) { write(t, dir+"/flows/a.hcl") }, true},
+		"one is new":                    {func(t *testing.T, dir string) { write(t, dir+"/flows/sub/new.hcl.json") }, true},
+		"one is removed":                {func(t *testing.T, dir string) { do(t, os.Remove(dir+"/flows/a.hcl")) }, true},
+		"one is put in place":           {func(t *testing.T, dir string) { do(t, os.Rename(dir+"/flows/draft", dir+"/flows/a.hcl")) }, true},
+		"values":                        {func(t *testing.T, dir string) { write(t, dir+"/flows/flowhost.vars.hcl") }, true},
+		"a module":                      {func(t *testing.T, dir string) { write(t, dir+"/flows/a.wasm") }, true},
+		"a directory of flows":          {func(t *testing.T, dir string) { do(t, os.Rename(dir+"/stage", dir+"/flows/stage")) }, true},
+		"a directory goes":              {func(t *testing.T, dir string) { do(t, os.RemoveAll(dir+"/flows/sub")) }, true},
+		"the directory is another":      {func(t *testing.T, dir string) { do(t, os.Rename(dir+"/flows", dir+"/old")) }, true},
+		"a file in use elsewhere":       {func(t *testing.T, dir string) { write(t, dir+"/lib/used.wasm") }, true},
+		"another file there":            {func(t *testing.T, dir string) { write(t, dir+"/lib/b.hcl") }, false},
+		"beside the flows":              {func(t *testing.T, dir string) { write(t, dir+"/b.hcl") }, false},
+		"settings":                      {func(t *testing.T, dir string) { write(t, dir+"/flows/flowhost.hcl") }, false},
+		"data of guests":                {func(t *testing.T, dir string) { write(t, dir+"/flows/sub/data.csv") }, false},
+		"a swap file":                   {func(t *testing.T, dir string) { write(t, dir+"/flows/.a.hcl.swp") }, false},
+		"a hidden directory":            {func(t *testing.T, dir string) { do(t, os.Mkdir(dir+"/flows/.git", 0o700)) }, false},
+		"the host's own directory":      {func(t *testing.T, dir string) { write(t, dir+"/flows/data/x.hcl") }, false},
+		"rights":                        {func(t *testing.T, dir string) { do(t, os.Chmod(dir+"/flows/a.hcl", 0o640)) }, false},
+		"a volume of Kubernetes":        {func(t *testing.T, dir string) { do(t, os.Symlink("x", dir+"/flows/..data")) }, true},
+		"a directory of the same start": {func(t *testing.T, dir string) { do(t, os.Mkdir(dir+"/flows2", 0o700)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +128,7 @@ func TestFileWatch(t *testing.T) {
 	}
 }
 
-// Folders that come later are watched, and those that take the place of others.
+// New directories are watched, and those that replace others.
 func TestFileWatchFollows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -144,12 +144,12 @@ func TestFileWatchFollows(t *testing.T) {
 	do(t, os.Symlink("two", dir+"/next"))
 	do(t, os.Rename(dir+"/next", dir+"/flows"))
 	if !notices(t, w, time.Minute) {
-		t.Fatal("another folder of the same name is not noticed")
+		t.Fatal("another directory of the same name is not noticed")
 	}
 	settle(t, w, dir+"/flows/deep/er/a.hcl")
 	do(t, os.Mkdir(dir+"/flows/deep/new", 0o700))
 	if !notices(t, w, time.Minute) {
-		t.Fatal("a new folder is not noticed")
+		t.Fatal("a new directory is not noticed")
 	}
 	settle(t, w, dir+"/flows/deep/new/a.hcl")
 }

@@ -32,12 +32,12 @@ func TestExplainLoss(t *testing.T) {
 		for n, want := range map[*Node]bool{embedded: false, external: tt.external} {
 			got := n.explain(err)
 			if !errors.Is(got, tt.err) || strings.Contains(got.Error(), flag) != tt.flag || strings.Contains(got.Error(), streams) != want {
-				t.Errorf("%T is told as %q, want the flag %t, the streams %t", tt.err, got, tt.flag, want)
+				t.Errorf("%T is explained as %q, want the flag %t, the streams %t", tt.err, got, tt.flag, want)
 			}
 		}
 	}
 	if err := external.explain(nil); err != nil {
-		t.Errorf("no error is told as %q", err)
+		t.Errorf("no error is explained as %q", err)
 	}
 }
 
