@@ -30,7 +30,7 @@ func SeparateAccounts(ctx context.Context, engine, app *nats.Conn) (string, erro
 
 // accountOf asks the server. A server without accounts has one for all.
 func accountOf(ctx context.Context, nc *nats.Conn) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	reply, err := nc.RequestWithContext(ctx, "$SYS.REQ.USER.INFO", nil)
 	if err != nil {
@@ -45,7 +45,7 @@ func accountOf(ctx context.Context, nc *nats.Conn) (string, error) {
 		return "", err
 	}
 	if info.Data.Account == "" {
-		return "", errors.New("the server does not tell")
+		return "", errors.New("the server does not report it")
 	}
 	return info.Data.Account, nil
 }

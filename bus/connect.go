@@ -27,11 +27,11 @@ type ConnectConfig struct {
 
 // Connect connects to an external NATS server. It waits for one that does not
 // answer until ctx ends; credentials or an address that cannot be right are an error
-// at once. The connection, once made, is made again for ever when it breaks. The
+// at once. The connection, once made, reconnects whenever it breaks. The
 // caller closes it.
 func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	log := jskit.Logger(cfg.Log)
-	opts := append(Handlers(log), nats.Name("flowhost"), nats.CustomInboxPrefix(InboxEngine))
+	opts := append(ConnectionOptions(log), nats.Name("flowhost"), nats.CustomInboxPrefix(InboxEngine))
 	if cfg.Name != "" {
 		opts = append(opts, nats.Name(cfg.Name))
 	}
@@ -77,9 +77,9 @@ func hopeless(err error) bool {
 	return errors.As(err, &address)
 }
 
-// Handlers are the options of every connection: it is made again for ever, and
+// ConnectionOptions are the options of every connection: it reconnects without end, and
 // each change of its state is one line of the log.
-func Handlers(log *slog.Logger) []nats.Option {
+func ConnectionOptions(log *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // a server that comes up may refuse until it has loaded its accounts

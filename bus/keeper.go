@@ -120,7 +120,7 @@ func (k *Keeper) info(ctx context.Context, name string) (*jetstream.StreamInfo, 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
@@ -178,7 +178,7 @@ func (k *Keeper) gone(name, how string) error {
 	return &ProvisionError{Stream: name, Reason: how + ": runs cannot be recovered without it. Put a backup of all streams FH_* and OBJ_FH_* in place; to start over, remove them all and journal.mark in the data directory, which forgets all runs"}
 }
 
-// holds says what is lost with a stream.
+// holds is what is lost with a stream.
 func holds(name string) string {
 	switch name {
 	case StreamJournal:

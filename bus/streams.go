@@ -58,7 +58,7 @@ type StreamConfig struct {
 	Replicas        int           // default 1
 }
 
-// ProvisionError says that a stream cannot be made what it must be without losing
+// ProvisionError reports that a stream cannot be made what it must be without losing
 // what it holds.
 type ProvisionError struct {
 	Stream string
@@ -237,7 +237,7 @@ func update(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamI
 		return &ProvisionError{Stream: want.Name, Reason: "it allows publishers to set when messages expire or are sent, or to count, and the server cannot forbid that afterwards: move it away by the NATS command line first"}
 	}
 	if keepsAll(want.Name) {
-		want.MaxAge = 0 // nothing ages out, whatever the stream says now
+		want.MaxAge = 0 // nothing ages out, whatever the stream has now
 		if err := keeps(info, want); err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ func update(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamI
 	return err
 }
 
-// keepsAll tells whether nothing of a stream may be lost.
+// keepsAll reports whether nothing of a stream may be lost.
 func keepsAll(stream string) bool {
 	return stream == StreamJournal || stream == BucketStream(BucketSnapshots) || stream == BucketStream(BucketBlobs)
 }

@@ -10,25 +10,6 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-const PrefixAPI = "fh.v1.api."
-
-// APISubject is where a verb is asked for.
-func APISubject(verb string) string { return PrefixAPI + verb }
-
-// Buckets of objects, in the journal's account.
-const (
-	BucketSnapshots = "FH_SNAPSHOTS"
-	BucketBlobs     = "FH_BLOBS"
-)
-
-// Subjects of objects, as the NATS tools expect them.
-
-func BucketStream(bucket string) string { return "OBJ_" + bucket }
-
-func BucketSubjects(bucket string) []string {
-	return []string{"$O." + bucket + ".C.>", "$O." + bucket + ".M.>"}
-}
-
 // Names of the streams.
 const (
 	StreamJournal    = "FH_JOURNAL"
@@ -38,6 +19,12 @@ const (
 	StreamHistory    = "FH_HISTORY"
 	StreamLogs       = "FH_LOGS"
 	StreamMarks      = "FH_MARKS"
+)
+
+// Buckets of objects, in the journal's account.
+const (
+	BucketSnapshots = "FH_SNAPSHOTS"
+	BucketBlobs     = "FH_BLOBS"
 )
 
 // The prefixes of subjects that a flow's name follows.
@@ -53,6 +40,7 @@ const (
 	PrefixParts      = "fh.v1.historypart."
 	PrefixFlush      = "fh.v1.flush."
 	PrefixLog        = "fh.v1.log."
+	PrefixAPI        = "fh.v1.api."
 	PrefixAPIRun     = "fh.v1.api.run."
 )
 
@@ -87,6 +75,9 @@ func JournalSubject(shard int) string { return PrefixJournal + strconv.Itoa(shar
 
 // TriggerSubject is where a durable message asks for a run of the flow.
 func TriggerSubject(flow string) string { return PrefixTrigger + flow }
+
+// APISubject is where a verb is asked for.
+func APISubject(verb string) string { return PrefixAPI + verb }
 
 // RunSubject is where a request asks for a run of the flow.
 func RunSubject(flow string) string { return PrefixAPIRun + flow }
@@ -136,7 +127,15 @@ func LogSubject(flow string, id run.ID) string {
 	return PrefixLog + flow + "." + string(id[max(len(id)-1, 0):])
 }
 
-// CheckToken tells whether a name can be one token of a subject: the subjects
+// BucketStream is the stream of a bucket of objects, as the NATS tools expect it.
+func BucketStream(bucket string) string { return "OBJ_" + bucket }
+
+// BucketSubjects are the subjects of that stream: of contents, and of names.
+func BucketSubjects(bucket string) []string {
+	return []string{"$O." + bucket + ".C.>", "$O." + bucket + ".M.>"}
+}
+
+// CheckToken reports whether a name can be one token of a subject: the subjects
 // above take names that it accepts.
 func CheckToken(name string) error {
 	if name == "" {
@@ -151,7 +150,7 @@ func CheckToken(name string) error {
 	return nil
 }
 
-// CheckSubject tells whether a flow can listen to the subject: tokens with dots
+// CheckSubject reports whether a flow can listen to the subject: tokens with dots
 // between them, "*" for any one token, ">" at the end for all that follow. Subjects
 // that [run.ReservedSubject] knows are refused.
 func CheckSubject(subject string) error {
@@ -170,7 +169,7 @@ func CheckSubject(subject string) error {
 	return nil
 }
 
-// CheckStream tells whether a trigger can read the stream.
+// CheckStream reports whether a trigger can read the stream.
 func CheckStream(name string) error {
 	if err := CheckToken(name); err != nil {
 		return err

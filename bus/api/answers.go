@@ -6,7 +6,7 @@ import (
 
 // Codes of error answers, beside those of run.RequestError.
 const (
-	CodeTimeout     = "timeout"      // the wait ended before the run, which goes on
+	CodeTimeout     = "timeout"      // the wait ended before the run, which continues
 	CodeBusy        = "busy"         // too many requests wait: try again later
 	CodeUnavailable = "unavailable"  // the host takes nothing now: try again later
 	CodeHeader      = "header"       // a header of the request is wrong
@@ -32,9 +32,10 @@ const (
 	CodeUnknownDeadLetter = "unknown_deadletter" // no such dead letter, or not any more
 )
 
-// ReasonLimit says that the flow's concurrency leaves a request out.
+// ReasonLimit is the reason of an answer when the flow's concurrency rejects a request.
 const ReasonLimit = "limit"
 
+// ReceiptAnswer is the answer to a request that starts or changes a run.
 type ReceiptAnswer struct {
 	Run      *run.ID `json:"run"`
 	Accepted *bool   `json:"accepted,omitempty"`
@@ -42,6 +43,7 @@ type ReceiptAnswer struct {
 	Repeated bool    `json:"repeated,omitempty"` // the request's key was known
 }
 
+// ErrorAnswer is the answer to a request that failed.
 type ErrorAnswer struct {
 	Run   run.ID `json:"run,omitempty"` // of a run that was accepted nevertheless
 	Error struct {

@@ -12,6 +12,7 @@ type BackfillRequest struct {
 	run.BackfillRequest
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *BackfillRequest) Check() error {
 	if err := (&ScheduleRequest{b.ScheduleRef}).Check(); err != nil {
 		return err
@@ -39,10 +40,10 @@ func checkBackfillID(id run.ID) error {
 // BackfillPage is the answer to backfill. A dry run may need several.
 type BackfillPage struct {
 	run.BackfillPlan
-	Next time.Time `json:"next,omitzero"` // where the times go on that did not fit: from of the following request, or to in reverse
+	Next time.Time `json:"next,omitzero"` // where the times that did not fit begin: from of the next request, or to in reverse
 }
 
-// Backfill is a backfill as it stands.
+// Backfill is the present state of a backfill.
 type Backfill struct {
 	ID run.ID `json:"id"`
 	run.ScheduleRef
@@ -62,11 +63,13 @@ type Backfill struct {
 // Over reports whether nothing more comes of it.
 func (b *Backfill) Over() bool { return !b.EndedAt.IsZero() && len(b.Active) == 0 }
 
+// BackfillsRequest asks for backfills, newest first.
 type BackfillsRequest struct {
-	ID     run.ID `json:"id"`     // the only one to tell of
+	ID     run.ID `json:"id"`     // the only one to list
 	Before run.ID `json:"before"` // cursor: only those with smaller ids
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (*BackfillsRequest) Check() error { return nil }
 
 // BackfillsPage is the answer to backfills.
@@ -75,11 +78,13 @@ type BackfillsPage struct {
 	Next      run.ID     `json:"next,omitempty"` // cursor of what did not fit
 }
 
+// CancelBackfillRequest ends a backfill early.
 type CancelBackfillRequest struct {
 	ID     run.ID `json:"id"`
 	Reason string `json:"reason"`
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *CancelBackfillRequest) Check() error {
 	if err := checkBackfillID(b.ID); err != nil {
 		return err

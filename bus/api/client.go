@@ -19,7 +19,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// DialConfig says where a host is reached. The zero value is a server at
+// DialConfig is the address of a host and the credentials for it. The zero value is a server at
 // nats.DefaultURL without credentials.
 type DialConfig struct {
 	URL     string // "nats://host:4222", several with commas between; default nats.DefaultURL
@@ -39,11 +39,11 @@ type Client struct {
 	asking map[*nats.Msg]context.CancelCauseFunc // requests under way; guarded by mu
 }
 
-// UnreachableError says that a request came to no host.
+// UnreachableError reports that a request reached no host.
 type UnreachableError struct {
 	URL    string
 	Reason string
-	Err    error // what NATS said, nil when it said nothing
+	Err    error // the error of NATS, nil when there is none
 }
 
 func (e *UnreachableError) Error() string { return e.Reason }

@@ -41,7 +41,7 @@ func (c *Client) Deployed(ctx context.Context) (Deployment, error) {
 	}
 }
 
-// Limits gives how the limits of the host's flows stand, by name.
+// Limits gives the state of the limits of the host's flows, by name.
 func (c *Client) Limits(ctx context.Context) ([]run.LimitStatus, error) {
 	var all []run.LimitStatus
 	for body := (LimitsRequest{}); ; {

@@ -111,7 +111,7 @@ func (c *Client) Follow(ctx context.Context, q FollowQuery, wait time.Duration) 
 }
 
 // Logs gives a page of a run's log behind a cursor, "" for the beginning. With a
-// wait, and as long as the run goes on, it waits that long for a line when there
+// wait, and as long as the run continues, it waits that long for a line when there
 // is none.
 func (c *Client) Logs(ctx context.Context, q run.LogQuery, after string, wait time.Duration) (LogPage, error) {
 	var page LogPage

@@ -7,7 +7,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Schedules gives how schedules stand: all, those of the flow, or only the named
+// Schedules gives the state of schedules: all, those of the flow, or only the named
 // one.
 func (c *Client) Schedules(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleStatus, error) {
 	var all []run.ScheduleStatus
@@ -30,7 +30,7 @@ func (c *Client) Pause(ctx context.Context, ref run.ScheduleRef, reason string) 
 	return answer.Schedules, err
 }
 
-// Resume lets a paused schedule go on, or all of a flow, and gives those that do.
+// Resume resumes a paused schedule, or all of a flow, and gives those that it has resumed.
 func (c *Client) Resume(ctx context.Context, ref run.ScheduleRef) ([]run.ScheduleRef, error) {
 	var answer ChangedAnswer
 	err := c.ask(ctx, VerbResume, ResumeRequest{ref}, &answer)

@@ -8,10 +8,11 @@ import (
 
 // Dead letters of a page.
 const (
-	usualLetters = 50
-	maxLetters   = 1000
+	defaultDeadLetters = 50
+	maxDeadLetters     = 1000
 )
 
+// DeadLettersRequest asks for a page of dead letters, or for one of them.
 type DeadLettersRequest struct {
 	Flow   string `json:"flow"`   // only those of the flow
 	Before uint64 `json:"before"` // cursor: only those with lower sequences
@@ -19,15 +20,16 @@ type DeadLettersRequest struct {
 	Get    uint64 `json:"get"` // the sequence of one that is wanted whole, in place of a list
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *DeadLettersRequest) Check() error {
-	if b.Limit < 0 || b.Limit > maxLetters {
-		return run.Requestf(run.RequestParams, "limit: %d is not between 0 and %d", b.Limit, maxLetters)
+	if b.Limit < 0 || b.Limit > maxDeadLetters {
+		return run.Requestf(run.RequestParams, "limit: %d is not between 0 and %d", b.Limit, maxDeadLetters)
 	}
 	if b.Get > 0 && (b.Flow != "" || b.Before > 0 || b.Limit > 0) {
 		return run.Requestf(run.RequestParams, "get: it names one dead letter, so nothing else selects")
 	}
 	if b.Limit == 0 {
-		b.Limit = usualLetters
+		b.Limit = defaultDeadLetters
 	}
 	return nil
 }
@@ -49,6 +51,7 @@ type DeadLetter struct {
 	Data    []byte              `json:"data,omitempty"`
 }
 
+// DeadLettersPage is the answer to a request for dead letters.
 type DeadLettersPage struct {
 	Letters []DeadLetter `json:"deadletters"`
 	Next    uint64       `json:"next,omitempty"` // cursor of those that follow

@@ -11,13 +11,13 @@ type Deployment struct {
 	Flows []DeployedFlow `json:"flows"`           // in the order of their names
 }
 
-// LoadFault says why changed files were not loaded.
+// LoadFault is the reason why changed files were not loaded.
 type LoadFault struct {
 	At       time.Time `json:"at"`
 	Problems []string  `json:"problems"` // "flows/orders.hcl:14: …"
 }
 
-// DeployedFlow tells a flow apart from another one of its name.
+// DeployedFlow identifies a flow among others of the same name.
 type DeployedFlow struct {
 	Flow       string            `json:"flow"`              // full name
 	Definition string            `json:"definition"`        // digest of its module, as runs record it
@@ -30,13 +30,15 @@ type DeployedFlow struct {
 type Right struct {
 	Task  string `json:"task"`
 	Right string `json:"right"` // "read" or "write"
-	To    string `json:"to"`    // a folder below that of the flow file, "./data"
+	To    string `json:"to"`    // a directory below that of the flow file, "./data"
 }
 
+// DeployedRequest asks for what is deployed.
 type DeployedRequest struct {
 	After string `json:"after"` // cursor: only flows whose names come later
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (*DeployedRequest) Check() error { return nil }
 
 // DeployedPage is the answer to deployed.

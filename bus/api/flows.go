@@ -38,11 +38,13 @@ type TriggerInfo struct {
 	On       []run.State     `json:"on,omitempty"`      // in which they have ended
 }
 
+// FlowsRequest asks for the flows that can be started.
 type FlowsRequest struct {
-	Flow  string `json:"flow"`  // full name of the only one to tell of
+	Flow  string `json:"flow"`  // full name of the only one to list
 	After string `json:"after"` // cursor: only flows whose names come later
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (*FlowsRequest) Check() error { return nil }
 
 // FlowsPage is the answer to flows, in the order of their names.

@@ -10,7 +10,7 @@ import (
 // FollowNow is the cursor behind everything that has happened so far.
 const FollowNow = "now"
 
-// FollowQuery says which events are asked for.
+// FollowQuery selects events.
 type FollowQuery struct {
 	Flow  string   `json:"flow,omitempty"`  // default: those of all flows
 	Run   run.ID   `json:"run,omitempty"`   // default: those of all runs
@@ -24,7 +24,7 @@ type FollowPage struct {
 	Events []json.RawMessage `json:"events"`
 	Next   string            `json:"next"` // cursor of what follows
 
-	// Reset says that events behind the cursor of the request are missing: the
+	// Reset reports that events behind the cursor of the request are missing: the
 	// journal holds them no more. The answers are without a gap from Since on.
 	Reset bool       `json:"reset,omitempty"`
 	Since *time.Time `json:"since,omitempty"`

@@ -4,10 +4,12 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// LimitsRequest asks for the state of limits.
 type LimitsRequest struct {
 	After string `json:"after"` // cursor: only limits whose names come later
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (*LimitsRequest) Check() error { return nil }
 
 // LimitsPage is the answer to limits.

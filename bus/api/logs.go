@@ -6,12 +6,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// LogsRequest asks for lines of a run's log.
 type LogsRequest struct {
 	run.LogQuery
 	After  string `json:"after"`  // cursor: only lines behind it
 	Follow bool   `json:"follow"` // wait for a line when there is none
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *LogsRequest) Check() error {
 	if err := CheckLevel(b.Level); err != nil {
 		return err

@@ -12,6 +12,7 @@ type RunRequest struct {
 	Run run.ID `json:"run"`
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *RunRequest) Check() error {
 	if _, err := run.ParseID(string(b.Run)); err != nil {
 		return run.Requestf(run.RequestParams, "%s", err)
@@ -25,6 +26,7 @@ type ListRequest struct{ run.Query }
 // runStates are the states of runs, in the order of their life.
 var runStates = []run.State{run.Pending, run.Running, run.Succeeded, run.Failed, run.Canceled}
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *ListRequest) Check() error {
 	for _, s := range b.States {
 		if !slices.Contains(runStates, s) {
@@ -42,12 +44,14 @@ func (b *ListRequest) Check() error {
 	return nil
 }
 
+// WatchRequest asks for a run's record once it has changed.
 type WatchRequest struct {
 	RunRequest
 	Seen  uint64 `json:"seen"`  // version that the sender has
 	Brief bool   `json:"brief"` // without the inputs and outputs of tasks
 }
 
+// CancelRequest cancels a run, or a task of it.
 type CancelRequest struct {
 	RunRequest
 	Task   string `json:"task"` // empty for the whole run
@@ -55,13 +59,15 @@ type CancelRequest struct {
 	Reason string `json:"reason"`
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *CancelRequest) Check() error {
 	if b.Key != "" && b.Task == "" {
-		return run.Requestf(run.RequestParams, "a key without a task says nothing")
+		return run.Requestf(run.RequestParams, "a key needs a task: name the task, or leave the key out")
 	}
 	return b.RunRequest.Check()
 }
 
+// RetryRequest asks for a new run of an earlier one.
 type RetryRequest struct {
 	RunRequest
 	Whole      bool   `json:"whole"` // run all tasks again, not only those that did not succeed
@@ -82,6 +88,7 @@ const (
 	definitionRecorded = "recorded"
 )
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *RetryRequest) Check() error {
 	switch {
 	case b.Task == "" && (b.Key != "" || b.Downstream || len(b.Within) > 0):
@@ -96,6 +103,7 @@ func (b *RetryRequest) Check() error {
 	return b.RunRequest.Check()
 }
 
+// Again is the request in the words of run.
 func (b *RetryRequest) Again() run.Again {
 	return run.Again{
 		Whole: b.Whole, Within: b.Within, Task: run.TaskRef{Task: b.Task, Key: b.Key}, Downstream: b.Downstream,

@@ -20,6 +20,7 @@ func checkReason(reason string) error {
 // ScheduleRequest names a schedule.
 type ScheduleRequest struct{ run.ScheduleRef }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *ScheduleRequest) Check() error {
 	switch {
 	case b.Flow == "":
@@ -30,14 +31,16 @@ func (b *ScheduleRequest) Check() error {
 	return nil
 }
 
+// SchedulesRequest asks for the state of schedules.
 type SchedulesRequest struct {
-	run.ScheduleRef        // the only one to tell of; without a trigger, those of the flow; empty for all
+	run.ScheduleRef        // the only one to list; without a trigger, those of the flow; empty for all
 	After           string `json:"after"` // cursor: only schedules that come later, "flow/trigger"
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *SchedulesRequest) Check() error {
 	if b.Flow == "" && b.Trigger != "" {
-		return run.Requestf(run.RequestParams, "a trigger without its flow says nothing")
+		return run.Requestf(run.RequestParams, "a trigger needs its flow: name the flow, or leave the trigger out")
 	}
 	if b.After == "" {
 		return nil
@@ -48,6 +51,7 @@ func (b *SchedulesRequest) Check() error {
 	return nil
 }
 
+// Matches reports whether a schedule is asked for.
 func (b *SchedulesRequest) Matches(ref run.ScheduleRef) bool {
 	after, _ := run.ParseScheduleRef(b.After)
 	return (b.Flow == "" || b.Flow == ref.Flow) && (b.Trigger == "" || b.Trigger == ref.Trigger) && ref.Compare(after) > 0
@@ -64,25 +68,29 @@ type ChangedAnswer struct {
 	Schedules []run.ScheduleRef `json:"schedules"` // those that were changed
 }
 
+// PauseRequest pauses a schedule, or all of a flow.
 type PauseRequest struct {
 	run.ScheduleRef        // without a trigger: all schedules of the flow
 	Reason          string `json:"reason"` // for those who find it paused
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *PauseRequest) Check() error {
 	switch {
 	case b.Flow == "":
 		return run.Requestf(run.RequestParams, "flow is missing")
 	case strings.TrimSpace(b.Reason) == "":
-		return run.Requestf(run.RequestParams, "reason is missing: say why, for those who find it paused")
+		return run.Requestf(run.RequestParams, "reason is missing: it is shown to whoever finds the schedule paused")
 	}
 	return checkReason(b.Reason)
 }
 
+// ResumeRequest resumes a paused schedule, or all of a flow.
 type ResumeRequest struct {
 	run.ScheduleRef // without a trigger: all schedules of the flow
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *ResumeRequest) Check() error {
 	if b.Flow == "" {
 		return run.Requestf(run.RequestParams, "flow is missing")
@@ -90,10 +98,12 @@ func (b *ResumeRequest) Check() error {
 	return nil
 }
 
+// FireRequest starts a run of a schedule now.
 type FireRequest struct {
 	run.ScheduleRef
 	Params map[string]json.RawMessage `json:"params,omitempty"` // by name; others come from the trigger and the defaults
 	Key    string                     `json:"key,omitempty"`    // the same key for the same flow makes one run within a day
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *FireRequest) Check() error { return (&ScheduleRequest{b.ScheduleRef}).Check() }

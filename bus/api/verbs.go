@@ -20,12 +20,12 @@ const (
 	VerbSignal   = "signal"   // end a wait of a run with a payload
 	VerbApprove  = "approve"  // decide a wait of a run for an approval
 
-	VerbLimits      = "limits"      // limits as they stand
+	VerbLimits      = "limits"      // the present state of limits
 	VerbDeadLetters = "deadletters" // messages that could make no run
 
-	VerbSchedules      = "schedules"       // schedules as they stand
+	VerbSchedules      = "schedules"       // the present state of schedules
 	VerbPause          = "pause"           // stop a schedule, or all of a flow
-	VerbResume         = "resume"          // let it go on
+	VerbResume         = "resume"          // resume it
 	VerbFire           = "fire"            // start a run of a schedule now
 	VerbBackfill       = "backfill"        // start the runs of past nominal times of a schedule
 	VerbBackfills      = "backfills"       // how far these have come

@@ -6,12 +6,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// SignalRequest ends a wait with a payload.
 type SignalRequest struct {
 	RunRequest
 	Wait    string          `json:"wait"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *SignalRequest) Check() error {
 	if b.Wait == "" {
 		return run.Requestf(run.RequestParams, "wait: the name of a wait is missing")
@@ -19,6 +21,7 @@ func (b *SignalRequest) Check() error {
 	return b.RunRequest.Check()
 }
 
+// ApproveRequest decides a wait for an approval.
 type ApproveRequest struct {
 	RunRequest
 	Wait     string          `json:"wait"`
@@ -28,6 +31,7 @@ type ApproveRequest struct {
 	Reason   string          `json:"reason,omitempty"`
 }
 
+// Check refuses a request that cannot be right, with a *run.RequestError.
 func (b *ApproveRequest) Check() error {
 	if b.Approved == nil {
 		return run.Requestf(run.RequestParams, "approved: true or false is missing")

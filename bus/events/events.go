@@ -26,7 +26,7 @@ const (
 	bundleTime  = 100 * time.Millisecond
 )
 
-// Of says of which events there is a copy in the stream FH_EVENTS.
+// Of selects the events of which there is a copy in the stream FH_EVENTS.
 type Of string
 
 // Values of [Of].
@@ -45,8 +45,8 @@ func (of Of) has(data run.EventData) bool {
 type Config struct {
 	Of Of // what the stream gets; default EventsOfTasks
 
-	// Listened tells whether anybody listens to a subject: live events are made for
-	// those alone. Default: nobody can tell, and the events that Of names are published.
+	// Listened reports whether anybody listens to a subject: live events are made for
+	// those alone. Default: that is unknown, and the events that Of names are published.
 	Listened func(subject string) bool
 
 	Timeout time.Duration // for an acknowledgement, after which a message is sent again; default 5s
@@ -79,7 +79,7 @@ type Publisher struct {
 	sent      chan struct{} // one place: nothing is left of what was collected
 }
 
-// dropped counts events for which there was no room, since the log last said so.
+// dropped counts events for which there was no room, since they were last logged.
 type dropped struct{ live, stored int }
 
 // bundle is one message for the stream.
@@ -109,7 +109,7 @@ func New(nc *nats.Conn, shard int, cfg Config) (*Publisher, error) {
 }
 
 // Committed takes an event. Those that belong to no run are left out, and those for
-// which there is no room are dropped: the log says so.
+// which there is no room are dropped: the publisher logs it.
 func (e *Publisher) Committed(_ context.Context, n run.Notice) error {
 	if n.Flow == "" {
 		return nil

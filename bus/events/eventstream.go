@@ -17,7 +17,7 @@ import (
 // eventWindow is how many messages of events are under way together.
 const eventWindow = 256
 
-// droppedEvery is how often the log says at most that events were dropped.
+// droppedEvery is how often the publisher logs at most that events were dropped.
 const droppedEvery = 10 * time.Second
 
 // publishStored sends the messages of the stream: those of runs that have ended at
@@ -25,13 +25,13 @@ const droppedEvery = 10 * time.Second
 func (e *Publisher) publishStored(ctx context.Context) error {
 	tick := time.NewTicker(bundleTime)
 	defer tick.Stop()
-	var said time.Time
+	var logged time.Time
 	for {
 		select {
 		case <-tick.C:
 			e.closeAll()
-			if time.Since(said) >= droppedEvery && e.sayDropped() {
-				said = time.Now()
+			if time.Since(logged) >= droppedEvery && e.logDropped() {
+				logged = time.Now()
 			}
 		case <-e.readyCome:
 		case <-ctx.Done():
@@ -59,8 +59,8 @@ func (e *Publisher) closeAll() {
 	clear(e.open)
 }
 
-// sayDropped has the log say what was dropped, if anything was.
-func (e *Publisher) sayDropped() bool {
+// logDropped logs the number of dropped events, if there are any.
+func (e *Publisher) logDropped() bool {
 	e.mu.Lock()
 	lost := e.lost
 	e.lost = dropped{}

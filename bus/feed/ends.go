@@ -21,7 +21,7 @@ import (
 // for: clocks may be set back.
 const beginSlack = 10 * time.Second
 
-// gap goes on behind commits that the journal does not hold any more, those before
+// gap continues behind commits that the journal does not hold any more, those before
 // the given one: with the ends of runs from the history where these are wanted.
 func (t *tracker) gap(ctx context.Context, next *feedCommit) error {
 	known, claimed := t.c, t.claim
@@ -189,7 +189,7 @@ func (t *tracker) readEnds(ctx context.Context) error {
 	return nil
 }
 
-// endsOver goes on with the journal.
+// endsOver continues with the journal.
 func (t *tracker) endsOver() {
 	t.c = cursor{shard: t.c.shard, revision: t.c.ends.until, index: wholeCommit}
 	t.claim = true

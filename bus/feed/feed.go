@@ -33,7 +33,7 @@ const (
 	turnBytes   = 2 << 20               // of them; the last one may be larger
 	turnEnds    = 64                    // records that one turn reads of the history
 
-	pageEvents    = 256 // of an answer when the request does not say
+	pageEvents    = 256 // of an answer when the request does not set it
 	maxPageEvents = 1000
 	pageBytes     = 1 << 20 // of an answer, unless a single event is larger
 
@@ -43,7 +43,7 @@ const (
 
 // Config configures a feed. Journal and History are required.
 type Config struct {
-	// Journal is read on a connection of its own: the commits of the engine would
+	// Journal is read on a separate connection: the commits of the engine would
 	// wait for what followers read.
 	Journal *journal.Journal
 	History *history.Store
@@ -57,7 +57,7 @@ type Config struct {
 
 // Feed serves the events of a shard to whoever asks for them by a cursor: from the
 // journal what that holds, and the ends of runs from the history before that. What
-// cannot be given any more is told as a reset. Its methods are safe for concurrent use.
+// cannot be given any more is reported as a reset. Its methods are safe for concurrent use.
 type Feed struct {
 	journal *journal.Journal
 	history *history.Store
@@ -120,7 +120,7 @@ func (f *Feed) Run(ctx context.Context) error {
 }
 
 // Read gives the events after the query's cursor. With wait it waits for one when
-// there is none, until ctx ends. The page is good, and its cursor goes on, also with
+// there is none, until ctx ends. The page is valid, and so is its cursor, also with
 // the error of a context. A *run.RequestError refuses the query, run.ErrUnknown its
 // run.
 func (f *Feed) Read(ctx context.Context, q api.FollowQuery, wait bool, limit int) (api.FollowPage, error) {

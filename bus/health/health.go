@@ -19,7 +19,7 @@ import (
 const (
 	healthEvery = time.Second
 	frozenAfter = 5 * time.Second
-	roomTime    = 2 * time.Second // for a server to tell the state of a stream
+	roomTime    = 2 * time.Second // for a server to report the state of a stream
 )
 
 // Delays between attempts to start the embedded server again.
@@ -32,14 +32,14 @@ const (
 type Config struct {
 	Server   *natsd.Server      // the embedded one, restarted when it cannot write; nil with an external server
 	Journals []*journal.Journal // those that this process writes
-	Margin   int64              // bytes that must be free on the disk of the data folder; default DefaultMargin
+	Margin   int64              // bytes that must be free on the disk of the data directory; default DefaultMargin
 	Every    time.Duration      // between two looks; default 1s
 	Frozen   time.Duration      // that a commit may take; default 5s
 	Log      *slog.Logger       // default: none
 }
 
-// UnreadyError says why new runs should not be accepted. What was accepted waits,
-// and nothing of it is lost.
+// UnreadyError is the reason why new runs should not be accepted. Accepted runs wait,
+// and none is lost.
 type UnreadyError struct {
 	Reason string    // what is wrong
 	Advice string    // what to do
@@ -106,8 +106,8 @@ func (h *Watcher) Ready() error {
 // state of the server and of the disk.
 func stalled(since time.Time) *UnreadyError {
 	return &UnreadyError{
-		Reason: "the NATS server, or the disk of the data folder, does not answer",
-		Advice: "look at the disk; everything goes on as soon as it answers", Since: since,
+		Reason: "the NATS server, or the disk of the data directory, does not answer",
+		Advice: "look at the disk; everything resumes as soon as it answers", Since: since,
 	}
 }
 
@@ -207,7 +207,7 @@ func (h *Watcher) repair(ctx context.Context, found *UnreadyError) {
 }
 
 // journalState looks at the room in a journal. New runs stop some time before
-// there is none, so that those in progress can go on.
+// there is none, so that those in progress can continue.
 func journalState(ctx context.Context, j *journal.Journal, now time.Time) *UnreadyError {
 	if _, err := j.Pending(); errors.Is(err, journal.ErrFull) {
 		return fullJournal(now, err)
@@ -218,7 +218,7 @@ func journalState(ctx context.Context, j *journal.Journal, now time.Time) *Unrea
 	if err != nil {
 		return &UnreadyError{
 			Reason: fmt.Sprintf("the NATS server does not answer: %v", err),
-			Advice: "look at the server and the network; everything goes on as soon as it answers", Since: now, Err: err,
+			Advice: "look at the server and the network; everything resumes as soon as it answers", Since: now, Err: err,
 		}
 	}
 	if size > 0 && used > size-size/16 {
@@ -260,7 +260,7 @@ func (h *Watcher) compareRoom(ctx context.Context) {
 	}
 	free, err := natsd.FreeSpace(h.cfg.Server.Dir())
 	if err != nil {
-		return // look tells
+		return // look reports it
 	}
 	for _, j := range h.cfg.Journals {
 		ctx, cancel := context.WithTimeout(ctx, roomTime)

@@ -1,5 +1,5 @@
 // Package history keeps the records of finished runs in stream FH_HISTORY and finds
-// them by an index of its own, which it rebuilds from the stream when it must. It skips
+// them by its own index, which it rebuilds from the stream when it must. It skips
 // no finished run: [Store.Last] finds what is missing after a crash, and what
 // [Store.Flush] has flushed the journal may forget.
 //

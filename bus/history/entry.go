@@ -84,7 +84,7 @@ func splitLane(key []byte) (flow string, state run.State, ok bool) {
 	return string(first), run.State(second), found && found2
 }
 
-// encode gives the entry's stored form, without what its key says.
+// encode gives the entry's stored form, without what its key contains.
 func (e *indexEntry) encode() []byte {
 	b := binary.AppendUvarint(make([]byte, 0, 64), e.seq)
 	b = varint.AppendText(b, e.Flow)

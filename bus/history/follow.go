@@ -27,7 +27,7 @@ const (
 	idleLooks    = 4               // of so many looks one is taken while nothing is published here
 )
 
-// errOtherStream says that the index does not belong to what the stream holds now.
+// errOtherStream reports that the index does not belong to what the stream holds now.
 var errOtherStream = errors.New("the stream does not hold what was indexed")
 
 // follower brings an index up to date and keeps it so. It is used on one goroutine.
@@ -87,13 +87,13 @@ func (f *follower) insist(ctx context.Context, try func() error) error {
 }
 
 func (f *follower) info(ctx context.Context) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	return f.publisher.Stream().Info(ctx)
 }
 
 // check finds out whether the index belongs to what the stream holds: a stream that
-// was made anew, or that lost its end in a power failure, gives the same sequences
+// was recreated, or that lost its end in a power failure, gives the same sequences
 // to other records.
 func (f *follower) check(ctx context.Context, info *jetstream.StreamInfo) error {
 	place, err := f.index.place()
@@ -113,7 +113,7 @@ func (f *follower) check(ctx context.Context, info *jetstream.StreamInfo) error 
 	if place.newest == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	newest, err := f.publisher.Stream().GetMsg(ctx, place.newest)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -41,7 +41,7 @@ const errorCode = 128
 
 // Config configures the history. Only Index is required.
 type Config struct {
-	Index string // file of the index, made when it is missing; its folder belongs to this process
+	Index string // file of the index, made when it is missing; its directory belongs to this process
 
 	Shard   int           // of the journal; default 0
 	Window  int           // messages that are under way together; default 256
@@ -52,7 +52,7 @@ type Config struct {
 }
 
 // Store keeps the records of finished runs in stream FH_HISTORY, and finds them
-// there by an index of its own. A record of any size is kept whole: beside its JSON,
+// there by its own index. A record of any size is kept whole: beside its JSON,
 // which the engine made, it takes the memory of its compressed form until it is in
 // the stream. Where it is read, that and the JSON are there for a moment, for one
 // record at a time. Several processes may write the stream; each has an
@@ -63,7 +63,7 @@ type Store struct {
 	shard     int
 	path      string // of the index
 	log       *slog.Logger
-	many      chan struct{}       // told when a batch is there to be indexed
+	many      chan struct{}       // signaled when a batch is there to be indexed
 	reading   *semaphore.Weighted // held by who puts a record together from its parts
 	pulling   *semaphore.Weighted // held by who waits for a message of the stream
 
@@ -180,7 +180,7 @@ func cut(s string, n int) string {
 }
 
 // known reports whether the record is in the stream already. The server knows what
-// it took lately; of the rest the index tells.
+// it took lately; the index knows the rest.
 func (h *Store) known(ctx context.Context, n run.Notice) (bool, error) {
 	if time.Since(n.Event.At) < bus.OwnDuplicates/2 {
 		return false, nil
@@ -335,7 +335,7 @@ func (h *Store) message(ctx context.Context, seq uint64, opts ...jetstream.GetMs
 		return nil, context.Cause(ctx)
 	}
 	defer h.pulling.Release(1)
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	return h.publisher.Stream().GetMsg(ctx, seq, opts...)
 }

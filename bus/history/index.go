@@ -18,8 +18,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// errIndexDamaged says that the index cannot be used any more and must be made
-// anew from the stream.
+// errIndexDamaged reports that the index cannot be used any more and must be rebuilt
+// from the stream.
 var errIndexDamaged = errors.New("the index of the history is damaged")
 
 // Buckets of the index, and keys of the bucket about.
@@ -34,17 +34,17 @@ var (
 	keyNewest  = []byte("newest")  // the last entry's sequence, then its id
 )
 
-// indexVersion is of the format of the file; an index of another one is made anew.
+// indexVersion is of the format of the file; an index of another one is rebuilt.
 const indexVersion = 2
 
 // recordIndex finds records of stream FH_HISTORY without reading them, in a file.
-// It follows the stream by sequence and can be made anew at any time. Its methods
+// It follows the stream by sequence and can be rebuilt at any time. Its methods
 // are safe for concurrent use, but one at a time may write.
 type recordIndex struct {
 	db *bbolt.DB
 }
 
-// indexPlace tells which part of which stream the index has.
+// indexPlace is which part of which stream the index has.
 type indexPlace struct {
 	created   time.Time // of the stream; zero in a new index
 	next      uint64    // sequence that is to be indexed next
@@ -52,7 +52,7 @@ type indexPlace struct {
 	newestRun run.ID
 }
 
-// openIndex opens the file, or makes it. errIndexDamaged says that it is to
+// openIndex opens the file, or makes it. errIndexDamaged means that it is to
 // be removed.
 func openIndex(path string) (*recordIndex, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -114,7 +114,7 @@ func (x *recordIndex) close() error { return x.db.Close() }
 
 // protect turns the library's panics over pages that cannot be, and faults beyond
 // the end of the file, into errors. The file is not to be used after one, nor to be
-// closed: locks may be held for ever.
+// closed: locks may never be released.
 func protect(work func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -133,7 +133,7 @@ func (x *recordIndex) update(write func(*bbolt.Tx) error) error {
 	return protect(func() error { return x.db.Update(write) })
 }
 
-// place tells how far the index has come.
+// place gives how far the index has come.
 func (x *recordIndex) place() (p indexPlace, err error) {
 	err = x.view(func(tx *bbolt.Tx) error {
 		about := tx.Bucket(bucketAbout)

@@ -136,7 +136,7 @@ func (h *Store) signal() {
 	h.change = make(chan struct{})
 }
 
-// follow keeps the index up to date until ctx ends, and makes it anew when it has
+// follow keeps the index up to date until ctx ends, and rebuilds it when it has
 // to. It returns the index that is to be closed, if any.
 func (h *Store) follow(ctx context.Context) (*recordIndex, error) {
 	delay := jskit.Backoff{Log: h.log, What: "index the history"}
@@ -178,7 +178,7 @@ func (h *Store) openIndex() (*recordIndex, error) {
 	if !errors.Is(err, errIndexDamaged) {
 		return index, err
 	}
-	h.log.Warn("the index of the history is made anew from the stream", "error", err)
+	h.log.Warn("the index of the history is rebuilt from the stream", "error", err)
 	if err := os.Remove(h.path); err != nil {
 		return nil, err
 	}

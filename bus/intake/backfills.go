@@ -53,7 +53,7 @@ func (d *requests) backfill(hard context.Context, m inbound) {
 	})
 }
 
-// restFrom is where a plan is to be asked for again, of which n times were told.
+// restFrom is where a plan is to be asked for again, of which n times were given.
 func restFrom(times []run.BackfillTime, n int, reverse bool) time.Time {
 	if reverse {
 		return times[n-1].Time
@@ -73,7 +73,7 @@ func backfillOf(b *run.Backfill) api.Backfill {
 	}
 }
 
-// backfills answers with backfills as they stand, newest first.
+// backfills answers with the state of backfills, newest first.
 func (d *requests) backfills(hard context.Context, m inbound) {
 	var body api.BackfillsRequest
 	if !d.decode(m, &body) {

@@ -81,7 +81,7 @@ func (in *Intake) durable(ctx context.Context, t Subscription) (jetstream.Consum
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	stream, err := in.appJS.Stream(ctx, t.Stream)
 	if err != nil {
@@ -94,9 +94,9 @@ func (in *Intake) durable(ctx context.Context, t Subscription) (jetstream.Consum
 	log := in.log.With("stream", t.Stream, "flow", t.Flow, "trigger", t.Trigger, "last", stream.CachedInfo().State.LastSeq, "read", decided.Seq)
 	switch {
 	case lost && decided.At.IsZero():
-		log.Error("the stream was made anew: its messages are taken for decided ones until it has as many as before; give the trigger another name to start over")
+		log.Error("the stream was recreated: its messages count as decided until it has as many as before; give the trigger another name to start over")
 	case lost:
-		log.Warn("the stream has lost its end, or was made anew: what it has stored since is read", "since", decided.At)
+		log.Warn("the stream has lost its end, or was recreated: the trigger reads what it has stored since", "since", decided.At)
 	}
 	name := durableName(t)
 	existing, err := stream.Consumer(ctx, name)

@@ -7,7 +7,7 @@
 // in waitingroom.go. To read a trigger: triggers.go reads FH_TRIGGERS (missing.go and
 // truncated.go find what the stream has lost, trimmer.go removes what is decided),
 // listening.go subscribes to the subjects of flows, consumer.go reads streams of others.
-// waits.go and waitreader.go end waits of runs with messages. deadletter.go stores what
+// waits.go and waitreader.go end waits of runs with messages. deadletterstore.go stores what
 // cannot make a run.
 //
 // A message of a stream is taken as decided only after the engine's commit, or after it

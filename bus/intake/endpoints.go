@@ -104,7 +104,7 @@ func (d *requests) ask(hard context.Context, e endpoint, m inbound) {
 type checked interface{ Check() error }
 
 // decode decodes and checks the body of a request; an empty one is {}. When it
-// is wrong the sender is told so. Unknown fields are wrong too: a misspelt "task"
+// is wrong the sender gets an error. Unknown fields are wrong, too: a misspelled "task"
 // must not cancel the whole run.
 func (d *requests) decode(m inbound, body checked) bool {
 	data := m.data
@@ -140,17 +140,17 @@ func (d *requests) read(hard context.Context, m inbound, look func(context.Conte
 // longPoll answers a request that may wait for something to happen: wait is 0 when it
 // does not. The context ends with the wait, and when the intake stops.
 func (d *requests) longPoll(hard context.Context, m inbound, look func(ctx context.Context, wait time.Duration) answer) {
-	wait, stay, ok := d.reserveWait(m)
+	wait, waiter, ok := d.reserveWait(m)
 	if !ok {
 		return
 	}
-	if stay == nil {
+	if waiter == nil {
 		d.read(hard, m, func(ctx context.Context) answer { return look(ctx, 0) })
 		return
 	}
 	m.slot.leave()
-	defer stay.leave()
-	ctx, cancel := stay.within(hard, wait)
+	defer waiter.leave()
+	ctx, cancel := waiter.within(hard, wait)
 	defer cancel()
 	defer context.AfterFunc(d.soft, cancel)()
 	answer := look(ctx, wait)

@@ -20,13 +20,13 @@ import (
 
 // Starter is what an intake needs of an engine to start runs.
 type Starter interface {
-	// Submit returns after the commit that records the run, or that the filter said
+	// Submit returns after the commit that records the run, or that the filter rejected
 	// no. A *run.RequestError refuses the request for good; any other error is taken
 	// to pass.
 	Submit(ctx context.Context, request run.Request) (run.Receipt, error)
 	// SubmitBatch submits requests of one source in the given order and returns after
 	// the commit. It ends at the first that Submit would return an error for, with that
-	// error, and tells how many were decided before it.
+	// error, and gives the number of those that were decided before it.
 	SubmitBatch(ctx context.Context, requests []run.Request) (decided int, err error)
 	// Wait returns when the run is done.
 	Wait(ctx context.Context, id run.ID) (*run.Record, error)
@@ -61,7 +61,7 @@ type Config struct {
 	// Operator is the account whose requests find places to wait when clients have taken
 	// all that they may. It needs a server that names the requester, which nobody can
 	// forge only in another account than that of the requests. Default: requesters are
-	// not told apart.
+	// not distinguished.
 	Operator string
 
 	// Connected reports whether the connection of a requester is still there; its wait
@@ -84,7 +84,7 @@ type Config struct {
 	Schedules ScheduleControl
 	Backfills BackfillControl
 
-	// Limits gives how limits stand, by name. Default: that request is not served.
+	// Limits gives the state of limits, by name. Default: that request is not served.
 	Limits func(ctx context.Context) ([]run.LimitStatus, error)
 
 	// Waits are those of runs, which messages and requests end. Default: messages end
@@ -95,16 +95,16 @@ type Config struct {
 	// request is not served.
 	Flows func() []api.FlowInfo
 
-	// Deployed tells what is deployed. It must not block. Default: that request is not
+	// Deployed gives what is deployed. It must not block. Default: that request is not
 	// served.
 	Deployed func() api.Deployment
 
-	// Ready says why no run can be started now, nil when it can. Requests are refused
+	// Ready gives the reason why no run can be started now, nil when it can. Requests are refused
 	// with CodeUnavailable and the reason then, and messages of streams stay where they
 	// are. It must not block. Default: always ready.
 	Ready func() error
 
-	// Stats gives what the micro service tells of the host, as JSON, beside its own
+	// Stats gives what the micro service reports of the host, as JSON, beside its own
 	// statistics: "data" of the endpoint "run" in the answer to
 	// $SRV.STATS.flowhost. It must not block. Default: none.
 	Stats func() any
@@ -172,7 +172,7 @@ func New(nc *nats.Conn, starter Starter, triggers []Subscription, cfg Config) (*
 }
 
 // Bounds of what arrived by one subscription and was not looked at yet. What comes
-// beyond is dropped, and the log says so.
+// beyond is dropped, and the intake logs it.
 const (
 	pendingRequests = 64 << 10
 	pendingBytes    = 4 * jskit.MaxPayload
@@ -231,7 +231,7 @@ func (in *Intake) Run(ctx context.Context) error {
 	return nil
 }
 
-// serviceStats is what one endpoint tells beside its own figures.
+// serviceStats is what one endpoint reports beside its own figures.
 func (in *Intake) serviceStats(e *micro.Endpoint) any {
 	if in.config.Stats == nil || e.Name != api.VerbRun {
 		return nil
@@ -239,7 +239,7 @@ func (in *Intake) serviceStats(e *micro.Endpoint) any {
 	return in.config.Stats()
 }
 
-// unready says why no run can be started now.
+// unready gives the reason why no run can be started now.
 func (in *Intake) unready() error {
 	if in.config.Ready == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// limits answers with limits as they stand, in the order of their names.
+// limits answers with the state of limits, in the order of their names.
 func (d *requests) limits(hard context.Context, m inbound) {
 	var body api.LimitsRequest
 	if !d.decode(m, &body) {

@@ -91,7 +91,7 @@ func (l *listening) change(ctx context.Context, triggers []Subscription, swap fu
 		triggers = gone
 	}
 	err = errors.Join(err, l.enter(triggers))
-	if flushed := l.app.FlushTimeout(jskit.ApiTimeout); flushed != nil {
+	if flushed := l.app.FlushTimeout(jskit.APITimeout); flushed != nil {
 		l.log.Warn("the server will know of the triggers once it answers", "error", flushed)
 	}
 	return err
@@ -137,7 +137,7 @@ func (l *listening) begin(ctx, hard context.Context, d *requests) error {
 }
 
 // known waits until the server knows of all subscriptions. A connection that breaks
-// tells it of them when it is made again.
+// registers them when it is restored.
 func (l *listening) known(ctx context.Context) error {
 	p := jskit.Backoff{Log: l.log, What: "listen to messages"}
 	for {
@@ -146,7 +146,7 @@ func (l *listening) known(ctx context.Context) error {
 			err = jskit.Usable(l.nc)
 		}
 		if err == nil {
-			err = errors.Join(l.app.FlushTimeout(jskit.ApiTimeout), l.nc.FlushTimeout(jskit.ApiTimeout))
+			err = errors.Join(l.app.FlushTimeout(jskit.APITimeout), l.nc.FlushTimeout(jskit.APITimeout))
 		}
 		if err == nil {
 			p.Done()

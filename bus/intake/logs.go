@@ -14,7 +14,7 @@ import (
 type LogReader interface {
 	// Read hands over the lines that match, oldest first, those behind the cursor
 	// only, until yield returns false or there are none left. The cursor "" is the
-	// beginning; yield gets the one that stands behind its line. With follow it waits
+	// beginning; yield gets the one behind its line. With follow it waits
 	// for further lines instead, until ctx ends, whose cause it returns.
 	Read(ctx context.Context, of *run.Record, q run.LogQuery, after string, follow bool, yield func(line run.LogEntry, cursor string) bool) error
 }
@@ -67,7 +67,7 @@ func (d *requests) logs(hard context.Context, m inbound) {
 	})
 }
 
-// fill reads what is there. When that is nothing and the run goes on, it waits for
+// fill reads what is there. When that is nothing and the run continues, it waits for
 // the first line, or for the end of the run.
 func (d *requests) fill(ctx context.Context, page *logPage, body api.LogsRequest, follow bool) error {
 	record, err := d.config.Control.Get(ctx, body.Run)

@@ -52,7 +52,7 @@ func (m *missing) look(ctx context.Context, stream jetstream.Stream, r *jskit.Re
 	if err := r.Open(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	info, err := stream.Info(ctx) // before that of the consumer: what is stored in between is not missing
 	if err != nil || info.State.LastSeq < r.Next {

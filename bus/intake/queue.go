@@ -72,7 +72,7 @@ type job struct {
 	not  func(error) // a *fullError, or errStopping
 }
 
-// slot is what a job has of the places of a queue. A nil seat is none.
+// slot is what a job has of the places of a queue. A nil slot is none.
 type slot struct {
 	queue  *queue
 	line   *line

@@ -64,7 +64,7 @@ type requests struct {
 	closed bool
 	open   sync.WaitGroup // begun and not answered
 	lost   int            // messages, since the start
-	quiet  time.Time      // until then the log says nothing of these
+	quiet  time.Time      // until then the log omits these
 }
 
 func newRequests(soft context.Context, in *Intake) *requests {
@@ -136,7 +136,7 @@ func (d *requests) begin(handle func()) bool {
 	return true
 }
 
-// withheld says why a message is kept from flows whatever they listen to, "" when it is
+// withheld gives the reason why a message is kept from flows whatever they listen to, "" when it is
 // not: it is flowhost's own or the NATS server's, or a line of a task's log, which
 // may come by a stream that copies others or by a subject that is mapped.
 func (m inbound) withheld() string {
@@ -225,7 +225,7 @@ func (d *requests) submit(hard context.Context, m inbound, req run.Request) {
 // start answers with the receipt of a new run, or with its record when the sender
 // waits for that.
 func (d *requests) start(hard context.Context, m inbound, submit func() (run.Receipt, error), refuse func(error)) {
-	wait, stay, ok := d.reserveWait(m)
+	wait, waiter, ok := d.reserveWait(m)
 	if !ok {
 		return
 	}
@@ -235,21 +235,21 @@ func (d *requests) start(hard context.Context, m inbound, submit func() (run.Rec
 		receipt, err = submit()
 	}
 	m.slot.leave()
-	if stay != nil {
-		defer stay.leave()
+	if waiter != nil {
+		defer waiter.leave()
 	}
 	switch {
 	case err != nil:
 		refuse(err)
-	case stay != nil && receipt.Run != "":
-		d.await(hard, m.bare(), receipt.Run, stay, wait)
+	case waiter != nil && receipt.Run != "":
+		d.await(hard, m.bare(), receipt.Run, waiter, wait)
 	default:
 		d.respond(m, received(receipt))
 	}
 }
 
-// reserveWait finds how long the sender wants to wait, and takes a place in the waiting
-// room for it, nil when it does not. Without ok the sender is answered already.
+// reserveWait finds how long the sender wants to wait, and takes a place in the wait
+// list for it, nil when it does not. Without ok the sender is answered already.
 func (d *requests) reserveWait(m inbound) (wait time.Duration, s *waiter, ok bool) {
 	wait, err := waitTime(m)
 	if err != nil {
@@ -290,7 +290,7 @@ func (d *requests) refuse(hard context.Context, m inbound, req run.Request, err 
 		d.respond(m, d.faultOf("", err))
 		return
 	}
-	ctx, cancel := context.WithTimeout(hard, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(hard, jskit.APITimeout)
 	defer cancel()
 	if err := d.storeDeadLetter(ctx, deadLetter{flow: req.Flow, inbound: m, why: wrong}); err != nil {
 		d.log.Error("a dead letter is lost", "flow", req.Flow, "subject", m.subject, "reason", wrong, "error", err)
@@ -299,7 +299,7 @@ func (d *requests) refuse(hard context.Context, m inbound, req run.Request, err 
 }
 
 // await answers with the record of a run, or with the code timeout when its end
-// does not come in time; the run goes on then.
+// does not come in time; the run continues then.
 func (d *requests) await(hard context.Context, m inbound, id run.ID, s *waiter, wait time.Duration) {
 	ctx, cancel := s.within(hard, wait)
 	defer cancel()
@@ -308,10 +308,10 @@ func (d *requests) await(hard context.Context, m inbound, id run.ID, s *waiter, 
 	case err == nil:
 		d.respond(m, d.finished(record))
 	case hard.Err() != nil:
-		d.respond(m, fault(id, api.CodeUnavailable, errStopping.Error()+"; the run is recorded and goes on later"))
+		d.respond(m, fault(id, api.CodeUnavailable, errStopping.Error()+"; the run is recorded and resumes later"))
 	case errors.Is(context.Cause(ctx), errGone):
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		d.respond(m, fault(id, api.CodeTimeout, fmt.Sprintf("the run has not ended within %s and goes on", wait)))
+		d.respond(m, fault(id, api.CodeTimeout, fmt.Sprintf("the run has not ended within %s and continues", wait)))
 	default:
 		d.respond(m, d.faultOf(id, err))
 	}

@@ -19,7 +19,7 @@ type ScheduleControl interface {
 	Fire(ctx context.Context, ref run.ScheduleRef, request run.Request) (run.Receipt, error)
 }
 
-// schedules answers with schedules as they stand, in the order of their names.
+// schedules answers with the state of schedules, in the order of their names.
 func (d *requests) schedules(hard context.Context, m inbound) {
 	var body api.SchedulesRequest
 	if !d.decode(m, &body) {
@@ -64,7 +64,7 @@ func (d *requests) pause(hard context.Context, m inbound) {
 	}
 }
 
-// resume lets paused schedules go on.
+// resume resumes paused schedules.
 func (d *requests) resume(hard context.Context, m inbound) {
 	var body api.ResumeRequest
 	if d.decode(m, &body) {

@@ -11,7 +11,7 @@ import (
 // Waits are those of an engine's runs. Its errors are those of a [Control].
 type Waits interface {
 	// Signal ends a wait with a payload, nil for null. A *run.RequestError refuses the
-	// payload for good, and the wait goes on.
+	// payload for good, and the wait continues.
 	Signal(ctx context.Context, id run.ID, wait string, payload json.RawMessage) error
 	// Approve decides a wait for an approval.
 	Approve(ctx context.Context, id run.ID, wait string, a run.Approval) error

@@ -55,8 +55,8 @@ func (in *Intake) decide(ctx, hard context.Context, all []asked, alive func()) e
 	return nil
 }
 
-// submitInOrder submits until one is not taken, which the error is about. It tells
-// how many were taken before.
+// submitInOrder submits until one is not taken, which the error is about. It gives
+// the number of those taken before.
 func (in *Intake) submitInOrder(ctx context.Context, all []asked) (decided int, err error) {
 	if err := in.unready(); err != nil {
 		return 0, err

@@ -100,7 +100,7 @@ func TestTriggersOfStreamMadeAnew(t *testing.T) {
 	s := &bustest.Starter{Watermarks: map[string]run.Position{bus.SourceTriggers: {Seq: 40}}}
 	var log bustest.LogLines
 	bustest.RunIntake(t, nc, s, nil, intake.Config{Log: log.Logger()})
-	bustest.Eventually(t, "the stream is numbered", func() bool { return log.Count("numbers go on") == 1 })
+	bustest.Eventually(t, "the stream is numbered", func() bool { return log.Count("numbers continue") == 1 })
 	bustest.Eventually(t, "the numbers are above the watermark", func() bool {
 		st, err := bustest.JetStream(t, nc).Stream(t.Context(), bus.StreamTriggers)
 		return err == nil && st.CachedInfo().State.LastSeq == 40

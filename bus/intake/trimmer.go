@@ -30,7 +30,7 @@ func (t *trimmer) decided(ctx context.Context, seq uint64) {
 		return
 	}
 	if t.seq > 0 {
-		ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+		ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 		defer cancel()
 		if err := t.stream.Purge(ctx, jetstream.WithPurgeSequence(t.seq+1)); err != nil {
 			t.log.Warn("decided messages could not be removed", "stream", bus.StreamTriggers, "error", err)

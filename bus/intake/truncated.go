@@ -18,7 +18,7 @@ import (
 // was removed and made again. It may have given numbers that were decided to new
 // messages by now. Those were stored later than whatever was decided.
 func (in *Intake) readOn(ctx context.Context, decided run.Position) (jetstream.Stream, jskit.Place, error) {
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	stream, err := in.js.Stream(ctx, bus.StreamTriggers)
 	if err != nil {
@@ -31,7 +31,7 @@ func (in *Intake) readOn(ctx context.Context, decided run.Position) (jetstream.S
 	}
 	log := in.log.With("stream", bus.StreamTriggers, "last", stream.CachedInfo().State.LastSeq, "read", decided.Seq)
 	if decided.At.IsZero() {
-		log.Warn("the stream ends before what was read of it: its numbers go on from there")
+		log.Warn("the stream ends before what was read of it: its numbers continue from there")
 		return stream, next, stream.Purge(ctx, jetstream.WithPurgeSequence(next.Seq))
 	}
 	since := decided.At.Add(time.Nanosecond)

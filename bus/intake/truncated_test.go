@@ -96,7 +96,7 @@ func TestTriggersAfterLostEndTwice(t *testing.T) {
 // or without it, or be made anew. Nothing of what comes then is taken for decided.
 func TestForeignStreamAfterLostEnd(t *testing.T) {
 	t.Parallel()
-	const anew = "made anew"
+	const anew = "recreated"
 	triggers := []intake.Subscription{{Flow: "orders", Trigger: "new", Stream: "ORDERS"}}
 	for _, what := range []string{"ORDERS", "ORDERS/msgs", anew} {
 		for _, before := range []int{0, 2, 4, 9} {

@@ -22,7 +22,7 @@ const (
 	followingShare  = 8  // and of those to follow events
 )
 
-// goneEvery is how often the waiting room looks whether those who wait are still there.
+// goneEvery is how often the wait list looks whether those who wait are still there.
 const goneEvery = 2 * time.Second
 
 // errGone ends a wait whose requester has closed its connection.
@@ -39,10 +39,10 @@ func requesterOf(h nats.Header) (r api.Requester) {
 	return r
 }
 
-// requesterConfig says who is who. Its zero value takes all requesters for one.
+// requesterConfig identifies requesters. Its zero value takes all of them for one.
 type requesterConfig struct {
 	// Operator is the account whose requests find a reserve of places. Empty: requests
-	// do not say where they come from in a way that can be trusted.
+	// do not prove where they come from.
 	Operator string
 	// Connected reports whether the requester's connection is still there. nil: nobody
 	// knows.
@@ -69,7 +69,7 @@ type waitList struct {
 	by    map[caller]map[*waiter]bool
 }
 
-// waiter is a place in a waiting room.
+// waiter is a place in a wait list.
 type waiter struct {
 	room   *waitList
 	who    api.Requester

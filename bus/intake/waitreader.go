@@ -89,7 +89,7 @@ func (f *awaiting) streamOf(ctx context.Context, subject string) (string, error)
 	if err := jskit.Usable(f.app); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	stream, err := f.appJS.StreamNameBySubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -135,7 +135,7 @@ func (f *awaiting) lookInStream(ctx, hard context.Context, job *waitJob, stream 
 }
 
 func (f *awaiting) waitConsumer(ctx context.Context, job *waitJob, stream string) (jetstream.Consumer, error) {
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	cfg := jetstream.ConsumerConfig{
 		FilterSubject: job.wait.Subject, AckPolicy: jetstream.AckNonePolicy,
@@ -159,9 +159,9 @@ func (f *awaiting) removeConsumer(ctx context.Context, stream string, consumer j
 	_ = f.appJS.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name)
 }
 
-// offer gives a message to a wait, as often as it takes, and tells whether the wait
+// offer gives a message to a wait, as often as it takes, and reports whether the wait
 // is over: ended by it, or before. One that the wait cannot take becomes a dead
-// letter, and the wait goes on.
+// letter, and the wait continues.
 func (f *awaiting) offer(ctx, hard context.Context, w run.OpenWait, m inbound, id string) (over bool, err error) {
 	p := jskit.Backoff{Log: f.log.With("run", w.Run, "wait", w.Wait), What: "end a wait"}
 	for {

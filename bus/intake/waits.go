@@ -105,7 +105,7 @@ func (f *awaiting) nextJob() (chan<- waitJob, waitJob) {
 	return f.jobs, waitJob{wait: w.OpenWait, messages: w.pending, next: w.next}
 }
 
-// sent says that a reader has taken the next job.
+// sent notes that a reader has taken the next job.
 func (f *awaiting) sent() {
 	f.queue[0].pending, f.queue[0].enough = nil, false
 	f.queue[0] = nil
@@ -159,7 +159,7 @@ func (f *awaiting) change(begun, ended []run.OpenWait) {
 	}
 	// What is published once the server knows of the subscriptions, they bring; what
 	// was before, a look at the stream finds.
-	if err := f.app.FlushTimeout(jskit.ApiTimeout); err != nil {
+	if err := f.app.FlushTimeout(jskit.APITimeout); err != nil {
 		f.log.Warn("the server will know of the waits once it answers", "error", err)
 	}
 	for _, w := range fresh {

@@ -12,7 +12,7 @@ import (
 	"github.com/flowhost/flowhost/bus"
 )
 
-// DamageError says that commits of a journal are lost: a file of it is damaged,
+// DamageError reports that commits of a journal are lost: a file of it is damaged,
 // or somebody removed messages of stream FH_JOURNAL.
 type DamageError struct {
 	First, Last uint64 // the first gap: the revisions that cannot be read
@@ -34,10 +34,10 @@ func (e *DamageError) Error() string {
 	case e.After > 0:
 		readable = fmt.Sprintf("those from %d on can be read", e.After)
 	}
-	return fmt.Sprintf("the journal is damaged: %s, %s. Keep a copy of the data folder and put a backup in its place; without one, start with an empty data folder: runs that were not finished are lost then", what, readable)
+	return fmt.Sprintf("the journal is damaged: %s, %s. Keep a copy of the data directory and put a backup in its place; without one, start with an empty data directory: runs that were not finished are lost then", what, readable)
 }
 
-// extent is what a stream says about the commits that it holds.
+// extent is what a stream reports about the commits that it holds.
 type extent struct {
 	first, end uint64   // of the stream's sequences; end is 0 when it never held any
 	last       uint64   // of the shard's revisions, 0 when it has none

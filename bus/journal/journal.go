@@ -18,26 +18,13 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Usage tells how many bytes of the stream are used, and how many there are; 0 when
-// it has no limit.
-func (j *Journal) Usage(ctx context.Context) (used, size int64, err error) {
-	if err := jskit.Usable(j.nc); err != nil {
-		return 0, 0, err
-	}
-	info, err := j.stream.Info(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	return int64(info.State.Bytes), max(info.Config.MaxBytes, 0), nil
-}
-
 // MaxCommit is the largest commit that a journal takes, in bytes, where the
 // server's payload limit allows it: half of an embedded server's, so that the
 // record of a run fits into one message together with what else it holds.
 const MaxCommit = 4 << 20
 
 // ErrFull is what an append waits for when the stream, or what the server may use
-// of the disk, is full: [Journal.Pending] and [health.Watcher] tell it. The append goes on
+// of the disk, is full: [Journal.Pending] and package health report it. The append continues
 // when there is room again.
 var ErrFull = errors.New("the journal is full: raise the size of stream " + bus.StreamJournal + ", or that of all streams together")
 
@@ -118,7 +105,7 @@ func (j *Journal) Append(ctx context.Context, after uint64, commit []byte) (uint
 	defer j.end()
 	id := j.commitID(after, commit)
 	p := jskit.Backoff{Log: j.log, What: "append to the journal"}
-	var missing time.Time // since when the journal is said to end too early
+	var missing time.Time // since when a server answers that the journal ends too early
 	for {
 		revision, err := j.attempt(ctx, after, id, commit)
 		if err == nil {
@@ -143,7 +130,7 @@ func (j *Journal) Append(ctx context.Context, after uint64, commit []byte) (uint
 	}
 }
 
-// Pending tells since when a commit is on its way to the disk, the zero time when
+// Pending reports since when a commit is on its way to the disk, the zero time when
 // none is, and why it could not be recorded so far, nil when nothing went wrong.
 func (j *Journal) Pending() (since time.Time, err error) {
 	j.mu.Lock()
@@ -191,7 +178,7 @@ func (j *Journal) attempt(ctx context.Context, after uint64, id string, commit [
 		jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(after, 10)},
 	}}
 	// An acknowledgement as a duplicate carries the sequence of the first one: the
-	// id says that it was ours.
+	// id shows that it was ours.
 	ack, err := j.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 	if err == nil {
 		return ack.Sequence, nil
@@ -205,11 +192,11 @@ func (j *Journal) attempt(ctx context.Context, after uint64, id string, commit [
 	return 0, err
 }
 
-// errUnsettled says that the server refused a commit for another one that cannot
+// errUnsettled reports that the server refused a commit for another one that cannot
 // be seen yet.
 var errUnsettled = errors.New("another commit is being stored")
 
-// errShort says that a server holds less of the journal than it acknowledged.
+// errShort reports that a server holds less of the journal than it acknowledged.
 var errShort = errors.New("commits are missing")
 
 // formerLeader is how long a server may be believed to lead the stream that does not
@@ -298,4 +285,17 @@ func (j *Journal) compact(ctx context.Context, upTo uint64) error {
 		return j.stream.Purge(ctx, until)
 	}
 	return j.stream.Purge(ctx, until, jetstream.WithPurgeSubject(j.subject))
+}
+
+// Usage reports how many bytes of the stream are used, and how many there are; 0 when
+// it has no limit.
+func (j *Journal) Usage(ctx context.Context) (used, size int64, err error) {
+	if err := jskit.Usable(j.nc); err != nil {
+		return 0, 0, err
+	}
+	info, err := j.stream.Info(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	return int64(info.State.Bytes), max(info.Config.MaxBytes, 0), nil
 }

@@ -91,7 +91,7 @@ func (m *Mark) stored(ctx context.Context) (uint64, error) {
 	}
 	var body markBody
 	if err := json.Unmarshal(msg.Data, &body); err != nil {
-		m.log.Error("the mark of the journal cannot be read; the history alone says how far others know of it", "error", err)
+		m.log.Error("the mark of the journal cannot be read; only the history shows how far others know of it", "error", err)
 		return 0, nil
 	}
 	return body.Revision, nil

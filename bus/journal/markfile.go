@@ -11,7 +11,7 @@ import (
 )
 
 // markFile holds a revision beside the NATS server's store: when a server forgets all
-// streams, those that tell how far the journal went are gone with it. It is not synced,
+// streams, those that show how far the journal went are gone with it. It is not synced,
 // as an older revision also shows that a journal was lost.
 type markFile struct {
 	path string // "": there is none
@@ -33,7 +33,7 @@ func (m *markFile) read() uint64 {
 		revision, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	}
 	if err != nil {
-		m.log.Error("the file that marks the end of the journal cannot be read: the NATS server alone says how far it went", "file", m.path, "error", err)
+		m.log.Error("the file that marks the end of the journal cannot be read: only the NATS server shows how far it went", "file", m.path, "error", err)
 		return 0
 	}
 	return revision

@@ -36,7 +36,7 @@ const (
 // of the disk, is full. An object of that name is still as it was.
 var ErrBucketFull = errors.New("the bucket is full: delete objects, or raise the size of its stream")
 
-// ObjectError says that an object is damaged: parts of it are missing or changed.
+// ObjectError reports that an object is damaged: parts of it are missing or changed.
 type ObjectError struct {
 	Bucket, Name string
 	Reason       string
@@ -55,7 +55,7 @@ type ObjectsConfig struct {
 
 // Objects is a bucket of objects, each of them some bytes with a name. An object is
 // laid out as the NATS tools expect it: messages with its content, each Put under a
-// subject of its own, and then one with its name, size and digest. What was put is
+// separate subject, and then one with its name, size and digest. What was put is
 // there as a whole or not at all. Its methods are safe for concurrent use.
 //
 // nats.go stores objects too, but writes the name without waiting for the content:
@@ -251,7 +251,7 @@ func (o *Objects) last(ctx context.Context, subject string) (*jetstream.RawStrea
 	return o.stream.GetLastMsgForSubject(ctx, subject)
 }
 
-// absent tells an object that is not there from one whose description the server
+// absent distinguishes an object that is not there from one whose description the server
 // cannot read: it answers that there is no message in both cases.
 func (o *Objects) absent(ctx context.Context, name string) error {
 	subjects, err := o.subjects(ctx, o.label(name))
@@ -318,7 +318,7 @@ func (o *Objects) next(ctx context.Context, seq uint64, subject string) (*jetstr
 
 // remove takes the name away first, so that what a crash leaves is content without a
 // name. The message that the NATS tools leave in place of a deleted object would
-// stay for ever.
+// stay.
 func (o *Objects) remove(ctx context.Context, name string) error {
 	info, err := o.info(ctx, name)
 	var damaged *ObjectError

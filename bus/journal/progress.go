@@ -12,15 +12,15 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Progress tells how far a publisher has come with what a journal holds.
+// Progress is how far a publisher has come with what a journal holds.
 type Progress struct {
-	// Revision and Index are the place of the last published event that the journal
+	// InJournal and Index are the place of the last published event that the journal
 	// still holds; 0 when there is none.
 	InJournal uint64
 	Index     int
 
-	// Told is the revision of the last published event, 0 when there is none. The
-	// journal has lost its end since when that is another one than Revision.
+	// Published is the revision of the last published event, 0 when there is none. The
+	// journal has lost its end since when it differs from InJournal.
 	Published uint64
 }
 
@@ -90,7 +90,7 @@ func (h *heldCommits) has(ctx context.Context, at Published) (bool, error) {
 	msg, err := h.journal.stream.GetMsg(ctx, at.Revision)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return true, nil // it is damaged, and that is for the replay to tell
+		return true, nil // it is damaged, and the replay reports that
 	case err != nil:
 		return false, err
 	case msg.Subject != h.journal.subject:

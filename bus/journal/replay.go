@@ -19,7 +19,7 @@ const replayPull = 2 * time.Second
 // Replay hands the shard's commits above the revision to apply, in order, up to
 // the one that is last when it is called. The bytes belong to apply, whose error
 // ends the replay and is returned. What [Journal.Compact] removed is not given. A
-// *DamageError says that commits are missing; those before them were given. While
+// *DamageError reports that commits are missing; those before them were given. While
 // the server cannot be reached it waits, until ctx ends.
 func (j *Journal) Replay(ctx context.Context, after uint64, apply func(revision uint64, commit []byte) error) error {
 	r := replay{

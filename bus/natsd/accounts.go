@@ -12,7 +12,7 @@ import (
 	"github.com/flowhost/flowhost/bus/api"
 )
 
-// Accounts of the server. [accountsText] says what passes from one to another.
+// Accounts of the server. [accountsText] defines what passes from one to another.
 const (
 	accountSystem = "SYS"
 	accountEngine = "ENGINE" // journal, triggers, history, logs, dead letters: the engine only

@@ -23,7 +23,7 @@ const (
 func (s *Server) watchBacklogs(ctx context.Context) {
 	tick := time.NewTicker(backlogEvery)
 	defer tick.Stop()
-	var said time.Time
+	var logged time.Time
 	closed := 0
 	for {
 		select {
@@ -31,9 +31,9 @@ func (s *Server) watchBacklogs(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if closed += s.closeBacklogs(); closed > 0 && time.Since(said) >= clientLinesTime {
+		if closed += s.closeBacklogs(); closed > 0 && time.Since(logged) >= clientLinesTime {
 			s.log.Warn("connections were closed that do not read what comes for them", "connections", closed)
-			closed, said = 0, time.Now()
+			closed, logged = 0, time.Now()
 		}
 	}
 }

@@ -63,7 +63,7 @@ type record struct {
 	written  time.Time
 }
 
-// message tells whether the record takes a sequence, and which.
+// message reports whether the record takes a sequence, and which.
 func (r record) message() (seq uint64, ok bool) {
 	return r.seq &^ recordErased, r.seq&recordTomb == 0 && r.seq&^recordErased > 0
 }
@@ -131,7 +131,7 @@ type hole struct {
 	torn          bool      // it looks like the last write, cut short
 }
 
-// tail tells whether nothing can be read behind the hole.
+// tail reports whether nothing can be read behind the hole.
 func (c *content) tail(h hole) bool { return h.to == c.size }
 
 func (c *content) startsWithHole() bool { return len(c.holes) > 0 && c.holes[0].from == 0 }
@@ -186,7 +186,7 @@ func (b *block) readOn(text []byte, damage int, c *content) {
 	}
 }
 
-// torn tells whether the end of a file is what a crash leaves of a write: a part of a
+// torn reports whether the end of a file is what a crash leaves of a write: a part of a
 // record, or space without content.
 func torn(end []byte) bool {
 	if len(end) < recordMark || len(bytes.Trim(end, "\x00")) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/flowhost/flowhost/bus/internal/creds"
 )
 
-// Files of the data folder with what other programs need to connect, in the form
+// Files of the data directory with what other programs need to connect, in the form
 // that the nats command line reads.
 const (
 	ClientContext   = "nats-context.json"

@@ -297,10 +297,10 @@ func TestJournalSurvivesItsDescription(t *testing.T) {
 func TestDamageErrorSaysWhatCanBeRead(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]journal.DamageError{
-		"revision 3 is missing, those up to 2 and from 4 on can be read":                 {First: 3, Last: 3, Before: 2, After: 4},
-		"revisions 3 to 7 are missing, those up to 2 can be read, and none after them":   {First: 3, Last: 7, Before: 2},
-		"revisions 1 to 7 are missing, those from 8 on can be read":                      {First: 1, Last: 7, After: 8},
-		"revisions 1 to 7 are missing, none can be read. Keep a copy of the data folder": {First: 1, Last: 7},
+		"revision 3 is missing, those up to 2 and from 4 on can be read":                    {First: 3, Last: 3, Before: 2, After: 4},
+		"revisions 3 to 7 are missing, those up to 2 can be read, and none after them":      {First: 3, Last: 7, Before: 2},
+		"revisions 1 to 7 are missing, those from 8 on can be read":                         {First: 1, Last: 7, After: 8},
+		"revisions 1 to 7 are missing, none can be read. Keep a copy of the data directory": {First: 1, Last: 7},
 	} {
 		if !bytes.Contains([]byte(e.Error()), []byte(want)) {
 			t.Errorf("%q does not say %q", e.Error(), want)

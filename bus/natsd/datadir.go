@@ -25,7 +25,7 @@ func CheckDataDir(dir string) error {
 // permissions neither: one that other users could read is refused.
 //
 // Several processes may claim a directory at the same time; what keeps them apart
-// is the lock of [Start]. A *FormatError says that another version of the
+// is the lock of [Start]. A *FormatError reports that another version of the
 // program wrote the directory.
 func ClaimDataDir(dir, version string, log *slog.Logger) error {
 	marked, err := lookAtDataDir(dir)

@@ -4,7 +4,7 @@ package natsd
 
 import "log/slog"
 
-// Permission bits say nothing on this system, and no server keeps its data here.
+// Permission bits mean nothing on this system, and no server keeps its data here.
 func writableDir(string) error { return nil }
 
 func othersOut(string) error { return nil }

@@ -3,7 +3,7 @@
 //
 // To read it: server.go starts and stops the server. datadir.go, format.go and lock.go
 // claim the data directory. accounts.go, rights.go and credentials.go decide who may do
-// what; externalconfig.go gives the same for a server of its own. mend.go cuts damaged
+// what; externalconfig.go gives the same for an external server. mend.go cuts damaged
 // parts out of the files of streams before the server reads them: blocks.go and
 // streamindex.go know these files, whose form is private to nats-server, and a test
 // pins the version that they were written for. health.go and restart.go detect and end

@@ -26,7 +26,7 @@ const (
 )
 
 // externalPending is what an external server keeps for a connection that does not read,
-// in bytes: it cannot tell the engine's from others, and more than this is never under way
+// in bytes: it cannot distinguish the engine's from others, and more than this is never under way
 // to one of the engine's on which commits depend.
 const externalPending = 64 << 20
 
@@ -94,7 +94,7 @@ func newSeed(file string) ([]byte, error) {
 	return seed, err
 }
 
-// leaveContext writes a context where there is none. One that says something else is
+// leaveContext writes a context where there is none. One with another content is
 // somebody's: of a host, when the directory is its data directory.
 func leaveContext(dir, name string, c creds.Context) error {
 	text, err := json.MarshalIndent(c, "", "  ")

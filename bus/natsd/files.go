@@ -25,7 +25,7 @@ func replaceFile(name string, text []byte, mode os.FileMode) error {
 	return errors.Join(err, os.Remove(file.Name()))
 }
 
-// syncFile flushes a file or folder, one that is gone meanwhile counting as done.
+// syncFile flushes a file or directory, one that is gone meanwhile counting as done.
 func syncFile(name string) error {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// formatVersion is that of the data folders that this program writes and reads. In
+// formatVersion is that of the data directories that this program writes and reads. In
 // version 1 all streams but the journal's were in one account.
 const formatVersion = 2
 
@@ -17,26 +17,26 @@ const formatFile = "format"
 // maxFormat bounds the file, which has one short line.
 const maxFormat = 4 << 10
 
-// format says how a data directory is to be read, and marks it as a host's. Both
+// format is the version of a data directory's content, and marks it as a host's. Both
 // fields are always there.
 type format struct {
 	Version  int    `json:"version"`
 	Flowhost string `json:"flowhost"` // version of the program that made the directory
 }
 
-// FormatError refuses a data folder that this program would misread.
+// FormatError refuses a data directory that this program would misread.
 type FormatError struct {
 	Dir     string
-	Version int    // of the folder's format
+	Version int    // of the directory's format
 	Known   int    // the one that this program reads
-	By      string // version of the program that made the folder
+	By      string // version of the program that made the directory
 }
 
 func (e *FormatError) Error() string {
 	if e.Version < e.Known {
-		return fmt.Sprintf("the data folder %s has format %d, this program reads format %d only: move the folder away to start with an empty one, or run flowhost %s, which made it, until its runs have finished and then move it away", e.Dir, e.Version, e.Known, e.By)
+		return fmt.Sprintf("the data directory %s has format %d, this program reads format %d only: move the directory away to start with an empty one, or run flowhost %s, which made it, until its runs have finished and then move it away", e.Dir, e.Version, e.Known, e.By)
 	}
-	return fmt.Sprintf("the data folder %s has format %d, this program reads format %d: use flowhost %s, or give this one a folder of its own", e.Dir, e.Version, e.Known, e.By)
+	return fmt.Sprintf("the data directory %s has format %d, this program reads format %d: use flowhost %s, or give this host another directory", e.Dir, e.Version, e.Known, e.By)
 }
 
 // checkFormat reads the mark of a data directory: its format. It fails with

@@ -19,15 +19,15 @@ const (
 	fsyncBudget = 250 * time.Millisecond
 )
 
-// measureFsync gives the median time of a small write with its fsync in a folder.
+// measureFsync gives the median time of a small write with its fsync in a directory.
 func measureFsync(dir string) (time.Duration, error) {
 	file, err := os.CreateTemp(dir, ".fsync-*")
 	if err != nil {
-		return 0, fmt.Errorf("data folder: %w", err)
+		return 0, fmt.Errorf("data directory: %w", err)
 	}
 	times, err := timeFsyncs(file)
 	if err := errors.Join(err, file.Close(), os.Remove(file.Name())); err != nil {
-		return 0, fmt.Errorf("data folder: %w", err)
+		return 0, fmt.Errorf("data directory: %w", err)
 	}
 	slices.Sort(times)
 	return times[len(times)/2], nil

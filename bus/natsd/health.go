@@ -14,7 +14,7 @@ import (
 // DefaultMargin is how many bytes must be free on the disk of the data directory.
 const DefaultMargin = 128 << 20
 
-// Room tells whether the server may be asked to write out its files: ErrNoRoom
+// Room reports whether the server may be asked to write out its files: ErrNoRoom
 // while less than DefaultMargin is free on their disk.
 func (s *Server) Room() error {
 	if free, err := FreeSpace(s.Dir()); err != nil || free < DefaultMargin {
@@ -23,12 +23,12 @@ func (s *Server) Room() error {
 	return nil
 }
 
-// WriteError says why a NATS server takes no messages until it is started again.
+// WriteError is the reason why a NATS server takes no messages until it is started again.
 type WriteError string
 
 func (e WriteError) Error() string { return string(e) }
 
-// Health tells what is wrong with the server: nil when it can be used.
+// Health reports what is wrong with the server: nil when it can be used.
 func (s *Server) Health(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -40,7 +40,7 @@ func (s *Server) Health(ctx context.Context) error {
 }
 
 // Healthz asks the NATS server whether it stores messages. Streams that it did not
-// find again are not its matter: provisioning makes them anew, over their messages.
+// find again are not its matter: provisioning creates them again, over their messages.
 func (s *Server) Healthz() error {
 	status := s.current().Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range status.Errors {

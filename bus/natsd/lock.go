@@ -9,12 +9,12 @@ import (
 
 const lockFile = "flowhost.lock"
 
-// LockedError says that another process has the data folder open.
+// LockedError reports that another process has the data directory open.
 type LockedError struct {
 	Dir   string
 	PID   int       // of that process, as its host or container counts; 0 when it is not known
 	Host  string    // name of its host or container, empty when it is not known
-	Since time.Time // when it opened the folder, zero when it is not known
+	Since time.Time // when it opened the directory, zero when it is not known
 }
 
 func (e *LockedError) Error() string {
@@ -28,17 +28,17 @@ func (e *LockedError) Error() string {
 	if !e.Since.IsZero() {
 		who += " (since " + e.Since.Format(time.DateTime) + ")"
 	}
-	return fmt.Sprintf("%s uses the data folder %s: stop it, or give this one a folder of its own", who, e.Dir)
+	return fmt.Sprintf("%s uses the data directory %s: stop it, or give this host another directory", who, e.Dir)
 }
 
-// holder is what the lock file tells about the process that has it.
+// holder is what the lock file contains about the process that has it.
 type holder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
 }
 
-// readHolder gives the zero holder when the file does not tell: its process may be
+// readHolder gives the zero holder when the file has none: its process may be
 // about to write it.
 func readHolder(file *os.File) holder {
 	text := make([]byte, 1<<10)
@@ -60,7 +60,7 @@ func writeHolder(file *os.File) error {
 		_, err = file.WriteAt(append(text, '\n'), 0)
 	}
 	if err != nil {
-		return fmt.Errorf("lock of the data folder: %w", err)
+		return fmt.Errorf("lock of the data directory: %w", err)
 	}
 	return nil
 }

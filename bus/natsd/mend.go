@@ -177,7 +177,7 @@ func (m *mending) read(name string) ([]byte, error) {
 }
 
 // cuts notes what the holes of a file have lost, and gives those that are to be cut
-// out. The server cuts off the others, with all that is behind them; damaged says that
+// out. The server cuts off the others, with all that is behind them; damaged means that
 // they are not what a crash leaves.
 func (m *mending) cuts(c *content, last bool) (cut []hole, damaged bool) {
 	for i, h := range c.holes {

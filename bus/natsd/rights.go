@@ -25,7 +25,7 @@ type rights struct {
 func rightsOf(user string, subjects []string) rights {
 	switch user {
 	case userOperator:
-		// The server tells who asks there which inboxes the connections of the account have.
+		// Whoever asks there learns from the server which inboxes the connections of the account have.
 		return rights{
 			publishNot:   []string{bus.InboxEngine + ".>", "$SYS.REQ.ACCOUNT.>", "$SYS.REQ.SERVER.>"},
 			subscribeNot: []string{bus.InboxEngine + ".>"},

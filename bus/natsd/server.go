@@ -37,8 +37,8 @@ const (
 	// Those of others are watched, see closeBacklogs.
 	maxPending       = 512 << 20
 	writeDeadline    = 5 * time.Second // for a connection to take what is written
-	authTimeout      = 2 * time.Second // for a connection to say who it is
-	maxConnections   = 4 << 10         // with those that have not said yet, which cost some KiB
+	authTimeout      = 2 * time.Second // for a connection to authenticate
+	maxConnections   = 4 << 10         // with those that have not authenticated yet, which cost some KiB
 	filesShare       = 4               // of the files that the process may open, one of so many for connections
 	maxBuffered      = 32 << 20        // bytes of messages that wait to be stored in a stream; others are refused
 	maxSubscriptions = 1 << 20         // of one connection: the engine has one for each subject that runs wait for
@@ -49,7 +49,7 @@ const (
 	startTimeout = 30 * time.Second
 )
 
-// Sync says when a stored message is safe from a power loss. A message that was
+// Sync is when a stored message is safe from a power loss. A message that was
 // acknowledged survives a crash of the process in either mode.
 type Sync string
 
@@ -57,7 +57,7 @@ type Sync string
 const (
 	SyncStrict  Sync = "strict"  // before it is acknowledged
 	SyncRelaxed Sync = "relaxed" // within 100 ms
-	SyncMemory  Sync = "memory"  // not at all: streams are in a temporary folder that goes with the server
+	SyncMemory  Sync = "memory"  // not at all: streams are in a temporary directory that the server removes
 )
 
 // Config configures an embedded server. Only Dir is required.
@@ -67,7 +67,7 @@ type Config struct {
 	NoListen       bool         // only this process can connect
 	ClientSubjects []string     // subjects beside fh.v1.trigger.* and fh.v1.api.> on which the client user may publish
 	Sync           Sync         // default SyncStrict
-	Version        string       // of the program, noted in a new data folder
+	Version        string       // of the program, noted in a new data directory
 	MaxStore       int64        // bytes of all streams on disk; default DefaultMaxStore
 	Log            *slog.Logger // default: none
 }
@@ -75,7 +75,7 @@ type Config struct {
 // streamsDir is the directory that the server makes for streams.
 const streamsDir = "jetstream"
 
-// Server is a NATS server in this process, the only one on its data folder.
+// Server is a NATS server in this process, the only one on its data directory.
 // Its methods are safe for concurrent use.
 type Server struct {
 	cfg   Config
@@ -85,7 +85,7 @@ type Server struct {
 	lock  *os.File
 	fsync time.Duration
 
-	temporary string // folder of the streams that goes with the server; empty when they stay
+	temporary string // directory of the streams that the server removes; empty when they stay
 
 	work sync.Mutex // held while the NATS server is started or stopped
 
@@ -105,7 +105,7 @@ type Server struct {
 }
 
 // Start starts a server and returns when it can be used. ctx bounds the
-// start only. A *LockedError says that another process has the folder, a
+// start only. A *LockedError reports that another process has the directory, a
 // *FormatError that another version of the program wrote it.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	log := jskit.Logger(cfg.Log)
@@ -133,7 +133,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// prepare looks at the data folder before the server does.
+// prepare looks at the data directory before the server does.
 func (s *Server) prepare() error {
 	if s.cfg.Sync == SyncMemory {
 		var err error
@@ -148,7 +148,7 @@ func (s *Server) prepare() error {
 	return err
 }
 
-// Dir is the folder of the streams.
+// Dir is the directory of the streams.
 func (s *Server) Dir() string {
 	if s.temporary != "" {
 		return s.temporary
@@ -161,7 +161,7 @@ func (s *Server) removeTemporary() {
 		return
 	}
 	if err := os.RemoveAll(s.temporary); err != nil {
-		s.log.Warn("a temporary folder is left behind", "error", err)
+		s.log.Warn("a temporary directory is left behind", "error", err)
 	}
 }
 
@@ -237,7 +237,7 @@ func serverOptions(cfg Config, log *slog.Logger) (*server.Options, error) {
 	return opts, err
 }
 
-// listenAddress splits an address, port -1 standing for a free one.
+// listenAddress splits an address, port -1 meaning a free one.
 func listenAddress(listen string, log *slog.Logger) (host string, port int, err error) {
 	asked := listen != ""
 	if !asked {
@@ -291,7 +291,7 @@ func (s *Server) loadUsers(cfg Config) (client, operator creds.Context, err erro
 }
 
 // run starts a NATS server. Its Start returns without an error whatever happens,
-// so the log and its state tell.
+// so the log and its state show whether it succeeded.
 func (s *Server) run(ctx context.Context, opts *server.Options) (*server.Server, error) {
 	ns, err := server.NewServer(opts)
 	if err != nil {
@@ -360,7 +360,7 @@ func (s *Server) connect(name string, key nkeys.KeyPair) (*nats.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key of the engine: %w", err)
 	}
-	opts := append(bus.Handlers(s.log), nats.Name(name), nats.InProcessServer(s), nats.Nkey(public, key.Sign), nats.CustomInboxPrefix(bus.InboxEngine))
+	opts := append(bus.ConnectionOptions(s.log), nats.Name(name), nats.InProcessServer(s), nats.Nkey(public, key.Sign), nats.CustomInboxPrefix(bus.InboxEngine))
 	s.work.Lock()
 	defer s.work.Unlock()
 	nc, err := nats.Connect("", opts...)
@@ -379,7 +379,7 @@ func (s *Server) Connected(who api.Requester) bool {
 	return err != nil || len(found.Conns) > 0 && found.Conns[0].Start.Equal(who.Start)
 }
 
-// Sync flushes everything in the streams' folder to the disk. A stream that is not
+// Sync flushes everything in the streams' directory to the disk. A stream that is not
 // synced at each message - all of them in relaxed mode, FH_HISTORY always - would be
 // lost by a power failure as a whole soon after it was made, not only its last
 // messages: call Sync once after provisioning.
@@ -399,7 +399,7 @@ func (s *Server) Sync() error {
 }
 
 // Shutdown closes the connections that the server gave out, stops it and waits
-// until its files are closed and its folder is free for another process, or until
+// until its files are closed and its directory is free for another process, or until
 // ctx ends; it may be called again to wait on.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop.Do(func() { go s.shutdown() })

@@ -20,7 +20,7 @@ type streamIndex struct {
 }
 
 // readStreamIndex reads the index beside the files of a stream. One that is not there,
-// or is damaged, says nothing: the server does without it, too.
+// or is damaged, counts as empty: the server does without it, too.
 //
 // It is magic 1 | version 1 | numbers of variable length: messages, bytes, first
 // sequence, its time, last sequence | … | hash 8. Source: nats-server v2.15.2,

@@ -42,7 +42,7 @@ type Config struct {
 // Store are not part of the journal, and nothing waits for them. A crash loses the
 // lines of the last Delay and those that the server has not flushed to the disk.
 // While the server is away, lines wait in the buffer; those for which it has no
-// room are dropped, and a line of level warn stands in their place. Lines whose
+// room are dropped, and a line of level warn replaces them. Lines whose
 // acknowledgement is lost for longer than the stream remembers ids, 30 s, may be
 // stored twice.
 type Store struct {
@@ -60,7 +60,7 @@ type Store struct {
 	order   []*logBatch // those that wait, oldest first
 	full    bool        // one of them fills a message
 	used    int64       // bytes that wait or are under way
-	dropped int         // lines since Run has told of them
+	dropped int         // lines since Run has logged them
 	sent    uint64      // messages so far
 	running bool
 }
@@ -188,7 +188,7 @@ func (l *Store) look() {
 	}
 }
 
-// due tells for how long nothing need be stored. There is no such time when
+// due is for how long nothing need be stored. There is no such time when
 // nothing waits.
 func (l *Store) due(now time.Time) (wait time.Duration, ok bool) {
 	l.mu.Lock()

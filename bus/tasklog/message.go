@@ -16,7 +16,7 @@ import (
 )
 
 // A message of FH_LOGS holds lines of one attempt, in their order. Its subject
-// tells the flow, its headers the run, the task and the attempt, so that a reader
+// names the flow, its headers the run, the task and the attempt, so that a reader
 // need not decode what others wrote. Its body is storedLines as JSON:
 //
 //	{"key":"eu","lines":[{"t":1767323045025123,"l":"info","m":"counted","f":{"words":6}}]}

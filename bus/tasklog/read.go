@@ -15,7 +15,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Times between what a run's record says and what the stream does.
+// Differences between the times of a run's record and those of the stream.
 const (
 	// logSkew is by how much the clocks of the engine and of the server may differ.
 	logSkew = 10 * time.Second
@@ -34,10 +34,10 @@ const (
 // behind the cursor, at the run's beginning for "", and ends when yield returns
 // false or when all that is there now was read. With follow it waits for further
 // lines instead, until ctx ends, whose cause it returns. yield gets the cursor that
-// stands behind its line.
+// is behind its line.
 //
 // Of a finished run all lines are found that this process has written, unless the
-// server is away; of one that goes on, those of the last Delay may be missing.
+// server is away; of one that continues, those of the last Delay may be missing.
 //
 // Errors: *run.RequestError for a query or a cursor that cannot be right.
 func (l *Store) Read(ctx context.Context, of *run.Record, q run.LogQuery, after string, follow bool, yield func(line run.LogEntry, cursor string) bool) error {
@@ -125,7 +125,7 @@ func (r *logReading) toEnd(ctx context.Context) error {
 		if err == nil && r.reader.Next == from {
 			return nil // the last message has left the stream meanwhile
 		}
-		if err := goOn(ctx, &p, err); err != nil {
+		if err := retryRead(ctx, &p, err); err != nil {
 			return err
 		}
 	}
@@ -137,16 +137,16 @@ func (r *logReading) follow(ctx context.Context) error {
 	r.until = time.Time{}
 	p := jskit.Backoff{Log: r.logs.config.Log, What: "read logs"}
 	for !r.ended {
-		if err := goOn(ctx, &p, r.reader.Fetch(ctx, r.take)); err != nil {
+		if err := retryRead(ctx, &p, r.reader.Fetch(ctx, r.take)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// goOn tells why reading cannot go on after an attempt. After one that failed for
+// retryRead gives the reason why reading cannot continue after an attempt. After one that failed for
 // a reason that may pass, it waits.
-func goOn(ctx context.Context, p *jskit.Backoff, err error) error {
+func retryRead(ctx context.Context, p *jskit.Backoff, err error) error {
 	switch {
 	case err == nil:
 		p.Done()
@@ -162,7 +162,7 @@ func goOn(ctx context.Context, p *jskit.Backoff, err error) error {
 func (r *logReading) findLast(ctx context.Context) (bool, error) {
 	p := jskit.Backoff{Log: r.logs.config.Log, What: "read logs"}
 	for {
-		attempt, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+		attempt, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 		last, err := r.logs.stream.GetLastMsgForSubject(attempt, r.reader.Subject)
 		cancel()
 		if err == nil {
@@ -172,7 +172,7 @@ func (r *logReading) findLast(ctx context.Context) (bool, error) {
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return false, nil
 		}
-		if err := goOn(ctx, &p, err); err != nil {
+		if err := retryRead(ctx, &p, err); err != nil {
 			return false, err
 		}
 	}

@@ -31,7 +31,7 @@ func (l *Store) Run(ctx context.Context) error {
 		if flush != nil {
 			close(flush)
 		}
-		l.tell()
+		l.logDropped()
 	}
 }
 
@@ -81,8 +81,8 @@ func (l *Store) Flush(ctx context.Context) error {
 	}
 }
 
-// tell tells the operator of lines that were dropped.
-func (l *Store) tell() {
+// logDropped logs the number of lines that were dropped.
+func (l *Store) logDropped() {
 	l.mu.Lock()
 	dropped := l.dropped
 	l.dropped = 0

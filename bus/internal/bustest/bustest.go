@@ -20,7 +20,7 @@ import (
 // Patience is how long a test waits for what must happen.
 const Patience = 20 * time.Second
 
-// StartServer starts a server on a folder of its own, without a listener unless
+// StartServer starts a server on a directory of its own, without a listener unless
 // asked for, and stops it with the test.
 func StartServer(t testing.TB, cfg natsd.Config) *natsd.Server {
 	t.Helper()

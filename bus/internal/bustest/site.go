@@ -17,7 +17,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// site is a data folder whose server is started again and again.
+// site is a data directory whose server is started again and again.
 type site struct {
 	T   *testing.T
 	Dir string

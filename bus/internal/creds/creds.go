@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// ReadContext reads the context that a host left in its data directory.
 func ReadContext(file string) (Context, error) {
 	var at Context
 	text, err := os.ReadFile(file)

@@ -6,21 +6,17 @@ import (
 	"time"
 )
 
-func ReconnectDelay(attempts int) time.Duration {
-	return min(backoffFirst<<min(attempts, 10), 2*backoffMax)
-}
-
 // Delays between attempts at what only others can make possible again.
 const (
 	backoffFirst = 20 * time.Millisecond
 	backoffMax   = time.Second
 )
 
-// ApiTimeout bounds one request to the server.
-const ApiTimeout = 5 * time.Second
+// APITimeout bounds one request to the server.
+const APITimeout = 5 * time.Second
 
-// Backoff waits between attempts, longer each time, and says once per state
-// what it waits for. The zero value of the unexported fields is ready for use.
+// Backoff waits between attempts, longer each time, and logs once per state
+// what it waits for. Log and What are required.
 type Backoff struct {
 	Log  *slog.Logger
 	What string // what is being attempted, "append to the journal"
@@ -62,9 +58,15 @@ func (p *Backoff) Done() {
 	p.state, p.delay = "", 0
 }
 
+// Logger is the given logger, or one that discards everything.
 func Logger(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return log
+}
+
+// ReconnectDelay is the time before an attempt to connect again.
+func ReconnectDelay(attempts int) time.Duration {
+	return min(backoffFirst<<min(attempts, 10), 2*backoffMax)
 }

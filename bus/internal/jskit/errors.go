@@ -10,18 +10,18 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// ErrNoRoom says that the disk of the embedded server is full.
-var ErrNoRoom = errors.New("the disk of the data folder is full")
-
 // Error codes of JetStream that nats.go does not name.
 // Source: nats-server, server/errors.json.
 const (
 	codeAccountFull     = 10002 // "resource limits exceeded for account"
 	codeStorageFull     = 10047 // "insufficient storage resources available"
 	codeWrongLastID     = 10070 // "wrong last msg ID: {id}"
-	codeStoreFailed     = 10077 // several things, told apart by the description
+	codeStoreFailed     = 10077 // several things, which the description distinguishes
 	codeDuplicateStored = 10158 // "duplicate message id is in process"
 )
+
+// ErrNoRoom reports that the disk of the embedded server is full.
+var ErrNoRoom = errors.New("the disk of the data directory is full")
 
 // apiCode is the code and description of a JetStream error in err's tree.
 func apiCode(err error) (code int, description string) {

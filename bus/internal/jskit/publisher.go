@@ -20,10 +20,10 @@ const Overhead = 4 << 10
 // publishBytes bounds what waits to be acknowledged, in bytes of bodies.
 const publishBytes = 32 << 20
 
-// PublisherConfig says what a publisher publishes, and where.
+// PublisherConfig is what a publisher publishes, and where.
 type PublisherConfig struct {
 	Stream  string // that exists
-	Flush   string // subject of the stream that is used by flush alone
+	Flush   string // subject of the stream that Flush alone uses
 	What    string // "records of finished runs", for errors and the log
 	Window  int    // messages that are under way together; default 256
 	Timeout time.Duration
@@ -31,7 +31,7 @@ type PublisherConfig struct {
 	Room    func() error // why the server must not be asked to write its files; nil: it always may
 	Log     *slog.Logger
 
-	// settled is told of each message, in order: the sequence under which the
+	// Settled is called for each message, in order: the sequence under which the
 	// stream holds it, or 0 when the stream can never take it. nil: nobody asks.
 	Settled func(msg *nats.Msg, seq uint64)
 }
@@ -47,11 +47,11 @@ type Publisher struct {
 
 	queue    chan *nats.Msg
 	pending  *semaphore.Weighted // bytes given and not acknowledged
-	flushing *semaphore.Weighted // held by the flush that goes on
+	flushing *semaphore.Weighted // held by the flush in progress
 	dirty    atomic.Bool         // something may have been published that no flush has covered
 
-	created  time.Time // of the stream; of run
-	unsynced unsynced  // of run
+	created  time.Time // of the stream; of Run
+	unsynced unsynced  // of Run
 }
 
 // NewPublisher opens the stream. The connection stays the caller's.
@@ -282,7 +282,7 @@ func Unstorable(err error) bool {
 }
 
 // Flush waits until everything that was given before is acknowledged and in the
-// stream's files, and the files are on the disk, or until ctx ends. run must be
+// stream's files, and the files are on the disk, or until ctx ends. Run must be
 // running.
 func (p *Publisher) Flush(ctx context.Context) error {
 	if err := p.flushing.Acquire(ctx, 1); err != nil {
@@ -312,7 +312,7 @@ func (p *Publisher) Flush(ctx context.Context) error {
 // With async persistence it holds that back for some milliseconds, and no request
 // asks for it; but before it answers a purge that leaves something in the stream's
 // last block, it writes out that block. So a message is stored and purged that is
-// nobody's, on a subject of its own.
+// nobody's, on a separate subject.
 func (p *Publisher) writeOut(ctx context.Context) error {
 	if p.stream.CachedInfo().Config.PersistMode != jetstream.AsyncPersistMode {
 		return nil
@@ -351,8 +351,8 @@ func (p *Publisher) mark(ctx context.Context) error {
 	return p.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }
 
-// Backwards hands over the stream's messages, the last one first, until found says
-// yes, or fails.
+// Backwards hands over the stream's messages, the last one first, until found returns
+// true, or fails.
 func (p *Publisher) Backwards(ctx context.Context, found func(*jetstream.RawStreamMsg) (bool, error)) error {
 	info, err := p.stream.Info(ctx)
 	if err != nil {

@@ -13,8 +13,10 @@ type Ranges []sequenceRange
 
 type sequenceRange struct{ first, last uint64 }
 
+// Add appends a range.
 func (r *Ranges) Add(first, last uint64) { *r = append(*r, sequenceRange{first, last}) }
 
+// Count is the number of sequences in all ranges.
 func (r Ranges) Count() (n uint64) {
 	for _, s := range r {
 		n += s.last - s.first + 1

@@ -30,7 +30,7 @@ const (
 // ErrEnough is what a handler returns to end a fetch early, without an error.
 var ErrEnough = errors.New("enough")
 
-// ErrGap says that messages between server and reader were lost.
+// ErrGap reports that messages between server and reader were lost.
 var ErrGap = errors.New("messages were lost on the way")
 
 // Place is where and when a message was stored.
@@ -42,7 +42,7 @@ type Place struct {
 
 // Reader hands over the messages of a stream in order. Nothing is acknowledged:
 // the place is the reader's own, and a consumer that breaks is replaced by one
-// that goes on from there. It is not safe for concurrent use.
+// that continues from there. It is not safe for concurrent use.
 //
 // nats.go's ordered consumer does the same, but waits for a server without
 // minding a context.
@@ -52,7 +52,7 @@ type Reader struct {
 	Subject string
 	Next    uint64        // sequence to read next
 	Since   time.Time     // of the first message, while next is 0
-	Pull    time.Duration // bound of one fetch; default fetchTime
+	Pull    time.Duration // bound of one fetch; default FetchTime
 	Headers bool          // leave the bodies away
 	Most    int           // messages of one fetch; default fetchMessages
 
@@ -62,7 +62,7 @@ type Reader struct {
 
 // Fetch waits for messages and hands them over until there are none for some
 // time, which is no error, the pull is used up, or the handler returns an error.
-// A message is passed when its handler returned nil or errEnough.
+// A message is passed when its handler returned nil or ErrEnough.
 func (r *Reader) Fetch(ctx context.Context, handle func(jetstream.Msg, Place) error) error {
 	if err := r.Open(ctx); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (r *Reader) pass(msg jetstream.Msg, more bool, handle func(jetstream.Msg, P
 	return err
 }
 
-// Metadata is what the server says of a message of the consumer, nil for one that
+// Metadata is what the server reports of a message of the consumer, nil for one that
 // somebody else has sent to the inbox.
 func Metadata(msg jetstream.Msg, stream string, consumer jetstream.Consumer) *jetstream.MsgMetadata {
 	meta, err := msg.Metadata()
@@ -134,11 +134,12 @@ func Metadata(msg jetstream.Msg, stream string, consumer jetstream.Consumer) *je
 	return meta
 }
 
+// Open creates the consumer, unless there is one.
 func (r *Reader) Open(ctx context.Context) error {
 	if r.consumer != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, APITimeout)
 	defer cancel()
 	cfg := jetstream.ConsumerConfig{
 		FilterSubject: r.Subject, AckPolicy: jetstream.AckNonePolicy,

@@ -89,7 +89,7 @@ func (k *unsynced) after(seq uint64) []*nats.Msg {
 	return lost
 }
 
-// LostMessagesError says that a server has lost messages that it had acknowledged
+// LostMessagesError reports that a server has lost messages that it had acknowledged
 // and written to its disk. They are published again by the next start, which
 // finds out where the stream ends.
 type LostMessagesError struct {
@@ -119,8 +119,7 @@ func (p *Publisher) release(ctx context.Context) error {
 	return nil
 }
 
-// restore publishes again what the server has lost since the connection was made
-// anew.
+// restore publishes again what the server has lost since the connection was restored.
 func (p *Publisher) restore(ctx context.Context) error {
 	if err := p.findLost(ctx); err != nil {
 		return err
@@ -139,7 +138,7 @@ func (p *Publisher) restore(ctx context.Context) error {
 }
 
 // keep takes messages that are acknowledged. A number that was given out before
-// says that the server has lost what had it: it came back while these were sent.
+// means that the server has lost the message that had it: it came back while these were sent.
 func (p *Publisher) keep(ctx context.Context, msgs []*nats.Msg, stored []*jetstream.PubAck) error {
 	for i, ack := range stored {
 		// One that is stored already may have been so by an earlier process.

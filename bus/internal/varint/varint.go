@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// AppendText writes a string after its length.
 func AppendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
@@ -17,23 +18,26 @@ func AppendTime(b []byte, t time.Time) []byte {
 	return binary.AppendVarint(b, t.UnixNano())
 }
 
-// Reader reads fields one after the other; broken says that there was not
+// Reader reads fields one after the other; broken means that there was not
 // what there should be.
 type Reader struct {
 	Rest   []byte
 	Broken bool
 }
 
+// Number reads an unsigned integer.
 func (r *Reader) Number() uint64 {
 	v, n := binary.Uvarint(r.Rest)
 	return take(r, v, n)
 }
 
+// Signed reads a signed integer.
 func (r *Reader) Signed() int64 {
 	v, n := binary.Varint(r.Rest)
 	return take(r, v, n)
 }
 
+// Time reads a time of AppendTime.
 func (r *Reader) Time() time.Time {
 	v := r.Signed()
 	if v == 0 {
@@ -42,6 +46,7 @@ func (r *Reader) Time() time.Time {
 	return time.Unix(0, v).UTC()
 }
 
+// Text reads a string of AppendText.
 func (r *Reader) Text() string {
 	n := r.Number()
 	if n > uint64(len(r.Rest)) {

@@ -33,14 +33,14 @@ func (d *requests) follow(hard context.Context, m inbound) {
 		d.respond(m, fault("", api.CodeHeader, err.Error()))
 		return
 	}
-	stay, err := d.following.enter(m.who)
+	waiter, err := d.following.enter(m.who)
 	if err != nil {
 		d.respond(m, fault("", api.CodeBusy, err.Error()))
 		return
 	}
-	defer stay.leave()
+	defer waiter.leave()
 	m.slot.leave()
-	ctx, cancel := stay.within(hard, cmp.Or(wait, followTime))
+	ctx, cancel := waiter.within(hard, cmp.Or(wait, followTime))
 	defer cancel()
 	defer context.AfterFunc(d.soft, cancel)()
 	page, err := d.config.Feed.Read(ctx, q, wait > 0, d.largest())

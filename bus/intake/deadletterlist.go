@@ -18,8 +18,8 @@ import (
 
 // Bounds of a page of dead letters.
 const (
-	letterLook    = 10_000 // messages that one request looks through
-	maxReasonList = 256    // bytes of a reason in a list
+	maxScanned      = 10_000 // messages that one request looks through
+	maxListedReason = 256    // bytes of a reason in a list
 )
 
 // deadLetters answers with dead letters, newest first, or with one of them.
@@ -36,7 +36,7 @@ func (d *requests) deadLetters(hard context.Context, m inbound) {
 		if body.Get > 0 {
 			return d.deadLetter(ctx, stream, body.Get)
 		}
-		page, err := listLetters(ctx, stream, body)
+		page, err := listDeadLetters(ctx, stream, body)
 		if err != nil {
 			return d.faultOf("", err)
 		}
@@ -61,7 +61,7 @@ func (d *requests) deadLetter(ctx context.Context, stream jetstream.Stream, seq 
 	if err != nil {
 		return d.faultOf("", err)
 	}
-	letter := letterOf(msg)
+	letter := deadLetterOf(msg)
 	letter.Headers = map[string][]string{}
 	for name, values := range ownHeaders(msg.Header) {
 		if !slices.Contains([]string{bus.HeaderReason, bus.HeaderCode, bus.HeaderSubject, bus.HeaderNoBody}, name) {
@@ -83,8 +83,8 @@ func (d *requests) deadLetter(ctx context.Context, stream jetstream.Stream, seq 
 	return answer{body: rawBody(body)}
 }
 
-// listLetters reads from the end of the stream.
-func listLetters(ctx context.Context, stream jetstream.Stream, of api.DeadLettersRequest) (page api.DeadLettersPage, err error) {
+// listDeadLetters reads from the end of the stream.
+func listDeadLetters(ctx context.Context, stream jetstream.Stream, of api.DeadLettersRequest) (page api.DeadLettersPage, err error) {
 	page.Letters = []api.DeadLetter{}
 	state := stream.CachedInfo().State
 	seq := state.LastSeq
@@ -92,7 +92,7 @@ func listLetters(ctx context.Context, stream jetstream.Stream, of api.DeadLetter
 		seq = min(seq, of.Before-1)
 	}
 	for looked := 0; seq > 0 && seq >= state.FirstSeq; seq-- {
-		if looked++; looked > letterLook || len(page.Letters) == of.Limit {
+		if looked++; looked > maxScanned || len(page.Letters) == of.Limit {
 			page.Next = seq + 1
 			return page, nil
 		}
@@ -103,17 +103,17 @@ func listLetters(ctx context.Context, stream jetstream.Stream, of api.DeadLetter
 		if err != nil {
 			return page, err
 		}
-		letter := letterOf(msg)
+		letter := deadLetterOf(msg)
 		if of.Flow != "" && letter.Flow != of.Flow {
 			continue
 		}
-		letter.Reason = strings.ToValidUTF8(letter.Reason[:min(len(letter.Reason), maxReasonList)], "")
+		letter.Reason = strings.ToValidUTF8(letter.Reason[:min(len(letter.Reason), maxListedReason)], "")
 		page.Letters = append(page.Letters, letter)
 	}
 	return page, nil
 }
 
-func letterOf(msg *jetstream.RawStreamMsg) api.DeadLetter {
+func deadLetterOf(msg *jetstream.RawStreamMsg) api.DeadLetter {
 	letter := api.DeadLetter{
 		Sequence: msg.Sequence, At: msg.Time.UTC(), Flow: strings.TrimPrefix(msg.Subject, bus.PrefixDeadLetter),
 		Subject: msg.Header.Get(bus.HeaderSubject), Code: msg.Header.Get(bus.HeaderCode), Reason: msg.Header.Get(bus.HeaderReason),

@@ -91,7 +91,7 @@ func (in *Intake) publishDeadLetter(ctx context.Context, msg *nats.Msg) error {
 	if err := jskit.Usable(in.nc); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, jskit.ApiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
 	_, err := in.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 	return err
