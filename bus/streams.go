@@ -34,7 +34,7 @@ const (
 const duplicates = 2 * time.Minute
 
 // OwnDuplicates is that of streams that this process writes often: the server
-// keeps each id in memory, some 200 bytes, and a message is sent again within
+// keeps each id in memory, about 200 bytes, and a message is sent again within
 // seconds or not at all. The journal needs it least: a commit that was stored is
 // found by what it follows.
 const OwnDuplicates = 15 * time.Second

@@ -52,7 +52,7 @@ type ErrorAnswer struct {
 	} `json:"error"`
 }
 
-// receipt is what the body was made of.
+// receipt gives the receipt that the body was made of.
 func (b *ReceiptAnswer) receipt() run.Receipt {
 	r := run.Receipt{Repeated: b.Repeated, Limited: b.Reason == ReasonLimit}
 	if b.Run != nil {

@@ -34,7 +34,7 @@ type LogPage struct {
 	End   bool           `json:"end,omitempty"`  // nothing follows: the run has finished
 }
 
-// CheckLevel refuses what is no level; none is asked for with "".
+// CheckLevel refuses a string that is no level; "" selects all levels.
 func CheckLevel(level string) error {
 	if level != "" && Severity(level) < 0 {
 		return run.Requestf(run.RequestParams, "level: %q is none of debug, info, warn, error", level)

@@ -17,7 +17,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Bounds of what waits to be published. What is beyond them is dropped: events never
+// Bounds of events that wait to be published. Further ones are dropped: events never
 // hold back the engine.
 const (
 	liveBytes   = 8 << 20  // of live events

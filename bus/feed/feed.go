@@ -283,7 +283,7 @@ type tracker struct {
 	c     cursor
 	flow  string // of the run that is asked for
 	begun bool   // c is set
-	claim bool   // the follower has a cursor: what is missing behind it is a reset
+	claim bool   // the follower has a cursor: a gap behind it is a reset
 	page  feedPage
 }
 

@@ -130,7 +130,7 @@ func (h *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// note keeps what was found, and logs it when it is something else than before.
+// note keeps the finding, and logs it when it differs from the one before.
 func (h *Watcher) note(found *UnreadyError) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -133,7 +133,7 @@ func (f *follower) check(ctx context.Context, info *jetstream.StreamInfo) error 
 	return err
 }
 
-// isOf reports whether the stream can be the one that the index follows.
+// isOf reports whether the index can be of this stream.
 func (f *follower) isOf(info *jetstream.StreamInfo) bool {
 	return f.created.Equal(info.Created) && f.next <= info.State.LastSeq+1
 }

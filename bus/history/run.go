@@ -30,7 +30,7 @@ func (h *Store) Run(ctx context.Context) error {
 	return err
 }
 
-// end closes the index, with what else is known by then.
+// end closes the index, after it has added the records that are still missing.
 func (h *Store) end(index *recordIndex) {
 	h.mu.Lock()
 	h.index, h.ended = nil, errEnded

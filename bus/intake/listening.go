@@ -52,7 +52,7 @@ type listening struct {
 
 // listener is one trigger that is listened to.
 type listener struct {
-	stop  func()          // asks for the end: what has come is still handled
+	stop  func()          // asks for the end: messages that have arrived are still handled
 	ended <-chan struct{} // closed then
 }
 

@@ -54,7 +54,7 @@ func (m *missing) look(ctx context.Context, stream jetstream.Stream, r *jskit.Re
 	}
 	ctx, cancel := context.WithTimeout(ctx, jskit.APITimeout)
 	defer cancel()
-	info, err := stream.Info(ctx) // before that of the consumer: what is stored in between is not missing
+	info, err := stream.Info(ctx) // before that of the consumer: messages stored in between are not missing
 	if err != nil || info.State.LastSeq < r.Next {
 		return err
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/flowhost/flowhost/bus/internal/jskit"
 )
 
-// Bounds of what has a place in a [queue] or waits for one. What comes beyond is turned
-// away.
+// Bounds of requests that have a place in a [queue] or wait for one. Further ones are rejected.
 const (
 	queueLength = 64 << 10
 	queueBytes  = 16 * jskit.MaxPayload
@@ -16,7 +15,7 @@ const (
 	placeShare  = 2 // and one of so many of the places
 
 	// A request takes a place for each so many bytes, as long as they are no more than one
-	// of so many of all: a processor is busy with a large one for some 10 ms, and those
+	// of so many of all: a processor is busy with a large one for about 10 ms, and those
 	// that are handled at a time share the processors with the engine.
 	placeBytes = 64 << 10
 	largeShare = 2

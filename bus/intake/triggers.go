@@ -14,7 +14,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Bounds of what the engine is asked to take at once. They keep its loop from
+// Bounds of the requests that the engine gets at once. They keep its loop from
 // being busy with triggers alone.
 const (
 	batchRequests = 256

@@ -87,7 +87,7 @@ type replay struct {
 	failed   error // what ends the reading: the error of apply, or damage
 }
 
-// step reads on. Its error may pass; what lasts is in r.failed.
+// step continues the reading. Its error may pass; r.failed has a permanent one.
 func (r *replay) step(ctx context.Context, after uint64) error {
 	r.moved = false
 	if !r.begun {
@@ -118,7 +118,7 @@ func (r *replay) step(ctx context.Context, after uint64) error {
 	return err
 }
 
-// begin finds out what there is to read.
+// begin determines the range to read.
 func (r *replay) begin(ctx context.Context, after uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, r.journal.timeout)
 	defer cancel()

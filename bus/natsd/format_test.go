@@ -35,7 +35,7 @@ func TestFormatOfOlderProgram(t *testing.T) {
 	if !errors.As(err, &refused) || *refused != (natsd.FormatError{Dir: dir, Version: 1, Known: 2, By: "v0.4"}) {
 		t.Fatalf("StartServer = %v, want a *FormatError", err)
 	}
-	for _, part := range []string{dir, "move the folder away", "run flowhost v0.4", "until its runs have finished"} {
+	for _, part := range []string{dir, "move the directory away", "run flowhost v0.4", "until its runs have finished"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}
@@ -53,13 +53,13 @@ func TestFormatOfNewerProgram(t *testing.T) {
 	if !errors.As(err, &refused) || *refused != (natsd.FormatError{Dir: dir, Version: 7, Known: 2, By: "v9.1"}) {
 		t.Fatalf("StartServer = %v, want a *FormatError", err)
 	}
-	for _, part := range []string{dir, "format 7", "reads format 2", "flowhost v9.1", "folder of its own"} {
+	for _, part := range []string{dir, "format 7", "reads format 2", "flowhost v9.1", "give this host another directory"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "jetstream")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder was touched: %v", err)
+		t.Errorf("the directory was touched: %v", err)
 	}
 	bustest.StartServer(t, natsd.Config{Dir: t.TempDir()}) // the lock of the refused one is no hindrance
 }

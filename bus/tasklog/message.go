@@ -129,7 +129,7 @@ func (f *logFilter) selects(header nats.Header) bool {
 }
 
 // decode gives all lines of a message, none when it is not one of ours, or of another
-// item than the one that is asked for.
+// item than the query selects.
 func (f *logFilter) decode(m jetstream.Msg) []run.LogEntry {
 	var body storedLines
 	attempt, err := strconv.Atoi(m.Headers().Get(bus.HeaderAttempt))

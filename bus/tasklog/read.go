@@ -70,7 +70,7 @@ func (l *Store) settle(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	_ = l.Flush(ctx) // what is stored is worth reading in any case
+	_ = l.Flush(ctx) // the stored lines are worth reading in any case
 }
 
 // logsPull is how many messages a reading of a log asks for at a time: many may read, on

@@ -141,8 +141,8 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// collect waits for a message and takes what else is there. It gives none when
-// what was published before is to be written out.
+// collect waits for a message and takes all others that are there. It gives none when
+// messages published before are to be written out.
 func (p *Publisher) collect(ctx context.Context) ([]*nats.Msg, error) {
 	var flight []*nats.Msg
 	writeOut := p.unsynced.timer()

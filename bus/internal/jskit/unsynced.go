@@ -95,7 +95,7 @@ func (k *unsynced) after(seq uint64) []*nats.Msg {
 type LostMessagesError struct {
 	Stream    string
 	Last      uint64 // the stream's last sequence
-	Published uint64 // the one that it had written out
+	Published uint64 // the sequence that it had written out
 }
 
 func (e *LostMessagesError) Error() string {
