@@ -96,7 +96,7 @@ func (s *Scope) runValue(name string) cty.Value {
 	return cty.MapVal(all)
 }
 
-func (s *Scope) taskValue(w wanted) (cty.Value, error) {
+func (s *Scope) taskValue(w ref) (cty.Value, error) {
 	t := s.task(w.number)
 	var err error
 	v := cty.NullVal(cty.DynamicPseudoType)

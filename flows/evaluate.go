@@ -64,9 +64,9 @@ func (in *inputs) evaluate(s *Scope) (json.RawMessage, *run.Failure) {
 		return in.static, nil
 	case in.whole != nil:
 		return s.recorded(*in.whole), nil
-	case in.layout != nil:
+	case in.template != nil:
 		before := *s.meter
-		if out, ok := in.layout.fill(s); ok {
+		if out, ok := in.template.render(s); ok {
 			return out, nil
 		}
 		*s.meter = before // the other way alone decides the outcome
@@ -94,7 +94,7 @@ func (in *inputs) compute(s *Scope) (json.RawMessage, *run.Failure) {
 // comes; waits do not count.
 func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
 	if len(f.Outputs) == 0 {
-		return f.sunk(s), nil
+		return f.sinkOutputs(s), nil
 	}
 	defer s.end(s.begin())
 	out := []byte{'{'}
@@ -108,7 +108,7 @@ func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
 	return append(out, '}'), nil
 }
 
-func (f *Flow) sunk(s *Scope) json.RawMessage {
+func (f *Flow) sinkOutputs(s *Scope) json.RawMessage {
 	size := len("{}")
 	for _, w := range f.sinks {
 		size += len(w.name) + len(s.recorded(w)) + len(`"":,`)

@@ -12,7 +12,7 @@ import (
 
 // explain reports what evaluating an expression gave, in words that fit flow
 // files, and tells whether there were errors.
-func (s *site) explain(x *expression, diags hcl.Diagnostics) bool {
+func (s *exprContext) explain(x *expression, diags hcl.Diagnostics) bool {
 	for _, d := range diags {
 		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); ok && call.CalledFunctionName() != "" {
 			s.unknownFunction(x, call.CalledFunctionName(), diag.Subject(d))
@@ -23,7 +23,7 @@ func (s *site) explain(x *expression, diags hcl.Diagnostics) bool {
 	return diags.HasErrors()
 }
 
-func (s *site) unknownFunction(x *expression, name string, at hcl.Range) {
+func (s *exprContext) unknownFunction(x *expression, name string, at hcl.Range) {
 	switch {
 	case slices.Contains(fileFunctions, name):
 		s.diags.Add(RuleFileFunction, at, "File function with run values",

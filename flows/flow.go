@@ -38,9 +38,9 @@ type Flow struct {
 	params   map[string]*Param
 	tasks    map[string]*Task  // all of them
 	groups   map[string]*Group // all of them
-	outputs  map[string]wanted // of tasks and groups, by the name that runs have for them
+	outputs  map[string]ref    // of tasks and groups, by the name that runs have for them
 	payloads payloads          // of requests that name no message trigger
-	sinks    []wanted          // outputs of main tasks and groups on which no other depends
+	sinks    []ref             // outputs of main tasks and groups on which no other depends
 	base     *hcl.EvalContext  // of expressions in runs
 	opened   int               // bytes of JSON that expressions look into
 }
@@ -150,14 +150,14 @@ type Task struct {
 
 	part   Part
 	number int         // among all tasks and groups of the flow, from 0
-	output wanted      // task.NAME.output or wait.NAME.payload
+	output ref         // task.NAME.output or wait.NAME.payload
 	when   *expression // nil: always
 	each   *expression // for_each; nil for none
 	eachOf *reference  // what for_each names, nil when it computes
 	again  *expression // nil: as the failure says
 	input  *inputs
 	config *inputs
-	after  []use
+	after  []dependency
 	called hcl.Range // where the task names the flow that it runs
 }
 

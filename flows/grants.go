@@ -30,14 +30,14 @@ type grant struct {
 
 // grantedFolder is a folder below that of the flow file.
 type grantedFolder struct {
-	path  string // clean, with slashes: "data/in"
-	spelt string // as the flow file has it: "./data/in"
-	write bool
-	at    hcl.Range
+	path   string // clean, with slashes: "data/in"
+	source string // as the flow file has it: "./data/in"
+	write  bool
+	at     hcl.Range
 }
 
 // grant reads a grant block; nil without one.
-func (s *site) grant(b *hcl.Block) *grant {
+func (s *exprContext) grant(b *hcl.Block) *grant {
 	if b == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s *site) grant(b *hcl.Block) *grant {
 }
 
 // folders reads the argument files, { "./data" = "ro", … }.
-func (s *site) folders(a *hcl.Attribute) []grantedFolder {
+func (s *exprContext) folders(a *hcl.Attribute) []grantedFolder {
 	v, ok := s.value(a, cty.Map(cty.String))
 	if !ok {
 		return nil
@@ -63,7 +63,7 @@ func (s *site) folders(a *hcl.Attribute) []grantedFolder {
 	places, values := s.keyPlaces(a), v.AsValueMap()
 	var out []grantedFolder
 	for _, key := range keys(values) {
-		f := grantedFolder{path: path.Clean(key), spelt: key, at: a.Expr.Range()}
+		f := grantedFolder{path: path.Clean(key), source: key, at: a.Expr.Range()}
 		if at, known := places[key]; known {
 			f.at = at
 		}
@@ -78,7 +78,7 @@ func (s *site) folders(a *hcl.Attribute) []grantedFolder {
 
 // keyPlaces finds where the keys of an object are written, as far as they are
 // written out.
-func (s *site) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
+func (s *exprContext) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 	pairs, _ := hcl.ExprMap(a.Expr) // nothing for an expression of another form
 	places := make(map[string]hcl.Range, len(pairs))
 	for _, p := range pairs {
@@ -96,7 +96,7 @@ func (s *site) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 	return places
 }
 
-func (s *site) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool) {
+func (s *exprContext) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool) {
 	if v.IsNull() {
 		s.diags.Add(RuleValue, at, "Value not allowed", "%q is granted as \"ro\", to be read, or as \"rw\", to be written too; null is neither.", key)
 		return false, false
@@ -112,7 +112,7 @@ func (s *site) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool
 }
 
 // checkFolder reports a folder that cannot be granted.
-func (s *site) checkFolder(f grantedFolder) bool {
+func (s *exprContext) checkFolder(f grantedFolder) bool {
 	refuse := func(detail string, args ...any) bool {
 		s.diags.Add(RuleGrant, f.at, "Folder cannot be granted", detail, args...)
 		return false
@@ -120,13 +120,13 @@ func (s *site) checkFolder(f grantedFolder) bool {
 	local := filepath.FromSlash(f.path)
 	switch {
 	case path.IsAbs(f.path) || filepath.IsAbs(local):
-		return refuse("%q is an absolute path. Folders are granted by their path below the folder of the flow file, such as \"./data\".", f.spelt)
+		return refuse("%q is an absolute path. Folders are granted by their path below the folder of the flow file, such as \"./data\".", f.source)
 	case !filepath.IsLocal(local):
-		return refuse("%q leads out of the folder of the flow file. Only what lies below it can be granted: move the folder there.", f.spelt)
+		return refuse("%q leads out of the folder of the flow file. Only what lies below it can be granted: move the folder there.", f.source)
 	case f.path == ".":
 		return refuse("The folder of the flow file itself cannot be granted: it holds the flows. Grant a folder below it, such as \"./data\".")
 	case slices.ContainsFunc(strings.Split(f.path, "/"), func(name string) bool { return strings.HasPrefix(name, ".") }):
-		return refuse("%q has a name that begins with a dot: such folders hold what is not for guests, .git and .flowhost among them.", f.spelt)
+		return refuse("%q has a name that begins with a dot: such folders hold what is not for guests, .git and .flowhost among them.", f.source)
 	}
 	if s.module.restored != nil {
 		return true // the host sees what there is when it runs the call
@@ -137,9 +137,9 @@ func (s *site) checkFolder(f grantedFolder) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		s.module.missing = append(s.module.missing, f)
 	case err != nil:
-		return refuse("%s cannot be used: %s.", f.spelt, err)
+		return refuse("%s cannot be used: %s.", f.source, err)
 	case !info.IsDir():
-		return refuse("%s is not a folder. Grant the folder that it is in.", f.spelt)
+		return refuse("%s is not a folder. Grant the folder that it is in.", f.source)
 	}
 	return true
 }
@@ -149,7 +149,7 @@ func (s *site) checkFolder(f grantedFolder) bool {
 func (m *module) checkMissing() {
 	for _, f := range m.missing {
 		if !slices.ContainsFunc(m.written, f.in) {
-			m.diags.Add(RuleGrant, f.at, "No such folder", "There is no folder %s, as seen from the folder of this flow file: make it, or correct the path.", f.spelt)
+			m.diags.Add(RuleGrant, f.at, "No such folder", "There is no folder %s, as seen from the folder of this flow file: make it, or correct the path.", f.source)
 		}
 	}
 }
@@ -177,13 +177,13 @@ func statBelow(folder, name string) (fs.FileInfo, error) {
 
 // apart reports a folder within another one of the same block: a guest could
 // reach it in two ways, with two sets of rights.
-func (s *site) apart(f grantedFolder, others []grantedFolder) bool {
+func (s *exprContext) apart(f grantedFolder, others []grantedFolder) bool {
 	for _, o := range others {
 		switch {
 		case o.path == f.path:
-			s.diags.Add(RuleDuplicate, f.at, "Duplicate folder", "%q and %q are the same folder. Leave one of the two out.", o.spelt, f.spelt)
+			s.diags.Add(RuleDuplicate, f.at, "Duplicate folder", "%q and %q are the same folder. Leave one of the two out.", o.source, f.source)
 		case f.in(o) || o.in(f):
-			s.diags.Add(RuleConflict, f.at, "Folder within a folder", "%q and %q overlap: what is granted must not lie within each other. Leave one of the two out.", o.spelt, f.spelt)
+			s.diags.Add(RuleConflict, f.at, "Folder within a folder", "%q and %q overlap: what is granted must not lie within each other. Leave one of the two out.", o.source, f.source)
 		default:
 			continue
 		}
@@ -202,7 +202,7 @@ func (f grantedFolder) in(o grantedFolder) bool {
 // what its plugin is granted and never widen it, or all that the plugin is
 // granted. A plugin that is named by its path has no block, and the task's is
 // all there is.
-func (s *site) granted(own *grant, p *plugin) run.Grants {
+func (s *exprContext) granted(own *grant, p *plugin) run.Grants {
 	switch {
 	case p == nil:
 		return run.Grants{}
@@ -216,7 +216,7 @@ func (s *site) granted(own *grant, p *plugin) run.Grants {
 	return s.module.record(own.folders)
 }
 
-func (s *site) narrows(own *grant, p *plugin) {
+func (s *exprContext) narrows(own *grant, p *plugin) {
 	of := p.grant
 	if of == nil {
 		of = new(grant)
@@ -229,10 +229,10 @@ func (s *site) narrows(own *grant, p *plugin) {
 		switch {
 		case i < 0:
 			s.diags.Add(RuleGrant, f.at, "Not granted to the plugin",
-				"A task's grant narrows that of its plugin, and plugin %q is not granted %q%s. Grant it there first, or leave it out.", p.Name, f.spelt, listed(of.folders))
+				"A task's grant narrows that of its plugin, and plugin %q is not granted %q%s. Grant it there first, or leave it out.", p.Name, f.source, listed(of.folders))
 		case f.write && !of.folders[i].write:
 			s.diags.Add(RuleGrant, f.at, "Not granted to the plugin",
-				"A task's grant narrows that of its plugin, and plugin %q is granted %q as \"ro\" only. Grant it as \"rw\" there, or as \"ro\" here.", p.Name, of.folders[i].spelt)
+				"A task's grant narrows that of its plugin, and plugin %q is granted %q as \"ro\" only. Grant it as \"rw\" there, or as \"ro\" here.", p.Name, of.folders[i].source)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func listed(folders []grantedFolder) string {
 	}
 	var names []string
 	for _, f := range folders {
-		names = append(names, f.spelt)
+		names = append(names, f.source)
 	}
 	return ", only " + diag.Join(names, "and")
 }

@@ -36,11 +36,11 @@ type Group struct {
 
 	part    Part
 	number  int         // among all tasks and groups of the flow, from 0
-	output  wanted      // group.NAME.output
+	output  ref         // group.NAME.output
 	when    *expression // nil: always
-	after   []use
+	after   []dependency
 	content *lang.Content
-	site    *site
+	context *exprContext
 }
 
 // Member is a task, a wait or a group within a group.
@@ -59,7 +59,7 @@ func (m Member) Name() string {
 }
 
 // output is the reference to what the task, the wait or the group gives.
-func (m Member) output() wanted {
+func (m Member) output() ref {
 	if m.Group != nil {
 		return m.Group.output
 	}
@@ -134,7 +134,7 @@ var memberBlocks = []string{"task", "wait", "group"}
 
 // declareMembers notes the tasks, waits and groups of a section or a group, in
 // declared order, and gives the number of their blocks.
-func (d *draft) declareMembers(c *lang.Content, s *Section, in *Group) int {
+func (d *flowDecoder) declareMembers(c *lang.Content, s *Section, in *Group) int {
 	var blocks []*hcl.Block
 	for _, kind := range memberBlocks {
 		blocks = append(blocks, c.Blocks[kind]...)
@@ -164,7 +164,7 @@ const maxGroups = 32
 
 // declareGroup notes a group and what it holds. The members of one that cannot be
 // named are noted too: others may refer to them.
-func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
+func (d *flowDecoder) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 	name, ok := d.declareName(b)
 	g := &Group{Name: name, Mode: GroupParallel, Range: b.DefRange, Parent: in, part: s.Part}
 	if ok {
@@ -174,13 +174,13 @@ func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 		s.Groups = append(s.Groups, g)
 	}
 	if g.depth() == maxGroups+1 {
-		d.site.diags.Add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
+		d.context.diags.Add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
 	}
-	inner := *d.site
+	inner := *d.context
 	inner.part = s.Part
-	g.site, g.content = inner.decodeAt(b, groupSchema)
+	g.context, g.content = inner.decodeAt(b, groupSchema)
 	if declared := d.declareMembers(g.content, s, g); declared == 0 {
-		d.site.diags.Add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", diag.Join(memberBlocks, "or"))
+		d.context.diags.Add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", diag.Join(memberBlocks, "or"))
 	}
 	if !ok {
 		return nil
@@ -190,15 +190,15 @@ func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 
 // decodeGroups reads the arguments of the groups: they may refer to all that is
 // declared.
-func (d *draft) decodeGroups() {
+func (d *flowDecoder) decodeGroups() {
 	for _, s := range d.flow.Sections {
 		for _, g := range s.Groups {
-			g.site.decodeGroup(g)
+			g.context.decodeGroup(g)
 		}
 	}
 }
 
-func (s *site) decodeGroup(g *Group) {
+func (s *exprContext) decodeGroup(g *Group) {
 	c := g.content
 	if word, ok := s.word(c.Arg("mode")); ok {
 		g.Mode = GroupMode(word)
@@ -212,5 +212,5 @@ func (s *site) decodeGroup(g *Group) {
 	}
 	g.when = s.condition(c.Arg("when"))
 	g.after = s.after(c.Arg("after"))
-	g.content, g.site = nil, nil
+	g.content, g.context = nil, nil
 }

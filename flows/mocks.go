@@ -33,15 +33,15 @@ func (l *loader) loadMocks(file string) []*Test {
 	}
 	m.checkShared(content)
 	var all []*Test
-	for _, name := range keys(m.drafts) {
-		all = append(all, m.site(nil).mocksOf(m.drafts[name], content))
+	for _, name := range keys(m.decoders) {
+		all = append(all, m.exprContext(nil).mocksOf(m.decoders[name], content))
 	}
 	return all
 }
 
 // mocksOf is a test of what the file mocks for a flow.
-func (s *site) mocksOf(d *draft, file *lang.Content) *Test {
-	t := &Test{Flow: d.flow, At: DefaultTestTime, site: s, mocks: map[string]*mock{}, plugins: map[string]*mock{}}
+func (s *exprContext) mocksOf(d *flowDecoder, file *lang.Content) *Test {
+	t := &Test{Flow: d.flow, At: DefaultTestTime, context: s, mocks: map[string]*mock{}, plugins: map[string]*mock{}}
 	s.shareMocks(t, d, file)
 	return t
 }

@@ -28,7 +28,7 @@ type module struct {
 	limitBlocks map[string]*declaredLimit
 
 	defaults policy
-	drafts   map[string]*draft // flows by short name
+	decoders map[string]*flowDecoder // flows by short name
 
 	written []grantedFolder // all that grants let guests write to
 	missing []grantedFolder // those to be read that are not there
@@ -52,7 +52,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 		variables: map[string]*declaration{},
 		locals:    map[string]*local{},
 		plugins:   map[string]*plugin{},
-		drafts:    map[string]*draft{},
+		decoders:  map[string]*flowDecoder{},
 
 		limitBlocks: map[string]*declaredLimit{},
 	}

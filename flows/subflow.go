@@ -19,7 +19,7 @@ var functionOnly = []string{"function", "config", "priority", "limit", "limits",
 
 // subflow reads which flow a task runs, if it runs one, and holds that it has
 // exactly one of plugin and flow.
-func (s *site) subflow(t *Task, b *hcl.Block, c *lang.Content) {
+func (s *exprContext) subflow(t *Task, b *hcl.Block, c *lang.Content) {
 	plugin, flow := c.Arg("plugin"), c.Arg("flow")
 	switch {
 	case plugin == nil && flow == nil:
@@ -46,13 +46,13 @@ func (s *site) subflow(t *Task, b *hcl.Block, c *lang.Content) {
 	}
 }
 
-func (s *site) notOfFlow(name string, at hcl.Range) {
+func (s *exprContext) notOfFlow(name string, at hcl.Range) {
 	s.diags.Add(RuleConflict, at, name+" and flow", "%q is about the call of a function: the tasks of the flow have their own. Leave it out.", name)
 }
 
 // flow is the flow that a task names, flow.NAME or as text. It is nil when that
 // has been reported as wrong.
-func (s *site) flow(a *hcl.Attribute) *draft {
+func (s *exprContext) flow(a *hcl.Attribute) *flowDecoder {
 	t := flowReference(a.Expr)
 	name, at, ok := syntax.Step(t, 1)
 	switch {
@@ -61,7 +61,7 @@ func (s *site) flow(a *hcl.Attribute) *draft {
 		return nil
 	case len(t) == 2 && ok:
 		return s.flowOf(name, at)
-	case len(t) == 1 && s.module.drafts[t.RootName()] != nil:
+	case len(t) == 1 && s.module.decoders[t.RootName()] != nil:
 		s.diags.Add(RuleUnknownRoot, t.SourceRange(), "Incomplete reference", "There is no %q by itself. Did you mean flow.%s?", t.RootName(), t.RootName())
 		return nil
 	}
@@ -85,10 +85,10 @@ func flowReference(e hcl.Expression) hcl.Traversal {
 	return nil
 }
 
-func (s *site) flowOf(name string, at hcl.Range) *draft {
-	d := s.module.drafts[name]
+func (s *exprContext) flowOf(name string, at hcl.Range) *flowDecoder {
+	d := s.module.decoders[name]
 	if d == nil && !s.module.broken {
-		hint := s.diags.Guess(name, "flow.", maps.Keys(s.module.drafts))
+		hint := s.diags.Guess(name, "flow.", maps.Keys(s.module.decoders))
 		if hint == "" {
 			hint = " Flows are found in their own folder only."
 		}

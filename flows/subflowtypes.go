@@ -18,31 +18,31 @@ func (m *module) checkFlows(flows []*Flow) {
 		return
 	}
 	for _, f := range flows {
-		m.draftOf(f).resolveCalls()
+		m.decoderOf(f).resolveCalls()
 	}
 	for _, f := range flows {
-		m.draftOf(f).checkTypes()
+		m.decoderOf(f).checkTypes()
 	}
 	m.checkCalls()
 	m.checkFollowers()
 }
 
-func (m *module) draftOf(f *Flow) *draft {
-	return m.drafts[strings.TrimPrefix(f.Name, m.src.prefix)]
+func (m *module) decoderOf(f *Flow) *flowDecoder {
+	return m.decoders[strings.TrimPrefix(f.Name, m.src.prefix)]
 }
 
 // resolveCalls finds what the flows take and give that the tasks of this one run.
-func (d *draft) resolveCalls() {
+func (d *flowDecoder) resolveCalls() {
 	for _, t := range d.flow.AllTasks() {
 		if c := d.typed[t.Name]; c != nil && t.Child != nil {
-			c.contract = d.site.module.draftOf(t.Child).asSubflow()
+			c.contract = d.context.module.decoderOf(t.Child).asSubflow()
 		}
 	}
 }
 
 // asSubflow is what the flow takes and gives as a sub-flow. The output of a flow
 // that rests on its own is open.
-func (d *draft) asSubflow() *contract {
+func (d *flowDecoder) asSubflow() *contract {
 	if d.contract != nil {
 		return d.contract
 	}
@@ -53,7 +53,7 @@ func (d *draft) asSubflow() *contract {
 	}
 	output := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: true}
 	for _, o := range d.flow.Outputs {
-		t := d.site.typing()
+		t := d.context.typing()
 		t.lenient = true // its own flow reports what is wrong with it
 		one := jsonschema.Any()
 		if o.value.expr != nil {
@@ -82,7 +82,7 @@ func (c *typed) checkParams(t *typing) {
 	if c.task.Child == nil {
 		return
 	}
-	params := t.module.draftOf(c.task.Child).params
+	params := t.module.decoderOf(c.task.Child).params
 	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.Required != nil {
 		t.diags.Add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", diag.Join(c.contract.input.Required, "and"))
 	}

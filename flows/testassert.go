@@ -15,8 +15,8 @@ import (
 // assertion is what must hold at the end of a test.
 type assertion struct {
 	at        hcl.Range
-	condition *tried
-	message   *tried // nil for none
+	condition *testExpr
+	message   *testExpr // nil for none
 }
 
 // Check holds the assertions of a test against its runs, in any order. Each one

@@ -38,17 +38,17 @@ func (m *module) decodeTests(file *lang.Content) []*Test {
 
 // decodeTest is nil for a test whose flow is not known.
 func (m *module) decodeTest(b *hcl.Block, file *lang.Content) *Test {
-	s, c := m.site(nil).decodeAt(b, testSchema)
+	s, c := m.exprContext(nil).decodeAt(b, testSchema)
 	d := s.testedFlow(b, c.Arg("flow"))
 	if d == nil {
 		return nil
 	}
 	t := &Test{
 		Name: b.Labels[0], Range: b.DefRange, Flow: d.flow, At: DefaultTestTime,
-		site: s, mocks: map[string]*mock{}, plugins: map[string]*mock{},
+		context: s, mocks: map[string]*mock{}, plugins: map[string]*mock{},
 	}
 	s.testedTrigger(t, d, c)
-	if at, ok := (&timetable{site: s}).instant(c.Arg("at")); ok {
+	if at, ok := (&scheduleDecoder{exprContext: s}).instant(c.Arg("at")); ok {
 		t.At = at.UTC()
 	}
 	t.Until, _ = s.duration(c.Arg("until"))
@@ -75,22 +75,22 @@ func (m *module) decodeTest(b *hcl.Block, file *lang.Content) *Test {
 }
 
 // testedFlow finds the flow of a test among those of its folder.
-func (s *site) testedFlow(b *hcl.Block, a *hcl.Attribute) *draft {
-	names := keys(s.module.drafts)
+func (s *exprContext) testedFlow(b *hcl.Block, a *hcl.Attribute) *flowDecoder {
+	names := keys(s.module.decoders)
 	switch name, ok := s.text(a); {
-	case ok && s.module.drafts[name] != nil:
-		return s.module.drafts[name]
+	case ok && s.module.decoders[name] != nil:
+		return s.module.decoders[name]
 	case ok && !s.module.broken:
 		s.diags.Add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the folder.%s", name, diag.DidYouMean(name, "", names))
 	case a == nil && len(names) == 1:
-		return s.module.drafts[names[0]]
+		return s.module.decoders[names[0]]
 	case a == nil && len(names) > 1:
 		s.diags.Add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the folder: say which one is tested with flow = \"…\".%s", len(names), diag.DidYouMean("", "", names))
 	}
 	return nil
 }
 
-func (s *site) testedTrigger(t *Test, d *draft, c *lang.Content) {
+func (s *exprContext) testedTrigger(t *Test, d *flowDecoder, c *lang.Content) {
 	a := c.Arg("trigger")
 	name, ok := s.text(a)
 	if !ok {
@@ -113,7 +113,7 @@ func (s *site) testedTrigger(t *Test, d *draft, c *lang.Content) {
 }
 
 // testedParams checks values of params as a run does.
-func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
+func (s *exprContext) testedParams(t *Test, d *flowDecoder, a *hcl.Attribute) {
 	if a == nil {
 		return
 	}
@@ -131,7 +131,7 @@ func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
 		}
 		encoded, err := p.fill(s.module.meter, values[name], true)
 		if err != nil {
-			s.diags.Add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", spelt(err))
+			s.diags.Add(RuleType, s.keyRange(a, name), "Wrong value of a param", "%s", asSentence(err))
 			continue
 		}
 		t.Params[name] = encoded
@@ -139,7 +139,7 @@ func (s *site) testedParams(t *Test, d *draft, a *hcl.Attribute) {
 }
 
 // keyRange is where a name stands in an object that is written out.
-func (s *site) keyRange(a *hcl.Attribute, name string) hcl.Range {
+func (s *exprContext) keyRange(a *hcl.Attribute, name string) hcl.Range {
 	pairs, _ := hcl.ExprMap(a.Expr)
 	for _, pair := range pairs {
 		if v, diags := pair.Key.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.AsString() == name {
@@ -150,7 +150,7 @@ func (s *site) keyRange(a *hcl.Attribute, name string) hcl.Range {
 }
 
 // testedJSON is a value that is given to runs, nil without one.
-func (s *site) testedJSON(a *hcl.Attribute) json.RawMessage {
+func (s *exprContext) testedJSON(a *hcl.Attribute) json.RawMessage {
 	if a == nil {
 		return nil
 	}
@@ -166,8 +166,8 @@ func (s *site) testedJSON(a *hcl.Attribute) json.RawMessage {
 	return encoded
 }
 
-// spelt makes a sentence of an error.
-func spelt(err error) string {
+// asSentence makes a sentence of an error.
+func asSentence(err error) string {
 	text := err.Error()
 	if text[0] >= 'a' && text[0] <= 'z' {
 		text = diag.Sentence(text)
@@ -178,9 +178,9 @@ func spelt(err error) string {
 	return text
 }
 
-func (s *site) decodeAssert(t *Test, d *draft, b *hcl.Block) *assertion {
+func (s *exprContext) decodeAssert(t *Test, d *flowDecoder, b *hcl.Block) *assertion {
 	s, c := s.decodeAt(b, assertSchema)
-	e := &trial{site: s, roots: assertRoots, tested: d, scheduled: t.Scheduled()}
+	e := &testContext{exprContext: s, roots: assertRoots, tested: d, scheduled: t.Scheduled()}
 	a := &assertion{at: b.DefRange, condition: e.bind(c.Arg("condition")), message: e.bind(c.Arg("error_message"))}
 	if x := a.condition; x != nil && x.constant != cty.NilVal {
 		s.diags.Add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", diag.Join([]string{"run", "runs", "task", "wait"}, "or"))

@@ -38,7 +38,7 @@ type Test struct {
 
 	Answers []*Answer // to waits
 
-	site    *site
+	context *exprContext
 	mocks   map[string]*mock // by task
 	plugins map[string]*mock // by plugin
 	asserts []*assertion

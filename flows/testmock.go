@@ -18,9 +18,9 @@ import (
 // mock is what the calls of a task do in a test.
 type mock struct {
 	at      hcl.Range
-	output  *tried
-	takes   *tried
-	fail    *tried
+	output  *testExpr
+	takes   *testExpr
+	fail    *testExpr
 	fails   bool
 	outcome run.Outcome
 	times   int // attempts that fail; 0 for all, where fails is set

@@ -12,20 +12,20 @@ import (
 // flow, and "release/build" one of the flow that its task "release" runs.
 
 // lookup finds a task or wait and its flow, nil when there is none.
-func (m *module) lookup(d *draft, path string, word *root) (*draft, *Task) {
+func (m *module) lookup(d *flowDecoder, path string, word *root) (*flowDecoder, *Task) {
 	names := strings.Split(path, "/")
 	for _, name := range names[:len(names)-1] {
 		t := d.leaf(rootWord("task"), name)
 		if t == nil || t.Child == nil {
 			return nil, nil
 		}
-		d = m.draftOf(t.Child)
+		d = m.decoderOf(t.Child)
 	}
 	return d, d.leaf(word, names[len(names)-1])
 }
 
 // named is lookup that reports what is wrong with the path.
-func (s *site) named(d *draft, path string, at hcl.Range, word *root) (*draft, *Task) {
+func (s *exprContext) named(d *flowDecoder, path string, at hcl.Range, word *root) (*flowDecoder, *Task) {
 	if of, t := s.module.lookup(d, path, word); t != nil {
 		return of, t
 	}
@@ -47,12 +47,12 @@ func (s *site) named(d *draft, path string, at hcl.Range, word *root) (*draft, *
 			s.diags.Add(RuleReference, at, "Not a sub-flow", "Task %q of flow %q runs no flow, so there is nothing in it that could be called %q.", name, d.flow.Name, after)
 			return nil, nil
 		}
-		d, above, rest = s.module.draftOf(t.Child), above+name+"/", after
+		d, above, rest = s.module.decoderOf(t.Child), above+name+"/", after
 	}
 }
 
 // instead says what could be meant by a name that the flow does not have.
-func (d *draft) instead(word *root, name, above string) string {
+func (d *flowDecoder) instead(word *root, name, above string) string {
 	switch {
 	case word.bit == rootTask && d.tasks[WaitPrefix+strings.TrimPrefix(name, WaitPrefix)] != nil:
 		return " It is a wait: these are not mocked, virtual time ends them, or a signal or approve block."

@@ -15,7 +15,7 @@ import (
 // triggerParams checks that the runs that a trigger starts by itself get their
 // params. A trigger that is switched off is left to requests, which bring their own.
 func (t *typing) triggerParams(trigger *Trigger) {
-	params := *paramsShape(t.draft.flow.Params)
+	params := *paramsShape(t.decoder.flow.Params)
 	params.Closed = false // paramNames looks at names
 	params.Required = t.paramNames(trigger, params.Required)
 	if !trigger.Enabled {
@@ -24,12 +24,12 @@ func (t *typing) triggerParams(trigger *Trigger) {
 	switch x := trigger.params; {
 	case x != nil && (x.constant == cty.NilVal || hasFields(x.constant.Type())):
 		t.check(x.Expression, &params, "params")
-		t.fill(t.draft.params, x.Expression)
-	case t.draft.stated[trigger] != nil || params.Required == nil:
+		t.fill(t.decoder.params, x.Expression)
+	case t.decoder.stated[trigger] != nil || params.Required == nil:
 	case trigger.Kind == run.TriggerSchedule, trigger.After != "":
 		t.unfilled(trigger, params.Required)
 	case trigger.payloads != nil:
-		t.compare(&params, t.draft.payloadShape(trigger), spot{path: "params", at: trigger.Range, what: "trigger.payload"})
+		t.compare(&params, t.decoder.payloadShape(trigger), spot{path: "params", at: trigger.Range, what: "trigger.payload"})
 	}
 }
 
@@ -37,7 +37,7 @@ func (t *typing) triggerParams(trigger *Trigger) {
 // params of their names.
 func (t *typing) unfilled(trigger *Trigger, required []string) {
 	if trigger.Kind == run.TriggerFlow {
-		payload := t.draft.endShape(trigger)
+		payload := t.decoder.endShape(trigger)
 		required = slices.DeleteFunc(slices.Clone(required), func(name string) bool { return payload.Fields[name] != nil })
 	}
 	if len(required) > 0 {
@@ -49,7 +49,7 @@ func (t *typing) unfilled(trigger *Trigger, required []string) {
 // paramNames reports names that are no params in an object that is written out, and
 // gives those of the required ones that none of these was meant to be.
 func (t *typing) paramNames(trigger *Trigger, required []string) []string {
-	stated := t.draft.stated[trigger]
+	stated := t.decoder.stated[trigger]
 	if stated == nil {
 		return required
 	}
@@ -57,10 +57,10 @@ func (t *typing) paramNames(trigger *Trigger, required []string) []string {
 	if diags.HasErrors() {
 		return required
 	}
-	known := keys(t.draft.params)
+	known := keys(t.decoder.params)
 	for _, pair := range pairs {
 		name, ok := t.name(pair.Key)
-		if !ok || t.draft.params[name] != nil {
+		if !ok || t.decoder.params[name] != nil {
 			continue
 		}
 		t.diags.Add(RuleUnknownName, pair.Key.Range(), "Unknown param", "The flow has no param %q.%s", name, t.diags.Guess(name, "", slices.Values(known)))

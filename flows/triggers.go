@@ -11,8 +11,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func (d *draft) decodeTrigger(b *hcl.Block) {
-	s := d.site
+func (d *flowDecoder) decodeTrigger(b *hcl.Block) {
+	s := d.context
 	kind := b.Labels[0]
 	w, known := triggerKinds[kind]
 	switch {
@@ -55,7 +55,7 @@ func (d *draft) decodeTrigger(b *hcl.Block) {
 
 func hasFields(t cty.Type) bool { return t.IsObjectType() || t.IsMapType() }
 
-func (s *site) message(t *Trigger, c *lang.Content) {
+func (s *exprContext) message(t *Trigger, c *lang.Content) {
 	subject := c.Arg("subject")
 	t.Subject, _ = s.text(subject)
 	switch {

@@ -22,7 +22,7 @@ import (
 // wrong and reported.
 
 // value evaluates an argument to a type.
-func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
+func (s *exprContext) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 	if a == nil {
 		return cty.NilVal, false
 	}
@@ -51,7 +51,7 @@ func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 	return v, true
 }
 
-func (s *site) text(a *hcl.Attribute) (string, bool) {
+func (s *exprContext) text(a *hcl.Attribute) (string, bool) {
 	v, ok := s.value(a, cty.String)
 	if !ok {
 		return "", false
@@ -60,7 +60,7 @@ func (s *site) text(a *hcl.Attribute) (string, bool) {
 }
 
 // word is a text that must be one of those in the table.
-func (s *site) word(a *hcl.Attribute) (string, bool) {
+func (s *exprContext) word(a *hcl.Attribute) (string, bool) {
 	v, ok := s.text(a)
 	if !ok {
 		return "", false
@@ -69,7 +69,7 @@ func (s *site) word(a *hcl.Attribute) (string, bool) {
 }
 
 // someWords are texts each of which must be one of those in the table.
-func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
+func (s *exprContext) someWords(a *hcl.Attribute) ([]string, bool) {
 	v, ok := s.value(a, cty.List(cty.String))
 	if !ok {
 		return nil, false
@@ -91,7 +91,7 @@ func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
 }
 
 // allowed reports whether a text is one of those in the table.
-func (s *site) allowed(a *hcl.Attribute, text string) bool {
+func (s *exprContext) allowed(a *hcl.Attribute, text string) bool {
 	allowed := s.schema.Argument(a.Name).OneOf
 	if slices.Contains(allowed, text) {
 		return true
@@ -100,13 +100,13 @@ func (s *site) allowed(a *hcl.Attribute, text string) bool {
 	return false
 }
 
-func (s *site) flag(a *hcl.Attribute) (bool, bool) {
+func (s *exprContext) flag(a *hcl.Attribute) (bool, bool) {
 	v, ok := s.value(a, cty.Bool)
 	return ok && v.True(), ok
 }
 
 // whole is a whole number from least to most.
-func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
+func (s *exprContext) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 	v, ok := s.value(a, cty.Number)
 	if !ok {
 		return 0, false
@@ -126,7 +126,7 @@ func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 // maxPriority is the highest priority of a task, and the lowest turned round.
 const maxPriority = 100
 
-func (s *site) priority(a *hcl.Attribute, inherited int) int {
+func (s *exprContext) priority(a *hcl.Attribute, inherited int) int {
 	if n, ok := s.whole(a, -maxPriority, maxPriority); ok {
 		return int(n)
 	}
@@ -134,7 +134,7 @@ func (s *site) priority(a *hcl.Attribute, inherited int) int {
 }
 
 // share is a number from 0 to 1.
-func (s *site) share(a *hcl.Attribute) (float64, bool) {
+func (s *exprContext) share(a *hcl.Attribute) (float64, bool) {
 	v, ok := s.value(a, cty.Number)
 	if !ok {
 		return 0, false
@@ -148,7 +148,7 @@ func (s *site) share(a *hcl.Attribute) (float64, bool) {
 }
 
 // duration is a positive length of time.
-func (s *site) duration(a *hcl.Attribute) (time.Duration, bool) {
+func (s *exprContext) duration(a *hcl.Attribute) (time.Duration, bool) {
 	text, ok := s.text(a)
 	if !ok {
 		return 0, false
@@ -202,7 +202,7 @@ var sizeUnits = []struct {
 }
 
 // size is a number of bytes, as [ParseSize] reads it.
-func (s *site) size(a *hcl.Attribute) (int64, bool) {
+func (s *exprContext) size(a *hcl.Attribute) (int64, bool) {
 	text, ok := s.text(a)
 	if !ok {
 		return 0, false

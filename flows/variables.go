@@ -34,7 +34,7 @@ func (m *module) declareVariable(b *hcl.Block) {
 		m.diags.Duplicate("variable", name, at, first.at)
 		return
 	}
-	m.variables[name] = m.site(variableSchema).decodeDeclaration(b, "var", name)
+	m.variables[name] = m.exprContext(variableSchema).decodeDeclaration(b, "var", name)
 }
 
 // values are the values given to this module's variables, the strongest last.
@@ -118,8 +118,8 @@ func (m *module) assignVariables(values []*given) {
 // reported as well.
 func (m *module) assign(v *declaration, g *given) cty.Value {
 	if g == nil {
-		if v.preset != cty.NilVal {
-			return v.preset
+		if v.defaultValue != cty.NilVal {
+			return v.defaultValue
 		}
 		m.diags.Add(RuleVariable, v.at, "Variable without a value",
 			"var.%s has no default and was given no value. Give it one in a *.auto.vars.hcl file, with --var or in the environment, or give it a default.", v.name)
@@ -161,7 +161,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 		}
 		return value, !diags.HasErrors()
 	case g.attr != nil:
-		x, ok := m.site(nil).bind(g.attr.Expr, g.name, lang.Constant)
+		x, ok := m.exprContext(nil).bind(g.attr.Expr, g.name, lang.Constant)
 		if !ok {
 			return cty.NilVal, false
 		}

@@ -21,8 +21,8 @@ type Wait struct {
 	For     WaitFor
 	Timeout time.Duration // after which it fails; 0 for never
 
-	value    *expression // of the argument For; nil for a signal
-	foreseen string      // of a subject, what is known at load
+	value        *expression // of the argument For; nil for a signal
+	knownSubject string      // of a subject, what is known at load
 }
 
 // WaitFor says what ends a wait.
@@ -140,7 +140,7 @@ func clip(s string) string {
 func (t *Task) isWait() bool { return t.Wait != nil }
 
 // declareWait notes a wait of a part of the flow.
-func (d *draft) declareWait(b *hcl.Block, of *Section, in *Group) *Task {
+func (d *flowDecoder) declareWait(b *hcl.Block, of *Section, in *Group) *Task {
 	name, ok := d.declareName(b)
 	if !ok {
 		return nil
@@ -153,7 +153,7 @@ func (d *draft) declareWait(b *hcl.Block, of *Section, in *Group) *Task {
 	return d.declared(t, b, of)
 }
 
-func (s *site) decodeWait(t *Task, b *hcl.Block) {
+func (s *exprContext) decodeWait(t *Task, b *hcl.Block) {
 	s, c := s.decodeAt(b, waitSchema)
 	t.Description, _ = s.text(c.Arg("description"))
 	if word, ok := s.word(c.Arg("run_on")); ok {
@@ -181,17 +181,17 @@ func (s *site) decodeWait(t *Task, b *hcl.Block) {
 		if fault != nil {
 			s.diags.Add(fault.rule, form.Expr.Range(), fault.summary, "%q: %s", form.Name, fault.detail)
 		}
-		t.Wait.foreseen = awaited.Subject
+		t.Wait.knownSubject = awaited.Subject
 	case t.Wait.For == WaitSubject:
-		t.Wait.foreseen = s.foreseenSubject(x)
-		if why := run.ReservedSubject(t.Wait.foreseen); why != "" {
-			s.diags.Add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.foreseen, why)
+		t.Wait.knownSubject = s.knownSubject(x)
+		if why := run.ReservedSubject(t.Wait.knownSubject); why != "" {
+			s.diags.Add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.knownSubject, why)
 		}
 	}
 }
 
 // waitForm is the argument that says what ends the wait.
-func (s *site) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
+func (s *exprContext) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
 	signal, stated := s.flag(c.Arg(string(WaitSignal)))
 	if !stated && c.Arg(string(WaitSignal)) != nil {
 		return nil // wrong, and reported
@@ -215,8 +215,8 @@ func (s *site) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
 }
 
 // checkWait compares the types of what a wait's expressions give.
-func (d *draft) checkWait(t *Task) {
-	s := *d.site
+func (d *flowDecoder) checkWait(t *Task) {
+	s := *d.context
 	s.part = t.part
 	types := s.within(waitSchema).typing()
 	types.condition(t.when)
@@ -234,7 +234,7 @@ func (d *draft) checkWait(t *Task) {
 var waitAttributes = []string{"duration", "error", "payload", "state"}
 
 // leaf is the task or wait that a name after its root stands for, or nil.
-func (d *draft) leaf(word *root, name string) *Task {
+func (d *flowDecoder) leaf(word *root, name string) *Task {
 	if word.bit == rootWait {
 		return d.tasks[WaitPrefix+name]
 	}
@@ -245,7 +245,7 @@ func (d *draft) leaf(word *root, name string) *Task {
 }
 
 // leaves are the names of the flow's tasks, or of its waits.
-func (d *draft) leaves(word *root) []string {
+func (d *flowDecoder) leaves(word *root) []string {
 	var names []string
 	for name := range d.tasks {
 		if short, wait := strings.CutPrefix(name, WaitPrefix); wait == (word.bit == rootWait) {

@@ -18,17 +18,17 @@ import (
 func (f *Flow) WaitSubjects() []string {
 	var all []string
 	for _, t := range f.AllTasks() {
-		if t.isWait() && t.Wait.foreseen != "" {
-			all = append(all, t.Wait.foreseen)
+		if t.isWait() && t.Wait.knownSubject != "" {
+			all = append(all, t.Wait.knownSubject)
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// foreseenSubject is what is known at load of a subject with run values in it, ""
+// knownSubject is what is known at load of a subject with run values in it, ""
 // for too little.
-func (s *site) foreseenSubject(x *expression) string {
+func (s *exprContext) knownSubject(x *expression) string {
 	template, ok := budget.Bare(x.Expression).(*hclsyntax.TemplateExpr)
 	if !ok {
 		return ""

@@ -15,7 +15,7 @@ var grantable = map[string]string{"files": `files = { "./data" = "ro" }`}
 // checkWants warns of what a task's plugin wants where no grant block holds for the
 // task. One that grants less is an answer, and so is an empty one: a plugin may do
 // without.
-func (s *site) checkWants(own *grant, p *plugin, named *hcl.Attribute) {
+func (s *exprContext) checkWants(own *grant, p *plugin, named *hcl.Attribute) {
 	if own != nil || p == nil || p.grant != nil || p.signature == nil || s.module.restored != nil {
 		return
 	}

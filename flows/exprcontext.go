@@ -8,14 +8,14 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
-// site is a place where expressions stand: a module's top level, or inside one
+// exprContext is a place where expressions stand: a module's top level, or inside one
 // of its flows.
-type site struct {
-	module *module
-	diags  *diag.Report
-	schema *lang.Schema
-	draft  *draft // nil at the top level
-	part   Part   // of the flow; PartMain or empty outside of hooks
+type exprContext struct {
+	module  *module
+	diags   *diag.Report
+	schema  *lang.Schema
+	decoder *flowDecoder // nil at the top level
+	part    Part         // of the flow; PartMain or empty outside of hooks
 
 	// shared is set inside defaults, whose arguments hold for all tasks.
 	shared bool
@@ -24,29 +24,31 @@ type site struct {
 	item *Task
 }
 
-func (m *module) site(w *lang.Schema) *site { return &site{module: m, diags: m.diags, schema: w} }
+func (m *module) exprContext(w *lang.Schema) *exprContext {
+	return &exprContext{module: m, diags: m.diags, schema: w}
+}
 
-func (s *site) within(w *lang.Schema) *site {
+func (s *exprContext) within(w *lang.Schema) *exprContext {
 	inner := *s
 	inner.schema = w
 	return &inner
 }
 
 // decodeAt sorts out a block whose arguments are evaluated here.
-func (s *site) decodeAt(b *hcl.Block, w *lang.Schema) (*site, *lang.Content) {
+func (s *exprContext) decodeAt(b *hcl.Block, w *lang.Schema) (*exprContext, *lang.Content) {
 	return s.within(w), lang.Decode(s.diags, b.Body, w, b.DefRange)
 }
 
 // base holds the deploy-time values that expressions here see.
-func (s *site) base() *hcl.EvalContext {
-	if s.draft != nil {
-		return s.draft.base
+func (s *exprContext) base() *hcl.EvalContext {
+	if s.decoder != nil {
+		return s.decoder.base
 	}
 	return s.module.base
 }
 
 // evaluate gives the value of a deploy-time argument.
-func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
+func (s *exprContext) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 	x, ok := s.bind(a.Expr, a.Name, s.schema.Argument(a.Name).Phase)
 	if !ok {
 		return cty.NilVal, false
@@ -55,7 +57,7 @@ func (s *site) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 }
 
 // usable is what an argument evaluated at that moment may refer to here.
-func (s *site) usable(at lang.Phase) roots {
+func (s *exprContext) usable(at lang.Phase) roots {
 	usable := usableIn(at, s.part == PartOnFailure || s.part == PartFinally)
 	if at == lang.Retry && s.shared {
 		usable &^= settledRoots
@@ -63,7 +65,7 @@ func (s *site) usable(at lang.Phase) roots {
 	if s.item != nil && usable&rootRun != 0 {
 		usable |= rootEach
 	}
-	if at == lang.Retry && s.draft == nil {
+	if at == lang.Retry && s.decoder == nil {
 		usable &^= rootParam | rootFlow
 	}
 	return usable
@@ -71,7 +73,7 @@ func (s *site) usable(at lang.Phase) roots {
 
 // compute gives the value of an expression as far as it can be known now: run
 // values are unknown.
-func (s *site) compute(x *expression) (cty.Value, bool) {
+func (s *exprContext) compute(x *expression) (cty.Value, bool) {
 	base := s.base()
 	if x.roots&runRoots != 0 {
 		base = s.runBase()
@@ -79,7 +81,7 @@ func (s *site) compute(x *expression) (cty.Value, bool) {
 	if s.module.meter.Spent() {
 		return cty.DynamicVal, false // which is reported
 	}
-	v, diags := x.evaluate(base, (*foreseen)(s), s.module.meter)
+	v, diags := x.evaluate(base, (*loadValues)(s), s.module.meter)
 	if s.explain(x, diags) {
 		return cty.DynamicVal, false
 	}
@@ -87,9 +89,9 @@ func (s *site) compute(x *expression) (cty.Value, bool) {
 }
 
 // runBase holds the deploy-time values that expressions here see in runs.
-func (s *site) runBase() *hcl.EvalContext {
-	if s.draft != nil {
-		return s.draft.flow.base
+func (s *exprContext) runBase() *hcl.EvalContext {
+	if s.decoder != nil {
+		return s.decoder.flow.base
 	}
 	return s.module.runContext(cty.NilVal)
 }
@@ -97,7 +99,7 @@ func (s *site) runBase() *hcl.EvalContext {
 // late binds an argument that is evaluated after loading, and checks it with
 // unknown values in place of what only runs know. It is nil when the argument
 // is absent or wrong.
-func (s *site) late(a *hcl.Attribute) *expression {
+func (s *exprContext) late(a *hcl.Attribute) *expression {
 	if a == nil {
 		return nil
 	}
@@ -113,14 +115,14 @@ func (s *site) late(a *hcl.Attribute) *expression {
 	return x
 }
 
-// foreseen is what a site knows of run values while loading: their types at
+// loadValues is what a site knows of run values while loading: their types at
 // most.
-type foreseen site
+type loadValues exprContext
 
-func (f *foreseen) value(w wanted) (cty.Value, error) {
+func (f *loadValues) value(w ref) (cty.Value, error) {
 	switch w.root.bit {
 	case rootParam:
-		return cty.UnknownVal(f.draft.params[w.name].Type), nil
+		return cty.UnknownVal(f.decoder.params[w.name].Type), nil
 	case rootTask, rootGroup, rootWait:
 		return unknown(w.attribute), nil
 	case rootEach:
@@ -129,7 +131,7 @@ func (f *foreseen) value(w wanted) (cty.Value, error) {
 	return unknown(w.name), nil
 }
 
-func (f *foreseen) single(w wanted) (cty.Value, error) { return single(w, f) }
+func (f *loadValues) single(w ref) (cty.Value, error) { return single(w, f) }
 
 // unknown is an attribute of a root or a task of which only the type is known.
 // Attributes of one name have one type.
@@ -149,4 +151,4 @@ func unknown(attribute string) cty.Value {
 	return cty.UnknownVal(cty.String)
 }
 
-func (f *foreseen) local(l *local) (cty.Value, error) { return l.value, nil }
+func (f *loadValues) local(l *local) (cty.Value, error) { return l.value, nil }
