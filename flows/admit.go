@@ -17,7 +17,7 @@ import (
 
 // Admission is what a flow makes of a request for a run.
 type Admission struct {
-	Accepted    bool                       // false: the trigger's filter said no
+	Accepted    bool                       // false: the trigger's filter refused it
 	Trigger     run.Trigger                // as it is to be recorded: the payload checked and compact
 	Params      map[string]json.RawMessage // of their declared types, defaults filled in
 	Concurrency string                     // the run's key under the flow's limit
@@ -224,7 +224,7 @@ func (f *Flow) concurrencyKey(s *Scope) (string, error) {
 	v, _ = v.UnmarkDeep()
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || !v.IsKnown() {
-		return "", run.Requestf(run.RequestExpression, "%s: key must give a text, a number or a truth value", diag.Place(x.Range()))
+		return "", run.Requestf(run.RequestExpression, "%s: key must be a string, a number or a bool", diag.Place(x.Range()))
 	}
 	if v.IsNull() {
 		return "", nil

@@ -18,7 +18,7 @@ var (
 	listsOnly       = []string{"coalescelist", "concat", "merge", "setproduct"} // all arguments are as the first
 )
 
-// argument describes what a function takes in a place, nil when that cannot be said.
+// argument describes what a function takes in a place, nil when that is not known.
 func (t *typing) argument(name string, f function.Function, i int) *jsonschema.Shape {
 	first := i == 0 || slices.Contains(listsOnly, name)
 	switch {

@@ -180,7 +180,7 @@ func (s *Scope) errorValue(name string) cty.Value {
 		}
 		return cty.NumberIntVal(int64(attempt))
 	}
-	v, _ := failureValue(f, name, s.decodeOrNull) // a text, which cannot fail
+	v, _ := failureValue(f, name, s.decodeOrNull) // a string, which cannot fail
 	return v
 }
 

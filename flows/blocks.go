@@ -14,13 +14,13 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
-// Blocks tells apart what a flow consists of: a digest of what each part says, by
-// the part's name. There are the flow's own blocks and arguments ("task load",
+// Blocks gives a digest of each part of a flow, by the part's name, so that versions of
+// the flow can be compared. There are the flow's own blocks and arguments ("task load",
 // "trigger schedule nightly", "timeout", "group notify task mail") and what it uses
 // of its module ("plugin greet", "variable region", "value of region", "local
 // rate", "defaults", "file rates.json"). Comments and layout do not count. A flow
-// file in JSON is one part of all flows of its folder. Values of sensitive
-// variables, which are not recorded, are not told apart.
+// file in JSON is one part of all flows of its directory. Values of sensitive
+// variables, which are not recorded, are not compared.
 func (f *Flow) Blocks() map[string]string {
 	p := &parts{digests: map[string]string{}, used: map[string]bool{}, module: map[string]piece{}}
 	short := strings.TrimPrefix(f.Name, f.Definition.Prefix)

@@ -6,8 +6,8 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 )
 
-// checkBranches compares both branches with what is wanted, where they stand. HCL
-// brings them to one type, which makes other texts of plain values and leaves names
+// checkBranches compares both branches with what is wanted, each at its place. HCL
+// brings them to one type, which makes other strings of plain values and leaves names
 // and the kinds of the rest as they are.
 func (t *typing) checkBranches(e *hclsyntax.ConditionalExpr, want *jsonschema.Shape, path string) {
 	if v, ok := t.fixed(e); ok {
@@ -41,7 +41,7 @@ func (t *typing) branch() *typing {
 // cannot be evaluated, whichever branch is taken.
 func (t *typing) agree(e *hclsyntax.ConditionalExpr, yes, no *jsonschema.Shape) bool {
 	a, b := yes.Present(), no.Present()
-	plain := (a|b)&^jsonschema.PlainKinds == 0 && (a|b)&jsonschema.String != 0 // a text stands for either
+	plain := (a|b)&^jsonschema.PlainKinds == 0 && (a|b)&jsonschema.String != 0 // a string converts to either
 	if a == 0 || b == 0 || a&b != 0 || plain {
 		return true
 	}

@@ -35,7 +35,7 @@ func (m *module) checkCalls() {
 			continue
 		} else if around := circle(calls, d); around != nil {
 			m.diags.Add(RuleConflict, b.DefRange, "Flow that waits for itself",
-				"While a run of %s holds a slot, it would wait for a slot for another one: %s. Leave the block out, or take the tasks that are to be limited into a flow of their own.",
+				"While a run of %s holds a slot, it would wait for a slot for another one: %s. Leave the block out, or move the tasks that are to be limited into a separate flow.",
 				d.flow.Name, textOf(around))
 		}
 	}
@@ -55,7 +55,7 @@ func (d *flowDecoder) calls() []call {
 	return out
 }
 
-// certain tells which tasks of a part of the flow start in every run in which
+// certain reports which tasks of a part of the flow start in every run in which
 // nothing fails: neither they nor all that they wait for can be skipped.
 func (s *Section) certain() []bool {
 	certain := make([]bool, len(s.Tasks))

@@ -14,7 +14,7 @@ import (
 )
 
 // operand describes a part of an expression that must be of one of some kinds,
-// texts being what HCL converts to the others.
+// strings being what HCL converts to the others.
 func (t *typing) operand(e hcl.Expression, want jsonschema.Kinds) *jsonschema.Shape {
 	got := t.infer(e)
 	if got.Present() == 0 || got.Present()&want != 0 {
@@ -22,14 +22,14 @@ func (t *typing) operand(e hcl.Expression, want jsonschema.Kinds) *jsonschema.Sh
 	}
 	words := want.String()
 	if want&(jsonschema.Bool|jsonschema.Number) != jsonschema.Bool|jsonschema.Number {
-		words = (want &^ jsonschema.String).String() // what texts are converted to
+		words = (want &^ jsonschema.String).String() // what strings are converted to
 	}
 	t.report(RuleType, e.Range(), "Wrong type", "%s is required, %s is %s.", diag.Sentence(words), t.source(e), got.Present())
 	return got
 }
 
 // check compares what an expression gives with what is wanted. Objects and lists
-// that are written out are compared in parts, where these stand.
+// that are written out are compared part by part, each at its place.
 func (t *typing) check(e hcl.Expression, want *jsonschema.Shape, path string) {
 	e = budget.Bare(e)
 	if want.Kinds&jsonschema.Object != 0 && !want.Open() {
@@ -120,13 +120,13 @@ func (t *typing) compare(want, got *jsonschema.Shape, s spot) {
 		given := m.Got.Enum[0]
 		t.report(RuleValue, s.at, "Value not allowed", "%s cannot be %q.%s", s.path+m.Below, given, diag.DidYouMean(given, "", m.Allowed))
 	case m.Want.Integer && m.Got.Fraction:
-		t.report(RuleType, s.at, "Wrong type", "%s: a whole number is required, %s is not whole.", s.path+m.Below, what)
+		t.report(RuleType, s.at, "Wrong type", "%s: an integer is required, %s is not one.", s.path+m.Below, what)
 	default:
 		t.report(RuleType, s.at, "Wrong type", "%s: %s is required, %s is %s.", s.path+m.Below, m.Want.Present(), what, m.Got.Present())
 	}
 }
 
-// source is what stands in the file for an expression, if that says something.
+// source is the text of an expression in its file, "this" if that would not help.
 func (t *typing) source(e hcl.Expression) string {
 	const short = 60
 	e = budget.Original(e)

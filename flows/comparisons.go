@@ -12,7 +12,7 @@ import (
 )
 
 // impossible reports a comparison that is never true, whatever the run: of kinds
-// that are never equal, or with a text that is not among those that there are. What
+// that are never equal, or with a string that is not among those that there are. What
 // depends on values that a deployment is given is left alone. It works, and so is no
 // error.
 func (t *typing) impossible(e *hclsyntax.BinaryOpExpr, left, right *jsonschema.Shape) {

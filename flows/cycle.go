@@ -13,7 +13,7 @@ import (
 const maxLinks = 40
 
 // cycle reports tasks and groups that wait for each other, with the line of every
-// edge. It stands where one of them refers to another, if any does.
+// edge. Its place is where one of them refers to another, if any does.
 func (w *graphBuilder) cycle(path []string) {
 	nodes := make(map[string]int, len(w.ids))
 	for i, id := range w.ids {
@@ -46,7 +46,7 @@ func (w *graphBuilder) cycle(path []string) {
 	w.context.diags.Add(RuleCycle, at, summary, "None of %s could ever start: %s. Take one of the references out%s.", these, strings.Join(lines, ", "), or)
 }
 
-// link says why one node comes after another and where that is written. It is
+// link explains why one node comes after another and where that is written. It is
 // without an origin where it is so because a group holds its members, and without
 // words where a group ends after it has begun.
 func (w *graphBuilder) link(p pair) (line string, at hcl.Range, via Via) {

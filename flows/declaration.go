@@ -63,7 +63,7 @@ func (s *exprContext) decodeType(a *hcl.Attribute, d *declaration) {
 	var diags hcl.Diagnostics
 	d.typed = true
 	if levelsOf(a.Expr) > maxTypeLevels {
-		s.diags.Add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
+		s.diags.Add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are about 60 nested objects. Use any for the inner ones.", maxTypeLevels)
 		d.typ = cty.DynamicPseudoType
 		return
 	}
@@ -129,7 +129,7 @@ func (s *exprContext) misjudges(test, message hcl.Expression, d *declaration) bo
 	}
 	for _, e := range []hcl.Expression{test, message} {
 		if s.diags.Failed(from) {
-			break // typing says more of what is wrong with attributes
+			break // the types explain more of what is wrong with attributes
 		}
 		_, diags := s.module.meter.Eval(budget.Instrument(e), ctx)
 		s.explain(&expression{Expression: e}, diags)
@@ -191,7 +191,7 @@ func conversionError(err error) string {
 	return err.Error()
 }
 
-// check tells which validation a value does not pass.
+// check returns the validation that a value does not pass, as an error.
 func (d *declaration) check(m *budget.Budget, v cty.Value) error {
 	if d.sensitive {
 		v = v.Mark(funcs.Sensitive)
@@ -207,7 +207,7 @@ func (d *declaration) check(m *budget.Budget, v cty.Value) error {
 			result, _ = convert.Convert(result, cty.Bool)
 		}
 		if diags.HasErrors() || result == cty.NilVal || result.IsNull() || !result.IsKnown() {
-			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must give true or false", diag.Place(c.at))
+			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must be true or false", diag.Place(c.at))
 		}
 		if result.False() {
 			return fmt.Errorf("%s (validation at %s)", c.text(m, ctx), diag.Place(c.at))
@@ -237,7 +237,7 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 		at := names[0].SourceRange()
 		return cty.NilVal, hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Names cannot be used here",
-			Detail:  fmt.Sprintf("%s is a name and not a value; texts stand in quotes.", at.SliceBytes([]byte(text))),
+			Detail:  fmt.Sprintf("%s is a name and not a value; strings are written in quotes.", at.SliceBytes([]byte(text))),
 			Subject: &at,
 		}}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// When tells whether the task's condition lets it run. A failure has outcome
+// When reports whether the task's condition lets it run. A failure has outcome
 // rejected, code expression and the place of the expression.
 func (t *Task) When(s *Scope) (bool, *run.Failure) {
 	if t.when == nil {
@@ -24,10 +24,10 @@ func (t *Task) When(s *Scope) (bool, *run.Failure) {
 	return s.truth(t.when, s)
 }
 
-// Again tells whether another attempt may follow one that ended with f, when
+// Again reports whether another attempt may follow one that ended with f, when
 // spent attempts were made and lost of these were lost. While the policy has
 // attempts left, retry { when } decides, for all failures but lost attempts;
-// without it, what the failure says of itself does. A failure to decide is like
+// without it, the failure's own Retryable does. A failure to decide is like
 // those of [Task.When], and there is no other attempt.
 func (t *Task) Again(s *Scope, f *run.Failure, spent, lost int) (bool, *run.Failure) {
 	if t.again == nil || f.Outcome == run.OutcomeLost {
@@ -179,7 +179,7 @@ func (s *Scope) truth(x *expression, among values) (bool, *run.Failure) {
 	v, _ = v.Unmark()
 	v, err := convert.Convert(v, cty.Bool)
 	if err != nil || v.IsNull() || !v.IsKnown() {
-		return false, reject(x.Range(), x.argument+" must give true or false")
+		return false, reject(x.Range(), x.argument+" must be true or false")
 	}
 	return v.True(), nil
 }

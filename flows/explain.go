@@ -11,7 +11,7 @@ import (
 )
 
 // explain reports what evaluating an expression gave, in words that fit flow
-// files, and tells whether there were errors.
+// files, and reports whether there were errors.
 func (s *exprContext) explain(x *expression, diags hcl.Diagnostics) bool {
 	for _, d := range diags {
 		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); ok && call.CalledFunctionName() != "" {

@@ -62,7 +62,7 @@ func (s *exprContext) recordedOf(x *expression) *reference {
 	return nil
 }
 
-// canFanOut tells what is known to be wrong with the items before a run.
+// canFanOut returns what is known before a run to be wrong with the items.
 func (s *exprContext) canFanOut(x *expression) error {
 	switch {
 	case x == nil:
@@ -152,7 +152,7 @@ var errNameless = errors.New("has an item without a name: its key is empty")
 
 var errHidden = errors.New("is sensitive, and the keys of its items would be shown")
 
-// itemsOf gives the items of a value in their recorded form. A set of texts,
+// itemsOf gives the items of a value in their recorded form. A set of strings,
 // numbers or bools is recorded as an object: its items are their own keys.
 func itemsOf(v cty.Value) (json.RawMessage, error) {
 	switch t := v.Type(); {

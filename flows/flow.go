@@ -65,7 +65,7 @@ type Trigger struct {
 	Schedule      scheduler.Schedule // within its bounds
 	Spec          string             // the expression, interval or instant, as written
 	Zone          string             // IANA name; UTC unless stated
-	Identity      string             // what the nominal times come from: with another one, the schedule begins anew
+	Identity      string             // what the nominal times come from: with another one, the schedule starts again
 	Jitter        scheduler.Jitter
 	Policy        scheduler.Policy
 	CatchUpStated bool // the policy holds for pauses, too
@@ -88,7 +88,7 @@ type Trigger struct {
 	params   *expression
 }
 
-// OnLimit says what becomes of a request for a run that finds no free slot.
+// OnLimit is what happens to a request for a run that finds no free slot.
 type OnLimit string
 
 // What to do about runs over the limit.
@@ -98,7 +98,7 @@ const (
 	LimitCancelRunning OnLimit = "cancel_running" // those that hold the slots, or wait for one, are canceled, and the run follows
 )
 
-// Overlap says what a schedule does while an earlier run of it is going.
+// Overlap is what a schedule does while an earlier run of it is open.
 type Overlap string
 
 // What to do about runs that overlap.
@@ -114,7 +114,7 @@ const (
 // DefaultOverlapMax is how many runs of a schedule wait at most, unless stated.
 const DefaultOverlapMax = 100
 
-// RunOn says after which ends of its upstream tasks a task runs.
+// RunOn is the condition on the ends of its upstream tasks under which a task runs.
 type RunOn string
 
 // Conditions on upstream tasks.
@@ -154,7 +154,7 @@ type Task struct {
 	when   *expression // nil: always
 	each   *expression // for_each; nil for none
 	eachOf *reference  // what for_each names, nil when it computes
-	again  *expression // nil: as the failure says
+	again  *expression // nil: the failure's Retryable decides
 	input  *inputs
 	config *inputs
 	after  []dependency
@@ -164,7 +164,7 @@ type Task struct {
 // Task is the task of that name in any part of the flow, or nil.
 func (f *Flow) Task(name string) *Task { return f.tasks[name] }
 
-// At is where the task stands, "orders.hcl:14".
+// At is the place of the task's block, "orders.hcl:14".
 func (t *Task) At() string { return diag.Place(t.Range) }
 
 // Output is one value of a run's output.

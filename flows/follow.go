@@ -36,7 +36,7 @@ func (s *exprContext) follows(t *Trigger, c *lang.Content) {
 // Follower is a flow that may start when a run of another one ends.
 type Follower struct {
 	Flow    *Flow
-	Trigger *Trigger // says in which ends
+	Trigger *Trigger // states in which ends
 }
 
 // Followers are the flows of the set that may start when runs end, by the flow whose

@@ -42,7 +42,7 @@ func (d *flowDecoder) itemTypes(t *Task) *items {
 	return d.items[t]
 }
 
-// itemsIn are the items of a value as [itemsOf] tells them apart.
+// itemsIn are the items of a value as [itemsOf] distinguishes them.
 func itemsIn(all *jsonschema.Shape) *items {
 	const names = jsonschema.String | jsonschema.Number | jsonschema.Bool
 	known := openItems()

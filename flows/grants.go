@@ -16,7 +16,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Words for what a guest may do with a folder.
+// Words for what a guest may do with a directory.
 const (
 	readOnly  = "ro"
 	readWrite = "rw"
@@ -28,7 +28,7 @@ type grant struct {
 	broken  bool            // something in it is wrong, and reported
 }
 
-// grantedFolder is a folder below that of the flow file.
+// grantedFolder is a directory below that of the flow file.
 type grantedFolder struct {
 	path   string // clean, with slashes: "data/in"
 	source string // as the flow file has it: "./data/in"
@@ -54,7 +54,7 @@ func (s *exprContext) grant(b *hcl.Block) *grant {
 	return g
 }
 
-// folders reads the argument files, { "./data" = "ro", … }.
+// directories reads the argument files, { "./data" = "ro", … }.
 func (s *exprContext) folders(a *hcl.Attribute) []grantedFolder {
 	v, ok := s.value(a, cty.Map(cty.String))
 	if !ok {
@@ -88,7 +88,7 @@ func (s *exprContext) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 		}
 		name, at := key.AsString(), p.Key.Range()
 		if first, twice := places[name]; twice {
-			s.diags.Add(RuleDuplicate, at, "Duplicate folder", "%q is granted already, at %s. Leave one of the two out.", name, diag.Place(first))
+			s.diags.Add(RuleDuplicate, at, "Duplicate directory", "%q is granted already, at %s. Leave one of the two out.", name, diag.Place(first))
 			continue
 		}
 		places[name] = at
@@ -111,22 +111,22 @@ func (s *exprContext) folderMode(key string, v cty.Value, at hcl.Range) (write, 
 	}
 }
 
-// checkFolder reports a folder that cannot be granted.
+// checkFolder reports a directory that cannot be granted.
 func (s *exprContext) checkFolder(f grantedFolder) bool {
 	refuse := func(detail string, args ...any) bool {
-		s.diags.Add(RuleGrant, f.at, "Folder cannot be granted", detail, args...)
+		s.diags.Add(RuleGrant, f.at, "Directory cannot be granted", detail, args...)
 		return false
 	}
 	local := filepath.FromSlash(f.path)
 	switch {
 	case path.IsAbs(f.path) || filepath.IsAbs(local):
-		return refuse("%q is an absolute path. Folders are granted by their path below the folder of the flow file, such as \"./data\".", f.source)
+		return refuse("%q is an absolute path. Directories are granted by their path below that of the flow file, such as \"./data\".", f.source)
 	case !filepath.IsLocal(local):
-		return refuse("%q leads out of the folder of the flow file. Only what lies below it can be granted: move the folder there.", f.source)
+		return refuse("%q leads out of the directory of the flow file. Only what is below it can be granted: move the directory there.", f.source)
 	case f.path == ".":
-		return refuse("The folder of the flow file itself cannot be granted: it holds the flows. Grant a folder below it, such as \"./data\".")
+		return refuse("The directory of the flow file itself cannot be granted: it contains the flows. Grant a directory below it, such as \"./data\".")
 	case slices.ContainsFunc(strings.Split(f.path, "/"), func(name string) bool { return strings.HasPrefix(name, ".") }):
-		return refuse("%q has a name that begins with a dot: such folders hold what is not for guests, .git and .flowhost among them.", f.source)
+		return refuse("%q has a name that begins with a dot: such directories hold what is not for guests, .git and .flowhost among them.", f.source)
 	}
 	if s.module.restored != nil {
 		return true // the host sees what there is when it runs the call
@@ -139,22 +139,22 @@ func (s *exprContext) checkFolder(f grantedFolder) bool {
 	case err != nil:
 		return refuse("%s cannot be used: %s.", f.source, err)
 	case !info.IsDir():
-		return refuse("%s is not a folder. Grant the folder that it is in.", f.source)
+		return refuse("%s is not a directory. Grant the directory that it is in.", f.source)
 	}
 	return true
 }
 
-// checkMissing reports folders that are to be read and are not there, unless
+// checkMissing reports directories that are to be read and are not there, unless
 // they are in one that guests write to: then a task may make them first.
 func (m *module) checkMissing() {
 	for _, f := range m.missing {
 		if !slices.ContainsFunc(m.written, f.in) {
-			m.diags.Add(RuleGrant, f.at, "No such folder", "There is no folder %s, as seen from the folder of this flow file: make it, or correct the path.", f.source)
+			m.diags.Add(RuleGrant, f.at, "No such directory", "There is no directory %s, as seen from the directory of this flow file: make it, or correct the path.", f.source)
 		}
 	}
 }
 
-// statBelow looks at a file below a folder without following links, as the host
+// statBelow looks at a file below a directory without following links, as the host
 // will.
 func statBelow(folder, name string) (fs.FileInfo, error) {
 	var info fs.FileInfo
@@ -169,21 +169,21 @@ func statBelow(folder, name string) (fs.FileInfo, error) {
 		case err != nil:
 			return nil, err
 		case info.Mode()&fs.ModeSymlink != 0:
-			return nil, errors.New("a link is on the way, and what it leads to could change: put the folder itself there")
+			return nil, errors.New("a link is on the way, and its target could change: put the directory itself there")
 		}
 	}
 	return info, nil
 }
 
-// apart reports a folder within another one of the same block: a guest could
+// apart reports a directory within another one of the same block: a guest could
 // reach it in two ways, with two sets of rights.
 func (s *exprContext) apart(f grantedFolder, others []grantedFolder) bool {
 	for _, o := range others {
 		switch {
 		case o.path == f.path:
-			s.diags.Add(RuleDuplicate, f.at, "Duplicate folder", "%q and %q are the same folder. Leave one of the two out.", o.source, f.source)
+			s.diags.Add(RuleDuplicate, f.at, "Duplicate directory", "%q and %q are the same directory. Leave one of the two out.", o.source, f.source)
 		case f.in(o) || o.in(f):
-			s.diags.Add(RuleConflict, f.at, "Folder within a folder", "%q and %q overlap: what is granted must not lie within each other. Leave one of the two out.", o.source, f.source)
+			s.diags.Add(RuleConflict, f.at, "Directory within a directory", "%q and %q overlap: granted directories must not contain each other. Leave one of the two out.", o.source, f.source)
 		default:
 			continue
 		}
@@ -192,13 +192,13 @@ func (s *exprContext) apart(f grantedFolder, others []grantedFolder) bool {
 	return true
 }
 
-// in tells whether a folder is another one or below it.
+// in reports whether a directory is another one or below it.
 func (f grantedFolder) in(o grantedFolder) bool {
 	rest, ok := strings.CutPrefix(f.path, o.path)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// granted is what a task may touch: what its own block says, which may narrow
+// granted is what a task may touch: what its own block grants, which may narrow
 // what its plugin is granted and never widen it, or all that the plugin is
 // granted. A plugin that is named by its path has no block, and the task's is
 // all there is.
@@ -222,7 +222,7 @@ func (s *exprContext) narrows(own *grant, p *plugin) {
 		of = new(grant)
 	}
 	if of.broken {
-		return // what it should say is not known
+		return // what it would grant is not known
 	}
 	for _, f := range own.folders {
 		i := slices.IndexFunc(of.folders, f.in)
@@ -237,10 +237,10 @@ func (s *exprContext) narrows(own *grant, p *plugin) {
 	}
 }
 
-// listed says what there is, for the end of half a sentence.
+// listed ends half a sentence with what there is.
 func listed(folders []grantedFolder) string {
 	if len(folders) == 0 {
-		return " or any other folder"
+		return " or any other directory"
 	}
 	var names []string
 	for _, f := range folders {
@@ -249,8 +249,8 @@ func listed(folders []grantedFolder) string {
 	return ", only " + diag.Join(names, "and")
 }
 
-// record gives folders the form of calls, and notes in the definition where
-// they are: the run may go on when the flow files are somewhere else.
+// record gives directories the form of calls, and notes in the definition where
+// they are: the run may continue when the flow files are somewhere else.
 func (m *module) record(folders []grantedFolder) run.Grants {
 	if len(folders) == 0 {
 		return run.Grants{}
@@ -265,13 +265,13 @@ func (m *module) record(folders []grantedFolder) run.Grants {
 	return g
 }
 
-// home is the absolute path of the flow files' folder.
+// home is the absolute path of the flow files' directory.
 func (m *module) home() string {
 	if m.restored != nil {
 		return m.restored.Folder
 	}
 	abs, err := filepath.Abs(m.src.folder)
-	if err != nil { // the process has no working folder any more
+	if err != nil { // the process has no working directory any more
 		m.diags.Add(RulePath, m.src.at(), "Cannot read", "%s.", err)
 	}
 	return abs

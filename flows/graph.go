@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/dag"
 )
 
-// Edge says that To starts after From is done. Each is the name of a task, or that
+// Edge is the rule that To starts after From is done. Each is the name of a task, or that
 // of a group after "group.".
 type Edge struct {
 	From, To string
@@ -50,7 +50,7 @@ func (d *flowDecoder) connect() {
 	}
 }
 
-// unused are the tasks and groups that stand in the section itself and after which
+// unused are the tasks and groups of the section itself, not of its groups, after which
 // no other comes, in declared order. Waits do not count.
 func (d *flowDecoder) unused(s *Section) []ref {
 	counts := func(node int) bool {
@@ -173,8 +173,8 @@ func usages(expressions []*expression, after []dependency) []usage {
 	return out
 }
 
-// target is what a use refers to: the node at which it ends, the group in which it
-// stands, and itself if it is a group. It is not ok for what is in another part.
+// target is what a use refers to: the node at which it ends, its group, and itself
+// if it is a group. It is not ok for what is in another part.
 func (w *graphBuilder) target(u dependency) (node int, in *Group, itself *Group, ok bool) {
 	if name, group := strings.CutPrefix(u.task, "group."); group {
 		g := w.groups[name]
@@ -184,7 +184,7 @@ func (w *graphBuilder) target(u dependency) (node int, in *Group, itself *Group,
 	return t.Node, t.Group, nil, t.part == w.section.Part
 }
 
-// refer connects a node with what it uses. It stands in the given group.
+// refer connects a node with what it uses. It is a member of the given group.
 func (w *graphBuilder) refer(node int, in *Group, uses []usage) {
 	n := &w.section.Nodes[node]
 	for _, u := range uses {

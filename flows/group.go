@@ -13,7 +13,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// GroupMode says how the members of a group follow each other.
+// GroupMode is how the members of a group follow each other.
 type GroupMode string
 
 // Modes of groups.
@@ -31,7 +31,7 @@ type Group struct {
 	MaxParallel int       // tasks of it that are under way at once; 0 for no bound
 	Range       hcl.Range // of the block's header
 	Members     []Member  // declared order
-	Parent      *Group    // nil where it stands in a part of the flow itself
+	Parent      *Group    // nil for a group of a part of the flow itself
 	Begin, End  int       // its nodes in the section's graph
 
 	part    Part
@@ -66,7 +66,7 @@ func (m Member) output() ref {
 	return m.Task.output
 }
 
-// At is where the group stands, "orders.hcl:14".
+// At is the place of the group's block, "orders.hcl:14".
 func (g *Group) At() string { return diag.Place(g.Range) }
 
 // ordered reports whether the members come one after the other.
@@ -101,7 +101,7 @@ func (g *Group) member(name string) string {
 	return ""
 }
 
-// depth is in how many groups it stands, itself among them.
+// depth is the number of groups around it, itself included.
 func (g *Group) depth() int {
 	n := 0
 	for ; g != nil; g = g.Parent {
@@ -120,7 +120,7 @@ func (g *Group) holds(inner *Group) bool {
 	return false
 }
 
-// When tells whether the group's condition lets it begin. A failure is like those
+// When reports whether the group's condition lets it begin. A failure is like those
 // of [Task.When].
 func (g *Group) When(s *Scope) (bool, *run.Failure) {
 	if g.when == nil {
@@ -159,7 +159,7 @@ func (d *flowDecoder) declareMembers(c *lang.Content, s *Section, in *Group) int
 	return len(blocks)
 }
 
-// maxGroups is how deep groups may stand within each other.
+// maxGroups bounds how deep groups may be nested.
 const maxGroups = 32
 
 // declareGroup notes a group and what it holds. The members of one that cannot be
@@ -174,7 +174,7 @@ func (d *flowDecoder) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 		s.Groups = append(s.Groups, g)
 	}
 	if g.depth() == maxGroups+1 {
-		d.context.diags.Add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
+		d.context.diags.Add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may be nested %d deep. Make what is in this one a separate flow.", maxGroups)
 	}
 	inner := *d.context
 	inner.part = s.Part

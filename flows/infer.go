@@ -249,7 +249,7 @@ func (t *typing) conditional(e *hclsyntax.ConditionalExpr) *jsonschema.Shape {
 
 func oneKind(k jsonschema.Kinds) bool { return k != 0 && k&(k-1) == 0 }
 
-// takes is the kinds that an operator takes. HCL converts texts.
+// takes is the kinds that an operator takes. HCL converts strings.
 func takes(op *hclsyntax.Operation) jsonschema.Kinds {
 	switch op {
 	case hclsyntax.OpEqual, hclsyntax.OpNotEqual:

@@ -14,7 +14,7 @@ import (
 )
 
 // Limit bounds the attempts of all tasks that refer to it, over all flows of its
-// folder and all their runs. At least one of its bounds is set.
+// directory and all their runs. At least one of its bounds is set.
 type Limit struct {
 	Name        string    // with the module's prefix, "billing/api"
 	Concurrency int       // attempts under way at once; 0 for no such bound
@@ -122,7 +122,7 @@ func parseRate(text string) (Rate, error) {
 	}
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 || n > MaxRateCount || count[0] == '+' {
-		return Rate{}, fmt.Errorf("the count must be a whole number, from 1 to %d, and %q is not", MaxRateCount, count)
+		return Rate{}, fmt.Errorf("the count must be an integer, from 1 to %d, and %q is not", MaxRateCount, count)
 	}
 	per, known := rateUnits[unit]
 	if !known {

@@ -46,8 +46,8 @@ func (m *module) evaluateLocals() {
 	}
 }
 
-// resolve binds and evaluates a local after those that it refers to, and tells
-// whether it can be used. Binding comes back here for each local that it finds.
+// resolve binds and evaluates a local after those that it refers to, and
+// reports whether it can be used. Binding comes back here for each local that it finds.
 func (m *module) resolve(l *local) bool {
 	switch l.state {
 	case resolved:

@@ -9,7 +9,7 @@ import (
 )
 
 // LoadMocks is Load that also reads the mocks that the tests of a file share. The
-// suite has a test without a name for each flow of the file's folder, which mocks
+// suite has a test without a name for each flow of the file's directory, which mocks
 // the same calls and asserts nothing.
 func LoadMocks(ctx context.Context, paths []string, file string, options Options) (*Suite, hcl.Diagnostics) {
 	l := newLoader(ctx, options)

@@ -14,7 +14,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// module is one folder's flow files on their way to flows.
+// module is one directory's flow files on their way to flows.
 type module struct {
 	*loader
 	src      *source
@@ -33,8 +33,8 @@ type module struct {
 	written []grantedFolder // all that grants let guests write to
 	missing []grantedFolder // those to be read that are not there
 
-	// broken is set when a file could not be parsed: names that are missing may
-	// stand in it.
+	// broken is set when a file could not be parsed: it may declare
+	// names that are missing.
 	broken bool
 
 	base *hcl.EvalContext // var and local, with all functions
@@ -76,8 +76,8 @@ func (m *module) checkPrefix() {
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(m.src.prefix, "/"), "/") {
 		if !isToken(part) {
-			m.diags.Add(RuleName, m.src.at(), "Folder name cannot be used",
-				"The folder %q is part of the names of its flows, which are subjects on NATS: use letters, digits, - and _ only.", part)
+			m.diags.Add(RuleName, m.src.at(), "Directory name cannot be used",
+				"The directory %q is part of the names of its flows, which are subjects on NATS: use letters, digits, - and _ only.", part)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // DefaultOpened is how many bytes of JSON of one value expressions look into, unless
-// a host's settings say otherwise: the cost of an expression grows with them. Parts
+// a host's settings state otherwise: the cost of an expression grows with them. Parts
 // of larger values are found by their path, without decoding the rest.
 const DefaultOpened = 256 << 10
 
@@ -31,7 +31,7 @@ type narrowing interface {
 }
 
 // narrowed is a large value with nothing in it but what the expression names, when
-// all of its references go on to parts by name or number.
+// all of its references lead to parts by name or number.
 func (s *Scope) narrowed(w ref, x *expression) (cty.Value, bool, error) {
 	if !w.costly() || !s.large(w) {
 		return cty.NilVal, false, nil

@@ -30,7 +30,7 @@ func (s *exprContext) takes(t *Trigger, a *hcl.Attribute) {
 }
 
 // payloadTypes are those of requests that name no message trigger. They are held to
-// what the flow says of messages, so that its tasks can rest on it; a trigger that
+// the types of messages, so that its tasks can rely on them; a trigger that
 // takes anything opens the flow to anything.
 func payloadTypes(triggers []*Trigger) payloads {
 	var all payloads

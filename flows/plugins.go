@@ -135,7 +135,7 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 		m.diags.Add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
 		return
 	case errors.Is(found.err, fs.ErrNotExist):
-		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the folder of this flow file: build the plugin, or correct the path.", p.Source)
+		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the directory of this flow file: build the plugin, or correct the path.", p.Source)
 		return
 	case found.err != nil:
 		m.diags.Add(RulePlugin, at, "Plugin cannot be used", "%s.", found.err)
@@ -188,11 +188,11 @@ func (s *exprContext) plugin(a *hcl.Attribute) *plugin {
 		s.module.lookUp(p, a.Expr.Range())
 		return p
 	}
-	s.diags.Add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as text.")
+	s.diags.Add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as a string.")
 	return nil
 }
 
-// jsonReference reads the JSON syntax's way to write a reference as a text,
+// jsonReference reads the JSON syntax's way to write a reference as a string,
 // "plugin.NAME".
 func (s *exprContext) jsonReference(a *hcl.Attribute) (*plugin, bool) {
 	if !hcljson.IsJSONExpression(a.Expr) {

@@ -14,7 +14,7 @@ import (
 type policy struct {
 	timeout time.Duration
 	retry   run.RetryPolicy
-	again   *expression // nil: as the failure says
+	again   *expression // nil: the failure's Retryable decides
 }
 
 func (m *module) decodeDefaults(blocks []*hcl.Block) {

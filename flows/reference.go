@@ -25,7 +25,7 @@ func (s *exprContext) bind(e hcl.Expression, argument string, at lang.Phase) (*e
 	return b.x, !s.diags.Failed(from) && !b.incomplete
 }
 
-// typeNames are the names that stand for types in the function convert.
+// typeNames are the names of types in the function convert.
 var typeNames = []string{"any", "bool", "number", "string"}
 
 // binding is the check of one expression.
@@ -63,7 +63,7 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 		b.diags.Add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is no value by itself: write %s.ATTRIBUTE, where it is one of %s.", word.name, word.name, diag.Join(word.has, "and"))
 	case !ok:
 		b.diags.Add(RuleReference, t.SourceRange(), "A name is missing",
-			"%s stands for all of its kind: write %s.NAME, with a name that is known without evaluating anything.", word.name, word.name)
+			"%s alone is no value: write %s.NAME, with a name that is known without evaluating anything.", word.name, word.name)
 	case word.has != nil:
 		if b.attribute(word.name, name, at, word.attributes(b.at)) && word.bit&runRoots != 0 {
 			b.x.addRef(ref{root: word, name: name})
@@ -251,7 +251,7 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 	case attribute == "output" && word.bit == rootWait:
 		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "A wait has no output: what ended it is %s.payload.", full)
 	case word.bit == rootGroup && b.decoder.groups[name].member(attribute) != "":
-		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.", b.decoder.groups[name].member(attribute))
+		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to by their own names: write %s.", b.decoder.groups[name].member(attribute))
 	case word.bit == rootGroup && slices.Contains(taskAttributes, attribute) && !slices.Contains(has, attribute):
 		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "Only tasks have %s: a group has %s.", attribute, diag.Join(has, "and"))
 	case slices.Contains(has, attribute) || diag.Nearest(attribute, has) != "":
@@ -337,7 +337,7 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 	}
 }
 
-// noItem says why there is no item of a fan-out.
+// noItem explains why there is no item of a fan-out.
 func (b *binding) noItem() string {
 	switch b.x.argument {
 	case "for_each":
@@ -355,7 +355,7 @@ func (b *binding) unknownRoot(t hcl.Traversal) {
 	name, at := t.RootName(), t.SourceRange()
 	if name == strings.ToUpper(name) && strings.ToLower(name) != name {
 		b.diags.Add(RuleEnvironment, at, "Environment variables are not visible",
-			"Flow files do not see the environment. Declare variable %q and write var.%s, or write $${%s} for the text itself.",
+			"Flow files do not see the environment. Declare variable %q and write var.%s, or write $${%s} for the string itself.",
 			strings.ToLower(name), strings.ToLower(name), name)
 		return
 	}
@@ -371,9 +371,9 @@ func (b *binding) unknownRoot(t hcl.Traversal) {
 	}
 	hint := diag.DidYouMean(name, "", usable)
 	if len(usable) == 0 {
-		hint = " The value must be written out; a text needs quotes."
+		hint = " The value must be written out; a string needs quotes."
 	} else if diag.Nearest(name, usable) == "" {
-		hint = " References begin with " + diag.Join(usable, "or") + "; a text needs quotes."
+		hint = " References begin with " + diag.Join(usable, "or") + "; a string needs quotes."
 	}
 	b.diags.Add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", name, hint)
 }

@@ -38,8 +38,8 @@ func (s *exprContext) schedule(t *Trigger, c *lang.Content) {
 	tt.policies()
 }
 
-// forms are the arguments that say when, of which a schedule has one; behind each
-// is what may be said beside it and beside no other.
+// forms are the arguments that state the times, of which a schedule has one, each with
+// the arguments that only it allows.
 var forms = map[string][]string{
 	"cron":     {"day_match", "dst"},
 	"every":    {"offset"},
@@ -47,7 +47,7 @@ var forms = map[string][]string{
 	"calendar": {"dst"},
 }
 
-// form is the argument that says when.
+// form is the argument that states the times.
 func (t *scheduleDecoder) form() *hcl.Attribute {
 	var form *hcl.Attribute
 	for _, name := range keys(forms) {
@@ -66,13 +66,13 @@ func (t *scheduleDecoder) form() *hcl.Attribute {
 	}
 	for _, name := range []string{"day_match", "dst", "offset"} {
 		if a := t.Arg(name); a != nil && !slices.Contains(forms[form.Name], name) {
-			t.diags.Add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s says nothing about %s = …; leave it out.", name, form.Name)
+			t.diags.Add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s has no effect with %s = …; leave it out.", name, form.Name)
 		}
 	}
 	return form
 }
 
-// read makes the schedule that the form says.
+// read makes the schedule of the form.
 func (t *scheduleDecoder) read(form *hcl.Attribute) {
 	t.trigger.Spec, _ = t.text(form)
 	switch form.Name {
@@ -161,7 +161,7 @@ func parseInstant(text string) (time.Time, bool) {
 	return at, true
 }
 
-// Expression is what a schedule says about when, as it is written; an interval is
+// Expression is the expression of a schedule as it is written; an interval is
 // "every 15m".
 func (t *Trigger) Expression() string {
 	schedule := t.Schedule
@@ -191,7 +191,7 @@ func (t *scheduleDecoder) bounds() {
 	t.trigger.Schedule = bounded
 }
 
-// identify says what nominal times come from.
+// identify notes what the nominal times come from.
 func (t *scheduleDecoder) identify() {
 	if t.trigger.Schedule == nil {
 		return
@@ -213,7 +213,7 @@ func (t *scheduleDecoder) delays() {
 	if word, ok := t.word(splay); ok {
 		t.trigger.Jitter.Stable = word == "hash"
 		if jitter == nil {
-			t.diags.Add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; say with jitter = \"…\" how long that may be.")
+			t.diags.Add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; state with jitter = \"…\" how long that may be.")
 		}
 	}
 }
@@ -283,7 +283,7 @@ func (s *exprContext) zone(t *Trigger, a *hcl.Attribute) *time.Location {
 	return zone
 }
 
-// inText is the rest of a word in a text that is written out plainly, from an
+// inText is the rest of a word in a string that is written out plainly, from an
 // offset; the whole expression when it is not.
 func inText(e hcl.Expression, text string, offset int) hcl.Range {
 	at := e.Range()

@@ -164,7 +164,7 @@ func (w ref) costly() bool {
 	return w.attribute == "output" || w.attribute == "errors" || w.attribute == "payload"
 }
 
-// fresh makes a run value anew.
+// fresh makes a run value.
 func (s *Scope) fresh(w ref) (cty.Value, error) {
 	switch w.root.bit {
 	case rootParam:

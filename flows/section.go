@@ -6,7 +6,7 @@ import (
 	"github.com/flowhost/flowhost/dag"
 )
 
-// Part says which part of a flow a section is.
+// Part is which part of a flow a section is.
 type Part string
 
 // The parts of a flow, in the order in which they run.
@@ -49,7 +49,7 @@ type Need struct {
 	Node int
 
 	// Before is set for the one before it in a serial group, to which nothing
-	// refers: that it was skipped says nothing.
+	// refers: that it was skipped decides nothing.
 	Before bool
 }
 
@@ -90,7 +90,7 @@ func (f *Flow) AllTasks() []*Task {
 }
 
 // sees reports whether the tasks of a part may refer to those of another: only to
-// those of their own and of parts that have run before.
+// their own and those of parts that have run before.
 func (p Part) sees(other Part) bool {
 	switch other {
 	case PartMain:

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// IsSource reports whether a file of that name is read with the folder that it
+// IsSource reports whether a file of that name is read with the directory that it
 // lies in: a flow file, or one that gives values for variables.
 func IsSource(name string) bool { return isFlowFile(name) || isAutomatic(name) }
 

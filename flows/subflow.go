@@ -13,7 +13,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// functionOnly are the words of a task that say something about the call of a
+// functionOnly are the words of a task that concern the call of a
 // function, and nothing about a flow: its tasks have their own.
 var functionOnly = []string{"function", "config", "priority", "limit", "limits", "grant"}
 
@@ -25,7 +25,7 @@ func (s *exprContext) subflow(t *Task, b *hcl.Block, c *lang.Content) {
 	case plugin == nil && flow == nil:
 		if !lang.Misused(b.Body, "plugin") && !lang.Misused(b.Body, "flow") {
 			s.diags.Add(RuleMissing, t.Range, "Missing argument",
-				"A task block needs one of the arguments \"plugin\" (plugin.NAME, or the path of a module) and \"flow\" (flow.NAME of the same folder): write plugin = … or flow = …")
+				"A task block needs one of the arguments \"plugin\" (plugin.NAME, or the path of a module) and \"flow\" (flow.NAME of the same directory): write plugin = … or flow = …")
 		}
 		return
 	case flow == nil:
@@ -57,7 +57,7 @@ func (s *exprContext) flow(a *hcl.Attribute) *flowDecoder {
 	name, at, ok := syntax.Step(t, 1)
 	switch {
 	case len(t) == 2 && ok && name == "name":
-		s.diags.Add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: %s = \"name\".", a.Name)
+		s.diags.Add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow with that name is written as a string: %s = \"name\".", a.Name)
 		return nil
 	case len(t) == 2 && ok:
 		return s.flowOf(name, at)
@@ -90,9 +90,9 @@ func (s *exprContext) flowOf(name string, at hcl.Range) *flowDecoder {
 	if d == nil && !s.module.broken {
 		hint := s.diags.Guess(name, "flow.", maps.Keys(s.module.decoders))
 		if hint == "" {
-			hint = " Flows are found in their own folder only."
+			hint = " Flows are found in their own directory only."
 		}
-		s.diags.Add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this folder.%s", name, hint)
+		s.diags.Add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this directory.%s", name, hint)
 	}
 	return d
 }

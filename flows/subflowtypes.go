@@ -89,8 +89,8 @@ func (c *typed) checkParams(t *typing) {
 	t.fill(params, c.task.input.expr.Expression)
 }
 
-// shapeFits reports whether nothing has been said yet about a value that does not
-// fit a param.
+// shapeFits reports whether a value fits a param as far as its shape shows: what does
+// not has been reported.
 func (t *typing) shapeFits(p *Param, v cty.Value) bool {
 	return jsonschema.FindMismatch(jsonschema.ConvertibleTo(p.Type), jsonschema.FromValue(v)) == nil
 }

@@ -75,14 +75,14 @@ func (s *exprContext) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	s.expect(t, p, c)
 }
 
-// condition is a late argument that must give true or false.
+// condition is a late argument that must be true or false.
 func (s *exprContext) condition(a *hcl.Attribute) *expression {
 	x := s.late(a)
 	if x == nil || x.constant == cty.NilVal {
 		return x
 	}
 	if _, err := convert.Convert(x.constant, cty.Bool); err != nil || x.constant.IsNull() {
-		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must give true or false.", a.Name)
+		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be true or false.", a.Name)
 	}
 	return x
 }

@@ -58,8 +58,8 @@ func (s *exprContext) prepare(in *inputs) {
 			others++
 		}
 	}
-	// Each expression has a context of its own, which costs about as much as a
-	// reference saves.
+	// Each expression needs its own context, which costs about as much as a reference
+	// saves.
 	if references > 0 && others <= references {
 		in.template = newTemplate(parts)
 	}
@@ -210,7 +210,7 @@ func (s *exprContext) list(items []hcl.Expression) []segment {
 	return append(parts, segment{known: []byte{']'}})
 }
 
-// reference is what a traversal names, nil when only evaluating it can tell.
+// reference is what a traversal names, nil when it must be evaluated to know.
 func (s *exprContext) reference(t hcl.Traversal) *reference {
 	name, _, ok := syntax.Step(t, 1)
 	word := rootWord(t.RootName())

@@ -21,7 +21,7 @@ func (m *module) decodeTests(file *lang.Content) []*Test {
 	for _, b := range file.Blocks["test"] {
 		name := b.Labels[0]
 		if strings.TrimSpace(name) == "" {
-			m.diags.Add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: say in a few words what it shows.")
+			m.diags.Add(RuleName, b.LabelRanges[0], "Name cannot be used", "A test needs a name: describe in a few words what it shows.")
 			continue
 		}
 		if first, taken := m.tests[name]; taken {
@@ -74,18 +74,18 @@ func (m *module) decodeTest(b *hcl.Block, file *lang.Content) *Test {
 	return t
 }
 
-// testedFlow finds the flow of a test among those of its folder.
+// testedFlow finds the flow of a test among those of its directory.
 func (s *exprContext) testedFlow(b *hcl.Block, a *hcl.Attribute) *flowDecoder {
 	names := keys(s.module.decoders)
 	switch name, ok := s.text(a); {
 	case ok && s.module.decoders[name] != nil:
 		return s.module.decoders[name]
 	case ok && !s.module.broken:
-		s.diags.Add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the folder.%s", name, diag.DidYouMean(name, "", names))
+		s.diags.Add(RuleUnknownName, a.Expr.Range(), "Unknown name", "There is no flow %q in the directory.%s", name, diag.DidYouMean(name, "", names))
 	case a == nil && len(names) == 1:
 		return s.module.decoders[names[0]]
 	case a == nil && len(names) > 1:
-		s.diags.Add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the folder: say which one is tested with flow = \"…\".%s", len(names), diag.DidYouMean("", "", names))
+		s.diags.Add(RuleMissing, b.DefRange, "Missing argument", "There are %d flows in the directory: state which one is tested with flow = \"…\".%s", len(names), diag.DidYouMean("", "", names))
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (s *exprContext) testedTrigger(t *Test, d *flowDecoder, c *lang.Content) {
 	}
 	for _, other := range []string{"params", "payload"} {
 		if a := c.Arg(other); a != nil && t.Scheduled() {
-			s.diags.Add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule have no %s of their own: a schedule states params in its trigger block.", other)
+			s.diags.Add(RuleConflict, a.NameRange, "Not for schedules", "Runs of a schedule take no %s: a schedule states params in its trigger block.", other)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (s *exprContext) testedParams(t *Test, d *flowDecoder, a *hcl.Attribute) {
 	}
 }
 
-// keyRange is where a name stands in an object that is written out.
+// keyRange is the place of a name in an object that is written out.
 func (s *exprContext) keyRange(a *hcl.Attribute, name string) hcl.Range {
 	pairs, _ := hcl.ExprMap(a.Expr)
 	for _, pair := range pairs {
@@ -183,7 +183,7 @@ func (s *exprContext) decodeAssert(t *Test, d *flowDecoder, b *hcl.Block) *asser
 	e := &testContext{exprContext: s, roots: assertRoots, tested: d, scheduled: t.Scheduled()}
 	a := &assertion{at: b.DefRange, condition: e.bind(c.Arg("condition")), message: e.bind(c.Arg("error_message"))}
 	if x := a.condition; x != nil && x.constant != cty.NilVal {
-		s.diags.Add(RuleValue, x.Range(), "Condition says nothing", "The condition is the same whatever the run does: refer to %s in it.", diag.Join([]string{"run", "runs", "task", "wait"}, "or"))
+		s.diags.Add(RuleValue, x.Range(), "Condition without effect", "The condition is the same whatever the run does: refer to %s in it.", diag.Join([]string{"run", "runs", "task", "wait"}, "or"))
 	}
 	return a
 }

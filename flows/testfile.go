@@ -49,8 +49,8 @@ type Test struct {
 var DefaultTestTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // LoadTests is Load that also reads the tests of the flows: the *.test.hcl files
-// in folders, and those that are given as paths. A test file belongs to the flow
-// files of its folder. Tests are usable only without errors.
+// in directories, and those that are given as paths. A test file belongs to the flow
+// files of its directory. Tests are usable only without errors.
 func LoadTests(ctx context.Context, paths []string, options Options) (*Suite, hcl.Diagnostics) {
 	l := newLoader(ctx, options)
 	var flowPaths, files []string
@@ -83,7 +83,7 @@ func isTestFile(name string) bool {
 	return ok && strings.HasSuffix(stem, ".test")
 }
 
-// testsBelow are the test files in a folder and the folders in it. What cannot be
+// testsBelow are the test files in a directory and the directories in it. What cannot be
 // read there is reported by those who look for flow files.
 func testsBelow(root string) []string {
 	var found []string
@@ -170,7 +170,7 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 			return m, sourceFile{name: filepath.Base(file), display: file, bytes: content}
 		}
 	}
-	l.diags.Add(RulePath, diag.StartOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
+	l.diags.Add(RulePath, diag.StartOf(file), "Tests without flows", "%s tests the flows of its directory, and there is no flow file in it.", file)
 	return nil, sourceFile{}
 }
 

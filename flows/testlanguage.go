@@ -60,9 +60,9 @@ var approveSchema = &lang.Schema{
 	Arguments: []lang.Argument{
 		{Name: "after", Phase: lang.Load, Kind: lang.Duration, Default: answeredAtOnce, About: answeredAfter},
 		{Name: "approved", Phase: lang.Load, Kind: lang.Bool, Default: "true", About: "false refuses it"},
-		{Name: "by", Phase: lang.Load, Kind: lang.String, Default: "none", About: "who says so"},
+		{Name: "by", Phase: lang.Load, Kind: lang.String, Default: "none", About: "who decides"},
 		{Name: "reason", Phase: lang.Load, Kind: lang.String, Default: "none", About: "why"},
-		{Name: "payload", Phase: lang.Load, Kind: lang.AnyValue, Default: "null", About: "what else there is to say"},
+		{Name: "payload", Phase: lang.Load, Kind: lang.AnyValue, Default: "null", About: "further data of the decision"},
 	},
 }
 

@@ -33,7 +33,7 @@ func (s *exprContext) decodeMockPlugin(t *Test, b *hcl.Block) {
 	name, at := b.Labels[0], b.LabelRanges[0]
 	switch {
 	case s.module.plugins[name] == nil && !s.module.broken:
-		s.diags.Add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the folder.%s", name, diag.DidYouMean(name, "", keys(s.module.plugins)))
+		s.diags.Add(RuleUnknownName, at, "Unknown name", "There is no plugin %q in the directory.%s", name, diag.DidYouMean(name, "", keys(s.module.plugins)))
 	case t.plugins[name] != nil:
 		s.mockedTwice("plugin", name, at, t.plugins[name].at)
 		return
@@ -64,7 +64,7 @@ func (m *module) checkShared(file *lang.Content) {
 				tasks = append(tasks, d.leaves(rootWord("task"))...)
 			}
 			slices.Sort(tasks)
-			s.diags.Add(RuleUnknownName, at, "Unknown name", "No flow in the folder has a task %q.%s", name, diag.DidYouMean(name, "", slices.Compact(tasks)))
+			s.diags.Add(RuleUnknownName, at, "Unknown name", "No flow in the directory has a task %q.%s", name, diag.DidYouMean(name, "", slices.Compact(tasks)))
 		}
 		seen[b.Type+" "+name] = b.DefRange
 	}
@@ -106,7 +106,7 @@ func (s *exprContext) checkMocks(t *Test, d *flowDecoder) {
 }
 
 func (s *exprContext) mockedTwice(what, name string, at, first hcl.Range) {
-	s.diags.Add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can tell calls apart by their input and attempt.", what, name, diag.Place(first))
+	s.diags.Add(RuleDuplicate, at, "Duplicate mock", "The calls of %s %q are mocked already, at %s. Put the two together: a mock can distinguish calls by their input and attempt.", what, name, diag.Place(first))
 }
 
 // mock decodes what calls do.
@@ -146,15 +146,15 @@ func (s *exprContext) checkMock(c *lang.Content, m *mock) {
 		}
 	}
 	if m.hangs {
-		conflict("takes", "A call that hangs takes until it is told to end: leave out \"takes\" or \"hangs\".")
-		conflict("output", "A call that hangs gives nothing: leave out \"output\" or \"hangs\".")
-		conflict("fail", "A call that hangs ends with what it is told: leave out \"fail\" or \"hangs\".")
-		conflict("outcome", "A call that hangs ends with what it is told: leave out \"outcome\" or \"hangs\".")
+		conflict("takes", "A call that hangs takes until it is canceled: leave out \"takes\" or \"hangs\".")
+		conflict("output", "A call that hangs has no output: leave out \"output\" or \"hangs\".")
+		conflict("fail", "A call that hangs ends as it is canceled: leave out \"fail\" or \"hangs\".")
+		conflict("outcome", "A call that hangs ends as it is canceled: leave out \"outcome\" or \"hangs\".")
 	}
 	if !m.fails {
-		conflict("times", "\"times\" is how often a call fails: say how with \"fail\" or \"outcome\".")
+		conflict("times", "\"times\" is how often a call fails: state how with \"fail\" or \"outcome\".")
 	} else if m.times == 0 && (m.fail == nil || m.fail.constant != cty.NilVal && !m.fail.constant.IsNull()) {
-		conflict("output", "All calls fail, so none gives an output: say how many attempts fail with \"times\", or leave out \"output\".")
+		conflict("output", "All calls fail, so none has an output: state how many attempts fail with \"times\", or leave out \"output\".")
 	}
 	if m.takes != nil && m.takes.constant != cty.NilVal {
 		if _, err := takesOf(m.takes.constant); err != nil {

@@ -51,13 +51,13 @@ func (s *exprContext) named(d *flowDecoder, path string, at hcl.Range, word *roo
 	}
 }
 
-// instead says what could be meant by a name that the flow does not have.
+// instead suggests what could be meant by a name that the flow does not have.
 func (d *flowDecoder) instead(word *root, name, above string) string {
 	switch {
 	case word.bit == rootTask && d.tasks[WaitPrefix+strings.TrimPrefix(name, WaitPrefix)] != nil:
 		return " It is a wait: these are not mocked, virtual time ends them, or a signal or approve block."
 	case word.bit == rootWait && d.leaf(rootWord("task"), name) != nil:
-		return " It is a task: what its calls do, a mock block says."
+		return " It is a task: a mock block defines what its calls do."
 	}
 	return diag.DidYouMean(name, above, d.leaves(word))
 }

@@ -101,7 +101,7 @@ func (t *testContext) reference(x *testExpr, reference hcl.Traversal) {
 	case !slices.Contains(t.roots, root):
 		hint := diag.DidYouMean(root, "", t.roots)
 		if diag.Nearest(root, t.roots) == "" {
-			hint = " References begin with " + diag.Join(t.roots, "or") + " here; a text needs quotes."
+			hint = " References begin with " + diag.Join(t.roots, "or") + " here; a string needs quotes."
 		}
 		t.diags.Add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
 	case root == "each":

@@ -62,7 +62,7 @@ func (s *exprContext) message(t *Trigger, c *lang.Content) {
 	case subject == nil || t.Subject == "":
 	case !isSubject(t.Subject):
 		s.diags.Add(RuleSubject, subject.Expr.Range(), "Not a subject",
-			"%q is not a subject of NATS: tokens are joined by dots, hold no spaces, and * and > stand alone, > at the end only.", t.Subject)
+			"%q is not a subject of NATS: tokens are joined by dots, hold no spaces, and * and > are whole tokens, > only the last.", t.Subject)
 	case run.ReservedSubject(t.Subject) != "":
 		s.diags.Add(RuleReserved, subject.Expr.Range(), "Reserved subject", "A flow cannot listen to %q: %s.", t.Subject, run.ReservedSubject(t.Subject))
 	}

@@ -260,7 +260,7 @@ func outcomeShape() *jsonschema.Shape {
 	return wordsOf(run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeCanceled, run.OutcomeDenied, run.OutcomeLost)
 }
 
-// wordsOf describes texts of which the language knows all.
+// wordsOf describes strings of which the language knows all.
 func wordsOf[word ~string](all ...word) *jsonschema.Shape {
 	s := &jsonschema.Shape{Kinds: jsonschema.String | jsonschema.Null, Declared: true}
 	for _, w := range all {
@@ -321,7 +321,7 @@ func (t *typing) reaches(s *jsonschema.Shape, path hcl.Traversal, i int, text st
 	return true
 }
 
-// ofEach tells how to get an attribute of the elements of a list.
+// ofEach explains how to get an attribute of the elements of a list.
 func ofEach(s *jsonschema.Shape, text, name string) string {
 	if item := s.Item(); s.Present() != jsonschema.List || item.Present()&jsonschema.Object == 0 || item.Field(name) == nil {
 		return ""

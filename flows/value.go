@@ -18,7 +18,7 @@ import (
 )
 
 // This file reads deploy-time arguments. Each method takes an argument that may
-// be absent and gives ok false when there is no value to go on with: absent, or
+// be absent and gives ok false when there is no value to use: absent, or
 // wrong and reported.
 
 // value evaluates an argument to a type.
@@ -41,7 +41,7 @@ func (s *exprContext) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.schema.Argument(a.Name).Kind.Phrase(), misfit(v, err))
 		return cty.NilVal, false
 	case !v.IsWhollyKnown():
-		return cty.NilVal, false // what makes it unknown is reported where it stands
+		return cty.NilVal, false // what makes it unknown is reported at its place
 	case v.IsNull():
 		if word := s.schema.Argument(a.Name); word.Required || word.Either {
 			s.diags.Add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", diag.Sentence(s.schema.Title), a.Name)
@@ -59,7 +59,7 @@ func (s *exprContext) text(a *hcl.Attribute) (string, bool) {
 	return v.AsString(), true
 }
 
-// word is a text that must be one of those in the table.
+// word is a string that must be one of those in the table.
 func (s *exprContext) word(a *hcl.Attribute) (string, bool) {
 	v, ok := s.text(a)
 	if !ok {
@@ -68,7 +68,7 @@ func (s *exprContext) word(a *hcl.Attribute) (string, bool) {
 	return v, s.allowed(a, v)
 }
 
-// someWords are texts each of which must be one of those in the table.
+// someWords are strings each of which must be one of those in the table.
 func (s *exprContext) someWords(a *hcl.Attribute) ([]string, bool) {
 	v, ok := s.value(a, cty.List(cty.String))
 	if !ok {
@@ -90,7 +90,7 @@ func (s *exprContext) someWords(a *hcl.Attribute) ([]string, bool) {
 	return words, len(words) > 0
 }
 
-// allowed reports whether a text is one of those in the table.
+// allowed reports whether a string is one of those in the table.
 func (s *exprContext) allowed(a *hcl.Attribute, text string) bool {
 	allowed := s.schema.Argument(a.Name).OneOf
 	if slices.Contains(allowed, text) {
@@ -105,7 +105,7 @@ func (s *exprContext) flag(a *hcl.Attribute) (bool, bool) {
 	return ok && v.True(), ok
 }
 
-// whole is a whole number from least to most.
+// whole is an integer from least to most.
 func (s *exprContext) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 	v, ok := s.value(a, cty.Number)
 	if !ok {
@@ -117,7 +117,7 @@ func (s *exprContext) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 		if most < math.MaxInt32 {
 			bounds = fmt.Sprintf("from %d to %d", least, most)
 		}
-		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %s.", a.Name, bounds)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be an integer, %s.", a.Name, bounds)
 		return 0, false
 	}
 	return n, true
@@ -215,7 +215,7 @@ func (s *exprContext) size(a *hcl.Attribute) (int64, bool) {
 	return 0, false
 }
 
-// misfit says why a value cannot be converted: what it is, or which part of it is
+// misfit explains why a value cannot be converted: what it is, or which part of it is
 // wrong.
 func misfit(v cty.Value, err error) string {
 	if fault := (cty.PathError{}); errors.As(err, &fault) && len(fault.Path) > 0 {
@@ -226,7 +226,7 @@ func misfit(v cty.Value, err error) string {
 	}
 	switch v.Type() {
 	case cty.String:
-		return ", and this is a text"
+		return ", and this is a string"
 	case cty.Number:
 		return ", and this is a number"
 	case cty.Bool:

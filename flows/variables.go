@@ -170,7 +170,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 	case g.text != nil:
 		value, diags := v.parse(g.text.Text, g.from)
 		if diags.HasErrors() {
-			reason := "the text does not parse"
+			reason := "the string does not parse"
 			if !v.sensitive {
 				reason = diags[0].Detail
 			}
@@ -185,7 +185,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 // checkUndeclared reports values that belong to no variable of any module.
 func (l *loader) checkUndeclared() {
 	if l.unread || len(l.declared) == 0 && l.diags.Failed(0) {
-		return // the variable may stand in what could not be read
+		return // what could not be read may declare the variable
 	}
 	for _, name := range keys(l.options.Vars) {
 		if v := l.options.Vars[name]; !l.declared[name] && !v.Ambient {

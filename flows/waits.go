@@ -25,7 +25,7 @@ type Wait struct {
 	knownSubject string      // of a subject, what is known at load
 }
 
-// WaitFor says what ends a wait.
+// WaitFor is what ends a wait.
 type WaitFor string
 
 // What waits end with; each is the name of its argument. A signal ends a wait for a
@@ -84,14 +84,14 @@ type waitFault struct {
 	summary, detail string
 }
 
-// read is what a value of the wait's argument stands for.
+// read is what a value of the wait's argument means.
 func (w *Wait) read(v cty.Value, now time.Time) (Awaited, *waitFault) {
 	if v.ContainsMarked() {
 		return Awaited{}, &waitFault{RuleMisplaced, "Sensitive value where it would be shown", "what is waited for is shown, and the value is sensitive."}
 	}
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || v.IsNull() || !v.IsKnown() {
-		return Awaited{}, &waitFault{RuleType, "Wrong type", "a text is required."}
+		return Awaited{}, &waitFault{RuleType, "Wrong type", "a string is required."}
 	}
 	text := v.AsString()
 	switch w.For {
@@ -119,7 +119,7 @@ func (w *Wait) read(v cty.Value, now time.Time) (Awaited, *waitFault) {
 		return Awaited{Subject: text}, nil
 	}
 	if text == "" || len(text) > maxApproval {
-		return Awaited{}, &waitFault{RuleValue, "Not a text to be shown", fmt.Sprintf("what is to be approved is said in 1 to %d bytes.", maxApproval)}
+		return Awaited{}, &waitFault{RuleValue, "Not a string to be shown", fmt.Sprintf("what is to be approved is described in 1 to %d bytes.", maxApproval)}
 	}
 	return Awaited{Approval: text}, nil
 }
@@ -190,7 +190,7 @@ func (s *exprContext) decodeWait(t *Task, b *hcl.Block) {
 	}
 }
 
-// waitForm is the argument that says what ends the wait.
+// waitForm is the argument that states what ends the wait.
 func (s *exprContext) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
 	signal, stated := s.flag(c.Arg(string(WaitSignal)))
 	if !stated && c.Arg(string(WaitSignal)) != nil {
@@ -233,7 +233,7 @@ func (d *flowDecoder) checkWait(t *Task) {
 // waitAttributes are what a reference to a wait can end in.
 var waitAttributes = []string{"duration", "error", "payload", "state"}
 
-// leaf is the task or wait that a name after its root stands for, or nil.
+// leaf is the task or wait of a name after its root, or nil.
 func (d *flowDecoder) leaf(word *root, name string) *Task {
 	if word.bit == rootWait {
 		return d.tasks[WaitPrefix+name]

@@ -274,8 +274,8 @@ func distinctTypes(types []cty.Type) []cty.Type {
 
 var typeSeed = maphash.MakeSeed()
 
-// hashOfType tells types apart. Its seed differs between processes, so that nobody
-// can make two of the same hash; at 64 bits none are met by chance.
+// hashOfType identifies a type. Its seed differs between processes, so that nobody can
+// construct two types of one hash; at 64 bits none meet by chance.
 func hashOfType(t cty.Type) uint64 {
 	var h maphash.Hash
 	h.SetSeed(typeSeed)

@@ -9,7 +9,7 @@ type Argument struct {
 	Phase    Phase
 	Kind     Kind
 	Bounds   string   // of a number: "from 1 to 100"
-	OneOf    []string // the texts that it may be; any without them
+	OneOf    []string // the strings that it may be; any without them
 	Required bool
 	Either   bool   // required, unless another one is in its place
 	Default  string // what holds without it: a value as it is written, or a few words
@@ -69,7 +69,7 @@ func (w *Schema) Names() (arguments, blocks []string) {
 }
 
 // hclSchema is the form of a table that hcl reads with. It holds later words too,
-// so that they are told apart from unknown ones.
+// so that they are distinguished from unknown ones.
 func (w *Schema) hclSchema() *hcl.BodySchema {
 	s := new(hcl.BodySchema)
 	for _, a := range w.Arguments {
