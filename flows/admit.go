@@ -41,7 +41,7 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 		return a, nil
 	}
 	s := f.Scope(&run.Run{Trigger: a.Trigger})
-	defer s.end(s.begin()) // all that is evaluated for a request shares one meter
+	defer s.end(s.begin()) // all that is evaluated for a request shares one budget
 	if err := s.checkPayload(t); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (f *Flow) fillParams(r *run.Request, t *Trigger, s *Scope) (map[string]json
 				return nil, run.Requestf(run.RequestParams, "param %s is %s", p.Name, err)
 			}
 		}
-		if out[p.Name], err = p.fill(s.meter, v, given); err != nil {
+		if out[p.Name], err = p.fill(s.budget, v, given); err != nil {
 			return nil, err
 		}
 	}

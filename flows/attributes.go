@@ -32,7 +32,7 @@ func (s *Scope) param(name string) (cty.Value, error) {
 
 func (s *Scope) convert(v cty.Value, to cty.Type) (cty.Value, error) {
 	defer s.end(s.begin())
-	return s.meter.Convert(v, to)
+	return s.budget.Convert(v, to)
 }
 
 func (s *Scope) triggerValue(name string) (cty.Value, error) {

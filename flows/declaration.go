@@ -131,7 +131,7 @@ func (s *exprContext) misjudges(test, message hcl.Expression, d *declaration) bo
 		if s.diags.Failed(from) {
 			break // the types explain more of what is wrong with attributes
 		}
-		_, diags := s.module.meter.Eval(budget.Instrument(e), ctx)
+		_, diags := s.module.budget.Eval(budget.Instrument(e), ctx)
 		s.explain(&expression{Expression: e}, diags)
 	}
 	return s.diags.Failed(from)
@@ -143,13 +143,13 @@ func (s *exprContext) decodeDefault(a *hcl.Attribute, d *declaration) {
 	if !ok {
 		return
 	}
-	v, err := d.convert(s.module.meter, v)
+	v, err := d.convert(s.module.budget, v)
 	if err != nil {
 		s.diags.Add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
 		return
 	}
 	d.defaultValue = v
-	if err := d.check(s.module.meter, v); err != nil && !v.IsNull() {
+	if err := d.check(s.module.budget, v); err != nil && !v.IsNull() {
 		s.diags.Add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
 	}
 }

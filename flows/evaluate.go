@@ -65,24 +65,24 @@ func (in *inputs) evaluate(s *Scope) (json.RawMessage, *run.Failure) {
 	case in.whole != nil:
 		return s.recorded(*in.whole), nil
 	case in.template != nil:
-		before := *s.meter
+		before := *s.budget
 		if out, ok := in.template.render(s); ok {
 			return out, nil
 		}
-		*s.meter = before // the other way alone decides the outcome
+		*s.budget = before // the other way alone decides the outcome
 	}
 	return in.compute(s)
 }
 
 // compute evaluates the expression as HCL does. It is the way that always works,
-// and the one that finds words for what is wrong.
+// and the one that explains what is wrong.
 func (in *inputs) compute(s *Scope) (json.RawMessage, *run.Failure) {
 	defer s.end(s.begin())
 	v, failure := s.evaluate(in.expr, s)
 	if failure != nil {
 		return nil, failure
 	}
-	encoded, err := in.encode(s.meter, v)
+	encoded, err := in.encode(s.budget, v)
 	if err != nil {
 		return nil, reject(in.expr.Range(), in.expr.argument+": "+err.Error())
 	}
@@ -134,7 +134,7 @@ func (s *Scope) evaluate(x *expression, v values) (cty.Value, *run.Failure) {
 		return x.constant, nil
 	}
 	defer s.end(s.begin())
-	value, diags := x.evaluate(s.flow.base, v, s.meter)
+	value, diags := x.evaluate(s.flow.base, v, s.budget)
 	if diags.HasErrors() {
 		d := diags.Errs()[0].(*hcl.Diagnostic)
 		at := x.Range()

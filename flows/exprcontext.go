@@ -1,14 +1,18 @@
 package flows
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/funcs"
 	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
-// exprContext is a place where expressions stand: a module's top level, or inside one
+// exprContext is where expressions are: a module's top level, or inside one
 // of its flows.
 type exprContext struct {
 	module  *module
@@ -56,7 +60,7 @@ func (s *exprContext) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 	return s.compute(x)
 }
 
-// usable is what an argument evaluated at that moment may refer to here.
+// usable is what an argument evaluated in that phase may refer to here.
 func (s *exprContext) usable(at lang.Phase) roots {
 	usable := usableIn(at, s.part == PartOnFailure || s.part == PartFinally)
 	if at == lang.Retry && s.shared {
@@ -78,10 +82,10 @@ func (s *exprContext) compute(x *expression) (cty.Value, bool) {
 	if x.roots&runRoots != 0 {
 		base = s.runBase()
 	}
-	if s.module.meter.Spent() {
+	if s.module.budget.Spent() {
 		return cty.DynamicVal, false // which is reported
 	}
-	v, diags := x.evaluate(base, (*loadValues)(s), s.module.meter)
+	v, diags := x.evaluate(base, (*loadValues)(s), s.module.budget)
 	if s.explain(x, diags) {
 		return cty.DynamicVal, false
 	}
@@ -115,7 +119,7 @@ func (s *exprContext) late(a *hcl.Attribute) *expression {
 	return x
 }
 
-// loadValues is what a site knows of run values while loading: their types at
+// loadValues is what is known of run values while loading: their types at
 // most.
 type loadValues exprContext
 
@@ -152,3 +156,30 @@ func unknown(attribute string) cty.Value {
 }
 
 func (f *loadValues) local(l *local) (cty.Value, error) { return l.value, nil }
+
+// explain reports what evaluating an expression gave, in terms of flow
+// files, and reports whether there were errors.
+func (s *exprContext) explain(x *expression, diags hcl.Diagnostics) bool {
+	for _, d := range diags {
+		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d); ok && call.CalledFunctionName() != "" {
+			s.unknownFunction(x, call.CalledFunctionName(), diag.Subject(d))
+			continue
+		}
+		s.diags.Take(RuleExpression, hcl.Diagnostics{d})
+	}
+	return diags.HasErrors()
+}
+
+func (s *exprContext) unknownFunction(x *expression, name string, at hcl.Range) {
+	switch {
+	case slices.Contains(fileFunctions, name):
+		s.diags.Add(RuleFileFunction, at, "File function with run values",
+			"%s reads when the flow is loaded, and this expression also uses values of a run (%s). Put the call into a local, such as text = %s(…), and use local.text here.",
+			name, (x.roots & runRoots).names(), name)
+	case funcs.Refused[name] != "":
+		s.diags.Add(RuleExpression, at, "No function "+name, "%s", funcs.Refused[name])
+	default:
+		names := append(keys(s.module.runFunctions), fileFunctions...)
+		s.diags.Add(RuleExpression, at, "Unknown function", "There is no function %q.%s", name, diag.DidYouMean(name, "", names))
+	}
+}

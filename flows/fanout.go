@@ -70,16 +70,16 @@ func (s *exprContext) canFanOut(x *expression) error {
 	case x.constant != cty.NilVal:
 		_, err := itemsOf(x.constant)
 		return err
-	case s.module.meter.Spent():
+	case s.module.budget.Spent():
 		return nil // which is reported
 	}
-	if v, diags := x.evaluate(s.runBase(), markedValues{(*loadValues)(s)}, s.module.meter); !diags.HasErrors() && v.ContainsMarked() {
+	if v, diags := x.evaluate(s.runBase(), markedValues{(*loadValues)(s)}, s.module.budget); !diags.HasErrors() && v.ContainsMarked() {
 		return errHidden
 	}
 	return nil
 }
 
-// markedValues is what a site knows of run values while loading, and that params are
+// markedValues is what is known of run values while loading, and that params are
 // sensitive.
 type markedValues struct{ *loadValues }
 
@@ -120,7 +120,7 @@ func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
 // largeItems are those of a value that is too large to be decoded as a whole.
 func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
 	defer s.end(s.begin())
-	items, err := ctyjson.Extract(nil, s.recorded(t.eachOf.ref), t.eachOf.steps, s.meter)
+	items, err := ctyjson.Extract(nil, s.recorded(t.eachOf.ref), t.eachOf.steps, s.budget)
 	if err == nil {
 		err = countItems(items)
 	}

@@ -112,7 +112,7 @@ func (m *module) templateFunc(functions map[string]function.Function) function.F
 		if args[1].IsNull() || !hasFields(args[1].Type()) {
 			return cty.DynamicVal, function.NewArgError(1, errNotObject)
 		}
-		v, diags := m.meter.Eval(budget.Instrument(template), &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})
+		v, diags := m.budget.Eval(budget.Instrument(template), &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})
 		if diags.HasErrors() {
 			return cty.DynamicVal, function.NewArgError(1, diags)
 		}

@@ -35,7 +35,7 @@ func numbers(n int) string {
 // of it is soon reached.
 func loadWithLittle(t *testing.T, name, src string) (*Set, hcl.Diagnostics) {
 	l := newLoader(t.Context(), Options{})
-	l.meter = budget.Of(140_000)
+	l.budget = budget.Of(140_000)
 	definition := &run.Definition{Files: map[string][]byte{name: []byte(src)}}
 	l.load(&source{read: recorded(definition.Files), files: []sourceFile{{name: name, display: name, bytes: []byte(src)}}}, definition)
 	return l.finish()

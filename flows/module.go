@@ -93,7 +93,7 @@ func (m *module) parse() map[string][]*hcl.Block {
 	all := map[string][]*hcl.Block{}
 	for _, f := range m.src.files {
 		m.def.Files[f.name] = f.bytes
-		m.meter.Grant(loadCostPerByte * len(f.bytes))
+		m.budget.Grant(loadCostPerByte * len(f.bytes))
 		parsed, diags := syntax.ParseFile(f.bytes, f.display)
 		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
 		if m.diags.Take(RuleSyntax, diags) {

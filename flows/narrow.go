@@ -112,15 +112,15 @@ func (s *Scope) narrow(whole *narrowedPart, src json.RawMessage, path []ctyjson.
 		if place.value != cty.NilVal {
 			return 0, nil // a reference to more than this was there before
 		}
-		if s.meter.Charge(len(src)/256) != nil {
+		if s.budget.Charge(len(src)/256) != nil {
 			return 0, ctyjson.ErrTooMuch
 		}
 		kind := ctyjson.First(src)
 		place.list = kind == '['
-		part, length, err := ctyjson.Enter(src, step, i, s.meter)
+		part, length, err := ctyjson.Enter(src, step, i, s.budget)
 		if errors.Is(err, ctyjson.ErrNoSuchPart) {
 			if place.empty() && kind != '{' && kind != '[' {
-				place.value, err = ctyjson.Decode(src, s.meter) // a string or a number, which has no parts
+				place.value, err = ctyjson.Decode(src, s.budget) // a string or a number, which has no parts
 				return len(src), err
 			}
 			place.length = max(place.length, length)
@@ -137,7 +137,7 @@ func (s *Scope) narrow(whole *narrowedPart, src json.RawMessage, path []ctyjson.
 	}
 	var err error
 	if place.value == cty.NilVal && place.empty() {
-		place.value, err = ctyjson.Decode(src, s.meter)
+		place.value, err = ctyjson.Decode(src, s.budget)
 	}
 	return len(src), err
 }
@@ -204,7 +204,7 @@ func (w ref) String() string {
 // members are some members of a large object as they are written, found in one pass.
 func (s *Scope) members(src json.RawMessage, names func(string) bool) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	err := ctyjson.Each(src, s.meter, func(name, value []byte) error {
+	err := ctyjson.Each(src, s.budget, func(name, value []byte) error {
 		if names(string(name)) {
 			out[string(name)] = value
 		}

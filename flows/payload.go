@@ -116,7 +116,7 @@ func (s *Scope) payloadValue() (cty.Value, error) {
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("the trigger's payload is %w", err)
 	}
-	return s.payloadTypes().convert(s.meter, v)
+	return s.payloadTypes().convert(s.budget, v)
 }
 
 func (s *Scope) payloadTypes() payloads {

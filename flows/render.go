@@ -67,10 +67,10 @@ func (s *Scope) appendReference(out []byte, r *reference) ([]byte, bool) {
 	if len(r.steps) > 0 && len(src) > largeJSON && r.root.bit != rootEach && !large && !s.scan(r.ref) {
 		return nil, false
 	}
-	if s.meter.Charge(len(src)/256) != nil {
+	if s.budget.Charge(len(src)/256) != nil {
 		return nil, false
 	}
-	out, err := ctyjson.Extract(out, src, r.steps, s.meter)
+	out, err := ctyjson.Extract(out, src, r.steps, s.budget)
 	return out, err == nil
 }
 
@@ -106,7 +106,7 @@ func (s *Scope) scan(w ref) bool {
 }
 
 func (s *Scope) appendExpression(out []byte, x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.flow.base, s, s.meter)
+	v, diags := x.evaluate(s.flow.base, s, s.budget)
 	if diags.HasErrors() {
 		return nil, false
 	}
@@ -114,6 +114,6 @@ func (s *Scope) appendExpression(out []byte, x *expression) ([]byte, bool) {
 }
 
 func (s *Scope) appendValue(out []byte, v cty.Value) ([]byte, bool) {
-	out, err := ctyjson.Append(out, v, s.meter)
+	out, err := ctyjson.Append(out, v, s.budget)
 	return out, err == nil
 }

@@ -32,9 +32,9 @@ type Scope struct {
 	gathered map[*run.TaskRun]json.RawMessage // outputs of fan-outs
 	payload  json.RawMessage                  // of the stated type
 
-	// The evaluation that is under way: all that it needs shares one meter.
-	meter  *budget.Budget
-	budget budget.Budget
+	// The evaluation that is under way: all that it needs shares one budget.
+	budget *budget.Budget
+	own    budget.Budget
 }
 
 // kept is a value that was made before. Whoever uses it again is charged again: an
@@ -46,17 +46,17 @@ type kept struct {
 
 // begin starts an evaluation, unless one is under way that this one is a part of.
 func (s *Scope) begin() bool {
-	if s.meter != nil {
+	if s.budget != nil {
 		return false
 	}
-	s.budget = *budget.New()
-	s.meter = &s.budget
+	s.own = *budget.New()
+	s.budget = &s.own
 	return true
 }
 
 func (s *Scope) end(begun bool) {
 	if begun {
-		s.meter = nil
+		s.budget = nil
 	}
 }
 
@@ -104,17 +104,17 @@ func (s *Scope) local(l *local) (cty.Value, error) {
 	}
 	defer s.end(s.begin())
 	if known, ok := s.locals[l]; ok {
-		return known.value, s.meter.Charge(known.cost)
+		return known.value, s.budget.Charge(known.cost)
 	}
-	before := s.meter.Left()
-	v, diags := l.expr.evaluate(s.flow.base, s, s.meter)
+	before := s.budget.Left()
+	v, diags := l.expr.evaluate(s.flow.base, s, s.budget)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
 	if s.locals == nil {
 		s.locals = map[*local]kept{}
 	}
-	s.locals[l] = kept{v, before - s.meter.Left()}
+	s.locals[l] = kept{v, before - s.budget.Left()}
 	return v, nil
 }
 
@@ -134,9 +134,9 @@ func (s *Scope) value(w ref) (cty.Value, error) {
 func (s *Scope) single(w ref) (cty.Value, error) {
 	defer s.end(s.begin())
 	if known, ok := s.kept[w]; ok {
-		return known.value, s.meter.Charge(known.cost)
+		return known.value, s.budget.Charge(known.cost)
 	}
-	before := s.meter.Left()
+	before := s.budget.Left()
 	made, err := s.fresh(w)
 	if err != nil {
 		return cty.NilVal, err
@@ -148,7 +148,7 @@ func (s *Scope) single(w ref) (cty.Value, error) {
 	if s.kept == nil {
 		s.kept = map[ref]kept{}
 	}
-	s.kept[w] = kept{v, before - s.meter.Left()}
+	s.kept[w] = kept{v, before - s.budget.Left()}
 	return v, nil
 }
 
@@ -275,7 +275,7 @@ func (s *Scope) decodeOrNull(src json.RawMessage) (cty.Value, error) {
 		return cty.NilVal, &sizeError{len(src), bound}
 	}
 	defer s.end(s.begin())
-	return ctyjson.Decode(src, s.meter)
+	return ctyjson.Decode(src, s.budget)
 }
 
 // attempted is what retry { when } sees: a scope in which error is the end of an

@@ -121,7 +121,7 @@ type loader struct {
 	declared   map[string]bool       // variables of all modules
 	writable   writable              // as far as grants have been read
 	unread     bool                  // a flow file could not be parsed
-	meter      *budget.Budget        // what may still be computed
+	budget     *budget.Budget        // what may still be computed
 }
 
 // All expressions of a load share one budget. What they may cost grows with what is
@@ -138,7 +138,7 @@ func newLoader(ctx context.Context, options Options) *loader {
 		runFunctions: funcs.Table(),
 		signatures:   map[string]*signature{},
 		declared:     map[string]bool{},
-		meter:        budget.Of(loadCost),
+		budget:       budget.Of(loadCost),
 	}
 }
 

@@ -23,7 +23,7 @@ type template struct {
 	known    int // bytes of JSON that is known
 }
 
-// segment is a piece of a layout: JSON, and then, but for the last, a reference
+// segment is a piece of a template: JSON, and then, but for the last, a reference
 // or another expression.
 type segment struct {
 	known []byte
@@ -112,7 +112,7 @@ func (s *exprContext) segmentsOf(e hcl.Expression) []segment {
 }
 
 func (s *exprContext) constant(x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.runBase(), (*loadValues)(s), s.module.meter)
+	v, diags := x.evaluate(s.runBase(), (*loadValues)(s), s.module.budget)
 	if diags.HasErrors() || !v.IsWhollyKnown() {
 		return nil, false
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// The words of test files, as those of flow files.
+// The tables of test files, as those of flow files in language.go.
 
 var testFileSchema = &lang.Schema{
 	Title: "a test file",

@@ -47,7 +47,7 @@ func (t *testContext) bind(a *hcl.Attribute) *testExpr {
 		return nil
 	}
 	x.counting = budget.Instrument(a.Expr)
-	v, diags := t.module.meter.Eval(x.counting, t.context(t.unknowns()))
+	v, diags := t.module.budget.Eval(x.counting, t.context(t.unknowns()))
 	if t.explain(&expression{Expression: x.counting, argument: a.Name}, diags) {
 		return nil
 	}
@@ -224,7 +224,7 @@ func (t *testContext) attribute(of string, reference hcl.Traversal, i int, has [
 // evaluate gives the value of an expression once a run has brought the rest.
 func (t *Test) evaluate(x *testExpr, values map[string]cty.Value) (cty.Value, *hcl.EvalContext, hcl.Diagnostics) {
 	ctx := t.context.context(values)
-	t.context.module.meter.Reset()
-	v, diags := t.context.module.meter.Eval(x.counting, ctx)
+	t.context.module.budget.Reset()
+	v, diags := t.context.module.budget.Eval(x.counting, ctx)
 	return v, ctx, diags
 }

@@ -133,12 +133,12 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 	if !ok {
 		return cty.DynamicVal
 	}
-	value, err := v.convert(m.meter, value)
+	value, err := v.convert(m.budget, value)
 	if err == nil && !value.IsWhollyKnown() {
 		return cty.DynamicVal
 	}
 	if err == nil {
-		err = v.check(m.meter, value)
+		err = v.check(m.budget, value)
 	}
 	if err != nil {
 		m.diags.Add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
@@ -165,7 +165,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 		if !ok {
 			return cty.NilVal, false
 		}
-		value, diags := m.meter.Eval(x.Expression, nil)
+		value, diags := m.budget.Eval(x.Expression, nil)
 		return value, !m.diags.Take(RuleExpression, diags)
 	case g.text != nil:
 		value, diags := v.parse(g.text.Text, g.from)

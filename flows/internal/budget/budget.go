@@ -29,7 +29,7 @@ type Budget struct {
 	left   int
 	cause  error // why nothing is left, when that is not the cost
 	unused int   // of what was left then
-	given  int   // of a meter apart: what there was
+	given  int   // of a budget apart: what there was
 }
 
 // New is the budget of one evaluation.
@@ -308,7 +308,7 @@ func (m *Budget) fractions(v cty.Value) int {
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // ReadNumber reads a string where a number is wanted. One that is none is left to
-// whoever has words for that.
+// whoever reports that.
 func (m *Budget) ReadNumber(v cty.Value) cty.Value {
 	text, marks := v.Unmark()
 	if text.Type() != cty.String || !text.IsKnown() || text.IsNull() {
@@ -342,14 +342,14 @@ func budgetOf(ctx *hcl.EvalContext) *Budget {
 	return New()
 }
 
-// Apart is a meter for a part of what is left, of maxCost at most: a value that fails
+// Apart is a budget for a part of what is left, of [Max] at most: a value that fails
 // for another reason than its cost leaves the rest for others.
 func (m *Budget) Apart() *Budget {
 	given := min(m.left, Max)
 	return &Budget{left: given, given: given}
 }
 
-// Absorb takes what was used of a meter apart.
+// Absorb takes what was used of a budget apart.
 func (m *Budget) Absorb(own *Budget) { m.charge(own.given - own.left - own.unused) }
 
 // Eval evaluates an expression and charges for it.

@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
-// node is a node that counts. While it is evaluated it finds its meter in the
+// node is a node that counts. While it is evaluated it finds its budget in the
 // context; what it copies is charged before, where it is no node that counts itself,
 // and its own value after.
 type node struct {

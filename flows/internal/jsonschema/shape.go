@@ -21,7 +21,7 @@ type Shape struct {
 	Integer  bool     // numbers have no fraction
 	Fraction bool     // numbers have one: of a value that is known
 	Enum     []string // the only strings there are; nil for any
-	Declared bool     // the words are those of a schema or of the language, not of values
+	Declared bool     // the strings are those of a schema or of the language, not of values
 
 	Fields   map[string]*Shape // of objects
 	Required []string          // fields that are always there
@@ -163,7 +163,7 @@ func Union(a, b *Shape) *Shape {
 }
 
 // UnionOf describes what any of the shapes does; nil for none. Halves keep it from
-// copying the words of the first for each of the others.
+// copying the strings of the first for each of the others.
 func UnionOf(all []*Shape) *Shape {
 	switch len(all) {
 	case 0:
