@@ -390,10 +390,10 @@ func TestListsAreComplete(t *testing.T) {
 	t.Parallel()
 	page := read(t, "flow-language.md")
 	for _, table := range []struct{ what, file, pattern string }{
-		{"rule", "rules.go", `Rule = "([a-z-]+)"`},
-		{"word", "words.go", `{name: "([a-z_]+)"`},
-		{"word", "testwords.go", `{name: "([a-z_]+)"`},
-		{"function", "functions.go", `(?m)^\t+"([a-z0-9]+)": +(?:\w+\.\w+|\w+Func|guarded)\b`},
+		{"rule", "internal/diag/rules.go", `Rule = "([a-z-]+)"`},
+		{"word", "language.go", `{Name: "([a-z_]+)"`},
+		{"word", "testlanguage.go", `{Name: "([a-z_]+)"`},
+		{"function", "internal/funcs/table.go", `(?m)^\t+"([a-z0-9]+)": +(?:\w+\.\w+|\w+Func|guarded)\b`},
 		{"file function", "functions_files.go", `all\["([a-z0-9]+)"\]`},
 	} {
 		names := regexp.MustCompile(table.pattern).FindAllStringSubmatch(read(t, filepath.Join("..", "flows", table.file)), -1)

@@ -17,7 +17,7 @@ import (
 
 // Admission is what a flow makes of a request for a run.
 type Admission struct {
-	Accepted    bool                       // false: the trigger's filter said no
+	Accepted    bool                       // false: the trigger's filter refused it
 	Trigger     run.Trigger                // as it is to be recorded: the payload checked and compact
 	Params      map[string]json.RawMessage // of their declared types, defaults filled in
 	Concurrency string                     // the run's key under the flow's limit
@@ -41,7 +41,7 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 		return a, nil
 	}
 	s := f.Scope(&run.Run{Trigger: a.Trigger})
-	defer s.end(s.begin()) // all that is evaluated for a request shares one meter
+	defer s.end(s.begin()) // all that is evaluated for a request shares one budget
 	if err := s.checkPayload(t); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (f *Flow) fillParams(r *run.Request, t *Trigger, s *Scope) (map[string]json
 				return nil, run.Requestf(run.RequestParams, "param %s is %s", p.Name, err)
 			}
 		}
-		if out[p.Name], err = p.fill(s.meter, v, given); err != nil {
+		if out[p.Name], err = p.fill(s.budget, v, given); err != nil {
 			return nil, err
 		}
 	}
@@ -224,7 +224,7 @@ func (f *Flow) concurrencyKey(s *Scope) (string, error) {
 	v, _ = v.UnmarkDeep()
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || !v.IsKnown() {
-		return "", run.Requestf(run.RequestExpression, "%s: key must give a text, a number or a truth value", diag.Place(x.Range()))
+		return "", run.Requestf(run.RequestExpression, "%s: key must be a string, a number or a bool", diag.Place(x.Range()))
 	}
 	if v.IsNull() {
 		return "", nil

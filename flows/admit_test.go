@@ -113,7 +113,7 @@ func TestAdmitErrors(t *testing.T) {
 		"two values":        {request("own", `{} {}`), run.RequestPayload, "not JSON"},
 		"filter":            {request("fields", `{}`), run.RequestExpression, `attribute named "go"`},
 		"filter of nothing": {request("fields", ``), run.RequestExpression, "flow.hcl:27"},
-		"filter not truth":  {request("fields", `{"go":"x"}`), run.RequestExpression, "must give true or false"},
+		"filter not truth":  {request("fields", `{"go":"x"}`), run.RequestExpression, "must be true or false"},
 		"unknown param":     {request("", `{}`, "m", "1", "n", "1"), run.RequestParams, "Did you mean n?"},
 		"unknown in own":    {request("bad", `{"siz":1}`), run.RequestParams, "Did you mean size?"},
 		"own not an object": {request("bad", `[1]`), run.RequestExpression, "params must be an object"},
@@ -123,7 +123,7 @@ func TestAdmitErrors(t *testing.T) {
 		"wrong attribute":   {request("", `{}`, "n", "1", "order", `{"id":"x","count":{}}`), run.RequestParams, "count"},
 		"param not JSON":    {request("", `{}`, "n", `1x`), run.RequestParams, "not valid JSON"},
 		"validation":        {request("", `{}`, "n", `1`, "size", `"xl"`), run.RequestParams, "size must be s, m or l"},
-		"key":               {request("", `{"key":{}}`, "n", "1"), run.RequestExpression, "key must give"},
+		"key":               {request("", `{"key":{}}`, "n", "1"), run.RequestExpression, "key must be"},
 	} {
 		_, err := f.Admit(c.request)
 		fault := (*run.RequestError)(nil)
@@ -152,7 +152,7 @@ func TestParamParse(t *testing.T) {
 		{"n", "x y", "error: param n: number is expected"},
 		{"n", `"x"`, "error: param n: a number is required"},
 		{"n", "[1]", "error: param n: a number is required, and this is a list"},
-		{"tags", "a", `error: param tags: list(string) is expected, and "a" is not that: a is a name and not a value; texts stand in quotes`},
+		{"tags", "a", `error: param tags: list(string) is expected, and "a" is not that: a is a name and not a value; strings are written in quotes`},
 	} {
 		if got := parse(c.param, c.text); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s=%s: %s", c.param, c.text, got)

@@ -32,7 +32,7 @@ func (s *Scope) param(name string) (cty.Value, error) {
 
 func (s *Scope) convert(v cty.Value, to cty.Type) (cty.Value, error) {
 	defer s.end(s.begin())
-	return s.meter.Convert(v, to)
+	return s.budget.Convert(v, to)
 }
 
 func (s *Scope) triggerValue(name string) (cty.Value, error) {
@@ -96,7 +96,7 @@ func (s *Scope) runValue(name string) cty.Value {
 	return cty.MapVal(all)
 }
 
-func (s *Scope) taskValue(w wanted) (cty.Value, error) {
+func (s *Scope) taskValue(w ref) (cty.Value, error) {
 	t := s.task(w.number)
 	var err error
 	v := cty.NullVal(cty.DynamicPseudoType)
@@ -180,7 +180,7 @@ func (s *Scope) errorValue(name string) cty.Value {
 		}
 		return cty.NumberIntVal(int64(attempt))
 	}
-	v, _ := failureValue(f, name, s.decodeOrNull) // a text, which cannot fail
+	v, _ := failureValue(f, name, s.decodeOrNull) // a string, which cannot fail
 	return v
 }
 

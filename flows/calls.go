@@ -11,7 +11,7 @@ import (
 
 // call is a task of one flow that runs another.
 type call struct {
-	from, to *draft
+	from, to *flowDecoder
 	task     *Task
 	certain  bool // it is made by every run in which nothing fails
 }
@@ -23,39 +23,39 @@ func (c call) text() string {
 // checkCalls reports flows that run each other without end, and those that would
 // wait for themselves.
 func (m *module) checkCalls() {
-	calls := map[*draft][]call{}
-	for _, name := range keys(m.drafts) {
-		d := m.drafts[name]
+	calls := map[*flowDecoder][]call{}
+	for _, name := range keys(m.decoders) {
+		d := m.decoders[name]
 		calls[d] = d.calls()
 	}
 	m.endless(calls)
-	for _, name := range keys(m.drafts) {
-		d := m.drafts[name]
+	for _, name := range keys(m.decoders) {
+		d := m.decoders[name]
 		if b := d.content.One("concurrency"); b == nil {
 			continue
 		} else if around := circle(calls, d); around != nil {
 			m.diags.Add(RuleConflict, b.DefRange, "Flow that waits for itself",
-				"While a run of %s holds a slot, it would wait for a slot for another one: %s. Leave the block out, or take the tasks that are to be limited into a flow of their own.",
+				"While a run of %s holds a slot, it would wait for a slot for another one: %s. Leave the block out, or move the tasks that are to be limited into a separate flow.",
 				d.flow.Name, textOf(around))
 		}
 	}
 }
 
 // calls are the tasks of a flow that run flows, in order of declaration.
-func (d *draft) calls() []call {
+func (d *flowDecoder) calls() []call {
 	var out []call
 	for _, s := range d.flow.Sections {
 		certain := s.certain()
 		for i, t := range s.Tasks {
 			if t.Child != nil {
-				out = append(out, call{from: d, to: d.site.module.draftOf(t.Child), task: t, certain: certain[i]})
+				out = append(out, call{from: d, to: d.context.module.decoderOf(t.Child), task: t, certain: certain[i]})
 			}
 		}
 	}
 	return out
 }
 
-// certain tells which tasks of a part of the flow start in every run in which
+// certain reports which tasks of a part of the flow start in every run in which
 // nothing fails: neither they nor all that they wait for can be skipped.
 func (s *Section) certain() []bool {
 	certain := make([]bool, len(s.Tasks))
@@ -78,13 +78,13 @@ func (s *Section) certain() []bool {
 }
 
 // endless reports flows whose runs always make another run of themselves.
-func (m *module) endless(calls map[*draft][]call) {
+func (m *module) endless(calls map[*flowDecoder][]call) {
 	b, at := dag.New(), map[[2]string]call{}
-	for _, name := range keys(m.drafts) {
+	for _, name := range keys(m.decoders) {
 		b.Add(name) // keys are unique
 	}
-	for _, name := range keys(m.drafts) {
-		for _, c := range calls[m.drafts[name]] {
+	for _, name := range keys(m.decoders) {
+		for _, c := range calls[m.decoders[name]] {
 			pair := [2]string{name, c.to.block.Labels[0]}
 			if _, known := at[pair]; c.certain && !known {
 				at[pair] = c
@@ -105,9 +105,9 @@ func (m *module) endless(calls map[*draft][]call) {
 
 // circle is the shortest way by which runs of a flow come to make another one of
 // it, nil when there is none.
-func circle(calls map[*draft][]call, start *draft) []call {
-	came := map[*draft]call{}
-	for next := []*draft{start}; len(next) > 0; next = next[1:] {
+func circle(calls map[*flowDecoder][]call, start *flowDecoder) []call {
+	came := map[*flowDecoder]call{}
+	for next := []*flowDecoder{start}; len(next) > 0; next = next[1:] {
 		for _, c := range calls[next[0]] {
 			if _, known := came[c.to]; known {
 				continue
@@ -122,7 +122,7 @@ func circle(calls map[*draft][]call, start *draft) []call {
 	return nil
 }
 
-func wayTo(came map[*draft]call, start *draft) []call {
+func wayTo(came map[*flowDecoder]call, start *flowDecoder) []call {
 	last := came[start]
 	way := []call{last}
 	for last.from != start {

@@ -25,7 +25,7 @@ const (
 )
 
 // withinSize refuses a limit above the language's bound, or above the operator's.
-func (s *site) withinSize(a *hcl.Attribute, most, ceiling int64) (int64, bool) {
+func (s *exprContext) withinSize(a *hcl.Attribute, most, ceiling int64) (int64, bool) {
 	n, ok := s.size(a)
 	if !ok || s.module.restored != nil {
 		return n, ok
@@ -42,12 +42,12 @@ func (s *site) withinSize(a *hcl.Attribute, most, ceiling int64) (int64, bool) {
 }
 
 // above reports what is above the operator's bound.
-func (s *site) above(a *hcl.Attribute, ceiling string) {
+func (s *exprContext) above(a *hcl.Attribute, ceiling string) {
 	s.diags.Add(RuleValue, a.Expr.Range(), "Limit above the operator's", "The operator allows %s for %q at most: max_%s in %s.", ceiling, a.Name, a.Name, s.module.options.Ceilings.From)
 }
 
 // limits reads a limits block.
-func (s *site) limits(b *hcl.Block) run.Limits {
+func (s *exprContext) limits(b *hcl.Block) run.Limits {
 	s, c := s.decodeAt(b, limitsSchema)
 	var l run.Limits
 	ceilings := s.module.options.Ceilings
@@ -58,7 +58,7 @@ func (s *site) limits(b *hcl.Block) run.Limits {
 	return l
 }
 
-func (s *site) fuel(a *hcl.Attribute) int64 {
+func (s *exprContext) fuel(a *hcl.Attribute) int64 {
 	n, _ := s.whole(a, 1, run.MaxFuel)
 	if ceiling := s.module.options.Ceilings.Fuel; ceiling > 0 && n > ceiling && s.module.restored == nil {
 		s.above(a, fmt.Sprint(ceiling))
@@ -67,7 +67,7 @@ func (s *site) fuel(a *hcl.Attribute) int64 {
 }
 
 // attemptTimeout checks the timeout of attempts.
-func (s *site) attemptTimeout(a *hcl.Attribute, timeout time.Duration) {
+func (s *exprContext) attemptTimeout(a *hcl.Attribute, timeout time.Duration) {
 	if ceiling := s.module.options.Ceilings.Timeout; a != nil && ceiling > 0 && timeout > ceiling && s.module.restored == nil {
 		s.above(a, ceiling.String())
 	}

@@ -2,11 +2,14 @@ package flows
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
@@ -14,7 +17,7 @@ import (
 )
 
 // operand describes a part of an expression that must be of one of some kinds,
-// texts being what HCL converts to the others.
+// strings being what HCL converts to the others.
 func (t *typing) operand(e hcl.Expression, want jsonschema.Kinds) *jsonschema.Shape {
 	got := t.infer(e)
 	if got.Present() == 0 || got.Present()&want != 0 {
@@ -22,14 +25,14 @@ func (t *typing) operand(e hcl.Expression, want jsonschema.Kinds) *jsonschema.Sh
 	}
 	words := want.String()
 	if want&(jsonschema.Bool|jsonschema.Number) != jsonschema.Bool|jsonschema.Number {
-		words = (want &^ jsonschema.String).String() // what texts are converted to
+		words = (want &^ jsonschema.String).String() // what strings are converted to
 	}
 	t.report(RuleType, e.Range(), "Wrong type", "%s is required, %s is %s.", diag.Sentence(words), t.source(e), got.Present())
 	return got
 }
 
 // check compares what an expression gives with what is wanted. Objects and lists
-// that are written out are compared in parts, where these stand.
+// that are written out are compared part by part, each at its place.
 func (t *typing) check(e hcl.Expression, want *jsonschema.Shape, path string) {
 	e = budget.Bare(e)
 	if want.Kinds&jsonschema.Object != 0 && !want.Open() {
@@ -120,13 +123,13 @@ func (t *typing) compare(want, got *jsonschema.Shape, s spot) {
 		given := m.Got.Enum[0]
 		t.report(RuleValue, s.at, "Value not allowed", "%s cannot be %q.%s", s.path+m.Below, given, diag.DidYouMean(given, "", m.Allowed))
 	case m.Want.Integer && m.Got.Fraction:
-		t.report(RuleType, s.at, "Wrong type", "%s: a whole number is required, %s is not whole.", s.path+m.Below, what)
+		t.report(RuleType, s.at, "Wrong type", "%s: an integer is required, %s is not one.", s.path+m.Below, what)
 	default:
 		t.report(RuleType, s.at, "Wrong type", "%s: %s is required, %s is %s.", s.path+m.Below, m.Want.Present(), what, m.Got.Present())
 	}
 }
 
-// source is what stands in the file for an expression, if that says something.
+// source is the text of an expression in its file, "this" if that would not help.
 func (t *typing) source(e hcl.Expression) string {
 	const short = 60
 	e = budget.Original(e)
@@ -151,4 +154,140 @@ func (t *typing) source(e hcl.Expression) string {
 		return "this"
 	}
 	return text
+}
+
+// impossible reports a comparison that is never true, whatever the run: of kinds
+// that are never equal, or with a string that is not among those that there are. What
+// depends on values that a deployment is given is left alone. It works, and so is no
+// error.
+func (t *typing) impossible(e *hclsyntax.BinaryOpExpr, left, right *jsonschema.Shape) {
+	literal, other := e.RHS, e.LHS
+	known, shown := right, left
+	if !isLiteral(literal) {
+		literal, other, known, shown = other, literal, left, right
+	}
+	if !isLiteral(literal) || t.deployed(other) || known.Present() == 0 || shown.Present() == 0 {
+		return
+	}
+	switch both := known.Present() & shown.Present(); {
+	case both == 0:
+		t.warn(RuleType, e.Range(), "Never equal", "%s is %s, and never equal to %s. Bring both to one type, as tostring and tonumber do.", t.source(other), shown.Present(), known.Present())
+	case both == jsonschema.String && shown.Present() == jsonschema.String && shown.Declared && known.Enum[0] != "" && !slices.Contains(shown.Enum, known.Enum[0]):
+		t.warn(RuleValue, literal.Range(), "Never equal", "%s is never %q.%s", t.source(other), known.Enum[0], diag.DidYouMean(known.Enum[0], "", shown.Enum))
+	}
+}
+
+// warn is [typing.report] of what works and can hardly be meant.
+func (t *typing) warn(rule Rule, at hcl.Range, summary, detail string, args ...any) {
+	if !t.lenient {
+		t.diags.Add(rule, at, summary, detail, args...).Severity = hcl.DiagWarning
+	}
+}
+
+// isLiteral reports whether a value is written out, other than null.
+func isLiteral(e hcl.Expression) bool {
+	switch e := budget.Bare(e).(type) {
+	case *hclsyntax.LiteralValueExpr:
+		return !e.Val.IsNull()
+	case *hclsyntax.TemplateExpr:
+		return e.IsStringLiteral()
+	}
+	return false
+}
+
+// deployed reports whether an expression depends on what differs between
+// deployments of the same flow.
+func (t *typing) deployed(e hcl.Expression) bool {
+	return slices.ContainsFunc(e.Variables(), func(name hcl.Traversal) bool {
+		return slices.Contains([]string{"var", "local", "each"}, name.RootName()) || t.names[name.RootName()] != nil
+	})
+}
+
+// checkBranches compares both branches with what is wanted, each at its place. HCL
+// brings them to one type, which makes other strings of plain values and leaves names
+// and the kinds of the rest as they are.
+func (t *typing) checkBranches(e *hclsyntax.ConditionalExpr, want *jsonschema.Shape, path string) {
+	if v, ok := t.fixed(e); ok {
+		t.compare(want, jsonschema.FromValue(v), spot{path: path, at: e.Range(), what: t.source(e)})
+		return
+	}
+	t.operand(e.Condition, jsonschema.Bool|jsonschema.String)
+	quiet := *t
+	quiet.lenient = true
+	yes, no := quiet.infer(e.TrueResult), quiet.infer(e.FalseResult)
+	if !t.agree(e, yes, no) {
+		return
+	}
+	same := yes.Present() == no.Present() && yes.Present()&^jsonschema.PlainKinds == 0 && oneKind(yes.Present())
+	if !same && yes.Kinds != jsonschema.Null && no.Kinds != jsonschema.Null {
+		want = jsonschema.Loosen(want)
+	}
+	branch := t.branch()
+	branch.check(e.TrueResult, want, path)
+	branch.check(e.FalseResult, want, path)
+}
+
+// branch looks at a branch of a conditional.
+func (t *typing) branch() *typing {
+	branch := *t
+	branch.guarded = true
+	return &branch
+}
+
+// agree reports branches of kinds that no type has in common: such a condition
+// cannot be evaluated, whichever branch is taken.
+func (t *typing) agree(e *hclsyntax.ConditionalExpr, yes, no *jsonschema.Shape) bool {
+	a, b := yes.Present(), no.Present()
+	plain := (a|b)&^jsonschema.PlainKinds == 0 && (a|b)&jsonschema.String != 0 // a string converts to either
+	if a == 0 || b == 0 || a&b != 0 || plain {
+		return true
+	}
+	t.report(RuleType, e.Range(), "Branches of different types", "Both branches must be of one type: one is %s, the other %s.", a, b)
+	return false
+}
+
+// Kinds of first arguments of functions that declare that they take anything, and
+// then refuse what they cannot go through.
+var (
+	listFunctions   = []string{"alltrue", "anytrue", "chunklist", "coalescelist", "compact", "concat", "contains", "distinct", "element", "flatten", "index", "one", "reverse", "setproduct", "slice", "sum", "tolist", "toset"}
+	objectFunctions = []string{"keys", "lookup", "merge", "tomap", "values"}
+	listsOnly       = []string{"coalescelist", "concat", "merge", "setproduct"} // all arguments are as the first
+)
+
+// argument describes what a function takes in a place, nil when that is not known.
+func (t *typing) argument(name string, f function.Function, i int) *jsonschema.Shape {
+	first := i == 0 || slices.Contains(listsOnly, name)
+	switch {
+	case f == (function.Function{}):
+		return nil
+	case name == "length":
+		return jsonschema.OfKind(jsonschema.List | jsonschema.Object | jsonschema.String)
+	case first && slices.Contains(listFunctions, name):
+		return jsonschema.OfKind(jsonschema.List)
+	case first && slices.Contains(objectFunctions, name):
+		return jsonschema.OfKind(jsonschema.Object)
+	}
+	param := f.VarParam()
+	if params := f.Params(); i < len(params) {
+		param = &params[i]
+	}
+	if param == nil || param.Type == cty.DynamicPseudoType {
+		return nil
+	}
+	return jsonschema.ConvertibleTo(param.Type)
+}
+
+// checkArguments reports arguments that no call of the function takes.
+func (t *typing) checkArguments(e *hclsyntax.FunctionCallExpr, args []*jsonschema.Shape) {
+	f := t.module.runFunctions[e.Name]
+	for i, got := range args {
+		want := t.argument(e.Name, f, i)
+		if want == nil {
+			continue
+		}
+		if m := jsonschema.FindMismatch(want, got); m != nil {
+			t.report(RuleType, e.Args[i].Range(), "Wrong type", "%s takes %s here, %s%s is %s.",
+				e.Name, m.Want.Present(), t.source(e.Args[i]), m.Below, m.Got.Present())
+		}
+	}
 }

@@ -13,8 +13,8 @@ import (
 const maxLinks = 40
 
 // cycle reports tasks and groups that wait for each other, with the line of every
-// edge. It stands where one of them refers to another, if any does.
-func (w *network) cycle(path []string) {
+// edge. Its place is where one of them refers to another, if any does.
+func (w *graphBuilder) cycle(path []string) {
 	nodes := make(map[string]int, len(w.ids))
 	for i, id := range w.ids {
 		nodes[id] = i
@@ -43,13 +43,13 @@ func (w *network) cycle(path []string) {
 	if more := len(lines) - maxLinks; more > 1 {
 		lines = append(lines[:maxLinks], fmt.Sprintf("and %d more on the way back to %s", more, w.called(&w.section.Nodes[nodes[path[0]]])))
 	}
-	w.site.diags.Add(RuleCycle, at, summary, "None of %s could ever start: %s. Take one of the references out%s.", these, strings.Join(lines, ", "), or)
+	w.context.diags.Add(RuleCycle, at, summary, "None of %s could ever start: %s. Take one of the references out%s.", these, strings.Join(lines, ", "), or)
 }
 
-// link says why one node comes after another and where that is written. It is
+// link explains why one node comes after another and where that is written. It is
 // without an origin where it is so because a group holds its members, and without
 // words where a group ends after it has begun.
-func (w *network) link(p pair) (line string, at hcl.Range, via Via) {
+func (w *graphBuilder) link(p pair) (line string, at hcl.Range, via Via) {
 	a, b := &w.section.Nodes[p.from], &w.section.Nodes[p.to]
 	i, edge := w.edges[p]
 	switch {

@@ -20,17 +20,17 @@ import (
 // declaration is what variables and params have in common: a typed name with
 // conditions. Of the payload of a trigger it is the type alone.
 type declaration struct {
-	root        string // "var", "param" or "trigger"
-	name        string
-	at          hcl.Range
-	typed       bool // a type was stated
-	typ         cty.Type
-	fill        *typeexpr.Defaults // of optional attributes
-	preset      cty.Value          // the default, NilVal without one
-	description string
-	sensitive   bool
-	conditions  []condition
-	functions   map[string]function.Function
+	root         string // "var", "param" or "trigger"
+	name         string
+	at           hcl.Range
+	typed        bool // a type was stated
+	typ          cty.Type
+	defaults     *typeexpr.Defaults // of optional attributes
+	defaultValue cty.Value          // the default, NilVal without one
+	description  string
+	sensitive    bool
+	conditions   []condition
+	functions    map[string]function.Function
 }
 
 // condition is one validation block.
@@ -40,9 +40,9 @@ type condition struct {
 	message   hcl.Expression
 }
 
-func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
+func (s *exprContext) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
 	inner, c := s.decodeAt(b, variableSchema)
-	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, preset: cty.NilVal, functions: s.module.runFunctions}
+	d := &declaration{root: root, name: name, at: b.DefRange, typ: cty.DynamicPseudoType, defaultValue: cty.NilVal, functions: s.module.runFunctions}
 	if a := c.Arg("type"); a != nil {
 		s.decodeType(a, d)
 	}
@@ -59,17 +59,17 @@ func (s *site) decodeDeclaration(b *hcl.Block, root, name string) *declaration {
 	return d
 }
 
-func (s *site) decodeType(a *hcl.Attribute, d *declaration) {
+func (s *exprContext) decodeType(a *hcl.Attribute, d *declaration) {
 	var diags hcl.Diagnostics
 	d.typed = true
 	if levelsOf(a.Expr) > maxTypeLevels {
-		s.diags.Add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are some 60 objects within each other. Use any for the inner ones.", maxTypeLevels)
+		s.diags.Add(RuleType, a.Expr.Range(), "Type nested too deeply", "A type may have %d levels, which are about 60 nested objects. Use any for the inner ones.", maxTypeLevels)
 		d.typ = cty.DynamicPseudoType
 		return
 	}
-	d.typ, d.fill, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
+	d.typ, d.defaults, diags = typeexpr.TypeConstraintWithDefaults(a.Expr)
 	if s.diags.Take(RuleType, diags) {
-		d.typ, d.fill = cty.DynamicPseudoType, nil
+		d.typ, d.defaults = cty.DynamicPseudoType, nil
 	}
 }
 
@@ -98,7 +98,7 @@ func levelsOf(e hcl.Expression) int {
 
 // decodeCondition checks that a validation refers to nothing but the value that
 // it validates.
-func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
+func (s *exprContext) decodeCondition(b *hcl.Block, d *declaration) *condition {
 	_, c := s.decodeAt(b, validationSchema)
 	test, message := c.Arg("condition"), c.Arg("error_message")
 	if test == nil || message == nil {
@@ -118,7 +118,7 @@ func (s *site) decodeCondition(b *hcl.Block, d *declaration) *condition {
 }
 
 // misjudges reports a validation that is wrong for whatever value of the type.
-func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
+func (s *exprContext) misjudges(test, message hcl.Expression, d *declaration) bool {
 	from := s.diags.Count()
 	t := s.typing().with(d.root, &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{d.name: jsonschema.FromType(d.typ)}, Closed: true})
 	t.operand(test, jsonschema.Bool|jsonschema.String)
@@ -129,27 +129,27 @@ func (s *site) misjudges(test, message hcl.Expression, d *declaration) bool {
 	}
 	for _, e := range []hcl.Expression{test, message} {
 		if s.diags.Failed(from) {
-			break // typing says more of what is wrong with attributes
+			break // the types explain more of what is wrong with attributes
 		}
-		_, diags := s.module.meter.Eval(budget.Instrument(e), ctx)
+		_, diags := s.module.budget.Eval(budget.Instrument(e), ctx)
 		s.explain(&expression{Expression: e}, diags)
 	}
 	return s.diags.Failed(from)
 }
 
-func (s *site) decodeDefault(a *hcl.Attribute, d *declaration) {
-	d.preset = cty.DynamicVal // when it is wrong, a missing value is not reported as well
+func (s *exprContext) decodeDefault(a *hcl.Attribute, d *declaration) {
+	d.defaultValue = cty.DynamicVal // when it is wrong, a missing value is not reported as well
 	v, ok := s.evaluate(a)
 	if !ok {
 		return
 	}
-	v, err := d.convert(s.module.meter, v)
+	v, err := d.convert(s.module.budget, v)
 	if err != nil {
 		s.diags.Add(RuleType, a.Expr.Range(), "Default of the wrong type", "The default of %s.%s does not fit its type: %s.", d.root, d.name, err)
 		return
 	}
-	d.preset = v
-	if err := d.check(s.module.meter, v); err != nil && !v.IsNull() {
+	d.defaultValue = v
+	if err := d.check(s.module.budget, v); err != nil && !v.IsNull() {
 		s.diags.Add(RuleVariable, a.Expr.Range(), "Invalid default", "%s", err)
 	}
 }
@@ -159,11 +159,11 @@ func (d *declaration) convert(m *budget.Budget, v cty.Value) (cty.Value, error) 
 	own := m.Apart()
 	defer m.Absorb(own)
 	m = own
-	if d.fill != nil {
+	if d.defaults != nil {
 		if err := m.Charge(4 * m.Deep(v)); err != nil {
 			return cty.NilVal, err
 		}
-		v = d.fill.Apply(v)
+		v = d.defaults.Apply(v)
 	}
 	converted, err := m.Convert(v, d.typ)
 	if err == nil || m.Spent() {
@@ -191,7 +191,7 @@ func conversionError(err error) string {
 	return err.Error()
 }
 
-// check tells which validation a value does not pass.
+// check returns the validation that a value does not pass, as an error.
 func (d *declaration) check(m *budget.Budget, v cty.Value) error {
 	if d.sensitive {
 		v = v.Mark(funcs.Sensitive)
@@ -207,7 +207,7 @@ func (d *declaration) check(m *budget.Budget, v cty.Value) error {
 			result, _ = convert.Convert(result, cty.Bool)
 		}
 		if diags.HasErrors() || result == cty.NilVal || result.IsNull() || !result.IsKnown() {
-			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must give true or false", diag.Place(c.at))
+			return fmt.Errorf("the condition at %s cannot be evaluated for this value; it must be true or false", diag.Place(c.at))
 		}
 		if result.False() {
 			return fmt.Errorf("%s (validation at %s)", c.text(m, ctx), diag.Place(c.at))
@@ -237,7 +237,7 @@ func (d *declaration) parse(text, filename string) (cty.Value, hcl.Diagnostics) 
 		at := names[0].SourceRange()
 		return cty.NilVal, hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Names cannot be used here",
-			Detail:  fmt.Sprintf("%s is a name and not a value; texts stand in quotes.", at.SliceBytes([]byte(text))),
+			Detail:  fmt.Sprintf("%s is a name and not a value; strings are written in quotes.", at.SliceBytes([]byte(text))),
 			Subject: &at,
 		}}
 	}

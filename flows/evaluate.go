@@ -15,7 +15,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// When tells whether the task's condition lets it run. A failure has outcome
+// When reports whether the task's condition lets it run. A failure has outcome
 // rejected, code expression and the place of the expression.
 func (t *Task) When(s *Scope) (bool, *run.Failure) {
 	if t.when == nil {
@@ -24,10 +24,10 @@ func (t *Task) When(s *Scope) (bool, *run.Failure) {
 	return s.truth(t.when, s)
 }
 
-// Again tells whether another attempt may follow one that ended with f, when
+// Again reports whether another attempt may follow one that ended with f, when
 // spent attempts were made and lost of these were lost. While the policy has
 // attempts left, retry { when } decides, for all failures but lost attempts;
-// without it, what the failure says of itself does. A failure to decide is like
+// without it, the failure's own Retryable does. A failure to decide is like
 // those of [Task.When], and there is no other attempt.
 func (t *Task) Again(s *Scope, f *run.Failure, spent, lost int) (bool, *run.Failure) {
 	if t.again == nil || f.Outcome == run.OutcomeLost {
@@ -64,25 +64,25 @@ func (in *inputs) evaluate(s *Scope) (json.RawMessage, *run.Failure) {
 		return in.static, nil
 	case in.whole != nil:
 		return s.recorded(*in.whole), nil
-	case in.layout != nil:
-		before := *s.meter
-		if out, ok := in.layout.fill(s); ok {
+	case in.template != nil:
+		before := *s.budget
+		if out, ok := in.template.render(s); ok {
 			return out, nil
 		}
-		*s.meter = before // the other way alone decides the outcome
+		*s.budget = before // the other way alone decides the outcome
 	}
 	return in.compute(s)
 }
 
 // compute evaluates the expression as HCL does. It is the way that always works,
-// and the one that finds words for what is wrong.
+// and the one that explains what is wrong.
 func (in *inputs) compute(s *Scope) (json.RawMessage, *run.Failure) {
 	defer s.end(s.begin())
 	v, failure := s.evaluate(in.expr, s)
 	if failure != nil {
 		return nil, failure
 	}
-	encoded, err := in.encode(s.meter, v)
+	encoded, err := in.encode(s.budget, v)
 	if err != nil {
 		return nil, reject(in.expr.Range(), in.expr.argument+": "+err.Error())
 	}
@@ -94,7 +94,7 @@ func (in *inputs) compute(s *Scope) (json.RawMessage, *run.Failure) {
 // comes; waits do not count.
 func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
 	if len(f.Outputs) == 0 {
-		return f.sunk(s), nil
+		return f.sinkOutputs(s), nil
 	}
 	defer s.end(s.begin())
 	out := []byte{'{'}
@@ -108,7 +108,7 @@ func (f *Flow) Output(s *Scope) (json.RawMessage, *run.Failure) {
 	return append(out, '}'), nil
 }
 
-func (f *Flow) sunk(s *Scope) json.RawMessage {
+func (f *Flow) sinkOutputs(s *Scope) json.RawMessage {
 	size := len("{}")
 	for _, w := range f.sinks {
 		size += len(w.name) + len(s.recorded(w)) + len(`"":,`)
@@ -134,7 +134,7 @@ func (s *Scope) evaluate(x *expression, v values) (cty.Value, *run.Failure) {
 		return x.constant, nil
 	}
 	defer s.end(s.begin())
-	value, diags := x.evaluate(s.flow.base, v, s.meter)
+	value, diags := x.evaluate(s.flow.base, v, s.budget)
 	if diags.HasErrors() {
 		d := diags.Errs()[0].(*hcl.Diagnostic)
 		at := x.Range()
@@ -179,7 +179,7 @@ func (s *Scope) truth(x *expression, among values) (bool, *run.Failure) {
 	v, _ = v.Unmark()
 	v, err := convert.Convert(v, cty.Bool)
 	if err != nil || v.IsNull() || !v.IsKnown() {
-		return false, reject(x.Range(), x.argument+" must give true or false")
+		return false, reject(x.Range(), x.argument+" must be true or false")
 	}
 	return v.True(), nil
 }

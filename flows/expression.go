@@ -17,26 +17,26 @@ type expression struct {
 	argument string // whose value it is, for messages
 	at       lang.Phase
 
-	direct roots    // named by the expression itself
-	roots  roots    // with those that its locals need
-	wanted []wanted // run values named by the expression itself, by root and name
-	needs  []use    // tasks and groups that must be settled first, also through locals
-	locals []*local
+	direct       roots        // named by the expression itself
+	roots        roots        // with those that its locals need
+	refs         []ref        // run values named by the expression itself, by root and name
+	dependencies []dependency // tasks and groups that must be settled first, also through locals
+	locals       []*local
 
 	constant cty.Value // NilVal unless the value is known at load
 }
 
-// wanted is a run value that an expression names: run.id, param.n or
+// ref is a run value that an expression names: run.id, param.n or
 // task.a.output.
-type wanted struct {
+type ref struct {
 	root      *root
 	name      string // param, attribute, task, wait or group
 	attribute string // of a task, a wait or a group
 	number    int    // of a task, a wait or a group
 }
 
-// use is one reference to a task, a wait or a group.
-type use struct {
+// dependency is one reference to a task, a wait or a group.
+type dependency struct {
 	task string // "copy", "wait.approval" or "group.notify"
 	at   hcl.Range
 	via  string // the local in between, or ""
@@ -44,18 +44,18 @@ type use struct {
 
 // values gives run values to expressions, or what is known of them.
 type values interface {
-	value(w wanted) (cty.Value, error)
-	single(w wanted) (cty.Value, error) // an object that holds nothing but the value
+	value(w ref) (cty.Value, error)
+	single(w ref) (cty.Value, error) // an object that holds nothing but the value
 	local(l *local) (cty.Value, error)
 }
 
-// want notes a run value that the expression names, once.
-func (x *expression) want(w wanted) {
-	at, found := slices.BinarySearchFunc(x.wanted, w, func(a, b wanted) int {
+// addRef notes a run value that the expression names, once.
+func (x *expression) addRef(w ref) {
+	at, found := slices.BinarySearchFunc(x.refs, w, func(a, b ref) int {
 		return cmp.Or(cmp.Compare(a.root.bit, b.root.bit), cmp.Compare(a.name, b.name), cmp.Compare(a.attribute, b.attribute))
 	})
 	if !found {
-		x.wanted = slices.Insert(x.wanted, at, w)
+		x.refs = slices.Insert(x.refs, at, w)
 	}
 }
 
@@ -96,7 +96,7 @@ func redacted(diags hcl.Diagnostics) hcl.Diagnostics {
 }
 
 func (x *expression) context(base *hcl.EvalContext, v values) (*hcl.EvalContext, error) {
-	if len(x.wanted)+len(x.locals) == 0 {
+	if len(x.refs)+len(x.locals) == 0 {
 		return base, nil
 	}
 	child := base.NewChild()
@@ -112,9 +112,9 @@ func (x *expression) context(base *hcl.EvalContext, v values) (*hcl.EvalContext,
 		}
 		child.Variables["local"] = cty.ObjectVal(locals)
 	}
-	for rest := x.wanted; len(rest) > 0; {
+	for rest := x.refs; len(rest) > 0; {
 		first := rest[0]
-		group := split(&rest, func(w wanted) bool { return w.root == first.root })
+		group := split(&rest, func(w ref) bool { return w.root == first.root })
 		attrs, err := object(x, group, v)
 		if err != nil {
 			return nil, err
@@ -125,14 +125,14 @@ func (x *expression) context(base *hcl.EvalContext, v values) (*hcl.EvalContext,
 }
 
 // object is what a root stands for, as far as it is wanted.
-func object(x *expression, all []wanted, v values) (cty.Value, error) {
+func object(x *expression, all []ref, v values) (cty.Value, error) {
 	if all[0].root.bit&settledRoots == 0 {
 		return attributes(x, all, v)
 	}
 	tasks := map[string]cty.Value{}
 	for len(all) > 0 {
 		name := all[0].name
-		task, err := attributes(x, split(&all, func(w wanted) bool { return w.name == name }), v)
+		task, err := attributes(x, split(&all, func(w ref) bool { return w.name == name }), v)
 		if err != nil {
 			return cty.NilVal, err
 		}
@@ -142,7 +142,7 @@ func object(x *expression, all []wanted, v values) (cty.Value, error) {
 }
 
 // attributes is an object of values of one root, or of one task.
-func attributes(x *expression, all []wanted, v values) (cty.Value, error) {
+func attributes(x *expression, all []ref, v values) (cty.Value, error) {
 	if len(all) == 1 {
 		if part, ok, err := partsOf(x, all[0], v); ok {
 			return inObject(all[0].last(), part), err
@@ -162,7 +162,7 @@ func attributes(x *expression, all []wanted, v values) (cty.Value, error) {
 	return cty.ObjectVal(attrs), nil
 }
 
-func partsOf(x *expression, w wanted, v values) (cty.Value, bool, error) {
+func partsOf(x *expression, w ref, v values) (cty.Value, bool, error) {
 	if from, ok := v.(narrowing); ok {
 		return from.narrowed(w, x)
 	}
@@ -177,14 +177,14 @@ func inObject(name string, v cty.Value) cty.Value {
 }
 
 // last is the name at the end of the reference.
-func (w wanted) last() string {
+func (w ref) last() string {
 	if w.root.bit&settledRoots != 0 {
 		return w.attribute
 	}
 	return w.name
 }
 
-func single(w wanted, v values) (cty.Value, error) {
+func single(w ref, v values) (cty.Value, error) {
 	value, err := v.value(w)
 	if err != nil {
 		return cty.NilVal, err
@@ -193,7 +193,7 @@ func single(w wanted, v values) (cty.Value, error) {
 }
 
 // split takes the values at the front that belong together.
-func split(all *[]wanted, together func(wanted) bool) []wanted {
+func split(all *[]ref, together func(ref) bool) []ref {
 	n := 1
 	for n < len(*all) && together((*all)[n]) {
 		n++

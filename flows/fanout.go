@@ -23,7 +23,7 @@ const MaxItems = 100_000
 
 // fanOut reads what makes a task run for each of several items. The arguments of
 // the task that are read afterwards may refer to the item.
-func (s *site) fanOut(t *Task, c *lang.Content) {
+func (s *exprContext) fanOut(t *Task, c *lang.Content) {
 	if word, ok := s.word(c.Arg("on_error")); ok {
 		t.Continue = word == onErrorContinue
 	}
@@ -48,7 +48,7 @@ func (s *site) fanOut(t *Task, c *lang.Content) {
 }
 
 // recordedOf is the value that an expression names, or a part of it; nil when it computes.
-func (s *site) recordedOf(x *expression) *reference {
+func (s *exprContext) recordedOf(x *expression) *reference {
 	if x == nil || x.constant != cty.NilVal {
 		return nil
 	}
@@ -62,39 +62,39 @@ func (s *site) recordedOf(x *expression) *reference {
 	return nil
 }
 
-// canFanOut tells what is known to be wrong with the items before a run.
-func (s *site) canFanOut(x *expression) error {
+// canFanOut returns what is known before a run to be wrong with the items.
+func (s *exprContext) canFanOut(x *expression) error {
 	switch {
 	case x == nil:
 		return nil
 	case x.constant != cty.NilVal:
 		_, err := itemsOf(x.constant)
 		return err
-	case s.module.meter.Spent():
+	case s.module.budget.Spent():
 		return nil // which is reported
 	}
-	if v, diags := x.evaluate(s.runBase(), discreet{(*foreseen)(s)}, s.module.meter); !diags.HasErrors() && v.ContainsMarked() {
+	if v, diags := x.evaluate(s.runBase(), markedValues{(*loadValues)(s)}, s.module.budget); !diags.HasErrors() && v.ContainsMarked() {
 		return errHidden
 	}
 	return nil
 }
 
-// discreet is what a site knows of run values while loading, and that params are
+// markedValues is what is known of run values while loading, and that params are
 // sensitive.
-type discreet struct{ *foreseen }
+type markedValues struct{ *loadValues }
 
-func (g discreet) value(w wanted) (cty.Value, error) {
-	v, err := g.foreseen.value(w)
-	if w.root.bit == rootParam && g.draft.params[w.name].Sensitive {
+func (g markedValues) value(w ref) (cty.Value, error) {
+	v, err := g.loadValues.value(w)
+	if w.root.bit == rootParam && g.decoder.params[w.name].Sensitive {
 		v = v.Mark(funcs.Sensitive)
 	}
 	return v, err
 }
 
-func (g discreet) single(w wanted) (cty.Value, error) { return single(w, g) }
+func (g markedValues) single(w ref) (cty.Value, error) { return single(w, g) }
 
 // plain is the same place outside of the items.
-func (s *site) plain() *site {
+func (s *exprContext) plain() *exprContext {
 	outer := *s
 	outer.item = nil
 	return &outer
@@ -103,7 +103,7 @@ func (s *site) plain() *site {
 // Items evaluates what the task is to be run for: a JSON list or object, see
 // [run.TaskExpanded]. A failure is like those of [Task.When].
 func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
-	if t.eachOf != nil && s.large(t.eachOf.wanted) {
+	if t.eachOf != nil && s.large(t.eachOf.ref) {
 		return s.largeItems(t)
 	}
 	v, failure := s.evaluate(t.each, s)
@@ -120,7 +120,7 @@ func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
 // largeItems are those of a value that is too large to be decoded as a whole.
 func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
 	defer s.end(s.begin())
-	items, err := ctyjson.Extract(nil, s.recorded(t.eachOf.wanted), t.eachOf.steps, s.meter)
+	items, err := ctyjson.Extract(nil, s.recorded(t.eachOf.ref), t.eachOf.steps, s.budget)
 	if err == nil {
 		err = countItems(items)
 	}
@@ -152,7 +152,7 @@ var errNameless = errors.New("has an item without a name: its key is empty")
 
 var errHidden = errors.New("is sensitive, and the keys of its items would be shown")
 
-// itemsOf gives the items of a value in their recorded form. A set of texts,
+// itemsOf gives the items of a value in their recorded form. A set of strings,
 // numbers or bools is recorded as an object: its items are their own keys.
 func itemsOf(v cty.Value) (json.RawMessage, error) {
 	switch t := v.Type(); {

@@ -38,9 +38,9 @@ type Flow struct {
 	params   map[string]*Param
 	tasks    map[string]*Task  // all of them
 	groups   map[string]*Group // all of them
-	outputs  map[string]wanted // of tasks and groups, by the name that runs have for them
+	outputs  map[string]ref    // of tasks and groups, by the name that runs have for them
 	payloads payloads          // of requests that name no message trigger
-	sinks    []wanted          // outputs of main tasks and groups on which no other depends
+	sinks    []ref             // outputs of main tasks and groups on which no other depends
 	base     *hcl.EvalContext  // of expressions in runs
 	opened   int               // bytes of JSON that expressions look into
 }
@@ -65,7 +65,7 @@ type Trigger struct {
 	Schedule      scheduler.Schedule // within its bounds
 	Spec          string             // the expression, interval or instant, as written
 	Zone          string             // IANA name; UTC unless stated
-	Identity      string             // what the nominal times come from: with another one, the schedule begins anew
+	Identity      string             // what the nominal times come from: with another one, the schedule starts again
 	Jitter        scheduler.Jitter
 	Policy        scheduler.Policy
 	CatchUpStated bool // the policy holds for pauses, too
@@ -88,7 +88,7 @@ type Trigger struct {
 	params   *expression
 }
 
-// OnLimit says what becomes of a request for a run that finds no free slot.
+// OnLimit is what happens to a request for a run that finds no free slot.
 type OnLimit string
 
 // What to do about runs over the limit.
@@ -98,7 +98,7 @@ const (
 	LimitCancelRunning OnLimit = "cancel_running" // those that hold the slots, or wait for one, are canceled, and the run follows
 )
 
-// Overlap says what a schedule does while an earlier run of it is going.
+// Overlap is what a schedule does while an earlier run of it is open.
 type Overlap string
 
 // What to do about runs that overlap.
@@ -114,7 +114,7 @@ const (
 // DefaultOverlapMax is how many runs of a schedule wait at most, unless stated.
 const DefaultOverlapMax = 100
 
-// RunOn says after which ends of its upstream tasks a task runs.
+// RunOn is the condition on the ends of its upstream tasks under which a task runs.
 type RunOn string
 
 // Conditions on upstream tasks.
@@ -150,21 +150,21 @@ type Task struct {
 
 	part   Part
 	number int         // among all tasks and groups of the flow, from 0
-	output wanted      // task.NAME.output or wait.NAME.payload
+	output ref         // task.NAME.output or wait.NAME.payload
 	when   *expression // nil: always
 	each   *expression // for_each; nil for none
 	eachOf *reference  // what for_each names, nil when it computes
-	again  *expression // nil: as the failure says
+	again  *expression // nil: the failure's Retryable decides
 	input  *inputs
 	config *inputs
-	after  []use
+	after  []dependency
 	called hcl.Range // where the task names the flow that it runs
 }
 
 // Task is the task of that name in any part of the flow, or nil.
 func (f *Flow) Task(name string) *Task { return f.tasks[name] }
 
-// At is where the task stands, "orders.hcl:14".
+// At is the place of the task's block, "orders.hcl:14".
 func (t *Task) At() string { return diag.Place(t.Range) }
 
 // Output is one value of a run's output.
@@ -184,4 +184,99 @@ func (f *Flow) Trigger(name string) *Trigger {
 		}
 	}
 	return nil
+}
+
+// Part is which part of a flow a section is.
+type Part string
+
+// The parts of a flow, in the order in which they run.
+const (
+	PartMain      Part = "main"
+	PartOnFailure Part = "on_failure" // after the main tasks, when the run has failed or its time was up
+	PartOnSuccess Part = "on_success" // after the main tasks, when all went well
+	PartFinally   Part = "finally"    // after all of these, also when the run was canceled
+)
+
+// DefaultFinally is how long the tasks of finally may take together, unless
+// stated: they run after everything else, also when nobody waits any more.
+const DefaultFinally = 5 * time.Minute
+
+// Section is the tasks of one part of a flow.
+type Section struct {
+	Part    Part
+	Tasks   []*Task       // also those in groups
+	Groups  []*Group      // each before those within it
+	Nodes   []Node        // those of the tasks, then the beginning and the end of each group
+	Graph   *dag.Graph    // of Nodes
+	Timeout time.Duration // of all tasks together, for PartFinally
+}
+
+// Node is a task, or the beginning or the end of a group, in the graph of a
+// section.
+type Node struct {
+	Task   *Task  // nil for those of a group
+	Group  *Group // whose beginning or end it is; nil for a task
+	End    bool
+	Parent *Group // in which the task or the group is; nil for none
+	Place  int    // among the members of Parent
+
+	// Needs are the nodes that decide whether the task runs, or the group begins.
+	Needs []Need
+}
+
+// Need is a node on whose end another one depends.
+type Need struct {
+	Node int
+
+	// Before is set for the one before it in a serial group, to which nothing
+	// refers: that it was skipped decides nothing.
+	Before bool
+}
+
+// Exit is the node at which a member of a group ends.
+func (m Member) Exit() int {
+	if m.Group != nil {
+		return m.Group.End
+	}
+	return m.Task.Node
+}
+
+// entry is the node at which it begins.
+func (m Member) entry() int {
+	if m.Group != nil {
+		return m.Group.Begin
+	}
+	return m.Task.Node
+}
+
+// Section is a part of the flow, nil when the flow has none. There is always a
+// main part.
+func (f *Flow) Section(part Part) *Section {
+	for _, s := range f.Sections {
+		if s.Part == part {
+			return s
+		}
+	}
+	return nil
+}
+
+// AllTasks are the tasks of all parts, part by part.
+func (f *Flow) AllTasks() []*Task {
+	var all []*Task
+	for _, s := range f.Sections {
+		all = append(all, s.Tasks...)
+	}
+	return all
+}
+
+// sees reports whether the tasks of a part may refer to those of another: only to
+// their own and those of parts that have run before.
+func (p Part) sees(other Part) bool {
+	switch other {
+	case PartMain:
+		return true
+	case PartOnFailure, PartOnSuccess:
+		return p == other || p == PartFinally
+	}
+	return p == other
 }

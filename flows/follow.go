@@ -15,7 +15,7 @@ import (
 )
 
 // follows decodes a trigger that fires when a run of another flow ends.
-func (s *site) follows(t *Trigger, c *lang.Content) {
+func (s *exprContext) follows(t *Trigger, c *lang.Content) {
 	t.On = []run.State{run.Succeeded}
 	if words, ok := s.someWords(c.Arg("on")); ok {
 		t.On = nil
@@ -36,7 +36,7 @@ func (s *site) follows(t *Trigger, c *lang.Content) {
 // Follower is a flow that may start when a run of another one ends.
 type Follower struct {
 	Flow    *Flow
-	Trigger *Trigger // says in which ends
+	Trigger *Trigger // states in which ends
 }
 
 // Followers are the flows of the set that may start when runs end, by the flow whose
@@ -66,9 +66,9 @@ func Ended(r *run.Run, end *run.Finished) ([]byte, error) {
 
 // endShape describes the payload of a flow trigger. There is an output only if the
 // run has succeeded.
-func (d *draft) endShape(t *Trigger) *jsonschema.Shape {
+func (d *flowDecoder) endShape(t *Trigger) *jsonschema.Shape {
 	output := jsonschema.Any()
-	if of := d.site.module.drafts[strings.TrimPrefix(t.After, d.site.module.src.prefix)]; of != nil && slices.Equal(t.On, []run.State{run.Succeeded}) {
+	if of := d.context.module.decoders[strings.TrimPrefix(t.After, d.context.module.src.prefix)]; of != nil && slices.Equal(t.On, []run.State{run.Succeeded}) {
 		output = of.asSubflow().output
 	}
 	fields := map[string]*jsonschema.Shape{
@@ -82,11 +82,11 @@ func (d *draft) endShape(t *Trigger) *jsonschema.Shape {
 // well.
 func (m *module) checkFollowers() {
 	b, at := dag.New(), map[[2]string]*Trigger{}
-	for _, name := range keys(m.drafts) {
-		b.Add(m.drafts[name].flow.Name) // keys are unique
+	for _, name := range keys(m.decoders) {
+		b.Add(m.decoders[name].flow.Name) // keys are unique
 	}
-	for _, name := range keys(m.drafts) {
-		f := m.drafts[name].flow
+	for _, name := range keys(m.decoders) {
+		f := m.decoders[name].flow
 		for _, t := range f.Triggers {
 			pair := [2]string{t.After, f.Name}
 			always := t.Kind == run.TriggerFlow && t.After != "" && t.Enabled && t.filter == nil && slices.Contains(t.On, run.Succeeded)

@@ -123,7 +123,7 @@ func plan(f *Flow) []string {
 			config, bad := task.Config(s)
 			if task.Wait != nil {
 				awaited, failed := task.Await(s, time.Unix(0, 0))
-				say("  wait %s %s %q %+v %s", task.Wait.For, task.Wait.Timeout, task.Wait.foreseen, awaited, messageOf(failed))
+				say("  wait %s %s %q %+v %s", task.Wait.For, task.Wait.Timeout, task.Wait.knownSubject, awaited, messageOf(failed))
 			}
 			say("  input %s %s config %s %s", input, messageOf(wrong), config, messageOf(bad))
 		})

@@ -38,12 +38,12 @@ func (m *module) deployFunctions() map[string]function.Function {
 	return all
 }
 
-// readFile reads a file of the module's folder and records it, so that the
-// definition can be loaded without the folder.
+// readFile reads a file of the module's directory and records it, so that the
+// definition can be loaded without the directory.
 func (m *module) readFile(name string) ([]byte, error) {
 	name = path.Clean(filepath.ToSlash(name))
 	if !filepath.IsLocal(name) {
-		return nil, errors.New("files outside of the flow file's folder cannot be read")
+		return nil, errors.New("files outside of the flow file's directory cannot be read")
 	}
 	if path.Dir(name) == "." && isFlowFile(name) {
 		return nil, errors.New("a flow file is not read as data: give the file another ending")
@@ -62,7 +62,7 @@ func (m *module) readFile(name string) ([]byte, error) {
 type missingFile struct{ name string }
 
 func (e *missingFile) Error() string {
-	return "there is no file " + e.name + "; paths start at the folder of the flow file"
+	return "there is no file " + e.name + "; paths start at the directory of the flow file"
 }
 
 func (m *module) fileFunc(result cty.Type, convert func([]byte) (cty.Value, error)) function.Function {
@@ -112,7 +112,7 @@ func (m *module) templateFunc(functions map[string]function.Function) function.F
 		if args[1].IsNull() || !hasFields(args[1].Type()) {
 			return cty.DynamicVal, function.NewArgError(1, errNotObject)
 		}
-		v, diags := m.meter.Eval(budget.Instrument(template), &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})
+		v, diags := m.budget.Eval(budget.Instrument(template), &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: functions})
 		if diags.HasErrors() {
 			return cty.DynamicVal, function.NewArgError(1, diags)
 		}

@@ -156,7 +156,7 @@ func TestTextsTooLarge(t *testing.T) {
 		"brackets":   `yamldecode(join("", [for x in range(1000) : "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["]))`,
 	} {
 		_, diags := loadWithLittle(t, "f.hcl", "locals {\n  a = "+expr+"\n}\n"+smallFlow("f"))
-		if len(diags) != 1 || !strings.Contains(diags[0].Detail, "the text ") {
+		if len(diags) != 1 || !strings.Contains(diags[0].Detail, "the string ") {
 			t.Errorf("%s: %v", name, diags)
 		}
 	}

@@ -26,13 +26,13 @@ func openItems() *items {
 }
 
 // itemTypes describes what a task is run for, and reports once what is wrong in it.
-func (d *draft) itemTypes(t *Task) *items {
+func (d *flowDecoder) itemTypes(t *Task) *items {
 	if known := d.items[t]; known != nil {
 		return known
 	}
 	d.items[t] = openItems() // until it is known: tasks may refer to each other in a circle, which is reported later
 	if c := d.typed[t.Name]; c != nil && t.each != nil {
-		outer, e := c.site.plain().typing(), t.each.Expression
+		outer, e := c.context.plain().typing(), t.each.Expression
 		all := outer.infer(e)
 		if got := all.Present(); got != 0 && got&(jsonschema.List|jsonschema.Object) == 0 && t.each.constant == cty.NilVal {
 			outer.diags.Add(RuleType, e.Range(), "Wrong type", "\"for_each\" must be a list, a set or an object, %s is %s.", outer.source(e), got)
@@ -42,7 +42,7 @@ func (d *draft) itemTypes(t *Task) *items {
 	return d.items[t]
 }
 
-// itemsIn are the items of a value as [itemsOf] tells them apart.
+// itemsIn are the items of a value as [itemsOf] distinguishes them.
 func itemsIn(all *jsonschema.Shape) *items {
 	const names = jsonschema.String | jsonschema.Number | jsonschema.Bool
 	known := openItems()
@@ -116,7 +116,7 @@ func (i *items) gathered(one *jsonschema.Shape) *jsonschema.Shape {
 }
 
 // taskShape describes the output of a task.
-func (d *draft) taskShape(t *Task) *jsonschema.Shape {
+func (d *flowDecoder) taskShape(t *Task) *jsonschema.Shape {
 	c := d.typed[t.Name]
 	switch {
 	case c == nil:
@@ -130,7 +130,7 @@ func (d *draft) taskShape(t *Task) *jsonschema.Shape {
 }
 
 // groupShape describes the output of a group.
-func (d *draft) groupShape(g *Group) *jsonschema.Shape {
+func (d *flowDecoder) groupShape(g *Group) *jsonschema.Shape {
 	if known := d.groupShapes[g]; known != nil {
 		return known
 	}
@@ -154,7 +154,7 @@ func (d *draft) groupShape(g *Group) *jsonschema.Shape {
 	return out
 }
 
-func (d *draft) memberShape(m Member) *jsonschema.Shape {
+func (d *flowDecoder) memberShape(m Member) *jsonschema.Shape {
 	if m.Group != nil {
 		return d.groupShape(m.Group)
 	}
@@ -173,7 +173,7 @@ func itemFailureShape(key *jsonschema.Shape) *jsonschema.Shape {
 // checkErrors reports a reference to the errors of a task that has no items: there
 // are never any.
 func (t *typing) checkErrors(root, name, attribute string, at hcl.Range) {
-	if task := t.draft.tasks[name]; root == "task" && attribute == "errors" && task != nil && !task.FanOut {
+	if task := t.decoder.tasks[name]; root == "task" && attribute == "errors" && task != nil && !task.FanOut {
 		t.report(RuleUnknownAttribute, at, "Task without items", "task.%s has no for_each, so there are no items that could fail. Its own failure is task.%s.error.", name, name)
 	}
 }

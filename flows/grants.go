@@ -2,12 +2,14 @@ package flows
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -16,7 +18,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Words for what a guest may do with a folder.
+// Words for what a guest may do with a directory.
 const (
 	readOnly  = "ro"
 	readWrite = "rw"
@@ -28,16 +30,16 @@ type grant struct {
 	broken  bool            // something in it is wrong, and reported
 }
 
-// grantedFolder is a folder below that of the flow file.
+// grantedFolder is a directory below that of the flow file.
 type grantedFolder struct {
-	path  string // clean, with slashes: "data/in"
-	spelt string // as the flow file has it: "./data/in"
-	write bool
-	at    hcl.Range
+	path   string // clean, with slashes: "data/in"
+	source string // as the flow file has it: "./data/in"
+	write  bool
+	at     hcl.Range
 }
 
 // grant reads a grant block; nil without one.
-func (s *site) grant(b *hcl.Block) *grant {
+func (s *exprContext) grant(b *hcl.Block) *grant {
 	if b == nil {
 		return nil
 	}
@@ -54,8 +56,8 @@ func (s *site) grant(b *hcl.Block) *grant {
 	return g
 }
 
-// folders reads the argument files, { "./data" = "ro", … }.
-func (s *site) folders(a *hcl.Attribute) []grantedFolder {
+// directories reads the argument files, { "./data" = "ro", … }.
+func (s *exprContext) folders(a *hcl.Attribute) []grantedFolder {
 	v, ok := s.value(a, cty.Map(cty.String))
 	if !ok {
 		return nil
@@ -63,7 +65,7 @@ func (s *site) folders(a *hcl.Attribute) []grantedFolder {
 	places, values := s.keyPlaces(a), v.AsValueMap()
 	var out []grantedFolder
 	for _, key := range keys(values) {
-		f := grantedFolder{path: path.Clean(key), spelt: key, at: a.Expr.Range()}
+		f := grantedFolder{path: path.Clean(key), source: key, at: a.Expr.Range()}
 		if at, known := places[key]; known {
 			f.at = at
 		}
@@ -78,7 +80,7 @@ func (s *site) folders(a *hcl.Attribute) []grantedFolder {
 
 // keyPlaces finds where the keys of an object are written, as far as they are
 // written out.
-func (s *site) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
+func (s *exprContext) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 	pairs, _ := hcl.ExprMap(a.Expr) // nothing for an expression of another form
 	places := make(map[string]hcl.Range, len(pairs))
 	for _, p := range pairs {
@@ -88,7 +90,7 @@ func (s *site) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 		}
 		name, at := key.AsString(), p.Key.Range()
 		if first, twice := places[name]; twice {
-			s.diags.Add(RuleDuplicate, at, "Duplicate folder", "%q is granted already, at %s. Leave one of the two out.", name, diag.Place(first))
+			s.diags.Add(RuleDuplicate, at, "Duplicate directory", "%q is granted already, at %s. Leave one of the two out.", name, diag.Place(first))
 			continue
 		}
 		places[name] = at
@@ -96,7 +98,7 @@ func (s *site) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 	return places
 }
 
-func (s *site) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool) {
+func (s *exprContext) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool) {
 	if v.IsNull() {
 		s.diags.Add(RuleValue, at, "Value not allowed", "%q is granted as \"ro\", to be read, or as \"rw\", to be written too; null is neither.", key)
 		return false, false
@@ -111,22 +113,22 @@ func (s *site) folderMode(key string, v cty.Value, at hcl.Range) (write, ok bool
 	}
 }
 
-// checkFolder reports a folder that cannot be granted.
-func (s *site) checkFolder(f grantedFolder) bool {
+// checkFolder reports a directory that cannot be granted.
+func (s *exprContext) checkFolder(f grantedFolder) bool {
 	refuse := func(detail string, args ...any) bool {
-		s.diags.Add(RuleGrant, f.at, "Folder cannot be granted", detail, args...)
+		s.diags.Add(RuleGrant, f.at, "Directory cannot be granted", detail, args...)
 		return false
 	}
 	local := filepath.FromSlash(f.path)
 	switch {
 	case path.IsAbs(f.path) || filepath.IsAbs(local):
-		return refuse("%q is an absolute path. Folders are granted by their path below the folder of the flow file, such as \"./data\".", f.spelt)
+		return refuse("%q is an absolute path. Directories are granted by their path below that of the flow file, such as \"./data\".", f.source)
 	case !filepath.IsLocal(local):
-		return refuse("%q leads out of the folder of the flow file. Only what lies below it can be granted: move the folder there.", f.spelt)
+		return refuse("%q leads out of the directory of the flow file. Only what is below it can be granted: move the directory there.", f.source)
 	case f.path == ".":
-		return refuse("The folder of the flow file itself cannot be granted: it holds the flows. Grant a folder below it, such as \"./data\".")
+		return refuse("The directory of the flow file itself cannot be granted: it contains the flows. Grant a directory below it, such as \"./data\".")
 	case slices.ContainsFunc(strings.Split(f.path, "/"), func(name string) bool { return strings.HasPrefix(name, ".") }):
-		return refuse("%q has a name that begins with a dot: such folders hold what is not for guests, .git and .flowhost among them.", f.spelt)
+		return refuse("%q has a name that begins with a dot: such directories hold what is not for guests, .git and .flowhost among them.", f.source)
 	}
 	if s.module.restored != nil {
 		return true // the host sees what there is when it runs the call
@@ -137,24 +139,24 @@ func (s *site) checkFolder(f grantedFolder) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		s.module.missing = append(s.module.missing, f)
 	case err != nil:
-		return refuse("%s cannot be used: %s.", f.spelt, err)
+		return refuse("%s cannot be used: %s.", f.source, err)
 	case !info.IsDir():
-		return refuse("%s is not a folder. Grant the folder that it is in.", f.spelt)
+		return refuse("%s is not a directory. Grant the directory that it is in.", f.source)
 	}
 	return true
 }
 
-// checkMissing reports folders that are to be read and are not there, unless
+// checkMissing reports directories that are to be read and are not there, unless
 // they are in one that guests write to: then a task may make them first.
 func (m *module) checkMissing() {
 	for _, f := range m.missing {
 		if !slices.ContainsFunc(m.written, f.in) {
-			m.diags.Add(RuleGrant, f.at, "No such folder", "There is no folder %s, as seen from the folder of this flow file: make it, or correct the path.", f.spelt)
+			m.diags.Add(RuleGrant, f.at, "No such directory", "There is no directory %s, as seen from the directory of this flow file: make it, or correct the path.", f.source)
 		}
 	}
 }
 
-// statBelow looks at a file below a folder without following links, as the host
+// statBelow looks at a file below a directory without following links, as the host
 // will.
 func statBelow(folder, name string) (fs.FileInfo, error) {
 	var info fs.FileInfo
@@ -169,21 +171,21 @@ func statBelow(folder, name string) (fs.FileInfo, error) {
 		case err != nil:
 			return nil, err
 		case info.Mode()&fs.ModeSymlink != 0:
-			return nil, errors.New("a link is on the way, and what it leads to could change: put the folder itself there")
+			return nil, errors.New("a link is on the way, and its target could change: put the directory itself there")
 		}
 	}
 	return info, nil
 }
 
-// apart reports a folder within another one of the same block: a guest could
+// apart reports a directory within another one of the same block: a guest could
 // reach it in two ways, with two sets of rights.
-func (s *site) apart(f grantedFolder, others []grantedFolder) bool {
+func (s *exprContext) apart(f grantedFolder, others []grantedFolder) bool {
 	for _, o := range others {
 		switch {
 		case o.path == f.path:
-			s.diags.Add(RuleDuplicate, f.at, "Duplicate folder", "%q and %q are the same folder. Leave one of the two out.", o.spelt, f.spelt)
+			s.diags.Add(RuleDuplicate, f.at, "Duplicate directory", "%q and %q are the same directory. Leave one of the two out.", o.source, f.source)
 		case f.in(o) || o.in(f):
-			s.diags.Add(RuleConflict, f.at, "Folder within a folder", "%q and %q overlap: what is granted must not lie within each other. Leave one of the two out.", o.spelt, f.spelt)
+			s.diags.Add(RuleConflict, f.at, "Directory within a directory", "%q and %q overlap: granted directories must not contain each other. Leave one of the two out.", o.source, f.source)
 		default:
 			continue
 		}
@@ -192,17 +194,17 @@ func (s *site) apart(f grantedFolder, others []grantedFolder) bool {
 	return true
 }
 
-// in tells whether a folder is another one or below it.
+// in reports whether a directory is another one or below it.
 func (f grantedFolder) in(o grantedFolder) bool {
 	rest, ok := strings.CutPrefix(f.path, o.path)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// granted is what a task may touch: what its own block says, which may narrow
+// granted is what a task may touch: what its own block grants, which may narrow
 // what its plugin is granted and never widen it, or all that the plugin is
 // granted. A plugin that is named by its path has no block, and the task's is
 // all there is.
-func (s *site) granted(own *grant, p *plugin) run.Grants {
+func (s *exprContext) granted(own *grant, p *plugin) run.Grants {
 	switch {
 	case p == nil:
 		return run.Grants{}
@@ -216,41 +218,41 @@ func (s *site) granted(own *grant, p *plugin) run.Grants {
 	return s.module.record(own.folders)
 }
 
-func (s *site) narrows(own *grant, p *plugin) {
+func (s *exprContext) narrows(own *grant, p *plugin) {
 	of := p.grant
 	if of == nil {
 		of = new(grant)
 	}
 	if of.broken {
-		return // what it should say is not known
+		return // what it would grant is not known
 	}
 	for _, f := range own.folders {
 		i := slices.IndexFunc(of.folders, f.in)
 		switch {
 		case i < 0:
 			s.diags.Add(RuleGrant, f.at, "Not granted to the plugin",
-				"A task's grant narrows that of its plugin, and plugin %q is not granted %q%s. Grant it there first, or leave it out.", p.Name, f.spelt, listed(of.folders))
+				"A task's grant narrows that of its plugin, and plugin %q is not granted %q%s. Grant it there first, or leave it out.", p.Name, f.source, listed(of.folders))
 		case f.write && !of.folders[i].write:
 			s.diags.Add(RuleGrant, f.at, "Not granted to the plugin",
-				"A task's grant narrows that of its plugin, and plugin %q is granted %q as \"ro\" only. Grant it as \"rw\" there, or as \"ro\" here.", p.Name, of.folders[i].spelt)
+				"A task's grant narrows that of its plugin, and plugin %q is granted %q as \"ro\" only. Grant it as \"rw\" there, or as \"ro\" here.", p.Name, of.folders[i].source)
 		}
 	}
 }
 
-// listed says what there is, for the end of half a sentence.
+// listed ends half a sentence with what there is.
 func listed(folders []grantedFolder) string {
 	if len(folders) == 0 {
-		return " or any other folder"
+		return " or any other directory"
 	}
 	var names []string
 	for _, f := range folders {
-		names = append(names, f.spelt)
+		names = append(names, f.source)
 	}
 	return ", only " + diag.Join(names, "and")
 }
 
-// record gives folders the form of calls, and notes in the definition where
-// they are: the run may go on when the flow files are somewhere else.
+// record gives directories the form of calls, and notes in the definition where
+// they are: the run may continue when the flow files are somewhere else.
 func (m *module) record(folders []grantedFolder) run.Grants {
 	if len(folders) == 0 {
 		return run.Grants{}
@@ -265,14 +267,54 @@ func (m *module) record(folders []grantedFolder) run.Grants {
 	return g
 }
 
-// home is the absolute path of the flow files' folder.
+// home is the absolute path of the flow files' directory.
 func (m *module) home() string {
 	if m.restored != nil {
 		return m.restored.Folder
 	}
 	abs, err := filepath.Abs(m.src.folder)
-	if err != nil { // the process has no working folder any more
+	if err != nil { // the process has no working directory any more
 		m.diags.Add(RulePath, m.src.at(), "Cannot read", "%s.", err)
 	}
 	return abs
+}
+
+// grantable is what this version grants, by the word of the grant block, each as
+// it is written there. A plugin's other wants come true with later versions.
+var grantable = map[string]string{"files": `files = { "./data" = "ro" }`}
+
+// checkWants warns of what a task's plugin wants where no grant block holds for the
+// task. One that grants less is an answer, and so is an empty one: a plugin may do
+// without.
+func (s *exprContext) checkWants(own *grant, p *plugin, named *hcl.Attribute) {
+	if own != nil || p == nil || p.grant != nil || p.signature == nil || s.module.restored != nil {
+		return
+	}
+	who, at := "This task has no grant block, and "+p.Source, named.Expr.Range()
+	if p.Name != "" {
+		who, at = fmt.Sprintf("Plugin %q has no grant block and", p.Name), p.block.DefRange
+	}
+	for _, want := range p.signature.Wants {
+		line := grantable[want.Name]
+		if line == "" {
+			continue
+		}
+		d := s.diags.Add(RuleGrant, at, "Wanted and not granted", "%s wants %s%s. Write grant { %s } with what it may use, or grant {} to do without.",
+			who, want.Name, reason(want.Why), line)
+		d.Severity = hcl.DiagWarning
+	}
+}
+
+// reason quotes why a plugin wants something, for the end of half a sentence.
+func reason(why string) string {
+	if why = clip(oneLine(why)); why == "" {
+		return ""
+	}
+	return fmt.Sprintf(", in its author's words: %q", why)
+}
+
+// oneLine makes a line of words from elsewhere, of characters that can be seen.
+func oneLine(text string) string {
+	hidden := func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
+	return strings.Join(strings.FieldsFunc(text, hidden), " ")
 }

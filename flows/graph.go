@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/dag"
 )
 
-// Edge says that To starts after From is done. Each is the name of a task, or that
+// Edge is the rule that To starts after From is done. Each is the name of a task, or that
 // of a group after "group.".
 type Edge struct {
 	From, To string
@@ -36,10 +36,10 @@ const (
 func (f *Flow) Edges() []Edge { return f.edges }
 
 // connect builds the graph of each part.
-func (d *draft) connect() {
+func (d *flowDecoder) connect() {
 	f := d.flow
 	for _, s := range f.Sections {
-		w := &network{draft: d, section: s, builder: dag.New(), needs: map[pair]bool{}, edges: map[pair]int{}}
+		w := &graphBuilder{flowDecoder: d, section: s, builder: dag.New(), needs: map[pair]bool{}, edges: map[pair]int{}}
 		w.number()
 		w.connect()
 		s.Graph = w.build()
@@ -50,14 +50,14 @@ func (d *draft) connect() {
 	}
 }
 
-// unused are the tasks and groups that stand in the section itself and after which
+// unused are the tasks and groups of the section itself, not of its groups, after which
 // no other comes, in declared order. Waits do not count.
-func (d *draft) unused(s *Section) []wanted {
+func (d *flowDecoder) unused(s *Section) []ref {
 	counts := func(node int) bool {
 		n := &s.Nodes[node]
 		return n.Parent == nil && (n.End || n.Task != nil && !n.Task.isWait())
 	}
-	var out []wanted
+	var out []ref
 	followed := make([]bool, len(s.Nodes))
 	for _, node := range slices.Backward(s.Graph.Order()) {
 		followed[node] = slices.ContainsFunc(s.Graph.Downstream(node), func(next int) bool { return counts(next) || followed[next] })
@@ -65,7 +65,7 @@ func (d *draft) unused(s *Section) []wanted {
 			out = append(out, d.outputs[s.Nodes[node].name()])
 		}
 	}
-	slices.SortFunc(out, func(a, b wanted) int { return cmp.Compare(a.number, b.number) })
+	slices.SortFunc(out, func(a, b ref) int { return cmp.Compare(a.number, b.number) })
 	return out
 }
 
@@ -77,9 +77,9 @@ func (n *Node) name() string {
 	return n.Task.Name
 }
 
-// network is a section's graph being made.
-type network struct {
-	*draft
+// graphBuilder is a section's graph being made.
+type graphBuilder struct {
+	*flowDecoder
 	section *Section
 	builder *dag.Builder
 	ids     []string      // of the nodes in the builder
@@ -92,7 +92,7 @@ type pair struct{ from, to int }
 
 // number lays out the nodes: those of tasks first, so that a task's node is its
 // place.
-func (w *network) number() {
+func (w *graphBuilder) number() {
 	s := w.section
 	add := func(id string, n Node) int {
 		w.builder.Add(id) // names are unique: declareName sees to it
@@ -124,7 +124,7 @@ func (w *network) number() {
 // beginning is the id of the node at which a group begins. No name has a space.
 func beginning(g *Group) string { return "group." + g.Name + " begins" }
 
-func (w *network) connect() {
+func (w *graphBuilder) connect() {
 	for _, t := range w.section.Tasks {
 		w.refer(t.Node, t.Group, t.uses())
 	}
@@ -142,7 +142,7 @@ func (w *network) connect() {
 
 // usage is a use of a task or a group, and what makes it an edge.
 type usage struct {
-	use
+	dependency
 	via Via
 }
 
@@ -160,10 +160,10 @@ func (g *Group) uses() []usage {
 	return usages([]*expression{g.when}, g.after)
 }
 
-func usages(expressions []*expression, after []use) []usage {
+func usages(expressions []*expression, after []dependency) []usage {
 	var out []usage
 	for _, x := range expressions {
-		for _, u := range x.needs {
+		for _, u := range x.dependencies {
 			out = append(out, usage{u, ViaReference})
 		}
 	}
@@ -173,9 +173,9 @@ func usages(expressions []*expression, after []use) []usage {
 	return out
 }
 
-// target is what a use refers to: the node at which it ends, the group in which it
-// stands, and itself if it is a group. It is not ok for what is in another part.
-func (w *network) target(u use) (node int, in *Group, itself *Group, ok bool) {
+// target is what a use refers to: the node at which it ends, its group, and itself
+// if it is a group. It is not ok for what is in another part.
+func (w *graphBuilder) target(u dependency) (node int, in *Group, itself *Group, ok bool) {
 	if name, group := strings.CutPrefix(u.task, "group."); group {
 		g := w.groups[name]
 		return g.End, g.Parent, g, g.part == w.section.Part
@@ -184,18 +184,18 @@ func (w *network) target(u use) (node int, in *Group, itself *Group, ok bool) {
 	return t.Node, t.Group, nil, t.part == w.section.Part
 }
 
-// refer connects a node with what it uses. It stands in the given group.
-func (w *network) refer(node int, in *Group, uses []usage) {
+// refer connects a node with what it uses. It is a member of the given group.
+func (w *graphBuilder) refer(node int, in *Group, uses []usage) {
 	n := &w.section.Nodes[node]
 	for _, u := range uses {
-		from, _, itself, ok := w.target(u.use)
+		from, _, itself, ok := w.target(u.dependency)
 		switch {
 		case !ok:
 		case from == node || n.Group != nil && n.Group == itself:
-			w.site.diags.Add(RuleSelfReference, u.at, selfSummary(n), "%s cannot wait for its own end%s. Leave the reference out.", w.called(n), throughLocal(u.use))
+			w.context.diags.Add(RuleSelfReference, u.at, selfSummary(n), "%s cannot wait for its own end%s. Leave the reference out.", w.called(n), throughLocal(u.dependency))
 		case itself != nil && itself.holds(in):
-			w.site.diags.Add(RuleSelfReference, u.at, "Member waits for its group",
-				"%s is part of group.%s and cannot wait for its end%s: a group ends after all of its members. Leave the reference out.", w.called(n), itself.Name, throughLocal(u.use))
+			w.context.diags.Add(RuleSelfReference, u.at, "Member waits for its group",
+				"%s is part of group.%s and cannot wait for its end%s: a group ends after all of its members. Leave the reference out.", w.called(n), itself.Name, throughLocal(u.dependency))
 		default:
 			w.need(node, Need{Node: from}, u)
 		}
@@ -213,7 +213,7 @@ func selfSummary(n *Node) string {
 }
 
 // called is how messages call a node.
-func (w *network) called(n *Node) string {
+func (w *graphBuilder) called(n *Node) string {
 	if n.Group != nil {
 		return "group." + n.Group.Name
 	}
@@ -221,7 +221,7 @@ func (w *network) called(n *Node) string {
 }
 
 // need makes an edge that decides whether a node runs, each pair once.
-func (w *network) need(node int, need Need, u usage) {
+func (w *graphBuilder) need(node int, need Need, u usage) {
 	if p := (pair{need.Node, node}); !w.needs[p] {
 		w.needs[p] = true
 		n := &w.section.Nodes[node]
@@ -231,7 +231,7 @@ func (w *network) need(node int, need Need, u usage) {
 }
 
 // wait makes an edge of the graph, and the flow's edge from which it comes.
-func (w *network) wait(p pair, u usage) {
+func (w *graphBuilder) wait(p pair, u usage) {
 	w.order(p.from, p.to)
 	if _, known := w.edges[p]; !known {
 		w.edges[p] = len(w.flow.edges)
@@ -241,7 +241,7 @@ func (w *network) wait(p pair, u usage) {
 }
 
 // order makes an edge of the graph.
-func (w *network) order(from, to int) {
+func (w *graphBuilder) order(from, to int) {
 	if err := w.builder.Connect(w.ids[from], w.ids[to]); err != nil {
 		panic(err) // both nodes are there
 	}
@@ -249,7 +249,7 @@ func (w *network) order(from, to int) {
 
 // gather lets a group whose members have an order or a race wait for what they
 // refer to outside of it: one without references would begin at once.
-func (w *network) gather(g, from *Group) {
+func (w *graphBuilder) gather(g, from *Group) {
 	for _, m := range from.Members {
 		if m.Group != nil {
 			w.union(g, m.Group.uses(), true)
@@ -262,22 +262,22 @@ func (w *network) gather(g, from *Group) {
 
 // union connects a group with what a member uses. What a member runs after in any
 // case only orders.
-func (w *network) union(g *Group, uses []usage, decides bool) {
+func (w *graphBuilder) union(g *Group, uses []usage, decides bool) {
 	for _, u := range uses {
-		from, in, itself, ok := w.target(u.use)
+		from, in, itself, ok := w.target(u.dependency)
 		switch {
 		case !ok || g.holds(in) || itself != nil && itself.holds(g):
 		case decides:
-			w.need(g.Begin, Need{Node: from}, usage{u.use, ViaMember})
+			w.need(g.Begin, Need{Node: from}, usage{u.dependency, ViaMember})
 		default:
-			w.wait(pair{from, g.Begin}, usage{u.use, ViaMember})
+			w.wait(pair{from, g.Begin}, usage{u.dependency, ViaMember})
 		}
 	}
 }
 
 // enclose puts the members between the beginning and the end of their group, one
 // after the other where they have an order.
-func (w *network) enclose(g *Group) {
+func (w *graphBuilder) enclose(g *Group) {
 	w.order(g.Begin, g.End)
 	for i, m := range g.Members {
 		w.order(g.Begin, m.entry())
@@ -285,7 +285,7 @@ func (w *network) enclose(g *Group) {
 		if i == 0 || !g.ordered() {
 			continue
 		}
-		before, why := g.Members[i-1].Exit(), usage{use{at: g.Range}, ViaOrder}
+		before, why := g.Members[i-1].Exit(), usage{dependency{at: g.Range}, ViaOrder}
 		if g.Mode == GroupFirstSuccess {
 			w.wait(pair{before, m.entry()}, why)
 		} else {
@@ -294,7 +294,7 @@ func (w *network) enclose(g *Group) {
 	}
 }
 
-func (w *network) build() *dag.Graph {
+func (w *graphBuilder) build() *dag.Graph {
 	g, err := w.builder.Build()
 	if cycle := (*dag.CycleError)(nil); errors.As(err, &cycle) {
 		w.cycle(cycle.Path)
@@ -322,7 +322,7 @@ func (t *Task) expressions() []*expression {
 	return out
 }
 
-func throughLocal(u use) string {
+func throughLocal(u dependency) string {
 	if u.via == "" {
 		return ""
 	}

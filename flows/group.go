@@ -13,7 +13,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// GroupMode says how the members of a group follow each other.
+// GroupMode is how the members of a group follow each other.
 type GroupMode string
 
 // Modes of groups.
@@ -31,16 +31,16 @@ type Group struct {
 	MaxParallel int       // tasks of it that are under way at once; 0 for no bound
 	Range       hcl.Range // of the block's header
 	Members     []Member  // declared order
-	Parent      *Group    // nil where it stands in a part of the flow itself
+	Parent      *Group    // nil for a group of a part of the flow itself
 	Begin, End  int       // its nodes in the section's graph
 
 	part    Part
 	number  int         // among all tasks and groups of the flow, from 0
-	output  wanted      // group.NAME.output
+	output  ref         // group.NAME.output
 	when    *expression // nil: always
-	after   []use
+	after   []dependency
 	content *lang.Content
-	site    *site
+	context *exprContext
 }
 
 // Member is a task, a wait or a group within a group.
@@ -59,14 +59,14 @@ func (m Member) Name() string {
 }
 
 // output is the reference to what the task, the wait or the group gives.
-func (m Member) output() wanted {
+func (m Member) output() ref {
 	if m.Group != nil {
 		return m.Group.output
 	}
 	return m.Task.output
 }
 
-// At is where the group stands, "orders.hcl:14".
+// At is the place of the group's block, "orders.hcl:14".
 func (g *Group) At() string { return diag.Place(g.Range) }
 
 // ordered reports whether the members come one after the other.
@@ -101,7 +101,7 @@ func (g *Group) member(name string) string {
 	return ""
 }
 
-// depth is in how many groups it stands, itself among them.
+// depth is the number of groups around it, itself included.
 func (g *Group) depth() int {
 	n := 0
 	for ; g != nil; g = g.Parent {
@@ -120,7 +120,7 @@ func (g *Group) holds(inner *Group) bool {
 	return false
 }
 
-// When tells whether the group's condition lets it begin. A failure is like those
+// When reports whether the group's condition lets it begin. A failure is like those
 // of [Task.When].
 func (g *Group) When(s *Scope) (bool, *run.Failure) {
 	if g.when == nil {
@@ -134,7 +134,7 @@ var memberBlocks = []string{"task", "wait", "group"}
 
 // declareMembers notes the tasks, waits and groups of a section or a group, in
 // declared order, and gives the number of their blocks.
-func (d *draft) declareMembers(c *lang.Content, s *Section, in *Group) int {
+func (d *flowDecoder) declareMembers(c *lang.Content, s *Section, in *Group) int {
 	var blocks []*hcl.Block
 	for _, kind := range memberBlocks {
 		blocks = append(blocks, c.Blocks[kind]...)
@@ -159,12 +159,12 @@ func (d *draft) declareMembers(c *lang.Content, s *Section, in *Group) int {
 	return len(blocks)
 }
 
-// maxGroups is how deep groups may stand within each other.
+// maxGroups bounds how deep groups may be nested.
 const maxGroups = 32
 
 // declareGroup notes a group and what it holds. The members of one that cannot be
 // named are noted too: others may refer to them.
-func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
+func (d *flowDecoder) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 	name, ok := d.declareName(b)
 	g := &Group{Name: name, Mode: GroupParallel, Range: b.DefRange, Parent: in, part: s.Part}
 	if ok {
@@ -174,13 +174,13 @@ func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 		s.Groups = append(s.Groups, g)
 	}
 	if g.depth() == maxGroups+1 {
-		d.site.diags.Add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may stand %d deep within each other. What is in this one could be a flow of its own.", maxGroups)
+		d.context.diags.Add(RuleStructure, b.DefRange, "Groups nested too deeply", "Groups may be nested %d deep. Make what is in this one a separate flow.", maxGroups)
 	}
-	inner := *d.site
+	inner := *d.context
 	inner.part = s.Part
-	g.site, g.content = inner.decodeAt(b, groupSchema)
+	g.context, g.content = inner.decodeAt(b, groupSchema)
 	if declared := d.declareMembers(g.content, s, g); declared == 0 {
-		d.site.diags.Add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", diag.Join(memberBlocks, "or"))
+		d.context.diags.Add(RuleMissing, b.DefRange, "Group without members", "A group needs at least one %s block.", diag.Join(memberBlocks, "or"))
 	}
 	if !ok {
 		return nil
@@ -190,15 +190,15 @@ func (d *draft) declareGroup(b *hcl.Block, s *Section, in *Group) *Group {
 
 // decodeGroups reads the arguments of the groups: they may refer to all that is
 // declared.
-func (d *draft) decodeGroups() {
+func (d *flowDecoder) decodeGroups() {
 	for _, s := range d.flow.Sections {
 		for _, g := range s.Groups {
-			g.site.decodeGroup(g)
+			g.context.decodeGroup(g)
 		}
 	}
 }
 
-func (s *site) decodeGroup(g *Group) {
+func (s *exprContext) decodeGroup(g *Group) {
 	c := g.content
 	if word, ok := s.word(c.Arg("mode")); ok {
 		g.Mode = GroupMode(word)
@@ -212,5 +212,5 @@ func (s *site) decodeGroup(g *Group) {
 	}
 	g.when = s.condition(c.Arg("when"))
 	g.after = s.after(c.Arg("after"))
-	g.content, g.site = nil, nil
+	g.content, g.context = nil, nil
 }

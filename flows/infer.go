@@ -17,7 +17,7 @@ import (
 // may be missing, null has no type. Where HCL converts between types in a way that
 // depends on them, the result is open.
 type typing struct {
-	*site
+	*exprContext
 	names   map[string]*jsonschema.Shape // of the for expressions around
 	each    map[*hclsyntax.AnonSymbolExpr]splatted
 	trigger *Trigger // whose argument it is, nil in the rest of the flow
@@ -36,7 +36,7 @@ type splatted struct {
 	text string
 }
 
-func (s *site) typing() *typing { return &typing{site: s} }
+func (s *exprContext) typing() *typing { return &typing{exprContext: s} }
 
 // with is the same inside of a for expression.
 func (t *typing) with(name string, s *jsonschema.Shape) *typing {
@@ -249,7 +249,7 @@ func (t *typing) conditional(e *hclsyntax.ConditionalExpr) *jsonschema.Shape {
 
 func oneKind(k jsonschema.Kinds) bool { return k != 0 && k&(k-1) == 0 }
 
-// takes is the kinds that an operator takes. HCL converts texts.
+// takes is the kinds that an operator takes. HCL converts strings.
 func takes(op *hclsyntax.Operation) jsonschema.Kinds {
 	switch op {
 	case hclsyntax.OpEqual, hclsyntax.OpNotEqual:

@@ -6,7 +6,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 )
 
-// TypeText spells a JSON Schema as the types of variables are spelt, "list(string)"
+// TypeText spells a JSON Schema as the types of variables are spelled, "list(string)"
 // or "object({ id = string, note = optional(string) })". What the schema leaves
 // open, and what this package does not understand of it, is "any".
 func TypeText(schema json.RawMessage) string { return jsonschema.TypeText(schema) }

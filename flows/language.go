@@ -60,7 +60,7 @@ var pluginSchema = &lang.Schema{
 var grantSchema = &lang.Schema{
 	Title: "a grant block",
 	Arguments: []lang.Argument{
-		{Name: "files", Phase: lang.Load, Kind: lang.StringMap, Default: "none", About: `folders, each "ro" or "rw": { "./data" = "ro" }`},
+		{Name: "files", Phase: lang.Load, Kind: lang.StringMap, Default: "none", About: `directories, each "ro" or "rw": { "./data" = "ro" }`},
 		{Name: "http", Later: true},
 		{Name: "env", Later: true},
 		{Name: "kv", Later: true},
@@ -134,7 +134,7 @@ var flowSchema = &lang.Schema{
 	},
 }
 
-// onErrorFail and onErrorContinue say what the failure of a task means for others.
+// onErrorFail and onErrorContinue are what the failure of a task means for others.
 const (
 	onErrorFail     = "fail"
 	onErrorContinue = "continue"
@@ -142,7 +142,7 @@ const (
 
 var groupSchema = newGroupSchema()
 
-// newGroupSchema makes the table that holds itself: groups stand in groups.
+// newGroupSchema makes the table that contains itself: groups contain groups.
 func newGroupSchema() *lang.Schema {
 	w := &lang.Schema{
 		Title: "a group block",
@@ -208,7 +208,7 @@ var messageSchema = &lang.Schema{
 var followSchema = &lang.Schema{
 	Title: "a flow trigger",
 	Arguments: []lang.Argument{
-		{Name: "after", Phase: lang.Load, Kind: lang.Flow, Required: true, About: "flow.NAME of the same folder, whose runs it follows"},
+		{Name: "after", Phase: lang.Load, Kind: lang.Flow, Required: true, About: "flow.NAME of the same directory, whose runs it follows"},
 		{Name: "on", Phase: lang.Load, Kind: lang.Strings, OneOf: endStates, Default: `["succeeded"]`, About: "which ends of its runs start one"},
 		{Name: "filter", Phase: lang.Fire, Kind: lang.Bool, Default: "true", About: "an end for which it is false starts no run"},
 		{Name: "params", Phase: lang.Fire, Kind: lang.Object, Default: "none", About: "values of params"},
@@ -240,7 +240,7 @@ var taskSchema = &lang.Schema{
 	Title: "a task block",
 	Arguments: []lang.Argument{
 		{Name: "plugin", Phase: lang.LoadPlugin, Kind: lang.Plugin, Either: true, Default: "none: the task has flow", About: "plugin.NAME, or the path of a module"},
-		{Name: "flow", Phase: lang.Load, Kind: lang.Flow, Either: true, Default: "none: the task has plugin", About: "flow.NAME of the same folder: a sub-flow"},
+		{Name: "flow", Phase: lang.Load, Kind: lang.Flow, Either: true, Default: "none: the task has plugin", About: "flow.NAME of the same directory: a sub-flow"},
 		{Name: "function", Phase: lang.Load, Kind: lang.String, Default: "the only one, or main", About: "function of the module"},
 		{Name: "input", Phase: lang.Run, Kind: lang.AnyValue, Default: "null", About: "given to the function as JSON; to a flow, its params by name"},
 		{Name: "config", Phase: lang.Run, Kind: lang.Object, Default: "the plugin's", About: "laid over the plugin's config"},
@@ -306,7 +306,7 @@ var finallySchema = &lang.Schema{
 	Blocks:    groupSchema.Blocks,
 }
 
-// hooks are the words of the parts that are blocks of their own.
+// hooks are the tables of the parts that have their own blocks.
 var hooks = map[Part]*lang.Schema{
 	PartOnFailure: onFailureSchema,
 	PartOnSuccess: onSuccessSchema,

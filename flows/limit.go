@@ -14,7 +14,7 @@ import (
 )
 
 // Limit bounds the attempts of all tasks that refer to it, over all flows of its
-// folder and all their runs. At least one of its bounds is set.
+// directory and all their runs. At least one of its bounds is set.
 type Limit struct {
 	Name        string    // with the module's prefix, "billing/api"
 	Concurrency int       // attempts under way at once; 0 for no such bound
@@ -81,7 +81,7 @@ func (m *module) decodeLimits() {
 
 func (m *module) decodeLimit(l *declaredLimit) {
 	from := m.diags.Count()
-	s, c := m.site(nil).decodeAt(l.block, limitSchema)
+	s, c := m.exprContext(nil).decodeAt(l.block, limitSchema)
 	if n, ok := s.whole(c.Arg("concurrency"), 1, math.MaxInt32); ok {
 		l.Concurrency = int(n)
 	}
@@ -103,7 +103,7 @@ func (l *loader) publishLimit(limit *Limit) {
 }
 
 // rate reads COUNT/UNIT.
-func (s *site) rate(a *hcl.Attribute) Rate {
+func (s *exprContext) rate(a *hcl.Attribute) Rate {
 	text, ok := s.text(a)
 	if !ok {
 		return Rate{}
@@ -122,7 +122,7 @@ func parseRate(text string) (Rate, error) {
 	}
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 || n > MaxRateCount || count[0] == '+' {
-		return Rate{}, fmt.Errorf("the count must be a whole number, from 1 to %d, and %q is not", MaxRateCount, count)
+		return Rate{}, fmt.Errorf("the count must be an integer, from 1 to %d, and %q is not", MaxRateCount, count)
 	}
 	per, known := rateUnits[unit]
 	if !known {
@@ -138,7 +138,7 @@ func parseRate(text string) (Rate, error) {
 
 // limitedBy reads a reference to a limit, or a list of them. The limits are sorted
 // by name.
-func (s *site) limitedBy(a *hcl.Attribute) []*Limit {
+func (s *exprContext) limitedBy(a *hcl.Attribute) []*Limit {
 	if a == nil {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (s *site) limitedBy(a *hcl.Attribute) []*Limit {
 
 // limitOf finds the limit that is referred to; nil when that has been reported as
 // wrong.
-func (s *site) limitOf(item hcl.Expression) *Limit {
+func (s *exprContext) limitOf(item hcl.Expression) *Limit {
 	t, diags := hcl.AbsTraversalForExpr(item)
 	name, at, ok := syntax.Step(t, 1)
 	if diags.HasErrors() || len(t) != 2 || t.RootName() != "limit" || !ok {
@@ -172,7 +172,7 @@ func (s *site) limitOf(item hcl.Expression) *Limit {
 	if l := s.module.limitBlocks[name]; l != nil {
 		return l.Limit
 	}
-	b := &binding{site: s, x: new(expression)}
+	b := &binding{exprContext: s, x: new(expression)}
 	b.unknownName(rootWord("limit"), name, at)
 	return nil
 }

@@ -13,13 +13,13 @@ import (
 // local is one named expression. Those of a module are fixed at load; those of
 // a flow may use run values.
 type local struct {
-	name  string
-	at    hcl.Range
-	site  *site
-	attr  *hcl.Attribute
-	state localState
-	expr  *expression // set once resolved
-	value cty.Value   // at load; unknown where it rests on run values
+	name    string
+	at      hcl.Range
+	context *exprContext
+	attr    *hcl.Attribute
+	state   localState
+	expr    *expression // set once resolved
+	value   cty.Value   // at load; unknown where it rests on run values
 }
 
 type localState int
@@ -36,7 +36,7 @@ func (m *module) declareLocal(into map[string]*local, a *hcl.Attribute) {
 		m.diags.Duplicate("local", a.Name, a.NameRange, first.at)
 		return
 	}
-	into[a.Name] = &local{name: a.Name, at: a.NameRange, attr: a, site: m.site(nil)}
+	into[a.Name] = &local{name: a.Name, at: a.NameRange, attr: a, context: m.exprContext(nil)}
 }
 
 // evaluateLocals resolves the locals of the module, used or not.
@@ -46,8 +46,8 @@ func (m *module) evaluateLocals() {
 	}
 }
 
-// resolve binds and evaluates a local after those that it refers to, and tells
-// whether it can be used. Binding comes back here for each local that it finds.
+// resolve binds and evaluates a local after those that it refers to, and
+// reports whether it can be used. Binding comes back here for each local that it finds.
 func (m *module) resolve(l *local) bool {
 	switch l.state {
 	case resolved:
@@ -61,13 +61,13 @@ func (m *module) resolve(l *local) bool {
 	l.state = resolving
 	m.resolvingNow = append(m.resolvingNow, l)
 	at := lang.Load
-	if l.site.draft != nil {
+	if l.context.decoder != nil {
 		at = lang.Run
 	}
-	x, ok := l.site.bind(l.attr.Expr, "local."+l.name, at)
+	x, ok := l.context.bind(l.attr.Expr, "local."+l.name, at)
 	if ok {
 		l.expr = x
-		l.value, ok = l.site.compute(x)
+		l.value, ok = l.context.compute(x)
 	}
 	m.resolvingNow = m.resolvingNow[:len(m.resolvingNow)-1]
 	l.state = unusable

@@ -35,7 +35,7 @@ func numbers(n int) string {
 // of it is soon reached.
 func loadWithLittle(t *testing.T, name, src string) (*Set, hcl.Diagnostics) {
 	l := newLoader(t.Context(), Options{})
-	l.meter = budget.Of(140_000)
+	l.budget = budget.Of(140_000)
 	definition := &run.Definition{Files: map[string][]byte{name: []byte(src)}}
 	l.load(&source{read: recorded(definition.Files), files: []sourceFile{{name: name, display: name, bytes: []byte(src)}}}, definition)
 	return l.finish()
@@ -68,7 +68,7 @@ func TestBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			set, diags := loadWithLittle(t, "f.hcl", "locals {\n"+locals+"}\n"+smallFlow("f"))
-			if shown := text(set, diags); len(diags) != 1 || RuleOf(diags[0]) != RuleExpression && diags[0].Summary != "Number too long" || !strings.Contains(shown, "compute") && !strings.Contains(shown, "the text ") && !strings.Contains(shown, "Number too long") {
+			if shown := text(set, diags); len(diags) != 1 || RuleOf(diags[0]) != RuleExpression && diags[0].Summary != "Number too long" || !strings.Contains(shown, "compute") && !strings.Contains(shown, "the string ") && !strings.Contains(shown, "Number too long") {
 				t.Errorf("%d: %.500s", len(diags), shown)
 			}
 		})

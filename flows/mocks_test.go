@@ -65,7 +65,7 @@ mock "t" {
 		t.Errorf("the call: %+v %s", mocked, problems)
 	}
 	for file, want := range map[string]string{
-		"bad.test.hcl": `No flow in the folder has a task "b"`, "none.test.hcl": "Unclosed configuration block", "missing.test.hcl": "No such file",
+		"bad.test.hcl": `No flow in the directory has a task "b"`, "none.test.hcl": "Unclosed configuration block", "missing.test.hcl": "No such file",
 	} {
 		if _, problems := load(file); !strings.Contains(strings.Join(strings.Fields(problems), " "), want) {
 			t.Errorf("%s: %s\nis not %q", file, problems, want)

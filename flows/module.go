@@ -14,7 +14,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// module is one folder's flow files on their way to flows.
+// module is one directory's flow files on their way to flows.
 type module struct {
 	*loader
 	src      *source
@@ -28,13 +28,13 @@ type module struct {
 	limitBlocks map[string]*declaredLimit
 
 	defaults policy
-	drafts   map[string]*draft // flows by short name
+	decoders map[string]*flowDecoder // flows by short name
 
 	written []grantedFolder // all that grants let guests write to
 	missing []grantedFolder // those to be read that are not there
 
-	// broken is set when a file could not be parsed: names that are missing may
-	// stand in it.
+	// broken is set when a file could not be parsed: it may declare
+	// names that are missing.
 	broken bool
 
 	base *hcl.EvalContext // var and local, with all functions
@@ -52,7 +52,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 		variables: map[string]*declaration{},
 		locals:    map[string]*local{},
 		plugins:   map[string]*plugin{},
-		drafts:    map[string]*draft{},
+		decoders:  map[string]*flowDecoder{},
 
 		limitBlocks: map[string]*declaredLimit{},
 	}
@@ -76,8 +76,8 @@ func (m *module) checkPrefix() {
 	}
 	for part := range strings.SplitSeq(strings.TrimSuffix(m.src.prefix, "/"), "/") {
 		if !isToken(part) {
-			m.diags.Add(RuleName, m.src.at(), "Folder name cannot be used",
-				"The folder %q is part of the names of its flows, which are subjects on NATS: use letters, digits, - and _ only.", part)
+			m.diags.Add(RuleName, m.src.at(), "Directory name cannot be used",
+				"The directory %q is part of the names of its flows, which are subjects on NATS: use letters, digits, - and _ only.", part)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (m *module) parse() map[string][]*hcl.Block {
 	all := map[string][]*hcl.Block{}
 	for _, f := range m.src.files {
 		m.def.Files[f.name] = f.bytes
-		m.meter.Grant(loadCostPerByte * len(f.bytes))
+		m.budget.Grant(loadCostPerByte * len(f.bytes))
 		parsed, diags := syntax.ParseFile(f.bytes, f.display)
 		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
 		if m.diags.Take(RuleSyntax, diags) {

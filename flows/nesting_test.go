@@ -67,7 +67,7 @@ func TestDeepValuesOfVariables(t *testing.T) {
 	}
 	options := Options{Vars: map[string]VarValue{"x": {Text: strings.Repeat("(", 200_000), From: "--var x"}}}
 	set, diags := Load(t.Context(), []string{folder(t, files)}, options)
-	if len(diags) != 2 || strings.Count(text(set, diags), "deep within each other") != 2 {
+	if len(diags) != 2 || strings.Count(text(set, diags), "may be nested") != 2 {
 		t.Errorf("%d diagnostics", len(diags))
 	}
 }

@@ -19,7 +19,7 @@ import (
 type payloads []*declaration
 
 // takes reads the type that a message trigger states for what it takes.
-func (s *site) takes(t *Trigger, a *hcl.Attribute) {
+func (s *exprContext) takes(t *Trigger, a *hcl.Attribute) {
 	if a == nil {
 		return
 	}
@@ -30,7 +30,7 @@ func (s *site) takes(t *Trigger, a *hcl.Attribute) {
 }
 
 // payloadTypes are those of requests that name no message trigger. They are held to
-// what the flow says of messages, so that its tasks can rest on it; a trigger that
+// the types of messages, so that its tasks can rely on them; a trigger that
 // takes anything opens the flow to anything.
 func payloadTypes(triggers []*Trigger) payloads {
 	var all payloads
@@ -73,7 +73,7 @@ func (all payloads) convert(m *budget.Budget, v cty.Value) (cty.Value, error) {
 
 // payloadShape describes the payloads of what a trigger starts as expressions see
 // them, those of all runs without one.
-func (d *draft) payloadShape(t *Trigger) *jsonschema.Shape {
+func (d *flowDecoder) payloadShape(t *Trigger) *jsonschema.Shape {
 	if t != nil && t.Kind == run.TriggerFlow {
 		return d.endShape(t)
 	}
@@ -88,7 +88,7 @@ func (d *draft) payloadShape(t *Trigger) *jsonschema.Shape {
 	return s
 }
 
-var payloadRef = wanted{root: rootWord("trigger"), name: "payload"}
+var payloadRef = ref{root: rootWord("trigger"), name: "payload"}
 
 // checkPayload refuses a payload that is not what its trigger takes. A trigger that
 // states a type starts nothing on an empty message; who asks for the flow by name
@@ -116,7 +116,7 @@ func (s *Scope) payloadValue() (cty.Value, error) {
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("the trigger's payload is %w", err)
 	}
-	return s.payloadTypes().convert(s.meter, v)
+	return s.payloadTypes().convert(s.budget, v)
 }
 
 func (s *Scope) payloadTypes() payloads {
@@ -142,14 +142,14 @@ func (s *Scope) payloadJSON() json.RawMessage {
 
 // checkTriggers compares what triggers evaluate with what starts them, and what they
 // give with the flow's params.
-func (d *draft) checkTriggers() {
+func (d *flowDecoder) checkTriggers() {
 	for _, trigger := range d.flow.Triggers {
-		t := d.site.typing()
+		t := d.context.typing()
 		t.trigger = trigger
 		t.condition(trigger.filter)
 		t.triggerParams(trigger)
 	}
 	if c := d.flow.Concurrency; c != nil && c.key != nil && c.key.constant == cty.NilVal {
-		d.site.typing().operand(c.key.Expression, jsonschema.String|jsonschema.Number|jsonschema.Bool)
+		d.context.typing().operand(c.key.Expression, jsonschema.String|jsonschema.Number|jsonschema.Bool)
 	}
 }

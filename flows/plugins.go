@@ -71,7 +71,7 @@ func (m *module) decodePlugins() {
 }
 
 func (m *module) decodePlugin(p *plugin) {
-	s, c := m.site(nil).decodeAt(p.block, pluginSchema)
+	s, c := m.exprContext(nil).decodeAt(p.block, pluginSchema)
 	if b := c.One("limits"); b != nil {
 		p.limits = s.limits(b)
 	}
@@ -103,7 +103,7 @@ func isDigest(s string) bool {
 
 // object reads a plugin's config, over which a task's can be laid. It may hold
 // sensitive values: it goes to the plugin only.
-func (s *site) object(a *hcl.Attribute) cty.Value {
+func (s *exprContext) object(a *hcl.Attribute) cty.Value {
 	v, ok := s.evaluate(a)
 	if !ok || !v.IsWhollyKnown() {
 		return cty.NilVal
@@ -135,7 +135,7 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 		m.diags.Add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
 		return
 	case errors.Is(found.err, fs.ErrNotExist):
-		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the folder of this flow file: build the plugin, or correct the path.", p.Source)
+		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the directory of this flow file: build the plugin, or correct the path.", p.Source)
 		return
 	case found.err != nil:
 		m.diags.Add(RulePlugin, at, "Plugin cannot be used", "%s.", found.err)
@@ -169,7 +169,7 @@ func (m *module) signatureOf(source string) *signature {
 
 // plugin gives the module that a task names, by reference or by path. It is nil
 // when that has been reported as wrong.
-func (s *site) plugin(a *hcl.Attribute) *plugin {
+func (s *exprContext) plugin(a *hcl.Attribute) *plugin {
 	if a == nil {
 		return nil
 	}
@@ -188,13 +188,13 @@ func (s *site) plugin(a *hcl.Attribute) *plugin {
 		s.module.lookUp(p, a.Expr.Range())
 		return p
 	}
-	s.diags.Add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as text.")
+	s.diags.Add(RuleType, a.Expr.Range(), "Not a plugin", "\"plugin\" takes a reference, plugin.NAME, or the path of a module as a string.")
 	return nil
 }
 
-// jsonReference reads the JSON syntax's way to write a reference as a text,
+// jsonReference reads the JSON syntax's way to write a reference as a string,
 // "plugin.NAME".
-func (s *site) jsonReference(a *hcl.Attribute) (*plugin, bool) {
+func (s *exprContext) jsonReference(a *hcl.Attribute) (*plugin, bool) {
 	if !hcljson.IsJSONExpression(a.Expr) {
 		return nil, false
 	}
@@ -205,14 +205,14 @@ func (s *site) jsonReference(a *hcl.Attribute) (*plugin, bool) {
 	name, at, _ := syntax.Step(t, 1)
 	p := s.module.plugins[name]
 	if p == nil {
-		b := &binding{site: s, x: new(expression)}
+		b := &binding{exprContext: s, x: new(expression)}
 		b.unknownName(rootWord("plugin"), name, at)
 	}
 	return p, true
 }
 
 // chooseFunction finds the function that a task calls.
-func (s *site) chooseFunction(p *plugin, a *hcl.Attribute, at hcl.Range) string {
+func (s *exprContext) chooseFunction(p *plugin, a *hcl.Attribute, at hcl.Range) string {
 	chosen, given := s.text(a)
 	if p == nil || p.signature == nil {
 		return chosen

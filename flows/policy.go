@@ -14,7 +14,7 @@ import (
 type policy struct {
 	timeout time.Duration
 	retry   run.RetryPolicy
-	again   *expression // nil: as the failure says
+	again   *expression // nil: the failure's Retryable decides
 }
 
 func (m *module) decodeDefaults(blocks []*hcl.Block) {
@@ -23,11 +23,11 @@ func (m *module) decodeDefaults(blocks []*hcl.Block) {
 			m.diags.Add(RuleDuplicate, b.DefRange, "Duplicate block", "The module has its defaults already, at %s. Put the two together.", diag.Place(blocks[0].DefRange))
 			continue
 		}
-		m.defaults = m.site(nil).defaultsOf(b, policy{})
+		m.defaults = m.exprContext(nil).defaultsOf(b, policy{})
 	}
 }
 
-func (s *site) defaultsOf(b *hcl.Block, inherited policy) policy {
+func (s *exprContext) defaultsOf(b *hcl.Block, inherited policy) policy {
 	s, c := s.decodeAt(b, defaultsSchema)
 	s.shared = true
 	p := s.policy(c, inherited)
@@ -36,7 +36,7 @@ func (s *site) defaultsOf(b *hcl.Block, inherited policy) policy {
 }
 
 // policy reads timeout, retries and retry over what is inherited.
-func (s *site) policy(c *lang.Content, inherited policy) policy {
+func (s *exprContext) policy(c *lang.Content, inherited policy) policy {
 	p := inherited
 	if d, ok := s.duration(c.Arg("timeout")); ok {
 		p.timeout = d
@@ -54,7 +54,7 @@ func (s *site) policy(c *lang.Content, inherited policy) policy {
 	return p
 }
 
-func (s *site) retry(b *hcl.Block, p *policy) {
+func (s *exprContext) retry(b *hcl.Block, p *policy) {
 	s, c := s.decodeAt(b, retrySchema)
 	r := &p.retry
 	if n, ok := s.whole(c.Arg("attempts"), 1, maxAttempts); ok {

@@ -15,9 +15,9 @@ import (
 )
 
 // bind checks every reference of an expression and notes what it needs.
-func (s *site) bind(e hcl.Expression, argument string, at lang.Phase) (*expression, bool) {
+func (s *exprContext) bind(e hcl.Expression, argument string, at lang.Phase) (*expression, bool) {
 	from := s.diags.Count()
-	b := &binding{site: s, x: &expression{Expression: e, argument: argument, at: at}, usable: s.usable(at), at: at}
+	b := &binding{exprContext: s, x: &expression{Expression: e, argument: argument, at: at}, usable: s.usable(at), at: at}
 	for _, t := range e.Variables() {
 		b.reference(t)
 	}
@@ -25,12 +25,12 @@ func (s *site) bind(e hcl.Expression, argument string, at lang.Phase) (*expressi
 	return b.x, !s.diags.Failed(from) && !b.incomplete
 }
 
-// typeNames are the names that stand for types in the function convert.
+// typeNames are the names of types in the function convert.
 var typeNames = []string{"any", "bool", "number", "string"}
 
 // binding is the check of one expression.
 type binding struct {
-	*site
+	*exprContext
 	x          *expression
 	usable     roots
 	at         lang.Phase
@@ -63,10 +63,10 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 		b.diags.Add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is no value by itself: write %s.ATTRIBUTE, where it is one of %s.", word.name, word.name, diag.Join(word.has, "and"))
 	case !ok:
 		b.diags.Add(RuleReference, t.SourceRange(), "A name is missing",
-			"%s stands for all of its kind: write %s.NAME, with a name that is known without evaluating anything.", word.name, word.name)
+			"%s alone is no value: write %s.NAME, with a name that is known without evaluating anything.", word.name, word.name)
 	case word.has != nil:
 		if b.attribute(word.name, name, at, word.attributes(b.at)) && word.bit&runRoots != 0 {
-			b.x.want(wanted{root: word, name: name})
+			b.x.addRef(ref{root: word, name: name})
 		}
 	case word.bit&settledRoots != 0:
 		b.settled(t, word, name, at)
@@ -75,7 +75,7 @@ func (b *binding) named(t hcl.Traversal, word *root) {
 	case !b.declares(word, name):
 		b.unknownName(word, name, at)
 	case word.bit == rootParam:
-		b.x.want(wanted{root: word, name: name})
+		b.x.addRef(ref{root: word, name: name})
 	}
 }
 
@@ -89,13 +89,13 @@ func (b *binding) declares(word *root, name string) bool {
 	case rootLimit:
 		return b.module.limitBlocks[name] != nil
 	case rootLocal:
-		return b.module.locals[name] != nil || b.draft != nil && b.draft.locals[name] != nil
+		return b.module.locals[name] != nil || b.decoder != nil && b.decoder.locals[name] != nil
 	case rootParam:
-		return b.draft.params[name] != nil
+		return b.decoder.params[name] != nil
 	case rootTask, rootWait:
-		return b.draft.leaf(word, name) != nil
+		return b.decoder.leaf(word, name) != nil
 	case rootGroup:
-		return b.draft.groups[name] != nil
+		return b.decoder.groups[name] != nil
 	}
 	return false
 }
@@ -111,16 +111,16 @@ func (b *binding) declaredNames(word *root) []string {
 		return keys(b.module.limitBlocks)
 	case rootLocal:
 		names := keys(b.module.locals)
-		if b.draft != nil {
-			names = append(names, keys(b.draft.locals)...)
+		if b.decoder != nil {
+			names = append(names, keys(b.decoder.locals)...)
 		}
 		return names
 	case rootParam:
-		return keys(b.draft.params)
+		return keys(b.decoder.params)
 	case rootTask, rootWait:
-		return b.draft.leaves(word)
+		return b.decoder.leaves(word)
 	case rootGroup:
-		return keys(b.draft.groups)
+		return keys(b.decoder.groups)
 	}
 	return nil
 }
@@ -162,14 +162,14 @@ func (b *binding) otherwise(word *root, name string) string {
 // elsewhere is another flow of the module that has the name, among as many as are
 // still to be looked at.
 func (b *binding) elsewhere(word *root, name string) string {
-	if !b.diags.MayCompare(len(b.module.drafts)) {
+	if !b.diags.MayCompare(len(b.module.decoders)) {
 		return ""
 	}
-	for _, other := range keys(b.module.drafts) {
-		d := b.module.drafts[other]
+	for _, other := range keys(b.module.decoders) {
+		d := b.module.decoders[other]
 		has := false
 		switch {
-		case d == b.draft:
+		case d == b.decoder:
 		case word.bit == rootTask || word.bit == rootWait:
 			has = d.leaf(word, name) != nil
 		case word.bit == rootGroup:
@@ -203,7 +203,7 @@ func settledName(word *root, name string) string {
 }
 
 // partOf is the part of the flow in which a task, a wait or a group is declared.
-func (d *draft) partOf(word *root, name string) (Part, bool) {
+func (d *flowDecoder) partOf(word *root, name string) (Part, bool) {
 	if word.bit == rootGroup {
 		if g := d.groups[name]; g != nil {
 			return g.part, true
@@ -230,7 +230,7 @@ func attributesOf(word *root) (has []string, result, what string) {
 
 // settled checks a reference to a task, a wait or a group and notes the edge.
 func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range) {
-	part, declared := b.draft.partOf(word, name)
+	part, declared := b.decoder.partOf(word, name)
 	full := word.name + "." + name
 	switch {
 	case !declared:
@@ -250,8 +250,8 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 		b.diags.Add(RuleReference, t.SourceRange(), "An attribute is missing", "%s is a %s: write %s.output for its result.", full, word.name, full)
 	case attribute == "output" && word.bit == rootWait:
 		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "A wait has no output: what ended it is %s.payload.", full)
-	case word.bit == rootGroup && b.draft.groups[name].member(attribute) != "":
-		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to as what they are, wherever they stand: write %s.", b.draft.groups[name].member(attribute))
+	case word.bit == rootGroup && b.decoder.groups[name].member(attribute) != "":
+		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "Members of a group are referred to by their own names: write %s.", b.decoder.groups[name].member(attribute))
 	case word.bit == rootGroup && slices.Contains(taskAttributes, attribute) && !slices.Contains(has, attribute):
 		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute", "Only tasks have %s: a group has %s.", attribute, diag.Join(has, "and"))
 	case slices.Contains(has, attribute) || diag.Nearest(attribute, has) != "":
@@ -260,10 +260,10 @@ func (b *binding) settled(t hcl.Traversal, word *root, name string, at hcl.Range
 		b.diags.Add(RuleUnknownAttribute, where, "Unknown attribute",
 			"A %s has %s; %s: write %s.%s.%s.", word.name, diag.Join(has, "and"), what, full, result, attribute)
 	}
-	w := b.draft.outputs[settledName(word, name)]
+	w := b.decoder.outputs[settledName(word, name)]
 	w.attribute = attribute
-	b.x.want(w)
-	b.x.needs = append(b.x.needs, use{task: settledName(word, name), at: t.SourceRange()})
+	b.x.addRef(w)
+	b.x.dependencies = append(b.x.dependencies, dependency{task: settledName(word, name), at: t.SourceRange()})
 }
 
 func onlyThere(target, from Part) string {
@@ -276,8 +276,8 @@ func onlyThere(target, from Part) string {
 // local checks a reference to a local and carries on what that one refers to.
 func (b *binding) local(t hcl.Traversal, name string, at hcl.Range) {
 	l := b.module.locals[name]
-	if b.draft != nil && b.draft.locals[name] != nil {
-		l = b.draft.locals[name]
+	if b.decoder != nil && b.decoder.locals[name] != nil {
+		l = b.decoder.locals[name]
 	}
 	if l == nil {
 		b.unknownName(rootWord("local"), name, at)
@@ -295,8 +295,8 @@ func (b *binding) local(t hcl.Traversal, name string, at hcl.Range) {
 		b.x.locals = append(b.x.locals, l)
 	}
 	b.x.roots |= l.expr.roots
-	for _, u := range l.expr.needs {
-		b.x.needs = append(b.x.needs, use{task: u.task, at: t.SourceRange(), via: "local." + name})
+	for _, u := range l.expr.dependencies {
+		b.x.dependencies = append(b.x.dependencies, dependency{task: u.task, at: t.SourceRange(), via: "local." + name})
 	}
 }
 
@@ -321,7 +321,7 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 		b.diags.Add(RuleMisplaced, at, "A constant is required", "%q must be written out: it cannot refer to %s.", argument, word.name)
 	case word.bit == rootPlugin:
 		b.diags.Add(RuleMisplaced, at, "A plugin is not a value", "plugin.NAME can be used only as the argument \"plugin\" of a task.")
-	case word.bit == rootEach && b.draft != nil && b.at >= lang.Run:
+	case word.bit == rootEach && b.decoder != nil && b.at >= lang.Run:
 		b.diags.Add(RuleMisplaced, at, "No item here", "%s", b.noItem())
 	case word.bit == rootError:
 		b.diags.Add(RuleMisplaced, at, "No error here", "error.* is known only to the tasks of on_failure and finally, and to \"when\" in a retry block.")
@@ -337,7 +337,7 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 	}
 }
 
-// noItem says why there is no item of a fan-out.
+// noItem explains why there is no item of a fan-out.
 func (b *binding) noItem() string {
 	switch b.x.argument {
 	case "for_each":
@@ -355,7 +355,7 @@ func (b *binding) unknownRoot(t hcl.Traversal) {
 	name, at := t.RootName(), t.SourceRange()
 	if name == strings.ToUpper(name) && strings.ToLower(name) != name {
 		b.diags.Add(RuleEnvironment, at, "Environment variables are not visible",
-			"Flow files do not see the environment. Declare variable %q and write var.%s, or write $${%s} for the text itself.",
+			"Flow files do not see the environment. Declare variable %q and write var.%s, or write $${%s} for the string itself.",
 			strings.ToLower(name), strings.ToLower(name), name)
 		return
 	}
@@ -371,9 +371,9 @@ func (b *binding) unknownRoot(t hcl.Traversal) {
 	}
 	hint := diag.DidYouMean(name, "", usable)
 	if len(usable) == 0 {
-		hint = " The value must be written out; a text needs quotes."
+		hint = " The value must be written out; a string needs quotes."
 	} else if diag.Nearest(name, usable) == "" {
-		hint = " References begin with " + diag.Join(usable, "or") + "; a text needs quotes."
+		hint = " References begin with " + diag.Join(usable, "or") + "; a string needs quotes."
 	}
 	b.diags.Add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", name, hint)
 }
@@ -381,7 +381,7 @@ func (b *binding) unknownRoot(t hcl.Traversal) {
 // qualified is the full form of a name that was written without its root.
 func (b *binding) qualified(name string) string {
 	for _, r := range rootWords {
-		if b.usable&r.bit == 0 || (b.draft == nil && r.bit&(rootParam|settledRoots) != 0) {
+		if b.usable&r.bit == 0 || (b.decoder == nil && r.bit&(rootParam|settledRoots) != 0) {
 			continue
 		}
 		if b.declares(&r, name) {

@@ -149,7 +149,7 @@ flow "f" {
 	s := f.Scope(aRun(f, "", nil))
 	failure := &run.Failure{Outcome: run.OutcomeFailed, Code: "busy", Message: "no time", Retryable: true, Details: json.RawMessage(`{"m":1`)}
 	for task, want := range map[string]struct{ at, message string }{
-		"type": {"flow.hcl:15", "retry.when must give true or false (attempt 1 ended with busy: no time)"},
+		"type": {"flow.hcl:15", "retry.when must be true or false (attempt 1 ended with busy: no time)"},
 		"json": {"flow.hcl:21", "error.details is not valid JSON"},
 	} {
 		again, got := f.task(t, task).Again(s, failure, 1, 0)

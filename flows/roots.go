@@ -73,7 +73,7 @@ func rootWord(name string) *root {
 // attemptAttributes are those of error in retry { when }: the end of an attempt.
 var attemptAttributes = []string{"attempt", "code", "details", "message", "outcome", "retryable"}
 
-// attributes are those that a root has at a moment.
+// attributes are those that a root has at a phase.
 func (r *root) attributes(at lang.Phase) []string {
 	if r.bit == rootError && at == lang.Retry {
 		return attemptAttributes

@@ -9,7 +9,7 @@ import (
 )
 
 // Rule names what a diagnostic is about. Rules are stable: tools may select on
-// them, the texts may change.
+// them, the messages may change.
 type Rule = diag.Rule
 
 // Extra is what every diagnostic of this package carries in its Extra field.

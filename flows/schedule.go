@@ -14,18 +14,18 @@ import (
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// timetable is a schedule trigger while it is read.
-type timetable struct {
-	*site
+// scheduleDecoder is a schedule trigger while it is read.
+type scheduleDecoder struct {
+	*exprContext
 	*lang.Content
 	trigger *Trigger
 	zone    *time.Location
 	dst     scheduler.DST
 }
 
-func (s *site) schedule(t *Trigger, c *lang.Content) {
+func (s *exprContext) schedule(t *Trigger, c *lang.Content) {
 	t.Zone = "UTC"
-	tt := &timetable{site: s, Content: c, trigger: t, zone: s.zone(t, c.Arg("timezone"))}
+	tt := &scheduleDecoder{exprContext: s, Content: c, trigger: t, zone: s.zone(t, c.Arg("timezone"))}
 	if word, ok := s.word(c.Arg("dst")); ok {
 		tt.dst, _ = scheduler.ParseDST(word)
 	}
@@ -38,8 +38,8 @@ func (s *site) schedule(t *Trigger, c *lang.Content) {
 	tt.policies()
 }
 
-// forms are the arguments that say when, of which a schedule has one; behind each
-// is what may be said beside it and beside no other.
+// forms are the arguments that state the times, of which a schedule has one, each with
+// the arguments that only it allows.
 var forms = map[string][]string{
 	"cron":     {"day_match", "dst"},
 	"every":    {"offset"},
@@ -47,8 +47,8 @@ var forms = map[string][]string{
 	"calendar": {"dst"},
 }
 
-// form is the argument that says when.
-func (t *timetable) form() *hcl.Attribute {
+// form is the argument that states the times.
+func (t *scheduleDecoder) form() *hcl.Attribute {
 	var form *hcl.Attribute
 	for _, name := range keys(forms) {
 		a := t.Arg(name)
@@ -66,14 +66,14 @@ func (t *timetable) form() *hcl.Attribute {
 	}
 	for _, name := range []string{"day_match", "dst", "offset"} {
 		if a := t.Arg(name); a != nil && !slices.Contains(forms[form.Name], name) {
-			t.diags.Add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s says nothing about %s = …; leave it out.", name, form.Name)
+			t.diags.Add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s has no effect with %s = …; leave it out.", name, form.Name)
 		}
 	}
 	return form
 }
 
-// read makes the schedule that the form says.
-func (t *timetable) read(form *hcl.Attribute) {
+// read makes the schedule of the form.
+func (t *scheduleDecoder) read(form *hcl.Attribute) {
 	t.trigger.Spec, _ = t.text(form)
 	switch form.Name {
 	case "cron":
@@ -94,10 +94,10 @@ func (t *timetable) read(form *hcl.Attribute) {
 }
 
 // name is what is hashed to spread schedules.
-func (t *timetable) name() string { return t.draft.flow.Name + "/" + t.trigger.Name }
+func (t *scheduleDecoder) name() string { return t.decoder.flow.Name + "/" + t.trigger.Name }
 
 // parsed reads an expression and shows what is wrong with it in its place.
-func parsed[S scheduler.Schedule](t *timetable, a *hcl.Attribute, parse func(string) (S, error)) {
+func parsed[S scheduler.Schedule](t *scheduleDecoder, a *hcl.Attribute, parse func(string) (S, error)) {
 	expr, ok := t.text(a)
 	if !ok {
 		return
@@ -120,7 +120,7 @@ func parsed[S scheduler.Schedule](t *timetable, a *hcl.Attribute, parse func(str
 	t.diags.Add(RuleSchedule, at, "Not a "+a.Name+" expression", "In %q: %s.", expr, reason)
 }
 
-func (t *timetable) every(a *hcl.Attribute) {
+func (t *scheduleDecoder) every(a *hcl.Attribute) {
 	interval, ok := t.duration(a)
 	if !ok {
 		return
@@ -139,7 +139,7 @@ func (t *timetable) every(a *hcl.Attribute) {
 }
 
 // instant reads a time that is the same everywhere.
-func (t *timetable) instant(a *hcl.Attribute) (time.Time, bool) {
+func (t *scheduleDecoder) instant(a *hcl.Attribute) (time.Time, bool) {
 	text, ok := t.text(a)
 	if !ok {
 		return time.Time{}, false
@@ -161,7 +161,7 @@ func parseInstant(text string) (time.Time, bool) {
 	return at, true
 }
 
-// Expression is what a schedule says about when, as it is written; an interval is
+// Expression is the expression of a schedule as it is written; an interval is
 // "every 15m".
 func (t *Trigger) Expression() string {
 	schedule := t.Schedule
@@ -175,7 +175,7 @@ func (t *Trigger) Expression() string {
 }
 
 // bounds reads start, end and count.
-func (t *timetable) bounds() {
+func (t *scheduleDecoder) bounds() {
 	bounded := scheduler.Bounded{Schedule: t.trigger.Schedule}
 	bounded.Start, _ = t.instant(t.Arg("start"))
 	bounded.End, _ = t.instant(t.Arg("end"))
@@ -191,8 +191,8 @@ func (t *timetable) bounds() {
 	t.trigger.Schedule = bounded
 }
 
-// identify says what nominal times come from.
-func (t *timetable) identify() {
+// identify notes what the nominal times come from.
+func (t *scheduleDecoder) identify() {
 	if t.trigger.Schedule == nil {
 		return
 	}
@@ -204,7 +204,7 @@ func (t *timetable) identify() {
 }
 
 // delays reads jitter and splay.
-func (t *timetable) delays() {
+func (t *scheduleDecoder) delays() {
 	jitter := t.Arg("jitter")
 	if d, ok := t.duration(jitter); ok {
 		t.trigger.Jitter = scheduler.Jitter{Max: d, Name: t.name()}
@@ -213,13 +213,13 @@ func (t *timetable) delays() {
 	if word, ok := t.word(splay); ok {
 		t.trigger.Jitter.Stable = word == "hash"
 		if jitter == nil {
-			t.diags.Add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; say with jitter = \"…\" how long that may be.")
+			t.diags.Add(RuleMissing, splay.NameRange, "Splay over what?", "splay = \"hash\" gives the trigger one delay for all its times; state with jitter = \"…\" how long that may be.")
 		}
 	}
 }
 
 // policies reads what becomes of times that are missed and of runs that overlap.
-func (t *timetable) policies() {
+func (t *scheduleDecoder) policies() {
 	p := &t.trigger.Policy
 	if word, ok := t.word(t.Arg("catch_up")); ok {
 		p.CatchUp, _ = scheduler.ParseCatchUp(word)
@@ -239,7 +239,7 @@ func (t *timetable) policies() {
 // maxCatchUp bounds how many runs one moment may start.
 const maxCatchUp = 10_000
 
-func (t *timetable) overlap() {
+func (t *scheduleDecoder) overlap() {
 	t.trigger.Overlap, t.trigger.OverlapMax = OverlapSkip, DefaultOverlapMax
 	if word, ok := t.word(t.Arg("overlap")); ok {
 		t.trigger.Overlap = Overlap(word)
@@ -269,7 +269,7 @@ func dstValues() []string {
 	return words
 }
 
-func (s *site) zone(t *Trigger, a *hcl.Attribute) *time.Location {
+func (s *exprContext) zone(t *Trigger, a *hcl.Attribute) *time.Location {
 	name, ok := s.text(a)
 	if !ok {
 		return time.UTC
@@ -283,7 +283,7 @@ func (s *site) zone(t *Trigger, a *hcl.Attribute) *time.Location {
 	return zone
 }
 
-// inText is the rest of a word in a text that is written out plainly, from an
+// inText is the rest of a word in a string that is written out plainly, from an
 // offset; the whole expression when it is not.
 func inText(e hcl.Expression, text string, offset int) hcl.Range {
 	at := e.Range()

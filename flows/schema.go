@@ -48,9 +48,9 @@ type Argument struct {
 	// "flow or text", "type" or "any value".
 	Type   string   `json:"type,omitempty"`
 	Bounds string   `json:"bounds,omitempty"` // of numbers: "from 0 to 1"
-	OneOf  []string `json:"one_of,omitempty"` // the texts that it may be
+	OneOf  []string `json:"one_of,omitempty"` // the strings that it may be
 
-	// Phase says when the value is computed: "constant", "load", "fire", "key",
+	// Phase is when the value is computed: "constant", "load", "fire", "key",
 	// "run", "retry", of tests also "mock" and "assert", or "own" for what is read in
 	// a way of its own.
 	Phase string `json:"phase,omitempty"`
@@ -65,7 +65,7 @@ type Argument struct {
 // name and labels only.
 type Block struct {
 	Name   string   `json:"name"`
-	Labels []string `json:"labels,omitempty"` // what the labels stand for
+	Labels []string `json:"labels,omitempty"` // the meaning of the labels
 
 	// Body is the name of the body; without one, any arguments may be written. With
 	// Kinds, the first label decides.
@@ -102,7 +102,7 @@ func Schema() *Language {
 	return l
 }
 
-// tables are those of a file and of all that may stand in it, each before those of
+// tables are those of a file and of all that may be in it, each before those of
 // its blocks.
 func tables(file *lang.Schema) []*lang.Schema {
 	var all []*lang.Schema

@@ -25,16 +25,16 @@ type Scope struct {
 
 	// All of these are nil until they are needed: most runs need the first only.
 	settled []*run.TaskRun  // by number of the task or group
-	kept    map[wanted]kept // values that were costly to make, each in an object
+	kept    map[ref]kept    // values that were costly to make, each in an object
 	locals  map[*local]kept // computed so far
-	scanned map[wanted]int  // how often large JSON was scanned
+	scanned map[ref]int     // how often large JSON was scanned
 
 	gathered map[*run.TaskRun]json.RawMessage // outputs of fan-outs
 	payload  json.RawMessage                  // of the stated type
 
-	// The evaluation that is under way: all that it needs shares one meter.
-	meter  *budget.Budget
-	budget budget.Budget
+	// The evaluation that is under way: all that it needs shares one budget.
+	budget *budget.Budget
+	own    budget.Budget
 }
 
 // kept is a value that was made before. Whoever uses it again is charged again: an
@@ -46,17 +46,17 @@ type kept struct {
 
 // begin starts an evaluation, unless one is under way that this one is a part of.
 func (s *Scope) begin() bool {
-	if s.meter != nil {
+	if s.budget != nil {
 		return false
 	}
-	s.budget = *budget.New()
-	s.meter = &s.budget
+	s.own = *budget.New()
+	s.budget = &s.own
 	return true
 }
 
 func (s *Scope) end(begun bool) {
 	if begun {
-		s.meter = nil
+		s.budget = nil
 	}
 }
 
@@ -79,11 +79,11 @@ func (s *Scope) Settle(t *run.TaskRun) {
 	errors.attribute = "errors"
 	delete(s.kept, output)
 	delete(s.kept, errors)
-	maps.DeleteFunc(s.locals, func(l *local, _ kept) bool { return l.expr.uses(t.Task) })
+	maps.DeleteFunc(s.locals, func(l *local, _ kept) bool { return l.expr.dependsOn(t.Task) })
 }
 
-func (x *expression) uses(task string) bool {
-	return slices.ContainsFunc(x.needs, func(u use) bool { return u.task == task })
+func (x *expression) dependsOn(task string) bool {
+	return slices.ContainsFunc(x.dependencies, func(u dependency) bool { return u.task == task })
 }
 
 // Failed sets what tasks of on_failure and finally see as error.
@@ -104,22 +104,22 @@ func (s *Scope) local(l *local) (cty.Value, error) {
 	}
 	defer s.end(s.begin())
 	if known, ok := s.locals[l]; ok {
-		return known.value, s.meter.Charge(known.cost)
+		return known.value, s.budget.Charge(known.cost)
 	}
-	before := s.meter.Left()
-	v, diags := l.expr.evaluate(s.flow.base, s, s.meter)
+	before := s.budget.Left()
+	v, diags := l.expr.evaluate(s.flow.base, s, s.budget)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
 	if s.locals == nil {
 		s.locals = map[*local]kept{}
 	}
-	s.locals[l] = kept{v, before - s.meter.Left()}
+	s.locals[l] = kept{v, before - s.budget.Left()}
 	return v, nil
 }
 
 // value gives a run value.
-func (s *Scope) value(w wanted) (cty.Value, error) {
+func (s *Scope) value(w ref) (cty.Value, error) {
 	if !w.costly() {
 		return s.fresh(w)
 	}
@@ -131,12 +131,12 @@ func (s *Scope) value(w wanted) (cty.Value, error) {
 }
 
 // single keeps what is costly in the form in which most expressions need it.
-func (s *Scope) single(w wanted) (cty.Value, error) {
+func (s *Scope) single(w ref) (cty.Value, error) {
 	defer s.end(s.begin())
 	if known, ok := s.kept[w]; ok {
-		return known.value, s.meter.Charge(known.cost)
+		return known.value, s.budget.Charge(known.cost)
 	}
-	before := s.meter.Left()
+	before := s.budget.Left()
 	made, err := s.fresh(w)
 	if err != nil {
 		return cty.NilVal, err
@@ -146,15 +146,15 @@ func (s *Scope) single(w wanted) (cty.Value, error) {
 		return v, nil
 	}
 	if s.kept == nil {
-		s.kept = map[wanted]kept{}
+		s.kept = map[ref]kept{}
 	}
-	s.kept[w] = kept{v, before - s.meter.Left()}
+	s.kept[w] = kept{v, before - s.budget.Left()}
 	return v, nil
 }
 
 // costly reports whether a value is worth keeping, and may be kept until the task
 // that it belongs to is settled.
-func (w wanted) costly() bool {
+func (w ref) costly() bool {
 	switch w.root.bit {
 	case rootParam:
 		return true
@@ -164,8 +164,8 @@ func (w wanted) costly() bool {
 	return w.attribute == "output" || w.attribute == "errors" || w.attribute == "payload"
 }
 
-// fresh makes a run value anew.
-func (s *Scope) fresh(w wanted) (cty.Value, error) {
+// fresh makes a run value.
+func (s *Scope) fresh(w ref) (cty.Value, error) {
 	switch w.root.bit {
 	case rootParam:
 		return s.param(w.name)
@@ -184,7 +184,7 @@ func (s *Scope) fresh(w wanted) (cty.Value, error) {
 // recorded is the JSON of a task's output, the trigger's payload, a param or an
 // item's value, and null when there is none. All but a payload of a stated type are
 // as they were recorded.
-func (s *Scope) recorded(w wanted) json.RawMessage {
+func (s *Scope) recorded(w ref) json.RawMessage {
 	var bytes json.RawMessage
 	switch {
 	case w.root.bit == rootTrigger:
@@ -275,7 +275,7 @@ func (s *Scope) decodeOrNull(src json.RawMessage) (cty.Value, error) {
 		return cty.NilVal, &sizeError{len(src), bound}
 	}
 	defer s.end(s.begin())
-	return ctyjson.Decode(src, s.meter)
+	return ctyjson.Decode(src, s.budget)
 }
 
 // attempted is what retry { when } sees: a scope in which error is the end of an
@@ -286,7 +286,7 @@ type attempted struct {
 	attempt int
 }
 
-func (a attempted) value(w wanted) (cty.Value, error) {
+func (a attempted) value(w ref) (cty.Value, error) {
 	if w.root.bit != rootError {
 		return a.Scope.value(w)
 	}
@@ -300,7 +300,7 @@ func (a attempted) value(w wanted) (cty.Value, error) {
 	return v, err
 }
 
-func (a attempted) single(w wanted) (cty.Value, error) {
+func (a attempted) single(w ref) (cty.Value, error) {
 	if w.root.bit != rootError {
 		return a.Scope.single(w)
 	}

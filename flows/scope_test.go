@@ -210,9 +210,9 @@ flow "a" {
 		{"index", "input", "flow.hcl:42", "input: task.t.output.list[2]: Invalid index"},
 		{"template", "input", "flow.hcl:46", "input: task.t.output.n: Invalid template interpolation value"},
 		{"call", "input", "flow.hcl:50", "input: task.t.output.ok: Invalid function argument"},
-		{"attribute", "when", "flow.hcl:17", "when must give true or false"},
+		{"attribute", "when", "flow.hcl:17", "when must be true or false"},
 		{"local", "input", "flow.hcl:7", `does not have an attribute named "b"`},
-		{"local", "when", "flow.hcl:22", "when must give true or false"},
+		{"local", "when", "flow.hcl:22", "when must be true or false"},
 		{"secret", "input", "flow.hcl:26", "sensitive value"},
 		{"through", "input", "flow.hcl:30", "sensitive value"},
 	} {

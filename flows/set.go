@@ -15,14 +15,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Options says where values and modules come from. The zero value is for flows
+// Options are where values and modules come from. The zero value is for flows
 // without required variables whose plugins are not looked at.
 type Options struct {
 	// Vars are values of variables by name. They win over those of files.
 	Vars map[string]VarValue
 
 	// VarFiles are further files of values, HCL or JSON, for all modules. Later
-	// ones win, and all of them win over a folder's own flowhost.vars.hcl and
+	// ones win, and all of them win over a directory's own flowhost.vars.hcl and
 	// *.auto.vars.hcl.
 	VarFiles []string
 
@@ -50,7 +50,7 @@ type VarValue struct {
 }
 
 // Catalog looks modules up. Its errors name the module and are shown to the
-// author of the flow; fs.ErrNotExist says that there is none.
+// author of the flow; fs.ErrNotExist means that there is none.
 type Catalog interface {
 	// Signature reads the module at a path.
 	Signature(ctx context.Context, path string) (run.Signature, error)
@@ -61,7 +61,7 @@ type Catalog interface {
 // Set is what one Load or Restore gave.
 type Set struct {
 	Flows  []*Flow  // sorted by name
-	Limits []*Limit // of all folders, sorted by name
+	Limits []*Limit // of all directories, sorted by name
 
 	byName map[string]*Flow
 	limits map[string]*Limit
@@ -74,7 +74,7 @@ func (s *Set) Flow(name string) *Flow { return s.byName[name] }
 // Files holds what diagnostics point into, for snippets. It must not be changed.
 func (s *Set) Files() map[string]*hcl.File { return s.files }
 
-// Load reads flow files and folders of them. The set is never nil, so that
+// Load reads flow files and directories of them. The set is never nil, so that
 // snippets can be shown, but its flows are usable only without errors.
 func Load(ctx context.Context, paths []string, options Options) (*Set, hcl.Diagnostics) {
 	l := newLoader(ctx, options)
@@ -121,7 +121,7 @@ type loader struct {
 	declared   map[string]bool       // variables of all modules
 	writable   writable              // as far as grants have been read
 	unread     bool                  // a flow file could not be parsed
-	meter      *budget.Budget        // what may still be computed
+	budget     *budget.Budget        // what may still be computed
 }
 
 // All expressions of a load share one budget. What they may cost grows with what is
@@ -138,7 +138,7 @@ func newLoader(ctx context.Context, options Options) *loader {
 		runFunctions: funcs.Table(),
 		signatures:   map[string]*signature{},
 		declared:     map[string]bool{},
-		meter:        budget.Of(loadCost),
+		budget:       budget.Of(loadCost),
 	}
 }
 

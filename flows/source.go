@@ -17,7 +17,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
-// source is the folder of one module: its flow files and what they may read.
+// source is the directory of one module: its flow files and what they may read.
 type source struct {
 	folder string // where plugin paths start; "" for a restored module
 	prefix string // of flow names: "", or "billing/"
@@ -26,9 +26,9 @@ type source struct {
 	read   func(name string) ([]byte, error)
 }
 
-// sourceFile is a file of a module. Its display name is what diagnostics say.
+// sourceFile is a file of a module. Its display name is used in diagnostics.
 type sourceFile struct {
-	name    string // in its folder
+	name    string // in its directory
 	display string
 	bytes   []byte
 }
@@ -46,19 +46,19 @@ func hclName(name string) (stem string, ok bool) {
 	return stem, ok && !strings.HasPrefix(name, ".")
 }
 
-// isFlowFile tells flow files from values, tests and the host's settings.
+// isFlowFile distinguishes flow files from values, tests and the host's settings.
 func isFlowFile(name string) bool {
 	stem, ok := hclName(name)
 	return ok && stem != "flowhost" && !strings.HasSuffix(stem, ".vars") && !strings.HasSuffix(stem, ".test")
 }
 
-// isAutomatic tells the files of values that are read without being asked for.
+// isAutomatic reports whether a file of values is read without being named.
 func isAutomatic(name string) bool {
 	stem, ok := hclName(name)
 	return ok && (stem == "flowhost.vars" || strings.HasSuffix(stem, ".auto.vars"))
 }
 
-// find gives the modules of files and folders. A path that is given twice is
+// find gives the modules of files and directories. A path that is given twice is
 // read once; a file that is part of two modules is an error, because its flows
 // would run twice under two names.
 func (l *loader) find(paths []string) []*source {
@@ -106,7 +106,7 @@ func (l *loader) findAll(paths []string) []*source {
 
 func (l *loader) unreadable(p string, err error) *hcl.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
-		return l.diags.Add(RulePath, diag.StartOf(p), "No such file or folder", "There is no %s.", p)
+		return l.diags.Add(RulePath, diag.StartOf(p), "No such file or directory", "There is no %s.", p)
 	}
 	return l.diags.Add(RulePath, diag.StartOf(p), "Cannot read", "%s.", err)
 }
@@ -122,7 +122,7 @@ func (l *loader) findFile(p string) []*source {
 	return []*source{s}
 }
 
-// findFolder makes modules of a folder and the folders in it.
+// findFolder makes modules of a directory and the directories in it.
 func (l *loader) findFolder(root string) []*source {
 	var out []*source
 	modules, from := map[string]*source{}, l.diags.Count()
@@ -196,7 +196,7 @@ func (l *loader) open(s *source, p string) {
 // pipe would wait for a writer.
 func readSource(p string) ([]byte, error) {
 	if info, err := os.Stat(p); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file: take it out of the folder, or rename it", p)
+		return nil, fmt.Errorf("%s is not a regular file: move it out of the directory, or rename it", p)
 	}
 	f, err := os.Open(p)
 	if err != nil {
@@ -210,7 +210,7 @@ func readSource(p string) ([]byte, error) {
 // in one record of the journal.
 const maxDataFile = 1 << 20
 
-// jail reads files below a folder and nothing outside it, whatever links say.
+// jail reads files below a directory and nothing outside it, whatever links point to.
 func jail(folder string) func(string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(folder)
@@ -220,7 +220,7 @@ func jail(folder string) func(string) ([]byte, error) {
 		defer root.Close()
 		name = filepath.FromSlash(name)
 		if info, err := root.Stat(name); err == nil && info.IsDir() {
-			return nil, fmt.Errorf("%s is a folder", name)
+			return nil, fmt.Errorf("%s is a directory", name)
 		} else if err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("%s is not a regular file", name)
 		}
@@ -246,4 +246,32 @@ func recorded(files map[string][]byte) func(string) ([]byte, error) {
 		}
 		return content, nil
 	}
+}
+
+// IsSource reports whether a file of that name is read with the directory that it
+// lies in: a flow file, or one that gives values for variables.
+func IsSource(name string) bool { return isFlowFile(name) || isAutomatic(name) }
+
+// Sources are the paths of the files that the flows of a loaded set were made of:
+// flow files, files that functions have read, and the modules of plugins. Paths
+// are relative where those given to [Load] were.
+func (s *Set) Sources() []string {
+	var all []string
+	for _, f := range s.Flows {
+		folder := filepath.Dir(f.Range.Filename)
+		add := func(name string) {
+			if name = filepath.FromSlash(name); !filepath.IsAbs(name) {
+				name = filepath.Join(folder, name)
+			}
+			all = append(all, name)
+		}
+		for name := range f.Definition.Files {
+			add(name)
+		}
+		for source := range f.Definition.Plugins {
+			add(source)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

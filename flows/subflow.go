@@ -3,29 +3,33 @@ package flows
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
-// functionOnly are the words of a task that say something about the call of a
+// functionOnly are the arguments and blocks of a task that concern the call of a
 // function, and nothing about a flow: its tasks have their own.
 var functionOnly = []string{"function", "config", "priority", "limit", "limits", "grant"}
 
 // subflow reads which flow a task runs, if it runs one, and holds that it has
 // exactly one of plugin and flow.
-func (s *site) subflow(t *Task, b *hcl.Block, c *lang.Content) {
+func (s *exprContext) subflow(t *Task, b *hcl.Block, c *lang.Content) {
 	plugin, flow := c.Arg("plugin"), c.Arg("flow")
 	switch {
 	case plugin == nil && flow == nil:
 		if !lang.Misused(b.Body, "plugin") && !lang.Misused(b.Body, "flow") {
 			s.diags.Add(RuleMissing, t.Range, "Missing argument",
-				"A task block needs one of the arguments \"plugin\" (plugin.NAME, or the path of a module) and \"flow\" (flow.NAME of the same folder): write plugin = … or flow = …")
+				"A task block needs one of the arguments \"plugin\" (plugin.NAME, or the path of a module) and \"flow\" (flow.NAME of the same directory): write plugin = … or flow = …")
 		}
 		return
 	case flow == nil:
@@ -46,22 +50,22 @@ func (s *site) subflow(t *Task, b *hcl.Block, c *lang.Content) {
 	}
 }
 
-func (s *site) notOfFlow(name string, at hcl.Range) {
+func (s *exprContext) notOfFlow(name string, at hcl.Range) {
 	s.diags.Add(RuleConflict, at, name+" and flow", "%q is about the call of a function: the tasks of the flow have their own. Leave it out.", name)
 }
 
 // flow is the flow that a task names, flow.NAME or as text. It is nil when that
 // has been reported as wrong.
-func (s *site) flow(a *hcl.Attribute) *draft {
+func (s *exprContext) flow(a *hcl.Attribute) *flowDecoder {
 	t := flowReference(a.Expr)
 	name, at, ok := syntax.Step(t, 1)
 	switch {
 	case len(t) == 2 && ok && name == "name":
-		s.diags.Add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow that is called so is written as text: %s = \"name\".", a.Name)
+		s.diags.Add(RuleReference, at, "Not a flow", "flow.name is the name of this flow. A flow with that name is written as a string: %s = \"name\".", a.Name)
 		return nil
 	case len(t) == 2 && ok:
 		return s.flowOf(name, at)
-	case len(t) == 1 && s.module.drafts[t.RootName()] != nil:
+	case len(t) == 1 && s.module.decoders[t.RootName()] != nil:
 		s.diags.Add(RuleUnknownRoot, t.SourceRange(), "Incomplete reference", "There is no %q by itself. Did you mean flow.%s?", t.RootName(), t.RootName())
 		return nil
 	}
@@ -85,14 +89,14 @@ func flowReference(e hcl.Expression) hcl.Traversal {
 	return nil
 }
 
-func (s *site) flowOf(name string, at hcl.Range) *draft {
-	d := s.module.drafts[name]
+func (s *exprContext) flowOf(name string, at hcl.Range) *flowDecoder {
+	d := s.module.decoders[name]
 	if d == nil && !s.module.broken {
-		hint := s.diags.Guess(name, "flow.", maps.Keys(s.module.drafts))
+		hint := s.diags.Guess(name, "flow.", maps.Keys(s.module.decoders))
 		if hint == "" {
-			hint = " Flows are found in their own folder only."
+			hint = " Flows are found in their own directory only."
 		}
-		s.diags.Add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this folder.%s", name, hint)
+		s.diags.Add(RuleUnknownName, at, "Unknown flow", "There is no flow %q in this directory.%s", name, hint)
 	}
 	return d
 }
@@ -117,4 +121,101 @@ func (t *Task) Admit(parent *run.Run, input json.RawMessage) (*Admission, error)
 		Flow: t.Flow, Params: params,
 		Trigger: run.Trigger{Kind: run.TriggerTask, Time: parent.Trigger.Time, Headers: parent.Trigger.Onward()},
 	})
+}
+
+// checkFlows checks what needs all flows of the module. A recorded definition was
+// checked when it was accepted: a run in progress must not fail on what was found
+// out since.
+func (m *module) checkFlows(flows []*Flow) {
+	if m.restored != nil {
+		return
+	}
+	for _, f := range flows {
+		m.decoderOf(f).resolveCalls()
+	}
+	for _, f := range flows {
+		m.decoderOf(f).checkTypes()
+	}
+	m.checkCalls()
+	m.checkFollowers()
+}
+
+func (m *module) decoderOf(f *Flow) *flowDecoder {
+	return m.decoders[strings.TrimPrefix(f.Name, m.src.prefix)]
+}
+
+// resolveCalls finds what the flows take and give that the tasks of this one run.
+func (d *flowDecoder) resolveCalls() {
+	for _, t := range d.flow.AllTasks() {
+		if c := d.typed[t.Name]; c != nil && t.Child != nil {
+			c.contract = d.context.module.decoderOf(t.Child).asSubflow()
+		}
+	}
+}
+
+// asSubflow is what the flow takes and gives as a sub-flow. The output of a flow
+// that rests on its own is open.
+func (d *flowDecoder) asSubflow() *contract {
+	if d.contract != nil {
+		return d.contract
+	}
+	d.contract = &contract{input: paramsShape(d.flow.Params), config: jsonschema.Any(), output: jsonschema.OfKind(jsonschema.Object)}
+	d.resolveCalls()
+	if len(d.flow.Outputs) == 0 {
+		return d.contract // the results of tasks by name, when they are known
+	}
+	output := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: true}
+	for _, o := range d.flow.Outputs {
+		t := d.context.typing()
+		t.lenient = true // its own flow reports what is wrong with it
+		one := jsonschema.Any()
+		if o.value.expr != nil {
+			one = t.infer(o.value.expr.Expression)
+		}
+		output.Fields[o.Name] = one
+		output.Required = append(output.Required, o.Name)
+	}
+	d.contract.output = output
+	return d.contract
+}
+
+func paramsShape(params []*Param) *jsonschema.Shape {
+	s := &jsonschema.Shape{Kinds: jsonschema.Object | jsonschema.Null, Fields: map[string]*jsonschema.Shape{}, Closed: true}
+	for _, p := range params {
+		s.Fields[p.Name] = jsonschema.ConvertibleTo(p.Type)
+		if p.Required {
+			s.Required = append(s.Required, p.Name)
+		}
+	}
+	return s
+}
+
+// checkParams tries the params of a sub-flow as far as they are known.
+func (c *typed) checkParams(t *typing) {
+	if c.task.Child == nil {
+		return
+	}
+	params := t.module.decoderOf(c.task.Child).params
+	if x := c.task.input.expr; x.constant != cty.NilVal && x.constant.IsNull() && c.contract.input.Required != nil {
+		t.diags.Add(RuleMissing, x.Range(), "Missing input", "The flow of this task needs an input with %s.", diag.Join(c.contract.input.Required, "and"))
+	}
+	t.fill(params, c.task.input.expr.Expression)
+}
+
+// shapeFits reports whether a value fits a param as far as its shape shows: what does
+// not has been reported.
+func (t *typing) shapeFits(p *Param, v cty.Value) bool {
+	return jsonschema.FindMismatch(jsonschema.ConvertibleTo(p.Type), jsonschema.FromValue(v)) == nil
+}
+
+// writtenOut is the value of an expression in which nothing is left to a run, and
+// nothing is to be kept out of messages.
+func (t *typing) writtenOut(e hcl.Expression) (cty.Value, bool) {
+	for _, name := range e.Variables() {
+		if root := name.RootName(); root != "var" && root != "flow" {
+			return cty.NilVal, false
+		}
+	}
+	v, diags := e.Value(t.runBase())
+	return v, !diags.HasErrors() && v.IsWhollyKnown() && !v.ContainsMarked()
 }

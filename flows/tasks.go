@@ -17,20 +17,20 @@ import (
 // inputs is a value that leaves as JSON: a task's input, its config over its
 // plugin's, or an output.
 type inputs struct {
-	expr   *expression
-	below  map[string]cty.Value // the plugin's config
-	static json.RawMessage      // set when the value is known at load
-	whole  *wanted              // set when it is recorded JSON and nothing else
-	layout *layout              // set when it can be put together of JSON
+	expr     *expression
+	below    map[string]cty.Value // the plugin's config
+	static   json.RawMessage      // set when the value is known at load
+	whole    *ref                 // set when it is recorded JSON and nothing else
+	template *template            // set when it can be put together of JSON
 }
 
-func (d *draft) decodeTasks() {
-	inherited := d.site.module.defaults
+func (d *flowDecoder) decodeTasks() {
+	inherited := d.context.module.defaults
 	if b := d.content.One("defaults"); b != nil {
-		inherited = d.site.defaultsOf(b, inherited)
+		inherited = d.context.defaultsOf(b, inherited)
 	}
 	for _, p := range d.pending {
-		s := *d.site
+		s := *d.context
 		s.part = p.task.part
 		if p.task.isWait() {
 			s.decodeWait(p.task, p.block)
@@ -40,7 +40,7 @@ func (d *draft) decodeTasks() {
 	}
 }
 
-func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
+func (s *exprContext) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	s, c := s.decodeAt(b, taskSchema)
 	t.Description, _ = s.text(c.Arg("description"))
 	if word, ok := s.word(c.Arg("run_on")); ok {
@@ -55,7 +55,7 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 		s.attemptTimeout(c.Arg("timeout"), attempts.timeout)
 	}
 	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
-	t.Priority = s.priority(c.Arg("priority"), s.draft.flow.Priority)
+	t.Priority = s.priority(c.Arg("priority"), s.decoder.flow.Priority)
 	if limits := c.One("limits"); limits != nil {
 		t.Limits = s.limits(limits)
 	}
@@ -75,21 +75,21 @@ func (s *site) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	s.expect(t, p, c)
 }
 
-// condition is a late argument that must give true or false.
-func (s *site) condition(a *hcl.Attribute) *expression {
+// condition is a late argument that must be true or false.
+func (s *exprContext) condition(a *hcl.Attribute) *expression {
 	x := s.late(a)
 	if x == nil || x.constant == cty.NilVal {
 		return x
 	}
 	if _, err := convert.Convert(x.constant, cty.Bool); err != nil || x.constant.IsNull() {
-		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must give true or false.", a.Name)
+		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be true or false.", a.Name)
 	}
 	return x
 }
 
 // fitting is a late argument whose value, where it is known at load, must be of
 // the argument's kind.
-func (s *site) fitting(a *hcl.Attribute, fits func(cty.Type) bool) *expression {
+func (s *exprContext) fitting(a *hcl.Attribute, fits func(cty.Type) bool) *expression {
 	x := s.late(a)
 	if x == nil || x.constant == cty.NilVal || x.constant.IsNull() || fits(x.constant.Type()) {
 		return x
@@ -100,7 +100,7 @@ func (s *site) fitting(a *hcl.Attribute, fits func(cty.Type) bool) *expression {
 
 // inputs binds what a task is given, and encodes it now when nothing of it
 // depends on the run.
-func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
+func (s *exprContext) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 	in := &inputs{expr: s.late(a)}
 	if below != cty.NilVal {
 		in.below = below.AsValueMap()
@@ -125,7 +125,7 @@ func (s *site) inputs(a *hcl.Attribute, below cty.Value) *inputs {
 }
 
 // receiver is who gets the inputs of a block.
-func (s *site) receiver() string {
+func (s *exprContext) receiver() string {
 	if s.schema == outputSchema {
 		return "others"
 	}
@@ -157,7 +157,7 @@ func (in *inputs) encode(m *budget.Budget, v cty.Value) (json.RawMessage, error)
 var errNotObject = errors.New("an object is required")
 
 // after reads a list of references to tasks.
-func (s *site) after(a *hcl.Attribute) []use {
+func (s *exprContext) after(a *hcl.Attribute) []dependency {
 	if a == nil {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (s *site) after(a *hcl.Attribute) []use {
 		s.diags.Add(RuleReference, a.Expr.Range(), "A list of tasks is required", "Write after = [task.NAME, …], with group.NAME for groups.")
 		return nil
 	}
-	var out []use
+	var out []dependency
 	for _, item := range items {
 		t, diags := hcl.AbsTraversalForExpr(item)
 		name, at, ok := syntax.Step(t, 1)
@@ -182,14 +182,14 @@ func (s *site) after(a *hcl.Attribute) []use {
 			s.diags.Add(RuleReference, item.Range(), "A reference to a task is required", "Each item of \"after\" has the form task.NAME, wait.NAME or group.NAME.%s", hint)
 			continue
 		}
-		b := &binding{site: s, x: new(expression)}
-		switch part, declared := s.draft.partOf(word, name); {
+		b := &binding{exprContext: s, x: new(expression)}
+		switch part, declared := s.decoder.partOf(word, name); {
 		case !declared:
 			b.unknownName(word, name, at)
 		case part != s.part:
 			s.diags.Add(RuleMisplaced, at, "Not in the same part of the flow", "%s.%s is in another part of the flow, %s, and parts do not run together: there is nothing to wait for. Leave it out.", word.name, name, part)
 		default:
-			out = append(out, use{task: settledName(word, name), at: item.Range()})
+			out = append(out, dependency{task: settledName(word, name), at: item.Range()})
 		}
 	}
 	return out

@@ -57,7 +57,7 @@ func answersIn(c *lang.Content) []*hcl.Block {
 	return blocks
 }
 
-func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
+func (s *exprContext) decodeAnswer(t *Test, d *flowDecoder, b *hcl.Block) {
 	words := signalSchema
 	if b.Type == approveBlock {
 		words = approveSchema
@@ -91,7 +91,7 @@ func (s *site) decodeAnswer(t *Test, d *draft, b *hcl.Block) {
 }
 
 // answerable reports whether a wait can end with an answer.
-func (s *site) answerable(t *Task, b *hcl.Block) bool {
+func (s *exprContext) answerable(t *Task, b *hcl.Block) bool {
 	path, by := b.Labels[0], t.Wait.For.answeredBy()
 	switch {
 	case t.Wait.For == "" || by == b.Type: // what is wrong with the wait is reported there

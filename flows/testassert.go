@@ -15,13 +15,13 @@ import (
 // assertion is what must hold at the end of a test.
 type assertion struct {
 	at        hcl.Range
-	condition *tried
-	message   *tried // nil for none
+	condition *testExpr
+	message   *testExpr // nil for none
 }
 
 // Check holds the assertions of a test against its runs, in any order. Each one
 // that does not hold is a diagnostic of rule RuleAssertion, with the values that
-// its condition refers to; each one that cannot be told is one of another rule.
+// its condition refers to; each one that cannot be evaluated is one of another rule.
 func (t *Test) Check(runs []Ran) hcl.Diagnostics {
 	values, err := t.seen(runs)
 	if err != nil {
@@ -46,7 +46,7 @@ func (t *Test) assert(r *diag.Report, a *assertion, values map[string]cty.Value)
 	v, _ = v.Unmark()
 	v, err := convert.Convert(v, cty.Bool)
 	if err != nil || v.IsNull() || !v.IsKnown() {
-		r.Add(RuleType, a.condition.Range(), "Wrong type", "\"condition\" must give true or false.")
+		r.Add(RuleType, a.condition.Range(), "Wrong type", "\"condition\" must be true or false.")
 		return
 	}
 	if v.True() {
@@ -71,7 +71,7 @@ func (t *Test) complaint(r *diag.Report, a *assertion, values map[string]cty.Val
 }
 
 // sides writes out both sides of the comparison because of which a condition is
-// false, where references alone do not tell.
+// false, where references alone do not show that.
 func sides(e hcl.Expression, ctx *hcl.EvalContext) string {
 	op, ok := budget.Bare(e).(*hclsyntax.BinaryOpExpr)
 	for ok && op.Op == hclsyntax.OpLogicalAnd {

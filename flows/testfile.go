@@ -38,7 +38,7 @@ type Test struct {
 
 	Answers []*Answer // to waits
 
-	site    *site
+	context *exprContext
 	mocks   map[string]*mock // by task
 	plugins map[string]*mock // by plugin
 	asserts []*assertion
@@ -49,8 +49,8 @@ type Test struct {
 var DefaultTestTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // LoadTests is Load that also reads the tests of the flows: the *.test.hcl files
-// in folders, and those that are given as paths. A test file belongs to the flow
-// files of its folder. Tests are usable only without errors.
+// in directories, and those that are given as paths. A test file belongs to the flow
+// files of its directory. Tests are usable only without errors.
 func LoadTests(ctx context.Context, paths []string, options Options) (*Suite, hcl.Diagnostics) {
 	l := newLoader(ctx, options)
 	var flowPaths, files []string
@@ -83,7 +83,7 @@ func isTestFile(name string) bool {
 	return ok && strings.HasSuffix(stem, ".test")
 }
 
-// testsBelow are the test files in a folder and the folders in it. What cannot be
+// testsBelow are the test files in a directory and the directories in it. What cannot be
 // read there is reported by those who look for flow files.
 func testsBelow(root string) []string {
 	var found []string
@@ -170,7 +170,7 @@ func (l *loader) testFile(file string) (*module, sourceFile) {
 			return m, sourceFile{name: filepath.Base(file), display: file, bytes: content}
 		}
 	}
-	l.diags.Add(RulePath, diag.StartOf(file), "Tests without flows", "%s tests the flows of its folder, and there is no flow file in it.", file)
+	l.diags.Add(RulePath, diag.StartOf(file), "Tests without flows", "%s tests the flows of its directory, and there is no flow file in it.", file)
 	return nil, sourceFile{}
 }
 
@@ -229,4 +229,42 @@ func (t *Test) Span() (begin, end time.Time) {
 		return t.At, t.At.Add(t.Until)
 	}
 	return t.At, t.At.Add(maxTest)
+}
+
+// LoadMocks is Load that also reads the mocks that the tests of a file share. The
+// suite has a test without a name for each flow of the file's directory, which mocks
+// the same calls and asserts nothing.
+func LoadMocks(ctx context.Context, paths []string, file string, options Options) (*Suite, hcl.Diagnostics) {
+	l := newLoader(ctx, options)
+	l.globals = l.readValues(options.VarFiles)
+	l.loadAll(l.findBeside(l.find(paths), file))
+	l.checkUndeclared()
+	suite := &Suite{Tests: l.loadMocks(file)}
+	var diags hcl.Diagnostics
+	suite.Set, diags = l.finish()
+	return suite, diags
+}
+
+func (l *loader) loadMocks(file string) []*Test {
+	m, f := l.testFile(file)
+	if m == nil {
+		return nil
+	}
+	content := m.parseTestFile(f)
+	if content == nil {
+		return nil
+	}
+	m.checkShared(content)
+	var all []*Test
+	for _, name := range keys(m.decoders) {
+		all = append(all, m.exprContext(nil).mocksOf(m.decoders[name], content))
+	}
+	return all
+}
+
+// mocksOf is a test of what the file mocks for a flow.
+func (s *exprContext) mocksOf(d *flowDecoder, file *lang.Content) *Test {
+	t := &Test{Flow: d.flow, At: DefaultTestTime, context: s, mocks: map[string]*mock{}, plugins: map[string]*mock{}}
+	s.shareMocks(t, d, file)
+	return t
 }

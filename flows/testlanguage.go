@@ -5,7 +5,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// The words of test files, as those of flow files.
+// The tables of test files, as those of flow files in language.go.
 
 var testFileSchema = &lang.Schema{
 	Title: "a test file",
@@ -60,9 +60,9 @@ var approveSchema = &lang.Schema{
 	Arguments: []lang.Argument{
 		{Name: "after", Phase: lang.Load, Kind: lang.Duration, Default: answeredAtOnce, About: answeredAfter},
 		{Name: "approved", Phase: lang.Load, Kind: lang.Bool, Default: "true", About: "false refuses it"},
-		{Name: "by", Phase: lang.Load, Kind: lang.String, Default: "none", About: "who says so"},
+		{Name: "by", Phase: lang.Load, Kind: lang.String, Default: "none", About: "who decides"},
 		{Name: "reason", Phase: lang.Load, Kind: lang.String, Default: "none", About: "why"},
-		{Name: "payload", Phase: lang.Load, Kind: lang.AnyValue, Default: "null", About: "what else there is to say"},
+		{Name: "payload", Phase: lang.Load, Kind: lang.AnyValue, Default: "null", About: "further data of the decision"},
 	},
 }
 

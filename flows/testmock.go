@@ -18,9 +18,9 @@ import (
 // mock is what the calls of a task do in a test.
 type mock struct {
 	at      hcl.Range
-	output  *tried
-	takes   *tried
-	fail    *tried
+	output  *testExpr
+	takes   *testExpr
+	fail    *testExpr
 	fails   bool
 	outcome run.Outcome
 	times   int // attempts that fail; 0 for all, where fails is set
@@ -30,11 +30,11 @@ type mock struct {
 // Mocked is what one call does.
 type Mocked struct {
 	Takes  time.Duration
-	Hangs  bool // ends when it is told to only
+	Hangs  bool // ends only when it is canceled
 	Result run.Result
 
-	Timed   bool // the mock says how long the call takes
-	Decided bool // it says how the call ends, beyond what it gives
+	Timed   bool // the mock states how long the call takes
+	Decided bool // it states how the call ends, beyond its output
 }
 
 // Called is a call as a test sees it.
@@ -47,8 +47,8 @@ type Called struct {
 // StandsIn reports whether a mock takes the place of the sub-flow that a task runs.
 func (t *Test) StandsIn(path string) bool { return t.mocks[path] != nil }
 
-// Mock says what a call does, nil when the test has no mock for it. Diagnostics
-// say why a mock cannot.
+// Mock is what a call does, nil when the test has no mock for it. Diagnostics explain
+// why a mock cannot be evaluated.
 func (t *Test) Mock(call Called) (*Mocked, hcl.Diagnostics) {
 	m := t.mockOf(call.Path)
 	if m == nil {
@@ -187,8 +187,8 @@ var mockedFailure = map[string]cty.Type{
 	"message": cty.String, "code": cty.String, "retryable": cty.Bool, "retry_after": cty.String, "details": cty.DynamicPseudoType,
 }
 
-// failureOf reads a failure. What it does not say is what calls of that outcome
-// say.
+// failureOf reads a failure. What it leaves out is as in other failures of that
+// outcome.
 func failureOf(v cty.Value, outcome run.Outcome) (*run.Failure, error) {
 	f := &run.Failure{
 		Outcome: outcome, Code: codeOf[outcome], Message: "the mock of the test " + string(outcome),

@@ -12,19 +12,19 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
-// trial binds the expressions of tests. These see the values of a module, and
+// testContext binds the expressions of tests. These see the values of a module, and
 // beside them what a call is given, or what runs have come to: they look at runs
 // from outside.
-type trial struct {
-	*site
+type testContext struct {
+	*exprContext
 	roots     []string
-	tested    *draft // of asserts
-	called    *Task  // of the mock of one; nil for that of a plugin
+	tested    *flowDecoder // of asserts
+	called    *Task        // of the mock of one; nil for that of a plugin
 	scheduled bool
 }
 
-// tried is an expression of a test.
-type tried struct {
+// testExpr is an expression of a test.
+type testExpr struct {
 	hcl.Expression // as it is written
 	counting       hcl.Expression
 	argument       string
@@ -34,12 +34,12 @@ type tried struct {
 
 // bind checks an argument with unknown values in place of what runs bring. It is
 // nil for one that is absent or wrong.
-func (t *trial) bind(a *hcl.Attribute) *tried {
+func (t *testContext) bind(a *hcl.Attribute) *testExpr {
 	if a == nil {
 		return nil
 	}
 	from := t.diags.Count()
-	x := &tried{Expression: a.Expr, argument: a.Name, constant: cty.NilVal}
+	x := &testExpr{Expression: a.Expr, argument: a.Name, constant: cty.NilVal}
 	for _, reference := range a.Expr.Variables() {
 		t.reference(x, reference)
 	}
@@ -47,7 +47,7 @@ func (t *trial) bind(a *hcl.Attribute) *tried {
 		return nil
 	}
 	x.counting = budget.Instrument(a.Expr)
-	v, diags := t.module.meter.Eval(x.counting, t.context(t.foreseen()))
+	v, diags := t.module.budget.Eval(x.counting, t.context(t.unknowns()))
 	if t.explain(&expression{Expression: x.counting, argument: a.Name}, diags) {
 		return nil
 	}
@@ -58,14 +58,14 @@ func (t *trial) bind(a *hcl.Attribute) *tried {
 }
 
 // context is the module's values and some of tests.
-func (s *site) context(values map[string]cty.Value) *hcl.EvalContext {
+func (s *exprContext) context(values map[string]cty.Value) *hcl.EvalContext {
 	ctx := s.module.base.NewChild()
 	ctx.Variables = values
 	return ctx
 }
 
-// foreseen is what is known at load of what tests see.
-func (t *trial) foreseen() map[string]cty.Value {
+// unknowns is what is known at load of what tests see.
+func (t *testContext) unknowns() map[string]cty.Value {
 	if t.tested == nil {
 		return map[string]cty.Value{
 			"input": cty.DynamicVal, "config": cty.DynamicVal, "attempt": cty.UnknownVal(cty.Number),
@@ -90,18 +90,18 @@ func (t *trial) foreseen() map[string]cty.Value {
 	return values
 }
 
-func (t *trial) reference(x *tried, reference hcl.Traversal) {
+func (t *testContext) reference(x *testExpr, reference hcl.Traversal) {
 	root, at := reference.RootName(), reference.SourceRange()
 	switch {
 	case root == "var" || root == "local":
-		b := &binding{site: t.site, x: new(expression), usable: rootVar | rootLocal, at: lang.Load}
+		b := &binding{exprContext: t.exprContext, x: new(expression), usable: rootVar | rootLocal, at: lang.Load}
 		b.reference(reference)
 	case len(reference) == 1 && slices.Contains(typeNames, root):
 		// The second argument of convert; anywhere else evaluation complains.
 	case !slices.Contains(t.roots, root):
 		hint := diag.DidYouMean(root, "", t.roots)
 		if diag.Nearest(root, t.roots) == "" {
-			hint = " References begin with " + diag.Join(t.roots, "or") + " here; a text needs quotes."
+			hint = " References begin with " + diag.Join(t.roots, "or") + " here; a string needs quotes."
 		}
 		t.diags.Add(RuleUnknownRoot, at, "Unknown reference", "There is no %q.%s", root, hint)
 	case root == "each":
@@ -115,7 +115,7 @@ func (t *trial) reference(x *tried, reference hcl.Traversal) {
 }
 
 // ofTheRun checks a reference to the one run of a test.
-func (t *trial) ofTheRun(root string, reference hcl.Traversal) {
+func (t *testContext) ofTheRun(root string, reference hcl.Traversal) {
 	if t.scheduled {
 		t.diags.Add(RuleMisplaced, reference.SourceRange(), "Several runs", "A schedule makes any number of runs: write runs[0].%s for one of them, or runs[*].… for all.", inRuns(root))
 		return
@@ -135,7 +135,7 @@ func inRuns(root string) string {
 }
 
 // ofRuns checks a reference to a run by its place.
-func (t *trial) ofRuns(reference hcl.Traversal) {
+func (t *testContext) ofRuns(reference hcl.Traversal) {
 	if len(reference) < 3 {
 		return
 	}
@@ -171,7 +171,7 @@ func testedRootOf(name string) *testedRoot {
 }
 
 // names are those that may follow.
-func (r *testedRoot) names(d *draft) []string {
+func (r *testedRoot) names(d *flowDecoder) []string {
 	if r.name == "group" {
 		return keys(d.groups)
 	}
@@ -179,7 +179,7 @@ func (r *testedRoot) names(d *draft) []string {
 }
 
 // settled checks a name of the flow, and what follows it.
-func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int) {
+func (t *testContext) settled(r *testedRoot, of string, reference hcl.Traversal, i int) {
 	name, at, ok := syntax.Step(reference, i)
 	names := r.names(t.tested)
 	switch {
@@ -195,7 +195,7 @@ func (t *trial) settled(r *testedRoot, of string, reference hcl.Traversal, i int
 }
 
 // items checks a reference to those of a fan-out.
-func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
+func (t *testContext) items(task *Task, of string, reference hcl.Traversal, i int) {
 	name, at, ok := syntax.Step(reference, i)
 	switch {
 	case !ok || name != "items" && name != "errors":
@@ -207,7 +207,7 @@ func (t *trial) items(task *Task, of string, reference hcl.Traversal, i int) {
 }
 
 // ofItem checks a reference to the item that a call is for.
-func (t *trial) ofItem(reference hcl.Traversal) {
+func (t *testContext) ofItem(reference hcl.Traversal) {
 	if t.called != nil && !t.called.FanOut {
 		t.diags.Add(RuleMisplaced, reference.SourceRange(), "Task without items", "Task %q has no for_each, so its calls are for no item: what they are given is input.", t.called.Name)
 		return
@@ -215,16 +215,16 @@ func (t *trial) ofItem(reference hcl.Traversal) {
 	t.attribute("each", reference, 1, rootWord("each").has)
 }
 
-func (t *trial) attribute(of string, reference hcl.Traversal, i int, has []string) {
+func (t *testContext) attribute(of string, reference hcl.Traversal, i int, has []string) {
 	if name, at, ok := syntax.Step(reference, i); ok && !slices.Contains(has, name) {
 		t.diags.Add(RuleUnknownAttribute, at, "Unknown attribute", "%s has no attribute %q.%s", of, name, diag.DidYouMean(name, of+".", has))
 	}
 }
 
 // evaluate gives the value of an expression once a run has brought the rest.
-func (t *Test) evaluate(x *tried, values map[string]cty.Value) (cty.Value, *hcl.EvalContext, hcl.Diagnostics) {
-	ctx := t.site.context(values)
-	t.site.module.meter.Reset()
-	v, diags := t.site.module.meter.Eval(x.counting, ctx)
+func (t *Test) evaluate(x *testExpr, values map[string]cty.Value) (cty.Value, *hcl.EvalContext, hcl.Diagnostics) {
+	ctx := t.context.context(values)
+	t.context.module.budget.Reset()
+	v, diags := t.context.module.budget.Eval(x.counting, ctx)
 	return v, ctx, diags
 }

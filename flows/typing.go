@@ -48,23 +48,23 @@ func (s *signature) contract(function string) *contract {
 type typed struct {
 	*contract
 	task          *Task
-	site          *site
+	context       *exprContext
 	plugin        *plugin
 	input, config *hcl.Attribute
 }
 
 // expect notes what a task calls and what it writes out.
-func (s *site) expect(t *Task, p *plugin, c *lang.Content) {
+func (s *exprContext) expect(t *Task, p *plugin, c *lang.Content) {
 	known := openContract
 	if p != nil {
 		known = p.signature.contract(t.Function)
 	}
-	s.draft.typed[t.Name] = &typed{contract: known, task: t, site: s, plugin: p, input: c.Arg("input"), config: c.Arg("config")}
+	s.decoder.typed[t.Name] = &typed{contract: known, task: t, context: s, plugin: p, input: c.Arg("input"), config: c.Arg("config")}
 }
 
 // checkTypes compares what expressions give with what the functions of plugins
 // take.
-func (d *draft) checkTypes() {
+func (d *flowDecoder) checkTypes() {
 	for _, name := range keys(d.locals) {
 		d.localShape(d.locals[name])
 	}
@@ -79,20 +79,20 @@ func (d *draft) checkTypes() {
 	}
 	for _, s := range d.flow.Sections {
 		for _, g := range s.Groups {
-			d.site.typing().condition(g.when)
+			d.context.typing().condition(g.when)
 		}
 	}
 	for _, o := range d.flow.Outputs {
 		if o.value.expr != nil {
-			d.site.typing().infer(o.value.expr.Expression)
+			d.context.typing().infer(o.value.expr.Expression)
 		}
 	}
 }
 
 func (c *typed) check() {
-	t := c.site.typing()
+	t := c.context.typing()
 	if c.task.FanOut {
-		c.site.draft.itemTypes(c.task)
+		c.context.decoder.itemTypes(c.task)
 	}
 	t.condition(c.task.when)
 	t.condition(c.task.again)
@@ -134,13 +134,13 @@ func (c *typed) checkConfig(t *typing) {
 }
 
 // localShape describes a local of the flow, and reports what is wrong in it once.
-func (d *draft) localShape(l *local) *jsonschema.Shape {
+func (d *flowDecoder) localShape(l *local) *jsonschema.Shape {
 	if s := d.localShapes[l]; s != nil {
 		return s
 	}
 	s := jsonschema.Any()
 	if l.state == resolved {
-		s = l.site.typing().infer(l.expr.Expression)
+		s = l.context.typing().infer(l.expr.Expression)
 	}
 	d.localShapes[l] = s
 	return s
@@ -153,31 +153,31 @@ func (t *typing) traversal(e *hclsyntax.ScopeTraversalExpr) *jsonschema.Shape {
 		return t.steps(s, e.Traversal, 1, "")
 	}
 	name, _, ok := syntax.Step(e.Traversal, 1)
-	if !ok || t.draft == nil {
+	if !ok || t.decoder == nil {
 		return jsonschema.Any()
 	}
 	switch root {
 	case "task", "group", "wait":
 		if attribute, at, ok := syntax.Step(e.Traversal, 2); ok {
 			t.checkErrors(root, name, attribute, at)
-			if w := t.draft.tasks[WaitPrefix+name]; root == "wait" && attribute == "payload" && w != nil {
+			if w := t.decoder.tasks[WaitPrefix+name]; root == "wait" && attribute == "payload" && w != nil {
 				return t.steps(t.waitPayload(w.Wait, e.Traversal), e.Traversal, 3, "")
 			}
 			return t.steps(t.settledShape(rootWord(root), name, attribute), e.Traversal, 3, "")
 		}
 	case "each":
 		if t.item != nil {
-			return t.steps(t.draft.itemTypes(t.item).attribute(name), e.Traversal, 2, "")
+			return t.steps(t.decoder.itemTypes(t.item).attribute(name), e.Traversal, 2, "")
 		}
 	case "param":
-		if p := t.draft.params[name]; p != nil {
+		if p := t.decoder.params[name]; p != nil {
 			return t.steps(jsonschema.FromType(p.Type), e.Traversal, 2, "")
 		}
 	case "trigger", "run", "error":
 		return t.steps(t.rootShape(e.Traversal, root, name), e.Traversal, 2, "")
 	case "local":
-		if l := t.draft.locals[name]; l != nil {
-			return t.steps(t.draft.localShape(l), e.Traversal, 2, "")
+		if l := t.decoder.locals[name]; l != nil {
+			return t.steps(t.decoder.localShape(l), e.Traversal, 2, "")
 		}
 		if l := t.module.locals[name]; l != nil && l.state == resolved {
 			return t.steps(jsonschema.FromValue(l.value), e.Traversal, 2, "")
@@ -193,14 +193,14 @@ func (t *typing) rootShape(path hcl.Traversal, root, name string) *jsonschema.Sh
 		if t.trigger != nil && t.trigger.Kind == run.TriggerSchedule {
 			t.absent(path, 2, "A schedule has no payload")
 		}
-		return t.draft.payloadShape(t.trigger)
+		return t.decoder.payloadShape(t.trigger)
 	case root == "trigger" && name == "kind":
 		return wordsOf(run.TriggerBackfill, run.TriggerFlow, run.TriggerManual, run.TriggerMessage, run.TriggerSchedule, run.TriggerTask)
 	case name == "outcome":
 		return outcomeShape()
 	case root == "run" && name == "labels":
-		labels := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: t.draft.content.Arg("labels") == nil || len(t.draft.flow.Labels) > 0}
-		for label := range t.draft.flow.Labels {
+		labels := &jsonschema.Shape{Kinds: jsonschema.Object, Fields: map[string]*jsonschema.Shape{}, Closed: t.decoder.content.Arg("labels") == nil || len(t.decoder.flow.Labels) > 0}
+		for label := range t.decoder.flow.Labels {
 			labels.Fields[label] = jsonschema.OfKind(jsonschema.String)
 		}
 		return labels
@@ -229,20 +229,20 @@ func (t *typing) waitPayload(w *Wait, path hcl.Traversal) *jsonschema.Shape {
 }
 
 func (t *typing) settledShape(word *root, name, attribute string) *jsonschema.Shape {
-	task, group := t.draft.tasks[name], t.draft.groups[name]
+	task, group := t.decoder.tasks[name], t.decoder.groups[name]
 	switch {
 	case attribute == "error":
 		return failureShape()
 	case attribute == "errors" && task != nil && task.FanOut:
-		return jsonschema.ListOf(itemFailureShape(t.draft.itemTypes(task).key))
+		return jsonschema.ListOf(itemFailureShape(t.decoder.itemTypes(task).key))
 	case attribute == "state":
 		return wordsOf(run.Pending, run.Waiting, run.Ready, run.Running, run.Succeeded, run.Failed, run.Skipped, run.Canceled)
 	case attribute != "output":
 		return jsonschema.FromType(unknown(attribute).Type())
 	case word.bit == rootTask && task != nil:
-		return t.draft.taskShape(task)
+		return t.decoder.taskShape(task)
 	case word.bit == rootGroup && group != nil:
-		return t.draft.groupShape(group)
+		return t.decoder.groupShape(group)
 	}
 	return jsonschema.Any()
 }
@@ -260,7 +260,7 @@ func outcomeShape() *jsonschema.Shape {
 	return wordsOf(run.OutcomeFailed, run.OutcomeRejected, run.OutcomeTrapped, run.OutcomeTimedOut, run.OutcomeCanceled, run.OutcomeDenied, run.OutcomeLost)
 }
 
-// wordsOf describes texts of which the language knows all.
+// wordsOf describes strings of which the language knows all.
 func wordsOf[word ~string](all ...word) *jsonschema.Shape {
 	s := &jsonschema.Shape{Kinds: jsonschema.String | jsonschema.Null, Declared: true}
 	for _, w := range all {
@@ -321,7 +321,7 @@ func (t *typing) reaches(s *jsonschema.Shape, path hcl.Traversal, i int, text st
 	return true
 }
 
-// ofEach tells how to get an attribute of the elements of a list.
+// ofEach explains how to get an attribute of the elements of a list.
 func ofEach(s *jsonschema.Shape, text, name string) string {
 	if item := s.Item(); s.Present() != jsonschema.List || item.Present()&jsonschema.Object == 0 || item.Field(name) == nil {
 		return ""

@@ -18,11 +18,11 @@ import (
 )
 
 // This file reads deploy-time arguments. Each method takes an argument that may
-// be absent and gives ok false when there is no value to go on with: absent, or
+// be absent and gives ok false when there is no value to use: absent, or
 // wrong and reported.
 
 // value evaluates an argument to a type.
-func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
+func (s *exprContext) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 	if a == nil {
 		return cty.NilVal, false
 	}
@@ -41,7 +41,7 @@ func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.schema.Argument(a.Name).Kind.Phrase(), misfit(v, err))
 		return cty.NilVal, false
 	case !v.IsWhollyKnown():
-		return cty.NilVal, false // what makes it unknown is reported where it stands
+		return cty.NilVal, false // what makes it unknown is reported at its place
 	case v.IsNull():
 		if word := s.schema.Argument(a.Name); word.Required || word.Either {
 			s.diags.Add(RuleMissing, a.Expr.Range(), "Missing argument", "%s needs the argument %q, and null is none.", diag.Sentence(s.schema.Title), a.Name)
@@ -51,7 +51,7 @@ func (s *site) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 	return v, true
 }
 
-func (s *site) text(a *hcl.Attribute) (string, bool) {
+func (s *exprContext) text(a *hcl.Attribute) (string, bool) {
 	v, ok := s.value(a, cty.String)
 	if !ok {
 		return "", false
@@ -59,8 +59,8 @@ func (s *site) text(a *hcl.Attribute) (string, bool) {
 	return v.AsString(), true
 }
 
-// word is a text that must be one of those in the table.
-func (s *site) word(a *hcl.Attribute) (string, bool) {
+// word is a string that must be one of those in the table.
+func (s *exprContext) word(a *hcl.Attribute) (string, bool) {
 	v, ok := s.text(a)
 	if !ok {
 		return "", false
@@ -68,8 +68,8 @@ func (s *site) word(a *hcl.Attribute) (string, bool) {
 	return v, s.allowed(a, v)
 }
 
-// someWords are texts each of which must be one of those in the table.
-func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
+// someWords are strings each of which must be one of those in the table.
+func (s *exprContext) someWords(a *hcl.Attribute) ([]string, bool) {
 	v, ok := s.value(a, cty.List(cty.String))
 	if !ok {
 		return nil, false
@@ -90,8 +90,8 @@ func (s *site) someWords(a *hcl.Attribute) ([]string, bool) {
 	return words, len(words) > 0
 }
 
-// allowed reports whether a text is one of those in the table.
-func (s *site) allowed(a *hcl.Attribute, text string) bool {
+// allowed reports whether a string is one of those in the table.
+func (s *exprContext) allowed(a *hcl.Attribute, text string) bool {
 	allowed := s.schema.Argument(a.Name).OneOf
 	if slices.Contains(allowed, text) {
 		return true
@@ -100,13 +100,13 @@ func (s *site) allowed(a *hcl.Attribute, text string) bool {
 	return false
 }
 
-func (s *site) flag(a *hcl.Attribute) (bool, bool) {
+func (s *exprContext) flag(a *hcl.Attribute) (bool, bool) {
 	v, ok := s.value(a, cty.Bool)
 	return ok && v.True(), ok
 }
 
-// whole is a whole number from least to most.
-func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
+// whole is an integer from least to most.
+func (s *exprContext) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 	v, ok := s.value(a, cty.Number)
 	if !ok {
 		return 0, false
@@ -117,7 +117,7 @@ func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 		if most < math.MaxInt32 {
 			bounds = fmt.Sprintf("from %d to %d", least, most)
 		}
-		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be a whole number, %s.", a.Name, bounds)
+		s.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q must be an integer, %s.", a.Name, bounds)
 		return 0, false
 	}
 	return n, true
@@ -126,7 +126,7 @@ func (s *site) whole(a *hcl.Attribute, least, most int64) (int64, bool) {
 // maxPriority is the highest priority of a task, and the lowest turned round.
 const maxPriority = 100
 
-func (s *site) priority(a *hcl.Attribute, inherited int) int {
+func (s *exprContext) priority(a *hcl.Attribute, inherited int) int {
 	if n, ok := s.whole(a, -maxPriority, maxPriority); ok {
 		return int(n)
 	}
@@ -134,7 +134,7 @@ func (s *site) priority(a *hcl.Attribute, inherited int) int {
 }
 
 // share is a number from 0 to 1.
-func (s *site) share(a *hcl.Attribute) (float64, bool) {
+func (s *exprContext) share(a *hcl.Attribute) (float64, bool) {
 	v, ok := s.value(a, cty.Number)
 	if !ok {
 		return 0, false
@@ -148,7 +148,7 @@ func (s *site) share(a *hcl.Attribute) (float64, bool) {
 }
 
 // duration is a positive length of time.
-func (s *site) duration(a *hcl.Attribute) (time.Duration, bool) {
+func (s *exprContext) duration(a *hcl.Attribute) (time.Duration, bool) {
 	text, ok := s.text(a)
 	if !ok {
 		return 0, false
@@ -202,7 +202,7 @@ var sizeUnits = []struct {
 }
 
 // size is a number of bytes, as [ParseSize] reads it.
-func (s *site) size(a *hcl.Attribute) (int64, bool) {
+func (s *exprContext) size(a *hcl.Attribute) (int64, bool) {
 	text, ok := s.text(a)
 	if !ok {
 		return 0, false
@@ -215,7 +215,7 @@ func (s *site) size(a *hcl.Attribute) (int64, bool) {
 	return 0, false
 }
 
-// misfit says why a value cannot be converted: what it is, or which part of it is
+// misfit explains why a value cannot be converted: what it is, or which part of it is
 // wrong.
 func misfit(v cty.Value, err error) string {
 	if fault := (cty.PathError{}); errors.As(err, &fault) && len(fault.Path) > 0 {
@@ -226,7 +226,7 @@ func misfit(v cty.Value, err error) string {
 	}
 	switch v.Type() {
 	case cty.String:
-		return ", and this is a text"
+		return ", and this is a string"
 	case cty.Number:
 		return ", and this is a number"
 	case cty.Bool:

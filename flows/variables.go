@@ -34,7 +34,7 @@ func (m *module) declareVariable(b *hcl.Block) {
 		m.diags.Duplicate("variable", name, at, first.at)
 		return
 	}
-	m.variables[name] = m.site(variableSchema).decodeDeclaration(b, "var", name)
+	m.variables[name] = m.exprContext(variableSchema).decodeDeclaration(b, "var", name)
 }
 
 // values are the values given to this module's variables, the strongest last.
@@ -118,8 +118,8 @@ func (m *module) assignVariables(values []*given) {
 // reported as well.
 func (m *module) assign(v *declaration, g *given) cty.Value {
 	if g == nil {
-		if v.preset != cty.NilVal {
-			return v.preset
+		if v.defaultValue != cty.NilVal {
+			return v.defaultValue
 		}
 		m.diags.Add(RuleVariable, v.at, "Variable without a value",
 			"var.%s has no default and was given no value. Give it one in a *.auto.vars.hcl file, with --var or in the environment, or give it a default.", v.name)
@@ -133,12 +133,12 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 	if !ok {
 		return cty.DynamicVal
 	}
-	value, err := v.convert(m.meter, value)
+	value, err := v.convert(m.budget, value)
 	if err == nil && !value.IsWhollyKnown() {
 		return cty.DynamicVal
 	}
 	if err == nil {
-		err = v.check(m.meter, value)
+		err = v.check(m.budget, value)
 	}
 	if err != nil {
 		m.diags.Add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
@@ -161,16 +161,16 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 		}
 		return value, !diags.HasErrors()
 	case g.attr != nil:
-		x, ok := m.site(nil).bind(g.attr.Expr, g.name, lang.Constant)
+		x, ok := m.exprContext(nil).bind(g.attr.Expr, g.name, lang.Constant)
 		if !ok {
 			return cty.NilVal, false
 		}
-		value, diags := m.meter.Eval(x.Expression, nil)
+		value, diags := m.budget.Eval(x.Expression, nil)
 		return value, !m.diags.Take(RuleExpression, diags)
 	case g.text != nil:
 		value, diags := v.parse(g.text.Text, g.from)
 		if diags.HasErrors() {
-			reason := "the text does not parse"
+			reason := "the string does not parse"
 			if !v.sensitive {
 				reason = diags[0].Detail
 			}
@@ -185,7 +185,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 // checkUndeclared reports values that belong to no variable of any module.
 func (l *loader) checkUndeclared() {
 	if l.unread || len(l.declared) == 0 && l.diags.Failed(0) {
-		return // the variable may stand in what could not be read
+		return // what could not be read may declare the variable
 	}
 	for _, name := range keys(l.options.Vars) {
 		if v := l.options.Vars[name]; !l.declared[name] && !v.Ambient {

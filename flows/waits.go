@@ -2,15 +2,18 @@ package flows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/jsonschema"
 	"github.com/flowhost/flowhost/flows/internal/lang"
 	"github.com/flowhost/flowhost/run"
@@ -21,11 +24,11 @@ type Wait struct {
 	For     WaitFor
 	Timeout time.Duration // after which it fails; 0 for never
 
-	value    *expression // of the argument For; nil for a signal
-	foreseen string      // of a subject, what is known at load
+	value        *expression // of the argument For; nil for a signal
+	knownSubject string      // of a subject, what is known at load
 }
 
-// WaitFor says what ends a wait.
+// WaitFor is what ends a wait.
 type WaitFor string
 
 // What waits end with; each is the name of its argument. A signal ends a wait for a
@@ -84,14 +87,14 @@ type waitFault struct {
 	summary, detail string
 }
 
-// read is what a value of the wait's argument stands for.
+// read is what a value of the wait's argument means.
 func (w *Wait) read(v cty.Value, now time.Time) (Awaited, *waitFault) {
 	if v.ContainsMarked() {
 		return Awaited{}, &waitFault{RuleMisplaced, "Sensitive value where it would be shown", "what is waited for is shown, and the value is sensitive."}
 	}
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || v.IsNull() || !v.IsKnown() {
-		return Awaited{}, &waitFault{RuleType, "Wrong type", "a text is required."}
+		return Awaited{}, &waitFault{RuleType, "Wrong type", "a string is required."}
 	}
 	text := v.AsString()
 	switch w.For {
@@ -119,7 +122,7 @@ func (w *Wait) read(v cty.Value, now time.Time) (Awaited, *waitFault) {
 		return Awaited{Subject: text}, nil
 	}
 	if text == "" || len(text) > maxApproval {
-		return Awaited{}, &waitFault{RuleValue, "Not a text to be shown", fmt.Sprintf("what is to be approved is said in 1 to %d bytes.", maxApproval)}
+		return Awaited{}, &waitFault{RuleValue, "Not a string to be shown", fmt.Sprintf("what is to be approved is described in 1 to %d bytes.", maxApproval)}
 	}
 	return Awaited{Approval: text}, nil
 }
@@ -140,7 +143,7 @@ func clip(s string) string {
 func (t *Task) isWait() bool { return t.Wait != nil }
 
 // declareWait notes a wait of a part of the flow.
-func (d *draft) declareWait(b *hcl.Block, of *Section, in *Group) *Task {
+func (d *flowDecoder) declareWait(b *hcl.Block, of *Section, in *Group) *Task {
 	name, ok := d.declareName(b)
 	if !ok {
 		return nil
@@ -153,7 +156,7 @@ func (d *draft) declareWait(b *hcl.Block, of *Section, in *Group) *Task {
 	return d.declared(t, b, of)
 }
 
-func (s *site) decodeWait(t *Task, b *hcl.Block) {
+func (s *exprContext) decodeWait(t *Task, b *hcl.Block) {
 	s, c := s.decodeAt(b, waitSchema)
 	t.Description, _ = s.text(c.Arg("description"))
 	if word, ok := s.word(c.Arg("run_on")); ok {
@@ -181,17 +184,17 @@ func (s *site) decodeWait(t *Task, b *hcl.Block) {
 		if fault != nil {
 			s.diags.Add(fault.rule, form.Expr.Range(), fault.summary, "%q: %s", form.Name, fault.detail)
 		}
-		t.Wait.foreseen = awaited.Subject
+		t.Wait.knownSubject = awaited.Subject
 	case t.Wait.For == WaitSubject:
-		t.Wait.foreseen = s.foreseenSubject(x)
-		if why := run.ReservedSubject(t.Wait.foreseen); why != "" {
-			s.diags.Add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.foreseen, why)
+		t.Wait.knownSubject = s.knownSubject(x)
+		if why := run.ReservedSubject(t.Wait.knownSubject); why != "" {
+			s.diags.Add(RuleReserved, form.Expr.Range(), "Reserved subject", "A flow cannot listen to subjects like %q: %s.", t.Wait.knownSubject, why)
 		}
 	}
 }
 
-// waitForm is the argument that says what ends the wait.
-func (s *site) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
+// waitForm is the argument that states what ends the wait.
+func (s *exprContext) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
 	signal, stated := s.flag(c.Arg(string(WaitSignal)))
 	if !stated && c.Arg(string(WaitSignal)) != nil {
 		return nil // wrong, and reported
@@ -215,8 +218,8 @@ func (s *site) waitForm(c *lang.Content, at hcl.Range) *hcl.Attribute {
 }
 
 // checkWait compares the types of what a wait's expressions give.
-func (d *draft) checkWait(t *Task) {
-	s := *d.site
+func (d *flowDecoder) checkWait(t *Task) {
+	s := *d.context
 	s.part = t.part
 	types := s.within(waitSchema).typing()
 	types.condition(t.when)
@@ -233,8 +236,8 @@ func (d *draft) checkWait(t *Task) {
 // waitAttributes are what a reference to a wait can end in.
 var waitAttributes = []string{"duration", "error", "payload", "state"}
 
-// leaf is the task or wait that a name after its root stands for, or nil.
-func (d *draft) leaf(word *root, name string) *Task {
+// leaf is the task or wait of a name after its root, or nil.
+func (d *flowDecoder) leaf(word *root, name string) *Task {
 	if word.bit == rootWait {
 		return d.tasks[WaitPrefix+name]
 	}
@@ -245,7 +248,7 @@ func (d *draft) leaf(word *root, name string) *Task {
 }
 
 // leaves are the names of the flow's tasks, or of its waits.
-func (d *draft) leaves(word *root) []string {
+func (d *flowDecoder) leaves(word *root) []string {
 	var names []string
 	for name := range d.tasks {
 		if short, wait := strings.CutPrefix(name, WaitPrefix); wait == (word.bit == rootWait) {
@@ -261,4 +264,49 @@ func referred(name string) string {
 		return name
 	}
 	return "task." + name
+}
+
+// WaitSubjects are the subjects of the flow's waits as far as they are known
+// before a run, sorted: a token that holds a run value is "*". A subject of which
+// the first token is such a one is left out, as is one that is no text with values
+// in it.
+func (f *Flow) WaitSubjects() []string {
+	var all []string
+	for _, t := range f.AllTasks() {
+		if t.isWait() && t.Wait.knownSubject != "" {
+			all = append(all, t.Wait.knownSubject)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// knownSubject is what is known at load of a subject with run values in it, ""
+// for too little.
+func (s *exprContext) knownSubject(x *expression) string {
+	template, ok := budget.Bare(x.Expression).(*hclsyntax.TemplateExpr)
+	if !ok {
+		return ""
+	}
+	const unknown = "\x00"
+	text := ""
+	for _, part := range template.Parts {
+		known := unknown
+		if x, ok := s.bind(part, "", lang.Run); ok && x.roots&runRoots == 0 {
+			if v, ok := s.compute(x); ok && v.IsKnown() && !v.IsNull() && !v.IsMarked() && v.Type() == cty.String {
+				known = v.AsString()
+			}
+		}
+		text += known
+	}
+	tokens := strings.Split(text, ".")
+	for i, token := range tokens {
+		if strings.Contains(token, unknown) {
+			tokens[i] = "*"
+		}
+	}
+	if subject := strings.Join(tokens, "."); tokens[0] != "*" && isSubject(subject) {
+		return subject
+	}
+	return ""
 }

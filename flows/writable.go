@@ -13,14 +13,14 @@ import (
 
 // A guest that could write flow files would get at whatever flows get at, such
 // as variables from the environment, the next time that the flows are loaded.
-// So what lies in a folder that is granted for writing is not loaded, and cannot
+// So what lies in a directory that is granted for writing is not loaded, and cannot
 // keep the rest from being loaded.
 
-// writable are the folders that guests may write to: absolute, with links
+// writable are the directories that guests may write to: absolute, with links
 // resolved.
 type writable []string
 
-// add notes a folder. One that does not exist holds nothing yet.
+// add notes a directory. One that does not exist holds nothing yet.
 func (w *writable) add(folder string) {
 	if abs, err := filepath.Abs(folder); err == nil {
 		if real, err := filepath.EvalSymlinks(abs); err == nil {
@@ -29,7 +29,7 @@ func (w *writable) add(folder string) {
 	}
 }
 
-// holds tells whether a file is in one of the folders.
+// holds reports whether a file is in one of the directories.
 func (w writable) holds(file string) bool {
 	if len(w) == 0 {
 		return false
@@ -58,7 +58,7 @@ func realPath(file string) string {
 	}
 }
 
-// loadAll loads modules, outer folders first: they say what guests may write.
+// loadAll loads modules, outer directories first: they state what guests may write.
 func (l *loader) loadAll(sources []*source) {
 	slices.SortStableFunc(sources, func(a, b *source) int { return cmp.Compare(depth(a.folder), depth(b.folder)) })
 	for _, s := range sources {
@@ -83,6 +83,6 @@ func depth(folder string) int {
 
 func (l *loader) leaveOut(s *source) {
 	d := l.diags.Add(RuleGrant, s.at(), "Flow files left out",
-		"Guests may write to the folder %s: flow files in it are not loaded. If they are yours, move them out of it.", s.folder)
+		"Guests may write to the directory %s: flow files in it are not loaded. If they are yours, move them out of it.", s.folder)
 	d.Severity = hcl.DiagWarning
 }

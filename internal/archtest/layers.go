@@ -39,7 +39,9 @@ var Layers = []Layer{
 		Reason: "suggest compares strings: every package that reports an unknown name may import it"},
 
 	// L1
-	{Folder: "flows", Imports: []string{"run", "dag", "scheduler", "internal/suggest"}, Outside: true,
+	{Folder: "flows/internal", Imports: []string{"internal/suggest"}, Outside: true,
+		Reason: "the leaves of flows know HCL, JSON and cty values, and nothing of flows and runs"},
+	{Folder: "flows", Imports: []string{"run", "dag", "scheduler", "flows/internal", "internal/suggest"}, Outside: true,
 		Reason: "flows turns files into checked flows, without a host, a bus or an engine: it asks its Catalog"},
 	{Folder: "host", Imports: []string{"run", "sdk/abi", "internal/suggest"}, Outside: true, Never: []string{"net/http"},
 		Reason: "host runs one call of a module and must be usable without flows, engine and NATS"},
@@ -109,9 +111,9 @@ var Owners = []Owner{
 		Reason: "NATS is one way to keep a journal and to hear of triggers, and it is known to bus alone"},
 	{Module: "go.etcd.io/bbolt", Folders: []string{"bus", "internal"},
 		Reason: "the index of the history is a file that can be made anew, and how it is kept is known to bus alone"},
-	{Module: "github.com/hashicorp", Folders: []string{"flows", "cmd", "internal", "internal/flowtest", "internal/flowsim"},
+	{Module: "github.com/hashicorp", Folders: []string{"flows", "flows/internal", "cmd", "internal", "internal/flowtest", "internal/flowsim"},
 		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
-	{Module: "github.com/zclconf", Folders: []string{"flows", "internal"},
+	{Module: "github.com/zclconf", Folders: []string{"flows", "flows/internal", "internal"},
 		Reason: "cty values stay inside flows: everything after it speaks JSON"},
 	{Module: "github.com/spf13", Folders: []string{"cmd"},
 		Reason: "flags and commands belong to the program"},

@@ -263,7 +263,7 @@ func TestFailing(t *testing.T) {
 		"a condition that is none": {mocked + `
   assert {
     condition = task.fetch.output
-  }`, `"condition" must give true or false`},
+  }`, `"condition" must be true or false`},
 		"a condition that breaks": {mocked + `
   assert {
     condition = task.fetch.output.rose == 3

@@ -29,7 +29,7 @@ type Budget struct {
 	left   int
 	cause  error // why nothing is left, when that is not the cost
 	unused int   // of what was left then
-	given  int   // of a meter apart: what there was
+	given  int   // of a budget apart: what there was
 }
 
 // New is the budget of one evaluation.
@@ -95,14 +95,14 @@ func (m *Budget) take(v cty.Value) {
 type heft struct {
 	parts int // values within it
 	deep  int // the sum of the depths of these: what a function costs that looks at all of each part again for each of its parts
-	ascii int // bytes of texts
-	wide  int // bytes of texts that are not ASCII, which are brought to their normal form again and again
+	ascii int // bytes of strings
+	wide  int // bytes of strings that are not ASCII, which are brought to their normal form again and again
 }
 
-// text is what making a copy of all texts costs.
+// text is what making a copy of all strings costs.
 func (h heft) text() int { return h.ascii/64 + h.wide/12 }
 
-// graphemes is what finding the characters of all texts costs.
+// graphemes is what finding the characters of all strings costs.
 func (h heft) graphemes() int { return h.ascii/12 + h.wide/3 }
 
 // Deep is the sum of the depths of a value's parts.
@@ -253,7 +253,7 @@ func (m *Budget) collisions(items []cty.Value) int {
 	return cost
 }
 
-// keyOf tells texts and numbers apart.
+// keyOf identifies strings and numbers.
 func keyOf(v cty.Value) (string, bool) {
 	switch {
 	case v.IsMarked() || !v.IsKnown() || v.IsNull():
@@ -307,8 +307,8 @@ func (m *Budget) fractions(v cty.Value) int {
 
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// ReadNumber reads a text where a number is wanted. One that is none is left to
-// whoever has words for that.
+// ReadNumber reads a string where a number is wanted. One that is none is left to
+// whoever reports that.
 func (m *Budget) ReadNumber(v cty.Value) cty.Value {
 	text, marks := v.Unmark()
 	if text.Type() != cty.String || !text.IsKnown() || text.IsNull() {
@@ -342,14 +342,14 @@ func budgetOf(ctx *hcl.EvalContext) *Budget {
 	return New()
 }
 
-// Apart is a meter for a part of what is left, of maxCost at most: a value that fails
+// Apart is a budget for a part of what is left, of [Max] at most: a value that fails
 // for another reason than its cost leaves the rest for others.
 func (m *Budget) Apart() *Budget {
 	given := min(m.left, Max)
 	return &Budget{left: given, given: given}
 }
 
-// Absorb takes what was used of a meter apart.
+// Absorb takes what was used of a budget apart.
 func (m *Budget) Absorb(own *Budget) { m.charge(own.given - own.left - own.unused) }
 
 // Eval evaluates an expression and charges for it.
@@ -366,7 +366,7 @@ func (m *Budget) Eval(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Di
 	return cty.DynamicVal, own.exhausted(e.Range())
 }
 
-// exhausted says why nothing is left.
+// exhausted reports why nothing is left.
 func (m *Budget) exhausted(at hcl.Range) hcl.Diagnostics {
 	if m.cause != nil {
 		return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Value cannot be used", Subject: &at, Detail: diag.Sentence(m.cause.Error()) + "."}}

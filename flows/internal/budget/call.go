@@ -15,7 +15,7 @@ func (m *Budget) call(e *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) (cty.
 	f, exists := functionOf(ctx, e.Name)
 	m.charge(2)
 	if !exists || w.lazy {
-		return e.Value(ctx) // can and try evaluate for themselves; hcl says what is unknown
+		return e.Value(ctx) // can and try evaluate for themselves; hcl reports what is unknown
 	}
 	if !known {
 		w = weight{work: everyPart}

@@ -13,7 +13,7 @@ import (
 // with each, also where all are of one type. This file converts what data holds, in
 // time that grows with its size, and leaves the rest to cty, which is charged for it.
 
-// Convert is [convert.Convert], charged to the meter. What is too much for it
+// Convert is [convert.Convert], charged to the budget. What is too much for it
 // gives an error.
 func (m *Budget) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	m.charge(m.weigh(v).deep)
@@ -31,7 +31,7 @@ func (m *Budget) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 }
 
 // linear converts in linear time. It gives up, for whatever reason, where cty might
-// convert to something else, or has words for what is wrong.
+// convert to something else, or reports what is wrong.
 func (m *Budget) linear(v cty.Value, want cty.Type) (cty.Value, bool) {
 	switch {
 	case m.Spent() || v.IsMarked() || !v.IsKnown():
@@ -274,8 +274,8 @@ func distinctTypes(types []cty.Type) []cty.Type {
 
 var typeSeed = maphash.MakeSeed()
 
-// hashOfType tells types apart. Its seed differs between processes, so that nobody
-// can make two of the same hash; at 64 bits none are met by chance.
+// hashOfType identifies a type. Its seed differs between processes, so that nobody can
+// construct two types of one hash; at 64 bits none meet by chance.
 func hashOfType(t cty.Type) uint64 {
 	var h maphash.Hash
 	h.SetSeed(typeSeed)

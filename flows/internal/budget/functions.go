@@ -10,7 +10,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
-// weight says what a call of a function costs, before it is made. What the result
+// weight is what a call of a function costs, charged before it is made. What the result
 // weighs is charged after.
 type weight struct {
 	work     work
@@ -289,7 +289,7 @@ func productWork(m *Budget, args []cty.Value) int {
 	return unified(m, args) + size*(2+len(args))
 }
 
-// sortWork compares texts that may differ at their ends only.
+// sortWork compares strings that may differ at their ends only.
 func sortWork(m *Budget, args []cty.Value) int {
 	return hefts(m, args, func(h heft) int {
 		rounds := int(math.Log2(float64(h.parts + 1)))
@@ -309,7 +309,7 @@ func yamlEncodeWork(m *Budget, args []cty.Value) int {
 
 func cidrWork(m *Budget, args []cty.Value) int { return 10 * everyPart(m, args) }
 
-// regexWork is what a pattern costs with a text: Go's expressions go through the
+// regexWork is what a pattern costs with a string: Go's expressions go through the
 // text once, with all instructions of the pattern at each byte.
 func regexWork(all bool) work {
 	return func(m *Budget, args []cty.Value) int {
@@ -355,7 +355,7 @@ func instructionsOf(e *syntax.Regexp) int {
 	return min(n, 1<<20)
 }
 
-// rescans reports whether a search may go on far beyond the match that it finds, so
+// rescans reports whether a search may read far beyond the match that it finds, so
 // that the next one goes through the same text again: something without bound is
 // one of several ways.
 func rescans(e *syntax.Regexp, choice bool) bool {

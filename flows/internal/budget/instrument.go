@@ -21,7 +21,7 @@ func Instrument(e hcl.Expression) hcl.Expression {
 }
 
 // fromJSON is nil for an object with a key that is there twice: hcl's own form of
-// it says so.
+// it reports that.
 func fromJSON(e hcl.Expression) hclsyntax.Expression {
 	if items, diags := hcl.ExprList(e); !diags.HasErrors() {
 		list := &hclsyntax.TupleConsExpr{SrcRange: e.Range(), OpenRange: e.StartRange()}
@@ -150,8 +150,8 @@ type purpose int
 
 const (
 	held     purpose = iota // it is kept, or a part is taken out of it
-	written                 // it becomes a text
-	joined                  // the numbers within it become texts
+	written                 // it becomes a string
+	joined                  // the numbers within it become strings
 	number                  // it becomes a number
 	key                     // it is looked up
 	iterated                // something is done for each of its elements

@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
-// node is a node that counts. While it is evaluated it finds its meter in the
+// node is a node that counts. While it is evaluated it finds its budget in the
 // context; what it copies is charged before, where it is no node that counts itself,
 // and its own value after.
 type node struct {
@@ -21,7 +21,7 @@ type node struct {
 	reference bool // it costs nothing by itself; it is in parentheses, where hcl finds the names in it
 }
 
-// UnwrapExpression lets hcl see what stands behind, such as a call that is a type.
+// UnwrapExpression lets hcl see what is behind the node, such as a call that is a type.
 func (e *node) UnwrapExpression() hcl.Expression {
 	if e.reference {
 		return syntax.Native(e.Expression)
@@ -110,7 +110,7 @@ func (m *Budget) iterate(v cty.Value, whole bool) {
 	m.charge(4 * ElementCount(v))
 }
 
-// writtenOut is a number as a text. Where the short way does not lead to it, cty
+// writtenOut is a number as a string. Where the short way does not lead to it, cty
 // writes it and is charged for.
 func writtenOut(v cty.Value, ctx *hcl.EvalContext, m *Budget) cty.Value {
 	n, marks := v.Unmark()
@@ -144,10 +144,10 @@ func inParentheses(e hclsyntax.Expression) hclsyntax.ParenthesesExpr {
 
 func (e *evaluated) Value(*hcl.EvalContext) (cty.Value, hcl.Diagnostics) { return e.value, e.diags }
 
-// StartRange is that of what stands behind.
+// StartRange is that of the expression itself.
 func (e *evaluated) StartRange() hcl.Range { return e.Expression.StartRange() }
 
-// UnwrapExpression lets messages name what stands behind.
+// UnwrapExpression lets messages name the expression itself.
 func (e *evaluated) UnwrapExpression() hcl.Expression { return e.Expression }
 
 // equal compares two values. cty writes numbers out to compare them; here those of

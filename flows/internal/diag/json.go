@@ -113,7 +113,7 @@ func snippetOf(d *hcl.Diagnostic, file *hcl.File) *snippet {
 	return s
 }
 
-// valuesOf tells what the names in the expression stood for. Sensitive values
+// valuesOf lists the values of the names in the expression. Sensitive values
 // are named as such, unknown ones left out.
 func valuesOf(d *hcl.Diagnostic) []snippetValue {
 	out := []snippetValue{}

@@ -23,7 +23,7 @@ func Nearest(given string, names []string) string {
 const maxMisspelt = 64
 
 // editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours that make b of a (optimal string alignment).
+// neighbors that make b of a (optimal string alignment).
 func editDistance(a, b string) int {
 	if len(a) > maxMisspelt || len(b) > maxMisspelt {
 		return maxMisspelt
@@ -50,7 +50,7 @@ func editDistance(a, b string) int {
 }
 
 // DidYouMean ends a detail with the nearest name, or with all of them when none
-// is near and they are few. The prefix stands before each name.
+// is near and they are few. The prefix is put before each name.
 func DidYouMean(given, prefix string, names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	if name := Nearest(given, names); name != "" {

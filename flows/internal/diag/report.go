@@ -36,7 +36,7 @@ func (r *Report) Guess(given, prefix string, names iter.Seq[string]) string {
 	return DidYouMean(given, prefix, all)
 }
 
-// Add reports an error at a place, in a short summary and a detail that says
+// Add reports an error at a place, in a short summary and a detail that states
 // what to do.
 func (r *Report) Add(rule Rule, at hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{
@@ -50,7 +50,7 @@ func (r *Report) Add(rule Rule, at hcl.Range, summary, detail string, args ...an
 	return d
 }
 
-// Take adds the diagnostics of a library under one rule and tells whether there
+// Take adds the diagnostics of a library under one rule and reports whether there
 // were errors among them.
 func (r *Report) Take(rule Rule, diags hcl.Diagnostics) bool {
 	for _, d := range diags {

@@ -3,7 +3,7 @@ package diag
 import "github.com/hashicorp/hcl/v2"
 
 // Rule names what a diagnostic is about. Rules are stable: tools may select on
-// them, the texts may change.
+// them, the messages may change.
 type Rule string
 
 // Rules of diagnostics.
@@ -19,7 +19,7 @@ const (
 	RuleConflict         Rule = "conflict"          // arguments that exclude each other
 	RuleDuplicate        Rule = "duplicate"         // a name declared twice
 	RuleName             Rule = "name"              // a name that cannot be used
-	RulePath             Rule = "path"              // a file or folder that cannot be read
+	RulePath             Rule = "path"              // a file or directory that cannot be read
 	RuleValue            Rule = "value"             // a value that an argument cannot have
 	RuleType             Rule = "type"              // not a type, or a value of the wrong one
 	RuleExpression       Rule = "expression"        // an expression that cannot be evaluated

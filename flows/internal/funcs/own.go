@@ -68,10 +68,10 @@ func firstValue(args []cty.Value) cty.Value {
 	return cty.NullVal(cty.DynamicPseudoType)
 }
 
-// lengthFunc counts characters of texts and fields of objects too: data from
+// lengthFunc counts characters of strings and fields of objects too: data from
 // JSON holds objects where HCL would have maps.
 var lengthFunc = function.New(&function.Spec{
-	Description: "Counts the elements of a collection or the characters of a text.",
+	Description: "Counts the elements of a collection or the characters of a string.",
 	Params:      []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true, AllowUnknown: true}},
 	Type:        function.StaticReturnType(cty.Number),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -84,7 +84,7 @@ var lengthFunc = function.New(&function.Spec{
 		case t.IsCollectionType() || t.IsTupleType() || t.IsObjectType():
 			return cty.NumberIntVal(int64(v.LengthInt())), nil
 		}
-		return cty.NilVal, function.NewArgErrorf(0, "a collection or a text is required")
+		return cty.NilVal, function.NewArgErrorf(0, "a collection or a string is required")
 	},
 })
 
@@ -188,10 +188,10 @@ var indexFunc = function.New(&function.Spec{
 	},
 })
 
-// truthFunc tells whether all elements are true, or any is.
+// truthFunc reports whether all elements are true, or any is.
 func truthFunc(all bool) function.Function {
 	return function.New(&function.Spec{
-		Description: "Tells whether the truth values of a list hold together.",
+		Description: "Reports whether all, or any, of the bools of a list are true.",
 		Params:      []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
 		Type:        function.StaticReturnType(cty.Bool),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -213,9 +213,9 @@ func truthFunc(all bool) function.Function {
 }
 
 var (
-	prefixFunc   = twoTexts("Tells whether a text begins with another.", "prefix", strings.HasPrefix)
-	suffixFunc   = twoTexts("Tells whether a text ends with another.", "suffix", strings.HasSuffix)
-	containsFunc = twoTexts("Tells whether a text contains another.", "substr", strings.Contains)
+	prefixFunc   = twoTexts("Reports whether a string begins with another.", "prefix", strings.HasPrefix)
+	suffixFunc   = twoTexts("Reports whether a string ends with another.", "suffix", strings.HasSuffix)
+	containsFunc = twoTexts("Reports whether a string contains another.", "substr", strings.Contains)
 )
 
 func twoTexts(description, second string, test func(a, b string) bool) function.Function {
@@ -229,10 +229,10 @@ func twoTexts(description, second string, test func(a, b string) bool) function.
 	})
 }
 
-// replaceFunc takes the searched text as a regular expression when it stands
+// replaceFunc uses the search string as a regular expression when it is written
 // between slashes.
 var replaceFunc = function.New(&function.Spec{
-	Description: "Replaces every occurrence of a text, or of a /regular expression/.",
+	Description: "Replaces every occurrence of a string, or of a /regular expression/.",
 	Params: []function.Parameter{
 		{Name: "text", Type: cty.String}, {Name: "search", Type: cty.String}, {Name: "replacement", Type: cty.String},
 	},
@@ -246,7 +246,7 @@ var replaceFunc = function.New(&function.Spec{
 			return stdlib.Replace(args[0], args[1], args[2])
 		}
 		search = search[1 : len(search)-1]
-		if pattern, err := regexp.Compile(search); err == nil { // otherwise stdlib says what is wrong
+		if pattern, err := regexp.Compile(search); err == nil { // otherwise stdlib reports what is wrong
 			if err := replacedSize(text, replacement, len(pattern.FindAllStringIndex(text, -1)), true); err != nil {
 				return cty.NilVal, err
 			}

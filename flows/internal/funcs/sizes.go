@@ -44,7 +44,7 @@ func productSize(args []cty.Value) error {
 	return nil
 }
 
-// maxText bounds the texts that functions make of small ones, in bytes.
+// maxText bounds the strings that functions make of small ones, in bytes.
 const maxText = 16 << 20
 
 func indentSize(args []cty.Value) error {
@@ -75,7 +75,7 @@ func joinSize(args []cty.Value) error {
 var directive = regexp.MustCompile(`%[^a-zA-Z%]*`)
 
 // formatSize takes each directive for as long as the longest argument and all
-// numbers in it. Of the texts of formatlist it counts all.
+// numbers in it. Of the strings of formatlist it counts all.
 func formatSize(args []cty.Value) error {
 	format, _ := args[0].Unmark()
 	if !format.IsKnown() || format.IsNull() {
@@ -111,7 +111,7 @@ func formatSize(args []cty.Value) error {
 	return nil
 }
 
-// shownSize is about how many bytes a value has as a text.
+// shownSize is about how many bytes a value has as a string.
 func shownSize(v cty.Value) int {
 	v, _ = v.Unmark()
 	switch {
@@ -133,7 +133,7 @@ func shownSize(v cty.Value) int {
 	return size
 }
 
-// replacedSize refuses a replacement by which a text would grow too much: found is
+// replacedSize refuses a replacement by which a string would grow too much: found is
 // how often, and each $ in the place of an expression may bring in all that it
 // has found.
 func replacedSize(text, replacement string, found int, expression bool) error {
@@ -147,23 +147,23 @@ func replacedSize(text, replacement string, found int, expression bool) error {
 	return nil
 }
 
-var errTextSize = fmt.Errorf("the text would have more than %d bytes", maxText)
+var errTextSize = fmt.Errorf("the string would have more than %d bytes", maxText)
 
-// yamlSize refuses texts whose aliases, each of which stands for all that its
-// anchor holds, could make more of them than they are.
+// yamlSize refuses documents that could grow by their aliases, each of which is
+// replaced by all that its anchor holds.
 func yamlSize(args []cty.Value) error {
 	text, _ := args[0].Unmark()
 	if !text.IsKnown() || text.IsNull() {
 		return nil
 	}
 	if opened(text.AsString()) > syntax.MaxNesting {
-		return fmt.Errorf("the text has lists or objects more than %d deep within each other", syntax.MaxNesting)
+		return fmt.Errorf("the string has lists or objects nested more than %d deep", syntax.MaxNesting)
 	}
 	anchors, aliases := strings.Count(text.AsString(), "&"), strings.Count(text.AsString(), "*")
 	size := float64(len(text.AsString()))
 	for range min(anchors, aliases) {
 		if size *= float64(aliases)/float64(anchors) + 1; size > maxText {
-			return errors.New("the text has too many anchors and aliases")
+			return errors.New("the string has too many anchors and aliases")
 		}
 	}
 	return nil

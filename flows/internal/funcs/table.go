@@ -15,8 +15,8 @@ import (
 )
 
 // Table are the functions of all expressions. None of them reads a file,
-// the clock or a source of randomness: a run evaluates to the same wherever and
-// whenever it is taken up again.
+// the clock or a source of randomness: a run evaluates to the same values wherever and
+// whenever it is resumed.
 func Table() map[string]function.Function {
 	all := ownFunctions()
 	for _, library := range []map[string]function.Function{numberFunctions, textFunctions, collectionFunctions, codingFunctions, typeFunctions} {
@@ -117,8 +117,8 @@ var typeFunctions = map[string]function.Function{
 // Refused are functions that other tools have and flows do not, with what to
 // use in their place.
 var Refused = map[string]string{
-	"timestamp":     "A run must evaluate to the same whenever it is taken up again: use run.scheduled_at, the nominal time of the run.",
+	"timestamp":     "A run must evaluate to the same values after a restart: use run.scheduled_at, the nominal time of the run.",
 	"plantimestamp": "Use run.scheduled_at, the nominal time of the run.",
-	"uuid":          "A run must evaluate to the same whenever it is taken up again: use run.id, or let a task make one.",
-	"bcrypt":        "Its result is random, and a run must evaluate to the same whenever it is taken up again: let a task compute it.",
+	"uuid":          "A run must evaluate to the same values after a restart: use run.id, or let a task make one.",
+	"bcrypt":        "Its result is random, and a run must evaluate to the same values after a restart: let a task compute it.",
 }

@@ -13,7 +13,7 @@ import (
 // Check finds what in a JSON Schema cannot be what its author meant: types
 // that do not exist, references to nothing, fields that are required and cannot be
 // there, and values of these keywords that are of the wrong kind. When a flow is
-// checked they make a type wider, and mistakes pass. Each one is said in a sentence
+// checked they make a type wider, and mistakes pass. Each fault is a sentence
 // with its place, a JSON pointer; nil is none. Keywords that are not known here
 // are not looked at.
 func Check(schema json.RawMessage) []string {
@@ -59,7 +59,7 @@ func (c *schemaCheck) check(at string, schema any) {
 	c.types(at, m["type"])
 	if ref, ok := m["$ref"].(string); ok && strings.HasPrefix(ref, "#/") {
 		if _, ok := c.find(ref); !ok {
-			c.add(at, "$ref refers to %s, and nothing is there", ref)
+			c.add(at, "$ref refers to %s, which does not exist", ref)
 		}
 	}
 	c.required(at, m)

@@ -37,7 +37,7 @@ func TestCheckSchemaFinds(t *testing.T) {
 		`{"required":"a"}`:     {"/: required is a list of names"},
 		`{"required":[{}]}`:    {"/: required is a list of names"},
 		`{"items":"string"}`:   {"/items: a schema is an object, or true or false"},
-		`{"$ref":"#/$defs/x"}`: {"/: $ref refers to #/$defs/x, and nothing is there"},
+		`{"$ref":"#/$defs/x"}`: {"/: $ref refers to #/$defs/x, which does not exist"},
 		`{"properties":{"b/c":{"oneOf":[{},{"type":"text"}]},"a":{"items":{"type":"int"}}}}`: {
 			`/properties/a/items: there is no type "int". Known here: array, boolean, integer, null, number, object, string.`,
 			`/properties/b~1c/oneOf/1: there is no type "text". Known here: array, boolean, integer, null, number, object, string.`,

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// TypeText spells a JSON Schema as the types of variables are spelt, "list(string)"
+// TypeText spells a JSON Schema as the types of variables are spelled, "list(string)"
 // or "object({ id = string, note = optional(string) })". What the schema leaves
 // open, and what this package does not understand of it, is "any".
 func TypeText(schema json.RawMessage) string { return FromSchema(schema).Text() }
 
 // FromSchema describes the values that a JSON Schema (draft 2020-12, and what
 // the earlier ones have in common with it) lets pass. Keywords that only narrow
-// what others say and that a shape cannot express are left out.
+// what others allow and that a shape cannot express are left out.
 func FromSchema(schema json.RawMessage) *Shape {
 	var root any
 	if len(schema) == 0 || json.Unmarshal(schema, &root) != nil {
@@ -60,7 +60,7 @@ func (r *schemaReader) shape(schema any) *Shape {
 	return s
 }
 
-// own describes what a schema itself says, without the schemas that it combines.
+// own describes what a schema itself requires, without the schemas that it combines.
 func (r *schemaReader) own(m map[string]any) *Shape {
 	s := &Shape{Kinds: kindsOf(m)}
 	s.Integer = isWhole(m["type"])
@@ -201,7 +201,7 @@ func (r *schemaReader) alternatives(all []any) *Shape {
 }
 
 // filled is a shape that can be looked into at once. A schema that is an
-// alternative of itself says nothing.
+// alternative of itself requires nothing.
 func (r *schemaReader) filled(schema any) *Shape {
 	s := r.shape(schema)
 	if r.pending[s] {

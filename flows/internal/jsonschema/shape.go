@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
-// Shape describes the JSON values that can stand in a place. It may describe more
+// Shape describes the JSON values that can be in a place. It may describe more
 // than there are, never fewer: what cannot be known is left open, so that a shape
 // never speaks against a value that is right. Shapes of recursive types refer to
 // themselves. A shape is not changed once it is made.
@@ -20,8 +20,8 @@ type Shape struct {
 
 	Integer  bool     // numbers have no fraction
 	Fraction bool     // numbers have one: of a value that is known
-	Enum     []string // the only texts there are; nil for any
-	Declared bool     // the words are those of a schema or of the language, not of values
+	Enum     []string // the only strings there are; nil for any
+	Declared bool     // the strings are those of a schema or of the language, not of values
 
 	Fields   map[string]*Shape // of objects
 	Required []string          // fields that are always there
@@ -29,10 +29,10 @@ type Shape struct {
 	Closed   bool              // there are none but the named ones
 
 	items *Shape // of lists; nil for anything
-	Sets  sets   // whether lists are sets of HCL, which only fan-outs tell apart
+	Sets  sets   // whether lists are sets of HCL, which only fan-outs distinguish
 }
 
-// sets says which of the values that are lists in JSON are sets in HCL.
+// sets is which of the values that are lists in JSON are sets in HCL.
 type sets uint8
 
 const (
@@ -163,7 +163,7 @@ func Union(a, b *Shape) *Shape {
 }
 
 // UnionOf describes what any of the shapes does; nil for none. Halves keep it from
-// copying the words of the first for each of the others.
+// copying the strings of the first for each of the others.
 func UnionOf(all []*Shape) *Shape {
 	switch len(all) {
 	case 0:
@@ -227,7 +227,7 @@ func FromType(t cty.Type) *Shape {
 	return Any()
 }
 
-// FromValue describes one value, as far as it is known. Sensitive texts are
+// FromValue describes one value, as far as it is known. Sensitive strings are
 // not repeated.
 func FromValue(v cty.Value) *Shape {
 	secret := v.IsMarked()
@@ -272,8 +272,8 @@ func shapeOfItems(list cty.Value) *Shape {
 	return UnionOf(all)
 }
 
-// Bounds of how much of a type is spelt out: types may be recursive, and of one
-// with a few fields of its own kind there are millions within six levels.
+// Bounds of how much of a type is spelled out: types may be recursive, and of one
+// with a few recursive fields there are millions within six levels.
 const (
 	maxTypeDepth = 6
 	maxTypeText  = 4 << 10 // bytes, about
@@ -281,7 +281,7 @@ const (
 
 const elided = "…"
 
-// Text spells a shape as the type constraints of variables are spelt.
+// Text spells a shape as the type constraints of variables are spelled.
 func (s *Shape) Text() string {
 	w := typeWriter{left: maxTypeText}
 	return w.text(s, 0)
@@ -363,7 +363,7 @@ func (w *typeWriter) object(s *Shape, depth int) string {
 }
 
 // ConvertibleTo describes the values that can be converted to a type, which may be
-// more than its own: a text may be a number, and an object may have more fields
+// more than its own: a string may be a number, and an object may have more fields
 // than are asked for.
 func ConvertibleTo(t cty.Type) *Shape {
 	switch {

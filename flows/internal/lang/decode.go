@@ -9,7 +9,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
-// Content is what one block holds, sorted out by its table of words: nothing in
+// Content is what one block holds, sorted out by its schema: nothing in
 // it is unknown, of a later version, or twice where once is allowed.
 type Content struct {
 	Args   map[string]*hcl.Attribute

@@ -1,6 +1,8 @@
 package lang
 
-// Kind says what value an argument takes, in the words of the documentation. An
+import "strings"
+
+// Kind is what value an argument takes, in the words of the documentation. An
 // object that is made of run values is checked when it is evaluated, all others
 // while loading.
 type Kind string
@@ -31,13 +33,18 @@ var Kinds = []Kind{
 	AnyValue, String, Bool, Number, Integer, Duration, Size, Time, Scalar, Object, StringMap, Type, Plugin, Flow, Tasks, Limits, Items, Strings,
 }
 
-// Phrase spells a kind for messages: "a map of texts".
+// Phrase spells a kind for messages: "a map of strings".
 func (k Kind) Phrase() string {
 	switch k {
 	case AnyValue:
 		return string(k)
 	case Object:
 		return "an " + string(k)
+	case Integer:
+		return "an integer"
 	}
-	return "a " + string(k)
+	return "a " + messageWords.Replace(string(k))
 }
+
+// messageWords are what messages use for the words of the kinds.
+var messageWords = strings.NewReplacer("texts", "strings", "text", "string")

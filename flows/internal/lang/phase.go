@@ -1,6 +1,6 @@
 package lang
 
-// Phase says when an argument is evaluated, and so which values it may use.
+// Phase is when an argument is evaluated, and so which values it may use.
 type Phase int
 
 const (

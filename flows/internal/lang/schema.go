@@ -9,7 +9,7 @@ type Argument struct {
 	Phase    Phase
 	Kind     Kind
 	Bounds   string   // of a number: "from 1 to 100"
-	OneOf    []string // the texts that it may be; any without them
+	OneOf    []string // the strings that it may be; any without them
 	Required bool
 	Either   bool   // required, unless another one is in its place
 	Default  string // what holds without it: a value as it is written, or a few words
@@ -28,7 +28,7 @@ type Block struct {
 }
 
 // Schema is what may be written in one kind of block. The tables below are the
-// whole language, the words that come later included.
+// whole language, including what comes later.
 type Schema struct {
 	Title     string // in messages: "a task block"
 	Arguments []Argument
@@ -53,7 +53,7 @@ func (w *Schema) block(name string) *Block {
 	return nil
 }
 
-// Names lists the words of this version.
+// Names lists the names of this version.
 func (w *Schema) Names() (arguments, blocks []string) {
 	for _, a := range w.Arguments {
 		if !a.Later {
@@ -68,8 +68,8 @@ func (w *Schema) Names() (arguments, blocks []string) {
 	return arguments, blocks
 }
 
-// hclSchema is the form of a table that hcl reads with. It holds later words too,
-// so that they are told apart from unknown ones.
+// hclSchema is the form of a table that hcl reads with. It contains later ones too,
+// so that they are distinguished from unknown ones.
 func (w *Schema) hclSchema() *hcl.BodySchema {
 	s := new(hcl.BodySchema)
 	for _, a := range w.Arguments {

@@ -28,7 +28,7 @@ func Native(e hcl.Expression) hcl.Expression {
 	}
 }
 
-// TemplateOf parses a text of the JSON syntax. Without a context it evaluates to
+// TemplateOf parses a string of the JSON syntax. Without a context it evaluates to
 // what is written.
 func TemplateOf(e hcl.Expression) (hcl.Expression, bool) {
 	text, diags := e.Value(nil)

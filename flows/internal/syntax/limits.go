@@ -12,17 +12,17 @@ import (
 )
 
 // The parsers of hcl recurse, and a stack that is used up ends the process. So
-// texts are looked through before they are parsed.
+// source is looked through before it is parsed.
 const (
 	MaxNesting = 1000    // brackets, templates and operators within each other
 	MaxSource  = 1 << 20 // bytes of a flow file or a file of values
-	maxMelded  = 4 << 30 // bytes that hcl moves to join the lines of texts
+	maxMelded  = 4 << 30 // bytes that hcl moves to join the lines of strings
 )
 
 // lexer is hclsyntax.LexConfig, LexTemplate or LexExpression.
 type lexer func([]byte, string, hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
 
-// checkNative reports a text in HCL's native syntax that must not be parsed.
+// checkNative reports source in HCL's native syntax that must not be parsed.
 func checkNative(src []byte, filename string, lex lexer) hcl.Diagnostics {
 	if len(src) > MaxSource {
 		return tooLarge(diag.StartOf(filename))
@@ -67,7 +67,7 @@ func couldBeLong(src []byte) bool {
 }
 
 // couldNest spares most files a second lexing: it counts every character with
-// which brackets, operators and the pieces of texts begin.
+// which brackets, operators and the pieces of strings begin.
 func couldNest(src []byte) bool {
 	n := 0
 	for _, c := range src {
@@ -143,11 +143,11 @@ func (n *nesting) pop() {
 	}
 }
 
-// melding counts what hcl moves to join the pieces of a text, which are its lines and
+// melding counts what hcl moves to join the pieces of a string, which are its lines and
 // what is around a single $ or %: for each piece the text so far and all pieces after it.
 type melding struct {
 	pieces
-	outer []pieces // of the texts around this one
+	outer []pieces // of the strings around this one
 	moved int
 }
 
@@ -180,7 +180,7 @@ func (m *melding) add(t hclsyntax.Token) {
 	}
 }
 
-// checkJSON does the same for the JSON syntax, whose texts may be templates.
+// checkJSON does the same for the JSON syntax, whose strings may be templates.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if len(src) > MaxSource {
 		return tooLarge(diag.StartOf(filename))
@@ -212,7 +212,7 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	return nil
 }
 
-// checkTemplate looks through a text of the JSON syntax.
+// checkTemplate looks through a string of the JSON syntax.
 func checkTemplate(quoted []byte, filename string) hcl.Diagnostics {
 	var text string
 	if len(quoted) <= MaxNesting && !couldBeLong(quoted) || json.Unmarshal(quoted, &text) != nil {
@@ -244,11 +244,11 @@ func tooLarge(at hcl.Range) hcl.Diagnostics {
 }
 
 func tooManyLines(at hcl.Range) hcl.Diagnostics {
-	return refuse(at, "Text of too many lines", "Reading the texts of this file would take the square of their lines. Put a long text into a file of its own and read it with file(\"…\").")
+	return refuse(at, "String of too many lines", "Reading the strings of this file would take the square of their lines. Put a long string into a separate file and read it with file(\"…\").")
 }
 
 func tooDeep(at hcl.Range) hcl.Diagnostics {
-	return refuse(at, "Nested too deeply", fmt.Sprintf("Brackets, templates and operators may stand %d deep within each other. Use locals for the parts.", MaxNesting))
+	return refuse(at, "Nested too deeply", fmt.Sprintf("Brackets, templates and operators may be nested %d deep. Use locals for the parts.", MaxNesting))
 }
 
 func tooLong(at hcl.Range) hcl.Diagnostics {

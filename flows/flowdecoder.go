@@ -12,18 +12,18 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
-// draft is a flow being decoded: its names, before what they stand for.
-type draft struct {
+// flowDecoder is a flow being decoded: its names, before what they stand for.
+type flowDecoder struct {
 	flow     *Flow
 	block    *hcl.Block
 	content  *lang.Content
-	site     *site
+	context  *exprContext
 	params   map[string]*Param
 	locals   map[string]*local
 	tasks    map[string]*Task
 	groups   map[string]*Group
 	named    map[string]*hcl.Block // tasks, waits and groups
-	outputs  map[string]wanted     // of these, by the name that runs have for them
+	outputs  map[string]ref        // of these, by the name that runs have for them
 	triggers map[string]*Trigger
 	base     *hcl.EvalContext // the module's values and flow.name
 	pending  []pendingTask
@@ -52,21 +52,21 @@ func (m *module) declareFlow(b *hcl.Block) {
 			"The flow's name %q is a subject on NATS: use letters, digits, - and _ only.", name)
 		ok = false
 	}
-	if first := m.drafts[name]; first != nil {
+	if first := m.decoders[name]; first != nil {
 		m.diags.Duplicate("flow", name, at, first.flow.Range)
 		return
 	}
-	d := &draft{
+	d := &flowDecoder{
 		flow:  &Flow{Name: m.src.prefix + name, Labels: map[string]string{}, Definition: m.def, Range: b.DefRange},
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
-		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]*hcl.Block{}, outputs: map[string]wanted{},
+		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]*hcl.Block{}, outputs: map[string]ref{},
 		triggers: map[string]*Trigger{},
 		stated:   map[*Trigger]*hcl.Attribute{}, typed: map[string]*typed{}, localShapes: map[*local]*jsonschema.Shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*jsonschema.Shape{},
 	}
 	if ok {
-		m.drafts[name] = d
+		m.decoders[name] = d
 	}
-	d.site = &site{module: m, diags: m.diags, draft: d, schema: flowSchema}
+	d.context = &exprContext{module: m, diags: m.diags, decoder: d, schema: flowSchema}
 	d.content = lang.Decode(m.diags, b.Body, flowSchema, b.DefRange)
 	for _, l := range d.content.Blocks["locals"] {
 		for _, a := range lang.Attributes(m.diags, l.Body, "a locals block") {
@@ -82,8 +82,8 @@ func (m *module) declareFlow(b *hcl.Block) {
 	d.clean = !m.diags.Failed(from)
 }
 
-func (d *draft) declareLocal(a *hcl.Attribute) {
-	m := d.site.module
+func (d *flowDecoder) declareLocal(a *hcl.Attribute) {
+	m := d.context.module
 	if first := m.locals[a.Name]; first != nil {
 		m.diags.Duplicate("local", a.Name, a.NameRange, first.at)
 		return
@@ -91,12 +91,12 @@ func (d *draft) declareLocal(a *hcl.Attribute) {
 	before := len(d.locals)
 	m.declareLocal(d.locals, a)
 	if len(d.locals) > before {
-		d.locals[a.Name].site = d.site
+		d.locals[a.Name].context = d.context
 	}
 }
 
 // declareSection notes the tasks of a part of the flow.
-func (d *draft) declareSection(part Part, c *lang.Content) {
+func (d *flowDecoder) declareSection(part Part, c *lang.Content) {
 	s := &Section{Part: part, Timeout: DefaultFinally}
 	d.flow.Sections = append(d.flow.Sections, s)
 	d.declareMembers(c, s, nil)
@@ -108,7 +108,7 @@ func (d *draft) declareSection(part Part, c *lang.Content) {
 	}
 }
 
-func (d *draft) declareTask(b *hcl.Block, of *Section, in *Group) *Task {
+func (d *flowDecoder) declareTask(b *hcl.Block, of *Section, in *Group) *Task {
 	name, ok := d.declareName(b)
 	if !ok {
 		return nil
@@ -119,7 +119,7 @@ func (d *draft) declareTask(b *hcl.Block, of *Section, in *Group) *Task {
 }
 
 // declared adds a task or a wait to its part of the flow.
-func (d *draft) declared(t *Task, b *hcl.Block, of *Section) *Task {
+func (d *flowDecoder) declared(t *Task, b *hcl.Block, of *Section) *Task {
 	t.number = t.output.number
 	d.tasks[t.Name] = t
 	d.pending = append(d.pending, pendingTask{t, b})
@@ -129,8 +129,8 @@ func (d *draft) declared(t *Task, b *hcl.Block, of *Section) *Task {
 
 // declareName notes the name of a task, a wait or a group. They are all different:
 // a group's output has its members by name.
-func (d *draft) declareName(b *hcl.Block) (string, bool) {
-	m := d.site.module
+func (d *flowDecoder) declareName(b *hcl.Block) (string, bool) {
+	m := d.context.module
 	name, at, ok := m.label(b)
 	if !ok {
 		return "", false
@@ -150,8 +150,8 @@ func (d *draft) declareName(b *hcl.Block) (string, bool) {
 
 // settles numbers something whose end a run makes visible to expressions, under
 // the name that runs have for it, and gives the reference to its output.
-func (d *draft) settles(name string, word *root, short string) wanted {
-	w := wanted{root: word, name: short, attribute: "output", number: len(d.outputs)}
+func (d *flowDecoder) settles(name string, word *root, short string) ref {
+	w := ref{root: word, name: short, attribute: "output", number: len(d.outputs)}
 	if word.bit == rootWait {
 		w.attribute = "payload"
 	}
@@ -164,7 +164,7 @@ func (d *draft) settles(name string, word *root, short string) wanted {
 func (m *module) decodeFlows(blocks []*hcl.Block) {
 	var flows []*Flow
 	for _, b := range blocks {
-		if d := m.drafts[b.Labels[0]]; d != nil && d.block == b {
+		if d := m.decoders[b.Labels[0]]; d != nil && d.block == b {
 			d.decode()
 			flows = append(flows, d.flow)
 		}
@@ -179,8 +179,8 @@ func (m *module) decodeFlows(blocks []*hcl.Block) {
 
 // decode reads everything in the flow's block. Params and locals come first:
 // the rest refers to them.
-func (d *draft) decode() {
-	m, s, c, f := d.site.module, d.site, d.content, d.flow
+func (d *flowDecoder) decode() {
+	m, s, c, f := d.context.module, d.context, d.content, d.flow
 	d.base = m.base.NewChild()
 	d.base.Variables = map[string]cty.Value{"flow": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(f.Name)})}
 	f.base = m.runContext(d.base.Variables["flow"])
@@ -236,8 +236,8 @@ func (m *module) runContext(flow cty.Value) *hcl.EvalContext {
 	return ctx
 }
 
-func (d *draft) decodeParam(b *hcl.Block) {
-	s := d.site
+func (d *flowDecoder) decodeParam(b *hcl.Block) {
+	s := d.context
 	name, at, ok := s.module.label(b)
 	if !ok {
 		return
@@ -248,28 +248,28 @@ func (d *draft) decodeParam(b *hcl.Block) {
 	}
 	decl := s.decodeDeclaration(b, "param", name)
 	p := &Param{
-		Name: name, Description: decl.description, Type: decl.typ, Required: decl.preset == cty.NilVal,
+		Name: name, Description: decl.description, Type: decl.typ, Required: decl.defaultValue == cty.NilVal,
 		Sensitive: decl.sensitive, Range: b.DefRange, declaration: decl,
 	}
 	if !p.Required {
-		p.Default, _ = encodeJSON(decl.preset)
+		p.Default, _ = encodeJSON(decl.defaultValue)
 	}
 	d.params[name] = p
 	d.flow.Params = append(d.flow.Params, p)
 }
 
-func (d *draft) decodeFinally() {
+func (d *flowDecoder) decodeFinally() {
 	if d.finally == nil {
 		return
 	}
-	s := d.site.within(hooks[PartFinally])
+	s := d.context.within(hooks[PartFinally])
 	if limit, ok := s.duration(d.finally.Arg("timeout")); ok {
 		d.flow.Section(PartFinally).Timeout = limit
 	}
 }
 
-func (d *draft) decodeConcurrency(b *hcl.Block) {
-	s, c := d.site.decodeAt(b, concurrencySchema)
+func (d *flowDecoder) decodeConcurrency(b *hcl.Block) {
+	s, c := d.context.decodeAt(b, concurrencySchema)
 	limit := &Concurrency{Limit: 1, OnLimit: LimitQueue}
 	if n, ok := s.whole(c.Arg("limit"), 1, math.MaxInt32); ok {
 		limit.Limit = int(n)
@@ -281,8 +281,8 @@ func (d *draft) decodeConcurrency(b *hcl.Block) {
 	d.flow.Concurrency = limit
 }
 
-func (d *draft) decodeOutput(b *hcl.Block) {
-	s, c := d.site.decodeAt(b, outputSchema)
+func (d *flowDecoder) decodeOutput(b *hcl.Block) {
+	s, c := d.context.decodeAt(b, outputSchema)
 	name, at, ok := s.module.label(b)
 	if !ok {
 		return

@@ -14,18 +14,18 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
-// layout is an expression taken apart at load into JSON that is known and
+// template is an expression taken apart at load into JSON that is known and
 // references whose JSON goes between: { n = task.a.output.n, i = 4 } is
 // `{"i":4,"n":`, the reference, and `}`. Filling it gives the bytes that
 // evaluating the expression gives, at a fraction of the cost.
-type layout struct {
-	parts []fragment
-	known int // bytes of JSON that is known
+type template struct {
+	segments []segment
+	known    int // bytes of JSON that is known
 }
 
-// fragment is a piece of a layout: JSON, and then, but for the last, a reference
+// segment is a piece of a template: JSON, and then, but for the last, a reference
 // or another expression.
-type fragment struct {
+type segment struct {
 	known []byte
 	ref   *reference
 	expr  *expression
@@ -33,20 +33,20 @@ type fragment struct {
 
 // reference is a run value, or a place within its JSON.
 type reference struct {
-	wanted
+	ref
 	steps []ctyjson.Step
 	typ   cty.Type // that of a param; any for all others
 }
 
 // prepare looks for a cheaper way to an input than evaluating its expression.
-func (s *site) prepare(in *inputs) {
+func (s *exprContext) prepare(in *inputs) {
 	if named, ok := syntax.Native(in.expr.Expression).(*hclsyntax.ScopeTraversalExpr); ok && in.below == nil {
 		if r := s.reference(named.Traversal); r.whole() {
-			in.whole = &r.wanted
+			in.whole = &r.ref
 			return
 		}
 	}
-	parts := s.takeApart(in.expr.Expression)
+	parts := s.segmentsOf(in.expr.Expression)
 	if in.below != nil {
 		parts = s.overlay(in)
 	}
@@ -58,10 +58,10 @@ func (s *site) prepare(in *inputs) {
 			others++
 		}
 	}
-	// Each expression has a context of its own, which costs about as much as a
-	// reference saves.
+	// Each expression needs its own context, which costs about as much as a reference
+	// saves.
 	if references > 0 && others <= references {
-		in.layout = newLayout(parts)
+		in.template = newTemplate(parts)
 	}
 }
 
@@ -85,21 +85,21 @@ func (r *reference) recorded() bool {
 	return r.root.bit == rootParam
 }
 
-// takeApart makes parts of an expression that is known to be right.
-func (s *site) takeApart(e hcl.Expression) []fragment {
+// segmentsOf makes parts of an expression that is known to be right.
+func (s *exprContext) segmentsOf(e hcl.Expression) []segment {
 	e = syntax.Native(e)
 	if named, ok := e.(*hclsyntax.ScopeTraversalExpr); ok {
 		if r := s.reference(named.Traversal); r != nil {
-			return []fragment{{ref: r}}
+			return []segment{{ref: r}}
 		}
 		if l := s.lateLocal(named.Traversal); l != nil {
-			return s.takeApart(l.attr.Expr)
+			return s.segmentsOf(l.attr.Expr)
 		}
 	}
 	x, _ := s.bind(e, "", lang.Run)
 	if x.roots&runRoots == 0 {
 		if known, ok := s.constant(x); ok {
-			return []fragment{{known: known}}
+			return []segment{{known: known}}
 		}
 	}
 	if fields, ok := s.fields(e); ok {
@@ -108,11 +108,11 @@ func (s *site) takeApart(e hcl.Expression) []fragment {
 	if items, diags := hcl.ExprList(e); !diags.HasErrors() {
 		return s.list(items)
 	}
-	return []fragment{{expr: x}}
+	return []segment{{expr: x}}
 }
 
-func (s *site) constant(x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.runBase(), (*foreseen)(s), s.module.meter)
+func (s *exprContext) constant(x *expression) ([]byte, bool) {
+	v, diags := x.evaluate(s.runBase(), (*loadValues)(s), s.module.budget)
 	if diags.HasErrors() || !v.IsWhollyKnown() {
 		return nil, false
 	}
@@ -122,9 +122,9 @@ func (s *site) constant(x *expression) ([]byte, bool) {
 
 // lateLocal is the local that a traversal names and goes no further into, when it
 // has its value in runs only.
-func (s *site) lateLocal(t hcl.Traversal) *local {
+func (s *exprContext) lateLocal(t hcl.Traversal) *local {
 	name, _, _ := syntax.Step(t, 1)
-	if l := s.draft.locals[name]; l != nil && len(t) == 2 && t.RootName() == "local" && l.expr.roots&runRoots != 0 {
+	if l := s.decoder.locals[name]; l != nil && len(t) == 2 && t.RootName() == "local" && l.expr.roots&runRoots != 0 {
 		return l
 	}
 	return nil
@@ -133,11 +133,11 @@ func (s *site) lateLocal(t hcl.Traversal) *local {
 // field is a member of an object that is taken apart.
 type field struct {
 	name  string
-	value []fragment
+	value []segment
 }
 
 // fields are those of an object whose names are known and all different, sorted.
-func (s *site) fields(e hcl.Expression) ([]field, bool) {
+func (s *exprContext) fields(e hcl.Expression) ([]field, bool) {
 	pairs, diags := hcl.ExprMap(e)
 	if diags.HasErrors() {
 		return nil, false
@@ -151,7 +151,7 @@ func (s *site) fields(e hcl.Expression) ([]field, bool) {
 		if diags.HasErrors() || name.IsMarked() || !name.IsKnown() || name.IsNull() || name.Type() != cty.String {
 			return nil, false
 		}
-		out = append(out, field{name: cty.NormalizeString(name.AsString()), value: s.takeApart(p.Value)})
+		out = append(out, field{name: cty.NormalizeString(name.AsString()), value: s.segmentsOf(p.Value)})
 	}
 	slices.SortFunc(out, func(a, b field) int { return a.compare(b.name) })
 	for i := 1; i < len(out); i++ {
@@ -166,7 +166,7 @@ func (f field) compare(name string) int { return cmp.Compare(f.name, name) }
 
 // overlay is a task's config over its plugin's. A config that is not written out
 // as an object is not taken apart.
-func (s *site) overlay(in *inputs) []fragment {
+func (s *exprContext) overlay(in *inputs) []segment {
 	own, ok := s.fields(syntax.Native(in.expr.Expression))
 	if !ok {
 		return nil
@@ -178,54 +178,54 @@ func (s *site) overlay(in *inputs) []fragment {
 		}
 		at, found := slices.BinarySearchFunc(own, name, field.compare)
 		if !found {
-			own = slices.Insert(own, at, field{name, []fragment{{known: known}}})
+			own = slices.Insert(own, at, field{name, []segment{{known: known}}})
 		}
 	}
 	return objectOf(own)
 }
 
 // objectOf gives the parts of an object whose fields are sorted.
-func objectOf(fields []field) []fragment {
-	var parts []fragment
+func objectOf(fields []field) []segment {
+	var parts []segment
 	before := []byte{'{'}
 	for _, f := range fields {
-		parts = append(parts, fragment{known: append(ctyjson.AppendString(before, f.name), ':')})
+		parts = append(parts, segment{known: append(ctyjson.AppendString(before, f.name), ':')})
 		parts = append(parts, f.value...)
 		before = []byte{','}
 	}
 	if len(fields) == 0 {
-		return []fragment{{known: []byte("{}")}}
+		return []segment{{known: []byte("{}")}}
 	}
-	return append(parts, fragment{known: []byte{'}'}})
+	return append(parts, segment{known: []byte{'}'}})
 }
 
-func (s *site) list(items []hcl.Expression) []fragment {
-	parts := []fragment{{known: []byte{'['}}}
+func (s *exprContext) list(items []hcl.Expression) []segment {
+	parts := []segment{{known: []byte{'['}}}
 	for i, item := range items {
 		if i > 0 {
-			parts = append(parts, fragment{known: []byte{','}})
+			parts = append(parts, segment{known: []byte{','}})
 		}
-		parts = append(parts, s.takeApart(item)...)
+		parts = append(parts, s.segmentsOf(item)...)
 	}
-	return append(parts, fragment{known: []byte{']'}})
+	return append(parts, segment{known: []byte{']'}})
 }
 
-// reference is what a traversal names, nil when only evaluating it can tell.
-func (s *site) reference(t hcl.Traversal) *reference {
+// reference is what a traversal names, nil when it must be evaluated to know.
+func (s *exprContext) reference(t hcl.Traversal) *reference {
 	name, _, ok := syntax.Step(t, 1)
 	word := rootWord(t.RootName())
 	if !ok || word == nil {
 		return nil
 	}
-	r := &reference{wanted: wanted{root: word, name: name}, typ: cty.DynamicPseudoType}
+	r := &reference{ref: ref{root: word, name: name}, typ: cty.DynamicPseudoType}
 	rest := t[2:]
 	switch word.bit {
 	case rootRun, rootTrigger, rootError, rootEach:
 	case rootParam:
-		r.typ = s.draft.params[name].Type
+		r.typ = s.decoder.params[name].Type
 	case rootTask, rootGroup, rootWait:
 		r.attribute, _, _ = syntax.Step(t, 2)
-		r.number = s.draft.outputs[settledName(word, name)].number
+		r.number = s.decoder.outputs[settledName(word, name)].number
 		rest = t[3:]
 	default:
 		return nil
@@ -260,19 +260,19 @@ func stepInto(t hcl.Traverser) (ctyjson.Step, bool) {
 	return ctyjson.Step{}, false
 }
 
-// newLayout joins what is known to the left of each reference.
-func newLayout(parts []fragment) *layout {
-	l := new(layout)
+// newTemplate joins what is known to the left of each reference.
+func newTemplate(parts []segment) *template {
+	l := new(template)
 	var known []byte
 	for _, p := range parts {
 		known = append(known, p.known...)
 		if p.ref != nil || p.expr != nil {
-			l.parts = append(l.parts, fragment{known: known, ref: p.ref, expr: p.expr})
+			l.segments = append(l.segments, segment{known: known, ref: p.ref, expr: p.expr})
 			l.known += len(known)
 			known = nil
 		}
 	}
-	l.parts = append(l.parts, fragment{known: known})
+	l.segments = append(l.segments, segment{known: known})
 	l.known += len(known)
 	return l
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // DefaultOpened is how many bytes of JSON of one value expressions look into, unless
-// a host's settings say otherwise: the cost of an expression grows with them. Parts
+// a host's settings state otherwise: the cost of an expression grows with them. Parts
 // of larger values are found by their path, without decoding the rest.
 const DefaultOpened = 256 << 10
 
@@ -27,12 +27,12 @@ func (e *sizeError) Error() string {
 
 // narrowing is what a scope does for values that are too large to be opened.
 type narrowing interface {
-	narrowed(w wanted, x *expression) (cty.Value, bool, error)
+	narrowed(w ref, x *expression) (cty.Value, bool, error)
 }
 
 // narrowed is a large value with nothing in it but what the expression names, when
-// all of its references go on to parts by name or number.
-func (s *Scope) narrowed(w wanted, x *expression) (cty.Value, bool, error) {
+// all of its references lead to parts by name or number.
+func (s *Scope) narrowed(w ref, x *expression) (cty.Value, bool, error) {
 	if !w.costly() || !s.large(w) {
 		return cty.NilVal, false, nil
 	}
@@ -41,7 +41,7 @@ func (s *Scope) narrowed(w wanted, x *expression) (cty.Value, bool, error) {
 		return cty.NilVal, false, nil // it is refused where it is opened
 	}
 	defer s.end(s.begin())
-	whole := new(fragmentOf)
+	whole := new(narrowedPart)
 	left := s.flow.opened
 	for _, path := range paths {
 		size, err := s.narrow(whole, s.recorded(w), path, left)
@@ -54,8 +54,8 @@ func (s *Scope) narrowed(w wanted, x *expression) (cty.Value, bool, error) {
 }
 
 // large reports whether a value is recorded as JSON that is not opened as a whole.
-func (s *Scope) large(w wanted) bool {
-	r := reference{wanted: w}
+func (s *Scope) large(w ref) bool {
+	r := reference{ref: w}
 	if !r.recorded() || w.root.bit == rootParam && s.flow.params[w.name].Type != cty.DynamicPseudoType ||
 		w.root.bit == rootTrigger && len(s.payloadTypes()) > 0 {
 		return false
@@ -64,7 +64,7 @@ func (s *Scope) large(w wanted) bool {
 }
 
 // paths are where the expression's references to a value lead to in it.
-func (x *expression) paths(w wanted) ([][]ctyjson.Step, bool) {
+func (x *expression) paths(w ref) ([][]ctyjson.Step, bool) {
 	var all [][]ctyjson.Step
 	for _, t := range x.Variables() {
 		name, _, _ := syntax.Step(t, 1)
@@ -106,21 +106,21 @@ func pathInto(rest hcl.Traversal) ([]ctyjson.Step, bool) {
 
 // narrow decodes what is at a path, or at the last place on the way to it that there
 // is, and puts it into the narrowed value.
-func (s *Scope) narrow(whole *fragmentOf, src json.RawMessage, path []ctyjson.Step, left int) (int, error) {
+func (s *Scope) narrow(whole *narrowedPart, src json.RawMessage, path []ctyjson.Step, left int) (int, error) {
 	place := whole
 	for i, step := range path {
 		if place.value != cty.NilVal {
 			return 0, nil // a reference to more than this was there before
 		}
-		if s.meter.Charge(len(src)/256) != nil {
+		if s.budget.Charge(len(src)/256) != nil {
 			return 0, ctyjson.ErrTooMuch
 		}
 		kind := ctyjson.First(src)
 		place.list = kind == '['
-		part, length, err := ctyjson.Enter(src, step, i, s.meter)
+		part, length, err := ctyjson.Enter(src, step, i, s.budget)
 		if errors.Is(err, ctyjson.ErrNoSuchPart) {
 			if place.empty() && kind != '{' && kind != '[' {
-				place.value, err = ctyjson.Decode(src, s.meter) // a string or a number, which has no parts
+				place.value, err = ctyjson.Decode(src, s.budget) // a string or a number, which has no parts
 				return len(src), err
 			}
 			place.length = max(place.length, length)
@@ -137,41 +137,41 @@ func (s *Scope) narrow(whole *fragmentOf, src json.RawMessage, path []ctyjson.St
 	}
 	var err error
 	if place.value == cty.NilVal && place.empty() {
-		place.value, err = ctyjson.Decode(src, s.meter)
+		place.value, err = ctyjson.Decode(src, s.budget)
 	}
 	return len(src), err
 }
 
-// fragmentOf is a place in a narrowed value.
-type fragmentOf struct {
+// narrowedPart is a place in a narrowed value.
+type narrowedPart struct {
 	value  cty.Value // decoded; NilVal where only parts are
 	list   bool
-	names  map[string]*fragmentOf
-	items  map[int]*fragmentOf
+	names  map[string]*narrowedPart
+	items  map[int]*narrowedPart
 	length int // of a list, as far as it matters
 }
 
-func (f *fragmentOf) empty() bool { return len(f.names)+len(f.items) == 0 }
+func (f *narrowedPart) empty() bool { return len(f.names)+len(f.items) == 0 }
 
-func (f *fragmentOf) enter(s ctyjson.Step) *fragmentOf {
+func (f *narrowedPart) enter(s ctyjson.Step) *narrowedPart {
 	if f.names == nil {
-		f.names, f.items = map[string]*fragmentOf{}, map[int]*fragmentOf{}
+		f.names, f.items = map[string]*narrowedPart{}, map[int]*narrowedPart{}
 	}
 	if s.Index < 0 {
 		if f.names[s.Name] == nil {
-			f.names[s.Name] = new(fragmentOf)
+			f.names[s.Name] = new(narrowedPart)
 		}
 		return f.names[s.Name]
 	}
 	f.length = max(f.length, s.Index+1)
 	if f.items[s.Index] == nil {
-		f.items[s.Index] = new(fragmentOf)
+		f.items[s.Index] = new(narrowedPart)
 	}
 	return f.items[s.Index]
 }
 
 // build makes a value of it. What is in front of an item that is named is null.
-func (f *fragmentOf) build() cty.Value {
+func (f *narrowedPart) build() cty.Value {
 	switch {
 	case f.value != cty.NilVal:
 		return f.value
@@ -193,7 +193,7 @@ func (f *fragmentOf) build() cty.Value {
 }
 
 // String names a run value for messages.
-func (w wanted) String() string {
+func (w ref) String() string {
 	name := w.root.name + "." + w.name
 	if w.root.bit&settledRoots != 0 {
 		name += "." + w.attribute
@@ -204,7 +204,7 @@ func (w wanted) String() string {
 // members are some members of a large object as they are written, found in one pass.
 func (s *Scope) members(src json.RawMessage, names func(string) bool) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	err := ctyjson.Each(src, s.meter, func(name, value []byte) error {
+	err := ctyjson.Each(src, s.budget, func(name, value []byte) error {
 		if names(string(name)) {
 			out[string(name)] = value
 		}

@@ -8,13 +8,13 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 )
 
-// fill puts the JSON of a run between what is known. It gives up, for whatever
+// render puts the JSON of a run between what is known. It gives up, for whatever
 // reason, where evaluating the expression might not end with these bytes.
-func (l *layout) fill(s *Scope) (json.RawMessage, bool) {
+func (l *template) render(s *Scope) (json.RawMessage, bool) {
 	defer s.end(s.begin())
 	out, ok := make([]byte, 0, l.size(s)), true
-	for i := range l.parts {
-		p := &l.parts[i]
+	for i := range l.segments {
+		p := &l.segments[i]
 		out = append(out, p.known...)
 		switch {
 		case p.ref != nil:
@@ -30,13 +30,13 @@ func (l *layout) fill(s *Scope) (json.RawMessage, bool) {
 }
 
 // size is about as much as is going to be filled in.
-func (l *layout) size(s *Scope) int {
+func (l *template) size(s *Scope) int {
 	const short = 24 // most numbers, names and times
 	size := l.known
-	for i := range l.parts {
-		switch p := &l.parts[i]; {
+	for i := range l.segments {
+		switch p := &l.segments[i]; {
 		case p.ref != nil && p.ref.recorded() && len(p.ref.steps) == 0:
-			size += len(s.recorded(p.ref.wanted))
+			size += len(s.recorded(p.ref.ref))
 		case p.ref != nil || p.expr != nil:
 			size += short
 		}
@@ -55,22 +55,22 @@ const (
 )
 
 func (s *Scope) appendReference(out []byte, r *reference) ([]byte, bool) {
-	src := s.recorded(r.wanted)
+	src := s.recorded(r.ref)
 	if !r.recorded() || !fits(src, r.typ) {
-		v, err := s.value(r.wanted)
+		v, err := s.value(r.ref)
 		if err != nil {
 			return nil, false
 		}
 		return s.appendValue(out, v)
 	}
 	large := len(src) > s.flow.opened
-	if len(r.steps) > 0 && len(src) > largeJSON && r.root.bit != rootEach && !large && !s.scan(r.wanted) {
+	if len(r.steps) > 0 && len(src) > largeJSON && r.root.bit != rootEach && !large && !s.scan(r.ref) {
 		return nil, false
 	}
-	if s.meter.Charge(len(src)/256) != nil {
+	if s.budget.Charge(len(src)/256) != nil {
 		return nil, false
 	}
-	out, err := ctyjson.Extract(out, src, r.steps, s.meter)
+	out, err := ctyjson.Extract(out, src, r.steps, s.budget)
 	return out, err == nil
 }
 
@@ -94,19 +94,19 @@ func fits(src json.RawMessage, t cty.Type) bool {
 
 // scan reports whether scanning large JSON once more is cheaper in the long run
 // than converting it.
-func (s *Scope) scan(w wanted) bool {
+func (s *Scope) scan(w ref) bool {
 	if _, converted := s.kept[w]; converted {
 		return false
 	}
 	if s.scanned == nil {
-		s.scanned = map[wanted]int{}
+		s.scanned = map[ref]int{}
 	}
 	s.scanned[w]++
 	return s.scanned[w] <= maxScans
 }
 
 func (s *Scope) appendExpression(out []byte, x *expression) ([]byte, bool) {
-	v, diags := x.evaluate(s.flow.base, s, s.meter)
+	v, diags := x.evaluate(s.flow.base, s, s.budget)
 	if diags.HasErrors() {
 		return nil, false
 	}
@@ -114,6 +114,6 @@ func (s *Scope) appendExpression(out []byte, x *expression) ([]byte, bool) {
 }
 
 func (s *Scope) appendValue(out []byte, v cty.Value) ([]byte, bool) {
-	out, err := ctyjson.Append(out, v, s.meter)
+	out, err := ctyjson.Append(out, v, s.budget)
 	return out, err == nil
 }

@@ -93,10 +93,10 @@ func loadLayouts(t testing.TB, shapes []string) *Flow {
 func sameBytes(t *testing.T, in *inputs, scope func() *Scope) (filled, right bool) {
 	t.Helper()
 	want, failure := in.compute(scope())
-	if in.layout == nil {
+	if in.template == nil {
 		return false, failure == nil
 	}
-	got, filled := in.layout.fill(scope())
+	got, filled := in.template.render(scope())
 	switch {
 	case filled && failure != nil:
 		t.Fatalf("%s: filled with %s, and evaluating it fails: %v", in.expr.Range(), got, failure)
@@ -130,7 +130,7 @@ func TestLayouts(t *testing.T) {
 		}
 		task := f.task(t, fmt.Sprintf("t%d", i))
 		for what, in := range map[string]*inputs{"input": task.input, "config": task.config} {
-			if in.layout == nil {
+			if in.template == nil {
 				t.Errorf("%s: the %s is not taken apart", shape, what)
 				continue
 			}
@@ -174,7 +174,7 @@ func TestRandomLayouts(t *testing.T) {
 			for _, task := range f.Tasks[1:] {
 				for _, in := range []*inputs{task.input, task.config} {
 					ok, right := sameBytes(t, in, scope)
-					if right && in.layout != nil {
+					if right && in.template != nil {
 						tried++
 					}
 					if ok {
