@@ -109,8 +109,8 @@ func (c *control) CancelTask(_ context.Context, id run.ID, task run.TaskRef, rea
 	return nil
 }
 
-func (c *control) Retry(_ context.Context, id run.ID, how run.Again) (run.Receipt, error) {
-	c.note("retry %s %t%s", id, how.Whole, strings.TrimPrefix(fmt.Sprintf(" %+v", how), fmt.Sprintf(" %+v", run.Again{Whole: how.Whole})))
+func (c *control) Retry(_ context.Context, id run.ID, how run.RerunOptions) (run.Receipt, error) {
+	c.note("retry %s %t%s", id, how.Whole, strings.TrimPrefix(fmt.Sprintf(" %+v", how), fmt.Sprintf(" %+v", run.RerunOptions{Whole: how.Whole})))
 	if id == openRun {
 		return run.Receipt{}, errUnfinished
 	}
@@ -451,7 +451,7 @@ func TestClientStarts(t *testing.T) {
 	if _, err = client.Start(t.Context(), bus.Start{Flow: "orders", Payload: json.RawMessage(`"` + strings.Repeat("x", bus.MaxPayload) + `"`)}); codeOf(err) != run.RequestSize {
 		t.Errorf("a payload larger than a message: %v", err)
 	}
-	if receipt, err = client.Retry(t.Context(), doneRun, run.Again{}); err != nil || receipt.Run != runID {
+	if receipt, err = client.Retry(t.Context(), doneRun, run.RerunOptions{}); err != nil || receipt.Run != runID {
 		t.Errorf("retry: %+v, %v", receipt, err)
 	}
 	if err := client.Cancel(t.Context(), openRun, run.TaskRef{}, "why"); err != nil {

@@ -191,8 +191,8 @@ func (b *retryBody) check() error {
 	return b.runBody.check()
 }
 
-func (b *retryBody) again() run.Again {
-	return run.Again{
+func (b *retryBody) again() run.RerunOptions {
+	return run.RerunOptions{
 		Whole: b.Whole, Within: b.Within, Task: run.TaskRef{Task: b.Task, Key: b.Key}, Downstream: b.Downstream,
 		Recorded: b.Definition == definitionRecorded, Params: b.Params, FreshParams: b.FreshParams,
 	}

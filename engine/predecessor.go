@@ -17,7 +17,7 @@ type predecessor struct {
 // predecessor reads the runs of sub-flows that are to be continued: those that lead to
 // a task that is named, or all that did not succeed. Of the latter, those that are
 // not kept any more begin anew.
-func (e *Engine) predecessor(ctx context.Context, record *run.Record, how run.Again) (*predecessor, error) {
+func (e *Engine) predecessor(ctx context.Context, record *run.Record, how run.RerunOptions) (*predecessor, error) {
 	before := &predecessor{run: record, children: map[run.ID]*run.Record{}}
 	if how.Whole {
 		return before, nil

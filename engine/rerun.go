@@ -7,7 +7,7 @@ import (
 
 // allBut takes everything over as it was but one task, or one item, and what comes
 // after it if that is asked for. What had not ended is left out.
-func (r *reuse) allBut(f *flows.Flow, how run.Again) error {
+func (r *reuse) allBut(f *flows.Flow, how run.RerunOptions) error {
 	target := how.Target()
 	spec := f.Task(target.Task)
 	if spec == nil || spec.Node >= len(r.section.Tasks) || r.section.Tasks[spec.Node] != spec {
@@ -35,7 +35,7 @@ func (r *reuse) allBut(f *flows.Flow, how run.Again) error {
 }
 
 // inside has the run of a sub-flow run one task again, and take over all but that.
-func (r *reuse) inside(spec *flows.Task, how run.Again) error {
+func (r *reuse) inside(spec *flows.Task, how run.RerunOptions) error {
 	target := how.Target()
 	if spec.Child == nil {
 		return run.Requestf(run.RequestUnknownTask, "task %s runs no flow, so there is no task %q in it", spec.Name, how.Inside().Target().Task)

@@ -10,11 +10,11 @@ import (
 )
 
 // Retry makes a new run of one that was there before, with its trigger. The
-// outputs of what need not run again are taken over, see [run.Again]. It answers
+// outputs of what need not run again are taken over, see [run.RerunOptions]. It answers
 // ErrUnfinished and ErrSucceeded for runs that cannot be continued, and otherwise
 // as Submit does. With a task, the run may be in any state: what has not ended of
 // it is left out.
-func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error) {
+func (e *Engine) Retry(ctx context.Context, id run.ID, how run.RerunOptions) (run.Receipt, error) {
 	if err := boundedParams(how.Params); err != nil {
 		return run.Receipt{}, err
 	}
@@ -39,7 +39,7 @@ func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Recei
 }
 
 // flowOf is the recorded flow of a run, if that is asked for, and nil otherwise.
-func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*flows.Flow, error) {
+func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.RerunOptions) (*flows.Flow, error) {
 	if !how.Recorded {
 		return nil, nil
 	}
@@ -63,7 +63,7 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*f
 }
 
 // retry makes the run with the given flow, or with the one that is deployed.
-func (e *Engine) retry(f *flows.Flow, before *predecessor, how run.Again) (run.Receipt, error) {
+func (e *Engine) retry(f *flows.Flow, before *predecessor, how run.RerunOptions) (run.Receipt, error) {
 	if err := e.taking(); err != nil {
 		return run.Receipt{}, err
 	}
@@ -97,7 +97,7 @@ func (e *Engine) retry(f *flows.Flow, before *predecessor, how run.Again) (run.R
 }
 
 // paramsFor are the params that are given to a run made again.
-func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
+func paramsFor(old *run.Record, how run.RerunOptions) map[string]json.RawMessage {
 	params := map[string]json.RawMessage{}
 	if !how.FreshParams {
 		maps.Copy(params, old.Params)
@@ -108,7 +108,7 @@ func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
 
 // takenOver is what a run takes over from an earlier one, as events and as what is
 // recorded with its acceptance.
-func (e *Engine) takenOver(f *flows.Flow, before *predecessor, how run.Again) ([]run.EventData, json.RawMessage, error) {
+func (e *Engine) takenOver(f *flows.Flow, before *predecessor, how run.RerunOptions) ([]run.EventData, json.RawMessage, error) {
 	took, err := before.reusable(f, how)
 	if err != nil {
 		return nil, nil, err

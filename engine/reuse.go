@@ -8,7 +8,7 @@ import (
 )
 
 // reusable is what a run takes over from an earlier one.
-func (b *predecessor) reusable(f *flows.Flow, how run.Again) (*reuse, error) {
+func (b *predecessor) reusable(f *flows.Flow, how run.RerunOptions) (*reuse, error) {
 	r := newReuse(f, b)
 	if how.Task.Task != "" {
 		return r, r.allBut(f, how)

@@ -31,6 +31,6 @@ func footprint(walked *wasm.Module, rewritten *wasm.Rewritten) int64 {
 
 // beside is what a call holds beside linear memory and native stack: its instance,
 // its output and its log.
-func (i *image) beside(limits run.Limits) int64 {
+func (i *image) overhead(limits run.Limits) int64 {
 	return i.footprint + limits.Output + limits.Log
 }

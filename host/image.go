@@ -32,7 +32,7 @@ type image struct {
 	unfit   string     // why no state can be taken; "" when it can
 	asks    bool       // it can ask whether it should stop
 	limits  run.Limits // of an initialization, whichever call waits for it
-	volume  *volume    // of the library; nil while the module is being prepared
+	entry   *entry     // of the library; nil while the module is being prepared
 
 	footprint int64 // bytes of an instance beside linear memory and native stack
 
@@ -204,19 +204,19 @@ func (i *image) another(ctx context.Context, l *lease, inv *invocation, s *state
 
 // newLinear makes a memory for an initialization. It reserves as many addresses
 // as any call of this host may use bytes, because calls have other limits.
-func (i *image) newLinear(inv *invocation) *linear {
+func (i *image) newLinear(inv *invocation) *linearMemory {
 	limit := inv.lease.pool.memory
 	if m := i.form.memory; m != nil && m.Max > 0 {
 		limit = min(limit, m.Max)
 	}
-	linear := &linear{Memory: memory.New(int(limit))}
+	linear := &linearMemory{Memory: memory.New(int(limit))}
 	linear.bind(inv.lease, inv.limits.Memory)
 	return linear
 }
 
 // instantiate makes an instance of wazero's. Whatever it is granted comes with
 // each call.
-func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linear) (api.Module, error) {
+func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linearMemory) (api.Module, error) {
 	inv.meter.granted = wasm.LeastGrant // with which the module's code is written
 	ctx = experimental.WithMemoryAllocator(ctx, memory)
 	ctx = context.WithValue(ctx, invocationKey{}, inv)

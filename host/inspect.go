@@ -43,7 +43,7 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	if m.fault != nil {
 		return nil, m.fault.at(path)
 	}
@@ -76,7 +76,7 @@ func (h *Host) Inspect(ctx context.Context, path string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	form := m.image.form
 	return &Inspection{
 		Path: path, Size: form.size, Signature: m.signature,

@@ -16,7 +16,7 @@ import (
 type instance struct {
 	image     *image
 	module    api.Module
-	memory    *linear
+	memory    *linearMemory
 	globals   globals
 	units     api.MutableGlobal
 	depth     api.MutableGlobal
@@ -146,7 +146,7 @@ func (i *instance) close() {
 
 // unprepared is a new instance of the module, on which nothing ran but the
 // module's start function. inv is what that sees.
-func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linear) (made *instance, err error) {
+func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linearMemory) (made *instance, err error) {
 	defer func() {
 		// wazero recovers what happens while a guest runs, but not while it makes
 		// an instance, where an allocator that refuses is a panic.

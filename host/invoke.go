@@ -42,9 +42,9 @@ func (h *Host) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
 func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	m, err := h.stored(ctx, call.Module)
 	if err != nil {
-		return turnAway(ctx, err)
+		return rejectedResult(ctx, err)
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	function, export, failure := m.resolve(call.Function)
 	if failure != nil {
 		return failed(failure), nil
@@ -56,10 +56,10 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		return failed(rejected(run.CodeMemory, "%v", &inadequateError{need, limits.Memory})), nil
 	}
 	if err := h.ready(ctx, m.image); err != nil {
-		return turnAway(ctx, err)
+		return rejectedResult(ctx, err)
 	}
-	if beside := m.image.beside(limits); beside > h.config.Memory-m.minMemory() {
-		return failed(rejected(run.CodeMemory, "the call needs %d bytes for its tables, output and log beside its memory, and the host has %d in all: lower its limits of output and log, or raise the host's memory", beside, h.config.Memory)), nil
+	if overhead := m.image.overhead(limits); overhead > h.config.Memory-m.minMemory() {
+		return failed(rejected(run.CodeMemory, "the call needs %d bytes for its tables, output and log beside its memory, and the host has %d in all: lower its limits of output and log, or raise the host's memory", overhead, h.config.Memory)), nil
 	}
 
 	var result run.Result
@@ -81,7 +81,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		result, lost = inv.conclude(ctx, status, err)
 	})
 	if err != nil {
-		return turnAway(ctx, err)
+		return rejectedResult(ctx, err)
 	}
 	return result, lost
 }
@@ -99,7 +99,7 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 		return binary, nil
 	})
 	if err == nil && m.fault != nil {
-		h.library.release(m)
+		h.modules.release(m)
 		err = m.fault
 	}
 	if err != nil {
@@ -108,8 +108,8 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 	return m, nil
 }
 
-// turnAway is the result of a call that did not get to run.
-func turnAway(ctx context.Context, err error) (run.Result, error) {
+// rejectedResult is the result of a call that did not get to run.
+func rejectedResult(ctx context.Context, err error) (run.Result, error) {
 	var fault *ModuleError
 	switch {
 	case errors.As(err, &fault):

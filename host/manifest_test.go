@@ -169,9 +169,9 @@ func TestManifestBesideAModule(t *testing.T) {
 	if err != nil || plain.Functions[0].Name != "main" {
 		t.Fatalf("%+v, %v", plain, err)
 	}
-	beside := filepath.Join(filepath.Dir(path), host.ManifestFile)
+	sidecar := filepath.Join(filepath.Dir(path), host.ManifestFile)
 	write := func(text string) {
-		if err := os.WriteFile(beside, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(sidecar, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestManifestBesideAModule(t *testing.T) {
 	}
 
 	// What was recorded stays what it is, whatever happens to the file.
-	if err := os.Remove(beside); err != nil {
+	if err := os.Remove(sidecar); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := h.SignatureOf(t.Context(), described.Digest)

@@ -2,10 +2,9 @@ package host
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/flowhost/flowhost/host/internal/manifest"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -142,16 +141,9 @@ func importHint(module string) string {
 func plainFunctions(form *shape) []string {
 	var names []string
 	for _, e := range form.exports {
-		if e.Kind == KindFunction && e.Type == functionShape && validName(e.Name) {
+		if e.Kind == KindFunction && e.Type == functionShape && manifest.ValidName(e.Name) {
 			names = append(names, e.Name)
 		}
 	}
 	return names
-}
-
-// validName reports whether a function can have that name.
-func validName(name string) bool {
-	reserved := []string{abi.ExportInit, abi.ExportStart, abi.ExportMemory}
-	return name != "" && !strings.HasPrefix(name, abi.ReservedPrefix) && !slices.Contains(reserved, name) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) })
 }

@@ -34,7 +34,7 @@ type setup struct {
 // between enter and leave.
 func (h *Host) ready(ctx context.Context, i *image) error {
 	for i.state.Load() == nil {
-		if need := i.form.memory.Min + i.beside(i.limits); need > h.config.Memory {
+		if need := i.form.memory.Min + i.overhead(i.limits); need > h.config.Memory {
 			return &ModuleError{
 				Reason: fmt.Sprintf("it starts with %d bytes of memory, its tables and its output among them, and the host has %d", need, h.config.Memory),
 				Hint:   "raise the memory of the host",
@@ -87,7 +87,7 @@ func (s *setups) end(ended *setup, err error) {
 func (h *Host) setUp(i *image, s *setup) {
 	ctx, cancel := context.WithTimeoutCause(h.life, h.config.Timeout, errSetupTime)
 	ctx, s.abandon = context.WithCancelCause(ctx)
-	letGo := h.library.hold(i)
+	letGo := h.modules.hold(i)
 	h.busy.Go(func() {
 		defer cancel()
 		defer s.abandon(nil)

@@ -22,7 +22,7 @@ func (h *Host) Signature(ctx context.Context, path string) (run.Signature, error
 	if err != nil {
 		return run.Signature{}, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	if m.fault != nil {
 		return run.Signature{}, m.fault.at(path)
 	}
@@ -45,7 +45,7 @@ func (h *Host) SignatureOf(ctx context.Context, digest string) (run.Signature, e
 	if err != nil {
 		return run.Signature{}, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	return m.signature, nil
 }
 

@@ -44,7 +44,7 @@ func newTrap(err error) *trapError {
 
 // newInstanceTrap is a panic of wazero while it made an instance. Memory that
 // was refused explains it.
-func newInstanceTrap(memory *linear, recovered any) *trapError {
+func newInstanceTrap(memory *linearMemory, recovered any) *trapError {
 	trap := &trapError{reason: fmt.Sprintf("no instance can be made: %v", recovered)}
 	if !memory.refused {
 		trap.hostTrace = string(debug.Stack())

@@ -13,7 +13,7 @@ import (
 // repeating makes a run again: retry and rerun.
 type repeating struct {
 	ending
-	how        run.Again
+	how        run.RerunOptions
 	task       string
 	path       []run.TaskRef
 	definition string

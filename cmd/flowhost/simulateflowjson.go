@@ -33,7 +33,7 @@ type (
 		Tasks       []taskSourcesJSON `json:"tasks"` // that were called
 	}
 	taskSourcesJSON struct {
-		Task   string        `json:"task"`
+		Task   string         `json:"task"`
 		Takes  flowsim.Source `json:"takes"`            // drawn, history, mock, stated
 		Ends   flowsim.Source `json:"ends"`             // the same
 		Output flowsim.Source `json:"output,omitempty"` // history, mock, schema, null

@@ -63,12 +63,12 @@ type (
 
 	// effectJSON is what it does to a schedule.
 	effectJSON struct {
-		Flow      string                `json:"flow,omitempty"`
-		Trigger   string                `json:"trigger,omitempty"`
+		Flow      string              `json:"flow,omitempty"`
+		Trigger   string              `json:"trigger,omitempty"`
 		Effect    schedsim.EffectKind `json:"effect"`
-		Concerned int                   `json:"concerned"` // local times that are skipped or repeated
-		Text      string                `json:"text"`
-		Around    []string              `json:"around"` // fires of that day, or those next to the change
+		Concerned int                 `json:"concerned"` // local times that are skipped or repeated
+		Text      string              `json:"text"`
+		Around    []string            `json:"around"` // fires of that day, or those next to the change
 	}
 )
 

@@ -89,7 +89,7 @@ type Global struct {
 // times as much and 1 MiB is allocated; a Go guest grows by a fifth.
 func (m *Module) Rewrite(options RewriteOptions) *Rewritten {
 	options.TableMaximum = Limits{TableMaximum: options.TableMaximum}.withDefaults().TableMaximum
-	r := &rewriter{Module: m, options: options, survey: m.survey()}
+	r := &rewriter{Module: m, options: options, analysis: m.analyze()}
 	r.layOut()
 	r.out = make([]byte, 0, r.size())
 	r.out = append(r.out, m.binary[:headerSize]...)
@@ -98,13 +98,13 @@ func (m *Module) Rewrite(options RewriteOptions) *Rewritten {
 		r.section(id)
 	}
 	r.result.Binary = r.out
-	r.result.Changes = r.survey.changes
+	r.result.Changes = r.analysis.changes
 	return &r.result
 }
 
 // size is about the size of the rewritten module.
 func (r *rewriter) size() int {
-	size := len(r.binary) + r.survey.growth + 256
+	size := len(r.binary) + r.analysis.growth + 256
 	for i := range r.added {
 		size += len(r.added[i].entries.out)
 	}
@@ -159,7 +159,7 @@ func (r *rewriter) tables() {
 		r.result.TableMinimum += r.Tables[i].Min
 		r.result.TableMaximum += high
 	}
-	if !r.survey.growsTables {
+	if !r.analysis.growsTables {
 		r.result.TableMaximum = r.result.TableMinimum
 	}
 	r.bytes(sectionTable)
@@ -186,7 +186,7 @@ func (r *rewriter) content(s span, added addition) {
 		d.onFunction = c.shiftFunction
 		d.readContent(s.id)
 	case sectionCode:
-		r.weave(c)
+		r.instrument(c)
 	}
 	c.copyTo(s.end)
 	r.bytes(added.entries.out...)
