@@ -18,17 +18,17 @@ import (
 // a manifest: its functions are its exports.
 var ErrNoManifest = errors.New("nothing states a manifest")
 
-// EmbedOptions say more about a module that is given its manifest. The zero value
+// EmbedOptions are the options of [Host.Embed]. The zero value
 // works.
 type EmbedOptions struct {
 	Name    string // of the module in errors; default: its path
-	Sidecar string // file of a manifest; default: plugin.json in the module's folder
+	Sidecar string // file of a manifest; default: plugin.json in the module's directory
 }
 
 // Embed gives the module at path with its manifest as its custom section
 // flowhost.manifest, from where it is read without running anything, and with
 // nothing else changed: the same module and manifest give the same bytes. The
-// manifest is what the module's export says, else the one beside it, else that of
+// manifest is the output of the module's export, else the one beside it, else that of
 // the section which it has.
 //
 // It fails with a *[ModuleError] when that manifest, or the module with it,
@@ -107,8 +107,8 @@ func (h *Host) moduleOf(ctx context.Context, binary []byte) (*module, error) {
 	return h.module(ctx, digestOf(binary), func(context.Context) ([]byte, error) { return binary, nil })
 }
 
-// statedBy asks a module without the section what its export says. It gives nil
-// for one that has no such export.
+// statedBy returns the output of the manifest export of a module without the section,
+// nil if it has no such export.
 func (h *Host) statedBy(ctx context.Context, m *module) ([]byte, error) {
 	if m.image.form.exportType(abi.ExportManifest) != functionShape {
 		return nil, nil

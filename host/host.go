@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// manifestTimeout bounds a module's export that describes it.
+// manifestTimeout bounds a module's export that writes its manifest.
 const manifestTimeout = 5 * time.Second
 
 // Host runs functions of modules. It is safe for concurrent use.
@@ -29,7 +29,7 @@ type Host struct {
 	busy   sync.WaitGroup // calls and preparations; grows only under mu, or when it is not zero
 }
 
-// New makes a host. The context is for setting up only; [Host.Close] ends the host.
+// New makes a host. It uses the context only for the setup; [Host.Close] ends the host.
 func New(ctx context.Context, config Config) (*Host, error) {
 	config = config.withDefaults()
 	box, err := newSandbox(ctx, config)
@@ -50,10 +50,9 @@ func New(ctx context.Context, config Config) (*Host, error) {
 	}, nil
 }
 
-// Close cuts off the calls that run, whose attempts are lost, waits for them
-// and frees all modules. It fails when ctx ends while a guest still runs;
-// nothing is freed then, as native code must not go away under it, and Close may
-// be called again.
+// Close cuts off the running calls, whose attempts are lost, waits for them and frees
+// all modules. It fails when ctx ends while a guest still runs; it frees nothing then,
+// because the guest still uses its native code, and may be called again.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
@@ -101,9 +100,8 @@ func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
 // them costs a third of what it costs to derive their contexts from the host's.
 type activeCall struct{ cancel context.CancelCauseFunc }
 
-// module gives a prepared module, whose bytes come from open when it is not
-// known yet. It is called between enter and leave, and the module is released
-// before leave.
+// module returns a prepared module. If it is not in the cache, its bytes come from open.
+// It is called between enter and leave, and the module is released before leave.
 func (h *Host) module(ctx context.Context, digest string, open func(context.Context) ([]byte, error)) (*module, error) {
 	return h.modules.get(ctx, digest, h.busy.Go, func() (*module, error) {
 		m, err := h.makeModule(digest, open)
@@ -114,8 +112,8 @@ func (h *Host) module(ctx context.Context, digest string, open func(context.Cont
 	})
 }
 
-// makeModule prepares a module and finds out what it is. A module that wazero
-// takes but that cannot be called has its fault noted in it.
+// makeModule prepares a module and finds its ABI and functions. A module that wazero
+// accepts but that cannot be called has its fault noted in it.
 func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, error)) (*module, error) {
 	img, err := h.sandbox.prepare(h.life, open)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // image is a compiled module and, once it was needed, the state of a freshly
-// initialised instance of it. It is safe for concurrent use.
+// initialized instance of it. It is safe for concurrent use.
 type image struct {
 	base    context.Context // of the host, for closing; it never ends
 	digest  string
@@ -43,11 +43,11 @@ type image struct {
 
 // state is that of an instance before its first call.
 type state struct {
-	fresh   string // why there is none, and each call initialises an instance of its own
+	fresh   string // why there is none, and each call initializes an instance of its own
 	memory  *memory.Image
 	globals []uint64
-	elapsed time.Duration // on the guest's clocks while it was initialised
-	took    time.Duration // to initialise it, really
+	elapsed time.Duration // on the guest's clocks while it was initialized
+	took    time.Duration // to initialize it, really
 	warmed  bool          // its own warm-up has run
 }
 
@@ -126,7 +126,7 @@ func (i *image) trial(ctx context.Context, l *lease, inv *invocation) error {
 	return err
 }
 
-// warms reports whether the module has a warm-up of its own.
+// warms reports whether the module exports a warm-up.
 func (i *image) warms() bool { return i.form.exportType(abi.ExportWarmup) == functionShape }
 
 // finish puts the instance back among the idle ones, or closes it.

@@ -25,7 +25,7 @@ type instance struct {
 	stack     int64                   // bytes of native stack that it keeps while it is idle
 }
 
-// call runs an export of type () -> i32, a command's _start or an initialiser,
+// call runs an export of type () -> i32, a command's _start or an initializer,
 // and gives what it returned. It fails with errInterrupted, errFuel, errDepth,
 // errStack, errOutputSize, *exitError or *trapError and never panics.
 func (i *instance) call(ctx context.Context, inv *invocation, export string) (status int32, err error) {
@@ -62,8 +62,8 @@ func (i *instance) function(export string) api.Function {
 	return f
 }
 
-// reset makes the instance what it was when its image was taken. The error says
-// why that cannot be, and the instance is to be closed.
+// reset puts the instance into the state of its image. If it fails, the instance must be
+// closed.
 func (i *instance) reset() error {
 	if i.changed != nil && i.changed.Get() != 0 {
 		return errChanged

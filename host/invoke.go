@@ -10,7 +10,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Invoke runs one call to its end and says how that was. The call's time starts
+// Invoke runs one call and returns its result. The call's time starts
 // now: waiting for an instance, and preparing a module that is not known yet,
 // are part of it and of the result's duration.
 //
@@ -86,7 +86,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	return result, lost
 }
 
-// stored gives the module that the source keeps under the digest, to be released.
+// stored returns the module that the source keeps under the digest. The caller releases it.
 func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 	m, err := h.module(ctx, digest, func(ctx context.Context) ([]byte, error) {
 		binary, err := h.config.Modules.Open(ctx, digest)
@@ -108,7 +108,7 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 	return m, nil
 }
 
-// rejectedResult is the result of a call that did not get to run.
+// rejectedResult is the result of a call that did not run.
 func rejectedResult(ctx context.Context, err error) (run.Result, error) {
 	var fault *ModuleError
 	switch {
@@ -142,11 +142,10 @@ func rejectedResult(ctx context.Context, err error) (run.Result, error) {
 	return failed(failure), nil
 }
 
-// report tells the operator when the host itself broke under a call: the call's
-// own result shows it as a trap.
+// report logs a panic in a host function: the result of the call shows it as a trap.
 func (h *Host) report(call *run.Call, err error) {
 	if trap, ok := errors.AsType[*trapError](err); ok && trap.hostTrace != "" {
-		h.config.Log.Error("a host function broke", "run", call.Run, "flow", call.Flow, "task", call.Task,
+		h.config.Log.Error("a host function panicked", "run", call.Run, "flow", call.Flow, "task", call.Task,
 			"attempt", call.Attempt, "module", call.Module, "reason", trap.reason, "trace", trap.hostTrace)
 	}
 }

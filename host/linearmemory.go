@@ -17,7 +17,7 @@ type linearMemory struct {
 	limit   int64
 	refused bool // a growth was refused
 	short   bool // because the pool had no bytes for it
-	settled bool // tell wazero how large the memory is, whatever it asks for
+	settled bool // report the memory's size to wazero, whatever size it requests
 }
 
 // bind gives the memory to a call.

@@ -75,7 +75,7 @@ func (m *module) askForManifest(ctx context.Context, h *Host) ([]byte, *ModuleEr
 		return nil, &ModuleError{
 			passing: result.Failure.Outcome == run.OutcomeLost || result.Failure.Code == CodeBusy, // it did not run, or not to its end
 			Reason:  "its export flowhost_manifest gave no manifest: " + result.Failure.Error(),
-			Hint:    "it must only describe the plugin, and nothing in the module's initialisation may fail",
+			Hint:    "it must only describe the plugin, and nothing in the module's initialization may fail",
 		}
 	}
 	return result.Output, nil

@@ -108,7 +108,7 @@ func TestManifestExportKeepsToTheLimits(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{Limits: run.Limits{Memory: 1 << 16}})
 	_, err := h.Signature(t.Context(), guest(t, "dispatcher"))
-	if fault, ok := errors.AsType[*host.ModuleError](err); !ok || !strings.Contains(fault.Reason, "no more memory was to be had") {
+	if fault, ok := errors.AsType[*host.ModuleError](err); !ok || !strings.Contains(fault.Reason, "no more memory was available") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -226,7 +226,7 @@ func TestManifestBesideADispatcherAndBesideOneWithItsOwn(t *testing.T) {
 	}
 }
 
-// besideManifest copies a module into a folder with a manifest.
+// besideManifest copies a module into a directory with a manifest.
 func besideManifest(t *testing.T, module string) string {
 	t.Helper()
 	content, err := os.ReadFile(module)

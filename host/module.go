@@ -72,7 +72,7 @@ func (m *module) resolve(name string) (function, export string, failure *run.Fai
 	return "", "", rejected(run.CodeFunction, "the module has no function %q, it has: %s", name, known)
 }
 
-// inferABI tells by imports and exports how a module is to be called.
+// inferABI infers from imports and exports how to call a module.
 func inferABI(form *shape, offered offers) (string, *ModuleError) {
 	if fault := checkImports(form.imports, offered); fault != nil {
 		return "", fault
@@ -119,7 +119,7 @@ func checkImports(imports []Extern, offered offers) *ModuleError {
 	return nil
 }
 
-// importHint says what a module was built for, going by what it imports.
+// importHint states what a module was built for, going by what it imports.
 func importHint(module string) string {
 	const offer = "modules may import wasi_snapshot_preview1 and " + abi.Module
 	switch {

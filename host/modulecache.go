@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// moduleCache holds prepared modules by digest. Each is prepared once at a time, and
-// given up when nobody has used it for long, or when others need the room: it is
-// prepared again, from its source and the cache of native code, when it is asked for.
+// moduleCache holds prepared modules by digest. It prepares each once at a time, and
+// removes a module that was not used for long, or when others need the room. Then the
+// next call prepares it again, from its source and the cache of native code.
 type moduleCache struct {
 	room     int64         // bytes of all modules
 	lifetime time.Duration // of a module that nobody uses
-	forget   func(*image)  // is called before a module is closed
+	forget   func(*image)  // called before a module is closed
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -22,10 +22,10 @@ type moduleCache struct {
 	bytes   int64     // of all that are prepared
 	sweeper *time.Timer
 	closed  bool
-	closing sync.WaitGroup // modules that are given up
+	closing sync.WaitGroup // removed modules
 }
 
-// entry is a module, or why it cannot be had.
+// entry is a module, or the error of its preparation.
 type entry struct {
 	digest string
 	ready  chan struct{} // closed once module and err are set
@@ -38,13 +38,13 @@ type entry struct {
 	bytes int64
 }
 
-// get gives the module of that digest, with prepare if nobody has it ready. prepare
-// runs in a goroutine that spawn starts: it goes on when ctx ends, for others
-// who wait. The module stays until it is released as often as it was given.
+// get returns the module of that digest, which prepare makes if it is not cached. prepare
+// runs in a goroutine that spawn starts: it continues when ctx ends, for others who wait.
+// The cache keeps the module until every caller has released it.
 func (c *moduleCache) get(ctx context.Context, digest string, spawn func(func()), prepare func() (*module, error)) (*module, error) {
 	e := c.enter(digest, spawn, prepare)
 	select {
-	case <-e.ready: // without a look at ctx, as it is for all calls but the first
+	case <-e.ready: // the usual case does not check ctx
 	default:
 		select {
 		case <-e.ready:
@@ -60,16 +60,16 @@ func (c *moduleCache) get(ctx context.Context, digest string, spawn func(func())
 	return e.module, nil
 }
 
-// release gives a module back; nil is none.
+// release releases a module; nil is none.
 func (c *moduleCache) release(m *module) {
 	if m != nil {
 		c.leave(m.image.entry)
 	}
 }
 
-// hold counts a user more of an image that has one, until the result is called. An
-// image that is being prepared has no entry yet.
-func (c *moduleCache) hold(i *image) (letGo func()) {
+// hold adds a user of an image's module, until the result is called. An image that is
+// being prepared has no entry yet.
+func (c *moduleCache) hold(i *image) (release func()) {
 	e := i.entry
 	if e == nil {
 		return func() {}
@@ -80,7 +80,7 @@ func (c *moduleCache) hold(i *image) (letGo func()) {
 	return func() { c.leave(e) }
 }
 
-// enter finds or begins a entry, and counts a user.
+// enter finds or adds an entry, and adds a user.
 func (c *moduleCache) enter(digest string, spawn func(func()), prepare func() (*module, error)) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,8 +101,8 @@ func (c *moduleCache) enter(digest string, spawn func(func()), prepare func() (*
 	return e
 }
 
-// settle lets those who wait have the module. A failure is forgotten, as the module
-// may be stored by the next time, unless it has cost a whole budget to find out.
+// settle wakes those who wait for the module. It removes a failed entry, because the next
+// attempt may succeed, unless the failure was expensive: an exceeded budget.
 func (c *moduleCache) settle(e *entry) {
 	c.mu.Lock()
 	if e.err != nil && !errors.Is(e.err, ErrCompileBudget) {
@@ -116,7 +116,7 @@ func (c *moduleCache) settle(e *entry) {
 	c.leave(e)
 }
 
-// leave counts a user less, and gives up what there is no room for.
+// leave removes a user, and removes the modules for which there is no room.
 func (c *moduleCache) leave(e *entry) {
 	c.mu.Lock()
 	e.users--
@@ -131,20 +131,20 @@ func (c *moduleCache) leave(e *entry) {
 	c.unlock(func(*entry) bool { return c.bytes > c.room })
 }
 
-// sweep gives up the modules that nobody has used for their lifetime.
+// sweep removes the modules that nobody has used for their lifetime.
 func (c *moduleCache) sweep() {
 	c.mu.Lock()
 	c.sweeper = nil
 	c.unlock(func(e *entry) bool { return time.Since(e.since) >= c.lifetime })
 }
 
-// unlock takes out unused entries, the one used longest ago first, as long as they
-// are to go, gives the lock back and closes them.
-func (c *moduleCache) unlock(gone func(*entry) bool) {
-	var given []*entry
+// unlock removes unused entries, the least recently used first, as long as expired
+// returns true, unlocks the cache and closes them.
+func (c *moduleCache) unlock(expired func(*entry) bool) {
+	var removed []*entry
 	for front := c.unused.Front(); front != nil && !c.closed; front = c.unused.Front() {
 		e := front.Value.(*entry)
-		if !gone(e) {
+		if !expired(e) {
 			if c.sweeper == nil {
 				c.sweeper = time.AfterFunc(max(c.lifetime-time.Since(e.since), 0), c.sweep)
 			}
@@ -153,24 +153,24 @@ func (c *moduleCache) unlock(gone func(*entry) bool) {
 		c.unused.Remove(front)
 		delete(c.entries, e.digest)
 		c.bytes -= e.bytes
-		given = append(given, e)
+		removed = append(removed, e)
 	}
-	if len(given) == 0 { // also once the moduleCache is closed, which waits for those before
+	if len(removed) == 0 { // also once the cache is closed
 		c.mu.Unlock()
 		return
 	}
 	c.closing.Add(1)
 	c.mu.Unlock()
 	defer c.closing.Done()
-	for _, e := range given {
+	for _, e := range removed {
 		if e.module != nil {
 			c.forget(e.module.image)
 		}
-		_ = e.module.close() // nobody is left who could do anything about it
+		_ = e.module.close() // there is no caller to report it to
 	}
 }
 
-// close frees all modules, of which none may be used or be prepared any more.
+// close frees all modules. None may be in use or in preparation.
 func (c *moduleCache) close() error {
 	c.mu.Lock()
 	c.closed = true

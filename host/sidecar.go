@@ -17,7 +17,7 @@ import (
 // that cannot write one into it.
 const ManifestFile = "plugin.json"
 
-// withManifest gives a module that has no manifest of its own the one beside it,
+// withManifest adds the manifest in the file beside a module that contains none,
 // as the custom section that it could have: the manifest then is part of what is
 // stored, of its digest, and of every run that recorded it.
 func withManifest(path string, module []byte, limits PreflightLimits) ([]byte, error) {

@@ -29,7 +29,7 @@ func (i *image) guestError(err error) error {
 	return trap
 }
 
-// newTrap takes apart what wazero says: the reason, then the guest's stack, and
+// newTrap parses wazero's error: the reason, then the guest's stack, and
 // when a host function broke, the host's stack.
 func newTrap(err error) *trapError {
 	text, hostTrace, _ := strings.Cut(err.Error(), "Go runtime stack trace:")
@@ -59,7 +59,7 @@ var frame = regexp.MustCompile(`(?m)^\.\$(\d+)\(`)
 const maxName = 200
 
 // unshift names the functions in a trace as the module's author does, or at least
-// numbers them so: the rewrite drops names, and has put a function of its own
+// numbers them so: the rewrite drops names, and has inserted a function
 // between those that are imported and the others.
 func (i *image) unshift(trace string) string {
 	return frame.ReplaceAllStringFunc(trace, func(found string) string {

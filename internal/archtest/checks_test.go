@@ -66,7 +66,7 @@ func TestImports(t *testing.T) {
 		{"a similar name", "host/a.go", "github.com/tetratelabs/wazeroish", ""},
 		{"http in engine", "engine/a.go", "net/http", "engine must not import net/http"},
 		{"tests alone in an unknown folder", "docs/a_test.go", own + "flows", ""},
-		{"unknown folder", "misc/a.go", "slices", "misc: the folder is not in the table"},
+		{"unknown folder", "misc/a.go", "slices", "misc: the directory is not in the table"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

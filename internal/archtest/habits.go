@@ -24,7 +24,7 @@ func CheckDocs(packages []*Package) []Violation {
 }
 
 // CheckContexts finds contexts that are made from nothing. cmd may, because the
-// process begins there; so may guests, which are programs of their own, and what
+// process begins there; so may guests, which are separate programs, and what
 // only tests use.
 func CheckContexts(packages []*Package) []Violation {
 	return checkFiles(packages, []string{"cmd", "internal", "examples", "plugins"}, func(f *File) []Violation {
@@ -59,7 +59,7 @@ func CheckInits(packages []*Package) []Violation {
 }
 
 // checkFiles runs a check over all files that are not tests, outside the given
-// folders.
+// directories.
 func checkFiles(packages []*Package, exempt []string, check func(*File) []Violation) []Violation {
 	var found []Violation
 	for _, p := range packages {

@@ -9,25 +9,25 @@ import (
 // Module is the path of the module that the tables describe.
 const Module = "github.com/flowhost/flowhost"
 
-// Layer is what the packages of one folder, and of the folders below that have
-// no row of their own, may import.
+// Layer is what the packages of one directory, and of the directories below that have
+// no row, may import.
 type Layer struct {
 	Folder   string
-	Imports  []string // folders of this module, each with all that lies below it
+	Imports  []string // directories of this module, each with all that lies below it
 	Outside  bool     // may import third-party modules, as far as [Owners] let it
 	Never    []string // packages of the standard library
-	TestOnly bool     // may be imported by tests only, and by its own folder
+	TestOnly bool     // may be imported by tests only, and by its own directory
 	Reason   string   // why it is so, as the end of a sentence
 }
 
 // Layers is the table: imports point down only, and packages of one layer do not
-// import each other. A folder's own packages may always import each other.
+// import each other. A directory's own packages may always import each other.
 var Layers = []Layer{
 	// L0
 	{Folder: "run", Never: []string{"net/http"},
 		Reason: "run is the vocabulary that every package speaks: whatever it imported, all would import"},
 	{Folder: "dag",
-		Reason: "dag knows a graph of ids and nothing of what they stand for"},
+		Reason: "dag knows a graph of ids and nothing of what they represent"},
 	{Folder: "scheduler",
 		Reason: "scheduler hands out values when they are due and must not know whose they are"},
 	{Folder: "sdk/abi",
@@ -78,11 +78,11 @@ var Layers = []Layer{
 
 	{Folder: "internal", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "sdk"},
 		Outside: true, TestOnly: true,
-		Reason: "internal, but for what has a row of its own, holds what tests, benchmarks and checks need"},
+		Reason: "internal, except the packages with a row, holds what tests, benchmarks and checks need"},
 }
 
 // Owner is who may import a third-party module. Those without a row are free for
-// every folder that may import from outside at all.
+// every directory that may import from outside at all.
 type Owner struct {
 	Module  string   // its path, or the beginning that several share
 	Folders []string // who may import it
@@ -96,7 +96,7 @@ var Owners = []Owner{
 	{Module: "github.com/nats-io", Folders: []string{"bus", "cmd", "internal"},
 		Reason: "NATS is one way to keep a journal and to hear of triggers, and it is known to bus alone"},
 	{Module: "go.etcd.io/bbolt", Folders: []string{"bus", "internal"},
-		Reason: "the index of the history is a file that can be made anew, and how it is kept is known to bus alone"},
+		Reason: "the index of the history is a file that can be built again, and only bus knows its format"},
 	{Module: "github.com/hashicorp", Folders: []string{"flows", "cmd", "internal", "internal/flowtest", "internal/flowsim"},
 		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
 	{Module: "github.com/zclconf", Folders: []string{"flows", "internal"},
@@ -124,8 +124,8 @@ func CheckImports(packages []*Package, layers []Layer, owners []Owner) []Violati
 		}
 		layer := layerOf(layers, p.Folder)
 		if layer == nil {
-			found = append(found, Violation{p.Folder, "the folder is not in the table of layers",
-				"say in archtest.Layers where it belongs and what it may import"})
+			found = append(found, Violation{p.Folder, "the directory is not in the table of layers",
+				"add a row to archtest.Layers: where it belongs and what it may import"})
 			continue
 		}
 		for _, f := range p.Files {
@@ -147,7 +147,7 @@ func checkFile(f *File, layer *Layer, layers []Layer, owners []Owner) []Violatio
 	return found
 }
 
-// forbidden says why layer must not import the path, or "".
+// forbidden reports why layer must not import the path, or "".
 func forbidden(imported string, layer *Layer, layers []Layer, owners []Owner) string {
 	if folder, own := strings.CutPrefix(imported, Module+"/"); own {
 		return forbiddenFolder(folder, layer, layers)
@@ -173,7 +173,7 @@ func forbiddenFolder(folder string, layer *Layer, layers []Layer) string {
 	target := layerOf(layers, folder)
 	switch {
 	case target == nil || target.Folder == layer.Folder:
-		return "" // a folder that the table does not know is reported itself
+		return "" // a directory that the table does not know is reported itself
 	case target.TestOnly:
 		return "only tests may: " + target.Reason
 	case slices.ContainsFunc(layer.Imports, func(parent string) bool { return within(folder, parent) }):
@@ -182,7 +182,7 @@ func forbiddenFolder(folder string, layer *Layer, layers []Layer) string {
 	return layer.Reason
 }
 
-// layerOf finds the row with the longest folder that holds the given one.
+// layerOf finds the row with the longest directory that holds the given one.
 func layerOf(layers []Layer, folder string) *Layer {
 	var best *Layer
 	for i, l := range layers {

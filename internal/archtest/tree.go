@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Package is the Go files of one folder.
+// Package is the Go files of one directory.
 type Package struct {
 	Folder string // from the module's root, with slashes; "." is the root
 	Files  []*File
@@ -39,8 +39,8 @@ type Import struct {
 	Line int
 }
 
-// Read parses all packages of the module whose root folder is given. It leaves
-// out what the go tool leaves out, testdata and folders that start with a dot or
+// Read parses all packages of the module whose root directory is given. It leaves
+// out what the go tool leaves out, testdata and directories that start with a dot or
 // an underscore, and the modules that lie inside this one.
 func Read(root fs.FS) ([]*Package, error) {
 	var packages []*Package
@@ -72,7 +72,7 @@ func leftOut(root fs.FS, folder string) bool {
 	return err == nil
 }
 
-// readPackage gives nil for a folder without Go files.
+// readPackage gives nil for a directory without Go files.
 func readPackage(root fs.FS, folder string) (*Package, error) {
 	names, err := fs.Glob(root, path.Join(folder, "*.go"))
 	if err != nil || len(names) == 0 {
@@ -112,7 +112,7 @@ func parseFile(name string, source []byte) (*File, error) {
 
 func (f *File) line(n ast.Node) int { return f.positions.Position(n.Pos()).Line }
 
-// within reports whether folder is the parent or lies below it.
+// within reports whether directory is the parent or lies below it.
 func within(folder, parent string) bool {
 	return folder == parent || strings.HasPrefix(folder, parent+"/")
 }

@@ -47,9 +47,9 @@ var Writes = []Write{
 	{File: "cmd/flowhost/outputfile.go", Calls: "Chmod Chmod CreateTemp OpenFile Remove Rename",
 		Reason: "what fmt, plugin build and test are asked to write: a file of another kind is refused"},
 	{File: "cmd/flowhost/outputfile_unix.go", Calls: "Chown",
-		Reason: "a temporary file gets the owner of the one that it replaces"},
+		Reason: "a temporary file gets the owner of the file that it replaces"},
 	{File: "cmd/flowhost/pluginbuild.go", Calls: "MkdirTemp RemoveAll WriteFile",
-		Reason: "a temporary directory of its own"},
+		Reason: "a new temporary directory"},
 	{File: "cmd/flowhost/filewatch.go", Calls: "Remove",
 		Reason: "of a watch, not of a file"},
 	{File: "host/internal/compile/cache.go", Calls: "MkdirAll MkdirTemp NewCompilationCacheWithDir Remove Remove RemoveAll Rename WriteFile",
@@ -57,7 +57,7 @@ var Writes = []Write{
 	{File: "host/internal/compile/child.go", Calls: "NewCompilationCacheWithDir",
 		Reason: "the directory that its parent has made and marked, or made for itself alone"},
 	{File: "host/internal/compile/compiler.go", Calls: "MkdirTemp NewCompilationCacheWithDir RemoveAll",
-		Reason: "a temporary directory of its own, for native code when there is no cache"},
+		Reason: "a new temporary directory, for native code when there is no cache"},
 	{File: "host/internal/guestfs/change.go", Calls: "Chtimes Mkdir Remove Rename",
 		Reason: "files of guests, below a directory that is granted for writing, through its os.Root"},
 	{File: "host/internal/guestfs/mount.go", Calls: "Mkdir",
@@ -90,7 +90,7 @@ var writingCalls = map[string]bool{
 	"MkdirTemp": true, "Mkfifo": true, "Mknod": true, "OpenFile": true, "Remove": true, "RemoveAll": true, "Rename": true,
 	"Renameat": true, "Rmdir": true, "Symlink": true, "Truncate": true, "Unlink": true, "Unlinkat": true, "WriteFile": true,
 
-	// Libraries that keep files where they are told.
+	// Libraries that keep files in a given directory.
 	"NewCompilationCacheWithDir": true, "NewServer": true,
 }
 
@@ -118,7 +118,7 @@ func CheckWrites(packages []*Package, layers []Layer, table []Write) []Violation
 			}
 			delete(rows, f.Path)
 			found = append(found, Violation{f.Path, fmt.Sprintf("it changes files by %q, and the table has %q", calls, row.Calls),
-				"whoever adds such a call says in archtest.Writes whose files these are, and tests it on files of others"})
+				"add a row to archtest.Writes that states whose files these are, and test it on files of others"})
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(rows)) {
@@ -127,7 +127,7 @@ func CheckWrites(packages []*Package, layers []Layer, table []Write) []Violation
 	return found
 }
 
-// guests reports whether a folder's programs run inside the sandbox.
+// guests reports whether a directory's programs run inside the sandbox.
 func guests(folder string) bool {
 	return slices.ContainsFunc([]string{"sdk", "examples", "plugins"}, func(parent string) bool { return within(folder, parent) })
 }

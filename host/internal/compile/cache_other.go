@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Permission bits say nothing on this system: its directories of users are private
+// Permission bits mean nothing on this system: its directories of users are private
 // by their access lists.
 func private(fs.FileInfo) error { return nil }
 

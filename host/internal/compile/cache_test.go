@@ -143,7 +143,7 @@ func TestCacheIsItsOwnersAlone(t *testing.T) {
 	again.Close(t.Context())
 }
 
-// Each of these is left as it is: the host works without a cache and says why.
+// Each of these is left as it is: the host works without a cache and reports why.
 func TestCacheThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// rewriter writes a module anew.
+// rewriter writes a module again.
 type rewriter struct {
 	*Module
 	writer

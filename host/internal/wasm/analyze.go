@@ -9,7 +9,7 @@ const smallLeaf = 64
 type analysis struct {
 	functions []facts // that the module defines
 
-	changes bool // there are instructions that Rewritten.Changes tells of
+	changes bool // there are instructions that Rewritten.Changes reports
 	spends  bool // the function to spend units is needed
 	ranges  bool // the function to spend units for a range is needed
 	grows   bool

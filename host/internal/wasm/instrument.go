@@ -230,7 +230,7 @@ func (w *instrumenter) refer(at int) {
 	w.copied = w.pos
 }
 
-// change notes that an instruction comes that Rewritten.Changes tells of.
+// change notes an instruction that Rewritten.Changes reports.
 func (w *instrumenter) change() {
 	w.i32Const(1)
 	w.global(opGlobalSet, w.rewriter.changed)

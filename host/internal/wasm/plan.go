@@ -13,7 +13,7 @@ const (
 // compile a function grows with the square of its blocks.
 const manyLoops = 256
 
-// What is not worth a subtraction of its own, and paid by an earlier stretch: up
+// Limits of what an earlier stretch pays for instead of an own subtraction: up
 // to so many units, and more as long as that pays up to so many for others.
 const (
 	smallStretch = 16

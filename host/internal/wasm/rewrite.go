@@ -26,7 +26,7 @@ const (
 	ExportDepth = SandboxModule + "/depth"
 
 	// ExportChanged is a mutable i32 that becomes 1 right before an instruction
-	// that [Rewritten].Changes tells of. Only modules that have any export it.
+	// that [Rewritten].Changes reports. Only modules that have any export it.
 	ExportChanged = SandboxModule + "/changed"
 
 	exportGlobal = SandboxModule + "/global/" // and the global's index
@@ -73,12 +73,12 @@ type Global struct {
 //     instruction that runs is paid for, and some that do not;
 //   - counts how deep calls are nested, at functions of which each recursion has
 //     one, provided that imported functions do not call the module back;
-//   - exports its mutable globals, and says when it changes what is neither in a
+//   - exports its mutable globals, and states when it changes what is neither in a
 //     global nor in a memory;
 //   - has a maximum for each table, so that all of them are within one (minima
 //     count where they are larger): a table that does not grow any further is
 //     within the specification;
-//   - gets references to functions from globals of its own, of which an instance
+//   - gets references to functions from added globals, of which an instance
 //     has as many as the code refers to;
 //   - has no custom sections, and one data segment for several that lie behind
 //     each other, none of them longer than 1 MiB, unless code uses their numbers.
