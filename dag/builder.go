@@ -19,7 +19,7 @@ type edge struct{ from, to int32 }
 // New is a builder without nodes.
 func New() *Builder { return &Builder{index: map[string]int{}} }
 
-// DuplicateError says that a node with this id was added before.
+// DuplicateError reports that a node with this id was added before.
 type DuplicateError struct {
 	ID string
 }
@@ -28,7 +28,7 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("node %q exists already: ids must be unique in a graph", e.ID)
 }
 
-// UnknownError says that an edge ends at an id that is no node.
+// UnknownError reports that an edge ends at an id that is no node.
 type UnknownError struct {
 	ID       string
 	From, To string // the edge

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CycleError says that nodes depend on each other in a circle.
+// CycleError reports that nodes depend on each other in a circle.
 type CycleError struct {
 	// Path is the ids along a cycle, each depending on the one before. It starts
 	// at the node of the cycle that was added first and ends with the same id. It

@@ -10,11 +10,11 @@
 //
 // [Graph.Walk] and [Plan.Walk] call a function for each node as soon as the last
 // node upstream is done: there are no waves. [Timeout] and [Retry] wrap such
-// functions. [WalkOptions] bound how many run at a time and say what a failure
-// stops; the [Result] tells how each node ended. Of the nodes that could start, the
+// functions. [WalkOptions] bound how many run at a time and state what a failure
+// stops; the [Result] reports how each node ended. Of the nodes that could start, the
 // one with the longest way to go does. [Graph.DOT] and [Graph.Mermaid] draw graphs.
 //
-// A [Frontier] is for whoever runs nodes in a way of his own, in other processes or
+// A [Frontier] is for programs that run nodes in another way, in other processes or
 // over restarts: the progress of one run over a graph, owned by one goroutine.
 //
 // Nodes are dense integers in order of addition. That order breaks all ties, so

@@ -125,7 +125,7 @@ func ExampleWalkOptions() {
 	// <nil>
 }
 
-// A frontier says what is unblocked and leaves running it to its owner.
+// A frontier states what is unblocked and leaves running it to its owner.
 func ExampleFrontier() {
 	g := build("fetch", "price", "stock", "report")("fetch>price", "fetch>stock", "price>report", "stock>report")
 	for f := g.Frontier(); !f.Done(); {

@@ -52,7 +52,7 @@ func (f *Frontier) Ready() []int {
 	return nodes
 }
 
-// CompleteError says that a node was completed that was not under way. Nothing
+// CompleteError reports that a node was completed that was not under way. Nothing
 // has changed.
 type CompleteError struct {
 	Node   int

@@ -12,7 +12,7 @@ import (
 // the walk waits for the function even then.
 type Func[N any] func(ctx context.Context, node N) error
 
-// TimeoutError says that a function took longer than [Timeout] let it. It is
+// TimeoutError reports that a function took longer than [Timeout] let it. It is
 // [context.DeadlineExceeded] for errors.Is.
 type TimeoutError struct {
 	After time.Duration
@@ -51,7 +51,7 @@ func Timeout[N any](after time.Duration, do Func[N]) Func[N] {
 	}
 }
 
-// Backoff says how long to wait after the given attempt, counted from 1, has
+// Backoff defines how long to wait after the given attempt, counted from 1, has
 // failed, and whether another may help at all.
 type Backoff func(attempt int, err error) (wait time.Duration, again bool)
 

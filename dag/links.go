@@ -2,7 +2,7 @@ package dag
 
 import "iter"
 
-// links is the neighbours of all nodes in one direction, in one piece of memory:
+// links is the neighbors of all nodes in one direction, in one piece of memory:
 // those of node i are nodes[start[i]:start[i+1]].
 type links struct {
 	start []int
@@ -26,7 +26,7 @@ func (l *links) turned() iter.Seq2[int, int] {
 	}
 }
 
-// linksOf is the neighbours of n nodes in both directions, ascending and without
+// linksOf is the neighbors of n nodes in both directions, ascending and without
 // repetitions. Edges that are grouped by one end come out of a grouping by their
 // other end in ascending order, so three groupings take the place of sorting.
 func linksOf(n int, edges []edge) (up, down links) {

@@ -20,12 +20,12 @@ type specNode[T any] struct {
 }
 
 // Add adds a node with a value, and the ids of the nodes that it depends on, which
-// may be added later. What is wrong with them is for Build to say.
+// may be added later. Build reports what is wrong with them.
 func (s *Spec[T]) Add(id string, value T, after ...string) {
 	s.nodes = append(s.nodes, specNode[T]{id, value, slices.Clone(after)})
 }
 
-// DuplicateEdgeError says that a node was added with the same dependency twice.
+// DuplicateEdgeError reports that a node was added with the same dependency twice.
 type DuplicateEdgeError struct {
 	From, To string
 }

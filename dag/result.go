@@ -86,7 +86,7 @@ func (r *Result) failure(node int) *NodeError {
 	return &NodeError{Node: node, ID: r.graph.ID(node), Err: r.errs[node]}
 }
 
-// NodeError says which node of a walk has failed.
+// NodeError is the failure of a node of a walk.
 type NodeError struct {
 	Node int
 	ID   string

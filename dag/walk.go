@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// WalkOptions say how a graph is walked. The zero value works.
+// WalkOptions define how a graph is walked. The zero value works.
 type WalkOptions struct {
 	// Workers is how many nodes may be under way at once. Default: GOMAXPROCS.
 	// Nodes that mostly wait want more.
@@ -33,7 +33,7 @@ type WalkOptions struct {
 	After  func(node int, err error)
 }
 
-// OptionError says that an option of a walk makes no sense. Nothing has run.
+// OptionError reports that an option of a walk makes no sense. Nothing has run.
 type OptionError struct {
 	Option string // name of the field
 	Reason string
@@ -56,7 +56,7 @@ func (e *OptionError) Error() string {
 // The error is the first node's *[NodeError]; with KeepGoing all of them joined,
 // in order of addition. If the end of ctx kept nodes from running or from
 // succeeding, ctx's cause is the error, joined with those of nodes that failed. The
-// result is never nil, and tells how each node ended.
+// result is never nil, and reports how each node ended.
 //
 // Walk fails with *[OptionError] before anything runs.
 func (g *Graph) Walk(ctx context.Context, do Func[int], o WalkOptions) (*Result, error) {
@@ -100,7 +100,7 @@ func (g *Graph) check(workers *int, o WalkOptions) ([]int32, error) {
 }
 
 // walk is one walk over a graph. A worker is a goroutine that lives while there
-// are nodes for it: none waits for work. A worker goes on with a node that it has
+// are nodes for it: none waits for work. A worker continues with a node that it has
 // unblocked itself where no other has a longer way to go, so that a chain passes
 // no queue and no lock.
 type walk struct {

@@ -62,7 +62,7 @@ func (w *worker) work() {
 }
 
 // follow works from node on until the worker has ended or a function has
-// panicked: then it gives the node to go on with. There is one deferred call for
+// panicked: then it gives the node to continue with. There is one deferred call for
 // many nodes.
 func (w *worker) follow(node int32) (next int32) {
 	inside := false // the node's function

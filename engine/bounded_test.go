@@ -53,9 +53,12 @@ func TestJSONIsBoundedAtEveryDoor(t *testing.T) {
 				}
 				return err
 			}, run.RequestPayload},
-			"params":  {func() error { _, err := r.Submit(ctx, run.Request{Flow: "f", Params: params}); return err }, run.RequestParams},
-			"fire":    {func() error { _, err := r.Fire(ctx, schedule, run.Request{Params: params}); return err }, run.RequestParams},
-			"again":   {func() error { _, err := r.Retry(ctx, receipt.Run, run.Again{Whole: true, Params: params}); return err }, run.RequestParams},
+			"params": {func() error { _, err := r.Submit(ctx, run.Request{Flow: "f", Params: params}); return err }, run.RequestParams},
+			"fire":   {func() error { _, err := r.Fire(ctx, schedule, run.Request{Params: params}); return err }, run.RequestParams},
+			"again": {func() error {
+				_, err := r.Retry(ctx, receipt.Run, run.RerunOptions{Whole: true, Params: params})
+				return err
+			}, run.RequestParams},
 			"signal":  {func() error { return r.Signal(ctx, receipt.Run, "go", deep) }, run.RequestPayload},
 			"approve": {func() error { return r.Approve(ctx, receipt.Run, "ok", run.Approval{Approved: true, Payload: deep}) }, run.RequestPayload},
 		} {

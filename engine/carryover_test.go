@@ -28,7 +28,7 @@ var copiesHCL = `flow "f" {
   output "last" { value = [length(task.t.output), task.t.output[199]] }
 ` + forEach("range(200)", `on_error = "continue"`) + "}\n"
 
-var oneItem = run.Again{Task: run.TaskRef{Task: "t", Key: "7"}}
+var oneItem = run.RerunOptions{Task: run.TaskRef{Task: "t", Key: "7"}}
 
 // kindsOf are the kinds of the events of a run, repetitions left out.
 func kindsOf(list []run.Notice, id run.ID) []string {
@@ -236,7 +236,7 @@ func TestTakeoverOfWhatIsTooLarge(t *testing.T) {
 		if page, err := r.List(t.Context(), run.Query{States: []run.State{run.Pending, run.Running}}); err != nil || len(page.Runs) != 0 {
 			t.Errorf("open runs %+v, %v", page.Runs, err)
 		}
-		whole, err := r.Retry(t.Context(), old.Run, run.Again{Whole: true})
+		whole, err := r.Retry(t.Context(), old.Run, run.RerunOptions{Whole: true})
 		if err != nil || r.wait(whole.Run).State != run.Succeeded {
 			t.Errorf("the whole run again: %+v, %v", whole, err)
 		}

@@ -60,13 +60,13 @@ type commitLog struct {
 	taskObservers bool          // an observer wants the events of tasks
 
 	shard      *run.Shard
-	pending    []*batch      // not given to the committer yet; the last one is still growing
-	inFlight   *batch        // at the committer
-	unsaved    int           // bytes in pending and inFlight
+	pending    []*batch       // not given to the committer yet; the last one is still growing
+	inFlight   *batch         // at the committer
+	unsaved    int            // bytes in pending and inFlight
 	spare      []*wire.Commit // emptied
-	outbox     []*batch      // durable, not given to the notifier yet
-	unnotified int           // events in outbox
-	revision   uint64        // of the last durable commit
+	outbox     []*batch       // durable, not given to the notifier yet
+	unnotified int            // events in outbox
+	revision   uint64         // of the last durable commit
 
 	snapshot   *snapshot // being written
 	compacting bool      // the compactor has one

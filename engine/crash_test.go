@@ -264,7 +264,7 @@ func TestRunsContinueFromEveryEvent(t *testing.T) {
 			r.wait(id)
 			first, second := r.submit("f", `{"a":"slow"}`), r.submit("f", `{"a":"slow"}`)
 			for range 2 {
-				receipt, err := r.Retry(r.t.Context(), id, run.Again{})
+				receipt, err := r.Retry(r.t.Context(), id, run.RerunOptions{})
 				if err != nil {
 					r.t.Fatal(err)
 				}

@@ -13,12 +13,12 @@ import (
 
 // againPlan is how a run was asked to be made again.
 type againPlan struct {
-	run.Again
+	run.RerunOptions
 	since time.Time // the run was looked at then, or later
 }
 
-func (c *client) randomAgain() run.Again {
-	how := run.Again{Recorded: chance(c.rng, 3), Downstream: chance(c.rng, 2)}
+func (c *client) randomAgain() run.RerunOptions {
+	how := run.RerunOptions{Recorded: chance(c.rng, 3), Downstream: chance(c.rng, 2)}
 	switch c.rng.IntN(3) {
 	case 0:
 		how.Whole = true
@@ -60,7 +60,7 @@ func (c *client) again() {
 	if how.Task.Task != "" && chance(c.rng, 2) {
 		how.Within, how.Task = c.somePath(e, id, how.Task)
 	}
-	receipt, err := e.Retry(context.Background(), id, how.Again)
+	receipt, err := e.Retry(context.Background(), id, how.RerunOptions)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	busy, refused := (*BusyError)(nil), (*run.RequestError)(nil)

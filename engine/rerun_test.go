@@ -65,30 +65,30 @@ func TestATaskIsRunAgain(t *testing.T) {
 	set := load(t, againHCL)
 	for name, c := range map[string]struct {
 		fails  []string // at first
-		how    run.Again
+		how    run.RerunOptions
 		calls  map[string]int
 		state  run.State
 		output string
 	}{
 		"one task of a run that succeeded": {
-			how: run.Again{Task: run.TaskRef{Task: "a"}}, calls: map[string]int{"a": 1}, state: run.Succeeded,
+			how: run.RerunOptions{Task: run.TaskRef{Task: "a"}}, calls: map[string]int{"a": 1}, state: run.Succeeded,
 			output: `{"all":[[{"a":{"x":5},"i":0},{"a":{"x":5},"i":1},{"a":{"x":5},"i":2}],"succeeded"]}`,
 		},
 		"a task and what comes after it": {
-			how:   run.Again{Task: run.TaskRef{Task: "a"}, Downstream: true, Params: map[string]json.RawMessage{"x": json.RawMessage("7")}},
+			how:   run.RerunOptions{Task: run.TaskRef{Task: "a"}, Downstream: true, Params: map[string]json.RawMessage{"x": json.RawMessage("7")}},
 			calls: map[string]int{"a": 1, "many[0]": 1, "many[1]": 1, "many[2]": 1, "b": 1}, state: run.Succeeded,
 			output: `{"all":[[{"a":{"x":7},"i":0},{"a":{"x":7},"i":1},{"a":{"x":7},"i":2}],"succeeded"]}`,
 		},
 		"one item": {
-			fails: []string{"many[1]"}, how: run.Again{Task: run.TaskRef{Task: "many", Key: "1"}, Downstream: true},
+			fails: []string{"many[1]"}, how: run.RerunOptions{Task: run.TaskRef{Task: "many", Key: "1"}, Downstream: true},
 			calls: map[string]int{"many[1]": 1, "b": 1}, state: run.Succeeded,
 			output: `{"all":[[{"a":{"x":5},"i":0},{"a":{"x":5},"i":1},{"a":{"x":5},"i":2}],"succeeded"]}`,
 		},
 		"a failure elsewhere stays one": {
-			fails: []string{"side"}, how: run.Again{Task: run.TaskRef{Task: "b"}}, calls: map[string]int{"b": 1}, state: run.Failed,
+			fails: []string{"side"}, how: run.RerunOptions{Task: run.TaskRef{Task: "b"}}, calls: map[string]int{"b": 1}, state: run.Failed,
 		},
 		"what failed, of a fan-out and beside it": {
-			fails: []string{"side", "many[2]"}, how: run.Again{}, calls: map[string]int{"side": 1}, state: run.Succeeded,
+			fails: []string{"side", "many[2]"}, how: run.RerunOptions{}, calls: map[string]int{"side": 1}, state: run.Succeeded,
 			output: `{"all":[[{"a":{"x":5},"i":0},{"a":{"x":5},"i":1},null],"succeeded"]}`,
 		},
 	} {
@@ -129,7 +129,7 @@ func TestAFanOutIsTakenOver(t *testing.T) {
 		r := boot(t, Config{Invoker: host}, set)
 		old := r.run("f", `null`)
 		host.calls, host.fails = map[string]int{}, map[string]bool{"a": true}
-		receipt, err := r.Retry(t.Context(), old.Run, run.Again{Task: run.TaskRef{Task: "a"}})
+		receipt, err := r.Retry(t.Context(), old.Run, run.RerunOptions{Task: run.TaskRef{Task: "a"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,20 +171,20 @@ func TestAFanOutThatFailedGoesOnWithItsItems(t *testing.T) {
 func TestATaskThatHasChangedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	const plain, each, forgiving = "", "for_each = range(2)", "for_each = range(2)\n on_error = \"continue\""
-	last := run.Again{Task: run.TaskRef{Task: "last"}}
+	last := run.RerunOptions{Task: run.TaskRef{Task: "last"}}
 	for name, c := range map[string]struct {
 		was, is string
 		fails   string
-		hows    []run.Again // each but the last one fails
+		hows    []run.RerunOptions // each but the last one fails
 		given   string
 	}{
-		"into a fan-out":                           {was: plain, is: each, hows: []run.Again{{}}, given: `"x"`},
-		"into a fan-out, as it was, and again":     {was: plain, is: each, hows: []run.Again{last, {}}, given: `"x"`},
-		"out of a fan-out":                         {was: each, is: plain, hows: []run.Again{{}}, given: `["x","x"]`},
-		"out of a fan-out, as it was, and again":   {was: each, is: plain, hows: []run.Again{last, {}}, given: `["x","x"]`},
-		"which forgives no item any more":          {was: forgiving, is: each, fails: "a[1]", hows: []run.Again{{}}, given: `["x",null]`},
-		"which forgives no item, as it was, again": {was: forgiving, is: each, fails: "a[1]", hows: []run.Again{last, {}}, given: `["x",null]`},
-		"which forgives items now":                 {was: each, is: forgiving, hows: []run.Again{last, {}}, given: `["x","x"]`},
+		"into a fan-out":                           {was: plain, is: each, hows: []run.RerunOptions{{}}, given: `"x"`},
+		"into a fan-out, as it was, and again":     {was: plain, is: each, hows: []run.RerunOptions{last, {}}, given: `"x"`},
+		"out of a fan-out":                         {was: each, is: plain, hows: []run.RerunOptions{{}}, given: `["x","x"]`},
+		"out of a fan-out, as it was, and again":   {was: each, is: plain, hows: []run.RerunOptions{last, {}}, given: `["x","x"]`},
+		"which forgives no item any more":          {was: forgiving, is: each, fails: "a[1]", hows: []run.RerunOptions{{}}, given: `["x",null]`},
+		"which forgives no item, as it was, again": {was: forgiving, is: each, fails: "a[1]", hows: []run.RerunOptions{last, {}}, given: `["x",null]`},
+		"which forgives items now":                 {was: each, is: forgiving, hows: []run.RerunOptions{last, {}}, given: `["x","x"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +281,7 @@ flow "f" {
 		}
 		for recorded, want := range map[bool]map[string]int{true: {"b": 1}, false: {"new": 1}} {
 			host.calls = map[string]int{}
-			how := run.Again{Whole: !recorded, FreshParams: !recorded, Recorded: recorded}
+			how := run.RerunOptions{Whole: !recorded, FreshParams: !recorded, Recorded: recorded}
 			if recorded {
 				how.Task = run.TaskRef{Task: "b"}
 			}
@@ -313,7 +313,7 @@ func TestWhatCannotBeRunAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			refused := (*run.RequestError)(nil)
-			if _, err := r.Retry(t.Context(), old.Run, run.Again{Task: ref}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			if _, err := r.Retry(t.Context(), old.Run, run.RerunOptions{Task: ref}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want an error with %q", text, err, want)
 			}
 		}
@@ -345,7 +345,7 @@ flow "f" {
 			{"2", map[string]int{"many[2]": 1}, run.Succeeded},
 		} {
 			host.calls, host.fails = map[string]int{}, nil
-			receipt, err := r.Retry(t.Context(), old.Run, run.Again{Task: run.TaskRef{Task: "many", Key: c.item}})
+			receipt, err := r.Retry(t.Context(), old.Run, run.RerunOptions{Task: run.TaskRef{Task: "many", Key: c.item}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -384,12 +384,12 @@ flow "inner" {
 		r := boot(t, Config{Invoker: host}, set)
 		last := r.run("f", `null`)
 		for _, c := range []struct {
-			how  run.Again
+			how  run.RerunOptions
 			want string
 		}{
-			{run.Again{}, `{"all":[1,2]}`}, // what own gave is taken over
-			{run.Again{Whole: true}, `{"all":[3,1]}`},
-			{run.Again{Task: run.TaskRef{Task: "own"}}, `{"all":[4,1]}`},
+			{run.RerunOptions{}, `{"all":[1,2]}`}, // what own gave is taken over
+			{run.RerunOptions{Whole: true}, `{"all":[3,1]}`},
+			{run.RerunOptions{Task: run.TaskRef{Task: "own"}}, `{"all":[4,1]}`},
 		} {
 			host.fails = nil
 			receipt, err := r.Retry(t.Context(), last.Run, c.how)

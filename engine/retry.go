@@ -12,11 +12,11 @@ import (
 )
 
 // Retry makes a new run from an earlier one, with its trigger. The new run carries over
-// the results that need not be computed again, see [run.Again]. Retry returns
+// the results that need not be computed again, see [run.RerunOptions]. Retry returns
 // ErrUnfinished and ErrSucceeded for runs that cannot be continued, and otherwise the
 // errors of Submit. If the request names a task, the earlier run may be in any state:
 // tasks that have not ended are left out.
-func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error) {
+func (e *Engine) Retry(ctx context.Context, id run.ID, how run.RerunOptions) (run.Receipt, error) {
 	if err := checkParams(how.Params); err != nil {
 		return run.Receipt{}, err
 	}
@@ -41,7 +41,7 @@ func (e *Engine) Retry(ctx context.Context, id run.ID, how run.Again) (run.Recei
 }
 
 // flowOf is the recorded flow of a run if the request asks for it, and nil otherwise.
-func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*flows.Flow, error) {
+func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.RerunOptions) (*flows.Flow, error) {
 	if !how.Recorded {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.Again) (*f
 }
 
 // retry makes the run with the given flow, or with the deployed one if that is nil.
-func (e *executor) retry(f *flows.Flow, before *rerun.Predecessor, how run.Again) (run.Receipt, error) {
+func (e *executor) retry(f *flows.Flow, before *rerun.Predecessor, how run.RerunOptions) (run.Receipt, error) {
 	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
@@ -99,7 +99,7 @@ func (e *executor) retry(f *flows.Flow, before *rerun.Predecessor, how run.Again
 }
 
 // paramsFor are the params of the new run.
-func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
+func paramsFor(old *run.Record, how run.RerunOptions) map[string]json.RawMessage {
 	params := map[string]json.RawMessage{}
 	if !how.FreshParams {
 		maps.Copy(params, old.Params)
@@ -110,7 +110,7 @@ func paramsFor(old *run.Record, how run.Again) map[string]json.RawMessage {
 
 // carriedOver gives what a run carries over from an earlier one: the events, and the
 // continuation that is recorded with its acceptance.
-func (e *executor) carriedOver(f *flows.Flow, before *rerun.Predecessor, how run.Again) ([]run.EventData, json.RawMessage, error) {
+func (e *executor) carriedOver(f *flows.Flow, before *rerun.Predecessor, how run.RerunOptions) ([]run.EventData, json.RawMessage, error) {
 	took, err := before.Plan(f, how)
 	if err != nil {
 		return nil, nil, err
@@ -128,7 +128,7 @@ func (e *executor) carriedOver(f *flows.Flow, before *rerun.Predecessor, how run
 // predecessor reads the runs of sub-flows that the new run continues: those on the way
 // to the named task, or all that did not succeed. Of the latter, those that are no
 // longer kept start from the beginning.
-func (e *Engine) predecessor(ctx context.Context, record *run.Record, how run.Again) (*rerun.Predecessor, error) {
+func (e *Engine) predecessor(ctx context.Context, record *run.Record, how run.RerunOptions) (*rerun.Predecessor, error) {
 	before := &rerun.Predecessor{Run: record, Children: map[run.ID]*run.Record{}}
 	if how.Whole {
 		return before, nil

@@ -82,7 +82,7 @@ func (m *mended) made() map[string]int {
 
 func (r *rig) retried(id run.ID, whole bool) run.ID {
 	r.t.Helper()
-	receipt, err := r.Retry(context.Background(), id, run.Again{Whole: whole})
+	receipt, err := r.Retry(context.Background(), id, run.RerunOptions{Whole: whole})
 	if err != nil || !receipt.Accepted || receipt.Repeated || receipt.Run == id {
 		r.t.Fatalf("retry of %s: %+v, %v", id, receipt, err)
 	}
@@ -187,15 +187,15 @@ func TestRetryOfRunsThatCannotBeContinued(t *testing.T) {
 		r := boot(t, Config{Invoker: slow}, set)
 		id := r.submit("f", `1`)
 		for _, whole := range []bool{false, true} {
-			if receipt, err := r.Retry(t.Context(), id, run.Again{Whole: whole}); !errors.Is(err, ErrUnfinished) || receipt.Accepted {
+			if receipt, err := r.Retry(t.Context(), id, run.RerunOptions{Whole: whole}); !errors.Is(err, ErrUnfinished) || receipt.Accepted {
 				t.Errorf("an open run is answered with %+v, %v", receipt, err)
 			}
-			if _, err := r.Retry(t.Context(), run.NewID(time.Now()), run.Again{Whole: whole}); !errors.Is(err, run.ErrUnknown) {
+			if _, err := r.Retry(t.Context(), run.NewID(time.Now()), run.RerunOptions{Whole: whole}); !errors.Is(err, run.ErrUnknown) {
 				t.Errorf("an unknown run is answered with %v", err)
 			}
 		}
 		r.wait(id)
-		if _, err := r.Retry(t.Context(), id, run.Again{}); !errors.Is(err, ErrSucceeded) {
+		if _, err := r.Retry(t.Context(), id, run.RerunOptions{}); !errors.Is(err, ErrSucceeded) {
 			t.Errorf("a run that succeeded is answered with %v", err)
 		}
 		canceled := r.submit("f", `1`)
@@ -206,7 +206,7 @@ func TestRetryOfRunsThatCannotBeContinued(t *testing.T) {
 		again := r.retried(canceled, false)
 		r.Drain()
 		synctest.Wait()
-		if _, err := r.Retry(t.Context(), id, run.Again{Whole: true}); !errors.Is(err, ErrDraining) {
+		if _, err := r.Retry(t.Context(), id, run.RerunOptions{Whole: true}); !errors.Is(err, ErrDraining) {
 			t.Errorf("a host that stops answers %v", err)
 		}
 		r.stop()
@@ -240,13 +240,13 @@ flow "f" {
 		r = boot(t, config)
 		<-r.Ready()
 		var refused *run.RequestError
-		if _, err := r.Retry(t.Context(), old.Run, run.Again{}); !errors.As(err, &refused) || refused.Code != run.RequestUnknownFlow {
+		if _, err := r.Retry(t.Context(), old.Run, run.RerunOptions{}); !errors.As(err, &refused) || refused.Code != run.RequestUnknownFlow {
 			t.Errorf("without the flow the answer is %v", err)
 		}
 		if err := r.Deploy(t.Context(), after); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Retry(t.Context(), old.Run, run.Again{}); !errors.As(err, &refused) || refused.Code != run.RequestParams {
+		if _, err := r.Retry(t.Context(), old.Run, run.RerunOptions{}); !errors.As(err, &refused) || refused.Code != run.RequestParams {
 			t.Errorf("with a param that the flow has no more the answer is %v", err)
 		}
 		withoutParams(history, old.Run, whole.Run)
@@ -301,7 +301,7 @@ func TestRetryOfAShortenedRecord(t *testing.T) {
 		var refused *run.RequestError
 		for id, ways := range map[run.ID][]bool{slim.Run: {false}, bare.Run: {false, true}} {
 			for _, whole := range ways {
-				if receipt, err := r.Retry(t.Context(), id, run.Again{Whole: whole}); !errors.As(err, &refused) || refused.Code != run.RequestSize {
+				if receipt, err := r.Retry(t.Context(), id, run.RerunOptions{Whole: whole}); !errors.As(err, &refused) || refused.Code != run.RequestSize {
 					t.Errorf("whole is %t, and the answer is %+v, %v", whole, receipt, err)
 				}
 			}
@@ -331,7 +331,7 @@ func TestRetryTakesOverWhatHasNoOutput(t *testing.T) {
 		}}, set)
 		old := r.run("f", `1`)
 		well = true
-		if receipt, err := r.Retry(t.Context(), old.Run, run.Again{}); err != nil {
+		if receipt, err := r.Retry(t.Context(), old.Run, run.RerunOptions{}); err != nil {
 			t.Errorf("the answer is %+v, %v", receipt, err)
 		} else if record := r.wait(receipt.Run); record.State != run.Succeeded || !taskOf(t, record, "a").Reused {
 			t.Errorf("the run is %s: %v", record.State, record.Error)
@@ -430,7 +430,7 @@ func TestRetryIsBoundedLikeAnyRequest(t *testing.T) {
 		})}, set)
 		old := r.run("f", `1`)
 		r.submit("f", `1`)
-		if _, err := r.Retry(t.Context(), old.Run, run.Again{}); !errors.As(err, new(*BusyError)) {
+		if _, err := r.Retry(t.Context(), old.Run, run.RerunOptions{}); !errors.As(err, new(*BusyError)) {
 			t.Errorf("a host that is full answers %v", err)
 		}
 		r.stop()

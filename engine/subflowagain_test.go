@@ -100,22 +100,22 @@ func (c *tally) now(fails ...string) {
 	}
 }
 
-func path(t *testing.T, text string) run.Again {
+func path(t *testing.T, text string) run.RerunOptions {
 	t.Helper()
 	refs, err := run.ParseTaskPath(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Again{Within: refs[:len(refs)-1], Task: refs[len(refs)-1]}
+	return run.RerunOptions{Within: refs[:len(refs)-1], Task: refs[len(refs)-1]}
 }
 
 func TestRunsOfSubflowsAreContinued(t *testing.T) {
 	t.Parallel()
-	downstream := func(how run.Again) run.Again {
+	downstream := func(how run.RerunOptions) run.RerunOptions {
 		how.Downstream = true
 		return how
 	}
-	with := func(how run.Again, x string) run.Again {
+	with := func(how run.RerunOptions, x string) run.RerunOptions {
 		how.Params = map[string]json.RawMessage{"x": json.RawMessage(x)}
 		return how
 	}
@@ -123,7 +123,7 @@ func TestRunsOfSubflowsAreContinued(t *testing.T) {
 	for name, c := range map[string]struct {
 		flow  string
 		fails []string // at first
-		how   run.Again
+		how   run.RerunOptions
 		again []string // fail again
 		calls map[string]int
 		state run.State
@@ -133,11 +133,11 @@ func TestRunsOfSubflowsAreContinued(t *testing.T) {
 			calls: map[string]int{"write [1]": 1, `note {"written":[1]}`: 1, `last {"sum":{"written":[1]}}`: 1},
 		},
 		"one that gets other params begins anew": {
-			flow: "top", fails: []string{"write [1]", "first 1"}, how: with(run.Again{Task: run.TaskRef{Task: "first"}, Downstream: true}, "2"), state: run.Succeeded,
+			flow: "top", fails: []string{"write [1]", "first 1"}, how: with(run.RerunOptions{Task: run.TaskRef{Task: "first"}, Downstream: true}, "2"), state: run.Succeeded,
 			calls: map[string]int{"first 2": 1, "read 2": 1, "open 2": 1, "write [2]": 1, `note {"written":[2]}`: 1, `last {"sum":{"written":[2]}}`: 1},
 		},
 		"as a whole": {
-			flow: "top", fails: []string{"write [1]"}, how: run.Again{Whole: true}, state: run.Succeeded,
+			flow: "top", fails: []string{"write [1]"}, how: run.RerunOptions{Whole: true}, state: run.Succeeded,
 			calls: map[string]int{"first 1": 1, "read 1": 1, "open 1": 1, "write [1]": 1, `note {"written":[1]}`: 1, `last {"sum":{"written":[1]}}`: 1},
 		},
 		"a task of the innermost one": {
@@ -212,7 +212,7 @@ flow "gated" {
 		store := r.child(load, "store")
 		host.now()
 		gate := r.submit("gated", `"wait"`)
-		receipt, err := r.Retry(t.Context(), old.Run, run.Again{})
+		receipt, err := r.Retry(t.Context(), old.Run, run.RerunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,11 +290,11 @@ flow "many" {
 		}
 		r := boot(t, Config{Invoker: host}, set)
 		old := r.run("top", `null`)
-		_, err := r.Retry(t.Context(), old.Run, run.Again{})
+		_, err := r.Retry(t.Context(), old.Run, run.RerunOptions{})
 		if refused := (*run.RequestError)(nil); !errors.As(err, &refused) || refused.Code != run.RequestSize || !strings.Contains(err.Error(), "as a whole") {
 			t.Errorf("it is answered with %v", err)
 		}
-		if _, err := r.Retry(t.Context(), old.Run, run.Again{Whole: true}); err != nil {
+		if _, err := r.Retry(t.Context(), old.Run, run.RerunOptions{Whole: true}); err != nil {
 			t.Error(err)
 		}
 		r.stop()
@@ -328,7 +328,7 @@ flow "f" {
 				r := boot(t, Config{Invoker: host}, set)
 				old := r.run("f", `null`)
 				host.now()
-				receipt, err := r.Retry(t.Context(), old.Run, run.Again{Task: run.TaskRef{Task: "slow"}})
+				receipt, err := r.Retry(t.Context(), old.Run, run.RerunOptions{Task: run.TaskRef{Task: "slow"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -372,7 +372,7 @@ flow "f" {
 			},
 		}}, set)
 		old := r.run("f", `null`)
-		receipt, err := r.Retry(t.Context(), old.Run, run.Again{Task: run.TaskRef{Task: "rescue"}})
+		receipt, err := r.Retry(t.Context(), old.Run, run.RerunOptions{Task: run.TaskRef{Task: "rescue"}})
 		if err != nil {
 			t.Fatal(err)
 		}

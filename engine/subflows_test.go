@@ -469,7 +469,7 @@ func TestRetryOfASubflowsRun(t *testing.T) {
 		}}}, set)
 		top := r.run("top", `{"n":3}`)
 		broken = false
-		receipt, err := r.Retry(t.Context(), taskOf(t, top, "call").Child, run.Again{})
+		receipt, err := r.Retry(t.Context(), taskOf(t, top, "call").Child, run.RerunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

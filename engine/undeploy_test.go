@@ -46,7 +46,7 @@ func TestFlowsThatAreGoneMakeNoRuns(t *testing.T) {
 		if _, err := r.Submit(t.Context(), run.Request{Flow: "f"}); !errors.As(err, &refused) || refused.Code != run.RequestUnknownFlow {
 			t.Errorf("a request for the flow that is gone: %v", err)
 		}
-		if _, err := r.Retry(t.Context(), going, run.Again{Whole: true}); err == nil {
+		if _, err := r.Retry(t.Context(), going, run.RerunOptions{Whole: true}); err == nil {
 			t.Error("a run of the flow that is gone is retried")
 		}
 		if _, err := r.Pause(t.Context(), run.ScheduleRef{Flow: "f"}, "x"); !errors.As(err, new(*UnknownScheduleError)) {

@@ -568,7 +568,7 @@ flow "f" {
 		synctest.Wait()
 		r.approve(id, "approval", run.Approval{By: "anna"})
 		r.wait(id)
-		receipt, err := r.Retry(t.Context(), id, run.Again{Task: run.TaskRef{Task: "a"}})
+		receipt, err := r.Retry(t.Context(), id, run.RerunOptions{Task: run.TaskRef{Task: "a"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Config says what a host may use. The zero value works.
+// Config configures a host. The zero value works.
 type Config struct {
 	// CacheDir keeps compiled modules between processes, in a directory that the
 	// host makes there ([CachePath]). That holds native code that is run without
@@ -23,7 +23,7 @@ type Config struct {
 	Modules Source
 
 	// CompileCommand is a program and its arguments that calls [CompileChild], this
-	// one as a rule: large modules are compiled in a process of their own, whose
+	// one as a rule: large modules are compiled in a separate process, whose
 	// time and memory are limited. Default: modules are refused of which compiling
 	// may take more than 200 ms.
 	CompileCommand []string
@@ -59,7 +59,7 @@ type Config struct {
 	// time, on the call's goroutine, so it must not block; other calls' come at
 	// the same time. At most as many bytes as [run.Limits].Log come of a call: what
 	// is written once three quarters of them are used waits for the call's end,
-	// where a line says how many were left out before the last ones. The last
+	// where a line states how many were left out before the last ones. The last
 	// line has come before Invoke returns. Call and line must not be changed.
 	// Default: nobody follows.
 	Lines func(call *run.Call, at time.Time, line run.LogLine)

@@ -54,7 +54,7 @@ var exampleConfigs = map[string]string{
 	"warehouse": `{"room":"data"}`,
 }
 
-// envExamples names the folder with the built plugins to a second process of this
+// envExamples names the directory with the built plugins to a second process of this
 // test, which leaves what it saw in seenFile.
 const (
 	envExamples = "FLOWHOST_TEST_EXAMPLES"
@@ -103,7 +103,7 @@ func TestSameCallGivesTheSameBytes(t *testing.T) {
 	})
 }
 
-// buildExamples builds the plugins of all examples into one folder.
+// buildExamples builds the plugins of all examples into one directory.
 func buildExamples(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(fixture.dir, "examples")

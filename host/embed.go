@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/flowhost/flowhost/host/internal/manifest"
 	"github.com/flowhost/flowhost/host/internal/wasm"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -17,17 +18,17 @@ import (
 // a manifest: its functions are its exports.
 var ErrNoManifest = errors.New("nothing states a manifest")
 
-// EmbedOptions say more about a module that is given its manifest. The zero value
+// EmbedOptions are the options of [Host.Embed]. The zero value
 // works.
 type EmbedOptions struct {
-	Name   string // of the module in errors; default: its path
-	Beside string // file of a manifest; default: plugin.json in the module's folder
+	Name    string // of the module in errors; default: its path
+	Sidecar string // file of a manifest; default: plugin.json in the module's directory
 }
 
 // Embed gives the module at path with its manifest as its custom section
 // flowhost.manifest, from where it is read without running anything, and with
 // nothing else changed: the same module and manifest give the same bytes. The
-// manifest is what the module's export says, else the one beside it, else that of
+// manifest is the output of the module's export, else the one beside it, else that of
 // the section which it has.
 //
 // It fails with a *[ModuleError] when that manifest, or the module with it,
@@ -44,14 +45,14 @@ func (h *Host) Embed(ctx context.Context, path string, options EmbedOptions) ([]
 	if err != nil {
 		return nil, err
 	}
-	embedded, err := h.embed(ctx, binary, cmp.Or(options.Beside, filepath.Join(filepath.Dir(path), ManifestFile)))
+	embedded, err := h.embed(ctx, binary, cmp.Or(options.Sidecar, filepath.Join(filepath.Dir(path), ManifestFile)))
 	if err != nil {
 		return nil, locate(err, name)
 	}
 	return embedded, nil
 }
 
-func (h *Host) embed(ctx context.Context, binary []byte, beside string) ([]byte, error) {
+func (h *Host) embed(ctx context.Context, binary []byte, sidecar string) ([]byte, error) {
 	walked, fault := preflight(binary, h.config.Preflight)
 	if fault != nil {
 		return nil, fault
@@ -64,10 +65,10 @@ func (h *Host) embed(ctx context.Context, binary []byte, beside string) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	text, err := h.statedBy(ctx, m)
 	if err == nil && text == nil {
-		text, err = statedBeside(beside)
+		text, err = sidecarManifest(sidecar)
 	}
 	if err == nil && text == nil {
 		text = walked.Custom
@@ -84,8 +85,8 @@ func (h *Host) embed(ctx context.Context, binary []byte, beside string) ([]byte,
 }
 
 // described gives a module with its manifest, if it can be used so.
-func (h *Host) described(ctx context.Context, plain, manifest []byte) ([]byte, error) {
-	text, err := compacted(manifest)
+func (h *Host) described(ctx context.Context, plain, stated []byte) ([]byte, error) {
+	text, err := compacted(stated)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (h *Host) described(ctx context.Context, plain, manifest []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	if m.fault != nil {
 		return nil, m.fault
 	}
@@ -106,8 +107,8 @@ func (h *Host) moduleOf(ctx context.Context, binary []byte) (*module, error) {
 	return h.module(ctx, digestOf(binary), func(context.Context) ([]byte, error) { return binary, nil })
 }
 
-// statedBy asks a module without the section what its export says. It gives nil
-// for one that has no such export.
+// statedBy returns the output of the manifest export of a module without the section,
+// nil if it has no such export.
 func (h *Host) statedBy(ctx context.Context, m *module) ([]byte, error) {
 	if m.image.form.exportType(abi.ExportManifest) != functionShape {
 		return nil, nil
@@ -122,15 +123,15 @@ func (h *Host) statedBy(ctx context.Context, m *module) ([]byte, error) {
 	return text, nil
 }
 
-// statedBeside reads and checks the manifest in a file. It gives nil where there
+// sidecarManifest reads and checks the manifest in a file. It gives nil where there
 // is none.
-func statedBeside(path string) ([]byte, error) {
-	text, err := readBeside(path)
+func sidecarManifest(path string) ([]byte, error) {
+	text, err := readSidecar(path)
 	if text == nil || err != nil {
 		return nil, err
 	}
-	if _, err = parseManifest(text); err == nil {
-		err = checkWords(text)
+	if _, err = manifest.Parse(text); err == nil {
+		err = manifest.CheckProperties(text)
 	}
 	if err != nil {
 		return nil, &ModuleError{Reason: fmt.Sprintf("the manifest beside it, %s, is wrong: %s", path, err), Hint: "correct it"}
@@ -140,9 +141,9 @@ func statedBeside(path string) ([]byte, error) {
 
 // compacted leaves out white space: formatting and the end of a file are no part
 // of what is stated.
-func compacted(manifest []byte) ([]byte, error) {
+func compacted(stated []byte) ([]byte, error) {
 	var out bytes.Buffer
-	if err := json.Compact(&out, manifest); err != nil {
+	if err := json.Compact(&out, stated); err != nil {
 		return nil, &ModuleError{Reason: "its manifest is wrong: " + err.Error()}
 	}
 	return out.Bytes(), nil

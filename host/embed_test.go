@@ -83,7 +83,7 @@ func TestEmbedNamesTheManifestBeside(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{})
 	beside := writeFile(t, "other.json", []byte(besideRun))
-	embedded, err := h.Embed(t.Context(), writeFile(t, "module.wasm", noop().bytes()), host.EmbedOptions{Beside: beside})
+	embedded, err := h.Embed(t.Context(), writeFile(t, "module.wasm", noop().bytes()), host.EmbedOptions{Sidecar: beside})
 	if err != nil || !bytes.Contains(embedded, []byte(`"noop"`)) {
 		t.Errorf("%q, %v", embedded, err)
 	}
@@ -108,11 +108,11 @@ func TestEmbedRefuses(t *testing.T) {
 		{"no function", noop().bytes(), `{"abi":1}`, "its manifest lists none"},
 		{"no such function", noop().bytes(), `{"abi":1,"functions":[{"name":"runn"}]}`, `lists ["runn"], which no export of type () -> i32 serves; did you mean "run"? export`},
 		{"function of another type", typed.bytes(), besideRun, "run is exported with the type () -> ()"},
-		{"unknown word", noop().bytes(), `{"abi":1,"functions":[{"name":"run"}],"descripton":"x"}`, `no word "descripton"; did you mean "description"?`},
-		{"unknown word of a function", noop().bytes(), `{"abi":1,"functions":[{"name":"run"},{"name":"x","inptu":{}}]}`, `functions[1]: it has no word "inptu"; did you mean "input"?`},
-		{"unknown word of a capability", noop().bytes(), `{"abi":1,"capabilities":[{"name":"files","wy":""}],"functions":[{"name":"run"}]}`, `capabilities[0]: it has no word "wy"; did you mean "why"?`},
+		{"unknown word", noop().bytes(), `{"abi":1,"functions":[{"name":"run"}],"descripton":"x"}`, `unknown property "descripton"; did you mean "description"?`},
+		{"unknown property of a function", noop().bytes(), `{"abi":1,"functions":[{"name":"run"},{"name":"x","inptu":{}}]}`, `functions[1]: unknown property "inptu"; did you mean "input"?`},
+		{"unknown property of a capability", noop().bytes(), `{"abi":1,"capabilities":[{"name":"files","wy":""}],"functions":[{"name":"run"}]}`, `capabilities[0]: unknown property "wy"; did you mean "why"?`},
 		{"capability without a name", noop().bytes(), `{"abi":1,"capabilities":[{"why":"x"}],"functions":[{"name":"run"}]}`, "a capability has no name"},
-		{"far word", noop().bytes(), `{"abi":1,"functions":[{"name":"run"}],"schedule":""}`, `no word "schedule"; correct it`},
+		{"far word", noop().bytes(), `{"abi":1,"functions":[{"name":"run"}],"schedule":""}`, `unknown property "schedule"; correct it`},
 		{"silent export", silent.bytes(), besideRun, "its manifest is wrong"},
 		{"nothing to dispatch", dispatcher.bytes(), "", "no manifest that lists what it serves"},
 		{"no ABI", importedGlobal(), besideRun, "imports global"},

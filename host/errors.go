@@ -13,7 +13,7 @@ var ErrClosed = errors.New("the host is closed")
 // wait. Nothing of it ran.
 const CodeBusy = "busy"
 
-// ModuleError says why a module cannot be hosted.
+// ModuleError reports why a module cannot be hosted.
 type ModuleError struct {
 	Path   string // of the file, or the digest of a module that is known by it
 	Reason string // what is wrong
@@ -76,13 +76,13 @@ func (e *inadequateError) Error() string {
 // exitError is a guest that ended itself.
 type exitError struct {
 	status uint32
-	early  bool // while it was being initialised: what was called did not run
+	early  bool // while it was being initialized: what was called did not run
 }
 
 func (e *exitError) Error() string {
 	text := fmt.Sprintf("exit status %d", e.status)
 	if e.early {
-		text += " while the module was being initialised"
+		text += " while the module was being initialized"
 	}
 	return text
 }

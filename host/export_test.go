@@ -12,5 +12,5 @@ func CompilesInProcess(r *wasm.Rewritten) bool { return fits(r.Forecast()) }
 // ChooseWay makes instances of a module that the host has initialized go back to
 // their image in that way.
 func ChooseWay(h *Host, digest string, way memory.Way) {
-	h.library.volumes[digest].module.image.state.Load().memory.Choose(way)
+	h.modules.entries[digest].module.image.state.Load().memory.Choose(way)
 }

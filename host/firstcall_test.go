@@ -150,7 +150,7 @@ func look(phase int, command bool) []byte {
 }
 
 // spyOf is a module that looks in its start function, in _initialize and in its
-// warm-up. Its function says what they saw, and only then looks itself and says
+// warm-up. Its function states what they saw, and only then looks itself and says
 // that.
 func spyOf(command, fresh bool) []byte {
 	p := program{imports: spyImports(command), pages: 1, vector: fresh}

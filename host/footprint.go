@@ -9,7 +9,7 @@ import (
 // TestFootprintCoversInstances.
 const (
 	bytesOfInstance = 24 << 10 // with its first native stack
-	bytesOfElement  = 56       // of an element segment: each is a function of its own
+	bytesOfElement  = 56       // of an element segment: each is a function
 	bytesOfEntry    = 8        // of a table
 	bytesOfGrowth   = 18       // of an entry that a table may grow by, with the copy that growing makes
 	bytesOfGlobal   = 120
@@ -31,6 +31,6 @@ func footprint(walked *wasm.Module, rewritten *wasm.Rewritten) int64 {
 
 // beside is what a call holds beside linear memory and native stack: its instance,
 // its output and its log.
-func (i *image) beside(limits run.Limits) int64 {
+func (i *image) overhead(limits run.Limits) int64 {
 	return i.footprint + limits.Output + limits.Log
 }

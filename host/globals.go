@@ -43,8 +43,8 @@ func (g *globals) restore() {
 	}
 }
 
-// fitsWord reports whether a value of the type is told by 64 bits that mean the
-// same in every instance.
+// fitsWord reports whether 64 bits represent a value of the type, with the same meaning
+// in every instance.
 func fitsWord(valueType byte) bool {
 	switch valueType {
 	case api.ValueTypeI32, api.ValueTypeI64, api.ValueTypeF32, api.ValueTypeF64:

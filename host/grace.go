@@ -24,7 +24,7 @@ type period struct{ since, until time.Time }
 // begun reports whether the call is being canceled and the host has noticed.
 func (g *grace) begun() bool { return g.period != nil }
 
-// lasts reports whether a call whose context has ended may go on nevertheless.
+// lasts reports whether a call whose context has ended may continue nevertheless.
 func (g *grace) lasts(ctx context.Context) bool {
 	if !g.begun() && !g.begin(ctx) {
 		return false
@@ -66,7 +66,7 @@ func (inv *invocation) pause(ctx context.Context) {
 }
 
 // ended reports whether ctx has ended, or would have if the timer of its deadline
-// were exact: a guest that looks at its time is not a millisecond late.
+// were exact: a guest that reads its time is not a millisecond late.
 func ended(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return ctx.Err() != nil || limited && !time.Now().Before(deadline)

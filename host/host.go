@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// manifestTimeout bounds a module's export that describes it.
+// manifestTimeout bounds a module's export that writes its manifest.
 const manifestTimeout = 5 * time.Second
 
 // Host runs functions of modules. It is safe for concurrent use.
 type Host struct {
 	config  Config // with all defaults
 	sandbox *sandbox
-	library library
+	modules moduleCache
 	calls   *pool
 	private privateDirs
 
 	life context.Context // ends with ErrClosed
 	end  context.CancelCauseFunc
 
-	mu      sync.Mutex
-	closed  bool
-	entered map[*entry]struct{}
-	busy    sync.WaitGroup // calls and preparations; grows only under mu, or when it is not zero
+	mu     sync.Mutex
+	closed bool
+	active map[*activeCall]struct{}
+	busy   sync.WaitGroup // calls and preparations; grows only under mu, or when it is not zero
 }
 
-// New makes a host. The context is for setting up only; [Host.Close] ends the host.
+// New makes a host. It uses the context only for the setup; [Host.Close] ends the host.
 func New(ctx context.Context, config Config) (*Host, error) {
 	config = config.withDefaults()
 	box, err := newSandbox(ctx, config)
@@ -41,23 +41,22 @@ func New(ctx context.Context, config Config) (*Host, error) {
 	return &Host{
 		config:  config,
 		sandbox: box,
-		library: library{volumes: map[string]*volume{}, room: config.ModuleMemory, lifetime: config.ModuleTime, forget: calls.forget},
+		modules: moduleCache{entries: map[string]*entry{}, room: config.ModuleMemory, lifetime: config.ModuleTime, forget: calls.forget},
 		calls:   calls,
-		private: privateDirs(append(slices.Clip(config.Private), box.child.dir)),
-		entered: map[*entry]struct{}{},
+		private: privateDirs(append(slices.Clip(config.Private), box.compiler.Dir())),
+		active:  map[*activeCall]struct{}{},
 		life:    life,
 		end:     end,
 	}, nil
 }
 
-// Close cuts off the calls that run, whose attempts are lost, waits for them
-// and frees all modules. It fails when ctx ends while a guest still runs;
-// nothing is freed then, as native code must not go away under it, and Close may
-// be called again.
+// Close cuts off the running calls, whose attempts are lost, waits for them and frees
+// all modules. It fails when ctx ends while a guest still runs; it frees nothing then,
+// because the guest still uses its native code, and may be called again.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
-	for e := range h.entered {
+	for e := range h.active {
 		e.cancel(ErrClosed)
 	}
 	h.mu.Unlock()
@@ -71,7 +70,7 @@ func (h *Host) Close(ctx context.Context) error {
 	select {
 	case <-idle:
 		h.calls.close()
-		return errors.Join(h.library.close(), h.sandbox.close(ctx))
+		return errors.Join(h.modules.close(), h.sandbox.close(ctx))
 	case <-ctx.Done():
 		return fmt.Errorf("host: calls are still running: %w", context.Cause(ctx))
 	}
@@ -86,26 +85,25 @@ func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
 	}
 	h.busy.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
-	e := &entry{cancel}
-	h.entered[e] = struct{}{}
+	e := &activeCall{cancel}
+	h.active[e] = struct{}{}
 	return ctx, func() {
 		h.mu.Lock()
-		delete(h.entered, e)
+		delete(h.active, e)
 		h.mu.Unlock()
 		cancel(nil)
 		h.busy.Done()
 	}, nil
 }
 
-// entry is a call of a method that the host's end cuts off. To keep a list of
+// activeCall is a method call that Close cuts off. Keeping a list of
 // them costs a third of what it costs to derive their contexts from the host's.
-type entry struct{ cancel context.CancelCauseFunc }
+type activeCall struct{ cancel context.CancelCauseFunc }
 
-// module gives a prepared module, whose bytes come from open when it is not
-// known yet. It is called between enter and leave, and the module is released
-// before leave.
+// module returns a prepared module. If it is not in the cache, its bytes come from open.
+// It is called between enter and leave, and the module is released before leave.
 func (h *Host) module(ctx context.Context, digest string, open func(context.Context) ([]byte, error)) (*module, error) {
-	return h.library.get(ctx, digest, h.busy.Go, func() (*module, error) {
+	return h.modules.get(ctx, digest, h.busy.Go, func() (*module, error) {
 		m, err := h.makeModule(digest, open)
 		if h.life.Err() != nil { // whatever went wrong, that is why
 			return nil, errors.Join(ErrClosed, m.close())
@@ -114,8 +112,8 @@ func (h *Host) module(ctx context.Context, digest string, open func(context.Cont
 	})
 }
 
-// makeModule prepares a module and finds out what it is. A module that wazero
-// takes but that cannot be called has its fault noted in it.
+// makeModule prepares a module and finds its ABI and functions. A module that wazero
+// accepts but that cannot be called has its fault noted in it.
 func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, error)) (*module, error) {
 	img, err := h.sandbox.prepare(h.life, open)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // image is a compiled module and, once it was needed, the state of a freshly
-// initialised instance of it. It is safe for concurrent use.
+// initialized instance of it. It is safe for concurrent use.
 type image struct {
 	base    context.Context // of the host, for closing; it never ends
 	digest  string
@@ -32,7 +32,7 @@ type image struct {
 	unfit   string     // why no state can be taken; "" when it can
 	asks    bool       // it can ask whether it should stop
 	limits  run.Limits // of an initialization, whichever call waits for it
-	volume  *volume    // of the library; nil while the module is being prepared
+	entry   *entry     // of the library; nil while the module is being prepared
 
 	footprint int64 // bytes of an instance beside linear memory and native stack
 
@@ -43,11 +43,11 @@ type image struct {
 
 // state is that of an instance before its first call.
 type state struct {
-	fresh   string // why there is none, and each call initialises an instance of its own
+	fresh   string // why there is none, and each call initializes an instance of its own
 	memory  *memory.Image
 	globals []uint64
-	elapsed time.Duration // on the guest's clocks while it was initialised
-	took    time.Duration // to initialise it, really
+	elapsed time.Duration // on the guest's clocks while it was initialized
+	took    time.Duration // to initialize it, really
 	warmed  bool          // its own warm-up has run
 }
 
@@ -126,7 +126,7 @@ func (i *image) trial(ctx context.Context, l *lease, inv *invocation) error {
 	return err
 }
 
-// warms reports whether the module has a warm-up of its own.
+// warms reports whether the module exports a warm-up.
 func (i *image) warms() bool { return i.form.exportType(abi.ExportWarmup) == functionShape }
 
 // finish puts the instance back among the idle ones, or closes it.
@@ -204,19 +204,19 @@ func (i *image) another(ctx context.Context, l *lease, inv *invocation, s *state
 
 // newLinear makes a memory for an initialization. It reserves as many addresses
 // as any call of this host may use bytes, because calls have other limits.
-func (i *image) newLinear(inv *invocation) *linear {
+func (i *image) newLinear(inv *invocation) *linearMemory {
 	limit := inv.lease.pool.memory
 	if m := i.form.memory; m != nil && m.Max > 0 {
 		limit = min(limit, m.Max)
 	}
-	linear := &linear{Memory: memory.New(int(limit))}
+	linear := &linearMemory{Memory: memory.New(int(limit))}
 	linear.bind(inv.lease, inv.limits.Memory)
 	return linear
 }
 
 // instantiate makes an instance of wazero's. Whatever it is granted comes with
 // each call.
-func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linear) (api.Module, error) {
+func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linearMemory) (api.Module, error) {
 	inv.meter.granted = wasm.LeastGrant // with which the module's code is written
 	ctx = experimental.WithMemoryAllocator(ctx, memory)
 	ctx = context.WithValue(ctx, invocationKey{}, inv)

@@ -94,7 +94,7 @@ func TestModulesThatNoImageCanBeMadeOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"vector":   "v128",
 		"changing": "tables",
-		"trapping": "initialisation fails: unreachable",
+		"trapping": "initialization fails: unreachable",
 	} {
 		h := newHost(t, host.Config{})
 		path := "testdata/images/" + name + ".wasm"

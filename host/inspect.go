@@ -12,7 +12,7 @@ import (
 // Manifest describes a plugin, in the words of its author.
 type Manifest = abi.Manifest
 
-// Inspection is all that can be said of a module without calling a function.
+// Inspection describes a module without calling a function.
 type Inspection struct {
 	Path      string        `json:"path"`
 	Size      int64         `json:"size"` // bytes
@@ -29,10 +29,10 @@ type Inspection struct {
 	Usable bool     `json:"usable"`
 }
 
-// Sandbox says how instances of the module at path are had. It makes one, and
-// runs its initialisation, but none of its functions. It fails with a
+// Sandbox reports how the host makes instances of the module at path. It makes one, and
+// runs its initialization, but none of its functions. It fails with a
 // *[ModuleError] for a module that cannot be hosted, and with another error when
-// its initialisation takes too long.
+// its initialization takes too long.
 func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	if m.fault != nil {
 		return nil, m.fault.at(path)
 	}
@@ -76,7 +76,7 @@ func (h *Host) Inspect(ctx context.Context, path string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	form := m.image.form
 	return &Inspection{
 		Path: path, Size: form.size, Signature: m.signature,

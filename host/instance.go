@@ -16,7 +16,7 @@ import (
 type instance struct {
 	image     *image
 	module    api.Module
-	memory    *linear
+	memory    *linearMemory
 	globals   globals
 	units     api.MutableGlobal
 	depth     api.MutableGlobal
@@ -25,7 +25,7 @@ type instance struct {
 	stack     int64                     // bytes of native stack that it keeps while it is idle
 }
 
-// call runs an export of type () -> i32, a command's _start or an initialiser,
+// call runs an export of type () -> i32, a command's _start or an initializer,
 // and gives what it returned. It fails with errInterrupted, errFuel, errDepth,
 // errStack, errOutputSize, *exitError or *trapError and never panics.
 func (i *instance) call(ctx context.Context, inv *invocation, export string) (status int32, err error) {
@@ -64,8 +64,8 @@ func (i *instance) function(export string) *guestFunction {
 	return f
 }
 
-// reset makes the instance what it was when its image was taken. The error says
-// why that cannot be, and the instance is to be closed.
+// reset puts the instance into the state of its image. If it fails, the instance must be
+// closed.
 func (i *instance) reset() error {
 	if i.changed != nil && i.changed.Get() != 0 {
 		return errChanged
@@ -161,7 +161,7 @@ func (i *instance) close() {
 
 // unprepared is a new instance of the module, on which nothing ran but the
 // module's start function. inv is what that sees.
-func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linear) (made *instance, err error) {
+func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linearMemory) (made *instance, err error) {
 	defer func() {
 		// wazero recovers what happens while a guest runs, but not while it makes
 		// an instance, where an allocator that refuses is a panic.

@@ -61,7 +61,7 @@ func provideInterrupt(ctx context.Context, r wazero.Runtime) error {
 	return err
 }
 
-// interrupt lets the guest go on or unwinds it.
+// interrupt lets the guest continue or unwinds it.
 func interrupt(ctx context.Context, module api.Module, stack []uint64) {
 	if api.DecodeU32(stack[0]) == wasm.InterruptDepth {
 		panic(errDepth) // the instance recovers it, as it does the others

@@ -15,7 +15,7 @@ import (
 )
 
 // invocation is the state of one guest while it runs: what it may read, and what
-// it has said so far. It belongs to the goroutine on which the guest runs.
+// has written so far. It belongs to the goroutine on which the guest runs.
 type invocation struct {
 	*request // nil while an instance is initialized: there is no call to know of
 	abi      string
@@ -120,7 +120,7 @@ type logSink invocation
 
 func (s *logSink) line(text string) { s.log.add(abi.LevelInfo, text, nil) }
 
-// stderrSink takes lines of stderr, where a runtime says why it broke.
+// stderrSink takes lines of stderr, where a runtime reports why it broke.
 type stderrSink invocation
 
 func (s *stderrSink) line(text string) {
@@ -172,8 +172,8 @@ func (inv *invocation) begin(elapsed time.Duration) {
 	inv.random = randomOf(inv.call)
 }
 
-// blame takes over what the guest said in an initialization that failed: nothing
-// of the call ran, and these words say why.
+// blame adopts the guest's log of an initialization that failed: nothing
+// of the call ran, and these words explain why.
 func (inv *invocation) blame(setup *invocation) {
 	setup.stdout.close()
 	setup.stderr.close()

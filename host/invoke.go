@@ -10,7 +10,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Invoke runs one call to its end and says how that was. The call's time starts
+// Invoke runs one call and returns its result. The call's time starts
 // now: waiting for an instance, and preparing a module that is not known yet,
 // are part of it and of the result's duration.
 //
@@ -42,9 +42,9 @@ func (h *Host) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
 func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	m, err := h.stored(ctx, call.Module)
 	if err != nil {
-		return turnAway(ctx, err)
+		return rejectedResult(ctx, err)
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	function, export, failure := m.resolve(call.Function)
 	if failure != nil {
 		return failed(failure), nil
@@ -56,10 +56,10 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		return failed(rejected(run.CodeMemory, "%v", &inadequateError{need, limits.Memory})), nil
 	}
 	if err := h.ready(ctx, m.image); err != nil {
-		return turnAway(ctx, err)
+		return rejectedResult(ctx, err)
 	}
-	if beside := m.image.beside(limits); beside > h.config.Memory-m.minMemory() {
-		return failed(rejected(run.CodeMemory, "the call needs %d bytes for its tables, output and log beside its memory, and the host has %d in all: lower its limits of output and log, or raise the host's memory", beside, h.config.Memory)), nil
+	if overhead := m.image.overhead(limits); overhead > h.config.Memory-m.minMemory() {
+		return failed(rejected(run.CodeMemory, "the call needs %d bytes for its tables, output and log beside its memory, and the host has %d in all: lower its limits of output and log, or raise the host's memory", overhead, h.config.Memory)), nil
 	}
 
 	var result run.Result
@@ -81,12 +81,12 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 		result, lost = inv.conclude(ctx, status, err)
 	})
 	if err != nil {
-		return turnAway(ctx, err)
+		return rejectedResult(ctx, err)
 	}
 	return result, lost
 }
 
-// stored gives the module that the source keeps under the digest, to be released.
+// stored returns the module that the source keeps under the digest. The caller releases it.
 func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 	m, err := h.module(ctx, digest, func(ctx context.Context) ([]byte, error) {
 		binary, err := h.config.Modules.Open(ctx, digest)
@@ -99,7 +99,7 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 		return binary, nil
 	})
 	if err == nil && m.fault != nil {
-		h.library.release(m)
+		h.modules.release(m)
 		err = m.fault
 	}
 	if err != nil {
@@ -108,8 +108,8 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 	return m, nil
 }
 
-// turnAway is the result of a call that did not get to run.
-func turnAway(ctx context.Context, err error) (run.Result, error) {
+// rejectedResult is the result of a call that did not run.
+func rejectedResult(ctx context.Context, err error) (run.Result, error) {
 	var fault *ModuleError
 	switch {
 	case errors.As(err, &fault):
@@ -142,11 +142,10 @@ func turnAway(ctx context.Context, err error) (run.Result, error) {
 	return failed(failure), nil
 }
 
-// report tells the operator when the host itself broke under a call: the call's
-// own result shows it as a trap.
+// report logs a panic in a host function: the result of the call shows it as a trap.
 func (h *Host) report(call *run.Call, err error) {
 	if trap, ok := errors.AsType[*trapError](err); ok && trap.hostTrace != "" {
-		h.config.Log.Error("a host function broke", "run", call.Run, "flow", call.Flow, "task", call.Task,
+		h.config.Log.Error("a host function panicked", "run", call.Run, "flow", call.Flow, "task", call.Task,
 			"attempt", call.Attempt, "module", call.Module, "reason", trap.reason, "trace", trap.hostTrace)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // follower hands out the lines of a call's log as they are written, until three
 // quarters of the log's limit are used. What comes then is held back until the
 // call has ended: the rest of the limit belongs to the last lines, because what
-// a guest said before it broke is what its readers look for. The zero value
+// a guest wrote before it trapped is what readers look for. The zero value
 // belongs to a log that nobody follows.
 type follower struct {
 	hand  func(time.Time, run.LogLine)
@@ -72,7 +72,7 @@ func (p *logPart) last(room int64, from int) int {
 	return i
 }
 
-// leftOut is the line that stands for those that nobody will see.
+// leftOut is the line that represents those that nobody will see.
 func leftOut(lines int) run.LogLine {
 	return run.LogLine{
 		Level: abi.LevelWarn.String(), Message: "lines were left out: the log is over its limit",

@@ -33,7 +33,7 @@ func (f *followed) take(call *run.Call, at time.Time, line run.LogLine) {
 
 // What followers get is what the result holds, whatever wrote it: an SDK, what a
 // program prints, the trace of a trap, a module that breaks while it is
-// initialised.
+// initialized.
 func TestLinesAreThoseOfTheResult(t *testing.T) {
 	t.Parallel()
 	var got followed
@@ -74,7 +74,7 @@ func TestLinesAreThoseOfTheResult(t *testing.T) {
 	calls.Wait()
 }
 
-// A line is there while the guest still runs: this one would go on for hours.
+// A line is there while the guest still runs: this one would continue for hours.
 func TestLinesComeWhileTheGuestRuns(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -2,11 +2,12 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/flowhost/flowhost/host/internal/manifest"
+	"github.com/flowhost/flowhost/internal/suggest"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -36,47 +37,15 @@ func (m *module) describe(ctx context.Context, h *Host) *ModuleError {
 		return m.bindExports(&form)
 	}
 	m.origin = origin
-	manifest, err := parseManifest(text)
+	parsed, err := manifest.Parse(text)
 	if err != nil {
 		return &ModuleError{Reason: "its manifest is wrong: " + err.Error(), Hint: "build it again with its SDK"}
 	}
-	m.manifest = manifest
-	for _, c := range manifest.Capabilities {
+	m.manifest = parsed
+	for _, c := range parsed.Capabilities {
 		m.signature.Wants = append(m.signature.Wants, run.Want(c))
 	}
 	return m.bindManifest(&form)
-}
-
-func parseManifest(text []byte) (*abi.Manifest, error) {
-	if len(text) > abi.MaxManifest {
-		return nil, fmt.Errorf("%d bytes long, and %d are allowed", len(text), abi.MaxManifest)
-	}
-	if err := checkStructure(text); err != nil {
-		return nil, err
-	}
-	m := new(abi.Manifest)
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, err
-	}
-	if m.ABI != abi.Version {
-		return nil, fmt.Errorf("it states ABI version %d, and version %d is offered", m.ABI, abi.Version)
-	}
-	for _, c := range m.Capabilities {
-		if c.Name == "" {
-			return nil, errors.New("a capability has no name")
-		}
-	}
-	seen := map[string]bool{}
-	for _, f := range m.Functions {
-		if !validName(f.Name) {
-			return nil, fmt.Errorf("a function cannot have the name %q", f.Name)
-		}
-		if seen[f.Name] {
-			return nil, fmt.Errorf("function %q is listed twice", f.Name)
-		}
-		seen[f.Name] = true
-	}
-	return m, nil
 }
 
 // askForManifest runs the module's own export that writes its manifest.
@@ -89,7 +58,7 @@ func (m *module) askForManifest(ctx context.Context, h *Host) ([]byte, *ModuleEr
 	setup, cancel := describing(ctx)
 	err := h.ready(setup, m.image)
 	if err != nil {
-		result, err = turnAway(setup, err)
+		result, err = rejectedResult(setup, err)
 	} else {
 		err = h.calls.call(ctx, m.image, limits, func(l *lease) {
 			ctx, cancel := describing(ctx) // without the time in which it waited
@@ -106,7 +75,7 @@ func (m *module) askForManifest(ctx context.Context, h *Host) ([]byte, *ModuleEr
 		return nil, &ModuleError{
 			passing: result.Failure.Outcome == run.OutcomeLost || result.Failure.Code == CodeBusy, // it did not run, or not to its end
 			Reason:  "its export flowhost_manifest gave no manifest: " + result.Failure.Error(),
-			Hint:    "it must only describe the plugin, and nothing in the module's initialisation may fail",
+			Hint:    "it must only describe the plugin, and nothing in the module's initialization may fail",
 		}
 	}
 	return result.Output, nil
@@ -177,7 +146,7 @@ func meant(form *shape, function string) string {
 	if t := form.exportType(function); t != "" {
 		return fmt.Sprintf("%s is exported with the type %s; ", function, t)
 	}
-	if near := nearest(function, plainFunctions(form)); near != "" {
+	if near := suggest.Nearest(function, plainFunctions(form)); near != "" {
 		return fmt.Sprintf("did you mean %q? ", near)
 	}
 	return ""

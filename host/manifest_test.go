@@ -108,7 +108,7 @@ func TestManifestExportKeepsToTheLimits(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{Limits: run.Limits{Memory: 1 << 16}})
 	_, err := h.Signature(t.Context(), guest(t, "dispatcher"))
-	if fault, ok := errors.AsType[*host.ModuleError](err); !ok || !strings.Contains(fault.Reason, "no more memory was to be had") {
+	if fault, ok := errors.AsType[*host.ModuleError](err); !ok || !strings.Contains(fault.Reason, "no more memory was available") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -169,9 +169,9 @@ func TestManifestBesideAModule(t *testing.T) {
 	if err != nil || plain.Functions[0].Name != "main" {
 		t.Fatalf("%+v, %v", plain, err)
 	}
-	beside := filepath.Join(filepath.Dir(path), host.ManifestFile)
+	sidecar := filepath.Join(filepath.Dir(path), host.ManifestFile)
 	write := func(text string) {
-		if err := os.WriteFile(beside, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(sidecar, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestManifestBesideAModule(t *testing.T) {
 	}
 
 	// What was recorded stays what it is, whatever happens to the file.
-	if err := os.Remove(beside); err != nil {
+	if err := os.Remove(sidecar); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := h.SignatureOf(t.Context(), described.Digest)
@@ -226,7 +226,7 @@ func TestManifestBesideADispatcherAndBesideOneWithItsOwn(t *testing.T) {
 	}
 }
 
-// besideManifest copies a module into a folder with a manifest.
+// besideManifest copies a module into a directory with a manifest.
 func besideManifest(t *testing.T, module string) string {
 	t.Helper()
 	content, err := os.ReadFile(module)

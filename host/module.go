@@ -2,10 +2,9 @@ package host
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/flowhost/flowhost/host/internal/manifest"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -73,7 +72,7 @@ func (m *module) resolve(name string) (function, export string, failure *run.Fai
 	return "", "", rejected(run.CodeFunction, "the module has no function %q, it has: %s", name, known)
 }
 
-// inferABI tells by imports and exports how a module is to be called.
+// inferABI infers from imports and exports how to call a module.
 func inferABI(form *shape, offered offers) (string, *ModuleError) {
 	if fault := checkImports(form.imports, offered); fault != nil {
 		return "", fault
@@ -120,7 +119,7 @@ func checkImports(imports []Extern, offered offers) *ModuleError {
 	return nil
 }
 
-// importHint says what a module was built for, going by what it imports.
+// importHint states what a module was built for, going by what it imports.
 func importHint(module string) string {
 	const offer = "modules may import wasi_snapshot_preview1 and " + abi.Module
 	switch {
@@ -142,16 +141,9 @@ func importHint(module string) string {
 func plainFunctions(form *shape) []string {
 	var names []string
 	for _, e := range form.exports {
-		if e.Kind == KindFunction && e.Type == functionShape && validName(e.Name) {
+		if e.Kind == KindFunction && e.Type == functionShape && manifest.ValidName(e.Name) {
 			names = append(names, e.Name)
 		}
 	}
 	return names
-}
-
-// validName reports whether a function can have that name.
-func validName(name string) bool {
-	reserved := []string{abi.ExportInit, abi.ExportStart, abi.ExportMemory}
-	return name != "" && !strings.HasPrefix(name, abi.ReservedPrefix) && !slices.Contains(reserved, name) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) })
 }

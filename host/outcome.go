@@ -13,8 +13,8 @@ import (
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
-// conclude says how a call ended, from what its export returned and what the
-// guest told the host. The error is set when the call was cut off for a reason
+// conclude determines how a call ended, from what its export returned and what the
+// guest reported to the host. The error is set when the call was cut off for a reason
 // that is not the call's own: its end is unknown.
 func (inv *invocation) conclude(ctx context.Context, status int32, err error) (run.Result, error) {
 	inv.end()
@@ -38,7 +38,7 @@ func (inv *invocation) conclude(ctx context.Context, status int32, err error) (r
 	return result, nil
 }
 
-// judge gives the failure of the call, nil when the guest says that it succeeded.
+// judge gives the failure of the call, nil when the guest reports that it succeeded.
 func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run.Failure, error) {
 	var exit *exitError
 	var inadequate *inadequateError
@@ -97,7 +97,7 @@ func (inv *invocation) canceled(ctx context.Context, own *run.Failure, err error
 	switch {
 	case errors.Is(err, errInterrupted):
 		failure.Message += fmt.Sprintf("; the guest did not end by itself within %v", time.Since(inv.grace.period.since).Round(time.Millisecond))
-	case own != nil && own.Message != context.Canceled.Error(): // as a guest in Go gives back what it was told
+	case own != nil && own.Message != context.Canceled.Error(): // a guest in Go returns context.Canceled
 		failure.Message += ": " + own.Error()
 		failure.Details = own.Details
 	}
@@ -116,8 +116,8 @@ func (inv *invocation) tooLarge() *run.Failure {
 	return rejected(run.CodeOutputSize, "the output is larger than %d bytes: return less, or raise the limit", inv.limits.Output)
 }
 
-// broke is the failure of a guest that trapped. Its own runtime's words say more
-// than the trap does, which is often just the end of them.
+// broke is the failure of a guest that trapped. The message of its own runtime contains
+// more than the trap, which is often only its end.
 func (inv *invocation) broke(err error) *run.Failure {
 	failure := &run.Failure{
 		Outcome: run.OutcomeTrapped, Code: run.CodeTrap, Message: err.Error(), Retryable: true,
@@ -161,19 +161,19 @@ func (inv *invocation) orMemory(f *run.Failure) *run.Failure {
 	}
 	return &run.Failure{
 		Outcome: run.OutcomeTrapped, Code: run.CodeMemory, Retryable: true,
-		Message: fmt.Sprintf("no more memory was to be had, the limit of the call is %d bytes: %s", inv.limits.Memory, f.Message),
+		Message: fmt.Sprintf("no more memory was available, the limit of the call is %d bytes: %s", inv.limits.Memory, f.Message),
 	}
 }
 
-// guestFailure is what the guest said with fail().
-func guestFailure(said *abi.Failure) *run.Failure {
+// guestFailure is the failure that the guest reported with fail().
+func guestFailure(f *abi.Failure) *run.Failure {
 	const maxDelay = math.MaxInt64 / int64(time.Millisecond)
 	failure := &run.Failure{
-		Outcome: run.OutcomeFailed, Code: said.Code, Message: said.Message, Retryable: said.Retryable,
-		RetryAfter: time.Duration(min(max(said.RetryAfterMS, 0), maxDelay)) * time.Millisecond,
-		Details:    said.Details,
+		Outcome: run.OutcomeFailed, Code: f.Code, Message: f.Message, Retryable: f.Retryable,
+		RetryAfter: time.Duration(min(max(f.RetryAfterMS, 0), maxDelay)) * time.Millisecond,
+		Details:    f.Details,
 	}
-	if said.Code == abi.CodeDenied {
+	if f.Code == abi.CodeDenied {
 		failure.Outcome = run.OutcomeDenied
 	}
 	return failure

@@ -74,11 +74,11 @@ type ticket struct {
 
 // lease is what one call holds of a pool while it runs.
 type lease struct {
-	pool   *pool
-	image  *image
-	bytes  int64 // in all
-	beside int64 // of them, for what is neither linear memory nor stack
-	stack  int64 // of them, for the native stack beyond its first size
+	pool     *pool
+	image    *image
+	bytes    int64 // in all
+	overhead int64 // of them, for what is neither linear memory nor stack
+	stack    int64 // of them, for the native stack beyond its first size
 }
 
 // newPool makes a pool; spare may be 0. Its memory is in bytes.
@@ -100,8 +100,8 @@ func threeQuarters(n int) int {
 
 // call runs fn as use does, with the memory with which a call of the image begins.
 func (p *pool) call(ctx context.Context, image *image, limits run.Limits, fn func(*lease)) error {
-	beside := image.beside(limits)
-	return p.lend(ctx, image, image.need()+beside, beside, fn)
+	overhead := image.overhead(limits)
+	return p.lend(ctx, image, image.need()+overhead, overhead, fn)
 }
 
 // use runs fn with a place and so many bytes of memory for a call of the image,
@@ -111,11 +111,11 @@ func (p *pool) use(ctx context.Context, image *image, bytes int64, fn func(*leas
 	return p.lend(ctx, image, bytes, 0, fn)
 }
 
-func (p *pool) lend(ctx context.Context, image *image, bytes, beside int64, fn func(*lease)) error {
+func (p *pool) lend(ctx context.Context, image *image, bytes, overhead int64, fn func(*lease)) error {
 	if err := p.admit(ctx, image, bytes); err != nil {
 		return err
 	}
-	l := &lease{pool: p, image: image, bytes: bytes, beside: beside}
+	l := &lease{pool: p, image: image, bytes: bytes, overhead: overhead}
 	defer l.release()
 	fn(l)
 	return nil
@@ -258,7 +258,7 @@ func (p *pool) unlock() {
 // waits: a running guest that waited for others could make all of them wait for
 // each other.
 func (l *lease) cover(linear int64) bool {
-	return l.extend(linear + l.beside + l.stack - l.bytes)
+	return l.extend(linear + l.overhead + l.stack - l.bytes)
 }
 
 // coverStack makes room for a native stack of that size, beside a linear memory of
@@ -267,7 +267,7 @@ func (l *lease) coverStack(stack, linear int64) bool {
 	if stack <= l.stack {
 		return true
 	}
-	if !l.extend(linear + l.beside + stack - l.bytes) {
+	if !l.extend(linear + l.overhead + stack - l.bytes) {
 		return false
 	}
 	l.stack = stack

@@ -144,7 +144,7 @@ func TestPoolIsFairBetweenModules(t *testing.T) {
 }
 
 // A call that waits for much memory is overtaken by those that need little, but
-// not for ever.
+// not forever.
 func TestPoolDoesNotStarveLargeCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, large, small := newTestPool(8, 100, 1000), &image{}, &image{}

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/flowhost/flowhost/host/internal/compile"
 	"github.com/flowhost/flowhost/host/internal/wasi"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -25,7 +25,7 @@ type sandbox struct {
 	runtime  wazero.Runtime
 	compiles bool                    // to native code
 	cache    wazero.CompilationCache // nil without a directory
-	child    *compiler
+	compiler *compile.Compiler
 	places   *semaphore.Weighted // of modules that are prepared in this process
 	offered  offers
 }
@@ -34,8 +34,13 @@ type sandbox struct {
 type offers map[string]map[string]string
 
 func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
-	settings := runtimeSettings(config.Engine)
-	child, cache, err := newCompiler(config, openCache(config.CacheDir, config.Log))
+	settings, command := compile.Settings(), config.CompileCommand
+	if config.Engine == Interpreter {
+		settings, command = compile.WithFeatures(wazero.NewRuntimeConfigInterpreter()), nil
+	}
+	compiler, cache, err := compile.New(compile.Config{
+		Command: command, CacheDir: config.CacheDir, Time: config.CompileTime, Memory: config.CompileMemory,
+	}, compile.OpenCache(config.CacheDir, config.Log))
 	if err != nil {
 		return nil, err
 	}
@@ -46,24 +51,13 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 		compiles: config.Engine == Compiler,
 		base:     context.WithoutCancel(ctx),
 		limits:   config.Preflight, depth: int32(config.Depth),
-		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, child: child, offered: offers{},
+		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, compiler: compiler, offered: offers{},
 		places: semaphore.NewWeighted(int64(max(goruntime.GOMAXPROCS(0)/2, 1))),
 	}
 	if err := s.provide(ctx); err != nil {
 		return nil, errors.Join(err, s.close(ctx))
 	}
 	return s, nil
-}
-
-// runtimeSettings is what parent and child must agree on: the name of native code
-// in the cache depends on it.
-func runtimeSettings(engine Engine) wazero.RuntimeConfig {
-	settings := wazero.NewRuntimeConfigCompiler()
-	if engine == Interpreter {
-		settings = wazero.NewRuntimeConfigInterpreter()
-	}
-	// Guests are stopped by what the rewrite has put into them.
-	return settings.WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false)
 }
 
 // provide makes the host's import modules and notes what guests may use of them.
@@ -92,7 +86,7 @@ func (s *sandbox) close(ctx context.Context) error {
 	if s.cache != nil {
 		err = errors.Join(err, s.cache.Close(ctx))
 	}
-	return errors.Join(err, s.child.close())
+	return errors.Join(err, s.compiler.Close())
 }
 
 // prepare makes a module ready to run, a few at a time; those that wait for a
@@ -108,7 +102,7 @@ func (s *sandbox) prepare(ctx context.Context, open func(context.Context) ([]byt
 	if err != nil || p.code != nil {
 		return p.image(), err
 	}
-	if err := s.child.compile(ctx, p.rewritten.Binary, p.estimate); err != nil {
+	if err := s.compileInChild(ctx, p.rewritten.Binary, p.estimate); err != nil {
 		return nil, err
 	}
 	if err := s.places.Acquire(ctx, 1); err != nil {

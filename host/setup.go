@@ -18,8 +18,8 @@ type setups struct {
 	current *setup
 }
 
-// setup initializes the first instance of a module, on a goroutine of its own.
-// It has no call: calls wait for it, and it ends when none does any more.
+// setup initializes the first instance of a module in a separate goroutine. It belongs
+// to no call: calls wait for it, and it ends when none waits any more.
 type setup struct {
 	waiting int           // calls; guarded by setups.mu
 	done    chan struct{} // closed once err is set
@@ -34,7 +34,7 @@ type setup struct {
 // between enter and leave.
 func (h *Host) ready(ctx context.Context, i *image) error {
 	for i.state.Load() == nil {
-		if need := i.form.memory.Min + i.beside(i.limits); need > h.config.Memory {
+		if need := i.form.memory.Min + i.overhead(i.limits); need > h.config.Memory {
 			return &ModuleError{
 				Reason: fmt.Sprintf("it starts with %d bytes of memory, its tables and its output among them, and the host has %d", need, h.config.Memory),
 				Hint:   "raise the memory of the host",
@@ -87,7 +87,7 @@ func (s *setups) end(ended *setup, err error) {
 func (h *Host) setUp(i *image, s *setup) {
 	ctx, cancel := context.WithTimeoutCause(h.life, h.config.Timeout, errSetupTime)
 	ctx, s.abandon = context.WithCancelCause(ctx)
-	letGo := h.library.hold(i)
+	release := h.modules.hold(i)
 	h.busy.Go(func() {
 		defer cancel()
 		defer s.abandon(nil)
@@ -96,7 +96,7 @@ func (h *Host) setUp(i *image, s *setup) {
 		if err = errors.Join(used, err); errors.Is(err, errInterrupted) {
 			err = context.Cause(ctx)
 		}
-		letGo() // before the calls that wait: the last one of them gives up the module
+		release() // before the waiting calls, so that the last one of them releases the module
 		i.setup.end(s, err)
 	})
 }
@@ -126,7 +126,7 @@ func (i *image) build(ctx context.Context, l *lease) error {
 		return err
 	}
 	if err != nil {
-		s = &state{fresh: "its initialisation fails: " + err.Error()}
+		s = &state{fresh: "its initialization fails: " + err.Error()}
 	}
 	s.took = time.Since(started)
 	i.state.Store(s)
@@ -163,7 +163,7 @@ func (i *image) takeState(ctx context.Context, l *lease, warm bool) (*instance, 
 	s := &state{elapsed: before.clock.elapsed, warmed: warm, globals: first.globals.read()}
 	first.globals.values = s.globals
 	if first.changed != nil && first.changed.Get() != 0 {
-		s.fresh = "its initialisation changes tables or drops segments"
+		s.fresh = "its initialization changes tables or drops segments"
 	} else if s.memory, err = first.memory.Freeze(ctx); err != nil && ctx.Err() != nil {
 		first.close()
 		return nil, nil, errInterrupted
@@ -177,8 +177,8 @@ func (i *image) takeState(ctx context.Context, l *lease, warm bool) (*instance, 
 	return first, s, nil
 }
 
-// initialized makes an instance and runs its initialization, of which the guest
-// sees what before says.
+// initialized makes an instance and runs its initialization, for which before is the
+// guest's view.
 func (i *image) initialized(ctx context.Context, before *invocation) (*instance, error) {
 	linear := i.newLinear(before)
 	made, err := i.unprepared(ctx, before, linear)

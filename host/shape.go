@@ -10,7 +10,7 @@ import (
 	"github.com/flowhost/flowhost/host/internal/wasm"
 )
 
-// shape is what can be said of a module without running it.
+// shape describes a module without running it.
 type shape struct {
 	size     int64    // bytes of its file
 	imports  []Extern // in the module's order

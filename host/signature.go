@@ -9,7 +9,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Signature reads the module at path, stores it by its digest and says what it
+// Signature reads the module at path, stores it by its digest and states what it
 // offers. It fails with a *[ModuleError] when the file cannot be hosted; nothing
 // is stored then.
 func (h *Host) Signature(ctx context.Context, path string) (run.Signature, error) {
@@ -22,7 +22,7 @@ func (h *Host) Signature(ctx context.Context, path string) (run.Signature, error
 	if err != nil {
 		return run.Signature{}, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	if m.fault != nil {
 		return run.Signature{}, m.fault.at(path)
 	}
@@ -32,7 +32,7 @@ func (h *Host) Signature(ctx context.Context, path string) (run.Signature, error
 	return m.signature, nil
 }
 
-// SignatureOf says what the stored module of that digest offers. It fails with
+// SignatureOf states what the stored module of that digest offers. It fails with
 // fs.ErrNotExist when there is none, with a *[ModuleError] when it cannot be
 // hosted.
 func (h *Host) SignatureOf(ctx context.Context, digest string) (run.Signature, error) {
@@ -45,7 +45,7 @@ func (h *Host) SignatureOf(ctx context.Context, digest string) (run.Signature, e
 	if err != nil {
 		return run.Signature{}, err
 	}
-	defer h.library.release(m)
+	defer h.modules.release(m)
 	return m.signature, nil
 }
 

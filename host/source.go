@@ -63,8 +63,8 @@ func (s *MemorySource) Keep(_ context.Context, digest string, module []byte) err
 	return nil
 }
 
-// Folder is a [Source] that keeps modules in files of a folder, <hex>.wasm. The
-// folder is made, for its owner alone, when the first module is kept.
+// Folder is a [Source] that keeps modules in files of a directory, <hex>.wasm. The
+// directory is made, for its owner alone, when the first module is kept.
 type Folder string
 
 // Open implements [Source]. It fails when the file's content is not the one

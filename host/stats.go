@@ -39,7 +39,7 @@ type ModuleStats struct {
 const (
 	StrategyCopyOnWrite = "copy-on-write" // an instance goes back to an image that it shares with others
 	StrategyCopy        = "copy"          // an instance is overwritten with a copy of its first state
-	StrategyFresh       = "fresh"         // each call initialises an instance of its own
+	StrategyFresh       = "fresh"         // each call initializes an instance of its own
 )
 
 // Sandbox is how the instances of a module are had.
@@ -47,7 +47,7 @@ type Sandbox struct {
 	Strategy string        `json:"strategy,omitempty"` // one of the Strategy constants; empty before the first call
 	Reason   string        `json:"reason,omitempty"`   // of StrategyFresh
 	Image    int64         `json:"image,omitempty"`    // bytes of an instance's memory when a call begins
-	Init     time.Duration `json:"init_ns,omitempty"`  // that initialising one took
+	Init     time.Duration `json:"init_ns,omitempty"`  // that initializing one took
 	WarmedUp bool          `json:"warmed_up,omitempty"`
 	Ways     []Way         `json:"ways,omitempty"` // back to the image, the fastest one first, which is the one in use
 	Checks   Checks        `json:"checks"`
@@ -65,7 +65,7 @@ type Checks struct {
 	Functions int `json:"functions"` // at whose entry there is one
 }
 
-// Stats tells the state of the host at this moment.
+// Stats returns the current state of the host.
 func (h *Host) Stats() Stats {
 	p := h.calls
 	p.mu.Lock()

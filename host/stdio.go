@@ -60,7 +60,7 @@ func (w *outputWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastWords remembers what a guest said on stderr before it broke.
+// lastWords keeps the last lines that a guest wrote to stderr before it trapped.
 type lastWords struct {
 	line  string // the last one that is not blank
 	crash string // the message of a runtime's report of a panic

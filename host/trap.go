@@ -29,7 +29,7 @@ func (i *image) guestError(err error) error {
 	return trap
 }
 
-// newTrap takes apart what wazero says: the reason, then the guest's stack, and
+// newTrap parses wazero's error: the reason, then the guest's stack, and
 // when a host function broke, the host's stack.
 func newTrap(err error) *trapError {
 	text, hostTrace, _ := strings.Cut(err.Error(), "Go runtime stack trace:")
@@ -44,7 +44,7 @@ func newTrap(err error) *trapError {
 
 // newInstanceTrap is a panic of wazero while it made an instance. Memory that
 // was refused explains it.
-func newInstanceTrap(memory *linear, recovered any) *trapError {
+func newInstanceTrap(memory *linearMemory, recovered any) *trapError {
 	trap := &trapError{reason: fmt.Sprintf("no instance can be made: %v", recovered)}
 	if !memory.refused {
 		trap.hostTrace = string(debug.Stack())
@@ -59,7 +59,7 @@ var frame = regexp.MustCompile(`(?m)^\.\$(\d+)\(`)
 const maxName = 200
 
 // unshift names the functions in a trace as the module's author does, or at least
-// numbers them so: the rewrite drops names, and has put a function of its own
+// numbers them so: the rewrite drops names, and has inserted a function
 // between those that are imported and the others.
 func (i *image) unshift(trace string) string {
 	return frame.ReplaceAllStringFunc(trace, func(found string) string {

@@ -72,7 +72,7 @@ func (s *Shard) Backfill(id ID) *Backfill {
 	return s.Backfills[i]
 }
 
-// checkBackfill tells why an event of a backfill does not fit.
+// checkBackfill reports why an event of a backfill does not fit.
 func (s *Shard) checkBackfill(data EventData) error {
 	var id ID
 	switch d := data.(type) {

@@ -10,7 +10,7 @@ type BackfillRequest struct {
 	From        time.Time   `json:"from,omitzero"`          // part of the range
 	To          time.Time   `json:"to,omitzero"`            // the range ends before it
 	Reverse     bool        `json:"reverse,omitempty"`      // the latest time first
-	OnlyMissing bool        `json:"only_missing,omitempty"` // leave out times of which a run is known, whatever has become of it
+	OnlyMissing bool        `json:"only_missing,omitempty"` // leave out times with a known run, whatever its state
 	MaxActive   int         `json:"max_active,omitempty"`   // runs at once; default DefaultBackfilled
 	DryRun      bool        `json:"dry_run,omitempty"`      // start nothing
 }
@@ -18,7 +18,7 @@ type BackfillRequest struct {
 // BackfillPlan is what a request for a backfill comes to.
 type BackfillPlan struct {
 	ID       ID             `json:"id,omitempty"`       // empty for a dry run, and when nothing is missing
-	Repeated bool           `json:"repeated,omitempty"` // it was asked for before: nothing has been started now, and the rest is not told
+	Repeated bool           `json:"repeated,omitempty"` // it was asked for before: nothing was started now, and the other fields are empty
 	Total    int            `json:"total"`              // nominal times
 	Times    []BackfillTime `json:"times,omitempty"`    // in the order in which their turn comes
 	Edited   time.Time      `json:"edited,omitzero"`    // when the schedule was edited last, if that is after the range has begun: earlier times were others then

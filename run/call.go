@@ -27,7 +27,7 @@ type Call struct {
 }
 
 // IdempotencyKey is the same for all attempts of a task run, so that an outside
-// system can recognise a repeated side effect.
+// system can recognize a repeated side effect.
 func (c *Call) IdempotencyKey() string {
 	return string(c.Run) + "/" + c.Task + "/" + c.Key
 }

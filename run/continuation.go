@@ -17,17 +17,17 @@ type Continuation struct {
 	Within []ContinuedChild `json:"within,omitempty"`
 }
 
-// ContinuedChild says how the first run of a sub-flow's task, or item, begins.
+// ContinuedChild defines how the first run of a sub-flow's task, or item, begins.
 type ContinuedChild struct {
 	TaskRef
 	Run          ID                         `json:"run"`              // that it continues
 	Attempt      int                        `json:"attempt"`          // its number
-	Params       map[string]json.RawMessage `json:"params"`           // with others than these it begins anew; nil for any
+	Params       map[string]json.RawMessage `json:"params"`           // with others than these it begins again; nil for any
 	Reused       []*TaskReused              `json:"reused,omitempty"` // what it takes over
 	Continuation *Continuation              `json:"continuation,omitempty"`
 }
 
-// Encode gives the recorded form, nil for a continuation that says nothing.
+// Encode gives the recorded form, nil for an empty continuation.
 func (c *Continuation) Encode() (json.RawMessage, error) {
 	if c == nil || c.Task.Task == "" && len(c.Within) == 0 {
 		return nil, nil

@@ -13,9 +13,9 @@ import (
 // in progress keeps the definition with which it was accepted, whatever happens
 // to the files meanwhile.
 type Definition struct {
-	Prefix  string                     `json:"prefix,omitempty"` // of flow names, "billing/" for flows of folder billing
-	Folder  string                     `json:"folder,omitempty"` // absolute, of the files; set when folders below it are granted
-	Files   map[string][]byte          `json:"files"`            // flow files and files read by file functions, by path in the folder
+	Prefix  string                     `json:"prefix,omitempty"` // of flow names, "billing/" for flows of directory billing
+	Folder  string                     `json:"folder,omitempty"` // absolute, of the files; set when directories below it are granted
+	Files   map[string][]byte          `json:"files"`            // flow files and files read by file functions, by path in the directory
 	Vars    map[string]json.RawMessage `json:"vars,omitempty"`   // values given from outside, without those of sensitive variables
 	Plugins map[string]string          `json:"plugins"`          // module digest by source as the files name it
 }

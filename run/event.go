@@ -101,7 +101,7 @@ type (
 	}
 
 	// TaskExpanded fans a task out: it is running until all of its items are done,
-	// each of which is a task run of its own. Items is a JSON list, or an object
+	// each of which has its own task run. Items is a JSON list, or an object
 	// whose fields are the items in the order of their names.
 	TaskExpanded struct {
 		TaskRef

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Failure says why an attempt, a task run or a run did not succeed. It is the
+// Failure reports why an attempt, a task run or a run did not succeed. It is the
 // "error" object of every JSON output.
 type Failure struct {
 	Outcome   Outcome `json:"outcome"`
@@ -20,7 +20,7 @@ type Failure struct {
 
 	Task string `json:"task,omitempty"` // in a run's failure: the task that failed first
 	Key  string `json:"key,omitempty"`  // and the item, of a fan-out
-	At   string `json:"at,omitempty"`   // where the task stands in its flow file, "orders.hcl:14"
+	At   string `json:"at,omitempty"`   // the task's place in its flow file, "orders.hcl:14"
 }
 
 // Error gives the message, after the code where there is one.
@@ -36,7 +36,7 @@ const (
 	CodeExpression   = "expression"    // an expression of the flow file could not be evaluated
 	CodeModule       = "module"        // the module is missing or cannot be hosted
 	CodeFunction     = "function"      // the module has no such function
-	CodeGrant        = "grant"         // a granted folder cannot be had on this machine
+	CodeGrant        = "grant"         // a granted directory cannot be opened on this machine
 	CodeInputSize    = "input_size"    // the input is over its limit
 	CodeOutputSize   = "output_size"   // the output is over its limit
 	CodeOutputFormat = "output_format" // the output is not JSON
@@ -45,7 +45,7 @@ const (
 	CodeDepth        = "depth"         // the guest's functions called each other too deeply
 	CodeTrap         = "trap"          // a wasm trap or a panic
 	CodeExit         = "exit"          // the guest ended itself with a status
-	CodeStuck        = "stuck"         // the call did not end when it was told to
+	CodeStuck        = "stuck"         // the call did not end when it was interrupted
 	CodeTimeout      = "timeout"       // the attempt's or the run's time was up
 	CodeCanceled     = "canceled"      // canceled by request
 	CodeDenied       = "denied"        // not granted

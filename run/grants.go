@@ -1,16 +1,16 @@
 package run
 
 // Grants is what a call may touch besides its input: nothing, until it is
-// granted. Each kind of grant is a field of its own, empty for none, so that a
+// granted. Each kind of grant has its own field, empty for none, so that a
 // call without grants is the same bytes whatever kinds there are.
 type Grants struct {
 	Files []FileGrant `json:"files,omitempty"` // by place of the guest
 }
 
-// FileGrant lets a guest see a folder of the machine that runs the call.
+// FileGrant lets a guest see a directory of the machine that runs the call.
 type FileGrant struct {
 	Folder string `json:"folder"` // absolute; may be reached by links
-	Path   string `json:"path"`   // of the granted folder, below Folder, with slashes; without links
+	Path   string `json:"path"`   // of the granted directory, below Folder, with slashes; without links
 	Guest  string `json:"guest"`  // where the guest sees it, "/data"
 	Write  bool   `json:"write,omitempty"`
 }

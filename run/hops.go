@@ -14,7 +14,7 @@ const MaxHops = 16
 // listen to them would multiply: with events, two runs are all that follow on one.
 const HopsOfEvent = MaxHops / 2
 
-// maxCount bounds what the header says, so that sums stay small.
+// maxCount bounds the number in the header, so that sums stay small.
 const maxCount = 1 << 20
 
 // Hops is how many hops led to the trigger. Nobody gains by a header that cannot be
@@ -25,7 +25,7 @@ func (t *Trigger) Hops() (int, error) {
 	case !ok:
 		return MaxHops + 1, Requestf(RequestHeader, "header %s is not one number: leave it out, flowhost sets it in what it publishes", HeaderHops)
 	case n > MaxHops:
-		return n, Requestf(RequestLoop, "header %s says that flowhost published %d messages one because of the other, and %d is the limit: flows that start each other through messages must come to an end", HeaderHops, n, MaxHops)
+		return n, Requestf(RequestLoop, "header %s counts %d messages that flowhost published in a chain, and %d is the limit: end the loop of flows that start each other through messages", HeaderHops, n, MaxHops)
 	}
 	return n, nil
 }

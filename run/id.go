@@ -30,7 +30,7 @@ func DrawID(at time.Time, random func() uint64) ID {
 	return encodeID(raw)
 }
 
-// idTime is the part of an ID that tells the time.
+// idTime is the part of an ID that encodes its time.
 func idTime(at time.Time) (raw [16]byte) {
 	binary.BigEndian.PutUint64(raw[:8], uint64(at.UnixMilli())<<16)
 	return raw

@@ -1,8 +1,8 @@
 package run
 
-// Notice tells of one event that is durable. Revision and Index are its place
-// in the journal: with Sum they name it for ever, so that a notice that is given
-// twice, after a crash, can be recognised.
+// Notice is one durable event. Revision and Index are its place
+// in the journal: with Sum they name it forever, so that a notice that is given
+// twice, after a crash, can be recognized.
 type Notice struct {
 	Revision uint64
 	Sum      uint32 // of the commit, see [CommitSum]
@@ -20,7 +20,7 @@ type Notice struct {
 // Receipt answers a request for a run.
 type Receipt struct {
 	Run      ID   // empty unless accepted
-	Accepted bool // false: the trigger's filter said no, the position was decided before, or
+	Accepted bool // false: the trigger's filter rejected it, the position was decided before, or
 	Limited  bool // as many runs of the flow are under way as its concurrency allows, and more are to be left out
 	Repeated bool // the request's key was known: Run is the one that it made the first time
 }

@@ -22,7 +22,7 @@ var (
 
 // CheckPayload refuses JSON that is nested too deeply or has a number that is too
 // long. It reads data once, without allocating, and recurses nowhere. It does not
-// tell JSON from other bytes: that is the decoder's part, before or afterwards.
+// check that data is JSON: the decoder does, before or afterwards.
 func CheckPayload(data []byte) error {
 	depth := 0
 	for i := 0; i < len(data); {

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Record is a run as other systems see it: the object that "exec --json"
-// prints, that a waiting publisher is answered with and that the event
-// "finished" carries. Its JSON form is stable.
+// Record is a run as other systems see it: the object in the output of "exec --json",
+// in the answer to a waiting publisher and in the event "finished". Its JSON form is
+// stable.
 type Record struct {
 	Run        ID                         `json:"run"`
 	Flow       string                     `json:"flow"`
 	State      State                      `json:"state"`
 	Definition string                     `json:"definition,omitempty"` // digest of the flow's files, as they were
 	RetryOf    ID                         `json:"retry_of,omitempty"`   // the run that this one continues
-	Attempt    int                        `json:"attempt,omitempty"`    // the how-manieth it is of those that make the first one again; none for the first
+	Attempt    int                        `json:"attempt,omitempty"`    // position in its chain of reruns; none for the first run
 	Parent     *Parent                    `json:"parent,omitempty"`     // the task of which this is a run of a sub-flow
 	Params     map[string]json.RawMessage `json:"params"`
 	Trigger    Trigger                    `json:"trigger"`

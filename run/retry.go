@@ -14,7 +14,7 @@ const (
 	Constant    Backoff = "constant"
 )
 
-// RetryPolicy says how often and when a failed task is attempted again. The
+// RetryPolicy defines how often and when a failed task is attempted again. The
 // zero value is one attempt.
 type RetryPolicy struct {
 	Attempts int           // in all, the first included; 0 is 1
@@ -32,7 +32,7 @@ const (
 
 // MaxLost is how many attempts of one task run may be lost before it fails.
 // Lost attempts do not use up the policy's attempts, but a module that takes
-// its host down each time must not do so for ever.
+// its host down each time must not do so forever.
 const MaxLost = 5
 
 // Allows reports whether another attempt may follow one that ended with f, when
@@ -41,7 +41,7 @@ func (p RetryPolicy) Allows(f *Failure, spent, lost int) bool {
 	return p.Left(f, spent, lost) && (f.Retryable || f.Outcome == OutcomeLost)
 }
 
-// Left is Allows but for what the failure says about itself: it reports whether
+// Left is Allows without the failure's own classification: it reports whether
 // there is another attempt at all, for whoever else decides about it.
 func (p RetryPolicy) Left(f *Failure, spent, lost int) bool {
 	switch f.Outcome {
@@ -54,7 +54,7 @@ func (p RetryPolicy) Left(f *Failure, spent, lost int) bool {
 }
 
 // After is the delay after the given number of attempts that were not lost. u
-// is a random number in [0, 1): the jitter takes up to its share off the delay,
+// is a random number in [0, 1): the jitter subtracts at most its share from the delay,
 // so that the cap holds.
 func (p RetryPolicy) After(spent int, u float64) time.Duration {
 	delay, limit := p.Delay, p.Max

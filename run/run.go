@@ -15,7 +15,7 @@ type Run struct {
 	Params      map[string]json.RawMessage
 	Concurrency string  // the run's key under the flow's limit
 	RetryOf     ID      // the run that this one continues; empty for most
-	Attempt     int     // 1 and, of a run that makes another one again, one more than that one's
+	Attempt     int     // 1 for a first run, otherwise one more than that of the run before
 	Parent      *Parent // of a sub-flow; nil for most
 	Awaits      int     // task runs that are still to be taken over before the run is accepted
 
@@ -122,7 +122,7 @@ type TaskRun struct {
 	open  int      // of a fan-out: items that are not done, of those that something has happened to
 }
 
-// Waits reports whether the task run is a wait that goes on.
+// Waits reports whether the task run is an open wait.
 func (t *TaskRun) Waits() bool { return t.State == Running && t.Attempts == 0 && t.Items == nil }
 
 // Open is the number of items of a fan-out that have begun and are not done.

@@ -43,7 +43,7 @@ type Schedule struct {
 	Pause    *Pause    `json:"pause,omitempty"`  // nil while it goes
 }
 
-// Pause says why a schedule does not fire.
+// Pause is why a schedule does not fire.
 type Pause struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
@@ -60,7 +60,7 @@ const (
 
 // Events of schedules. They belong to no run.
 type (
-	// ScheduleSet begins a schedule, or goes on with another spec: everything up to
+	// ScheduleSet begins a schedule, or continues with another spec: everything up to
 	// From counts as decided. With the spec that it has, it takes the watermark back.
 	ScheduleSet struct {
 		ScheduleRef
@@ -69,8 +69,8 @@ type (
 	}
 
 	// ScheduleAdvanced moves the watermark of a schedule to a nominal time. The
-	// event's run is the one that it has made; it is empty when this nominal time,
-	// and with it as many as Dropped says, made none.
+	// event's run is the one that it has made; it is empty when Dropped nominal times,
+	// of which this is the last, made none.
 	ScheduleAdvanced struct {
 		ScheduleRef
 		Nominal time.Time `json:"nominal"`
@@ -84,7 +84,7 @@ type (
 		Reason string `json:"reason"`
 	}
 
-	// ScheduleResumed lets a paused schedule go on.
+	// ScheduleResumed lets a paused schedule continue.
 	ScheduleResumed struct {
 		ScheduleRef
 	}
@@ -96,7 +96,7 @@ func (*ScheduleAdvanced) Kind() string { return KindScheduleAdvanced }
 func (*SchedulePaused) Kind() string   { return KindSchedulePaused }
 func (*ScheduleResumed) Kind() string  { return KindScheduleResumed }
 
-// checkSchedule tells why an event of a schedule does not fit.
+// checkSchedule reports why an event of a schedule does not fit.
 func (s *Shard) checkSchedule(data EventData) error {
 	if d, ok := data.(*ScheduleSet); ok {
 		if known := s.Schedules[d.ScheduleRef]; known != nil && known.Spec == d.Spec && !d.From.Before(known.Decided) {

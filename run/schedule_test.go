@@ -52,7 +52,7 @@ func TestAScheduleIsDecidedForwards(t *testing.T) {
 		t.Errorf("after a correction: %+v", known)
 	}
 	fold(t, s, facts(&ScheduleAdvanced{ScheduleRef: night, Nominal: t0.Add(time.Hour)})...)
-	// An edit counts anew and never makes the past due again.
+	// An edit counts again and never makes the past due again.
 	fold(t, s, facts(&ScheduleSet{ScheduleRef: night, Spec: "b", From: t0})...)
 	if known.Fired != 0 || !known.Decided.Equal(t0.Add(time.Hour)) || known.Edited.IsZero() {
 		t.Errorf("after an edit: %+v", known)

@@ -2,7 +2,7 @@ package run
 
 import "time"
 
-// ScheduleStatus is a deployed schedule as it stands. Its JSON form is stable.
+// ScheduleStatus is the state of a deployed schedule. Its JSON form is stable.
 type ScheduleStatus struct {
 	Schedule
 	Expression string    `json:"expression"` // as written in the flow; that of an interval is "every 15m"

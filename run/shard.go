@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Shard is the state that one journal holds: what [Shard.Apply] makes of its
-// events.
+// Shard is the state of one journal: the result of [Shard.Apply] for all of its events.
 type Shard struct {
 	Runs        map[ID]*Run
 	Definitions map[string]*Definition // by digest
@@ -30,7 +29,7 @@ func NewShard() *Shard {
 	}
 }
 
-// TransitionError says that an event does not fit the state it was applied to:
+// TransitionError reports that an event does not fit the state it was applied to:
 // the journal is damaged, or its writer is wrong.
 type TransitionError struct {
 	Event  Event
@@ -202,7 +201,7 @@ func (r *Run) checkStart(ref TaskRef, attempt int) error {
 	return r.Task(ref).checkStart(attempt)
 }
 
-// checkItem checks that an item is one of a fan-out that goes on.
+// checkItem checks that an item is one of a fan-out that continues.
 func (r *Run) checkItem(ref TaskRef) error {
 	if ref.Key == "" {
 		return nil

@@ -1,6 +1,6 @@
 package run
 
-// State is where a run or a task run stands. It is stored as its word.
+// State is the state of a run or a task run. It is stored as its string.
 type State string
 
 // States of runs and task runs. Pending belongs to runs, Waiting, Ready and
@@ -25,13 +25,13 @@ func (s State) Done() bool {
 	return false
 }
 
-// Outcome says how an attempt ended. It is stored as its word.
+// Outcome is how an attempt ended. It is stored as its string.
 type Outcome string
 
 // Outcomes of an attempt.
 const (
 	OutcomeSucceeded Outcome = "succeeded"
-	OutcomeFailed    Outcome = "failed"    // the guest said so
+	OutcomeFailed    Outcome = "failed"    // the guest reported it
 	OutcomeRejected  Outcome = "rejected"  // the host did not take the call, its input or its output
 	OutcomeTrapped   Outcome = "trapped"   // the guest broke: trap, panic, memory, exit in the middle
 	OutcomeTimedOut  Outcome = "timed_out" // the deadline passed

@@ -2,7 +2,7 @@ package run
 
 import "strings"
 
-// ReservedSubject says why flows may not listen to a subject or a pattern of
+// ReservedSubject reports why flows may not listen to a subject or a pattern of
 // subjects, "" when they may. Reserved are flowhost's own subjects, those of the NATS
 // server and inboxes: a flow on them would start itself, and read what others ask
 // for and are answered. A pattern that contains one of them is reserved, too.
@@ -30,7 +30,7 @@ var reservedStreams = []struct{ prefix, reason string }{
 	{"_", `names that begin with "_" belong to the NATS server`},
 }
 
-// ReservedStream says why triggers may not read a stream, "" when they may.
+// ReservedStream reports why triggers may not read a stream, "" when they may.
 func ReservedStream(name string) string {
 	for _, reserved := range reservedStreams {
 		if strings.HasPrefix(name, reserved.prefix) {

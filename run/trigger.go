@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TriggerKind says what asked for a run.
+// TriggerKind is what requested a run.
 type TriggerKind string
 
 // Kinds of triggers.
@@ -39,7 +39,7 @@ type Request struct {
 	// day gives the receipt of the first run again. Empty for none.
 	Key string
 
-	// Position is where the request stands in the stream that it came from. A
+	// Position is the request's place in the stream that it came from. A
 	// request that is not after the recorded watermark of its source has been
 	// decided before and is not accepted again. The zero value has no source.
 	Position Position

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// OpenWait is a wait for a message that goes on.
+// OpenWait is an open wait for a message.
 type OpenWait struct {
 	Run     ID
 	Flow    string
@@ -17,9 +17,9 @@ type OpenWait struct {
 // Approval answers a wait for one. Its JSON form is the wait's payload.
 type Approval struct {
 	Approved bool
-	By       string          // who said so; empty when nobody is named
+	By       string          // who decided it; empty if unnamed
 	Reason   string          // empty for none
-	Payload  json.RawMessage // what else there is to say, valid JSON; nil for nothing
+	Payload  json.RawMessage // further data, valid JSON; nil for none
 }
 
 // MarshalJSON gives an object of approved, by, payload and reason, with null for

@@ -135,7 +135,7 @@ type series struct {
 func (f *field) series(w word) (series, *ParseError) {
 	body, stepWord, stepped := w.cut("/")
 	if body.text == "*" {
-		return series{}, w.fault(fmt.Sprintf("%q is not a value", w.text), fmt.Sprintf("* stands alone; with a step write %d/%s", f.min, stepWord.text))
+		return series{}, w.fault(fmt.Sprintf("%q is not a value", w.text), fmt.Sprintf("* is not combined with other values; with a step write %d/%s", f.min, stepWord.text))
 	}
 	s := series{step: 1}
 	low, high, ranged := body.cut("..")

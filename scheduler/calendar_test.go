@@ -101,7 +101,7 @@ func TestCalendarErrors(t *testing.T) {
 		{"*-*-32", 4, "day of month", "1 to 31"},
 		{"*-*-L", 4, "day of month", "~01 is the last day"},
 		{"*-*-~0", 5, "day of month", "out of range"},
-		{"*-*-~*", 5, "day of month", "stands alone"},
+		{"*-*-~*", 5, "day of month", "not combined with other values"},
 		{"26-01-01", 0, "year", "1970 to 2262"},
 		{"12", 0, "", "neither a date nor a time"},
 		{"~01", 0, "", "neither a date nor a time"},

@@ -37,7 +37,7 @@ type reading struct {
 }
 
 // jump is by how much the clock was set between two readings, 0 when it was not.
-// A suspended machine shows as a jump forward where elapsed time stands still
+// A suspended machine shows as a jump forward where elapsed time does not move
 // meanwhile, as it does on Linux.
 func (i reading) jump(before reading) time.Duration {
 	elapsed := i.elapsed - before.elapsed

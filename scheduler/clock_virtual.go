@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// VirtualClock is a clock that stands still until it is told to move. Queues on
+// VirtualClock is a clock that moves only when its owner moves it. Queues on
 // it do what they do on the wall clock, by the same code. It is safe for
 // concurrent use.
 type VirtualClock struct {
@@ -16,12 +16,12 @@ type VirtualClock struct {
 	sleepers map[*virtualWaker]struct{}
 }
 
-// NewVirtualClock is a clock that stands at start.
+// NewVirtualClock makes a clock with the time start.
 func NewVirtualClock(start time.Time) *VirtualClock {
 	return &VirtualClock{wall: nanos(start), sleepers: map[*virtualWaker]struct{}{}}
 }
 
-// Now is where the clock stands, in UTC.
+// Now is the clock's time, in UTC.
 func (c *VirtualClock) Now() time.Time { return time.Unix(0, c.now().wall).UTC() }
 
 func (c *VirtualClock) now() reading {
@@ -48,7 +48,7 @@ func (c *VirtualClock) Set(t time.Time) {
 	c.pass(0)
 }
 
-// reach lets time pass until the clock stands at t or later.
+// reach lets time pass until the clock is at t or later.
 func (c *VirtualClock) reach(t int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,16 +9,16 @@ type Cron struct {
 	times localTimes
 }
 
-// CronOptions say how to read a cron expression. The zero value is the usual way,
+// CronOptions define how to read a cron expression. The zero value is the usual way,
 // in UTC.
 type CronOptions struct {
 	// Zone is where the expression's times are local. Default UTC.
 	Zone *time.Location
 
-	// DST says what becomes of skipped and repeated times. Default DSTCron.
+	// DST determines what happens to skipped and repeated times. Default DSTCron.
 	DST DST
 
-	// DayMatch says which days fit when day of month and day of week both
+	// DayMatch determines which days fit when day of month and day of week both
 	// restrict. Default DayEither.
 	DayMatch DayMatch
 
@@ -27,7 +27,7 @@ type CronOptions struct {
 	Name string
 }
 
-// DayMatch says which days fit when the day of the month and the day of the week
+// DayMatch determines which days fit when the day of the month and the day of the week
 // both restrict, that is, when neither field starts with *.
 type DayMatch uint8
 

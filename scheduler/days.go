@@ -2,7 +2,7 @@ package scheduler
 
 import "math/bits"
 
-// monthDays is what an expression says about days of the month.
+// monthDays are the days of the month in an expression.
 type monthDays struct {
 	from1   uint64 // bit n: day n
 	fromEnd uint64 // bit n: n days before the last
@@ -49,7 +49,7 @@ func nearest(day, weekday, length int) int {
 	return day
 }
 
-// weekDays is what an expression says about days of the week; weekdays count from
+// weekDays are the days of the week in an expression; weekdays count from
 // Sunday, 0.
 type weekDays struct {
 	each uint64 // bit n: each weekday n

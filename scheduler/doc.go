@@ -1,4 +1,4 @@
-// Package scheduler hands things out when they are due and says what "when"
+// Package scheduler hands things out when they are due and states what "when"
 // means.
 //
 // [Queue] is one heap and one timer for anything that waits for an instant:
@@ -10,7 +10,7 @@
 //
 // [Schedule] gives the nominal times of a trigger, forwards and backwards, each
 // strictly after or before the one given. [Cron] and [Calendar] are two notations
-// for calendar time in a zone; [DST] says what becomes of local times that a change
+// for calendar time in a zone; [DST] determines what happens to local times that a change
 // of the zone's offset skips or repeats, and [NextTransition] when that is. [Every]
 // is elapsed time, [At] one instant, [Bounded] any of them within bounds. All are
 // computed from the nominal time before, never from now, so they do not drift. An
@@ -35,7 +35,7 @@
 // set within that. An idle queue on Linux is not woken at all.
 //
 // Tests have two ways. In a bubble of [testing/synctest] the default clock is the
-// bubble's; nothing has to be set. A [VirtualClock] stands still until it is moved,
+// bubble's; nothing has to be set. A [VirtualClock] does not move until it is moved,
 // can be set back, and [Queue.RunUntil] on it is a simulation: the clock goes from
 // one due time to the next.
 //

@@ -1,6 +1,6 @@
 package scheduler
 
-// DST says what becomes of local times that a change of a zone's offset by less
+// DST determines what happens to local times that a change of a zone's offset by less
 // than three hours skips or repeats. Larger changes are corrections of the
 // clock, such as Samoa's missing day: in every mode, what they skip does not
 // fire and what they repeat fires again.

@@ -21,7 +21,7 @@ type Entry struct {
 }
 
 // Cancel ends the entry and frees its place. After it returned, no call of the
-// entry starts; a call that has started goes on. It reports whether there was
+// entry starts; a call that has started continues. It reports whether there was
 // anything left to come.
 func (e *Entry) Cancel() bool {
 	s := e.scheduler
@@ -36,7 +36,7 @@ func (e *Entry) Cancel() bool {
 	return left
 }
 
-// Next is the nominal time that the entry waits for; false says that it waits for
+// Next is the nominal time that the entry waits for; false means that it waits for
 // none any more.
 func (e *Entry) Next() (time.Time, bool) {
 	e.scheduler.mu.Lock()
@@ -69,7 +69,7 @@ func (e *Entry) after(nominal, now time.Time) armed {
 	return armed{next, ok}
 }
 
-// fire hands entries that are due to the workers. The schedules go on before
+// fire hands entries that are due to the workers. The schedules continue before
 // anything else is decided, so that nothing can stall them, and are asked without
 // the lock. When too many calls wait it blocks: what is late stays in the queue.
 func (s *Scheduler) fire(ctx context.Context, batch []*Entry) {

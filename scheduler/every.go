@@ -10,14 +10,14 @@ import (
 // MinInterval is the shortest interval of an [Every].
 const MinInterval = time.Millisecond
 
-// Every is a schedule of elapsed time: all instants that are a whole number of
+// Every is a schedule of elapsed time: all instants that are a multiple of
 // intervals, and the offset, after the Unix epoch. A restart does not shift it
 // and changes of a zone do not concern it. The zero value has no times.
 type Every struct {
 	interval, offset time.Duration
 }
 
-// IntervalError says why an [Every] cannot be made.
+// IntervalError reports why an [Every] cannot be made.
 type IntervalError struct {
 	Interval, Offset time.Duration
 	Reason           string

@@ -66,7 +66,7 @@ func ExampleParseCalendar() {
 	// Tue 30 Jun 09:00
 }
 
-// The mode says what becomes of an hour that the local clock skips or repeats.
+// The mode determines what happens to an hour that the local clock skips or repeats.
 func ExampleDST() {
 	zone, err := time.LoadLocation("America/New_York")
 	if err != nil {

@@ -14,7 +14,7 @@ type field struct {
 	kind     fieldKind
 }
 
-// fieldKind tells the fields apart that have forms of their own.
+// fieldKind distinguishes the fields with special syntax.
 type fieldKind uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	calendarPart // of a calendar expression
 )
 
-// values is what a field says. Values past 63, which are years, count from
+// values are those of a field. Values past 63, which are years, count from
 // minYear in years; the others are bits of mask.
 type values struct {
 	mask  uint64
@@ -196,7 +196,7 @@ func (f *field) allowed() string {
 	return s
 }
 
-// hint says what to do about something that is not a value.
+// hint states what to do about something that is not a value.
 func (f *field) hint(s string) string {
 	if len(s) > 3 {
 		if v, ok := f.named(s[:3]); ok {

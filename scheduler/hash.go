@@ -15,7 +15,7 @@ func isHash(s string) bool {
 // a first one on that the hash chooses among the first n.
 func (f *field) hash(w word, seed string, step int, stepped bool, v *values) *ParseError {
 	if f.hashMax == 0 {
-		return w.fault("H cannot stand here", f.allowed())
+		return w.fault("H is not allowed here", f.allowed())
 	}
 	if seed == "" {
 		return w.fault("H needs a name to hash", "give the schedule a name; in Go, CronOptions.Name")
@@ -46,7 +46,7 @@ func (f *field) hash(w word, seed string, step int, stepped bool, v *values) *Pa
 }
 
 // stableHash is FNV-1a in 64 bits over both texts, then the finalizer of
-// MurmurHash3: its low bits alone would tell similar names apart badly. It must
+// MurmurHash3: its low bits alone would distinguish similar names badly. It must
 // never change: all schedules with H would move.
 func stableHash(seed, field string) uint64 {
 	h := uint64(14695981039346656037)

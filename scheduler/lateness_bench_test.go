@@ -170,7 +170,7 @@ func queueLateness(b *testing.B, armed, rate int, grid time.Duration) []time.Dur
 	return drainQueue(b, q, len(dues))
 }
 
-// drainQueue runs a queue of due times until n have come out, and says how late
+// drainQueue runs a queue of due times until n have come out, and reports how late
 // each was.
 func drainQueue(b *testing.B, q *Queue[int64], n int) []time.Duration {
 	b.Helper()

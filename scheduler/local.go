@@ -27,7 +27,7 @@ func (l *localTimes) init(p pattern, zone *time.Location, dst DST) {
 	l.pattern, l.zone, l.treatment = p, zone, dst.treatment(&p)
 }
 
-// like makes l what another one is, in a zone of its own.
+// like copies another one into l, with l's own zone.
 func (l *localTimes) like(other *localTimes, zone *time.Location) {
 	if zone == nil {
 		zone = time.UTC

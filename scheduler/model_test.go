@@ -164,7 +164,7 @@ func (c change) check(t *testing.T, zone *time.Location) (fired int) {
 	return fired
 }
 
-// check compares one expression, and gives how often it fires. Both says that both
+// check compares one expression, and gives how often it fires. Both reports that both
 // days must match.
 func (m *meaning) check(t *testing.T, rnd *rand.Rand, zone *time.Location, dst DST, instants []instant, both bool) int {
 	t.Helper()

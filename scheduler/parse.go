@@ -8,7 +8,7 @@ import (
 // maxExpr bounds expressions: every list of values fits, written once.
 const maxExpr = 1024
 
-// ParseError says what is wrong with an expression.
+// ParseError reports what is wrong with an expression.
 type ParseError struct {
 	Notation string // "cron expression" or "calendar expression"
 	Expr     string
@@ -44,7 +44,7 @@ func (e *ParseError) Error() string {
 // Monday to Friday nearest to the nth and in its month; LW, the last such day.
 // Days of the week are also d#n, the nth of the month, and d#L or dL, the last. A
 // day must match both of its fields; but when neither starts with *, one is
-// enough unless the options say otherwise.
+// enough by default.
 //
 // H is a value that a hash of the options' name chooses, H(a-b) one of that range,
 // H/n and H(a-b)/n every nth from such a one on. It chooses among the first 28

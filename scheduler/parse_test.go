@@ -66,7 +66,7 @@ func TestParseErrors(t *testing.T) {
 
 		{"H * * * *", 0, "minute", "H needs a name to hash"},
 		{"0 H(0-7) * * *", 2, "hour", "H needs a name to hash"},
-		{"0 0 0 1 1 * H", 12, "year", "H cannot stand here"},
+		{"0 0 0 1 1 * H", 12, "year", "H is not allowed here"},
 		{"0 0 1 1 * 1969", 10, "day of week", "out of range"},
 		{"0 0 0 1 1 * 1969", 12, "year", "1969 is out of range (year is 1970 to 2262)"},
 		{"0 0 0 1 1 * 2263", 12, "year", "out of range"},
@@ -179,7 +179,7 @@ func checkOffset(t *testing.T, err error, expr string) {
 	}
 }
 
-// checkTimes goes on from a time and back; again is the same schedule.
+// checkTimes continues from a time and back; again is the same schedule.
 func checkTimes(t *testing.T, s, again Schedule, at int64) {
 	t.Helper()
 	after := time.Unix(at, 0)

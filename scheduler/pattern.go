@@ -14,7 +14,7 @@ const (
 	firstYear, finalYear = 1676, maxYear + 1
 )
 
-// pattern is what an expression says about local time. Bit n of a mask stands
+// pattern is the local times of an expression. Bit n of a mask represents
 // for the value n. Local times are seconds since 1970-01-01 00:00 local.
 type pattern struct {
 	second, minute, hour uint64
@@ -23,11 +23,11 @@ type pattern struct {
 	week                 weekDays
 	years                *years // nil is all
 
-	// eitherDay says that both day fields restrict, but a day needs to match
+	// eitherDay reports that both day fields restrict, but a day needs to match
 	// only one.
 	eitherDay bool
 
-	// elapsed says that the minute or the hour field starts with a star.
+	// elapsed reports that the minute or the hour field starts with a star.
 	elapsed bool
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CatchUp says which of the nominal times that were missed fire late.
+// CatchUp determines which of the nominal times that were missed fire late.
 type CatchUp uint8
 
 // What to catch up with.
@@ -37,7 +37,7 @@ const (
 // millisecond.
 const maxCounted = 10_000
 
-// Policy says what becomes of nominal times that could not fire when they were
+// Policy determines what happens to nominal times that could not fire when they were
 // due: because nothing was running, the machine slept, the schedule was paused
 // or the clock was set. The zero value is the default.
 type Policy struct {
@@ -55,7 +55,7 @@ type Decision struct {
 	Misfire bool        // some were later than the policy allows
 }
 
-// Decide says what fires at an instant when everything up to a nominal time has
+// Decide states what fires at an instant when everything up to a nominal time has
 // been decided before. It looks at no more times than the policy's maximum and
 // those that it counts, however long ago that was.
 func (p Policy) Decide(s Schedule, j Jitter, after, now time.Time) Decision {

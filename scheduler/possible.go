@@ -2,8 +2,8 @@ package scheduler
 
 const neverFires = "it never fires: its times lie after April 2262 or in what a change of the zone's offset skips"
 
-// impossible says why no day matches, nil if one does. Within 400 years the
-// calendar repeats, so the search that next makes says it for good.
+// impossible reports why no day matches, nil if one does. Within 400 years the
+// calendar repeats, so the search of next is conclusive.
 func (p *pattern) impossible() *ParseError {
 	if p.anyDay() {
 		return nil

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// DefaultLimit is how many values a [Queue] holds unless told otherwise.
+// DefaultLimit is how many values a [Queue] holds by default.
 const DefaultLimit = 1_000_000
 
 // maxBatch bounds how long a batch keeps the lock: about 50 µs.
 const maxBatch = 256
 
-// ErrRunning says that another goroutine is in Run of the same queue.
+// ErrRunning reports that another goroutine is in Run of the same queue.
 var ErrRunning = errors.New("the queue is being run already: it hands its values to one owner")
 
-// LimitError says that a queue is full. Nothing was added.
+// LimitError reports that a queue is full. Nothing was added.
 type LimitError struct {
 	Limit int
 }
@@ -245,7 +245,7 @@ func (q *Queue[T]) run(ctx context.Context, end int64, w waker, fire func(batch 
 }
 
 // due takes out what is due now, up to the batch's capacity. When nothing is, it
-// says until when the owner may sleep.
+// returns until when the owner may sleep.
 func (q *Queue[T]) due(batch []T, now int64) ([]T, int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

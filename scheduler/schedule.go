@@ -8,11 +8,11 @@ import (
 // Schedule gives the nominal times of a trigger. Next and Prev walk the same
 // times, one forwards and one backwards.
 type Schedule interface {
-	// Next is the first nominal time strictly after the given one; false says
+	// Next is the first nominal time strictly after the given one; false means
 	// that there is none any more.
 	Next(after time.Time) (time.Time, bool)
 
-	// Prev is the last nominal time strictly before the given one; false says
+	// Prev is the last nominal time strictly before the given one; false means
 	// that there was none yet.
 	Prev(before time.Time) (time.Time, bool)
 

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Unlimited, as a number of workers, runs each call on a goroutine of its own.
+// Unlimited, as a number of workers, runs each call on its own goroutine.
 const Unlimited = -1
 
 var (
-	// ErrClosed says that a scheduler takes nothing any more.
+	// ErrClosed reports that a scheduler takes nothing any more.
 	ErrClosed = errors.New("the scheduler is closed: make another")
 
-	// ErrPlan says that a plan cannot be carried out as it is.
+	// ErrPlan reports that a plan cannot be carried out as it is.
 	ErrPlan = errors.New("a plan needs a function to call, and either an instant or a schedule")
 
-	// ErrNever says that a schedule has no time after the present one.
+	// ErrNever reports that a schedule has no time after the present one.
 	ErrNever = errors.New("the schedule has no time after now: nothing would ever be called")
 )
 
@@ -40,7 +40,7 @@ type Config struct {
 	// Clock is what due times are compared with. Default WallClock.
 	Clock Clock
 
-	// OnError is told of calls that returned an error or panicked (*PanicError), on
+	// OnError receives calls that returned an error or panicked (*PanicError), on
 	// the goroutine of the call, but not of those that gave up because their
 	// context ended. Default: they are logged with [slog.Default].
 	OnError func(Fire, error)
@@ -90,7 +90,7 @@ type Plan struct {
 // package put together, for programs that need no more. [New] makes one. It is
 // safe for concurrent use, also from within calls.
 //
-// A nominal time that is late gets its call, and the schedule goes on from now:
+// A nominal time that is late gets its call, and the schedule continues from now:
 // after an hour of suspend, or a clock that was set forward, each entry is called
 // once, not for all that it missed. When the clock is set backward, no nominal
 // time is called for again.

@@ -307,7 +307,7 @@ func TestScheduleOutlivesErrors(t *testing.T) {
 }
 
 // One hour of suspend is one call of each entry, not 720 (robfig/cron#26,
-// dagu#2742); then the schedule goes on. A one-off that was missed is called.
+// dagu#2742); then the schedule continues. A one-off that was missed is called.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -82,7 +82,7 @@ func bitsOf(mask uint64) func(yield func(int) bool) {
 	}
 }
 
-// without leaves out every value that a * with a step stands for.
+// without leaves out every value that a * with a step represents.
 func without(numbers []int, from, step int) []int {
 	var out []int
 	for _, n := range numbers {

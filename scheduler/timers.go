@@ -1,7 +1,7 @@
 package scheduler
 
 // timers is an indexed 4-ary heap. The heap's nodes hold their whole key, so that
-// comparing touches nothing else; slots say where in the heap a timer is, so that
+// comparing touches nothing else; slots hold the place of a timer in the heap, so that
 // it can be removed. Neither holds pointers: the garbage collector does not look
 // into them. Values lie beside the slots. A timer takes 28 bytes and its value.
 //

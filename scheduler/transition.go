@@ -13,7 +13,7 @@ type Transition struct {
 func (t Transition) Shift() time.Duration { return time.Duration(t.After-t.Before) * time.Second }
 
 // NextTransition is the first change of a zone's offset after an instant; false
-// says that there is none before April 2262. A nil zone is UTC.
+// reports that there is none before April 2262. A nil zone is UTC.
 func NextTransition(zone *time.Location, after time.Time) (Transition, bool) {
 	if zone == nil {
 		return Transition{}, false

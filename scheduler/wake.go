@@ -9,7 +9,7 @@ import (
 // never is when a queue without values wants to be woken.
 const never = math.MaxInt64
 
-// maxSleep is how long a wait lasts at most where the system does not tell that
+// maxSleep is how long a wait lasts at most where the system does not report that
 // its clock was set: a timer counts elapsed time, due times are wall clock.
 const maxSleep = time.Minute
 

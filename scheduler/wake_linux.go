@@ -101,7 +101,7 @@ func deadline(until int64) time.Time {
 }
 
 // pollFile is called before the wait and when the file is ready. The file is never
-// read: setting the timer makes it unready, and the poller tells of changes only.
+// read: setting the timer makes it unready, and the poller reports changes only.
 // Arming within the call loses nothing, because the poller has begun to listen.
 func (w *fileWaker) pollFile(fd uintptr) bool {
 	if w.armed || w.woken.Load() {

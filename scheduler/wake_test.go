@@ -30,7 +30,7 @@ func (s *scripted) sleep(until int64) {
 func (s *scripted) wake()  { s.woken++ }
 func (s *scripted) close() {}
 
-// An idle queue sleeps for ever, and one with a value until that is due.
+// An idle queue sleeps forever, and one with a value until that is due.
 func TestIdleQueueIsNotWoken(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

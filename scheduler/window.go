@@ -19,7 +19,7 @@ type window struct {
 	after      int64 // offset of the window after, the same when there is none or nobody asked
 }
 
-// findWindow looks at the window after only if it is told to: each look costs as
+// findWindow looks at the window after only on request: each look costs as
 // much as the rest of a search.
 func findWindow(zone *time.Location, at int64, after bool) window {
 	t := time.Unix(at, 0).In(zone)
@@ -68,7 +68,7 @@ func daylight(change int64) int64 {
 // seconds.
 const farther = 2 * daySeconds
 
-// beyond is where to go on when, from the instant at on, the first match by the
+// beyond is where to continue when, from the instant at on, the first match by the
 // window's offset is at a local time that lies past its end. That is the next
 // window; or, so that yearly schedules do not look at each window on the way, a
 // later one: local times met before then lie between the start of the search and
@@ -90,7 +90,7 @@ func (w *window) behind(at, local int64) int64 {
 }
 
 // windowCache holds the window of a zone that was used last. It allocates
-// nothing: version, odd while a writer is at work, tells readers whether what
+// nothing: version, odd while a writer is at work, shows readers whether what
 // they have read belongs together, and a writer that meets another goes away.
 type windowCache struct {
 	version               atomic.Uint32

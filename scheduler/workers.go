@@ -24,7 +24,7 @@ type pool struct {
 	size    int // workers there may be; negative: as many as calls
 	running int // workers there are, each with one call
 	calls   sync.WaitGroup
-	room    chan struct{} // told when hardly any call waits any more
+	room    chan struct{} // receives when hardly any call waits any more
 
 	queued []call // from head on
 	head   int

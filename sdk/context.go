@@ -8,7 +8,7 @@ import (
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
-// Identity tells a function which call it is: flow, run, task, attempt. Its
+// Identity identifies a call: flow, run, task, attempt. Its
 // IdempotencyKey is the same for all attempts of a task run.
 type Identity = abi.Identity
 
@@ -25,12 +25,12 @@ type Context interface {
 
 	// Canceled reports whether the call is being canceled, and then how long the
 	// function may take, in real time, to come to its end: to undo, to tidy up, to
-	// say how far it got. After that it is ended wherever it is. Its output does
+	// report how far it got. After that it is ended wherever it is. Its output does
 	// not count any more; the message and the details of an error that it returns
 	// do. Sleeping takes no time any more.
 	Canceled() (left time.Duration, canceled bool)
 
-	// Call says which call this is.
+	// Call identifies the call.
 	Call() Identity
 
 	// Config decodes the config of the task and its plugin into v, a pointer. A

@@ -42,7 +42,7 @@
 //	func main() {}
 //
 // It is built as a reactor, which keeps the registered functions callable, with
-// what it says of itself in a section of the module:
+// its description in a section of the module:
 //
 //	flowhost plugin build -o pricing.wasm
 //
@@ -74,7 +74,7 @@
 // A function that cannot succeed returns an error. A plain error may succeed on
 // another attempt, which is what the retries of its task are for; [Fail] makes
 // one that will not, with a code that the flow's author can decide on, and
-// [Retry], [Permanent] and [Error] say more. All of them are found through
+// [Retry], [Permanent] and [Error] carry more. All of them are found through
 // wrapping (errors.As). A panic ends the instance and the call's outcome is
 // trapped, with the panic's message and stack in the log.
 //

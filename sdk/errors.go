@@ -9,7 +9,7 @@ import (
 	"github.com/flowhost/flowhost/sdk/internal/guest"
 )
 
-// Error is a failure that says more than its text. [Fail], [Retry] and
+// Error is a failure with more than a message. [Fail], [Retry] and
 // [Permanent] make the usual ones. The zero value is not retryable and has no
 // code.
 type Error struct {
@@ -27,7 +27,7 @@ func Fail(code, format string, args ...any) error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// Retry says that another attempt may succeed, after at least the given delay;
+// Retry reports that another attempt may succeed, after at least the given delay;
 // 0 leaves the delay to the task's retry policy. The code and the details of an
 // [Error] in err are kept. It returns nil for nil.
 func Retry(err error, after time.Duration) error {
@@ -39,7 +39,7 @@ func Retry(err error, after time.Duration) error {
 	return e
 }
 
-// Permanent says that another attempt would fail in the same way. The code and
+// Permanent reports that another attempt would fail in the same way. The code and
 // the details of an [Error] in err are kept. It returns nil for nil.
 func Permanent(err error) error {
 	if err == nil {

@@ -18,7 +18,7 @@ import (
 //
 // It panics when the name is empty, reserved (flowhost_…, memory, _start,
 // _initialize) or taken, or when fn is nil: the plugin then cannot be loaded,
-// and the message says why.
+// and the message reports why.
 func Function[In, Out any](name string, fn func(Context, In) (Out, error)) Registration {
 	if fn == nil {
 		panic("flowhost: function " + name + " is nil")
@@ -44,13 +44,13 @@ func WarmUp(fn func() error) { guest.Registered.WarmUp(fn) }
 // Registration is a function that was registered.
 type Registration struct{ name string }
 
-// Describe says in a sentence what the function does; the manifest carries it.
+// Describe sets the function's description, one sentence, in the manifest.
 func (r Registration) Describe(text string) Registration {
 	guest.Registered.Describe(r.name, text)
 	return r
 }
 
-// Config says of which type the config is that the function reads, by a value of
+// Config declares the type of the config that the function reads, by a value of
 // it: a struct, whose fields may all be left out. The manifest carries the type,
 // and flows are checked against it. The value itself does not count.
 func (r Registration) Config(config any) Registration {
@@ -58,9 +58,9 @@ func (r Registration) Config(config any) Registration {
 	return r
 }
 
-// Idempotent says that the function may be called again with the same input and
+// Idempotent declares that the function may be called again with the same input and
 // the same idempotency key, after a call whose end nobody saw, and changes nothing
-// more. The manifest tells it to those who use the plugin.
+// more. The manifest contains it for those who use the plugin.
 func (r Registration) Idempotent() Registration {
 	guest.Registered.Idempotent(r.name)
 	return r
@@ -80,7 +80,7 @@ type Info struct {
 // operator. It grants nothing by itself.
 type Capability = abi.Capability
 
-// Plugin says what the manifest tells about the plugin itself. It belongs into
+// Plugin sets the manifest's description of the plugin itself. It belongs into
 // an init function, and the last call wins.
 func Plugin(info Info) {
 	guest.Registered.Info(abi.Manifest{

@@ -38,7 +38,7 @@ func (c *Client) Start(ctx context.Context, s StartRequest) (run.Receipt, error)
 }
 
 // Retry makes a new run of one that was there before.
-func (c *Client) Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error) {
+func (c *Client) Retry(ctx context.Context, id run.ID, how run.RerunOptions) (run.Receipt, error) {
 	body := RetryRequest{
 		RunRequest: RunRequest{id}, Whole: how.Whole, Within: how.Within, Task: how.Task.Task, Key: how.Task.Key, Downstream: how.Downstream,
 		Definition: definitionCurrent, Params: how.Params, FreshParams: how.FreshParams,

@@ -104,8 +104,8 @@ func (b *RetryRequest) Check() error {
 }
 
 // Again is the request in the words of run.
-func (b *RetryRequest) Again() run.Again {
-	return run.Again{
+func (b *RetryRequest) Again() run.RerunOptions {
+	return run.RerunOptions{
 		Whole: b.Whole, Within: b.Within, Task: run.TaskRef{Task: b.Task, Key: b.Key}, Downstream: b.Downstream,
 		Recorded: b.Definition == definitionRecorded, Params: b.Params, FreshParams: b.FreshParams,
 	}

@@ -351,7 +351,7 @@ func TestClientStarts(t *testing.T) {
 	if _, err = client.Start(t.Context(), api.StartRequest{Flow: "orders", Payload: json.RawMessage(`"` + strings.Repeat("x", jskit.MaxPayload) + `"`)}); codeOf(err) != run.RequestSize {
 		t.Errorf("a payload larger than a message: %v", err)
 	}
-	if receipt, err = client.Retry(t.Context(), bustest.DoneRun, run.Again{}); err != nil || receipt.Run != bustest.RunID {
+	if receipt, err = client.Retry(t.Context(), bustest.DoneRun, run.RerunOptions{}); err != nil || receipt.Run != bustest.RunID {
 		t.Errorf("retry: %+v, %v", receipt, err)
 	}
 	if err := client.Cancel(t.Context(), bustest.OpenRun, run.TaskRef{}, "why"); err != nil {

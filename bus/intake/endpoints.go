@@ -28,7 +28,7 @@ type Control interface {
 	Cancel(ctx context.Context, id run.ID, reason string) error
 	CancelTask(ctx context.Context, id run.ID, task run.TaskRef, reason string) error
 	// Retry makes a new run of one that was there before.
-	Retry(ctx context.Context, id run.ID, how run.Again) (run.Receipt, error)
+	Retry(ctx context.Context, id run.ID, how run.RerunOptions) (run.Receipt, error)
 }
 
 // endpoint is one verb of the micro service.

@@ -100,7 +100,7 @@ func (b *pluginBuild) buildDir(ctx context.Context, h *host.Host, dir string) er
 		return err
 	}
 	beside := filepath.Join(dir, host.ManifestFile)
-	module, err := h.Embed(ctx, compiled, host.EmbedOptions{Name: dir, Beside: beside})
+	module, err := h.Embed(ctx, compiled, host.EmbedOptions{Name: dir, Sidecar: beside})
 	note := ""
 	if errors.Is(err, host.ErrNoManifest) {
 		note = fmt.Sprintf("no manifest: flows cannot be checked against its types; declare them in %s", beside)

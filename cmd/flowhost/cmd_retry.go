@@ -16,7 +16,7 @@ import (
 // repeating makes a run again: retry and rerun.
 type repeating struct {
 	follower   remote.Follower
-	how        run.Again
+	how        run.RerunOptions
 	task       string
 	path       []run.TaskRef
 	definition string

@@ -24,7 +24,7 @@ func CheckDocs(packages []*Package) []Violation {
 }
 
 // CheckContexts finds contexts that are made from nothing. cmd may, because the
-// process begins there; so may guests, which are programs of their own, and what
+// process begins there; so may guests, which are separate programs, and what
 // only tests use.
 func CheckContexts(packages []*Package) []Violation {
 	return checkFiles(packages, []string{"cmd", "internal", "bus/internal/bustest", "examples", "plugins"}, func(f *File) []Violation {

@@ -27,7 +27,7 @@ var Layers = []Layer{
 	{Folder: "run", Never: []string{"net/http"},
 		Reason: "run is the vocabulary that every package speaks: whatever it imported, all would import"},
 	{Folder: "dag",
-		Reason: "dag knows a graph of ids and nothing of what they stand for"},
+		Reason: "dag knows a graph of ids and nothing of what they represent"},
 	{Folder: "scheduler",
 		Reason: "scheduler hands out values when they are due and must not know whose they are"},
 	{Folder: "internal/fairq",
@@ -90,7 +90,7 @@ var Layers = []Layer{
 
 	{Folder: "internal", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "sdk"},
 		Outside: true, TestOnly: true,
-		Reason: "internal, but for what has a row of its own, holds what tests, benchmarks and checks need"},
+		Reason: "internal, except the packages with a row, holds what tests, benchmarks and checks need"},
 }
 
 // Owner is who may import a third-party module. Those without a row are free for

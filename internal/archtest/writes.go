@@ -52,12 +52,12 @@ var Writes = []Write{
 		Reason: "a temporary directory of its own"},
 	{File: "cmd/flowhost/internal/serve/filewatch.go", Calls: "Remove",
 		Reason: "of a watch, not of a file"},
-	{File: "host/cache.go", Calls: "MkdirAll MkdirTemp NewCompilationCacheWithDir Remove Remove RemoveAll Rename WriteFile",
+	{File: "host/internal/compile/cache.go", Calls: "MkdirAll MkdirTemp NewCompilationCacheWithDir Remove Remove RemoveAll Rename WriteFile",
 		Reason: "a directory that the host has made and marked; only what has the form of wazero's files is removed"},
-	{File: "host/compilechild.go", Calls: "NewCompilationCacheWithDir",
+	{File: "host/internal/compile/child.go", Calls: "NewCompilationCacheWithDir",
 		Reason: "the directory that its parent has made and marked, or made for itself alone"},
-	{File: "host/compiler.go", Calls: "MkdirTemp NewCompilationCacheWithDir RemoveAll",
-		Reason: "a temporary directory of its own, for native code when there is no cache"},
+	{File: "host/internal/compile/compiler.go", Calls: "MkdirTemp NewCompilationCacheWithDir RemoveAll",
+		Reason: "a new temporary directory, for native code when there is no cache"},
 	{File: "host/internal/guestfs/change.go", Calls: "Chtimes Mkdir Remove Rename",
 		Reason: "files of guests, below a directory that is granted for writing, through its os.Root"},
 	{File: "host/internal/guestfs/mount.go", Calls: "Mkdir",
@@ -118,7 +118,7 @@ func CheckWrites(packages []*Package, layers []Layer, table []Write) []Violation
 			}
 			delete(rows, f.Path)
 			found = append(found, Violation{f.Path, fmt.Sprintf("it changes files by %q, and the table has %q", calls, row.Calls),
-				"whoever adds such a call says in archtest.Writes whose files these are, and tests it on files of others"})
+				"add a row to archtest.Writes that states whose files these are, and test it on files of others"})
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(rows)) {

@@ -15,7 +15,7 @@ type way struct {
 }
 
 // turn is for how long one way is measured until it is the next one's turn: long
-// enough for warm caches, short enough for all of them to see the same neighbours
+// enough for warm caches, short enough for all of them to see the same neighbors
 // on the machine.
 const turn = 20 * time.Millisecond
 

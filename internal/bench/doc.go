@@ -6,6 +6,6 @@
 //	go run . -idle   what a host of 100 flows costs while nothing happens
 //
 // Its tests hold the benchmarks of the engine with the journals that it can have.
-// The module is one of its own, so that projects that are measured side by side
+// It is a separate module, so that projects that are measured side by side
 // never reach the build of flowhost.
 package main

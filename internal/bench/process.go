@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// site is a folder with one flow, and what serves it.
+// site is a directory with one flow, and what serves it.
 type site struct {
 	binary, dir string
 }
@@ -56,7 +56,7 @@ func benchFiles(plugin []byte) map[string][]byte {
 	return map[string][]byte{"bench.hcl": []byte(benchFlows), "greet.wasm": plugin, "tiny.wasm": tiny}
 }
 
-// newSite makes a folder with the given files in its folder of flows.
+// newSite makes a directory with the given files in its directory of flows.
 func newSite(binary string, files map[string][]byte) (*site, error) {
 	dir, err := os.MkdirTemp("", "flowhost-bench-")
 	if err != nil {

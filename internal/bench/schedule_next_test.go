@@ -6,7 +6,7 @@ import (
 )
 
 // What the next time of a schedule costs, going from one to the next until the
-// year 2090. gronx reads the expression anew each time. gocron uses robfig.
+// year 2090. gronx reads the expression again each time. gocron uses robfig.
 func BenchmarkNext(b *testing.B) {
 	for _, tt := range []struct{ name, expr, zone string }{
 		{"five-minutes", "*/5 * * * *", "America/New_York"},

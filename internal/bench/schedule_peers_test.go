@@ -79,7 +79,7 @@ func parseQuartz(expr string, zone *time.Location) (nextFunc, error) {
 	}, nil
 }
 
-// parseGocron asks a scheduler with a clock that stands still what it does next:
+// parseGocron asks a scheduler with a clock that does not move what it does next:
 // the corrections are not to be had without one.
 func parseGocron(expr string, zone *time.Location) (nextFunc, error) {
 	if err := gocron.NewDefaultCron(false).IsValid(expr, zone, time.Now()); err != nil {

@@ -101,7 +101,7 @@ type tally struct {
 }
 
 // measure makes calls, with 0, 1, 2 and so on, for a tenth of a second but no more
-// than most, and says how many.
+// than most, and states how many.
 func (t *tally) measure(most int, call func(i int)) int {
 	const long, batch = 100 * time.Millisecond, 16 // calls between two looks at the clock
 	var before, after runtime.MemStats

@@ -10,7 +10,7 @@ import (
 )
 
 // world is a ledger and an archive that fit together: a request that was answered
-// with a record, a trigger, a cancelled nap and a tick of the clock.
+// with a record, a trigger, a canceled nap and a tick of the clock.
 type world struct {
 	book    *Ledger
 	archive *Archive

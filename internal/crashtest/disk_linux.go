@@ -62,7 +62,7 @@ const (
 // Cut ends the file system as a power loss does: from now on nothing reaches the
 // image, neither what programs have written nor what the kernel still had to
 // write. What the kernel has handed to the device stays, synced or not: it is a
-// disk without a cache of its own.
+// disk without a cache.
 func (d *Disk) Cut() error {
 	dir, err := os.Open(d.Dir)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 )
 
 // The faults come to a host that stays up. It must say clearly that it takes
-// nothing, lose nothing, and go on without help once the cause is gone.
+// nothing, lose nothing, and continue without help once the cause is gone.
 
-// recovery is how long a host may take to go on.
+// recovery is how long a host may take to continue.
 const recovery = 90 * time.Second
 
 // TestFullDisk takes the room from a host under load, twice, and gives it back.
@@ -48,7 +48,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSlowDisk makes each fsync take 50 ms: everything is slow, and goes on.
+// TestSlowDisk makes each fsync take 50 ms: everything is slow, and continues.
 func TestSlowDisk(t *testing.T) {
 	s := serve(t, embedded(t), &crashtest.Load{Rate: 50})
 	end := inject(t, s, "delay_enter=50ms")
@@ -229,7 +229,7 @@ func describe(r *crashtest.Refusal) string {
 	return fmt.Sprintf("%s: %s", r.Code, r.Message)
 }
 
-// pause lets the load go on for a while.
+// pause lets the load continue for a while.
 func pause(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {

@@ -31,7 +31,7 @@ func TestKill(t *testing.T) {
 const few = 3
 
 // killAgainAndAgain kills a host so often as the flag says, few times without it. These
-// may all come before anything was accepted: then it goes on for a while.
+// may all come before anything was accepted: then it continues for a while.
 func killAgainAndAgain(t *testing.T, h *crashtest.Host) {
 	t.Helper()
 	times := few

@@ -21,7 +21,7 @@ type Usage struct {
 	Resident   int64         // bytes of memory
 	Files      int64         // open descriptors
 	Threads    int64
-	Goroutines int64 // 0 when the program does not tell
+	Goroutines int64 // 0 when the program does not report them
 	Journal    int64 // bytes on disk of the journal, the snapshots and the blobs
 	Disk       int64 // bytes on disk of everything
 }
@@ -66,7 +66,7 @@ func Use(ctx context.Context, h *Host, p *Process, nc *nats.Conn) (u Usage, err 
 	return u, nil
 }
 
-// goroutines asks the micro service, which tells what the host uses as data of its
+// goroutines asks the micro service, which returns what the host uses as data of its
 // endpoint run.
 func goroutines(ctx context.Context, nc *nats.Conn) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -91,7 +91,7 @@ func goroutines(ctx context.Context, nc *nats.Conn) (int64, error) {
 	return 0, err
 }
 
-// size is what the files of a folder hold, those aside that go meanwhile.
+// size is what the files of a directory hold, those aside that go meanwhile.
 func size(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
@@ -116,7 +116,7 @@ type Bound struct {
 	Plus   int64
 }
 
-// Grown says for which figures the median of the last third is over the bound that
+// Grown returns for which figures the median of the last third is over the bound that
 // the median of the first third gives.
 func Grown(samples []Usage, bounds []Bound) []string {
 	third := len(samples) / 3

@@ -43,7 +43,7 @@ type ledger struct {
 	runs     []string // ids
 	messages []string // markers of messages in the stream of triggers
 
-	// Of the present round: as many entries in all as it goes on to, and a channel
+	// Of the present round: as many entries in all as it continues to, and a channel
 	// that is closed then.
 	runsGoal, messagesGoal int
 	reached                chan struct{}

@@ -17,10 +17,10 @@ import (
 const patience = 2 * time.Minute
 
 // host is the program serving flows: one process after the other on the same
-// data folder.
+// data directory.
 type host struct {
 	t     *testing.T
-	flows string // folder of the flow files
+	flows string // directory of the flow files
 	data  string
 	args  []string
 
@@ -29,7 +29,7 @@ type host struct {
 	ended  chan struct{} // closed when the present process has ended
 }
 
-// serve starts a host for the flows of a folder and returns when it says that it
+// serve starts a host for the flows of a directory and returns when it reports that it
 // serves them. At the end of the test the host must stop in order.
 func serve(t *testing.T, flows string, args ...string) *host {
 	t.Helper()
@@ -224,7 +224,7 @@ func (o *output) String() string {
 	return strings.Join(all, "\n")
 }
 
-// writeFlows makes a folder with a flow file and the guests' modules.
+// writeFlows makes a directory with a flow file and the guests' modules.
 func writeFlows(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -241,7 +241,7 @@ func writeFlows(t *testing.T, text string) string {
 	return dir
 }
 
-// rewrite replaces the flow file of such a folder.
+// rewrite replaces the flow file of such a directory.
 func rewrite(t *testing.T, dir, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "flows.hcl"), []byte(strings.TrimSpace(text)+"\n"), 0o600); err != nil {

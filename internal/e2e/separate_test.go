@@ -172,7 +172,7 @@ func TestSeparateAccounts(t *testing.T) {
 	}
 }
 
-// TestOneAccount says what a server without accounts cannot protect.
+// TestOneAccount states what a server without accounts cannot protect.
 func TestOneAccount(t *testing.T) {
 	t.Parallel()
 	e := newExternal(t)

@@ -79,8 +79,8 @@ func drawn(fails bool) run.Result {
 	}}
 }
 
-// mock lays over it what a mock says of lengths and ends. What the call gives if it
-// succeeds is returned, nil where no mock says it.
+// mock applies the duration and the outcome of a mock. It returns the output of the call
+// if it succeeds, nil without a mocked output.
 func (t *trial) mock(call *run.Call, turn *virtual.ScriptedCall, sources *Sources) json.RawMessage {
 	if t.config.Mocks == nil {
 		return nil

@@ -23,7 +23,7 @@ const MaxRuns = 1_000_000
 // maxVirtual is how long a run may take.
 const maxVirtual = 10 * 365 * 24 * time.Hour
 
-// Config says what is tried. Set and Flow are required; the zero value of everything
+// Config configures a simulation. Set and Flow are required; the zero value of everything
 // else is its default.
 type Config struct {
 	Set  *flows.Set
@@ -63,7 +63,7 @@ type Stated struct {
 	Fails *float64       // the probability that an attempt fails; nil: as otherwise
 }
 
-// RefusedError says that the flow makes no run of what was asked for.
+// RefusedError reports that the flow makes no run of what was asked for.
 type RefusedError struct {
 	Run    run.ID // of the history, whose params and payload were asked for; empty for those of the Config
 	Reason string

@@ -157,7 +157,7 @@ func TestMocks(t *testing.T) {
 	}
 }
 
-// TestMocksOfTasksThatAreStated holds that a mock says what a call gives that would
+// TestMocksOfTasksThatAreStated holds that a mock states what a call gives that would
 // have failed by chance, and succeeds because that is stated.
 func TestMocksOfTasksThatAreStated(t *testing.T) {
 	t.Parallel()

@@ -42,8 +42,8 @@ type end struct {
 	failure *run.Failure // nil: it has succeeded
 }
 
-// NewHistory reads records of runs of one flow. Those that go on, and what was
-// canceled, lost or taken over from another run, says nothing.
+// NewHistory reads records of runs of one flow. Those that continue, and what was
+// canceled, lost or reused from another run, is ignored.
 func NewHistory(records []*run.Record) *History {
 	h := &History{tasks: map[string]*past{}}
 	shared := map[string][]time.Duration{}
@@ -56,7 +56,7 @@ func NewHistory(records []*run.Record) *History {
 			h.donors = append(h.donors, donorOf(r))
 		}
 		for i := range r.Tasks {
-			if t := &r.Tasks[i]; tells(t) {
+			if t := &r.Tasks[i]; usable(t) {
 				each := h.add(t, !r.Truncated)
 				shared[t.Task] = append(shared[t.Task], each)
 			}
@@ -83,8 +83,8 @@ func donorOf(r *run.Record) *donor {
 // Runs is how many runs it is of.
 func (h *History) Runs() int { return h.runs }
 
-// tells reports whether a task run says anything of its attempts.
-func tells(t *run.TaskRecord) bool {
+// usable reports whether a task run contains data about its attempts.
+func usable(t *run.TaskRecord) bool {
 	return t.Attempts > 0 && !t.Reused && t.DurationMS != nil && t.Outcome != nil &&
 		*t.Outcome != run.OutcomeCanceled && *t.Outcome != run.OutcomeLost
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Source says where something that a call did came from.
+// Source is where the behavior of a call came from.
 type Source string
 
 // Sources.
@@ -53,7 +53,7 @@ func (k *known) of(call *run.Call) *Sources {
 	return s
 }
 
-// output is what a call gives that succeeds and of which nothing has said it.
+// output is the output of a successful call that nothing else determines.
 func (t *trial) output(call *run.Call, choice uint64, sources *Sources) json.RawMessage {
 	if output := t.pastOutput(call, choice); output != nil {
 		sources.Output = FromHistory

@@ -18,7 +18,7 @@ type Step struct {
 }
 
 // criticalPath goes back from what ended last, each time to what ended last of
-// what it depends on. It also tells when each task could have begun, as far as what
+// what it depends on. It also returns when each task could have begun, as far as what
 // it depends on goes.
 func criticalPath(f *flows.Flow, r *run.Record) (steps []Step, ready map[string]time.Duration) {
 	ended := map[string]*run.TaskRecord{}

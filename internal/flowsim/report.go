@@ -14,7 +14,7 @@ type Report struct {
 	Runs int
 
 	// These make Runs together. A run of which an expression could not be evaluated
-	// says nothing of the flow, whatever it went on to do: it is in NotEvaluated only,
+	// proves nothing about the flow, however it continued: it is in NotEvaluated only,
 	// and does not count in what follows.
 	Succeeded, Failed int
 	NotEvaluated      int

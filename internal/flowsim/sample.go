@@ -11,7 +11,7 @@ import (
 // Sample makes a value that fits a JSON Schema, as far as types go: what it
 // proposes itself (const, default, examples, enum), otherwise objects with all
 // their properties, lists of as few items as may be, at least one, and texts and
-// numbers that are as small as may be. It is null for one that says nothing.
+// numbers that are as small as may be. It is null for a schema without constraints.
 func Sample(schema json.RawMessage) json.RawMessage {
 	var root any
 	if json.Unmarshal(schema, &root) != nil {
@@ -114,7 +114,7 @@ func (s *sampler) typed(m map[string]any, depth int) any {
 	return nil
 }
 
-// typeOf is the first type of a schema that is not null, or the one that its other
+// typeOf is the first type of a schema that is not null, or the type that its other
 // words are about.
 func typeOf(m map[string]any) string {
 	switch t := m["type"].(type) {

@@ -11,7 +11,7 @@ import (
 // began.
 type Line struct {
 	Task, Key string
-	Fan       bool // a task whose items have lines of their own, after it
+	Fan       bool // a task whose items have separate lines, after it
 	State     run.State
 	Code      string        // of its failure; empty for none
 	Ready     time.Duration // when what it depends on had ended; of an item, when it began
@@ -21,7 +21,7 @@ type Line struct {
 	Attempts  []Attempt
 }
 
-// timeline tells what became of all tasks, in the order of the flow.
+// timeline lists all tasks in the order of the flow.
 func timeline(r *run.Record, path []Step, ready map[string]time.Duration, attempts []Attempt) []Line {
 	lines := make([]Line, 0, len(r.Tasks))
 	critical := map[string]bool{}

@@ -142,7 +142,7 @@ func (t *trial) answer(ctx context.Context, r *virtual.Runner, a answer) error {
 	return nil
 }
 
-// whyNot says why nobody takes an answer.
+// whyNot reports why nobody takes an answer.
 func (t *trial) whyNot(ctx context.Context, r *virtual.Runner, a answer) string {
 	if record, err := r.Engine().Get(ctx, a.root); err == nil {
 		for _, task := range record.Tasks {
@@ -151,10 +151,10 @@ func (t *trial) whyNot(ctx context.Context, r *virtual.Runner, a answer) string 
 			}
 		}
 	}
-	return fmt.Sprintf("the wait %q does not go on. Leave out \"after\" to answer it as soon as it does.", a.Wait)
+	return fmt.Sprintf("the wait %q is not open. Leave out \"after\" to answer it as soon as it opens.", a.Wait)
 }
 
-// unanswered tells what runs wait for that do not end.
+// unanswered lists the answers for which unfinished runs wait.
 func (t *trial) unanswered() string {
 	var blocks []string
 	for _, path := range t.trace.Waits() {

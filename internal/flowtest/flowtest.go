@@ -16,7 +16,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Config says what tests run with. The zero value works.
+// Config configures tests. The zero value works.
 type Config struct {
 	Invoker engine.Invoker // makes the calls that are not mocked; default none: they must be
 	Timeout time.Duration  // of attempts whose task states none; default the engine's
@@ -27,7 +27,7 @@ type Config struct {
 type Result struct {
 	Test     *flows.Test
 	Problems hcl.Diagnostics // why it failed; none when it passed
-	Runs     []*run.Record   // the first accepted first; those that are not finished as they stand
+	Runs     []*run.Record   // the first accepted first; unfinished ones in their current state
 	Virtual  time.Duration   // that passed
 	Real     time.Duration   // that it took
 }
@@ -110,7 +110,7 @@ func (t *trial) recorded(e run.Event) {
 	t.foresee(e)
 }
 
-// ask asks for the run, and tells how many there are.
+// ask asks for the run, and reports how many there are.
 func (t *trial) ask(ctx context.Context, r *virtual.Runner) (runs int, err error) {
 	receipt, err := r.Submit(ctx, t.Test.Request())
 	refused := (*run.RequestError)(nil)
@@ -147,12 +147,12 @@ func (t *trial) addOpen(ctx context.Context, r *virtual.Runner) error {
 	}
 	slices.SortStableFunc(t.Runs, func(a, b *run.Record) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	if t.Test.Until == 0 && len(t.Runs) > 0 && !t.Runs[0].State.Done() {
-		t.problem("The run does not end", "It stands, and nothing more happens."+t.unanswered())
+		t.problem("The run is stuck", "No attempt is running and no timer is set."+t.unanswered())
 	}
 	return nil
 }
 
-// script does what the test says of a call, or calls the real module.
+// script returns what the test mocks for a call, or calls the real module.
 func (t *trial) script(call *run.Call, _ time.Time) virtual.ScriptedCall {
 	called := t.trace.Called(call)
 	mocked, diags := t.Test.Mock(called)

@@ -372,7 +372,7 @@ func TestSubFlows(t *testing.T) {
 		"a wait within": {`
   mock "release/build" {
     output = input
-  }`, `^The run does not end: .* Write approve "release/ship/approval" \{\} in the test.$`},
+  }`, `^The run is stuck: .* Write approve "release/ship/approval" \{\} in the test.$`},
 		"an answer too early": {`
   until = "4h"
   mock "release/build" {
@@ -381,7 +381,7 @@ func TestSubFlows(t *testing.T) {
   }
   approve "release/ship/approval" {
     after = "1m"
-  }`, `^Nothing waits for this: 1m0s after the start of the run, the wait "release/ship/approval" does not go on`},
+  }`, `^Nothing waits for this: 1m0s after the start of the run, the wait "release/ship/approval" is not open`},
 		"a task that cannot be called": {`
   mock "release/build" {
     output = input.x

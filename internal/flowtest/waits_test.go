@@ -144,7 +144,7 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 		"too early": {`
   approve "approval" {
     after = "1h"
-  }`, `^Nothing waits for this: 1h0m0s after the start of the run, the wait "approval" does not go on. Leave out "after" .*$`},
+  }`, `^Nothing waits for this: 1h0m0s after the start of the run, the wait "approval" is not open. Leave out "after" .*$`},
 		"at the same instant as the timeout": {`
   approve "approval" {
     after = "176h"
@@ -158,7 +158,7 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
   }`, `^Nothing waits for this: 400h0m0s after the start of the run, it has ended: it took 10[0-9]h0m0s.$`},
 		"none": {`
   approve "approval" {}
-  signal "arrival" {}`, `^The run does not end: .* It waits for an answer. Write signal "signed" \{\} in the test.$`},
+  signal "arrival" {}`, `^The run is stuck: .* It waits for an answer. Write signal "signed" \{\} in the test.$`},
 	})
 }
 

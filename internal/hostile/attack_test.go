@@ -25,7 +25,7 @@ type attack struct {
 	// starts.
 	prepare func(context.Context, *stage) error
 
-	// run attacks, and returns when the attacker has gone. An error says that the
+	// run attacks, and returns when the attacker has gone. An error reports that the
 	// attack itself could not be made.
 	run func(context.Context, *stage) error
 

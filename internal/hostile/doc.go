@@ -2,7 +2,7 @@
 // who send messages, write flow files, build modules or hold the credentials for
 // clients, and what each does to everybody else while it runs.
 //
-// An attack states the promise that it attacks. A host of its own serves the
+// An attack states the promise that it attacks. A separate host serves the
 // attacker's flow beside an honest one; probes ask for runs of the honest flow, ask
 // the API, connect, publish triggers, and look at the process and at its collector,
 // first in a quiet moment, then beside the attack. The longest stop may be 250 ms

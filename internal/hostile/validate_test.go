@@ -98,7 +98,7 @@ func runMeasured(ctx context.Context, t *testing.T, cmd *exec.Cmd) (text []byte,
 	}
 }
 
-// firstProblem is the first line of what validate says that names one.
+// firstProblem is the first line of what validate reports that names one.
 func firstProblem(out []byte) string {
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, "rror") || strings.Contains(line, "attacker.hcl:") {

@@ -14,7 +14,7 @@ type Effect struct {
 	Change scheduler.Transition
 
 	// Local is how many local times of the schedule the change skips or repeats. The
-	// first and the last of them are read in UTC, which stands for the local clock.
+	// first and the last of them are read in UTC, which represents the local clock.
 	Local       int
 	First, Last time.Time
 

@@ -10,7 +10,7 @@
 // their conditions. What ends at an instant has ended before anything fires at
 // that instant.
 //
-// [EffectOf] says what one change of a zone's offset does to a schedule.
+// [EffectOf] states what one change of a zone's offset does to a schedule.
 //
 // The package starts no goroutines. The same Config gives the same Report.
 package schedsim

@@ -126,7 +126,7 @@ func recorded(t *testing.T, j engine.Journal) []span {
 func imagined(t *testing.T, c Config) []span {
 	var all []span
 	c.closed = func(o *openRun, at time.Time) {
-		all = append(all, span{o.told.Schedule, since(o.nominal), since(o.started), since(at)})
+		all = append(all, span{o.stats.Schedule, since(o.nominal), since(o.started), since(at)})
 	}
 	if _, err := Run(t.Context(), c); err != nil {
 		t.Error(err)
@@ -136,7 +136,7 @@ func imagined(t *testing.T, c Config) []span {
 
 // The simulation makes the runs that the engine makes, and lets them begin and end
 // when it does. Times are such that nothing ends at the instant at which something
-// else fires: the engine does not say what comes first then.
+// else fires: the engine does not state what comes first then.
 func TestEngineDoesTheSame(t *testing.T) {
 	t.Parallel()
 	const chain = `

@@ -53,7 +53,7 @@ func (s *simulation) enter(o *openRun) {
 	s.start(o)
 }
 
-// limited does what a flow says about a run for which it has no slot, and reports
+// limited applies a flow's policy for a run without a slot, and reports
 // whether the run is to be left out.
 func (s *simulation) limited(f *flows.Flow, key string) bool {
 	c := f.Concurrency
@@ -73,7 +73,7 @@ func (s *simulation) limited(f *flows.Flow, key string) bool {
 		}
 		for _, o := range slices.Clone(sc.open) {
 			if o.key == key {
-				sc.told.Canceled++
+				sc.stats.Canceled++
 				s.cancel(o)
 			}
 		}
@@ -81,7 +81,7 @@ func (s *simulation) limited(f *flows.Flow, key string) bool {
 	return false
 }
 
-// leave gives up the slots of a finished run and lets the next ones go on.
+// leave gives up the slots of a finished run and lets the next ones continue.
 func (s *simulation) leave(o *openRun) {
 	for i, l := range o.limits() {
 		g := s.gate(l.gate)

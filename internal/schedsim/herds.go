@@ -38,7 +38,7 @@ type HerdShare struct {
 	Runs     int
 }
 
-// herds counts the runs of each minute. Time only goes on: one minute is open.
+// herds counts the runs of each minute. Time only moves forward: one minute is open.
 type herds struct {
 	minute time.Time
 	runs   map[*schedule]int
@@ -97,7 +97,7 @@ func (h *herds) begin() *herd {
 	begun := &herd{Herd: Herd{Minute: h.minute, Late: h.late}, order: slices.Clone(h.order)}
 	for _, sc := range h.order {
 		begun.Runs += h.runs[sc]
-		begun.Schedules = append(begun.Schedules, HerdShare{sc.told.Schedule, h.runs[sc]})
+		begun.Schedules = append(begun.Schedules, HerdShare{sc.stats.Schedule, h.runs[sc]})
 	}
 	return begun
 }

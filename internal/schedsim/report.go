@@ -30,7 +30,7 @@ type ScheduleReport struct {
 	Missed   int // dropped after an outage, counted up to 10 000 for each
 
 	CaughtUp int           // of Runs: late, after an outage
-	Canceled int           // of Runs: in favour of the next one
+	Canceled int           // of Runs: in favor of the next one
 	Waited   int           // of Runs: for the end of an earlier one or a slot of the flow
 	MaxWait  time.Duration // of these
 	Open     int           // of Runs: not finished at the end of the range
@@ -66,8 +66,8 @@ func (s *simulation) report() *Report {
 				t.waitedFor(s.To.Sub(t.since))
 			}
 		}
-		sc.told.Open = len(sc.open)
-		r.Schedules = append(r.Schedules, *sc.told)
+		sc.stats.Open = len(sc.open)
+		r.Schedules = append(r.Schedules, *sc.stats)
 	}
 	return r
 }
@@ -75,7 +75,7 @@ func (s *simulation) report() *Report {
 // maxOpen is how many runs a host has open at once, as engine has it by default.
 const maxOpen = 100_000
 
-// notes says where runs would be cut off by a timeout, or not be taken.
+// notes describes where a timeout would cut off runs, or a limit refuse them.
 func (s *simulation) notes() []string {
 	var notes []string
 	if s.most > maxOpen {
@@ -97,7 +97,7 @@ func (s *simulation) notes() []string {
 // defaultTimeout is that of attempts whose task states none, as engine has it.
 const defaultTimeout = 5 * time.Minute
 
-// overdue says which timeout is shorter than what is assumed.
+// overdue returns a timeout that is shorter than the assumed duration.
 func (p *plan) overdue() string {
 	if limit := p.flow.Timeout; limit > 0 && p.takes > limit {
 		return fmt.Sprintf("flow %s: a run would be stopped by its timeout of %s", p.flow.Name, limit)
@@ -153,7 +153,7 @@ func (s *simulation) effects(zone string, c scheduler.Transition) []ScheduleEffe
 	var all []ScheduleEffect
 	for _, sc := range s.schedules {
 		if sc.spec.Zone == zone {
-			all = append(all, ScheduleEffect{sc.told.Schedule, EffectOf(sc.spec.Schedule, c)})
+			all = append(all, ScheduleEffect{sc.stats.Schedule, EffectOf(sc.spec.Schedule, c)})
 		}
 	}
 	return all

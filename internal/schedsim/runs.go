@@ -71,9 +71,9 @@ func (o *openRun) waitedFor(d time.Duration) {
 	}
 	if !o.waited {
 		o.waited = true
-		o.told.Waited++
+		o.stats.Waited++
 	}
-	o.told.MaxWait = max(o.told.MaxWait, d)
+	o.stats.MaxWait = max(o.stats.MaxWait, d)
 }
 
 // advance lets all tasks go whose upstream tasks have ended, and finishes the run
@@ -227,7 +227,7 @@ func (s *simulation) dispatch() {
 	s.workers.look(s.now())
 }
 
-// goDown stops everything. As after any start of a host, tasks go on in the order
+// goDown stops everything. As after any start of a host, tasks continue in the order
 // of their runs; those that were under way come behind all others.
 func (s *simulation) goDown() {
 	s.down = true
@@ -246,7 +246,7 @@ func (s *simulation) goDown() {
 	}
 }
 
-// comeUp goes on: first with the runs that were open, then with the schedules.
+// comeUp continues: first with the runs that were open, then with the schedules.
 func (s *simulation) comeUp() {
 	s.down = false
 	s.workers.restart(s.now())

@@ -9,7 +9,7 @@ import (
 	"github.com/flowhost/flowhost/scheduler"
 )
 
-// schedule is a schedule trigger and where it stands.
+// schedule is a schedule trigger and its state.
 type schedule struct {
 	*plan
 	number  int // among all
@@ -17,13 +17,13 @@ type schedule struct {
 	decided time.Time // every nominal time up to it has made its run, or never will
 	timer   scheduler.Timer
 	open    []*openRun // its runs that are not finished, in the order in which they were accepted
-	told    *ScheduleReport
+	stats   *ScheduleReport
 }
 
 func newSchedule(number int, p *plan, t *flows.Trigger, from time.Time) *schedule {
 	return &schedule{
 		plan: p, number: number, spec: t, decided: from.Add(-1),
-		told: &ScheduleReport{Schedule: run.ScheduleRef{Flow: p.flow.Name, Trigger: t.Name}},
+		stats: &ScheduleReport{Schedule: run.ScheduleRef{Flow: p.flow.Name, Trigger: t.Name}},
 	}
 }
 
@@ -38,7 +38,7 @@ func (s *simulation) wind(sc *schedule) {
 }
 
 // finished reports whether the schedule has made all runs that it may make.
-func (sc *schedule) finished() bool { return sc.spec.Count > 0 && sc.told.Runs >= sc.spec.Count }
+func (sc *schedule) finished() bool { return sc.spec.Count > 0 && sc.stats.Runs >= sc.spec.Count }
 
 // decide decides the nominal times that have become due: usually one; after an
 // outage those that the policy takes.
@@ -47,7 +47,7 @@ func (s *simulation) decide(sc *schedule) {
 		return
 	}
 	d := sc.spec.Policy.Decide(sc.spec.Schedule, sc.spec.Jitter, sc.decided, s.now())
-	sc.told.Missed += d.Dropped
+	sc.stats.Missed += d.Dropped
 	for _, nominal := range d.Fire {
 		if sc.finished() {
 			break
@@ -64,28 +64,28 @@ func (s *simulation) decide(sc *schedule) {
 func (s *simulation) fire(sc *schedule, nominal time.Time) {
 	s.count(sc)
 	if sc.blocked() {
-		sc.told.Skipped++
+		sc.stats.Skipped++
 		return
 	}
 	admission, err := sc.flow.Admit(run.Request{
 		Flow: sc.flow.Name, Trigger: run.Trigger{Kind: run.TriggerSchedule, Name: sc.spec.Name, Time: nominal.UTC()},
 	})
 	if err != nil {
-		sc.told.Rejected++
-		sc.told.Reason = err.Error()
+		sc.stats.Rejected++
+		sc.stats.Reason = err.Error()
 		return
 	}
 	if s.limited(sc.flow, admission.Concurrency) {
-		sc.told.Skipped++
+		sc.stats.Skipped++
 		return
 	}
 	if sc.spec.Overlap == flows.OverlapCancelRunning {
 		s.replace(sc)
 	}
-	sc.told.Runs++
+	sc.stats.Runs++
 	late := s.now().After(sc.spec.Jitter.Due(sc.spec.Schedule, nominal))
 	if late {
-		sc.told.CaughtUp++
+		sc.stats.CaughtUp++
 	}
 	s.herds.note(s.now(), sc, late)
 	s.accept(sc, nominal, admission.Concurrency)
@@ -105,10 +105,10 @@ func (sc *schedule) blocked() bool {
 	return false
 }
 
-// replace cancels the runs of a schedule in favour of the one that comes.
+// replace cancels the runs of a schedule in favor of the one that comes.
 func (s *simulation) replace(sc *schedule) {
 	for _, o := range slices.Clone(sc.open) {
-		sc.told.Canceled++
+		sc.stats.Canceled++
 		s.cancel(o)
 	}
 }

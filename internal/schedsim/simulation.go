@@ -19,7 +19,7 @@ const (
 	DefaultMaxFires = 1_000_000
 )
 
-// Config says what is simulated. Flows, From and To are required.
+// Config configures a simulation. Flows, From and To are required.
 type Config struct {
 	Flows    []*flows.Flow // of these, the schedules that are enabled
 	From, To time.Time     // nominal times from From on, up to, but not including, To
@@ -38,12 +38,12 @@ type Config struct {
 }
 
 // Outage is a time in which the host is down, from From up to To. Tasks that are
-// under way then are made anew afterwards.
+// running then are repeated afterwards.
 type Outage struct {
 	From, To time.Time
 }
 
-// TooManyError says that a range is too long for what fires in it.
+// TooManyError reports that a range is too long for what fires in it.
 type TooManyError struct {
 	Limit    int
 	Reached  time.Time
@@ -140,12 +140,12 @@ func (s *simulation) add(due time.Time, priority int8, f func()) scheduler.Timer
 
 // count bounds the simulation.
 func (s *simulation) count(sc *schedule) {
-	sc.told.Times++
+	sc.stats.Times++
 	if s.fires++; s.fires <= s.MaxFires {
 		return
 	}
-	top := slices.MaxFunc(s.schedules, func(a, b *schedule) int { return a.told.Times - b.told.Times })
-	s.stop(&TooManyError{Limit: s.MaxFires, Reached: s.now(), Schedule: top.told.Schedule, Times: top.told.Times})
+	top := slices.MaxFunc(s.schedules, func(a, b *schedule) int { return a.stats.Times - b.stats.Times })
+	s.stop(&TooManyError{Limit: s.MaxFires, Reached: s.now(), Schedule: top.stats.Schedule, Times: top.stats.Times})
 }
 
 // merged is outages in order, none within another.

@@ -244,7 +244,7 @@ func TestHerdsAreBounded(t *testing.T) {
 	var h herds
 	schedules := make([]*schedule, 4*maxKept)
 	for i := range schedules {
-		schedules[i] = &schedule{number: i, told: &ScheduleReport{Schedule: run.ScheduleRef{Trigger: fmt.Sprint(i)}}}
+		schedules[i] = &schedule{number: i, stats: &ScheduleReport{Schedule: run.ScheduleRef{Trigger: fmt.Sprint(i)}}}
 	}
 	for i, sc := range schedules {
 		for range 2 + i%7 {

@@ -23,7 +23,7 @@ func (e Effect) String() string {
 	return "none of its times is repeated"
 }
 
-// times are the local times that are concerned, and what there is to say of one or
+// times are the affected local times, and the words for one or
 // of many.
 func (e Effect) times(one, many string) string {
 	first := e.First.Format(time.DateOnly) + " " + clock(e.First)
@@ -50,7 +50,7 @@ func (e Effect) made() string {
 	return fmt.Sprintf("it fires %s instead, from %s to %s", often(e.Made), clock(e.FirstMade), Moment(e.LastMade))
 }
 
-// passes says at which of their passes repeated times fire.
+// passes describes at which of their passes repeated times fire.
 func (e Effect) passes() string {
 	first, second := Offset(e.Change.Before), Offset(e.Change.After)
 	switch e.Passes {

@@ -19,7 +19,7 @@ type workers struct {
 	going  map[*plan]int // of each flow
 	busy   map[*attempt]struct{}
 
-	told  Pool
+	stats Pool
 	since time.Time // all are busy; the zero time while one is idle
 }
 
@@ -35,7 +35,7 @@ type queue struct {
 }
 
 func newWorkers(n int) workers {
-	w := workers{going: map[*plan]int{}, busy: map[*attempt]struct{}{}, told: Pool{Workers: max(n, 0)}}
+	w := workers{going: map[*plan]int{}, busy: map[*attempt]struct{}{}, stats: Pool{Workers: max(n, 0)}}
 	w.idle, w.share = math.MaxInt, math.MaxInt
 	if n > 0 {
 		w.idle, w.share = n, n-n/4
@@ -111,7 +111,7 @@ func (w *workers) take(a *attempt, now time.Time) {
 	a.since = now
 	w.going[a.plan]++
 	w.busy[a] = struct{}{}
-	w.told.MostRunning = max(w.told.MostRunning, len(w.busy))
+	w.stats.MostRunning = max(w.stats.MostRunning, len(w.busy))
 	if w.idle--; w.idle == 0 {
 		w.since = now
 	}
@@ -122,9 +122,9 @@ func (w *workers) give(a *attempt, now time.Time) {
 	a.gone = true
 	w.going[a.plan]--
 	delete(w.busy, a)
-	w.told.Used += now.Sub(a.since).Seconds()
+	w.stats.Used += now.Sub(a.since).Seconds()
 	if w.idle == 0 {
-		w.told.AllBusy += now.Sub(w.since)
+		w.stats.AllBusy += now.Sub(w.since)
 	}
 	w.idle++
 }
@@ -149,15 +149,15 @@ func (t task) compare(other task) int {
 
 // waited notes how long a task has waited for a worker.
 func (w *workers) waited(t task, now time.Time) {
-	if d := now.Sub(t.since); d > w.told.LongestWait {
-		w.told.LongestWait, w.told.LongestWaitAt, w.told.LongestWaitOf = d, t.since, t.told.Schedule
+	if d := now.Sub(t.since); d > w.stats.LongestWait {
+		w.stats.LongestWait, w.stats.LongestWaitAt, w.stats.LongestWaitOf = d, t.since, t.stats.Schedule
 	}
 }
 
 // look notes how many tasks wait once all that could start have.
 func (w *workers) look(now time.Time) {
-	if w.size > w.told.MostWaiting {
-		w.told.MostWaiting, w.told.MostWaitingAt = w.size, now
+	if w.size > w.stats.MostWaiting {
+		w.stats.MostWaiting, w.stats.MostWaitingAt = w.size, now
 	}
 }
 
@@ -187,10 +187,10 @@ func (w *workers) report(end time.Time, down bool) Pool {
 		w.charge(end)
 	}
 	for _, a := range w.underWay() {
-		w.told.Used += end.Sub(a.since).Seconds()
+		w.stats.Used += end.Sub(a.since).Seconds()
 	}
 	if w.idle == 0 {
-		w.told.AllBusy += end.Sub(w.since)
+		w.stats.AllBusy += end.Sub(w.since)
 	}
-	return w.told
+	return w.stats
 }

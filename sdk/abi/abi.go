@@ -29,7 +29,7 @@ const (
 	ImportFail       = "fail"        // (ptr, len i32) i32: sets a Failure, the last one wins; the call fails, whatever it returns
 	ImportLog        = "log"         // (level, msg, msgLen, fields, fieldsLen i32) i32: fields is a JSON object or empty
 	ImportTimeLeft   = "time_left"   // () i64: milliseconds until the deadline, -1 without one
-	ImportShouldStop = "should_stop" // () i32: 0 as long as the call may go on; once it is canceled, the milliseconds until it is ended, at least 1
+	ImportShouldStop = "should_stop" // () i32: 0 as long as the call may continue; once it is canceled, the milliseconds until it is ended, at least 1
 )
 
 // Field is a part of the call that a guest can read.
@@ -64,11 +64,11 @@ const (
 	MaxManifest     = 64 << 10
 )
 
-// ExitTempFail is the exit status with which a command of the wasi ABI says
+// ExitTempFail is the exit status with which a command of the wasi ABI reports
 // that another attempt may succeed (EX_TEMPFAIL of sysexits.h).
 const ExitTempFail = 75
 
-// CodeDenied is the code of a failure by which a guest says that it was not
+// CodeDenied is the code of a failure by which a guest reports that it was not
 // granted what it needs.
 const CodeDenied = "denied"
 
@@ -107,7 +107,7 @@ func (l Level) String() string {
 	return "error"
 }
 
-// Identity tells a guest which call it is.
+// Identity identifies a call for a guest.
 type Identity struct {
 	Flow           string    `json:"flow"`
 	Run            string    `json:"run"`
@@ -118,7 +118,7 @@ type Identity struct {
 	Scheduled      time.Time `json:"scheduled"`
 }
 
-// Failure is what a guest says when it cannot succeed.
+// Failure is a guest's report that it did not succeed.
 type Failure struct {
 	Code         string          `json:"code,omitempty"`
 	Message      string          `json:"message"`
@@ -139,7 +139,7 @@ type Manifest struct {
 }
 
 // Capability is something that a plugin wants to be granted. To state it grants
-// nothing: it is told to the people who decide, and flows without a grant block
+// nothing: it informs the people who decide, and flows without a grant block
 // are warned of.
 type Capability struct {
 	Name string `json:"name"`          // the word that grants it in a flow: files

@@ -13,12 +13,10 @@ import (
 	"github.com/flowhost/flowhost/sdk/internal/guest"
 )
 
-// DefaultOutputLimit is a host's limit on an output unless it is told
-// otherwise, in bytes.
+// DefaultOutputLimit is a host's default limit on an output, in bytes.
 const DefaultOutputLimit = 1 << 20
 
-// DefaultGrace is what a host gives a call that is canceled to come to its end,
-// unless it is told otherwise.
+// DefaultGrace is the time that a host gives a canceled call by default to end itself.
 const DefaultGrace = 2 * time.Second
 
 // Options describes the call. The zero value is a first attempt without config.
@@ -26,7 +24,7 @@ type Options struct {
 	// Config is the task's config, encoded as JSON. Default: none.
 	Config any
 
-	// Identity is what the function is told about the call. Each field that is
+	// Identity identifies the call for the function. Each field that is
 	// zero has a default: flow "test", task "test", a fixed run id, attempt 1,
 	// the idempotency key of these, scheduled at the beginning of 2026 in UTC.
 	Identity sdk.Identity
@@ -72,7 +70,7 @@ func Invoke(ctx context.Context, name string, input json.RawMessage, o Options) 
 	return serve(ctx, handler, input, o)
 }
 
-// Manifest is what the plugin under test says of itself.
+// Manifest is the manifest of the plugin under test.
 func Manifest() abi.Manifest { return guest.Registered.Manifest() }
 
 func serve(ctx context.Context, fn guest.Handler, input any, o Options) run.Result {

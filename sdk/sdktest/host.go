@@ -19,7 +19,7 @@ type host struct {
 	limit  int
 	grace  time.Duration
 
-	told time.Time // that the call is canceled, first; zero: the function did not ask since
+	canceled time.Time // that the call is canceled, first; zero: the function did not ask since
 
 	output   []byte
 	oversize bool
@@ -52,15 +52,15 @@ func (h *host) TimeLeft() (time.Duration, bool) {
 	return max(time.Until(deadline), 0), ok
 }
 
-// Canceled notes when it first says so. It is called by one goroutine at a time.
+// Canceled notes when it first returns true. It is called by one goroutine at a time.
 func (h *host) Canceled() (left time.Duration, canceled bool) {
 	if !errors.Is(h.ctx.Err(), context.Canceled) {
 		return 0, false
 	}
-	if h.told.IsZero() {
-		h.told = time.Now()
+	if h.canceled.IsZero() {
+		h.canceled = time.Now()
 	}
-	return max(h.grace-time.Since(h.told), time.Millisecond), true
+	return max(h.grace-time.Since(h.canceled), time.Millisecond), true
 }
 
 // Wait waits for the end of the context, which nobody has to look for here.
@@ -75,9 +75,9 @@ func (h *host) Wait(stop <-chan struct{}) bool {
 
 // result is what a host would make of the call.
 func (h *host) result() run.Result {
-	failure := h.said()
+	failure := h.reported()
 	switch {
-	case !h.told.IsZero(), failure != nil && errors.Is(h.ctx.Err(), context.Canceled):
+	case !h.canceled.IsZero(), failure != nil && errors.Is(h.ctx.Err(), context.Canceled):
 		failure = h.asCanceled(failure)
 	case failure == nil:
 		return run.Result{Outcome: run.OutcomeSucceeded, Output: h.output, Log: h.log}
@@ -87,19 +87,19 @@ func (h *host) result() run.Result {
 	return run.Result{Outcome: failure.Outcome, Failure: failure, Log: h.log}
 }
 
-// said is the function's failure, nil without one.
-func (h *host) said() *run.Failure {
+// reported is the function's failure, nil without one.
+func (h *host) reported() *run.Failure {
 	if h.failure == nil {
 		return nil
 	}
-	var said abi.Failure
-	if err := json.Unmarshal(h.failure, &said); err != nil {
-		said.Message = "the failure is not JSON: " + err.Error()
+	var f abi.Failure
+	if err := json.Unmarshal(h.failure, &f); err != nil {
+		f.Message = "the failure is not JSON: " + err.Error()
 	}
 	return &run.Failure{
-		Code: said.Code, Message: said.Message, Retryable: said.Retryable,
-		RetryAfter: time.Duration(said.RetryAfterMS) * time.Millisecond,
-		Details:    said.Details,
+		Code: f.Code, Message: f.Message, Retryable: f.Retryable,
+		RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond,
+		Details:    f.Details,
 	}
 }
 
@@ -119,7 +119,7 @@ func (h *host) asCanceled(own *run.Failure) *run.Failure {
 }
 
 // classify gives the failure its outcome. What ended the call from outside goes
-// before what the function said about it. The deadline is compared with the
+// before the function's own report. The deadline is compared with the
 // clock, as the function saw it: the context may notice a moment later.
 func (h *host) classify(f *run.Failure) {
 	left, limited := h.TimeLeft()

@@ -102,8 +102,8 @@ func (c *Control) CancelTask(_ context.Context, id run.ID, task run.TaskRef, rea
 	return nil
 }
 
-func (c *Control) Retry(_ context.Context, id run.ID, how run.Again) (run.Receipt, error) {
-	c.note("retry %s %t%s", id, how.Whole, strings.TrimPrefix(fmt.Sprintf(" %+v", how), fmt.Sprintf(" %+v", run.Again{Whole: how.Whole})))
+func (c *Control) Retry(_ context.Context, id run.ID, how run.RerunOptions) (run.Receipt, error) {
+	c.note("retry %s %t%s", id, how.Whole, strings.TrimPrefix(fmt.Sprintf(" %+v", how), fmt.Sprintf(" %+v", run.RerunOptions{Whole: how.Whole})))
 	if id == OpenRun {
 		return run.Receipt{}, ErrUnfinished
 	}

@@ -15,7 +15,7 @@ type Predecessor struct {
 }
 
 // Plan gives what a new run of the flow carries over.
-func (b *Predecessor) Plan(f *flows.Flow, how run.Again) (*Plan, error) {
+func (b *Predecessor) Plan(f *flows.Flow, how run.RerunOptions) (*Plan, error) {
 	p := newPlan(f, b)
 	if how.Task.Task != "" {
 		return p, p.allBut(f, how)

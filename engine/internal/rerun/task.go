@@ -8,7 +8,7 @@ import (
 // allBut carries over everything as it was except one task or one item, and the tasks
 // downstream of it if the request includes them. Tasks that had not ended are left
 // out.
-func (p *Plan) allBut(f *flows.Flow, how run.Again) error {
+func (p *Plan) allBut(f *flows.Flow, how run.RerunOptions) error {
 	target := how.Target()
 	spec := f.Task(target.Task)
 	if spec == nil || spec.Node >= len(p.section.Tasks) || p.section.Tasks[spec.Node] != spec {
@@ -36,7 +36,7 @@ func (p *Plan) allBut(f *flows.Flow, how run.Again) error {
 }
 
 // inside makes the run of a sub-flow run one task again and carry over all others.
-func (p *Plan) inside(spec *flows.Task, how run.Again) error {
+func (p *Plan) inside(spec *flows.Task, how run.RerunOptions) error {
 	target := how.Target()
 	if spec.Child == nil {
 		return run.Requestf(run.RequestUnknownTask, "task %s runs no flow, so there is no task %q in it", spec.Name, how.Inside().Target().Task)

@@ -1,4 +1,4 @@
-// Package guestfs is the file system that a guest sees: the folders that its
+// Package guestfs is the file system that a guest sees: the directories that its
 // call was granted, and nothing else.
 //
 //	files, err := guestfs.Open(over, call.Grants.Files, guestfs.Limits{})
@@ -12,9 +12,9 @@
 //
 // # What a guest can do
 //
-// Each granted folder is opened as an [os.Root] and every path goes through it:
+// Each granted directory is opened as an [os.Root] and every path goes through it:
 // neither ".." nor a symbolic link leads out, whoever made it and whenever. The
-// granted folder itself is reached without following any link. Outside of grants
+// granted directory itself is reached without following any link. Outside of grants
 // there is nothing: "/" and the directories that lead to granted ones can be
 // listed and not changed.
 //

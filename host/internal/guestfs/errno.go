@@ -9,7 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// What stands in for errors that wazero has no number for.
+// Substitutes for errors for which wazero has no number.
 const (
 	errLimit   = sys.EIO     // EMFILE, ENOSPC, EFBIG
 	errStopped = sys.EIO     // the call is over, and about to be ended

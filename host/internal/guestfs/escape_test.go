@@ -91,7 +91,7 @@ func (r *rig) tryFile(p string, flag sys.Oflag) {
 	}
 }
 
-// TestGrantsAreNotMovedByGuests lets a guest that may write to a folder put a
+// TestGrantsAreNotMovedByGuests lets a guest that may write to a directory put a
 // link where the next call's grant should be.
 func TestGrantsAreNotMovedByGuests(t *testing.T) {
 	t.Parallel()

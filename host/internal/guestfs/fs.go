@@ -66,10 +66,10 @@ type handle interface {
 // of io.Seeker and misses its error.
 type position = int64
 
-// Open opens the granted folders for one call; with none, the guest finds an
-// empty directory. A folder that is granted for writing is made when it is
-// missing. No operation begins once over tells that the call has to end; nil
-// never does. An error names the grant that cannot be had on this machine.
+// Open opens the granted directories for one call; with none, the guest finds an
+// empty directory. A directory that is granted for writing is made when it is
+// missing. No operation begins once over returns true because the call has to end; a nil
+// over never does. An error names the grant that cannot be opened on this machine.
 func Open(over func() bool, grants []run.FileGrant, limits Limits) (*FS, error) {
 	mounts, err := openMounts(grants)
 	if err != nil {
@@ -78,13 +78,13 @@ func Open(over func() bool, grants []run.FileGrant, limits Limits) (*FS, error) 
 	return &FS{over: over, mounts: mounts, limits: limits.withDefaults()}, nil
 }
 
-// Close closes the folders, and what the guest left open. Nothing is there from
+// Close closes the directories, and what the guest left open. Nothing is there from
 // then on.
 func (f *FS) Close() Usage {
 	usage := f.usage
 	usage.Open = len(f.open)
 	for h := range f.open {
-		_ = h.release() // nobody is left to be told
+		_ = h.release() // there is no caller to report it to
 	}
 	closeMounts(f.mounts)
 	f.open, f.files, f.mounts = nil, 0, nil
@@ -138,6 +138,6 @@ func (f *FS) reached(limit string, value any) sys.Errno {
 	return errLimit
 }
 
-// stopped tells that the call's time is up: a host function is not interrupted,
+// stopped reports that the call's time is up: a host function is not interrupted,
 // so it looks itself.
 func (f *FS) stopped() bool { return f.over != nil && f.over() }

@@ -137,7 +137,7 @@ func TestGrantsThatAreRefused(t *testing.T) {
 		"out/pipe that is granted":               {Folder: folder, Path: "out/pipe", Guest: "/data"},
 		"to_pipe that is granted":                {Folder: folder, Path: "to_pipe", Guest: "/data"},
 		"new that is granted":                    {Folder: folder, Path: "out/new/x", Guest: "/data", Write: true},
-		"a link is on the way":                   {Folder: folder, Path: "link/b", Guest: "/data", Write: true},
+		"the path contains a link":               {Folder: folder, Path: "link/b", Guest: "/data", Write: true},
 		"gone":                                   {Folder: filepath.Join(r.dir, "gone"), Path: "data", Guest: "/data", Write: true},
 	} {
 		words = strings.Replace(words, "data/absolute", "data/etc", 1)
@@ -151,7 +151,7 @@ func TestGrantsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: something was made", words)
 		}
 	}
-	if _, err := guestfs.Open(nil, make([]run.FileGrant, 65), guestfs.Limits{}); err == nil || !strings.Contains(err.Error(), "65 folders") {
+	if _, err := guestfs.Open(nil, make([]run.FileGrant, 65), guestfs.Limits{}); err == nil || !strings.Contains(err.Error(), "65 directories") {
 		t.Errorf("many: %v", err)
 	}
 }

@@ -147,7 +147,7 @@ func FuzzOperations(f *testing.F) {
 	})
 }
 
-// sizeOf sums up the sizes of files below a folder.
+// sizeOf sums up the sizes of files below a directory.
 func sizeOf(t *testing.T, dir string) (size int64) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {

@@ -79,7 +79,7 @@ func (i *instance) run(grants []run.FileGrant, input []byte, do func(context.Con
 
 type operation struct{ Do, Path, With string }
 
-// call grants folders, has the guest do the operations, and gives what came of
+// call grants directories, has the guest do the operations, and gives what came of
 // each.
 func (i *instance) call(grants []run.FileGrant, operations ...operation) ([]string, guestfs.Usage) {
 	i.t.Helper()

@@ -101,7 +101,7 @@ func TestWrittenBytesAreLimited(t *testing.T) {
 			if usage := r.Close(); usage.Written > limit || name != "overflow" && usage.Reached != "10000 bytes written" {
 				t.Errorf("%+v", usage)
 			}
-			r.begin(guestfs.Limits{}) // the next call begins anew
+			r.begin(guestfs.Limits{}) // the next call begins again
 			f = r.open("out/old.txt", sys.O_RDWR)
 			want(t, "truncate", f.Truncate(64<<20-1), 0)
 		})

@@ -15,9 +15,9 @@ import (
 // maxMounts bounds the grants of a call: each keeps a directory open.
 const maxMounts = 64
 
-var errLink = errors.New("a link is on the way: the folder itself must be granted")
+var errLink = errors.New("the path contains a link: grant the directory itself")
 
-// mount is a granted folder, open.
+// mount is a granted directory, open.
 type mount struct {
 	guest string // where the guest sees it: absolute, clean, not "/"
 	write bool
@@ -26,7 +26,7 @@ type mount struct {
 
 func openMounts(grants []run.FileGrant) ([]mount, error) {
 	if len(grants) > maxMounts {
-		return nil, fmt.Errorf("%d folders are granted, and %d are the most", len(grants), maxMounts)
+		return nil, fmt.Errorf("%d directories are granted, and the maximum is %d", len(grants), maxMounts)
 	}
 	mounts := make([]mount, 0, len(grants))
 	for _, g := range grants {
@@ -37,7 +37,7 @@ func openMounts(grants []run.FileGrant) ([]mount, error) {
 		}
 		if err != nil {
 			closeMounts(mounts)
-			return nil, fmt.Errorf("the folder %s that is granted as %s cannot be used: %w", filepath.Join(g.Folder, filepath.FromSlash(g.Path)), g.Guest, err)
+			return nil, fmt.Errorf("the directory %s that is granted as %s cannot be used: %w", filepath.Join(g.Folder, filepath.FromSlash(g.Path)), g.Guest, err)
 		}
 		mounts = append(mounts, mount{guest: g.Guest, write: g.Write, root: root})
 	}
@@ -50,7 +50,7 @@ func closeMounts(mounts []mount) {
 	}
 }
 
-// checkGrant refuses what the rest of the package does not expect. A folder
+// checkGrant refuses what the rest of the package does not expect. A directory
 // within another would be reached in two ways, with two sets of rights.
 func checkGrant(g run.FileGrant, others []mount) error {
 	switch {
@@ -69,7 +69,7 @@ func checkGrant(g run.FileGrant, others []mount) error {
 	return nil
 }
 
-// openGrant opens a folder without following links: a guest that may write where
+// openGrant opens a directory without following links: a guest that may write where
 // it lies could otherwise lead the next call elsewhere, by moving links that
 // others made.
 func openGrant(g run.FileGrant) (*os.Root, error) {
@@ -124,7 +124,7 @@ func cause(err error) error {
 	return err
 }
 
-// within tells whether a clean path is another one or below it.
+// within reports whether a clean path is another one or below it.
 func within(p, parent string) bool {
 	rest, ok := strings.CutPrefix(p, parent)
 	return ok && (rest == "" || rest[0] == '/')

@@ -2,5 +2,5 @@
 
 package guestfs
 
-// nonblock is not needed where folders hold no pipes.
+// nonblock is not needed where directories hold no pipes.
 const nonblock = 0

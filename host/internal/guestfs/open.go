@@ -49,7 +49,7 @@ func accessOf(flag sys.Oflag) (access, sys.Errno) {
 	return a, 0
 }
 
-// changes tells whether the file is opened to change something.
+// changes reports whether the file is opened to change something.
 func (a access) changes() bool { return a.write || a.create }
 
 // OpenFile opens a regular file or a directory.

@@ -61,12 +61,12 @@ func (f *FS) findChange(p string) (place, sys.Errno) {
 	case at.mount == nil || !at.mount.write:
 		return at, sys.EROFS
 	case at.rel == ".":
-		return at, sys.EPERM // the grant's own folder
+		return at, sys.EPERM // the grant's own directory
 	}
 	return at, 0
 }
 
-// leads tells whether there is a directory at a path because of what lies below
+// leads reports whether there is a directory at a path because of what lies below
 // it. The root is always there.
 func (f *FS) leads(p string) bool {
 	return p == "/" || slices.ContainsFunc(f.mounts, func(m mount) bool { return within(m.guest, p) })

@@ -39,7 +39,7 @@ func (r *regular) Dev() (uint64, sys.Errno) { return device, 0 }
 // Ino follows from the path under which the file was opened.
 func (r *regular) Ino() (stat.Inode, sys.Errno) { return inode(r.path), 0 }
 
-// IsAppend tells how the file was opened.
+// IsAppend reports how the file was opened.
 func (r *regular) IsAppend() bool { return r.access.flag&os.O_APPEND != 0 }
 
 // SetAppend cannot change how the file was opened.

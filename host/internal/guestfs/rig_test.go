@@ -21,7 +21,7 @@ const secret = "not for guests"
 // unseen is a file in every directory that no guest may list.
 const unseen = "unseen"
 
-// rig is a folder of the host in which data and out are granted, beside
+// rig is a directory of the host in which data and out are granted, beside
 // what is not, with the FS of a call.
 type rig struct {
 	*guestfs.FS // of the call
@@ -58,7 +58,7 @@ func newRig(t testing.TB) *rig {
 	return &rig{t: t, dir: dir}
 }
 
-// links lead out of the folder that they are in, or nowhere.
+// links lead out of the directory that they are in, or nowhere.
 func links(dir string) map[string]string {
 	return map[string]string{
 		"up": "..", "parent": "../secret.txt", "far": "../../outside/secret.txt", "folder": "../../outside", "inside_and_out": "b/../../secret.txt",
@@ -144,7 +144,7 @@ func listOf(t testing.TB, f sys.File, n int) string {
 	return strings.Join(names, " ")
 }
 
-// tree describes all files below a folder: names, types, contents, times.
+// tree describes all files below a directory: names, types, contents, times.
 func tree(t testing.TB, dir string) string {
 	t.Helper()
 	var out strings.Builder

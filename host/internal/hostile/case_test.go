@@ -25,7 +25,7 @@ type attack struct {
 	limits   run.Limits
 	either   bool // whether it is refused does not matter
 	abandon  bool // nobody waits for it to be prepared
-	granted  bool // a folder for reading, see newFolder
+	granted  bool // a directory for reading, see newFolder
 	writes   bool // and for writing
 	slow     bool // left out of the short selection
 }

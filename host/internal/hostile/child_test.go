@@ -40,7 +40,7 @@ type child struct {
 	host   *host.Host
 	source *host.MemorySource
 	dir    string
-	honest run.Call // of the neighbour
+	honest run.Call // of the neighbor
 	quiet  stops    // after the case before
 	turn   int      // cases so far, so that each good call has a module of its own
 }

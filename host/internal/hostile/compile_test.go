@@ -12,7 +12,7 @@ func compileCommand() []string { return []string{os.Args[0], host.CompileArgumen
 
 // compileBombs is modules within all limits that are as much work for a compiler
 // as these allow. They may take their time to be prepared, in which other calls
-// go on, but not for ever.
+// continue, but not forever.
 func compileBombs() []attack {
 	const patience = 20 * time.Second
 	of := func(locals code, body ...code) func() []byte {

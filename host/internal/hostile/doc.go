@@ -7,7 +7,7 @@
 // free. Busy machines stop a process now and then, so a case that is late is run
 // again, three times in all.
 //
-// A case runs against a real host in a process of its own, which may hold so many
+// A case runs against a real host in a separate process, which may hold so many
 // bytes and take so much time; the right answer has to come within these bounds,
 // and a good call of a module that is new to the host must succeed afterwards.
 // Memory is what the kernel counts as the process's peak resident set

@@ -13,10 +13,10 @@ const (
 	grantedFolder = "granted"
 	inFolder      = "in.txt"
 	kept          = "not for guests"
-	mostWritten   = 80 << 20 // bytes that a call may leave in its folder: 64 MiB and some
+	mostWritten   = 80 << 20 // bytes that a call may leave in its directory: 64 MiB and some
 )
 
-// newFolder makes a folder in dir with one that is granted in it. That holds a
+// newFolder makes a directory in dir with one that is granted in it. That holds a
 // file, and links that lead out of it to a file beside it.
 func newFolder(dir string) (string, error) {
 	folder, err := os.MkdirTemp(dir, "folder-")
@@ -31,7 +31,7 @@ func newFolder(dir string) (string, error) {
 	)
 }
 
-// checkFolder looks at what is left of a folder, and removes it.
+// checkFolder looks at what is left of a directory, and removes it.
 func checkFolder(folder string) error {
 	defer os.RemoveAll(folder)
 	beside, err := os.ReadFile(filepath.Join(folder, "kept.txt"))
@@ -55,7 +55,7 @@ func checkFolder(folder string) error {
 	return err
 }
 
-// Imports of the guests that were granted a folder, in this order.
+// Imports of the guests that were granted a directory, in this order.
 var fileImports = []imported{
 	{wasi, "path_open", errno(i32, i32, i32, i32, i32, i64, i64, i32, i32)},
 	{wasi, "path_symlink", errno(i32, i32, i32, i32, i32)},
@@ -80,7 +80,7 @@ const (
 	callSeek        = 6
 	largeSize       = 1 << 40
 	afterOpen       = 99 // what a guest returns whose first file cannot be opened
-	firstDescriptor = 3  // the folder "/"
+	firstDescriptor = 3  // the directory "/"
 )
 
 // open gives the error number of opening a path that lies in memory.
@@ -99,7 +99,7 @@ func withFile(path string, flags int, rights int64, then ...code) func() []byte 
 	}.bytes
 }
 
-// grantedFiles is guests that were granted a folder and want more.
+// grantedFiles is guests that were granted a directory and want more.
 func grantedFiles() []attack {
 	const file, made = "data/" + inFolder, "data/made"
 	handle := seq(number(opened), load)

@@ -238,7 +238,7 @@ func (p *process) end(cause error) error {
 func (p *process) stop() {
 	p.kill(nil)
 	if p.command.ProcessState == nil {
-		p.command.Wait() // says that it was killed
+		p.command.Wait() // reports that it was killed
 	}
 }
 

@@ -17,7 +17,7 @@ func loops() []attack {
 			functions: []function{{export: "run", kind: task, body: number(0)}, inner(forever())},
 			start:     1,
 		}.bytes},
-		{name: "loop/_initialize", what: "a loop in the reactor's initialisation", module: guest{
+		{name: "loop/_initialize", what: "a loop in the reactor's initialization", module: guest{
 			functions: []function{{export: "run", kind: task, body: number(0)}, {export: "_initialize", kind: nothing, body: forever()}},
 		}.bytes},
 		{name: "loop/_start", what: "a loop in a command", module: guest{

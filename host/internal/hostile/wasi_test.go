@@ -14,11 +14,11 @@ func files() []attack {
 	pathOpen := imported{wasi, "path_open", errno(i32, i32, i32, i32, i32, i64, i64, i32, i32)}
 	symlink := imported{wasi, "path_symlink", errno(i32, i32, i32, i32, i32)}
 	renumber := imported{wasi, "fd_renumber", errno(i32, i32)}
-	opens := func(path string) code { // from the folder in local 0
+	opens := func(path string) code { // from the directory in local 0
 		return seq(get(0), number(1), number(16), number(len(path)), number(0), number64(-1), number64(-1), number(0), number(0), call(0))
 	}
 	const absolute, up = "/etc/hostname", "../../../../etc/hostname"
-	// perFolder fails the call with 1 if something is granted in any folder.
+	// perFolder fails the call with 1 if something is granted in any directory.
 	perFolder := func(what imported, path string, body code) func() []byte {
 		return guest{
 			imports: []imported{what}, data: []code{at(16, path)},
@@ -113,7 +113,7 @@ func exitsEarly() []attack {
 	return []attack{
 		{name: "exit/start", what: "an exit before anything is called", want: exits, module: in("start", 7)},
 		{name: "exit/start, as if well", what: "the same with status 0: the function was never called", want: exits, module: in("start", 0)},
-		{name: "exit/_initialize", what: "an exit in the initialisation", want: exits, module: in("_initialize", 7)},
+		{name: "exit/_initialize", what: "an exit in the initialization", want: exits, module: in("_initialize", 7)},
 		{name: "exit/_initialize, as if well", what: "the same with status 0: the function was never called", want: exits, module: in("_initialize", 0)},
 		{name: "exit/task", what: "an exit in the middle of the work", want: exits, module: in("run", 1)},
 		{name: "exit/as if canceled", what: "the status that wazero uses for a call that is cut off", want: exits, module: in("run", -1)},

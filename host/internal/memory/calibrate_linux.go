@@ -59,7 +59,7 @@ func (r *region) measure(way Way, image *Image, pages []int) (time.Duration, err
 }
 
 // pagesWritten is where pages begin that differ from the image, or one that does not
-// when there are none. Of a large image it looks at a sample, so that a call that
+// when there are none. Of a large image it reads a sample, so that a call that
 // writes to all of its memory does not keep its place for long.
 func (r *region) pagesWritten(image *Image) []int {
 	const most, looks = 1024, 16 << 10

@@ -13,7 +13,7 @@ type Way uint8
 // Ways of [Memory.Reset].
 const (
 	// WayCopy copies all of the image. It is what is left where the others are
-	// not to be had, and the fastest for the smallest memories.
+	// not available, and the fastest for the smallest memories.
 	WayCopy Way = iota
 
 	// WayDrop gives all pages that were written to back to the kernel

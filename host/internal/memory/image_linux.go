@@ -40,7 +40,7 @@ func (r *region) freeze(ctx context.Context, size int) (image *Image, err error)
 	return image, nil
 }
 
-// chunk is the bytes between two looks at a context.
+// chunk is the number of bytes between two checks of a context.
 const chunk = 4 << 20
 
 // extentsOf finds the pages that are not zero.

@@ -61,7 +61,7 @@ func (m *Memory) Grow(size int) []byte {
 	return bytes
 }
 
-// Freeze makes an image of the memory, which stands on it from now on. Whoever
+// Freeze makes an image of the memory, which is based on it from now on. Whoever
 // calls it closes the image when no memory uses it any more. It fails with the cause
 // with which ctx ended.
 func (m *Memory) Freeze(ctx context.Context) (*Image, error) {

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// region is a memory in address space of its own. It never moves. Its first
+// region is a memory with a separate range of addresses. It never moves. Its first
 // bytes are a private mapping of the image that it adopted, the others are
 // anonymous; both take no memory before they are touched.
 type region struct {
 	mapping  []byte // whole pages
 	all      []byte // as much of it as may be used
-	usual    int    // pages that one call writes to; -1: the next scan will tell
+	usual    int    // pages that one call writes to; -1: unknown until the next scan
 	retained int    // bytes of private pages in the image's range
 
 	found [batch]scanRegion // scratch of a scan

@@ -4,7 +4,7 @@ package memory
 
 import "errors"
 
-// reserve says that memories are slices here.
+// reserve reports that memories are slices here.
 func reserve(int) (backing, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -97,7 +97,7 @@ func (r *region) eachPrivate(image *Image, yield func(start, end int) bool) erro
 // scan restores the pages that were written to, by this call or an earlier one:
 // a page that was copied once stays private. When far more of them have come
 // together than one call writes to, or than can be restored soon, all are dropped, and
-// the next call starts anew.
+// the next call starts again.
 func (r *region) scan(image *Image) error {
 	const slack = 64 // pages
 	page, pages := os.Getpagesize(), 0

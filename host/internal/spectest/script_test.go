@@ -40,7 +40,7 @@ type action struct {
 // isText reports whether the command is about the text form.
 func (c *command) isText() bool { return c.ModuleType == "text" }
 
-// isAssertion reports whether the command says how something must end.
+// isAssertion reports whether the command defines how something must end.
 func (c *command) isAssertion() bool { return strings.HasPrefix(c.Type, "assert_") }
 
 // suite finds the test suite in the sources of wazero.

@@ -53,7 +53,7 @@ func (v value) lanes() ([]string, error) {
 	return texts, err
 }
 
-// bits is the number that a text stands for. The null reference is 0 in wazero,
+// bits is the number that a text represents. The null reference is 0 in wazero,
 // so the number of an external reference is one more.
 func (v value) bits(text string) (uint64, error) {
 	switch {

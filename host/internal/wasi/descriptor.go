@@ -2,7 +2,7 @@ package wasi
 
 import "github.com/tetratelabs/wazero/experimental/sys"
 
-// kind is what a descriptor stands for.
+// kind is what a descriptor represents.
 type kind uint8
 
 const (

@@ -25,7 +25,7 @@
 //   - stdio is no preopen (fd_prestat_get: EBADF), and a stream has no times to set
 //     (ENOSYS);
 //   - reads and writes check all addresses before they move anything, move at most
-//     64 MiB in 1024 buffers at a time, and tell how much was moved before an error
+//     64 MiB in 1024 buffers at a time, and report how much was moved before an error
 //     instead of the error, as POSIX has it;
 //   - fd_readdir accepts every cookie of the directory, also out of order, and
 //     fills the buffer to its end as the specification has it, also with a part of
@@ -40,7 +40,7 @@
 //   - a clock that the process does not have is an invalid one (EINVAL), and so is
 //     a negative length in fd_allocate.
 //
-// When a call is wrong in two ways, either error may be the one that is reported.
+// When a call is wrong in two ways, either error may be reported.
 //
 // # Memory
 //

@@ -9,7 +9,7 @@ type Exit struct {
 	Status uint32
 }
 
-// Error tells the status.
+// Error contains the status.
 func (e *Exit) Error() string { return fmt.Sprintf("the guest exited with status %d", e.Status) }
 
 // procExit unwinds the guest. wazero recovers the panic and returns the error.

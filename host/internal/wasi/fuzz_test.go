@@ -46,8 +46,8 @@ func (l *linear) intact() bool {
 	return bytes.Count(before, []byte{0xa5}) == guardSize && bytes.Count(after, []byte{0xa5}) == guardSize
 }
 
-// program is bytes that say what to call: the number of the function, then its
-// arguments, each of which begins with a byte that says how it is to be read.
+// program is bytes that state what to call: the number of the function, then its
+// arguments, each of which begins with a byte that defines how it is to be read.
 type program struct{ rest []byte }
 
 func (p *program) next(n int) []byte {

@@ -21,7 +21,7 @@ func memoryOf(mod api.Module) memory {
 }
 
 // view gives n bytes of the guest's memory, not a copy. The last byte of a
-// memory of 4 GiB cannot be had: its end is no 32-bit number.
+// memory of 4 GiB is not accessible: its end is not a 32-bit number.
 func (m memory) view(ptr uint32, n uint64) ([]byte, errno) {
 	if m.linear == nil || uint64(ptr)+n > math.MaxUint32 {
 		return nil, efault

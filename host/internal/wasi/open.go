@@ -56,7 +56,7 @@ func (p *Process) open(path string, flags sys.Oflag) (descriptor, errno) {
 		e = sys.ENOTDIR
 	}
 	if e != 0 {
-		_ = file.Close() // the first error is the one to tell
+		_ = file.Close() // the first error is reported
 	}
 	return d, errnoOf(e)
 }

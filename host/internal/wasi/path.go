@@ -70,7 +70,7 @@ func (p *Process) checkSlash(t target) errno {
 	if stat, e := p.FS.Lstat(t.path); e == 0 && !stat.Mode.IsDir() {
 		return enotdir
 	}
-	return 0 // where there is nothing, the FS knows what to say
+	return 0 // where there is nothing, the FS returns the error
 }
 
 func (p *Process) pathCreateDirectory(m memory, a []uint64) errno {

@@ -72,7 +72,7 @@ func (i *instant) of(clock uint32) int64 {
 	return i.value[clock]
 }
 
-// until tells how many nanoseconds after the instant something happens.
+// until reports how many nanoseconds after the instant something happens.
 func (i *instant) until(s subscription) (int64, errno) {
 	const absolute = 1
 	switch s.event() {
@@ -109,7 +109,7 @@ func (i *instant) nearest(in []byte) (int64, errno) {
 	return wait, 0
 }
 
-// report writes an event for each subscription that has come true and tells how
+// report writes an event for each subscription that has come true and reports how
 // many those are. Events may overwrite subscriptions, also with nonsense, when
 // the guest has put them in the same place.
 func (i *instant) report(in, out []byte, wait int64) (events uint32) {

@@ -24,14 +24,14 @@ type Process struct {
 	Walltime func() (sec int64, nsec int32) // since the Unix epoch; nil: there is no such clock
 	Nanotime func() int64                   // monotonic; nil: there is no such clock
 
-	// Resolution is what both clocks say of themselves, in nanoseconds. Default: 1000.
+	// Resolution is the reported resolution of both clocks, in nanoseconds. Default: 1000.
 	Resolution int64
 
 	// Sleep waits. It may panic to unwind the guest. Nil: sleeping takes no time.
 	Sleep func(ns int64)
 
 	// Pause is called between the steps of long transfers. It may panic to unwind
-	// the guest. Nil: there is nothing to look at.
+	// the guest. Nil: nothing to check.
 	Pause func()
 
 	// FS is open to the guest as the directory "/", descriptor 3. It sees paths
@@ -53,13 +53,13 @@ const (
 )
 
 // Close closes what the guest left open, and everything else: all descriptors
-// are bad ones from then on. It tells how many files and directories were left
+// are bad ones from then on. It reports how many files and directories were left
 // open, stdio and "/" not counted.
 func (p *Process) Close() (open int) {
 	t := &p.table
 	open, t.made = t.opened, true
 	for i := range t.slots {
-		_ = t.slots[i].close() // nobody is left to be told
+		_ = t.slots[i].close() // there is no caller to report it to
 	}
 	t.slots, t.opened = nil, 0
 	return open

@@ -107,7 +107,7 @@ func TestExit(t *testing.T) {
 			if g.module.IsClosed() {
 				t.Fatal("the instance is closed")
 			}
-			g.want(0, "sched_yield") // it goes on
+			g.want(0, "sched_yield") // it continues
 		}
 	}
 }

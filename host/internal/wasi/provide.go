@@ -109,5 +109,5 @@ func functions() []function {
 	}
 }
 
-// notOffered stands for what later versions of WASI have given up.
+// notOffered represents what later versions of WASI have given up.
 func notOffered(*Process, memory, []uint64) errno { return enosys }

@@ -70,7 +70,7 @@ func (p *Process) listingOf(fd uint32) (sys.File, *listing, errno) {
 		}
 		d.listing = &listing{dots: [2]sys.Dirent{
 			{Name: ".", Type: fs.ModeDir, Ino: inode},
-			{Name: "..", Type: fs.ModeDir}, // its inode would tell what is outside
+			{Name: "..", Type: fs.ModeDir}, // its inode would reveal what is outside
 		}}
 		d.listing.start()
 	}

@@ -1,7 +1,7 @@
 package wasi
 
 // Rights of a descriptor. WASI has given them up; they are reported, as guests
-// tell directories and terminals by them, and only the two that are the mode of
+// recognize directories and terminals by them, and only the two that are the mode of
 // a file to be opened are looked at.
 const (
 	rightDatasync uint64 = 1 << iota

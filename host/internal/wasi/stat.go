@@ -104,7 +104,7 @@ func (p *Process) pathFilestatGet(m memory, a []uint64) errno {
 	return 0
 }
 
-// stat looks at a path. A slash at its end has a link followed.
+// stat describes the file at a path. It follows a link if the path ends with a slash.
 func (p *Process) stat(t target, follow bool) (wasys.Stat_t, errno) {
 	lookup := p.FS.Lstat
 	if follow || t.slash {

@@ -12,7 +12,7 @@ import (
 // answers ENOSYS.
 type stream struct{ sys.UnimplementedFile }
 
-// Stat tells that it is a device.
+// Stat describes a device.
 func (stream) Stat() (wasys.Stat_t, sys.Errno) {
 	return wasys.Stat_t{Mode: fs.ModeDevice | 0o640, Nlink: 1}, 0
 }

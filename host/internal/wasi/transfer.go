@@ -62,7 +62,7 @@ func from(offset int64, move func([]byte, int64) (int, sys.Errno)) func([]byte) 
 }
 
 // transfer has each of the guest's buffers moved, until one is not moved wholly,
-// and tells the guest how many bytes that were.
+// and reports to the guest how many bytes it moved.
 func (p *Process) transfer(m memory, vectors, count, result uint32, move func([]byte) (int, sys.Errno)) errno {
 	list, e := m.vectors(vectors, count)
 	if e != 0 {
@@ -112,7 +112,7 @@ func (p *Process) inPieces(b []byte, move func([]byte) (int, sys.Errno)) (total 
 	return total, 0
 }
 
-// transferError tells that a file cannot be read or written as POSIX does.
+// transferError reports that a file cannot be read or written as POSIX does.
 func transferError(e sys.Errno) errno {
 	if e == sys.ENOSYS {
 		return ebadf

@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// rewriter writes a module anew.
+// rewriter writes a module again.
 type rewriter struct {
 	*Module
 	writer
-	options RewriteOptions
-	survey  *survey
-	result  Rewritten
+	options  RewriteOptions
+	analysis *analysis
+	result   Rewritten
 
 	added [sectionTag]addition // to each section
 
@@ -49,22 +49,22 @@ func (r *rewriter) layOut() {
 
 	r.units = r.addGlobal(typeI64, ExportUnits, r.options.Units)
 	r.depth = r.addGlobal(typeI32, ExportDepth, int64(r.options.Depth))
-	if r.survey.changes {
+	if r.analysis.changes {
 		r.changed = r.addGlobal(typeI32, ExportChanged, 0)
 	}
-	if r.survey.spends {
+	if r.analysis.spends {
 		r.spend = r.addFunction([]byte{typeI64}, nil, r.spendBody())
 	}
-	if r.survey.ranges {
+	if r.analysis.ranges {
 		r.spendRange = r.addFunction([]byte{typeI32}, []byte{typeI32}, r.spendRangeBody())
 	}
-	if r.survey.grows {
+	if r.analysis.grows {
 		r.grow = r.addFunction([]byte{typeI32}, []byte{typeI32}, r.growBody())
 	}
-	if r.survey.fills {
+	if r.analysis.fills {
 		r.fill = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.fillBody())
 	}
-	if r.survey.copies {
+	if r.analysis.copies {
 		r.copy = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.copyBody())
 	}
 	r.addInits()
@@ -78,12 +78,12 @@ func (r *rewriter) layOut() {
 func (r *rewriter) addInits() {
 	r.inits = map[int]int{}
 	s := r.find(sectionData)
-	if len(r.survey.inits) == 0 || s.id != sectionData {
+	if len(r.analysis.inits) == 0 || s.id != sectionData {
 		return
 	}
 	d := r.again(s)
 	for segment := range d.u32() {
-		if size := d.readDataSegment(); size > piece && r.survey.inits[segment] {
+		if size := d.readDataSegment(); size > piece && r.analysis.inits[segment] {
 			r.inits[segment] = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.initBody(segment, size))
 		}
 	}
@@ -94,8 +94,8 @@ func (r *rewriter) addInits() {
 // runs, and frees it with the instance.
 func (r *rewriter) addReferences() {
 	r.references = map[int]int{}
-	r.result.References = len(r.survey.references)
-	for _, f := range slices.Sorted(maps.Keys(r.survey.references)) {
+	r.result.References = len(r.analysis.references)
+	for _, f := range slices.Sorted(maps.Keys(r.analysis.references)) {
 		r.references[f] = len(r.globals) + r.added[sectionGlobal].count
 		w := r.added[sectionGlobal].next()
 		if f >= r.imported.functions {
@@ -189,7 +189,7 @@ func (r *rewriter) payRange(w *writer, length byte) {
 // addBlockTypes adds the types of the blocks around bodies that have several results.
 func (r *rewriter) addBlockTypes() {
 	r.blocks = map[int]int{}
-	for i, f := range r.survey.functions {
+	for i, f := range r.analysis.functions {
 		t := r.functions[r.imported.functions+i]
 		results := r.types[t].results
 		if _, known := r.blocks[t]; known || !f.counted || results < 2 {

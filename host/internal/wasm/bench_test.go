@@ -58,7 +58,7 @@ func BenchmarkRewrite(b *testing.B) {
 	}
 }
 
-// BenchmarkInterruptible tells how many times as long rewritten guests take.
+// BenchmarkInterruptible reports how many times as long rewritten guests take.
 // Plain and rewritten calls take turns, so that both have the same machine.
 func BenchmarkInterruptible(b *testing.B) {
 	for _, bb := range []struct {

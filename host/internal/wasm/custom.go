@@ -3,7 +3,7 @@ package wasm
 import "bytes"
 
 // WithCustom gives a module that has one custom section of that name, at its
-// end, where any may stand (section 5.5.3 of the specification). Those of the name
+// end, where any may occur (section 5.5.3 of the specification). Those of the name
 // that it had are left out; all other bytes are as they were. It fails with an
 // *[Error], as [WithoutCustom] does.
 func WithCustom(module []byte, name string, content []byte) ([]byte, error) {
@@ -29,7 +29,7 @@ func AppendCustom(module []byte, name string, content []byte) []byte {
 
 // WithoutCustom gives a module without its custom sections of that name, all
 // other bytes as they were. It reads where sections begin and end, and nothing of
-// what is in the others; it fails with an *[Error] where that cannot be told.
+// the content of the others; it fails with an *[Error] where that is ambiguous.
 func WithoutCustom(module []byte, name string) ([]byte, error) {
 	if fault := checkHeader(module); fault != nil {
 		return nil, fault

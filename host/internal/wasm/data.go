@@ -37,12 +37,12 @@ type dataMerger struct {
 }
 
 // numbered reports whether code uses the numbers of data segments.
-func (s *survey) numbered() bool { return s.drops || len(s.inits) > 0 }
+func (a *analysis) numbered() bool { return a.drops || len(a.inits) > 0 }
 
 // mergeable reports whether segments may be merged: their numbers are not used, and
 // memory is zero before them.
 func (r *rewriter) mergeable() bool {
-	return !r.survey.numbered() &&
+	return !r.analysis.numbered() &&
 		!slices.ContainsFunc(r.Imports, func(i Import) bool { return i.Kind == KindMemory })
 }
 

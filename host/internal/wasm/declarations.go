@@ -295,7 +295,7 @@ func (d *decoder) declare() {
 }
 
 // reference reads to which function code refers. It must be declared, because
-// wazero does not see these instructions, see weaver.refer.
+// wazero does not see these instructions, see instrumenter.refer.
 func (b *body) reference(at int) {
 	b.function = b.functionIndex()
 	if b.err == nil && b.checks && (b.declared == nil || !b.declared[b.function]) {

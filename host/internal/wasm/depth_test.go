@@ -54,7 +54,7 @@ func TestWaysOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, f := range m.survey().functions {
+	for i, f := range m.analyze().functions {
 		if !f.counted {
 			t.Errorf("function %d does not count depth", i)
 		}

@@ -4,7 +4,7 @@
 // [Decode] reads the binary format of the WebAssembly core specification 2.0,
 // section 5, with fixed-width SIMD. It decides how large a module may be in each
 // of its dimensions and what later proposals it may not use; it does not check
-// types, which is the runtime's work. A number that says how many elements
+// types, which is the runtime's work. A number that defines how many elements
 // follow is compared with its limit and with the bytes that are left before
 // anything is done with it, so that decoding takes time and memory in proportion
 // to the input.

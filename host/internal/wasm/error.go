@@ -2,7 +2,7 @@ package wasm
 
 import "fmt"
 
-// Error says why a module is refused.
+// Error reports why a module is refused.
 type Error struct {
 	Section string // "the code section"; empty where the file itself is wrong
 	Offset  int    // of the byte in the file where that was found

@@ -84,7 +84,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// runRandomProgram calls all functions of a program on all engines, and says how
+// runRandomProgram calls all functions of a program on all engines, and reports how
 // many calls trapped and how many did not.
 func runRandomProgram(t *testing.T, binary []byte, arg uint64) (traps, ends int) {
 	t.Helper()

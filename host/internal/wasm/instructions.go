@@ -1,6 +1,6 @@
 package wasm
 
-// Instructions that are told apart, section 5.4 of the specification.
+// Instructions that the package distinguishes, section 5.4 of the specification.
 const (
 	opUnreachable   = 0x00
 	opNop           = 0x01
@@ -155,7 +155,7 @@ func (b *body) memoryArgument() {
 }
 
 // vectorNumber reads which vector instruction it is. The number must be as
-// short as it can be, because wazero looks at its first byte only.
+// short as it can be, because wazero reads its first byte only.
 func (b *body) vectorNumber() int {
 	at := b.pos
 	n := b.u32()

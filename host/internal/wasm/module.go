@@ -190,7 +190,7 @@ func (d *decoder) inOrder(at int, id, last byte) bool {
 }
 
 // rank is a section's place. The data count section came late and got the last
-// number, but stands before the code that is checked with it.
+// number, but comes before the code that is checked with it.
 func rank(id byte) int {
 	if id == sectionDataCount {
 		return 2*sectionElement + 1
@@ -244,7 +244,7 @@ func (d *decoder) checkCounts() {
 	}
 }
 
-// checkHeader tells what else a file may be that is not a core module.
+// checkHeader identifies other kinds of files than core modules.
 func checkHeader(file []byte) *Error {
 	const build = "a Go program is built for it with GOOS=wasip1 GOARCH=wasm"
 	switch {

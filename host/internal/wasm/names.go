@@ -3,7 +3,7 @@ package wasm
 // maxNames is the bytes of a name section that is kept.
 const maxNames = 4 << 20
 
-// Names is what a module's name section says of its functions. Nothing in it has
+// Names are the names of functions in a module's name section. Nothing in it has
 // been checked; the zero value has no names.
 type Names struct{ section []byte }
 

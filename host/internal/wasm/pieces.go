@@ -101,7 +101,7 @@ func (w *writer) ifLong() {
 	w.bytes(opI32GtU, opIf, noType)
 }
 
-// bound is so many bytes, in which a range has to be that begins where a local says.
+// bound is so many bytes, in which a range must lie that begins at the address in a local.
 type bound struct {
 	start byte
 	size  int

@@ -1,6 +1,6 @@
 package wasm
 
-// What is unrolled, see weaver.unroll. Longer loops gain nothing: their check is
+// What is unrolled, see instrumenter.unroll. Longer loops gain nothing: their check is
 // hidden behind their work.
 const (
 	unrolledBody   = 64 // bytes of a loop's body at most
@@ -13,7 +13,7 @@ const (
 // compile a function grows with the square of its blocks.
 const manyLoops = 256
 
-// What is not worth a subtraction of its own, and paid by an earlier stretch: up
+// Limits of what an earlier stretch pays for instead of an own subtraction: up
 // to so many units, and more as long as that pays up to so many for others.
 const (
 	smallStretch = 16
@@ -81,13 +81,13 @@ type plan struct {
 	calls    []int // defined functions that are called directly
 	direct   bool  // it has direct calls, maybe of imported functions
 	indirect bool  // it has indirect calls
-	changes  bool  // like the fields of survey
+	changes  bool  // like the fields of analysis
 	ranges   bool
 	grows    bool // there is memory.grow
 	fills    bool // there is memory.fill
 	copies   bool // there is memory.copy
 
-	growsTables bool  // like that of survey
+	growsTables bool  // like that of analysis
 	references  []int // functions that it refers to, imports included
 	inits       []int // data segments of its memory.init
 	drops       bool  // there is data.drop

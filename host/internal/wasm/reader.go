@@ -6,8 +6,8 @@ import (
 )
 
 // reader reads the binary format within one part of a module. Its first fault
-// stays: from then on it stands at the end of its part and gives zero values, so
-// that only loops need to look at err.
+// stays: from then on it is at the end of its part and returns zero values, so that
+// only loops need to check err.
 type reader struct {
 	module   []byte // all of it: positions are offsets in the file
 	pos, end int

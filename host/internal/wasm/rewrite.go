@@ -26,7 +26,7 @@ const (
 	ExportDepth = SandboxModule + "/depth"
 
 	// ExportChanged is a mutable i32 that becomes 1 right before an instruction
-	// that [Rewritten].Changes tells of. Only modules that have any export it.
+	// that [Rewritten].Changes reports. Only modules that have any export it.
 	ExportChanged = SandboxModule + "/changed"
 
 	exportGlobal = SandboxModule + "/global/" // and the global's index
@@ -73,12 +73,12 @@ type Global struct {
 //     instruction that runs is paid for, and some that do not;
 //   - counts how deep calls are nested, at functions of which each recursion has
 //     one, provided that imported functions do not call the module back;
-//   - exports its mutable globals, and says when it changes what is neither in a
+//   - exports its mutable globals, and states when it changes what is neither in a
 //     global nor in a memory;
 //   - has a maximum for each table, so that all of them are within one (minima
 //     count where they are larger): a table that does not grow any further is
 //     within the specification;
-//   - gets references to functions from globals of its own, of which an instance
+//   - gets references to functions from added globals, of which an instance
 //     has as many as the code refers to;
 //   - has no custom sections, and one data segment for several that lie behind
 //     each other, none of them longer than 1 MiB, unless code uses their numbers.
@@ -89,7 +89,7 @@ type Global struct {
 // times as much and 1 MiB is allocated; a Go guest grows by a fifth.
 func (m *Module) Rewrite(options RewriteOptions) *Rewritten {
 	options.TableMaximum = Limits{TableMaximum: options.TableMaximum}.withDefaults().TableMaximum
-	r := &rewriter{Module: m, options: options, survey: m.survey()}
+	r := &rewriter{Module: m, options: options, analysis: m.analyze()}
 	r.layOut()
 	r.out = make([]byte, 0, r.size())
 	r.out = append(r.out, m.binary[:headerSize]...)
@@ -98,13 +98,13 @@ func (m *Module) Rewrite(options RewriteOptions) *Rewritten {
 		r.section(id)
 	}
 	r.result.Binary = r.out
-	r.result.Changes = r.survey.changes
+	r.result.Changes = r.analysis.changes
 	return &r.result
 }
 
 // size is about the size of the rewritten module.
 func (r *rewriter) size() int {
-	size := len(r.binary) + r.survey.growth + 256
+	size := len(r.binary) + r.analysis.growth + 256
 	for i := range r.added {
 		size += len(r.added[i].entries.out)
 	}
@@ -159,7 +159,7 @@ func (r *rewriter) tables() {
 		r.result.TableMinimum += r.Tables[i].Min
 		r.result.TableMaximum += high
 	}
-	if !r.survey.growsTables {
+	if !r.analysis.growsTables {
 		r.result.TableMaximum = r.result.TableMinimum
 	}
 	r.bytes(sectionTable)
@@ -186,7 +186,7 @@ func (r *rewriter) content(s span, added addition) {
 		d.onFunction = c.shiftFunction
 		d.readContent(s.id)
 	case sectionCode:
-		r.weave(c)
+		r.instrument(c)
 	}
 	c.copyTo(s.end)
 	r.bytes(added.entries.out...)

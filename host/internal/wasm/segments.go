@@ -162,6 +162,6 @@ func (d *decoder) constant() {
 	case opI32Const, opI64Const, opGlobalGet, 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // add, sub and mul follow
 		r.unsupported(at, "a constant expression", extended)
 	default:
-		r.malformed(at, "a constant expression goes on with the instruction %#x", op)
+		r.malformed(at, "a constant expression continues with the instruction %#x", op)
 	}
 }

@@ -4,7 +4,7 @@ package wasm
 // takes much longer than others do: the worst that a search has found, on a
 // virtual machine whose page faults take 3 µs, is in docs/host.md.
 const (
-	loadUnits     = 5  // it misses all caches, or is the first look at a page
+	loadUnits     = 5  // it misses all caches, or is the first access to a page
 	storeUnits    = 14 // it is the first write to a page, or to two
 	divideUnits   = 4  // also square roots
 	branchUnits   = 2  // it is predicted wrongly

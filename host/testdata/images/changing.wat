@@ -1,4 +1,4 @@
-;; Changes a table when it is initialised; counts its calls.
+;; Changes a table when it is initialized; counts its calls.
 (module
   (memory (export "memory") 1)
   (table $t 1 funcref)

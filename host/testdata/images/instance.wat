@@ -16,7 +16,7 @@
     (global.set $n (i32.add (global.get $n) (i32.const 1)))
     (i32.const 0))
 
-  ;; 0 when nothing was changed: 1 the counter, 2 a zero page, 3 an initialised
+  ;; 0 when nothing was changed: 1 the counter, 2 a zero page, 3 an initialized
   ;; page, 4 the size, 5 the float. Changes the first three and the last.
   (func $seen (result i32)
     (if (i32.ne (global.get $n) (i32.const 2)) (then (return (i32.const 1))))

@@ -1,4 +1,4 @@
-;; Cannot be initialised.
+;; Cannot be initialized.
 (module
   (memory (export "memory") 1)
   (func (export "_initialize") (unreachable))

@@ -43,7 +43,7 @@ func (r *rig) read(ctx context.Context) *reading {
 	return got
 }
 
-// damages reports whether an error says that something is lost, and is no error
+// damages reports whether an error reports that something is lost, and is no error
 // of a server that is away.
 func damages(err error) bool {
 	var (
@@ -56,7 +56,7 @@ func damages(err error) bool {
 }
 
 // audit reads the journal with each of its replicas as the leader, and judges the
-// worst reading. last is where the next host goes on; ok is false when the cluster
+// worst reading. last is where the next host continues; ok is false when the cluster
 // cannot be used any more.
 func (r *rig) audit() (last uint64, ok bool) {
 	r.Helper()

@@ -346,7 +346,7 @@ func (r *rig) node(name string) *crashtest.Node {
 	return r.cluster.Nodes[r.IntN(len(r.cluster.Nodes))]
 }
 
-// current waits until all replicas of the streams say that they are. It gives the
+// current waits until all replicas of the streams report that they are. It gives the
 // server that does not, "" for none.
 func (r *rig) current(streams ...string) (behind string) {
 	for end := time.Now().Add(settling); time.Now().Before(end) && r.Context().Err() == nil; {

@@ -27,7 +27,7 @@ type Journal interface {
 // same one where that is the only way to reach the content.
 type Open func(t *testing.T) (journal Journal, again func() Journal)
 
-// Run runs the suite, each test with a journal of its own.
+// Run runs the suite, each test with a new journal.
 func Run(t *testing.T, open Open) {
 	tests := []struct {
 		name string
@@ -238,7 +238,7 @@ func testOverLimit(t *testing.T, open Open) {
 	written := fill(t, j, 1)
 	_, err := j.Append(t.Context(), written[0].revision, make([]byte, j.Limit()+1))
 	if err == nil || errors.Is(err, run.ErrFenced) {
-		t.Errorf("Append over the limit = %v, want an error of its own", err)
+		t.Errorf("Append over the limit = %v, want another error", err)
 	}
 	expect(t, j, 0, written...)
 	mustAppend(t, j, written[0].revision, []byte("fits"))

@@ -25,7 +25,7 @@ type Store interface {
 // is the only way to reach the content.
 type Open func(t *testing.T) (store Store, again func() Store)
 
-// Run runs the suite, each test with a store of its own.
+// Run runs the suite, each test with a new store.
 func Run(t *testing.T, open Open) {
 	tests := []struct {
 		name string

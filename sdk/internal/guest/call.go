@@ -56,7 +56,7 @@ func (c *Call) end() {
 	c.watcher.Wait()
 }
 
-// Call says which call this is.
+// Call identifies the call.
 func (c *Call) Call() abi.Identity { return c.identity() }
 
 // Config decodes the call's config into v; null leaves v as it is.

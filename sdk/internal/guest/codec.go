@@ -39,7 +39,7 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// explain says which field of the named document does not fit, and why, in the
+// explain names the field of the document that does not fit, and why, in the
 // words of JSON.
 func explain(name string, err error) string {
 	var mismatch *json.UnmarshalTypeError

@@ -16,7 +16,7 @@ type field struct {
 	depth    int
 }
 
-// embedded is a struct whose fields stand among those of the one around it.
+// embedded is a struct whose fields appear among those of the one around it.
 type embedded struct {
 	typ      reflect.Type
 	optional bool // reached through a pointer

@@ -32,7 +32,7 @@ type Host interface {
 	// is ended.
 	Canceled() (left time.Duration, canceled bool)
 
-	// Wait returns true when it is time to look again whether the call goes on,
+	// Wait returns true when it is time to look again whether the call continues,
 	// and false when stop was closed before.
 	Wait(stop <-chan struct{}) bool
 }

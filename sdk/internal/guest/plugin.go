@@ -14,7 +14,7 @@ import (
 // around, and main of a plugin does not run at all.
 var Registered Plugin
 
-// Plugin is a set of functions with what the manifest says about them. The zero
+// Plugin is a set of functions with their description in the manifest. The zero
 // value is empty. It is filled by init functions and only read afterwards.
 type Plugin struct {
 	manifest abi.Manifest
@@ -77,13 +77,13 @@ func (p *Plugin) Idempotent(name string) {
 	p.function(name).Idempotent = true
 }
 
-// function is what the manifest says of a registered function.
+// function is the manifest's description of a registered function.
 func (p *Plugin) function(name string) *abi.ManifestFunction {
 	i := slices.IndexFunc(p.manifest.Functions, func(f abi.ManifestFunction) bool { return f.Name == name })
 	return &p.manifest.Functions[i]
 }
 
-// Info sets what the manifest says of the plugin as a whole: all of it but its
+// Info sets the manifest's description of the plugin as a whole: all of it but its
 // functions and the version of the ABI.
 func (p *Plugin) Info(about abi.Manifest) {
 	about.Functions = p.manifest.Functions

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// direction says which way values of a type go: the decoder takes more than the
+// direction is the way in which values of a type go: the decoder takes more than the
 // encoder gives.
 type direction int
 
@@ -175,7 +175,7 @@ func (m *schemaMaker) structure(t reflect.Type) map[string]any {
 	if t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr {
 		return map[string]any{"type": "integer"}
 	}
-	return map[string]any{} // functions and channels: the encoder says what is wrong
+	return map[string]any{} // functions and channels: the encoder reports what is wrong
 }
 
 // bytes are base64, unless each has its own form.

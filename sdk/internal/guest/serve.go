@@ -59,7 +59,7 @@ func report(h Host, err error) int32 {
 	return statusFailed
 }
 
-// failure is the error as the host gets it. An error that says nothing of
+// failure is the error as the host gets it. An error that contains nothing about
 // itself is worth another attempt. The message is the outermost error's, since
 // wrapping adds to it.
 func failure(err error) abi.Failure {

@@ -66,7 +66,7 @@ func stop(ctx sdk.Context, _ struct{}) (text, error) {
 	return text{ctx.Err().Error() + " with a deadline"}, nil
 }
 
-// wait waits until the host wants it to stop, in a context of its own.
+// wait waits until the host wants it to stop, in its own context.
 func wait(ctx sdk.Context, _ struct{}) (text, error) {
 	child, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()

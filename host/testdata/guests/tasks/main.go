@@ -126,7 +126,7 @@ func largeThenFails() int32 {
 	return 1
 }
 
-// gives_up sees that its time is up and says that it failed.
+// gives_up sees that its time is up and reports that it failed.
 //
 //go:wasmexport gives_up
 func givesUp() int32 {

@@ -43,7 +43,7 @@ func add(name string, fn func(sdk.Context) (string, error)) {
 	})
 }
 
-// end says that the function has learned of its end, and when it has to be there.
+// end reports that the function has learned of its end, and when it has to be there.
 func end(ctx sdk.Context) error {
 	left, canceled := ctx.Canceled()
 	return &sdk.Error{

@@ -1,4 +1,4 @@
-// Command guest uses much of WASI and says what it sees.
+// Command guest uses much of WASI and states what it sees.
 package main
 
 import (

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/flowhost/flowhost/host/internal/manifest"
 	"github.com/flowhost/flowhost/host/internal/wasm"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -16,12 +17,12 @@ import (
 // that cannot write one into it.
 const ManifestFile = "plugin.json"
 
-// withManifest gives a module that has no manifest of its own the one beside it,
+// withManifest adds the manifest in the file beside a module that contains none,
 // as the custom section that it could have: the manifest then is part of what is
 // stored, of its digest, and of every run that recorded it.
 func withManifest(path string, module []byte, limits PreflightLimits) ([]byte, error) {
-	beside := filepath.Join(filepath.Dir(path), ManifestFile)
-	text, err := readBeside(beside)
+	sidecar := filepath.Join(filepath.Dir(path), ManifestFile)
+	text, err := readSidecar(sidecar)
 	if text == nil || err != nil {
 		return module, err
 	}
@@ -29,8 +30,8 @@ func withManifest(path string, module []byte, limits PreflightLimits) ([]byte, e
 	if fault != nil || walked.Custom != nil || walked.HasExport {
 		return module, nil // with what is wrong with it, if anything
 	}
-	if _, err := parseManifest(text); err != nil {
-		return nil, &ModuleError{Path: path, Reason: fmt.Sprintf("the manifest beside it, %s, is wrong: %s", beside, err), Hint: "correct it, or take it away"}
+	if _, err := manifest.Parse(text); err != nil {
+		return nil, &ModuleError{Path: path, Reason: fmt.Sprintf("the manifest beside it, %s, is wrong: %s", sidecar, err), Hint: "correct it, or take it away"}
 	}
 	if text, err = compacted(text); err != nil {
 		return nil, locate(err, path)
@@ -38,9 +39,9 @@ func withManifest(path string, module []byte, limits PreflightLimits) ([]byte, e
 	return wasm.AppendCustom(module, abi.ManifestSection, text), nil
 }
 
-// readBeside gives nil where there is no manifest. It reads no more than one may
+// readSidecar gives nil where there is no manifest. It reads no more than one may
 // be long, and a byte with which it is too long.
-func readBeside(path string) ([]byte, error) {
+func readSidecar(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -1,4 +1,4 @@
-package host
+package compile
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 // the next.
 const maxCache = 1 << 30
 
-// cacheName is the directory that a host makes below [Config.CacheDir]. It alone
+// cacheName is the directory that a host makes below [Config].CacheDir. It alone
 // is written to and pruned: what else lies beside it belongs to the user.
 const cacheName = "flowhost-modules"
 
@@ -30,7 +30,7 @@ const (
 	cacheTag     = "Signature: 8a477f597d28d172789f06886806bc55\n# Modules that flowhost has compiled. The directory may be deleted at any time.\n"
 )
 
-// CachePath is the directory that a host with this [Config.CacheDir] writes to, ""
+// CachePath is the directory that a host with this [Config].CacheDir writes to, ""
 // when it has none.
 func CachePath(dir string) string {
 	if dir == "" {
@@ -39,12 +39,12 @@ func CachePath(dir string) string {
 	return filepath.Join(dir, cacheName)
 }
 
-// openCache keeps native code in a directory below the given one, unless that is
+// OpenCache keeps native code in a directory below the given one, unless that is
 // "". A cache saves time and nothing else, so one that cannot be used is reported
 // and left alone. wazero gives each of its versions, and each kind of machine, a
 // directory in there; the code's name is a digest of the module and of the features
 // in force.
-func openCache(dir string, log *slog.Logger) wazero.CompilationCache {
+func OpenCache(dir string, log *slog.Logger) wazero.CompilationCache {
 	if dir == "" {
 		return nil
 	}

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-func TestLibraryPreparesOnceForAll(t *testing.T) {
+func TestModuleCachePreparesOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := library{volumes: map[string]*volume{}, room: 1 << 30, lifetime: time.Hour}
+		c := moduleCache{entries: map[string]*entry{}, room: 1 << 30, lifetime: time.Hour}
 		var workers, callers sync.WaitGroup
 		release, prepared, want := make(chan struct{}), 0, &module{image: &image{}}
 		get := func(ctx context.Context) (*module, error) {
-			return l.get(ctx, "digest", workers.Go, func() (*module, error) {
+			return c.get(ctx, "digest", workers.Go, func() (*module, error) {
 				prepared++
 				<-release
 				return want, nil
@@ -47,13 +47,13 @@ func TestLibraryPreparesOnceForAll(t *testing.T) {
 	})
 }
 
-func TestLibraryForgetsFailures(t *testing.T) {
+func TestModuleCacheForgetsFailures(t *testing.T) {
 	t.Parallel()
-	l := library{volumes: map[string]*volume{}, room: 1 << 30, lifetime: time.Hour}
+	c := moduleCache{entries: map[string]*entry{}, room: 1 << 30, lifetime: time.Hour}
 	var workers sync.WaitGroup
 	broken := errors.New("broken")
 	for _, want := range []error{broken, broken, nil, nil} {
-		_, err := l.get(t.Context(), "digest", workers.Go, func() (*module, error) { return nil, want })
+		_, err := c.get(t.Context(), "digest", workers.Go, func() (*module, error) { return nil, want })
 		if !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}

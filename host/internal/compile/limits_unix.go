@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package host
+package compile
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // childNiceness leaves the processors to calls while a child compiles.
 const childNiceness = 10
 
-// ownGroup keeps signals of the terminal from the child: its parent ends it.
+// ownGroup protects the child from signals of the terminal: its parent ends it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // endedBySize reports whether a child ended because its file became too large.
@@ -22,19 +22,19 @@ func endedBySize(state *os.ProcessState) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGXFSZ
 }
 
-// limitProcess limits this process, which leads a process group of its own.
-func limitProcess(job compileJob) error {
-	_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, childNiceness) // a courtesy only
+// limitProcess limits this process, the leader of its process group.
+func limitProcess(work job) error {
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, childNiceness) // optional
 	for resource, limit := range map[int]uint64{
-		syscall.RLIMIT_CPU: uint64(job.CPU), syscall.RLIMIT_AS: reservedAddresses() + uint64(job.Memory),
-		syscall.RLIMIT_FSIZE: uint64(job.Code), syscall.RLIMIT_CORE: 0,
+		syscall.RLIMIT_CPU: uint64(work.CPU), syscall.RLIMIT_AS: reservedAddresses() + uint64(work.Memory),
+		syscall.RLIMIT_FSIZE: uint64(work.Code), syscall.RLIMIT_CORE: 0,
 	} {
 		var r syscall.Rlimit
 		if err := syscall.Getrlimit(resource, &r); err != nil {
 			return os.NewSyscallError("getrlimit", err)
 		}
 		r.Cur = min(r.Cur, limit)
-		r.Max = min(r.Max, limit+1) // for processor time: killed a second after it was asked to end
+		r.Max = min(r.Max, limit+1) // for processor time: SIGKILL a second after SIGXCPU
 		if err := syscall.Setrlimit(resource, &r); err != nil {
 			return os.NewSyscallError("setrlimit", err)
 		}
@@ -42,9 +42,9 @@ func limitProcess(job compileJob) error {
 	return nil
 }
 
-// reservedAddresses is the bytes of addresses that the Go runtime has reserved at
-// its start, nearly all of them without memory. Where that cannot be known it is
-// what is usual.
+// reservedAddresses is the size in bytes of the address space that the Go runtime has
+// reserved at its start, nearly all of it without memory; a usual value if the system
+// does not report it.
 func reservedAddresses() uint64 {
 	const usual = 2 << 30
 	text, err := os.ReadFile("/proc/self/statm")

@@ -1,7 +1,7 @@
 package wasm
 
-// weaver writes the bodies of functions with checks in them.
-type weaver struct {
+// instrumenter writes the bodies of functions with checks in them.
+type instrumenter struct {
 	*copier
 	*body
 	rewriter *rewriter
@@ -17,9 +17,9 @@ type weaver struct {
 	shiftFunction, shiftLabel func(at, index int)
 }
 
-// weave writes the bodies of the code section.
-func (r *rewriter) weave(c *copier) {
-	w := &weaver{copier: c, rewriter: r, plan: newPlan(r.survey.functions, r.survey.indirectLeaf)}
+// instrument writes the bodies of the code section.
+func (r *rewriter) instrument(c *copier) {
+	w := &instrumenter{copier: c, rewriter: r, plan: newPlan(r.analysis.functions, r.analysis.indirectLeaf)}
 	w.shiftLabel = w.label
 	w.shiftFunction = func(at, index int) {
 		if w.module[at-1] != opRefFunc { // see refer
@@ -31,13 +31,13 @@ func (r *rewriter) weave(c *copier) {
 
 // write writes a body: first it is read to plan it, then it is copied with
 // insertions.
-func (w *weaver) write(b *body) {
+func (w *instrumenter) write(b *body) {
 	instructions := b.pos
 	w.plan.read(b)
 	b.pos = instructions
 	b.open()
 	b.onFunction, b.onLabel = w.shiftFunction, w.shiftLabel
-	facts := w.rewriter.survey.functions[b.index-b.imported.functions]
+	facts := w.rewriter.analysis.functions[b.index-b.imported.functions]
 	w.body, w.counted, w.leaves = b, facts.counted, facts.leaves
 	w.next, w.left = 1, unrolledInAll
 	w.targets, w.nesting = append(w.targets[:0], 0), 1
@@ -60,7 +60,7 @@ func (w *weaver) write(b *body) {
 // something to do at its end come into a block, so that all ways out of it lead
 // through leave; branches to the label of the function are branches to that
 // block's.
-func (w *weaver) enter() {
+func (w *instrumenter) enter() {
 	if !w.leaves {
 		return
 	}
@@ -84,7 +84,7 @@ func (w *weaver) enter() {
 
 // leave ends the block, counts up the depth and checks: functions that return
 // one after the other may have much to do in between.
-func (w *weaver) leave() {
+func (w *instrumenter) leave() {
 	if !w.leaves {
 		return
 	}
@@ -97,7 +97,7 @@ func (w *weaver) leave() {
 
 // payEntry pays for the function's first stretch, or lets a loop do it that
 // comes anyway.
-func (w *weaver) payEntry() {
+func (w *instrumenter) payEntry() {
 	own := w.plan.stretches[0].units
 	if w.plan.leads && own <= w.plan.stretches[1].units {
 		w.plan.stretches[1].units += own
@@ -108,7 +108,7 @@ func (w *weaver) payEntry() {
 }
 
 // check pays units, and calls the host when they are used up.
-func (w *weaver) check(units int64) {
+func (w *instrumenter) check(units int64) {
 	if w.plan.many() {
 		w.i64Const(units)
 		w.call(w.rewriter.spend)
@@ -119,7 +119,7 @@ func (w *weaver) check(units int64) {
 }
 
 // payAt pays for the stretches that begin at an offset.
-func (w *weaver) payAt(at int) {
+func (w *instrumenter) payAt(at int) {
 	for w.next < len(w.plan.stretches) && int(w.plan.stretches[w.next].at) == at && !w.plan.stretches[w.next].loop {
 		switch s := &w.plan.stretches[w.next]; {
 		case s.checked:
@@ -135,7 +135,7 @@ func (w *weaver) payAt(at int) {
 
 // until writes instructions up to the end after which so many labels are left,
 // and without that.
-func (w *weaver) until(labels int) {
+func (w *instrumenter) until(labels int) {
 	for {
 		w.payAt(w.pos)
 		at, op := w.step()
@@ -149,18 +149,18 @@ func (w *weaver) until(labels int) {
 
 // push opens blocks. A label of the module means one of them from now on, that
 // with so many inside.
-func (w *weaver) push(blocks, inner int) {
+func (w *instrumenter) push(blocks, inner int) {
 	w.nesting += blocks
 	w.targets = append(w.targets, w.nesting-1-inner)
 }
 
-func (w *weaver) pop(blocks int) {
+func (w *instrumenter) pop(blocks int) {
 	w.nesting -= blocks
 	w.targets = w.targets[:len(w.labels)]
 }
 
 // instruction writes what has to come before an instruction, or instead of it.
-func (w *weaver) instruction(at int, op byte) {
+func (w *instrumenter) instruction(at int, op byte) {
 	switch op {
 	case opBlock, opIf:
 		w.push(1, 0)
@@ -189,7 +189,7 @@ func (w *weaver) instruction(at int, op byte) {
 
 // bulk writes what belongs to an operation on a range. Those on memory are
 // functions, which do it in pieces.
-func (w *weaver) bulk(at int) {
+func (w *instrumenter) bulk(at int) {
 	switch {
 	case w.number == bulkMemoryFill:
 		w.instead(at, w.rewriter.fill, 1)
@@ -209,7 +209,7 @@ func (w *weaver) bulk(at int) {
 
 // instead writes a call of a function for an instruction that ends with so many
 // indices of memories. One that is padded is malformed, and stays so.
-func (w *weaver) instead(at, function, memories int) {
+func (w *instrumenter) instead(at, function, memories int) {
 	for i := range memories {
 		if w.module[w.pos-1-i] != 0 {
 			return
@@ -224,19 +224,19 @@ func (w *weaver) instead(at, function, memories int) {
 }
 
 // refer gets a reference to a function from the global that holds it.
-func (w *weaver) refer(at int) {
+func (w *instrumenter) refer(at int) {
 	w.copyTo(at)
 	w.global(opGlobalGet, w.rewriter.references[w.function])
 	w.copied = w.pos
 }
 
-// change notes that an instruction comes that Rewritten.Changes tells of.
-func (w *weaver) change() {
+// change notes an instruction that Rewritten.Changes reports.
+func (w *instrumenter) change() {
 	w.i32Const(1)
 	w.global(opGlobalSet, w.rewriter.changed)
 }
 
-func (w *weaver) enterLoop(at int) {
+func (w *instrumenter) enterLoop(at int) {
 	first := &w.plan.stretches[w.next]
 	w.next++
 	w.rewriter.result.Loops++
@@ -266,7 +266,7 @@ func (w *weaver) enterLoop(at int) {
 //	end
 //	INTERRUPT ; take PAY back ; br 0
 //	end end
-func (w *weaver) guard(first *stretch, typ []byte) {
+func (w *instrumenter) guard(first *stretch, typ []byte) {
 	units := w.rewriter.units
 	for _, op := range [...]byte{opBlock, opLoop} {
 		w.bytes(op)
@@ -298,7 +298,7 @@ func (w *weaver) guard(first *stretch, typ []byte) {
 //
 // In the last copy the label is the loop's. There the end of the body stays the
 // end of the loop, so that a body whose types are wrong stays wrong.
-func (w *weaver) unroll(first *stretch) {
+func (w *instrumenter) unroll(first *stretch) {
 	w.bytes(opBlock, noType, opLoop, noType)
 	w.check(first.units * unrolledCopies)
 	next, labels := w.next, len(w.labels)
@@ -314,7 +314,7 @@ func (w *weaver) unroll(first *stretch) {
 }
 
 // copyBody writes a copy of a loop's body, in so many blocks instead of one.
-func (w *weaver) copyBody(first *stretch, labels, blocks int) {
+func (w *instrumenter) copyBody(first *stretch, labels, blocks int) {
 	w.labels = w.labels[:labels]
 	w.operands = 0 // each copy is within the limits
 	w.pos, w.copied = int(first.at), int(first.at)
@@ -324,7 +324,7 @@ func (w *weaver) copyBody(first *stretch, labels, blocks int) {
 }
 
 // label writes the label of a branch, if there are more blocks on the way now.
-func (w *weaver) label(at, depth int) {
+func (w *instrumenter) label(at, depth int) {
 	if now := w.nesting - 1 - w.targets[len(w.labels)-1-depth]; now != depth {
 		w.replace(at, now)
 	}

@@ -6,48 +6,47 @@ import (
 	"strings"
 )
 
-// Again says how a run is to be made again: what of it is taken over, and what
-// with. The zero value continues it where it did not succeed, with its params and
-// the flow as it is deployed now.
-type Again struct {
-	Whole bool // nothing is taken over
+// RerunOptions control how a finished run is run again: which results of it are reused,
+// and with which params. The zero value reruns the tasks that did not succeed, with the
+// run's params and the flow as it is deployed now.
+type RerunOptions struct {
+	Whole bool // reuse nothing
 
-	// Task is run again, or an item of it, whatever has become of it; everything else
-	// is taken over as it was. With Downstream, all that comes after it runs, too.
-	// Within are the tasks, or items, that lead to it where it is one of a sub-flow,
-	// the outermost first.
+	// Task is a task or item that runs again whatever its result was; all other results
+	// are reused. With Downstream, everything that depends on it runs again as well.
+	// Within are the tasks or items whose sub-flows contain it, the outermost first.
 	Within     []TaskRef
 	Task       TaskRef
 	Downstream bool
 
-	// Recorded asks for the flow as it was when the run was accepted, and not as it is
-	// deployed now.
+	// Recorded uses the flow as it was when the run was accepted, not as it is deployed
+	// now.
 	Recorded bool
 
 	// Params replace those of the run, by name. With FreshParams, the others are
-	// made anew from the run's trigger, and not taken from the run.
+	// evaluated from the run's trigger again, not taken from the run.
 	Params      map[string]json.RawMessage
 	FreshParams bool
 }
 
-// Target is the task that is named at the level of the run itself: Task, or the
-// first of those that lead to it. It is the zero TaskRef when none is named.
-func (a Again) Target() TaskRef {
-	if len(a.Within) > 0 {
-		return a.Within[0]
+// Target is the named task at the level of the run itself: Task, or the first of Within.
+// It is the zero TaskRef when no task is named.
+func (o RerunOptions) Target() TaskRef {
+	if len(o.Within) > 0 {
+		return o.Within[0]
 	}
-	return a.Task
+	return o.Task
 }
 
-// Inside is what is asked for of the run that the target's sub-flow was.
-func (a Again) Inside() Again {
-	a.Within = a.Within[1:]
-	return a
+// Inside are the options for the run of the target's sub-flow.
+func (o RerunOptions) Inside() RerunOptions {
+	o.Within = o.Within[1:]
+	return o
 }
 
-// ParseTaskPath reads the name of a task or item as ParseTaskRef does, with the
-// names of those before it whose sub-flows it is in: "etl/copy", "etl[eu]/copy[3]".
-// A key goes as far as a bracket that ends the text or has a slash after it.
+// ParseTaskPath parses the path of a task or item: its name as for ParseTaskRef, after
+// the names of the tasks whose sub-flows contain it: "etl/copy", "etl[eu]/copy[3]". A key
+// ends with a bracket at the end of the string or before a slash.
 func ParseTaskPath(text string) ([]TaskRef, error) {
 	var path []TaskRef
 	for rest, more := text, true; more; {
@@ -76,7 +75,7 @@ func cutTask(path string) (first, rest string, more bool) {
 	return path, "", false
 }
 
-// ParseTaskRef reads the name of a task or, with the key in brackets, of an item:
+// ParseTaskRef parses the name of a task or, with the key in brackets, of an item:
 // "copy", "copy[eu]".
 func ParseTaskRef(text string) (TaskRef, error) {
 	name, key, item := strings.Cut(text, "[")

@@ -1,4 +1,4 @@
-package host
+package manifest
 
 import (
 	"encoding/json"
@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
-
+	"github.com/flowhost/flowhost/internal/suggest"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
-// checkWords finds a word in a manifest that has no meaning there. A module that
-// is loaded may have such words, for another version's sake; in what its author
-// has just written they are mistakes. The manifest is one that parses.
-func checkWords(text []byte) error {
+// CheckProperties fails if a manifest has an unknown property. A module that is loaded
+// may have unknown properties, which belong to another version; in a file that its
+// author has just written they are mistakes. The manifest must be one that [Parse]
+// accepts.
+func CheckProperties(text []byte) error {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(text, &top); err != nil {
 		return err
@@ -44,7 +44,7 @@ func checkWords(text []byte) error {
 	return nil
 }
 
-// checkObject compares the words of an object with the fields of its type, and
+// checkObject compares the properties of an object with the fields of its type, and
 // with others that it may have.
 func checkObject(object map[string]json.RawMessage, t reflect.Type, others ...string) error {
 	known := others
@@ -52,26 +52,14 @@ func checkObject(object map[string]json.RawMessage, t reflect.Type, others ...st
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		known = append(known, name)
 	}
-	for _, word := range slices.Sorted(maps.Keys(object)) {
-		if slices.Contains(known, word) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if slices.Contains(known, name) {
 			continue
 		}
-		if near := nearest(word, known); near != "" {
-			return fmt.Errorf("it has no word %q; did you mean %q?", word, near)
+		if near := suggest.Nearest(name, known); near != "" {
+			return fmt.Errorf("unknown property %q; did you mean %q?", name, near)
 		}
-		return fmt.Errorf("it has no word %q", word)
+		return fmt.Errorf("unknown property %q", name)
 	}
 	return nil
-}
-
-// nearest is the name that is most likely meant by a misspelt one, or "": two of
-// five letters may be wrong, so that two that were swapped are found.
-func nearest(given string, names []string) string {
-	best, least := "", max(1, 2*len(given)/5)+1
-	for _, name := range names {
-		if d := levenshtein.Distance(given, name, nil); d < least {
-			best, least = name, d
-		}
-	}
-	return best
 }

@@ -5,11 +5,11 @@ package wasm
 // ones pay those of the largest one that can be called so.
 const smallLeaf = 64
 
-// survey is what must be known of the whole module before any of it is written.
-type survey struct {
+// analysis is what must be known of the whole module before any of it is written.
+type analysis struct {
 	functions []facts // that the module defines
 
-	changes bool // there are instructions that Rewritten.Changes tells of
+	changes bool // there are instructions that Rewritten.Changes reports
 	spends  bool // the function to spend units is needed
 	ranges  bool // the function to spend units for a range is needed
 	grows   bool
@@ -37,19 +37,19 @@ type facts struct {
 	returns  int32 // units that may run from the last check in it or in what it calls to its end
 }
 
-// survey walks the code.
-func (m *Module) survey() *survey {
-	s := &survey{functions: make([]facts, m.Figures.Functions), references: map[int]bool{}, inits: map[int]bool{}}
+// analyze reads the code.
+func (m *Module) analyze() *analysis {
+	a := &analysis{functions: make([]facts, m.Figures.Functions), references: map[int]bool{}, inits: map[int]bool{}}
 	code := m.find(sectionCode)
 	if code.id != sectionCode {
-		return s
+		return a
 	}
-	graph := newCallGraph(s.functions)
-	p := newPlan(s.functions, 0)
+	graph := newCallGraph(a.functions)
+	p := newPlan(a.functions, 0)
 	taken := m.addressesTaken(sectionGlobal, sectionElement)
 	m.again(code).eachBody(func(b *body) {
 		p.read(b)
-		s.note(p, &s.functions[b.index-m.imported.functions])
+		a.note(p, &a.functions[b.index-m.imported.functions])
 		graph.add(p.calls)
 		for _, f := range p.references {
 			if defined := f - m.imported.functions; defined >= 0 {
@@ -58,12 +58,12 @@ func (m *Module) survey() *survey {
 		}
 	})
 	graph.markCounted()
-	for f := range s.functions {
+	for f := range a.functions {
 		if taken[f] {
-			s.indirectLeaf = max(s.indirectLeaf, int64(s.functions[f].inline))
+			a.indirectLeaf = max(a.indirectLeaf, int64(a.functions[f].inline))
 		}
 	}
-	return s
+	return a
 }
 
 // addressesTaken is which functions some sections other than the code name.
@@ -86,26 +86,26 @@ func (m *Module) addressesTaken(sections ...byte) []bool {
 }
 
 // note notes what a function consists of.
-func (s *survey) note(p *plan, f *facts) {
+func (a *analysis) note(p *plan, f *facts) {
 	f.indirect, f.returns = p.indirect, int32(p.pending)
 	if own := p.stretches[0].units; p.direct || p.indirect || max(own, p.pending) > smallLeaf {
 		f.entry = true
 	} else {
 		f.inline = uint8(own)
 	}
-	s.growth += p.growth()
-	s.changes = s.changes || p.changes
-	s.ranges = s.ranges || p.ranges
+	a.growth += p.growth()
+	a.changes = a.changes || p.changes
+	a.ranges = a.ranges || p.ranges
 	for _, f := range p.references {
-		s.references[f] = true
+		a.references[f] = true
 	}
 	for _, segment := range p.inits {
-		s.inits[segment] = true
+		a.inits[segment] = true
 	}
-	s.drops = s.drops || p.drops
-	s.growsTables = s.growsTables || p.growsTables
-	s.spends = s.spends || p.many()
-	s.grows = s.grows || p.grows
-	s.fills = s.fills || p.fills
-	s.copies = s.copies || p.copies
+	a.drops = a.drops || p.drops
+	a.growsTables = a.growsTables || p.growsTables
+	a.spends = a.spends || p.many()
+	a.grows = a.grows || p.grows
+	a.fills = a.fills || p.fills
+	a.copies = a.copies || p.copies
 }

@@ -1,6 +1,8 @@
-package host
+package manifest
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -11,13 +13,13 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"abi":1,"functions":null}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := parseManifest(text)
+		m, err := Parse(text)
 		if err != nil {
 			return
 		}
 		seen := map[string]bool{}
 		for _, fn := range m.Functions {
-			if !validName(fn.Name) || seen[fn.Name] {
+			if !ValidName(fn.Name) || seen[fn.Name] {
 				t.Errorf("function %q was taken", fn.Name)
 			}
 			seen[fn.Name] = true
@@ -25,19 +27,19 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-func FuzzManifestWords(f *testing.F) {
+func FuzzManifestProperties(f *testing.F) {
 	f.Add([]byte(`{"abi":1,"functions":[{"name":"a","input":{"type":"string"}}],"x":1}`))
 	f.Add([]byte(`{"abi":1,"functions":[{"nme":"a"}]}`))
 	f.Add([]byte(`{"abi":1,"Functions":[null]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if _, err := parseManifest(text); err != nil {
+		if _, err := Parse(text); err != nil {
 			return
 		}
-		compact, err := compacted(text)
-		if err != nil {
-			t.Fatalf("what parses is not compacted: %v", err)
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, text); err != nil {
+			t.Fatalf("a parsed manifest cannot be compacted: %v", err)
 		}
-		before, after := checkWords(text), checkWords(compact)
+		before, after := CheckProperties(text), CheckProperties(compact.Bytes())
 		if (before == nil) != (after == nil) {
 			t.Fatalf("%v before, %v after white space is left out", before, after)
 		}
@@ -62,7 +64,7 @@ func TestManifestsThatAreRefusedBeforeTheyAreRead(t *testing.T) {
 		function(`,"input":` + strings.Repeat(`{"not":`, 126) + `{}` + strings.Repeat("}", 126)): "nests more than 128",
 		function(`,"input":` + strings.Repeat(`[`, 20_000)):                                      "nests more than 128",
 	} {
-		_, err := parseManifest([]byte(text))
+		_, err := Parse([]byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: %v, want %q", text, err, want)
 		}

@@ -1,13 +1,13 @@
 //go:build !unix
 
-package host
+package compile
 
 import (
 	"io/fs"
 	"os"
 )
 
-// Permission bits say nothing on this system: its directories of users are private
+// Permission bits mean nothing on this system: its directories of users are private
 // by their access lists.
 func private(fs.FileInfo) error { return nil }
 
