@@ -139,17 +139,15 @@ func (m *mending) file(name string, last bool) error {
 		m.lost.Add(m.last+1, c.first-1)
 	}
 	m.broken = len(c.holes) > 0 && c.tail(c.holes[len(c.holes)-1])
-	cut, damaged := m.cuts(&c, last)
+	cut, indexed := m.cuts(&c, last)
 	m.last = max(m.last, c.last)
-	if len(c.holes) == 0 {
-		return nil
+	if !indexed {
+		// The index would mean that nothing is missing.
+		if err := os.Remove(filepath.Join(m.folder, streamIndexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	// With an index the server does not look at checksums: it would take the sequence of a
-	// damaged record for a real one, and fill the gap before it, however long that is.
-	if err := os.Remove(filepath.Join(m.folder, streamIndexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if len(cut) == 0 && !damaged {
+	if len(cut) == 0 {
 		return nil
 	}
 	kept, err := keepDamaged(m.dir, m.name, name, text)
@@ -158,9 +156,6 @@ func (m *mending) file(name string, last bool) error {
 	}
 	m.copies++
 	m.log.Error("a file of a stream is damaged, what can be read of it is kept", "file", name, "copy", kept)
-	if len(cut) == 0 {
-		return nil
-	}
 	return replaceFile(name, without(text, cut), 0o600)
 }
 
@@ -176,29 +171,32 @@ func (m *mending) read(name string) ([]byte, error) {
 	return m.buffer.Bytes(), err
 }
 
-// cuts notes what the holes of a file have lost, and gives those that are to be cut
-// out. The server cuts off the others, with all that is behind them; damaged means that
-// they are not what a crash leaves.
-func (m *mending) cuts(c *content, last bool) (cut []hole, damaged bool) {
+// cuts records the losses of a file's holes, and returns those that are to be cut out, and
+// whether the server's index still holds.
+//
+// The end of the stream is cut off, and the index stays, by which the server knows how far
+// the stream went. With the damaged end in place it would not look at checksums: it took the
+// sequence of a damaged record for a real one, and filled the gap before it, however long.
+func (m *mending) cuts(c *content, last bool) (cut []hole, indexed bool) {
 	for i, h := range c.holes {
 		before := max(h.before, m.last)
 		switch {
 		case last && h.torn:
 			m.log.Warn("the last write to a stream was cut short: nobody was acknowledged, unless the file is damaged",
 				"after_sequence", before, "bytes", h.to-h.from)
-			return c.holes[:i], false
+			return c.holes[:i], i == 0
 		case last && !c.tail(h) && c.newest.Sub(h.written) < m.slack:
 			m.log.Warn("a stream has lost messages that were not on the disk yet", "after_sequence", before, "until", c.last)
 			c.last = before
-			return c.holes[:i], false
+			return c.holes[:i], false // the server cuts the rest off when it reads the file
 		case last && c.tail(h):
 			m.log.Error("the end of a stream is damaged", "after_sequence", before, "bytes", h.to-h.from)
-			return c.holes[:i], true
+			return c.holes[:i+1], i == 0
 		case h.after > before+1:
 			m.lost.Add(max(before+1, h.after-min(h.after-1, uint64(h.to-h.from)/recordMark)), h.after-1)
 		}
 	}
-	return c.holes, false
+	return c.holes, len(c.holes) == 0
 }
 
 // compare notes what the server had when it wrote its index, and is there no more.
