@@ -25,7 +25,7 @@ func version1(t *testing.T, events []run.Event) []byte {
 	return lines
 }
 
-// A journal of version 1 goes on in version 2, from any of its revisions, with
+// A journal of version 1 continues in version 2, from any of its revisions, with
 // snapshots, and with the large values that its commits hold themselves.
 func TestJournalOfVersion1GoesOn(t *testing.T) {
 	t.Parallel()
