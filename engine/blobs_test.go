@@ -500,7 +500,7 @@ func TestStoreOfLargeValuesIsAwayAtTheStart(t *testing.T) {
 }
 
 // A run whose large value is lost for good cannot be continued, and says why. The
-// others go on.
+// others continue.
 func TestRunWhoseLargeValueIsLost(t *testing.T) {
 	t.Parallel()
 	set := load(t, blobsHCL)
@@ -539,7 +539,7 @@ func TestRunWhoseLargeValueIsLost(t *testing.T) {
 	}
 }
 
-// finishedOf gives the record of a run's end as observers were told it. It must
+// finishedOf gives the record of a run's end as observers received it. It must
 // be fit to leave the process.
 func finishedOf(t *testing.T, told *notices, id run.ID) *run.Record {
 	t.Helper()

@@ -122,7 +122,7 @@ func TestCancelOfATaskWhereverItStands(t *testing.T) {
 	}
 }
 
-// stubborn ends as f does, 5 s after it was told to stop.
+// stubborn ends as f does, 5 s after it was asked to stop.
 func stubborn(f func(context.Context, run.Call) (run.Result, error)) func(context.Context, run.Call) (run.Result, error) {
 	return func(ctx context.Context, c run.Call) (run.Result, error) {
 		<-ctx.Done()
@@ -131,7 +131,7 @@ func stubborn(f func(context.Context, run.Call) (run.Result, error)) func(contex
 	}
 }
 
-// An attempt that succeeds although it was told to stop has succeeded.
+// An attempt that succeeds although it was asked to stop has succeeded.
 func TestCancelThatComesTooLateForItsAttempt(t *testing.T) {
 	t.Parallel()
 	set := load(t, cancelTaskHCL)
@@ -306,7 +306,7 @@ func TestCancelOfARunAfterOneOfItsTasks(t *testing.T) {
 	})
 }
 
-// Whoever asked for a cancel was told that it is durable. Wherever the process
+// Whoever asked for a cancel has the answer that it is durable. Wherever the process
 // ends after that, the task gets no attempt more.
 func TestCanceledTaskStaysCanceledFromEveryEvent(t *testing.T) {
 	t.Parallel()
@@ -436,7 +436,7 @@ func TestCancelOfATaskIsAnsweredWhenItIsDurable(t *testing.T) {
 	})
 }
 
-// An attempt that is told to end because another member of its race was first, and is
+// An attempt that is asked to end because another member of its race was first, and is
 // lost with the host before it has, was canceled all the same: what comes after its
 // group sees a race that was lost and no failure.
 func TestALostAttemptThatWasBeingCanceled(t *testing.T) {

@@ -41,7 +41,7 @@ func kindsOf(list []run.Notice, id run.ID) []string {
 	return slices.Compact(kinds)
 }
 
-// What does not fit into one commit is taken over in several, and told in order.
+// What does not fit into one commit is taken over in several, and published in order.
 func TestTakeoverOverSeveralCommits(t *testing.T) {
 	t.Parallel()
 	set := load(t, copiesHCL)
@@ -115,7 +115,7 @@ func TestTakeoverInOneCommit(t *testing.T) {
 
 // The process may end between any two commits of a takeover, a snapshot coming in
 // between. A run of which a part is missing was promised to nobody, never starts and
-// is over at once; one that was promised goes on with everything.
+// is over at once; one that was promised continues with everything.
 func TestProcessEndsDuringATakeover(t *testing.T) {
 	t.Parallel()
 	set := load(t, copiesHCL)
@@ -203,7 +203,7 @@ func TestProcessEndsDuringATakeover(t *testing.T) {
 	}
 }
 
-// What is too large by itself is refused, and nothing of it goes on.
+// What is too large by itself is refused, and nothing of it continues.
 func TestTakeoverOfWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	set := load(t, copiesHCL)

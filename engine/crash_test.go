@@ -21,17 +21,17 @@ type remains struct {
 	t       *testing.T
 	diary   diary
 	journal *ledger
-	shelf   *shelf
-	vault   *vault
+	shelf   *checkedSnapshots
+	vault   *checkedBlobs
 }
 
 func newRemains(t *testing.T) *remains {
 	m := &remains{t: t}
-	m.vault = &vault{t: t, diary: &m.diary, need: func(name string) error {
+	m.vault = &checkedBlobs{t: t, diary: &m.diary, need: func(name string) error {
 		return errors.Join(m.shelf.needs(name), m.journal.needs(name, m.shelf.oldest()))
 	}}
 	m.journal = newLedger(t, &m.diary, m.vault)
-	m.shelf = &shelf{t: t, diary: &m.diary, ledger: m.journal}
+	m.shelf = &checkedSnapshots{t: t, diary: &m.diary, ledger: m.journal}
 	return m
 }
 
@@ -159,7 +159,7 @@ func (l *ledger) state(id run.ID) run.State {
 	return state
 }
 
-// finished keeps the records of the runs that it is told of.
+// finished keeps the records of the runs that it receives.
 type finished map[run.ID]*run.Record
 
 func (f finished) Committed(_ context.Context, n run.Notice) error {
@@ -374,7 +374,7 @@ func journalEvents(t testing.TB, j Journal) []run.Event {
 	return events
 }
 
-// journalOf makes a journal with each event in a commit of its own.
+// journalOf makes a journal with each event in a separate commit.
 func journalOf(t testing.TB, events ...run.Event) *memory.Journal {
 	t.Helper()
 	j := memory.NewJournal()
@@ -391,7 +391,7 @@ func journalOf(t testing.TB, events ...run.Event) *memory.Journal {
 }
 
 // An observer that is behind the snapshots, or in the middle of the commit of one,
-// is told of everything it has not seen.
+// receives everything it has not seen.
 func TestObserversBehindTheSnapshotsMissNothing(t *testing.T) {
 	t.Parallel()
 	set := load(t, largeHCL)
@@ -399,7 +399,7 @@ func TestObserversBehindTheSnapshotsMissNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := history(t, set, rounds)
 			first := m.journal.Removed()
-			var places []Place // from which on everything can be told
+			var places []Place // from which on everything can be published
 			for revision := first; revision <= m.journal.last(); revision++ {
 				for i := range m.journal.at(revision) {
 					places = append(places, Place{revision, i})

@@ -53,7 +53,7 @@ func history(t *testing.T, set *flows.Set, rounds int) *remains {
 	return m
 }
 
-// goOn lets an engine finish everything, and gives what an observer is told.
+// goOn lets an engine finish everything, and gives what an observer receives.
 func (m *remains) goOn(config Config, set *flows.Set) finished {
 	m.t.Helper()
 	told := finished{}
@@ -156,7 +156,7 @@ func TestFirstSnapshotMayBeDamaged(t *testing.T) {
 	})
 }
 
-// A journal that has lost its end goes on with other commits of the same
+// A journal that has lost its end continues with other commits of the same
 // revisions. A snapshot of what was lost must not be taken for one of these.
 func TestSnapshotOfWhatTheJournalHasLost(t *testing.T) {
 	t.Parallel()

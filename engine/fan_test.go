@@ -130,7 +130,7 @@ func TestErrorsOfNoItems(t *testing.T) {
 	})
 }
 
-// A fan-out of many items has only few of them under way, and goes on where it was
+// A fan-out of many items has only few of them under way, and continues where it was
 // after a crash: no item that had ended is run again.
 func TestAFanOutGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()

@@ -197,7 +197,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A group goes on after a member has failed. That member may still be what failed
+// A group continues after a member has failed. That member may still be what failed
 // first in the run, or in the group around.
 func TestTheFirstFailureIsThatOfATask(t *testing.T) {
 	t.Parallel()

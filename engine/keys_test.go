@@ -34,7 +34,7 @@ func keyed(flow, key, payload string) run.Request {
 	return run.Request{Flow: flow, Key: key, Trigger: run.Trigger{Kind: run.TriggerManual, Payload: json.RawMessage(payload)}}
 }
 
-// first wants the request to make a run of its own, and gives it.
+// first wants the request to make a separate run, and gives it.
 func (r *rig) first(request run.Request) run.ID {
 	r.t.Helper()
 	receipt, err := r.Submit(context.Background(), request)

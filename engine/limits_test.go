@@ -522,7 +522,7 @@ func TestLimitsThatAreDeployedAnew(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(10 * time.Second)
-		if err := r.Deploy(t.Context(), gone); err != nil { // one at a time goes on: at 25s
+		if err := r.Deploy(t.Context(), gone); err != nil { // one at a time continues: at 25s
 			t.Error(err)
 		}
 		time.Sleep(10 * time.Second)

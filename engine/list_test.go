@@ -120,7 +120,7 @@ func TestListAgreesWithAPlainList(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			history := newPastRuns()
 			r := boot(t, Config{Workers: 1000, Invoker: invokerFunc(quickAndSlow), History: history, Observers: []Observation{{Observer: history}}}, set)
-			r.onLoop(func() { r.exec.finished.limit = 1000 * rng.IntN(20) })
+			r.keepFinished(1000 * rng.IntN(20))
 			start := time.Now()
 			for range 40 {
 				id := r.submit([]string{"quick", "quick", "slow"}[rng.IntN(3)], []string{`"good"`, `"bad"`}[rng.IntN(2)])
@@ -208,7 +208,7 @@ func TestPagesAreStableWhileRunsFinish(t *testing.T) {
 				return takes(time.Duration(seconds)*time.Second)(ctx, c)
 			}),
 		}, set)
-		r.onLoop(func() { r.exec.finished.limit = 2000 })
+		r.keepFinished(2000)
 		var want []run.ID
 		for i := range 30 {
 			want = append(want, r.submit("quick", fmt.Sprint(i*7%20)))

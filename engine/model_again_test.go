@@ -313,7 +313,7 @@ func (s *story) settledBefore(m memberPlan, p *partPlan) bool {
 // refers to.
 func (s *story) undisturbed(t *taskPlan, p *partPlan) error {
 	if t.each != nil && s.expandedAgain(t) {
-		return nil // it goes on
+		return nil // it continues
 	}
 	for _, ref := range t.upstream() {
 		if p.find(ref).group != nil && s.old.end(p, p.find(ref)).state == run.Succeeded {

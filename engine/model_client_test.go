@@ -12,7 +12,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// client asks for runs and for their end. It goes on over the lives of the
+// client asks for runs and for their end. It continues over the lives of the
 // process: what it was not answered it asks again, when that is safe.
 type client struct {
 	*world

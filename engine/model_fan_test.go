@@ -227,7 +227,7 @@ func (s *story) checkOrder(t *taskPlan, items []itemPlan) error {
 	return nil
 }
 
-// taskEvent tells whether an event begins or ends a task, or an item.
+// taskEvent reports whether an event begins or ends a task, or an item.
 func taskEvent(e run.Event) (ref run.TaskRef, begins, ends, well bool) {
 	switch d := e.Data.(type) {
 	case *run.AttemptStarted:

@@ -63,7 +63,7 @@ type taskPlan struct {
 	name   string
 	key    string // of an item; empty for a task
 	part   flows.Part
-	group  *groupPlan // in which it stands; nil for none
+	group  *groupPlan // that it is in; nil for none
 	place  int        // among the members of group
 	after  []string   // references, "task.n" and "group.n"
 	inputs []string
@@ -124,8 +124,8 @@ type guestPlan struct {
 	again    bool        // says that a failure is retryable
 	takes    time.Duration
 	large    bool          // its output is stored apart
-	stubborn time.Duration // goes on for so long when it is told to end
-	deaf     bool          // does not hear that it is told to end
+	stubborn time.Duration // continues for so long when it is asked to end
+	deaf     bool          // does not hear that it is asked to end
 }
 
 func (f *flowPlan) hcl() string {

@@ -50,7 +50,7 @@ func (m memberPlan) ref() string {
 	return "task." + m.task.name
 }
 
-// within are the group in which a member stands, and its place there.
+// within are the group that a member is in, and its place there.
 func (m memberPlan) within() (*groupPlan, int) {
 	if m.group != nil {
 		return m.group.parent, m.group.place

@@ -24,7 +24,7 @@ type callPlan struct {
 	asText bool   // n is a text that is to be converted, and a wrong input one that cannot be
 }
 
-// place is where an event stands in the journal.
+// place is where an event is in the journal.
 type place struct {
 	revision uint64
 	index    int
@@ -187,7 +187,7 @@ func (s *story) checkCall(t *taskPlan, d *run.ChildStarted, child *story, at pla
 	return nil
 }
 
-// checkContinued checks whether the run that is an attempt goes on with an earlier
+// checkContinued checks whether the run that is an attempt continues with an earlier
 // one, if it is to: that of the same task in the run that this one continues, unless
 // there was a run for the task already.
 func (s *story) checkContinued(t *taskPlan, p *partPlan, child *story, ran bool) error {

@@ -27,7 +27,7 @@ var (
 )
 
 // world is what is left when a process ends, and those outside who ask for runs:
-// what they were answered must be true for ever.
+// what they were answered must stay true.
 type world struct {
 	t      *testing.T
 	diary  diary
@@ -35,9 +35,9 @@ type world struct {
 	rng    *rand.Rand // of the goroutine that makes lives
 	plans  []*setPlan
 	ledger *ledger
-	shelf  *shelf
-	vault  *vault
-	told   []*witness
+	shelf  *checkedSnapshots
+	vault  *checkedBlobs
+	told   []*checkingObserver
 
 	mu     sync.Mutex
 	engine *Engine       // that takes requests; nil between lives
@@ -82,10 +82,10 @@ func TestModel(t *testing.T) {
 
 // live makes one life after the other; the last one ends when all is done.
 func (w *world) live() {
-	w.vault = &vault{t: w.t, diary: &w.diary, need: w.needs}
+	w.vault = &checkedBlobs{t: w.t, diary: &w.diary, need: w.needs}
 	w.ledger = newLedger(w.t, &w.diary, w.vault)
-	w.shelf = &shelf{t: w.t, diary: &w.diary, ledger: w.ledger}
-	w.told = []*witness{{world: w, records: map[run.ID]*run.Record{}}, {world: w, lazy: true, rng: rand.New(rand.NewPCG(w.seed, 2))}}
+	w.shelf = &checkedSnapshots{t: w.t, diary: &w.diary, ledger: w.ledger}
+	w.told = []*checkingObserver{{world: w, records: map[run.ID]*run.Record{}}, {world: w, lazy: true, rng: rand.New(rand.NewPCG(w.seed, 2))}}
 	w.next = make(chan struct{})
 	w.asked, w.wanted, w.keys, w.stopped = map[string]int{}, map[string]bool{}, map[string]run.ID{}, map[run.ID]bool{}
 	w.ended, w.remade, w.perhaps = map[run.ID]map[string]string{}, map[run.ID]againPlan{}, map[run.ID][]againPlan{}
@@ -215,7 +215,7 @@ func (w *world) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
 	return run.Result{}, fmt.Errorf("no task %s", call.Task)
 }
 
-// needs tells what refers to a blob that is about to be removed.
+// needs reports what refers to a blob that is about to be removed.
 func (w *world) needs(name string) error {
 	return errors.Join(w.shelf.needs(name), w.ledger.needs(name, w.shelf.oldest()))
 }
@@ -492,7 +492,7 @@ func (s *story) begunFinally(f *flowPlan) bool {
 	return f != nil && slices.ContainsFunc(f.part(flows.PartFinally).tasks, func(t *taskPlan) bool { return s.task(t.name) != nil })
 }
 
-// judgeAnswers compares what those outside were told with what was recorded.
+// judgeAnswers compares what those outside were answered with what was recorded.
 func (w *world) judgeAnswers(stories map[run.ID]*story, made map[string]int) {
 	for _, id := range w.runs {
 		if stories[id] == nil {
@@ -561,9 +561,9 @@ func (l *ledger) copyAt(revision uint64) *run.Shard {
 }
 
 // witness is an observer that checks that it misses nothing. A lazy one takes its
-// time and keeps what it was told only when it is asked to: a crash makes it
+// time and keeps what it received only when it is asked to: a crash makes it
 // forget the rest.
-type witness struct {
+type checkingObserver struct {
 	*world
 	lazy bool
 	rng  *rand.Rand
@@ -574,7 +574,7 @@ type witness struct {
 	records map[run.ID]*run.Record // nil for none
 }
 
-func (o *witness) Committed(_ context.Context, n run.Notice) error {
+func (o *checkingObserver) Committed(_ context.Context, n run.Notice) error {
 	if o.lazy && chance(o.rng, 50) {
 		time.Sleep(pick(o.rng, time.Millisecond, time.Second, 90*time.Second))
 	}
@@ -600,7 +600,7 @@ func (o *witness) Committed(_ context.Context, n run.Notice) error {
 }
 
 // compare checks that the notice says what the journal holds.
-func (o *witness) compare(n run.Notice) {
+func (o *checkingObserver) compare(n run.Notice) {
 	events := o.ledger.at(n.Revision)
 	if n.Index >= len(events) {
 		o.t.Errorf("an observer is told of event %d of revision %d, which has %d", n.Index, n.Revision, len(events))
@@ -625,7 +625,7 @@ func (o *witness) compare(n run.Notice) {
 	}
 }
 
-func (o *witness) Flush(context.Context) error {
+func (o *checkingObserver) Flush(context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.kept = o.last
@@ -633,20 +633,20 @@ func (o *witness) Flush(context.Context) error {
 }
 
 // restart forgets what was not kept.
-func (o *witness) restart() {
+func (o *checkingObserver) restart() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = o.kept
 }
 
-func (o *witness) seen() Place {
+func (o *checkingObserver) seen() Place {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.last
 }
 
 // Get and List make a history of it.
-func (o *witness) Get(_ context.Context, id run.ID) (*run.Record, error) {
+func (o *checkingObserver) Get(_ context.Context, id run.ID) (*run.Record, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if r := o.records[id]; r != nil {
@@ -655,4 +655,4 @@ func (o *witness) Get(_ context.Context, id run.ID) (*run.Record, error) {
 	return nil, run.ErrUnknown
 }
 
-func (o *witness) List(context.Context, run.Query) (run.Page, error) { return run.Page{}, nil }
+func (o *checkingObserver) List(context.Context, run.Query) (run.Page, error) { return run.Page{}, nil }

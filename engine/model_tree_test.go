@@ -199,7 +199,7 @@ func needsOutside(p *partPlan, g *groupPlan, m memberPlan) []string {
 	return refs
 }
 
-// turn tells whether the group of a member lets it run, but for a race.
+// turn reports whether the group of a member lets it run, but for a race.
 func (s *story) turn(p *partPlan, m memberPlan) wanted {
 	g, place := m.within()
 	if begin := s.begin(p, g); !begin.runs {

@@ -17,7 +17,7 @@ type story struct {
 	id     run.ID
 	events []run.Event
 	run    *run.Run // at the end
-	blobs  *vault
+	blobs  *checkedBlobs
 	groups map[*groupPlan]end // what has become of them
 	places []place            // of the events in the journal
 	all    map[run.ID]*story
@@ -29,7 +29,7 @@ type story struct {
 	canceled  int // number of the event that asked for the run's end; the number of events when none did
 }
 
-func newStory(id run.ID, events []run.Event, blobs *vault) *story {
+func newStory(id run.ID, events []run.Event, blobs *checkedBlobs) *story {
 	s := &story{id: id, events: events, blobs: blobs, groups: map[*groupPlan]end{}, canceled: len(events)}
 	shard := run.NewShard()
 	for i, e := range events {
@@ -200,7 +200,7 @@ func (s *story) checkStopped(t *taskPlan) error {
 	return fmt.Errorf("it is canceled, and nobody asked for it")
 }
 
-// stopped is the number of the event that stopped a task or its run. Hooks go on
+// stopped is the number of the event that stopped a task or its run. Hooks continue
 // when the run's time is up, and finally in any case.
 func (s *story) stopped(t *taskPlan) int {
 	stop := s.canceled
@@ -326,7 +326,7 @@ func (t *taskPlan) checkEnd(d *run.AttemptFinished, lost int, at time.Time, stop
 	return nil
 }
 
-// attemptedAgain tells whether another attempt follows one that did not go well.
+// attemptedAgain reports whether another attempt follows one that did not go well.
 func (t *taskPlan) attemptedAgain(o run.Outcome, attempt, lost int, retryable bool) bool {
 	if o == run.OutcomeLost {
 		return lost < 5

@@ -212,7 +212,7 @@ func (c *client) signal() {
 	c.ended[id][wait] = payload
 }
 
-// waitsOf are the waits that go on of a run, and of those within it.
+// waitsOf are the waits that are open of a run, and of those within it.
 func waitsOf(e *Engine, id run.ID) (open []run.OpenWait) {
 	record, err := e.Get(context.Background(), id)
 	if err != nil {
@@ -229,7 +229,7 @@ func waitsOf(e *Engine, id run.ID) (open []run.OpenWait) {
 	return open
 }
 
-// judgeWaits compares what those who ended waits were told with what was recorded.
+// judgeWaits compares what those who ended waits were answered with what was recorded.
 func (w *world) judgeWaits(stories map[run.ID]*story) {
 	for id, all := range w.ended {
 		for wait, payload := range all {

@@ -153,7 +153,7 @@ type ledger struct {
 	memory.Journal
 	t     testing.TB
 	diary *diary
-	blobs *vault
+	blobs *checkedBlobs
 
 	mu     sync.Mutex
 	shard  *run.Shard          // at the last revision
@@ -162,7 +162,7 @@ type ledger struct {
 	refs   []map[string]string // by revision: the blobs that its events refer to
 }
 
-func newLedger(t testing.TB, diary *diary, blobs *vault) *ledger {
+func newLedger(t testing.TB, diary *diary, blobs *checkedBlobs) *ledger {
 	l := &ledger{t: t, diary: diary, blobs: blobs, shard: run.NewShard()}
 	l.events, l.states, l.refs = [][]run.Event{nil}, [][]byte{shardBytes(t, l.shard)}, []map[string]string{nil}
 	return l
@@ -267,7 +267,7 @@ func (l *ledger) open() int {
 	return len(l.shard.Runs)
 }
 
-// needs tells what after the revision still refers to a blob.
+// needs reports what after the revision still refers to a blob.
 func (l *ledger) needs(name string, after uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,7 +280,7 @@ func (l *ledger) needs(name string, after uint64) error {
 }
 
 // shelf is a store of snapshots that checks each of them against the ledger.
-type shelf struct {
+type checkedSnapshots struct {
 	memory.Store
 	t      testing.TB
 	diary  *diary
@@ -290,7 +290,7 @@ type shelf struct {
 	blobs map[string]map[string]bool // by snapshot: what it refers to
 }
 
-func (s *shelf) Put(ctx context.Context, name string, data []byte) error {
+func (s *checkedSnapshots) Put(ctx context.Context, name string, data []byte) error {
 	shard, revision, err := wire.DecodeSnapshot(data)
 	if err != nil {
 		s.t.Errorf("%s: %v", name, err)
@@ -323,7 +323,7 @@ func (s *shelf) Put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-func (s *shelf) Delete(ctx context.Context, name string) error {
+func (s *checkedSnapshots) Delete(ctx context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.blobs, name)
@@ -332,7 +332,7 @@ func (s *shelf) Delete(ctx context.Context, name string) error {
 }
 
 // damage turns a bit of the newest snapshot.
-func (s *shelf) damage(rng *rand.Rand) {
+func (s *checkedSnapshots) damage(rng *rand.Rand) {
 	names, _ := s.List(context.Background())
 	if len(names) == 0 {
 		return
@@ -352,7 +352,7 @@ func (s *shelf) damage(rng *rand.Rand) {
 }
 
 // oldest is the revision of the oldest snapshot that is kept.
-func (s *shelf) oldest() uint64 {
+func (s *checkedSnapshots) oldest() uint64 {
 	names, _ := s.List(context.Background())
 	revisions := revisionsOf(names)
 	if len(revisions) == 0 {
@@ -361,8 +361,8 @@ func (s *shelf) oldest() uint64 {
 	return revisions[len(revisions)-1]
 }
 
-// needs tells which snapshot still refers to a blob.
-func (s *shelf) needs(name string) error {
+// needs reports which snapshot still refers to a blob.
+func (s *checkedSnapshots) needs(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for snapshot, refs := range s.blobs {
@@ -375,7 +375,7 @@ func (s *shelf) needs(name string) error {
 
 // vault is a store of blobs that remembers everything, and that nothing is taken
 // from while it is needed.
-type vault struct {
+type checkedBlobs struct {
 	memory.Store
 	t     testing.TB
 	diary *diary
@@ -385,7 +385,7 @@ type vault struct {
 	all map[string][]byte
 }
 
-func (v *vault) Put(ctx context.Context, name string, data []byte) error {
+func (v *checkedBlobs) Put(ctx context.Context, name string, data []byte) error {
 	if !run.IsBlob(name, data) {
 		v.t.Errorf("%d bytes are stored as %s", len(data), name)
 	}
@@ -399,7 +399,7 @@ func (v *vault) Put(ctx context.Context, name string, data []byte) error {
 	return v.Store.Put(ctx, name, data)
 }
 
-func (v *vault) Delete(ctx context.Context, name string) error {
+func (v *checkedBlobs) Delete(ctx context.Context, name string) error {
 	v.diary.note("blob %s is removed", name)
 	if err := v.need(name); err != nil {
 		v.t.Errorf("blob %s is removed: %v", name, err)
@@ -407,13 +407,13 @@ func (v *vault) Delete(ctx context.Context, name string) error {
 	return v.Store.Delete(ctx, name)
 }
 
-func (v *vault) holds(name string) bool {
+func (v *checkedBlobs) holds(name string) bool {
 	_, err := v.Get(context.Background(), name)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // whole puts large JSON in place of the references to it, in a copy.
-func (v *vault) whole(data json.RawMessage) json.RawMessage {
+func (v *checkedBlobs) whole(data json.RawMessage) json.RawMessage {
 	name, apart := run.BlobName(data)
 	if !apart {
 		return data

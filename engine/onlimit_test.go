@@ -79,7 +79,7 @@ func TestOnLimit(t *testing.T) {
 	}
 }
 
-// A position is decided by a run that is left out, and a schedule goes on.
+// A position is decided by a run that is left out, and a schedule continues.
 func TestOnLimitSkipDecides(t *testing.T) {
 	t.Parallel()
 	set := load(t, `

@@ -107,7 +107,7 @@ func apart(t *testing.T, all []span) {
 	}
 }
 
-// What waits is bounded: more than that is skipped, and the schedule goes on.
+// What waits is bounded: more than that is skipped, and the schedule continues.
 func TestOverlapQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	set := load(t, scheduled(`

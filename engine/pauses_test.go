@@ -70,7 +70,7 @@ func TestPauses(t *testing.T) {
 }
 
 // A schedule whose runs fail pauses itself, if the flow asks for it, and starts
-// to count anew when it is resumed.
+// to count again when it is resumed.
 func TestFailingSchedulesPauseThemselves(t *testing.T) {
 	t.Parallel()
 	set := load(t, scheduled(`

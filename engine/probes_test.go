@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/flowhost/flowhost/run"
+)
 
 // The probes look at what the loop owns. They are called on the loop, see onLoop, or
 // after it has ended.
@@ -15,3 +19,13 @@ func (e *Engine) leftover() string {
 	}
 	return ""
 }
+
+// finishedKept is how many finished runs the engine keeps.
+func (e *Engine) finishedKept() int { return len(e.exec.finished.completions) }
+
+// watching is how many callers wait for a run to change.
+func (e *Engine) watching(id run.ID) int { return len(e.exec.watchers.byRun[id]) }
+
+// keepFinished bounds the finished runs that the engine keeps, in bytes. It is called
+// outside the loop.
+func (r *rig) keepFinished(bytes int) { r.onLoop(func() { r.exec.finished.limit = bytes }) }

@@ -229,7 +229,7 @@ func TestObserversAreToldWhatTheyMissed(t *testing.T) {
 	})
 }
 
-// An observer may have been told of what the journal has lost since. Told again, a
+// An observer may have received what the journal has lost since. Notified again, a
 // notice says of which commit it is.
 func TestObserversKnowMoreThanTheJournal(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,7 @@ func restore(ctx context.Context, d *run.Definition) (*flows.Set, error) {
 	return set, nil
 }
 
-// guests stands for the host: a function for each task. A task without one gives
+// guests replaces the host: a function for each task. A task without one gives
 // its input back.
 type guests map[string]func(context.Context, run.Call) (run.Result, error)
 
@@ -126,8 +126,7 @@ func boot(t testing.TB, config Config, sets ...*flows.Set) *rig {
 	return r
 }
 
-// stop drains the engine and checks that its journal tells the same story as its
-// memory did.
+// stop drains the engine and checks that its journal agrees with its memory.
 func (r *rig) stop() {
 	r.t.Helper()
 	r.Drain()
@@ -174,7 +173,7 @@ func asJSON(t testing.TB, record *run.Record) string {
 	return string(text)
 }
 
-// crash ends the engine where it stands.
+// crash ends the engine at once.
 func (r *rig) crash() {
 	r.kill()
 	<-r.ended
@@ -256,7 +255,7 @@ func wantStates(t testing.TB, r *run.Record, want map[string]run.State) {
 	}
 }
 
-// notices collects what an observer is told.
+// notices collects what an observer receives.
 type notices struct {
 	mu   sync.Mutex
 	list []run.Notice

@@ -72,7 +72,7 @@ func TestStageThatNobodyDirects(t *testing.T) {
 }
 
 // TestStageGivesUp ends an attempt that was given up because it did not end when
-// it was told to.
+// it was asked to.
 func TestStageGivesUp(t *testing.T) {
 	t.Parallel()
 	r, stage, begun := onStage(t, staged)

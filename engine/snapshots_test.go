@@ -22,7 +22,7 @@ import (
 
 // keeper is a store of snapshots and a journal that remember what was done to
 // them and when. The journal is not shortened, so that it can tell the truth.
-type keeper struct {
+type recordingStore struct {
 	*memory.Journal
 	Store
 	mu       sync.Mutex
@@ -38,11 +38,11 @@ type madeSnapshot struct {
 	stored   []byte
 }
 
-func newKeeper() *keeper {
-	return &keeper{Journal: memory.NewJournal(), Store: memory.NewStore()}
+func newKeeper() *recordingStore {
+	return &recordingStore{Journal: memory.NewJournal(), Store: memory.NewStore()}
 }
 
-func (k *keeper) Put(ctx context.Context, name string, data []byte) error {
+func (k *recordingStore) Put(ctx context.Context, name string, data []byte) error {
 	k.putting.add(1)
 	defer k.putting.add(-1)
 	k.mu.Lock()
@@ -60,27 +60,27 @@ func (k *keeper) Put(ctx context.Context, name string, data []byte) error {
 	return k.Store.Put(ctx, name, data)
 }
 
-func (k *keeper) Compact(_ context.Context, upTo uint64) error {
+func (k *recordingStore) Compact(_ context.Context, upTo uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.compacts = append(k.compacts, upTo)
 	return nil
 }
 
-func (k *keeper) snapshots() []madeSnapshot {
+func (k *recordingStore) snapshots() []madeSnapshot {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.made)
 }
 
-func (k *keeper) compacted() []uint64 {
+func (k *recordingStore) compacted() []uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.compacts)
 }
 
 // between counts the events after one revision and up to another.
-func (k *keeper) between(t *testing.T, after, upTo uint64) int {
+func (k *recordingStore) between(t *testing.T, after, upTo uint64) int {
 	t.Helper()
 	n := 0
 	k.Replay(t.Context(), after, func(revision uint64, stored []byte) error {
@@ -298,11 +298,11 @@ flow "f" {
 
 // slow is a journal that takes its time, so that events come while a snapshot
 // waits for its revision.
-type slow struct{ *keeper }
+type slow struct{ *recordingStore }
 
 func (s *slow) Append(ctx context.Context, after uint64, commit []byte) (uint64, error) {
 	time.Sleep(10 * time.Millisecond)
-	return s.keeper.Append(ctx, after, commit)
+	return s.recordingStore.Append(ctx, after, commit)
 }
 
 func definitionsOf(t *testing.T, s madeSnapshot) []string {

@@ -161,7 +161,7 @@ func TestAttemptIsMadeAgainAfterOneWasGivenUp(t *testing.T) {
 
 // Each attempt that was given up keeps its memory. So no more of them are
 // replaced than there are workers, and the rest of the work waits. When some end
-// after all, it goes on.
+// after all, it continues.
 func TestHangingAttemptsAreBounded(t *testing.T) {
 	t.Parallel()
 	const workers = 4
@@ -218,7 +218,7 @@ func TestSoftStopWaitsForAttemptsUntilTheyAreGivenUp(t *testing.T) {
 }
 
 // What has ended after all does not count any more: a host that meets a hanging
-// call now and then goes on for ever.
+// call now and then runs forever.
 func TestLateReturnMakesRoomForTheNext(t *testing.T) {
 	t.Parallel()
 	set := load(t, hangsHCL)

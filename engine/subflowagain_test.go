@@ -92,7 +92,7 @@ func (c *tally) Invoke(_ context.Context, call run.Call) (run.Result, error) {
 	return gives(call.Input), nil
 }
 
-// now has calls fail from now on, and counts anew.
+// now has calls fail from now on, and starts counting again.
 func (c *tally) now(fails ...string) {
 	c.calls, c.fails = map[string]int{}, map[string]bool{}
 	for _, name := range fails {

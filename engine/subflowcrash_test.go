@@ -220,7 +220,7 @@ func TestSubflowsContinueFromEveryEvent(t *testing.T) {
 	}
 }
 
-// continuesFromEveryEvent lets a story happen, and its runs go on after each of its
+// continuesFromEveryEvent lets a story happen, and its runs continue after each of its
 // events.
 func continuesFromEveryEvent(t *testing.T, set *flows.Set, story func(*rig)) {
 	t.Helper()

@@ -78,7 +78,7 @@ func (r *rig) onlyOpen() (id run.ID) {
 	return id
 }
 
-// A flow that is put back goes on where it was: by its policy when nothing else
+// A flow that is put back continues where it was: by its policy when nothing else
 // was changed, from now on when its schedule was.
 func TestFlowsThatAreBackGoOn(t *testing.T) {
 	t.Parallel()

@@ -389,7 +389,7 @@ flow "f" {
 	}
 }
 
-// The process may end at any moment: what was answered stays, what counts goes on,
+// The process may end at any moment: what was answered stays, what counts continues,
 // and what became due meanwhile ends at once.
 func TestWaitsGoOnFromEveryEvent(t *testing.T) {
 	t.Parallel()
@@ -580,7 +580,7 @@ flow "f" {
 	})
 }
 
-// A follower is told of each wait for a message once, and of no other.
+// A follower receives each wait for a message once, and no other.
 func TestMessageWaitsAreTold(t *testing.T) {
 	t.Parallel()
 	set := load(t, `

@@ -17,7 +17,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// pastRuns is a history of its own: it keeps what it is told of and what a test
+// pastRuns is a separate history: it keeps what it receives and what a test
 // puts into it.
 type pastRuns struct {
 	mu      sync.Mutex
@@ -267,13 +267,13 @@ func TestWatchersThatGiveUpAreForgotten(t *testing.T) {
 		}
 		synctest.Wait()
 		r.onLoop(func() {
-			if n := len(r.exec.watchers.byRun[id]); n != 6 {
+			if n := r.watching(id); n != 6 {
 				t.Errorf("%d watchers wait, want 6", n)
 			}
 		})
 		leaving.Wait()
 		r.onLoop(func() {
-			if n := len(r.exec.watchers.byRun[id]); n != 1 {
+			if n := r.watching(id); n != 1 {
 				t.Errorf("%d watchers are left, want the one that stays", n)
 			}
 		})
@@ -396,7 +396,7 @@ func TestWaitFindsARunWhereverItIs(t *testing.T) {
 		r := boot(t, Config{
 			Invoker: invokerFunc(takes(10 * time.Second)), History: history, Observers: []Observation{{Observer: history}},
 		}, set)
-		r.onLoop(func() { r.exec.finished.limit = 1 }) // the last one is all that it keeps
+		r.keepFinished(1) // the last one is all that it keeps
 		first, second := r.submit("f", `1`), r.submit("f", `2`)
 		start := time.Now()
 		if record := r.wait(first); record.State != run.Succeeded || time.Since(start) != 20*time.Second {
@@ -411,7 +411,7 @@ func TestWaitFindsARunWhereverItIs(t *testing.T) {
 			}
 		}
 		r.onLoop(func() {
-			if n := len(r.exec.finished.completions); n > 2 { // the last one, and the one before until its end was told
+			if n := r.finishedKept(); n > 2 { // the last one, and the one before until its end was told
 				t.Errorf("%d endings are kept", n)
 			}
 		})
@@ -433,7 +433,7 @@ func TestRunsAreFoundWhileTheHistoryIsBehind(t *testing.T) {
 		r := boot(t, Config{
 			Invoker: invokerFunc(takes(time.Second)), History: history, Observers: []Observation{{Observer: slow, RunsOnly: true}, {Observer: history}},
 		}, set)
-		r.onLoop(func() { r.exec.finished.limit = 1 })
+		r.keepFinished(1)
 		var ids []run.ID
 		for range 5 {
 			ids = append(ids, r.submit("f", `1`))
@@ -448,7 +448,7 @@ func TestRunsAreFoundWhileTheHistoryIsBehind(t *testing.T) {
 		r.wait(r.submit("f", `1`))
 		synctest.Wait()
 		r.onLoop(func() {
-			if n := len(r.exec.finished.completions); n > 2 {
+			if n := r.finishedKept(); n > 2 {
 				t.Errorf("%d endings are kept once they were told", n)
 			}
 		})
