@@ -12,28 +12,97 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/flows/internal/syntax"
+	"github.com/flowhost/flowhost/run"
 )
 
-// Blocks gives a digest of each part of a flow, by the part's name, so that versions of
-// the flow can be compared. There are the flow's own blocks and arguments ("task load",
-// "trigger schedule nightly", "timeout", "group notify task mail") and what it uses
-// of its module ("plugin greet", "variable region", "value of region", "local
-// rate", "defaults", "file rates.json"). Comments and layout do not count. A flow
-// file in JSON is one part of all flows of its directory. Values of sensitive
-// variables, which are not recorded, are not compared.
-func (f *Flow) Blocks() map[string]string {
-	p := &parts{digests: map[string]string{}, used: map[string]bool{}, module: map[string]piece{}}
-	short := strings.TrimPrefix(f.Name, f.Definition.Prefix)
-	for _, name := range slices.Sorted(maps.Keys(f.Definition.Files)) {
-		content := f.Definition.Files[name]
+// Blocks gives a digest of each part of each flow of the set, by the names of the flow and
+// of the part, so that versions of a flow can be compared. There are the flow's own blocks and arguments ("task
+// load", "trigger schedule nightly", "timeout", "group notify task mail") and what it uses
+// of its module ("plugin greet", "variable region", "value of region", "local rate",
+// "defaults", "file rates.json"). Comments and layout do not count. A flow file in JSON is
+// one part of all flows of its module. Values of sensitive variables, which are not
+// recorded, are not compared.
+func (s *Set) Blocks() map[string]map[string]string {
+	all := make(map[string]map[string]string, len(s.Flows))
+	sources := map[*run.Definition]*sources{}
+	for _, f := range s.Flows {
+		if sources[f.Definition] == nil {
+			sources[f.Definition] = sourcesOf(f.Definition)
+		}
+		all[f.Name] = sources[f.Definition].blocks(f)
+	}
+	return all
+}
+
+// sources are the parsed files of a module, which all of its flows share.
+type sources struct {
+	flows  map[string][]flowBody // bodies, by the flow's name in its file
+	module map[string]*piece     // what a flow may use, by name
+	common []string              // names in module that are for all flows
+	whole  map[string][]byte     // files that are one part
+}
+
+// flowBody is a body of a file.
+type flowBody struct {
+	body   *hclsyntax.Body
+	source []byte // of the file
+}
+
+// piece is a part that a flow may use or not.
+type piece struct {
+	node   hclsyntax.Node
+	source []byte // of the file
+	words  []byte // once a flow has used it
+}
+
+func sourcesOf(d *run.Definition) *sources {
+	s := &sources{flows: map[string][]flowBody{}, module: map[string]*piece{}, whole: map[string][]byte{}}
+	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
+		content := d.Files[name]
 		if !isFlowFile(name) || strings.HasSuffix(name, ".json") {
-			p.add("file "+name, content)
+			s.whole["file "+name] = content
 			continue
 		}
 		parsed, _ := hclsyntax.ParseConfig(content, name, hcl.InitialPos)
 		if body, ok := parsed.Body.(*hclsyntax.Body); ok { // it always is, and was parsed before
-			p.file(body, content, short)
+			s.file(body, content)
 		}
+	}
+	return s
+}
+
+// file takes a flow file apart.
+func (s *sources) file(body *hclsyntax.Body, source []byte) {
+	for _, b := range body.Blocks {
+		switch {
+		case b.Type == "flow" && len(b.Labels) == 1:
+			s.flows[b.Labels[0]] = append(s.flows[b.Labels[0]], flowBody{b.Body, source})
+		case b.Type == "flow":
+		case b.Type == "locals":
+			for name, a := range b.Body.Attributes {
+				s.module["local "+name] = &piece{node: a, source: source}
+			}
+		default:
+			s.module[title(b)] = &piece{node: b, source: source}
+			if len(b.Labels) == 0 {
+				s.common = append(s.common, title(b))
+			}
+		}
+	}
+}
+
+// blocks are those of one flow.
+func (s *sources) blocks(f *Flow) map[string]string {
+	p := &parts{sources: s, digests: map[string]string{}, used: map[string]bool{}, taken: map[string]bool{}}
+	for name, content := range s.whole {
+		p.add(name, content)
+	}
+	for _, name := range s.common {
+		p.refer(name)
+	}
+	for _, own := range s.flows[strings.TrimPrefix(f.Name, f.Definition.Prefix)] {
+		p.body(own.body, own.source, "")
+		p.use(own.body)
 	}
 	p.takeUsed()
 	for name, value := range f.Definition.Vars {
@@ -46,42 +115,16 @@ func (f *Flow) Blocks() map[string]string {
 
 // parts is a flow that is taken apart.
 type parts struct {
+	*sources
 	digests map[string]string
-	used    map[string]bool  // names of parts of the module; that of a kind alone, "variable ", for all of them
-	next    []string         // of used, those that are still to be taken
-	module  map[string]piece // what is not taken, by name
-}
-
-// piece is a part that a flow may use or not.
-type piece struct {
-	node   hclsyntax.Node
-	source []byte // of the file
+	used    map[string]bool // names of parts of the module; that of a kind alone, "variable ", for all of them
+	next    []string        // of used, those that are still to be taken
+	taken   map[string]bool // names in sources.module
 }
 
 func (p *parts) uses(name string) bool {
 	kind, _, _ := strings.Cut(name, " ")
 	return p.used[name] || p.used[kind+" "]
-}
-
-// file takes a flow file apart.
-func (p *parts) file(body *hclsyntax.Body, source []byte, flow string) {
-	for _, b := range body.Blocks {
-		switch {
-		case b.Type == "flow" && len(b.Labels) == 1 && b.Labels[0] == flow:
-			p.body(b.Body, source, "")
-			p.use(b.Body)
-		case b.Type == "flow":
-		case b.Type == "locals":
-			for name, a := range b.Body.Attributes {
-				p.module["local "+name] = piece{a, source}
-			}
-		default:
-			p.module[title(b)] = piece{b, source}
-			if len(b.Labels) == 0 {
-				p.refer(title(b)) // it is for all flows
-			}
-		}
-	}
 }
 
 func title(b *hclsyntax.Block) string {
@@ -165,25 +208,35 @@ func (p *parts) takeUsed() {
 
 // take adds a part of the module, once. Names of other things are passed over.
 func (p *parts) take(name string) {
-	if piece, ok := p.module[name]; ok {
-		delete(p.module, name)
-		p.addNode(name, piece.node, piece.source)
-		p.use(piece.node)
+	piece := p.module[name]
+	if piece == nil || p.taken[name] {
+		return
 	}
+	p.taken[name] = true
+	if piece.words == nil {
+		piece.words = plainTokens(piece.node, piece.source)
+	}
+	p.add(name, piece.words)
+	p.use(piece.node)
 }
 
-// addNode adds a piece of a file: its words, without the comments and the layout.
+// addNode adds a piece of a file.
 func (p *parts) addNode(name string, node hclsyntax.Node, source []byte) {
+	p.add(name, plainTokens(node, source))
+}
+
+// plainTokens is a piece of a file without the comments and the layout.
+func plainTokens(node hclsyntax.Node, source []byte) []byte {
 	r := node.Range()
 	tokens, _ := hclsyntax.LexConfig(source[r.Start.Byte:r.End.Byte], r.Filename, hcl.InitialPos)
-	var words []byte
+	words := []byte{}
 	for _, t := range tokens {
 		if t.Type != hclsyntax.TokenComment && t.Type != hclsyntax.TokenNewline {
 			words = binary.AppendUvarint(words, uint64(len(t.Bytes)))
 			words = append(words, t.Bytes...)
 		}
 	}
-	p.add(name, words)
+	return words
 }
 
 // add adds a part. What has the same name as another one is one part with it.

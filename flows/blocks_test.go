@@ -63,7 +63,7 @@ func blocksOf(t *testing.T, source, flow string) map[string]string {
 	if diags.HasErrors() {
 		t.Fatal(text(set, diags))
 	}
-	return set.Flow(flow).Blocks()
+	return set.Blocks()[flow]
 }
 
 func TestBlocks(t *testing.T) {
@@ -141,10 +141,10 @@ func TestBlocksOfJSON(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(text(set, diags))
 	}
-	if got := slices.Sorted(maps.Keys(set.Flow("a").Blocks())); !slices.Equal(got, []string{"file a.hcl.json"}) {
+	if got := slices.Sorted(maps.Keys(set.Blocks()["a"])); !slices.Equal(got, []string{"file a.hcl.json"}) {
 		t.Errorf("blocks of a flow in JSON: %q", got)
 	}
-	if got := slices.Sorted(maps.Keys(set.Flow("b").Blocks())); !slices.Equal(got, []string{"file a.hcl.json", "task one"}) {
+	if got := slices.Sorted(maps.Keys(set.Blocks()["b"])); !slices.Equal(got, []string{"file a.hcl.json", "task one"}) {
 		t.Errorf("blocks beside it: %q", got)
 	}
 	var names []string

@@ -96,8 +96,12 @@ func TestLimitsInJSON(t *testing.T) {
 // What a flow uses of its folder tells versions of it apart.
 func TestALimitIsAPartOfTheFlowsThatUseIt(t *testing.T) {
 	t.Parallel()
-	before := oneFlow(t, limitsHCL).Blocks()
-	after := oneFlow(t, strings.NewReplacer("concurrency = 2", "concurrency = 3", `"1/h"`, `"2/h"`).Replace(limitsHCL)).Blocks()
+	blocks := func(source string) map[string]string {
+		set := load(t, map[string]string{"flow.hcl": source}, Options{})
+		return set.Blocks()[onlyFlow(t, set).Name]
+	}
+	before := blocks(limitsHCL)
+	after := blocks(strings.NewReplacer("concurrency = 2", "concurrency = 3", `"1/h"`, `"2/h"`).Replace(limitsHCL))
 	var changed []string
 	for _, name := range keys(after) {
 		if before[name] != after[name] {

@@ -20,9 +20,9 @@ type instance struct {
 	globals   globals
 	units     api.MutableGlobal
 	depth     api.MutableGlobal
-	changed   api.MutableGlobal       // nil where nothing can change beside memory and globals
-	functions map[string]api.Function // by export; to look one up costs more than to call it
-	stack     int64                   // bytes of native stack that it keeps while it is idle
+	changed   api.MutableGlobal         // nil where nothing can change beside memory and globals
+	functions map[string]*guestFunction // by export; to look one up costs more than to call it
+	stack     int64                     // bytes of native stack that it keeps while it is idle
 }
 
 // call runs an export of type () -> i32, a command's _start or an initialiser,
@@ -51,14 +51,16 @@ func (i *instance) call(ctx context.Context, inv *invocation, export string) (st
 }
 
 // function finds an export, nil where there is none.
-func (i *instance) function(export string) api.Function {
+func (i *instance) function(export string) *guestFunction {
 	if f, ok := i.functions[export]; ok {
 		return f
 	}
-	f := i.module.ExportedFunction(export)
-	if f != nil {
-		i.functions[export] = f
+	found := i.module.ExportedFunction(export)
+	if found == nil {
+		return nil
 	}
+	f := &guestFunction{found, stackOf(found)}
+	i.functions[export] = f
 	return f
 }
 
@@ -78,7 +80,7 @@ func (i *instance) reset() error {
 	i.depth.Set(uint64(i.image.depth))
 	i.stack = 0
 	for export, f := range i.functions {
-		if size := stackSize(f); size > maxStack {
+		if size := f.stackSize(); size > maxStack {
 			delete(i.functions, export)
 		} else {
 			i.stack += int64(size)
@@ -97,18 +99,31 @@ var (
 // lets it grow with the depth of calls, and never shrinks it.
 const maxStack = 256 << 10
 
-// stackSize is the bytes of stack that wazero keeps for a function, 0 where
-// that cannot be known: there is no other way to ask.
-func stackSize(f api.Function) int {
+// guestFunction is an export with its native stack, which is looked at each time that the
+// function is interrupted.
+type guestFunction struct {
+	api.Function
+	stack reflect.Value // the slice that wazero keeps; invalid where that cannot be known
+}
+
+// stackOf finds the native stack of a function: there is no other way to ask.
+func stackOf(f api.Function) reflect.Value {
 	engine := reflect.Indirect(reflect.ValueOf(f))
 	if engine.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	if stack := engine.FieldByName("stack"); stack.IsValid() && stack.Kind() == reflect.Slice && stack.Type().Elem().Size() == 1 {
+		return stack
+	}
+	return reflect.Value{}
+}
+
+// stackSize is the bytes of its native stack, 0 where that cannot be known.
+func (f *guestFunction) stackSize() int {
+	if !f.stack.IsValid() {
 		return 0
 	}
-	stack := engine.FieldByName("stack")
-	if !stack.IsValid() || stack.Kind() != reflect.Slice {
-		return 0
-	}
-	return stack.Cap() * int(stack.Type().Elem().Size())
+	return f.stack.Cap()
 }
 
 // coverStack charges the call for the native stack that the running function has
@@ -117,7 +132,7 @@ func (inv *invocation) coverStack(module api.Module) {
 	if inv.running == nil || inv.lease == nil {
 		return
 	}
-	size := int64(stackSize(inv.running))
+	size := int64(inv.running.stackSize())
 	if size <= firstStack || size <= inv.lease.stack {
 		return
 	}
@@ -161,7 +176,7 @@ func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linear)
 	return &instance{
 		image: i, module: module, memory: memory, globals: globalsOf(module, i.globals),
 		units: mutable(module, wasm.ExportUnits), depth: mutable(module, wasm.ExportDepth),
-		changed: mutable(module, wasm.ExportChanged), functions: map[string]api.Function{},
+		changed: mutable(module, wasm.ExportChanged), functions: map[string]*guestFunction{},
 	}, nil
 }
 

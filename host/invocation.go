@@ -22,7 +22,7 @@ type invocation struct {
 	limits   run.Limits
 	lease    *lease
 	refused  bool              // its memory was refused a growth
-	running  api.Function      // of its instance; nil while none runs
+	running  *guestFunction    // of its instance; nil while none runs
 	units    api.MutableGlobal // of its instance: what is left of the grant
 	meter    meter
 	fuel     int64 // units that were used

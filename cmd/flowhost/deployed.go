@@ -10,15 +10,15 @@ import (
 
 // deployedFlows describes the flows of a set so that they can be compared.
 func deployedFlows(set *flows.Set) []bus.DeployedFlow {
-	all := make([]bus.DeployedFlow, len(set.Flows))
+	all, blocks := make([]bus.DeployedFlow, len(set.Flows)), set.Blocks()
 	for i, f := range set.Flows {
-		all[i] = deployedFlow(f)
+		all[i] = deployedFlow(f, blocks[f.Name])
 	}
 	return all
 }
 
-func deployedFlow(f *flows.Flow) bus.DeployedFlow {
-	d := bus.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: f.Blocks(), Modules: map[string]string{}}
+func deployedFlow(f *flows.Flow, blocks map[string]string) bus.DeployedFlow {
+	d := bus.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: blocks, Modules: map[string]string{}}
 	for _, t := range f.AllTasks() {
 		if t.Child == nil && t.Wait == nil {
 			d.Modules[t.Plugin.Source] = t.Plugin.Digest

