@@ -15,13 +15,13 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Blocks tells apart what each flow of the set consists of: by the flow's name, a digest
-// of each part, by the part's name. There are the flow's own blocks and arguments ("task
+// Blocks gives a digest of each part of each flow of the set, by the names of the flow and
+// of the part, so that versions of a flow can be compared. There are the flow's own blocks and arguments ("task
 // load", "trigger schedule nightly", "timeout", "group notify task mail") and what it uses
 // of its module ("plugin greet", "variable region", "value of region", "local rate",
 // "defaults", "file rates.json"). Comments and layout do not count. A flow file in JSON is
 // one part of all flows of its module. Values of sensitive variables, which are not
-// recorded, are not told apart.
+// recorded, are not compared.
 func (s *Set) Blocks() map[string]map[string]string {
 	all := make(map[string]map[string]string, len(s.Flows))
 	sources := map[*run.Definition]*sources{}
