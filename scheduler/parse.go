@@ -37,8 +37,8 @@ func (e *ParseError) Error() string {
 // month (1-12 or jan-dec) and day of week (0-7 or sun-sat; Sunday is 0 and 7). Of
 // six, the first is the second (0-59), else 0; a seventh is the year (1970-2262).
 // A field is a list, split by commas, of values, ranges a-b, and * for all, each
-// with an optional step /n that takes every nth value from the first on; a/n goes
-// on to the field's end. A ? is a *. Letters may be in upper or lower case.
+// with an optional step /n that takes every nth value from the first on; a/n
+// continues to the field's end. A ? is a *. Letters may be in upper or lower case.
 //
 // Days of the month are also L, the last; L-n, n days before it; nW, the day from
 // Monday to Friday nearest to the nth and in its month; LW, the last such day.

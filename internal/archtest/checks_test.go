@@ -1,6 +1,7 @@
 package archtest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -117,6 +118,29 @@ func TestInits(t *testing.T) {
 		"examples/x/plugins/y/main.go": source,
 	}))
 	places(t, got, "sdk/a.go:3")
+}
+
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range archtest.MaxFiles + 1 {
+		files[fmt.Sprintf("large/f%d.go", i)] = "package large\n"
+		files[fmt.Sprintf("tests/f%d_test.go", i)] = "package tests\n"
+	}
+	files["methods/a.go"] = "package methods\n\ntype t struct{}\n" + strings.Repeat("\nfunc (*t) m() {}\n", archtest.MaxMethods+1)
+	places(t, archtest.CheckSizes(read(t, files), nil), "large", "methods.t")
+	places(t, archtest.CheckSizes(read(t, files), map[string]int{"large": archtest.MaxFiles + 1}), "methods.t")
+	places(t, archtest.CheckSizes(read(t, files), map[string]int{"large": archtest.MaxFiles + 2}), "large", "methods.t")
+}
+
+func TestEmbedding(t *testing.T) {
+	t.Parallel()
+	packages := read(t, map[string]string{
+		"a/a.go": "package a\n\ntype inner struct{ n int }\n\ntype middle struct{ inner }\n\ntype outer struct{ *middle }\n\ntype named struct{ m middle }\n",
+		"b/b.go": "package b\n\nimport \"sync\"\n\ntype lock struct{ sync.Mutex }\n\ntype all struct{ lock }\n",
+	})
+	places(t, archtest.CheckEmbedding(packages, nil), "a/a.go:7")
+	places(t, archtest.CheckEmbedding(packages, []string{"a.outer"}))
 }
 
 func TestWrites(t *testing.T) {

@@ -44,18 +44,12 @@ type Allowance struct {
 // Allowances is the table of findings that wait to be rewritten. Paths without a row
 // have none; a row with no findings left is removed.
 var Allowances = []Allowance{
-	{"bus", 76},
-	{"cmd", 99},
-	{"dag", 3},
+	{"bus", 1},                    // the description of a stream, which is stored
 	{"docs/flow-language.md", 15}, // the names of types in the schema, which flows defines
-	{"engine", 82},
-	{"flows", 98},
-	{"host", 43},
-	{"internal", 49},
-	{"internal/archtest", 7}, // five are the table above
-	{"run", 21},
-	{"scheduler", 8},
-	{"sdk", 5},
+	{"flows", 2},                  // the same names
+	{"host", 1},                   // the name of a type
+	{"internal/archtest", 6},      // the table of phrases
+	{"run", 1},                    // the name of a field
 }
 
 // Page is one Markdown file.

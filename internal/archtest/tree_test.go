@@ -35,6 +35,8 @@ func TestModule(t *testing.T) {
 		"contexts": archtest.CheckContexts(packages),
 		"inits":    archtest.CheckInits(packages),
 		"writes":   archtest.CheckWrites(packages, archtest.Layers, archtest.Writes),
+		"sizes":    archtest.CheckSizes(packages, archtest.Larger),
+		"embedded": archtest.CheckEmbedding(packages, archtest.Nested),
 		"prose":    archtest.CheckProse(packages, pages, archtest.Phrases, archtest.Allowances),
 	}
 	for name, found := range checks {

@@ -20,7 +20,7 @@ const (
 var ErrFinished, ErrUnfinished = errors.New("the run has finished already"), errors.New("the run has not finished")
 
 // Control stands for an engine that has two runs: one that has succeeded, and one
-// that goes on until it is told to end.
+// that lasts until it is released.
 type Control struct {
 	mu      sync.Mutex
 	done    []string      // what was asked for

@@ -62,7 +62,7 @@ func (s *site) Keep(account, stream string) (lose func()) {
 	return func() { s.T.Helper(); put(kept, files) }
 }
 
-// Commit appends a commit with the ends of runs, and gives what is to be told of it.
+// Commit appends a commit with the ends of runs, and returns the notices of it.
 func (s *site) Commit(after uint64, ends ...*run.Record) []run.Notice {
 	s.T.Helper()
 	var notices []run.Notice
