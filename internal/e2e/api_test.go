@@ -52,7 +52,7 @@ func TestRequests(t *testing.T) {
 		c := c.with(t)
 		follow := c.subscribe("fh.v1.run.hold.>")
 		answer := c.request("fh.v1.api.run.hold", "{}", nats.Header{"Fh-Wait": {"10ms"}})
-		checkFault(t, answer, "timeout", "goes on")
+		checkFault(t, answer, "timeout", "continues")
 		id := decode[struct{ Run string }](t, answer.Data).Run
 		follow.attempt("hold", 1)
 		if answer := c.request("fh.v1.api.cancel", `{"run":"`+id+`","reason":"not needed"}`, nil); answer.Header.Get("Nats-Service-Error-Code") != "" {

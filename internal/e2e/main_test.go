@@ -92,5 +92,8 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
 	return os.WriteFile(to, content, 0o600)
 }

@@ -92,7 +92,7 @@ func TestHardStop(t *testing.T) {
 	answer := c.later("fh.v1.api.run.hold", "{}", waiting())
 	id := follow.attempt("hold", 1).Run
 	h.signal(syscall.SIGTERM)
-	h.await("stopping")
+	h.await("shutting down")
 	h.signal(syscall.SIGTERM)
 	if code := h.wait(); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
