@@ -6,6 +6,7 @@ package host
 
 import (
 	"encoding/binary"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -117,7 +118,10 @@ func TestMakingInstancesIsShort(t *testing.T) {
 			err = h.calls.call(t.Context(), prepared.image, limits, func(l *lease) {
 				inv := newInvocation(&run.Call{}, ABIFlowhost, "run", limits)
 				inv.lease = l
-				for range 2 {
+				// What else the machine does only adds to a figure (a page of memory is dearer
+				// to get when it is short), so that the least of some is the one to judge.
+				least := time.Duration(math.MaxInt64)
+				for range 4 {
 					linear := prepared.image.newLinear(inv)
 					before := threadTime(t)
 					made, err := prepared.image.unprepared(t.Context(), inv, linear)
@@ -126,11 +130,11 @@ func TestMakingInstancesIsShort(t *testing.T) {
 						t.Fatal(err)
 					}
 					made.close()
-					t.Logf("%v of a processor", took)
-					if took > worstMaking {
-						t.Errorf("making an instance takes %v of a processor", took)
+					if least = min(least, took); least <= worstMaking {
+						return
 					}
 				}
+				t.Errorf("making an instance takes %v of a processor", least)
 			})
 			if err != nil {
 				t.Fatal(err)
