@@ -255,8 +255,13 @@ func TestWorstExpressions(t *testing.T) {
 		cost cost
 	}
 	var top []found
+	tooMuch := func(c cost) bool { return c.cpu > maxWork*unit || c.bytes > maxAllocated }
 	try := func(expr, a, b string, size int) {
 		spent, failure := attempt(t, expr, worstValues[a](size), worstValues[b](size))
+		for again := 0; again < 3 && tooMuch(spent); again++ { // a busy machine only adds
+			unit = unitOfWork()
+			spent, failure = attempt(t, expr, worstValues[a](size), worstValues[b](size))
+		}
 		done++
 		machine += spent.cpu
 		if failure != nil {
@@ -267,7 +272,7 @@ func TestWorstExpressions(t *testing.T) {
 			what += ": " + strings.ReplaceAll(failure.Message[:min(len(failure.Message), 60)], "\n", " ")
 		}
 		top = append(top, found{what, spent})
-		if spent.cpu > maxWork*unit || spent.bytes > maxAllocated {
+		if tooMuch(spent) {
 			t.Errorf("%s: %v of CPU (%.1f units), %d MB", what, spent.cpu, float64(spent.cpu)/float64(unit), spent.bytes>>20)
 		}
 	}
