@@ -221,7 +221,7 @@ func resultsOfAProcess(t *testing.T, dir string) map[string]string {
 
 // leave is that process's part. It takes native code from the first one's cache.
 func leave(t *testing.T, dir string) {
-	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(filepath.Dir(dir), "cache")})
+	h, err := host.New(t.Context(), host.Config{CacheDir: moduleCache()})
 	if err != nil {
 		t.Fatal(err)
 	}

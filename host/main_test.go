@@ -16,11 +16,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/internal/testkit/gobuild"
 	"github.com/flowhost/flowhost/run"
 )
 
-// fixture is what all tests share: guests built once, and the native code that
-// compiling them gave.
+// fixture is what all tests share: guests that are built once.
 var fixture struct {
 	dir string
 }
@@ -86,13 +86,15 @@ func buildGuest(name, path string) error {
 // guest compiles it.
 func compileGuest(path string) error {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: filepath.Join(fixture.dir, "cache"), CompileCommand: compileCommand()})
+	h, err := host.New(ctx, host.Config{CacheDir: moduleCache(), CompileCommand: compileCommand()})
 	if err != nil {
 		return err
 	}
 	_, err = h.Inspect(ctx, path)
 	return errors.Join(err, h.Close(ctx))
 }
+
+func moduleCache() string { return filepath.Join(gobuild.ModuleCache(), "flowhost") }
 
 // compileCommand is this program as the one that compiles modules.
 func compileCommand() []string { return []string{os.Args[0], host.CompileArgument} }
@@ -101,7 +103,7 @@ func compileCommand() []string { return []string{os.Args[0], host.CompileArgumen
 // code, so that each guest is compiled once.
 func newHost(t testing.TB, config host.Config) *host.Host {
 	t.Helper()
-	config.CacheDir = filepath.Join(fixture.dir, "cache")
+	config.CacheDir = moduleCache()
 	if config.CompileCommand == nil {
 		config.CompileCommand = compileCommand()
 	}

@@ -29,7 +29,11 @@ func TestModulesWithoutUseAreGivenUp(t *testing.T) {
 			wantOutput(t, invoke(t, h, callOf(digest, "", "1")), "null")
 		}
 	}
-	if s := h.Stats(); loaded(h) > 0 || s.Idle > 0 || s.Memory > 0 {
+	// The goroutine that has prepared a module is one of its users until it ends.
+	for loaded(h) > 0 && t.Context().Err() == nil {
+		runtime.Gosched()
+	}
+	if s := h.Stats(); s.Idle > 0 || s.Memory > 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/flowhost/flowhost/bus/tasklog"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/internal/testkit/gobuild"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -50,7 +51,7 @@ func openTestLogs(t *testing.T, cfg tasklog.Config) (*tasklog.Store, *nats.Conn)
 // command that write some.
 func loggingHost(t *testing.T, lines *serve.GuestLines) (h *host.Host, tasks, command string) {
 	t.Helper()
-	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(testRoot, "cache"), Lines: lines.Write, CompileCommand: serve.CompileCommand()})
+	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(gobuild.ModuleCache(), "flowhost"), Lines: lines.Write, CompileCommand: serve.CompileCommand()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func loggingHost(t *testing.T, lines *serve.GuestLines) (h *host.Host, tasks, co
 	digests := make([]string, 2)
 	for i, dir := range []string{"../../host/testdata/guests/tasks", "testdata/guests/text-cmd"} {
 		file := filepath.Join(t.TempDir(), "guest.wasm")
-		if err := buildGuest(dir, file); err != nil {
+		if err := gobuild.Guest(t.Context(), dir, file); err != nil {
 			t.Fatal(err)
 		}
 		signature, err := h.Signature(t.Context(), file)

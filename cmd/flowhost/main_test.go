@@ -1,21 +1,21 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
+	"github.com/flowhost/flowhost/internal/testkit/gobuild"
 )
 
 // testRoot is the temporary directory of what the scripts share: guests,
-// the examples with their plugins, the cache of compiled modules.
+// the examples with their plugins.
 var testRoot string
 
 func TestMain(m *testing.M) {
@@ -57,7 +57,7 @@ func buildGuests(root string) error {
 		return err
 	}
 	for _, dir := range guests {
-		if err := buildGuest(dir, filepath.Join(root, "guests", filepath.Base(dir)+".wasm")); err != nil {
+		if err := gobuild.Guest(context.Background(), dir, filepath.Join(root, "guests", filepath.Base(dir)+".wasm")); err != nil {
 			return err
 		}
 	}
@@ -72,23 +72,9 @@ func buildGuests(root string) error {
 	for _, main := range plugins {
 		dir := filepath.Dir(main)
 		example := filepath.Base(filepath.Dir(filepath.Dir(dir)))
-		if err := buildGuest(dir, filepath.Join(examples, example, filepath.Base(dir)+".wasm")); err != nil {
+		if err := gobuild.Guest(context.Background(), dir, filepath.Join(examples, example, filepath.Base(dir)+".wasm")); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// buildGuest builds a reactor, or a command if the directory's name ends in -cmd.
-func buildGuest(dir, out string) error {
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}
-	if !strings.HasSuffix(dir, "-cmd") {
-		args = append(args, "-buildmode=c-shared")
-	}
-	cmd := exec.Command("go", append(args, "./"+filepath.ToSlash(dir))...)
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", dir, err, text)
 	}
 	return nil
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/flowhost/flowhost/internal/testkit/gobuild"
 )
 
 // TestScripts runs the scripts against the real main. Beside the commands of
@@ -37,7 +39,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", filepath.Join(testRoot, "examples"))
 			env.Setenv("GUESTS", filepath.Join(testRoot, "guests"))
-			env.Setenv("XDG_CACHE_HOME", filepath.Join(testRoot, "cache"))
+			env.Setenv("XDG_CACHE_HOME", gobuild.ModuleCache())
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // where testscript has put flowhost
 			return goEnvironment(env)
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -35,8 +34,7 @@ func TestMain(m *testing.M) {
 // build makes the program and the guest in dir.
 func build(ctx context.Context, dir string) error {
 	binary, err := gobuild.Flowhost(ctx, *program, dir)
-	built.program = crashtest.Program{Path: binary, Cache: filepath.Join(dir, "cache"), Log: *logFile}
+	built.program = crashtest.Program{Path: binary, Cache: gobuild.ModuleCache(), Log: *logFile}
 	built.module = filepath.Join(dir, "chores.wasm")
-	return errors.Join(err, os.Mkdir(built.program.Cache, 0o700),
-		gobuild.Guest(ctx, "testdata/guests/chores", built.module))
+	return errors.Join(err, gobuild.Guest(ctx, "testdata/guests/chores", built.module))
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { gobuild.Main(m, build) }
 func build(ctx context.Context, dir string) error {
 	built.examples = filepath.Join(dir, "examples")
 	built.guests = filepath.Join(dir, "guests")
-	built.cache = filepath.Join(dir, "cache")
+	built.cache = gobuild.ModuleCache()
 
 	plugins, err := filepath.Glob(filepath.Join(root, "examples/*/plugins/*"))
 	if err != nil {

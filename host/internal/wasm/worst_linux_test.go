@@ -327,8 +327,8 @@ func TestGuestsYield(t *testing.T) {
 		if !ok {
 			continue
 		}
-		for range 4 { // other programs use the caches, too
-			if took <= worstYield/2 {
+		for tries := 0; took > worstYield/2; tries++ { // other programs use the caches, too
+			if tries >= 4 && took <= worstYield || tries >= 50 {
 				break
 			}
 			again, _ := longestRun(t, s, 100*time.Millisecond)

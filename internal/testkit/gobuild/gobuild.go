@@ -32,6 +32,18 @@ func Main(m *testing.M, build func(ctx context.Context, dir string) error) {
 	}))
 }
 
+// ModuleCache returns a directory for XDG_CACHE_HOME, where the hosts of all tests keep
+// the modules that they have compiled from one run of the tests to the next, as the go
+// command does with packages. Tests that compile hostile modules use one of their own:
+// what is cached is not measured.
+func ModuleCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "flowhost-test")
+}
+
 // Flowhost returns the path of a flowhost binary: the given one, or, if that is
 // empty, one that it builds from this tree in dir.
 func Flowhost(ctx context.Context, given, dir string) (string, error) {
