@@ -88,8 +88,8 @@ SHARE ?= 1
 SEED ?= 14
 
 .PHONY: test-expressions
-test-expressions: ## Measure one in SHARE (1: all) of the worst expressions that the generator makes.
-	nice -n 5 go test -count=1 -v -timeout 24h -run 'TestWorst' ./flows -args -worst.share $(SHARE) -worst.seed $(SEED)
+test-expressions: ## Measure one in SHARE (1: all) of the worst expressions that the generator makes, and the worst files of 1 MB.
+	nice -n 5 go test -count=1 -v -timeout 24h -run 'TestWorst|TestLoadBombs' ./flows -args -load.bytes 1000000 -worst.share $(SHARE) -worst.seed $(SEED)
 
 .PHONY: test-pristine
 test-pristine: ## Make 100 000 calls of each kind of guest and look for traces of earlier ones.

@@ -15,7 +15,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-var formatSeeds = flag.Int("format.seeds", 300, "random flow files that are formatted")
+var formatSeeds = flag.Int("format.seeds", 100, "random flow files that are formatted")
 
 // TestFormatKeepsTheMeaning formats random flow files: the same words in the same
 // order, the same flows, and nothing to do the second time.

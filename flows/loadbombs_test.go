@@ -1,11 +1,15 @@
 package flows
 
 import (
+	"flag"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
+
+var loadBytes = flag.Int("load.bytes", 250_000, "how large the files are that take longest to load")
 
 // repeatedTo repeats a pattern, with a number in place of #, up to a size.
 func repeatedTo(size int, pattern string) string {
@@ -53,24 +57,34 @@ func inputOf(expr string) string {
 	return "flow \"f\" {\n  task \"t\" {\n    plugin = \"./greet.wasm\"\n    input = " + expr + "\n  }\n}\n"
 }
 
+// loadUnits is how many units of work a file of 1 MB may take. What grows with the
+// square of the size takes ten times as many.
+const loadUnits = 1_000
+
 // TestLoadBombs loads large files. The bound is a multiple of what this machine takes
-// for other work at the moment.
+// for other work at the moment; what seems to be beyond it is measured again.
 func TestLoadBombs(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	unit := unitOfWork()
 	for _, name := range keys(loadBombs) {
-		src := strings.ReplaceAll(loadBombs[name](1_000_000), "!", "#")
+		src := strings.ReplaceAll(loadBombs[name](*loadBytes), "!", "#")
 		dir := folder(t, map[string]string{"f.hcl": src})
-		first := ""
-		spent := costOf(func() {
-			if _, diags := Load(t.Context(), []string{dir}, Options{Catalog: modules}); len(diags) > 0 {
-				first = diags[0].Summary
+		for try := 1; ; try++ {
+			unit := unitOfWork()
+			first := ""
+			spent := costOf(func() {
+				if _, diags := Load(t.Context(), []string{dir}, Options{Catalog: modules}); len(diags) > 0 {
+					first = diags[0].Summary
+				}
+			})
+			t.Logf("%v (%.0f units), %d MB: %s: %s", spent.cpu, float64(spent.cpu)/float64(unit), spent.bytes>>20, name, first)
+			if spent.cpu <= loadUnits*unit*time.Duration(len(src))/1_000_000 {
+				break
 			}
-		})
-		t.Logf("%v (%.0f units), %d MB: %s: %s", spent.cpu, float64(spent.cpu)/float64(unit), spent.bytes>>20, name, first)
-		if spent.cpu > 400*unit {
-			t.Errorf("%s: %v of CPU for %d bytes, and a unit of work is %v", name, spent.cpu, len(src), unit)
+			if try == 3 {
+				t.Errorf("%s: %v of CPU for %d bytes, and a unit of work is %v", name, spent.cpu, len(src), unit)
+				break
+			}
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestHistoryKeepsLargeRecordsWhole(t *testing.T) {
 	nc := bustest.Connect(t, bustest.StartServer(t, natsd.Config{}))
 	path := filepath.Join(t.TempDir(), "history.index")
 	h := bustest.OpenHistory(t, nc, history.Config{Index: path})
-	small, large := bustest.EndedRun(time.Now(), "orders", run.Succeeded), fannedRun("orders", 100_000, 15)
+	small, large := bustest.EndedRun(time.Now(), "orders", run.Succeeded), fannedRun("orders", 40_000, 15)
 	for _, r := range []*run.Record{small, large} {
 		check(t, h.Committed(t.Context(), bustest.FinishedNotice(r, 3)))
 		h.Gets(r)

@@ -28,7 +28,7 @@ type MarkConfig struct {
 
 // Mark notes, apart from the journal, up to which revision others may know of it: one
 // message for a shard in stream FH_MARKS. A journal that ends before its mark has lost
-// its end. Durable takes a revision, Run stores the newest.
+// its end. Durable takes a revision, Run stores the newest, Flush waits for that.
 type Mark struct {
 	nc    *nats.Conn
 	js    jetstream.JetStream
@@ -39,6 +39,7 @@ type Mark struct {
 
 	revision atomic.Uint64
 	come     chan struct{} // one place
+	flushes  chan chan struct{}
 }
 
 type markBody struct {
@@ -57,7 +58,8 @@ func NewMark(nc *nats.Conn, shard int, cfg MarkConfig) (*Mark, error) {
 	}
 	log := jskit.Logger(cfg.Log)
 	return &Mark{
-		nc: nc, js: js, shard: shard, cfg: cfg, log: log, file: markFile{path: cfg.File, log: log}, come: make(chan struct{}, 1),
+		nc: nc, js: js, shard: shard, cfg: cfg, log: log, file: markFile{path: cfg.File, log: log},
+		come: make(chan struct{}, 1), flushes: make(chan chan struct{}),
 	}, nil
 }
 
@@ -104,14 +106,27 @@ func (m *Mark) Run(ctx context.Context) error {
 	defer pause.Stop()
 	defer m.file.close()
 	for {
+		var flushed chan struct{}
+		isNew := true
 		select {
 		case <-m.come:
+		case flushed = <-m.flushes:
+			select {
+			case <-m.come:
+			default:
+				isNew = false
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		m.file.write(m.revision.Load())
-		if err := m.store(ctx); err != nil {
-			return err
+		if isNew {
+			m.file.write(m.revision.Load())
+			if err := m.store(ctx); err != nil {
+				return err
+			}
+		}
+		if flushed != nil {
+			close(flushed)
 		}
 		pause.Reset(markEvery)
 		select {
@@ -119,6 +134,23 @@ func (m *Mark) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// Flush waits until a mark is stored that is not older than the last call of Durable, or
+// ctx ends. Run must be running.
+func (m *Mark) Flush(ctx context.Context) error {
+	flushed := make(chan struct{})
+	select {
+	case m.flushes <- flushed:
+	case <-ctx.Done():
+		return fmt.Errorf("mark of the journal: %w", context.Cause(ctx))
+	}
+	select {
+	case <-flushed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("mark of the journal: %w", context.Cause(ctx))
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 // TestHostileAndGoodCallsAtATime wants every good call to succeed.
 func TestHostileAndGoodCallsAtATime(t *testing.T) {
 	t.Parallel()
-	count := 150
+	count := 60
 	if *everything {
 		count = 1_000
 	}

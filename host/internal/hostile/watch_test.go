@@ -133,7 +133,7 @@ func worldPauses() (counts []uint64, bounds []float64) {
 }
 
 // calmBeats is how many of each probe make a measurement without an attack.
-const calmBeats = 8
+const calmBeats = 4
 
 // stopwatch measures in the processor's time where that is less than the clock's:
 // other processes of a busy machine do not count.

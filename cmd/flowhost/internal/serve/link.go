@@ -260,13 +260,13 @@ func (l *Link) serve(ctx context.Context, start func(func()), end context.Cancel
 	}
 }
 
-// flush waits until all observed events are stored.
+// flush waits until all observed events are stored, and how far the journal went.
 func (l *Link) flush(ctx context.Context) error {
 	err := l.history.Flush(ctx)
 	if err != nil {
 		err = fmt.Errorf("the last records will be published at the next start: %w", err)
 	}
-	return errors.Join(err, l.events.Drain(ctx), l.logs.Flush(ctx))
+	return errors.Join(err, l.mark.Flush(ctx), l.events.Drain(ctx), l.logs.Flush(ctx))
 }
 
 // Close closes the connections and the embedded server, as far as they exist.
