@@ -22,11 +22,11 @@ const (
 
 // footprint is the bytes that each instance of a module takes beside its linear
 // memory and its native stack.
-func footprint(walked *wasm.Module, rewritten *wasm.Rewritten) int64 {
-	f := walked.Figures
-	return bytesOfInstance + bytesOfElement*int64(f.Elements+rewritten.References) +
-		bytesOfEntry*int64(rewritten.TableMinimum) + bytesOfGrowth*int64(rewritten.TableMaximum-rewritten.TableMinimum) +
-		bytesOfGlobal*int64(f.Globals+rewritten.References) + bytesOfSegment*int64(f.DataSegments+f.ElementSegments) + bytesOfImport*int64(f.Imports)
+func footprint(m *wasm.Prepared) int64 {
+	f := m.Figures
+	return bytesOfInstance + bytesOfElement*int64(f.Elements+m.References) +
+		bytesOfEntry*int64(m.TableMinimum) + bytesOfGrowth*int64(m.TableMaximum-m.TableMinimum) +
+		bytesOfGlobal*int64(f.Globals+m.References) + bytesOfSegment*int64(f.DataSegments+f.ElementSegments) + bytesOfImport*int64(f.Imports)
 }
 
 // beside is what a call holds beside linear memory and native stack: its instance,

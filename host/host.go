@@ -115,7 +115,7 @@ func (h *Host) module(ctx context.Context, digest string, open func(context.Cont
 // makeModule prepares a module and finds its ABI and functions. A module that wazero
 // accepts but that cannot be called has its fault noted in it.
 func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, error)) (*module, error) {
-	img, err := h.sandbox.prepare(h.life, open)
+	img, err := h.sandbox.prepare(h.life, digest, open)
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,11 @@ import (
 
 // preparation is the way of a module's bytes to native code.
 type preparation struct {
-	sandbox   *sandbox
-	size      int
-	walked    *wasm.Module
-	rewritten *wasm.Rewritten
-	estimate  *estimate // nil until it is needed
-	code      wazero.CompiledModule
+	sandbox  *sandbox
+	digest   string
+	module   *wasm.Prepared
+	estimate *estimate // nil until it is needed
+	code     wazero.CompiledModule
 }
 
 // begin walks and rewrites the module, and loads its native code or compiles
@@ -29,24 +28,39 @@ func (p *preparation) begin(ctx context.Context, open func(context.Context) ([]b
 	if err != nil {
 		return err
 	}
-	walked, fault := preflight(binary, p.sandbox.limits)
-	if fault != nil {
-		return fault
+	if err := p.rewrite(binary); err != nil {
+		return err
 	}
-	p.size, p.walked = len(binary), walked
-	p.rewritten = walked.Rewrite(wasm.RewriteOptions{
-		TableMaximum: p.sandbox.limits.TableMaximum, Units: wasm.LeastGrant, Depth: p.sandbox.depth,
-	})
 	if p.sandbox.cache != nil {
 		if err := p.load(); !errors.Is(err, errNotCompiled) {
 			return err
 		}
 	}
-	if forecast := p.rewritten.Forecast(); p.sandbox.compiles && !fits(forecast) {
+	if forecast := p.module.Forecast(); p.sandbox.compiles && !fits(forecast) {
 		p.estimate = &estimate{Forecast: forecast, function: p.functionName(forecast.Worst)}
 		return nil
 	}
 	return p.compile(context.WithoutCancel(ctx))
+}
+
+// rewrite walks and rewrites a module, unless that is stored. What is refused is not: it
+// is refused each time.
+func (p *preparation) rewrite(binary []byte) error {
+	options := wasm.RewriteOptions{TableMaximum: p.sandbox.limits.TableMaximum, Units: wasm.LeastGrant, Depth: p.sandbox.depth}
+	key := fmt.Sprint(wasm.RewriteVersion, " ", p.sandbox.limits, options, p.digest)
+	if stored := p.sandbox.rewrites.Load(key); stored != nil {
+		var err error
+		if p.module, err = wasm.UnmarshalPrepared(stored); err == nil {
+			return nil
+		}
+	}
+	walked, fault := preflight(binary, p.sandbox.limits)
+	if fault != nil {
+		return fault
+	}
+	p.module = walked.Prepare(options)
+	p.sandbox.rewrites.Store(key, p.module.AppendBinary)
+	return nil
 }
 
 // errNotCompiled is for a valid module of which the cache has no native code.
@@ -69,7 +83,7 @@ func (p *preparation) compile(ctx context.Context) (err error) {
 			err = &ModuleError{Reason: fmt.Sprintf("compiling it broke the compiler: %v", r), Hint: "build it with another version of its toolchain"}
 		}
 	}()
-	p.code, err = p.sandbox.runtime.CompileModule(ctx, p.rewritten.Binary)
+	p.code, err = p.sandbox.runtime.CompileModule(ctx, p.module.Binary)
 	if err != nil {
 		p.code = nil
 		if errors.Is(err, errNotCompiled) {
@@ -87,20 +101,20 @@ func (p *preparation) image() *image {
 	}
 	s := p.sandbox
 	img := &image{
-		base: s.base, runtime: s.runtime, code: p.code, form: shapeOf(p.walked, p.code, p.size),
-		globals: p.rewritten.Globals, names: p.walked.Names, depth: s.depth,
-		binary:    int64(len(p.rewritten.Binary)),
-		footprint: footprint(p.walked, p.rewritten),
-		checks:    Checks{Loops: p.rewritten.Loops, Functions: p.rewritten.Entries},
+		base: s.base, runtime: s.runtime, code: p.code, form: shapeOf(p.module, p.code),
+		globals: p.module.Globals, names: p.module.Names, depth: s.depth,
+		binary:    int64(len(p.module.Binary)),
+		footprint: footprint(p.module),
+		checks:    Checks{Loops: p.module.Loops, Functions: p.module.Entries},
 	}
 	img.asks = img.form.importsFunction(abi.Module, abi.ImportShouldStop)
-	img.judge(p.rewritten)
+	img.judge(&p.module.Rewritten)
 	return img
 }
 
 // functionName names a function for the module's author.
 func (p *preparation) functionName(index int) string {
-	if name := p.walked.Names.Function(index); name != "" {
+	if name := p.module.Names.Function(index); name != "" {
 		return fmt.Sprintf("function %d (%.100s)", index, name)
 	}
 	return fmt.Sprintf("function %d", index)

@@ -25,6 +25,7 @@ type sandbox struct {
 	runtime  wazero.Runtime
 	compiles bool                    // to native code
 	cache    wazero.CompilationCache // nil without a directory
+	rewrites *compile.RewriteCache   // nil without a directory that outlives the process
 	compiler *compile.Compiler
 	places   *semaphore.Weighted // of modules that are prepared in this process
 	offered  offers
@@ -38,9 +39,10 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 	if config.Engine == Interpreter {
 		settings, command = compile.WithFeatures(wazero.NewRuntimeConfigInterpreter()), nil
 	}
+	cache, rewrites := compile.OpenCache(config.CacheDir, config.Log)
 	compiler, cache, err := compile.New(compile.Config{
 		Command: command, CacheDir: config.CacheDir, Time: config.CompileTime, Memory: config.CompileMemory,
-	}, compile.OpenCache(config.CacheDir, config.Log))
+	}, cache)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 		compiles: config.Engine == Compiler,
 		base:     context.WithoutCancel(ctx),
 		limits:   config.Preflight, depth: int32(config.Depth),
-		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, compiler: compiler, offered: offers{},
+		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, rewrites: rewrites, compiler: compiler, offered: offers{},
 		places: semaphore.NewWeighted(int64(max(goruntime.GOMAXPROCS(0)/2, 1))),
 	}
 	if err := s.provide(ctx); err != nil {
@@ -90,19 +92,20 @@ func (s *sandbox) close(ctx context.Context) error {
 }
 
 // prepare makes a module ready to run, a few at a time; those that wait for a
-// child keep nobody else waiting. open gives the module's bytes. It fails with a
+// child keep nobody else waiting. open gives the bytes of the
+// module of that digest. It fails with a
 // *ModuleError that has no path yet, with ctx's error, or as open does.
-func (s *sandbox) prepare(ctx context.Context, open func(context.Context) ([]byte, error)) (*image, error) {
+func (s *sandbox) prepare(ctx context.Context, digest string, open func(context.Context) ([]byte, error)) (*image, error) {
 	if err := s.places.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	p := preparation{sandbox: s}
+	p := preparation{sandbox: s, digest: digest}
 	err := p.begin(ctx, open)
 	s.places.Release(1)
 	if err != nil || p.code != nil {
 		return p.image(), err
 	}
-	if err := s.compileInChild(ctx, p.rewritten.Binary, p.estimate); err != nil {
+	if err := s.compileInChild(ctx, p.module.Binary, p.estimate); err != nil {
 		return nil, err
 	}
 	if err := s.places.Acquire(ctx, 1); err != nil {

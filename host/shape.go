@@ -75,8 +75,8 @@ type Memory struct {
 
 // shapeOf describes a module as its author knows it: what the rewrite added is
 // left out.
-func shapeOf(walked *wasm.Module, code wazero.CompiledModule, size int) shape {
-	form := shape{size: int64(size), imports: importsOf(walked), manifest: walked.Custom}
+func shapeOf(m *wasm.Prepared, code wazero.CompiledModule) shape {
+	form := shape{size: int64(m.Size), imports: importsOf(m.Imports), manifest: m.Custom}
 	functions := code.ImportedFunctions() // in the module's order, then those that were added
 	for i := range form.imports {
 		if form.imports[i].Kind == KindFunction {
@@ -96,13 +96,13 @@ func shapeOf(walked *wasm.Module, code wazero.CompiledModule, size int) shape {
 }
 
 // importsOf lists all imports, without types.
-func importsOf(walked *wasm.Module) []Extern {
+func importsOf(declared []wasm.Import) []Extern {
 	kinds := [...]string{
 		wasm.KindFunction: KindFunction, wasm.KindTable: KindTable,
 		wasm.KindMemory: KindMemory, wasm.KindGlobal: KindGlobal,
 	}
 	var imports []Extern
-	for _, i := range walked.Imports {
+	for _, i := range declared {
 		imports = append(imports, Extern{Module: i.Module, Name: i.Name, Kind: kinds[i.Kind]})
 	}
 	return imports

@@ -39,14 +39,14 @@ func CachePath(dir string) string {
 	return filepath.Join(dir, cacheName)
 }
 
-// OpenCache keeps native code in a directory below the given one, unless that is
+// OpenCache keeps native code, and what it was compiled from, in a directory below the given one, unless that is
 // "". A cache saves time and nothing else, so one that cannot be used is reported
 // and left alone. wazero gives each of its versions, and each kind of machine, a
 // directory in there; the code's name is a digest of the module and of the features
 // in force.
-func OpenCache(dir string, log *slog.Logger) wazero.CompilationCache {
+func OpenCache(dir string, log *slog.Logger) (wazero.CompilationCache, *RewriteCache) {
 	if dir == "" {
-		return nil
+		return nil, nil
 	}
 	own, err := claimCache(dir)
 	if err == nil {
@@ -58,9 +58,9 @@ func OpenCache(dir string, log *slog.Logger) wazero.CompilationCache {
 	}
 	if err != nil {
 		log.Warn("compiled modules are kept in memory only: their directory cannot be used", "error", err)
-		return nil
+		return nil, nil
 	}
-	return cache
+	return cache, openRewrites(own, log)
 }
 
 // claimCache makes the directory for compiled modules, or checks that it is one
@@ -132,10 +132,10 @@ func notOurs(own string) error {
 	return fmt.Errorf("%s has no file %s of flowhost's, so something else has made it: set another cache, or move it away", own, cacheTagFile)
 }
 
-// Names that wazero gives: a directory for each version, in there files of
-// compiled modules, and those that are being written.
+// Names that wazero gives, and a RewriteCache: a directory for each version, in there
+// files of modules, and those that are being written.
 var (
-	cacheVersion = regexp.MustCompile(`^wazero-[^/]+$`)
+	cacheVersion = regexp.MustCompile(`^(wazero|rewritten)-[^/]+$`)
 	cacheModule  = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	cacheWritten = regexp.MustCompile(`^[0-9a-f]{64}\.[0-9]+\.tmp$`)
 )
@@ -151,7 +151,8 @@ type cacheFile struct {
 }
 
 // pruneCache removes the oldest modules until the rest is within the limit, and
-// what was left half written. It touches only files that look like wazero's.
+// what was left half written. It touches only files with names of
+// that form.
 // Another process may do the same at the same time, and a file that goes away
 // under a reader is compiled again.
 func pruneCache(own string, limit int64) error {

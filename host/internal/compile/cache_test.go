@@ -126,7 +126,7 @@ func TestCacheIsItsOwnersAlone(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cache := OpenCache(filepath.Join(dir, "deep", "cache"), slog.New(slog.DiscardHandler))
+	cache, _ := OpenCache(filepath.Join(dir, "deep", "cache"), slog.New(slog.DiscardHandler))
 	if cache == nil {
 		t.Fatal("no cache")
 	}
@@ -136,7 +136,7 @@ func TestCacheIsItsOwnersAlone(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
 		}
 	}
-	again := OpenCache(filepath.Join(dir, "deep", "cache"), slog.New(slog.DiscardHandler))
+	again, _ := OpenCache(filepath.Join(dir, "deep", "cache"), slog.New(slog.DiscardHandler))
 	if again == nil {
 		t.Fatal("its own directory is refused")
 	}
@@ -185,7 +185,7 @@ func TestCacheThatCannotBeUsed(t *testing.T) {
 			}
 			before := foreign.Take(t, nil, base)
 			var log strings.Builder
-			if cache := OpenCache(dir, slog.New(slog.NewTextHandler(&log, nil))); cache != nil {
+			if cache, _ := OpenCache(dir, slog.New(slog.NewTextHandler(&log, nil))); cache != nil {
 				cache.Close(t.Context())
 				t.Error("it is used")
 			}
@@ -213,7 +213,7 @@ func TestCacheLeavesForeignTreesAlone(t *testing.T) {
 			except = nil
 		}
 		before := foreign.Take(t, except, base, outside)
-		if cache := OpenCache(base, slog.New(slog.DiscardHandler)); cache != nil {
+		if cache, _ := OpenCache(base, slog.New(slog.DiscardHandler)); cache != nil {
 			cache.Close(t.Context())
 			if !made {
 				t.Errorf("seed %d: what was there is taken for a cache", seed)

@@ -48,7 +48,7 @@ type RewriteOptions struct {
 
 // Rewritten is a module that can be interrupted and brought back to its first state.
 type Rewritten struct {
-	Binary  []byte
+	Binary  []byte   `json:"-"`
 	Globals []Global // mutable ones that the module defines, in its order
 	Changes bool     // it has table.set/grow/init/fill/copy, data.drop or elem.drop
 	Loops   int      // that have a check

@@ -1,0 +1,74 @@
+package wasm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// RewriteVersion is raised with each change of what Decode accepts or Rewrite writes, so
+// that no host uses what an older version has stored. TestRewriteVersion notices most of
+// these changes.
+const RewriteVersion = 1
+
+// Prepared is a rewritten module and what its host needs to know of the original.
+type Prepared struct {
+	Size    int // bytes of the original
+	Imports []Import
+	Figures Limits // as in Module
+	Custom  []byte `json:"-"` // as in Module
+	Names   Names  `json:"-"`
+
+	Rewritten
+}
+
+// Prepare rewrites a module.
+func (m *Module) Prepare(options RewriteOptions) *Prepared {
+	return &Prepared{
+		Size: len(m.binary), Imports: m.Imports, Figures: m.Figures, Custom: m.Custom, Names: m.Names,
+		Rewritten: *m.Rewrite(options),
+	}
+}
+
+// preparedHead is the first line, in JSON, of a stored Prepared. The custom section, the
+// names and the rewritten module follow.
+type preparedHead struct {
+	Module    *Prepared
+	HasCustom bool
+	CustomLen int
+	NamesLen  int
+}
+
+// AppendBinary appends the stored form, which [UnmarshalPrepared] reads.
+func (p *Prepared) AppendBinary(out []byte) ([]byte, error) {
+	head, err := json.Marshal(preparedHead{p, p.Custom != nil, len(p.Custom), len(p.Names.section)})
+	if err != nil {
+		return nil, err
+	}
+	out = append(append(out, head...), '\n')
+	out = append(append(out, p.Custom...), p.Names.section...)
+	return append(out, p.Binary...), nil
+}
+
+var errPrepared = errors.New("not the stored form of a prepared module")
+
+// UnmarshalPrepared reads the stored form. Only Binary refers to it afterwards. The caller
+// makes sure that nobody has changed it: what it says is not checked.
+func UnmarshalPrepared(stored []byte) (*Prepared, error) {
+	line, rest, found := bytes.Cut(stored, []byte("\n"))
+	var head preparedHead
+	if !found || json.Unmarshal(line, &head) != nil || head.Module == nil {
+		return nil, errPrepared
+	}
+	custom, names := head.CustomLen, head.NamesLen
+	if custom < 0 || names < 0 || custom > len(rest) || names > len(rest)-custom {
+		return nil, errPrepared
+	}
+	p := head.Module
+	if head.HasCustom {
+		p.Custom = append([]byte{}, rest[:custom]...)
+	}
+	p.Names.section = bytes.Clone(rest[custom : custom+names])
+	p.Binary = rest[custom+names:]
+	return p, nil
+}

@@ -1,0 +1,63 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/flowhost/flowhost/host"
+)
+
+// A host uses what an earlier one has stored of a module, unless it is damaged.
+func TestStoredRewrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	call := func() {
+		t.Helper()
+		h, err := host.New(t.Context(), host.Config{CacheDir: dir, CompileCommand: compileCommand()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantOutput(t, invoke(t, h, callOf(loadBytes(t, h, noop().bytes()), "", "1")), "null")
+		if err := h.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	call()
+	files, err := filepath.Glob(filepath.Join(dir, "flowhost-modules", "rewritten-*", "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	age := func() {
+		t.Helper()
+		if err := os.Chtimes(files[0], time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	isNew := func() bool {
+		t.Helper()
+		info, err := os.Stat(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.ModTime().After(time.Unix(1, 0))
+	}
+	age()
+	call()
+	if isNew() {
+		t.Error("the module was stored again: the host has not used what was there")
+	}
+	if err := os.WriteFile(files[0], whole[:len(whole)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	age()
+	call()
+	if again, err := os.ReadFile(files[0]); err != nil || string(again) != string(whole) || !isNew() {
+		t.Errorf("a damaged file was not replaced: %v", err)
+	}
+}
