@@ -66,12 +66,12 @@ func decodeFeedCommit(revision uint64, stored []byte) (*feedCommit, error) {
 	return c, nil
 }
 
-// commitsFrom gives commits in order, the first of which is that of the revision or,
-// when the journal does not hold that, the first after it. There may be more.
-func (f *Feed) commitsFrom(ctx context.Context, revision, head uint64) ([]*feedCommit, error) {
-	w := &f.tail
+// commitsFrom gives commits in order, the first of which is the cursor's or, when the
+// journal does not hold that or all of it is read, the first after it. There may be more.
+func (f *Feed) commitsFrom(ctx context.Context, c cursor, head uint64) ([]*feedCommit, error) {
+	w, revision := &f.tail, c.revision
 	w.used = time.Now()
-	if n := len(w.commits); n > 0 && (w.commits[0].revision <= revision || w.commits[0].after == revision) {
+	if n := len(w.commits); n > 0 && (w.commits[0].revision <= revision || w.commits[0].after == revision && (c.index == wholeCommit || revision == 0)) {
 		last := w.commits[n-1].revision
 		if last < head {
 			more, err := f.load(ctx, last+1, head)
@@ -108,7 +108,8 @@ func (w *window) add(commits []*feedCommit) {
 	w.commits = slices.Clone(w.commits[drop:]) // who reads has the old ones
 }
 
-// load reads commits from a revision on, up to head and as many as a turn may.
+// load reads commits from a revision on, up to head and as many as a turn may; but at
+// least one after that revision, whose own commit a follower may have read to its end.
 func (f *Feed) load(ctx context.Context, revision, head uint64) (commits []*feedCommit, err error) {
 	r := f.journal.Reader(revision, turnCommits)
 	defer r.Close(ctx)
@@ -122,7 +123,9 @@ func (f *Feed) load(ctx context.Context, revision, head uint64) (commits []*feed
 			return err
 		}
 		commits = append(commits, c)
-		if bytes += c.size; at.Seq == head || bytes >= turnBytes || len(commits) >= turnCommits || time.Since(began) >= turnSpan {
+		bytes += c.size
+		enough := bytes >= turnBytes || len(commits) >= turnCommits || time.Since(began) >= turnSpan
+		if at.Seq == head || enough && at.Seq > revision {
 			return jskit.ErrEnough
 		}
 		return nil
@@ -142,7 +145,7 @@ func (t *tracker) readJournal(ctx context.Context) (more bool, err error) {
 	if t.c.revision > head {
 		return true, t.lost(ctx, head)
 	}
-	commits, err := t.commitsFrom(ctx, t.c.revision, head)
+	commits, err := t.commitsFrom(ctx, t.c, head)
 	if err != nil {
 		return false, err
 	}

@@ -30,7 +30,7 @@ const (
 	turnTime    = 10 * time.Second      // after which it fails: the server does not answer
 	turnSpan    = 25 * time.Millisecond // after which it reads no further commit or record
 	turnCommits = 256                   // that one turn reads of the journal
-	turnBytes   = 2 << 20               // of them; the last one may be larger
+	turnBytes   = 2 << 20               // of them; the first two and the last one may be larger
 	turnEnds    = 64                    // records that one turn reads of the history
 
 	pageEvents    = 256 // of an answer when the request does not set it

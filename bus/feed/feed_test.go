@@ -152,7 +152,25 @@ func wholeRun(flow string) []run.EventData {
 	}
 }
 
+// read gives what there is, or as much as the query's limit, as one page: a slow machine
+// gives it in several.
 func (g *feedRig) read(q api.FollowQuery) api.FollowPage {
+	g.t.Helper()
+	all := g.page(q)
+	for last := all; len(last.Events) > 0 && !all.End && (q.Limit == 0 || len(all.Events) < q.Limit); {
+		next := q
+		next.After = all.Next
+		next.Limit = max(q.Limit-len(all.Events), 0)
+		last = g.page(next)
+		all.Events, all.Next, all.End = append(all.Events, last.Events...), last.Next, last.End
+		if last.Reset {
+			g.t.Fatalf("%+v: a reset between two pages", next)
+		}
+	}
+	return all
+}
+
+func (g *feedRig) page(q api.FollowQuery) api.FollowPage {
 	g.t.Helper()
 	page, err := g.feed.Read(g.t.Context(), q, false, jskit.MaxPayload)
 	if err != nil {
@@ -191,7 +209,7 @@ func (f *tracking) read(g *feedRig, limit int) {
 	g.t.Helper()
 	q := f.q
 	q.Limit = limit
-	page := g.read(q)
+	page := g.page(q)
 	f.q.After = page.Next
 	if page.Reset && (f.endsOnly() || !f.started) {
 		g.t.Fatalf("%+v: a reset", q)
@@ -407,14 +425,14 @@ func TestFeedOfDroppedRecords(t *testing.T) {
 	g.compact(g.revision - 1)
 	g.newFeed()
 	ends.After = first.Next
-	if page := g.read(ends); page.Reset || len(page.Events) != 10 { // and the last one is in the journal
+	if page := g.read(ends); page.Reset || len(page.Events) != 11 { // the last one is in the journal
 		t.Errorf("while the history has all: %d events, reset %t", len(page.Events), page.Reset)
 	}
 	if err := bus.Provision(t.Context(), g.nc, bus.StreamConfig{HistoryPerFlow: 5}); err != nil {
 		t.Fatal(err)
 	}
 	page := g.read(ends)
-	if !page.Reset || page.Since == nil || len(page.Events) != 5 {
+	if !page.Reset || page.Since == nil || len(page.Events) != 6 {
 		t.Errorf("after it dropped five: %d events, reset %t", len(page.Events), page.Reset)
 	}
 	ends.Flow = "billing"
@@ -557,7 +575,7 @@ func TestFollowLargeAnswers(t *testing.T) {
 	}
 	var got []string
 	for q, pages := (api.FollowQuery{}), 0; len(got) < 10; pages++ {
-		page := g.read(q)
+		page := g.page(q)
 		q.After = page.Next
 		if n := len(page.Events); n == 0 || n > 4 || pages > 10 {
 			t.Fatalf("page %d has %d events", pages, n)
@@ -565,6 +583,35 @@ func TestFollowLargeAnswers(t *testing.T) {
 		got = append(got, idsOf(t, page.Events)...)
 	}
 	if !slices.IsSortedFunc(g.log, func(a, b happened) int { return int(a.revision) - int(b.revision) }) || len(got) != len(g.log) {
+		t.Errorf("%d events, want %d", len(got), len(g.log))
+	}
+}
+
+// A commit that is more than a turn reads does not keep followers from the next one.
+func TestFollowBeyondALargeCommit(t *testing.T) {
+	t.Parallel()
+	g := newFeedRig(t)
+	id := run.NewID(time.Now())
+	long := &run.Failure{Outcome: run.OutcomeFailed, Message: strings.Repeat("x", 300<<10)}
+	large := []run.Event{{Run: id, At: time.Now().UTC(), Data: &run.Submitted{Flow: "orders"}}}
+	for range 9 {
+		large = append(large, run.Event{Run: id, At: time.Now().UTC(), Data: &run.TaskEnded{TaskRef: run.TaskRef{Task: "a"}, State: run.Failed, Failure: long}})
+	}
+	g.commit(large...)
+	g.commit(large[1:]...)
+	g.one("orders")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var got []string
+	for q := (api.FollowQuery{}); len(got) < len(g.log); {
+		page, err := g.feed.Read(ctx, q, false, jskit.MaxPayload)
+		if err != nil {
+			t.Fatalf("after %d of %d events: %v", len(got), len(g.log), err)
+		}
+		q.After = page.Next
+		got = append(got, idsOf(t, page.Events)...)
+	}
+	if len(got) != len(g.log) {
 		t.Errorf("%d events, want %d", len(got), len(g.log))
 	}
 }
@@ -583,7 +630,7 @@ func BenchmarkFeed(b *testing.B) {
 	b.Run("all", func(b *testing.B) {
 		n, q := 0, api.FollowQuery{Limit: 1000}
 		for b.Loop() {
-			page := g.read(q)
+			page := g.page(q)
 			if q.After = page.Next; len(page.Events) == 0 {
 				q.After = ""
 			}
