@@ -277,7 +277,7 @@ func TestLogsFollow(t *testing.T) {
 func TestAPILargeAnswers(t *testing.T) {
 	t.Parallel()
 	c := bustest.NewControl()
-	c.Large = json.RawMessage(`"` + strings.Repeat("x", jskit.MaxPayload/3) + `"`)
+	c.SetLarge(json.RawMessage(`"` + strings.Repeat("x", jskit.MaxPayload/3) + `"`))
 	long := strings.Repeat("\x01", 200<<10) // six bytes each in JSON
 	l := newLines()
 	for range 8 {
@@ -292,7 +292,7 @@ func TestAPILargeAnswers(t *testing.T) {
 	if err != nil || record.Truncated || len(record.Tasks[0].Output) < jskit.MaxPayload/3 {
 		t.Errorf("a large record: %v", err)
 	}
-	c.Large = json.RawMessage(`"` + strings.Repeat("x", jskit.MaxPayload) + `"`)
+	c.SetLarge(json.RawMessage(`"` + strings.Repeat("x", jskit.MaxPayload) + `"`))
 	if _, err := client.List(t.Context(), run.Query{Limit: 1}); codeOf(err) != api.CodeTooLarge {
 		t.Errorf("a summary that does not fit: %v", err)
 	}

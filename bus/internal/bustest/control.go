@@ -23,13 +23,26 @@ var ErrFinished, ErrUnfinished = errors.New("the run has finished already"), err
 // that lasts until it is released.
 type Control struct {
 	mu      sync.Mutex
-	done    []string      // what was asked for
-	version uint64        // of openRun
-	changed chan struct{} // closed with each version
-	Large   json.RawMessage
+	done    []string        // what was asked for
+	version uint64          // of openRun
+	changed chan struct{}   // closed with each version
+	large   json.RawMessage // output of openRun's task, error of those in a list
 }
 
 func NewControl() *Control { return &Control{version: 1, changed: make(chan struct{})} }
+
+// SetLarge makes the answers large.
+func (c *Control) SetLarge(value json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.large = value
+}
+
+func (c *Control) getLarge() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.large
+}
 
 func (c *Control) note(format string, args ...any) {
 	c.mu.Lock()
@@ -47,7 +60,7 @@ func (c *Control) Advance() {
 }
 
 func (c *Control) Get(_ context.Context, id run.ID) (*run.Record, error) {
-	tasks := []run.TaskRecord{{Task: "a", State: run.Running, Input: json.RawMessage("1"), Output: c.Large}}
+	tasks := []run.TaskRecord{{Task: "a", State: run.Running, Input: json.RawMessage("1"), Output: c.getLarge()}}
 	switch id {
 	case DoneRun:
 		return &run.Record{Run: id, Flow: "orders", State: run.Succeeded, Output: json.RawMessage(`"<ok>"`)}, nil
@@ -66,7 +79,7 @@ func (c *Control) List(_ context.Context, q run.Query) (run.Page, error) {
 	page := run.Page{Next: GoneRun}
 	for i := range q.Size() {
 		id := run.ID(fmt.Sprintf("01HZXW%020d", q.Size()-i))
-		page.Runs = append(page.Runs, run.Summary{Run: id, Flow: q.Flow, Error: strings.Trim(string(c.Large), `"`)})
+		page.Runs = append(page.Runs, run.Summary{Run: id, Flow: q.Flow, Error: strings.Trim(string(c.getLarge()), `"`)})
 	}
 	return page, nil
 }

@@ -21,7 +21,7 @@ var worstSeeds = flag.Int("worst.seeds", 40, "how many random guests are searche
 
 // worstYield bounds the CPU time for which a guest may run without calling the
 // host.
-const worstYield = 10 * time.Millisecond
+const worstYield = timeFactor * 10 * time.Millisecond
 
 // suspect is a guest that never ends, in which the search looks for instructions
 // that take long and cost few units.
