@@ -48,7 +48,7 @@ run: build ## Build, then serve the examples.
 
 .PHONY: test
 test: plugins ## Run all tests.
-	go test ./...
+	go test -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) ./... # some packages wait for disks and servers
 
 .PHONY: test-race
 test-race: plugins ## Run all tests under the race detector.
