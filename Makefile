@@ -82,7 +82,7 @@ test-damage: ## Damage a random file of a stored stream DAMAGES (5000) times: wh
 
 .PHONY: test-compile
 test-compile: ## Search MINUTES (30) for functions that take longer to compile than is forecast.
-	nice -n 5 go test -count=1 -v -timeout 24h -run TestForecastHolds ./host -args -compile.minutes $(MINUTES)
+	nice -n 5 go test -count=1 -v -timeout 24h -run 'TestForecastHolds|TestCompileBombs' ./host -args -compile.minutes $(MINUTES)
 
 SHARE ?= 1
 SEED ?= 14

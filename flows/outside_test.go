@@ -14,14 +14,21 @@ import (
 // that take long to read, or that the functions took long with.
 
 // within fails a test whose f takes more than a quarter of a second of an idle
-// machine's CPU.
+// machine's CPU, each time it is tried: a busy machine only adds.
 func within(t *testing.T, f func()) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	unit := unitOfWork()
-	if spent := costOf(f); spent.cpu > maxWork*unit || spent.bytes > maxAllocated {
-		t.Errorf("%v of CPU (%.1f units of %v), %d MB", spent.cpu, float64(spent.cpu)/float64(unit), unit, spent.bytes>>20)
+	for try := 1; ; try++ {
+		unit := unitOfWork()
+		spent := costOf(f)
+		if spent.cpu <= maxWork*unit && spent.bytes <= maxAllocated {
+			return
+		}
+		if try == 4 {
+			t.Errorf("%v of CPU (%.1f units of %v), %d MB", spent.cpu, float64(spent.cpu)/float64(unit), unit, spent.bytes>>20)
+			return
+		}
 	}
 }
 

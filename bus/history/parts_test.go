@@ -39,7 +39,7 @@ func fannedRun(flow string, items, noise int) *run.Record {
 		r.Tasks = append(r.Tasks, run.TaskRecord{
 			Task: "copy", Key: &key, State: run.Succeeded, Outcome: &ok, Attempts: 1, StartedAt: finished, FinishedAt: finished, DurationMS: &ms,
 			Module: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-			Input:  json.RawMessage(fmt.Sprintf(`{"file":"f%06d"}`, i)), Output: json.RawMessage(`"` + base64.RawStdEncoding.EncodeToString(drawn) + `"`),
+			Input:  json.RawMessage(fmt.Sprintf(`{"file":"%01500d"}`, i)), Output: json.RawMessage(`"` + base64.RawStdEncoding.EncodeToString(drawn) + `"`),
 		})
 	}
 	return r
@@ -52,7 +52,7 @@ func TestHistoryKeepsLargeRecordsWhole(t *testing.T) {
 	nc := bustest.Connect(t, bustest.StartServer(t, natsd.Config{}))
 	path := filepath.Join(t.TempDir(), "history.index")
 	h := bustest.OpenHistory(t, nc, history.Config{Index: path})
-	small, large := bustest.EndedRun(time.Now(), "orders", run.Succeeded), fannedRun("orders", 40_000, 15)
+	small, large := bustest.EndedRun(time.Now(), "orders", run.Succeeded), fannedRun("orders", 4_000, 300)
 	for _, r := range []*run.Record{small, large} {
 		check(t, h.Committed(t.Context(), bustest.FinishedNotice(r, 3)))
 		h.Gets(r)
@@ -88,7 +88,7 @@ func TestHistoryWithoutAPart(t *testing.T) {
 	nc := bustest.Connect(t, bustest.StartServer(t, natsd.Config{}))
 	var log bustest.LogLines
 	h := bustest.OpenHistory(t, nc, history.Config{Log: log.Logger()})
-	lost, damaged, well := fannedRun("orders", 50_000, 60), fannedRun("orders", 50_000, 61), fannedRun("orders", 50_000, 62)
+	lost, damaged, well := fannedRun("orders", 6_000, 500), fannedRun("orders", 6_000, 501), fannedRun("orders", 6_000, 502)
 	h.Take(lost, damaged, well)
 	_, parts := h.Kept(nc)
 	each := len(parts) / 3
@@ -122,7 +122,7 @@ func TestHistoryWithoutAPart(t *testing.T) {
 func TestHistoryAfterPartsWithoutTheirRecord(t *testing.T) {
 	t.Parallel()
 	s := bustest.NewSite(t)
-	first, large := bustest.EndedRun(time.Now(), "orders", run.Succeeded), fannedRun("orders", 40_000, 90)
+	first, large := bustest.EndedRun(time.Now(), "orders", run.Succeeded), fannedRun("orders", 6_000, 600)
 	s.Tell(s.Commit(0, first))
 	ends := s.Commit(1, large)
 	lose := s.Keep("ENGINE", bus.StreamHistory)
@@ -206,7 +206,7 @@ func TestHistoryPartsGoWithTheirRecords(t *testing.T) {
 	h := bustest.OpenHistory(t, nc, history.Config{})
 	var all []*run.Record
 	for i := range 5 {
-		all = append(all, fannedRun("orders", 40_000, 70+i))
+		all = append(all, fannedRun("orders", 6_000, 500+i))
 		h.Take(all[i])
 	}
 	bustest.Eventually(t, "the rest is dropped", func() bool { return len(h.All(run.Query{})) == 2 && h.Indexed() })
