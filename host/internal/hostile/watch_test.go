@@ -21,7 +21,7 @@ const mostStop = timeFactor * 250 * time.Millisecond
 // Paces of the probes.
 const (
 	neighbourPace = 5 * time.Millisecond
-	collectorPace = 10 * time.Millisecond
+	collectorPace = 20 * time.Millisecond
 	timerPace     = 2 * time.Millisecond
 )
 
@@ -133,7 +133,7 @@ func worldPauses() (counts []uint64, bounds []float64) {
 }
 
 // calmBeats is how many of each probe make a measurement without an attack.
-const calmBeats = 4
+const calmBeats = 3
 
 // stopwatch measures in the processor's time where that is less than the clock's:
 // other processes of a busy machine do not count.
