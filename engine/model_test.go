@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	modelSeeds = flag.Uint64("model.seeds", 60, "how many worlds the model test makes")
+	modelSeeds = flag.Uint64("model.seeds", 45, "how many worlds the model test makes")
 	modelFirst = flag.Uint64("model.first", 0, "seed of the first one")
 )
 

@@ -22,7 +22,7 @@ func visits() int {
 	if os.Getenv("FLOWHOST_LONG") != "" {
 		return 100_000
 	}
-	return 400
+	return 250
 }
 
 // TestEveryCallSeesTheWorldOfAFirstCall has guests of all kinds look at each byte

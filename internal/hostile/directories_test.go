@@ -23,7 +23,7 @@ const ownDirectory = "flowhost-modules"
 // makes for itself.
 func TestForeignDirectories(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(2)
+	seeds := uint64(1)
 	if *everything {
 		seeds = 50
 	}
