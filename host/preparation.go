@@ -17,6 +17,7 @@ type preparation struct {
 	sandbox  *sandbox
 	digest   string
 	module   *wasm.Prepared
+	unstored string    // key under which the cache does not have the module yet, "" if it has
 	estimate *estimate // nil until it is needed
 	code     wazero.CompiledModule
 }
@@ -43,8 +44,7 @@ func (p *preparation) begin(ctx context.Context, open func(context.Context) ([]b
 	return p.compile(context.WithoutCancel(ctx))
 }
 
-// rewrite walks and rewrites a module, unless that is stored. What is refused is not: it
-// is refused each time.
+// rewrite walks and rewrites a module, unless the cache has the result.
 func (p *preparation) rewrite(binary []byte) error {
 	options := wasm.RewriteOptions{TableMaximum: p.sandbox.limits.TableMaximum, Units: wasm.LeastGrant, Depth: p.sandbox.depth}
 	key := fmt.Sprint(wasm.RewriteVersion, " ", p.sandbox.limits, options, p.digest)
@@ -58,8 +58,7 @@ func (p *preparation) rewrite(binary []byte) error {
 	if fault != nil {
 		return fault
 	}
-	p.module = walked.Prepare(options)
-	p.sandbox.rewrites.Store(key, p.module.AppendBinary)
+	p.module, p.unstored = walked.Prepare(options), key
 	return nil
 }
 
@@ -90,6 +89,10 @@ func (p *preparation) compile(ctx context.Context) (err error) {
 			return errNotCompiled
 		}
 		return compileFault(err)
+	}
+	if p.unstored != "" { // only now: modules that are refused take no room
+		p.sandbox.rewrites.Store(p.unstored, p.module.AppendBinary)
+		p.unstored = ""
 	}
 	return nil
 }

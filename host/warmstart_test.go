@@ -9,7 +9,8 @@ import (
 	"github.com/flowhost/flowhost/host"
 )
 
-// A host uses what an earlier one has stored of a module, unless it is damaged.
+// A host uses what an earlier one has stored of a module, unless it is damaged. It stores
+// no module that is refused.
 func TestStoredRewrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -18,6 +19,9 @@ func TestStoredRewrites(t *testing.T) {
 		h, err := host.New(t.Context(), host.Config{CacheDir: dir, CompileCommand: compileCommand()})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, err := h.Signature(t.Context(), writeFile(t, "wrong.wasm", task(opI32Add).bytes())); err == nil {
+			t.Error("a module with wrong types is taken")
 		}
 		wantOutput(t, invoke(t, h, callOf(loadBytes(t, h, noop().bytes()), "", "1")), "null")
 		if err := h.Close(t.Context()); err != nil {
