@@ -18,7 +18,7 @@ func (e *LossError) Error() string { return e.Err.Error() }
 func (e *LossError) Unwrap() error { return e.Err }
 
 // losses are parts of the messages with which the host refuses to start.
-var losses = []string{"the journal is damaged", "the journal is empty", "its end is lost", "the commits between are lost"}
+var losses = []string{"the journal is damaged", "the journal is empty", "has lost its end", "the commits between are lost"}
 
 // withOutput adds the output of the process to an error. It returns a *LossError when
 // the output reports a loss.
