@@ -95,7 +95,7 @@ func (p *Progress) plain(n run.Notice) {
 			details = append(details, Printable(d.Failure.Error()))
 		}
 		if !d.RetryAt.IsZero() {
-			details = append(details, "again in "+Short(d.RetryAt.Sub(n.Event.At)))
+			details = append(details, again(d.RetryAt.Sub(n.Event.At)))
 		}
 		p.line(path+d.TaskRef.Label(), string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
@@ -195,4 +195,13 @@ func (p *Progress) log(id run.ID, task run.TaskRef) run.Log {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.logs[p.within.culprit(callKey{id, task})]
+}
+
+// again states when the next attempt begins. On a busy machine its time may have come when
+// the end of the one before is recorded.
+func again(in time.Duration) string {
+	if in <= 0 {
+		return "again at once"
+	}
+	return "again in " + Short(in)
 }

@@ -99,3 +99,12 @@ func TestQuietProgress(t *testing.T) {
 		t.Errorf("quiet says %q", got)
 	}
 }
+
+func TestTimeOfTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[time.Duration]string{time.Second: "again in 1s", 0: "again at once", -time.Millisecond: "again at once"} {
+		if got := again(in); got != want {
+			t.Errorf("%v: %s, want %s", in, got, want)
+		}
+	}
+}
