@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var loadBytes = flag.Int("load.bytes", 250_000, "how large the files are that take longest to load")
+var loadBytes = flag.Int("load.bytes", 150_000, "how large the files are that take longest to load")
 
 // repeatedTo repeats a pattern, with a number in place of #, up to a size.
 func repeatedTo(size int, pattern string) string {

@@ -196,3 +196,12 @@ func TestOpenedIsSettable(t *testing.T) {
 		t.Errorf("%+v", failure)
 	}
 }
+
+// TestSetsOfStrings makes sets in which cty sorts the elements again and again.
+func TestSetsOfStrings(t *testing.T) {
+	for _, expr := range []string{"toset(A)", "toset([toset(A)])", "[for i in C : [for j in C : 0 if !can(toset([toset(A)])) && false]]"} {
+		for _, size := range []int{2_000, 20_000, 125_000} {
+			within(t, func() { _, _ = attempt(t, expr, worstValues["strings"](size), "1") })
+		}
+	}
+}

@@ -24,7 +24,7 @@ import (
 // that use up what an evaluation may cost, and in each other.
 
 var (
-	worst     = flag.Int("worst.share", 300, "measure one of this many worst expressions; 1 measures all")
+	worst     = flag.Int("worst.share", 400, "measure one of this many worst expressions; 1 measures all")
 	worstSeed = flag.Uint64("worst.seed", 14, "which of them")
 )
 

@@ -273,7 +273,7 @@ func wrongPasswords(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	var all sync.WaitGroup
 	for range 4 {

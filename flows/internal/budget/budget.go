@@ -150,16 +150,17 @@ func (m *Budget) weighInto(h *heft, v cty.Value, depth int) {
 	}
 }
 
-// weighSet charges for sorting, which cty does for each iteration, by the checksums of
-// the elements, except for strings and numbers.
+// weighSet charges for sorting, which cty does for each iteration: strings and numbers as
+// they are, other elements by their checksums.
 func (m *Budget) weighSet(h *heft, v cty.Value, depth int) {
 	n := v.LengthInt()
+	rounds := bits.Len(uint(n))
 	if v.Type().ElementType().IsPrimitiveType() {
-		m.charge(n)
-		m.weighItems(h, v, depth)
+		if m.charge(n + n*rounds/2); !m.Spent() {
+			m.weighItems(h, v, depth)
+		}
 		return
 	}
-	rounds := bits.Len(uint(n))
 	if m.charge(n * rounds); m.Spent() {
 		return
 	}

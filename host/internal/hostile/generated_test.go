@@ -11,7 +11,7 @@ import (
 
 // How many generated modules there are in the short and in the long form.
 const (
-	fewGenerated  = 4
+	fewGenerated  = 2
 	manyGenerated = 400
 )
 

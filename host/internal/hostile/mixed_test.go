@@ -27,7 +27,7 @@ const (
 // TestHostileAndGoodCallsAtATime wants every good call to succeed.
 func TestHostileAndGoodCallsAtATime(t *testing.T) {
 	t.Parallel()
-	count := 60
+	count := 40
 	if *everything {
 		count = 1_000
 	}
