@@ -97,6 +97,7 @@ type heft struct {
 	deep  int // the sum of the depths of these: what a function costs that looks at all of each part again for each of its parts
 	ascii int // bytes of strings
 	wide  int // bytes of strings that are not ASCII, which are brought to their normal form again and again
+	sorts int // comparisons of going once through each set of strings or numbers
 }
 
 // text is what making a copy of all strings costs.
@@ -156,6 +157,7 @@ func (m *Budget) weighSet(h *heft, v cty.Value, depth int) {
 	n := v.LengthInt()
 	rounds := bits.Len(uint(n))
 	if v.Type().ElementType().IsPrimitiveType() {
+		h.sorts += n * rounds
 		if m.charge(n + n*rounds/2); !m.Spent() {
 			m.weighItems(h, v, depth)
 		}
@@ -243,7 +245,7 @@ func (m *Budget) collisions(items []cty.Value) int {
 			seen[name] = true
 		}
 		h := m.weigh(item)
-		cost += 2 + 2*h.deep + h.bytes()/16 + m.digits(item)/3
+		cost += 2 + 2*h.deep + h.bytes()/16 + h.sorts + m.digits(item)/3
 		if m.left <= cost {
 			return cost
 		}
