@@ -143,6 +143,10 @@ func (d *decoder) readImports() {
 func (d *decoder) freeName() []byte {
 	at := d.pos
 	name := d.name()
+	if d.Figures.NameBytes += len(name); d.Figures.NameBytes > d.limits.NameBytes {
+		d.over(at, d.limits.NameBytes, "NameBytes", "the names of imports and exports are %d bytes long or more", d.Figures.NameBytes)
+		return nil
+	}
 	if !d.rewritten && bytes.HasPrefix(name, []byte(SandboxModule)) {
 		d.refuse(at, Error{
 			Reason: fmt.Sprintf("the name %.80q begins with %s, and such names are the host's own", name, SandboxModule),

@@ -111,7 +111,7 @@ func eachFunction(binary []byte, note func(index int, g figures)) (types, values
 }
 
 var unlimited = Limits{
-	Types: math.MaxInt32, Parameters: math.MaxInt32, TypeValues: math.MaxInt32, Imports: math.MaxInt32, Exports: math.MaxInt32, Globals: math.MaxInt32,
+	Types: math.MaxInt32, Parameters: math.MaxInt32, TypeValues: math.MaxInt32, Imports: math.MaxInt32, Exports: math.MaxInt32, NameBytes: math.MaxInt32, Globals: math.MaxInt32,
 	Tables: math.MaxInt32, TableMinimum: math.MaxInt32, TableMaximum: math.MaxInt32,
 	Functions: math.MaxInt32, FunctionBody: math.MaxInt32, Locals: math.MaxInt32, ModuleLocals: math.MaxInt32,
 	Nesting: math.MaxInt32, Operands: math.MaxInt32,

@@ -12,6 +12,7 @@ type Limits struct {
 	TypeValues int // parameters and results of all types, for each of which a runtime makes code; default 50 000 [300]
 	Imports    int // default 10 000 [28]
 	Exports    int // default 10 000 [479]
+	NameBytes  int // of the names of all imports and exports, which errors and inspections repeat; default 1 MiB [1 067]
 	Globals    int // default 10 000 [13]
 
 	Tables       int // default 8 [4]
@@ -43,6 +44,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.TypeValues, 50_000)
 	set(&l.Imports, 10_000)
 	set(&l.Exports, 10_000)
+	set(&l.NameBytes, 1<<20)
 	set(&l.Globals, 10_000)
 	set(&l.Tables, 8)
 	set(&l.TableMinimum, 1<<16)

@@ -24,7 +24,7 @@ func TestCompleteModule(t *testing.T) {
 		t.Errorf("custom section %q", m.Custom)
 	}
 	figures := Limits{
-		Types: 2, Parameters: 1, TypeValues: 2, Imports: 4, Exports: 2, Globals: 2, Tables: 2, TableMinimum: 7,
+		Types: 2, Parameters: 1, TypeValues: 2, Imports: 4, Exports: 2, NameBytes: 12, Globals: 2, Tables: 2, TableMinimum: 7,
 		Functions: 1, FunctionBody: 8, Locals: 2, ModuleLocals: 2, Operands: 1,
 		DataSegments: 2, DataPages: 1, ElementSegments: 2, Elements: 2,
 	}
@@ -52,6 +52,8 @@ func TestEachLimitHolds(t *testing.T) {
 		{"TypeValues", valued, Limits{TypeValues: 2}, false},
 		{"Imports", complete(), Limits{Imports: 3}, true},
 		{"Exports", complete(), Limits{Exports: 1}, true},
+		{"NameBytes", shifted(), Limits{NameBytes: 45}, true},
+		{"NameBytes", shifted(), Limits{NameBytes: 46}, false},
 		{"Globals", complete(), Limits{Globals: 1}, true},
 		{"Tables", complete(), Limits{Tables: 1}, true},
 		{"Tables", complete(), Limits{Tables: 2}, false},

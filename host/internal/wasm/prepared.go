@@ -9,7 +9,7 @@ import (
 // RewriteVersion is raised with each change of what Decode accepts or Rewrite writes, so
 // that no host uses what an older version has stored. TestRewriteVersion notices most of
 // these changes.
-const RewriteVersion = 1
+const RewriteVersion = 2
 
 // Prepared is a rewritten module and what its host needs to know of the original.
 type Prepared struct {

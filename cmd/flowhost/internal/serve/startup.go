@@ -21,13 +21,17 @@ func reportStart(w io.Writer, l *Link, set *flows.Set, schedules []run.ScheduleS
 	if l.context != "" {
 		at += ", credentials in " + cli.Relative(l.context)
 	}
-	events := strings.TrimSuffix(bus.EventSubject("<flow>", ">", ""), ".")
 	fmt.Fprintf(w, "flowhost %s serves %s\n", buildinfo.This().Version, render.Count(len(set.Flows), "flow"))
-	fmt.Fprintf(w, "  nats     %s\n", at)
-	fmt.Fprintf(w, "  request  %s: starts a run; the reply is its id or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait)
-	fmt.Fprintf(w, "  publish  %s: a JetStream message that starts exactly one run\n", bus.TriggerSubject("<flow>"))
-	fmt.Fprintf(w, "  follow   %s: events and results\n\n", events)
+	fmt.Fprintf(w, "  nats     %s\n%s\n", at, subjectLines())
 	writeTriggers(w, set, pauses(schedules), time.Now())
+}
+
+// subjectLines says which subjects serve requests; README.md and docs/nats.md show them.
+func subjectLines() string {
+	events := strings.TrimSuffix(bus.EventSubject("<flow>", ">", ""), ".")
+	return fmt.Sprintf("  request  %s: starts a run; the reply is its id or, with %s, its result\n", bus.RunSubject("<flow>"), bus.HeaderWait) +
+		fmt.Sprintf("  publish  %s: a JetStream message that starts exactly one run\n", bus.TriggerSubject("<flow>")) +
+		fmt.Sprintf("  follow   %s: events and results\n", events)
 }
 
 // pauses are the paused schedules.
