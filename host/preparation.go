@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/flowhost/flowhost/host/internal/compile"
 	"github.com/flowhost/flowhost/host/internal/wasm"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
@@ -83,6 +84,10 @@ func (p *preparation) compile(ctx context.Context) (err error) {
 		}
 	}()
 	p.code, err = p.sandbox.runtime.CompileModule(ctx, p.module.Binary)
+	if err != nil && compile.IsStorageFault(err) {
+		p.sandbox.compiler.Mend(err)
+		p.code, err = p.sandbox.runtime.CompileModule(ctx, p.module.Binary)
+	}
 	if err != nil {
 		p.code = nil
 		if errors.Is(err, errNotCompiled) {

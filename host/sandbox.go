@@ -41,7 +41,7 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 	}
 	cache, rewrites := compile.OpenCache(config.CacheDir, config.Log)
 	compiler, cache, err := compile.New(compile.Config{
-		Command: command, CacheDir: config.CacheDir, Time: config.CompileTime, Memory: config.CompileMemory,
+		Command: command, CacheDir: config.CacheDir, Time: config.CompileTime, Memory: config.CompileMemory, Log: config.Log,
 	}, cache)
 	if err != nil {
 		return nil, err
@@ -121,6 +121,9 @@ func (s *sandbox) prepare(ctx context.Context, digest string, open func(context.
 }
 
 func compileFault(err error) *ModuleError {
+	if compile.IsStorageFault(err) {
+		return &ModuleError{passing: true, Reason: "the cache of compiled modules cannot be used: " + err.Error(), Hint: "look at its directory, or set another cache"}
+	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	return &ModuleError{Reason: "not a valid module: " + reason, Hint: "build it again, or with another version of its toolchain"}
 }

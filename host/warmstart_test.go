@@ -1,6 +1,8 @@
 package host_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -63,5 +65,63 @@ func TestStoredRewrites(t *testing.T) {
 	call()
 	if again, err := os.ReadFile(files[0]); err != nil || string(again) != string(whole) || !isNew() {
 		t.Errorf("a damaged file was not replaced: %v", err)
+	}
+}
+
+// A damaged cache costs time and a line in the log: no module is blamed for it.
+func TestDamagedCache(t *testing.T) {
+	t.Parallel()
+	replace := func(content func([]byte) []byte) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			whole, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(file, content(whole), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, damage := range map[string]func(t *testing.T, file string){
+		"empty":     replace(func(b []byte) []byte { return nil }),
+		"cut":       replace(func(b []byte) []byte { return b[:len(b)/2] }),
+		"wrong bit": replace(func(b []byte) []byte { b[len(b)/2] ^= 1; return b }),
+		"a directory": func(t *testing.T, file string) {
+			if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"no directory to write to": func(t *testing.T, file string) {
+			if err := os.RemoveAll(filepath.Dir(file)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opened := func(dir string) *host.Host {
+				t.Helper()
+				h, err := host.New(t.Context(), host.Config{CacheDir: dir, CompileCommand: compileCommand()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := h.Close(context.WithoutCancel(t.Context())); err != nil {
+						t.Error(err)
+					}
+				})
+				return h
+			}
+			dir := t.TempDir()
+			h := opened(dir)
+			wantOutput(t, invoke(t, h, callOf(loadBytes(t, h, noop().bytes()), "", "1")), "null")
+			files, err := filepath.Glob(filepath.Join(dir, "flowhost-modules", "wazero-*", "*"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("%q, %v", files, err)
+			}
+			again := opened(dir)
+			damage(t, files[0])
+			wantOutput(t, invoke(t, again, callOf(loadBytes(t, again, noop().bytes()), "", "1")), "null")
+		})
 	}
 }

@@ -63,6 +63,9 @@ func Child(ctx context.Context, stdin io.Reader, stderr io.Writer) int {
 	runtime := wazero.NewRuntimeWithConfig(ctx, Settings().WithCompilationCache(cache))
 	if _, err := runtime.CompileModule(ctx, binary); err != nil {
 		fmt.Fprintln(stderr, err)
+		if IsStorageFault(err) {
+			return childBroken
+		}
 		return childRefused
 	}
 	return childDone // nothing to close: the process ends

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -26,6 +27,7 @@ type Config struct {
 	CacheDir string   // as for [OpenCache]; empty: a temporary directory, if there are children
 	Time     time.Duration
 	Memory   int64
+	Log      *slog.Logger
 }
 
 // Compiler compiles modules in children of this process.
@@ -144,7 +146,7 @@ func (c *Compiler) run(ctx context.Context, module []byte) error {
 func (c *Compiler) explain(ctx context.Context, state *os.ProcessState, stderr string, err error) error {
 	const outOfMemory, noMemory, cpuSignal, fileSize = "out of memory", "cannot allocate memory", "SIGXCPU", "file too large"
 	switch {
-	case state.ExitCode() == childRefused && !strings.Contains(stderr, fileSize):
+	case state.ExitCode() == childRefused:
 		return &RefusedError{stderr}
 	case ctx.Err() != nil, strings.Contains(stderr, cpuSignal), state.UserTime()+state.SystemTime() >= c.Time:
 		return &BudgetError{fmt.Sprintf("%v of processor time", c.Time)}
