@@ -9,16 +9,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
 )
 
-// attempt is one running call.
+// attempt is one call in flight.
 type attempt struct {
+	attemptPlace
 	task     task
 	call     run.Call
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	deadline countdown
+	deadline countdown     // of its time
+	extended time.Duration // how much of the time in which that stood still the deadline allows for
 	decided  atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
 }
 
@@ -29,57 +32,15 @@ type result struct {
 	err error
 }
 
-// workers make attempts, each one at a time.
-type workers struct {
-	invoker Invoker
-	log     *slog.Logger
-	work    chan *attempt // to the workers
-	results chan result   // from them
-	stuck   atomic.Int32  // attempts that were given up and have not ended yet
-
-	// What follows belongs to the loop.
-	idle  int    // workers without an attempt
-	share int    // workers that one flow may have
-	start func() // starts a worker
-	drop  func() // stops waiting for a worker that hangs
-}
-
-// worker makes one attempt at a time. Its result always has a place in the channel,
-// which has as many as there are workers. A worker whose attempt was given up has been
-// replaced, and ends: nothing waits for it.
-func (p *workers) worker() (replaced bool) {
-	for a := range p.work {
-		r := p.invoke(a)
-		if !a.decided.CompareAndSwap(false, true) {
-			p.stuck.Add(-1)
-			p.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
-			return true
-		}
-		p.results <- r
-	}
-	return false
-}
-
-// invoke turns a panic of the invoker into a lost attempt: one broken call must
-// not take the host down.
-func (p *workers) invoke(a *attempt) (r result) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			r = result{attempt: a, err: fmt.Errorf("the host panicked: %v", panicked)}
-		}
-	}()
-	answer, err := p.invoker.Invoke(a.ctx, a.call)
-	return result{attempt: a, Result: answer, err: err}
-}
-
-// begin starts a task's next attempt. The input is evaluated once, now; later attempts
-// get the recorded bytes.
-func (e *executor) begin(t task) {
+// begin starts a task's next attempt, which has been admitted. The input is evaluated
+// once, now; later attempts get the recorded bytes.
+func (e *executor) begin(t task, place fairq.Place) {
 	started, failure := t.nextAttempt()
 	if failure == nil {
 		failure = e.recordStart(t, started)
 	}
 	if failure != nil {
+		e.places.Exit(&place)
 		e.runnable.Done(t.run.Flow, e.limits.of(t))
 		e.end(t, run.Failed, failure)
 		e.advance(t.openRun)
@@ -94,27 +55,35 @@ func (e *executor) begin(t task) {
 		timeout = e.config.Timeout
 	}
 	state := t.state()
-	a := &attempt{task: t, call: run.Call{
+	a := &attempt{task: t, attemptPlace: attemptPlace{places: e.places, clock: e.clock, place: place}, call: run.Call{
 		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Key: t.ref().Key, Attempt: state.Attempts,
 		Scheduled: t.run.Trigger.Time, Module: state.Module, Function: state.Function,
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
 	if timeout > 0 {
-		e.clock.countDown(&a.deadline, e.clock.now().Add(timeout), func() { e.interrupt(a, run.ErrDeadline) })
+		e.clock.countDown(&a.deadline, e.clock.now().Add(timeout), func() { e.attemptDue(a) })
 	}
 	t.attempts = append(t.attempts, a)
-	e.workers.idle--
-	e.startAttempt(a)
-}
-
-// startAttempt passes an attempt to a worker, or to the simulation.
-func (e *executor) startAttempt(a *attempt) {
+	e.workers.attempts++
 	if e.config.Sim != nil {
 		e.simulate(a)
 		return
 	}
-	e.workers.work <- a // never blocks: there are as many places as workers
+	a.ctx = run.WithPlace(a.ctx, a)
+	e.workers.begin(a)
+}
+
+// attemptDue interrupts an attempt at its deadline, or extends that by the time in which
+// the attempt's time has stood still.
+func (e *executor) attemptDue(a *attempt) {
+	stood := a.stoodStill()
+	if stood <= a.extended {
+		e.interrupt(a, run.ErrDeadline)
+		return
+	}
+	e.clock.countDown(&a.deadline, e.clock.now().Add(stood-a.extended), func() { e.attemptDue(a) })
+	a.extended = stood
 }
 
 func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
@@ -167,9 +136,9 @@ func (e *executor) interrupt(a *attempt, cause error) {
 }
 
 // abandonAttempt records the end of an attempt that hangs and replaces its worker,
-// unless too many hang.
+// unless as many hang as may compute: each keeps a thread and its memory.
 func (e *executor) abandonAttempt(a *attempt, cause error) {
-	if int(e.workers.stuck.Load()) >= e.config.Workers {
+	if workers, _ := e.places.Bounds(); int(e.workers.stuck.Load()) >= max(workers, 1) {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 		return
 	}
@@ -177,10 +146,11 @@ func (e *executor) abandonAttempt(a *attempt, cause error) {
 		return // its result is on the way
 	}
 	hanging := e.workers.stuck.Add(1)
+	if e.config.Sim == nil {
+		e.workers.running.Done() // nothing waits for its worker
+	}
 	e.log.Error("an attempt does not end and is given up; its memory stays in use", "run", a.call.Run, "flow", a.call.Flow,
 		"task", a.call.Task, "attempt", a.call.Attempt, "module", a.call.Module, "hanging", hanging)
-	e.workers.start()
-	e.workers.drop()
 	outcome := run.OutcomeTimedOut
 	if errors.Is(cause, run.ErrCanceled) {
 		outcome = run.OutcomeCanceled
@@ -191,9 +161,17 @@ func (e *executor) abandonAttempt(a *attempt, cause error) {
 	}}})
 }
 
+// workerReturned takes a result from a worker.
+func (e *executor) workerReturned(r result) {
+	e.workers.returned()
+	e.attemptEnded(r)
+}
+
 // attemptEnded records a result and advances the run.
 func (e *executor) attemptEnded(r result) {
-	e.workers.idle++
+	r.Queued = r.stoodStill()
+	e.workers.attempts--
+	e.places.Exit(&r.place)
 	e.runnable.Done(r.task.run.Flow, e.limits.of(r.task))
 	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)
@@ -250,7 +228,7 @@ func (e *executor) recordEnd(t task, r run.Result) {
 func (e *executor) endOf(t task, r run.Result) *run.AttemptFinished {
 	end := &run.AttemptFinished{
 		TaskRef: t.ref(), Attempt: t.state().Attempts,
-		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration,
+		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration, Queued: r.Queued,
 	}
 	if r.Failure != nil {
 		r.Failure.At = t.spec.At()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowhost/flowhost/engine/memory"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
 	"github.com/flowhost/flowhost/scheduler"
 )
@@ -44,7 +45,8 @@ type Config struct {
 	// with.
 	Limits []*flows.Limit
 
-	Workers        int // attempts at once; default four times GOMAXPROCS. One flow may use three quarters of them
+	Workers        int // attempts that compute at once; default four times GOMAXPROCS, negative for none. [Engine.Tune] changes it
+	InFlight       int // attempts that compute, or have begun and wait; default 512. [Engine.Tune] changes it
 	OpenRuns       int // runs that are not finished; default 100 000
 	Definitions    int // kept although no open run needs them, so that finished runs can be repeated with them; default 32, negative for none
 	SnapshotEvents int // events after which a snapshot is made; default 50 000
@@ -69,8 +71,11 @@ type Config struct {
 
 // withDefaults gives the configuration with its defaults filled in.
 func (c Config) withDefaults() Config {
-	if c.Workers <= 0 {
+	if c.Workers == 0 {
 		c.Workers = 4 * runtime.GOMAXPROCS(0)
+	}
+	if c.InFlight <= 0 {
+		c.InFlight = max(512, c.Workers)
 	}
 	if c.OpenRuns <= 0 {
 		c.OpenRuns = 100_000
@@ -143,33 +148,20 @@ func (e *Engine) Drain() {
 func (e *Engine) Run(ctx context.Context) error {
 	defer close(e.stopped)
 	ctx, stop := context.WithCancelCause(ctx)
+	x := e.exec
 	var running, notifying sync.WaitGroup
 	defer running.Wait()
+	defer x.workers.running.Wait()
 	defer stop(ErrStopped)
 
-	x := e.exec
 	x.ctx = ctx
 	x.limits.deploy(x.config.Limits)
 	recovered, err := x.recover(ctx)
 	if err != nil {
 		return err
 	}
-	x.workers.drop = running.Done
-	x.workers.start = func() {
-		running.Add(1)
-		go func() {
-			if replaced := x.workers.worker(); !replaced {
-				running.Done()
-			}
-		}()
-	}
-	if x.config.Sim != nil {
-		x.workers.start, x.workers.drop = func() {}, func() {}
-	} else {
+	if x.config.Sim == nil {
 		running.Go(func() { x.clock.timers.Run(ctx, x.clock.deliver(ctx)) })
-	}
-	for range x.config.Workers {
-		x.workers.start()
 	}
 	running.Go(func() { x.commits.committer(ctx, recovered.last) })
 	running.Go(func() { x.commits.compactor(ctx, recovered.archive) })
@@ -185,7 +177,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		stop(err)
 	}
-	close(x.workers.work)
+	x.workers.stop()
 	close(x.commits.toNotifier) // after a graceful stop the notifier still delivers what it has received
 	notifying.Wait()
 	return err
@@ -219,7 +211,8 @@ func (e *Engine) loop(ctx context.Context) error {
 		case cleanup := <-e.cleanups:
 			cleanup()
 		case r := <-results:
-			each(r, results, x.attemptEnded)
+			each(r, results, x.workerReturned)
+		case <-x.freed: // dispatch has a look
 		case batch := <-due:
 			for _, alarm := range batch {
 				alarm()
@@ -264,7 +257,7 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 	}
 }
 
-// dispatch starts ready tasks while workers are idle.
+// dispatch starts what may start.
 func (e *executor) dispatch() {
 	if e.schedules.backfillsDue && !e.commits.congested() && e.fault == nil {
 		e.schedules.advanceBackfills()
@@ -278,14 +271,18 @@ func (e *executor) dispatch() {
 		}
 	}
 	e.startChildren()
-	for e.workers.idle > 0 && e.runnable.Len() > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
-		t, ok := e.runnable.Pop(e.workers.share)
+	for e.runnable.Len() > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
+		t, place, ok := fairq.Admit(e.places, &e.runnable)
 		if !ok {
 			return
 		}
-		e.begin(t)
+		e.begin(t, place)
 	}
 }
+
+// Tune changes how many attempts compute at once, 0 for none, and how many are in flight.
+// Attempts in flight are not affected.
+func (e *Engine) Tune(workers, inFlight int) { e.exec.places.Set(workers, inFlight) }
 
 // command runs f on the loop and waits for it.
 func (e *Engine) command(ctx context.Context, f func()) error {

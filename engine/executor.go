@@ -36,6 +36,8 @@ type executor struct {
 	runnable    fairq.Queue[task] // tasks that may start as soon as a worker is idle
 	childStarts []task            // tasks that may start a sub-flow, which needs no worker
 	limits      *limits
+	places      *fairq.Places // shared with the goroutines of attempts
+	freed       chan struct{} // an attempt may be admitted that could not be before
 	workers     workers
 
 	finished finishedRuns
@@ -62,13 +64,14 @@ func newExecutor(config Config) *executor {
 	e.commits = newCommitLog(&e.config)
 	e.commits.applied, e.commits.recordOf, e.commits.fail = e.applied, e.recordOf, e.fail
 	e.shard = e.commits.shard
-	places := config.Workers
-	if config.Sim != nil {
-		places = 0
-	}
-	e.workers.invoker, e.workers.log = config.Invoker, config.Log
-	e.workers.work, e.workers.results = make(chan *attempt, places), make(chan result, places)
-	e.workers.idle, e.workers.share = config.Workers, config.Workers-config.Workers/4
+	e.freed = make(chan struct{}, 1)
+	e.places = fairq.NewPlaces(max(config.Workers, 0), config.InFlight, func() {
+		select {
+		case e.freed <- struct{}{}:
+		default:
+		}
+	})
+	e.workers = newWorkers(&config)
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
 	e.schedules = &schedules{exec: e, byRef: map[run.ScheduleRef]*schedule{}}
@@ -89,7 +92,7 @@ func (e *executor) tick() {
 
 // drained reports whether a graceful stop has nothing left to wait for.
 func (e *executor) drained() bool {
-	return e.workers.idle == e.config.Workers && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
+	return e.workers.attempts == 0 && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
 }
 
 // fail ends the loop with an error from which the engine cannot continue.
@@ -104,11 +107,12 @@ type Stats struct {
 	Open     int    `json:"open_runs"`
 	Ready    int    `json:"ready_tasks"` // waiting for a worker
 	Running  int    `json:"running_attempts"`
-	Stuck    int    `json:"stuck_attempts"` // given up, and not ended yet
-	Timers   int    `json:"timers"`         // fires, retries and deadlines
-	Fired    uint64 `json:"fired"`          // nominal times of schedules that made a run, since the start
-	Dropped  uint64 `json:"dropped_fires"`  // nominal times that made none, since the start
-	Revision uint64 `json:"revision"`       // of the journal
+	Waiting  int    `json:"waiting_attempts"` // of the running ones: for memory, a module, a worker, or asleep
+	Stuck    int    `json:"stuck_attempts"`   // given up, and not ended yet
+	Timers   int    `json:"timers"`           // fires, retries and deadlines
+	Fired    uint64 `json:"fired"`            // nominal times of schedules that made a run, since the start
+	Dropped  uint64 `json:"dropped_fires"`    // nominal times that made none, since the start
+	Revision uint64 `json:"revision"`         // of the journal
 	Tail     int    `json:"events_since_snapshot"`
 }
 
@@ -121,8 +125,9 @@ func (e *Engine) Stats() Stats {
 }
 
 func (e *executor) count() {
+	_, waiting := e.places.Count()
 	e.stats.Store(&Stats{
-		Open: len(e.open), Ready: e.runnable.Len(), Running: e.config.Workers - e.workers.idle, Stuck: int(e.workers.stuck.Load()),
+		Open: len(e.open), Ready: e.runnable.Len(), Running: e.workers.attempts, Waiting: waiting, Stuck: int(e.workers.stuck.Load()),
 		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
 	})
 }

@@ -148,13 +148,14 @@ func (f *fan) exhausted(t task) bool {
 	return f.next == len(f.items) || f.failed != nil && !t.spec.Continue || t.stopped() != nil
 }
 
-// hasRoom reports whether another item may begin. Without a bound in the task, enough
-// items begin to keep the workers busy.
+// hasRoom reports whether another item may begin. Without a bound in the task, more items
+// begin than can be in flight.
 func (e *executor) hasRoom(t task, f *fan) bool {
 	if t.spec.MaxParallel > 0 {
 		return len(f.active) < t.spec.MaxParallel
 	}
-	return f.busy < 2*e.config.Workers
+	_, inFlight := e.places.Bounds()
+	return f.busy < 2*inFlight
 }
 
 // activate and deactivate count the items that are ready or running.

@@ -287,9 +287,10 @@ func (e *Engine) consistent() error {
 		return err
 	}
 	running := e.exec.runnable.Running()
-	if under != running || under+e.exec.workers.idle != e.exec.config.Workers || len(e.exec.shard.Runs) != len(e.exec.open) {
-		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d of %d workers are idle, %d runs are open, %d are kept",
-			under, running, e.exec.workers.idle, e.exec.config.Workers, len(e.exec.open), len(e.exec.shard.Runs))
+	computing, waiting := e.exec.places.Count()
+	if under != running || under != e.exec.workers.attempts || under != computing+waiting || len(e.exec.shard.Runs) != len(e.exec.open) {
+		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d are in flight, %d compute and %d wait, %d runs are open, %d are kept",
+			under, running, e.exec.workers.attempts, computing, waiting, len(e.exec.open), len(e.exec.shard.Runs))
 	}
 	return nil
 }

@@ -483,7 +483,7 @@ func TestRetryOfASubflowsRun(t *testing.T) {
 // What belongs to a backfill comes after everything that is due.
 func TestSubflowsOfBackfills(t *testing.T) {
 	t.Parallel()
-	set := load(t, nestedHCL)
+	set := load(t, nestedHCL+longFlow)
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		note := func(_ context.Context, call run.Call) (run.Result, error) {
@@ -491,7 +491,8 @@ func TestSubflowsOfBackfills(t *testing.T) {
 			order = append(order, call.Flow+" "+call.Scheduled.Format("05"))
 			return gives(json.RawMessage(`{"n":1}`)), nil
 		}
-		r := boot(t, Config{Workers: 1, Invoker: guests{"first": note, "work": note}}, set)
+		r := boot(t, Config{Workers: 1, Invoker: guests{"first": note, "work": note, "long": takes(4 * time.Minute)}}, set)
+		long := r.submit("long", `null`)
 		ask := func(kind run.TriggerKind, second int) run.ID {
 			receipt, err := r.Submit(t.Context(), run.Request{Flow: "top", Trigger: run.Trigger{Kind: kind, Time: time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC)}})
 			if err != nil {
@@ -508,6 +509,7 @@ func TestSubflowsOfBackfills(t *testing.T) {
 		if want := []string{"top 01", "top 03", "inner 03", "top 02", "inner 01", "inner 02"}; !slices.Equal(order, want) {
 			t.Errorf("%q", order)
 		}
+		r.wait(long)
 		r.stop()
 	})
 }

@@ -30,13 +30,14 @@ type Config struct {
 	CompileTime    time.Duration // of a processor that such a process may use, in whole seconds; default 1 minute
 	CompileMemory  int64         // bytes that it may use, of which an eighth may be native code; default 2 GiB
 
-	// Instances is how many calls run at a time, of which three quarters may be
-	// of one module. Default: 4 × GOMAXPROCS, as a call may sleep or wait.
+	// Instances is how many calls hold an instance at a time; default 1024. An engine
+	// admits calls by the processors, and a host by its memory: this bounds callers that
+	// have no engine.
 	Instances int
 
 	Memory       int64           // bytes over all calls that run and instances that are idle; default 1 GiB
 	Queue        int             // calls that wait for an instance, the next one is turned away; default 1024, negative: none waits
-	Idle         int             // instances that are kept ready; default 4 × Instances, negative: none
+	Idle         int             // instances that are kept ready; default 16 × GOMAXPROCS, negative: none
 	IdleTime     time.Duration   // after which an instance that nobody needed is given up; default 1 minute
 	Engine       Engine          // default: Compiler
 	Depth        int             // calls of recursive functions within each other; default 10 000
@@ -76,6 +77,7 @@ const (
 
 // Defaults of Config.
 const (
+	defaultInstances  = 1024
 	defaultMemory     = 1 << 30
 	defaultQueue      = 1024
 	defaultIdleTime   = time.Minute
@@ -102,8 +104,8 @@ func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	c.Instances = cmp.Or(max(c.Instances, 0), 4*runtime.GOMAXPROCS(0))
-	c.Idle = max(cmp.Or(c.Idle, 4*c.Instances), 0)
+	c.Instances = cmp.Or(max(c.Instances, 0), defaultInstances)
+	c.Idle = max(cmp.Or(c.Idle, 16*runtime.GOMAXPROCS(0)), 0)
 	c.IdleTime = cmp.Or(max(c.IdleTime, 0), defaultIdleTime)
 	c.Depth = cmp.Or(min(max(c.Depth, 0), math.MaxInt32), defaultDepth)
 	c.Memory = cmp.Or(max(c.Memory, 0), defaultMemory)

@@ -76,14 +76,25 @@ func ended(ctx context.Context) bool {
 // that sleeps learns of it, and one that does not care cannot spin.
 const maxNap = time.Millisecond
 
+// shortSleep is a sleep in which it does not pay to let others compute.
+const shortSleep = 100 * time.Microsecond
+
 // sleep really waits, and moves the guest's time by exactly what it asked for.
 // When the call is canceled it comes back early with its time up, and when the
 // call is over it unwinds the guest.
 func (inv *invocation) sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	own := timeOf(ctx)
+	if d < shortSleep {
+		own = nil
+	}
+	own.leave(run.WaitSleep)
 	select {
 	case <-timer.C:
+		if own.back() != nil && inv.over(ctx) {
+			panic(errInterrupted)
+		}
 	case <-ctx.Done():
 		if inv.over(ctx) {
 			panic(errInterrupted) // the instance recovers it

@@ -10,9 +10,9 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Invoke runs one call and returns its result. The call's time starts
-// now: waiting for an instance, and preparing a module that is not known yet,
-// are part of it and of the result's duration.
+// Invoke runs one call and returns its result. The call's time starts now. It stands
+// still, and the call leaves its [run.Place], while the call waits for memory or for the
+// preparation of its module; while it sleeps, it leaves its place, and the time passes.
 //
 // An error means that the attempt is lost: ctx ended with a cause other than
 // [run.ErrDeadline], [run.ErrCanceled] or [context.DeadlineExceeded], or the
@@ -23,19 +23,19 @@ func (h *Host) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
 	if timeout <= 0 {
 		timeout = h.config.Timeout
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, run.ErrDeadline)
-	defer cancel()
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
 		return run.Result{}, err
 	}
 	defer leave()
+	own := newCallTime(ctx, timeout)
+	defer own.stop()
 
-	result, err := h.invoke(ctx, &call)
+	result, err := h.invoke(own, &call)
 	if err != nil {
 		return run.Result{}, fmt.Errorf("run %s, task %s, attempt %d: %w", call.Run, call.Task, call.Attempt, err)
 	}
-	result.Duration = time.Since(started)
+	result.Duration, result.Queued = time.Since(started)-own.stood, own.stood
 	return result, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // moduleCache holds prepared modules by digest. It prepares each once at a time, and
@@ -46,11 +48,9 @@ func (c *moduleCache) get(ctx context.Context, digest string, spawn func(func())
 	select {
 	case <-e.ready: // the usual case does not check ctx
 	default:
-		select {
-		case <-e.ready:
-		case <-ctx.Done():
+		if err := e.prepared(ctx); err != nil {
 			c.leave(e)
-			return nil, context.Cause(ctx)
+			return nil, err
 		}
 	}
 	if e.err != nil {
@@ -58,6 +58,18 @@ func (c *moduleCache) get(ctx context.Context, digest string, spawn func(func())
 		return nil, e.err
 	}
 	return e.module, nil
+}
+
+// prepared waits until the module is. It fails with the cause with which ctx ended.
+func (e *entry) prepared(ctx context.Context) error {
+	own := timeOf(ctx)
+	own.leave(run.WaitModule)
+	select {
+	case <-e.ready:
+		return own.back()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // release releases a module; nil is none.

@@ -1,12 +1,10 @@
 package host
 
 import (
-	"cmp"
 	"container/list"
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,40 +14,35 @@ import (
 
 var errBusy = errors.New("too many calls are waiting for an instance")
 
-// maxPassed is how often a call that waits for memory is overtaken by calls of
-// other modules that need less. Then all wait for it.
+// maxPassed is how often a call that waits for memory is overtaken by calls that need
+// less. Then all wait for it.
 const maxPassed = 64
 
-// pool admits calls as long as there are places and memory for them, and keeps
-// the instances that they leave behind ready for the next ones.
+// pool admits calls as long as there is memory for them, and keeps the instances that they
+// leave behind ready for the next ones.
 //
-// The memory counts what running calls may write to, which is all that their
-// linear memories have, their native stacks, what their instances take beside, and
-// the most that their output and log may be; and what idle instances hold for
-// themselves. When it is short, idle instances go first, those that were used
-// longest ago.
+// The memory counts what running calls may write to, which is all that their linear
+// memories have, their native stacks, what their instances take beside, and the most that
+// their output and log may be; and what idle instances hold for themselves. When it is
+// short, idle instances go first, those that were used longest ago.
 //
-// Calls of one module are admitted in the order in which they come. Among
-// modules the one with the fewest running calls is next, so that one that is slow
-// does not hold up the others; and none may have more than three quarters of the
-// places, running or waiting.
+// Calls are admitted in the order in which they come, except that one which waits for much
+// memory is overtaken by some that need less. Which calls come, and when, is the business
+// of whoever makes them: the engine admits by flow and priority.
 type pool struct {
-	instances  int           // places in all
-	memory     int64         // bytes in all
-	share      int           // places of one module
-	queue      int           // bound of waiting calls
-	queueShare int           // bound of one module's waiting calls
-	spare      int           // bound of idle instances
-	lifetime   time.Duration // of an idle instance
+	instances int           // calls at once
+	memory    int64         // bytes in all
+	queue     int           // bound of waiting calls
+	spare     int           // bound of idle instances
+	lifetime  time.Duration // of an idle instance
 
 	processors int
 	crowded    atomic.Bool // as many calls run as there are processors
 
 	mu        sync.Mutex
-	places    int   // free
-	bytes     int64 // free
-	waiting   int
-	arrivals  uint64 // calls that ever waited
+	places    int       // free
+	bytes     int64     // free
+	waiting   list.List // of *ticket, in order of arrival
 	lines     map[*image]*line
 	idle      list.List // of *rest, the one used longest ago first
 	idleBytes int64
@@ -61,14 +54,15 @@ type pool struct {
 // line is what the pool has of one module.
 type line struct {
 	running int
-	waiting list.List       // of *ticket
+	waiting int
 	idle    []*list.Element // in pool.idle, the one used last at the end
 }
 
+// ticket is a call that waits.
 type ticket struct {
+	own      *line
 	bytes    int64
-	passed   int           // calls that overtook it while it waited for memory
-	number   uint64        // order of arrival
+	passed   int           // calls that overtook it
 	admitted chan struct{} // closed under the pool's lock
 }
 
@@ -85,17 +79,10 @@ type lease struct {
 func newPool(config *Config) *pool {
 	return &pool{
 		instances: config.Instances, memory: config.Memory, queue: config.Queue, spare: config.Idle, lifetime: config.IdleTime,
-		share: threeQuarters(config.Instances), queueShare: threeQuarters(config.Queue),
 		places: config.Instances, bytes: config.Memory,
 		processors: runtime.GOMAXPROCS(0),
 		lines:      map[*image]*line{},
 	}
-}
-
-// threeQuarters is the share of one module: all but a quarter, rounded up, of
-// what there is, and never nothing of something.
-func threeQuarters(n int) int {
-	return max(n-(n+3)/4, min(n, 1))
 }
 
 // call runs fn as use does, with the memory with which a call of the image begins.
@@ -124,26 +111,23 @@ func (p *pool) lend(ctx context.Context, image *image, bytes, overhead int64, fn
 func (p *pool) admit(ctx context.Context, image *image, bytes int64) error {
 	p.mu.Lock()
 	own := p.lineOf(image)
-	if p.waiting == 0 && p.admits(own, bytes) {
+	if p.waiting.Len() == 0 && p.admits(bytes) {
 		p.hand(own, bytes)
 		p.unlock()
 		return nil
 	}
-	if p.waiting >= p.queue || own.waiting.Len() >= p.queueShare {
+	if p.waiting.Len() >= p.queue {
 		p.unlock()
 		return errBusy
 	}
-	p.arrivals++
-	t := &ticket{bytes: bytes, number: p.arrivals, admitted: make(chan struct{})}
-	place := own.waiting.PushBack(t)
-	p.waiting++
+	t := &ticket{own: own, bytes: bytes, admitted: make(chan struct{})}
+	place := p.waiting.PushBack(t)
+	own.waiting++
 	p.advance() // those before may wait for what this one does not need
 	p.unlock()
 
-	select {
-	case <-t.admitted:
+	if err := t.wait(ctx); err == nil {
 		return nil
-	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.unlock()
@@ -151,11 +135,29 @@ func (p *pool) admit(ctx context.Context, image *image, bytes int64) error {
 	case <-t.admitted: // in the meantime
 		p.put(own, bytes)
 	default:
-		own.waiting.Remove(place)
-		p.waiting--
+		p.waiting.Remove(place)
+		own.waiting--
 	}
 	p.advance() // the next one may need less
 	return context.Cause(ctx)
+}
+
+// wait lets others compute until the call is admitted. It fails with the cause with which
+// ctx ended.
+func (t *ticket) wait(ctx context.Context) error {
+	select {
+	case <-t.admitted:
+		return nil
+	default:
+	}
+	own := timeOf(ctx)
+	own.leave(run.WaitMemory)
+	select {
+	case <-t.admitted:
+		return own.back()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // lineOf is called with the lock held, as are all below that do not lock.
@@ -168,11 +170,9 @@ func (p *pool) lineOf(image *image) *line {
 	return own
 }
 
-// admits reports whether there are a place and memory for a call, for which
-// idle instances may have gone.
-func (p *pool) admits(own *line, bytes int64) bool {
-	return p.places > 0 && own.running < p.share && p.room(bytes)
-}
+// admits reports whether there are a place and memory for a call, for which idle instances
+// may have gone.
+func (p *pool) admits(bytes int64) bool { return p.places > 0 && p.room(bytes) }
 
 func (p *pool) hand(own *line, bytes int64) {
 	p.places--
@@ -202,47 +202,24 @@ func (p *pool) room(bytes int64) bool {
 
 // advance admits those who wait, as far as that goes.
 func (p *pool) advance() {
-	var stuck []*line // their first call waits for memory
-	for p.places > 0 && p.waiting > len(stuck) {
-		next := p.next(stuck)
-		if next == nil {
+	for place := p.waiting.Front(); place != nil && p.places > 0; {
+		t := place.Value.(*ticket)
+		next := place.Next()
+		switch {
+		case p.room(t.bytes):
+			for before := place.Prev(); before != nil; before = before.Prev() {
+				before.Value.(*ticket).passed++
+			}
+			p.waiting.Remove(place)
+			t.own.waiting--
+			p.hand(t.own, t.bytes)
+			close(t.admitted)
+		case t.passed >= maxPassed:
 			return
 		}
-		front := next.waiting.Front()
-		t := front.Value.(*ticket)
-		if !p.room(t.bytes) {
-			if t.passed >= maxPassed {
-				return
-			}
-			stuck = append(stuck, next)
-			continue
-		}
-		for _, s := range stuck {
-			s.waiting.Front().Value.(*ticket).passed++
-		}
-		next.waiting.Remove(front)
-		p.waiting--
-		p.hand(next, t.bytes)
-		close(t.admitted)
+		place = next
 	}
 }
-
-// next is the line whose turn it is, nil when none can have one.
-func (p *pool) next(stuck []*line) *line {
-	var next *line
-	for _, l := range p.lines {
-		if l.waiting.Len() == 0 || l.running >= p.share || slices.Contains(stuck, l) {
-			continue
-		}
-		if next == nil || cmp.Or(cmp.Compare(l.running, next.running), cmp.Compare(l.number(), next.number())) < 0 {
-			next = l
-		}
-	}
-	return next
-}
-
-// number is when the first one that waits has come.
-func (l *line) number() uint64 { return l.waiting.Front().Value.(*ticket).number }
 
 // unlock gives the lock back and closes what has to go.
 func (p *pool) unlock() {

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/flowhost/flowhost/run"
 )
 
 // newTestPool makes a pool without idle instances.
@@ -33,23 +34,15 @@ func hold(t *testing.T, p *pool, image *image, bytes int64, release <-chan struc
 	synctest.Wait()
 }
 
-func TestShareOfAModule(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 3, 8: 6, 1024: 768} {
-		if got := threeQuarters(n); got != want {
-			t.Errorf("of %d: %d, want %d", n, got, want)
-		}
-	}
-}
-
-func TestPoolAdmitsCallsOfAModuleInOrderOfArrival(t *testing.T) {
+// Calls that need as much as others are admitted in the order in which they come.
+func TestPoolAdmitsCallsInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, one := newTestPool(8, 100, 10), &image{}
 		admitted := make(chan int, 4)
 		gates := make([]chan struct{}, 4)
-		for i, bytes := range []int64{80, 95, 10, 95} { // the third would fit beside the first
+		for i := range gates {
 			gates[i] = make(chan struct{})
-			hold(t, p, one, bytes, gates[i], func() { admitted <- i })
+			hold(t, p, one, 80+int64(i), gates[i], func() { admitted <- i })
 		}
 		for i, gate := range gates {
 			if got := <-admitted; got != i {
@@ -83,63 +76,77 @@ func TestPoolBoundsPlacesAndQueue(t *testing.T) {
 	})
 }
 
-// A module whose calls never end takes neither all places nor all of the queue.
-func TestPoolKeepsPlacesFromASlowModule(t *testing.T) {
+// place notes what a call does with the place that its engine has given to it.
+type place struct {
+	left     []run.WaitReason
+	returned int
+	free     chan struct{}
+}
+
+func (p *place) Leave(w run.WaitReason) { p.left = append(p.left, w) }
+
+func (p *place) Return(ctx context.Context) error {
+	p.returned++
+	select {
+	case <-p.free:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// A call that waits for memory lets others compute, and its time stands still until it
+// computes again.
+func TestTimeStandsStillWhileACallWaitsForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, release := newTestPool(4, 100, 8), make(chan struct{})
-		slow, quick := &image{}, &image{}
-		var running atomic.Int32
-		for range 3 + 6 {
-			hold(t, p, slow, 0, release, func() { running.Add(1) })
-		}
-		if n := running.Load(); n != 3 {
-			t.Errorf("%d calls of the slow module run, want three of four", n)
-		}
-		if err := p.use(t.Context(), slow, 0, func(*lease) {}); !errors.Is(err, errBusy) {
-			t.Errorf("the slow module has more than its share of the queue: %v", err)
-		}
-		for range 100 {
-			if err := p.use(t.Context(), quick, 0, func(*lease) {}); err != nil {
-				t.Fatal(err)
+		p, one, release := newTestPool(8, 100, 10), &image{}, make(chan struct{})
+		hold(t, p, one, 60, release, func() {})
+		at := &place{free: make(chan struct{})}
+		own := newCallTime(run.WithPlace(t.Context(), at), time.Second)
+		defer own.stop()
+		began := time.Now()
+		time.Sleep(400 * time.Millisecond)
+		go func() {
+			time.Sleep(time.Minute)
+			close(release)
+			time.Sleep(time.Minute)
+			close(at.free)
+		}()
+		err := p.use(own, one, 90, func(*lease) {
+			if deadline, _ := own.Deadline(); time.Since(began) != 2*time.Minute+400*time.Millisecond || deadline.Sub(time.Now()) != 600*time.Millisecond {
+				t.Errorf("it computes after %v, and has %v", time.Since(began), time.Until(deadline))
 			}
+			<-own.Done()
+		})
+		if err != nil || own.stood != 2*time.Minute || time.Since(began)-own.stood != time.Second || !errors.Is(context.Cause(own), run.ErrDeadline) {
+			t.Errorf("%v, after %v, of which %v do not count: %v", err, time.Since(began), own.stood, context.Cause(own))
 		}
-		close(release)
-		synctest.Wait()
+		if !slices.Equal(at.left, []run.WaitReason{run.WaitMemory}) || at.returned != 1 {
+			t.Errorf("%+v", at)
+		}
 	})
 }
 
-// Among modules the one with the fewest running calls is next, whoever came first.
-func TestPoolIsFairBetweenModules(t *testing.T) {
+// A call that is canceled on its way back to a place gives its memory back.
+func TestCallsThatAreCanceledOnTheirWayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, many, few := newTestPool(4, 100, 100), &image{}, &image{}
-		gate := make(chan struct{})
-		var mu sync.Mutex
-		var order []string
-		note := func(name string) func() {
-			return func() {
-				mu.Lock()
-				defer mu.Unlock()
-				order = append(order, name)
-			}
+		p, one, release := newTestPool(8, 100, 10), &image{}, make(chan struct{})
+		hold(t, p, one, 60, release, func() {})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		own := newCallTime(run.WithPlace(ctx, &place{}), time.Second)
+		defer own.stop()
+		go func() {
+			time.Sleep(time.Minute)
+			close(release)
+			time.Sleep(time.Minute)
+			cancel(run.ErrCanceled)
+		}()
+		if err := p.use(own, one, 90, func(*lease) { t.Error("it computes without a place") }); !errors.Is(err, run.ErrCanceled) {
+			t.Error(err)
 		}
-		for range 10 {
-			hold(t, p, many, 0, gate, note("many"))
+		if p.bytes != 100 || p.places != 8 || p.waiting.Len() != 0 {
+			t.Errorf("%d bytes and %d places are free", p.bytes, p.places)
 		}
-		for range 4 {
-			hold(t, p, few, 0, gate, note("few"))
-		}
-		if got := strings.Join(order, " "); got != "many many many few" {
-			t.Errorf("admitted at first: %s", got)
-		}
-		for range 10 {
-			gate <- struct{}{}
-			synctest.Wait()
-		}
-		if got := slices.Index(order[4:], "few"); got > 2 {
-			t.Errorf("the other module waits for %d calls: %v", got, order)
-		}
-		close(gate)
-		synctest.Wait()
 	})
 }
 
@@ -245,12 +252,12 @@ func TestPoolUnderLoadStaysWithinItsBounds(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if p.places != instances || p.bytes != total || p.waiting != 0 {
-		t.Errorf("in the end %d places, %d bytes, %d waiting", p.places, p.bytes, p.waiting)
+	if p.places != instances || p.bytes != total || p.waiting.Len() != 0 {
+		t.Errorf("in the end %d places, %d bytes, %d waiting", p.places, p.bytes, p.waiting.Len())
 	}
 	for _, l := range p.lines {
-		if l.running != 0 || l.waiting.Len() != 0 {
-			t.Errorf("a module has %d running, %d waiting", l.running, l.waiting.Len())
+		if l.running != 0 || l.waiting != 0 {
+			t.Errorf("a module has %d running, %d waiting", l.running, l.waiting)
 		}
 	}
 }

@@ -58,6 +58,7 @@ type Result struct {
 	Output   json.RawMessage `json:"output,omitempty"` // valid JSON, set on success
 	Failure  *Failure        `json:"error,omitempty"`  // set unless the call succeeded
 	Duration time.Duration   `json:"duration_ns"`
+	Queued   time.Duration   `json:"queued_ns,omitempty"` // waiting for a place, for memory or for the module; not part of Duration, and not counted by the timeout
 	Log      Log             `json:"log"`
 	Fuel     int64           `json:"fuel,omitempty"` // units that were used, see [Limits]
 }

@@ -98,6 +98,7 @@ type (
 		Failure  *Failure        `json:"error,omitempty"`
 		RetryAt  time.Time       `json:"retry_at,omitzero"`
 		Duration time.Duration   `json:"duration_ns,omitempty"`
+		Queued   time.Duration   `json:"queued_ns,omitempty"` // as of a [Result]
 	}
 
 	// TaskExpanded fans a task out: it is running until all of its items are done,

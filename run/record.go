@@ -47,6 +47,7 @@ type TaskRecord struct {
 	StartedAt  *time.Time      `json:"started_at"`
 	FinishedAt *time.Time      `json:"finished_at"`
 	DurationMS *float64        `json:"duration_ms"`
+	QueuedMS   float64         `json:"queued_ms,omitempty"` // of it, waiting for a place, memory or the module
 	Module     string          `json:"module,omitempty"`
 	Input      json.RawMessage `json:"input"`
 	Output     json.RawMessage `json:"output"`
@@ -110,6 +111,7 @@ func (t *TaskRun) record() TaskRecord {
 		Due: timeOrNil(t.Due), Deadline: timeOrNil(t.Deadline), Subject: t.Subject, Approval: t.Approval,
 		StartedAt: timeOrNil(t.StartedAt), FinishedAt: timeOrNil(t.FinishedAt),
 		DurationMS: milliseconds(t.StartedAt, t.FinishedAt),
+		QueuedMS:   float64(t.Queued) / 1e6,
 		Module:     t.Module, Input: t.Input, Output: t.Output, Error: t.Failure,
 	}
 	if t.Key != "" {

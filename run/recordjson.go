@@ -82,6 +82,9 @@ func (w *recordWriter) task(t *TaskRecord) {
 	w.time("started_at", t.StartedAt)
 	w.time("finished_at", t.FinishedAt)
 	w.float("duration_ms", t.DurationMS)
+	if t.QueuedMS != 0 {
+		w.float("queued_ms", &t.QueuedMS)
+	}
 	if t.Module != "" {
 		w.text("module", t.Module)
 	}

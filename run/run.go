@@ -117,6 +117,7 @@ type TaskRun struct {
 	StartedAt  time.Time     // of the first attempt
 	FinishedAt time.Time     // of the task run, zero while it is not done
 	Busy       time.Duration // in guests, over all attempts
+	Queued     time.Duration // over all attempts, as of a [Result]
 
 	whole *TaskRun // of an item: its fan-out
 	open  int      // of a fan-out: items that are not done, of those that something has happened to

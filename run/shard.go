@@ -292,6 +292,7 @@ func (t *TaskRun) start(at time.Time, d *AttemptStarted) {
 func (t *TaskRun) finish(at time.Time, d *AttemptFinished) {
 	t.Outcome, t.Failure = d.Outcome, d.Failure
 	t.Busy += d.Duration
+	t.Queued += d.Queued
 	if d.Outcome == OutcomeLost {
 		t.Lost++
 	}

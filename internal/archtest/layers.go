@@ -31,7 +31,7 @@ var Layers = []Layer{
 	{Folder: "scheduler",
 		Reason: "scheduler hands out values when they are due and must not know whose they are"},
 	{Folder: "internal/fairq",
-		Reason: "fairq knows flows, priorities and limits by name and count only, so that the engine and its simulation can share it"},
+		Reason: "fairq knows flows, priorities and limits by name and count only, so that the engine, the host and the simulation can share it"},
 	{Folder: "sdk/abi",
 		Reason: "sdk/abi is the contract that guests and the host share: it holds numbers and names only"},
 
@@ -64,7 +64,7 @@ var Layers = []Layer{
 	{Folder: "engine/internal/rerun", Imports: []string{"run", "flows"},
 		Reason: "planning a rerun is a function of the record, the flow and the request"},
 
-	{Folder: "internal/schedsim", Imports: []string{"run", "dag", "scheduler", "flows"}, Never: []string{"net/http"},
+	{Folder: "internal/schedsim", Imports: []string{"run", "dag", "scheduler", "flows", "internal/fairq"}, Never: []string{"net/http"},
 		Reason: "schedsim needs the rules of what fires and runs, and nothing that fires or runs: no engine, host or bus"},
 
 	{Folder: "internal/virtual", Imports: []string{"run", "dag", "scheduler", "flows", "engine"}, Never: []string{"net/http"},

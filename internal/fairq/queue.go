@@ -86,29 +86,29 @@ func (q *Queue[T]) Push(item T, flow string, priority int, limits []*Limit) {
 	f.items = append(f.items, entry[T]{item, q.clock})
 }
 
-// Pop takes out the next item among those whose limits have room and whose flows
-// have fewer than share items running. The item counts as running, and holds a slot
-// of each of its limits, until Done.
-func (q *Queue[T]) Pop(share int) (T, bool) {
+// Pop takes out the next item among those whose limits have room and whose flows are
+// admitted, and returns its flow. The item counts as running, and holds a slot of each of
+// its limits, until Done. [Admit] lets [Places] decide which flows are admitted.
+func (q *Queue[T]) Pop(admits func(flow string) bool) (item T, flow string, ok bool) {
 	for _, l := range q.levels {
-		if f := l.first(share); f != nil {
-			return q.take(f.flow.oldest(l)), true
+		if f := l.first(admits); f != nil {
+			of := f.flow
+			return q.take(of.oldest(l)), of.flow, true
 		}
 	}
-	var none T
-	return none, false
+	return item, "", false
 }
 
 // first is a fifo of the flow whose turn it is, nil when no item of the level may
 // start.
-func (l *level[T]) first(share int) *fifo[T] {
+func (l *level[T]) first(admits func(flow string) bool) *fifo[T] {
 	var first *fifo[T]
 	for _, g := range l.groups {
 		if !haveRoom(g.limits) {
 			continue
 		}
 		for f := g.first; f != nil; f = f.next {
-			if f.flow.running < share {
+			if admits(f.flow.flow) {
 				if first == nil || f.turn < first.turn {
 					first = f
 				}

@@ -23,7 +23,7 @@ func BenchmarkQueue(b *testing.B) {
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					t, ok := r.Pop(6)
+					t, _, ok := r.Pop(below(&r, 6))
 					if !ok {
 						b.Fatal("nothing may start")
 					}

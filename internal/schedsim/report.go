@@ -43,7 +43,7 @@ type Pool struct {
 	Workers       int             // 0: as many as are needed
 	Used          float64         // seconds of work, of all workers together
 	MostRunning   int             // tasks at once
-	AllBusy       time.Duration   // how long no worker was free
+	AllBusy       time.Duration   // how long as many tasks computed as Workers, or more
 	MostWaiting   int             // tasks that were ready and had no worker, at once
 	MostWaitingAt time.Time       // first time
 	LongestWait   time.Duration   // of such a task, while the host was up
@@ -54,7 +54,7 @@ type Pool struct {
 // report closes the accounts.
 func (s *simulation) report() *Report {
 	r := &Report{
-		Pool: s.workers.report(s.To, s.down), MostOpen: s.most,
+		Pool: s.workers.report(s.To), MostOpen: s.most,
 		Herds: s.herds.top(), Changes: s.changes(), Notes: s.notes(),
 	}
 	for _, sc := range s.schedules {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/scheduler"
 )
 
@@ -43,6 +44,7 @@ type task struct {
 // attempt is a task under way.
 type attempt struct {
 	task
+	place fairq.Place
 	timer scheduler.Timer
 	gone  bool // ended, or cut off
 }
@@ -125,9 +127,9 @@ func (t task) ahead() *openRun {
 	return nil
 }
 
-// begin gives a task a worker.
-func (s *simulation) begin(t task) {
-	a := &attempt{task: t}
+// begin starts a task that has a place.
+func (s *simulation) begin(t task, place fairq.Place) {
+	a := &attempt{task: t, place: place}
 	t.openRun.attempts = append(t.openRun.attempts, a)
 	s.workers.take(a, s.now())
 	a.timer = s.at(s.now().Add(t.each), func() { s.attemptEnded(a) })
@@ -218,38 +220,39 @@ func (s *simulation) dispatch() {
 		}
 	}
 	for {
-		t, ok := s.workers.next()
+		t, place, ok := s.workers.next()
 		if !ok {
 			break
 		}
-		s.begin(t)
+		s.begin(t, place)
 	}
 	s.workers.look(s.now())
 }
 
 // goDown stops everything. As after any start of a host, tasks continue in the order
-// of their runs; those that were under way come behind all others.
+// of their runs; those that were under way come behind all others. Nobody waits for a
+// worker meanwhile.
 func (s *simulation) goDown() {
 	s.down = true
-	s.workers.charge(s.now())
 	for _, sc := range s.schedules {
 		s.queue.Cancel(sc.timer)
 	}
-	tasks := s.workers.drain()
+	s.interrupted = s.workers.drain(s.now())
 	for _, a := range s.workers.underWay() {
 		s.cut(a)
 		a.openRun.attempts = nil
-		tasks = append(tasks, a.task)
-	}
-	for _, t := range tasks {
-		s.workers.push(t)
+		s.interrupted = append(s.interrupted, a.task)
 	}
 }
 
 // comeUp continues: first with the runs that were open, then with the schedules.
 func (s *simulation) comeUp() {
 	s.down = false
-	s.workers.restart(s.now())
+	for _, t := range s.interrupted {
+		t.since = s.now()
+		s.workers.push(t)
+	}
+	s.interrupted = nil
 	s.dispatch()
 	for _, sc := range s.schedules {
 		s.wind(sc)

@@ -30,7 +30,7 @@ type Config struct {
 	Takes     time.Duration
 	FlowTakes map[string]time.Duration // for flows that take another time, by name
 
-	Workers  int      // tasks at once, of one flow three quarters of them; default: no bound
+	Workers  int      // tasks at once, see package fairq; default: no bound
 	Outages  []Outage // of the host, in any order
 	MaxFires int      // nominal times of all schedules; default DefaultMaxFires
 
@@ -67,11 +67,13 @@ type simulation struct {
 	starting  []*openRun // have got their slot and start next
 	workers   workers
 	down      bool
-	fires     int
-	accepted  int // runs
-	open      int // runs that are not finished
-	most      int // of these at once
-	herds     herds
+
+	interrupted []task // while it is down: those that continue afterwards
+	fires       int
+	accepted    int // runs
+	open        int // runs that are not finished
+	most        int // of these at once
+	herds       herds
 }
 
 // Run simulates. It fails with *TooManyError and with ctx's error.

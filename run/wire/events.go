@@ -59,6 +59,7 @@ func (e *encoder) event(event run.Event) {
 		e.failure(d.Failure)
 		e.time(d.RetryAt)
 		e.int(int64(d.Duration))
+		e.int(int64(d.Queued))
 	case *run.TaskEnded:
 		e.head(kindTaskEnded, event)
 		e.ref(d.TaskRef)
@@ -257,7 +258,7 @@ func (d *decoder) event() run.Event {
 	case kindAttemptFinished:
 		event.Data = &run.AttemptFinished{
 			TaskRef: d.ref(), Attempt: d.small(), Outcome: run.Outcome(d.name()), Output: d.bytes(),
-			Failure: d.failure(), RetryAt: d.time(), Duration: time.Duration(d.int()),
+			Failure: d.failure(), RetryAt: d.time(), Duration: time.Duration(d.int()), Queued: time.Duration(d.int()),
 		}
 	case kindTaskEnded:
 		event.Data = &run.TaskEnded{TaskRef: d.ref(), State: run.State(d.name()), Failure: d.failure()}

@@ -193,6 +193,7 @@ func (e *encoder) taskRun(t *run.TaskRun) {
 	e.time(t.StartedAt)
 	e.time(t.FinishedAt)
 	e.int(int64(t.Busy))
+	e.int(int64(t.Queued))
 	e.payload(t.Items)
 	e.text(string(t.Child))
 	e.text(t.Subject)
@@ -205,7 +206,7 @@ func (d *decoder) taskRun() *run.TaskRun {
 		TaskRef: d.ref(), State: run.State(d.name()), Attempts: d.small(), Lost: d.small(), Reused: d.bool(), Cancel: d.failure(),
 		Module: d.name(), Function: d.name(), Input: d.bytes(), Config: d.bytes(),
 		Outcome: run.Outcome(d.name()), Output: d.bytes(), Failure: d.failure(),
-		Due: d.time(), StartedAt: d.time(), FinishedAt: d.time(), Busy: time.Duration(d.int()),
+		Due: d.time(), StartedAt: d.time(), FinishedAt: d.time(), Busy: time.Duration(d.int()), Queued: time.Duration(d.int()),
 		Items: d.bytes(), Child: run.ID(d.text()), Subject: d.text(), Approval: d.text(), Deadline: d.time(),
 	}
 }

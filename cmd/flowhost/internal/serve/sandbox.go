@@ -19,7 +19,7 @@ import (
 // loaded, and so exists before the logs that the lines of guests go to.
 func NewHost(ctx context.Context, s settings.Settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
 	config := host.Config{
-		CacheDir: s.Cache, Instances: s.Workers, Limits: s.Limits, Timeout: s.Timeout, Lines: lines, Log: log,
+		CacheDir: s.Cache, Limits: s.Limits, Timeout: s.Timeout, Lines: lines, Log: log,
 		CompileCommand: CompileCommand(),
 	}
 	if config.CacheDir == "" {

@@ -97,9 +97,6 @@ func (s *Command) showPool(a assumptions, r *schedsim.Report) {
 	fmt.Fprintf(s.Out, "  all busy for %s, %s %% of the time\n", span(p.AllBusy), share(100*p.AllBusy.Seconds()/lasts.Seconds()))
 	fmt.Fprintf(s.Out, "  longest wait of a task: %s, from %s, of %s\n", span(p.LongestWait), render.Instant(p.LongestWaitAt.UTC()), p.LongestWaitOf)
 	fmt.Fprintf(s.Out, "  most waiting tasks: %d, at %s\n", p.MostWaiting, render.Instant(p.MostWaitingAt.UTC()))
-	if limit := p.Workers - p.Workers/4; p.AllBusy == 0 && limit < p.Workers {
-		fmt.Fprintf(s.Out, "  one flow uses at most %d of them\n", limit)
-	}
 }
 
 // showEffects writes the effects of offset changes, without each schedule that they

@@ -1,0 +1,49 @@
+package run
+
+import "context"
+
+// WaitReason is what keeps a call from computing, although its attempt has begun.
+type WaitReason string
+
+// What a call may wait for. Its timeout counts the time in which it sleeps, but none of
+// the others.
+const (
+	WaitWorker WaitReason = "worker" // a place to compute in, which others have at present
+	WaitMemory WaitReason = "memory" // free memory of the host
+	WaitModule WaitReason = "module" // the preparation of its module
+	WaitSleep  WaitReason = "sleep"  // the end of a sleep of its own
+)
+
+// Timed reports whether the timeout of a call counts the time of such a wait.
+func (w WaitReason) Timed() bool { return w == WaitSleep }
+
+// Place is the computing place that an engine has given to a call. A host that lets the
+// call wait gives it back meanwhile. Its methods are called one at a time.
+type Place interface {
+	// Leave lets other calls compute while this one waits.
+	Leave(WaitReason)
+
+	// Return waits for a place, in which the call computes again. It fails with the cause
+	// with which ctx ended.
+	Return(ctx context.Context) error
+}
+
+type placeKey struct{}
+
+// WithPlace gives a call's place to the host that makes the call.
+func WithPlace(ctx context.Context, p Place) context.Context {
+	return context.WithValue(ctx, placeKey{}, p)
+}
+
+// PlaceOf is the place of a call. A call without one is bounded by nothing.
+func PlaceOf(ctx context.Context) Place {
+	if p, ok := ctx.Value(placeKey{}).(Place); ok {
+		return p
+	}
+	return unbounded{}
+}
+
+type unbounded struct{}
+
+func (unbounded) Leave(WaitReason)             {}
+func (unbounded) Return(context.Context) error { return nil }
