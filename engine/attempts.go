@@ -15,14 +15,14 @@ import (
 
 // attempt is one call in flight.
 type attempt struct {
-	attemptPlace
+	place    attemptPlace
 	task     task
 	call     run.Call
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	deadline countdown     // of its time
 	extended time.Duration // how much of the time in which that stood still the deadline allows for
-	decided  atomic.Bool // its end is decided: by the worker that returns, or by the loop that waits no longer
+	decided  atomic.Bool   // its end is decided: by the worker that returns, or by the loop that waits no longer
 }
 
 // result is the answer of a worker to an attempt: an error when it is lost.
@@ -55,7 +55,7 @@ func (e *executor) begin(t task, place fairq.Place) {
 		timeout = e.config.Timeout
 	}
 	state := t.state()
-	a := &attempt{task: t, attemptPlace: attemptPlace{places: e.places, clock: e.clock, place: place}, call: run.Call{
+	a := &attempt{task: t, place: attemptPlace{places: e.places, clock: e.clock, place: place}, call: run.Call{
 		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Key: t.ref().Key, Attempt: state.Attempts,
 		Scheduled: t.run.Trigger.Time, Module: state.Module, Function: state.Function,
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
@@ -65,19 +65,19 @@ func (e *executor) begin(t task, place fairq.Place) {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(timeout), func() { e.attemptDue(a) })
 	}
 	t.attempts = append(t.attempts, a)
-	e.workers.attempts++
+	e.inFlight++
 	if e.config.Sim != nil {
 		e.simulate(a)
 		return
 	}
-	a.ctx = run.WithPlace(a.ctx, a)
-	e.workers.begin(a)
+	a.ctx = run.WithPlace(a.ctx, &a.place)
+	e.workers.Begin(a)
 }
 
 // attemptDue interrupts an attempt at its deadline, or extends that by the time in which
 // the attempt's time has stood still.
 func (e *executor) attemptDue(a *attempt) {
-	stood := a.stoodStill()
+	stood := a.place.stoodStill()
 	if stood <= a.extended {
 		e.interrupt(a, run.ErrDeadline)
 		return
@@ -121,6 +121,29 @@ func (e *executor) recordStart(t task, started *run.AttemptStarted) *run.Failure
 	return nil
 }
 
+// calls makes attempts, on workers.
+type calls struct {
+	invoker Invoker
+	log     *slog.Logger
+	stuck   atomic.Int32 // attempts that were given up and have not ended yet
+}
+
+// make makes an attempt. The result of one that was given up meanwhile is not wanted. A
+// panic of the invoker makes it a lost attempt: one broken call must not take the host down.
+func (c *calls) make(a *attempt) (r result, wanted bool) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			r = result{attempt: a, err: fmt.Errorf("the host panicked: %v", panicked)}
+		}
+		if wanted = a.decided.CompareAndSwap(false, true); !wanted {
+			c.stuck.Add(-1)
+			c.log.Warn("an attempt that was given up has ended", "run", a.call.Run, "task", a.call.Task, "attempt", a.call.Attempt)
+		}
+	}()
+	answer, err := c.invoker.Invoke(a.ctx, a.call)
+	return result{attempt: a, Result: answer, err: err}, false
+}
+
 // giveUpAfter is how long an attempt may take to end after it was interrupted. A call
 // that takes longer hangs where the sandbox cannot interrupt it.
 const giveUpAfter = 10 * time.Second
@@ -138,16 +161,16 @@ func (e *executor) interrupt(a *attempt, cause error) {
 // abandonAttempt records the end of an attempt that hangs and replaces its worker,
 // unless as many hang as may compute: each keeps a thread and its memory.
 func (e *executor) abandonAttempt(a *attempt, cause error) {
-	if workers, _ := e.places.Bounds(); int(e.workers.stuck.Load()) >= max(workers, 1) {
+	if workers, _ := e.places.Bounds(); int(e.calls.stuck.Load()) >= max(workers, 1) {
 		e.clock.countDown(&a.deadline, e.clock.now().Add(giveUpAfter), func() { e.abandonAttempt(a, cause) })
 		return
 	}
 	if !a.decided.CompareAndSwap(false, true) {
 		return // its result is on the way
 	}
-	hanging := e.workers.stuck.Add(1)
+	hanging := e.calls.stuck.Add(1)
 	if e.config.Sim == nil {
-		e.workers.running.Done() // nothing waits for its worker
+		e.workers.Abandon()
 	}
 	e.log.Error("an attempt does not end and is given up; its memory stays in use", "run", a.call.Run, "flow", a.call.Flow,
 		"task", a.call.Task, "attempt", a.call.Attempt, "module", a.call.Module, "hanging", hanging)
@@ -161,17 +184,11 @@ func (e *executor) abandonAttempt(a *attempt, cause error) {
 	}}})
 }
 
-// workerReturned takes a result from a worker.
-func (e *executor) workerReturned(r result) {
-	e.workers.returned()
-	e.attemptEnded(r)
-}
-
 // attemptEnded records a result and advances the run.
 func (e *executor) attemptEnded(r result) {
-	r.Queued = r.stoodStill()
-	e.workers.attempts--
-	e.places.Exit(&r.place)
+	r.Queued = r.place.stoodStill()
+	e.inFlight--
+	e.places.Exit(&r.place.place)
 	e.runnable.Done(r.task.run.Flow, e.limits.of(r.task))
 	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)

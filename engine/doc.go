@@ -9,14 +9,15 @@
 //
 //   - engine.go, executor.go: the public face with the loop, and what the loop owns;
 //   - openrun.go, clock.go: an open run, and the engine's time and timers;
-//   - groups.go, grouplimits.go, fan.go, waits.go, signals.go, messagewaits.go,
-//     subflows.go, hooks.go: the kinds of nodes of a flow;
-//   - limits.go, runlimits.go, overlap.go: what a task or a run may have to wait for;
+//   - groups.go, fan.go, waits.go, signals.go, subflows.go, hooks.go: the kinds of nodes
+//     of a flow;
+//   - place.go, limits.go, runlimits.go, overlap.go: what a task or a run may have to wait
+//     for;
 //   - cancel.go, retry.go, carryover.go: canceling runs, and making them again;
 //   - schedules.go, schedulecontrol.go, fires.go, backfills.go, flowtriggers.go: what
 //     starts runs without a request;
 //   - recover.go, resume.go, snapshots.go, compactor.go, blobs.go: restarts;
-//   - watch.go, list.go, stats.go: reading; seams.go, sim.go: the world outside.
+//   - read.go: what can be asked for; seams.go, sim.go: the world outside.
 //
 // # Ownership
 //
@@ -26,7 +27,7 @@
 //
 // Run starts these goroutines and waits for all of them before it returns:
 //
-//   - Config.Workers workers; each takes one attempt at a time, passes it to the
+//   - workers, see package workers; each takes one attempt at a time, passes it to the
 //     [Invoker] and returns one result;
 //   - the committer, which appends one commit at a time to the [Journal];
 //   - the notifier, which passes durable events to the observers, in order;

@@ -151,7 +151,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	x := e.exec
 	var running, notifying sync.WaitGroup
 	defer running.Wait()
-	defer x.workers.running.Wait()
+	defer x.workers.Wait()
 	defer stop(ErrStopped)
 
 	x.ctx = ctx
@@ -177,7 +177,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		stop(err)
 	}
-	x.workers.stop()
+	x.workers.Close()
 	close(x.commits.toNotifier) // after a graceful stop the notifier still delivers what it has received
 	notifying.Wait()
 	return err
@@ -195,7 +195,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		commits, commit := x.commits.nextCommit()
 		notices, notice := x.commits.nextNotice()
 		idles, idle := x.nextIdle()
-		commands, results, due := e.commands, x.workers.results, x.clock.due
+		commands, results, due := e.commands, x.workers.Results(), x.clock.due
 		if x.commits.congested() {
 			commands, results, due = nil, nil, nil
 		}
@@ -211,7 +211,10 @@ func (e *Engine) loop(ctx context.Context) error {
 		case cleanup := <-e.cleanups:
 			cleanup()
 		case r := <-results:
-			each(r, results, x.workerReturned)
+			each(r, results, func(r result) {
+				x.workers.Returned()
+				x.attemptEnded(r)
+			})
 		case <-x.freed: // dispatch has a look
 		case batch := <-due:
 			for _, alarm := range batch {

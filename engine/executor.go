@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/internal/workers"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
@@ -38,7 +39,9 @@ type executor struct {
 	limits      *limits
 	places      *fairq.Places // shared with the goroutines of attempts
 	freed       chan struct{} // an attempt may be admitted that could not be before
-	workers     workers
+	workers     *workers.Pool[*attempt, result]
+	inFlight    int // attempts
+	calls       calls
 
 	finished finishedRuns
 	watchers watchers
@@ -71,7 +74,8 @@ func newExecutor(config Config) *executor {
 		default:
 		}
 	})
-	e.workers = newWorkers(&config)
+	e.calls.invoker, e.calls.log = config.Invoker, config.Log
+	e.workers = workers.New(e.calls.make, maxTurn)
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
 	e.schedules = &schedules{exec: e, byRef: map[run.ScheduleRef]*schedule{}}
@@ -92,7 +96,7 @@ func (e *executor) tick() {
 
 // drained reports whether a graceful stop has nothing left to wait for.
 func (e *executor) drained() bool {
-	return e.workers.attempts == 0 && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
+	return e.inFlight == 0 && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
 }
 
 // fail ends the loop with an error from which the engine cannot continue.
@@ -127,7 +131,7 @@ func (e *Engine) Stats() Stats {
 func (e *executor) count() {
 	_, waiting := e.places.Count()
 	e.stats.Store(&Stats{
-		Open: len(e.open), Ready: e.runnable.Len(), Running: e.workers.attempts, Waiting: waiting, Stuck: int(e.workers.stuck.Load()),
+		Open: len(e.open), Ready: e.runnable.Len(), Running: e.inFlight, Waiting: waiting, Stuck: int(e.calls.stuck.Load()),
 		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
 	})
 }

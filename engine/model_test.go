@@ -288,9 +288,9 @@ func (e *Engine) consistent() error {
 	}
 	running := e.exec.runnable.Running()
 	computing, waiting := e.exec.places.Count()
-	if under != running || under != e.exec.workers.attempts || under != computing+waiting || len(e.exec.shard.Runs) != len(e.exec.open) {
+	if under != running || under != e.exec.inFlight || under != computing+waiting || len(e.exec.shard.Runs) != len(e.exec.open) {
 		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d are in flight, %d compute and %d wait, %d runs are open, %d are kept",
-			under, running, e.exec.workers.attempts, computing, waiting, len(e.exec.open), len(e.exec.shard.Runs))
+			under, running, e.exec.inFlight, computing, waiting, len(e.exec.open), len(e.exec.shard.Runs))
 	}
 	return nil
 }

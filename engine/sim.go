@@ -99,7 +99,7 @@ func (e *executor) resumeIdle() {
 	}
 	for _, ended := range a.ended {
 		if decided := &ended.Attempt.of.decided; !decided.CompareAndSwap(false, true) {
-			e.workers.stuck.Add(-1) // it was given up before
+			e.calls.stuck.Add(-1) // it was given up before
 			continue
 		}
 		e.attemptEnded(result{attempt: ended.Attempt.of, Result: ended.Result, err: ended.Err})

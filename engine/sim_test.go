@@ -89,7 +89,7 @@ func TestStageGivesUp(t *testing.T) {
 	}
 	(<-stage.Idle).End([]CallResult{{Attempt: (*begun)[0], Result: gives(nil)}, {Attempt: (*begun)[1], Result: gives(nil)}})
 	(<-stage.Idle).Leave()
-	if stuck := r.exec.workers.stuck.Load(); stuck != 0 {
+	if stuck := r.exec.calls.stuck.Load(); stuck != 0 {
 		t.Errorf("%d attempts are left over", stuck)
 	}
 	r.stop()

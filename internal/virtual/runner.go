@@ -25,7 +25,7 @@ type Config struct {
 	Script Script
 	Seed   uint64 // of ids and of the jitter of retries
 
-	Workers  int           // attempts at once, of one flow three quarters of them; default DefaultWorkers
+	Workers  int           // attempts that compute at once; default DefaultWorkers
 	OpenRuns int           // runs that are not finished; default the engine's
 	Timeout  time.Duration // of attempts whose task states none; default the engine's
 
