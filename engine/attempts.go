@@ -121,8 +121,8 @@ func (e *executor) recordStart(t task, started *run.AttemptStarted) *run.Failure
 	return nil
 }
 
-// calls makes attempts, on workers.
-type calls struct {
+// invocations makes attempts, on workers.
+type invocations struct {
 	invoker Invoker
 	log     *slog.Logger
 	stuck   atomic.Int32 // attempts that were given up and have not ended yet
@@ -130,7 +130,7 @@ type calls struct {
 
 // make makes an attempt. The result of one that was given up meanwhile is not wanted. A
 // panic of the invoker makes it a lost attempt: one broken call must not take the host down.
-func (c *calls) make(a *attempt) (r result, wanted bool) {
+func (c *invocations) make(a *attempt) (r result, wanted bool) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			r = result{attempt: a, err: fmt.Errorf("the host panicked: %v", panicked)}

@@ -41,7 +41,7 @@ type executor struct {
 	freed       chan struct{} // an attempt may be admitted that could not be before
 	workers     *workers.Pool[*attempt, result]
 	inFlight    int // attempts
-	calls       calls
+	calls       invocations
 
 	finished finishedRuns
 	watchers watchers

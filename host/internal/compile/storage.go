@@ -19,7 +19,7 @@ func IsStorageFault(err error) bool {
 }
 
 // Mend is called after a storage fault, before the next try. A damaged file would fail each
-// time, and wazero does not name it, so Mend removes all modules from the cache. What could
+// time, and wazero does not name it, so Mend removes all modules from the cache, also empty files. What could
 // not be written needs no mending: wazero has it in memory then.
 func (c *Compiler) Mend(fault error) {
 	if !strings.HasPrefix(fault.Error(), cacheFault) {
@@ -27,7 +27,7 @@ func (c *Compiler) Mend(fault error) {
 		return
 	}
 	c.Log.Warn("the cache of compiled modules is damaged: all modules in it are removed, and compile again", "error", fault)
-	if err := pruneCache(c.dir, 0); err != nil {
+	if err := pruneCache(c.dir, -1); err != nil {
 		c.Log.Warn("compiled modules cannot be removed", "error", err)
 	}
 }
