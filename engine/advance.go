@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -103,8 +104,8 @@ func (e *executor) decide(t task) {
 		e.end(t, run.Canceled, why)
 		return
 	}
-	if verdict, failure := t.joinState(t.node, t.spec.RunOn); verdict != run.Ready {
-		e.end(t, verdict, failure)
+	if end := t.joinEnd(t.node, t.spec.RunOn); end != nil {
+		e.endAs(t, *end)
 		return
 	}
 	wanted, failure := t.spec.When(t.scope)
@@ -112,7 +113,7 @@ func (e *executor) decide(t task) {
 	case failure != nil:
 		e.end(t, run.Failed, failure)
 	case !wanted:
-		e.end(t, run.Skipped, nil)
+		e.endAs(t, run.TaskEnded{State: run.Skipped, Reason: skippedByCondition})
 	default:
 		e.admitTask(t)
 	}
@@ -122,7 +123,7 @@ func (e *executor) decide(t task) {
 // attempt.
 func (e *executor) admitTask(t task) {
 	if t.overlap == flows.OverlapNode {
-		if earlier := e.earlierRun(t); earlier != nil {
+		if earlier := t.earlierRun(); earlier != nil {
 			t.waitFor(earlier)
 			return
 		}
@@ -164,30 +165,33 @@ func (e *executor) enqueue(t task) {
 	e.runnable.Push(t, t.run.Flow, t.priority(), e.limits.of(t))
 }
 
-// joinState gives Ready when the nodes upstream allow a node to run, and otherwise the
-// state in which it ends.
-func (o *openRun) joinState(node int, runOn flows.RunOn) (run.State, *run.Failure) {
+// skippedByCondition is the reason of a task or a group whose condition is false.
+const skippedByCondition = "when is false"
+
+// joinEnd is nil when the nodes upstream allow a node to run, and otherwise how it
+// ends.
+func (o *openRun) joinEnd(node int, runOn flows.RunOn) *run.TaskEnded {
 	n := &o.phase.nodes[node]
 	if n.Parent != nil {
 		switch begin := o.phase.states[n.Parent.Begin]; begin.State {
 		case run.Failed:
-			return run.Skipped, o.upstreamFailure(begin)
+			return &run.TaskEnded{State: run.Skipped, Failure: o.upstreamFailure(begin)}
 		case run.Skipped, run.Canceled:
-			return begin.State, begin.Failure
+			return memberOf(begin)
 		}
-		if state, failure := o.memberState(n); state != run.Ready {
-			return state, failure
+		if end := o.memberEnd(n); end != nil {
+			return end
 		}
 	}
-	return o.needsState(n, runOn)
+	return o.needsEnd(n, runOn)
 }
 
-// needsState gives Ready when the states of a node's needs allow it to run, and
-// Skipped otherwise, with a failure if something upstream did not succeed. The failure
-// sets this skip apart from one by condition: the nodes further downstream must not
-// run either.
-func (o *openRun) needsState(n *flows.Node, runOn flows.RunOn) (run.State, *run.Failure) {
-	var culprit *run.TaskRun
+// needsEnd is nil when the states of a node's needs allow it to run. Otherwise the node
+// is skipped, with a failure if something upstream did not succeed. The failure sets
+// this skip apart from one by condition, which has a reason instead: the nodes further
+// downstream must not run either.
+func (o *openRun) needsEnd(n *flows.Node, runOn flows.RunOn) *run.TaskEnded {
+	var culprit, left *run.TaskRun
 	skipped, counted := 0, 0
 	for _, need := range n.Needs {
 		up := o.stateOf(need.Node)
@@ -198,6 +202,7 @@ func (o *openRun) needsState(n *flows.Node, runOn flows.RunOn) (run.State, *run.
 		case up.State == run.Succeeded || o.forgiven(need.Node, up):
 		case up.State == run.Skipped && up.Failure == nil || raced(up):
 			if !need.Before {
+				left = up
 				skipped++
 			}
 		case culprit == nil:
@@ -206,15 +211,17 @@ func (o *openRun) needsState(n *flows.Node, runOn flows.RunOn) (run.State, *run.
 	}
 	switch {
 	case runOn == flows.RunAlways || runOn == flows.RunOnFailure && culprit != nil:
-		return run.Ready, nil
+		return nil
 	case runOn == flows.RunOnFailure:
-		return run.Skipped, nil
+		return &run.TaskEnded{State: run.Skipped, Reason: "nothing before it failed"}
 	case culprit != nil:
-		return run.Skipped, o.upstreamFailure(culprit)
+		return &run.TaskEnded{State: run.Skipped, Failure: o.upstreamFailure(culprit)}
+	case counted > 1 && skipped == counted:
+		return &run.TaskEnded{State: run.Skipped, Reason: "everything before it was skipped"}
 	case counted > 0 && skipped == counted:
-		return run.Skipped, nil
+		return &run.TaskEnded{State: run.Skipped, Reason: fmt.Sprintf("%s was %s", taskLabel(left.Task), left.State)}
 	}
-	return run.Ready, nil
+	return nil
 }
 
 // stateOf is the state of a node, nil while nothing has happened to it.
@@ -260,12 +267,16 @@ func (t task) stopping() bool {
 
 // end records the end of a task that gets no attempt, or no further one.
 func (e *executor) end(t task, state run.State, failure *run.Failure) {
-	failure = t.locate(failure)
-	if e.commits.record(t.event(&run.TaskEnded{TaskRef: t.ref(), State: state, Failure: failure})) != nil {
+	e.endAs(t, run.TaskEnded{State: state, Failure: failure})
+}
+
+func (e *executor) endAs(t task, end run.TaskEnded) {
+	end.TaskRef, end.Failure = t.ref(), t.locate(end.Failure)
+	if e.commits.record(t.event(&end)) != nil {
 		return
 	}
 	if e.log.Enabled(e.ctx, slog.LevelDebug) {
-		e.log.Debug("task "+string(state), "run", t.run.ID, "flow", t.run.Flow, "task", t.ref().Label(), failureAttr(failure))
+		e.log.Debug("task "+string(end.State), "run", t.run.ID, "flow", t.run.Flow, "task", end.Label(), failureAttr(end.Failure))
 	}
 	e.settled(t)
 }

@@ -36,16 +36,26 @@ func (o *openRun) groupStart(g *flows.Group) *run.TaskRun {
 	if o.resumed && o.begunIn(g) { // before the restart: the group has begun whatever has ended since
 		return begin
 	}
-	if begin.State, begin.Failure = o.joinState(g.Begin, flows.RunOnSuccess); begin.State != run.Ready {
+	if end := o.joinEnd(g.Begin, flows.RunOnSuccess); end != nil {
+		begin.State, begin.Failure, begin.Reason = end.State, end.Failure, end.Reason
 		return begin
 	}
 	switch wanted, failure := g.When(o.scope); {
 	case failure != nil:
 		begin.State, begin.Failure = run.Failed, failure
 	case !wanted:
-		begin.State = run.Skipped
+		begin.State, begin.Reason = run.Skipped, skippedByCondition
 	}
 	return begin
+}
+
+// memberOf is how a member of a group ends that did not begin.
+func memberOf(begin *run.TaskRun) *run.TaskEnded {
+	end := &run.TaskEnded{State: begin.State, Failure: begin.Failure}
+	if begin.Reason != "" {
+		end.Reason = taskLabel(begin.Task) + " was skipped: " + begin.Reason
+	}
+	return end
 }
 
 // begunIn reports whether a task of a group has started.
@@ -58,12 +68,12 @@ func (o *openRun) begunIn(g *flows.Group) bool {
 
 func groupRef(g *flows.Group) run.TaskRef { return run.TaskRef{Task: "group." + g.Name} }
 
-// memberState gives Ready while no other member of the groups around a node has ended
-// them. A group from which results were carried over is past that; its members that
+// memberEnd is nil while no other member of the groups around a node has ended them, and
+// otherwise how the node ends. A group from which results were carried over is past that; its members that
 // were not carried over are not.
-func (o *openRun) memberState(n *flows.Node) (run.State, *run.Failure) {
+func (o *openRun) memberEnd(n *flows.Node) *run.TaskEnded {
 	if n.Group != nil && o.run.RetryOf != "" && o.tookPart(n.Group) {
-		return run.Ready, nil
+		return nil
 	}
 	for g, place := n.Parent, n.Place; g != nil; g, place = g.Parent, o.phase.nodes[g.Begin].Place {
 		if !g.FirstWins() {
@@ -72,12 +82,12 @@ func (o *openRun) memberState(n *flows.Node) (run.State, *run.Failure) {
 		switch first := o.winner(g); {
 		case first < 0 || first == place || o.isAskedFor(g, place):
 		case g.Mode == flows.GroupRace:
-			return run.Canceled, raceLost(g, first)
+			return &run.TaskEnded{State: run.Canceled, Failure: raceLost(g, first)}
 		default:
-			return run.Skipped, nil
+			return &run.TaskEnded{State: run.Skipped, Reason: g.Members[first].Name() + " succeeded first in group " + g.Name}
 		}
 	}
-	return run.Ready, nil
+	return nil
 }
 
 // tookPart reports whether the result of a task of a group was carried over from the

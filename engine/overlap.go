@@ -11,7 +11,7 @@ import (
 
 // earlierRun is the earlier run that has yet to end a task before this one may start,
 // nil for none.
-func (e *executor) earlierRun(t task) *openRun {
+func (t task) earlierRun() *openRun {
 	if t.phase.hook() {
 		return nil
 	}

@@ -321,6 +321,71 @@ func TestWhatCannotBeRunAgain(t *testing.T) {
 	})
 }
 
+// The items of a fan-out are those of the earlier run if one of them is named: params
+// that decide them are refused, others apply.
+func TestParamsOfAnItemThatIsRunAgain(t *testing.T) {
+	t.Parallel()
+	set := load(t, `
+flow "f" {
+  locals {
+    names = param.names
+  }
+  param "names" { default = ["ann", "bob"] }
+  param "region" { default = "eu" }
+  task "bill" {
+    for_each = { for n in local.names : n => n }
+    flow     = flow.one
+    input    = { name = each.value, region = param.region }
+  }
+}
+flow "one" {
+  param "name" {}
+  param "region" {}
+  task "send" {
+    plugin = "./m.wasm"
+    input  = "${param.name} in ${param.region}"
+  }
+  task "each" {
+    for_each = [param.name]
+    plugin   = "./m.wasm"
+  }
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := boot(t, Config{}, set)
+		old := r.run("f", `null`)
+		for text, c := range map[string]struct {
+			name, value string
+			fresh       bool
+			want        string // error
+		}{
+			"bill[ann]":         {"names", `["ann","eve"]`, false, `the items of task bill depend on param "names" of flow f`},
+			"bill[ann]/send":    {"names", `["ann"]`, false, `the items of task bill depend on param "names" of flow f`},
+			"bill[bob]/each[0]": {"region", `"us"`, false, `the items of task each depend on param "name" of flow one`},
+			"bill[bob]":         {"names", `["ann","bob"]`, true, ""},
+			"bill[bob]/send":    {"region", `"us"`, true, ""},
+			"bill":              {"names", `["eve"]`, false, ""},
+		} {
+			how := path(t, text)
+			how.Params, how.FreshParams = map[string]json.RawMessage{c.name: json.RawMessage(c.value)}, c.fresh
+			receipt, err := r.Retry(t.Context(), old.Run, how)
+			if refused := (*run.RequestError)(nil); c.want != "" {
+				if !errors.As(err, &refused) || refused.Code != run.RequestParams || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s with %s: %v, want an error with %q", text, c.name, err, c.want)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s with %s: %v", text, c.name, err)
+				continue
+			}
+			if record := r.wait(receipt.Run); text == "bill[bob]/send" && string(taskOf(t, record, "bill").Output) == string(taskOf(t, old, "bill").Output) {
+				t.Errorf("%s has no effect: %s", c.name, record.Output)
+			}
+		}
+		r.stop()
+	})
+}
+
 // An item that is asked for runs, also where others have failed that end the fan-out.
 func TestAnItemIsRunAgainBesideOthersThatFailed(t *testing.T) {
 	t.Parallel()

@@ -86,6 +86,9 @@ func (e *executor) retry(f *flows.Flow, before *rerun.Predecessor, how run.Rerun
 	if !admission.Accepted {
 		return run.Receipt{}, run.Requestf(run.RequestExpression, "the filter of the run's trigger refuses it now")
 	}
+	if err := rerun.CheckParams(f, old, how, admission.Params); err != nil {
+		return run.Receipt{}, err
+	}
 	reused, continuation := []run.EventData(nil), json.RawMessage(nil)
 	if !how.Whole {
 		if reused, continuation, err = e.carriedOver(f, before, how); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -44,6 +45,31 @@ func (s *exprContext) fanOut(t *Task, c *lang.Content) {
 		s.diags.Add(RuleMisplaced, each.Expr.Range(), "Sensitive value where it would be shown", "%q %s.", each.Name, err)
 	} else if err != nil {
 		s.diags.Add(RuleType, each.Expr.Range(), "Wrong type", "%q %s.", each.Name, err)
+	}
+}
+
+// ItemParams are the params of the flow that decide for which items the task runs, also
+// through locals.
+func (t *Task) ItemParams() []string {
+	var names []string
+	collect(t.each, func(w ref) {
+		if w.root.bit == rootParam && !slices.Contains(names, w.name) {
+			names = append(names, w.name)
+		}
+	})
+	return names
+}
+
+// collect gives all run values that an expression names, also through locals.
+func collect(x *expression, take func(ref)) {
+	if x == nil {
+		return
+	}
+	for _, w := range x.refs {
+		take(w)
+	}
+	for _, l := range x.locals {
+		collect(l.expr, take)
 	}
 }
 

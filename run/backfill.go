@@ -20,6 +20,8 @@ type Backfill struct {
 	Schedule  ScheduleRef
 	Times     []time.Time // that are left, in the order in which their turn comes
 	Total     int         // nominal times that there were at first
+	First     time.Time   // of all nominal times, the earliest
+	Last      time.Time   // and the latest
 	MaxActive int         // runs at once
 	Active    []ID        // runs that are going
 	Succeeded int
@@ -100,9 +102,13 @@ func (s *Shard) checkBackfill(data EventData) error {
 func (s *Shard) applyBackfill(e Event) {
 	switch d := e.Data.(type) {
 	case *BackfillStarted:
-		s.Backfills = append(s.Backfills, &Backfill{
+		b := &Backfill{
 			ID: d.ID, Schedule: d.Schedule, Times: slices.Clone(d.Times), Total: len(d.Times), MaxActive: d.MaxActive, StartedAt: e.At,
-		})
+		}
+		if len(d.Times) > 0 {
+			b.First, b.Last = slices.MinFunc(d.Times, time.Time.Compare), slices.MaxFunc(d.Times, time.Time.Compare)
+		}
+		s.Backfills = append(s.Backfills, b)
 		s.dropBackfills()
 	case *BackfillAdvanced:
 		b := s.Backfill(d.ID)

@@ -138,11 +138,13 @@ type (
 
 	// TaskEnded ends a task run without a further attempt: skipped, canceled
 	// while it waited, or failed because its input could not be evaluated. It also
-	// ends a fan-out, once all items that were started are done.
+	// ends a fan-out, once all items that were started are done. A task that the flow's
+	// own wiring skips has no failure, but a reason.
 	TaskEnded struct {
 		TaskRef
 		State   State    `json:"state"`
 		Failure *Failure `json:"error,omitempty"`
+		Reason  string   `json:"reason,omitempty"`
 	}
 
 	// TaskCancelRequested stops one task run: it gets no further attempt, and the

@@ -79,3 +79,84 @@ func (r *Run) Gather(t *TaskRun) json.RawMessage {
 	}
 	return append(out, ']')
 }
+
+// ItemCounts are the items of a fan-out by state.
+type ItemCounts struct {
+	Total     int `json:"total"`
+	Waiting   int `json:"waiting,omitempty"` // also those to which nothing has happened yet
+	Ready     int `json:"ready,omitempty"`
+	Running   int `json:"running,omitempty"`
+	Succeeded int `json:"succeeded,omitempty"`
+	Failed    int `json:"failed,omitempty"`
+	Skipped   int `json:"skipped,omitempty"`
+	Canceled  int `json:"canceled,omitempty"`
+}
+
+// Of is the number of items in a state, which may be changed.
+func (c *ItemCounts) Of(state State) *int {
+	switch state {
+	case Ready:
+		return &c.Ready
+	case Running:
+		return &c.Running
+	case Succeeded:
+		return &c.Succeeded
+	case Failed:
+		return &c.Failed
+	case Skipped:
+		return &c.Skipped
+	case Canceled:
+		return &c.Canceled
+	}
+	return &c.Waiting
+}
+
+// Done is the number of items that have ended.
+func (c *ItemCounts) Done() int { return c.Succeeded + c.Failed + c.Skipped + c.Canceled }
+
+// countItems counts the items of the run's fan-outs, by task; nil without fan-outs.
+func (r *Run) countItems() map[string]*ItemCounts {
+	var all map[string]*ItemCounts
+	for _, t := range r.Tasks {
+		switch {
+		case t.Items != nil:
+			if all == nil {
+				all = map[string]*ItemCounts{}
+			}
+			n := CountItems(t.Items)
+			all[t.Task] = &ItemCounts{Total: n, Waiting: n}
+		case t.Key != "" && all[t.Task] != nil:
+			all[t.Task].Waiting--
+			*all[t.Task].Of(t.State)++
+		}
+	}
+	return all
+}
+
+// CountItems is the number of the items of a fan-out. It counts the commas between
+// them, which takes a tenth of the time of decoding: large runs are shown often.
+func CountItems(all json.RawMessage) int {
+	depth, commas, quoted, empty := 0, 0, false, true
+	for i := 0; i < len(all); i++ {
+		switch c := all[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted, empty = !quoted, false
+		case quoted || c == ' ' || c == '\n' || c == '\t' || c == '\r':
+		case c == '[' || c == '{':
+			empty = empty && depth == 0
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 1:
+			commas++
+		default:
+			empty = false
+		}
+	}
+	if empty {
+		return 0
+	}
+	return commas + 1
+}

@@ -61,6 +61,37 @@ func TestAFanOutGathersItsOutputs(t *testing.T) {
 	}
 }
 
+// The items are counted without decoding them, and by state in a record.
+func TestItemsAreCounted(t *testing.T) {
+	t.Parallel()
+	for all, want := range map[string]int{
+		`[]`: 0, ` [ ] `: 0, `{}`: 0, `[[]]`: 1, `[{}]`: 1, `[null]`: 1, `[""]`: 1, `[1,2]`: 2, `["a,b\",]",[1,2],{"x":[3,4]}]`: 3, `{"a,":1,"b":[1,2]}`: 2,
+	} {
+		items, err := Items(json.RawMessage(all))
+		if got := CountItems(json.RawMessage(all)); got != want || err != nil || len(items) != want {
+			t.Errorf("%s: %d items, decoded %d, %v; want %d", all, got, len(items), err, want)
+		}
+	}
+	s := NewShard()
+	for _, data := range []EventData{
+		&Submitted{Flow: "f"}, &Started{},
+		&TaskExpanded{TaskRef: TaskRef{Task: "copy"}, Items: json.RawMessage(`["a","b","c","d","e"]`)},
+		&AttemptStarted{TaskRef: TaskRef{Task: "copy", Key: "0"}, Attempt: 1},
+		&AttemptStarted{TaskRef: TaskRef{Task: "copy", Key: "1"}, Attempt: 1},
+		&AttemptStarted{TaskRef: TaskRef{Task: "copy", Key: "2"}, Attempt: 1},
+		&AttemptFinished{TaskRef: TaskRef{Task: "copy", Key: "0"}, Attempt: 1, Outcome: OutcomeSucceeded},
+		&AttemptFinished{TaskRef: TaskRef{Task: "copy", Key: "1"}, Attempt: 1, Outcome: OutcomeTrapped, Failure: &Failure{}},
+	} {
+		if _, err := s.Apply(Event{Run: "r", At: t0, Data: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := s.Runs["r"].Record(nil).Tasks[0].Counts
+	if diff := cmp.Diff(&ItemCounts{Total: 5, Waiting: 2, Running: 1, Succeeded: 1, Failed: 1}, got); diff != "" || got.Done() != 2 {
+		t.Errorf("%d done (-want +got):\n%s", got.Done(), diff)
+	}
+}
+
 // A fan-out cannot end before its items.
 func TestAFanOutWaitsForItsItems(t *testing.T) {
 	t.Parallel()

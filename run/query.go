@@ -25,6 +25,11 @@ type Query struct {
 	Before ID        `json:"before,omitempty"` // cursor: only runs with smaller ids
 	Limit  int       `json:"limit,omitempty"`  // runs in a page; 0 is DefaultPage, at most MaxPage
 
+	// Only runs for nominal times of a schedule, at or after the first and before the
+	// second.
+	NominalSince time.Time `json:"nominal_since,omitzero"`
+	NominalUntil time.Time `json:"nominal_until,omitzero"`
+
 	// Children asks for the runs of sub-flows, too. Those of the flow that is asked
 	// for are part of the answer in any case.
 	Children bool `json:"children,omitempty"`
@@ -37,7 +42,16 @@ func (q *Query) Matches(s *Summary) bool {
 		(len(q.States) == 0 || slices.Contains(q.States, s.State)) &&
 		(q.Since.IsZero() || s.Run >= MinID(q.Since)) &&
 		(q.Until.IsZero() || s.Run < MinID(q.Until)) &&
-		(q.Before == "" || s.Run < q.Before)
+		(q.Before == "" || s.Run < q.Before) &&
+		q.MatchesNominal(&s.Trigger)
+}
+
+// MatchesNominal reports whether a run belongs to the answer by its nominal time.
+func (q *Query) MatchesNominal(t *TriggerSummary) bool {
+	if q.NominalSince.IsZero() && q.NominalUntil.IsZero() {
+		return true
+	}
+	return t.Kind.Scheduled() && !t.Time.Before(q.NominalSince) && (q.NominalUntil.IsZero() || t.Time.Before(q.NominalUntil))
 }
 
 // Size is the number of runs that a page may hold.
@@ -70,7 +84,7 @@ type Summary struct {
 type TriggerSummary struct {
 	Kind TriggerKind `json:"kind"`
 	Name string      `json:"name,omitempty"`
-	Time time.Time   `json:"time"`
+	Time time.Time   `json:"time"` // nominal for a run of a schedule or a backfill
 }
 
 // Summary is the record without what only a single run shows.

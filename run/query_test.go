@@ -52,6 +52,36 @@ func TestQueryMatches(t *testing.T) {
 	}
 }
 
+func TestQueryMatchesNominalTimes(t *testing.T) {
+	t.Parallel()
+	at := func(kind TriggerKind) *Summary {
+		return &Summary{Run: NewID(t0.Add(time.Hour)), Trigger: TriggerSummary{Kind: kind, Time: t0}}
+	}
+	for name, c := range map[string]struct {
+		query Query
+		want  bool
+	}{
+		"all":            {Query{}, true},
+		"since":          {Query{NominalSince: t0}, true},
+		"since later":    {Query{NominalSince: t0.Add(1)}, false},
+		"until":          {Query{NominalUntil: t0}, false},
+		"until later":    {Query{NominalUntil: t0.Add(1)}, true},
+		"a range":        {Query{NominalSince: t0, NominalUntil: t0.Add(1)}, true},
+		"one before":     {Query{NominalSince: t0.Add(-2), NominalUntil: t0}, false},
+		"when it began":  {Query{NominalSince: t0.Add(time.Hour)}, false},
+		"one of all fit": {Query{NominalSince: t0, Until: t0}, false},
+	} {
+		for _, kind := range []TriggerKind{TriggerSchedule, TriggerBackfill} {
+			if got := c.query.Matches(at(kind)); got != c.want {
+				t.Errorf("%s, %s: %t, want %t", name, kind, got, c.want)
+			}
+		}
+		if got := c.query.Matches(at(TriggerMessage)); got != (name == "all") {
+			t.Errorf("%s, a message: %t", name, got)
+		}
+	}
+}
+
 func TestQuerySizeIsBounded(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int]int{-1: DefaultPage, 0: DefaultPage, 7: 7, MaxPage + 1: MaxPage} {

@@ -40,6 +40,7 @@ type TaskRecord struct {
 	Reused     bool            `json:"reused,omitempty"`   // the output is that of the run which this one continues
 	Child      ID              `json:"child,omitempty"`    // the run of the sub-flow
 	Items      json.RawMessage `json:"items,omitempty"`    // of a fan-out: a list, or an object
+	Counts     *ItemCounts     `json:"counts,omitempty"`   // of a fan-out: its items by state
 	Subject    string          `json:"subject,omitempty"`  // of a wait for a message
 	Approval   string          `json:"approval,omitempty"` // of a wait for one: what is to be approved
 	Due        *time.Time      `json:"due,omitempty"`      // when the next attempt may start, or when a wait ends by itself
@@ -52,6 +53,7 @@ type TaskRecord struct {
 	Input      json.RawMessage `json:"input"`
 	Output     json.RawMessage `json:"output"`
 	Error      *Failure        `json:"error"`
+	Reason     string          `json:"reason,omitempty"` // why the flow's own wiring skipped it
 }
 
 // NextAttempt is the number of a run that makes this one again.
@@ -83,6 +85,7 @@ func (r *Run) Record(order []string) *Record {
 	if rec.Params == nil {
 		rec.Params = map[string]json.RawMessage{}
 	}
+	counts := r.countItems()
 	seen := make(map[string]int, len(order))
 	for i, name := range order {
 		seen[name] = i
@@ -97,6 +100,7 @@ func (r *Run) Record(order []string) *Record {
 		rec.Tasks = append(rec.Tasks, t.record())
 		if t.Items != nil {
 			rec.Tasks[len(rec.Tasks)-1].Output = r.Gather(t)
+			rec.Tasks[len(rec.Tasks)-1].Counts = counts[t.Task]
 		}
 	}
 	slices.SortStableFunc(rec.Tasks, func(a, b TaskRecord) int {
@@ -112,7 +116,7 @@ func (t *TaskRun) record() TaskRecord {
 		StartedAt: timeOrNil(t.StartedAt), FinishedAt: timeOrNil(t.FinishedAt),
 		DurationMS: milliseconds(t.StartedAt, t.FinishedAt),
 		QueuedMS:   float64(t.Queued) / 1e6,
-		Module:     t.Module, Input: t.Input, Output: t.Output, Error: t.Failure,
+		Module:     t.Module, Input: t.Input, Output: t.Output, Error: t.Failure, Reason: t.Reason,
 	}
 	if t.Key != "" {
 		rec.Key = &t.Key

@@ -91,6 +91,9 @@ func (w *recordWriter) task(t *TaskRecord) {
 	w.raw("input", t.Input)
 	w.raw("output", t.Output)
 	w.failure(t.Error)
+	if t.Reason != "" {
+		w.text("reason", t.Reason)
+	}
 	w.out = append(w.out, '}')
 }
 
@@ -101,6 +104,9 @@ func (w *recordWriter) rare(t *TaskRecord) {
 	}
 	if len(t.Items) > 0 {
 		w.raw("items", t.Items)
+	}
+	if t.Counts != nil {
+		w.value("counts", t.Counts)
 	}
 	if t.Subject != "" {
 		w.text("subject", t.Subject)

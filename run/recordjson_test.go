@@ -84,7 +84,10 @@ func randomRecord(rng *rand.Rand) *Record {
 			key, outcome := text(), OutcomeSucceeded
 			task.Key, task.Outcome = &key, &outcome
 			task.Child, task.Items, task.Due, task.Deadline = ID(text()), raw(), maybe(), maybe()
-			task.Subject, task.Approval = text(), text()
+			task.Subject, task.Approval, task.Reason = text(), text(), text()
+			if rng.IntN(2) == 0 {
+				task.Counts = &ItemCounts{Total: 3, Waiting: rng.IntN(2), Failed: rng.IntN(2)}
+			}
 			r.Parent = &Parent{Run: NewID(at()), TaskRef: TaskRef{Task: text(), Key: text()}, Depth: 1}
 		}
 		r.Tasks = append(r.Tasks, task)

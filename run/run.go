@@ -105,6 +105,7 @@ type TaskRun struct {
 	Outcome Outcome // of the last attempt that ended; empty before
 	Output  json.RawMessage
 	Failure *Failure
+	Reason  string    // why the flow's own wiring skipped it; empty for most
 	Due     time.Time // while Ready after a failed attempt: when the next one may start; while a wait is running: when it ends by itself
 
 	Items json.RawMessage // of a fan-out, see [TaskExpanded]; nil for other tasks

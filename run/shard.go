@@ -259,7 +259,9 @@ func (r *Run) apply(at time.Time, data EventData) {
 	case *AttemptFinished:
 		r.task(d.TaskRef).finish(at, d)
 	case *TaskEnded:
-		r.task(d.TaskRef).end(at, d.State, d.Failure)
+		t := r.task(d.TaskRef)
+		t.Reason = d.Reason
+		t.end(at, d.State, d.Failure)
 	case *TaskReused:
 		r.task(d.TaskRef).takeOver(at, d)
 		r.Awaits = max(0, r.Awaits-1)

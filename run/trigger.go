@@ -29,6 +29,13 @@ type Trigger struct {
 	Payload json.RawMessage     `json:"payload,omitempty"` // valid JSON
 }
 
+// Scheduled reports whether the time is the nominal time of a schedule: of a fire, of a
+// backfill, or of a run that makes such a run again.
+func (t *Trigger) Scheduled() bool { return t.Kind.Scheduled() }
+
+// Scheduled reports whether the time of such a trigger is the nominal time of a schedule.
+func (k TriggerKind) Scheduled() bool { return k == TriggerSchedule || k == TriggerBackfill }
+
 // Request asks for a run of a flow.
 type Request struct {
 	Flow    string

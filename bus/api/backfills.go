@@ -47,9 +47,11 @@ type BackfillPage struct {
 type Backfill struct {
 	ID run.ID `json:"id"`
 	run.ScheduleRef
-	Total     int       `json:"total"`     // nominal times
-	Done      int       `json:"done"`      // of these; the sum of the following
-	Succeeded int       `json:"succeeded"` // runs
+	First     time.Time `json:"first,omitzero"` // nominal time, of all the earliest
+	Last      time.Time `json:"last,omitzero"`  // and the latest
+	Total     int       `json:"total"`          // nominal times
+	Done      int       `json:"done"`           // of these; the sum of the following
+	Succeeded int       `json:"succeeded"`      // runs
 	Failed    int       `json:"failed"`
 	Canceled  int       `json:"canceled"`
 	Rejected  int       `json:"rejected"`   // nominal times that the flow could make no run of

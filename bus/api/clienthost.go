@@ -41,6 +41,14 @@ func (c *Client) Deployed(ctx context.Context) (Deployment, error) {
 	}
 }
 
+// LoadFault gives the reason why the host did not load its changed files, nil when
+// nothing was wrong.
+func (c *Client) LoadFault(ctx context.Context) (*LoadFault, error) {
+	var page DeployedPage
+	err := c.ask(ctx, VerbDeployed, DeployedRequest{FaultOnly: true}, &page)
+	return page.Fault, err
+}
+
 // Limits gives the state of the limits of the host's flows, by name.
 func (c *Client) Limits(ctx context.Context) ([]run.LimitStatus, error) {
 	var all []run.LimitStatus

@@ -92,6 +92,7 @@ func (w *objectWriter) data(data run.EventData) {
 		w.out = strconv.AppendFloat(w.out, float64(d.Duration)/float64(time.Millisecond), 'f', -1, 64)
 	case *run.TaskEnded:
 		w.end(d.TaskRef, d.State, d.Failure)
+		w.text("reason", d.Reason)
 	case *run.TaskReused:
 		w.end(d.TaskRef, d.State, d.Failure)
 	case *run.TaskCancelRequested:

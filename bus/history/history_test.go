@@ -79,6 +79,9 @@ func TestHistoryLists(t *testing.T) {
 			"all":                {Children: true},
 			"all since":          {Children: true, Since: middle.CreatedAt, States: []run.State{run.Failed, run.Canceled}},
 			"all of a flow":      {Children: true, Flow: "orders/eu"},
+			"nominal since":      {NominalSince: middle.CreatedAt},
+			"nominal until":      {NominalUntil: middle.CreatedAt, Flow: "billing"},
+			"a nominal range":    {NominalSince: records[10].CreatedAt, NominalUntil: middle.CreatedAt},
 		} {
 			for _, limit := range []int{0, 1, 7} {
 				q.Limit = limit

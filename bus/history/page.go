@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -33,7 +34,9 @@ func (x *recordIndex) page(q run.Query, limit int) (found []run.Summary, err err
 			if err != nil {
 				return err
 			}
-			found = append(found, e.Summary)
+			if q.MatchesNominal(&e.Trigger) {
+				found = append(found, e.Summary)
+			}
 			newest.previous()
 		}
 		return nil
@@ -55,8 +58,8 @@ type laneCursor struct {
 
 func newLaneCursor(tx *bbolt.Tx, q run.Query, flow string, state run.State) *laneCursor {
 	l := &laneCursor{cursor: tx.Bucket(bucketRuns).Cursor(), lane: lane(flow, state), state: state}
-	if !q.Since.IsZero() {
-		l.least = run.MinID(q.Since)
+	if since := since(q); !since.IsZero() {
+		l.least = run.MinID(since)
 	}
 	end := afterLane(l.lane)
 	if before := before(q); before != "" {
@@ -68,6 +71,15 @@ func newLaneCursor(tx *bbolt.Tx, q run.Query, flow string, state run.State) *lan
 		l.previous()
 	}
 	return l
+}
+
+// since is the time since which all runs of the answer were accepted. No schedule fires
+// more than a day before its time.
+func since(q run.Query) time.Time {
+	if early := q.NominalSince.AddDate(0, 0, -1); !q.NominalSince.IsZero() && early.After(q.Since) {
+		return early
+	}
+	return q.Since
 }
 
 // before is the id below which all runs of the answer are, empty without one.

@@ -67,7 +67,7 @@ func backfillOf(b *run.Backfill) api.Backfill {
 		active = []run.ID{}
 	}
 	return api.Backfill{
-		ID: b.ID, ScheduleRef: b.Schedule, Total: b.Total, Done: b.Done(),
+		ID: b.ID, ScheduleRef: b.Schedule, First: b.First, Last: b.Last, Total: b.Total, Done: b.Done(),
 		Succeeded: b.Succeeded, Failed: b.Failed, Canceled: b.Canceled, Rejected: b.Rejected,
 		Active: active, MaxActive: b.MaxActive, StartedAt: b.StartedAt, EndedAt: b.EndedAt, Reason: b.Reason,
 	}

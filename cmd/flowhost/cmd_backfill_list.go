@@ -17,9 +17,11 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 	r := &remote.Host{App: a}
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
-		Use:     "list",
-		Short:   "List backfills, newest first",
-		Long:    `Lists the open backfills and the last hundred that have ended, newest first.`,
+		Use:   "list",
+		Short: "List backfills, newest first",
+		Long: `Lists the open backfills and the last hundred that have ended, newest first. FIRST and
+LAST are the earliest and the latest nominal time of each; 'flowhost runs --nominal'
+lists the runs of nominal times.`,
 		Example: `  flowhost backfill list`,
 		Args:    cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -28,7 +30,7 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return render.List(a.Out, all, asJSON, backfillColumns, 2, backfillRow)
+				return render.List(a.Out, all, asJSON, backfillColumns(), backfillRow)
 			})
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
@@ -37,17 +39,26 @@ func backfillListCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-var backfillColumns = []string{"BACKFILL", "SCHEDULE", "STATE", "DONE", "STARTED", "TOOK", "NOTE"}
+func backfillColumns() *render.Columns {
+	return &render.Columns{
+		Names:  []string{"BACKFILL", "SCHEDULE", "STATE", "DONE", "FIRST", "LAST", "STARTED", "TOOK", "NOTE"},
+		States: 2, Narrow: []int{7, 6, 5, 4},
+	}
+}
 
 func backfillRow(b api.Backfill) []string {
-	took := ""
+	took := render.Elapsed(b.StartedAt) + " so far"
 	if !b.EndedAt.IsZero() {
 		took = render.Short(b.EndedAt.Sub(b.StartedAt))
+	}
+	first, last := "", ""
+	if !b.First.IsZero() {
+		first, last = render.Nominal(b.First), render.Nominal(b.Last)
 	}
 	notes := endsOf(&b)
 	if b.Reason != "" {
 		notes = append(notes, render.Printable(b.Reason))
 	}
 	done := fmt.Sprintf("%d of %d", b.Done, b.Total)
-	return []string{string(b.ID), b.String(), remote.BackfillState(&b), done, render.LocalTime(b.StartedAt), took, strings.Join(notes, ", ")}
+	return []string{string(b.ID), b.String(), remote.BackfillState(&b), done, first, last, render.LocalTime(b.StartedAt), took, strings.Join(notes, ", ")}
 }

@@ -59,7 +59,7 @@ func followBackfill(ctx context.Context, r *remote.Host, client *api.Client, id 
 		})
 		if err == nil {
 			if !shown {
-				r.App.Say("backfill %s of %s", b.ID, b.ScheduleRef)
+				r.App.Say("backfill %s of %s, %s", b.ID, b.ScheduleRef, nominalTimes(&b))
 			}
 			line.Show(progressOf(&b))
 			if b.Over() {
@@ -76,6 +76,18 @@ func followBackfill(ctx context.Context, r *remote.Host, client *api.Client, id 
 			return err
 		}
 	}
+}
+
+// nominalTimes are the nominal times of a backfill, in words.
+func nominalTimes(b *api.Backfill) string {
+	times := render.Count(b.Total, "nominal time")
+	switch {
+	case b.First.IsZero():
+		return times
+	case b.Total == 1:
+		return times + ": " + render.Nominal(b.First)
+	}
+	return times + " from " + render.Nominal(b.First) + " to " + render.Nominal(b.Last)
 }
 
 // progressOf is the progress of a backfill, in one line.

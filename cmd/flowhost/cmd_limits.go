@@ -30,7 +30,7 @@ maximum, the rate limit, and the number of waiting tasks.`,
 				if err != nil {
 					return err
 				}
-				return render.List(a.Out, all, asJSON, limitColumns, -1, limitRow)
+				return render.List(a.Out, all, asJSON, limitColumns(), limitRow)
 			})
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
@@ -39,7 +39,9 @@ maximum, the rate limit, and the number of waiting tasks.`,
 	return cmd
 }
 
-var limitColumns = []string{"LIMIT", "IN USE", "RATE", "WAITING", "NOTE"}
+func limitColumns() *render.Columns {
+	return &render.Columns{Names: []string{"LIMIT", "IN USE", "RATE", "WAITING", "NOTE"}, States: -1}
+}
 
 func limitRow(l run.LimitStatus) []string {
 	inUse, note := fmt.Sprint(l.InUse), ""

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -94,11 +97,36 @@ func (r *repeating) repeat(cmd *cobra.Command, selector string) error {
 			}
 		}
 		receipt, err := client.Retry(ctx, id, r.how)
+		if answer := (*api.AnswerError)(nil); errors.As(err, &answer) && answer.Code == api.CodeSucceeded {
+			return succeeded(ctx, client, id, err)
+		}
 		if err != nil {
 			return err
 		}
 		return r.follower.Started(ctx, client, receipt, p)
 	})
+}
+
+// namedFailures is how many failures an error names.
+const namedFailures = 5
+
+// succeeded is the error for the retry of a run that succeeded. Tasks and items of it may
+// have failed nevertheless.
+func succeeded(ctx context.Context, client *api.Client, id run.ID, err error) error {
+	record, unread := client.Get(ctx, id)
+	if unread != nil {
+		return err
+	}
+	failed := render.FailedTasks(record)
+	if len(failed) == 0 {
+		return err
+	}
+	names := strings.Join(failed[:min(namedFailures, len(failed))], ", ")
+	if more := len(failed) - namedFailures; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return cli.Exitf(cli.ExitFailed, `run %s succeeded although the following failed: %s; the flow continues after them.
+To run one of them again: flowhost retry %s --task '%s'`, id, names, id, failed[0])
 }
 
 func (r *repeating) check(cmd *cobra.Command) error {

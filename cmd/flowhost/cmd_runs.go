@@ -20,6 +20,7 @@ type listing struct {
 	flow         string
 	states       []string
 	since, until string
+	nominal      string
 	limit        int
 	children     bool
 	asJSON       bool
@@ -31,9 +32,12 @@ func runsCommand(a *cli.App) *cobra.Command {
 		Use:   "runs",
 		Short: "List runs, newest first",
 		Long: `Lists the runs of a host, open and finished, newest first. Runs of sub-flows are listed
-with --children, or if --flow names their flow.`,
+with --children, or if --flow names their flow. NOMINAL is the time for which a
+schedule or a backfill made the run, also if it was run again. A terminal that is too
+narrow shows fewer columns.`,
 		Example: `  flowhost runs
   flowhost runs --flow orders --state failed --since 24h
+  flowhost runs --flow orders --nominal 2026-01-02..2026-01-05
   flowhost runs --since 2026-01-02 --until 2026-01-03 --limit 0 --json | jq .run`,
 		Args: cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.list(cmd) },
@@ -43,6 +47,7 @@ with --children, or if --flow names their flow.`,
 	flags.StringSliceVar(&l.states, "state", nil, "only runs in this `STATE`: pending, running, succeeded, failed or canceled; may be repeated")
 	flags.StringVar(&l.since, "since", "", "only runs accepted since this `TIME`: 2026-01-02, 2026-01-02T15:04:05Z, or 90m, 24h, 7d ago")
 	flags.StringVar(&l.until, "until", "", "only runs accepted before this `TIME`")
+	flags.StringVar(&l.nominal, "nominal", "", "only runs for nominal times in the range `FROM..TO`, where either end may be missing and TO is not included, or of one day or instant")
 	flags.IntVar(&l.limit, "limit", 20, "maximum `NUMBER` of runs, 0 for all")
 	flags.BoolVar(&l.children, "children", false, "also the runs of sub-flows")
 	flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line, for each run")
@@ -57,7 +62,8 @@ func (l *listing) list(cmd *cobra.Command) error {
 		return err
 	}
 	return l.Use(cmd, func(ctx context.Context, client *api.Client) error {
-		columns := runColumns
+		l.WarnOfFault(ctx, client)
+		columns := runColumns()
 		for left := l.limit; ; {
 			query.Limit = run.MaxPage
 			if l.limit > 0 {
@@ -67,11 +73,11 @@ func (l *listing) list(cmd *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			if err := render.List(l.App.Out, page.Runs, l.asJSON, columns, 2, runRow); err != nil {
-				return err
+			if len(page.Runs) == 0 && query.Before == "" && l.flow != "" {
+				return remote.CheckFlow(ctx, client, l.flow)
 			}
-			if len(page.Runs) > 0 {
-				columns = nil // written once
+			if err := render.List(l.App.Out, page.Runs, l.asJSON, columns, runRow); err != nil {
+				return err
 			}
 			left -= len(page.Runs)
 			query.Before = page.Next
@@ -107,15 +113,29 @@ func (l *listing) query(cmd *cobra.Command, now time.Time) (run.Query, error) {
 	if q.Until, err = cli.ParseTime(l.until, now); err != nil {
 		return q, cli.Usage(cmd, "--until: %w", err)
 	}
+	if q.NominalSince, q.NominalUntil, err = cli.ParseTimes(l.nominal, now); err != nil {
+		return q, cli.Usage(cmd, "--nominal: %w", err)
+	}
 	return q, nil
 }
 
-var runColumns = []string{"RUN", "FLOW", "STATE", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"}
+func runColumns() *render.Columns {
+	return &render.Columns{
+		Names:  []string{"RUN", "FLOW", "STATE", "NOMINAL", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"},
+		States: 2, Narrow: []int{6, 5, 4, 3, 7},
+	}
+}
 
 func runRow(s run.Summary) []string {
-	took := ""
-	if s.FinishedAt != nil {
+	took, nominal := "", ""
+	switch {
+	case s.FinishedAt != nil:
 		took = render.Short(s.FinishedAt.Sub(s.CreatedAt))
+	case s.State == run.Running:
+		took = render.Elapsed(s.CreatedAt) + " so far"
+	}
+	if s.Trigger.Kind.Scheduled() {
+		nominal = render.Nominal(s.Trigger.Time)
 	}
 	trigger := string(s.Trigger.Kind)
 	if s.Trigger.Name != "" {
@@ -124,5 +144,5 @@ func runRow(s run.Summary) []string {
 	if s.Parent != "" {
 		trigger += " of " + string(s.Parent)
 	}
-	return []string{string(s.Run), s.Flow, string(s.State), render.LocalTime(s.CreatedAt), took, trigger, render.Printable(s.Error)}
+	return []string{string(s.Run), s.Flow, string(s.State), nominal, render.LocalTime(s.CreatedAt), took, trigger, render.Printable(s.Error)}
 }

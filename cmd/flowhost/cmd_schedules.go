@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,8 @@ func schedulesCommand(a *cli.App) *cobra.Command {
 		Use:   "schedules [FLOW[/TRIGGER]]",
 		Short: "List schedules, and when they fire next",
 		Long: `Lists the schedules of a host's flows with their state and their next time. A schedule
-is active, paused by an operator, off in the flow file, or ended, with no times left.`,
+is active, paused by an operator, off in the flow file, or ended, with no times left. A
+schedule of one time (at) that made no run is missed.`,
 		Example: `  flowhost schedules
   flowhost schedules orders --json | jq .next`,
 		Args:              cli.Between(0, 1, ""),
@@ -35,11 +37,12 @@ is active, paused by an operator, off in the flow file, or ended, with no times 
 						return err
 					}
 				}
+				r.WarnOfFault(ctx, client)
 				all, err := client.Schedules(ctx, of)
 				if err != nil {
 					return err
 				}
-				return render.List(a.Out, all, asJSON, scheduleColumns, 1, scheduleRow)
+				return render.List(a.Out, all, asJSON, scheduleColumns(), scheduleRow)
 			})
 		},
 	}, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
@@ -48,7 +51,12 @@ is active, paused by an operator, off in the flow file, or ended, with no times 
 	return cmd
 }
 
-var scheduleColumns = []string{"SCHEDULE", "STATE", "EXPRESSION", "NEXT", "FIRED", "NOTE"}
+func scheduleColumns() *render.Columns {
+	return &render.Columns{
+		Names:  []string{"SCHEDULE", "STATE", "EXPRESSION", "NEXT", "FIRED", "NOTE"},
+		States: 1, Narrow: []int{4, 2},
+	}
+}
 
 func scheduleRow(s run.ScheduleStatus) []string {
 	state, next := "active", ""
@@ -57,6 +65,8 @@ func scheduleRow(s run.ScheduleStatus) []string {
 		state = "paused"
 	case !s.Enabled:
 		state = "off"
+	case missed(s) != "":
+		state = "missed"
 	case s.Next.IsZero():
 		state = "ended"
 	default:
@@ -69,11 +79,26 @@ func scheduleRow(s run.ScheduleStatus) []string {
 	return []string{s.String(), state, render.Printable(expression), next, fmt.Sprint(s.Fired), scheduleNote(s)}
 }
 
+// missed is why a schedule of one time made no run; empty for all others.
+func missed(s run.ScheduleStatus) string {
+	at, err := time.Parse(time.RFC3339Nano, s.Expression)
+	switch {
+	case err != nil || !s.Enabled || s.Pause != nil || !s.Next.IsZero() || s.Fired > 0:
+		return ""
+	case s.Decided.After(at):
+		return "it was over when the schedule was deployed"
+	}
+	return "no run was started then, the host's log has the reason"
+}
+
 // scheduleNote is the note column of a schedule.
 func scheduleNote(s run.ScheduleStatus) string {
 	var notes []string
 	if s.Pause != nil {
 		notes = append(notes, "since "+render.LocalTime(s.Pause.At)+": "+render.Printable(s.Pause.Reason))
+	}
+	if why := missed(s); why != "" {
+		notes = append(notes, why+": 'flowhost fire "+s.String()+"' starts one now")
 	}
 	if s.Failures > 0 {
 		notes = append(notes, "the last "+render.Count(s.Failures, "run")+" failed")

@@ -16,8 +16,9 @@ func watchCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Exits(&cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run to its end",
-		Long: `Shows the progress of a run until it ends, and then its output, as exec does. The exit
-code is that of the run. Ctrl-C ends the command, not the run.
+		Long: `Shows the progress of a run until it ends, and then its output, as exec does. Fan-outs
+of more than ten items are summed up, with their first failed items. The exit code is
+that of the run. Ctrl-C ends the command, not the run.
 
 ` + remote.SelectorHelp,
 		Example: `  flowhost watch @latest

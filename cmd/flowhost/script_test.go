@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", filepath.Join(testRoot, "examples"))
 			env.Setenv("GUESTS", filepath.Join(testRoot, "guests"))
+			env.Setenv("TZ", "UTC")
 			env.Setenv("XDG_CACHE_HOME", gobuild.ModuleCache())
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // where testscript has put flowhost
 			return goEnvironment(env)

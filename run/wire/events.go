@@ -65,6 +65,7 @@ func (e *encoder) event(event run.Event) {
 		e.ref(d.TaskRef)
 		e.name(string(d.State))
 		e.failure(d.Failure)
+		e.name(d.Reason)
 	case *run.TaskReused:
 		e.head(kindTaskReused, event)
 		e.ref(d.TaskRef)
@@ -261,7 +262,7 @@ func (d *decoder) event() run.Event {
 			Failure: d.failure(), RetryAt: d.time(), Duration: time.Duration(d.int()), Queued: time.Duration(d.int()),
 		}
 	case kindTaskEnded:
-		event.Data = &run.TaskEnded{TaskRef: d.ref(), State: run.State(d.name()), Failure: d.failure()}
+		event.Data = &run.TaskEnded{TaskRef: d.ref(), State: run.State(d.name()), Failure: d.failure(), Reason: d.name()}
 	case kindTaskReused:
 		event.Data = &run.TaskReused{TaskRef: d.ref(), State: run.State(d.name()), Output: d.bytes(), Failure: d.failure(), Items: d.bytes()}
 	case kindTaskCancelRequested:

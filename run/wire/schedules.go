@@ -44,6 +44,8 @@ func (e *encoder) backfill(b *run.Backfill) {
 	e.time(b.StartedAt)
 	e.time(b.EndedAt)
 	e.text(b.Reason)
+	e.time(b.First)
+	e.time(b.Last)
 }
 
 func (d *decoder) schedules(s *run.Shard) {
@@ -70,5 +72,6 @@ func (d *decoder) backfill() *run.Backfill {
 		*n = d.small()
 	}
 	b.StartedAt, b.EndedAt, b.Reason = d.time(), d.time(), d.text()
+	b.First, b.Last = d.time(), d.time()
 	return b
 }

@@ -199,6 +199,7 @@ func (e *encoder) taskRun(t *run.TaskRun) {
 	e.text(t.Subject)
 	e.text(t.Approval)
 	e.time(t.Deadline)
+	e.name(t.Reason)
 }
 
 func (d *decoder) taskRun() *run.TaskRun {
@@ -207,6 +208,6 @@ func (d *decoder) taskRun() *run.TaskRun {
 		Module: d.name(), Function: d.name(), Input: d.bytes(), Config: d.bytes(),
 		Outcome: run.Outcome(d.name()), Output: d.bytes(), Failure: d.failure(),
 		Due: d.time(), StartedAt: d.time(), FinishedAt: d.time(), Busy: time.Duration(d.int()), Queued: time.Duration(d.int()),
-		Items: d.bytes(), Child: run.ID(d.text()), Subject: d.text(), Approval: d.text(), Deadline: d.time(),
+		Items: d.bytes(), Child: run.ID(d.text()), Subject: d.text(), Approval: d.text(), Deadline: d.time(), Reason: d.name(),
 	}
 }

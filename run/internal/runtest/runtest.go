@@ -65,8 +65,9 @@ func Every() []run.Event {
 		&run.ChildStarted{TaskRef: run.TaskRef{Task: "price", Key: "us"}, Attempt: 1, Child: run.NewID(T0), Input: json.RawMessage(`{}`)},
 		&run.AttemptStarted{TaskRef: ref, Attempt: 1, Module: "sha256:02", Function: "price", Input: json.RawMessage(`{"a":1}`), Config: json.RawMessage(`null`)},
 		&run.AttemptFinished{TaskRef: ref, Attempt: 1, Outcome: run.OutcomeFailed, Failure: failure, RetryAt: T0.Add(time.Second), Duration: time.Millisecond},
-		&run.AttemptFinished{TaskRef: ref, Attempt: 2, Outcome: run.OutcomeSucceeded, Output: json.RawMessage(`[1,"\u003c"]`), Duration: 1},
+		&run.AttemptFinished{TaskRef: ref, Attempt: 2, Outcome: run.OutcomeSucceeded, Output: json.RawMessage(`[1,"\u003c"]`), Duration: 1, Queued: time.Hour},
 		&run.TaskEnded{TaskRef: run.TaskRef{Task: "review"}, State: run.Skipped, Failure: failure},
+		&run.TaskEnded{TaskRef: run.TaskRef{Task: "audit"}, State: run.Skipped, Reason: "when is false"},
 		&run.TaskCancelRequested{TaskRef: ref, Failure: failure},
 		&run.CancelRequested{Failure: failure},
 		&run.Finished{State: run.Failed, Output: json.RawMessage(`{}`), Failure: failure},
@@ -129,7 +130,7 @@ func Random(rng *rand.Rand) run.EventData {
 	case 7, 8:
 		return ended(1+rng.IntN(4), task, outcomes[1+rng.IntN(2)], T0.Add(time.Hour))
 	case 9:
-		return &run.TaskEnded{TaskRef: run.TaskRef{Task: task}, State: run.Skipped}
+		return &run.TaskEnded{TaskRef: run.TaskRef{Task: task}, State: run.Skipped, Reason: []string{"", "when is false"}[rng.IntN(2)]}
 	case 10:
 		return &run.CancelRequested{Failure: &run.Failure{Outcome: run.OutcomeCanceled}}
 	}

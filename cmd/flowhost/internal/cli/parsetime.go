@@ -7,6 +7,29 @@ import (
 	"time"
 )
 
+// ParseTimes parses a range of times "FROM..TO", either of which may be missing, or one
+// time: a day, or an instant. The end is not part of the range. An empty string is no
+// bound at all.
+func ParseTimes(text string, now time.Time) (from, to time.Time, err error) {
+	first, last, ranged := strings.Cut(text, "..")
+	if from, err = ParseTime(first, now); err != nil {
+		return from, to, err
+	}
+	switch {
+	case text == "":
+	case ranged:
+		to, err = ParseTime(last, now)
+	case len(text) == len(time.DateOnly) && strings.Count(text, "-") == 2:
+		to = from.AddDate(0, 0, 1)
+	default:
+		to = from.Add(1)
+	}
+	if err == nil && !to.IsZero() && !from.Before(to) {
+		err = fmt.Errorf("%s is not before %s", from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	return from, to, err
+}
+
 // ParseTime parses an instant, a day, which begins at local midnight, or an age. An
 // empty string is the zero time.
 func ParseTime(text string, now time.Time) (time.Time, error) {

@@ -50,7 +50,11 @@ func checkItem(record *run.Record, ref run.TaskRef) error {
 		return nil
 	}
 	var keys []string
+	begun := 0
 	for _, t := range record.Tasks {
+		if t.Task == ref.Task && t.Counts != nil {
+			begun = t.Counts.Total - t.Counts.Waiting
+		}
 		if t.Task != ref.Task || t.Key == nil {
 			continue
 		}
@@ -58,6 +62,9 @@ func checkItem(record *run.Record, ref run.TaskRef) error {
 			return nil
 		}
 		keys = append(keys, *t.Key)
+	}
+	if len(keys) == 0 && begun > 0 {
+		return cli.Exitf(cli.ExitInvalid, "the record of run %s is too large for one message: it lacks the items of task %s", record.Run, ref.Task)
 	}
 	return cli.Exitf(cli.ExitInvalid, "task %s of run %s has no started item %q%s", ref.Task, record.Run, ref.Key, cli.Suggest(ref.Key, keys))
 }

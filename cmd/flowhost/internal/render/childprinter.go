@@ -21,6 +21,8 @@ type childPrinter struct {
 	*Terminal
 	runs reader
 	left int // requests that may still be made
+
+	failed bool // only tasks that failed are shown
 }
 
 // show writes the run of a sub-flow that a task started last, if any, with its tasks.
@@ -43,14 +45,25 @@ func (p *childPrinter) show(ctx context.Context, t *run.TaskRecord, indent strin
 }
 
 func (p *childPrinter) tasks(ctx context.Context, r *run.Record, indent string) {
-	for i := range r.Tasks {
-		t := &r.Tasks[i]
-		p.line(indent, p.taskLine(t))
-		if t.Error != nil {
-			p.line(indent, p.Paint(Red, "  "+failureText(t.Error)))
+	s := Selection{Failed: p.failed}
+	for _, g := range taskGroups(r) {
+		shown := s.of(&g)
+		for _, t := range shown {
+			p.one(ctx, t, indent)
 		}
-		p.show(ctx, t, indent+"  ")
+		if more := s.hides(r, &g, shown); more != "" {
+			p.line(indent, p.Paint(dim, more))
+		}
 	}
+}
+
+// one writes a task in one line, below it its failure and the run of its sub-flow.
+func (p *childPrinter) one(ctx context.Context, t *run.TaskRecord, indent string) {
+	p.line(indent, p.taskLine(t))
+	if t.Error != nil && t.State != run.Skipped {
+		p.line(indent, p.Paint(Red, "  "+failureText(t.Error)))
+	}
+	p.show(ctx, t, indent+"  ")
 }
 
 func (p *childPrinter) line(indent, text string) { fmt.Fprintln(p, indent+text) }

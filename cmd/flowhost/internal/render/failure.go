@@ -16,9 +16,13 @@ import (
 // the flow file, the message and its last log lines.
 func (t *Terminal) ShowFailure(record *run.Record, f *flows.Flow, p *Progress) {
 	failed, known := failures(record)
-	for _, task := range failed {
+	shown := bounded(failed)
+	for _, task := range shown {
 		t.showTask(f, task)
 		t.showLog(task, p.log(record.Run, task.Ref()))
+	}
+	if more := len(failed) - len(shown); more > 0 {
+		t.Say("%s failed, too", Count(more, "more item"))
 	}
 	if !known && record.Error != nil {
 		t.Say("%s run %s: %s", t.Paint(Red, "Error:"), record.State, describe(record.Error))
@@ -51,6 +55,17 @@ func failures(record *run.Record) (failed []*run.TaskRecord, known bool) {
 		failed = slices.Insert(slices.Delete(failed, first, first+1), 0, t)
 	}
 	return failed, first >= 0
+}
+
+// bounded leaves the first failed items of each fan-out, and all failed tasks.
+func bounded(failed []*run.TaskRecord) []*run.TaskRecord {
+	items := map[string]int{}
+	return slices.DeleteFunc(slices.Clone(failed), func(t *run.TaskRecord) bool {
+		if t.Key != nil {
+			items[t.Task]++
+		}
+		return items[t.Task] > maxItems
+	})
 }
 
 // showTask writes a task's failure as a diagnostic, with the line that it refers to.
@@ -136,13 +151,17 @@ func (t *Terminal) showLog(task *run.TaskRecord, log run.Log) {
 // that show more.
 func (t *Terminal) ShowRemoteFailure(record *run.Record) {
 	failed, known := failures(record)
-	for _, task := range failed {
+	shown := bounded(failed)
+	for _, task := range shown {
 		t.Say("%s %s %s: %s", t.Paint(Red, "Error:"), taskName(task), OutcomeVerb(task.Error.Outcome), failureText(task.Error))
 		if task.Child != "" {
 			t.Say("'flowhost show %s' shows its run", task.Child)
 		} else if task.Attempts > 0 {
 			t.Say("'flowhost logs %s %s' shows its log", record.Run, task.Task)
 		}
+	}
+	if more := len(failed) - len(shown); more > 0 {
+		t.Say("%s failed, too: 'flowhost show %s --failed' shows them", Count(more, "more item"), record.Run)
 	}
 	switch {
 	case known || record.Error == nil:

@@ -16,7 +16,7 @@ func (t *Terminal) LogEntry(e run.LogEntry) error {
 	if e.Attempt > 1 {
 		who += fmt.Sprintf("#%d", e.Attempt)
 	}
-	text := t.Paint(dim, e.At.Local().Format("15:04:05.000")) + " " + who + " " + t.Paint(levelColor(e.Level), strings.ToUpper(e.Level))
+	text := t.Paint(dim, e.At.Local().Format("2006-01-02T15:04:05.000Z07:00")) + " " + who + " " + t.Paint(levelColor(e.Level), strings.ToUpper(e.Level))
 	for i, part := range strings.Split(e.Message, "\n") {
 		if i > 0 {
 			text += "\n "

@@ -11,16 +11,18 @@ import (
 )
 
 // Progress shows the events of one run, the first one submitted after its
-// creation, and of the runs of sub-flows within it. It is safe for concurrent use.
+// creation, and of the runs of sub-flows within it. Large fan-outs are summed up. It is
+// safe for concurrent use.
 type Progress struct {
 	out  *Terminal
 	form string // plain, json or quiet
 	made time.Time
 
-	mu     sync.Mutex
-	run    run.ID              // empty before the run is known
-	logs   map[callKey]run.Log // of the last attempt
-	within runTree
+	mu      sync.Mutex
+	run     run.ID              // empty before the run is known
+	logs    map[callKey]run.Log // of the last attempt
+	within  runTree
+	fanOuts fanOuts
 }
 
 // callKey is a task of a run, its items in a fan-out included.
@@ -29,8 +31,10 @@ type callKey struct {
 	task run.TaskRef
 }
 
-// NewProgress returns a progress in the given format: auto, plain, json or quiet.
+// NewProgress returns a progress in the given format: auto, plain, json or quiet. On a
+// terminal, auto counts the items of fan-outs in place.
 func NewProgress(out *Terminal, form string) (*Progress, error) {
+	automatic := form == "auto"
 	switch form {
 	case "auto":
 		form = "plain"
@@ -38,7 +42,12 @@ func NewProgress(out *Terminal, form string) (*Progress, error) {
 	default:
 		return nil, fmt.Errorf("--progress %q: auto, plain, json or quiet is expected", form)
 	}
-	return &Progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}, nil
+	p := &Progress{out: out, form: form, made: time.Now(), logs: map[callKey]run.Log{}}
+	if form == "plain" && automatic && out.Interactive {
+		p.fanOuts.line = NewStatusLine(out)
+		out.Writer = p.fanOuts.line // other messages appear above it
+	}
+	return p, nil
 }
 
 // follow selects the run to show.
@@ -77,6 +86,9 @@ func (p *Progress) plain(n run.Notice) {
 	if path != "" && !run.OfTask(n.Event.Data) {
 		return // the task's own line shows it
 	}
+	if p.sumUp(path, n.Event) {
+		return
+	}
 	switch d := n.Event.Data.(type) {
 	case *run.Submitted:
 		p.line("run "+string(n.Event.Run), "pending", "flow "+d.Flow)
@@ -99,9 +111,7 @@ func (p *Progress) plain(n run.Notice) {
 		}
 		p.line(path+d.TaskRef.Label(), string(d.Outcome), strings.Join(details, ", "))
 	case *run.TaskEnded:
-		p.line(path+d.TaskRef.Label(), string(d.State), why(d.Failure))
-	case *run.TaskExpanded:
-		p.line(path+d.Task, string(run.Running), "fanned out")
+		p.line(path+d.TaskRef.Label(), string(d.State), whyEnded(d))
 	case *run.WaitStarted:
 		p.line(path+d.Task, string(run.Waiting), waitsFor(d))
 	case *run.WaitEnded:
@@ -127,11 +137,19 @@ func why(f *run.Failure) string {
 	return Printable(f.Error())
 }
 
+// whyEnded is why a task ended without an attempt; empty if that needs no reason.
+func whyEnded(d *run.TaskEnded) string {
+	if d.State == run.Skipped {
+		return skipReason(d.Reason, d.Failure)
+	}
+	return why(d.Failure)
+}
+
 func (p *Progress) line(what, word, detail string) {
 	if detail != "" {
 		detail = p.out.Paint(dim, " ("+detail+")")
 	}
-	fmt.Fprintf(p.out, "%s: %s%s\n", what, p.out.Paint(WordColor(word), word), detail)
+	fmt.Fprintf(p.out, "%s: %s%s\n", Printable(what), p.out.Paint(WordColor(word), word), detail)
 }
 
 // progressEvent is one line of the JSON form.
@@ -154,7 +172,8 @@ type progressEvent struct {
 	Due      time.Time `json:"due,omitzero"`
 	Deadline time.Time `json:"deadline,omitzero"`
 
-	Error *run.Failure `json:"error,omitempty"`
+	Error  *run.Failure `json:"error,omitempty"`
+	Reason string       `json:"reason,omitempty"` // of a task that was skipped
 }
 
 func (p *Progress) json(n run.Notice) error {
@@ -165,7 +184,7 @@ func (p *Progress) json(n run.Notice) error {
 	case *run.AttemptFinished:
 		e.Task, e.Key, e.Attempt, e.Outcome, e.Error, e.RetryAt = d.Task, d.Key, d.Attempt, d.Outcome, d.Failure, d.RetryAt
 	case *run.TaskEnded:
-		e.Task, e.Key, e.State, e.Error = d.Task, d.Key, d.State, d.Failure
+		e.Task, e.Key, e.State, e.Error, e.Reason = d.Task, d.Key, d.State, d.Failure, d.Reason
 	case *run.TaskExpanded:
 		e.Task = d.Task
 	case *run.WaitStarted:

@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// DescribeRun writes a record for people.
+// DescribeRun writes a record for people. Fan-outs with many items are summed up.
 func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) {
 	t.fact("run", string(r.Run))
 	t.fact("flow", r.Flow)
@@ -24,9 +24,16 @@ func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) 
 		t.fact("within", string(r.Parent.Run)+", task "+Printable(r.Parent.TaskRef.Label()))
 	}
 	t.fact("trigger", triggerOf(&r.Trigger))
+	if r.Trigger.Scheduled() {
+		t.fact("nominal", Nominal(r.Trigger.Time))
+	}
 	t.fact("accepted", LocalTime(r.CreatedAt))
 	if r.StartedAt != nil {
-		t.fact("started", LocalTime(*r.StartedAt)+" (after "+Short(r.StartedAt.Sub(r.CreatedAt))+")")
+		running := ""
+		if r.State == run.Running {
+			running = ", running for " + Elapsed(*r.StartedAt)
+		}
+		t.fact("started", LocalTime(*r.StartedAt)+" (after "+Short(r.StartedAt.Sub(r.CreatedAt))+running+")")
 	}
 	if r.FinishedAt != nil {
 		t.fact("finished", LocalTime(*r.FinishedAt)+took(r.DurationMS))
@@ -35,7 +42,7 @@ func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) 
 		t.value("param", name+" = ", r.Params[name])
 	}
 	t.value("payload", "", r.Trigger.Payload)
-	t.describeTasks(ctx, r, &childPrinter{Terminal: t, runs: runs, left: maxChildren})
+	t.DescribeTasks(ctx, runs, r, Selection{})
 	t.value("output", "", r.Output)
 	if r.Error != nil {
 		t.fact("error", t.Paint(Red, failureText(r.Error)))
@@ -83,9 +90,6 @@ func triggerOf(t *run.Trigger) string {
 			text += ", after run " + string(of.Run)
 		}
 	}
-	if t.Kind == run.TriggerSchedule {
-		text += ", due " + LocalTime(t.Time)
-	}
 	return text
 }
 
@@ -96,23 +100,42 @@ func took(ms *float64) string {
 	return " (took " + Short(milliseconds(*ms)) + ")"
 }
 
-func (t *Terminal) describeTasks(ctx context.Context, r *run.Record, below *childPrinter) {
-	for i := range r.Tasks {
-		task := &r.Tasks[i]
-		fmt.Fprintf(t, "\n%s\n", t.taskLine(task))
-		if isWait(task) && task.State == run.Running {
-			t.fact("  waits", waitsFor(waitBegun(task)))
+// DescribeTasks writes the selected tasks of a record for people, with those of the
+// sub-flows that they ran. It reports whether there is one.
+func (t *Terminal) DescribeTasks(ctx context.Context, runs reader, r *run.Record, s Selection) bool {
+	below := &childPrinter{Terminal: t, runs: runs, left: maxChildren, failed: s.Failed}
+	found := false
+	for _, g := range taskGroups(r) {
+		shown := s.of(&g)
+		for _, task := range shown {
+			if len(shown) > maxItems+1 { // one line for each
+				below.one(ctx, task, "")
+				continue
+			}
+			t.describeTask(task)
+			below.show(ctx, task, "  ")
 		}
-		if task.Error != nil {
-			t.fact("  error", t.Paint(Red, failureText(task.Error)))
+		found = found || len(shown) > 0
+		if more := s.hides(r, &g, shown); more != "" {
+			fmt.Fprintf(t, "\n%s\n", t.Paint(dim, more))
 		}
-		t.value("  input", "", task.Input)
-		t.value("  output", "", task.Output)
-		below.show(ctx, task, "  ")
 	}
-	if len(r.Tasks) > 0 {
+	if found {
 		fmt.Fprintln(t)
 	}
+	return found
+}
+
+func (t *Terminal) describeTask(task *run.TaskRecord) {
+	fmt.Fprintf(t, "\n%s\n", t.taskLine(task))
+	if isWait(task) && task.State == run.Running {
+		t.fact("  waits", waitsFor(waitBegun(task)))
+	}
+	if task.Error != nil && task.State != run.Skipped {
+		t.fact("  error", t.Paint(Red, failureText(task.Error)))
+	}
+	t.value("  input", "", task.Input)
+	t.value("  output", "", task.Output)
 }
 
 // taskLine is a task and its state.
@@ -141,13 +164,44 @@ func taskDetail(t *run.TaskRecord) string {
 	case t.Attempts > 1:
 		parts = append(parts, fmt.Sprintf("%d attempts", t.Attempts))
 	}
-	if t.DurationMS != nil && !t.Reused {
+	if t.Counts != nil {
+		parts = append(parts, countsText(t.Counts, t.State.Done()))
+	}
+	if reason := reasonOf(t); reason != "" {
+		parts = append(parts, reason)
+	}
+	switch {
+	case t.Reused:
+	case t.State == run.Running && t.StartedAt != nil:
+		parts = append(parts, "for "+Elapsed(*t.StartedAt))
+	case t.DurationMS != nil:
 		parts = append(parts, Short(milliseconds(*t.DurationMS)))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	separator := ", "
+	if t.Counts != nil { // which has commas of its own
+		separator = "; "
+	}
+	return " (" + strings.Join(parts, separator) + ")"
+}
+
+// reasonOf is why a task does not run; empty if that needs no reason. It is the place
+// for the reason of a task that waits, too.
+func reasonOf(t *run.TaskRecord) string {
+	if t.State == run.Skipped {
+		return skipReason(t.Reason, t.Error)
+	}
+	return ""
+}
+
+// skipReason is why a task was skipped: by the flow's wiring, or by a failure.
+func skipReason(reason string, failure *run.Failure) string {
+	if failure != nil {
+		reason = failure.Message
+	}
+	return Printable(reason)
 }
 
 // failureText is a failure as a string, with the task and its place in the flow file.

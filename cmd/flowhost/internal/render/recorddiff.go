@@ -26,8 +26,16 @@ func (r *RecordDiff) Show(ctx context.Context, record *run.Record) error {
 		events = append(events, run.Event{At: record.CreatedAt, Data: &run.Submitted{Flow: record.Flow}})
 	}
 	var whole []run.Event // of a fan-out: its end follows those of its items
+	var counted []callKey // fan-outs
 	for i, t := range record.Tasks {
 		ref := t.Ref()
+		if t.Counts != nil {
+			counted = append(counted, callKey{record.Run, ref})
+			r.Progress.count(callKey{record.Run, ref}, *t.Counts)
+			if r.seen[ref].Counts == nil && !t.Reused {
+				events = append(events, run.Event{At: known(t.StartedAt), Data: &run.TaskExpanded{TaskRef: ref}})
+			}
+		}
 		var now []run.Event
 		for _, data := range happened(ref, r.seen[ref], t) {
 			now = append(now, run.Event{At: when(data, &t), Data: data})
@@ -51,6 +59,9 @@ func (r *RecordDiff) Show(ctx context.Context, record *run.Record) error {
 		if err := r.Progress.Committed(ctx, r.notice(e)); err != nil {
 			return err
 		}
+	}
+	for _, task := range counted {
+		r.Progress.showCounts(task)
 	}
 	return nil
 }
@@ -112,7 +123,7 @@ func happened(ref run.TaskRef, before, now run.TaskRecord) []run.EventData {
 	case isWait(&now) && now.StartedAt != nil && !now.Reused:
 		events = append(events, waited(&before, &now)...)
 	case over:
-		events = append(events, &run.TaskEnded{TaskRef: ref, State: now.State, Failure: now.Error})
+		events = append(events, &run.TaskEnded{TaskRef: ref, State: now.State, Failure: now.Error, Reason: now.Reason})
 	}
 	return events
 }

@@ -165,7 +165,7 @@ func TestRecordDiffOfWaits(t *testing.T) {
 		&run.Record{State: run.Failed, Tasks: []run.TaskRecord{task("wait.a", run.Succeeded, 0, began), task("wait.b", run.Failed, 0, refused), task("wait.c", run.Succeeded, 0, taken)}},
 	)
 	want := `run 01HZXW0000000000000000MINE: pending (flow f)
-wait.b: waiting (for an approval: Ship\x1b?, until 2026-01-02 03:04:05 at most)
+wait.b: waiting (for an approval: Ship\x1b?, until 2026-01-02T03:04:05Z at most)
 wait.c: succeeded
 wait.a: waiting (for a signal)
 wait.a: succeeded
