@@ -17,6 +17,12 @@ import (
 // InboxEngine is the prefix of the subjects on which the engine gets its answers.
 const InboxEngine = "_INBOX_engine"
 
+// CredentialsError reports a file with credentials that cannot be used.
+type CredentialsError = creds.FileError
+
+// ErrNoURL reports credentials without the address of a server.
+var ErrNoURL = creds.ErrNoURL
+
 // ConnectConfig configures a connection to an external NATS server.
 type ConnectConfig struct {
 	URL   string       // "nats://host:4222", several with commas between; default nats.DefaultURL
@@ -36,11 +42,14 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 		opts = append(opts, nats.Name(cfg.Name))
 	}
 	if cfg.Creds != "" {
-		by, _, err := creds.Read(cfg.Creds)
+		login, err := creds.Read(cfg.Creds)
 		if err != nil {
 			return nil, fmt.Errorf("connecting to NATS: %w", err)
 		}
-		opts = append(opts, by)
+		opts = append(opts, login.By)
+		if login.Inbox != "" {
+			opts = append(opts, nats.CustomInboxPrefix(login.Inbox))
+		}
 	}
 	address := cfg.URL
 	if address == "" {

@@ -21,6 +21,7 @@
 //	FH_TRIGGERS    fh.v1.trigger.<flow>             messages that ask for a run
 //	FH_EVENTS      fh.v1.events.<flow>.<run>        a copy of what happened, in account APP; nothing depends on it
 //	FH_MARKS       fh.v1.mark.<shard>               how far others know of a journal
+//	FH_OWNER       fh.v1.owner.<shard>              which host uses a journal, on external servers
 //	FH_LOGS        fh.v1.log.<flow>.<c>             lines that tasks write while they run
 //	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
 //	               fh.v1.historypart.<flow>.<state>.<n>   parts of the large ones

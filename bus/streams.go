@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -142,7 +143,7 @@ func ProvisionEvents(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error
 	return provision(ctx, nc, events, DefaultEventBytes, DefaultEventAge)
 }
 
-// markBytes bounds the stream of marks.
+// markBytes bounds the streams of marks and of owners.
 const markBytes = 1 << 20
 
 // provisionMarks makes the stream that holds one message for each shard. With async
@@ -158,6 +159,21 @@ func provisionMarks(ctx context.Context, nc *nats.Conn, replicas int) error {
 		marks.PersistMode = jetstream.AsyncPersistMode
 	}
 	return provision(ctx, nc, marks, markBytes, 0)
+}
+
+// ProvisionOwner makes the stream that names the owner of each shard's journal, or changes
+// it to fit. Nothing is lost with it: an owner stores its message again.
+func ProvisionOwner(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
+	owner := jetstream.StreamConfig{
+		Name: StreamOwner, Subjects: []string{prefixOwner + "*"},
+		Description: "which host uses each journal",
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+		MaxBytes: markBytes, MaxMsgsPerSubject: 1, Replicas: cfg.Replicas, Duplicates: OwnDuplicates,
+	}
+	if cfg.Replicas <= 1 {
+		owner.PersistMode = jetstream.AsyncPersistMode
+	}
+	return provision(ctx, nc, owner, markBytes, 0)
 }
 
 func provisionHistory(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
@@ -194,7 +210,7 @@ func provision(ctx context.Context, nc *nats.Conn, want jetstream.StreamConfig, 
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", want.Name, err)
 	}
-	if want.Name != StreamHistory && want.Name != StreamMarks {
+	if !slices.Contains([]string{StreamHistory, StreamMarks, StreamOwner}, want.Name) {
 		want.MaxMsgsPerSubject = -1
 	}
 	stream, err := js.Stream(ctx, want.Name)

@@ -19,6 +19,7 @@ const (
 	StreamHistory    = "FH_HISTORY"
 	StreamLogs       = "FH_LOGS"
 	StreamMarks      = "FH_MARKS"
+	StreamOwner      = "FH_OWNER" // on external servers only
 )
 
 // Buckets of objects, in the journal's account.
@@ -35,6 +36,7 @@ const (
 	PrefixRun        = "fh.v1.run."
 	prefixEvents     = "fh.v1.events."
 	prefixMark       = "fh.v1.mark."
+	prefixOwner      = "fh.v1.owner."
 	PrefixDeadLetter = "fh.v1.deadletter."
 	PrefixHistory    = "fh.v1.history."
 	PrefixParts      = "fh.v1.historypart."
@@ -53,6 +55,8 @@ const (
 	HeaderCode     = "Fh-Code"     // of a dead letter: one of the run.Request codes
 	HeaderSubject  = "Fh-Subject"  // of a dead letter: where the message was published
 	HeaderNoBody   = "Fh-No-Body"  // of a dead letter: the size in bytes of a body too large to be kept with it
+	HeaderTrigger  = "Fh-Trigger"  // of a dead letter: the trigger of the flow that the message was for
+	HeaderForWait  = "Fh-For-Wait" // of a dead letter: the wait that the message was for, as "<run>/<wait>"
 	HeaderRevision = "Fh-Revision" // of a finished run's record: the journal's revision that holds the run's end
 	HeaderIndex    = "Fh-Index"    // of a finished run's record: the place of the run's end in the commit, from 0
 	HeaderRun      = "Fh-Run"      // of lines of a log, and of a finished run's record: the run
@@ -93,6 +97,9 @@ func EventsSubject(flow string, id run.ID) string { return prefixEvents + flow +
 
 // MarkSubject is where a shard's [journal.Mark] is.
 func MarkSubject(shard int) string { return prefixMark + strconv.Itoa(shard) }
+
+// OwnerSubject is where the owner of a shard's journal is.
+func OwnerSubject(shard int) string { return prefixOwner + strconv.Itoa(shard) }
 
 // DeadLetterSubject is where messages are kept that could not make a run of the
 // flow.

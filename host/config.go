@@ -43,7 +43,7 @@ type Config struct {
 	Depth        int             // calls of recursive functions within each other; default 10 000
 	Limits       run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited; at most run.MaxOutput and run.MaxLog
 	Timeout      time.Duration   // of a call that states none; default 5 minutes
-	Grace        time.Duration   // of a call that is canceled, if its guest can ask for it, to come to its own end; default 2 seconds, negative: none
+	Grace        time.Duration   // of a call that is canceled, if its guest asks whether to stop, to come to its own end; default 2 seconds, negative: none
 	ModuleSize   int64           // bytes of the largest module; default 64 MiB
 	ModuleMemory int64           // bytes of prepared modules, about; those that no call uses go first; default 512 MiB
 	ModuleTime   time.Duration   // after which a prepared module that no call needed is given up; default 30 minutes

@@ -42,7 +42,7 @@
 // Guests run native code that nothing can interrupt from outside. The rewrite has
 // inserted checks, which call the host about every 100 µs; there, and in each host
 // function, a call ends whose context has ended, whose fuel is used up or whose
-// recursion is too deep. When its call is canceled, a guest that can ask whether it
+// recursion is too deep. When its call is canceled, a guest that asks whether it
 // should stop has [Config].Grace to end itself.
 //
 // # Goroutines

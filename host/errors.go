@@ -13,6 +13,15 @@ var ErrClosed = errors.New("the host is closed")
 // wait. Nothing of it ran.
 const CodeBusy = "busy"
 
+// StorageError reports that a module cannot be stored, for which the module is not to
+// blame.
+type StorageError struct{ Err error }
+
+func (e *StorageError) Error() string { return "storing a module: " + e.Err.Error() }
+
+// Unwrap gives the error of the source.
+func (e *StorageError) Unwrap() error { return e.Err }
+
 // ModuleError reports why a module cannot be hosted.
 type ModuleError struct {
 	Path   string // of the file, or the digest of a module that is known by it

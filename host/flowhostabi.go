@@ -151,7 +151,7 @@ func answerTimeLeft(ctx context.Context, inv *invocation, _ api.Memory, _ argume
 }
 
 func answerShouldStop(_ context.Context, inv *invocation, _ api.Memory, _ arguments) int64 {
-	return inv.grace.left()
+	return inv.grace.ask()
 }
 
 // take copies bytes out of the guest's memory: the guest may change it later.

@@ -15,11 +15,18 @@ import (
 type grace struct {
 	host   *Host   // which grants it, and does not wait for it when it ends; nil: the guest cannot ask
 	open   bool    // what was called runs: there is nothing to wind down before
+	asked  bool    // the guest has asked in this call whether it should stop
 	period *period // nil: it has not begun
 }
 
-// period is when a grace began, and when it is over.
-type period struct{ since, until time.Time }
+// askTime is the part of the grace of a guest that has not asked yet: one that works
+// up to its first question, or that a sleep of the call returns to, asks within it and
+// has the rest. One that never asks would use the rest for nothing.
+const askTime = 100 * time.Millisecond
+
+// period is when a grace began, when it is over for a guest that has not asked, and
+// when it is over for one that has.
+type period struct{ since, untilAsked, until time.Time }
 
 // begun reports whether the call is being canceled and the host has noticed.
 func (g *grace) begun() bool { return g.period != nil }
@@ -29,7 +36,11 @@ func (g *grace) lasts(ctx context.Context) bool {
 	if !g.begun() && !g.begin(ctx) {
 		return false
 	}
-	return time.Now().Before(g.period.until) && g.host.life.Err() == nil
+	until := g.period.until
+	if !g.asked {
+		until = g.period.untilAsked
+	}
+	return time.Now().Before(until) && g.host.life.Err() == nil
 }
 
 func (g *grace) begin(ctx context.Context) bool {
@@ -37,16 +48,18 @@ func (g *grace) begin(ctx context.Context) bool {
 		return false
 	}
 	now := time.Now()
-	g.period = &period{since: now, until: now.Add(g.host.config.Grace)}
-	if deadline, limited := ctx.Deadline(); limited && deadline.Before(g.period.until) {
-		g.period.until = deadline
+	until := now.Add(g.host.config.Grace)
+	if deadline, limited := ctx.Deadline(); limited && deadline.Before(until) {
+		until = deadline
 	}
+	g.period = &period{since: now, untilAsked: now.Add(min(askTime, until.Sub(now))), until: until}
 	return true
 }
 
-// left is how many milliseconds the guest has, at least 1, and 0 as long as it
-// is not asked to stop.
-func (g *grace) left() int64 {
+// ask is the guest's question whether it should stop: it answers how many milliseconds
+// the guest has, at least 1, and 0 as long as the call may continue.
+func (g *grace) ask() int64 {
+	g.asked = true
 	if !g.begun() {
 		return 0
 	}

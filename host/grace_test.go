@@ -13,11 +13,11 @@ import (
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
-// asking is the call of a guest that can ask, with that grace.
+// asking is the call of a guest that has asked whether it should stop, with that grace.
 func asking(t *testing.T, length time.Duration) *invocation {
 	t.Helper()
 	inv := newInvocation(&run.Call{}, ABIFlowhost, "f", run.Limits{Output: 1000, Log: 1000})
-	inv.grace = grace{host: &Host{config: Config{Grace: length}, life: t.Context()}, open: true}
+	inv.grace = grace{host: &Host{config: Config{Grace: length}, life: t.Context()}, open: true, asked: true}
 	return inv
 }
 
@@ -67,7 +67,7 @@ func TestWhatHasNoGrace(t *testing.T) {
 		inv.grace = c.grace
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(c.cause)
-		if !inv.over(ctx) || inv.grace.begun() || inv.grace.left() != 0 {
+		if !inv.over(ctx) || inv.grace.begun() || inv.grace.ask() != 0 {
 			t.Errorf("%s: %+v", name, inv.grace)
 		}
 	}
@@ -82,7 +82,7 @@ func TestGraceIsCutShort(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(timed)
 		cancel(run.ErrCanceled)
 		inv := asking(t, time.Hour)
-		if inv.over(ctx) || inv.grace.left() != 1000 {
+		if inv.over(ctx) || inv.grace.ask() != 1000 {
 			t.Errorf("before the deadline: %+v", inv.grace)
 		}
 		time.Sleep(time.Second)
@@ -105,13 +105,53 @@ func TestGraceIsCutShort(t *testing.T) {
 	})
 }
 
+// A guest that has not asked yet has a moment to do so, and the whole grace once it has.
+func TestGraceOfAGuestThatHasNotAsked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		grace, asks, ends time.Duration // after the cancellation; asks 0: never
+	}{
+		"never":              {time.Hour, 0, askTime},
+		"never, short grace": {askTime / 2, 0, askTime / 2},
+		"soon":               {time.Minute, askTime - time.Millisecond, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				inv := asking(t, c.grace)
+				inv.grace.asked = false
+				ctx, cancel := context.WithCancelCause(t.Context())
+				if inv.over(ctx) {
+					t.Fatal("over before it is canceled")
+				}
+				cancel(run.ErrCanceled)
+				began := time.Now()
+				lasts := func(until time.Duration) {
+					t.Helper()
+					for !inv.over(ctx) && time.Since(began) < until {
+						time.Sleep(min(time.Millisecond, until-time.Since(began)))
+					}
+				}
+				if c.asks > 0 {
+					lasts(c.asks)
+					inv.grace.ask()
+				}
+				lasts(2 * c.ends)
+				if took := time.Since(began); took != c.ends {
+					t.Errorf("it was over after %v, want %v", took, c.ends)
+				}
+			})
+		})
+	}
+}
+
 func TestLeftFitsIntoTheAnswer(t *testing.T) {
 	t.Parallel()
 	inv := asking(t, math.MaxInt64)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(run.ErrCanceled)
-	if inv.over(ctx) || inv.grace.left() != math.MaxInt32 {
-		t.Errorf("%d left of %v", inv.grace.left(), inv.grace.host.config.Grace)
+	if inv.over(ctx) || inv.grace.ask() != math.MaxInt32 {
+		t.Errorf("%d left of %v", inv.grace.ask(), inv.grace.host.config.Grace)
 	}
 }
 
@@ -155,6 +195,7 @@ func TestEndOfACanceledCall(t *testing.T) {
 		status  int32
 		err     error
 		failure *abi.Failure
+		unasked bool
 		message string
 		details string
 	}{
@@ -167,9 +208,11 @@ func TestEndOfACanceledCall(t *testing.T) {
 		"a trap":         {err: &trapError{reason: "unreachable"}, message: "canceled: why: trap: unreachable"},
 		"fuel":           {err: errFuel, message: "canceled: why: fuel: the call's fuel is used up, the limit of the call is 0 units"},
 		"no end":         {err: errInterrupted, failure: &abi.Failure{Message: "half"}, message: "canceled: why; the guest did not end by itself within 1.5s"},
+		"no question":    {err: errInterrupted, unasked: true, message: "canceled: why; the guest never asked whether to stop"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			inv := asking(t, time.Hour)
+			inv.grace.asked = !c.unasked
 			inv.output = []byte("7")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(fmt.Errorf("%w: why", run.ErrCanceled))

@@ -159,7 +159,8 @@ func TestSourceThatBreaksIsWorthAnotherTry(t *testing.T) {
 	if !failure.Retryable || !strings.Contains(failure.Message, "disk on fire") {
 		t.Errorf("%+v", failure)
 	}
-	if _, err := h.Signature(t.Context(), writeFile(t, "noop.wasm", noop().bytes())); !errors.Is(err, errDisk) {
+	_, err := h.Signature(t.Context(), writeFile(t, "noop.wasm", noop().bytes()))
+	if storage := (*host.StorageError)(nil); !errors.Is(err, errDisk) || !errors.As(err, &storage) {
 		t.Errorf("signature: %v", err)
 	}
 }

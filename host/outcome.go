@@ -95,6 +95,8 @@ func stopped(ctx context.Context) (*run.Failure, error) {
 func (inv *invocation) canceled(ctx context.Context, own *run.Failure, err error) *run.Failure {
 	failure := &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: context.Cause(ctx).Error()}
 	switch {
+	case errors.Is(err, errInterrupted) && !inv.grace.asked:
+		failure.Message += "; the guest never asked whether to stop"
 	case errors.Is(err, errInterrupted):
 		failure.Message += fmt.Sprintf("; the guest did not end by itself within %v", time.Since(inv.grace.period.since).Round(time.Millisecond))
 	case own != nil && own.Message != context.Canceled.Error(): // a guest in Go returns context.Canceled

@@ -11,7 +11,7 @@ import (
 
 // Signature reads the module at path, stores it by its digest and states what it
 // offers. It fails with a *[ModuleError] when the file cannot be hosted; nothing
-// is stored then.
+// is stored then. A *[StorageError] reports that the module is right and cannot be stored.
 func (h *Host) Signature(ctx context.Context, path string) (run.Signature, error) {
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (h *Host) Signature(ctx context.Context, path string) (run.Signature, error
 		return run.Signature{}, m.fault.at(path)
 	}
 	if err := h.config.Modules.Keep(ctx, m.signature.Digest, binary); err != nil {
-		return run.Signature{}, fmt.Errorf("%s: storing the module: %w", path, err)
+		return run.Signature{}, &StorageError{err}
 	}
 	return m.signature, nil
 }

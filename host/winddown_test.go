@@ -144,15 +144,24 @@ func TestGuestThatDoesNotCareIsStopped(t *testing.T) {
 	t.Parallel()
 	const short = 200 * time.Millisecond
 	c := newCanceler(t, host.Config{Grace: short})
-	inGo, inC := load(t, c.Host, guest(t, "winddown")), load(t, c.Host, kept("c/winddown")(t))
-	for _, call := range []run.Call{
-		callOf(inGo, "loops", "null"), callOf(inGo, "sleeps_on", "null"), callOf(inC, "insist", "null"),
-	} {
-		t.Run(call.Function, func(t *testing.T) {
+	result, took := c.cancel(t, callOf(load(t, c.Host, kept("c/winddown")(t)), "insist", "null"))
+	wantCanceled(t, result, "canceled: not needed; the guest did not end by itself within 2")
+	if took < short || took > patience {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// A guest that only could ask, as each in Go, does not keep its place for a grace.
+func TestGuestThatNeverAsksHasNoGrace(t *testing.T) {
+	t.Parallel()
+	c := newCanceler(t, host.Config{Grace: ample})
+	module := load(t, c.Host, guest(t, "winddown"))
+	for _, function := range []string{"loops", "sleeps_on"} {
+		t.Run(function, func(t *testing.T) {
 			t.Parallel()
-			result, took := c.cancel(t, call)
-			wantCanceled(t, result, "canceled: not needed; the guest did not end by itself within 2")
-			if took < short || took > patience {
+			result, took := c.cancel(t, callOf(module, function, "null"))
+			wantCanceled(t, result, "canceled: not needed; the guest never asked whether to stop")
+			if took > patience {
 				t.Errorf("it took %v", took)
 			}
 		})
@@ -162,17 +171,12 @@ func TestGuestThatDoesNotCareIsStopped(t *testing.T) {
 func TestGraceEndsAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := newCanceler(t, host.Config{Grace: ample})
-	for function, module := range map[string]string{"loops": guest(t, "winddown"), "insist": kept("c/winddown")(t)} {
-		t.Run(function, func(t *testing.T) {
-			t.Parallel()
-			call := callOf(load(t, c.Host, module), function, "null")
-			call.Timeout = time.Second
-			result, _ := c.cancel(t, call)
-			wantCanceled(t, result, "canceled: not needed; the guest did not end by itself within")
-			if result.Duration < call.Timeout || result.Duration > patience {
-				t.Errorf("it took %v", result.Duration)
-			}
-		})
+	call := callOf(load(t, c.Host, kept("c/winddown")(t)), "insist", "null")
+	call.Timeout = time.Second
+	result, _ := c.cancel(t, call)
+	wantCanceled(t, result, "canceled: not needed; the guest did not end by itself within")
+	if result.Duration < call.Timeout || result.Duration > patience {
+		t.Errorf("it took %v", result.Duration)
 	}
 }
 

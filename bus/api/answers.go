@@ -30,6 +30,8 @@ const (
 	CodeTooManyTimes    = "too_many_times"   // more than a backfill may have
 
 	CodeUnknownDeadLetter = "unknown_deadletter" // no such dead letter, or not any more
+	CodeNotSendable       = "not_sendable"       // what is left of the dead letter can start no run
+	CodeDenied            = "denied"             // the request is for the operator
 )
 
 // ReasonLimit is the reason of an answer when the flow's concurrency rejects a request.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +27,7 @@ type DialConfig struct {
 	URL     string // "nats://host:4222", several with commas between; default nats.DefaultURL
 	Creds   string // file with credentials, as nsc writes it, of a key's seed, or a context
 	Inbox   string // prefix of the subjects on which answers come; default that of the context, or nats.InboxPrefix
-	Context string // file with address and credentials that an embedded server left: [natsd.ClientContext]
+	Context string // file with address and credentials in place of URL and Creds, such as an embedded server leaves: [natsd.ClientContext]
 }
 
 // Client asks a host for runs and about them, over NATS. Its methods are safe for
@@ -64,7 +66,8 @@ const dialTime = 5 * time.Second
 // AnswerTime bounds the wait for an answer: it is longer than a host takes by itself.
 const AnswerTime = 30 * time.Second
 
-// Dial connects, once: a server that does not answer is an *UnreachableError. The
+// Dial connects, once: a server that does not answer is an *UnreachableError, and a file
+// with credentials that cannot be used a *bus.CredentialsError. The
 // connection, once made, is made again when it breaks, until ctx ends. The caller
 // closes the client.
 func Dial(ctx context.Context, cfg DialConfig) (*Client, error) {
@@ -75,28 +78,19 @@ func Dial(ctx context.Context, cfg DialConfig) (*Client, error) {
 		nats.IgnoreAuthErrorAbort(), nats.CustomReconnectDelay(jskit.ReconnectDelay),
 		nats.SetCustomDialer(d),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.disconnected() }),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests end with errors of their own
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.forbidden(err) }),
+	}
+	login, err := cfg.login()
+	if err != nil {
+		return nil, err
+	}
+	if login.By != nil {
+		opts = append(opts, login.By)
 	}
 	if cfg.Context != "" {
-		at, err := creds.ReadContext(cfg.Context)
-		if err != nil {
-			return nil, &UnreachableError{Reason: err.Error(), Err: err}
-		}
-		by, err := at.Login()
-		if err != nil {
-			return nil, &UnreachableError{URL: at.URL, Reason: err.Error(), Err: err}
-		}
-		url, opts = at.URL, append(opts, by)
-		cfg.Inbox = cmp.Or(cfg.Inbox, at.Inbox)
+		url = login.URL
 	}
-	if cfg.Creds != "" {
-		by, inbox, err := creds.Read(cfg.Creds)
-		if err != nil {
-			return nil, &UnreachableError{URL: url, Reason: err.Error(), Err: err}
-		}
-		opts = append(opts, by)
-		cfg.Inbox = cmp.Or(cfg.Inbox, inbox)
-	}
+	cfg.Inbox = cmp.Or(cfg.Inbox, login.Inbox)
 	if cfg.Inbox != "" {
 		opts = append(opts, nats.CustomInboxPrefix(cfg.Inbox))
 	}
@@ -111,6 +105,17 @@ func Dial(ctx context.Context, cfg DialConfig) (*Client, error) {
 	return c, nil
 }
 
+// login reads the credentials, as far as there are any.
+func (cfg DialConfig) login() (creds.Login, error) {
+	switch {
+	case cfg.Context != "":
+		return creds.ReadContext(cfg.Context)
+	case cfg.Creds != "":
+		return creds.Read(cfg.Creds)
+	}
+	return creds.Login{}, nil
+}
+
 var errDisconnected = errors.New("disconnected")
 
 // disconnected ends the requests under way: nobody will answer them.
@@ -119,6 +124,24 @@ func (c *Client) disconnected() {
 	defer c.mu.Unlock()
 	for _, end := range c.asking {
 		end(errDisconnected)
+	}
+}
+
+// errForbidden ends a request that the server has not passed on.
+var errForbidden = errors.New("the user may not publish there")
+
+// forbidden ends the requests that the server refuses, which nobody will answer. Other
+// errors of the connection need nothing: requests end with errors of their own.
+func (c *Client) forbidden(err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for msg, end := range c.asking {
+		if strings.Contains(err.Error(), strconv.Quote(msg.Subject)) {
+			end(errForbidden)
+		}
 	}
 }
 
@@ -212,12 +235,24 @@ func (c *Client) exchange(ctx context.Context, wait time.Duration, msg *nats.Msg
 		return context.Cause(ctx)
 	case errors.Is(err, nats.ErrMaxPayload):
 		return &AnswerError{Code: run.RequestSize, Message: fmt.Sprintf("the request has %d bytes and a message may have %d", len(msg.Data), c.nc.MaxPayload())}
+	case errors.Is(err, errForbidden):
+		return &AnswerError{Code: CodeDenied, Message: fmt.Sprintf("the credentials for %s do not permit requests on %s", c.url, msg.Subject)}
 	case errors.Is(err, nats.ErrNoResponders):
-		return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("no host answers at %s: NATS is there, flowhost is not, or is too old for this request", c.url)}
+		return &UnreachableError{URL: c.url, Err: err, Reason: c.unanswered(ctx, msg.Subject)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("the host at %s did not answer within %s; without permission to publish on %s it never does", c.url, wait+AnswerTime, msg.Subject)}
 	}
 	return &UnreachableError{URL: c.url, Err: err, Reason: fmt.Sprintf("the connection to %s is lost: %s", c.url, err)}
+}
+
+// unanswered is why nobody is subscribed to a request: each host answers for its flows.
+func (c *Client) unanswered(ctx context.Context, subject string) string {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	if _, err := c.request(ctx, &nats.Msg{Subject: bus.APISubject(VerbFlows), Data: []byte(`{"flow":"-"}`)}); err != nil {
+		return fmt.Sprintf("no host answers at %s: NATS is there, flowhost is not, or has not started yet", c.url)
+	}
+	return fmt.Sprintf("the host at %s is too old for this request: it does not know %s", c.url, subject)
 }
 
 func understand(reply *nats.Msg, answer any) error {

@@ -34,12 +34,32 @@ func (b *DeadLettersRequest) Check() error {
 	return nil
 }
 
+// DeadLetterRequest names the dead letter to be sent again or discarded.
+type DeadLetterRequest struct {
+	Sequence uint64 `json:"sequence"`
+}
+
+// Check refuses a request that cannot be right, with a *run.RequestError.
+func (b *DeadLetterRequest) Check() error {
+	if b.Sequence == 0 {
+		return run.Requestf(run.RequestParams, "sequence: it is required, and names a dead letter")
+	}
+	return nil
+}
+
+// Discarded is the answer to a request to discard a dead letter.
+type Discarded struct {
+	Sequence uint64 `json:"sequence"`
+}
+
 // DeadLetter is a message that could make no run, or end no wait.
 type DeadLetter struct {
 	Sequence uint64    `json:"sequence"`
 	At       time.Time `json:"at"`
 	Flow     string    `json:"flow"`
-	Subject  string    `json:"subject"` // where it was published
+	Trigger  string    `json:"trigger,omitempty"`  // of the flow; empty when the flow was asked for by name
+	ForWait  string    `json:"for_wait,omitempty"` // "<run>/<wait>", of a message that could not end a wait
+	Subject  string    `json:"subject"`            // where it was published
 	Code     string    `json:"code"`
 	Reason   string    `json:"reason"`
 	Size     int       `json:"size"`              // of the body, in bytes

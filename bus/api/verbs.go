@@ -23,6 +23,9 @@ const (
 	VerbLimits      = "limits"      // the present state of limits
 	VerbDeadLetters = "deadletters" // messages that could make no run
 
+	VerbSendDeadLetter    = "send_deadletter"    // start the run that a dead letter could not
+	VerbDiscardDeadLetter = "discard_deadletter" // remove one
+
 	VerbSchedules      = "schedules"       // the present state of schedules
 	VerbPause          = "pause"           // stop a schedule, or all of a flow
 	VerbResume         = "resume"          // resume it

@@ -184,6 +184,38 @@ func TestAPIWithoutControl(t *testing.T) {
 	}
 }
 
+// A host that does not know a request is told from one that is not there.
+func TestHostThatIsTooOld(t *testing.T) {
+	t.Parallel()
+	client, stop := served(t, &bustest.Starter{}, intake.Config{Flows: func() []api.FlowInfo { return nil }})
+	ask := func(want string) {
+		t.Helper()
+		_, err := client.List(t.Context(), run.Query{})
+		if unreachable := (*api.UnreachableError)(nil); !errors.As(err, &unreachable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	ask("is too old for this request: it does not know fh.v1.api.list")
+	stop()
+	ask("flowhost is not, or has not started yet")
+}
+
+// Once a host declines, every request has an answer until its connection closes.
+func TestDecline(t *testing.T) {
+	t.Parallel()
+	nc := bustest.Connect(t, bustest.StartServer(t, natsd.Config{}))
+	in, stop := bustest.NewIntake(t, nc, &bustest.Starter{}, nil, intake.Config{})
+	if err := in.Decline(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	for _, verb := range []string{api.VerbList, api.VerbDeadLetters, "run.orders", "nothing"} {
+		if answer, code := bustest.Request(t, nc, bus.APISubject(verb), "{}", nil); code != api.CodeUnavailable || !strings.Contains(answer, "flowhost is stopping") {
+			t.Errorf("%s: %s", verb, answer)
+		}
+	}
+}
+
 func dialHost(t *testing.T, s *natsd.Server, dir string) *api.Client {
 	t.Helper()
 	client, err := api.Dial(t.Context(), api.DialConfig{Context: dir + "/" + natsd.ClientContext})
@@ -425,13 +457,20 @@ func TestDialErrors(t *testing.T) {
 	dir := t.TempDir()
 	s := bustest.StartServer(t, natsd.Config{Dir: dir, Listen: "127.0.0.1:0"})
 	for name, cfg := range map[string]api.DialConfig{
-		"nobody listens":  {URL: "nats://127.0.0.1:1"},
-		"no such context": {Context: dir + "/none.json"},
-		"not let in":      {URL: s.URL()},
-		"no credentials":  {URL: s.URL(), Creds: dir + "/none.creds"},
+		"nobody listens": {URL: "nats://127.0.0.1:1"},
+		"not let in":     {URL: s.URL()},
 	} {
 		_, err := api.Dial(t.Context(), cfg)
 		if unreachable := (*api.UnreachableError)(nil); !errors.As(err, &unreachable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, cfg := range map[string]api.DialConfig{
+		"no such context": {Context: dir + "/none.json"},
+		"no credentials":  {URL: s.URL(), Creds: dir + "/none.creds"},
+	} {
+		_, err := api.Dial(t.Context(), cfg)
+		if wrong := (*bus.CredentialsError)(nil); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

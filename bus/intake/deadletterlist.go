@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/run"
 )
 
 // Bounds of a page of dead letters.
@@ -54,20 +55,15 @@ func (d *requests) deadLetters(hard context.Context, m inbound) {
 }
 
 func (d *requests) deadLetter(ctx context.Context, stream jetstream.Stream, seq uint64) answer {
-	msg, err := stream.GetMsg(ctx, seq)
+	msg, err := getDeadLetter(ctx, stream, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return fault("", api.CodeUnknownDeadLetter, fmt.Sprintf("there is no dead letter %d, or not any more", seq))
+		return unknownDeadLetter(seq)
 	}
 	if err != nil {
 		return d.faultOf("", err)
 	}
 	letter := deadLetterOf(msg)
-	letter.Headers = map[string][]string{}
-	for name, values := range ownHeaders(msg.Header) {
-		if !slices.Contains([]string{bus.HeaderReason, bus.HeaderCode, bus.HeaderSubject, bus.HeaderNoBody}, name) {
-			letter.Headers[name] = values
-		}
-	}
+	letter.Headers = sendersHeaders(msg.Header)
 	if text := string(msg.Data); utf8.Valid(msg.Data) {
 		letter.Body = &text
 	} else {
@@ -83,6 +79,22 @@ func (d *requests) deadLetter(ctx context.Context, stream jetstream.Stream, seq 
 	return answer{body: rawBody(body)}
 }
 
+func unknownDeadLetter(seq uint64) answer {
+	return fault("", api.CodeUnknownDeadLetter, fmt.Sprintf("there is no dead letter %d, or not any more", seq))
+}
+
+// getDeadLetter reads a message of the stream. One whose headers cannot be read is a dead
+// letter nevertheless, with that as its reason: it must not hide the others.
+func getDeadLetter(ctx context.Context, stream jetstream.Stream, seq uint64) (*jetstream.RawStreamMsg, error) {
+	msg, err := stream.GetMsg(ctx, seq)
+	if !errors.Is(err, nats.ErrBadHeaderMsg) {
+		return msg, err
+	}
+	return &jetstream.RawStreamMsg{Sequence: seq, Header: nats.Header{
+		bus.HeaderCode: {run.RequestHeader}, bus.HeaderNoBody: {"0"}, bus.HeaderReason: {"the stored message is damaged: " + err.Error()},
+	}}, nil
+}
+
 // listDeadLetters reads from the end of the stream.
 func listDeadLetters(ctx context.Context, stream jetstream.Stream, of api.DeadLettersRequest) (page api.DeadLettersPage, err error) {
 	page.Letters = []api.DeadLetter{}
@@ -96,7 +108,7 @@ func listDeadLetters(ctx context.Context, stream jetstream.Stream, of api.DeadLe
 			page.Next = seq + 1
 			return page, nil
 		}
-		msg, err := stream.GetMsg(ctx, seq)
+		msg, err := getDeadLetter(ctx, stream, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -116,6 +128,7 @@ func listDeadLetters(ctx context.Context, stream jetstream.Stream, of api.DeadLe
 func deadLetterOf(msg *jetstream.RawStreamMsg) api.DeadLetter {
 	letter := api.DeadLetter{
 		Sequence: msg.Sequence, At: msg.Time.UTC(), Flow: strings.TrimPrefix(msg.Subject, bus.PrefixDeadLetter),
+		Trigger: msg.Header.Get(bus.HeaderTrigger), ForWait: msg.Header.Get(bus.HeaderForWait),
 		Subject: msg.Header.Get(bus.HeaderSubject), Code: msg.Header.Get(bus.HeaderCode), Reason: msg.Header.Get(bus.HeaderReason),
 		Size: len(msg.Data),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -17,9 +18,11 @@ import (
 // deadLetter is a message that cannot make a run.
 type deadLetter struct {
 	inbound
-	flow string
-	why  *run.RequestError
-	id   string // known for messages of streams, so that they are kept once only
+	flow    string
+	trigger string // of the flow; empty when it was asked for by name
+	forWait string // what it could not end, see [bus.HeaderForWait]; empty: it could start no run
+	why     *run.RequestError
+	id      string // known for messages of streams, so that they are kept once only
 }
 
 // maxReason bounds the header Fh-Reason, in bytes: a stream takes no message whose
@@ -67,13 +70,12 @@ func (l deadLetter) forms() []*nats.Msg {
 		bus.HeaderSubject:              {l.subject},
 		jetstream.ExpectedStreamHeader: {bus.StreamDeadLetter},
 	}
-	if l.id != "" {
-		own.Set(jetstream.MsgIDHeader, l.id)
+	for name, value := range map[string]string{jetstream.MsgIDHeader: l.id, bus.HeaderTrigger: l.trigger, bus.HeaderForWait: l.forWait} {
+		if value != "" {
+			own.Set(name, value)
+		}
 	}
-	all := nats.Header(ownHeaders(l.header))
-	if all == nil {
-		all = nats.Header{}
-	}
+	all := sendersHeaders(l.header)
 	maps.Copy(all, own)
 	bare := maps.Clone(own)
 	bare.Set(bus.HeaderNoBody, strconv.Itoa(len(l.data)))
@@ -85,6 +87,21 @@ func (l deadLetter) forms() []*nats.Msg {
 		{Subject: subject, Header: bodyless},
 		{Subject: subject, Header: bare},
 	}
+}
+
+// letterHeaders are the headers of a dead letter that its sender has not set.
+var letterHeaders = []string{bus.HeaderReason, bus.HeaderCode, bus.HeaderSubject, bus.HeaderNoBody, bus.HeaderTrigger, bus.HeaderForWait}
+
+// sendersHeaders are the headers that the sender of a message has set, without those
+// that would be taken for a dead letter's own.
+func sendersHeaders(h nats.Header) nats.Header {
+	theirs := nats.Header{}
+	for name, values := range ownHeaders(h) {
+		if !slices.Contains(letterHeaders, name) {
+			theirs[name] = values
+		}
+	}
+	return theirs
 }
 
 func (in *Intake) publishDeadLetter(ctx context.Context, msg *nats.Msg) error {

@@ -68,7 +68,9 @@ func (d *requests) endpoints() []endpoint {
 	if d.config.Control != nil && d.config.Logs != nil {
 		add(d.reading, maxAsked, api.VerbLogs, d.logs)
 	}
-	add(d.reading, maxAsked, api.VerbDeadLetters, d.deadLetters)
+	add(d.reading, maxAsked, api.VerbDeadLetters, d.operatorOnly(d.deadLetters))
+	add(d.submitting, maxAsked, api.VerbSendDeadLetter, d.operatorOnly(d.sendDeadLetter))
+	add(d.submitting, maxAsked, api.VerbDiscardDeadLetter, d.operatorOnly(d.discardDeadLetter))
 	if d.config.Feed != nil {
 		add(d.reading, maxAsked, api.VerbFollow, d.follow)
 	}
@@ -97,6 +99,18 @@ func (d *requests) ask(hard context.Context, e endpoint, m inbound) {
 	}
 	m.who = requesterOf(m.header)
 	d.take(e.queue, d.waiting.config.callerOf(m.who), m, func(m inbound) { e.handle(hard, m) })
+}
+
+// operatorOnly refuses requests of clients, whatever the server lets them publish on.
+// Without accounts that tell them apart, everybody is the operator.
+func (d *requests) operatorOnly(handle func(context.Context, inbound)) func(context.Context, inbound) {
+	return func(hard context.Context, m inbound) {
+		if !d.waiting.config.callerOf(m.who).operator {
+			d.respond(m, fault("", api.CodeDenied, "dead letters hold messages of others: this request needs the operator's credentials"))
+			return
+		}
+		handle(hard, m)
+	}
 }
 
 // checked is the body of a request. A wrong one is answered with its

@@ -247,12 +247,15 @@ func (in *Intake) unready() error {
 	return in.config.Ready()
 }
 
+// queueService is the queue group of whoever answers requests.
+const queueService = "flowhost"
+
 // serve subscribes to requests. What it returns ends that, without waiting for
 // messages that are here already.
 func (in *Intake) serve(hard context.Context, d *requests) (stop func(), err error) {
 	service, err := micro.AddService(in.nc, micro.Config{
 		Name: "flowhost", Version: in.config.Version, Description: "starts, shows and controls runs of flows, and their schedules",
-		QueueGroup: "flowhost", StatsHandler: in.serviceStats,
+		QueueGroup: queueService, StatsHandler: in.serviceStats,
 	})
 	if err != nil {
 		return nil, err

@@ -324,7 +324,7 @@ func TestServiceTellsOfTheHost(t *testing.T) {
 	for _, e := range stats.Endpoints {
 		got[e.Name] = string(e.Data)
 	}
-	if diff := cmp.Diff(map[string]string{"run": `{"running":3}`, "flows": "null", "deadletters": "null"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"run": `{"running":3}`, "flows": "null", "deadletters": "null", "send_deadletter": "null", "discard_deadletter": "null"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-var errStopping = errors.New("flowhost is stopping")
+// errStopping answers what comes while the host ends.
+var errStopping = errors.New("flowhost is stopping: it lets running attempts end, and answers no request until it has started again")
 
 // inbound is a message that came by a subscription. reply is empty when nobody
 // waits for an answer.
@@ -170,16 +171,26 @@ func (d *requests) senderOf(t Subscription, m inbound) caller {
 
 // run takes a request for a run of a flow.
 func (d *requests) run(hard context.Context, in inbound) {
+	req, err := manualRequest(in, time.Now().UTC())
+	if err != nil {
+		d.respond(in, d.faultOf("", err))
+		return
+	}
+	d.submit(hard, in, req)
+}
+
+// manualRequest is what a message on [bus.RunSubject] asks for. An error is a
+// *run.RequestError.
+func manualRequest(in inbound, at time.Time) (run.Request, error) {
 	flow := strings.TrimPrefix(in.subject, bus.PrefixAPIRun)
-	req := newRequest(flow, "", run.TriggerManual, in, time.Now().UTC())
+	req := newRequest(flow, "", run.TriggerManual, in, at)
 	if text := in.header.Get(bus.HeaderParams); text != "" {
 		if err := json.Unmarshal([]byte(text), &req.Params); err != nil {
-			d.respond(in, fault("", api.CodeHeader, fmt.Sprintf(`header %s is not an object like {"name":"value"}: %s`, bus.HeaderParams, err)))
-			return
+			return req, run.Requestf(run.RequestHeader, `header %s is not an object like {"name":"value"}: %s`, bus.HeaderParams, err)
 		}
 		delete(req.Trigger.Headers, bus.HeaderParams) // they are recorded as what they are
 	}
-	d.submit(hard, in, req)
+	return req, nil
 }
 
 func newRequest(flow, trigger string, kind run.TriggerKind, m inbound, at time.Time) run.Request {
@@ -292,7 +303,7 @@ func (d *requests) refuse(hard context.Context, m inbound, req run.Request, err 
 	}
 	ctx, cancel := context.WithTimeout(hard, jskit.APITimeout)
 	defer cancel()
-	if err := d.storeDeadLetter(ctx, deadLetter{flow: req.Flow, inbound: m, why: wrong}); err != nil {
+	if err := d.storeDeadLetter(ctx, deadLetter{flow: req.Flow, trigger: req.Trigger.Name, inbound: m, why: wrong}); err != nil {
 		d.log.Error("a dead letter is lost", "flow", req.Flow, "subject", m.subject, "reason", wrong, "error", err)
 	}
 	d.respond(m, fault("", wrong.Code, wrong.Message))
@@ -308,7 +319,7 @@ func (d *requests) await(hard context.Context, m inbound, id run.ID, s *waiter, 
 	case err == nil:
 		d.respond(m, d.finished(record))
 	case hard.Err() != nil:
-		d.respond(m, fault(id, api.CodeUnavailable, errStopping.Error()+"; the run is recorded and resumes later"))
+		d.respond(m, fault(id, api.CodeUnavailable, "flowhost is stopping; the run is recorded and resumes later"))
 	case errors.Is(context.Cause(ctx), errGone):
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		d.respond(m, fault(id, api.CodeTimeout, fmt.Sprintf("the run has not ended within %s and continues", wait)))

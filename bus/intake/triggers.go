@@ -72,7 +72,7 @@ func (in *Intake) submitInOrder(ctx context.Context, all []asked) (decided int, 
 func (in *Intake) giveUp(ctx, hard context.Context, a asked, why *run.RequestError) error {
 	position := a.request.Position
 	id := fmt.Sprintf("%s/%d/%d", position.Source, position.Seq, position.At.UnixNano()) // a number alone may be given again
-	if err := in.storeDeadLetter(ctx, deadLetter{flow: a.request.Flow, inbound: a.message, why: why, id: id}); err != nil {
+	if err := in.storeDeadLetter(ctx, deadLetter{flow: a.request.Flow, trigger: a.request.Trigger.Name, inbound: a.message, why: why, id: id}); err != nil {
 		return err
 	}
 	return in.starter.Decide(hard, position) // only now: a crash in between must not lose the message

@@ -172,7 +172,7 @@ func (f *awaiting) offer(ctx, hard context.Context, w run.OpenWait, m inbound, i
 			return true, nil
 		case errors.As(err, &wrong):
 			why := run.Requestf(wrong.Code, "wait %q of run %s: %s", w.Wait, w.Run, wrong.Message)
-			return false, f.storeDeadLetter(ctx, deadLetter{flow: w.Flow, inbound: m, why: why, id: id})
+			return false, f.storeDeadLetter(ctx, deadLetter{flow: w.Flow, forWait: string(w.Run) + "/" + w.Wait, inbound: m, why: why, id: id})
 		}
 		if code := f.codeOf(err); code != api.CodeUnavailable && code != api.CodeBusy {
 			return true, nil // it has ended

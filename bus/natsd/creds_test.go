@@ -2,6 +2,7 @@ package natsd
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -107,6 +108,33 @@ func TestConnectWithACredentialsFile(t *testing.T) {
 	defer nc.Close()
 	if err := nc.FlushTimeout(10 * time.Second); err != nil {
 		t.Errorf("the connection does not work: %v", err)
+	}
+}
+
+// The file that a host leaves for other programs is accepted where credentials are named.
+func TestConnectWithAContext(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := Start(t.Context(), Config{Dir: dir, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Shutdown(context.Background()) })
+	for _, file := range []string{ClientContext, OperatorContext} {
+		nc, err := bus.Connect(t.Context(), bus.ConnectConfig{URL: s.URL(), Creds: filepath.Join(dir, file)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if err := nc.Publish("fh.v1.trigger.x", nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := nc.SubscribeSync(nc.NewRespInbox()); err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(nc.FlushTimeout(10*time.Second), nc.LastError()); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }
 

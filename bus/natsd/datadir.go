@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 
 	"github.com/flowhost/flowhost/bus/internal/jskit"
 )
@@ -57,6 +58,9 @@ func lookAtDataDir(dir string) (marked bool, err error) {
 			return lookAtDataDir(dir) // somebody has just made it
 		}
 		return false, checkParent(dir)
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return false, fmt.Errorf("data directory: %s is below a file: name one that is empty or not there yet", dir)
 	}
 	if err != nil {
 		return false, dataDirError(err)

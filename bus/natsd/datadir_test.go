@@ -129,7 +129,7 @@ func TestDataDirsThatAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			return filepath.Join(base, "file", "data")
-		}, "not a directory"},
+		}, "data is below a file"},
 		"a link to nowhere": {func(t *testing.T, base string) string { return link(t, "nowhere", base) }, "symbolic link to something that is missing"},
 		"a link to a foreign one": {func(t *testing.T, base string) string {
 			return link(t, filepath.Dir(mkdir(t, 0o700, mkdir(t, 0o700, base, "home"), "photos")), base)

@@ -33,7 +33,7 @@ func rightsOf(user string, subjects []string) rights {
 	case userClient:
 		return rights{
 			publish:    append([]string{bus.PrefixTrigger + "*", bus.PrefixAPI + ">"}, subjects...),
-			publishNot: []string{bus.APISubject(api.VerbDeadLetters)},
+			publishNot: []string{bus.APISubject(api.VerbDeadLetters), bus.APISubject(api.VerbSendDeadLetter), bus.APISubject(api.VerbDiscardDeadLetter)},
 			subscribe:  []string{inboxClient + ".>", bus.PrefixRun + ">"},
 		}
 	}

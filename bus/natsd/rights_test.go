@@ -230,7 +230,7 @@ func TestClientReachesNothingByReply(t *testing.T) {
 	f := newFortress(t)
 	client := bustest.Dial(t, bustest.ReadCredentials(t, f.dir, natsd.ClientContext), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	before := f.state(bus.StreamTriggers)
-	verbs := []string{"run.a", "list", "get", "watch", "cancel", "retry", "deadletters", "nothing", "run.a.b"}
+	verbs := []string{"run.a", "list", "get", "watch", "cancel", "retry", "deadletters", "send_deadletter", "discard_deadletter", "nothing", "run.a.b"}
 	publish := []string{flowSubject, bus.TriggerSubject("a"), "fh.v1.trigger.a.b"}
 	for _, v := range verbs {
 		publish = append(publish, "fh.v1.api."+v)
@@ -274,7 +274,7 @@ func TestOperatorReachesNothingOfTheEngine(t *testing.T) {
 	}
 	before := ofEngine()
 	publish := []string{
-		flowSubject, bus.TriggerSubject("a"), "fh.v1.api.run.a", "fh.v1.api.list", "fh.v1.api.deadletters", "$SRV.INFO.flowhost", "$SRV.PING",
+		flowSubject, bus.TriggerSubject("a"), "fh.v1.api.run.a", "fh.v1.api.list", "fh.v1.api.deadletters", "fh.v1.api.send_deadletter", "$SRV.INFO.flowhost", "$SRV.PING",
 		"$JS.API.STREAM.INFO.MINE", "$JS.API.STREAM.MSG.GET.MINE", "$JS.API.CONSUMER.MSG.NEXT.MINE.reader",
 		"$JS.API.STREAM.DELETE.FH_HISTORY", "$JS.API.STREAM.PURGE.FH_JOURNAL", "fh.v1.journal.0", "fh.v1.history.a.failed", "$O.FH_BLOBS.C.x",
 	}

@@ -63,7 +63,7 @@ const (
 // Config configures an embedded server. Only Dir is required.
 type Config struct {
 	Dir            string       // data directory, see [ClaimDataDir]
-	Listen         string       // loopback "host:port", port 0 for a free one; default DefaultListen, or a free port when that one is taken
+	Listen         string       // loopback "host:port" that [CheckListen] accepts, port 0 for a free one; default DefaultListen, or a free port when that one is taken
 	NoListen       bool         // only this process can connect
 	ClientSubjects []string     // subjects beside fh.v1.trigger.* and fh.v1.api.> on which the client user may publish
 	Sync           Sync         // default SyncStrict
@@ -237,22 +237,36 @@ func serverOptions(cfg Config, log *slog.Logger) (*server.Options, error) {
 	return opts, err
 }
 
-// listenAddress splits an address, port -1 meaning a free one.
-func listenAddress(listen string, log *slog.Logger) (host string, port int, err error) {
-	asked := listen != ""
-	if !asked {
-		listen = DefaultListen
-	}
+// CheckListen refuses an address that a server could never listen at.
+func CheckListen(listen string) error {
+	_, _, err := splitListen(listen)
+	return err
+}
+
+// splitListen splits a loopback address.
+func splitListen(listen string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", 0, fmt.Errorf("listen address %q: %w", listen, err)
+		return "", 0, fmt.Errorf("listen address %q: a host and a port are expected, such as %s, or port 0 for a free one", listen, DefaultListen)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return "", 0, fmt.Errorf("listen address %q is not on the loopback interface: the embedded server has no TLS; run an external NATS server to be reached from other machines", listen)
 	}
 	port, err = strconv.Atoi(text)
 	if err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("listen address %q: %q is not a port", listen, text)
+		return "", 0, fmt.Errorf("listen address %q: %q is not a port from 0 to 65535", listen, text)
+	}
+	return host, port, nil
+}
+
+// listenAddress splits an address, port -1 meaning a free one.
+func listenAddress(listen string, log *slog.Logger) (host string, port int, err error) {
+	asked := listen != ""
+	if !asked {
+		listen = DefaultListen
+	}
+	if host, port, err = splitListen(listen); err != nil {
+		return "", 0, err
 	}
 	if !asked && taken(listen) {
 		log.Info("the usual NATS address is in use, a free port is taken instead", "address", listen)
@@ -311,6 +325,9 @@ func (s *Server) run(ctx context.Context, opts *server.Options) (*server.Server,
 		ns.Shutdown()
 		ns.WaitForShutdown()
 		return nil, err
+	}
+	if n := lines.rebuilt(); n > 0 {
+		s.log.Info("the last stop was not graceful: the server indexes streams again from their files", "streams", n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

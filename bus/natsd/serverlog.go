@@ -21,6 +21,14 @@ const (
 // no hash that is slow to compute for each attempt.
 const plaintextWarning = "Plaintext passwords detected"
 
+// Lines about an index that is older than the files of its stream. The server writes it
+// every two minutes and at the end, so that it is after each kill, and reads the files
+// instead. Whether these have lost something, [mendStreams] has found before.
+const (
+	outdatedIndex = "Stream state outdated, "
+	priorIndex    = "Recovering stream state from index errored: prior state file"
+)
+
 // serverLog passes the NATS server's log on. The server announces what makes it
 // unable to start by a fatal line only, so those are kept.
 type serverLog struct {
@@ -31,6 +39,8 @@ type serverLog struct {
 	since   time.Time // when the time for lines about connections began
 	lines   int       // of that time
 	skipped int       // since the last one that was logged
+
+	outdated int // streams whose index was outdated
 }
 
 func (l *serverLog) Noticef(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }
@@ -47,7 +57,16 @@ func (l *serverLog) Errorf(format string, v ...any) {
 
 // pass logs a line, unless it is one too many about a connection.
 func (l *serverLog) pass(level slog.Level, line string) {
-	if strings.HasPrefix(line, plaintextWarning) {
+	switch {
+	case strings.HasPrefix(line, plaintextWarning):
+		return
+	case strings.Contains(line, outdatedIndex):
+		l.mu.Lock()
+		l.outdated++
+		l.mu.Unlock()
+		fallthrough
+	case strings.Contains(line, priorIndex):
+		l.log.Debug(line)
 		return
 	}
 	if !strings.Contains(line, " - cid:") {
@@ -87,6 +106,13 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fatal = errors.Join(l.fatal, fmt.Errorf(format, v...))
+}
+
+// rebuilt is the number of streams that the server has read from their files.
+func (l *serverLog) rebuilt() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outdated
 }
 
 func (l *serverLog) err() error {

@@ -58,7 +58,7 @@ Settings are read from ` + settings.FileName + ` in the flows' directory; flags 
 	flags := cmd.Flags()
 	flags.StringVar(&s.settings.Data, "data", "", "`DIRECTORY` of the journal and the modules; default: .flowhost in the flows' directory")
 	flags.StringVar(&s.settings.NATSURL, "nats", "", "`URL` of an external NATS server with JetStream")
-	flags.StringVar(&s.settings.NATSCreds, "creds", "", "`FILE` with credentials for it")
+	flags.StringVar(&s.settings.NATSCreds, "creds", "", "`FILE` with credentials for it, of nsc, a seed, or a NATS context")
 	flags.StringVar(&s.settings.NATSAppCreds, "app-creds", "", "`FILE` with credentials for the clients' account; default: engine and clients share one account")
 	flags.StringVar(&s.settings.NATSListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+natsd.DefaultListen+", or a free port if that one is in use")
 	flags.IntVar(&s.settings.Workers, "workers", 0, "maximum `NUMBER` of concurrent attempts; default: four times the number of CPUs")
@@ -148,6 +148,8 @@ func (s *service) check(cmd *cobra.Command, merged *settings.Settings) error {
 		return cli.Usage(cmd, "--workers %d: an integer from 1 to %d is expected", s.settings.Workers, settings.MaxWorkers)
 	case !external && s.settings.NATSAppCreds != "":
 		return cli.Usage(cmd, "--app-creds requires --nats: it is for an external server")
+	case !external && s.settings.NATSCreds != "":
+		return cli.Usage(cmd, "--creds requires --nats: it is for an external server")
 	case external && s.settings.NATSListen != "":
 		return cli.Usage(cmd, "--nats-listen and --nats exclude each other: it is for the embedded server")
 	case external && merged.Durability == natsd.SyncMemory:
@@ -155,7 +157,25 @@ func (s *service) check(cmd *cobra.Command, merged *settings.Settings) error {
 	case !external && merged.Streams.Replicas > 1:
 		return cli.Exitf(cli.ExitInvalid, "settings: replicas = %d requires an external NATS cluster: set its url, too", merged.Streams.Replicas)
 	}
+	if err := checkListen(cmd, s.settings.NATSListen, merged.NATSListen); err != nil {
+		return err
+	}
 	return settings.CheckLevel(cmd, "log-level", s.logLevel)
+}
+
+// checkListen rejects an address of the embedded server, from a flag or the settings.
+func checkListen(cmd *cobra.Command, flag, merged string) error {
+	if merged == "" {
+		return nil
+	}
+	err := natsd.CheckListen(merged)
+	switch {
+	case err == nil:
+		return nil
+	case flag != "":
+		return cli.Usage(cmd, "--nats-listen: %w", err)
+	}
+	return cli.Exitf(cli.ExitInvalid, "settings: %w", err)
 }
 
 func override[T comparable](to *T, with T) {

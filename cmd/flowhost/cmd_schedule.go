@@ -17,12 +17,16 @@ import (
 func scheduleCommand(a *cli.App) *cobra.Command {
 	cmd := group(a, &cobra.Command{
 		Use:   "schedule",
-		Short: "Show when schedules fire",
-		Long:  "Shows when schedules fire, without a host and without running a flow.",
-		Example: `  flowhost schedule next "30 2 * * *" --timezone Europe/Berlin --explain
+		Short: "List, predict and control schedules",
+		Long: `Lists the schedules of a host's flows, pauses, resumes and fires them. 'next' predicts
+their times without a host. 'flowhost backfill' starts the runs of past times.`,
+		Example: `  flowhost schedule list
+  flowhost schedule pause orders/nightly --reason "the warehouse is moving"
+  flowhost schedule next "30 2 * * *" --timezone Europe/Berlin --explain
   flowhost schedule next orders/nightly flows/`,
+		SuggestFor: []string{"pause", "resume", "fire", "next"},
 	})
-	cmd.AddCommand(scheduleNextCommand(a))
+	cmd.AddCommand(scheduleListCommand(a), scheduleNextCommand(a), schedulePauseCommand(a), scheduleResumeCommand(a), scheduleFireCommand(a))
 	return cmd
 }
 

@@ -1,7 +1,8 @@
 // Command flowhost runs flows whose tasks are WebAssembly plugins.
 //
-// There is one file per command, named after it: cmd_*.go. Each builds its command,
-// reads its flags and calls the packages below; root.go lists the commands.
+// There is one file per command, named after it: cmd_*.go; small sub-commands of one noun
+// share a file. Each builds its command, reads its flags and calls the packages below;
+// root.go lists the commands.
 //
 //	internal/cli        streams, exit codes, help, arguments, signals
 //	internal/render     tables, runs, failures, progress, JSON

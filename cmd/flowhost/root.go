@@ -22,7 +22,7 @@ function of a WebAssembly plugin in its own sandbox.`,
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry, rerun them
   flowhost approve order@latest manager    approve or refuse what a run waits for
   flowhost plan flows/                     show what changed files would change on the host
-  flowhost schedules                       list schedules, then pause, resume, fire, backfill them
+  flowhost schedule list                   list schedules, then pause, resume, fire, backfill them
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
 	})
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -35,9 +35,9 @@ function of a WebAssembly plugin in its own sandbox.`,
 	root.AddCommand(
 		runCommand(a), execCommand(a),
 		triggerCommand(a), runsCommand(a), showCommand(a), watchCommand(a), logsCommand(a),
-		cancelCommand(a), retryCommand(a), rerunCommand(a), approveCommand(a), signalCommand(a), limitsCommand(a),
-		schedulesCommand(a), pauseCommand(a), resumeCommand(a), fireCommand(a), backfillCommand(a),
-		validateCommand(a), testCommand(a), planCommand(a), graphCommand(a), fmtCommand(a), scheduleCommand(a), simulateCommand(a),
+		cancelCommand(a), retryCommand(a), rerunCommand(a), approveCommand(a), signalCommand(a),
+		scheduleCommand(a), backfillCommand(a), limitCommand(a), deadletterCommand(a),
+		validateCommand(a), testCommand(a), planCommand(a), graphCommand(a), fmtCommand(a), simulateCommand(a),
 		pluginCommand(a), natsCommand(a), schemaCommand(a), versionCommand(a),
 	)
 	root.InitDefaultHelpCmd()

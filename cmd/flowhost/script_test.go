@@ -27,7 +27,8 @@ import (
 //
 //	code N command...               runs it and expects exit code N
 //	interrupt N PATTERN command...  sends SIGINT when a line of stderr matches, expects exit code N;
-//	                                more patterns after "; " wait for a line each, in order
+//	                                a second pattern after "; " waits for a later line and sends
+//	                                SIGTERM, which is not taken for the first signal, forwarded
 //	request HOST SUBJECT JSON       asks over NATS, and waits for the run's end; HOST is a data directory or a URL
 //	until PATTERN command...        runs it again and again until a line of stdout matches
 //	hangup                          sends SIGHUP to what runs in the background
@@ -102,11 +103,12 @@ func interruptCommand(ts *testscript.TestScript, neg bool, args []string) {
 	stderr, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	lines := bufio.NewScanner(io.TeeReader(stderr, ts.Stderr()))
 	for lines.Scan() {
 		if len(patterns) > 0 && regexp.MustCompile(patterns[0]).MatchString(lines.Text()) {
-			patterns = patterns[1:]
-			ts.Check(cmd.Process.Signal(os.Interrupt))
+			ts.Check(cmd.Process.Signal(signals[0]))
+			patterns, signals = patterns[1:], signals[1:]
 		}
 	}
 	checkCode(ts, args[0], cmd.Wait())

@@ -55,7 +55,7 @@ func TestAccess(t *testing.T) {
 			"$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.INFO.FH_JOURNAL", "$JS.API.STREAM.INFO.FH_TRIGGERS",
 			"$JS.API.STREAM.UPDATE.FH_EVENTS", "$JS.API.STREAM.PURGE.FH_EVENTS", "$JS.API.STREAM.DELETE.FH_TRIGGERS",
 			"$JS.API.STREAM.MSG.DELETE.FH_EVENTS", "$JS.API.CONSUMER.CREATE.FH_TRIGGERS", "$JS.API.CONSUMER.CREATE.FH_DEADLETTER",
-			"$SYS.REQ.SERVER.PING", "_INBOX.somebody", "_INBOX_engine.x", "fh.v1.api.deadletters",
+			"$SYS.REQ.SERVER.PING", "_INBOX.somebody", "_INBOX_engine.x", "fh.v1.api.deadletters", "fh.v1.api.send_deadletter", "fh.v1.api.discard_deadletter",
 		} {
 			if err := c.nc.Publish(subject, []byte("{}")); err != nil {
 				t.Fatal(err)

@@ -177,3 +177,29 @@ func TestServerForgetsAll(t *testing.T) {
 	serve(t, flows, "--data", data, "--nats", url, "--accept-loss").stop()
 	serve(t, flows, "--data", data, "--nats", url).stop()
 }
+
+// TestSecondHost starts a second host on the same journal: it is refused with the owner's
+// name, and starts by itself once the owner is dead.
+func TestSecondHost(t *testing.T) {
+	t.Parallel()
+	e := newExternal(t)
+	e.start()
+	flows, url := writeFlows(t, apiFlows), e.url(externalUser+":"+externalPassword+"@")
+	first := serve(t, flows, "--nats", url)
+	text, code := runToEnd(t, "run", flows, "--data", t.TempDir(), "--nats", url)
+	owner := fmt.Sprintf(", process %d, since ", first.cmd.Process.Pid)
+	if code != 4 || !strings.Contains(text, "another host uses the journal on this NATS server: flowhost on ") || !strings.Contains(text, owner) {
+		t.Errorf("exit code %d, want 4 and the owner in:\n%s", code, text)
+	}
+	c := connect(t, e.url(""), nats.UserInfo(externalUser, externalPassword))
+	if r := c.result("fh.v1.api.run.echo", "1"); r.State != "succeeded" {
+		t.Errorf("the first host does not work any more: %+v", r)
+	}
+	first.kill()
+	second := serve(t, flows, "--nats", url)
+	second.await("the journal has an owner: waiting to see whether it is still there")
+	if r := c.result("fh.v1.api.run.echo", "1"); r.State != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+	second.stop()
+}

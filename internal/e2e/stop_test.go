@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -49,6 +50,7 @@ func TestSoftStop(t *testing.T) {
 	answer := c.later("fh.v1.api.run.naps", "{}", waiting())
 	id := follow.attempt("first", 1).Run
 	h.stop()
+	h.await("stopped; open runs resume at the next start\" open_runs=1")
 	stopped := time.Now()
 	told := within(t, "an answer", answer)
 	checkFault(t, told, "unavailable", "")
@@ -92,11 +94,18 @@ func TestHardStop(t *testing.T) {
 	answer := c.later("fh.v1.api.run.hold", "{}", waiting())
 	id := follow.attempt("hold", 1).Run
 	h.signal(syscall.SIGTERM)
-	h.await("shutting down")
-	h.signal(syscall.SIGTERM)
+	h.await("interrupt again to stop immediately\" running_attempts=1")
+	for _, subject := range []string{"fh.v1.api.list", "fh.v1.api.run.nap", "fh.v1.api.unheard_of"} {
+		for !strings.Contains(c.request(subject, "{}", nil).Header.Get("Nats-Service-Error"), "flowhost is stopping") {
+			// the host has not come so far; what matters is that each request is answered
+		}
+		checkFault(t, c.request(subject, "{}", nil), "unavailable", "flowhost is stopping")
+	}
+	h.signal(syscall.SIGINT) // another one: the same could be the first, forwarded
 	if code := h.wait(); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}
+	h.await("stopped at once; open runs resume at the next start, interrupted attempts run again")
 	checkFault(t, within(t, "an answer", answer), "unavailable", "")
 
 	h.restart()

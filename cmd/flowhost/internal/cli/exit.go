@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/host"
@@ -85,13 +86,14 @@ func CodeOf(err error) int {
 		request *run.RequestError
 		module  *host.ModuleError
 		locked  *natsd.LockedError
+		creds   *bus.CredentialsError
 	)
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &exit):
 		return exit.Code
-	case errors.As(err, &request), errors.As(err, &module):
+	case errors.As(err, &request), errors.As(err, &module), errors.As(err, &creds):
 		return ExitInvalid
 	case errors.As(err, &locked):
 		return ExitUnreachable

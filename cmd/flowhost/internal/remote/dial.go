@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
@@ -36,7 +37,7 @@ type Host struct {
 func (r *Host) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.data, "data", "", "data `DIRECTORY` of a host on this machine; default: $"+envData+", or .flowhost in the current directory, in flows/, or in a parent directory")
 	flags.StringVar(&r.url, "nats", "", "`URL` of the NATS server that the host uses; default: $"+envURL)
-	flags.StringVar(&r.creds, "creds", "", "`FILE` with credentials for it; default: $"+envCreds)
+	flags.StringVar(&r.creds, "creds", "", "`FILE` with credentials for it, of nsc, a seed, or a NATS context, which may have the URL, too; default: $"+envCreds)
 }
 
 // Use connects to the host and passes the connection to a command. The context ends
@@ -49,8 +50,11 @@ func (r *Host) Use(cmd *cobra.Command, do func(context.Context, *api.Client) err
 	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	client, err := api.Dial(soft, at)
+	if errors.Is(err, bus.ErrNoURL) && at.Context == r.creds {
+		return cli.Usage(cmd, "--creds requires --nats, unless it is a NATS context with a url: %w", err)
+	}
 	if err != nil {
-		if at.Context != "" && at.URL == "" {
+		if at.Context != "" && at.Context != r.creds {
 			err = fmt.Errorf("%w\nthe address comes from %s, which a running 'flowhost run' keeps up to date", err, cli.Relative(at.Context))
 		}
 		return r.explain(soft, err)
@@ -101,8 +105,10 @@ func (r *Host) locate(cmd *cobra.Command) (api.DialConfig, error) {
 		return api.DialConfig{}, cli.Usage(cmd, "--data and --nats exclude each other")
 	case r.url != "":
 		return api.DialConfig{URL: r.url, Creds: r.creds}, nil
+	case r.creds != "" && r.data != "":
+		return api.DialConfig{}, cli.Usage(cmd, "--data and --creds exclude each other: the data directory has credentials")
 	case r.creds != "":
-		return api.DialConfig{}, cli.Usage(cmd, "--creds requires --nats")
+		return api.DialConfig{Context: r.creds}, nil
 	case r.data != "":
 		return contextIn(r.data, "--data")
 	case r.getenv(envData) != "":
@@ -138,6 +144,9 @@ func contextIn(dir, from string) (api.DialConfig, error) {
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
 		return api.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: %s is not a regular file, so no host has written it", from, file) // reading a pipe would wait
+	}
+	if of, fault := os.Stat(dir); fault == nil && !of.IsDir() {
+		return api.DialConfig{}, cli.Exitf(cli.ExitInvalid, "%s: %s is not a directory", from, dir)
 	}
 	if err != nil {
 		return api.DialConfig{}, cli.Exitf(cli.ExitUnreachable, "%s: no host has run with the data directory %s, or it uses an external server: pass --nats (%w)", from, dir, err)

@@ -38,7 +38,7 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
 	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, c.Log) }
-	taking, stop := context.WithCancelCause(soft)
+	taking, stop := context.WithCancelCause(context.WithoutCancel(soft)) // it ends once requests are declined
 	var loading sync.WaitGroup
 	defer loading.Wait()
 	defer stop(nil)
@@ -60,8 +60,12 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 		case <-n.ended:
 			stop(n.fault)
 		case <-soft.Done():
-			c.Log.Info("shutting down: running attempts finish first; interrupt again to stop immediately")
+			c.Log.Info("shutting down: running attempts finish first; interrupt again to stop immediately", "running_attempts", c.Host.Stats().Running)
+			if err := intake.Decline(); err != nil {
+				c.Log.Warn("requests get no answer while the host stops", "error", err)
+			}
 			n.Engine.Drain() // before the last replies: nothing new may start while the intake waits for them
+			stop(context.Cause(soft))
 		}
 		return <-ended
 	}

@@ -2,13 +2,16 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/bus/api"
@@ -37,6 +40,9 @@ const connectTime = 10 * time.Second
 // After a partition, a stream was without a leader for up to 18 s.
 const clusterTime = time.Minute
 
+// releaseTime bounds the last message to an external server.
+const releaseTime = 2 * time.Second
+
 // Link is a node's side of NATS: a server in this process or a connection to
 // another one, with the streams and buckets there.
 type Link struct {
@@ -50,6 +56,7 @@ type Link struct {
 
 	operator string // account of the operator, if the server separates it from clients
 
+	lease     *journal.Lease // of the journal; nil with the embedded server, whose directory is locked
 	journal   *journal.Journal
 	snapshots *journal.Objects
 	blobs     *journal.Objects
@@ -74,7 +81,10 @@ func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.
 	if err == nil {
 		l.keeper = bus.NewKeeper(bus.KeeperConfig{Engine: l.engine, App: l.app, Streams: s.Streams, Sync: l.sync, Log: log})
 		err = l.settle(ctx, log, func() error {
-			err := l.keeper.Provision(ctx)
+			err := l.lead(ctx, s, log)
+			if err == nil {
+				err = l.keeper.Provision(ctx)
+			}
 			if err == nil {
 				err = l.open(ctx, s, log)
 			}
@@ -88,7 +98,7 @@ func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
-	if exit := (*cli.ExitError)(nil); errors.As(err, &exit) {
+	if exit, creds := (*cli.ExitError)(nil), (*bus.CredentialsError)(nil); errors.As(err, &exit) || errors.As(err, &creds) {
 		return nil, err
 	}
 	return nil, cli.WithCode(cli.ExitUnreachable, err)
@@ -99,7 +109,11 @@ func OpenLink(ctx context.Context, s settings.Settings, listen bool, set *flows.
 func (l *Link) settle(ctx context.Context, log *slog.Logger, try func() error) error {
 	for end := time.Now().Add(clusterTime); ; {
 		err := try()
-		if err == nil || l.server != nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Now().After(end) {
+		if refused := l.engine.LastError(); err != nil && errors.Is(refused, nats.ErrPermissionViolation) {
+			return fmt.Errorf("the NATS server does not let the engine's user work: %w. 'flowhost nats config' prints a configuration that does", refused)
+		}
+		away := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoStreamResponse)
+		if err == nil || l.server != nil || !away || ctx.Err() != nil || time.Now().After(end) {
 			return err
 		}
 		log.Warn("the NATS cluster does not answer, retrying", "error", err)
@@ -166,6 +180,18 @@ func (l *Link) connectExternal(ctx context.Context, s settings.Settings, log *sl
 		return fmt.Errorf("with app_creds: %w", err)
 	}
 	l.operator, err = bus.SeparateAccounts(ctx, l.engine, l.app)
+	return err
+}
+
+// lead makes this the only host on the journal of an external server, before it changes
+// anything there.
+func (l *Link) lead(ctx context.Context, s settings.Settings, log *slog.Logger) (err error) {
+	if l.server != nil || l.lease != nil {
+		return nil
+	}
+	host, _ := os.Hostname() // it is for people; the id tells owners apart
+	owner := journal.Owner{Host: host, Process: os.Getpid(), Since: time.Now().UTC(), ID: rand.Text()}
+	l.lease, err = journal.AcquireLease(ctx, l.intake, shard, s.Streams, journal.LeaseConfig{Owner: owner, Log: log})
 	return err
 }
 
@@ -251,7 +277,11 @@ type flowsOf func(context.Context, []run.ID) (map[run.ID]string, error)
 // serve runs the parts beside the engine until ctx ends. The host cannot continue
 // without one of them: its error ends everything.
 func (l *Link) serve(ctx context.Context, start func(func()), end context.CancelCauseFunc) {
-	for _, part := range []interface{ Run(context.Context) error }{l.events, l.mark, l.feed, l.history, l.logs, l.health, l.keeper} {
+	parts := []interface{ Run(context.Context) error }{l.events, l.mark, l.feed, l.history, l.logs, l.health, l.keeper}
+	if l.lease != nil {
+		parts = append(parts, l.lease)
+	}
+	for _, part := range parts {
 		start(func() {
 			if err := part.Run(ctx); err != nil && ctx.Err() == nil {
 				end(err)
@@ -269,8 +299,14 @@ func (l *Link) flush(ctx context.Context) error {
 	return errors.Join(err, l.mark.Flush(ctx), l.events.Drain(ctx), l.logs.Flush(ctx))
 }
 
-// Close closes the connections and the embedded server, as far as they exist.
+// Close gives the journal up, and closes the connections and the embedded server, as far
+// as they exist.
 func (l *Link) Close() error {
+	if l.lease != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+		defer cancel()
+		_ = l.lease.Release(ctx) // without it, the next host waits until the lease expires
+	}
 	for _, nc := range []*nats.Conn{l.engine, l.intake, l.records, l.app, l.live} {
 		if nc != nil {
 			nc.Close()

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -51,7 +52,10 @@ func (k *keptModules) Keep(ctx context.Context, digest string, module []byte) er
 	if err := claimData(&k.settings, k.log); err != nil {
 		return err
 	}
-	return k.Folder.Keep(ctx, digest, module)
+	if err := k.Folder.Keep(ctx, digest, module); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
 }
 
 // claimData makes the data directory the host's own.

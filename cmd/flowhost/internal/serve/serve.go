@@ -8,7 +8,10 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/flowhost/flowhost/bus/natsd"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 )
@@ -46,5 +49,21 @@ func Run(soft, hard context.Context, c Config) error {
 		watch: !c.Settings.Unwatched, asked: c.Reloads, log: c.Log,
 	})
 	fault := n.Stop(hard)
-	return cmp.Or(fault, err, n.unkept, l.Close())
+	err = cmp.Or(fault, err, n.unkept, l.Close())
+	reportStop(&c, n.Engine.Stats(), err)
+	return err
+}
+
+// reportStop logs what remains to be done. How much that is, is known after a graceful
+// stop only; any other error is the last word.
+func reportStop(c *Config, left engine.Stats, err error) {
+	inMemory := c.Settings.NATSURL == "" && c.Settings.Durability == natsd.SyncMemory
+	switch {
+	case err == nil && inMemory:
+		c.Log.Info("stopped; the journal was in memory, open runs are lost", "open_runs", left.Open)
+	case err == nil:
+		c.Log.Info("stopped; open runs resume at the next start", "open_runs", left.Open)
+	case errors.Is(err, cli.ErrInterrupted) && !inMemory:
+		c.Log.Info("stopped at once; open runs resume at the next start, interrupted attempts run again")
+	}
 }

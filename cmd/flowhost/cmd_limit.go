@@ -13,16 +13,26 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func limitsCommand(a *cli.App) *cobra.Command {
+func limitCommand(a *cli.App) *cobra.Command {
+	cmd := group(a, &cobra.Command{
+		Use:     "limit",
+		Short:   "Show the limits that flows share",
+		Example: "  flowhost limit list",
+	})
+	cmd.AddCommand(limitListCommand(a))
+	return cmd
+}
+
+func limitListCommand(a *cli.App) *cobra.Command {
 	r := &remote.Host{App: a}
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
-		Use:   "limits",
+		Use:   "list",
 		Short: "List limits and their usage",
 		Long: `Lists the limits that the flows of a host share: the running attempts and their
 maximum, the rate limit, and the number of waiting tasks.`,
-		Example: `  flowhost limits
-  flowhost limits --json | jq 'select(.waiting > 0)'`,
+		Example: `  flowhost limit list
+  flowhost limit list --json | jq 'select(.waiting > 0)'`,
 		Args: cli.Between(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.Use(cmd, func(ctx context.Context, client *api.Client) error {

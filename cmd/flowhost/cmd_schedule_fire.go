@@ -11,7 +11,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 )
 
-func fireCommand(a *cli.App) *cobra.Command {
+func scheduleFireCommand(a *cli.App) *cobra.Command {
 	e := &remote.Follower{Host: remote.Host{App: a}}
 	var params []string
 	var key string
@@ -25,9 +25,9 @@ policy may reject another one.
 
 With --key the command can be repeated safely: within a day, the same key for the same
 flow starts one run, and the command prints its id again.`,
-		Example: `  flowhost fire orders/nightly
-  flowhost fire orders/nightly --param full=true --wait
-  flowhost fire orders/nightly --key INC-4711`,
+		Example: `  flowhost schedule fire orders/nightly
+  flowhost schedule fire orders/nightly --param full=true --wait
+  flowhost schedule fire orders/nightly --key INC-4711`,
 		Args:              e.Wait.Between(1, 1, "FLOW/TRIGGER"),
 		ValidArgsFunction: e.Complete(remote.CompleteSchedule),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -23,7 +23,7 @@ func TestMissedSchedules(t *testing.T) {
 		schedule    run.ScheduleStatus
 		state, note string
 	}{
-		"dropped":       {once(func(s *run.ScheduleStatus) {}), "missed", "the host's log has the reason: 'flowhost fire f/once'"},
+		"dropped":       {once(func(s *run.ScheduleStatus) {}), "missed", "the host's log has the reason: 'flowhost schedule fire f/once'"},
 		"deployed late": {once(func(s *run.ScheduleStatus) { s.Decided = at.Add(time.Hour) }), "missed", "it was over when the schedule was deployed"},
 		"fired":         {once(func(s *run.ScheduleStatus) { s.Fired = 1 }), "ended", ""},
 		"to come":       {once(func(s *run.ScheduleStatus) { s.Next = at }), "active", ""},

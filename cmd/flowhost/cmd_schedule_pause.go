@@ -12,7 +12,7 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func pauseCommand(a *cli.App) *cobra.Command {
+func schedulePauseCommand(a *cli.App) *cobra.Command {
 	r := &remote.Host{App: a}
 	var reason string
 	cmd := cli.Exits(&cobra.Command{
@@ -23,8 +23,8 @@ after a restart of the host. Open runs continue, and other triggers still start 
 The reason is shown to whoever finds the schedule paused.
 
 ` + remote.ScheduleHelp,
-		Example: `  flowhost pause orders/nightly --reason "the warehouse is moving"
-  flowhost pause orders --reason INC-4711`,
+		Example: `  flowhost schedule pause orders/nightly --reason "the warehouse is moving"
+  flowhost schedule pause orders --reason INC-4711`,
 		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
 		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,6 +37,29 @@ The reason is shown to whoever finds the schedule paused.
 		},
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` recorded with it; required")
+	r.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func scheduleResumeCommand(a *cli.App) *cobra.Command {
+	r := &remote.Host{App: a}
+	cmd := cli.Exits(&cobra.Command{
+		Use:   "resume FLOW[/TRIGGER]",
+		Short: "Resume a paused schedule",
+		Long: `Resumes a paused schedule, or all schedules of a flow. Missed times fire only if the
+flow sets catch_up; 'flowhost backfill' runs them later.
+
+` + remote.ScheduleHelp,
+		Example: `  flowhost schedule resume orders/nightly
+  flowhost schedule resume orders`,
+		Args:              cli.Between(1, 1, "FLOW or FLOW/TRIGGER"),
+		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeSchedules(r, cmd, args[0], "is resumed", func(ctx context.Context, client *api.Client, of run.ScheduleRef) ([]run.ScheduleRef, error) {
+				return client.Resume(ctx, of)
+			})
+		},
+	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitUnreachable, cli.ExitInterrupted)
 	r.AddFlags(cmd.Flags())
 	return cmd
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-func schedulesCommand(a *cli.App) *cobra.Command {
+func scheduleListCommand(a *cli.App) *cobra.Command {
 	r := &remote.Host{App: a}
 	asJSON := false
 	cmd := cli.Exits(&cobra.Command{
-		Use:   "schedules [FLOW[/TRIGGER]]",
+		Use:   "list [FLOW[/TRIGGER]]",
 		Short: "List schedules, and when they fire next",
 		Long: `Lists the schedules of a host's flows with their state and their next time. A schedule
 is active, paused by an operator, off in the flow file, or ended, with no times left. A
 schedule of one time (at) that made no run is missed.`,
-		Example: `  flowhost schedules
-  flowhost schedules orders --json | jq .next`,
+		Example: `  flowhost schedule list
+  flowhost schedule list orders --json | jq .next`,
 		Args:              cli.Between(0, 1, ""),
 		ValidArgsFunction: r.Complete(remote.CompleteSchedules),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,7 +98,7 @@ func scheduleNote(s run.ScheduleStatus) string {
 		notes = append(notes, "since "+render.LocalTime(s.Pause.At)+": "+render.Printable(s.Pause.Reason))
 	}
 	if why := missed(s); why != "" {
-		notes = append(notes, why+": 'flowhost fire "+s.String()+"' starts one now")
+		notes = append(notes, why+": 'flowhost schedule fire "+s.String()+"' starts one now")
 	}
 	if s.Failures > 0 {
 		notes = append(notes, "the last "+render.Count(s.Failures, "run")+" failed")
