@@ -247,6 +247,31 @@ func TestGuide(t *testing.T) {
 	}
 }
 
+// TestGuideCommands checks that the script of the guide runs each of its commands that
+// needs no host.
+func TestGuideCommands(t *testing.T) {
+	t.Parallel()
+	script := read(t, "../cmd/flowhost/testdata/script/guide.txtar")
+	commands := 0
+	for _, b := range blocks(t) {
+		if b.page != "guide.md" || b.info != "sh" {
+			continue
+		}
+		for line := range strings.Lines(b.text) {
+			line = strings.TrimSpace(line)
+			if !strings.HasPrefix(line, "flowhost ") || strings.HasPrefix(line, "flowhost run ") || strings.Contains(line, " --data ") {
+				continue
+			}
+			if commands++; !strings.Contains(script, line) {
+				t.Errorf("%s: guide.txtar does not run %s", b, line)
+			}
+		}
+	}
+	if commands < 12 {
+		t.Errorf("the guide has %d commands", commands)
+	}
+}
+
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)

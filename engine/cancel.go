@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/flowhost/flowhost/flows"
@@ -41,24 +42,23 @@ func (e *executor) cancel(o *openRun, why *run.Failure) {
 
 // causeOf is the cause with which attempts are interrupted for a reason.
 func causeOf(why *run.Failure) error {
+	kind := run.ErrCanceled
 	if why.Outcome == run.OutcomeTimedOut {
-		return run.ErrDeadline
+		kind = run.ErrDeadline
 	}
-	return cancelError(why.Message)
+	return &stopError{kind, cmp.Or(why.Message, kind.Error())}
 }
 
-// cancelError is run.ErrCanceled with the reason as its message, which becomes the
-// message of a call's failure.
-type cancelError string
-
-func (e cancelError) Error() string {
-	if e == "" {
-		return run.ErrCanceled.Error()
-	}
-	return string(e)
+// stopError is run.ErrCanceled or run.ErrDeadline with the reason as its message, which
+// becomes the message of a call's failure.
+type stopError struct {
+	kind    error
+	message string
 }
 
-func (e cancelError) Is(target error) bool { return target == run.ErrCanceled }
+func (e *stopError) Error() string { return e.message }
+
+func (e *stopError) Is(target error) bool { return target == e.kind }
 
 // cancelPending ends a run that waits for its slot: none of its tasks has started.
 func (e *executor) cancelPending(o *openRun) {

@@ -21,6 +21,7 @@ flow "import" {
     input  = param.n
   }
   output "rows" { value = task.read.output }
+  output "name" { value = ["a"][task.read.output == 7 ? 1 : 0] } # there is none for 7
 }
 flow "report" {
   param "rows" {}
@@ -41,7 +42,7 @@ flow "alert" {
   }
   task "tell" {
     plugin = "./m.wasm"
-    input  = [trigger.payload.state, trigger.payload.error.message, trigger.payload.output]
+    input  = [trigger.payload.state, "${trigger.payload.error.task} ${trigger.payload.error.outcome}", trigger.payload.output]
   }
 }
 flow "around" {
@@ -76,7 +77,8 @@ func TestRunsStartWhenOthersEnd(t *testing.T) {
 	}{
 		"a success":            {"import", "3", map[string]string{"report": `[3,"%s","flow","imported","2026-01-02T03:04:05Z"]`}},
 		"one that is left out": {"import", "0", map[string]string{}},
-		"a failure":            {"import", "-1", map[string]string{"alert": `["failed","test",null]`}},
+		"a failure":            {"import", "-1", map[string]string{"alert": `["failed","read failed",null]`}},
+		"an output":            {"import", "7", map[string]string{"alert": `["failed","run rejected",null]`}},
 		"a sub-flow":           {"around", "", map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

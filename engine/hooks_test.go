@@ -78,7 +78,7 @@ func broken(context.Context, run.Call) (run.Result, error) {
 
 func TestPartsOfAFlow(t *testing.T) {
 	t.Parallel()
-	none := `{"alert":"waiting","cheer":"succeeded","why":null}`
+	none := `{"alert":"waiting","cheer":"succeeded","why":""}`
 	for _, c := range []struct {
 		name   string
 		guests guests

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -195,7 +194,7 @@ func (f *Flow) namedParams(t *Trigger, s *Scope) (map[string]cty.Value, error) {
 func (p *Param) fill(m *budget.Budget, v cty.Value, given bool) (json.RawMessage, error) {
 	switch {
 	case !given && p.Required:
-		return nil, run.Requestf(run.RequestParams, "param %s is required: give it a value of type %s", p.Name, typeexpr.TypeString(p.Type))
+		return nil, run.Requestf(run.RequestParams, "param %s is required: give it a value of type %s", p.Name, typeText(p.Type))
 	case !p.Required && (!given || v.IsNull()):
 		return p.Default, nil
 	}
@@ -209,7 +208,7 @@ func (p *Param) fill(m *budget.Budget, v cty.Value, given bool) (json.RawMessage
 			return encoded, nil
 		}
 	}
-	return nil, run.Requestf(run.RequestParams, "param %s: %s; its type is %s", p.Name, err, typeexpr.TypeString(p.Type))
+	return nil, run.Requestf(run.RequestParams, "param %s: %s; its type is %s", p.Name, err, typeText(p.Type))
 }
 
 func (f *Flow) concurrencyKey(s *Scope) (string, error) {

@@ -160,19 +160,19 @@ func failureValue(f *run.Failure, name string, open opener) (cty.Value, error) {
 	return open(f.Details)
 }
 
-// errorValue is what tasks of on_failure and finally see as error: nulls, when the
-// run has not failed.
+// errorValue is what tasks of on_failure and finally see as error: never a null, so
+// that a hook can put it into a text. Without a failure it is empty.
 func (s *Scope) errorValue(name string) cty.Value {
 	f := s.failure
 	switch {
 	case f == nil && name == "attempt":
-		return cty.NullVal(cty.Number)
+		return cty.NumberIntVal(0)
 	case f == nil:
-		return cty.NullVal(cty.String)
+		return cty.StringVal("")
 	}
 	switch name {
 	case "task":
-		return textOrNull(f.Task)
+		return cty.StringVal(blamed(f).Task)
 	case "attempt":
 		attempt := 0
 		if t := s.flow.tasks[f.Task]; t != nil {
@@ -182,6 +182,20 @@ func (s *Scope) errorValue(name string) cty.Value {
 	}
 	v, _ := failureValue(f, name, s.decodeOrNull) // a string, which cannot fail
 	return v
+}
+
+// runItself is what expressions see as the task that failed first where a run failed
+// without one: its time was up, it was canceled, or an output could not be evaluated.
+const runItself = "run"
+
+// blamed is a failure that always names what failed, nil for none.
+func blamed(f *run.Failure) *run.Failure {
+	if f == nil || f.Task != "" {
+		return f
+	}
+	named := *f
+	named.Task = runItself
+	return &named
 }
 
 func textOrNull(s string) cty.Value {

@@ -67,7 +67,7 @@ func (t *typing) checkObject(e hcl.Expression, pairs []hcl.KeyValuePair, want *j
 			t.infer(pair.Value)
 			continue
 		}
-		given[name] = true
+		given[want.FieldName(name)] = true
 		field := want.Field(name)
 		if field == nil {
 			if t.diags.MayCompare(0) {

@@ -3,6 +3,7 @@ package flows
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
@@ -257,13 +258,45 @@ type Param struct {
 	declaration *declaration
 }
 
+// TypeText is the param's type as flow files have it.
+func (p *Param) TypeText() string { return typeText(p.Type) }
+
+// typeText spells a type with its optional attributes, which typeexpr leaves out.
+func typeText(t cty.Type) string {
+	switch {
+	case t.IsListType():
+		return "list(" + typeText(t.ElementType()) + ")"
+	case t.IsSetType():
+		return "set(" + typeText(t.ElementType()) + ")"
+	case t.IsMapType():
+		return "map(" + typeText(t.ElementType()) + ")"
+	case t.IsTupleType():
+		var items []string
+		for _, item := range t.TupleElementTypes() {
+			items = append(items, typeText(item))
+		}
+		return "tuple([" + strings.Join(items, ", ") + "])"
+	case t.IsObjectType() && len(t.AttributeTypes()) > 0:
+		var fields []string
+		for _, name := range keys(t.AttributeTypes()) {
+			field := typeText(t.AttributeType(name))
+			if t.AttributeOptional(name) {
+				field = "optional(" + field + ")"
+			}
+			fields = append(fields, name+" = "+field)
+		}
+		return "object({ " + strings.Join(fields, ", ") + " })"
+	}
+	return typeexpr.TypeString(t)
+}
+
 // Parse reads a param's value from text as on a command line: the text itself
 // for a param of type string or of no stated type, an HCL expression such as
 // 3, true or ["a"] for any other.
 func (p *Param) Parse(text string) (json.RawMessage, error) {
 	v, diags := p.declaration.parse(text, "--param "+p.Name)
 	if diags.HasErrors() {
-		return nil, fmt.Errorf("param %s: %s is expected, and %q is not that: %s", p.Name, typeexpr.TypeString(p.Type), text, diags[0].Detail)
+		return nil, fmt.Errorf("param %s: %s is expected, and %q is not that: %s", p.Name, p.TypeText(), text, diags[0].Detail)
 	}
 	v, err := p.declaration.convert(budget.New(), v)
 	if err != nil {

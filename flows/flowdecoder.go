@@ -36,6 +36,9 @@ type flowDecoder struct {
 	contract    *contract        // of the flow as a sub-flow; nil until somebody asks
 	items       map[*Task]*items // of those with for_each
 	groupShapes map[*Group]*jsonschema.Shape
+
+	certainTasks map[Part][]bool
+	nullParams   map[string]string // nil until somebody asks
 }
 
 // pendingTask is a declared task whose block is still to be decoded.
@@ -61,7 +64,7 @@ func (m *module) declareFlow(b *hcl.Block) {
 		block: b, params: map[string]*Param{}, locals: map[string]*local{},
 		tasks: map[string]*Task{}, groups: map[string]*Group{}, named: map[string]*hcl.Block{}, outputs: map[string]ref{},
 		triggers: map[string]*Trigger{},
-		stated:   map[*Trigger]*hcl.Attribute{}, typed: map[string]*typed{}, localShapes: map[*local]*jsonschema.Shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*jsonschema.Shape{},
+		stated:   map[*Trigger]*hcl.Attribute{}, typed: map[string]*typed{}, localShapes: map[*local]*jsonschema.Shape{}, items: map[*Task]*items{}, groupShapes: map[*Group]*jsonschema.Shape{}, certainTasks: map[Part][]bool{},
 	}
 	if ok {
 		m.decoders[name] = d
@@ -173,7 +176,9 @@ func (m *module) decodeFlows(blocks []*hcl.Block) {
 	digest := m.def.Digest()
 	for _, f := range flows {
 		f.DefinitionDigest = digest
-		m.publish(f)
+		if !m.src.lends(f.Range.Filename) {
+			m.publish(f)
+		}
 	}
 }
 
@@ -294,6 +299,9 @@ func (d *flowDecoder) decodeOutput(b *hcl.Block) {
 		}
 	}
 	o := &Output{Name: name, Range: b.DefRange, value: s.inputs(c.Arg("value"), cty.NilVal)}
+	if x := o.value.expr; x != nil {
+		x.argument = "output " + name // which of them fails in a run
+	}
 	o.Description, _ = s.text(c.Arg("description"))
 	d.flow.Outputs = append(d.flow.Outputs, o)
 }

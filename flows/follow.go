@@ -61,7 +61,7 @@ func Ended(r *run.Run, end *run.Finished) ([]byte, error) {
 		State  run.State    `json:"state"`
 		Output any          `json:"output"`
 		Error  *run.Failure `json:"error"`
-	}{r.ID, r.Flow, end.State, end.Output, end.Failure})
+	}{r.ID, r.Flow, end.State, end.Output, blamed(end.Failure)})
 }
 
 // endShape describes the payload of a flow trigger. There is an output only if the

@@ -53,7 +53,7 @@ func (m *module) readFile(name string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &missingFile{name}
 	case err != nil:
-		return nil, err
+		return nil, errors.New(plainly(err))
 	}
 	m.def.Files[name] = content
 	return content, nil

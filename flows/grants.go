@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -76,6 +78,27 @@ func (s *exprContext) folders(a *hcl.Attribute) []grantedFolder {
 	}
 	slices.SortFunc(out, func(a, b grantedFolder) int { return strings.Compare(a.path, b.path) })
 	return out
+}
+
+// ParseGrant reads the arguments of a grant block from text, files = { "./data" = "ro" },
+// or the same as JSON. Directories are below the given one. The set has the text for the
+// snippets of diagnostics; from says where it was given.
+func ParseGrant(ctx context.Context, text, folder, from string) (run.Grants, *Set, hcl.Diagnostics) {
+	l := newLoader(ctx, Options{})
+	m := &module{loader: l, src: &source{folder: folder}, def: new(run.Definition), base: &hcl.EvalContext{}}
+	name := from
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		name += ".json"
+	}
+	parsed, diags := syntax.ParseFile([]byte(text), name)
+	l.set.files[name] = &hcl.File{Bytes: []byte(text)}
+	if l.diags.Take(RuleSyntax, diags) {
+		return run.Grants{}, l.set, l.diags.Sorted()
+	}
+	l.set.files[name] = parsed
+	own := m.exprContext(grantSchema).grant(&hcl.Block{Type: "grant", Body: parsed.Body, DefRange: diag.StartOf(name)})
+	m.checkMissing()
+	return m.record(own.folders), l.set, l.diags.Sorted()
 }
 
 // keyPlaces finds where the keys of an object are written, as far as they are
@@ -274,7 +297,7 @@ func (m *module) home() string {
 	}
 	abs, err := filepath.Abs(m.src.folder)
 	if err != nil { // the process has no working directory any more
-		m.diags.Add(RulePath, m.src.at(), "Cannot read", "%s.", err)
+		m.diags.Add(RulePath, m.src.at(), "Cannot read", "%s.", plainly(err))
 	}
 	return abs
 }

@@ -32,6 +32,7 @@ var modules = catalog{
 	"run.wasm":     {"run"},
 	"typed.wasm":   {"fetch", "score", "store", "tree"},
 	"wanting.wasm": {"run"},
+	"golang.wasm":  {"greet"},
 }
 
 // wants are what some of these modules want to be granted.
@@ -61,6 +62,11 @@ var schemas = map[string]run.FunctionSignature{
 		Input: json.RawMessage(`{"type":"object","properties":{"count":{"type":"number"},"lines":{"type":"array","items":{"type":"object",
 			"properties":{"sku":{"type":"string"},"price":{"type":"string"}},"required":["sku"]}}},"required":["count"]}`),
 		Config: json.RawMessage(`{"type":"object","properties":{"table":{"type":"string"}},"required":["table"]}`),
+	},
+	"golang.wasm greet": {
+		Input: json.RawMessage(`{"type":"object","properties":{"Name":{"type":"string"},"At":{"$ref":"#/$defs/At"}},"required":["Name"],"additionalProperties":false,
+			"$defs":{"At":{"type":"object","properties":{"City":{"type":"string"}},"required":["City"],"additionalProperties":false}},"x-any-case":true}`),
+		Config: json.RawMessage(`{"type":"object","properties":{"Room":{"type":"string"},"Least":{"type":"number"}},"required":["Room"],"additionalProperties":false,"x-any-case":true}`),
 	},
 	"typed.wasm tree": {
 		Input:  json.RawMessage(`{"type":"object","properties":{"value":{"type":"number"},"left":{"$ref":"#"},"right":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["value"],"additionalProperties":false}`),

@@ -22,6 +22,8 @@ type typing struct {
 	each    map[*hclsyntax.AnonSymbolExpr]splatted
 	trigger *Trigger // whose argument it is, nil in the rest of the flow
 
+	reader *reader // who reads the values of tasks; nil where that is not one task
+
 	// lenient is set inside of try and can, where errors are expected.
 	lenient bool
 
@@ -86,6 +88,7 @@ func (t *typing) infer(e hcl.Expression) *jsonschema.Shape {
 	case *hclsyntax.TemplateExpr:
 		for _, part := range e.Parts {
 			t.operand(part, jsonschema.String|jsonschema.Number|jsonschema.Bool)
+			t.warnOfNull(part)
 		}
 		return jsonschema.OfKind(jsonschema.String)
 	case *hclsyntax.TemplateJoinExpr:

@@ -7,6 +7,30 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// Sentences for words of other tools.
+const (
+	writeAfter     = "A task runs after those whose outputs it uses; for order without data, write after = [task.NAME]."
+	writePlugin    = "A task calls a function of a WebAssembly module: write plugin = \"./NAME.wasm\", with function and input. To make one of a program, see flowhost plugin build."
+	writeNoImage   = "There are no containers: a task calls a function of a WebAssembly module. Write plugin = \"./NAME.wasm\"."
+	writeInput     = "Write input = { … }, which the function receives as JSON."
+	writeNoEnv     = "A module sees no environment: pass values in input, or in config for the plugin as a whole."
+	writeWhen      = "Write when = …, a condition."
+	writeForEach   = "Write for_each = LIST; for a number of times, range(N)."
+	writeGroup     = "The order of tasks follows from their references; to put some together, write group \"NAME\" { … }."
+	writeTasks     = "Write a block task \"NAME\" { … } for each."
+	writeRetries   = "Write retries = N, or a retry block."
+	writeTimeout   = "Write timeout with a unit: timeout = \"5m\"."
+	writeOnError   = "Write on_error = \"continue\"."
+	writeHook      = "That is a block of the flow, on_failure { … }; a task can run on failures of others with run_on = \"failure\"."
+	writeSchedule  = "Write trigger \"schedule\" \"NAME\" { … }, with cron, every, at or calendar."
+	writeTrigger   = "Write trigger \"schedule\", \"message\" or \"flow\" with a name and a block."
+	writeParam     = "Write param \"NAME\" { … } for each value of a run."
+	writeFlow      = "Write flow \"NAME\" { … }."
+	writeInFlow    = "It belongs in a flow: flow \"NAME\" { … }."
+	writeVariable  = "Write variable \"NAME\" { … } for values from outside, locals { … } for others."
+	writeLocalFlow = "All files of a directory are one module already, and its subdirectories are others."
+)
+
 // aName is the label of blocks that declare something.
 var aName = []string{"name"}
 
@@ -20,6 +44,12 @@ var fileSchema = &lang.Schema{
 		{Name: "limit", Labels: aName, Body: limitSchema, About: "a bound that tasks of several flows share"},
 		{Name: "flow", Labels: aName, Body: flowSchema, About: "a flow"},
 		{Name: "secret", Labels: aName, Later: true},
+	},
+	Foreign: map[string]string{
+		"task": writeInFlow, "step": writeInFlow, "trigger": writeInFlow, "param": writeInFlow, "schedule": writeInFlow,
+		"workflow": writeFlow, "job": writeFlow, "pipeline": writeFlow, "dag": writeFlow,
+		"input": writeVariable, "vars": writeVariable, "local": writeVariable,
+		"module": writeLocalFlow, "include": writeLocalFlow, "import": writeLocalFlow,
 	},
 }
 
@@ -132,6 +162,13 @@ var flowSchema = &lang.Schema{
 		{Name: "finally", Body: finallySchema, Single: true, About: "tasks that run after all others, however they ended"},
 		{Name: "group", Labels: aName, Body: groupSchema, About: "tasks, waits and groups that run as one"},
 	},
+	Foreign: map[string]string{
+		"cron": writeSchedule, "schedule": writeSchedule, "every": writeSchedule, "on": writeTrigger, "triggers": writeTrigger,
+		"step": writeTasks, "steps": writeTasks, "job": writeTasks, "jobs": writeTasks, "tasks": writeTasks,
+		"input": writeParam, "inputs": writeParam, "params": writeParam, "parameters": writeParam,
+		"env": writeNoEnv, "environment": writeNoEnv, "depends_on": "Start a run when another flow's has ended with trigger \"flow\" \"NAME\" { after = flow.NAME }.",
+		"retries": "Write retries in a defaults block, for all tasks.", "retry": "Write retry in a defaults block, for all tasks.",
+	},
 }
 
 // onErrorFail and onErrorContinue are what the failure of a task means for others.
@@ -154,8 +191,12 @@ func newGroupSchema() *lang.Schema {
 		},
 	}
 	w.Blocks = append(slices.Clone(memberSchemas), lang.Block{Name: "group", Labels: aName, Body: w, About: "tasks, waits and groups that run as one"})
+	w.Foreign = orderWords
 	return w
 }
+
+// orderWords are those with which other tools state order.
+var orderWords = map[string]string{"depends_on": writeAfter, "dependencies": writeAfter, "needs": writeAfter, "requires": writeAfter}
 
 // memberSchemas are what parts of a flow and groups hold, beside groups.
 var memberSchemas = []lang.Block{
@@ -263,6 +304,21 @@ var taskSchema = &lang.Schema{
 		{Name: "cache", Later: true},
 		{Name: "placement", Later: true},
 	},
+	Foreign: map[string]string{
+		"depends_on": writeAfter, "dependencies": writeAfter, "needs": writeAfter, "requires": writeAfter, "upstream": writeAfter,
+		"command": writePlugin, "cmd": writePlugin, "script": writePlugin, "run": writePlugin, "shell": writePlugin, "exec": writePlugin,
+		"bash": writePlugin, "entrypoint": writePlugin, "uses": writePlugin, "source": writePlugin, "module": writePlugin, "wasm": writePlugin,
+		"image": writeNoImage, "container": writeNoImage, "docker": writeNoImage,
+		"env": writeNoEnv, "environment": writeNoEnv,
+		"args": writeInput, "arguments": writeInput, "params": writeInput, "parameters": writeInput, "with": writeInput, "inputs": writeInput,
+		"if": writeWhen, "condition": writeWhen, "unless": writeWhen,
+		"count": writeForEach, "loop": writeForEach, "foreach": writeForEach, "matrix": writeForEach, "with_items": writeForEach,
+		"step": writeGroup, "steps": writeGroup, "parallel": writeGroup,
+		"max_retries": writeRetries, "retry_count": writeRetries, "attempts": writeRetries,
+		"timeout_seconds": writeTimeout, "timeout_minutes": writeTimeout,
+		"continue_on_error": writeOnError, "allow_failure": writeOnError, "ignore_errors": writeOnError,
+		"on_failure": writeHook, "cron": writeSchedule, "schedule": writeSchedule,
+	},
 }
 
 var waitSchema = &lang.Schema{
@@ -279,6 +335,7 @@ var waitSchema = &lang.Schema{
 		{Name: "run_on", Phase: lang.Load, Kind: lang.String, OneOf: []string{string(RunOnSuccess), string(RunOnFailure), string(RunAlways)}, Default: `"success"`, About: "after which ends of what is before it the wait starts"},
 		{Name: "description", Phase: lang.Load, Kind: lang.String, About: "for readers"},
 	},
+	Foreign: orderWords,
 }
 
 var outputSchema = &lang.Schema{

@@ -58,6 +58,10 @@ func (l *loader) load(s *source, restored *run.Definition) {
 	}
 	m.base = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: m.deployFunctions()}
 	m.checkPrefix()
+	m.broken = s.broken
+	for name := range s.elsewhere {
+		l.declared[name] = true
+	}
 	blocks := m.parse()
 	m.declare(blocks)
 	m.assignVariables(m.values())

@@ -72,7 +72,7 @@ func TestAFileAloneIsAModule(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a.hcl": smallFlow("a"), "b.hcl": `broken {`, "c.txt": ""})
 	set, diags := Load(t.Context(), []string{filepath.Join(dir, "a.hcl"), filepath.Join(dir, ".", "a.hcl")}, Options{Catalog: modules})
-	if len(diags) > 0 || len(set.Flows) != 1 {
+	if len(diags) != 1 || diags.HasErrors() || diags[0].Summary != "File left out" || len(set.Flows) != 1 {
 		t.Error(text(set, diags))
 	}
 	for _, bad := range []string{"c.txt", "none.hcl", "none"} {

@@ -134,7 +134,7 @@ func TestDiagnosticsJSONOfEverything(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob("testdata/diagnostics/*.hcl*")
 	for _, file := range files {
-		set, diags := Load(t.Context(), []string{file}, Options{Catalog: modules})
+		set, diags := Load(t.Context(), []string{alone(t, file)}, Options{Catalog: modules})
 		var v shownJSON
 		if err := json.Unmarshal(DiagnosticsJSON(diags, set.Files()), &v); err != nil || v.Valid == diags.HasErrors() || v.ErrorCount+v.WarningCount != len(diags) {
 			t.Fatalf("%s: %v", file, err)

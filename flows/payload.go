@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/budget"
@@ -25,7 +24,7 @@ func (s *exprContext) takes(t *Trigger, a *hcl.Attribute) {
 	}
 	d := &declaration{root: "trigger", name: t.Name}
 	if s.decodeType(a, d); d.typ != cty.DynamicPseudoType {
-		t.Payload, t.payloads = typeexpr.TypeString(d.typ), payloads{d}
+		t.Payload, t.payloads = typeText(d.typ), payloads{d}
 	}
 }
 
@@ -66,7 +65,7 @@ func (all payloads) convert(m *budget.Budget, v cty.Value) (cty.Value, error) {
 		if err == nil {
 			return converted, nil
 		}
-		misfits = append(misfits, fmt.Sprintf("%s; trigger %q takes %s", err, d.name, typeexpr.TypeString(d.typ)))
+		misfits = append(misfits, fmt.Sprintf("%s; trigger %q takes %s", err, d.name, typeText(d.typ)))
 	}
 	return cty.NilVal, fmt.Errorf("the payload is of the wrong type: %s", strings.Join(misfits, ". Or: "))
 }

@@ -79,7 +79,7 @@ func TestPayloads(t *testing.T) {
 func TestPayloadsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	f := oneFlow(t, payloadFlow)
-	const takes = `trigger "m" takes object({id=string,`
+	const takes = `trigger "m" takes object({ id = string,`
 	for name, c := range map[string]struct {
 		trigger, payload string
 		says             []string

@@ -138,7 +138,7 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the directory of this flow file: build the plugin, or correct the path.", p.Source)
 		return
 	case found.err != nil:
-		m.diags.Add(RulePlugin, at, "Plugin cannot be used", "%s.", found.err)
+		m.diags.Add(RulePlugin, at, "Plugin cannot be used", "%s.", plainly(found.err))
 		return
 	}
 	p.signature, p.Digest = found, found.Digest

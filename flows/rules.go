@@ -41,6 +41,7 @@ const (
 	RuleValue            = diag.RuleValue
 	RuleType             = diag.RuleType
 	RuleExpression       = diag.RuleExpression
+	RuleNull             = diag.RuleNull
 	RuleReference        = diag.RuleReference
 	RuleUnknownRoot      = diag.RuleUnknownRoot
 	RuleUnknownName      = diag.RuleUnknownName

@@ -41,10 +41,10 @@ func (s *exprContext) schedule(t *Trigger, c *lang.Content) {
 // forms are the arguments that state the times, of which a schedule has one, each with
 // the arguments that only it allows.
 var forms = map[string][]string{
-	"cron":     {"day_match", "dst"},
-	"every":    {"offset"},
+	"cron":     {"count", "day_match", "dst"},
+	"every":    {"count", "offset"},
 	"at":       nil,
-	"calendar": {"dst"},
+	"calendar": {"count", "dst"},
 }
 
 // form is the argument that states the times.
@@ -64,7 +64,7 @@ func (t *scheduleDecoder) form() *hcl.Attribute {
 		t.diags.Add(RuleMissing, t.At, "When?", "A schedule trigger needs cron = \"…\", every = \"…\", at = \"…\" or calendar = \"…\".")
 		return nil
 	}
-	for _, name := range []string{"day_match", "dst", "offset"} {
+	for _, name := range []string{"count", "day_match", "dst", "offset"} {
 		if a := t.Arg(name); a != nil && !slices.Contains(forms[form.Name], name) {
 			t.diags.Add(RuleConflict, a.NameRange, name+" and "+form.Name, "%s has no effect with %s = …; leave it out.", name, form.Name)
 		}
@@ -87,9 +87,17 @@ func (t *scheduleDecoder) read(form *hcl.Attribute) {
 	case "at":
 		if at, ok := t.instant(form); ok {
 			t.trigger.Schedule = scheduler.NewAt(at)
+			t.past(form, at)
 		}
 	case "every":
 		t.every(form)
+	}
+}
+
+// past warns of an instant that is over. A schedule that has fired may stay in the file.
+func (t *scheduleDecoder) past(a *hcl.Attribute, at time.Time) {
+	if now := t.module.options.Now; at.Before(now) && t.module.restored == nil {
+		t.diags.Add(RuleSchedule, a.Expr.Range(), "In the past", "%s is over: a schedule that is deployed after its instant never fires. State a later one, or remove the trigger.", t.trigger.Spec).Severity = hcl.DiagWarning
 	}
 }
 

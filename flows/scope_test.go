@@ -317,7 +317,7 @@ func TestSettleDropsWhatRestedOnTheTask(t *testing.T) {
 	s := f.Scope(aRun(f, "", nil))
 	h := f.task(t, "h")
 	computed := f.task(t, "computed")
-	if got := input(t, h, s); got != `{"code":null,"error":null,"n":null,"state":"waiting"}` {
+	if got := input(t, h, s); got != `{"code":"","error":"","n":0,"state":"waiting"}` {
 		t.Error(got)
 	}
 	if got := input(t, computed, s); got != `"WAITING null"` {
@@ -326,6 +326,10 @@ func TestSettleDropsWhatRestedOnTheTask(t *testing.T) {
 	s.Settle(done("t", "1"))
 	s.Failed(&run.Failure{Task: "t", Code: "c"})
 	if got := input(t, h, s); got != `{"code":"c","error":"t","n":2,"state":"succeeded"}` {
+		t.Error(got)
+	}
+	s.Failed(&run.Failure{Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout})
+	if got := input(t, h, s); got != `{"code":"timeout","error":"run","n":0,"state":"succeeded"}` {
 		t.Error(got)
 	}
 	if got := input(t, computed, s); got != `"SUCCEEDED 1"` {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty/function"
@@ -32,6 +33,10 @@ type Options struct {
 	// Catalog knows the modules of plugins. Without one, digests stay empty and
 	// functions are not checked.
 	Catalog Catalog
+
+	// Now is the present, for warnings about schedules that lie in the past; without it
+	// there are none.
+	Now time.Time
 
 	// Opened bounds the JSON of one value that expressions look into, in bytes;
 	// DefaultOpened unless stated. What is larger is passed on whole.

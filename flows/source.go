@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/siblings"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
@@ -24,6 +25,12 @@ type source struct {
 	files  []sourceFile
 	values []sourceFile // files that give values for variables
 	read   func(name string) ([]byte, error)
+
+	// Of files that are loaded by themselves.
+	alone     bool
+	elsewhere map[string]bool // variables of the directory's other files
+	unread    bool            // another file cannot be parsed: what it declares is not known
+	broken    bool            // and something that is needed may be in it
 }
 
 // sourceFile is a file of a module. Its display name is used in diagnostics.
@@ -31,6 +38,7 @@ type sourceFile struct {
 	name    string // in its directory
 	display string
 	bytes   []byte
+	shared  bool // of another file than those that are loaded: what these need of it
 }
 
 func (s *source) at() hcl.Range {
@@ -38,6 +46,12 @@ func (s *source) at() hcl.Range {
 		return diag.StartOf(s.files[0].display)
 	}
 	return diag.StartOf(s.folder)
+}
+
+// lends reports whether a file is another than those that are loaded, which need
+// something of it.
+func (s *source) lends(display string) bool {
+	return slices.ContainsFunc(s.files, func(f sourceFile) bool { return f.shared && f.display == display })
 }
 
 // hclName takes the ending off the name of an HCL file, in either syntax.
@@ -67,7 +81,7 @@ func (l *loader) find(paths []string) []*source {
 	for i, s := range out {
 		for _, f := range s.files {
 			abs, err := filepath.Abs(f.display)
-			if err != nil {
+			if err != nil || f.shared {
 				continue
 			}
 			if first, taken := owner[abs]; taken {
@@ -98,7 +112,12 @@ func (l *loader) findAll(paths []string) []*source {
 		case info.IsDir():
 			out = append(out, l.findFolder(p)...)
 		default:
-			out = append(out, l.findFile(p)...)
+			out = l.findFile(out, p)
+		}
+	}
+	for _, s := range out {
+		if s.alone {
+			l.share(s)
 		}
 	}
 	return out
@@ -108,18 +127,93 @@ func (l *loader) unreadable(p string, err error) *hcl.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
 		return l.diags.Add(RulePath, diag.StartOf(p), "No such file or directory", "There is no %s.", p)
 	}
-	return l.diags.Add(RulePath, diag.StartOf(p), "Cannot read", "%s.", err)
+	return l.diags.Add(RulePath, diag.StartOf(p), "Cannot read", "%s.", plainly(err))
 }
 
-// findFile makes a module of one file.
-func (l *loader) findFile(p string) []*source {
+// plainly is an error of a file without the name of the system call.
+func plainly(err error) string {
+	if fault := (*fs.PathError)(nil); errors.As(err, &fault) {
+		return strings.Replace(err.Error(), fault.Error(), fault.Path+": "+fault.Err.Error(), 1)
+	}
+	return err.Error()
+}
+
+// findFile makes a module of one file, or adds it to that of another file of the
+// directory.
+func (l *loader) findFile(out []*source, p string) []*source {
 	if !isFlowFile(filepath.Base(p)) {
 		l.diags.Add(RulePath, diag.StartOf(p), "Not a flow file", "%s is not read: the names of flow files end in .hcl or .hcl.json, and *.vars.hcl, *.test.hcl and flowhost.hcl are for other things.", p)
-		return nil
+		return out
 	}
-	s := &source{folder: filepath.Dir(p), read: jail(filepath.Dir(p))}
+	for _, s := range out {
+		if s.alone && sameFolder(s.folder, filepath.Dir(p)) {
+			l.open(s, p)
+			return out
+		}
+	}
+	s := &source{folder: filepath.Dir(p), read: jail(filepath.Dir(p)), alone: true}
 	l.open(s, p)
-	return []*source{s}
+	return append(out, s)
+}
+
+// share adds what files that are loaded by themselves need of the others of their
+// directory: blocks to which they refer, and values of variables.
+func (l *loader) share(s *source) {
+	own, others, unreadable := s.texts(), []siblings.File{}, map[string]error{}
+	entries, _ := os.ReadDir(s.folder) // a file of it has been read
+	for _, e := range entries {
+		p := filepath.Join(s.folder, e.Name())
+		switch {
+		case e.IsDir(), slices.ContainsFunc(s.files, func(f sourceFile) bool { return f.name == e.Name() }):
+		case isAutomatic(e.Name()):
+			l.open(s, p)
+		case isFlowFile(e.Name()):
+			content, err := readSource(p)
+			if err != nil {
+				unreadable[p] = err
+				continue
+			}
+			others = append(others, siblings.File{Name: p, Bytes: content})
+		}
+	}
+	slices.SortStableFunc(s.values, weakestFirst)
+	chosen := siblings.Choose(own, others)
+	s.elsewhere, s.unread = chosen.Variables, len(chosen.Unread)+len(unreadable) > 0
+	s.broken = chosen.Missing && s.unread
+	for _, f := range chosen.Files {
+		s.files = append(s.files, sourceFile{name: filepath.Base(f.Name), display: f.Name, bytes: f.Bytes, shared: true})
+	}
+	for _, f := range others {
+		l.set.files[f.Name] = &hcl.File{Bytes: f.Bytes}
+	}
+	for _, diags := range chosen.Unread {
+		l.passOver(s, diags)
+	}
+	for _, p := range keys(unreadable) {
+		if d := l.unreadable(p, unreadable[p]); !s.broken {
+			d.Severity = hcl.DiagWarning
+		}
+	}
+}
+
+// texts are the flow files of a module.
+func (s *source) texts() []siblings.File {
+	var all []siblings.File
+	for _, f := range s.files {
+		all = append(all, siblings.File{Name: f.display, Bytes: f.bytes})
+	}
+	return all
+}
+
+// passOver reports another file of the directory that cannot be parsed. That is an error
+// only when something that is needed may be in it.
+func (l *loader) passOver(s *source, diags hcl.Diagnostics) {
+	if s.broken {
+		l.diags.Take(RuleSyntax, diags)
+		return
+	}
+	first := diags.Errs()[0].(*hcl.Diagnostic)
+	l.diags.Add(RuleSyntax, diag.Subject(first), "File left out", "%s cannot be parsed, and is left out: %s needs nothing of it. %s: %s", diag.Subject(first).Filename, s.files[0].display, first.Summary, first.Detail).Severity = hcl.DiagWarning
 }
 
 // findFolder makes modules of a directory and the directories in it.

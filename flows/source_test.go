@@ -3,6 +3,9 @@
 package flows
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,5 +24,19 @@ func TestPipesAreNotRead(t *testing.T) {
 	set, diags := Load(t.Context(), []string{dir}, Options{Catalog: modules})
 	if got := text(set, diags); strings.Count(got, "is not a regular file") != 2 || len(diags) != 2 {
 		t.Error(got)
+	}
+}
+
+func TestErrorsOfFilesWithoutSystemCalls(t *testing.T) {
+	t.Parallel()
+	_, missing := os.Lstat("missing")
+	for want, err := range map[string]error{
+		"missing: no such file or directory":       missing,
+		"of a: missing: no such file or directory": fmt.Errorf("of a: %w", missing),
+		"another": errors.New("another"),
+	} {
+		if got := plainly(err); got != want {
+			t.Errorf("%s: %s", err, got)
+		}
 	}
 }

@@ -66,7 +66,7 @@ func runAttributes(r *run.Record) (attrs map[string]cty.Value, err error) {
 	if attrs["output"], err = decodeOrNull(r.Output); err != nil {
 		return nil, err
 	}
-	attrs["error"], err = endedWith(r.Error)
+	attrs["error"], err = endedWith(blamed(r.Error))
 	return attrs, err
 }
 

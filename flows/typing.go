@@ -84,7 +84,9 @@ func (d *flowDecoder) checkTypes() {
 	}
 	for _, o := range d.flow.Outputs {
 		if o.value.expr != nil {
-			d.context.typing().infer(o.value.expr.Expression)
+			t := d.context.typing()
+			t.reader = &reader{}
+			t.infer(o.value.expr.Expression)
 		}
 	}
 }
@@ -96,6 +98,7 @@ func (c *typed) check() {
 	}
 	t.condition(c.task.when)
 	t.condition(c.task.again)
+	t.reader = &reader{task: c.task}
 	if x := c.task.input.expr; x != nil {
 		t.check(x.Expression, c.contract.input, "input")
 		c.checkParams(t)
@@ -116,13 +119,17 @@ func (t *typing) condition(x *expression) {
 func (c *typed) checkConfig(t *typing) {
 	want, below := *c.contract.config, c.task.config.below
 	want.Required = nil
+	given := map[string]bool{}
+	for name := range below {
+		given[want.FieldName(name)] = true
+	}
 	for _, name := range c.contract.config.Required {
-		if _, given := below[name]; !given {
+		if !given[name] {
 			want.Required = append(want.Required, name)
 		}
 	}
 	for _, name := range keys(below) {
-		if field := want.Fields[name]; field != nil {
+		if field := want.Fields[want.FieldName(name)]; field != nil {
 			t.compare(field, jsonschema.FromValue(below[name]), spot{path: "config." + name, at: c.plugin.configAt, what: "the plugin's"})
 		}
 	}

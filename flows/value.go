@@ -35,10 +35,11 @@ func (s *exprContext) value(a *hcl.Attribute, want cty.Type) (cty.Value, bool) {
 			"%q is shown in lists and messages: a sensitive value can be given to tasks, in input and config, and nowhere else.", a.Name)
 		return cty.NilVal, false
 	}
-	v, err := convert.Convert(v, want)
+	given := v
+	v, err := convert.Convert(given, want)
 	switch {
 	case err != nil:
-		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.schema.Argument(a.Name).Kind.Phrase(), misfit(v, err))
+		s.diags.Add(RuleType, a.Expr.Range(), "Wrong type", "%q must be %s%s.", a.Name, s.schema.Argument(a.Name).Kind.Phrase(), misfit(given, err))
 		return cty.NilVal, false
 	case !v.IsWhollyKnown():
 		return cty.NilVal, false // what makes it unknown is reported at its place

@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
@@ -56,7 +55,7 @@ func (m *module) values() []*given {
 	for _, f := range m.src.values {
 		own := m.parseValues(f)
 		for _, g := range own {
-			if m.variables[g.name] == nil && !m.broken {
+			if m.variables[g.name] == nil && !m.broken && !m.src.elsewhere[g.name] && !m.src.unread {
 				m.undeclared(g.name, g.at, maps.Keys(m.variables))
 			}
 		}
@@ -141,7 +140,7 @@ func (m *module) assign(v *declaration, g *given) cty.Value {
 		err = v.check(m.budget, value)
 	}
 	if err != nil {
-		m.diags.Add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeexpr.TypeString(v.typ))
+		m.diags.Add(RuleVariable, at, "Invalid value of a variable", "The value of var.%s from %s cannot be used: %s. Its type is %s.", v.name, g.from, err, typeText(v.typ))
 		return cty.DynamicVal
 	}
 	if !v.sensitive {
@@ -175,7 +174,7 @@ func (m *module) read(v *declaration, g *given, at hcl.Range) (cty.Value, bool) 
 				reason = diags[0].Detail
 			}
 			m.diags.Add(RuleVariable, at, "Invalid value of a variable",
-				"The value of var.%s from %s must be an HCL expression of type %s, such as 3, true or [\"a\"]: %s", v.name, g.from, typeexpr.TypeString(v.typ), reason)
+				"The value of var.%s from %s must be an HCL expression of type %s, such as 3, true or [\"a\"]: %s", v.name, g.from, typeText(v.typ), reason)
 		}
 		return value, !diags.HasErrors()
 	}

@@ -223,6 +223,7 @@ func (d *flowDecoder) checkWait(t *Task) {
 	s.part = t.part
 	types := s.within(waitSchema).typing()
 	types.condition(t.when)
+	types.reader = &reader{task: t}
 	x := t.Wait.value
 	switch {
 	case x == nil || x.constant != cty.NilVal:

@@ -78,12 +78,12 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 // stopped is the failure of a call whose context has ended.
 func stopped(ctx context.Context) (*run.Failure, error) {
 	cause := context.Cause(ctx)
+	if cause == nil || errors.Is(cause, context.DeadlineExceeded) {
+		cause = run.ErrDeadline
+	}
 	switch {
-	case cause == nil, errors.Is(cause, run.ErrDeadline), errors.Is(cause, context.DeadlineExceeded):
-		return &run.Failure{
-			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout,
-			Message: run.ErrDeadline.Error(), Retryable: true,
-		}, nil
+	case errors.Is(cause, run.ErrDeadline):
+		return &run.Failure{Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout, Message: cause.Error(), Retryable: true}, nil
 	case errors.Is(cause, run.ErrCanceled):
 		return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: cause.Error()}, nil
 	}

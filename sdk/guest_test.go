@@ -232,7 +232,8 @@ func checkManifest(t *testing.T, module guestModule) {
 		t.Fatal(err)
 	}
 	nothing := json.RawMessage(`{"additionalProperties":false,"type":"object"}`)
-	preset := json.RawMessage(`{"additionalProperties":false,"properties":{"text":{"type":"string"}},"type":"object"}`)
+	preset := json.RawMessage(`{"additionalProperties":false,"properties":{"text":{"type":"string"}},"type":"object","x-any-case":true}`)
+	taken := json.RawMessage(`{"additionalProperties":false,"properties":{"text":{"type":"string"}},"required":["text"],"type":"object","x-any-case":true}`)
 	text := json.RawMessage(`{"additionalProperties":false,"properties":{"text":{"type":"string"}},"required":["text"],"type":"object"}`)
 	identity := json.RawMessage(`{"additionalProperties":false,"properties":{"attempt":{"type":"integer"},"flow":{"type":"string"},"idempotency_key":{"type":"string"},` +
 		`"key":{"type":"string"},"run":{"type":"string"},"scheduled":{"format":"date-time","type":"string"},"task":{"type":"string"}},` +
@@ -241,11 +242,11 @@ func checkManifest(t *testing.T, module guestModule) {
 		ABI: 1, Name: "guest", Version: "1.2.3", Description: "Everything that crosses the border.", Licence: "Apache-2.0",
 		Capabilities: []abi.Capability{{Name: "files", Why: "reads <nothing>"}},
 		Functions: []abi.ManifestFunction{
-			{Name: "main", Description: "Shouts <politely>.", Input: text, Output: text, Idempotent: true},
+			{Name: "main", Description: "Shouts <politely>.", Input: taken, Output: text, Idempotent: true},
 			{Name: "configured", Input: nothing, Output: text, Config: preset},
 			{Name: "identity", Input: nothing, Output: identity},
-			{Name: "fail", Input: text, Output: nothing},
-			{Name: "log", Input: text, Output: nothing},
+			{Name: "fail", Input: taken, Output: nothing},
+			{Name: "log", Input: taken, Output: nothing},
 			{Name: "stop", Input: nothing, Output: text},
 			{Name: "wait", Input: nothing, Output: text},
 			{Name: "crash", Input: nothing, Output: nothing},

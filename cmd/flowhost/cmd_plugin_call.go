@@ -14,6 +14,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
@@ -22,6 +23,7 @@ import (
 type pluginCall struct {
 	*cli.App
 	config  string
+	grant   string
 	timeout time.Duration
 	asJSON  bool
 }
@@ -33,15 +35,19 @@ func pluginCallCommand(a *cli.App) *cobra.Command {
 		Short: "Call a function of a plugin once",
 		Long: `Calls a function of a plugin's module with an input (default: null) and prints
 its output. The guest's log goes to stderr. FUNCTION is optional for a module with one
-function and for commands that read stdin.`,
+function and for commands that read stdin. Nothing is granted to the guest unless
+--grant states it, in the words of a flow's grant block; directories are below the
+current one.`,
 		Example: `  flowhost plugin call greet.wasm greet '{"name":"world"}'
   flowhost plugin call pricing.wasm price @order.json --config '{"currency":"EUR"}'
-  flowhost plugin call wc-cmd.wasm - < input.json`,
+  flowhost plugin call wc-cmd.wasm - < input.json
+  flowhost plugin call count.wasm '"/data/words.txt"' --grant 'files = { "./data" = "ro" }'`,
 		Args: cli.Between(1, 3, "MODULE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.call(cmd, args) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.StringVar(&c.config, "config", "", "the plugin's configuration: `JSON`, @FILE, or - for stdin")
+	flags.StringVar(&c.grant, "grant", "", "what the guest may use: the `ARGUMENTS` of a grant block, or the same as JSON")
 	flags.DurationVar(&c.timeout, "timeout", 0, "time out the call after this `DURATION`; default: 5m")
 	flags.BoolVar(&c.asJSON, "json", false, "print outcome, output, error and log as JSON")
 	return cmd
@@ -90,7 +96,23 @@ func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (
 	if call.Input, err = c.ReadJSON(input); err == nil && c.config != "" {
 		call.Config, err = c.ReadJSON(c.config)
 	}
+	if err == nil {
+		call.Grants, err = c.granted(ctx)
+	}
 	return call, err
+}
+
+// granted is what --grant states.
+func (c *pluginCall) granted(ctx context.Context) (run.Grants, error) {
+	if c.grant == "" {
+		return run.Grants{}, nil
+	}
+	grants, set, diags := flows.ParseGrant(ctx, c.grant, ".", "--grant")
+	c.ShowDiagnostics(set.Files(), diags)
+	if diags.HasErrors() {
+		return run.Grants{}, cli.Quiet(cli.ExitInvalid)
+	}
+	return grants, nil
 }
 
 // splitCall separates function and input, both of which are optional.

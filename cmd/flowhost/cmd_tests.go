@@ -37,8 +37,9 @@ func testCommand(a *cli.App) *cobra.Command {
 		Short: "Run the tests of flows, in virtual time",
 		Long: `Runs the tests in *.test.hcl files: flows with mocked tasks, in virtual time, so that
 hours of retries, timeouts, schedules and waits take milliseconds. PATH is a directory,
-which is searched recursively, or a test file. A task without a mock calls its module,
-unless the module has grants.`,
+which is searched recursively, or a test file. A flow file beside a test file limits
+the flows to those of that file. A task without a mock calls its module, unless the
+module has grants.`,
 		Example: `  flowhost test flows/
   flowhost test orders.test.hcl --run 'retries|closed'
   flowhost test flows/ --junit report.xml
@@ -91,7 +92,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 		return cli.Quiet(cli.ExitInvalid)
 	}
 	if len(suite.Tests) == 0 {
-		return cli.Exitf(cli.ExitInvalid, "no tests in %s: tests are in files whose names end in .test.hcl", paths[0])
+		return cli.Exitf(cli.ExitInvalid, "no tests in %s: tests are in files whose names end in .test.hcl; name one beside a flow file that is named alone", paths[0])
 	}
 	matching := func(test *flows.Test) bool { return only.MatchString(test.Name) }
 	if !slices.ContainsFunc(suite.Tests, matching) {

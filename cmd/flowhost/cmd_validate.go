@@ -68,6 +68,9 @@ func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowfil
 
 // summary counts the valid flows, files and tests.
 func summary(suite *flows.Suite) string {
+	if len(suite.Flows) == 0 {
+		return "valid, and no flow is declared"
+	}
 	files := map[string]bool{}
 	for _, f := range suite.Flows {
 		files[f.Range.Filename] = true

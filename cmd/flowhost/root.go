@@ -31,7 +31,7 @@ function of a WebAssembly plugin in its own sandbox.`,
 	root.SetErr(a.Errout)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { cli.WriteHelp(a.Out, cmd) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { cli.WriteHelp(a.Errout, cmd); return nil })
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cli.Usage(cmd, "%w", err) })
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddCommand(
 		runCommand(a), execCommand(a),
 		triggerCommand(a), runsCommand(a), showCommand(a), watchCommand(a), logsCommand(a),

@@ -32,6 +32,7 @@ import (
 //	request HOST SUBJECT JSON       asks over NATS, and waits for the run's end; HOST is a data directory or a URL
 //	until PATTERN command...        runs it again and again until a line of stdout matches
 //	hangup                          sends SIGHUP to what runs in the background
+//	snippet PAGE TEXT FILE          writes the block of a page that contains the text to a file
 //	natsserver                      starts a NATS server with JetStream at $NATS_URL
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -47,7 +48,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": codeCommand, "interrupt": interruptCommand, "request": requestCommand, "natsserver": serverCommand,
-			"until": untilCommand, "hangup": hangupCommand,
+			"until": untilCommand, "hangup": hangupCommand, "snippet": snippetCommand,
 		},
 		RequireUniqueNames: true,
 	})
@@ -208,4 +209,29 @@ func hangupCommand(ts *testscript.TestScript, neg bool, args []string) {
 	for _, cmd := range ts.BackgroundCmds() {
 		ts.Check(cmd.Process.Signal(syscall.SIGHUP))
 	}
+}
+
+// snippetCommand takes what a reader would paste: a fenced block, or the flow in an
+// indented one that shows a terminal.
+func snippetCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: snippet PAGE TEXT FILE")
+	}
+	page, err := os.ReadFile(filepath.Join(ts.Getenv("CHECKOUT"), filepath.FromSlash(args[0])))
+	ts.Check(err)
+	fenced := regexp.MustCompile("(?ms)^```[a-z][^\n]*\n(.*?)^```$")
+	indented := regexp.MustCompile(`(?ms)^(    flow "\w+" \{\n.*?^    \}\n)`)
+	for _, blocks := range [][][]string{fenced.FindAllStringSubmatch(string(page), -1), indented.FindAllStringSubmatch(string(page), -1)} {
+		for _, b := range blocks {
+			if strings.Contains(b[1], args[1]) {
+				text := regexp.MustCompile(`(?m)^    `).ReplaceAllString(b[1], "")
+				if b[1] != b[0] { // fenced
+					text = b[1]
+				}
+				ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(text), 0o600))
+				return
+			}
+		}
+	}
+	ts.Fatalf("no block of %s contains %q", args[0], args[1])
 }

@@ -139,7 +139,7 @@ func stopped(cause error) (run.Result, error) {
 	switch {
 	case errors.Is(cause, run.ErrDeadline):
 		return failed(&run.Failure{
-			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout, Message: run.ErrDeadline.Error(), Retryable: true,
+			Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout, Message: cause.Error(), Retryable: true,
 		}), nil
 	case errors.Is(cause, run.ErrCanceled):
 		return failed(&run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: cause.Error()}), nil

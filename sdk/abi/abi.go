@@ -64,6 +64,10 @@ const (
 	MaxManifest     = 64 << 10
 )
 
+// AnyCase is a keyword at the root of a JSON Schema in a manifest. With true, the guest
+// takes names of fields that differ in case for each other, as encoding/json of Go does.
+const AnyCase = "x-any-case"
+
 // ExitTempFail is the exit status with which a command of the wasi ABI reports
 // that another attempt may succeed (EX_TEMPFAIL of sysexits.h).
 const ExitTempFail = 75

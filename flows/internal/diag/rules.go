@@ -23,6 +23,7 @@ const (
 	RuleValue            Rule = "value"             // a value that an argument cannot have
 	RuleType             Rule = "type"              // not a type, or a value of the wrong one
 	RuleExpression       Rule = "expression"        // an expression that cannot be evaluated
+	RuleNull             Rule = "null"              // a value in a template that may be null
 	RuleReference        Rule = "reference"         // not the form of a reference
 	RuleUnknownRoot      Rule = "unknown-root"      // var, task, … is expected at the beginning
 	RuleUnknownName      Rule = "unknown-name"      // no such task, wait, group, param, var, local, plugin, limit or flow

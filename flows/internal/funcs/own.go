@@ -29,6 +29,7 @@ func ownFunctions() map[string]function.Function {
 		"endswith":     suffixFunc,
 		"strcontains":  containsFunc,
 		"replace":      replaceFunc,
+		"timeadd":      timeaddFunc,
 		"timecmp":      timecmpFunc,
 		"urldecode":    urldecodeFunc,
 		"sensitive":    sensitiveFunc,
@@ -252,6 +253,23 @@ var replaceFunc = function.New(&function.Spec{
 			}
 		}
 		return stdlib.RegexReplace(args[0], cty.StringVal(search), args[2])
+	},
+})
+
+// timeaddFunc is that of the standard library, which reports a wrong duration in the
+// words of Go's package time.
+var timeaddFunc = function.New(&function.Spec{
+	Description: "Adds a duration to a time of RFC 3339.",
+	Params:      []function.Parameter{{Name: "timestamp", Type: cty.String}, {Name: "duration", Type: cty.String}},
+	Type:        function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if _, err := time.ParseDuration(args[1].AsString()); err != nil {
+			return cty.NilVal, function.NewArgErrorf(1, "not a duration with a unit, such as \"30s\", \"-5m\" or \"1h30m\"")
+		}
+		if _, err := time.Parse(time.RFC3339, args[0].AsString()); err != nil {
+			return cty.NilVal, function.NewArgErrorf(0, "not a time of RFC 3339, such as \"2006-01-02T15:04:05Z\"")
+		}
+		return stdlib.TimeAdd(args[0], args[1])
 	},
 })
 

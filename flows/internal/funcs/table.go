@@ -56,7 +56,6 @@ var textFunctions = map[string]function.Function{
 	"trimsuffix": stdlib.TrimSuffixFunc,
 	"upper":      stdlib.UpperFunc,
 	"formatdate": stdlib.FormatDateFunc,
-	"timeadd":    stdlib.TimeAddFunc,
 }
 
 var collectionFunctions = map[string]function.Function{

@@ -49,7 +49,7 @@ func (m *Mismatch) misfit(want, got *Shape, below string) bool {
 
 func (m *Mismatch) object(want, got *Shape, below string) bool {
 	for _, name := range want.Required {
-		if got.Closed && got.Fields[name] == nil {
+		if got.Closed && !got.gives(want, name) {
 			m.Below, m.Want, m.Got, m.Missing = below, want, got, name
 			return true
 		}
@@ -60,6 +60,19 @@ func (m *Mismatch) object(want, got *Shape, below string) bool {
 		}
 	}
 	return want.Rest != nil && got.Rest != nil && m.misfit(want.Rest, got.Rest, below+"[*]")
+}
+
+// gives reports whether a value has a field of another shape.
+func (s *Shape) gives(want *Shape, name string) bool {
+	if s.Fields[name] != nil || !want.AnyCase {
+		return s.Fields[name] != nil
+	}
+	for given := range s.Fields {
+		if want.FieldName(given) == name {
+			return true
+		}
+	}
+	return false
 }
 
 // Loosen describes what may become of a value where plain ones may be converted to each

@@ -12,6 +12,10 @@ import (
 // open, and what this package does not understand of it, is "any".
 func TypeText(schema json.RawMessage) string { return FromSchema(schema).Text() }
 
+// AnyCase is the keyword at the root of a schema whose guest takes names of fields that
+// differ in case for each other; the contract with guests has the same.
+const AnyCase = "x-any-case"
+
 // FromSchema describes the values that a JSON Schema (draft 2020-12, and what
 // the earlier ones have in common with it) lets pass. Keywords that only narrow
 // what others allow and that a shape cannot express are left out.
@@ -24,6 +28,9 @@ func FromSchema(schema json.RawMessage) *Shape {
 		delete(m, "$id")
 	}
 	r := &schemaReader{root: root, known: map[string]*Shape{}, pending: map[*Shape]bool{}}
+	if m, ok := root.(map[string]any); ok {
+		r.anyCase = m[AnyCase] == true
+	}
 	return r.shape(root)
 }
 
@@ -33,6 +40,7 @@ type schemaReader struct {
 	root    any
 	known   map[string]*Shape // by reference
 	pending map[*Shape]bool   // not filled in yet
+	anyCase bool
 }
 
 func (r *schemaReader) shape(schema any) *Shape {
@@ -75,6 +83,7 @@ func (r *schemaReader) own(m map[string]any) *Shape {
 }
 
 func (r *schemaReader) object(m map[string]any, s *Shape) {
+	s.AnyCase = r.anyCase
 	if properties, ok := m["properties"].(map[string]any); ok {
 		s.Fields = make(map[string]*Shape, len(properties))
 		for name, property := range properties {

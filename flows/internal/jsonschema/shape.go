@@ -27,6 +27,7 @@ type Shape struct {
 	Required []string          // fields that are always there
 	Rest     *Shape            // fields that are not named; nil for anything
 	Closed   bool              // there are none but the named ones
+	AnyCase  bool              // the guest finds them without regard to case
 
 	items *Shape // of lists; nil for anything
 	Sets  sets   // whether lists are sets of HCL, which only fan-outs distinguish
@@ -105,7 +106,7 @@ func (s *Shape) structured() bool {
 // Field is what a name gives in a value that is an object. It is nil when there
 // can be none.
 func (s *Shape) Field(name string) *Shape {
-	switch f := s.Fields[name]; {
+	switch f := s.Fields[s.FieldName(name)]; {
 	case f != nil:
 		return f
 	case s.Closed:
@@ -114,6 +115,20 @@ func (s *Shape) Field(name string) *Shape {
 		return s.Rest
 	}
 	return Any()
+}
+
+// FieldName is the name with which the shape has the field that a guest takes for the
+// given one.
+func (s *Shape) FieldName(name string) string {
+	if s.Fields[name] != nil || !s.AnyCase {
+		return name
+	}
+	for _, other := range sortedKeys(s.Fields) {
+		if strings.EqualFold(name, other) {
+			return other
+		}
+	}
+	return name
 }
 
 // Item is what an element of a list is.
@@ -176,7 +191,7 @@ func UnionOf(all []*Shape) *Shape {
 }
 
 func (s *Shape) takeObject(from *Shape) {
-	s.Fields, s.Required, s.Rest, s.Closed = from.Fields, from.Required, from.Rest, from.Closed
+	s.Fields, s.Required, s.Rest, s.Closed, s.AnyCase = from.Fields, from.Required, from.Rest, from.Closed, from.AnyCase
 }
 
 // narrowed is what both shapes describe, or more than that.

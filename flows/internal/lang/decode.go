@@ -101,7 +101,7 @@ func reportUnknown(r *diag.Report, body *hclsyntax.Body, w *Schema) {
 				"%q is a block in %s: write %s { … } without the equals sign.", a.Name, w.Title, header(w.block(a.Name)))
 		default:
 			r.Add(diag.RuleUnknownArgument, a.NameRange, "Unknown argument",
-				"%s has no argument %q.%s", diag.Sentence(w.Title), a.Name, diag.DidYouMean(a.Name, "", slices.Concat(arguments, blocks)))
+				"%s has no argument %q.%s", diag.Sentence(w.Title), a.Name, w.hint(a.Name, slices.Concat(arguments, blocks)))
 		}
 	}
 	for _, b := range body.Blocks {
@@ -112,7 +112,7 @@ func reportUnknown(r *diag.Report, body *hclsyntax.Body, w *Schema) {
 				"%q is an argument in %s: write %s = … with an equals sign.", b.Type, w.Title, b.Type)
 		default:
 			r.Add(diag.RuleUnknownBlock, b.TypeRange, "Unknown block",
-				"%s has no block %q.%s", diag.Sentence(w.Title), b.Type, diag.DidYouMean(b.Type, "", blocks))
+				"%s has no block %q.%s", diag.Sentence(w.Title), b.Type, w.hint(b.Type, blocks))
 		}
 	}
 }

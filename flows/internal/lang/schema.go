@@ -1,6 +1,10 @@
 package lang
 
-import "github.com/hashicorp/hcl/v2"
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flowhost/flowhost/flows/internal/diag"
+)
 
 // Argument is a word of the form name = expression. One of a later version needs
 // a name only.
@@ -33,6 +37,18 @@ type Schema struct {
 	Title     string // in messages: "a task block"
 	Arguments []Argument
 	Blocks    []Block
+
+	// Foreign are words that other tools have here, with what this language has
+	// instead, in a sentence.
+	Foreign map[string]string
+}
+
+// hint advises about a name that the schema does not have.
+func (w *Schema) hint(name string, known []string) string {
+	if instead := w.Foreign[name]; instead != "" {
+		return " " + instead
+	}
+	return diag.DidYouMean(name, "", known)
 }
 
 func (w *Schema) Argument(name string) *Argument {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flowhost/flowhost/sdk/abi"
 )
 
 // direction is the way in which values of a type go: the decoder takes more than the
@@ -30,6 +32,9 @@ func schemaOf(t reflect.Type, way direction) json.RawMessage {
 	if len(m.defs) > 0 {
 		schema["$defs"] = m.defs
 	}
+	if way != given && m.named {
+		schema[abi.AnyCase] = true // encoding/json finds fields without regard to case
+	}
 	text, err := Encode(schema)
 	if err != nil {
 		return nil // not for maps of texts
@@ -44,6 +49,7 @@ type schemaMaker struct {
 	uses  map[reflect.Type]int
 	names map[reflect.Type]string // below $defs
 	defs  map[string]any
+	named bool // there are fields
 }
 
 // Types that implement these decide themselves what their JSON is.
@@ -200,6 +206,7 @@ func (m *schemaMaker) object(t reflect.Type) map[string]any {
 	}
 	s := map[string]any{"type": "object", "additionalProperties": false}
 	if len(properties) > 0 {
+		m.named = true
 		s["properties"] = properties
 	}
 	if len(required) > 0 {

@@ -156,8 +156,9 @@ func TestSchemasOfWhatIsTaken(t *testing.T) {
 		Can  string `json:"can,omitempty"`
 	}
 	tests := map[direction]string{
-		taken:  `{"additionalProperties":false,"properties":{"can":{"type":"string"},"may":{"type":["integer","null"]},"must":{"type":"integer"}},"required":["must"],"type":"object"}`,
-		preset: `{"additionalProperties":false,"properties":{"can":{"type":"string"},"may":{"type":["integer","null"]},"must":{"type":"integer"}},"type":"object"}`,
+		taken:  `{"additionalProperties":false,"properties":{"can":{"type":"string"},"may":{"type":["integer","null"]},"must":{"type":"integer"}},"required":["must"],"type":"object","x-any-case":true}`,
+		given:  `{"additionalProperties":false,"properties":{"can":{"type":"string"},"may":{"type":["integer","null"]},"must":{}},"required":["may","must"],"type":"object"}`,
+		preset: `{"additionalProperties":false,"properties":{"can":{"type":"string"},"may":{"type":["integer","null"]},"must":{"type":"integer"}},"type":"object","x-any-case":true}`,
 	}
 	for way, want := range tests {
 		if got := string(schemaOf(reflect.TypeFor[input](), way)); got != want {

@@ -73,7 +73,7 @@ func Exitf(code int, format string, args ...any) error {
 func (a *App) Report(err error) int {
 	var exit *ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.err == nil) {
-		a.Say("%s %s", a.Errout.Paint(render.Red, "Error:"), err)
+		a.Say("%s %s", a.Errout.Paint(render.Red, "Error:"), Plain(err))
 	}
 	return CodeOf(err)
 }

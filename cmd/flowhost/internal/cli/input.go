@@ -3,10 +3,12 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -56,13 +58,23 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// checkJSON adds the line to the error of invalid JSON.
+// checkJSON reports where text stops being JSON.
 func checkJSON(text []byte) error {
+	const example = `, such as {"name": "Ada"}`
 	var value json.RawMessage
 	err := json.Unmarshal(text, &value)
-	if syntax, ok := err.(*json.SyntaxError); ok {
-		line := 1 + bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n"))
-		return fmt.Errorf("line %d: %w", line, err)
+	fault, ok := err.(*json.SyntaxError)
+	switch {
+	case !ok:
+		return err
+	case len(text) == 0:
+		return errors.New("it is empty; write a value" + example)
+	case fault.Offset < 1 || int(fault.Offset) > len(text) || fault.Error() == "unexpected end of JSON input":
+		return errors.New("it ends within a value; write a whole one" + example)
 	}
-	return err
+	before := text[:fault.Offset-1]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	wrong, _ := utf8.DecodeRune(text[len(before):])
+	return fmt.Errorf("%q at line %d, column %d, is not expected there; write a value%s", wrong, line, column, example)
 }

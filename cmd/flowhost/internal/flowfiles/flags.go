@@ -2,6 +2,7 @@ package flowfiles
 
 import (
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -59,7 +60,7 @@ func (f *Flags) Options(cmd *cobra.Command, environ []string, catalog flows.Cata
 		}
 		vars[name] = flows.VarValue{Text: text, From: "--var " + name}
 	}
-	return flows.Options{Vars: vars, VarFiles: f.varFiles, Catalog: catalog}, nil
+	return flows.Options{Vars: vars, VarFiles: f.varFiles, Catalog: catalog, Now: time.Now()}, nil
 }
 
 func cutVar(entry, prefix string) (name, text string, ok bool) {

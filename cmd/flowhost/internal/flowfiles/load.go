@@ -54,6 +54,9 @@ func Pick(cmd *cobra.Command, set *flows.Set, name string) (*flows.Flow, error) 
 	for _, f := range set.Flows {
 		names = append(names, f.Name)
 	}
+	if len(names) == 0 {
+		return nil, cli.Exitf(cli.ExitInvalid, "the flow files declare no flow: add a block flow \"NAME\" { … }")
+	}
 	if name != "" {
 		if f := set.Flow(name); f != nil {
 			return f, nil

@@ -36,6 +36,9 @@ func (k Kind) Check(path string) error {
 		if _, err := os.Lstat(path); err == nil {
 			return fmt.Errorf("%s is a dangling symbolic link, which is not written through", path)
 		}
+		if dir := filepath.Dir(path); !isDir(dir) {
+			return fmt.Errorf("there is no directory %s for the file of %s: create it first", dir, k.flag)
+		}
 		return nil
 	case err != nil:
 		return err
@@ -58,6 +61,11 @@ func (k Kind) Check(path string) error {
 		return fmt.Errorf("%s is not %s and is not overwritten: name another file with %s, or remove this one", path, k.what, k.flag)
 	}
 	return nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // Write writes a file, unless check rejects its path.

@@ -17,6 +17,7 @@ import (
 type fileWatch struct {
 	*fsnotify.Watcher
 	roots []string        // directories of flows, absolute
+	alone map[string]bool // directories of files that are loaded by themselves, which share other files
 	leave map[string]bool // the host's own directories, absolute
 	used  map[string]bool // registered files and directories, absolute
 	dirs  map[string]bool // watched directories
@@ -29,7 +30,7 @@ func watchFiles(paths, leave []string) (*fileWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &fileWatch{Watcher: watcher, leave: map[string]bool{}, used: map[string]bool{}, dirs: map[string]bool{}}
+	w := &fileWatch{Watcher: watcher, alone: map[string]bool{}, leave: map[string]bool{}, used: map[string]bool{}, dirs: map[string]bool{}}
 	for _, dir := range leave {
 		if dir != "" {
 			w.leave[absolute(dir)] = true
@@ -39,6 +40,8 @@ func watchFiles(paths, leave []string) (*fileWatch, error) {
 		path = absolute(path)
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			w.roots = append(w.roots, path)
+		} else {
+			w.alone[filepath.Dir(path)] = true
 		}
 		if err := errors.Join(w.add(path), w.descend(path)); err != nil {
 			return nil, errors.Join(err, w.Close())
@@ -114,6 +117,8 @@ func (w *fileWatch) matters(e fsnotify.Event) (bool, error) {
 		return false, nil // of its rights only
 	case w.used[e.Name]:
 		return true, w.rewatch(e.Name)
+	case w.alone[filepath.Dir(e.Name)] && flows.IsSource(filepath.Base(e.Name)):
+		return true, nil
 	case !w.below(e.Name):
 		return false, nil
 	case w.dirs[e.Name]:

@@ -76,6 +76,9 @@ func TestFileWatch(t *testing.T) {
 		"a directory of flows":          {func(t *testing.T, dir string) { do(t, os.Rename(dir+"/stage", dir+"/flows/stage")) }, true},
 		"a directory goes":              {func(t *testing.T, dir string) { do(t, os.RemoveAll(dir+"/flows/sub")) }, true},
 		"the directory is another":      {func(t *testing.T, dir string) { do(t, os.Rename(dir+"/flows", dir+"/old")) }, true},
+		"one beside a file alone":       {func(t *testing.T, dir string) { write(t, dir+"/single/b.hcl") }, true},
+		"values beside a file alone":    {func(t *testing.T, dir string) { write(t, dir+"/single/x.auto.vars.hcl") }, true},
+		"a module beside a file alone":  {func(t *testing.T, dir string) { write(t, dir+"/single/b.wasm") }, false},
 		"a file in use elsewhere":       {func(t *testing.T, dir string) { write(t, dir+"/lib/used.wasm") }, true},
 		"another file there":            {func(t *testing.T, dir string) { write(t, dir+"/lib/b.hcl") }, false},
 		"beside the flows":              {func(t *testing.T, dir string) { write(t, dir+"/b.hcl") }, false},
@@ -91,13 +94,13 @@ func TestFileWatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			for _, folder := range []string{"flows/sub", "flows/data", "lib", "stage"} {
+			for _, folder := range []string{"flows/sub", "flows/data", "lib", "stage", "single"} {
 				do(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 			}
-			for _, file := range []string{"flows/a.hcl", "flows/draft", "lib/used.wasm", "stage/s.hcl"} {
+			for _, file := range []string{"flows/a.hcl", "flows/draft", "lib/used.wasm", "stage/s.hcl", "single/a.hcl"} {
 				write(t, filepath.Join(dir, file))
 			}
-			w, err := watchFiles([]string{dir + "/flows"}, []string{dir + "/flows/data", ""})
+			w, err := watchFiles([]string{dir + "/flows", dir + "/single/a.hcl"}, []string{dir + "/flows/data", ""})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
-
 	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -25,7 +23,7 @@ func flowInfos(set *flows.Set) []api.FlowInfo {
 
 func paramInfo(p *flows.Param) api.ParamInfo {
 	info := api.ParamInfo{
-		Name: p.Name, Description: p.Description, Type: typeexpr.TypeString(p.Type), Required: p.Required, Sensitive: p.Sensitive,
+		Name: p.Name, Description: p.Description, Type: p.TypeText(), Required: p.Required, Sensitive: p.Sensitive,
 	}
 	if !p.Sensitive {
 		info.Default = p.Default
