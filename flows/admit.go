@@ -27,6 +27,20 @@ type Admission struct {
 // the equally named fields of the payload, and the defaults, the first of these
 // first. An error is a *run.RequestError.
 func (f *Flow) Admit(r run.Request) (*Admission, error) {
+	a, _, err := f.TryAdmit(0, r)
+	return a, err
+}
+
+// TryAdmit is Admit with at most so many units for all evaluations, as of [Scope.Try]; 0
+// for as many as Admit has. With enough false, they needed more.
+func (f *Flow) TryAdmit(units int, r run.Request) (a *Admission, enough bool, err error) {
+	s := f.Scope(&run.Run{Trigger: r.Trigger})
+	enough = s.Try(units, func() { a, err = s.admit(r) })
+	return a, enough, err
+}
+
+func (s *Scope) admit(r run.Request) (*Admission, error) {
+	f := s.flow
 	t, err := f.triggerOf(&r)
 	if err != nil {
 		return nil, err
@@ -39,7 +53,7 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 		a.Accepted = true
 		return a, nil
 	}
-	s := f.Scope(&run.Run{Trigger: a.Trigger})
+	s.run.Trigger = a.Trigger
 	defer s.end(s.begin()) // all that is evaluated for a request shares one budget
 	if err := s.checkPayload(t); err != nil {
 		return nil, err

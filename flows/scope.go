@@ -1,11 +1,13 @@
 package flows
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -35,6 +37,10 @@ type Scope struct {
 	// The evaluation that is under way: all that it needs shares one budget.
 	budget *budget.Budget
 	own    budget.Budget
+
+	trial       int         // units that an evaluation may cost; 0 for all of them
+	short       bool        // an evaluation needed more
+	interrupted atomic.Bool // set by other goroutines
 }
 
 // kept is a value that was made before. Whoever uses it again is charged again: an
@@ -49,16 +55,35 @@ func (s *Scope) begin() bool {
 	if s.budget != nil {
 		return false
 	}
-	s.own = *budget.New()
+	s.own = *budget.Of(cmp.Or(s.trial, budget.Max))
+	s.own.Interruptible(&s.interrupted)
 	s.budget = &s.own
 	return true
 }
 
 func (s *Scope) end(begun bool) {
 	if begun {
+		s.short = s.short || s.trial > 0 && s.budget.Err() == budget.ErrCost
 		s.budget = nil
 	}
 }
+
+// Try calls f, whose evaluations may cost so many units each, about as many microseconds.
+// It reports false if one needed more. Then what f has found out is wrong: the caller calls
+// f again, by itself, where that may take up to a quarter of a second.
+func (s *Scope) Try(units int, f func()) bool {
+	s.trial, s.short = units, false
+	defer func() { s.trial = 0 }()
+	f()
+	return !s.short
+}
+
+// Interrupt ends the evaluation that is under way on another goroutine, and all that
+// follow, with failures that mean nothing, until Continue.
+func (s *Scope) Interrupt() { s.interrupted.Store(true) }
+
+// Continue ends the effect of Interrupt.
+func (s *Scope) Continue() { s.interrupted.Store(false) }
 
 // Scope makes the scope of a run, which must be one of this flow. The run's
 // params, trigger and times are read when they are needed.

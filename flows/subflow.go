@@ -113,11 +113,17 @@ func (t *Task) callee() string {
 // params are the fields of the task's input; nominally it is due when the run of
 // the task was. An error is a *run.RequestError.
 func (t *Task) Admit(parent *run.Run, input json.RawMessage) (*Admission, error) {
+	a, _, err := t.TryAdmit(0, parent, input)
+	return a, err
+}
+
+// TryAdmit is Admit with at most so many units, as [Flow.TryAdmit].
+func (t *Task) TryAdmit(units int, parent *run.Run, input json.RawMessage) (a *Admission, enough bool, err error) {
 	var params map[string]json.RawMessage
 	if err := json.Unmarshal(input, &params); err != nil {
-		return nil, run.Requestf(run.RequestParams, "the input must be an object with the params of flow %s", t.Flow)
+		return nil, true, run.Requestf(run.RequestParams, "the input must be an object with the params of flow %s", t.Flow)
 	}
-	return t.Child.Admit(run.Request{
+	return t.Child.TryAdmit(units, run.Request{
 		Flow: t.Flow, Params: params,
 		Trigger: run.Trigger{Kind: run.TriggerTask, Time: parent.Trigger.Time, Headers: parent.Trigger.Onward()},
 	})

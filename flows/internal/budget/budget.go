@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -30,6 +31,8 @@ type Budget struct {
 	cause  error // why nothing is left, when that is not the cost
 	unused int   // of what was left then
 	given  int   // of a budget apart: what there was
+
+	interrupted *atomic.Bool // ends the evaluation when it is set; nil: nothing does
 }
 
 // New is the budget of one evaluation.
@@ -37,6 +40,9 @@ func New() *Budget { return Of(Max) }
 
 // Of is a budget of some units.
 func Of(units int) *Budget { return &Budget{left: units} }
+
+// Interruptible lets an evaluation end as soon as the flag is set, at the next charge.
+func (m *Budget) Interruptible(flag *atomic.Bool) { m.interrupted = flag }
 
 // Left is what is left.
 func (m *Budget) Left() int { return m.left }
@@ -51,6 +57,10 @@ func (m *Budget) Spent() bool { return m.left <= 0 }
 
 // charge takes the cost of work that is about to be done.
 func (m *Budget) charge(cost int) {
+	if m.interrupted != nil && m.interrupted.Load() {
+		m.fail(ErrInterrupted)
+		return
+	}
 	if cost >= m.left || cost < 0 {
 		m.left = 0
 		return
@@ -72,7 +82,11 @@ func (m *Budget) fail(cause error) {
 	}
 }
 
-var errCost = errors.New("it is too much to compute: what expressions compute is bounded, loops within loops multiply, and locals that hold others twice double; let a task compute this")
+// ErrInterrupted is why an evaluation has ended that nobody waits for.
+var ErrInterrupted = errors.New("the evaluation was interrupted")
+
+// ErrCost is why an evaluation has ended that costs too much.
+var ErrCost = errors.New("it is too much to compute: what expressions compute is bounded, loops within loops multiply, and locals that hold others twice double; let a task compute this")
 
 // Err is why nothing is left, nil while something is.
 func (m *Budget) Err() error {
@@ -82,7 +96,7 @@ func (m *Budget) Err() error {
 	case m.cause != nil:
 		return m.cause
 	}
-	return errCost
+	return ErrCost
 }
 
 // take charges for a value that was made or is about to be copied.
@@ -349,7 +363,7 @@ func budgetOf(ctx *hcl.EvalContext) *Budget {
 // for another reason than its cost leaves the rest for others.
 func (m *Budget) Apart() *Budget {
 	given := min(m.left, Max)
-	return &Budget{left: given, given: given}
+	return &Budget{left: given, given: given, interrupted: m.interrupted}
 }
 
 // Absorb takes what was used of a budget apart.
