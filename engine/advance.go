@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -61,21 +62,19 @@ func (e *executor) resume(o *openRun) {
 // advance settles and starts all tasks that the state of the run allows, and moves on
 // when nothing is left of the phase.
 func (e *executor) advance(o *openRun) {
-	for o.run.State == run.Running && e.fault == nil {
-		nodes := o.phase.frontier.Ready()
-		if len(nodes) == 0 {
-			break
-		}
-		for _, node := range nodes {
-			if o.phase.nodes[node].Group != nil {
-				e.visitGroup(o, node)
-			} else {
-				e.visitTask(o.leaf(node))
+	for o.run.State == run.Running && e.fault == nil && !o.busy() {
+		node, ok := o.phase.next()
+		if !ok {
+			if o.phase.frontier.Done() {
+				e.phaseEnded(o)
 			}
+			return
 		}
-	}
-	if o.run.State == run.Running && o.phase.frontier.Done() && e.fault == nil {
-		e.phaseEnded(o)
+		if o.phase.nodes[node].Group != nil {
+			e.visitGroup(o, node)
+		} else {
+			e.visitTask(o.leaf(node))
+		}
 	}
 }
 
@@ -108,15 +107,20 @@ func (e *executor) decide(t task) {
 		e.endAs(t, *end)
 		return
 	}
-	wanted, failure := t.spec.When(t.scope)
-	switch {
-	case failure != nil:
-		e.end(t, run.Failed, failure)
-	case !wanted:
-		e.endAs(t, run.TaskEnded{State: run.Skipped, Reason: skippedByCondition})
-	default:
+	if !t.spec.Conditional() {
 		e.admitTask(t)
+		return
 	}
+	evaluateTask(e, t, t.spec.When, func(wanted bool, failure *run.Failure) {
+		switch {
+		case failure != nil:
+			e.end(t, run.Failed, failure)
+		case !wanted:
+			e.endAs(t, run.TaskEnded{State: run.Skipped, Reason: skippedByCondition})
+		default:
+			e.admitTask(t)
+		}
+	}, func() { e.decide(t) })
 }
 
 // admitTask starts a task that its flow allows to run: as a wait, a fan-out or an
@@ -318,10 +322,37 @@ func (e *executor) unblock(o *openRun, node int) {
 	}
 }
 
-// phaseEnded moves on to the part of the flow that the end of this one requires, or
-// finishes the run.
+// phaseEnded evaluates the output of a flow whose main tasks have succeeded, and moves on.
 func (e *executor) phaseEnded(o *openRun) {
 	o.settlePhase()
+	if o.phase.hook() || o.failure != nil {
+		e.enterNextPart(o)
+		return
+	}
+	var output json.RawMessage
+	var failure *run.Failure
+	e.evaluate(o, func(units int) bool {
+		return o.scope.Try(units, func() { output, failure = o.flow.Output(o.scope) })
+	}, func() {
+		o.output, o.failure = output, failure
+		e.enterNextPart(o)
+	}, func() { e.phaseEnded(o) })
+}
+
+// settlePhase notes how a part has ended. The first part that did not succeed decides
+// the run's failure, and a cancellation before all others.
+func (o *openRun) settlePhase() {
+	switch {
+	case o.run.Cancel != nil:
+		o.failure = o.run.Cancel
+	case o.failure == nil:
+		o.failure = o.phaseFailure()
+	}
+}
+
+// enterNextPart moves on to the part of the flow that the end of this one requires, or
+// finishes the run.
+func (e *executor) enterNextPart(o *openRun) {
 	next := o.nextPart()
 	if next == nil {
 		e.finish(o, o.failure)
@@ -337,20 +368,6 @@ func (e *executor) phaseEnded(o *openRun) {
 		e.clock.countDown(&o.deadline, e.clock.now().Add(next.Timeout), func() { e.finallyTimedOut(o, next.Timeout) })
 	}
 	e.advance(o)
-}
-
-// settlePhase notes how a part has ended. The first part that did not succeed decides
-// the run's failure, and a cancellation before all others.
-func (o *openRun) settlePhase() {
-	switch {
-	case o.run.Cancel != nil:
-		o.failure = o.run.Cancel
-	case o.failure == nil:
-		o.failure = o.phaseFailure()
-	}
-	if !o.phase.hook() && o.failure == nil {
-		o.output, o.failure = o.flow.Output(o.scope)
-	}
 }
 
 // nextPart is the part that runs next, nil when the run is over.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
 )
@@ -35,13 +36,75 @@ type result struct {
 // begin starts a task's next attempt, which has been admitted. The input is evaluated
 // once, now; later attempts get the recorded bytes.
 func (e *executor) begin(t task, place fairq.Place) {
-	started, failure := t.nextAttempt()
+	if t.busy() {
+		t.whenIdle(func() { e.beginLate(t, place) })
+		return
+	}
+	started := &run.AttemptStarted{TaskRef: t.ref(), Attempt: 1, Module: t.spec.Plugin.Digest, Function: t.spec.Function}
+	if state := t.state(); state != nil {
+		started.Attempt = state.Attempts + 1
+		e.startAttempt(t, place, started, nil)
+		return
+	}
+	input := func(s *flows.Scope) (*run.AttemptStarted, *run.Failure) {
+		failure := evaluateInput(t.spec, s, started)
+		return started, failure
+	}
+	if t.spec.Prepared() {
+		_, failure := input(t.scope)
+		e.startAttempt(t, place, started, failure)
+		return
+	}
+	evaluateTask(e, t, input, func(started *run.AttemptStarted, failure *run.Failure) {
+		if e.draining {
+			e.giveBack(t, place)
+			return
+		}
+		e.startAttempt(t, place, started, failure)
+	}, func() { e.beginLate(t, place) })
+}
+
+// evaluateInput evaluates what a function gets.
+func evaluateInput(spec *flows.Task, s *flows.Scope, started *run.AttemptStarted) (failure *run.Failure) {
+	if started.Input, failure = spec.Input(s); failure == nil {
+		started.Config, failure = spec.Config(s)
+	}
+	return failure
+}
+
+// beginLate begins an attempt that was admitted a while ago, unless its task was stopped
+// since: it was in no queue to be withdrawn from.
+func (e *executor) beginLate(t task, place fairq.Place) {
+	why := t.stopped()
+	if why == nil && !t.isRecalled() && !e.draining {
+		e.begin(t, place)
+		return
+	}
+	e.giveBack(t, place)
+	switch {
+	case e.draining: // it begins after the restart
+	case why != nil:
+		e.end(t, run.Canceled, why)
+	default:
+		e.forgetItem(t)
+		e.feed(t.fanTask())
+	}
+}
+
+// giveBack frees what an admitted attempt holds that does not begin.
+func (e *executor) giveBack(t task, place fairq.Place) {
+	e.places.Exit(&place)
+	e.runnable.Done(t.run.Flow, e.limits.of(t))
+}
+
+// startAttempt records the start of an attempt, unless its input could not be evaluated, and
+// passes it to a worker.
+func (e *executor) startAttempt(t task, place fairq.Place, started *run.AttemptStarted, failure *run.Failure) {
 	if failure == nil {
 		failure = e.recordStart(t, started)
 	}
 	if failure != nil {
-		e.places.Exit(&place)
-		e.runnable.Done(t.run.Flow, e.limits.of(t))
+		e.giveBack(t, place)
 		e.end(t, run.Failed, failure)
 		e.advance(t.openRun)
 		return
@@ -84,21 +147,6 @@ func (e *executor) attemptDue(a *attempt) {
 	}
 	e.clock.countDown(&a.deadline, e.clock.now().Add(stood-a.extended), func() { e.attemptDue(a) })
 	a.extended = stood
-}
-
-func (t task) nextAttempt() (*run.AttemptStarted, *run.Failure) {
-	started := &run.AttemptStarted{TaskRef: t.ref(), Attempt: 1, Module: t.spec.Plugin.Digest, Function: t.spec.Function}
-	if state := t.state(); state != nil {
-		started.Attempt = state.Attempts + 1
-		return started, nil
-	}
-	defer t.lookAt()()
-	var failure *run.Failure
-	if started.Input, failure = t.spec.Input(t.scope); failure != nil {
-		return nil, failure
-	}
-	started.Config, failure = t.spec.Config(t.scope)
-	return started, failure
 }
 
 // lookAt makes the item visible to expressions until the returned function is called.
@@ -199,8 +247,10 @@ func (e *executor) attemptEnded(r result) {
 		}
 		r.Result = lostResult(r.err.Error())
 	}
-	e.recordEnd(r.task, r.Result)
-	e.advance(r.task.openRun)
+	r.task.whenIdle(func() {
+		e.recordEnd(r.task, r.Result)
+		e.advance(r.task.openRun)
+	})
 }
 
 // recordLost ends an attempt that was running when the previous process ended: as
@@ -223,7 +273,10 @@ func lostResult(message string) run.Result {
 // recordEnd records how an attempt ended, and when the next one is due if the retry
 // policy allows one.
 func (e *executor) recordEnd(t task, r run.Result) {
-	end := e.endOf(t, r)
+	e.endOf(t, r, func(end *run.AttemptFinished) { e.recordAttemptEnd(t, end) })
+}
+
+func (e *executor) recordAttemptEnd(t task, end *run.AttemptFinished) {
 	err := fits(end.Output)
 	if err == nil {
 		err = e.commits.record(t.event(end))
@@ -241,18 +294,42 @@ func (e *executor) recordEnd(t task, r run.Result) {
 	}
 }
 
-// endOf is the event for the end of an attempt.
-func (e *executor) endOf(t task, r run.Result) *run.AttemptFinished {
+// endOf gives the event for the end of an attempt, with the time of the next one if there
+// is one. A retry condition that cannot be evaluated replaces the failure.
+func (e *executor) endOf(t task, r run.Result, then func(*run.AttemptFinished)) {
+	state := t.state()
 	end := &run.AttemptFinished{
-		TaskRef: t.ref(), Attempt: t.state().Attempts,
+		TaskRef: t.ref(), Attempt: state.Attempts,
 		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration, Queued: r.Queued,
 	}
-	if r.Failure != nil {
-		r.Failure.At = t.spec.At()
-		end.Output = nil
-		end.RetryAt = e.nextDue(t, end)
+	if r.Failure == nil {
+		then(end)
+		return
 	}
-	return end
+	r.Failure.At, end.Output = t.spec.At(), nil
+	spent, lost := state.Attempts, state.Lost
+	if end.Outcome == run.OutcomeLost {
+		lost++
+	}
+	decide := func(s *flows.Scope) (bool, *run.Failure) { return t.spec.Again(s, r.Failure, spent, lost) }
+	decided := func(again bool, broken *run.Failure) {
+		if broken != nil {
+			end.Failure = t.locate(broken)
+			end.Outcome = broken.Outcome
+		}
+		if again {
+			end.RetryAt = e.nextDue(t, end, spent-lost)
+		}
+		then(end)
+	}
+	switch {
+	case t.stopped() != nil:
+		then(end)
+	case t.spec.DecidesRetries(r.Failure):
+		evaluateTask(e, t, decide, decided, func() { e.endOf(t, r, then) })
+	default:
+		decided(decide(t.scope))
+	}
 }
 
 // attemptOver continues after the recorded end of an attempt.
@@ -266,30 +343,12 @@ func (e *executor) attemptOver(t task, end *run.AttemptFinished) {
 	e.retryAt(t, state.Due)
 }
 
-// nextDue is when the next attempt after a failed one may start; zero for never. A
-// retry condition that cannot be evaluated replaces the failure.
-func (e *executor) nextDue(t task, end *run.AttemptFinished) time.Time {
-	state := t.state()
-	spent, lost := state.Attempts, state.Lost
+// nextDue is when the next attempt after a failed one may start.
+func (e *executor) nextDue(t task, end *run.AttemptFinished, counted int) time.Time {
 	if end.Outcome == run.OutcomeLost {
-		lost++
-	}
-	if t.stopped() != nil {
-		return time.Time{}
-	}
-	defer t.lookAt()()
-	again, broken := t.spec.Again(t.scope, end.Failure, spent, lost)
-	if broken != nil {
-		end.Failure = t.locate(broken)
-		end.Outcome = broken.Outcome
-	}
-	switch {
-	case !again:
-		return time.Time{}
-	case end.Outcome == run.OutcomeLost:
 		return e.clock.now()
 	}
-	return e.clock.now().Add(max(t.spec.Retry.After(spent-lost, e.random()), end.Failure.RetryAfter))
+	return e.clock.now().Add(max(t.spec.Retry.After(counted, e.random()), end.Failure.RetryAfter))
 }
 
 // retryAt makes a task ready when it is due.
@@ -300,13 +359,15 @@ func (e *executor) retryAt(t task, due time.Time) {
 	wait := new(countdown)
 	t.retries[t.ref()] = wait
 	e.clock.countDown(wait, due, func() {
-		if _, waiting := t.retries[t.ref()]; waiting {
-			delete(t.retries, t.ref())
-			if t.item != nil {
-				t.fan().activate(t.item)
+		t.whenIdle(func() {
+			if t.retries[t.ref()] == wait {
+				delete(t.retries, t.ref())
+				if t.item != nil {
+					t.fan().activate(t.item)
+				}
+				e.enqueue(t)
 			}
-			e.enqueue(t)
-		}
+		})
 	})
 	if t.item != nil {
 		t.fan().deactivate(t.item)

@@ -12,6 +12,13 @@ import (
 // themselves; everything else ends now. The tasks of finally run nevertheless; once
 // they run, a further cancellation applies to them.
 func (e *executor) cancel(o *openRun, why *run.Failure) {
+	if o.busy() {
+		o.interrupt(func() { e.cancel(o, why) })
+		return
+	}
+	if o.run.State.Done() {
+		return
+	}
 	if o.phase.part == flows.PartFinally {
 		e.stopFinally(o, why)
 		return

@@ -121,8 +121,10 @@ func (e *Engine) Cancel(ctx context.Context, id run.ID, reason string) error {
 			answers <- run.ErrUnknown
 			return
 		}
-		e.exec.cancel(o, canceled(reason))
-		e.exec.commits.afterCommit(func() { answers <- nil })
+		o.interrupt(func() {
+			e.exec.cancel(o, canceled(reason))
+			e.exec.commits.afterCommit(func() { answers <- nil })
+		})
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }
@@ -138,8 +140,10 @@ func (e *Engine) CancelTask(ctx context.Context, id run.ID, ref run.TaskRef, rea
 			answers <- run.ErrUnknown
 			return
 		}
-		err := e.exec.cancelTask(o, ref, canceled(reason))
-		e.exec.commits.afterCommit(func() { answers <- err })
+		o.interrupt(func() {
+			err := e.exec.cancelTask(o, ref, canceled(reason))
+			e.exec.commits.afterCommit(func() { answers <- err })
+		})
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }

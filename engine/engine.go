@@ -151,7 +151,13 @@ func (e *Engine) Run(ctx context.Context) error {
 	x := e.exec
 	var running, notifying sync.WaitGroup
 	defer running.Wait()
-	defer x.workers.Wait()
+	for _, pool := range []interface {
+		Close()
+		Wait()
+	}{x.workers, x.evaluations.pool} {
+		defer pool.Wait()
+		defer pool.Close()
+	}
 	defer stop(ErrStopped)
 
 	x.ctx = ctx
@@ -177,7 +183,6 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err != nil {
 		stop(err)
 	}
-	x.workers.Close()
 	close(x.commits.toNotifier) // after a graceful stop the notifier still delivers what it has received
 	notifying.Wait()
 	return err
@@ -195,9 +200,9 @@ func (e *Engine) loop(ctx context.Context) error {
 		commits, commit := x.commits.nextCommit()
 		notices, notice := x.commits.nextNotice()
 		idles, idle := x.nextIdle()
-		commands, results, due := e.commands, x.workers.Results(), x.clock.due
+		commands, results, due, evaluated := e.commands, x.workers.Results(), x.clock.due, x.evaluations.pool.Results()
 		if x.commits.congested() {
-			commands, results, due = nil, nil, nil
+			commands, results, due, evaluated = nil, nil, nil, nil
 		}
 		if x.fault != nil {
 			return x.fault
@@ -216,6 +221,11 @@ func (e *Engine) loop(ctx context.Context) error {
 				x.attemptEnded(r)
 			})
 		case <-x.freed: // dispatch has a look
+		case v := <-evaluated:
+			each(v, evaluated, func(v *evaluation) {
+				x.evaluations.ended(v)
+				v.then()
+			})
 		case batch := <-due:
 			for _, alarm := range batch {
 				alarm()

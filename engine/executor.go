@@ -43,6 +43,8 @@ type executor struct {
 	inFlight    int // attempts
 	calls       invocations
 
+	evaluations evaluations
+
 	finished finishedRuns
 	watchers watchers
 	messages messageWaits
@@ -76,6 +78,7 @@ func newExecutor(config Config) *executor {
 	})
 	e.calls.invoker, e.calls.log = config.Invoker, config.Log
 	e.workers = workers.New(e.calls.make, maxTurn)
+	e.evaluations = newEvaluations(e.clock, config.Sim != nil)
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
 	e.schedules = &schedules{exec: e, byRef: map[run.ScheduleRef]*schedule{}}
@@ -96,7 +99,13 @@ func (e *executor) tick() {
 
 // drained reports whether a graceful stop has nothing left to wait for.
 func (e *executor) drained() bool {
-	return e.inFlight == 0 && e.commits.inFlight == nil && len(e.commits.pending) == 0 && len(e.commits.outbox) == 0
+	return e.inFlight == 0 && !e.busy()
+}
+
+// busy reports whether something is under way that takes no virtual time and that a
+// graceful stop waits for.
+func (e *executor) busy() bool {
+	return e.evaluations.out > 0 || e.commits.inFlight != nil || len(e.commits.pending) > 0 || len(e.commits.outbox) > 0
 }
 
 // fail ends the loop with an error from which the engine cannot continue.
@@ -108,16 +117,17 @@ func (e *executor) fail(err error) {
 
 // Stats is how much an engine has to do, as of its last commit.
 type Stats struct {
-	Open     int    `json:"open_runs"`
-	Ready    int    `json:"ready_tasks"` // waiting for a worker
-	Running  int    `json:"running_attempts"`
-	Waiting  int    `json:"waiting_attempts"` // of the running ones: for memory, a module, a worker, or asleep
-	Stuck    int    `json:"stuck_attempts"`   // given up, and not ended yet
-	Timers   int    `json:"timers"`           // fires, retries and deadlines
-	Fired    uint64 `json:"fired"`            // nominal times of schedules that made a run, since the start
-	Dropped  uint64 `json:"dropped_fires"`    // nominal times that made none, since the start
-	Revision uint64 `json:"revision"`         // of the journal
-	Tail     int    `json:"events_since_snapshot"`
+	Open       int    `json:"open_runs"`
+	Ready      int    `json:"ready_tasks"` // waiting for a worker
+	Running    int    `json:"running_attempts"`
+	Waiting    int    `json:"waiting_attempts"` // of the running ones: for memory, a module, a worker, or asleep
+	Stuck      int    `json:"stuck_attempts"`   // given up, and not ended yet
+	Evaluating int    `json:"evaluations"`      // of expressions, beside the loop
+	Timers     int    `json:"timers"`           // fires, retries and deadlines
+	Fired      uint64 `json:"fired"`            // nominal times of schedules that made a run, since the start
+	Dropped    uint64 `json:"dropped_fires"`    // nominal times that made none, since the start
+	Revision   uint64 `json:"revision"`         // of the journal
+	Tail       int    `json:"events_since_snapshot"`
 }
 
 // Stats returns how much the engine has to do, as of the last commit.
@@ -131,7 +141,7 @@ func (e *Engine) Stats() Stats {
 func (e *executor) count() {
 	_, waiting := e.places.Count()
 	e.stats.Store(&Stats{
-		Open: len(e.open), Ready: e.runnable.Len(), Running: e.inFlight, Waiting: waiting, Stuck: int(e.calls.stuck.Load()),
+		Open: len(e.open), Ready: e.runnable.Len(), Running: e.inFlight, Waiting: waiting, Stuck: int(e.calls.stuck.Load()), Evaluating: e.evaluations.out,
 		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
 	})
 }

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"encoding/json"
 	"slices"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -28,28 +30,51 @@ type item struct {
 
 // expand records the items of a task, and begins with them.
 func (e *executor) expand(t task) {
-	items, failure := t.spec.Items(t.scope)
-	if failure == nil {
-		if err := fits(items); err != nil {
-			failure = &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "for_each: " + err.Error()}
+	evaluateTask(e, t, itemsOf(t.spec), func(items *fanItems, failure *run.Failure) {
+		if failure != nil {
+			e.end(t, run.Failed, failure)
+			return
 		}
-	}
-	if failure != nil {
-		e.end(t, run.Failed, failure)
-		return
-	}
-	if e.commits.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items})) == nil && e.newFan(t) != nil {
-		e.feed(t)
+		if e.commits.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items.recorded})) == nil {
+			t.newFan(items.each)
+			e.feed(t)
+		}
+	}, func() { e.decide(t) })
+}
+
+// fanItems are the items of a fan-out.
+type fanItems struct {
+	recorded json.RawMessage
+	each     []run.Item
+}
+
+// itemsOf evaluates the items of a task.
+func itemsOf(spec *flows.Task) func(*flows.Scope) (*fanItems, *run.Failure) {
+	return func(s *flows.Scope) (*fanItems, *run.Failure) {
+		recorded, failure := spec.Items(s)
+		if failure != nil {
+			return nil, failure
+		}
+		if err := fits(recorded); err != nil {
+			return nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "for_each: " + err.Error()}
+		}
+		each, err := run.Items(recorded)
+		if err != nil {
+			return nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: err.Error()}
+		}
+		return &fanItems{recorded, each}, nil
 	}
 }
 
 // resumeFan continues a task that was fanned out before a restart, or in the run that
 // this one continues.
 func (e *executor) resumeFan(t task) {
-	f := e.newFan(t)
-	if f == nil {
+	recorded, err := run.Items(t.state().Items)
+	if err != nil {
+		e.end(t, run.Failed, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: err.Error()})
 		return
 	}
+	f := t.newFan(recorded)
 	var begun []*item
 	var asked *item
 	items := f.items
@@ -80,13 +105,8 @@ func (e *executor) resumeFan(t task) {
 	e.feed(t)
 }
 
-// newFan reads the recorded items; nil ends the task.
-func (e *executor) newFan(t task) *fan {
-	items, err := run.Items(t.state().Items)
-	if err != nil {
-		e.end(t, run.Failed, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: err.Error()})
-		return nil
-	}
+// newFan begins a fan-out with its items.
+func (t task) newFan(items []run.Item) *fan {
 	if t.phase.fans == nil {
 		t.openRun.phase.fans = map[int]*fan{}
 	}

@@ -21,17 +21,27 @@ func (e *executor) finish(o *openRun, failure *run.Failure) {
 		end.State = run.Canceled
 	}
 	e.endUnreached(o)
-	after, err := e.recordFinished(o.run, end)
-	if err != nil && e.fault == nil {
-		end.State, end.Output = run.Failed, nil
-		end.Failure = outputFailure(err)
-		after, err = e.recordFinished(o.run, end)
-	}
-	if err == nil {
-		o.completion.record = e.recordOf(o.run)
-		e.close(o)
-		e.continueAfter(after)
-	}
+	e.endRun(o.run, end, func(after *afterFinish, err error) {
+		switch {
+		case err == nil:
+			e.closeFinished(o, after)
+		case e.fault == nil:
+			end := &run.Finished{State: run.Failed, Failure: outputFailure(err)}
+			e.endRun(o.run, end, func(after *afterFinish, err error) {
+				if err == nil {
+					e.closeFinished(o, after)
+				}
+			})
+		}
+	})
+}
+
+// closeFinished closes a run whose end is recorded, and continues what waited for it.
+func (e *executor) closeFinished(o *openRun, after *afterFinish) {
+	o.completion.record = e.recordOf(o.run)
+	e.close(o)
+	e.continueAfter(after)
+	e.readInbox(o)
 }
 
 // endUnreached ends the tasks of a hook that were canceled before the hook had a
@@ -60,20 +70,55 @@ type afterFinish struct {
 	next   []chainedRun
 }
 
-// recordFinished records the end of a run, together with the end of the attempt that
-// it was and the runs that it starts.
-func (e *executor) recordFinished(r *run.Run, end *run.Finished) (*afterFinish, error) {
-	at := e.clock.now()
-	events := []run.Event{{Run: r.ID, At: at, Data: end}}
-	after := &afterFinish{next: e.chainedRuns(r, end)}
-	if t, ok := e.parentTask(r); ok {
-		after.parent = &parentAttempt{task: t, end: e.endOf(t, e.resultOf(r, end))}
-		events = append(events, t.event(after.parent.end))
+// endRun records the end of a run, together with the end of the attempt that it was and
+// the runs that it starts. What these depend on is evaluated first; meanwhile the run is
+// busy.
+func (e *executor) endRun(r *run.Run, end *run.Finished, then func(*afterFinish, error)) {
+	e.admitChained(r, end, func(chained []*chainedAdmission) {
+		e.endParentAttempt(r, end, func(parent *parentAttempt) {
+			at := e.clock.now()
+			events := []run.Event{{Run: r.ID, At: at, Data: end}}
+			after := &afterFinish{next: e.chainedRuns(r, chained), parent: parent}
+			if parent != nil {
+				events = append(events, parent.task.event(parent.end))
+			}
+			for _, next := range after.next {
+				events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
+			}
+			then(after, e.commits.record(events...))
+		})
+	})
+}
+
+// finishing is the evaluation of a run that waits for the end of its parent's.
+var finishing = new(evaluation)
+
+// endParentAttempt gives the end of the attempt that a run was, nil for none, as soon as
+// the run of that attempt is idle.
+func (e *executor) endParentAttempt(r *run.Run, end *run.Finished, then func(*parentAttempt)) {
+	t, ok := e.parentTask(r)
+	if !ok {
+		then(nil)
+		return
 	}
-	for _, next := range after.next {
-		events = append(events, run.Event{Run: next.id, At: at, Data: next.submitted})
+	o := e.open[r.ID]
+	if o != nil {
+		o.evaluating = finishing
 	}
-	return after, e.commits.record(events...)
+	ended := func(parent *parentAttempt) {
+		if o != nil {
+			o.evaluating = nil
+		}
+		then(parent)
+	}
+	t.whenIdle(func() {
+		t, ok := e.parentTask(r)
+		if !ok {
+			ended(nil)
+			return
+		}
+		e.endOf(t, e.resultOf(r, end), func(end *run.AttemptFinished) { ended(&parentAttempt{task: t, end: end}) })
+	})
 }
 
 // continueAfter resumes whatever waited for the finished run.

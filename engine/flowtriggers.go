@@ -24,18 +24,64 @@ type chainedRun struct {
 	submitted *run.Submitted
 }
 
-// chainedRuns are the runs that the end of a run starts. The runs of sub-flows belong
-// to the run above them and start nothing.
-func (e *executor) chainedRuns(r *run.Run, end *run.Finished) []chainedRun {
-	if r.Parent != nil {
-		return nil
-	}
-	var all []chainedRun
-	for _, next := range e.chainedFlows(r) {
-		if !slices.Contains(next.Trigger.On, end.State) {
-			continue
+// chainedAdmission is what a flow makes of the end of a run.
+type chainedAdmission struct {
+	flows.Follower
+	admission *flows.Admission
+	err       error
+}
+
+// admitChained lets the flows that follow on the end of a run admit it. The runs of
+// sub-flows belong to the run above them and start nothing.
+func (e *executor) admitChained(r *run.Run, end *run.Finished, then func([]*chainedAdmission)) {
+	var all []*chainedAdmission
+	if r.Parent == nil {
+		for _, next := range e.chainedFlows(r) {
+			if slices.Contains(next.Trigger.On, end.State) {
+				all = append(all, &chainedAdmission{Follower: next})
+			}
 		}
-		if f, ok := e.chainedRun(r, end, next); ok {
+	}
+	if len(all) == 0 {
+		then(nil)
+		return
+	}
+	try := func(units int) bool {
+		for _, c := range all {
+			if !c.try(r, end, units) {
+				return false
+			}
+		}
+		return true
+	}
+	if o := e.open[r.ID]; o != nil {
+		e.evaluate(o, try, func() { then(all) }, nil)
+		return
+	}
+	try(0)
+	then(all)
+}
+
+// try lets the flow admit the end of a run, as [evaluations.try] does.
+func (c *chainedAdmission) try(r *run.Run, end *run.Finished, units int) (enough bool) {
+	payload, err := flows.Ended(r, end)
+	if err == nil {
+		err = fits(payload)
+	}
+	if c.err = err; err != nil {
+		return true
+	}
+	c.admission, enough, c.err = c.Flow.TryAdmit(units, run.Request{Flow: c.Flow.Name, Trigger: run.Trigger{
+		Kind: run.TriggerFlow, Name: c.Trigger.Name, Time: r.Trigger.Time, Headers: r.Trigger.Onward(), Payload: payload,
+	}})
+	return enough
+}
+
+// chainedRuns are the runs that the end of a run starts.
+func (e *executor) chainedRuns(r *run.Run, admitted []*chainedAdmission) []chainedRun {
+	var all []chainedRun
+	for _, c := range admitted {
+		if f, ok := e.chainedRun(r, c); ok {
 			all = append(all, f)
 		}
 	}
@@ -54,31 +100,21 @@ func (e *executor) chainedFlows(r *run.Run) []flows.Follower {
 	return nil // the run was abandoned
 }
 
-func (e *executor) chainedRun(r *run.Run, end *run.Finished, next flows.Follower) (chainedRun, bool) {
-	f := next.Flow
+func (e *executor) chainedRun(r *run.Run, c *chainedAdmission) (chainedRun, bool) {
+	f, admission := c.Flow, c.admission
 	refused := func(err error) (chainedRun, bool) {
-		e.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID, "error", err)
+		e.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", c.Trigger.Name, "run", r.ID, "error", err)
 		return chainedRun{}, false
 	}
-	payload, err := flows.Ended(r, end)
-	if err == nil {
-		err = fits(payload)
-	}
-	if err != nil {
-		return refused(err)
-	}
-	admission, err := f.Admit(run.Request{Flow: f.Name, Trigger: run.Trigger{
-		Kind: run.TriggerFlow, Name: next.Trigger.Name, Time: r.Trigger.Time, Headers: r.Trigger.Onward(), Payload: payload,
-	}})
 	switch {
-	case err != nil:
-		return refused(err)
+	case c.err != nil:
+		return refused(c.err)
 	case !admission.Accepted:
 		return chainedRun{}, false
 	case len(e.open) >= chainedRoom*e.config.OpenRuns:
 		return refused(fmt.Errorf("%d runs are open, %d times the limit for requests: flows that start several others when they end multiply, so give their triggers filters", len(e.open), chainedRoom))
 	case e.skipped(f, admission.Concurrency, r):
-		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", next.Trigger.Name, "run", r.ID)
+		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", c.Trigger.Name, "run", r.ID)
 		return chainedRun{}, false
 	}
 	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {

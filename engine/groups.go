@@ -17,8 +17,7 @@ import (
 func (e *executor) visitGroup(o *openRun, node int) {
 	n := &o.phase.nodes[node]
 	if !n.End {
-		o.phase.states[node] = o.groupStart(n.Group)
-		e.unblock(o, node)
+		e.beginGroup(o, node)
 		return
 	}
 	end := o.groupState(n.Group)
@@ -29,24 +28,37 @@ func (e *executor) visitGroup(o *openRun, node int) {
 	e.memberSettled(o, node)
 }
 
-// groupStart is Ready for a group that begins, and otherwise the state in which its
-// members end.
-func (o *openRun) groupStart(g *flows.Group) *run.TaskRun {
+// beginGroup decides whether a group begins: its beginning is Ready then, and otherwise in
+// the state in which its members end.
+func (e *executor) beginGroup(o *openRun, node int) {
+	g := o.phase.nodes[node].Group
 	begin := &run.TaskRun{TaskRef: groupRef(g), State: run.Ready}
+	settle := func() {
+		o.phase.states[node] = begin
+		e.unblock(o, node)
+	}
 	if o.resumed && o.begunIn(g) { // before the restart: the group has begun whatever has ended since
-		return begin
+		settle()
+		return
 	}
 	if end := o.joinEnd(g.Begin, flows.RunOnSuccess); end != nil {
 		begin.State, begin.Failure, begin.Reason = end.State, end.Failure, end.Reason
-		return begin
+		settle()
+		return
 	}
-	switch wanted, failure := g.When(o.scope); {
-	case failure != nil:
-		begin.State, begin.Failure = run.Failed, failure
-	case !wanted:
-		begin.State, begin.Reason = run.Skipped, skippedByCondition
-	}
-	return begin
+	wanted := true
+	var failure *run.Failure
+	e.evaluate(o, func(units int) bool {
+		return o.scope.Try(units, func() { wanted, failure = g.When(o.scope) })
+	}, func() {
+		switch {
+		case failure != nil:
+			begin.State, begin.Failure = run.Failed, failure
+		case !wanted:
+			begin.State, begin.Reason = run.Skipped, skippedByCondition
+		}
+		settle()
+	}, func() { e.beginGroup(o, node) })
 }
 
 // memberOf is how a member of a group ends that did not begin.

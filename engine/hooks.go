@@ -51,6 +51,10 @@ func (o *openRun) phaseFailure() *run.Failure {
 // stopFinally ends the tasks of finally, which a cancellation of their run does not
 // end.
 func (e *executor) stopFinally(o *openRun, why *run.Failure) {
+	if o.busy() {
+		o.interrupt(func() { e.stopFinally(o, why) })
+		return
+	}
 	for _, spec := range o.phase.tasks {
 		if o.run.State.Done() {
 			return

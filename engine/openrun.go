@@ -30,6 +30,8 @@ type openRun struct {
 	shown          time.Time                  // when its record was built last
 	showing        bool                       // a timer is armed that shows it again
 	held           int                        // how many of its run limits it has slots of
+	evaluating     *evaluation                // that is out, see evaluate.go; nil for none
+	inbox          []func()                   // what waits for its end
 	completion     *completion
 
 	askedFor  run.TaskRef                         // the task that was requested by name; zero for most
@@ -48,6 +50,7 @@ type phase struct {
 	nodes         []flows.Node   // those of the tasks first
 	states        []*run.TaskRun // by node: of tasks nil before something has happened, of groups computed
 	frontier      *dag.Frontier
+	ready         []int                          // nodes that the frontier has handed out and nobody has visited
 	fans          map[int]*fan                   // by node
 	groupLimiters map[*flows.Group]*groupLimiter // of groups with a bound
 	holding       map[run.TaskRef]bool           // tasks that hold slots
@@ -55,6 +58,18 @@ type phase struct {
 
 func newPhase(s *flows.Section) phase {
 	return phase{part: s.Part, tasks: s.Tasks, nodes: s.Nodes, states: make([]*run.TaskRun, len(s.Nodes)), frontier: s.Graph.Frontier()}
+}
+
+// next is the next node to visit.
+func (p *phase) next() (node int, ok bool) {
+	if len(p.ready) == 0 {
+		p.ready = p.frontier.Ready()
+	}
+	if len(p.ready) == 0 {
+		return 0, false
+	}
+	node, p.ready = p.ready[0], p.ready[1:]
+	return node, true
 }
 
 // hook reports whether the main tasks are over.

@@ -42,8 +42,10 @@ func (e *executor) releaseWaitersOf(t task) {
 // releaseWaiters decides the tasks again that have waited for an earlier run.
 func (e *executor) releaseWaiters(waiting []task) {
 	for _, t := range waiting {
-		e.decide(t)
-		e.advance(t.openRun)
+		t.whenIdle(func() {
+			e.decide(t)
+			e.advance(t.openRun)
+		})
 	}
 }
 

@@ -152,10 +152,11 @@ func (e *executor) abandon(ctx context.Context, r *run.Run, why error) error {
 			e.commits.record(run.Event{Run: r.ID, At: e.clock.now(), Data: &run.TaskEnded{TaskRef: ref, State: run.Canceled, Failure: failure}})
 		}
 	}
-	after, err := e.recordFinished(r, &run.Finished{State: run.Failed, Failure: failure})
-	e.shard.Forget(r.ID)
-	if err == nil {
-		e.continueAfter(after)
-	}
+	e.endRun(r, &run.Finished{State: run.Failed, Failure: failure}, func(after *afterFinish, err error) {
+		e.shard.Forget(r.ID)
+		if err == nil {
+			e.continueAfter(after)
+		}
+	})
 	return nil
 }

@@ -82,8 +82,10 @@ func (e *Engine) answerWait(ctx context.Context, id run.ID, wait string, as flow
 			answers <- run.ErrUnknown
 			return
 		}
-		err := e.exec.endNamed(o, flows.WaitPrefix+wait, as, end)
-		e.exec.commits.afterCommit(func() { answers <- err })
+		o.whenIdle(func() {
+			err := e.exec.endNamed(o, flows.WaitPrefix+wait, as, end)
+			e.exec.commits.afterCommit(func() { answers <- err })
+		})
 	})
 	return e.awaitCancel(ctx, id, answers, err)
 }

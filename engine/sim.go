@@ -82,8 +82,7 @@ func (i Idle) Leave() { i.answers <- answer{} }
 // nextIdle is the channel for idle points and the value to send; nil while there is
 // something to do.
 func (e *executor) nextIdle() (chan<- Idle, Idle) {
-	busy := e.commits.inFlight != nil || len(e.commits.pending) > 0 || len(e.commits.outbox) > 0 || len(e.starting) > 0 || e.schedules.backfillsDue
-	if e.config.Sim == nil || busy {
+	if e.config.Sim == nil || e.busy() || len(e.starting) > 0 || e.schedules.backfillsDue {
 		return nil, Idle{}
 	}
 	next, _ := e.clock.timers.Next()

@@ -47,14 +47,29 @@ func (e *executor) startChildren() {
 // startChild makes a task's next attempt. As for a function, the input is evaluated
 // once.
 func (e *executor) startChild(t task) {
-	next, failure := t.nextChild()
+	t.whenIdle(func() {
+		next := &childStart{started: &run.ChildStarted{TaskRef: t.ref(), Attempt: 1}}
+		state := t.state()
+		first := state == nil || state.Attempts == 0
+		if !first {
+			next.started.Attempt, next.input = state.Attempts+1, state.Input
+		}
+		e.evaluate(t.openRun, func(units int) bool { return t.tryChild(next, first, units) }, func() {
+			if failure := t.nextChild(next); failure != nil {
+				next.failure = failure
+			}
+			e.childAdmitted(t, next)
+		}, func() { e.startChild(t) })
+	})
+}
+
+// childAdmitted starts the run of a sub-flow whose flow has admitted it, if it may start.
+func (e *executor) childAdmitted(t task, next *childStart) {
+	failure := next.failure
 	switch {
-	case failure != nil:
-	case e.overLimit(t.spec.Child, t.backfill, next.child.Concurrency):
-		e.refuseChild(t, next.started)
-		e.advance(t.openRun)
+	case e.draining: // it starts after the restart
 		return
-	case t.stopped() != nil: // by the end of a run that was canceled in favor of this one
+	case t.stopped() != nil: // by the end of a run that was canceled in favor of this one, or while it was evaluated
 		e.end(t, run.Canceled, t.stopped())
 		e.advance(t.openRun)
 		return
@@ -62,6 +77,14 @@ func (e *executor) startChild(t task) {
 		e.forgetItem(t)
 		e.feed(t.fanTask())
 		e.advance(t.openRun)
+		return
+	case failure != nil:
+	case e.overLimit(t.spec.Child, t.backfill, next.child.Concurrency):
+		e.refuseChild(t, next.started)
+		e.advance(t.openRun)
+		return
+	case t.stopped() != nil || t.isRecalled(): // by the end of what this one replaces
+		e.childAdmitted(t, next)
 		return
 	default:
 		failure = e.recordChild(t, next)
@@ -80,46 +103,60 @@ func (e *executor) startChild(t task) {
 
 // childStart is what is recorded for an attempt that is a run.
 type childStart struct {
-	started *run.ChildStarted
-	child   *run.Submitted
-	reused  []*run.TaskReused // that the run carries over from the run that it continues
+	started   *run.ChildStarted
+	input     json.RawMessage // recorded with the first attempt only
+	admission *flows.Admission
+	failure   *run.Failure // instead of a start
+	child     *run.Submitted
+	reused    []*run.TaskReused // that the run carries over from the run that it continues
 }
 
-func (t task) nextChild() (*childStart, *run.Failure) {
-	started := &run.ChildStarted{TaskRef: t.ref(), Attempt: 1}
-	var input json.RawMessage
-	if state := t.state(); state != nil && state.Attempts > 0 {
-		started.Attempt, input = state.Attempts+1, state.Input
-	} else {
+// tryChild evaluates the input of a sub-flow's run and lets the flow admit it, as
+// [evaluations.try] does.
+func (t task) tryChild(next *childStart, first bool, units int) (enough bool) {
+	next.failure = nil
+	if first {
 		defer t.lookAt()()
-		var failure *run.Failure
-		if input, failure = t.spec.Input(t.scope); failure != nil {
-			return nil, failure
+		if !t.scope.Try(units, func() { next.input, next.failure = t.spec.Input(t.scope) }) {
+			return false
 		}
-		started.Input = input
+		next.started.Input = next.input
 	}
+	if next.failure != nil || depth(t.run)+1 >= maxNested {
+		return true
+	}
+	var err error
+	next.admission, enough, err = t.spec.TryAdmit(units, t.run, next.input)
+	if err != nil {
+		next.failure = &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "input: " + err.Error()}
+	}
+	return enough
+}
+
+// nextChild completes what is recorded for the start.
+func (t task) nextChild(next *childStart) *run.Failure {
 	parent := &run.Parent{Run: t.run.ID, TaskRef: t.ref(), Depth: depth(t.run) + 1}
-	if parent.Depth >= maxNested {
-		return nil, &run.Failure{
+	switch {
+	case next.failure != nil:
+		return next.failure
+	case parent.Depth >= maxNested:
+		return &run.Failure{
 			Outcome: run.OutcomeRejected, Code: run.CodeNesting,
 			Message: fmt.Sprintf("%d runs are nested, which is the limit, and a run of %s would be one more: flows that run each other must end", maxNested, t.spec.Flow),
 		}
 	}
-	admission, err := t.spec.Admit(t.run, input)
-	if err != nil {
-		return nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "input: " + err.Error()}
+	next.child = &run.Submitted{
+		Flow: t.spec.Flow, Definition: t.run.Definition, Trigger: next.admission.Trigger,
+		Params: next.admission.Params, Concurrency: next.admission.Concurrency, Parent: parent,
 	}
-	next := &childStart{started: started, child: &run.Submitted{
-		Flow: t.spec.Flow, Definition: t.run.Definition, Trigger: admission.Trigger,
-		Params: admission.Params, Concurrency: admission.Concurrency, Parent: parent,
-	}}
-	if earlier := t.continues(admission.Params); earlier != nil {
+	if earlier := t.continues(next.admission.Params); earlier != nil {
+		var err error
 		next.child.RetryOf, next.child.Attempt, next.reused = earlier.Run, earlier.Attempt, earlier.Reused
 		if next.child.Continuation, err = earlier.Continuation.Encode(); err != nil {
-			return nil, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "what the run is to continue: " + err.Error()}
+			return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: "what the run is to continue: " + err.Error()}
 		}
 	}
-	return next, nil
+	return nil
 }
 
 // depth is the number of runs around a run.

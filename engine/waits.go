@@ -29,18 +29,20 @@ func (w *waiting) shift(shift func(*countdown)) {
 // beginWait starts a wait: its condition is evaluated now, once.
 func (e *executor) beginWait(t task) {
 	now := e.clock.now()
-	awaited, failure := t.spec.Await(t.scope, now)
-	if failure != nil {
-		e.end(t, run.Failed, failure)
-		return
-	}
-	started := &run.WaitStarted{TaskRef: t.ref(), Subject: awaited.Subject, Approval: awaited.Approval, Due: awaited.Due}
-	if limit := t.spec.Wait.Timeout; limit > 0 {
-		started.Deadline = now.Add(limit)
-	}
-	if e.commits.record(t.event(started)) == nil {
-		e.keepWaiting(t)
-	}
+	await := func(s *flows.Scope) (flows.Awaited, *run.Failure) { return t.spec.Await(s, now) }
+	evaluateTask(e, t, await, func(awaited flows.Awaited, failure *run.Failure) {
+		if failure != nil {
+			e.end(t, run.Failed, failure)
+			return
+		}
+		started := &run.WaitStarted{TaskRef: t.ref(), Subject: awaited.Subject, Approval: awaited.Approval, Due: awaited.Due}
+		if limit := t.spec.Wait.Timeout; limit > 0 {
+			started.Deadline = now.Add(limit)
+		}
+		if e.commits.record(t.event(started)) == nil {
+			e.keepWaiting(t)
+		}
+	}, func() { e.decide(t) })
 }
 
 // keepWaiting arms the timers of a wait that has started, possibly before a restart. A
@@ -67,10 +69,14 @@ func (e *executor) keepWaiting(t task) {
 	}
 	t.waits[t.ref()] = w
 	if !state.Due.IsZero() {
-		e.clock.countDown(&w.due, state.Due, func() { e.waitOver(w, &run.WaitEnded{State: run.Succeeded}) })
+		e.clock.countDown(&w.due, state.Due, func() {
+			t.whenIdle(func() { e.waitOver(w, &run.WaitEnded{State: run.Succeeded}) })
+		})
 	}
 	if !state.Deadline.IsZero() {
-		e.clock.countDown(&w.deadline, state.Deadline, func() { e.waitOver(w, t.tooLong()) })
+		e.clock.countDown(&w.deadline, state.Deadline, func() {
+			t.whenIdle(func() { e.waitOver(w, t.tooLong()) })
+		})
 	}
 	if state.Subject != "" {
 		e.messages.open(w.opened())

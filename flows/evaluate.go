@@ -10,10 +10,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/run"
 )
+
+// Conditional reports whether the task has a condition.
+func (t *Task) Conditional() bool { return t.when != nil }
 
 // When reports whether the task's condition lets it run. A failure has outcome
 // rejected, code expression and the place of the expression.
@@ -24,13 +28,18 @@ func (t *Task) When(s *Scope) (bool, *run.Failure) {
 	return s.truth(t.when, s)
 }
 
+// DecidesRetries reports whether Again evaluates an expression for a failure.
+func (t *Task) DecidesRetries(f *run.Failure) bool {
+	return t.again != nil && f.Outcome != run.OutcomeLost
+}
+
 // Again reports whether another attempt may follow one that ended with f, when
 // spent attempts were made and lost of these were lost. While the policy has
 // attempts left, retry { when } decides, for all failures but lost attempts;
 // without it, the failure's own Retryable does. A failure to decide is like
 // those of [Task.When], and there is no other attempt.
 func (t *Task) Again(s *Scope, f *run.Failure, spent, lost int) (bool, *run.Failure) {
-	if t.again == nil || f.Outcome == run.OutcomeLost {
+	if !t.DecidesRetries(f) {
 		return t.Retry.Allows(f, spent, lost), nil
 	}
 	if !t.Retry.Left(f, spent, lost) {
@@ -42,6 +51,11 @@ func (t *Task) Again(s *Scope, f *run.Failure, spent, lost int) (bool, *run.Fail
 	}
 	return again, failure
 }
+
+// Prepared reports whether input and config are known without evaluating anything.
+func (t *Task) Prepared() bool { return t.input.prepared() && t.config.prepared() }
+
+func (in *inputs) prepared() bool { return in.static != nil || in.expr == nil }
 
 // Input evaluates the task's input to compact JSON; null when it has none. It
 // may be bytes that the run holds: do not change it.
@@ -68,6 +82,9 @@ func (in *inputs) evaluate(s *Scope) (json.RawMessage, *run.Failure) {
 		before := *s.budget
 		if out, ok := in.template.render(s); ok {
 			return out, nil
+		}
+		if s.note(); s.short {
+			return nil, reject(in.expr.Range(), in.expr.argument+": "+budget.ErrCost.Error())
 		}
 		*s.budget = before // the other way alone decides the outcome
 	}

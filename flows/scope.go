@@ -63,18 +63,25 @@ func (s *Scope) begin() bool {
 
 func (s *Scope) end(begun bool) {
 	if begun {
-		s.short = s.short || s.trial > 0 && s.budget.Err() == budget.ErrCost
+		s.note()
 		s.budget = nil
 	}
 }
+
+// note notes that a trial has not enough.
+func (s *Scope) note() { s.short = s.short || s.trial > 0 && s.budget.Err() == budget.ErrCost }
 
 // Try calls f, whose evaluations may cost so many units each, about as many microseconds.
 // It reports false if one needed more. Then what f has found out is wrong: the caller calls
 // f again, by itself, where that may take up to a quarter of a second.
 func (s *Scope) Try(units int, f func()) bool {
+	scanned := maps.Clone(s.scanned)
 	s.trial, s.short = units, false
 	defer func() { s.trial = 0 }()
 	f()
+	if s.short {
+		s.scanned = scanned
+	}
 	return !s.short
 }
 
