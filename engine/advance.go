@@ -163,7 +163,7 @@ func (e *executor) queue(t task) {
 // have room.
 func (e *executor) enqueue(t task) {
 	if t.spec.Child != nil && !e.config.Sim.replacesChild(t) {
-		e.childStarts = append(e.childStarts, t)
+		e.children.starts = append(e.children.starts, t)
 		return
 	}
 	e.runnable.Push(t, t.run.Flow, t.priority(), e.limits.of(t))
@@ -336,7 +336,7 @@ func (e *executor) phaseEnded(o *openRun) {
 	}, func() {
 		o.output, o.failure = output, failure
 		e.enterNextPart(o)
-	}, func() { e.phaseEnded(o) })
+	}, func() { e.advance(o) })
 }
 
 // settlePhase notes how a part has ended. The first part that did not succeed decides

@@ -36,10 +36,17 @@ type result struct {
 // begin starts a task's next attempt, which has been admitted. The input is evaluated
 // once, now; later attempts get the recorded bytes.
 func (e *executor) begin(t task, place fairq.Place) {
+	t.openRun.beginning = append(t.beginning, beginning{t, &place})
 	if t.busy() {
-		t.whenIdle(func() { e.beginLate(t, place) })
+		t.whenIdle(func() { e.beginLate(t, &place) })
 		return
 	}
+	e.prepare(t, &place)
+}
+
+// prepare evaluates the input of an attempt, unless an earlier one had it, and starts the
+// attempt.
+func (e *executor) prepare(t task, place *fairq.Place) {
 	started := &run.AttemptStarted{TaskRef: t.ref(), Attempt: 1, Module: t.spec.Plugin.Digest, Function: t.spec.Function}
 	if state := t.state(); state != nil {
 		started.Attempt = state.Attempts + 1
@@ -72,34 +79,30 @@ func evaluateInput(spec *flows.Task, s *flows.Scope, started *run.AttemptStarted
 	return failure
 }
 
-// beginLate begins an attempt that was admitted a while ago, unless its task was stopped
-// since: it was in no queue to be withdrawn from.
-func (e *executor) beginLate(t task, place fairq.Place) {
-	why := t.stopped()
-	if why == nil && !t.isRecalled() && !e.draining {
-		e.begin(t, place)
-		return
-	}
-	e.giveBack(t, place)
+// beginLate begins an attempt that was admitted a while ago, unless its task was withdrawn
+// since, or the host stops: it begins after the restart then.
+func (e *executor) beginLate(t task, place *fairq.Place) {
 	switch {
-	case e.draining: // it begins after the restart
-	case why != nil:
-		e.end(t, run.Canceled, why)
+	case !t.begins():
+	case e.draining:
+		e.giveBack(t, place)
 	default:
-		e.forgetItem(t)
-		e.feed(t.fanTask())
+		e.prepare(t, place)
 	}
 }
 
 // giveBack frees what an admitted attempt holds that does not begin.
-func (e *executor) giveBack(t task, place fairq.Place) {
-	e.places.Exit(&place)
-	e.runnable.Done(t.run.Flow, e.limits.of(t))
+func (e *executor) giveBack(t task, place *fairq.Place) {
+	t.begun()
+	if place != nil {
+		e.places.Exit(place)
+		e.runnable.Done(t.run.Flow, e.limits.of(t))
+	}
 }
 
 // startAttempt records the start of an attempt, unless its input could not be evaluated, and
 // passes it to a worker.
-func (e *executor) startAttempt(t task, place fairq.Place, started *run.AttemptStarted, failure *run.Failure) {
+func (e *executor) startAttempt(t task, place *fairq.Place, started *run.AttemptStarted, failure *run.Failure) {
 	if failure == nil {
 		failure = e.recordStart(t, started)
 	}
@@ -112,13 +115,14 @@ func (e *executor) startAttempt(t task, place fairq.Place, started *run.AttemptS
 	if e.fault != nil {
 		return
 	}
+	t.begun()
 	e.limits.started(t)
 	timeout := t.spec.Timeout
 	if timeout <= 0 && t.spec.Child == nil { // a sub-flow has no default timeout, also where a call replaces it
 		timeout = e.config.Timeout
 	}
 	state := t.state()
-	a := &attempt{task: t, place: attemptPlace{places: e.places, clock: e.clock, place: place}, call: run.Call{
+	a := &attempt{task: t, place: attemptPlace{places: e.places, clock: e.clock, place: *place}, call: run.Call{
 		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Key: t.ref().Key, Attempt: state.Attempts,
 		Scheduled: t.run.Trigger.Time, Module: state.Module, Function: state.Function,
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
@@ -237,7 +241,6 @@ func (e *executor) attemptEnded(r result) {
 	r.Queued = r.place.stoodStill()
 	e.inFlight--
 	e.places.Exit(&r.place.place)
-	e.runnable.Done(r.task.run.Flow, e.limits.of(r.task))
 	e.clock.stopCountdown(&r.deadline)
 	r.cancel(nil)
 	r.task.openRun.attempts = slices.DeleteFunc(r.task.openRun.attempts, func(a *attempt) bool { return a == r.attempt })
@@ -247,8 +250,14 @@ func (e *executor) attemptEnded(r result) {
 		}
 		r.Result = lostResult(r.err.Error())
 	}
+	r.task.openRun.ending = append(r.task.ending, r.task)
 	r.task.whenIdle(func() {
-		e.recordEnd(r.task, r.Result)
+		e.endOf(r.task, r.Result, func(end *run.AttemptFinished) {
+			e.runnable.Done(r.task.run.Flow, e.limits.of(r.task)) // not before the end is recorded
+			i := slices.Index(r.task.ending, r.task)
+			r.task.openRun.ending = slices.Delete(r.task.ending, i, i+1)
+			e.recordAttemptEnd(r.task, end)
+		})
 		e.advance(r.task.openRun)
 	})
 }

@@ -43,7 +43,7 @@ func (e *executor) cancel(o *openRun, why *run.Failure) {
 	for _, t := range e.withdraw(o, task.stopping) {
 		e.end(t, run.Canceled, o.run.Cancel)
 	}
-	e.stopChildren(o, o.run.Cancel, func(run.TaskRef) bool { return true })
+	e.children.stopAll(o, o.run.Cancel, func(run.TaskRef) bool { return true })
 	e.advance(o)
 }
 
@@ -148,7 +148,7 @@ func (e *executor) stopTask(o *openRun, ref run.TaskRef, why *run.Failure) {
 	for _, t := range e.withdraw(o, func(t task) bool { return of(t.ref()) }) {
 		e.end(t, run.Canceled, why)
 	}
-	e.stopChildren(o, why, of)
+	e.children.stopAll(o, why, of)
 }
 
 // knows reports whether the run's flow or one of its hooks has the task; for an item,
@@ -162,7 +162,7 @@ func (o *openRun) knows(ref run.TaskRef) bool {
 }
 
 func (e *executor) runTimedOut(o *openRun) {
-	if o.run.State.Done() || o.phase.hook() {
+	if o.run.State.Done() || o.phase.over() {
 		return
 	}
 	e.cancel(o, &run.Failure{

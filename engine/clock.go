@@ -88,6 +88,9 @@ func (e *executor) clockSet(by time.Duration) {
 	for _, o := range e.open {
 		shift(&o.deadline)
 		shift(&o.parentDeadline)
+		if o.busy() {
+			shift(&o.evaluating.deadline)
+		}
 		for _, a := range o.attempts {
 			shift(&a.deadline)
 		}

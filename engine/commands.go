@@ -16,7 +16,7 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 	return e.command(ctx, func() {
 		e.exec.schedules.undeploy(set)
 		e.exec.limits.deploy(set.Limits)
-		e.exec.chains = set.Followers()
+		e.exec.chains.byFlow = set.Followers()
 		clear(e.exec.sets) // runs that are open hold their flows
 		for _, f := range set.Flows {
 			e.exec.flows[f.Name] = f

@@ -162,10 +162,13 @@ func (e *Engine) Run(ctx context.Context) error {
 
 	x.ctx = ctx
 	x.limits.deploy(x.config.Limits)
+	inline := x.evaluations.inline
+	x.evaluations.inline = true // what was under way must be settled before anything begins
 	recovered, err := x.recover(ctx)
 	if err != nil {
 		return err
 	}
+	x.evaluations.inline = inline
 	if x.config.Sim == nil {
 		running.Go(func() { x.clock.timers.Run(ctx, x.clock.deliver(ctx)) })
 	}
@@ -279,11 +282,11 @@ func (e *executor) dispatch() {
 		o := e.starting[0]
 		e.starting[0] = nil // only the executor's maps keep a run in memory
 		e.starting = e.starting[1:]
-		if o.run.State == run.Pending {
+		if o.run.State == run.Pending && !o.busy() { // a busy one was canceled, and its end is decided
 			e.enter(o)
 		}
 	}
-	e.startChildren()
+	e.children.start()
 	for e.runnable.Len() > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
 		t, place, ok := fairq.Admit(e.places, &e.runnable)
 		if !ok {

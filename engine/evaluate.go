@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/flowhost/flowhost/engine/internal/workers"
@@ -40,33 +41,37 @@ type evaluation struct {
 	then  func() // afterwards, on the loop
 	again func() // instead of then, when it was interrupted
 
-	place       fairq.Place
-	deadline    countdown
-	interrupted bool
+	urgent []func() // that have interrupted it
+	ended  bool
+
+	place    fairq.Place
+	deadline countdown
 }
 
 // evaluations are those that are out. As many compute as there are processors, and one of
 // each flow beyond.
 type evaluations struct {
 	clock   *clock
-	inline  bool // all of them, in a simulation
-	trial   int  // units, see trialUnits
+	around  func(work func()) // of tests: lets an evaluation take its time
+	inline  bool              // all of them: in a simulation, and before the loop begins
+	trial   int               // units, see trialUnits
 	pool    *workers.Pool[*evaluation, *evaluation]
 	places  *fairq.Places
 	waiting fairq.Queue[*evaluation]
 	out     int // that compute or wait
 }
 
-func newEvaluations(c *clock, inline bool) evaluations {
+func newEvaluations(c *clock, inline bool) *evaluations {
 	processors := runtime.GOMAXPROCS(0)
-	return evaluations{
-		clock: c, inline: inline, trial: trialUnits,
+	vs := &evaluations{
+		clock: c, inline: inline, trial: trialUnits, around: func(work func()) { work() },
 		places: fairq.NewPlaces(processors, 2*processors, nil),
-		pool: workers.New(func(v *evaluation) (*evaluation, bool) {
-			v.work()
-			return v, true
-		}, maxTurn),
 	}
+	vs.pool = workers.New(func(v *evaluation) (*evaluation, bool) {
+		vs.around(v.work)
+		return v, true
+	}, maxTurn)
+	return vs
 }
 
 // try evaluates on the loop, unless that takes long. try gets the units that it may use, 0
@@ -93,7 +98,11 @@ func (vs *evaluations) admit() {
 		}
 		v.place = place
 		if v.scope != nil {
-			vs.clock.countDown(&v.deadline, vs.clock.now().Add(maxEvaluation), v.scope.Interrupt)
+			vs.clock.countDown(&v.deadline, vs.clock.now().Add(maxEvaluation), func() {
+				if !v.ended {
+					v.scope.Interrupt()
+				}
+			})
 		}
 		vs.pool.Begin(v)
 	}
@@ -101,6 +110,7 @@ func (vs *evaluations) admit() {
 
 // ended notes the end of an evaluation, and begins others.
 func (vs *evaluations) ended(v *evaluation) {
+	v.ended = true
 	vs.pool.Returned()
 	vs.out--
 	vs.places.Exit(&v.place)
@@ -122,13 +132,15 @@ func (o *openRun) whenIdle(f func()) {
 }
 
 // interrupt ends the run's evaluation early, for f, which is called before the evaluation
-// is made again.
+// is made again. Without an evaluation that can be interrupted it is whenIdle.
 func (o *openRun) interrupt(f func()) {
-	if v := o.evaluating; v != nil && v.again != nil && !v.interrupted {
-		v.interrupted = true
-		v.scope.Interrupt()
+	v := o.evaluating
+	if v == nil || v.again == nil {
+		o.whenIdle(f)
+		return
 	}
-	o.whenIdle(f)
+	v.scope.Interrupt()
+	v.urgent = append(v.urgent, f)
 }
 
 // evaluate evaluates something of a run, as [evaluations.try] does, and calls then. If it
@@ -153,23 +165,34 @@ func (e *executor) evaluated(o *openRun, v *evaluation, then func()) {
 	if v.scope != nil {
 		v.scope.Continue()
 	}
-	if v.interrupted {
-		o.inbox = append(o.inbox, v.again)
+	if len(v.urgent) > 0 {
+		o.inbox = slices.Concat(v.urgent, []func(){v.again}, o.inbox)
+		e.readInbox(o, len(v.urgent)+1)
 	} else {
 		then()
 	}
-	e.readInbox(o)
+	e.settleRun(o)
 }
 
-// readInbox does what has waited for a run to be idle, and advances the run.
-func (e *executor) readInbox(o *openRun) {
-	for len(o.inbox) > 0 && !o.busy() && e.fault == nil {
+// settleRun advances a run as far as it goes, and does what has waited for that.
+func (e *executor) settleRun(o *openRun) {
+	for e.fault == nil {
+		e.advance(o)
+		if o.busy() || len(o.inbox) == 0 {
+			return
+		}
+		e.readInbox(o, 1)
+	}
+}
+
+// readInbox does the first things of a run's inbox, as long as it is idle.
+func (e *executor) readInbox(o *openRun, n int) {
+	for ; n > 0 && len(o.inbox) > 0 && !o.busy() && e.fault == nil; n-- {
 		next := o.inbox[0]
 		o.inbox[0] = nil
 		o.inbox = o.inbox[1:]
 		next()
 	}
-	e.advance(o)
 }
 
 // evaluateTask evaluates something of a task in the scope of its run.

@@ -24,26 +24,26 @@ type executor struct {
 	commits *commitLog
 	shard   *run.Shard // the recorded state, of commits
 
-	flows     map[string]*flows.Flow      // deployed, by name
-	sets      map[string]*flows.Set       // by digest of their definition
-	chains    map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
-	used      map[string]time.Time        // by digest of a definition: when a run last used it, since the start
+	flows     map[string]*flows.Flow // deployed, by name
+	sets      map[string]*flows.Set  // by digest of their definition
+	chains    *chains
+	used      map[string]time.Time // by digest of a definition: when a run last used it, since the start
 	schedules *schedules
 
 	open      map[run.ID]*openRun // runs that are not finished
 	starting  []*openRun          // runs that start next: they have a slot, or another run's end has started them
 	runLimits runLimits
 
-	runnable    fairq.Queue[task] // tasks that may start as soon as a worker is idle
-	childStarts []task            // tasks that may start a sub-flow, which needs no worker
-	limits      *limits
-	places      *fairq.Places // shared with the goroutines of attempts
-	freed       chan struct{} // an attempt may be admitted that could not be before
-	workers     *workers.Pool[*attempt, result]
-	inFlight    int // attempts
-	calls       invocations
+	runnable fairq.Queue[task] // tasks that may start as soon as a worker is idle
+	children *children
+	limits   *limits
+	places   *fairq.Places // shared with the goroutines of attempts
+	freed    chan struct{} // an attempt may be admitted that could not be before
+	workers  *workers.Pool[*attempt, result]
+	inFlight int // attempts
+	calls    invocations
 
-	evaluations evaluations
+	evaluations *evaluations
 
 	finished finishedRuns
 	watchers watchers
@@ -78,6 +78,7 @@ func newExecutor(config Config) *executor {
 	})
 	e.calls.invoker, e.calls.log = config.Invoker, config.Log
 	e.workers = workers.New(e.calls.make, maxTurn)
+	e.chains, e.children = &chains{exec: e}, &children{exec: e}
 	e.evaluations = newEvaluations(e.clock, config.Sim != nil)
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -41,7 +42,7 @@ func (e *executor) closeFinished(o *openRun, after *afterFinish) {
 	o.completion.record = e.recordOf(o.run)
 	e.close(o)
 	e.continueAfter(after)
-	e.readInbox(o)
+	e.settleRun(o)
 }
 
 // endUnreached ends the tasks of a hook that were canceled before the hook had a
@@ -74,11 +75,11 @@ type afterFinish struct {
 // the runs that it starts. What these depend on is evaluated first; meanwhile the run is
 // busy.
 func (e *executor) endRun(r *run.Run, end *run.Finished, then func(*afterFinish, error)) {
-	e.admitChained(r, end, func(chained []*chainedAdmission) {
+	e.chains.admit(r, end, func(chained []*chainedAdmission) {
 		e.endParentAttempt(r, end, func(parent *parentAttempt) {
 			at := e.clock.now()
 			events := []run.Event{{Run: r.ID, At: at, Data: end}}
-			after := &afterFinish{next: e.chainedRuns(r, chained), parent: parent}
+			after := &afterFinish{next: e.chains.runs(r, chained), parent: parent}
 			if parent != nil {
 				events = append(events, parent.task.event(parent.end))
 			}
@@ -96,8 +97,8 @@ var finishing = new(evaluation)
 // endParentAttempt gives the end of the attempt that a run was, nil for none, as soon as
 // the run of that attempt is idle.
 func (e *executor) endParentAttempt(r *run.Run, end *run.Finished, then func(*parentAttempt)) {
-	t, ok := e.parentTask(r)
-	if !ok {
+	above := e.open[cmp.Or(r.Parent, new(run.Parent)).Run]
+	if above == nil {
 		then(nil)
 		return
 	}
@@ -111,19 +112,19 @@ func (e *executor) endParentAttempt(r *run.Run, end *run.Finished, then func(*pa
 		}
 		then(parent)
 	}
-	t.whenIdle(func() {
-		t, ok := e.parentTask(r)
+	above.whenIdle(func() {
+		t, ok := e.children.parentTask(r)
 		if !ok {
 			ended(nil)
 			return
 		}
-		e.endOf(t, e.resultOf(r, end), func(end *run.AttemptFinished) { ended(&parentAttempt{task: t, end: end}) })
+		e.endOf(t, e.children.resultOf(r, end), func(end *run.AttemptFinished) { ended(&parentAttempt{task: t, end: end}) })
 	})
 }
 
 // continueAfter resumes whatever waited for the finished run.
 func (e *executor) continueAfter(after *afterFinish) {
-	e.startChained(after.next)
+	e.chains.start(after.next)
 	if from := after.parent; from != nil && e.fault == nil {
 		e.attemptOver(from.task, from.end)
 		e.advance(from.task.openRun)

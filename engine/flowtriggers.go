@@ -13,11 +13,17 @@ import (
 // twice as many runs may be open for them as for requests: a run that replaces the one
 // before it always finds room.
 
+// chains starts runs at the ends of others.
+type chains struct {
+	exec   *executor
+	byFlow map[string][]flows.Follower // by the flow that they start after; nil before flows are deployed
+}
+
 // chainedRoom is how many times Config.OpenRuns may be open before no run starts after
 // another one.
 const chainedRoom = 2
 
-// chainedRun is a run that the end of another one starts.
+// run is a run that the end of another one starts.
 type chainedRun struct {
 	flow      *flows.Flow
 	id        run.ID
@@ -31,12 +37,12 @@ type chainedAdmission struct {
 	err       error
 }
 
-// admitChained lets the flows that follow on the end of a run admit it. The runs of
+// admit lets the flows that follow on the end of a run admit it. The runs of
 // sub-flows belong to the run above them and start nothing.
-func (e *executor) admitChained(r *run.Run, end *run.Finished, then func([]*chainedAdmission)) {
+func (cs *chains) admit(r *run.Run, end *run.Finished, then func([]*chainedAdmission)) {
 	var all []*chainedAdmission
 	if r.Parent == nil {
-		for _, next := range e.chainedFlows(r) {
+		for _, next := range cs.followers(r) {
 			if slices.Contains(next.Trigger.On, end.State) {
 				all = append(all, &chainedAdmission{Follower: next})
 			}
@@ -54,8 +60,8 @@ func (e *executor) admitChained(r *run.Run, end *run.Finished, then func([]*chai
 		}
 		return true
 	}
-	if o := e.open[r.ID]; o != nil {
-		e.evaluate(o, try, func() { then(all) }, nil)
+	if o := cs.exec.open[r.ID]; o != nil {
+		cs.exec.evaluate(o, try, func() { then(all) }, nil)
 		return
 	}
 	try(0)
@@ -77,33 +83,33 @@ func (c *chainedAdmission) try(r *run.Run, end *run.Finished, units int) (enough
 	return enough
 }
 
-// chainedRuns are the runs that the end of a run starts.
-func (e *executor) chainedRuns(r *run.Run, admitted []*chainedAdmission) []chainedRun {
+// runs are the runs that the end of a run starts.
+func (cs *chains) runs(r *run.Run, admitted []*chainedAdmission) []chainedRun {
 	var all []chainedRun
 	for _, c := range admitted {
-		if f, ok := e.chainedRun(r, c); ok {
+		if f, ok := cs.run(r, c); ok {
 			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// chainedFlows are the flows that may start after a run: the deployed ones or, before
+// followers are the flows that may start after a run: the deployed ones or, before
 // anything is deployed, those of the run's own definition.
-func (e *executor) chainedFlows(r *run.Run) []flows.Follower {
-	if e.chains != nil {
-		return e.chains[r.Flow]
+func (cs *chains) followers(r *run.Run) []flows.Follower {
+	if cs.byFlow != nil {
+		return cs.byFlow[r.Flow]
 	}
-	if set := e.sets[r.Definition]; set != nil {
+	if set := cs.exec.sets[r.Definition]; set != nil {
 		return set.Followers()[r.Flow]
 	}
 	return nil // the run was abandoned
 }
 
-func (e *executor) chainedRun(r *run.Run, c *chainedAdmission) (chainedRun, bool) {
+func (cs *chains) run(r *run.Run, c *chainedAdmission) (chainedRun, bool) {
 	f, admission := c.Flow, c.admission
 	refused := func(err error) (chainedRun, bool) {
-		e.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", c.Trigger.Name, "run", r.ID, "error", err)
+		cs.exec.log.Error("a flow could not start after a run", "flow", f.Name, "trigger", c.Trigger.Name, "run", r.ID, "error", err)
 		return chainedRun{}, false
 	}
 	switch {
@@ -111,16 +117,16 @@ func (e *executor) chainedRun(r *run.Run, c *chainedAdmission) (chainedRun, bool
 		return refused(c.err)
 	case !admission.Accepted:
 		return chainedRun{}, false
-	case len(e.open) >= chainedRoom*e.config.OpenRuns:
-		return refused(fmt.Errorf("%d runs are open, %d times the limit for requests: flows that start several others when they end multiply, so give their triggers filters", len(e.open), chainedRoom))
-	case e.skipped(f, admission.Concurrency, r):
-		e.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", c.Trigger.Name, "run", r.ID)
+	case len(cs.exec.open) >= chainedRoom*cs.exec.config.OpenRuns:
+		return refused(fmt.Errorf("%d runs are open, %d times the limit for requests: flows that start several others when they end multiply, so give their triggers filters", len(cs.exec.open), chainedRoom))
+	case cs.skipped(f, admission.Concurrency, r):
+		cs.exec.log.Info("a flow is not started after a run: it is at its limit", "flow", f.Name, "trigger", c.Trigger.Name, "run", r.ID)
 		return chainedRun{}, false
 	}
-	if err := e.define(f.DefinitionDigest, f.Definition); err != nil {
+	if err := cs.exec.define(f.DefinitionDigest, f.Definition); err != nil {
 		return refused(err)
 	}
-	return chainedRun{flow: f, id: e.newID(e.clock.now()), submitted: &run.Submitted{
+	return chainedRun{flow: f, id: cs.exec.newID(cs.exec.clock.now()), submitted: &run.Submitted{
 		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
 		Params: admission.Params, Concurrency: admission.Concurrency,
 	}}, true
@@ -128,11 +134,11 @@ func (e *executor) chainedRun(r *run.Run, c *chainedAdmission) (chainedRun, bool
 
 // skipped reports whether a flow's limit skips a run that starts when another one has
 // ended, whose slot is free then.
-func (e *executor) skipped(f *flows.Flow, key string, ended *run.Run) bool {
+func (cs *chains) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	if f.Concurrency == nil || f.Concurrency.OnLimit != flows.LimitSkip {
 		return false
 	}
-	g := e.runLimits.byKey[runLimitKey{flow: f.Name, key: key}]
+	g := cs.exec.runLimits.byKey[runLimitKey{flow: f.Name, key: key}]
 	if g == nil {
 		return false
 	}
@@ -143,15 +149,15 @@ func (e *executor) skipped(f *flows.Flow, key string, ended *run.Run) bool {
 	return started >= f.Concurrency.Limit
 }
 
-// startChained opens the runs that were accepted with the end of another one. They
+// start opens the runs that were accepted with the end of another one. They
 // start with the next turn of the loop, as their ends may start others.
-func (e *executor) startChained(all []chainedRun) {
+func (cs *chains) start(all []chainedRun) {
 	for _, next := range all {
-		if e.fault != nil {
+		if cs.exec.fault != nil {
 			return
 		}
-		e.used[next.flow.DefinitionDigest] = e.clock.now()
-		e.overLimit(next.flow, false, next.submitted.Concurrency) // cancels the runs that it replaces
-		e.starting = append(e.starting, e.newOpenRun(e.shard.Runs[next.id], next.flow))
+		cs.exec.used[next.flow.DefinitionDigest] = cs.exec.clock.now()
+		cs.exec.overLimit(next.flow, false, next.submitted.Concurrency) // cancels the runs that it replaces
+		cs.exec.starting = append(cs.exec.starting, cs.exec.newOpenRun(cs.exec.shard.Runs[next.id], next.flow))
 	}
 }

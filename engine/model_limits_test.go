@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
@@ -82,6 +83,15 @@ func (e *Engine) limitsAgree() error {
 	for _, o := range e.exec.open {
 		for _, a := range o.attempts {
 			for _, slots := range e.exec.limits.of(a.task) {
+				held[slots]++
+			}
+		}
+		admitted := slices.Clone(o.ending)
+		for _, b := range o.beginning {
+			admitted = append(admitted, b.task)
+		}
+		for _, t := range admitted {
+			for _, slots := range e.exec.limits.of(t) {
 				held[slots]++
 			}
 		}

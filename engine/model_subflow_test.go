@@ -386,7 +386,7 @@ func childrenOf(e *Engine, id run.ID) (all []run.ID) {
 
 // familiesAgree checks that a run of a sub-flow and its task belong to each other.
 func (e *Engine) familiesAgree(o *openRun) error {
-	if t, ok := e.exec.parentTask(o.run); o.run.Parent != nil && (!ok || t.state().Child != o.run.ID) {
+	if t, ok := e.exec.children.parentTask(o.run); o.run.Parent != nil && (!ok || t.state().Child != o.run.ID) {
 		return fmt.Errorf("run %s is open, and its task %+v does not run it", o.run.ID, o.run.Parent)
 	}
 	for _, t := range o.run.Tasks {
@@ -394,8 +394,8 @@ func (e *Engine) familiesAgree(o *openRun) error {
 			return fmt.Errorf("task %s of run %s goes on, and its run %s does not", t.Label(), o.run.ID, t.Child)
 		}
 	}
-	if i := slices.IndexFunc(e.exec.childStarts, func(t task) bool { return e.exec.open[t.run.ID] != t.openRun || t.spec.Child == nil }); i >= 0 {
-		return fmt.Errorf("task %s of run %s is to run a flow", e.exec.childStarts[i].ref().Label(), e.exec.childStarts[i].run.ID)
+	if i := slices.IndexFunc(e.exec.children.starts, func(t task) bool { return e.exec.open[t.run.ID] != t.openRun || t.spec.Child == nil }); i >= 0 {
+		return fmt.Errorf("task %s of run %s is to run a flow", e.exec.children.starts[i].ref().Label(), e.exec.children.starts[i].run.ID)
 	}
 	return nil
 }

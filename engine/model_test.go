@@ -153,6 +153,7 @@ func (w *world) start(deeds int, done, moody bool) (*Engine, context.CancelFunc,
 		config.Observers = append(config.Observers, Observation{Observer: mortalObserver{o, f}, CatchUp: true, Seen: o.seen()})
 	}
 	e, ended := New(config), make(chan error, 1)
+	w.slow(e)
 	w.diary.note("a process begins at revision %d with the observers at %v and %v; its fuse is %d, %t", w.ledger.last(), config.Observers[0].Seen, config.Observers[1].Seen, deeds, done)
 	go func() {
 		err := e.Run(ctx)
@@ -165,6 +166,31 @@ func (w *world) start(deeds int, done, moody bool) (*Engine, context.CancelFunc,
 		w.clients.Go(func() { w.watchOver(ctx, e) })
 	}
 	return e, kill, ended
+}
+
+// slow lets some engines evaluate nearly everything beside the loop, each for a while, and
+// changes their bounds as they work.
+func (w *world) slow(e *Engine) {
+	rng := rand.New(rand.NewPCG(w.seed, w.rng.Uint64()))
+	if chance(rng, 3) {
+		e.exec.evaluations.trial = 1
+		var mu sync.Mutex
+		e.exec.evaluations.around = func(work func()) {
+			mu.Lock()
+			takes := pick(rng, 0, 0, time.Millisecond, 700*time.Millisecond, 5*time.Second)
+			mu.Unlock()
+			time.Sleep(takes)
+			work()
+		}
+	}
+	if chance(rng, 4) {
+		e.Tune(rng.IntN(3), 1+rng.IntN(4))
+		tuned := rand.New(rand.NewPCG(w.seed, rng.Uint64()))
+		w.clients.Go(func() {
+			time.Sleep(time.Duration(tuned.IntN(20)) * time.Second)
+			e.Tune(1+tuned.IntN(6), 1+tuned.IntN(6))
+		})
+	}
 }
 
 // mood fails once in a while.
@@ -257,7 +283,7 @@ func (w *world) compare(e *Engine) {
 
 // consistent checks what the loop keeps beside the recorded state.
 func (e *Engine) consistent() error {
-	under, held := 0, map[runLimitKey]int{}
+	under, beginning, ending, held := 0, 0, 0, map[runLimitKey]int{}
 	for id, o := range e.exec.open {
 		if e.exec.shard.Runs[id] != o.run || o.run.State.Done() {
 			return fmt.Errorf("run %s is %s and still open", id, o.run.State)
@@ -266,6 +292,12 @@ func (e *Engine) consistent() error {
 			return fmt.Errorf("the definition of run %s is forgotten", id)
 		}
 		under += len(o.attempts)
+		for _, b := range o.beginning {
+			if b.place != nil {
+				beginning++
+			}
+		}
+		ending += len(o.ending)
 		for _, l := range o.runLimits()[:o.held] {
 			held[l.key]++
 		}
@@ -288,9 +320,9 @@ func (e *Engine) consistent() error {
 	}
 	running := e.exec.runnable.Running()
 	computing, waiting := e.exec.places.Count()
-	if under != running || under != e.exec.inFlight || under != computing+waiting || len(e.exec.shard.Runs) != len(e.exec.open) {
-		return fmt.Errorf("%d attempts are under way, %d are counted as running, %d are in flight, %d compute and %d wait, %d runs are open, %d are kept",
-			under, running, e.exec.inFlight, computing, waiting, len(e.exec.open), len(e.exec.shard.Runs))
+	if under+beginning+ending != running || under != e.exec.inFlight || under+beginning != computing+waiting || len(e.exec.shard.Runs) != len(e.exec.open) {
+		return fmt.Errorf("%d attempts are under way, %d begin and %d end, %d are counted as running, %d are in flight, %d compute and %d wait, %d runs are open, %d are kept",
+			under, beginning, ending, running, e.exec.inFlight, computing, waiting, len(e.exec.open), len(e.exec.shard.Runs))
 	}
 	return nil
 }
@@ -329,7 +361,7 @@ func (p *phase) consistent(o *openRun) error {
 
 // empty checks that nothing is left of finished runs.
 func (e *Engine) empty() error {
-	if len(e.exec.open)+len(e.exec.runLimits.byKey)+e.exec.runnable.Len()+len(e.exec.childStarts)+len(e.exec.starting)+len(e.exec.watchers.byRun)+e.exec.commits.unsaved+len(e.exec.messages.begun) != 0 || !e.exec.runnable.Empty() || e.exec.clock.timers.Len() != 1 {
+	if len(e.exec.open)+len(e.exec.runLimits.byKey)+e.exec.runnable.Len()+len(e.exec.children.starts)+len(e.exec.starting)+len(e.exec.watchers.byRun)+e.exec.commits.unsaved+len(e.exec.messages.begun) != 0 || !e.exec.runnable.Empty() || e.exec.clock.timers.Len() != 1 {
 		return fmt.Errorf("left are %d runs, %d gates, %d tasks, %d running, %d starting, %d watchers, %d bytes, %d timers besides the tick",
 			len(e.exec.open), len(e.exec.runLimits.byKey), e.exec.runnable.Len(), e.exec.runnable.Running(), len(e.exec.starting), len(e.exec.watchers.byRun), e.exec.commits.unsaved, e.exec.clock.timers.Len()-1)
 	}

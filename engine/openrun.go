@@ -3,10 +3,12 @@ package engine
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/flowhost/flowhost/dag"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/internal/fairq"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -32,6 +34,8 @@ type openRun struct {
 	held           int                        // how many of its run limits it has slots of
 	evaluating     *evaluation                // that is out, see evaluate.go; nil for none
 	inbox          []func()                   // what waits for its end
+	beginning      []beginning                // tasks whose next attempt starts as soon as its input is known
+	ending         []task                     // with an attempt whose end is still decided
 	completion     *completion
 
 	askedFor  run.TaskRef                         // the task that was requested by name; zero for most
@@ -71,6 +75,26 @@ func (p *phase) next() (node int, ok bool) {
 	node, p.ready = p.ready[0], p.ready[1:]
 	return node, true
 }
+
+// beginning is a task that is in no queue any more, and has no attempt yet.
+type beginning struct {
+	task  task
+	place *fairq.Place // nil for a sub-flow, which needs none
+}
+
+// begins reports whether a task is beginning.
+func (t task) begins() bool {
+	return slices.ContainsFunc(t.beginning, func(b beginning) bool { return b.task == t })
+}
+
+// begun removes a task from those that are beginning.
+func (t task) begun() {
+	t.openRun.beginning = slices.DeleteFunc(t.beginning, func(b beginning) bool { return b.task == t })
+}
+
+// over reports whether the main tasks have begun and all have ended: no timeout applies to
+// what follows, as to the evaluation of the output.
+func (p *phase) over() bool { return p.frontier != nil && (p.hook() || p.frontier.Done()) }
 
 // hook reports whether the main tasks are over.
 func (p *phase) hook() bool { return p.part != flows.PartMain }

@@ -65,7 +65,13 @@ func (o *openRun) removeWaiters(match func(task) bool) []task {
 // withdraw removes the tasks of a run that match and have not started from all queues.
 func (e *executor) withdraw(o *openRun, match func(task) bool) []task {
 	own := func(t task) bool { return t.openRun == o && match(t) }
-	out := append(e.runnable.Withdraw(own), e.withdrawChildren(own)...)
+	out := append(e.runnable.Withdraw(own), e.children.withdraw(own)...)
+	for _, b := range slices.Clone(o.beginning) {
+		if match(b.task) {
+			e.giveBack(b.task, b.place)
+			out = append(out, b.task)
+		}
+	}
 	for _, s := range o.phase.groupLimiters {
 		s.waiting = slices.DeleteFunc(s.waiting, func(t task) bool {
 			gone := own(t)

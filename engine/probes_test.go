@@ -14,8 +14,8 @@ func (e *Engine) leftover() string {
 	if n := e.exec.clock.timers.Len(); n > 0 {
 		return fmt.Sprintf("%d timers are left", n)
 	}
-	if len(e.exec.runLimits.byKey) > 0 || !e.exec.runnable.Empty() || len(e.exec.childStarts) > 0 {
-		return fmt.Sprintf("left are %d run limiters, %d sub-flows to start, and in the queue %d tasks with %d attempts", len(e.exec.runLimits.byKey), len(e.exec.childStarts), e.exec.runnable.Len(), e.exec.runnable.Running())
+	if len(e.exec.runLimits.byKey) > 0 || !e.exec.runnable.Empty() || len(e.exec.children.starts) > 0 {
+		return fmt.Sprintf("left are %d run limiters, %d sub-flows to start, and in the queue %d tasks with %d attempts", len(e.exec.runLimits.byKey), len(e.exec.children.starts), e.exec.runnable.Len(), e.exec.runnable.Running())
 	}
 	return ""
 }

@@ -39,7 +39,7 @@ func (e *executor) reopenAll(ctx context.Context) error {
 		}
 	}
 	e.limits.recall(e.open)
-	e.reattachChildren()
+	e.children.reattach()
 	return nil
 }
 

@@ -17,14 +17,20 @@ import (
 // It takes no worker and belongs to an accepted run, so nothing that might wait for its
 // parent can delay it.
 
+// children starts and ends the runs of sub-flows.
+type children struct {
+	exec   *executor
+	starts []task // tasks that may start a sub-flow, which needs no worker
+}
+
 // maxNested bounds the nesting of runs, the outermost included: flows may run each
 // other, and it cannot be known beforehand whether that ends.
 const maxNested = 32
 
-// withdrawChildren removes the tasks that match and have not started.
-func (e *executor) withdrawChildren(match func(task) bool) []task {
+// withdraw removes the tasks that match and have not started.
+func (c *children) withdraw(match func(task) bool) []task {
 	var out []task
-	e.childStarts = slices.DeleteFunc(e.childStarts, func(t task) bool {
+	c.starts = slices.DeleteFunc(c.starts, func(t task) bool {
 		if match(t) {
 			out = append(out, t)
 			return true
@@ -34,70 +40,69 @@ func (e *executor) withdrawChildren(match func(task) bool) []task {
 	return out
 }
 
-// startChildren starts the sub-flow runs that may start.
-func (e *executor) startChildren() {
-	for len(e.childStarts) > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
-		t := e.childStarts[0]
-		e.childStarts[0] = task{}
-		e.childStarts = e.childStarts[1:]
-		e.startChild(t)
+// start starts the sub-flow runs that may start.
+func (c *children) start() {
+	for len(c.starts) > 0 && !c.exec.draining && !c.exec.commits.congested() && c.exec.fault == nil {
+		t := c.starts[0]
+		c.starts[0] = task{}
+		c.starts = c.starts[1:]
+		c.begin(t)
 	}
 }
 
-// startChild makes a task's next attempt. As for a function, the input is evaluated
+// begin makes a task's next attempt. As for a function, the input is evaluated
 // once.
-func (e *executor) startChild(t task) {
-	t.whenIdle(func() {
-		next := &childStart{started: &run.ChildStarted{TaskRef: t.ref(), Attempt: 1}}
-		state := t.state()
-		first := state == nil || state.Attempts == 0
-		if !first {
-			next.started.Attempt, next.input = state.Attempts+1, state.Input
-		}
-		e.evaluate(t.openRun, func(units int) bool { return t.tryChild(next, first, units) }, func() {
-			if failure := t.nextChild(next); failure != nil {
-				next.failure = failure
-			}
-			e.childAdmitted(t, next)
-		}, func() { e.startChild(t) })
-	})
+func (c *children) begin(t task) {
+	t.openRun.beginning = append(t.beginning, beginning{t, nil})
+	t.whenIdle(func() { c.prepare(t) })
 }
 
-// childAdmitted starts the run of a sub-flow whose flow has admitted it, if it may start.
-func (e *executor) childAdmitted(t task, next *childStart) {
+func (c *children) prepare(t task) {
+	if !t.begins() { // withdrawn
+		return
+	}
+	next := &childStart{started: &run.ChildStarted{TaskRef: t.ref(), Attempt: 1}}
+	state := t.state()
+	first := state == nil || state.Attempts == 0
+	if !first {
+		next.started.Attempt, next.input = state.Attempts+1, state.Input
+	}
+	c.exec.evaluate(t.openRun, func(units int) bool { return t.tryChild(next, first, units) }, func() {
+		if failure := t.nextChild(next); failure != nil {
+			next.failure = failure
+		}
+		c.admitted(t, next)
+	}, func() { c.prepare(t) })
+}
+
+// admitted starts the run of a sub-flow whose flow has admitted it, if it may start.
+func (c *children) admitted(t task, next *childStart) {
 	failure := next.failure
 	switch {
-	case e.draining: // it starts after the restart
-		return
-	case t.stopped() != nil: // by the end of a run that was canceled in favor of this one, or while it was evaluated
-		e.end(t, run.Canceled, t.stopped())
-		e.advance(t.openRun)
-		return
-	case t.isRecalled(): // as above, by that of another item
-		e.forgetItem(t)
-		e.feed(t.fanTask())
-		e.advance(t.openRun)
+	case c.exec.draining: // it starts after the restart
+		t.begun()
 		return
 	case failure != nil:
-	case e.overLimit(t.spec.Child, t.backfill, next.child.Concurrency):
-		e.refuseChild(t, next.started)
-		e.advance(t.openRun)
+	case c.exec.overLimit(t.spec.Child, t.backfill, next.child.Concurrency):
+		t.begun()
+		c.refuse(t, next.started)
+		c.exec.advance(t.openRun)
 		return
-	case t.stopped() != nil || t.isRecalled(): // by the end of what this one replaces
-		e.childAdmitted(t, next)
+	case !t.begins(): // withdrawn, by the end of a run that was canceled in favor of this one
 		return
 	default:
-		failure = e.recordChild(t, next)
+		failure = c.record(t, next)
 	}
+	t.begun()
 	if failure != nil {
-		e.end(t, run.Failed, failure)
-		e.advance(t.openRun)
+		c.exec.end(t, run.Failed, failure)
+		c.exec.advance(t.openRun)
 		return
 	}
-	if e.fault == nil {
-		o := e.newOpenRun(e.shard.Runs[next.started.Child], t.spec.Child)
-		e.armParentDeadline(t, o)
-		e.enter(o)
+	if c.exec.fault == nil {
+		o := c.exec.newOpenRun(c.exec.shard.Runs[next.started.Child], t.spec.Child)
+		c.armDeadline(t, o)
+		c.exec.enter(o)
 	}
 }
 
@@ -167,16 +172,16 @@ func depth(r *run.Run) int {
 	return r.Parent.Depth
 }
 
-func (e *executor) recordChild(t task, next *childStart) *run.Failure {
-	at, started := e.clock.now(), next.started
-	started.Child = e.newID(at)
+func (c *children) record(t task, next *childStart) *run.Failure {
+	at, started := c.exec.clock.now(), next.started
+	started.Child = c.exec.newID(at)
 	events := []run.Event{{Run: t.run.ID, At: at, Data: started}, {Run: started.Child, At: at, Data: next.child}}
 	for _, data := range rerun.Events(next.reused) {
 		events = append(events, run.Event{Run: started.Child, At: at, Data: data})
 	}
 	err := fits(started.Input)
 	if err == nil {
-		err = e.commits.record(events...)
+		err = c.exec.commits.record(events...)
 	}
 	if size := (*SizeError)(nil); errors.As(err, &size) {
 		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}
@@ -184,63 +189,63 @@ func (e *executor) recordChild(t task, next *childStart) *run.Failure {
 	return nil
 }
 
-// refuseChild records an attempt that found the flow at its limit.
-func (e *executor) refuseChild(t task, would *run.ChildStarted) {
+// refuse records an attempt that found the flow at its limit.
+func (c *children) refuse(t task, would *run.ChildStarted) {
 	started := &run.AttemptStarted{TaskRef: would.TaskRef, Attempt: would.Attempt, Input: would.Input}
-	if failure := e.recordStart(t, started); failure != nil {
-		e.end(t, run.Failed, failure)
+	if failure := c.exec.recordStart(t, started); failure != nil {
+		c.exec.end(t, run.Failed, failure)
 		return
 	}
-	e.recordEnd(t, run.Result{Outcome: run.OutcomeRejected, Failure: &run.Failure{
+	c.exec.recordEnd(t, run.Result{Outcome: run.OutcomeRejected, Failure: &run.Failure{
 		Outcome: run.OutcomeRejected, Code: run.CodeConcurrency, Retryable: true,
 		Message: fmt.Sprintf("flow %s is at its concurrency limit, and its on_limit is %s", t.spec.Flow, flows.LimitSkip),
 	}})
 }
 
-// armParentDeadline bounds the time of a run by the timeout of its task.
-func (e *executor) armParentDeadline(t task, o *openRun) {
+// armDeadline bounds the time of a run by the timeout of its task.
+func (c *children) armDeadline(t task, o *openRun) {
 	if limit := t.spec.Timeout; limit > 0 {
-		e.clock.countDown(&o.parentDeadline, o.run.CreatedAt.Add(limit), func() { e.childTimedOut(o, limit) })
+		c.exec.clock.countDown(&o.parentDeadline, o.run.CreatedAt.Add(limit), func() { c.timedOut(o, limit) })
 	}
 }
 
-// childTimedOut stops a run that takes longer than its task allows. The tasks of hooks
+// timedOut stops a run that takes longer than its task allows. The tasks of hooks
 // have timeouts of their own, as after a timeout of the run itself.
-func (e *executor) childTimedOut(o *openRun, limit fmt.Stringer) {
-	if o.run.State.Done() || o.phase.part != "" && o.phase.hook() {
+func (c *children) timedOut(o *openRun, limit fmt.Stringer) {
+	if o.run.State.Done() || o.phase.over() {
 		return
 	}
-	e.cancel(o, &run.Failure{
+	c.exec.cancel(o, &run.Failure{
 		Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout, Retryable: true,
 		Message: fmt.Sprintf("it took longer than the timeout of its task, %s", limit),
 	})
 }
 
-// stopChildren cancels the runs that are attempts of matching tasks. The tasks of
+// stopAll cancels the runs that are attempts of matching tasks. The tasks of
 // their finally end by themselves, and after a timeout those of all hooks.
-func (e *executor) stopChildren(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
+func (c *children) stopAll(o *openRun, why *run.Failure, match func(run.TaskRef) bool) {
 	for _, t := range o.run.Tasks {
 		if t.State == run.Running && t.Child != "" && match(t.TaskRef) {
-			e.stopChild(e.open[t.Child], why)
+			c.stop(c.exec.open[t.Child], why)
 		}
 	}
 }
 
-func (e *executor) stopChild(o *openRun, why *run.Failure) {
+func (c *children) stop(o *openRun, why *run.Failure) {
 	switch {
 	case o == nil || o.phase.part == flows.PartFinally:
-	case why.Outcome == run.OutcomeTimedOut && o.phase.part != "" && o.phase.hook():
+	case why.Outcome == run.OutcomeTimedOut && o.phase.over():
 	default:
-		e.cancel(o, why)
+		c.exec.cancel(o, why)
 	}
 }
 
 // parentTask is the task of which a run is the current attempt, if there is one.
-func (e *executor) parentTask(r *run.Run) (task, bool) {
+func (c *children) parentTask(r *run.Run) (task, bool) {
 	if r.Parent == nil {
 		return task{}, false
 	}
-	parent := e.open[r.Parent.Run]
+	parent := c.exec.open[r.Parent.Run]
 	if parent == nil {
 		return task{}, false
 	}
@@ -255,8 +260,8 @@ func (e *executor) parentTask(r *run.Run) (task, bool) {
 // resultOf translates the end of a run into the result of its parent's attempt. A
 // timeout may be retried, as for a function; a lost host was already handled inside
 // the run.
-func (e *executor) resultOf(r *run.Run, end *run.Finished) run.Result {
-	took := e.clock.now().Sub(r.CreatedAt)
+func (c *children) resultOf(r *run.Run, end *run.Finished) run.Result {
+	took := c.exec.clock.now().Sub(r.CreatedAt)
 	if end.Failure == nil {
 		return run.Result{Outcome: run.OutcomeSucceeded, Output: end.Output, Duration: took}
 	}
@@ -295,26 +300,26 @@ func (e *executor) resumeRunning(t task) {
 	} // otherwise the run continues, and the task with it
 }
 
-// reattachChildren connects the runs of sub-flows with their tasks after a restart. It
+// reattach connects the runs of sub-flows with their tasks after a restart. It
 // stops the runs whose task was stopped or could not be continued.
-func (e *executor) reattachChildren() {
+func (c *children) reattach() {
 	var children []*openRun
-	for _, o := range e.open {
+	for _, o := range c.exec.open {
 		if o.run.Parent != nil {
 			children = append(children, o)
 		}
 	}
 	slices.SortFunc(children, func(a, b *openRun) int { return cmp.Compare(a.run.ID, b.run.ID) })
 	for _, o := range children {
-		t, ok := e.parentTask(o.run)
+		t, ok := c.parentTask(o.run)
 		switch {
 		case o.run.State.Done():
 		case !ok:
-			e.stopChild(o, canceled(fmt.Sprintf("run %s, to which it belongs, cannot be continued", o.run.Parent.Run)))
+			c.stop(o, canceled(fmt.Sprintf("run %s, to which it belongs, cannot be continued", o.run.Parent.Run)))
 		case t.stopped() != nil:
-			e.stopChild(o, t.stopped())
+			c.stop(o, t.stopped())
 		default:
-			e.armParentDeadline(t, o)
+			c.armDeadline(t, o)
 		}
 	}
 }

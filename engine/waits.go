@@ -36,8 +36,12 @@ func (e *executor) beginWait(t task) {
 			return
 		}
 		started := &run.WaitStarted{TaskRef: t.ref(), Subject: awaited.Subject, Approval: awaited.Approval, Due: awaited.Due}
+		begins := e.clock.now()
+		if t.spec.Wait.For == flows.WaitDuration {
+			started.Due = started.Due.Add(begins.Sub(now))
+		}
 		if limit := t.spec.Wait.Timeout; limit > 0 {
-			started.Deadline = now.Add(limit)
+			started.Deadline = begins.Add(limit)
 		}
 		if e.commits.record(t.event(started)) == nil {
 			e.keepWaiting(t)
