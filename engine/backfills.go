@@ -246,7 +246,9 @@ func (ss *schedules) advanceBackfill(b *run.Backfill) {
 			ss.retryBackfills()
 			return
 		}
-		ss.startBackfillRun(b, s.flow)
+		if !ss.startBackfillRun(b, s.flow) {
+			return
+		}
 	}
 	if len(b.Times) == 0 && len(b.Active) == 0 {
 		ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: &run.BackfillEnded{ID: b.ID}})
@@ -255,14 +257,39 @@ func (ss *schedules) advanceBackfill(b *run.Backfill) {
 	}
 }
 
-func (ss *schedules) startBackfillRun(b *run.Backfill, f *flows.Flow) {
+// startBackfillRun starts the next run of a backfill. It reports false while the flow still
+// admits it: then the backfill continues afterwards.
+func (ss *schedules) startBackfillRun(b *run.Backfill, f *flows.Flow) bool {
 	nominal := b.Times[0]
 	advanced := &run.BackfillAdvanced{ID: b.ID}
 	request := run.Request{Flow: f.Name, Trigger: run.Trigger{Kind: run.TriggerBackfill, Name: b.Schedule.Trigger, Time: nominal}}
-	if _, err := ss.exec.accept(f, request, advanced); err != nil {
+	a, evaluating := ss.backfilled[b.ID]
+	switch {
+	case evaluating && a == nil:
+		return false
+	case evaluating && a.flow == f && a.nominal.Equal(nominal):
+		delete(ss.backfilled, b.ID)
+	default:
+		a = &scheduledAdmission{admission: admission{flow: f}, nominal: nominal}
+		if ss.exec.evaluations.try(func(units int) bool { return a.try(units, request) }) {
+			break
+		}
+		ss.backfilled[b.ID] = nil
+		ss.exec.evaluations.begin(&evaluation{flow: f.Name, work: func() { a.try(0, request) }, then: func() {
+			ss.backfilled[b.ID] = a
+			ss.advanceBackfill(b)
+			if b.EndedAt.IsZero() {
+				return
+			}
+			delete(ss.backfilled, b.ID)
+		}})
+		return false
+	}
+	if _, err := ss.exec.accept(request, &a.admission, advanced); err != nil {
 		ss.exec.log.Error("a run of a backfill was not started", "backfill", b.ID, "schedule", b.Schedule.String(), "nominal", nominal, "error", err)
 		ss.exec.commits.record(run.Event{At: ss.exec.clock.now(), Data: advanced})
 	}
+	return true
 }
 
 // retryBackfills arms a timer that continues the backfills when there may be room

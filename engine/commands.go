@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
@@ -23,6 +24,8 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 			e.exec.sets[f.DefinitionDigest] = set
 			e.exec.schedules.deploySchedules(f)
 		}
+		deployed := maps.Clone(e.exec.flows)
+		e.deployed.Store(&deployed)
 		e.exec.schedules.advanceBackfills()
 	})
 }
@@ -35,8 +38,10 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 // error does not; the caller decides the position with [Engine.Decide] once the
 // message is stored elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
-	wrong := checkRequest(request) // not on the loop
-	return e.receive(ctx, func() (run.Receipt, error) { return e.exec.submit(request, wrong) })
+	return e.receive(ctx, func() func() (run.Receipt, error) {
+		a := e.admit(request)
+		return func() (run.Receipt, error) { return e.exec.submit(request, a) }
+	})
 }
 
 // SubmitBatch requests runs, one after the other, until one is refused, and returns
@@ -44,19 +49,29 @@ func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, 
 // that follows them. It is Submit for a source of many messages, at the price of one
 // commit.
 func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decided int, err error) {
+	for {
+		n, err := e.submitBatch(ctx, requests[decided:])
+		decided += n
+		if !errors.Is(err, errRedeployed) {
+			return decided, err
+		}
+	}
+}
+
+func (e *Engine) submitBatch(ctx context.Context, requests []run.Request) (decided int, err error) {
 	type answer struct {
 		decided int
 		err     error
 	}
-	wrong := make([]error, len(requests))
+	admissions := make([]*admission, len(requests))
 	for i, request := range requests {
-		wrong[i] = checkRequest(request)
+		admissions[i] = e.admit(request)
 	}
 	answers := make(chan answer, 1)
 	err = e.command(ctx, func() {
 		var a answer
 		for i, request := range requests {
-			if _, a.err = e.exec.submit(request, wrong[i]); a.err != nil {
+			if _, a.err = e.exec.submit(request, admissions[i]); a.err != nil {
 				break
 			}
 			a.decided++
@@ -73,25 +88,31 @@ func (e *Engine) SubmitBatch(ctx context.Context, requests []run.Request) (decid
 	return a.decided, a.err
 }
 
-// receive requests a run on the loop and returns its receipt once it is durable.
-func (e *Engine) receive(ctx context.Context, ask func() (run.Receipt, error)) (run.Receipt, error) {
+// receive requests a run and returns its receipt once it is durable. prepare admits the
+// request, on this goroutine, and gives what the loop does with that. It is called again
+// when the flow was deployed again in between.
+func (e *Engine) receive(ctx context.Context, prepare func() func() (run.Receipt, error)) (run.Receipt, error) {
 	type answer struct {
 		receipt run.Receipt
 		err     error
 	}
-	answers := make(chan answer, 1)
-	err := e.command(ctx, func() {
-		receipt, err := ask()
-		e.exec.commits.afterCommit(func() { answers <- answer{receipt, err} })
-	})
-	if err != nil {
-		return run.Receipt{}, err
+	for {
+		ask, answers := prepare(), make(chan answer, 1)
+		err := e.command(ctx, func() {
+			receipt, err := ask()
+			e.exec.commits.afterCommit(func() { answers <- answer{receipt, err} })
+		})
+		if err != nil {
+			return run.Receipt{}, err
+		}
+		a, err := await(ctx, e, answers)
+		if err != nil {
+			return run.Receipt{}, err
+		}
+		if !errors.Is(a.err, errRedeployed) {
+			return a.receipt, a.err
+		}
 	}
-	a, err := await(ctx, e, answers)
-	if err != nil {
-		return run.Receipt{}, err
-	}
-	return a.receipt, a.err
 }
 
 // Decide moves the watermark of a source of triggers past a request that was

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flowhost/flowhost/engine/memory"
@@ -108,7 +109,8 @@ func (c Config) withDefaults() Config {
 // Engine advances the runs of one journal. Its methods are safe for concurrent use;
 // they wait for [Engine.Run], bounded by their contexts.
 type Engine struct {
-	exec *executor // belongs to the loop
+	exec     *executor                              // belongs to the loop
+	deployed atomic.Pointer[map[string]*flows.Flow] // by name; of the loop, for all
 
 	commands  chan func()
 	cleanups  chan func() // from callers that no longer wait for an answer

@@ -82,7 +82,7 @@ func newExecutor(config Config) *executor {
 	e.evaluations = newEvaluations(e.clock, config.Sim != nil)
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
-	e.schedules = &schedules{exec: e, byRef: map[run.ScheduleRef]*schedule{}}
+	e.schedules = &schedules{exec: e, byRef: map[run.ScheduleRef]*schedule{}, backfilled: map[run.ID]*scheduledAdmission{}}
 	e.watchers = watchers{clock: e.clock, commits: e.commits, open: e.open, byRun: map[run.ID][]watcher{}}
 	e.messages = messageWaits{begun: map[waitKey]run.OpenWait{}, ended: map[waitKey]run.OpenWait{}, changed: make(chan struct{}, 1)}
 	e.finished.limit = maxFinishedBytes

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,14 @@ func (e *Engine) Retry(ctx context.Context, id run.ID, how run.RerunOptions) (ru
 	if err != nil {
 		return run.Receipt{}, err
 	}
-	return e.receive(ctx, func() (run.Receipt, error) { return e.exec.retry(f, before, how) })
+	request := run.Request{Flow: record.Flow, Trigger: record.Trigger, Params: paramsFor(record, how)}
+	return e.receive(ctx, func() func() (run.Receipt, error) {
+		a := &admission{flow: cmp.Or(f, e.deployedFlow(record.Flow))}
+		if a.flow != nil {
+			a.Admission, a.err = a.flow.Admit(request)
+		}
+		return func() (run.Receipt, error) { return e.exec.retry(a, f != nil, before, how) }
+	})
 }
 
 // flowOf is the recorded flow of a run if the request asks for it, and nil otherwise.
@@ -64,8 +72,8 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.RerunOptio
 	return nil, run.Requestf(run.RequestUnknownFlow, "the recorded definition has no flow %q", old.Flow)
 }
 
-// retry makes the run with the given flow, or with the deployed one if that is nil.
-func (e *executor) retry(f *flows.Flow, before *rerun.Predecessor, how run.RerunOptions) (run.Receipt, error) {
+// retry makes the run with the flow that has admitted it, the recorded or the deployed one.
+func (e *executor) retry(a *admission, recorded bool, before *rerun.Predecessor, how run.RerunOptions) (run.Receipt, error) {
 	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
@@ -73,31 +81,30 @@ func (e *executor) retry(f *flows.Flow, before *rerun.Predecessor, how run.Rerun
 	if old.Truncated && len(old.Tasks) == 0 {
 		return run.Receipt{}, run.Requestf(run.RequestSize, "the record of the run was larger than a message and has lost its payload and params: start a new run")
 	}
-	if f == nil {
-		f = e.flows[old.Flow]
-	}
-	if f == nil {
+	f := a.flow
+	switch {
+	case !recorded && f != e.flows[old.Flow]:
+		return run.Receipt{}, errRedeployed
+	case f == nil:
 		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "flow %q of the run is no longer deployed", old.Flow)
-	}
-	admission, err := f.Admit(run.Request{Flow: old.Flow, Trigger: old.Trigger, Params: paramsFor(old, how)})
-	if err != nil {
-		return run.Receipt{}, err
-	}
-	if !admission.Accepted {
+	case a.err != nil:
+		return run.Receipt{}, a.err
+	case !a.Accepted:
 		return run.Receipt{}, run.Requestf(run.RequestExpression, "the filter of the run's trigger refuses it now")
 	}
-	if err := rerun.CheckParams(f, old, how, admission.Params); err != nil {
+	if err := rerun.CheckParams(f, old, how, a.Params); err != nil {
 		return run.Receipt{}, err
 	}
 	reused, continuation := []run.EventData(nil), json.RawMessage(nil)
 	if !how.Whole {
+		var err error
 		if reused, continuation, err = e.carriedOver(f, before, how); err != nil {
 			return run.Receipt{}, err
 		}
 	}
-	return e.admit(f, &run.Submitted{
-		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
-		Params: admission.Params, Concurrency: admission.Concurrency, RetryOf: old.Run, Attempt: old.NextAttempt(), Continuation: continuation,
+	return e.openNew(f, &run.Submitted{
+		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: a.Trigger,
+		Params: a.Params, Concurrency: a.Concurrency, RetryOf: old.Run, Attempt: old.NextAttempt(), Continuation: continuation,
 	}, reused...)
 }
 

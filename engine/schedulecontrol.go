@@ -116,13 +116,16 @@ func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Requ
 	if err := checkParams(request.Params); err != nil {
 		return run.Receipt{}, err
 	}
-	return e.receive(ctx, func() (run.Receipt, error) {
-		s, err := e.exec.schedules.deployed(ref)
-		if err != nil {
-			return run.Receipt{}, err
+	request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.exec.clock.now()}
+	return e.receive(ctx, func() func() (run.Receipt, error) {
+		a := e.admit(request)
+		return func() (run.Receipt, error) {
+			s, err := e.exec.schedules.deployed(ref)
+			if err != nil {
+				return run.Receipt{}, err
+			}
+			return e.exec.schedules.fireNow(s, request, a)
 		}
-		request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.exec.clock.now()}
-		return e.exec.schedules.fireNow(s, request)
 	})
 }
 

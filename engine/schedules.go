@@ -24,6 +24,8 @@ type schedules struct {
 
 	backfillsDue  bool // backfills may be able to continue
 	backfillTimer bool // a timer is armed that continues them when there may be room
+
+	backfilled map[run.ID]*scheduledAdmission // by backfill: the next time that its flow has admitted; nil while it does
 }
 
 // schedule is a schedule trigger, as the executor keeps it beside its recorded state.
@@ -36,6 +38,9 @@ type schedule struct {
 	priority int        // of the flow as it was deployed last
 	next     time.Time  // the nominal time that the timer is armed for; the zero time for none
 	open     []*openRun // its runs that are not finished, in the order in which they were accepted
+
+	evaluating bool                // its flow still admits a nominal time, with which it continues
+	admitted   *scheduledAdmission // that is to be decided next; nil for none
 }
 
 // schedule finds a schedule, or creates it.
@@ -149,10 +154,28 @@ func (s *schedule) finished(known *run.Schedule) bool {
 // downtime, a suspend or a jump of the clock those that the policy selects.
 func (ss *schedules) decideDue(s *schedule) {
 	known := ss.exec.shard.Schedules[s.ref]
-	if s.spec == nil || known == nil || known.Pause != nil || ss.exec.draining {
+	if s.spec == nil || known == nil || known.Pause != nil || ss.exec.draining || s.evaluating {
 		return
 	}
+	if a := s.admitted; a != nil && a.nominal.After(known.Decided) && !s.finished(known) { // also if the policy has another one by now
+		if !ss.decideOne(s, a.nominal) {
+			return
+		}
+	}
 	ss.decideBy(s, s.spec.Policy, run.DropMisfire)
+}
+
+// decideOne decides a nominal time. It reports false if it cannot: the schedule continues
+// with it later.
+func (ss *schedules) decideOne(s *schedule, nominal time.Time) bool {
+	switch ss.fire(s, nominal) {
+	case fireRefused:
+		ss.postpone(s, nominal)
+		return false
+	case fireEvaluating:
+		return false
+	}
+	return true
 }
 
 // decideBy decides everything that is due now by a policy, and arms the schedule for
@@ -167,8 +190,7 @@ func (ss *schedules) decideBy(s *schedule, policy scheduler.Policy, reason strin
 		if s.finished(known) {
 			break
 		}
-		if !ss.fire(s, nominal) {
-			ss.postpone(s, nominal)
+		if !ss.decideOne(s, nominal) {
 			return
 		}
 	}

@@ -29,9 +29,38 @@ func checkParams(params map[string]json.RawMessage) error {
 	return nil
 }
 
-// submit decides a request; wrong is the result of its check. Whatever it records is
-// durable before the answer is sent.
-func (e *executor) submit(request run.Request, wrong error) (run.Receipt, error) {
+// admission is what a flow makes of a request.
+type admission struct {
+	flow *flows.Flow // nil: there was none of that name
+	*flows.Admission
+	err error
+}
+
+// admit lets a deployed flow admit a request, on the goroutine of whoever requests it: that
+// takes nothing but the flow.
+func (e *Engine) admit(request run.Request) *admission {
+	a := &admission{flow: e.deployedFlow(request.Flow)}
+	if a.err = checkRequest(request); a.err == nil && a.flow != nil {
+		a.Admission, a.err = a.flow.Admit(request)
+	}
+	return a
+}
+
+// deployedFlow is the flow of a name that is deployed now, nil for none.
+func (e *Engine) deployedFlow(name string) *flows.Flow {
+	if deployed := e.deployed.Load(); deployed != nil {
+		return (*deployed)[name]
+	}
+	return nil
+}
+
+// errRedeployed is for a request that a flow has admitted which is deployed no longer: it
+// is admitted again.
+var errRedeployed = errors.New("the flow was deployed again meanwhile")
+
+// submit decides an admitted request. Whatever it records is durable before the answer is
+// sent.
+func (e *executor) submit(request run.Request, a *admission) (run.Receipt, error) {
 	position := request.Position
 	if position.Source != "" && !position.After(e.shard.Watermarks[position.Source]) {
 		return run.Receipt{}, nil
@@ -40,21 +69,24 @@ func (e *executor) submit(request run.Request, wrong error) (run.Receipt, error)
 		e.decideIf(position)
 		return run.Receipt{Run: first, Accepted: true, Repeated: true}, nil
 	}
-	if wrong != nil {
-		return run.Receipt{}, wrong
+	f := e.flows[request.Flow]
+	if f != a.flow {
+		return run.Receipt{}, errRedeployed
 	}
 	if err := e.refusal(); err != nil {
 		return run.Receipt{}, err
 	}
-	f := e.flows[request.Flow]
-	if f == nil {
-		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "there is no flow %q here", request.Flow)
+	if f == nil && a.err == nil {
+		a.err = run.Requestf(run.RequestUnknownFlow, "there is no flow %q here", request.Flow)
+	}
+	if a.err != nil {
+		return run.Receipt{}, a.err
 	}
 	var also []run.EventData
 	if position.Source != "" {
 		also = append(also, &run.Decided{Position: position})
 	}
-	receipt, err := e.accept(f, request, also...)
+	receipt, err := e.accept(request, a, also...)
 	if err == nil && !receipt.Accepted {
 		e.decideIf(position)
 	}
@@ -83,24 +115,23 @@ func (e *executor) decidedEvent(position run.Position) run.Event {
 	return run.Event{At: e.clock.now(), Data: &run.Decided{Position: position}}
 }
 
-// accept makes the requested run, unless the trigger's filter refuses it. The
+// accept makes the requested run, unless the trigger's filter has refused it. The
 // additional events are recorded together with it.
-func (e *executor) accept(f *flows.Flow, request run.Request, also ...run.EventData) (run.Receipt, error) {
-	admission, err := f.Admit(request)
-	if err != nil || !admission.Accepted {
-		return run.Receipt{}, err
+func (e *executor) accept(request run.Request, a *admission, also ...run.EventData) (run.Receipt, error) {
+	if a.err != nil || !a.Accepted {
+		return run.Receipt{}, a.err
 	}
-	if e.overLimit(f, request.Trigger.Kind == run.TriggerBackfill, admission.Concurrency) {
+	if e.overLimit(a.flow, request.Trigger.Kind == run.TriggerBackfill, a.Concurrency) {
 		return run.Receipt{Limited: true}, nil
 	}
-	return e.admit(f, &run.Submitted{
-		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: admission.Trigger,
-		Params: admission.Params, Concurrency: admission.Concurrency, Key: request.Key,
+	return e.openNew(a.flow, &run.Submitted{
+		Flow: a.flow.Name, Definition: a.flow.DefinitionDigest, Trigger: a.Trigger,
+		Params: a.Params, Concurrency: a.Concurrency, Key: request.Key,
 	}, also...)
 }
 
-// admit records a new run with additional events, and opens it.
-func (e *executor) admit(f *flows.Flow, submitted *run.Submitted, also ...run.EventData) (run.Receipt, error) {
+// openNew records a new run with additional events, and opens it.
+func (e *executor) openNew(f *flows.Flow, submitted *run.Submitted, also ...run.EventData) (run.Receipt, error) {
 	if err := fits(submitted.Trigger.Payload); err != nil {
 		return run.Receipt{}, tooLarge("the payload", err)
 	}
