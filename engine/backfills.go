@@ -221,6 +221,9 @@ func (e *Engine) CancelBackfill(ctx context.Context, id run.ID, reason string) e
 	})
 }
 
+// maxBackfilled is how many runs of a backfill start in one turn of the loop.
+const maxBackfilled = 64
+
 // advanceBackfills continues all backfills.
 func (ss *schedules) advanceBackfills() {
 	ss.backfillsDue = false
@@ -237,9 +240,9 @@ func (ss *schedules) advanceBackfill(b *run.Backfill) {
 		return
 	}
 	s := ss.byRef[b.Schedule]
-	for len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && ss.exec.fault == nil {
-		if ss.exec.commits.congested() {
-			ss.backfillsDue = true
+	for n := 1; len(b.Times) > 0 && len(b.Active) < b.MaxActive && s != nil && s.flow != nil && ss.exec.fault == nil; n++ {
+		if n > maxBackfilled || ss.exec.commits.congested() {
+			ss.backfillsDue = true // the rest with the next turn of the loop
 			return
 		}
 		if ss.exec.refusal() != nil {

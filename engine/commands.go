@@ -14,20 +14,49 @@ import (
 // replaced for new runs, and a flow that the set does not have is removed; open runs
 // keep their flows either way.
 func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
-	return e.command(ctx, func() {
-		e.exec.schedules.undeploy(set)
-		e.exec.limits.deploy(set.Limits)
-		e.exec.chains.byFlow = set.Followers()
-		clear(e.exec.sets) // runs that are open hold their flows
-		for _, f := range set.Flows {
-			e.exec.flows[f.Name] = f
-			e.exec.sets[f.DefinitionDigest] = set
-			e.exec.schedules.deploySchedules(f)
-		}
+	done := make(chan struct{}, 1)
+	err := e.command(ctx, func() {
+		e.exec.deploy(set, func() { done <- struct{}{} })
 		deployed := maps.Clone(e.exec.flows)
 		e.deployed.Store(&deployed)
-		e.exec.schedules.advanceBackfills()
 	})
+	if err != nil {
+		return err
+	}
+	_, err = await(ctx, e, done)
+	return err
+}
+
+// maxDeployed is how many flows have their schedules armed in one turn of the loop.
+const maxDeployed = 100
+
+// deploy replaces the deployed flows at once, and arms their schedules in pieces.
+func (e *executor) deploy(set *flows.Set, done func()) {
+	e.watchdog.Doing("deploying flows", "")
+	e.schedules.undeploy(set)
+	e.limits.deploy(set.Limits)
+	e.chains.byFlow = set.Followers()
+	clear(e.sets) // runs that are open hold their flows
+	for _, f := range set.Flows {
+		e.flows[f.Name] = f
+		e.sets[f.DefinitionDigest] = set
+	}
+	left := set.Flows
+	e.pieces = append(e.pieces, func() bool {
+		n := min(maxDeployed, len(left))
+		for _, f := range left[:n] {
+			if e.flows[f.Name] == f { // and not of a later deployment
+				e.schedules.deploySchedules(f)
+			}
+		}
+		if left = left[n:]; len(left) > 0 {
+			return false
+		}
+		e.schedules.advanceBackfills()
+		done()
+		return true
+	})
+	e.freed.send()
 }
 
 // Submit requests a run and returns its receipt once the run is durable. It returns a
@@ -38,9 +67,9 @@ func (e *Engine) Deploy(ctx context.Context, set *flows.Set) error {
 // error does not; the caller decides the position with [Engine.Decide] once the
 // message is stored elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
-	return e.receive(ctx, func() func() (run.Receipt, error) {
+	return e.receive(ctx, func() ask {
 		a := e.admit(request)
-		return func() (run.Receipt, error) { return e.exec.submit(request, a) }
+		return func(answer answerRequest) { answer(e.exec.submit(request, a)) }
 	})
 }
 
@@ -88,10 +117,16 @@ func (e *Engine) submitBatch(ctx context.Context, requests []run.Request) (decid
 	return a.decided, a.err
 }
 
+// ask requests a run, on the loop, and calls answerRequest once everything is recorded.
+type (
+	ask           func(answer answerRequest)
+	answerRequest func(run.Receipt, error)
+)
+
 // receive requests a run and returns its receipt once it is durable. prepare admits the
 // request, on this goroutine, and gives what the loop does with that. It is called again
 // when the flow was deployed again in between.
-func (e *Engine) receive(ctx context.Context, prepare func() func() (run.Receipt, error)) (run.Receipt, error) {
+func (e *Engine) receive(ctx context.Context, prepare func() ask) (run.Receipt, error) {
 	type answer struct {
 		receipt run.Receipt
 		err     error
@@ -99,8 +134,9 @@ func (e *Engine) receive(ctx context.Context, prepare func() func() (run.Receipt
 	for {
 		ask, answers := prepare(), make(chan answer, 1)
 		err := e.command(ctx, func() {
-			receipt, err := ask()
-			e.exec.commits.afterCommit(func() { answers <- answer{receipt, err} })
+			ask(func(receipt run.Receipt, err error) {
+				e.exec.commits.afterCommit(func() { answers <- answer{receipt, err} })
+			})
 		})
 		if err != nil {
 			return run.Receipt{}, err

@@ -68,6 +68,8 @@ type Config struct {
 	Sim *Sim // for virtual time; default none: time passes, and Invoker makes the calls
 
 	Log *slog.Logger // default: discarded
+
+	suspicious bool // of tests: each turn of the loop is measured
 }
 
 // withDefaults gives the configuration with its defaults filled in.
@@ -197,6 +199,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) loop(ctx context.Context) error {
 	x, drain := e.exec, e.drain
 	for {
+		x.watchdog.Begin("starting what may start")
 		x.dispatch()
 		if !x.draining && x.commits.snapshotDue() {
 			x.forgetDefinitions()
@@ -212,32 +215,38 @@ func (e *Engine) loop(ctx context.Context) error {
 		if x.fault != nil {
 			return x.fault
 		}
+		x.watchdog.End()
 		if x.draining && x.drained() {
 			return nil
 		}
 		select {
 		case command := <-commands:
+			x.watchdog.Begin("commands")
 			each(command, commands, func(f func()) { f() })
 		case cleanup := <-e.cleanups:
 			cleanup()
 		case r := <-results:
+			x.watchdog.Begin("the ends of attempts")
 			each(r, results, func(r result) {
 				x.workers.Returned()
 				x.attemptEnded(r)
 			})
 		case <-x.freed: // dispatch has a look
 		case v := <-evaluated:
+			x.watchdog.Begin("what follows from evaluations")
 			each(v, evaluated, func(v *evaluation) {
 				x.evaluations.ended(v)
 				v.then()
 			})
 		case batch := <-due:
+			x.watchdog.Begin("timers")
 			for _, alarm := range batch {
 				alarm()
 			}
 		case commits <- commit:
 			x.commits.sent(commit)
 		case b := <-x.commits.fromCommitter:
+			x.watchdog.Begin("what waits for a commit")
 			x.commits.committed(b)
 			if x.fault == nil {
 				x.count()
@@ -245,8 +254,10 @@ func (e *Engine) loop(ctx context.Context) error {
 		case notices <- notice:
 			x.commits.noticed(notice)
 		case idles <- idle:
+			x.watchdog.Begin("a simulation")
 			x.resumeIdle()
 		case <-x.commits.writing():
+			x.watchdog.Begin("a snapshot")
 			x.commits.continueSnapshot()
 		case <-x.commits.compacted:
 			x.commits.compacting = false
@@ -255,6 +266,7 @@ func (e *Engine) loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+		x.watchdog.End()
 	}
 }
 
@@ -277,6 +289,14 @@ func each[T any](first T, more <-chan T, handle func(T)) {
 
 // dispatch starts what may start.
 func (e *executor) dispatch() {
+	if len(e.pieces) > 0 && !e.commits.congested() && e.fault == nil {
+		e.watchdog.Doing("a piece of large work", "")
+		if next := e.pieces[0]; next() {
+			e.pieces = e.pieces[1:]
+		} else {
+			e.freed.send()
+		}
+	}
 	if e.schedules.backfillsDue && !e.commits.congested() && e.fault == nil {
 		e.schedules.advanceBackfills()
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/flowhost/flowhost/engine/internal/watchdog"
 	"github.com/flowhost/flowhost/engine/internal/workers"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/internal/fairq"
@@ -30,20 +32,22 @@ type executor struct {
 	used      map[string]time.Time // by digest of a definition: when a run last used it, since the start
 	schedules *schedules
 
-	open      map[run.ID]*openRun // runs that are not finished
-	starting  []*openRun          // runs that start next: they have a slot, or another run's end has started them
+	open      map[run.ID]*openRun  // runs that are not finished
+	pieces    []func() (done bool) // of large work, one for each turn of the loop
+	starting  []*openRun           // runs that start next: they have a slot, or another run's end has started them
 	runLimits runLimits
 
 	runnable fairq.Queue[task] // tasks that may start as soon as a worker is idle
 	children *children
 	limits   *limits
 	places   *fairq.Places // shared with the goroutines of attempts
-	freed    chan struct{} // an attempt may be admitted that could not be before
+	freed    wakeup        // an attempt may be admitted that could not be before, or a piece of work is left
 	workers  *workers.Pool[*attempt, result]
 	inFlight int // attempts
 	calls    invocations
 
 	evaluations *evaluations
+	watchdog    *watchdog.Watchdog
 
 	finished finishedRuns
 	watchers watchers
@@ -53,6 +57,9 @@ type executor struct {
 	draining bool
 	fault    error // ends the loop
 }
+
+// longTurn is the processor time from which a turn of the loop is reported.
+const longTurn = 50 * time.Millisecond
 
 // maxTimers is out of reach: open runs, their tasks and the deployed schedules have a
 // few timers each.
@@ -69,15 +76,13 @@ func newExecutor(config Config) *executor {
 	e.commits = newCommitLog(&e.config)
 	e.commits.applied, e.commits.recordOf, e.commits.fail = e.applied, e.recordOf, e.fail
 	e.shard = e.commits.shard
-	e.freed = make(chan struct{}, 1)
-	e.places = fairq.NewPlaces(max(config.Workers, 0), config.InFlight, func() {
-		select {
-		case e.freed <- struct{}{}:
-		default:
-		}
-	})
+	e.freed = make(wakeup, 1)
+	e.places = fairq.NewPlaces(max(config.Workers, 0), config.InFlight, e.freed.send)
 	e.calls.invoker, e.calls.log = config.Invoker, config.Log
 	e.workers = workers.New(e.calls.make, maxTurn)
+	e.watchdog = watchdog.New(longTurn, config.suspicious, func(t watchdog.Turn) {
+		e.log.Warn("the engine's loop took long for one turn; all flows waited for it", "cpu", t.Took, "doing", t.What, "of", t.Of)
+	})
 	e.chains, e.children = &chains{exec: e}, &children{exec: e}
 	e.evaluations = newEvaluations(e.clock, config.Sim != nil)
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
@@ -106,7 +111,17 @@ func (e *executor) drained() bool {
 // busy reports whether something is under way that takes no virtual time and that a
 // graceful stop waits for.
 func (e *executor) busy() bool {
-	return e.evaluations.out > 0 || e.commits.inFlight != nil || len(e.commits.pending) > 0 || len(e.commits.outbox) > 0
+	return len(e.pieces) > 0 || e.evaluations.out > 0 || e.commits.inFlight != nil || len(e.commits.pending) > 0 || len(e.commits.outbox) > 0
+}
+
+// wakeup lets the loop look, from any goroutine, at what may start.
+type wakeup chan struct{}
+
+func (w wakeup) send() {
+	select {
+	case w <- struct{}{}:
+	default:
+	}
 }
 
 // fail ends the loop with an error from which the engine cannot continue.
@@ -129,6 +144,10 @@ type Stats struct {
 	Dropped    uint64 `json:"dropped_fires"`    // nominal times that made none, since the start
 	Revision   uint64 `json:"revision"`         // of the journal
 	Tail       int    `json:"events_since_snapshot"`
+
+	LongTurns   int64         `json:"long_turns"`                 // of the loop, of more than 50 ms of a processor
+	LongestTurn time.Duration `json:"longest_turn_ns,omitempty"`  // of these
+	LongestWas  string        `json:"longest_turn_was,omitempty"` // what it did
 }
 
 // Stats returns how much the engine has to do, as of the last commit.
@@ -141,8 +160,10 @@ func (e *Engine) Stats() Stats {
 
 func (e *executor) count() {
 	_, waiting := e.places.Count()
+	long, longest := e.watchdog.Report()
 	e.stats.Store(&Stats{
 		Open: len(e.open), Ready: e.runnable.Len(), Running: e.inFlight, Waiting: waiting, Stuck: int(e.calls.stuck.Load()), Evaluating: e.evaluations.out,
 		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
+		LongTurns: long, LongestTurn: longest.Took, LongestWas: strings.TrimSpace(longest.What + " " + longest.Of),
 	})
 }

@@ -35,6 +35,7 @@ func (e *executor) expand(t task) {
 			e.end(t, run.Failed, failure)
 			return
 		}
+		e.watchdog.Doing("beginning a fan-out", string(t.run.ID))
 		if e.commits.record(t.event(&run.TaskExpanded{TaskRef: t.ref(), Items: items.recorded})) == nil {
 			t.newFan(items.each)
 			e.feed(t)
@@ -69,11 +70,12 @@ func itemsOf(spec *flows.Task) func(*flows.Scope) (*fanItems, *run.Failure) {
 // resumeFan continues a task that was fanned out before a restart, or in the run that
 // this one continues.
 func (e *executor) resumeFan(t task) {
-	recorded, err := run.Items(t.state().Items)
+	recorded, err := t.recordedItems()
 	if err != nil {
 		e.end(t, run.Failed, &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeExpression, Message: err.Error()})
 		return
 	}
+	delete(t.items, t.spec.Name)
 	f := t.newFan(recorded)
 	var begun []*item
 	var asked *item
@@ -115,10 +117,45 @@ func (t task) newFan(items []run.Item) *fan {
 	return f
 }
 
+// recordedItems are the items of a fan-out that began earlier. They are decoded once.
+func (t task) recordedItems() ([]run.Item, error) {
+	if known, ok := t.items[t.spec.Name]; ok {
+		return known, nil
+	}
+	items, err := run.Items(t.state().Items)
+	if err == nil {
+		t.keepItems(t.spec.Name, items)
+	}
+	return items, err
+}
+
+func (o *openRun) keepItems(task string, items []run.Item) {
+	if o.items == nil {
+		o.items = map[string][]run.Item{}
+	}
+	o.items[task] = items
+}
+
+// decodeItems decodes the items of all fan-outs that began earlier, if there are units for
+// that.
+func (o *openRun) decodeItems(units int) bool {
+	if units > 0 {
+		return false
+	}
+	for _, t := range o.run.Tasks {
+		if t.Items != nil && !t.State.Done() {
+			if items, err := run.Items(t.Items); err == nil { // an error is found again by its task
+				o.keepItems(t.Task, items)
+			}
+		}
+	}
+	return true
+}
+
 // tookAll reports whether all items of a fan-out were carried over from the run that
 // this one continues. Then there is nothing to decide.
 func (t task) tookAll() bool {
-	items, err := run.Items(t.state().Items)
+	items, err := t.recordedItems()
 	return err == nil && !slices.ContainsFunc(items, func(i run.Item) bool {
 		state := t.run.Task(run.TaskRef{Task: t.spec.Name, Key: i.Key})
 		return state == nil || !state.Reused

@@ -9,8 +9,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
+// manyTasks is how many task runs make a run large.
+const manyTasks = 1000
+
 // finish ends a run whose tasks are all done.
 func (e *executor) finish(o *openRun, failure *run.Failure) {
+	if len(o.run.Tasks) > manyTasks {
+		e.watchdog.Doing("finishing a run", string(o.run.ID))
+	}
 	if err := fits(o.output); err != nil && failure == nil {
 		o.output, failure = nil, outputFailure(err)
 	}
@@ -22,6 +28,29 @@ func (e *executor) finish(o *openRun, failure *run.Failure) {
 		end.State = run.Canceled
 	}
 	e.endUnreached(o)
+	e.prepareRecord(o, func() { e.recordFinished(o, end) })
+}
+
+// prepareRecord builds the record of a large run before the run ends, beside the loop.
+func (e *executor) prepareRecord(o *openRun, then func()) {
+	if len(o.run.Tasks) <= manyTasks {
+		then()
+		return
+	}
+	var record *run.Record
+	e.evaluate(o, func(units int) bool {
+		if units == 0 {
+			record = o.run.Record(taskNames(o.flow))
+		}
+		return units == 0
+	}, func() {
+		o.completion.record = record
+		then()
+	}, nil)
+}
+
+// recordFinished records the end of a run, and closes it.
+func (e *executor) recordFinished(o *openRun, end *run.Finished) {
 	e.endRun(o.run, end, func(after *afterFinish, err error) {
 		switch {
 		case err == nil:
@@ -159,6 +188,7 @@ func (e *executor) recordOf(r *run.Run) *run.Record {
 	if o.completion.record == nil {
 		o.completion.record = r.Record(taskNames(o.flow))
 	}
+	o.completion.record.Conclude(r)
 	return o.completion.record
 }
 

@@ -39,6 +39,7 @@ type openRun struct {
 	completion     *completion
 
 	askedFor  run.TaskRef                         // the task that was requested by name; zero for most
+	items     map[string][]run.Item               // of fan-outs that continue, by task, until they do
 	continued map[run.TaskRef]*run.ContinuedChild // what the runs of sub-flows carry over; nil for most
 
 	schedule *schedule     // the schedule that has made it; nil for none

@@ -38,14 +38,46 @@ func (e *Engine) Retry(ctx context.Context, id run.ID, how run.RerunOptions) (ru
 	if err != nil {
 		return run.Receipt{}, err
 	}
-	request := run.Request{Flow: record.Flow, Trigger: record.Trigger, Params: paramsFor(record, how)}
-	return e.receive(ctx, func() func() (run.Receipt, error) {
-		a := &admission{flow: cmp.Or(f, e.deployedFlow(record.Flow))}
-		if a.flow != nil {
-			a.Admission, a.err = a.flow.Admit(request)
+	return e.receive(ctx, func() ask {
+		again := e.plan(f, before, how)
+		return func(answer answerRequest) {
+			e.exec.watchdog.Doing("making a run again", string(id))
+			e.exec.retry(again, before.Run, answer)
 		}
-		return func() (run.Receipt, error) { return e.exec.retry(a, f != nil, before, how) }
 	})
+}
+
+// repetition is a run that is made again, as planned by whoever requests it.
+type repetition struct {
+	admission
+	recorded     bool // the flow is that of the earlier run's definition
+	reused       []run.EventData
+	continuation json.RawMessage
+}
+
+// plan lets the recorded flow admit the run again, or the deployed one if that is nil, and
+// finds what the run carries over.
+func (e *Engine) plan(f *flows.Flow, before *rerun.Predecessor, how run.RerunOptions) *repetition {
+	old := before.Run
+	again := &repetition{recorded: f != nil, admission: admission{flow: cmp.Or(f, e.deployedFlow(old.Flow))}}
+	switch {
+	case old.Truncated && len(old.Tasks) == 0:
+		again.err = run.Requestf(run.RequestSize, "the record of the run was larger than a message and has lost its payload and params: start a new run")
+	case again.flow == nil:
+		again.err = run.Requestf(run.RequestUnknownFlow, "flow %q of the run is no longer deployed", old.Flow)
+	default:
+		again.Admission, again.err = again.flow.Admit(run.Request{Flow: old.Flow, Trigger: old.Trigger, Params: paramsFor(old, how)})
+	}
+	if again.err == nil && !again.Accepted {
+		again.err = run.Requestf(run.RequestExpression, "the filter of the run's trigger refuses it now")
+	}
+	if again.err == nil {
+		again.err = rerun.CheckParams(again.flow, old, how, again.Params)
+	}
+	if again.err == nil && !how.Whole {
+		again.reused, again.continuation, again.err = e.exec.carriedOver(again.flow, before, how)
+	}
+	return again
 }
 
 // flowOf is the recorded flow of a run if the request asks for it, and nil otherwise.
@@ -72,40 +104,28 @@ func (e *Engine) flowOf(ctx context.Context, old *run.Record, how run.RerunOptio
 	return nil, run.Requestf(run.RequestUnknownFlow, "the recorded definition has no flow %q", old.Flow)
 }
 
-// retry makes the run with the flow that has admitted it, the recorded or the deployed one.
-func (e *executor) retry(a *admission, recorded bool, before *rerun.Predecessor, how run.RerunOptions) (run.Receipt, error) {
-	if err := e.refusal(); err != nil {
-		return run.Receipt{}, err
+// retry makes a run again.
+func (e *executor) retry(again *repetition, old *run.Record, answer answerRequest) {
+	switch err := e.refusal(); {
+	case err != nil:
+		answer(run.Receipt{}, err)
+		return
+	case !again.recorded && again.flow != e.flows[old.Flow]:
+		answer(run.Receipt{}, errRedeployed)
+		return
+	case again.err != nil:
+		answer(run.Receipt{}, again.err)
+		return
 	}
-	old := before.Run
-	if old.Truncated && len(old.Tasks) == 0 {
-		return run.Receipt{}, run.Requestf(run.RequestSize, "the record of the run was larger than a message and has lost its payload and params: start a new run")
+	submitted := &run.Submitted{
+		Flow: again.flow.Name, Definition: again.flow.DefinitionDigest, Trigger: again.Trigger,
+		Params: again.Params, Concurrency: again.Concurrency, RetryOf: old.Run, Attempt: old.NextAttempt(), Continuation: again.continuation,
 	}
-	f := a.flow
-	switch {
-	case !recorded && f != e.flows[old.Flow]:
-		return run.Receipt{}, errRedeployed
-	case f == nil:
-		return run.Receipt{}, run.Requestf(run.RequestUnknownFlow, "flow %q of the run is no longer deployed", old.Flow)
-	case a.err != nil:
-		return run.Receipt{}, a.err
-	case !a.Accepted:
-		return run.Receipt{}, run.Requestf(run.RequestExpression, "the filter of the run's trigger refuses it now")
+	if len(again.reused) > maxTogether {
+		e.openInPieces(again.flow, submitted, again.reused, answer)
+		return
 	}
-	if err := rerun.CheckParams(f, old, how, a.Params); err != nil {
-		return run.Receipt{}, err
-	}
-	reused, continuation := []run.EventData(nil), json.RawMessage(nil)
-	if !how.Whole {
-		var err error
-		if reused, continuation, err = e.carriedOver(f, before, how); err != nil {
-			return run.Receipt{}, err
-		}
-	}
-	return e.openNew(f, &run.Submitted{
-		Flow: f.Name, Definition: f.DefinitionDigest, Trigger: a.Trigger,
-		Params: a.Params, Concurrency: a.Concurrency, RetryOf: old.Run, Attempt: old.NextAttempt(), Continuation: continuation,
-	}, reused...)
+	answer(e.openNew(again.flow, submitted, again.reused...))
 }
 
 // paramsFor are the params of the new run.

@@ -114,7 +114,7 @@ func boot(t testing.TB, config Config, sets ...*flows.Set) *rig {
 	if config.Invoker == nil {
 		config.Invoker = guests{}
 	}
-	config.Restore = restore
+	config.Restore, config.suspicious = restore, true
 	ctx, kill := context.WithCancel(context.Background())
 	r := &rig{Engine: New(config), t: t, journal: config.Journal, ended: make(chan error, 1), kill: kill}
 	go func() { r.ended <- r.Run(ctx) }()
@@ -126,9 +126,11 @@ func boot(t testing.TB, config Config, sets ...*flows.Set) *rig {
 	return r
 }
 
-// stop drains the engine and checks that its journal agrees with its memory.
+// stop drains the engine and checks that its journal agrees with its memory, and that
+// its loop took no long turn.
 func (r *rig) stop() {
 	r.t.Helper()
+	defer r.brisk()
 	r.Drain()
 	if err := <-r.ended; err != nil {
 		r.t.Errorf("Run after a soft stop: %v", err)
@@ -160,6 +162,15 @@ func (r *rig) stop() {
 		if diff := cmp.Diff(asJSON(r.t, end.record), asJSON(r.t, replayed.Runs[id].Record(order))); diff != "" {
 			r.t.Errorf("finished run %s differs between memory and journal:\n%s", id, diff)
 		}
+	}
+}
+
+// brisk checks that no turn of the loop was long. It is called after the loop has ended.
+func (r *rig) brisk() {
+	r.t.Helper()
+	const garbage = 2 // what the collector of all tests takes of a turn
+	if long, longest := r.exec.watchdog.Report(); longest.Took > garbage*longTurn && !raceEnabled {
+		r.t.Errorf("%d turns of the loop took longer than %v, one of them %v: %s %s", long, longTurn, longest.Took, longest.What, longest.Of)
 	}
 }
 

@@ -117,14 +117,15 @@ func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Requ
 		return run.Receipt{}, err
 	}
 	request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.exec.clock.now()}
-	return e.receive(ctx, func() func() (run.Receipt, error) {
+	return e.receive(ctx, func() ask {
 		a := e.admit(request)
-		return func() (run.Receipt, error) {
+		return func(answer answerRequest) {
 			s, err := e.exec.schedules.deployed(ref)
 			if err != nil {
-				return run.Receipt{}, err
+				answer(run.Receipt{}, err)
+				return
 			}
-			return e.exec.schedules.fireNow(s, request, a)
+			answer(e.exec.schedules.fireNow(s, request, a))
 		}
 	})
 }

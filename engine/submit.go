@@ -159,9 +159,8 @@ const maxTogether = 4096
 // recordNew records a run's Submitted with the events that belong to it, in one commit
 // if they fit. What a run carries over from an earlier one may be too large for that,
 // as with the items of a large fan-out: Submitted then states how many events belong
-// to it, and they are in as many commits as needed. The loop records all of them in
-// one turn, and the receipt waits for the last. So only the end of the process can
-// come in between, and then nobody has received a receipt.
+// to it, and they are in as many commits as needed. The receipt waits
+// for the last. If the process ends in between, nobody has received a receipt.
 //
 // With an error there is no such run, or none that was accepted.
 func (e *executor) recordNew(events []run.Event) error {
@@ -182,6 +181,49 @@ func (e *executor) recordNew(events []run.Event) error {
 		}
 	}
 	return nil
+}
+
+// maxPiece is how many events of one large run are recorded in one turn of the loop.
+const maxPiece = 500
+
+// openInPieces records a new run that carries over very much, in several turns of the loop,
+// and opens it.
+func (e *executor) openInPieces(f *flows.Flow, submitted *run.Submitted, also []run.EventData, answer answerRequest) {
+	at := e.clock.now()
+	id := e.newID(at)
+	submitted.Awaits = len(also)
+	err := tooLarge("the payload", fits(submitted.Trigger.Payload))
+	if err == nil {
+		err = e.define(f.DefinitionDigest, f.Definition)
+	}
+	if err == nil {
+		err = tooLarge("the request", e.commits.record(run.Event{Run: id, At: at, Data: submitted}))
+	}
+	if err != nil {
+		answer(run.Receipt{}, err)
+		return
+	}
+	e.pieces = append(e.pieces, func() (done bool) {
+		if len(also) == 0 {
+			e.used[f.DefinitionDigest] = at
+			o := e.newOpenRun(e.shard.Runs[id], f)
+			e.evaluate(o, o.decodeItems, func() { e.enter(o) }, nil)
+			answer(run.Receipt{Run: id, Accepted: true}, nil)
+			return true
+		}
+		for _, data := range also[:min(maxPiece, len(also))] {
+			if err := e.commits.record(run.Event{Run: id, At: at, Data: data}); err != nil {
+				if e.fault == nil {
+					e.cancelIncomplete(e.shard.Runs[id], "it carries over more than the journal accepts")
+				}
+				answer(run.Receipt{}, tooLarge("the request", err))
+				return true
+			}
+		}
+		also = also[min(maxPiece, len(also)):]
+		return false
+	})
+	e.freed.send()
 }
 
 // cancelIncomplete ends a run that was not accepted.

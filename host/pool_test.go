@@ -113,7 +113,7 @@ func TestTimeStandsStillWhileACallWaitsForMemory(t *testing.T) {
 			close(at.free)
 		}()
 		err := p.use(own, one, 90, func(*lease) {
-			if deadline, _ := own.Deadline(); time.Since(began) != 2*time.Minute+400*time.Millisecond || deadline.Sub(time.Now()) != 600*time.Millisecond {
+			if deadline, _ := own.Deadline(); time.Since(began) != 2*time.Minute+400*time.Millisecond || time.Until(deadline) != 600*time.Millisecond {
 				t.Errorf("it computes after %v, and has %v", time.Since(began), time.Until(deadline))
 			}
 			<-own.Done()

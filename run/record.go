@@ -109,6 +109,12 @@ func (r *Run) Record(order []string) *Record {
 	return rec
 }
 
+// Conclude adds the end of a run to a record that was made when all of its tasks were done.
+func (rec *Record) Conclude(r *Run) {
+	rec.State, rec.Output, rec.Error = r.State, r.Output, r.Failure
+	rec.FinishedAt, rec.DurationMS = timeOrNil(r.FinishedAt), milliseconds(r.StartedAt, r.FinishedAt)
+}
+
 func (t *TaskRun) record() TaskRecord {
 	rec := TaskRecord{
 		Task: t.Task, State: t.State, Attempts: t.Attempts, Reused: t.Reused, Child: t.Child, Items: t.Items,
