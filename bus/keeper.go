@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,6 +34,9 @@ type KeeperConfig struct {
 type Keeper struct {
 	cfg  KeeperConfig
 	last map[string]uint64 // messages of each stream at the last look; of Run
+
+	making  sync.Mutex   // held while streams are made or changed
+	streams StreamConfig // guarded by making
 }
 
 // NewKeeper makes a keeper. The connections stay the caller's.
@@ -40,7 +45,7 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 		cfg.Every = keepEvery
 	}
 	cfg.Log = jskit.Logger(cfg.Log)
-	return &Keeper{cfg: cfg, last: map[string]uint64{}}
+	return &Keeper{cfg: cfg, last: map[string]uint64{}, streams: cfg.Streams}
 }
 
 // required are the streams without which runs cannot be recovered.
@@ -57,19 +62,21 @@ func replaceable() []string {
 // would lose something, and a journal whose snapshots or blobs are gone. That a journal
 // itself is gone shows when it is compared with what was published of it.
 func (k *Keeper) Provision(ctx context.Context) error {
-	there, used, err := k.look(ctx)
+	there, err := k.look(ctx)
 	if err != nil {
 		return err
 	}
-	missing := func(name string) bool { return !slices.Contains(there, name) }
+	missing := func(name string) bool { return there[name] == nil }
+	used := !missing(StreamJournal) && there[StreamJournal].State.LastSeq > 0
 	for _, name := range required() {
 		if used && missing(name) {
 			return k.gone(name, "it is missing, and the journal is there")
 		}
 	}
-	if err := k.make(ctx); err != nil {
+	if err := k.make(ctx, nil); err != nil {
 		return err
 	}
+	k.compare(ctx, there)
 	for _, name := range slices.Concat([]string{StreamJournal}, replaceable(), []string{StreamEvents}) {
 		if missing(name) && (used || name == StreamJournal && len(there) > 0) {
 			k.cfg.Log.Error("a stream was missing and is made again: what it held is lost", "stream", name, "held", holds(name))
@@ -78,34 +85,94 @@ func (k *Keeper) Provision(ctx context.Context) error {
 	return nil
 }
 
-func (k *Keeper) make(ctx context.Context) error {
-	err := ProvisionJournal(ctx, k.cfg.Engine, k.cfg.Streams)
+// Configure replaces the configuration of the streams and changes them to fit, while Run
+// looks after them. The error of [Keeper.Provision] refuses it: the configuration stays,
+// and so do the streams, except those before the refused one.
+func (k *Keeper) Configure(ctx context.Context, streams StreamConfig) error {
+	before, err := k.look(ctx)
+	if err != nil {
+		return err
+	}
+	err = k.make(ctx, &streams)
+	k.compare(ctx, before)
+	return err
+}
+
+// make makes the streams that are missing and changes the others to fit a configuration,
+// which becomes the keeper's, or its present one.
+func (k *Keeper) make(ctx context.Context, next *StreamConfig) error {
+	k.making.Lock()
+	defer k.making.Unlock()
+	streams := k.streams
+	if next != nil {
+		streams = *next
+	}
+	err := ProvisionJournal(ctx, k.cfg.Engine, streams)
 	if err == nil {
-		err = Provision(ctx, k.cfg.Engine, k.cfg.Streams)
+		err = Provision(ctx, k.cfg.Engine, streams)
 	}
 	if err == nil {
-		err = ProvisionEvents(ctx, k.cfg.App, k.cfg.Streams)
+		err = ProvisionEvents(ctx, k.cfg.App, streams)
 	}
 	if err == nil && k.cfg.Sync != nil {
 		err = k.cfg.Sync()
 	}
+	if err == nil {
+		k.streams = streams
+	}
 	return err
 }
 
-// look finds the streams that are there, and whether the journal has ever been used.
-func (k *Keeper) look(ctx context.Context) (there []string, used bool, err error) {
+// compare logs which limits of streams differ from those of before.
+func (k *Keeper) compare(ctx context.Context, before map[string]*jetstream.StreamInfo) {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if now, err := k.info(ctx, name); err == nil { // otherwise Run reports it
+			k.compareLimits(name, before[name], now)
+		}
+	}
+}
+
+func (k *Keeper) compareLimits(name string, before, now *jetstream.StreamInfo) {
+	number := func(n int64) any { return n }
+	age := func(n int64) any { return time.Duration(n) }
+	for _, limit := range []struct {
+		name     string
+		old, new int64
+		show     func(int64) any
+	}{
+		{"bytes", before.Config.MaxBytes, now.Config.MaxBytes, number},
+		{"age", int64(before.Config.MaxAge), int64(now.Config.MaxAge), age},
+		{"messages per subject", before.Config.MaxMsgsPerSubject, now.Config.MaxMsgsPerSubject, number},
+	} {
+		if limit.old == limit.new {
+			continue
+		}
+		log := k.cfg.Log.With("stream", name, "limit", limit.name, "old", limit.show(limit.old), "new", limit.show(limit.new))
+		if lowers(limit.old, limit.new) && now.Config.Discard == jetstream.DiscardOld {
+			log.Warn("a limit of a stream is lowered: the server removes the oldest messages beyond it", "messages_before", before.State.Msgs, "messages", now.State.Msgs)
+			continue
+		}
+		log.Info("a limit of a stream is changed")
+	}
+}
+
+// lowers reports whether a limit of a stream becomes tighter; 0 and less is none.
+func lowers(was, now int64) bool { return now > 0 && (was <= 0 || now < was) }
+
+// look finds the streams that are there.
+func (k *Keeper) look(ctx context.Context) (map[string]*jetstream.StreamInfo, error) {
+	there := map[string]*jetstream.StreamInfo{}
 	for _, name := range slices.Concat(required(), replaceable(), []string{StreamEvents}) {
 		info, err := k.info(ctx, name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			continue
 		case err != nil:
-			return nil, false, fmt.Errorf("stream %s: %w", name, err)
+			return nil, fmt.Errorf("stream %s: %w", name, err)
 		}
-		used = used || name == StreamJournal && info.State.LastSeq > 0
-		there = append(there, name)
+		there[name] = info
 	}
-	return there, used, nil
+	return there, nil
 }
 
 func (k *Keeper) info(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
@@ -164,7 +231,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	if err := k.make(ctx); err != nil {
+	if err := k.make(ctx, nil); err != nil {
 		k.cfg.Log.Error("streams are gone and cannot be made again", "streams", gone, "error", err)
 		return nil
 	}

@@ -192,14 +192,14 @@ func TestTune(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		check(0)
-		r.Tune(1, 2)
+		r.Tune(Tuning{Workers: 1, InFlight: 2})
 		check(2)
-		r.Tune(1, 5)
+		r.Tune(Tuning{Workers: 1, InFlight: 5})
 		check(5)
-		r.Tune(0, 5)
+		r.Tune(Tuning{Workers: -1, InFlight: 5})
 		time.Sleep(2 * time.Second)
 		check(0) // those that were under way have come to their end
-		r.Tune(2, 512)
+		r.Tune(Tuning{Workers: 2})
 		check(7)
 		if record := r.wait(id); record.State != run.Succeeded {
 			t.Errorf("%s: %v", record.State, record.Error)

@@ -119,7 +119,7 @@ func (e *executor) startAttempt(t task, place *fairq.Place, started *run.Attempt
 	e.limits.started(t)
 	timeout := t.spec.Timeout
 	if timeout <= 0 && t.spec.Child == nil { // a sub-flow has no default timeout, also where a call replaces it
-		timeout = e.config.Timeout
+		timeout = time.Duration(e.timeout.Load())
 	}
 	state := t.state()
 	a := &attempt{task: t, place: attemptPlace{places: e.places, clock: e.clock, place: *place}, call: run.Call{

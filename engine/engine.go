@@ -57,7 +57,7 @@ type Config struct {
 	// before they are synced.
 	AcceptLoss bool
 
-	Timeout time.Duration // of attempts whose task states none; default 5m
+	Timeout time.Duration // of attempts whose task states none; default 5m. [Engine.Tune] changes it
 
 	Clock scheduler.Clock // default the machine's
 
@@ -74,12 +74,8 @@ type Config struct {
 
 // withDefaults gives the configuration with its defaults filled in.
 func (c Config) withDefaults() Config {
-	if c.Workers == 0 {
-		c.Workers = 4 * runtime.GOMAXPROCS(0)
-	}
-	if c.InFlight <= 0 {
-		c.InFlight = max(512, c.Workers)
-	}
+	tuned := Tuning{c.Workers, c.InFlight, c.Timeout}.withDefaults()
+	c.Workers, c.InFlight, c.Timeout = tuned.Workers, tuned.InFlight, tuned.Timeout
 	if c.OpenRuns <= 0 {
 		c.OpenRuns = 100_000
 	}
@@ -92,9 +88,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Blobs == nil {
 		c.Blobs = memory.NewStore()
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = 5 * time.Minute
 	}
 	if c.Sim != nil {
 		c.Clock = c.Sim.Clock
@@ -308,6 +301,9 @@ func (e *executor) dispatch() {
 			e.enter(o)
 		}
 	}
+	if e.shard.Pause != nil {
+		return
+	}
 	e.children.start()
 	for e.runnable.Len() > 0 && !e.draining && !e.commits.congested() && e.fault == nil {
 		t, place, ok := fairq.Admit(e.places, &e.runnable)
@@ -318,9 +314,33 @@ func (e *executor) dispatch() {
 	}
 }
 
-// Tune changes how many attempts compute at once, 0 for none, and how many are in flight.
-// Attempts in flight are not affected.
-func (e *Engine) Tune(workers, inFlight int) { e.exec.places.Set(workers, inFlight) }
+// Tuning is the part of a [Config] that may change while the engine runs. Its fields and
+// their defaults are those of the same names there.
+type Tuning struct {
+	Workers  int
+	InFlight int
+	Timeout  time.Duration
+}
+
+// Tune replaces the tuning. Attempts in flight are not affected.
+func (e *Engine) Tune(t Tuning) {
+	t = t.withDefaults()
+	e.exec.timeout.Store(int64(t.Timeout))
+	e.exec.places.Set(max(t.Workers, 0), t.InFlight)
+}
+
+func (t Tuning) withDefaults() Tuning {
+	if t.Workers == 0 {
+		t.Workers = 4 * runtime.GOMAXPROCS(0)
+	}
+	if t.InFlight <= 0 {
+		t.InFlight = max(512, t.Workers)
+	}
+	if t.Timeout <= 0 {
+		t.Timeout = 5 * time.Minute
+	}
+	return t
+}
 
 // command runs f on the loop and waits for it.
 func (e *Engine) command(ctx context.Context, f func()) error {

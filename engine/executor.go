@@ -42,6 +42,7 @@ type executor struct {
 	limits   *limits
 	places   *fairq.Places // shared with the goroutines of attempts
 	freed    wakeup        // an attempt may be admitted that could not be before, or a piece of work is left
+	timeout  atomic.Int64  // of attempts whose task states none, in nanoseconds; [Engine.Tune] stores it
 	workers  *workers.Pool[*attempt, result]
 	inFlight int // attempts
 	calls    invocations
@@ -76,6 +77,7 @@ func newExecutor(config Config) *executor {
 	e.commits = newCommitLog(&e.config)
 	e.commits.applied, e.commits.recordOf, e.commits.fail = e.applied, e.recordOf, e.fail
 	e.shard = e.commits.shard
+	e.timeout.Store(int64(config.Timeout))
 	e.freed = make(wakeup, 1)
 	e.places = fairq.NewPlaces(max(config.Workers, 0), config.InFlight, e.freed.send)
 	e.calls.invoker, e.calls.log = config.Invoker, config.Log
@@ -148,14 +150,21 @@ type Stats struct {
 	LongTurns   int64         `json:"long_turns"`                 // of the loop, of more than 50 ms of a processor
 	LongestTurn time.Duration `json:"longest_turn_ns,omitempty"`  // of these
 	LongestWas  string        `json:"longest_turn_was,omitempty"` // what it did
+
+	Workers  int        `json:"workers"`         // attempts that may compute at once
+	InFlight int        `json:"in_flight"`       // attempts that may compute, or have begun and wait
+	Pause    *run.Pause `json:"pause,omitempty"` // of the host; nil while attempts start
 }
 
-// Stats returns how much the engine has to do, as of the last commit.
+// Stats returns how much the engine has to do, as of the last commit, and the present
+// bounds of attempts.
 func (e *Engine) Stats() Stats {
-	if s := e.exec.stats.Load(); s != nil {
-		return *s
+	var s Stats
+	if counted := e.exec.stats.Load(); counted != nil {
+		s = *counted
 	}
-	return Stats{}
+	s.Workers, s.InFlight = e.exec.places.Bounds()
+	return s
 }
 
 func (e *executor) count() {
@@ -164,6 +173,6 @@ func (e *executor) count() {
 	e.stats.Store(&Stats{
 		Open: len(e.open), Ready: e.runnable.Len(), Running: e.inFlight, Waiting: waiting, Stuck: int(e.calls.stuck.Load()), Evaluating: e.evaluations.out,
 		Timers: e.clock.timers.Len(), Fired: e.schedules.fired, Dropped: e.schedules.dropped, Revision: e.commits.revision, Tail: e.commits.events,
-		LongTurns: long, LongestTurn: longest.Took, LongestWas: strings.TrimSpace(longest.What + " " + longest.Of),
+		LongTurns: long, LongestTurn: longest.Took, LongestWas: strings.TrimSpace(longest.What + " " + longest.Of), Pause: e.shard.Pause,
 	})
 }

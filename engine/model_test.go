@@ -184,11 +184,11 @@ func (w *world) slow(e *Engine) {
 		}
 	}
 	if chance(rng, 4) {
-		e.Tune(rng.IntN(3), 1+rng.IntN(4))
+		e.Tune(Tuning{Workers: rng.IntN(4) - 1, InFlight: 1 + rng.IntN(4)})
 		tuned := rand.New(rand.NewPCG(w.seed, rng.Uint64()))
 		w.clients.Go(func() {
 			time.Sleep(time.Duration(tuned.IntN(20)) * time.Second)
-			e.Tune(1+tuned.IntN(6), 1+tuned.IntN(6))
+			e.Tune(Tuning{Workers: 1 + tuned.IntN(6), InFlight: 1 + tuned.IntN(6)})
 		})
 	}
 }

@@ -41,7 +41,7 @@ type Config struct {
 	IdleTime     time.Duration   // after which an instance that nobody needed is given up; default 1 minute
 	Engine       Engine          // default: Compiler
 	Depth        int             // calls of recursive functions within each other; default 10 000
-	Limits       run.Limits      // of a call that states none; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited; at most run.MaxOutput and run.MaxLog
+	Limits       run.Limits      // of a call that states none; [Host.Tune] changes these and the next two; defaults: memory 256 MiB, output 1 MiB, log 64 KiB, fuel unlimited; at most run.MaxOutput and run.MaxLog
 	Timeout      time.Duration   // of a call that states none; default 5 minutes
 	Grace        time.Duration   // of a call that is canceled, if its guest asks whether to stop, to come to its own end; default 2 seconds, negative: none
 	ModuleSize   int64           // bytes of the largest module; default 64 MiB
@@ -110,18 +110,24 @@ func (c Config) withDefaults() Config {
 	c.Depth = cmp.Or(min(max(c.Depth, 0), math.MaxInt32), defaultDepth)
 	c.Memory = cmp.Or(max(c.Memory, 0), defaultMemory)
 	c.Queue = max(cmp.Or(c.Queue, defaultQueue), 0)
-	c.Timeout = cmp.Or(max(c.Timeout, 0), defaultTimeout)
-	c.Grace = max(cmp.Or(c.Grace, defaultGrace), 0)
 	c.ModuleSize = cmp.Or(max(c.ModuleSize, 0), defaultModuleSize)
 	c.ModuleMemory = cmp.Or(max(c.ModuleMemory, 0), defaultModuleMemory)
 	c.ModuleTime = cmp.Or(max(c.ModuleTime, 0), defaultModuleTime)
 	c.CompileTime = cmp.Or(max(c.CompileTime, 0), defaultCompileTime)
 	c.CompileMemory = cmp.Or(max(c.CompileMemory, 0), defaultCompileMemory)
-	c.Limits = limitsOr(c.Limits, run.Limits{
+	tuned := Tuning{c.Limits, c.Timeout, c.Grace}.withDefaults()
+	c.Limits, c.Timeout, c.Grace = tuned.Limits, tuned.Timeout, tuned.Grace
+	return c
+}
+
+func (t Tuning) withDefaults() Tuning {
+	t.Timeout = cmp.Or(max(t.Timeout, 0), defaultTimeout)
+	t.Grace = max(cmp.Or(t.Grace, defaultGrace), 0)
+	t.Limits = limitsOr(t.Limits, run.Limits{
 		Memory: defaultCallMemory, Output: defaultCallOutput, Log: defaultCallLog,
 	})
-	c.Limits.Output, c.Limits.Log = min(c.Limits.Output, run.MaxOutput), min(c.Limits.Log, run.MaxLog)
-	return c
+	t.Limits.Output, t.Limits.Log = min(t.Limits.Output, run.MaxOutput), min(t.Limits.Log, run.MaxLog)
+	return t
 }
 
 // limitsOr is l with its fields that are not positive taken from def.

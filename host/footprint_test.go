@@ -103,7 +103,7 @@ func TestFootprintCoversInstances(t *testing.T) {
 			if err := h.ready(t.Context(), m.image); err != nil {
 				t.Fatal(err)
 			}
-			limits := h.config.Limits
+			limits := h.tuning.Load().Limits
 			var charged, before, taken int64
 			var hold func(n int)
 			hold = func(n int) {

@@ -44,11 +44,11 @@ func (g *grace) lasts(ctx context.Context) bool {
 }
 
 func (g *grace) begin(ctx context.Context) bool {
-	if g.host == nil || g.host.config.Grace == 0 || !g.open || !errors.Is(context.Cause(ctx), run.ErrCanceled) {
+	if g.host == nil || g.host.tuning.Load().Grace == 0 || !g.open || !errors.Is(context.Cause(ctx), run.ErrCanceled) {
 		return false
 	}
 	now := time.Now()
-	until := now.Add(g.host.config.Grace)
+	until := now.Add(g.host.tuning.Load().Grace)
 	if deadline, limited := ctx.Deadline(); limited && deadline.Before(until) {
 		until = deadline
 	}

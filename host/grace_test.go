@@ -17,8 +17,16 @@ import (
 func asking(t *testing.T, length time.Duration) *invocation {
 	t.Helper()
 	inv := newInvocation(&run.Call{}, ABIFlowhost, "f", run.Limits{Output: 1000, Log: 1000})
-	inv.grace = grace{host: &Host{config: Config{Grace: length}, life: t.Context()}, open: true, asked: true}
+	inv.grace = grace{host: granting(t, length), open: true, asked: true}
 	return inv
+}
+
+// granting is a host that grants that time.
+func granting(t *testing.T, length time.Duration) *Host {
+	t.Helper()
+	h := &Host{life: t.Context()}
+	h.tuning.Store(&Tuning{Grace: length})
+	return h
 }
 
 func TestGraceBeginsWhenItIsNoticed(t *testing.T) {
@@ -50,18 +58,17 @@ func TestGraceBeginsWhenItIsNoticed(t *testing.T) {
 
 func TestWhatHasNoGrace(t *testing.T) {
 	t.Parallel()
-	granting := &Host{config: Config{Grace: time.Hour}, life: t.Context()}
 	for name, c := range map[string]struct {
 		cause error
 		grace grace
 	}{
 		"a guest that cannot ask":   {run.ErrCanceled, grace{open: true}},
-		"a host that grants none":   {run.ErrCanceled, grace{host: &Host{life: t.Context()}, open: true}},
-		"a call that has not begun": {run.ErrCanceled, grace{host: granting}},
-		"the run's deadline":        {run.ErrDeadline, grace{host: granting, open: true}},
-		"a host that stops":         {ErrClosed, grace{host: granting, open: true}},
-		"an engine that stops":      {errors.New("stop"), grace{host: granting, open: true}},
-		"a context without a cause": {nil, grace{host: granting, open: true}},
+		"a host that grants none":   {run.ErrCanceled, grace{host: granting(t, 0), open: true}},
+		"a call that has not begun": {run.ErrCanceled, grace{host: granting(t, time.Hour)}},
+		"the run's deadline":        {run.ErrDeadline, grace{host: granting(t, time.Hour), open: true}},
+		"a host that stops":         {ErrClosed, grace{host: granting(t, time.Hour), open: true}},
+		"an engine that stops":      {errors.New("stop"), grace{host: granting(t, time.Hour), open: true}},
+		"a context without a cause": {nil, grace{host: granting(t, time.Hour), open: true}},
 	} {
 		inv := asking(t, 0)
 		inv.grace = c.grace
@@ -151,7 +158,7 @@ func TestLeftFitsIntoTheAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(run.ErrCanceled)
 	if inv.over(ctx) || inv.grace.ask() != math.MaxInt32 {
-		t.Errorf("%d left of %v", inv.grace.ask(), inv.grace.host.config.Grace)
+		t.Errorf("%d left of %v", inv.grace.ask(), inv.grace.host.tuning.Load().Grace)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,7 +15,8 @@ const manifestTimeout = 5 * time.Second
 
 // Host runs functions of modules. It is safe for concurrent use.
 type Host struct {
-	config  Config // with all defaults
+	config  Config // with all defaults; for what may change, see tuning
+	tuning  atomic.Pointer[Tuning]
 	sandbox *sandbox
 	modules moduleCache
 	calls   *pool
@@ -38,7 +40,7 @@ func New(ctx context.Context, config Config) (*Host, error) {
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	calls := newPool(&config)
-	return &Host{
+	h := &Host{
 		config:  config,
 		sandbox: box,
 		modules: moduleCache{entries: map[string]*entry{}, room: config.ModuleMemory, lifetime: config.ModuleTime, forget: calls.forget},
@@ -47,7 +49,9 @@ func New(ctx context.Context, config Config) (*Host, error) {
 		active:  map[*activeCall]struct{}{},
 		life:    life,
 		end:     end,
-	}, nil
+	}
+	h.tuning.Store(&Tuning{config.Limits, config.Timeout, config.Grace})
+	return h, nil
 }
 
 // Close cuts off the running calls, whose attempts are lost, waits for them and frees
@@ -119,7 +123,7 @@ func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	img.digest, img.limits = digest, setupLimits(&h.config, &img.form)
+	img.digest, img.limits = digest, setupLimits(h.tuning.Load().Limits, h.config.Memory, &img.form)
 	m := &module{image: img, exports: map[string]string{}}
 	m.signature.Digest = digest
 	form := img.form

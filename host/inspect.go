@@ -47,7 +47,7 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 	if m.fault != nil {
 		return nil, m.fault.at(path)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, run.ErrDeadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, h.tuning.Load().Timeout, run.ErrDeadline)
 	defer cancel()
 	err = h.ready(ctx, m.image)
 	if err == nil {

@@ -21,7 +21,7 @@ func (h *Host) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
 	started := time.Now()
 	timeout := call.Timeout
 	if timeout <= 0 {
-		timeout = h.config.Timeout
+		timeout = h.tuning.Load().Timeout
 	}
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 	if failure != nil {
 		return failed(failure), nil
 	}
-	limits := limitsOr(call.Limits, h.config.Limits)
+	limits := limitsOr(call.Limits, h.tuning.Load().Limits)
 	limits.Memory = min(limits.Memory, h.config.Memory)
 	limits.Output, limits.Log = min(limits.Output, run.MaxOutput), min(limits.Log, run.MaxLog)
 	if need := m.minMemory(); need > limits.Memory {

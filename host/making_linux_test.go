@@ -110,7 +110,7 @@ func TestMakingInstancesIsShort(t *testing.T) {
 			if err != nil || prepared.fault != nil {
 				t.Fatal(err, prepared)
 			}
-			limits := h.config.Limits
+			limits := h.tuning.Load().Limits
 			limits.Memory = 1 << 30
 			prepared.image.limits.Memory = 1 << 30
 			runtime.LockOSThread()

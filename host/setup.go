@@ -85,7 +85,7 @@ func (s *setups) end(ended *setup, err error) {
 // setUp starts a setup, which has a place of the pool like any call, and all the
 // time that a call has by default.
 func (h *Host) setUp(i *image, s *setup) {
-	ctx, cancel := context.WithTimeoutCause(h.life, h.config.Timeout, errSetupTime)
+	ctx, cancel := context.WithTimeoutCause(h.life, h.tuning.Load().Timeout, errSetupTime)
 	ctx, s.abandon = context.WithCancelCause(ctx)
 	release := h.modules.hold(i)
 	h.busy.Go(func() {
@@ -103,12 +103,11 @@ func (h *Host) setUp(i *image, s *setup) {
 
 // setupLimits are those of initializing a module: the host's defaults, unless the
 // module itself starts with more memory.
-func setupLimits(config *Config, form *shape) run.Limits {
-	limits := config.Limits
+func setupLimits(limits run.Limits, memory int64, form *shape) run.Limits {
 	if form.memory != nil {
 		limits.Memory = max(limits.Memory, form.memory.Min)
 	}
-	limits.Memory, limits.Fuel = min(limits.Memory, config.Memory), 0
+	limits.Memory, limits.Fuel = min(limits.Memory, memory), 0
 	return limits
 }
 

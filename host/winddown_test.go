@@ -212,6 +212,39 @@ func TestGuestThatCannotAskIsStoppedAtOnce(t *testing.T) {
 	}
 }
 
+// A tuned host uses the new limits, timeout and grace for the next calls.
+func TestTune(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, host.Config{Timeout: ample, Grace: ample})
+	asks := endless()
+	asks.imports = []importEntry{{"flowhost:task/v1", "should_stop", taskFunction}}
+	digest := loadBytes(t, h, asks.bytes())
+	invoke := func(ctx context.Context) run.Result {
+		t.Helper()
+		call := callOf(digest, "", "1")
+		call.Timeout, call.Limits = 0, run.Limits{}
+		result, err := h.Invoke(ctx, call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	h.Tune(host.Tuning{Timeout: moment})
+	if result := invoke(t.Context()); result.Outcome != run.OutcomeTimedOut || result.Duration > patience {
+		t.Errorf("with a short timeout: %s after %v", result.Outcome, result.Duration)
+	}
+	h.Tune(host.Tuning{Timeout: ample, Grace: -1})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(moment, func() { cancel(errNotNeeded) })
+	if result := invoke(ctx); result.Outcome != run.OutcomeCanceled || result.Duration > patience {
+		t.Errorf("without a grace: %s after %v", result.Outcome, result.Duration)
+	}
+	h.Tune(host.Tuning{Limits: run.Limits{Fuel: 1000}})
+	if result := invoke(t.Context()); result.Failure == nil || result.Failure.Code != run.CodeFuel {
+		t.Errorf("with little fuel: %+v", result)
+	}
+}
+
 // A call that is canceled while it waits for a place ends at once.
 func TestWaitingCallHasNoGrace(t *testing.T) {
 	t.Parallel()

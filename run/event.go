@@ -180,6 +180,14 @@ type (
 	Decided struct {
 		Position
 	}
+
+	// HostPaused stops the host: no attempt starts until HostResumed.
+	HostPaused struct {
+		Reason string `json:"reason"`
+	}
+
+	// HostResumed lets attempts start again.
+	HostResumed struct{}
 )
 
 // Kinds under which events are stored.
@@ -199,6 +207,8 @@ const (
 	KindChildStarted        = "child_started"
 	KindDefined             = "defined"
 	KindDecided             = "decided"
+	KindHostPaused          = "host_paused"
+	KindHostResumed         = "host_resumed"
 	KindScheduleSet         = "schedule_set"
 	KindScheduleAdvanced    = "schedule_advanced"
 	KindSchedulePaused      = "schedule_paused"
@@ -223,6 +233,8 @@ func (*CancelRequested) Kind() string     { return KindCancelRequested }
 func (*Finished) Kind() string            { return KindFinished }
 func (*Defined) Kind() string             { return KindDefined }
 func (*Decided) Kind() string             { return KindDecided }
+func (*HostPaused) Kind() string          { return KindHostPaused }
+func (*HostResumed) Kind() string         { return KindHostResumed }
 
 // OfTask reports whether an event is about one task of a run.
 func OfTask(data EventData) bool {

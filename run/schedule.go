@@ -43,7 +43,7 @@ type Schedule struct {
 	Pause    *Pause    `json:"pause,omitempty"`  // nil while it goes
 }
 
-// Pause is why a schedule does not fire.
+// Pause is why a schedule does not fire, or why a host starts no attempt.
 type Pause struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`

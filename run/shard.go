@@ -16,6 +16,7 @@ type Shard struct {
 	Schedules   map[ScheduleRef]*Schedule
 	Backfills   []*Backfill          // those that go, and the last ones that have ended, as they began
 	Successes   map[string]time.Time // by flow: the latest nominal time of a run that succeeded
+	Pause       *Pause               // of the host; nil while attempts may start. What it points to does not change
 }
 
 // NewShard is the state before the first event.
@@ -54,6 +55,12 @@ func (s *Shard) Apply(e Event) (*Run, error) {
 		return nil, nil
 	case *Decided:
 		s.decide(d.Position)
+		return nil, nil
+	case *HostPaused:
+		s.Pause = &Pause{Reason: d.Reason, At: e.At}
+		return nil, nil
+	case *HostResumed:
+		s.Pause = nil
 		return nil, nil
 	case *ScheduleSet, *ScheduleAdvanced, *SchedulePaused, *ScheduleResumed:
 		s.applySchedule(e)
@@ -109,6 +116,16 @@ func (e Event) check(s *Shard) error {
 	case *Decided:
 		if last := s.Watermarks[d.Source]; !d.After(last) {
 			return fmt.Errorf("source %q was decided up to %d, and again %d", d.Source, last.Seq, d.Seq)
+		}
+		return nil
+	case *HostPaused:
+		if s.Pause != nil {
+			return errors.New("the host is paused already")
+		}
+		return nil
+	case *HostResumed:
+		if s.Pause == nil {
+			return errors.New("the host is not paused")
 		}
 		return nil
 	case *ScheduleSet, *ScheduleAdvanced, *SchedulePaused, *ScheduleResumed:

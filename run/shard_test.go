@@ -100,6 +100,8 @@ func TestApplyRefusesWhatCannotFollow(t *testing.T) {
 		"watermark that does not move":    {[]EventData{&Decided{Position{Source: "s", Seq: 3}}}, &Decided{Position{Source: "s", Seq: 3}}},
 		"watermark that moves back":       {[]EventData{&Decided{Position{Source: "s", Seq: 3, At: t0}}}, &Decided{Position{Source: "s", Seq: 2, At: t0}}},
 		"definition without its contents": {nil, &Defined{}},
+		"second pause of the host":        {[]EventData{&HostPaused{}}, &HostPaused{}},
+		"resume of a host that goes":      {[]EventData{&HostPaused{}, &HostResumed{}}, &HostResumed{}},
 		"no data":                         {nil, nil},
 	}
 	for name, c := range cases {

@@ -41,12 +41,33 @@ func (c *Client) Deployed(ctx context.Context) (Deployment, error) {
 	}
 }
 
-// LoadFault gives the reason why the host did not load its changed files, nil when
-// nothing was wrong.
-func (c *Client) LoadFault(ctx context.Context) (*LoadFault, error) {
-	var page DeployedPage
-	err := c.ask(ctx, VerbDeployed, DeployedRequest{FaultOnly: true}, &page)
-	return page.Fault, err
+// Status gives the state of the host as a whole.
+func (c *Client) Status(ctx context.Context) (HostStatus, error) {
+	var status HostStatus
+	err := c.ask(ctx, VerbHost, HostRequest{}, &status)
+	return status, err
+}
+
+// PauseHost stops the start of attempts until ResumeHost.
+func (c *Client) PauseHost(ctx context.Context, reason string) (PausedHost, error) {
+	var paused PausedHost
+	err := c.ask(ctx, VerbPauseHost, PauseHostRequest{reason}, &paused)
+	return paused, err
+}
+
+// ResumeHost lets attempts start again, and gives the pause that has ended, nil when there
+// was none.
+func (c *Client) ResumeHost(ctx context.Context) (*run.Pause, error) {
+	var resumed ResumedHost
+	err := c.ask(ctx, VerbResumeHost, HostRequest{}, &resumed)
+	return resumed.Ended, err
+}
+
+// Drain asks the host to shut down gracefully. It gives the state of the host that does.
+func (c *Client) Drain(ctx context.Context) (HostStatus, error) {
+	var status HostStatus
+	err := c.ask(ctx, VerbDrain, HostRequest{}, &status)
+	return status, err
 }
 
 // Limits gives the state of the limits of the host's flows, by name.

@@ -35,8 +35,7 @@ type Right struct {
 
 // DeployedRequest asks for what is deployed.
 type DeployedRequest struct {
-	After     string `json:"after"`                // cursor: only flows whose names come later
-	FaultOnly bool   `json:"fault_only,omitempty"` // without the flows
+	After string `json:"after"` // cursor: only flows whose names come later
 }
 
 // Check refuses a request that cannot be right, with a *run.RequestError.

@@ -33,6 +33,11 @@ const (
 	VerbBackfill       = "backfill"        // start the runs of past nominal times of a schedule
 	VerbBackfills      = "backfills"       // how far these have come
 	VerbCancelBackfill = "cancel_backfill" // stop one
+
+	VerbHost       = "host"        // the state of the host as a whole
+	VerbPauseHost  = "pause_host"  // start no attempt until it is resumed
+	VerbResumeHost = "resume_host" // resume it
+	VerbDrain      = "drain"       // shut it down gracefully
 )
 
 // MaxWait bounds the header Fh-Wait.

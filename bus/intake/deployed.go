@@ -16,7 +16,7 @@ func (d *requests) deployed(hard context.Context, m inbound) {
 	}
 	d.read(hard, m, func(context.Context) answer {
 		page := api.DeployedPage{Deployment: d.config.Deployed()}
-		all := slices.DeleteFunc(slices.Clone(page.Flows), func(f api.DeployedFlow) bool { return body.FaultOnly || f.Flow <= body.After })
+		all := slices.DeleteFunc(slices.Clone(page.Flows), func(f api.DeployedFlow) bool { return f.Flow <= body.After })
 		slices.SortFunc(all, func(a, b api.DeployedFlow) int { return strings.Compare(a.Flow, b.Flow) })
 		return d.shorten(len(all), func(n int) any {
 			page.Flows, page.Next = all[:n], ""

@@ -68,9 +68,15 @@ func (d *requests) endpoints() []endpoint {
 	if d.config.Control != nil && d.config.Logs != nil {
 		add(d.reading, maxAsked, api.VerbLogs, d.logs)
 	}
-	add(d.reading, maxAsked, api.VerbDeadLetters, d.operatorOnly(d.deadLetters))
-	add(d.submitting, maxAsked, api.VerbSendDeadLetter, d.operatorOnly(d.sendDeadLetter))
-	add(d.submitting, maxAsked, api.VerbDiscardDeadLetter, d.operatorOnly(d.discardDeadLetter))
+	add(d.reading, maxAsked, api.VerbDeadLetters, d.operatorOnly(aboutDeadLetters, d.deadLetters))
+	add(d.submitting, maxAsked, api.VerbSendDeadLetter, d.operatorOnly(aboutDeadLetters, d.sendDeadLetter))
+	add(d.submitting, maxAsked, api.VerbDiscardDeadLetter, d.operatorOnly(aboutDeadLetters, d.discardDeadLetter))
+	if d.config.Host != nil {
+		add(d.reading, maxAsked, api.VerbHost, d.host)
+		add(d.submitting, maxAsked, api.VerbPauseHost, d.operatorOnly(aboutHost, d.pauseHost))
+		add(d.submitting, maxAsked, api.VerbResumeHost, d.operatorOnly(aboutHost, d.resumeHost))
+		add(d.submitting, maxAsked, api.VerbDrain, d.operatorOnly(aboutHost, d.drain))
+	}
 	if d.config.Feed != nil {
 		add(d.reading, maxAsked, api.VerbFollow, d.follow)
 	}
@@ -101,12 +107,18 @@ func (d *requests) ask(hard context.Context, e endpoint, m inbound) {
 	d.take(e.queue, d.waiting.config.callerOf(m.who), m, func(m inbound) { e.handle(hard, m) })
 }
 
+// Why clients may not send some requests.
+const (
+	aboutDeadLetters = "dead letters hold messages of others"
+	aboutHost        = "it affects the flows of all clients"
+)
+
 // operatorOnly refuses requests of clients, whatever the server lets them publish on.
 // Without accounts that tell them apart, everybody is the operator.
-func (d *requests) operatorOnly(handle func(context.Context, inbound)) func(context.Context, inbound) {
+func (d *requests) operatorOnly(why string, handle func(context.Context, inbound)) func(context.Context, inbound) {
 	return func(hard context.Context, m inbound) {
 		if !d.waiting.config.callerOf(m.who).operator {
-			d.respond(m, fault("", api.CodeDenied, "dead letters hold messages of others: this request needs the operator's credentials"))
+			d.respond(m, fault("", api.CodeDenied, why+": this request needs the operator's credentials"))
 			return
 		}
 		handle(hard, m)

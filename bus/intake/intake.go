@@ -84,6 +84,9 @@ type Config struct {
 	Schedules ScheduleControl
 	Backfills BackfillControl
 
+	// Host answers requests about the host as a whole. Default: those are not served.
+	Host HostControl
+
 	// Limits gives the state of limits, by name. Default: that request is not served.
 	Limits func(ctx context.Context) ([]run.LimitStatus, error)
 

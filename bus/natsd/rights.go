@@ -33,11 +33,23 @@ func rightsOf(user string, subjects []string) rights {
 	case userClient:
 		return rights{
 			publish:    append([]string{bus.PrefixTrigger + "*", bus.PrefixAPI + ">"}, subjects...),
-			publishNot: []string{bus.APISubject(api.VerbDeadLetters), bus.APISubject(api.VerbSendDeadLetter), bus.APISubject(api.VerbDiscardDeadLetter)},
+			publishNot: operatorOnly(),
 			subscribe:  []string{inboxClient + ".>", bus.PrefixRun + ">"},
 		}
 	}
 	return rights{}
+}
+
+// operatorOnly are the requests that clients may not send: about messages of others, and
+// those that stop the flows of all.
+func operatorOnly() []string {
+	var subjects []string
+	for _, verb := range []string{
+		api.VerbDeadLetters, api.VerbSendDeadLetter, api.VerbDiscardDeadLetter, api.VerbPauseHost, api.VerbResumeHost, api.VerbDrain,
+	} {
+		subjects = append(subjects, bus.APISubject(verb))
+	}
+	return subjects
 }
 
 // text is the rights' part of a user in the server's configuration language.

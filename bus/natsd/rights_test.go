@@ -274,7 +274,7 @@ func TestOperatorReachesNothingOfTheEngine(t *testing.T) {
 	}
 	before := ofEngine()
 	publish := []string{
-		flowSubject, bus.TriggerSubject("a"), "fh.v1.api.run.a", "fh.v1.api.list", "fh.v1.api.deadletters", "fh.v1.api.send_deadletter", "$SRV.INFO.flowhost", "$SRV.PING",
+		flowSubject, bus.TriggerSubject("a"), "fh.v1.api.run.a", "fh.v1.api.list", "fh.v1.api.deadletters", "fh.v1.api.send_deadletter", "fh.v1.api.drain", "$SRV.INFO.flowhost", "$SRV.PING",
 		"$JS.API.STREAM.INFO.MINE", "$JS.API.STREAM.MSG.GET.MINE", "$JS.API.CONSUMER.MSG.NEXT.MINE.reader",
 		"$JS.API.STREAM.DELETE.FH_HISTORY", "$JS.API.STREAM.PURGE.FH_JOURNAL", "fh.v1.journal.0", "fh.v1.history.a.failed", "$O.FH_BLOBS.C.x",
 	}

@@ -76,6 +76,9 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 		return err
 	}
 	s.Data, s.NATSURL = x.data, "" // the host's own journal is not for single runs
+	if s.Workers != nil && *s.Workers == 0 {
+		s.Workers = nil // only the host is paused by it
+	}
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	log := x.Log(slog.LevelError) // the progress shows the rest
@@ -168,6 +171,10 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 	}
 	if err := e.Deploy(hard, set); err != nil {
 		return nil, nil, err
+	}
+	if p := e.Stats().Pause; p != nil {
+		return nil, nil, cli.Exitf(cli.ExitFailed, "the journal is that of a host which is paused since %s: %s; start the host and resume it with 'flowhost resume --host'",
+			render.LocalTime(p.At), render.Printable(p.Reason))
 	}
 	receipt, err := e.Submit(hard, request)
 	if err == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -25,6 +26,7 @@ type service struct {
 	*cli.App
 	files      flowfiles.Flags
 	settings   settings.Settings // from the flags; zero fields leave it to the settings file
+	workers    int               // if the flag is given
 	durability string
 	logLevel   string
 	config     string
@@ -44,11 +46,14 @@ The first Ctrl-C (or SIGTERM) shuts down gracefully: running attempts finish, pe
 work resumes at the next start. The second stops immediately; interrupted attempts run
 again at the next start.
 
-The host reloads flows when their files change and on SIGHUP. New runs use the new
-definitions, open runs keep theirs. If a file has errors, the host logs them and keeps
-the current flows.
+Settings are read from ` + settings.FileName + ` in the flows' directory; flags override them.
+The host reloads flows and settings when their files change and on SIGHUP. New runs use
+the new definitions, open runs keep theirs. Most settings apply at once; the log names
+those that need a restart. If a file has errors, the host logs them and changes
+nothing.
 
-Settings are read from ` + settings.FileName + ` in the flows' directory; flags override them.`,
+With --workers 0 the host accepts requests and starts no attempt. 'flowhost pause
+--host' does the same to a running host, 'flowhost drain' shuts it down gracefully.`,
 		Example: `  flowhost run flows/
   flowhost run flows/ --data /var/lib/flowhost --workers 16
   flowhost run flows/ --nats nats://nats.internal:4222 --creds flowhost.creds`,
@@ -61,7 +66,7 @@ Settings are read from ` + settings.FileName + ` in the flows' directory; flags 
 	flags.StringVar(&s.settings.NATSCreds, "creds", "", "`FILE` with credentials for it, of nsc, a seed, or a NATS context")
 	flags.StringVar(&s.settings.NATSAppCreds, "app-creds", "", "`FILE` with credentials for the clients' account; default: engine and clients share one account")
 	flags.StringVar(&s.settings.NATSListen, "nats-listen", "", "loopback `ADDRESS` of the embedded server; default: "+natsd.DefaultListen+", or a free port if that one is in use")
-	flags.IntVar(&s.settings.Workers, "workers", 0, "maximum `NUMBER` of concurrent attempts; default: four times the number of CPUs")
+	flags.IntVar(&s.workers, "workers", 0, "maximum `NUMBER` of concurrent attempts, 0 for none; default: four times the number of CPUs")
 	flags.StringVar(&s.durability, "durability", "", "`MODE` of the journal: strict, synced before it acknowledges (default); relaxed, synced every 100 ms; or memory, lost with the process")
 	flags.StringVar(&s.logLevel, "log-level", "", "minimum `LEVEL` of the log: debug (each attempt), info (each run; default), warn or error")
 	flags.StringVar(&s.config, "config", "", "settings `FILE`; default: "+settings.FileName+" in the flows' directory")
@@ -74,17 +79,19 @@ Settings are read from ` + settings.FileName + ` in the flows' directory; flags 
 func (s *service) run(cmd *cobra.Command, paths []string) error {
 	merged, err := s.merge(cmd, paths[0])
 	if err != nil {
-		return err
+		return settings.Show(s.App, err)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	serve.LimitMemory()
+	serve.LimitMemory(merged.Memory)
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	asked, stopReloads := serve.ListenReloads()
 	defer stopReloads()
-	log := s.Log(merged.LogLevel)
+	level := new(slog.LevelVar)
+	level.Set(merged.LogLevel)
+	log := s.Log(level)
 	lines := new(serve.GuestLines)
 	h, err := serve.NewHost(soft, merged, lines.Write, log)
 	if err != nil {
@@ -102,13 +109,15 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	return serve.Run(soft, hard, serve.Config{
-		Settings: merged, Paths: paths, Host: h, Flows: options, Set: set, Lines: lines, Reloads: asked, Out: s.Out, Log: log,
+		Settings: merged, Paths: paths, Host: h, Flows: options, Set: set, Lines: lines, Reloads: asked, Out: s.Out, Log: log, Level: level,
+		SettingsFile: settings.File(s.config, paths[0]),
+		Reread:       func() (settings.Settings, error) { return s.merge(cmd, paths[0]) },
 	})
 }
 
 // merge overrides the settings file with the flags.
 func (s *service) merge(cmd *cobra.Command, path string) (settings.Settings, error) {
-	merged, err := settings.Read(s.App, s.config, path)
+	merged, err := settings.Load(s.config, path)
 	if err != nil {
 		return settings.Settings{}, err
 	}
@@ -117,7 +126,9 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings.Settings, err
 	override(&merged.NATSCreds, s.settings.NATSCreds)
 	override(&merged.NATSAppCreds, s.settings.NATSAppCreds)
 	override(&merged.NATSListen, s.settings.NATSListen)
-	override(&merged.Workers, s.settings.Workers)
+	if cmd.Flags().Changed("workers") {
+		merged.Workers = &s.workers
+	}
 	override(&merged.AcceptLoss, s.settings.AcceptLoss)
 	override(&merged.Unwatched, s.settings.Unwatched)
 	if s.durability != "" {
@@ -144,8 +155,8 @@ func (s *service) merge(cmd *cobra.Command, path string) (settings.Settings, err
 func (s *service) check(cmd *cobra.Command, merged *settings.Settings) error {
 	external := merged.NATSURL != ""
 	switch {
-	case s.settings.Workers < 0 || s.settings.Workers > settings.MaxWorkers:
-		return cli.Usage(cmd, "--workers %d: an integer from 1 to %d is expected", s.settings.Workers, settings.MaxWorkers)
+	case s.workers < 0 || s.workers > settings.MaxWorkers:
+		return cli.Usage(cmd, "--workers %d: an integer from 0 to %d is expected", s.workers, settings.MaxWorkers)
 	case !external && s.settings.NATSAppCreds != "":
 		return cli.Usage(cmd, "--app-creds requires --nats: it is for an external server")
 	case !external && s.settings.NATSCreds != "":

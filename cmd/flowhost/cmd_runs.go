@@ -62,7 +62,7 @@ func (l *listing) list(cmd *cobra.Command) error {
 		return err
 	}
 	return l.Use(cmd, func(ctx context.Context, client *api.Client) error {
-		l.WarnOfFault(ctx, client)
+		l.Warn(ctx, client)
 		columns := runColumns()
 		for left := l.limit; ; {
 			query.Limit = run.MaxPage

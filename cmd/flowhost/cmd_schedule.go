@@ -17,16 +17,17 @@ import (
 func scheduleCommand(a *cli.App) *cobra.Command {
 	cmd := group(a, &cobra.Command{
 		Use:   "schedule",
-		Short: "List, predict and control schedules",
-		Long: `Lists the schedules of a host's flows, pauses, resumes and fires them. 'next' predicts
-their times without a host. 'flowhost backfill' starts the runs of past times.`,
+		Short: "List, predict and fire schedules",
+		Long: `Lists the schedules of a host's flows and fires them. 'next' predicts their times
+without a host. 'flowhost pause' and 'resume' pause and resume schedules, 'flowhost
+backfill' starts the runs of past times.`,
 		Example: `  flowhost schedule list
-  flowhost schedule pause orders/nightly --reason "the warehouse is moving"
+  flowhost schedule fire orders/nightly --wait
   flowhost schedule next "30 2 * * *" --timezone Europe/Berlin --explain
   flowhost schedule next orders/nightly flows/`,
-		SuggestFor: []string{"pause", "resume", "fire", "next"},
+		SuggestFor: []string{"fire", "next"},
 	})
-	cmd.AddCommand(scheduleListCommand(a), scheduleNextCommand(a), schedulePauseCommand(a), scheduleResumeCommand(a), scheduleFireCommand(a))
+	cmd.AddCommand(scheduleListCommand(a), scheduleNextCommand(a), scheduleFireCommand(a))
 	return cmd
 }
 

@@ -37,7 +37,7 @@ schedule of one time (at) that made no run is missed.`,
 						return err
 					}
 				}
-				r.WarnOfFault(ctx, client)
+				r.Warn(ctx, client)
 				all, err := client.Schedules(ctx, of)
 				if err != nil {
 					return err

@@ -61,6 +61,7 @@ func (s *showing) show(cmd *cobra.Command, selector string) error {
 		return cli.Usage(cmd, "--json prints the whole record: select tasks of it with a program such as jq, without --task and --failed")
 	}
 	return s.Use(cmd, func(ctx context.Context, client *api.Client) error {
+		s.Warn(ctx, client)
 		id, err := remote.PickRun(ctx, client, selector)
 		if err != nil {
 			return err

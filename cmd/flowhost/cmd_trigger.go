@@ -63,7 +63,7 @@ func (t *triggering) trigger(cmd *cobra.Command, flow string) error {
 		}
 	}
 	return t.follower.Use(cmd, func(ctx context.Context, client *api.Client) error {
-		t.follower.WarnOfFault(ctx, client)
+		t.follower.Warn(ctx, client)
 		if start.Params, err = remote.AskParams(ctx, cmd, client, flow, t.params); err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ that of the run. Ctrl-C ends the command, not the run.
 				if err != nil {
 					return err
 				}
+				e.Warn(ctx, client)
 				return e.Await(ctx, client, id, p)
 			})
 		},

@@ -23,6 +23,7 @@ function of a WebAssembly plugin in its own sandbox.`,
   flowhost approve order@latest manager    approve or refuse what a run waits for
   flowhost plan flows/                     show what changed files would change on the host
   flowhost schedule list                   list schedules, then pause, resume, fire, backfill them
+  flowhost pause --host --reason TEXT      start no attempt until 'flowhost resume --host'
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
 	})
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -36,6 +37,7 @@ function of a WebAssembly plugin in its own sandbox.`,
 		runCommand(a), execCommand(a),
 		triggerCommand(a), runsCommand(a), showCommand(a), watchCommand(a), logsCommand(a),
 		cancelCommand(a), retryCommand(a), rerunCommand(a), approveCommand(a), signalCommand(a),
+		pauseCommand(a), resumeCommand(a), drainCommand(a),
 		scheduleCommand(a), backfillCommand(a), limitCommand(a), deadletterCommand(a),
 		validateCommand(a), testCommand(a), planCommand(a), graphCommand(a), fmtCommand(a), simulateCommand(a),
 		pluginCommand(a), natsCommand(a), schemaCommand(a), versionCommand(a),

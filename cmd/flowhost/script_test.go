@@ -30,6 +30,7 @@ import (
 //	                                a second pattern after "; " waits for a later line and sends
 //	                                SIGTERM, which is not taken for the first signal, forwarded
 //	request HOST SUBJECT JSON       asks over NATS, and waits for the run's end; HOST is a data directory or a URL
+//	answered PATTERN HOST SUBJECT JSON   asks over NATS, again and again until the answer matches
 //	until PATTERN command...        runs it again and again until a line of stdout matches
 //	hangup                          sends SIGHUP to what runs in the background
 //	snippet PAGE TEXT FILE          writes the block of a page that contains the text to a file
@@ -48,7 +49,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": codeCommand, "interrupt": interruptCommand, "request": requestCommand, "natsserver": serverCommand,
-			"until": untilCommand, "hangup": hangupCommand, "snippet": snippetCommand,
+			"answered": answeredCommand, "until": untilCommand, "hangup": hangupCommand, "snippet": snippetCommand,
 		},
 		RequireUniqueNames: true,
 	})
@@ -128,7 +129,13 @@ func requestCommand(ts *testscript.TestScript, neg bool, args []string) {
 	end := time.Now().Add(patience)
 	nc := connectTo(ts, args[0], end)
 	defer nc.Close()
-	msg := &nats.Msg{Subject: args[1], Data: []byte(args[2]), Header: nats.Header{"Fh-Wait": {patience.String()}}}
+	_, err := ts.Stdout().Write(append(answerOf(ts, nc, args[1], args[2], end), '\n'))
+	ts.Check(err)
+}
+
+// answerOf asks a host, which may still start.
+func answerOf(ts *testscript.TestScript, nc *nats.Conn, subject, body string, end time.Time) []byte {
+	msg := &nats.Msg{Subject: subject, Data: []byte(body), Header: nats.Header{"Fh-Wait": {patience.String()}}}
 	for {
 		reply, err := nc.RequestMsg(msg, patience)
 		if errors.Is(err, nats.ErrNoResponders) && time.Now().Before(end) {
@@ -136,9 +143,26 @@ func requestCommand(ts *testscript.TestScript, neg bool, args []string) {
 			continue
 		}
 		ts.Check(err)
-		_, err = ts.Stdout().Write(append(reply.Data, '\n'))
-		ts.Check(err)
-		return
+		return reply.Data
+	}
+}
+
+func answeredCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: answered PATTERN HOST SUBJECT JSON")
+	}
+	pattern, end := regexp.MustCompile(args[0]), time.Now().Add(patience)
+	nc := connectTo(ts, args[1], end)
+	defer nc.Close()
+	for {
+		answer := answerOf(ts, nc, args[2], args[3], end)
+		if pattern.Match(answer) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%s does not match %s", answer, pattern)
+		}
+		time.Sleep(100 * time.Millisecond) // the host does it by itself
 	}
 }
 

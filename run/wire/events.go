@@ -33,6 +33,8 @@ const (
 	kindWaitStarted
 	kindWaitEnded
 	kindChildStarted
+	kindHostPaused
+	kindHostResumed
 )
 
 func (e *encoder) event(event run.Event) {
@@ -93,6 +95,11 @@ func (e *encoder) event(event run.Event) {
 		e.name(d.Source)
 		e.uint(d.Seq)
 		e.time(d.At)
+	case *run.HostPaused:
+		e.head(kindHostPaused, event)
+		e.text(d.Reason)
+	case *run.HostResumed:
+		e.head(kindHostResumed, event)
 	default:
 		e.branchEvent(event)
 	}
@@ -277,6 +284,10 @@ func (d *decoder) event() run.Event {
 		event.Data = defined
 	case kindDecided:
 		event.Data = &run.Decided{Position: run.Position{Source: d.name(), Seq: d.uint(), At: d.time()}}
+	case kindHostPaused:
+		event.Data = &run.HostPaused{Reason: d.text()}
+	case kindHostResumed:
+		event.Data = &run.HostResumed{}
 	default:
 		event.Data = d.branchEvent(kind)
 	}

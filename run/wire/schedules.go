@@ -18,15 +18,19 @@ func (e *encoder) schedules(s *run.Shard) {
 		e.time(known.Decided)
 		e.int(int64(known.Fired))
 		e.int(int64(known.Failures))
-		e.bool(known.Pause != nil)
-		if known.Pause != nil {
-			e.text(known.Pause.Reason)
-			e.time(known.Pause.At)
-		}
+		e.pause(known.Pause)
 	}
 	e.count(len(s.Backfills))
 	for _, b := range s.Backfills {
 		e.backfill(b)
+	}
+}
+
+func (e *encoder) pause(p *run.Pause) {
+	e.bool(p != nil)
+	if p != nil {
+		e.text(p.Reason)
+		e.time(p.At)
 	}
 }
 
@@ -52,15 +56,20 @@ func (d *decoder) schedules(s *run.Shard) {
 	for range d.count() {
 		known := &run.Schedule{
 			ScheduleRef: d.schedule(), Spec: d.text(), Edited: d.time(), Decided: d.time(), Fired: d.small(), Failures: d.small(),
-		}
-		if d.bool() {
-			known.Pause = &run.Pause{Reason: d.text(), At: d.time()}
+			Pause: d.pause(),
 		}
 		s.Schedules[known.ScheduleRef] = known
 	}
 	for range d.count() {
 		s.Backfills = append(s.Backfills, d.backfill())
 	}
+}
+
+func (d *decoder) pause() *run.Pause {
+	if !d.bool() {
+		return nil
+	}
+	return &run.Pause{Reason: d.text(), At: d.time()}
 }
 
 func (d *decoder) backfill() *run.Backfill {

@@ -54,6 +54,7 @@ func NewSnapshot(s *run.Shard) (*Snapshot, error) {
 		e.name(flow)
 		e.time(s.Successes[flow])
 	}
+	e.pause(s.Pause)
 	return n, e.err
 }
 
@@ -127,6 +128,7 @@ func (d *decoder) shard() *run.Shard {
 		flow := d.name()
 		s.Successes[flow] = d.time()
 	}
+	s.Pause = d.pause()
 	for d.bool() {
 		r := d.run()
 		s.Runs[r.ID] = r

@@ -78,6 +78,9 @@ func Every() []run.Event {
 		&run.BackfillStarted{ID: backfill, Schedule: schedule, Times: []time.Time{T0, T0.Add(-time.Hour)}, MaxActive: 3},
 		&run.BackfillAdvanced{ID: backfill},
 		&run.BackfillEnded{ID: backfill, Reason: "not needed"},
+		&run.HostPaused{Reason: "a disk is replaced"},
+		&run.HostResumed{},
+		&run.HostPaused{Reason: "another disk"},
 	}
 	events := make([]run.Event, len(data))
 	for i, d := range data {
@@ -107,9 +110,14 @@ func Random(rng *rand.Rand) run.EventData {
 		return branchEvent(rng, task)
 	}
 	outcomes := []run.Outcome{run.OutcomeSucceeded, run.OutcomeFailed, run.OutcomeLost, run.OutcomeCanceled}
-	switch rng.IntN(16) {
+	switch rng.IntN(17) {
 	case 14, 15:
 		return scheduleEvent(rng)
+	case 16:
+		if rng.IntN(2) > 0 {
+			return &run.HostPaused{Reason: "r"}
+		}
+		return &run.HostResumed{}
 	case 12:
 		return &run.TaskReused{TaskRef: run.TaskRef{Task: task}, Output: json.RawMessage(`2`)}
 	case 13:

@@ -37,6 +37,6 @@ func (a *App) ShowDiagnostics(files map[string]*hcl.File, diags hcl.Diagnostics)
 }
 
 // Log is the operator's log from the given level on.
-func (a *App) Log(level slog.Level) *slog.Logger {
+func (a *App) Log(level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Errout, &slog.HandlerOptions{Level: level}))
 }

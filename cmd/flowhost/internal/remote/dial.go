@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,17 +156,22 @@ func contextIn(dir, from string) (api.DialConfig, error) {
 }
 
 // nearby looks for a host of this directory, of the flows in it, or of a parent
-// directory. It reads the settings file where the host would, but not further up.
+// directory. It reads the settings file where the host would, but not further up. Errors
+// in it matter only if no host is found: one that runs keeps its settings then, and is
+// still to be controlled.
 func (r *Host) nearby() (at api.DialConfig, here string, err error) {
 	here, err = os.Getwd()
 	if err != nil {
 		return at, here, cli.Exitf(cli.ExitFailed, "the current directory: %w", err)
 	}
+	var broken error
 	for _, flows := range []string{here, filepath.Join(here, "flows")} {
-		s, err := settings.Read(r.App, "", filepath.Join(flows, settings.FileName))
-		switch {
-		case err != nil:
+		s, err := settings.Load("", filepath.Join(flows, settings.FileName))
+		if invalid := (*settings.InvalidError)(nil); err != nil && !errors.As(err, &invalid) {
 			return at, here, err
+		}
+		broken = cmp.Or(broken, err)
+		switch {
 		case s.NATSURL != "":
 			return api.DialConfig{URL: s.NATSURL, Creds: s.NATSCreds}, here, nil
 		case s.Data != "":
@@ -180,7 +186,7 @@ func (r *Host) nearby() (at api.DialConfig, here string, err error) {
 			}
 		}
 		if dir == filepath.Dir(dir) {
-			return at, here, nil
+			return at, here, settings.Show(r.App, broken)
 		}
 	}
 }
@@ -232,11 +238,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 }
 
 func away(err error) bool {
-	var (
-		unreachable *api.UnreachableError
-		answer      *api.AnswerError
-	)
-	return errors.As(err, &unreachable) || errors.As(err, &answer) && answer.Code == api.CodeUnavailable
+	var unreachable *api.UnreachableError
+	return errors.As(err, &unreachable) || IsStopping(err)
 }
 
 // FlowNames are the names of the flows that the host serves, none if it does not

@@ -117,7 +117,7 @@ func (w *fileWatch) matters(e fsnotify.Event) (bool, error) {
 		return false, nil // of its rights only
 	case w.used[e.Name]:
 		return true, w.rewatch(e.Name)
-	case w.alone[filepath.Dir(e.Name)] && flows.IsSource(filepath.Base(e.Name)):
+	case w.alone[filepath.Dir(e.Name)] && flows.IsSource(filepath.Base(e.Name)), filepath.Base(e.Name) == mounted:
 		return true, nil
 	case !w.below(e.Name):
 		return false, nil
@@ -125,7 +125,7 @@ func (w *fileWatch) matters(e fsnotify.Event) (bool, error) {
 		return true, w.rewatch(e.Name)
 	}
 	base := filepath.Base(e.Name)
-	if base == mounted || flows.IsSource(base) || filepath.Ext(base) == ".wasm" {
+	if flows.IsSource(base) || filepath.Ext(base) == ".wasm" {
 		return true, nil
 	}
 	if !e.Has(fsnotify.Create) || w.leave[e.Name] {
@@ -149,7 +149,7 @@ func (w *fileWatch) below(path string) bool {
 		}
 		hidden := false
 		for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
-			hidden = hidden || strings.HasPrefix(part, ".") && part != mounted
+			hidden = hidden || strings.HasPrefix(part, ".")
 		}
 		return !hidden
 	}

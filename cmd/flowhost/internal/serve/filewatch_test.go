@@ -82,13 +82,15 @@ func TestFileWatch(t *testing.T) {
 		"a file in use elsewhere":       {func(t *testing.T, dir string) { write(t, dir+"/lib/used.wasm") }, true},
 		"another file there":            {func(t *testing.T, dir string) { write(t, dir+"/lib/b.hcl") }, false},
 		"beside the flows":              {func(t *testing.T, dir string) { write(t, dir+"/b.hcl") }, false},
-		"settings":                      {func(t *testing.T, dir string) { write(t, dir+"/flows/flowhost.hcl") }, false},
+		"settings":                      {func(t *testing.T, dir string) { write(t, dir+"/flows/flowhost.hcl") }, true},
+		"settings of a subdirectory":    {func(t *testing.T, dir string) { write(t, dir+"/flows/sub/flowhost.hcl") }, false},
 		"data of guests":                {func(t *testing.T, dir string) { write(t, dir+"/flows/sub/data.csv") }, false},
 		"a swap file":                   {func(t *testing.T, dir string) { write(t, dir+"/flows/.a.hcl.swp") }, false},
 		"a hidden directory":            {func(t *testing.T, dir string) { do(t, os.Mkdir(dir+"/flows/.git", 0o700)) }, false},
 		"the host's own directory":      {func(t *testing.T, dir string) { write(t, dir+"/flows/data/x.hcl") }, false},
 		"rights":                        {func(t *testing.T, dir string) { do(t, os.Chmod(dir+"/flows/a.hcl", 0o640)) }, false},
 		"a volume of Kubernetes":        {func(t *testing.T, dir string) { do(t, os.Symlink("x", dir+"/flows/..data")) }, true},
+		"a volume with a file in use":   {func(t *testing.T, dir string) { do(t, os.Symlink("x", dir+"/lib/..data")) }, true},
 		"a directory of the same start": {func(t *testing.T, dir string) { do(t, os.Mkdir(dir+"/flows2", 0o700)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +108,7 @@ func TestFileWatch(t *testing.T) {
 			}
 			defer w.Close()
 			do(t, w.add(filepath.Join(dir, "lib", "used.wasm")))
+			do(t, w.add(filepath.Join(dir, "flows", "flowhost.hcl"))) // not there yet
 			tt.change(t, dir)
 			if tt.matters {
 				if !notices(t, w, time.Minute) {

@@ -21,14 +21,14 @@ import (
 
 // intake deploys the flows and accepts messages and requests until soft ends or the
 // engine ends.
-func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
+func (n *Node) intake(soft context.Context, c *Config, r *reloader, control *hostControl) error {
 	if err := n.Engine.Deploy(soft, c.Set); err != nil {
 		return err
 	}
 	r.deployed(c.Set)
 	intake, err := intake.New(n.link.intake, n.Engine, subscriptions(c.Set), intake.Config{
 		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
-		Version: buildinfo.This().Semantic(), Control: n.Engine, Waits: n.Engine, Schedules: n.Engine, Backfills: n.Engine, Limits: n.Engine.Limits,
+		Version: buildinfo.This().Semantic(), Control: n.Engine, Waits: n.Engine, Schedules: n.Engine, Backfills: n.Engine, Limits: n.Engine.Limits, Host: control,
 		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
 		Flows:    func() []api.FlowInfo { return r.served.Load().infos },
 		Deployed: func() api.Deployment { return r.served.Load().deployed },
@@ -37,7 +37,13 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 	if err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
-	r.put = func(ctx context.Context, set *flows.Set) error { return n.deploy(ctx, intake, set, c.Log) }
+	r.put = func(ctx context.Context, set *flows.Set, options flows.Options) error {
+		err := n.deploy(ctx, intake, set, c.Log)
+		if err == nil {
+			n.options.Store(&options)
+		}
+		return err
+	}
 	taking, stop := context.WithCancelCause(context.WithoutCancel(soft)) // it ends once requests are declined
 	var loading sync.WaitGroup
 	defer loading.Wait()
@@ -50,7 +56,7 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 		case <-ready:
 			ready = nil
 			if schedules, err := n.Engine.Schedules(soft); err == nil { // otherwise one of the cases below is ready
-				reportStart(c.Out, n.link, c.Set, schedules)
+				reportStart(c.Out, n.link, c.Set, schedules, n.Engine.Stats().Pause)
 			}
 			loading.Go(func() { r.run(taking) })
 			debug.FreeOSMemory() // an idle host would keep the garbage of loading modules and flows
@@ -60,7 +66,11 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader) error {
 		case <-n.ended:
 			stop(n.fault)
 		case <-soft.Done():
-			c.Log.Info("shutting down: running attempts finish first; interrupt again to stop immediately", "running_attempts", c.Host.Stats().Running)
+			again := "again"
+			if errors.Is(context.Cause(soft), errDrained) {
+				again = "twice" // the first signal requests what is under way
+			}
+			c.Log.Info("shutting down: running attempts finish first; interrupt "+again+" to stop immediately", "running_attempts", c.Host.Stats().Running)
 			if err := intake.Decline(); err != nil {
 				c.Log.Warn("requests get no answer while the host stops", "error", err)
 			}

@@ -10,26 +10,43 @@ import (
 	"strings"
 )
 
-// LimitMemory sets the soft limit of Go's heap from the memory of the machine, or of
-// the process's control group, unless GOMEMLIMIT is set. Without a limit, the kernel
-// kills the process when memory runs out.
-func LimitMemory() {
+// LimitMemory sets the soft limit of Go's heap to what the budget of guests leaves of the
+// memory of the machine, or of the process's control group, unless GOMEMLIMIT is set.
+// Without a limit, the kernel kills the process when memory runs out.
+func LimitMemory(stated int64) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	if limit := heapLimit(availableMemory(os.DirFS("/"))); limit > 0 {
+	total := availableMemory(os.DirFS("/"))
+	if limit := heapLimit(total, guestMemory(stated, total)); limit > 0 {
 		debug.SetMemoryLimit(limit)
 	}
 }
 
-// Go does not count the memory of guests. The heap gets what their default budget
-// leaves, less a tenth of the total for code, stacks and kernel buffers; on a small
-// machine it gets half.
-const guestMemory = 1 << 30
+// Bounds of the budget of guests that the operator does not state.
+const (
+	leastGuestMemory   = 256 << 20 // one call with the default limit
+	mostGuestMemory    = 16 << 30
+	unknownGuestMemory = 1 << 30 // of a machine whose memory is unknown
+)
 
-// heapLimit is Go's share of the memory, 0 if the memory is unknown.
-func heapLimit(total int64) int64 {
-	return max(total-total/10-guestMemory, total/2)
+// guestMemory is the budget of guests: what the operator states, or else half of the
+// memory, within bounds.
+func guestMemory(stated, total int64) int64 {
+	switch {
+	case stated > 0:
+		return stated
+	case total <= 0:
+		return unknownGuestMemory
+	}
+	return min(max(total/2, leastGuestMemory), mostGuestMemory)
+}
+
+// heapLimit is Go's share of the memory, 0 if the memory is unknown. Go does not count
+// the memory of guests: the heap gets what their budget leaves, less a tenth of the total
+// for code, stacks and kernel buffers, and at least a quarter.
+func heapLimit(total, guests int64) int64 {
+	return max(total-total/10-guests, total/4)
 }
 
 // availableMemory is the memory that this process may use: the least of the

@@ -67,11 +67,22 @@ func TestAvailableMemory(t *testing.T) {
 	}
 }
 
-func TestHeapLimit(t *testing.T) {
+func TestGuestsAndHeapShareTheMemory(t *testing.T) {
 	t.Parallel()
-	for total, want := range map[int64]int64{0: 0, 512 << 20: 256 << 20, 2 << 30: 1 << 30, 10 << 30: 8 << 30} {
-		if got := heapLimit(total); got != want {
-			t.Errorf("of %d bytes the heap gets %d, want %d", total, got, want)
+	const m, g = 1 << 20, 1 << 30
+	for _, c := range []struct{ stated, total, guests, heap int64 }{
+		{0, 0, g, 0}, // unknown
+		{2 * g, 0, 2 * g, 0},
+		{0, 200 * m, 256 * m, 50 * m},
+		{0, 1000 * m, 500 * m, 400 * m},
+		{0, 10 * g, 5 * g, 4 * g},
+		{0, 100 * g, 16 * g, 74 * g},
+		{8 * g, 10 * g, 8 * g, 10 * g / 4},
+		{g, 10 * g, g, 8 * g},
+	} {
+		guests := guestMemory(c.stated, c.total)
+		if heap := heapLimit(c.total, guests); guests != c.guests || heap != c.heap {
+			t.Errorf("of %d bytes, %d stated: guests get %d and the heap %d, want %d and %d", c.total, c.stated, guests, heap, c.guests, c.heap)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -42,6 +43,8 @@ type Node struct {
 	Engine *engine.Engine
 	link   *Link
 
+	options atomic.Pointer[flows.Options] // with which recorded definitions are loaded
+
 	working sync.WaitGroup
 	abandon context.CancelCauseFunc
 	ended   chan struct{} // closed when the engine has ended
@@ -51,9 +54,12 @@ type Node struct {
 
 // NewNode assembles a node. It does nothing before Start.
 func NewNode(ctx context.Context, c NodeConfig) (*Node, error) {
+	n := &Node{link: c.Link, ended: make(chan struct{})}
+	n.options.Store(&c.Flows)
+	tuned := engineTuning(&c.Settings)
 	config := engine.Config{
-		Journal: memory.NewJournal(), Invoker: c.Host,
-		Restore: restorer(c.Flows), Workers: c.Workers, Timeout: c.Timeout, Limits: c.limits, Log: c.Log,
+		Journal: memory.NewJournal(), Invoker: c.Host, Restore: n.restore,
+		Workers: tuned.Workers, InFlight: tuned.InFlight, Timeout: tuned.Timeout, Limits: c.limits, Log: c.Log,
 	}
 	for _, o := range c.Observers {
 		config.Observers = append(config.Observers, engine.Observation{Observer: o})
@@ -61,7 +67,6 @@ func NewNode(ctx context.Context, c NodeConfig) (*Node, error) {
 	if c.Invoker != nil {
 		config.Invoker = c.Invoker(config.Invoker)
 	}
-	n := &Node{link: c.Link, ended: make(chan struct{})}
 	if c.Link != nil {
 		flowsOf := func(ctx context.Context, ids []run.ID) (map[run.ID]string, error) { return n.Engine.FlowsOf(ctx, ids) }
 		if err := c.Link.observe(ctx, &config, c.EventsOf, flowsOf); err != nil {
@@ -75,16 +80,14 @@ func NewNode(ctx context.Context, c NodeConfig) (*Node, error) {
 	return n, nil
 }
 
-// restorer loads recorded definitions for runs that began before the flow files
-// were changed.
-func restorer(options flows.Options) func(context.Context, *run.Definition) (*flows.Set, error) {
-	return func(ctx context.Context, d *run.Definition) (*flows.Set, error) {
-		set, diags := flows.Restore(ctx, d, options)
-		if diags.HasErrors() {
-			return nil, firstError(diags)
-		}
-		return set, nil
+// restore loads a recorded definition for runs that began before the flow files were
+// changed.
+func (n *Node) restore(ctx context.Context, d *run.Definition) (*flows.Set, error) {
+	set, diags := flows.Restore(ctx, d, *n.options.Load())
+	if diags.HasErrors() {
+		return nil, firstError(diags)
 	}
+	return set, nil
 }
 
 func firstError(diags hcl.Diagnostics) error {

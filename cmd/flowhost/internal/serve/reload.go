@@ -24,7 +24,7 @@ import (
 // may be written one after another.
 const quietTime = 200 * time.Millisecond
 
-// ListenReloads reports SIGHUP, which requests a reload of the flows. Signals that
+// ListenReloads reports SIGHUP, which requests a reload of settings and flows. Signals that
 // arrive while one is pending are merged with it.
 func ListenReloads() (asked <-chan os.Signal, stop func()) {
 	arrived := make(chan os.Signal, 1)
@@ -39,16 +39,17 @@ type served struct {
 	deployed api.Deployment
 }
 
-// reloader replaces the deployed flows with changed ones.
+// reloader applies changed settings, and replaces the deployed flows with changed ones.
 type reloader struct {
-	paths  []string
-	flows  flows.Options
-	leave  []string // the host's own directories, which are not watched
-	watch  bool
-	asked  <-chan os.Signal
-	put    func(context.Context, *flows.Set) error // deploys a set, or changes nothing
-	log    *slog.Logger
-	served atomic.Pointer[served]
+	paths    []string
+	flows    flows.Options
+	settings liveSettings
+	leave    []string // the host's own directories, which are not watched
+	watch    bool
+	asked    <-chan os.Signal
+	put      func(context.Context, *flows.Set, flows.Options) error // deploys a set that was loaded so, or changes nothing
+	log      *slog.Logger
+	served   atomic.Pointer[served]
 }
 
 // deployed records that a set is deployed.
@@ -58,7 +59,10 @@ func (r *reloader) deployed(set *flows.Set) {
 	})
 }
 
-// run reloads the flows on request and when their files have changed, until ctx
+// fault is why the changed files are not loaded, nil when nothing is wrong.
+func (r *reloader) fault() *api.LoadFault { return r.served.Load().deployed.Fault }
+
+// run reloads settings and flows on request and when their files have changed, until ctx
 // ends.
 func (r *reloader) run(ctx context.Context) {
 	var events chan fsnotify.Event
@@ -111,6 +115,9 @@ func (r *reloader) files() (*fileWatch, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := files.add(absolute(r.settings.file)); err != nil {
+		r.unwatched(err)
+	}
 	if err := files.follow(r.served.Load().set, r.flows.VarFiles); err != nil {
 		r.unwatched(err)
 	}
@@ -121,10 +128,17 @@ func (r *reloader) unwatched(err error) {
 	r.log.Warn("watching files failed, some changes go unnoticed: send SIGHUP to reload", "error", err)
 }
 
-// load replaces the deployed flows with those of the files. If they have errors, it
-// logs them and changes nothing. Modules are compiled before anything changes.
+// load applies the settings and the flows of the files: all of them, or nothing if any has
+// errors, which it logs. Modules are compiled before anything changes.
 func (r *reloader) load(ctx context.Context) {
-	set, diags := flows.Load(ctx, r.paths, r.flows)
+	next, err := r.settings.reread()
+	if err != nil {
+		r.refuse(problemsOfSettings(err))
+		return
+	}
+	options := r.flows
+	options.Opened, options.Ceilings = next.Opened, next.Ceilings
+	set, diags := flows.Load(ctx, r.paths, options)
 	if ctx.Err() != nil {
 		return
 	}
@@ -137,28 +151,42 @@ func (r *reloader) load(ctx context.Context) {
 		r.refuse(problemsOf(diags))
 		return
 	}
-	if err := r.put(ctx, set); err != nil {
+	err = r.settings.changeStreams(ctx, &next)
+	if err == nil {
+		err = r.put(ctx, set, options)
+	}
+	if err != nil {
 		if ctx.Err() == nil {
 			r.refuse([]string{err.Error()})
 		}
 		return
 	}
+	r.flows = options
+	tuned := r.settings.apply(next)
+	if !r.replaced(set) && !tuned {
+		r.log.Info("flows and settings reloaded, no changes")
+	}
+}
+
+// replaced records that a set is deployed, logs what it changes, and reports whether it
+// changes anything.
+func (r *reloader) replaced(set *flows.Set) bool {
 	before := r.served.Load()
 	r.deployed(set)
 	added, changed, removed := plan.ChangedFlows(before.deployed.Flows, r.served.Load().deployed.Flows)
 	if len(added)+len(changed)+len(removed) == 0 {
-		r.log.Info("flows reloaded, no changes")
-		return
+		return false
 	}
 	r.log.Info("flows reloaded, open runs keep their definitions", "added", added, "changed", changed, "removed", removed)
+	return true
 }
 
-// refuse logs why flows cannot be deployed.
+// refuse logs why files cannot be loaded.
 func (r *reloader) refuse(problems []string) {
 	for _, problem := range problems {
-		r.log.Error("loading a flow file failed", "problem", problem)
+		r.log.Error("loading a file failed", "problem", problem)
 	}
-	r.log.Error("reload failed, keeping the current flows", "problems", len(problems))
+	r.log.Error("reload failed, keeping the current flows and settings", "problems", len(problems))
 	failed := *r.served.Load()
 	failed.deployed.Fault = &api.LoadFault{At: time.Now().UTC(), Problems: problems}
 	r.served.Store(&failed)

@@ -19,9 +19,10 @@ import (
 // NewHost creates the sandbox host. It is also the catalog with which flows are
 // loaded, and so exists before the logs that the lines of guests go to.
 func NewHost(ctx context.Context, s settings.Settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
+	tuned := hostTuning(&s)
 	config := host.Config{
-		CacheDir: s.Cache, Limits: s.Limits, Timeout: s.Timeout, Lines: lines, Log: log,
-		CompileCommand: CompileCommand(),
+		CacheDir: s.Cache, Limits: tuned.Limits, Timeout: tuned.Timeout, Grace: tuned.Grace, Lines: lines, Log: log,
+		Memory: guestMemory(s.Memory, availableMemory(os.DirFS("/"))), CompileCommand: CompileCommand(),
 	}
 	if config.CacheDir == "" {
 		if cache, err := os.UserCacheDir(); err == nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
@@ -24,14 +25,20 @@ type Config struct {
 	Flows    flows.Options // with which set was loaded
 	Set      *flows.Set
 	Lines    *GuestLines
-	Reloads  <-chan os.Signal // each asks to load the flows again
+	Reloads  <-chan os.Signal // each asks to load settings and flows again
 	Out      io.Writer        // gets a description of the host once it is ready
 	Log      *slog.Logger
+	Level    *slog.LevelVar // of Log
+
+	SettingsFile string                            // watched; it need not exist
+	Reread       func() (settings.Settings, error) // reads the settings again
 }
 
-// Run runs flows until soft ends and running attempts have finished, until hard
-// ends, or until the engine or its journal fails.
+// Run runs flows until soft ends, or an operator drains the host, and running attempts have
+// finished, until hard ends, or until the engine or its journal fails.
 func Run(soft, hard context.Context, c Config) error {
+	soft, drain := context.WithCancelCause(soft)
+	defer drain(nil)
 	l, err := OpenLink(soft, c.Settings, true, c.Set, c.Log)
 	if err != nil {
 		return err
@@ -44,10 +51,16 @@ func Run(soft, hard context.Context, c Config) error {
 		return errors.Join(err, l.Close())
 	}
 	n.Start(hard)
-	err = n.intake(soft, &c, &reloader{
+	r := &reloader{
 		paths: c.Paths, flows: c.Flows, leave: []string{c.Settings.Data, host.CachePath(c.Settings.Cache)},
 		watch: !c.Settings.Unwatched, asked: c.Reloads, log: c.Log,
-	})
+		settings: liveSettings{
+			file: c.SettingsFile, reread: c.Reread, started: c.Settings, last: c.Settings,
+			engine: n.Engine, host: c.Host, keeper: l.keeper, level: c.Level, log: c.Log,
+		},
+	}
+	r.settings.warnOfNoWorkers()
+	err = n.intake(soft, &c, r, &hostControl{engine: n.Engine, started: time.Now().UTC(), fault: r.fault, drain: drain, log: c.Log})
 	fault := n.Stop(hard)
 	err = cmp.Or(fault, err, n.unkept, l.Close())
 	reportStop(&c, n.Engine.Stats(), err)

@@ -16,13 +16,17 @@ import (
 
 // reportStart writes the address of the host, the subjects for requests, and the
 // triggers of each flow.
-func reportStart(w io.Writer, l *Link, set *flows.Set, schedules []run.ScheduleStatus) {
+func reportStart(w io.Writer, l *Link, set *flows.Set, schedules []run.ScheduleStatus, pause *run.Pause) {
 	at := l.url
 	if l.context != "" {
 		at += ", credentials in " + cli.Relative(l.context)
 	}
 	fmt.Fprintf(w, "flowhost %s serves %s\n", buildinfo.This().Version, render.Count(len(set.Flows), "flow"))
-	fmt.Fprintf(w, "  nats     %s\n%s\n", at, subjectLines())
+	fmt.Fprintf(w, "  nats     %s\n%s", at, subjectLines())
+	if pause != nil {
+		fmt.Fprintf(w, "  paused   since %s: %s; no attempt starts until 'flowhost resume --host'\n", pause.At.Format(time.RFC3339), render.Printable(pause.Reason))
+	}
+	fmt.Fprintln(w)
 	writeTriggers(w, set, pauses(schedules), time.Now())
 }
 

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -12,13 +11,9 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/bus/natsd"
-	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
-
-// FileName is the name of the settings file in a directory of flows.
-const FileName = "flowhost.hcl"
 
 // Settings are those of the host. The zero value is all defaults.
 type Settings struct {
@@ -34,9 +29,12 @@ type Settings struct {
 
 	Data       string         // data directory; empty: nothing is stored
 	Cache      string         // directory of compiled modules; default: the user's cache directory
-	Workers    int            // attempts at once; default 4 × GOMAXPROCS
+	Memory     int64          // bytes of guests; default: half of the machine's, see package serve
+	Workers    *int           // attempts at once, 0 for none; default 4 × GOMAXPROCS
+	InFlight   int            // attempts that compute, or have begun and wait; default 512
 	Durability natsd.Sync     // default strict
 	Timeout    time.Duration  // of attempts whose task states none; default 5m
+	Grace      *time.Duration // of calls that are canceled, 0 for none; default 2s
 	Limits     run.Limits     // of tasks that state none
 	Ceilings   flows.Ceilings // of what tasks may state
 	Opened     int            // bytes of JSON that expressions may open; default flows.DefaultOpened
@@ -55,7 +53,10 @@ type settingsFile struct {
 	Triggers   *triggersBlock `hcl:"triggers,block"`
 	Data       string         `hcl:"data,optional"`
 	Cache      string         `hcl:"cache,optional"`
+	Memory     *hcl.Attribute `hcl:"memory,optional"`
 	Workers    *hcl.Attribute `hcl:"workers,optional"`
+	InFlight   *hcl.Attribute `hcl:"in_flight,optional"`
+	Grace      *hcl.Attribute `hcl:"cancel_grace,optional"`
 	Durability *hcl.Attribute `hcl:"durability,optional"`
 	Timeout    *hcl.Attribute `hcl:"timeout,optional"`
 	MaxTimeout *hcl.Attribute `hcl:"max_timeout,optional"`
@@ -110,36 +111,6 @@ type historyBlock struct {
 	Age     *hcl.Attribute `hcl:"age,optional"`
 }
 
-// Read reads the named settings file, or else the one in the directory of
-// flows, if it exists.
-func Read(a *cli.App, named, flowPath string) (Settings, error) {
-	name := named
-	if name == "" {
-		name = filepath.Join(DirOf(flowPath), FileName)
-		if _, err := os.Stat(name); err != nil {
-			return Settings{}, nil
-		}
-	}
-	source, err := os.ReadFile(name)
-	if err != nil {
-		return Settings{}, cli.Exitf(cli.ExitInvalid, "settings: %w", err)
-	}
-	s, diags := decodeSettings(source, name)
-	a.ShowDiagnostics(map[string]*hcl.File{name: {Bytes: source}}, diags)
-	if diags.HasErrors() {
-		return Settings{}, cli.Quiet(cli.ExitInvalid)
-	}
-	return s, nil
-}
-
-// DirOf is a directory of flows, or the parent of a flow file.
-func DirOf(path string) string {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return path
-	}
-	return filepath.Dir(path)
-}
-
 func decodeSettings(source []byte, name string) (Settings, hcl.Diagnostics) {
 	file, diags := hclsyntax.ParseConfig(source, name, hcl.InitialPos)
 	if diags.HasErrors() {
@@ -151,8 +122,15 @@ func decodeSettings(source []byte, name string) (Settings, hcl.Diagnostics) {
 	s := Settings{
 		Data: inDir(name, f.Data), Cache: inDir(name, f.Cache),
 		Unwatched: !r.flag(f.Watch, true),
-		Workers:   r.number(f.Workers, MaxWorkers), Durability: r.durability(f.Durability),
+		Memory:    r.memory(f.Memory),
+		InFlight:  r.number(f.InFlight, maxInFlight), Durability: r.durability(f.Durability),
 		LogLevel: LevelOf(r.oneOf(f.LogLevel, "info", "debug", "warn", "error")),
+	}
+	if n, ok := r.integer(f.Workers, 0, MaxWorkers); ok {
+		s.Workers = &n
+	}
+	if d, ok := r.period(f.Grace, 0, "a duration"); ok {
+		s.Grace = &d
 	}
 	if n := f.NATS; n != nil {
 		s.NATSURL, s.NATSListen = n.URL, n.Listen

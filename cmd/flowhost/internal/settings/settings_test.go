@@ -20,7 +20,10 @@ func TestDecodeSettings(t *testing.T) {
 	got, diags := decodeSettings([]byte(`
 data       = "state"
 cache      = "/var/cache/flowhost"
+memory     = "4GiB"
 workers    = 3
+in_flight  = 100
+cancel_grace = "0s"
 durability = "relaxed"
 timeout    = "90s"
 watch      = false
@@ -50,14 +53,15 @@ max_timeout = "2m"
 	want := Settings{
 		NATSURL: "nats://example.com:4222", NATSCreds: filepath.Join("flows", "host.creds"), NATSListen: "127.0.0.1:0",
 		Streams: bus.StreamConfig{Replicas: 3},
-		Data:    filepath.Join("flows", "state"), Cache: "/var/cache/flowhost", Workers: 3,
+		Data:    filepath.Join("flows", "state"), Cache: "/var/cache/flowhost",
+		Memory: 4 << 30, Workers: new(3), InFlight: 100, Grace: new(time.Duration(0)),
 		Durability: natsd.SyncRelaxed, Timeout: 90 * time.Second, Unwatched: true,
 		Limits: run.Limits{Memory: 64 << 20, Output: 2048, Log: 1500, Fuel: 1000},
 		Ceilings: flows.Ceilings{
 			Limits: run.Limits{Memory: 1 << 30, Fuel: 2000}, Timeout: 2 * time.Minute, From: filepath.Join("flows", "flowhost.hcl"),
 		},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Settings{})); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
@@ -80,7 +84,7 @@ func TestSettingsOfTheDocs(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	if s.Workers != 16 || s.Limits.Memory != 256<<20 || s.NATSListen == "" || s.Timeout != 5*time.Minute {
+	if s.Workers == nil || *s.Workers != 16 || s.Limits.Memory != 256<<20 || s.NATSListen == "" || s.Timeout != 5*time.Minute {
 		t.Errorf("%+v", s)
 	}
 }
@@ -88,7 +92,12 @@ func TestSettingsOfTheDocs(t *testing.T) {
 func TestDecodeWrongSettings(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ source, want string }{
-		{`workers = 0`, `"workers" must be an integer`},
+		{`workers = -1`, `"workers" must be an integer of at least 0`},
+		{`in_flight = 0`, `"in_flight" must be an integer of at least 1`},
+		{`in_flight = 10001`, `"in_flight" must be at most 10000`},
+		{`cancel_grace = "-1s"`, `"cancel_grace" must be a duration with a unit`},
+		{`cancel_grace = 2`, `"cancel_grace" must be a duration with a unit`},
+		{`memory = "1KiB"`, `"memory" must be at least 64MiB`},
 		{`workers = "many"`, `"workers" must be an integer`},
 		{"nats {\n replicas = -3\n}", `"replicas" must be an integer`},
 		{`workers = [1]`, `string required`},
@@ -134,10 +143,27 @@ func FuzzDecodeSettings(f *testing.F) {
 	f.Add([]byte(`timeout = "1h`))
 	f.Fuzz(func(t *testing.T, source []byte) {
 		s, diags := decodeSettings(source, "flowhost.hcl")
-		if !diags.HasErrors() && (s.Workers < 0 || s.Timeout < 0 || s.Limits.Memory < 0) {
+		if !diags.HasErrors() && (s.Workers != nil && *s.Workers < 0 || s.Grace != nil && *s.Grace < 0 || s.InFlight < 0 || s.Timeout < 0 || s.Limits.Memory < 0) {
 			t.Errorf("%q gives %+v", source, s)
 		}
 	})
+}
+
+// 0 is a value, and not the same as no value.
+func TestZeroIsNotUnset(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]Settings{
+		"":                                   {},
+		"workers = 0":                        {Workers: new(0)},
+		"cancel_grace = 0":                   {Grace: new(time.Duration(0))},
+		"workers = 1\ncancel_grace = \"1s\"": {Workers: new(1), Grace: new(time.Second)},
+	} {
+		got, diags := decodeSettings([]byte(source), "flowhost.hcl")
+		want.Ceilings.From = "flowhost.hcl"
+		if diff := cmp.Diff(want, got); diags.HasErrors() || diff != "" {
+			t.Errorf("%q: %v (-want +got):\n%s", source, diags, diff)
+		}
+	}
 }
 
 // A ceiling below what the host takes by itself lowers that.

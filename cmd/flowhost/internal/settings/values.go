@@ -51,29 +51,37 @@ func (r *settingsReader) flag(a *hcl.Attribute, otherwise bool) bool {
 // Bounds of numbers that make no sense beyond them. Even an idle worker takes memory.
 const (
 	MaxWorkers  = 10_000
-	maxReplicas = 5 // of a stream, in NATS
+	maxInFlight = 10_000
+	minMemory   = 64 << 20 // a Go module takes a few MiB, and its output is counted, too
+	maxReplicas = 5        // of a stream, in NATS
 	maxAge      = 100 * 365 * 24 * time.Hour
 )
 
 // whole is a positive integer.
 func (r *settingsReader) whole(a *hcl.Attribute) int { return r.number(a, math.MaxInt32) }
 
-// number is a positive integer up to most.
+// number is a positive integer up to most, 0 if it is not set.
 func (r *settingsReader) number(a *hcl.Attribute, most int64) int {
+	n, _ := r.integer(a, 1, most)
+	return n
+}
+
+// integer is an integer of that range; ok is false if it is not set, or wrong.
+func (r *settingsReader) integer(a *hcl.Attribute, least, most int64) (n int, ok bool) {
 	text, ok := r.text(a)
 	if !ok {
-		return 0
+		return 0, false
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
+	parsed, err := strconv.ParseInt(text, 10, 64)
 	switch {
-	case err != nil && !errors.Is(err, strconv.ErrRange) || n < 1:
-		r.wrong(a, "%q must be an integer of at least 1.", a.Name)
-	case n > most || err != nil:
+	case err != nil && !errors.Is(err, strconv.ErrRange) || parsed < least:
+		r.wrong(a, "%q must be an integer of at least %d.", a.Name, least)
+	case parsed > most || err != nil:
 		r.wrong(a, "%q must be at most %d.", a.Name, most)
 	default:
-		return int(n)
+		return int(parsed), true
 	}
-	return 0
+	return 0, false
 }
 
 // oneOf is one of the given strings, the first by default.
@@ -109,21 +117,28 @@ func ParseDurability(text string) (natsd.Sync, error) {
 	return "", fmt.Errorf("%q is not one of %q, %q and %q", text, natsd.SyncStrict, natsd.SyncRelaxed, natsd.SyncMemory)
 }
 
+// duration is a positive duration, 0 if it is not set.
 func (r *settingsReader) duration(a *hcl.Attribute) time.Duration {
+	d, _ := r.period(a, 1, "a positive duration")
+	return d
+}
+
+// period is a duration of at least that; ok is false if it is not set, or wrong.
+func (r *settingsReader) period(a *hcl.Attribute, least time.Duration, what string) (d time.Duration, ok bool) {
 	text, ok := r.text(a)
 	if !ok {
-		return 0
+		return 0, false
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		r.wrong(a, `%q must be a positive duration with a unit, such as "30s" or "5m"; %q is not.`, a.Name, text)
-		return 0
+	if err != nil || d < least {
+		r.wrong(a, `%q must be %s with a unit, such as "30s" or "5m"; %q is not.`, a.Name, what, text)
+		return 0, false
 	}
 	if d > maxAge {
 		r.wrong(a, "%q must be at most 100 years; %q is more.", a.Name, text)
-		return 0
+		return 0, false
 	}
-	return d
+	return d, true
 }
 
 // size is a positive number of bytes, plain or with a unit, as flow files have it.
@@ -151,4 +166,14 @@ func (r *settingsReader) opened(a *hcl.Attribute) int {
 		return 0
 	}
 	return int(n)
+}
+
+// memory is the budget of guests.
+func (r *settingsReader) memory(a *hcl.Attribute) int64 {
+	n := r.size(a)
+	if a != nil && n > 0 && n < minMemory {
+		r.wrong(a, "%q must be at least %s.", a.Name, flows.FormatSize(minMemory))
+		return 0
+	}
+	return n
 }

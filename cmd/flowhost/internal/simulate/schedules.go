@@ -156,20 +156,25 @@ func (s *Command) durations(cmd *cobra.Command, a *assumptions, set *flows.Set) 
 
 // countWorkers is how many workers a host would have, and the source of that number.
 func (s *Command) countWorkers(cmd *cobra.Command, path string) (n int, from string, err error) {
-	if s.workers < 0 {
+	given := cmd.Flags().Changed("workers")
+	if given && s.workers < 1 {
 		return 0, "", cli.Usage(cmd, "--workers %d: an integer of at least 1 is expected", s.workers)
 	}
 	file, err := settings.Read(s.App, "", path)
 	if err != nil {
 		return 0, "", err
 	}
+	from = fmt.Sprintf("four times the %s of this machine", render.Count(runtime.GOMAXPROCS(0), "CPU"))
 	switch {
-	case s.workers > 0:
+	case given:
 		return s.workers, "--workers", nil
-	case file.Workers > 0:
-		return file.Workers, settings.FileName, nil
+	case file.Workers == nil:
+	case *file.Workers > 0:
+		return *file.Workers, settings.FileName, nil
+	default: // nothing would ever run
+		from += ", because workers = 0 in " + settings.FileName + " pauses the host"
 	}
-	return 4 * runtime.GOMAXPROCS(0), fmt.Sprintf("four times the %s of this machine", render.Count(runtime.GOMAXPROCS(0), "CPU")), nil
+	return 4 * runtime.GOMAXPROCS(0), from, nil
 }
 
 // parseEnd parses a time, or a duration after another one.
