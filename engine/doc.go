@@ -16,7 +16,6 @@
 //   - cancel.go, retry.go, carryover.go: canceling runs, and making them again;
 //   - schedules.go, schedulecontrol.go, fires.go, backfills.go, flowtriggers.go: what
 //     starts runs without a request;
-//   - hostpause.go: pausing the host;
 //   - recover.go, resume.go, snapshots.go, compactor.go, blobs.go: restarts;
 //   - read.go: what can be asked for; seams.go, sim.go: the world outside.
 //

@@ -90,7 +90,7 @@ func newExecutor(config Config) *executor {
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
 	e.schedules = &schedules{exec: e, byRef: map[run.ScheduleRef]*schedule{}, backfilled: map[run.ID]*scheduledAdmission{}}
-	e.watchers = watchers{clock: e.clock, commits: e.commits, open: e.open, byRun: map[run.ID][]watcher{}}
+	e.watchers = watchers{clock: e.clock, commits: e.commits, open: e.open, byRun: map[run.ID][]watcher{}, explain: func(o *openRun, r *run.Record) { explainWaits(e, o, r) }}
 	e.messages = messageWaits{begun: map[waitKey]run.OpenWait{}, ended: map[waitKey]run.OpenWait{}, changed: make(chan struct{}, 1)}
 	e.finished.limit = maxFinishedBytes
 	if config.History != nil {

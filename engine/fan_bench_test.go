@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,5 +46,50 @@ func BenchmarkFailingItems(b *testing.B) {
 		}
 		r.crash()
 		b.StartTimer()
+	}
+}
+
+// BenchmarkGet gives the record of a run of 100 000 items: all but the last thousand are
+// done, or each waits for its next attempt.
+func BenchmarkGet(b *testing.B) {
+	const items, open = 100_000, 1000
+	set := load(b, "flow \"f\" {\n"+forEach("trigger.payload", `retry {
+    attempts = 2
+    delay    = "10h"
+  }`)+"}\n")
+	blocks := func(ctx context.Context, c run.Call) (run.Result, error) {
+		if n, err := strconv.Atoi(c.Key); err == nil && n < items-open {
+			return gives(c.Input), nil
+		}
+		<-ctx.Done()
+		return run.Result{}, context.Cause(ctx)
+	}
+	fails := func(context.Context, run.Call) (run.Result, error) { return fails(run.OutcomeFailed, true), nil }
+	for _, c := range []struct {
+		name   string
+		call   func(context.Context, run.Call) (run.Result, error)
+		atRest run.ItemCounts
+	}{
+		{"done", blocks, run.ItemCounts{Total: items, Waiting: open - 8, Running: 8, Succeeded: items - open}},
+		{"retrying", fails, run.ItemCounts{Total: items, Ready: items}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := boot(b, Config{Workers: 8, Invoker: guests{"t": c.call}}, set)
+			id := r.submit("f", "["+strings.Repeat("0,", items-1)+"0]")
+			for seen := uint64(0); ; {
+				var record *run.Record
+				if record, seen = r.watch(id, seen); record.Tasks[0].Counts != nil && *record.Tasks[0].Counts == c.atRest {
+					break
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := r.Get(b.Context(), id); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StopTimer()
+			r.crash()
+		})
 	}
 }

@@ -271,6 +271,7 @@ func (e *executor) stopLeaf(o *openRun, ref run.TaskRef, why *run.Failure) {
 
 // groupLimiter bounds how many tasks of a group run at once.
 type groupLimiter struct {
+	group   *flows.Group
 	used    int
 	waiting []task
 }
@@ -300,7 +301,7 @@ func (t task) holdSlots() {
 			p.groupLimiters, p.holding = map[*flows.Group]*groupLimiter{}, map[run.TaskRef]bool{}
 		}
 		if p.groupLimiters[g] == nil {
-			p.groupLimiters[g] = new(groupLimiter)
+			p.groupLimiters[g] = &groupLimiter{group: g}
 		}
 		p.groupLimiters[g].used++
 		p.holding[t.ref()] = true

@@ -311,7 +311,7 @@ func (e *Engine) consistent() error {
 		}
 	}
 	for _, o := range e.exec.open {
-		if err := errors.Join(o.waitsAgree(), e.familiesAgree(o)); err != nil {
+		if err := errors.Join(o.waitsAgree(), e.familiesAgree(o), reasonsAgree(e.exec, o)); err != nil {
 			return err
 		}
 	}

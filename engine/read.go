@@ -15,6 +15,7 @@ type watchers struct {
 	commits *commitLog
 	open    map[run.ID]*openRun // of the engine
 	byRun   map[run.ID][]watcher
+	explain func(*openRun, *run.Record) // adds what the run and its tasks wait for
 }
 
 // watcher waits for a run to change.
@@ -128,7 +129,25 @@ func (w *watchers) changed(r *run.Run) {
 
 func (w *watchers) updateOf(o *openRun) update {
 	o.shown = w.clock.now()
-	return update{record: o.run.Record(taskNames(o.flow)), version: o.run.Version}
+	record := o.run.Record(o.shownTasks())
+	if !o.run.State.Done() {
+		w.explain(o, record)
+	}
+	return update{record: record, version: o.run.Version}
+}
+
+// shownTasks are the tasks of a record of an open run, in order: those of hooks once
+// something has happened to them, or when it is their turn.
+func (o *openRun) shownTasks() []string {
+	names := taskNames(o.flow)
+	for _, s := range o.flow.Sections[1:] {
+		for _, t := range s.Tasks {
+			if o.phase.of(s) || o.run.Task(run.TaskRef{Task: t.Name}) != nil {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
 }
 
 // Get returns a run's present record.
@@ -195,7 +214,13 @@ func (e *executor) present(q run.Query) []run.Summary {
 		}
 	}
 	slices.SortFunc(found, newestFirst)
-	return found[:min(len(found), q.Size()+1)]
+	found = found[:min(len(found), q.Size()+1)]
+	for i := range found {
+		if o := e.open[found[i].Run]; o != nil && found[i].State == run.Pending {
+			found[i].WaitsFor = o.waitsForSlot(e)
+		}
+	}
+	return found
 }
 
 func (o *openRun) summary() run.Summary {

@@ -2,10 +2,10 @@ package run
 
 import "context"
 
-// WaitReason is what keeps a call from computing, although its attempt has begun.
+// WaitReason is what keeps a call, a task run or a run from going on.
 type WaitReason string
 
-// What a call may wait for. Its timeout counts the time in which it sleeps, but none of
+// What a call may wait for although its attempt has begun. Its timeout counts the time in which it sleeps, but none of
 // the others.
 const (
 	WaitWorker WaitReason = "worker" // a place to compute in, which others have at present

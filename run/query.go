@@ -73,6 +73,7 @@ type Summary struct {
 	Run        ID             `json:"run"`
 	Flow       string         `json:"flow"`
 	State      State          `json:"state"`
+	WaitsFor   *WaitsFor      `json:"waits_for,omitempty"` // why it is pending
 	CreatedAt  time.Time      `json:"created_at"`
 	FinishedAt *time.Time     `json:"finished_at"`
 	Trigger    TriggerSummary `json:"trigger"`

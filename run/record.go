@@ -14,6 +14,7 @@ type Record struct {
 	Run        ID                         `json:"run"`
 	Flow       string                     `json:"flow"`
 	State      State                      `json:"state"`
+	WaitsFor   *WaitsFor                  `json:"waits_for,omitempty"`  // why it is pending; in the record of an open run
 	Definition string                     `json:"definition,omitempty"` // digest of the flow's files, as they were
 	RetryOf    ID                         `json:"retry_of,omitempty"`   // the run that this one continues
 	Attempt    int                        `json:"attempt,omitempty"`    // position in its chain of reruns; none for the first run
@@ -37,14 +38,15 @@ type TaskRecord struct {
 	State      State           `json:"state"`
 	Outcome    *Outcome        `json:"outcome"` // of the last attempt
 	Attempts   int             `json:"attempts"`
-	Reused     bool            `json:"reused,omitempty"`   // the output is that of the run which this one continues
-	Child      ID              `json:"child,omitempty"`    // the run of the sub-flow
-	Items      json.RawMessage `json:"items,omitempty"`    // of a fan-out: a list, or an object
-	Counts     *ItemCounts     `json:"counts,omitempty"`   // of a fan-out: its items by state
-	Subject    string          `json:"subject,omitempty"`  // of a wait for a message
-	Approval   string          `json:"approval,omitempty"` // of a wait for one: what is to be approved
-	Due        *time.Time      `json:"due,omitempty"`      // when the next attempt may start, or when a wait ends by itself
-	Deadline   *time.Time      `json:"deadline,omitempty"` // when a wait times out
+	Reused     bool            `json:"reused,omitempty"`    // the output is that of the run which this one continues
+	Child      ID              `json:"child,omitempty"`     // the run of the sub-flow
+	Items      json.RawMessage `json:"items,omitempty"`     // of a fan-out: a list, or an object
+	Counts     *ItemCounts     `json:"counts,omitempty"`    // of a fan-out: its items by state
+	Subject    string          `json:"subject,omitempty"`   // of a wait for a message
+	Approval   string          `json:"approval,omitempty"`  // of a wait for one: what is to be approved
+	Due        *time.Time      `json:"due,omitempty"`       // when the next attempt may start, or when a wait ends by itself
+	Deadline   *time.Time      `json:"deadline,omitempty"`  // when a wait times out
+	WaitsFor   *WaitsFor       `json:"waits_for,omitempty"` // why it does not compute; of a fan-out, why its waiting items do not; in the record of an open run
 	StartedAt  *time.Time      `json:"started_at"`
 	FinishedAt *time.Time      `json:"finished_at"`
 	DurationMS *float64        `json:"duration_ms"`

@@ -19,6 +19,9 @@ func (r *Record) AppendJSON(out []byte) ([]byte, error) {
 	w.text("run", string(r.Run))
 	w.text("flow", r.Flow)
 	w.text("state", string(r.State))
+	if r.WaitsFor != nil {
+		w.value("waits_for", r.WaitsFor)
+	}
 	if r.Definition != "" {
 		w.text("definition", r.Definition)
 	}
@@ -97,7 +100,7 @@ func (w *recordWriter) task(t *TaskRecord) {
 	w.out = append(w.out, '}')
 }
 
-// rare writes what only fan-outs, waits and sub-flows have.
+// rare writes what only fan-outs, waits, sub-flows and task runs that wait have.
 func (w *recordWriter) rare(t *TaskRecord) {
 	if t.Child != "" {
 		w.text("child", string(t.Child))
@@ -119,6 +122,9 @@ func (w *recordWriter) rare(t *TaskRecord) {
 	}
 	if t.Deadline != nil {
 		w.time("deadline", t.Deadline)
+	}
+	if t.WaitsFor != nil {
+		w.value("waits_for", t.WaitsFor)
 	}
 }
 

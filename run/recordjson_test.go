@@ -67,8 +67,14 @@ func randomRecord(rng *rand.Rand) *Record {
 		}
 		return &Failure{Outcome: OutcomeFailed, Code: text(), Message: text(), Details: raw(), At: text()}
 	}
+	waitsFor := func() *WaitsFor {
+		if rng.IntN(2) == 0 {
+			return nil
+		}
+		return &WaitsFor{Reason: WaitRate, Limit: text(), Rate: text(), Next: at(), Tasks: []string{text()}, InUse: rng.IntN(2)}
+	}
 	r := &Record{
-		Run: NewID(at()), Flow: text(), State: Failed, Output: raw(), Error: failure(),
+		Run: NewID(at()), Flow: text(), State: Failed, Output: raw(), Error: failure(), WaitsFor: waitsFor(),
 		Trigger:   Trigger{Kind: TriggerMessage, Name: text(), Time: at(), Payload: raw()},
 		CreatedAt: at(), StartedAt: maybe(), FinishedAt: maybe(), DurationMS: ms(), Truncated: rng.IntN(2) == 0,
 	}
@@ -78,7 +84,7 @@ func randomRecord(rng *rand.Rand) *Record {
 	for range rng.IntN(4) {
 		task := TaskRecord{
 			Task: text(), State: Succeeded, Attempts: rng.IntN(3), Reused: rng.IntN(2) == 0, StartedAt: maybe(), FinishedAt: maybe(),
-			DurationMS: ms(), Module: text(), Input: raw(), Output: raw(), Error: failure(),
+			DurationMS: ms(), Module: text(), Input: raw(), Output: raw(), Error: failure(), WaitsFor: waitsFor(),
 		}
 		if rng.IntN(2) == 0 {
 			key, outcome := text(), OutcomeSucceeded

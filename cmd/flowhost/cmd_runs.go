@@ -33,8 +33,9 @@ func runsCommand(a *cli.App) *cobra.Command {
 		Short: "List runs, newest first",
 		Long: `Lists the runs of a host, open and finished, newest first. Runs of sub-flows are listed
 with --children, or if --flow names their flow. NOMINAL is the time for which a
-schedule or a backfill made the run, also if it was run again. A terminal that is too
-narrow shows fewer columns.`,
+schedule or a backfill made the run, also if it was run again. NOTE is the code of the
+error, or what a pending run waits for. A terminal that is too narrow shows fewer
+columns.`,
 		Example: `  flowhost runs
   flowhost runs --flow orders --state failed --since 24h
   flowhost runs --flow orders --nominal 2026-01-02..2026-01-05
@@ -121,7 +122,7 @@ func (l *listing) query(cmd *cobra.Command, now time.Time) (run.Query, error) {
 
 func runColumns() *render.Columns {
 	return &render.Columns{
-		Names:  []string{"RUN", "FLOW", "STATE", "NOMINAL", "ACCEPTED", "TOOK", "TRIGGER", "ERROR"},
+		Names:  []string{"RUN", "FLOW", "STATE", "NOMINAL", "ACCEPTED", "TOOK", "TRIGGER", "NOTE"},
 		States: 2, Narrow: []int{6, 5, 4, 3, 7},
 	}
 }
@@ -144,5 +145,9 @@ func runRow(s run.Summary) []string {
 	if s.Parent != "" {
 		trigger += " of " + string(s.Parent)
 	}
-	return []string{string(s.Run), s.Flow, string(s.State), nominal, render.LocalTime(s.CreatedAt), took, trigger, render.Printable(s.Error)}
+	note := render.RunWaits(s.WaitsFor)
+	if s.Error != "" {
+		note = render.Printable(s.Error)
+	}
+	return []string{string(s.Run), s.Flow, string(s.State), nominal, render.LocalTime(s.CreatedAt), took, trigger, note}
 }

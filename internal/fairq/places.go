@@ -89,13 +89,45 @@ func (p *Places) Admits(flow string) bool {
 	return p.admits(flow)
 }
 
-// admits is called with the lock held, as are all below that do not lock.
-func (p *Places) admits(flow string) bool {
-	of := p.flows[flow]
-	if of == nil {
-		return admits(p.workers, p.computing, 0) && admits(p.inFlight, p.computing+p.waiting, 0)
+// Refusal is why no call of a flow begins now.
+type Refusal int
+
+// Refusals. The first that applies counts.
+const (
+	Admitted     Refusal = iota // no refusal
+	HeldBack                    // a call of the flow waits for what the next ones would need
+	NoWorker                    // as many calls compute as may
+	InFlightFull                // as many calls are in flight as may
+)
+
+// Refusal is why no call of a flow begins now, with the calls that its bound counts, and
+// the bound: those that compute for HeldBack, too.
+func (p *Places) Refusal(flow string) (why Refusal, present, bound int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if why = p.refusal(flow); why == InFlightFull {
+		return why, p.computing + p.waiting, p.inFlight
 	}
-	return of.holding == 0 && admits(p.workers, p.computing, of.computing) && admits(p.inFlight, p.computing+p.waiting, of.computing+of.waiting)
+	return why, p.computing, p.workers
+}
+
+// admits is called with the lock held, as are all below that do not lock.
+func (p *Places) admits(flow string) bool { return p.refusal(flow) == Admitted }
+
+func (p *Places) refusal(flow string) Refusal {
+	var own flowPlaces // none
+	if of := p.flows[flow]; of != nil {
+		own = *of
+	}
+	switch {
+	case own.holding > 0:
+		return HeldBack
+	case !admits(p.workers, p.computing, own.computing):
+		return NoWorker
+	case !admits(p.inFlight, p.computing+p.waiting, own.computing+own.waiting):
+		return InFlightFull
+	}
+	return Admitted
 }
 
 // admits is the rule of both bounds: own of the present calls are the flow's.

@@ -57,11 +57,11 @@ func checkPlaces(p *Places, calls []*call) error {
 	return nil
 }
 
-// mayBegin states when a call begins.
-func mayBegin(p *Places, calls []*call, flow string) bool {
-	var computing, all, ownComputing, own int
+// refusal states why no call of a flow begins, and the numbers of the bound.
+func refusal(p *Places, calls []*call, flow string) (why Refusal, present, bound int) {
+	var computing, ownComputing, own int
+	held := false
 	for _, c := range calls {
-		all++
 		if !c.place.waits {
 			computing++
 		}
@@ -70,13 +70,21 @@ func mayBegin(p *Places, calls []*call, flow string) bool {
 			if !c.place.waits {
 				ownComputing++
 			}
-			if c.place.holding {
-				return false
-			}
+			held = held || c.place.holding
 		}
 	}
-	return (computing < p.workers || ownComputing == 0 && computing < 2*p.workers) &&
-		(all < p.inFlight || own == 0 && all < 2*p.inFlight)
+	all := len(calls)
+	mayCompute := computing < p.workers || ownComputing == 0 && computing < 2*p.workers
+	mayFly := all < p.inFlight || own == 0 && all < 2*p.inFlight
+	switch {
+	case held:
+		return HeldBack, computing, p.workers
+	case !mayCompute:
+		return NoWorker, computing, p.workers
+	case !mayFly:
+		return InFlightFull, all, p.inFlight
+	}
+	return Admitted, computing, p.workers
 }
 
 func TestPlacesAgreeWithTheModel(t *testing.T) {
@@ -103,7 +111,11 @@ func TestPlacesAgreeWithTheModel(t *testing.T) {
 					}
 				case 1, 2, 3:
 					flow := fmt.Sprint("f", rng.IntN(5))
-					want := mayBegin(p, calls, flow)
+					why, present, bound := refusal(p, calls, flow)
+					if gotWhy, n, m := p.Refusal(flow); gotWhy != why || n != present || m != bound {
+						t.Fatalf("seed %d, step %d: %s is refused by %d, %d of %d, want %d, %d of %d", seed, step, flow, gotWhy, n, m, why, present, bound)
+					}
+					want := why == Admitted
 					if got := p.Admits(flow); got != want {
 						t.Fatalf("seed %d, step %d: %s is admitted: %v, want %v", seed, step, flow, got, want)
 					}

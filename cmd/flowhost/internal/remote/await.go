@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -60,28 +61,44 @@ func (e *Follower) Await(ctx context.Context, client *api.Client, id run.ID, p *
 	return e.conclude(record)
 }
 
-// follow feeds the progress with a run's events until it is done.
+// follow feeds the progress with a run's events until it is done. When nothing happens for
+// a while, it asks once what the run waits for.
 func (e *Follower) follow(ctx context.Context, client *api.Client, id run.ID, p *render.Progress) error {
 	diff := render.RecordDiff{Progress: p}
-	for seen := uint64(0); ; {
-		var record *run.Record
-		err := e.Persistently(ctx, func() (err error) {
-			record, seen, err = client.Watch(ctx, id, seen, PollTime)
-			return err
-		})
+	for seen, asked := uint64(0), false; ; {
+		wait := quietTime
+		if asked {
+			wait = PollTime
+		}
+		record, version, err := e.watch(ctx, client, id, seen, wait)
+		quiet := err == nil && record == nil && !asked
+		if quiet {
+			record, version, err = e.watch(ctx, client, id, 0, 0) // the present one
+		}
 		if err != nil {
 			return err
 		}
+		seen = version
 		if record == nil {
 			continue
 		}
-		if err := diff.Show(ctx, record); err != nil {
+		if err := diff.Show(ctx, record); err != nil || record.State.Done() {
 			return err
 		}
-		if record.State.Done() {
-			return nil
+		if quiet {
+			diff.ShowWaits(record)
 		}
+		asked = quiet
 	}
+}
+
+// watch gives the record of a run once its version is above seen; nil after the wait.
+func (e *Follower) watch(ctx context.Context, client *api.Client, id run.ID, seen uint64, wait time.Duration) (record *run.Record, version uint64, err error) {
+	err = e.Persistently(ctx, func() (err error) {
+		record, version, err = client.Watch(ctx, id, seen, wait)
+		return err
+	})
+	return record, version, err
 }
 
 // conclude prints the result of a run and returns the exit code for it.

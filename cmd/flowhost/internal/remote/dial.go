@@ -201,6 +201,7 @@ func private(file string) bool {
 // Times of following a run.
 const (
 	PollTime  = 30 * time.Second       // how long the host waits for a change before it replies
+	quietTime = 3 * time.Second        // how long nothing happens to a run before the reason is asked for
 	awayTime  = time.Minute            // how long a host may be unreachable
 	againTime = 500 * time.Millisecond // between two retries
 )

@@ -30,18 +30,24 @@ func (p *childPrinter) show(ctx context.Context, t *run.TaskRecord, indent strin
 	if t.Child == "" {
 		return
 	}
-	p.line(indent, fmt.Sprintf("%s  %s", p.Paint(dim, "run   "), t.Child))
-	indent += "  "
+	head := fmt.Sprintf("%s  %s", p.Paint(dim, "run   "), t.Child)
+	inner := indent + "  "
 	if p.left--; p.left < 0 {
-		p.line(indent, fmt.Sprintf("… 'flowhost show %s' shows its tasks", t.Child))
+		p.line(indent, head)
+		p.line(inner, fmt.Sprintf("… 'flowhost show %s' shows its tasks", t.Child))
 		return
 	}
 	r, err := p.runs.Get(ctx, t.Child)
 	if err != nil {
-		p.line(indent, Printable(err.Error()))
+		p.line(indent, head)
+		p.line(inner, Printable(err.Error()))
 		return
 	}
-	p.tasks(ctx, r, indent)
+	if r.State == run.Pending {
+		head += " " + p.runState(r)
+	}
+	p.line(indent, head)
+	p.tasks(ctx, r, inner)
 }
 
 func (p *childPrinter) tasks(ctx context.Context, r *run.Record, indent string) {

@@ -145,6 +145,15 @@ func whyEnded(d *run.TaskEnded) string {
 	return why(d.Failure)
 }
 
+// note writes a line for people that is about no event.
+func (p *Progress) note(what, word, detail string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.form == "plain" {
+		p.line(what, word, detail)
+	}
+}
+
 func (p *Progress) line(what, word, detail string) {
 	if detail != "" {
 		detail = p.out.Paint(dim, " ("+detail+")")

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/flowhost/flowhost/run"
 )
@@ -15,10 +16,7 @@ import (
 func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) {
 	t.fact("run", string(r.Run))
 	t.fact("flow", r.Flow)
-	t.fact("state", t.Paint(WordColor(string(r.State)), string(r.State)))
-	if r.State == run.Pending {
-		t.fact("waits", "for other runs of its flow: the flow's concurrency or its schedule's overlap policy")
-	}
+	t.fact("state", t.runState(r))
 	t.fact("retry of", string(r.RetryOf))
 	if r.Parent != nil {
 		t.fact("within", string(r.Parent.Run)+", task "+Printable(r.Parent.TaskRef.Label()))
@@ -47,6 +45,15 @@ func (t *Terminal) DescribeRun(ctx context.Context, runs reader, r *run.Record) 
 	if r.Error != nil {
 		t.fact("error", t.Paint(Red, failureText(r.Error)))
 	}
+}
+
+// runState is the state of a run, with the reason why it is pending.
+func (t *Terminal) runState(r *run.Record) string {
+	state := t.Paint(WordColor(string(r.State)), string(r.State))
+	if why := RunWaits(r.WaitsFor); why != "" {
+		state += " (" + why + ")"
+	}
+	return state
 }
 
 // fact writes a line about a run, unless it is empty.
@@ -167,15 +174,18 @@ func taskDetail(t *run.TaskRecord) string {
 	if t.Counts != nil {
 		parts = append(parts, countsText(t.Counts, t.State.Done()))
 	}
-	if reason := reasonOf(t); reason != "" {
-		parts = append(parts, reason)
-	}
 	switch {
 	case t.Reused:
 	case t.State == run.Running && t.StartedAt != nil:
 		parts = append(parts, "for "+Elapsed(*t.StartedAt))
 	case t.DurationMS != nil:
 		parts = append(parts, Short(milliseconds(*t.DurationMS)))
+	}
+	if queued := milliseconds(t.QueuedMS); queued >= leastQueued {
+		parts = append(parts, "waited "+Short(queued)+" for others")
+	}
+	if reason := reasonOf(t); reason != "" {
+		parts = append(parts, reason)
 	}
 	if len(parts) == 0 {
 		return ""
@@ -187,13 +197,16 @@ func taskDetail(t *run.TaskRecord) string {
 	return " (" + strings.Join(parts, separator) + ")"
 }
 
-// reasonOf is why a task does not run; empty if that needs no reason. It is the place
-// for the reason of a task that waits, too.
+// leastQueued is from when on the time is shown that attempts waited for what others had:
+// a part of their duration, which their timeout does not count.
+const leastQueued = 100 * time.Millisecond
+
+// reasonOf is why a task does not run; empty if that needs no reason.
 func reasonOf(t *run.TaskRecord) string {
 	if t.State == run.Skipped {
 		return skipReason(t.Reason, t.Error)
 	}
-	return ""
+	return TaskWaits(t)
 }
 
 // skipReason is why a task was skipped: by the flow's wiring, or by a failure.

@@ -11,12 +11,15 @@ import (
 // A run that has not started shows the reason.
 func TestShowPending(t *testing.T) {
 	t.Parallel()
-	for state, want := range map[run.State]bool{run.Pending: true, run.Running: false} {
+	for want, r := range map[string]*run.Record{
+		"state     pending (waits for run Q, an earlier one of its schedule)\n": {Run: "R", State: run.Pending, WaitsFor: &run.WaitsFor{Reason: run.WaitEarlierRun, Run: "Q"}},
+		"state     pending\n": {Run: "R", State: run.Pending},
+		"state     running\n": {Run: "R", State: run.Running},
+	} {
 		var stdout bytes.Buffer
-		out := NewTerminal(&stdout, nil)
-		out.DescribeRun(t.Context(), nil, &run.Record{Run: "R", Flow: "f", State: state})
-		if got := strings.Contains(stdout.String(), "\nwaits     for other runs of its flow: "); got != want {
-			t.Errorf("a run that is %s:\n%s", state, stdout.String())
+		NewTerminal(&stdout, nil).DescribeRun(t.Context(), nil, r)
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s\ncontains no %s", stdout.String(), want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ type RecordDiff struct {
 	Progress *Progress
 	seen     map[run.TaskRef]run.TaskRecord // nil before the first record
 	record   *run.Record
+	waits    map[shownWait]bool // that were shown; nil for none
 }
 
 // Show shows the events between the previous record and this one.
@@ -64,6 +65,54 @@ func (r *RecordDiff) Show(ctx context.Context, record *run.Record) error {
 		r.Progress.showCounts(task)
 	}
 	return nil
+}
+
+// shownWait is a reason without its numbers, which change while something waits.
+type shownWait struct {
+	task   run.TaskRef // none for the run
+	reason run.WaitReason
+	limit  string
+	run    run.ID
+}
+
+// ShowWaits shows what the run and its tasks wait for, each reason once. Items of large
+// fan-outs are summed up, as ever. Which tasks are before a task, and when the next
+// attempt begins, needs no line.
+func (r *RecordDiff) ShowWaits(record *run.Record) {
+	if why := RunWaits(record.WaitsFor); why != "" {
+		r.showWait(run.TaskRef{}, record.WaitsFor, "run "+string(record.Run), string(record.State), why)
+	}
+	for _, g := range taskGroups(record) {
+		r.showTaskWait(g.task)
+		if len(g.items) <= maxItems {
+			for _, item := range g.items {
+				r.showTaskWait(item)
+			}
+		}
+	}
+}
+
+func (r *RecordDiff) showTaskWait(t *run.TaskRecord) {
+	if t.WaitsFor == nil {
+		return
+	}
+	switch t.WaitsFor.Reason {
+	case run.WaitUpstream, run.WaitRetry, run.WaitSleep, run.WaitMaxParallel:
+		return
+	}
+	r.showWait(t.Ref(), t.WaitsFor, t.Ref().Label(), string(t.State), TaskWaits(t))
+}
+
+func (r *RecordDiff) showWait(task run.TaskRef, w *run.WaitsFor, label, state, why string) {
+	known := shownWait{task, w.Reason, w.Limit, w.Run}
+	if r.waits[known] {
+		return
+	}
+	if r.waits == nil {
+		r.waits = map[shownWait]bool{}
+	}
+	r.waits[known] = true
+	r.Progress.note(label, state, why)
 }
 
 func (r *RecordDiff) notice(e run.Event) run.Notice {
