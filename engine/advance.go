@@ -329,11 +329,23 @@ func (e *executor) phaseEnded(o *openRun) {
 		e.enterNextPart(o)
 		return
 	}
+	if e.evaluations.tries(o) {
+		trial := o.scope.BeginTrial(e.evaluations.units())
+		o.output, o.failure = o.flow.Output(o.scope)
+		if trial.End() {
+			e.enterNextPart(o)
+			return
+		}
+		o.output, o.failure = nil, nil
+	}
+	outputBeside(e, o)
+}
+
+// outputBeside evaluates an output that takes long.
+func outputBeside(e *executor, o *openRun) {
 	var output json.RawMessage
 	var failure *run.Failure
-	e.evaluate(o, func(units int) bool {
-		return o.scope.Try(units, func() { output, failure = o.flow.Output(o.scope) })
-	}, func() {
+	e.evaluations.evaluateBeside(o, func() { output, failure = o.flow.Output(o.scope) }, func() {
 		o.output, o.failure = output, failure
 		e.enterNextPart(o)
 	}, func() { e.advance(o) })

@@ -36,39 +36,37 @@ type result struct {
 // begin starts a task's next attempt, which has been admitted. The input is evaluated
 // once, now; later attempts get the recorded bytes.
 func (e *executor) begin(t task, place fairq.Place) {
-	t.openRun.beginning = append(t.beginning, beginning{t, &place})
 	if t.busy() {
-		t.whenIdle(func() { e.beginLate(t, &place) })
+		t.openRun.beginning = append(t.beginning, beginning{task: t, place: place})
+		t.whenIdle(func() { e.beginLate(t) })
 		return
 	}
-	e.prepare(t, &place)
-}
-
-// prepare evaluates the input of an attempt, unless an earlier one had it, and starts the
-// attempt.
-func (e *executor) prepare(t task, place *fairq.Place) {
 	started := &run.AttemptStarted{TaskRef: t.ref(), Attempt: 1, Module: t.spec.Plugin.Digest, Function: t.spec.Function}
 	if state := t.state(); state != nil {
 		started.Attempt = state.Attempts + 1
 		e.startAttempt(t, place, started, nil)
 		return
 	}
-	input := func(s *flows.Scope) (*run.AttemptStarted, *run.Failure) {
-		failure := evaluateInput(t.spec, s, started)
-		return started, failure
-	}
-	if t.spec.Prepared() {
-		_, failure := input(t.scope)
+	if failure, enough := e.tryInput(t, started); enough {
 		e.startAttempt(t, place, started, failure)
 		return
 	}
-	evaluateTask(e, t, input, func(started *run.AttemptStarted, failure *run.Failure) {
-		if e.draining {
-			e.giveBack(t, place)
-			return
-		}
-		e.startAttempt(t, place, started, failure)
-	}, func() { e.beginLate(t, place) })
+	t.openRun.beginning = append(t.beginning, beginning{task: t, place: place})
+	e.prepare(t, started)
+}
+
+// tryInput evaluates what a function gets, unless that takes long.
+func (e *executor) tryInput(t task, started *run.AttemptStarted) (failure *run.Failure, enough bool) {
+	if !e.evaluations.tries(t.openRun) {
+		return nil, false
+	}
+	if t.item != nil {
+		t.scope.Each(&t.item.Item)
+		defer t.scope.Each(nil)
+	}
+	trial := t.scope.BeginTrial(e.evaluations.units())
+	failure = evaluateInput(t.spec, t.scope, started)
+	return failure, trial.End()
 }
 
 // evaluateInput evaluates what a function gets.
@@ -79,30 +77,43 @@ func evaluateInput(spec *flows.Task, s *flows.Scope, started *run.AttemptStarted
 	return failure
 }
 
+// prepare evaluates what a function gets beside the loop, and starts the attempt.
+func (e *executor) prepare(t task, started *run.AttemptStarted) {
+	var failure *run.Failure
+	e.evaluations.evaluateBeside(t.openRun, func() {
+		defer t.lookAt()()
+		failure = evaluateInput(t.spec, t.scope, started)
+	}, func() {
+		if place := t.begun(); e.draining { // it begins after the restart
+			e.giveBack(t, place)
+		} else {
+			e.startAttempt(t, place, started, failure)
+		}
+	}, func() { e.beginLate(t) })
+}
+
 // beginLate begins an attempt that was admitted a while ago, unless its task was withdrawn
 // since, or the host stops: it begins after the restart then.
-func (e *executor) beginLate(t task, place *fairq.Place) {
-	switch {
-	case !t.begins():
-	case e.draining:
+func (e *executor) beginLate(t task) {
+	if !t.begins() {
+		return
+	}
+	if place := t.begun(); e.draining {
 		e.giveBack(t, place)
-	default:
-		e.prepare(t, place)
+	} else {
+		e.begin(t, place)
 	}
 }
 
 // giveBack frees what an admitted attempt holds that does not begin.
-func (e *executor) giveBack(t task, place *fairq.Place) {
-	t.begun()
-	if place != nil {
-		e.places.Exit(place)
-		e.runnable.Done(t.run.Flow, e.limits.of(t))
-	}
+func (e *executor) giveBack(t task, place fairq.Place) {
+	e.places.Exit(&place)
+	e.runnable.Done(t.run.Flow, e.limits.of(t))
 }
 
 // startAttempt records the start of an attempt, unless its input could not be evaluated, and
 // passes it to a worker.
-func (e *executor) startAttempt(t task, place *fairq.Place, started *run.AttemptStarted, failure *run.Failure) {
+func (e *executor) startAttempt(t task, place fairq.Place, started *run.AttemptStarted, failure *run.Failure) {
 	if failure == nil {
 		failure = e.recordStart(t, started)
 	}
@@ -115,14 +126,13 @@ func (e *executor) startAttempt(t task, place *fairq.Place, started *run.Attempt
 	if e.fault != nil {
 		return
 	}
-	t.begun()
 	e.limits.started(t)
 	timeout := t.spec.Timeout
 	if timeout <= 0 && t.spec.Child == nil { // a sub-flow has no default timeout, also where a call replaces it
 		timeout = time.Duration(e.timeout.Load())
 	}
 	state := t.state()
-	a := &attempt{task: t, place: attemptPlace{places: e.places, clock: e.clock, place: *place}, call: run.Call{
+	a := &attempt{task: t, place: attemptPlace{places: e.places, clock: e.clock, place: place}, call: run.Call{
 		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Key: t.ref().Key, Attempt: state.Attempts,
 		Scheduled: t.run.Trigger.Time, Module: state.Module, Function: state.Function,
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
@@ -137,7 +147,7 @@ func (e *executor) startAttempt(t task, place *fairq.Place, started *run.Attempt
 		e.simulate(a)
 		return
 	}
-	a.ctx = run.WithPlace(a.ctx, &a.place)
+	a.place.Context, a.ctx = a.ctx, &a.place
 	e.workers.Begin(a)
 }
 
@@ -250,16 +260,43 @@ func (e *executor) attemptEnded(r result) {
 		}
 		r.Result = lostResult(r.err.Error())
 	}
-	r.task.openRun.ending = append(r.task.ending, r.task)
-	r.task.whenIdle(func() {
-		e.endOf(r.task, r.Result, func(end *run.AttemptFinished) {
-			e.runnable.Done(r.task.run.Flow, e.limits.of(r.task)) // not before the end is recorded
-			i := slices.Index(r.task.ending, r.task)
-			r.task.openRun.ending = slices.Delete(r.task.ending, i, i+1)
-			e.recordAttemptEnd(r.task, end)
-		})
-		e.advance(r.task.openRun)
-	})
+	if r.task.busy() {
+		concludeLater(e, r.task, r.Result)
+	} else {
+		e.concludeAttempt(r.task, r.Result)
+	}
+}
+
+// concludeLater keeps the result of an attempt until its run is idle. It is apart from
+// attemptEnded so that most results do not escape to the heap.
+func concludeLater(e *executor, t task, r run.Result) {
+	t.openRun.ending = append(t.ending, t)
+	t.whenIdle(func() { e.concludeAttempt(t, r) })
+}
+
+// concludeAttempt records the result of an attempt and advances the run.
+func (e *executor) concludeAttempt(t task, r run.Result) {
+	if r.Failure == nil {
+		e.attemptConcluded(t, t.endWith(r))
+	} else {
+		concludeFailed(e, t, r)
+	}
+	e.advance(t.openRun)
+}
+
+func concludeFailed(e *executor, t task, r run.Result) {
+	if !slices.Contains(t.ending, t) {
+		t.openRun.ending = append(t.ending, t)
+	}
+	e.endOf(t, r, func(end *run.AttemptFinished) { e.attemptConcluded(t, end) })
+}
+
+func (e *executor) attemptConcluded(t task, end *run.AttemptFinished) {
+	e.runnable.Done(t.run.Flow, e.limits.of(t)) // not before the end is recorded
+	if i := slices.Index(t.ending, t); i >= 0 {
+		t.openRun.ending = slices.Delete(t.ending, i, i+1)
+	}
+	e.recordAttemptEnd(t, end)
 }
 
 // recordLost ends an attempt that was running when the previous process ended: as
@@ -303,14 +340,19 @@ func (e *executor) recordAttemptEnd(t task, end *run.AttemptFinished) {
 	}
 }
 
+// endWith is the event for the end of an attempt with that result, before anything is
+// decided.
+func (t task) endWith(r run.Result) *run.AttemptFinished {
+	return &run.AttemptFinished{
+		TaskRef: t.ref(), Attempt: t.state().Attempts,
+		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration, Queued: r.Queued,
+	}
+}
+
 // endOf gives the event for the end of an attempt, with the time of the next one if there
 // is one. A retry condition that cannot be evaluated replaces the failure.
 func (e *executor) endOf(t task, r run.Result, then func(*run.AttemptFinished)) {
-	state := t.state()
-	end := &run.AttemptFinished{
-		TaskRef: t.ref(), Attempt: state.Attempts,
-		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration, Queued: r.Queued,
-	}
+	state, end := t.state(), t.endWith(r)
 	if r.Failure == nil {
 		then(end)
 		return

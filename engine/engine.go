@@ -192,7 +192,6 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) loop(ctx context.Context) error {
 	x, drain := e.exec, e.drain
 	for {
-		x.watchdog.Begin("starting what may start")
 		x.dispatch()
 		if !x.draining && x.commits.snapshotDue() {
 			x.forgetDefinitions()
@@ -201,9 +200,13 @@ func (e *Engine) loop(ctx context.Context) error {
 		commits, commit := x.commits.nextCommit()
 		notices, notice := x.commits.nextNotice()
 		idles, idle := x.nextIdle()
-		commands, results, due, evaluated := e.commands, x.workers.Results(), x.clock.due, x.evaluations.pool.Results()
+		commands, results, due, evaluated := e.commands, x.workers.Results(), x.clock.due, x.evaluations.results()
 		if x.commits.congested() {
 			commands, results, due, evaluated = nil, nil, nil, nil
+		}
+		freed := x.freed // each channel that select looks at costs something
+		if x.runnable.Len() == 0 && len(x.pieces) == 0 {
+			freed = nil
 		}
 		if x.fault != nil {
 			return x.fault
@@ -224,7 +227,8 @@ func (e *Engine) loop(ctx context.Context) error {
 				x.workers.Returned()
 				x.attemptEnded(r)
 			})
-		case <-x.freed: // dispatch has a look
+		case <-freed:
+			x.watchdog.Begin("what may start")
 		case v := <-evaluated:
 			x.watchdog.Begin("what follows from evaluations")
 			each(v, evaluated, func(v *evaluation) {
@@ -259,7 +263,6 @@ func (e *Engine) loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		x.watchdog.End()
 	}
 }
 

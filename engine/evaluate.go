@@ -51,6 +51,7 @@ type evaluation struct {
 // evaluations are those that are out. As many compute as there are processors, and one of
 // each flow beyond.
 type evaluations struct {
+	exec    *executor
 	clock   *clock
 	around  func(work func()) // of tests: lets an evaluation take its time
 	inline  bool              // all of them: in a simulation, and before the loop begins
@@ -61,10 +62,10 @@ type evaluations struct {
 	out     int // that compute or wait
 }
 
-func newEvaluations(c *clock, inline bool) *evaluations {
+func newEvaluations(e *executor, inline bool) *evaluations {
 	processors := runtime.GOMAXPROCS(0)
 	vs := &evaluations{
-		clock: c, inline: inline, trial: trialUnits, around: func(work func()) { work() },
+		exec: e, clock: e.clock, inline: inline, trial: trialUnits, around: func(work func()) { work() },
 		places: fairq.NewPlaces(processors, 2*processors, nil),
 	}
 	vs.pool = workers.New(func(v *evaluation) (*evaluation, bool) {
@@ -77,10 +78,26 @@ func newEvaluations(c *clock, inline bool) *evaluations {
 // try evaluates on the loop, unless that takes long. try gets the units that it may use, 0
 // for as many as it needs, and reports whether they were enough.
 func (vs *evaluations) try(try func(units int) bool) bool {
-	if vs.inline {
-		return try(0)
+	return try(vs.units())
+}
+
+// results are the evaluations that have ended; nil while none is out.
+func (vs *evaluations) results() <-chan *evaluation {
+	if vs.out == 0 {
+		return nil
 	}
-	return try(vs.trial)
+	return vs.pool.Results()
+}
+
+// tries reports whether evaluations of a run are tried on the loop.
+func (vs *evaluations) tries(o *openRun) bool { return vs.inline || len(o.run.Tasks) <= maxTrialTasks }
+
+// units is what an evaluation on the loop may use, 0 for as many as it needs.
+func (vs *evaluations) units() int {
+	if vs.inline {
+		return 0
+	}
+	return vs.trial
 }
 
 // begin lets an evaluation compute as soon as it is its turn.
@@ -145,49 +162,54 @@ func (o *openRun) interrupt(f func()) {
 
 // evaluate evaluates something of a run, as [evaluations.try] does, and calls then. If it
 // is interrupted, it calls again instead; without again it cannot be interrupted.
-func (e *executor) evaluate(o *openRun, try func(units int) bool, then, again func()) {
-	if (e.evaluations.inline || len(o.run.Tasks) <= maxTrialTasks) && e.evaluations.try(try) {
+func (vs *evaluations) evaluate(o *openRun, try func(units int) bool, then, again func()) {
+	if vs.tries(o) && vs.try(try) {
 		then()
 		return
 	}
-	v := &evaluation{flow: o.run.Flow, work: func() { try(0) }, then: then, again: again}
+	vs.evaluateBeside(o, func() { try(0) }, then, again)
+}
+
+// evaluateBeside evaluates something of a run beside the loop, as evaluate does.
+func (vs *evaluations) evaluateBeside(o *openRun, work, then, again func()) {
+	v := &evaluation{flow: o.run.Flow, work: work, then: then, again: again}
 	if again != nil {
 		v.scope = o.scope
 	}
 	o.evaluating = v
-	v.then = func() { e.evaluated(o, v, then) }
-	e.evaluations.begin(v)
+	v.then = func() { vs.evaluated(o, v, then) }
+	vs.begin(v)
 }
 
 // evaluated continues a run whose evaluation has ended.
-func (e *executor) evaluated(o *openRun, v *evaluation, then func()) {
+func (vs *evaluations) evaluated(o *openRun, v *evaluation, then func()) {
 	o.evaluating = nil
 	if v.scope != nil {
 		v.scope.Continue()
 	}
 	if len(v.urgent) > 0 {
 		o.inbox = slices.Concat(v.urgent, []func(){v.again}, o.inbox)
-		e.readInbox(o, len(v.urgent)+1)
+		vs.readInbox(o, len(v.urgent)+1)
 	} else {
 		then()
 	}
-	e.settleRun(o)
+	vs.settleRun(o)
 }
 
 // settleRun advances a run as far as it goes, and does what has waited for that.
-func (e *executor) settleRun(o *openRun) {
-	for e.fault == nil {
-		e.advance(o)
+func (vs *evaluations) settleRun(o *openRun) {
+	for vs.exec.fault == nil {
+		vs.exec.advance(o)
 		if o.busy() || len(o.inbox) == 0 {
 			return
 		}
-		e.readInbox(o, 1)
+		vs.readInbox(o, 1)
 	}
 }
 
 // readInbox does the first things of a run's inbox, as long as it is idle.
-func (e *executor) readInbox(o *openRun, n int) {
-	for ; n > 0 && len(o.inbox) > 0 && !o.busy() && e.fault == nil; n-- {
+func (vs *evaluations) readInbox(o *openRun, n int) {
+	for ; n > 0 && len(o.inbox) > 0 && !o.busy() && vs.exec.fault == nil; n-- {
 		next := o.inbox[0]
 		o.inbox[0] = nil
 		o.inbox = o.inbox[1:]
@@ -199,7 +221,7 @@ func (e *executor) readInbox(o *openRun, n int) {
 func evaluateTask[T any](e *executor, t task, f func(*flows.Scope) (T, *run.Failure), then func(T, *run.Failure), again func()) {
 	var value T
 	var failure *run.Failure
-	e.evaluate(t.openRun, func(units int) bool {
+	e.evaluations.evaluate(t.openRun, func(units int) bool {
 		defer t.lookAt()()
 		return t.scope.Try(units, func() { value, failure = f(t.scope) })
 	}, func() { then(value, failure) }, again)

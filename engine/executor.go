@@ -86,7 +86,7 @@ func newExecutor(config Config) *executor {
 		e.log.Warn("the engine's loop took long for one turn; all flows waited for it", "cpu", t.Took, "doing", t.What, "of", t.Of)
 	})
 	e.chains, e.children = &chains{exec: e}, &children{exec: e}
-	e.evaluations = newEvaluations(e.clock, config.Sim != nil)
+	e.evaluations = newEvaluations(e, config.Sim != nil)
 	e.limits = &limits{clock: e.clock, byName: map[string]*limitState{}}
 	e.runLimits = runLimits{byKey: map[runLimitKey]*runLimiter{}, open: e.open, start: func(o *openRun) { e.starting = append(e.starting, o) }}
 	e.schedules = &schedules{exec: e, byRef: map[run.ScheduleRef]*schedule{}, backfilled: map[run.ID]*scheduledAdmission{}}

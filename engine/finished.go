@@ -28,42 +28,43 @@ func (e *executor) finish(o *openRun, failure *run.Failure) {
 		end.State = run.Canceled
 	}
 	e.endUnreached(o)
-	e.prepareRecord(o, func() { e.recordFinished(o, end) })
+	if len(o.run.Tasks) <= manyTasks {
+		e.recordFinished(o, end)
+	} else {
+		prepareRecord(e, o, func() { e.recordFinished(o, end) })
+	}
 }
 
 // prepareRecord builds the record of a large run before the run ends, beside the loop.
-func (e *executor) prepareRecord(o *openRun, then func()) {
-	if len(o.run.Tasks) <= manyTasks {
+func prepareRecord(e *executor, o *openRun, then func()) {
+	build := func() { o.completion.record = o.run.Record(taskNames(o.flow)) }
+	if e.evaluations.inline {
+		build()
 		then()
 		return
 	}
-	var record *run.Record
-	e.evaluate(o, func(units int) bool {
-		if units == 0 {
-			record = o.run.Record(taskNames(o.flow))
-		}
-		return units == 0
-	}, func() {
-		o.completion.record = record
-		then()
-	}, nil)
+	e.evaluations.evaluateBeside(o, build, then, nil)
 }
 
 // recordFinished records the end of a run, and closes it.
 func (e *executor) recordFinished(o *openRun, end *run.Finished) {
-	e.endRun(o.run, end, func(after *afterFinish, err error) {
-		switch {
-		case err == nil:
-			e.closeFinished(o, after)
-		case e.fault == nil:
-			end := &run.Finished{State: run.Failed, Failure: outputFailure(err)}
-			e.endRun(o.run, end, func(after *afterFinish, err error) {
-				if err == nil {
-					e.closeFinished(o, after)
-				}
-			})
-		}
-	})
+	if o.run.Parent == nil && len(e.chains.followers(o.run)) == 0 { // mostly
+		after := new(afterFinish)
+		e.endRecorded(o, after, e.commits.record(o.event(end)))
+		return
+	}
+	e.endRun(o.run, end, func(after *afterFinish, err error) { e.endRecorded(o, after, err) })
+}
+
+// endRecorded closes a run, or lets it fail when its output does not fit into the journal.
+func (e *executor) endRecorded(o *openRun, after *afterFinish, err error) {
+	switch {
+	case err == nil:
+		e.closeFinished(o, after)
+	case e.fault == nil:
+		o.output = nil
+		e.recordFinished(o, &run.Finished{State: run.Failed, Failure: outputFailure(err)})
+	}
 }
 
 // closeFinished closes a run whose end is recorded, and continues what waited for it.
@@ -71,7 +72,7 @@ func (e *executor) closeFinished(o *openRun, after *afterFinish) {
 	o.completion.record = e.recordOf(o.run)
 	e.close(o)
 	e.continueAfter(after)
-	e.settleRun(o)
+	e.evaluations.settleRun(o)
 }
 
 // endUnreached ends the tasks of a hook that were canceled before the hook had a

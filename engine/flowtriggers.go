@@ -61,7 +61,7 @@ func (cs *chains) admit(r *run.Run, end *run.Finished, then func([]*chainedAdmis
 		return true
 	}
 	if o := cs.exec.open[r.ID]; o != nil {
-		cs.exec.evaluate(o, try, func() { then(all) }, nil)
+		cs.exec.evaluations.evaluate(o, try, func() { then(all) }, nil)
 		return
 	}
 	try(0)

@@ -48,7 +48,7 @@ func (e *executor) beginGroup(o *openRun, node int) {
 	}
 	wanted := true
 	var failure *run.Failure
-	e.evaluate(o, func(units int) bool {
+	e.evaluations.evaluate(o, func(units int) bool {
 		return o.scope.Try(units, func() { wanted, failure = g.When(o.scope) })
 	}, func() {
 		switch {

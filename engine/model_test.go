@@ -293,7 +293,7 @@ func (e *Engine) consistent() error {
 		}
 		under += len(o.attempts)
 		for _, b := range o.beginning {
-			if b.place != nil {
+			if b.task.spec.Child == nil {
 				beginning++
 			}
 		}

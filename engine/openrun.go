@@ -80,17 +80,22 @@ func (p *phase) next() (node int, ok bool) {
 // beginning is a task that is in no queue any more, and has no attempt yet.
 type beginning struct {
 	task  task
-	place *fairq.Place // nil for a sub-flow, which needs none
+	place fairq.Place // of a sub-flow none: it needs none
 }
 
 // begins reports whether a task is beginning.
-func (t task) begins() bool {
-	return slices.ContainsFunc(t.beginning, func(b beginning) bool { return b.task == t })
+func (t task) begins() bool { return t.indexOfBeginning() >= 0 }
+
+func (t task) indexOfBeginning() int {
+	return slices.IndexFunc(t.beginning, func(b beginning) bool { return b.task == t })
 }
 
-// begun removes a task from those that are beginning.
-func (t task) begun() {
-	t.openRun.beginning = slices.DeleteFunc(t.beginning, func(b beginning) bool { return b.task == t })
+// begun removes a task from those that are beginning, and returns its place.
+func (t task) begun() fairq.Place {
+	i := t.indexOfBeginning()
+	place := t.beginning[i].place
+	t.openRun.beginning = slices.Delete(t.beginning, i, i+1)
+	return place
 }
 
 // over reports whether the main tasks have begun and all have ended: no timeout applies to

@@ -68,7 +68,9 @@ func (e *executor) withdraw(o *openRun, match func(task) bool) []task {
 	out := append(e.runnable.Withdraw(own), e.children.withdraw(own)...)
 	for _, b := range slices.Clone(o.beginning) {
 		if match(b.task) {
-			e.giveBack(b.task, b.place)
+			if place := b.task.begun(); b.task.spec.Child == nil || e.config.Sim.replacesChild(b.task) {
+				e.giveBack(b.task, place)
+			}
 			out = append(out, b.task)
 		}
 	}

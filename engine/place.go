@@ -12,14 +12,23 @@ import (
 // attemptPlace is the computing place of an attempt, and its time: that stands still while
 // the attempt waits for what others have.
 type attemptPlace struct {
-	places *fairq.Places
-	clock  *clock
-	place  fairq.Place
+	context.Context // of the attempt, with this as its place
+	places          *fairq.Places
+	clock           *clock
+	place           fairq.Place
 
 	mu       sync.Mutex
 	waiting  run.WaitReason // empty while it computes
 	since    time.Time      // when its time began to stand still; zero while it passes
 	excluded time.Duration  // for how long it has stood still before
+}
+
+// Value implements context.Context.
+func (p *attemptPlace) Value(key any) any {
+	if key == (run.PlaceKey{}) {
+		return p
+	}
+	return p.Context.Value(key)
 }
 
 // Leave implements run.Place.

@@ -53,7 +53,7 @@ func (c *children) start() {
 // begin makes a task's next attempt. As for a function, the input is evaluated
 // once.
 func (c *children) begin(t task) {
-	t.openRun.beginning = append(t.beginning, beginning{t, nil})
+	t.openRun.beginning = append(t.beginning, beginning{task: t})
 	t.whenIdle(func() { c.prepare(t) })
 }
 
@@ -67,7 +67,7 @@ func (c *children) prepare(t task) {
 	if !first {
 		next.started.Attempt, next.input = state.Attempts+1, state.Input
 	}
-	c.exec.evaluate(t.openRun, func(units int) bool { return t.tryChild(next, first, units) }, func() {
+	c.exec.evaluations.evaluate(t.openRun, func(units int) bool { return t.tryChild(next, first, units) }, func() {
 		if failure := t.nextChild(next); failure != nil {
 			next.failure = failure
 		}

@@ -207,7 +207,7 @@ func (e *executor) openInPieces(f *flows.Flow, submitted *run.Submitted, also []
 		if len(also) == 0 {
 			e.used[f.DefinitionDigest] = at
 			o := e.newOpenRun(e.shard.Runs[id], f)
-			e.evaluate(o, o.decodeItems, func() { e.enter(o) }, nil)
+			e.evaluations.evaluate(o, o.decodeItems, func() { e.enter(o) }, nil)
 			answer(run.Receipt{Run: id, Accepted: true}, nil)
 			return true
 		}

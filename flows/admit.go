@@ -34,26 +34,26 @@ func (f *Flow) Admit(r run.Request) (*Admission, error) {
 // TryAdmit is Admit with at most so many units for all evaluations, as of [Scope.Try]; 0
 // for as many as Admit has. With enough false, they needed more.
 func (f *Flow) TryAdmit(units int, r run.Request) (a *Admission, enough bool, err error) {
-	s := f.Scope(&run.Run{Trigger: r.Trigger})
-	enough = s.Try(units, func() { a, err = s.admit(r) })
-	return a, enough, err
-}
-
-func (s *Scope) admit(r run.Request) (*Admission, error) {
-	f := s.flow
 	t, err := f.triggerOf(&r)
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
-	a := &Admission{Trigger: r.Trigger}
+	a = &Admission{Trigger: r.Trigger}
 	if a.Trigger.Payload, err = compacted(r.Trigger.Payload); err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	if f.admitsAll(t) && len(r.Params) == 0 {
 		a.Accepted = true
-		return a, nil
+		return a, true, nil
 	}
-	s.run.Trigger = a.Trigger
+	s := f.Scope(&run.Run{Trigger: a.Trigger})
+	trial := s.BeginTrial(units)
+	a, err = s.admit(a, r, t)
+	return a, trial.End(), err
+}
+
+func (s *Scope) admit(a *Admission, r run.Request, t *Trigger) (*Admission, error) {
+	f := s.flow
 	defer s.end(s.begin()) // all that is evaluated for a request shares one budget
 	if err := s.checkPayload(t); err != nil {
 		return nil, err
@@ -67,6 +67,7 @@ func (s *Scope) admit(r run.Request) (*Admission, error) {
 			return a, nil
 		}
 	}
+	var err error
 	if a.Params, err = f.fillParams(&r, t, s); err != nil {
 		return nil, err
 	}

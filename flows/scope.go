@@ -75,12 +75,30 @@ func (s *Scope) note() { s.short = s.short || s.trial > 0 && s.budget.Err() == b
 // It reports false if one needed more. Then what f has found out is wrong: the caller calls
 // f again, by itself, where that may take up to a quarter of a second.
 func (s *Scope) Try(units int, f func()) bool {
-	scanned := maps.Clone(s.scanned)
-	s.trial, s.short = units, false
-	defer func() { s.trial = 0 }()
+	t := s.BeginTrial(units)
 	f()
+	return t.End()
+}
+
+// Trial is what [Scope.Try] does, for a caller that wants no function.
+type Trial struct {
+	scope   *Scope
+	scanned map[ref]int // before
+}
+
+// BeginTrial begins a trial.
+func (s *Scope) BeginTrial(units int) Trial {
+	t := Trial{s, maps.Clone(s.scanned)}
+	s.trial, s.short = units, false
+	return t
+}
+
+// End ends the trial, and reports whether the units were enough.
+func (t Trial) End() bool {
+	s := t.scope
+	s.trial = 0
 	if s.short {
-		s.scanned = scanned
+		s.scanned = t.scanned
 	}
 	return !s.short
 }

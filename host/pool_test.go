@@ -102,7 +102,7 @@ func TestTimeStandsStillWhileACallWaitsForMemory(t *testing.T) {
 		p, one, release := newTestPool(8, 100, 10), &image{}, make(chan struct{})
 		hold(t, p, one, 60, release, func() {})
 		at := &place{free: make(chan struct{})}
-		own := newCallTime(run.WithPlace(t.Context(), at), time.Second)
+		own := newCallTime(context.WithValue(t.Context(), run.PlaceKey{}, at), time.Second)
 		defer own.stop()
 		began := time.Now()
 		time.Sleep(400 * time.Millisecond)
@@ -133,7 +133,7 @@ func TestCallsThatAreCanceledOnTheirWayBack(t *testing.T) {
 		p, one, release := newTestPool(8, 100, 10), &image{}, make(chan struct{})
 		hold(t, p, one, 60, release, func() {})
 		ctx, cancel := context.WithCancelCause(t.Context())
-		own := newCallTime(run.WithPlace(ctx, &place{}), time.Second)
+		own := newCallTime(context.WithValue(ctx, run.PlaceKey{}, &place{}), time.Second)
 		defer own.stop()
 		go func() {
 			time.Sleep(time.Minute)

@@ -28,16 +28,12 @@ type Place interface {
 	Return(ctx context.Context) error
 }
 
-type placeKey struct{}
-
-// WithPlace gives a call's place to the host that makes the call.
-func WithPlace(ctx context.Context, p Place) context.Context {
-	return context.WithValue(ctx, placeKey{}, p)
-}
+// PlaceKey is the key of the [Place] in the context with which a host gets a call.
+type PlaceKey struct{}
 
 // PlaceOf is the place of a call. A call without one is bounded by nothing.
 func PlaceOf(ctx context.Context) Place {
-	if p, ok := ctx.Value(placeKey{}).(Place); ok {
+	if p, ok := ctx.Value(PlaceKey{}).(Place); ok {
 		return p
 	}
 	return unbounded{}

@@ -24,6 +24,7 @@ type Places struct {
 	waiting   int
 	flows     map[string]*flowPlaces // of those with calls
 	claims    []*claim               // of calls that want to compute again, in order
+	spare     *flowPlaces            // of a flow without calls, for the next
 }
 
 // flowPlaces is what one flow has under way.
@@ -172,7 +173,10 @@ func (p *Places) Enter(at *Place, flow string) bool {
 func (p *Places) enter(flow string) Place {
 	of := p.flows[flow]
 	if of == nil {
-		of = &flowPlaces{flow: flow}
+		if of = p.spare; of == nil {
+			of = new(flowPlaces)
+		}
+		p.spare, of.flow = nil, flow
 		p.flows[flow] = of
 	}
 	of.computing++
@@ -201,6 +205,7 @@ func (p *Places) Exit(at *Place) {
 	*at = Place{}
 	if of.computing+of.waiting == 0 {
 		delete(p.flows, of.flow)
+		p.spare = of
 	}
 	p.grant()
 }

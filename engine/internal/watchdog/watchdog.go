@@ -27,10 +27,11 @@ type Watchdog struct {
 	alarm  func(Turn)
 	always bool // suspicious
 
-	began     time.Time
-	measured  bool // since cpu
+	start     time.Time     // from which the others count
+	began     time.Duration // 0: no turn has
+	measured  bool          // since cpu
 	cpu       time.Duration
-	suspicion time.Time // until when it is suspicious
+	suspicion time.Duration // until when it is suspicious
 
 	what    string
 	of      string
@@ -44,13 +45,13 @@ const suspicious = 10 * time.Second
 // New makes a watchdog that calls alarm, on the loop, after each turn that took longer than
 // the limit. It may be suspicious always.
 func New(limit time.Duration, always bool, alarm func(Turn)) *Watchdog {
-	return &Watchdog{limit: limit, alarm: alarm, always: always}
+	return &Watchdog{limit: limit, alarm: alarm, always: always, start: time.Now()}
 }
 
 // Begin begins a turn.
 func (w *Watchdog) Begin(what string) {
-	w.what, w.of, w.began = what, "", time.Now()
-	if w.always || w.began.Before(w.suspicion) {
+	w.what, w.of, w.began = what, "", time.Since(w.start)
+	if w.always || w.began < w.suspicion {
 		w.measure()
 	}
 }
@@ -70,11 +71,16 @@ func (w *Watchdog) Doing(what, of string) {
 	w.measure()
 }
 
-// End ends a turn.
+// End ends a turn. Without one it does nothing.
 func (w *Watchdog) End() {
+	if w.began == 0 {
+		return
+	}
+	passed := time.Since(w.start) - w.began
+	w.began = 0
 	if !w.measured {
-		if time.Since(w.began) > w.limit {
-			w.suspicion = time.Now().Add(suspicious)
+		if passed > w.limit {
+			w.suspicion = time.Since(w.start) + suspicious
 		}
 		return
 	}
@@ -84,7 +90,7 @@ func (w *Watchdog) End() {
 	if took <= w.limit {
 		return
 	}
-	w.suspicion = time.Now().Add(suspicious)
+	w.suspicion = time.Since(w.start) + suspicious
 	t := Turn{took, w.what, w.of}
 	w.long.Add(1)
 	if longest := w.longest.Load(); longest == nil || longest.Took < took {

@@ -53,14 +53,26 @@ func (p *Pool[J, R]) work(next job[J]) {
 		if !wanted {
 			return
 		}
-		select {
-		case p.results <- result:
-		case <-p.closed:
-			p.running.Done()
-			return
+		if !p.deliver(result) {
+			break
 		}
 	}
 	p.running.Done()
+}
+
+// deliver passes a result to the owner. It reports false once nobody takes it.
+func (p *Pool[J, R]) deliver(result R) bool {
+	select {
+	case p.results <- result: // mostly there is room, and looking at one channel is cheap
+		return true
+	default:
+	}
+	select {
+	case p.results <- result:
+		return true
+	case <-p.closed:
+		return false
+	}
 }
 
 // Results are those of jobs that were not abandoned.
