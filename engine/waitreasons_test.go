@@ -398,7 +398,7 @@ func TestWaitReasonsWhileTheHostStops(t *testing.T) {
 func reasonsAgree(e *executor, o *openRun) error {
 	record := o.run.Record(o.shownTasks())
 	explainWaits(e, o, record)
-	if o.run.State == run.Pending || o.busy() {
+	if o.run.State == run.Pending || o.busy() || e.draining { // a host that stops takes what has not begun out of all queues
 		return nil
 	}
 	in := map[run.TaskRef]run.WaitReason{} // the tasks of the run that are in a queue
