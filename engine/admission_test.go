@@ -186,6 +186,8 @@ func TestTune(t *testing.T) {
 		check := func(want int) {
 			t.Helper()
 			synctest.Wait()
+			sleeping.mu.Lock()
+			defer sleeping.mu.Unlock()
 			if sleeping.now != want {
 				t.Errorf("%d attempts are under way, want %d", sleeping.now, want)
 			}
