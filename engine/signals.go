@@ -49,13 +49,14 @@ func (e *Engine) Approve(ctx context.Context, id run.ID, wait string, a run.Appr
 
 // checkedPayload is a payload as it is recorded: nil for none.
 func checkedPayload(payload json.RawMessage) (json.RawMessage, error) {
-	switch {
-	case len(payload) == 0:
+	if len(payload) == 0 {
 		return nil, nil
-	case !json.Valid(payload):
-		return nil, run.Requestf(run.RequestPayload, "the payload is not JSON")
 	}
-	if err := run.CheckPayload(payload); err != nil {
+	err := run.CheckPayload(payload)
+	switch {
+	case errors.Is(err, run.ErrPayloadSyntax):
+		return nil, run.Requestf(run.RequestPayload, "the payload is %s", err)
+	case err != nil:
 		return nil, run.Requestf(run.RequestPayload, "the payload is refused: %s", err)
 	}
 	return payload, nil

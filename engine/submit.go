@@ -8,14 +8,11 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// checkRequest refuses a request after too many hops, or with JSON that is too deep or
-// has numbers that are too long.
+// checkRequest refuses a request after too many hops, or with params that are not JSON,
+// are nested too deeply or have numbers that are too long.
 func checkRequest(request run.Request) error {
 	if _, err := request.Trigger.Hops(); err != nil {
 		return err
-	}
-	if err := run.CheckPayload(request.Trigger.Payload); err != nil {
-		return run.Requestf(run.RequestPayload, "the payload is refused: %s", err)
 	}
 	return checkParams(request.Params)
 }

@@ -1,8 +1,8 @@
 package flows
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 
 	"github.com/zclconf/go-cty/cty"
@@ -39,7 +39,7 @@ func (f *Flow) TryAdmit(units int, r run.Request) (a *Admission, enough bool, er
 		return nil, true, err
 	}
 	a = &Admission{Trigger: r.Trigger}
-	if a.Trigger.Payload, err = compacted(r.Trigger.Payload); err != nil {
+	if a.Trigger.Payload, err = checkedPayload(r.Trigger.Payload); err != nil {
 		return nil, true, err
 	}
 	if f.admitsAll(t) && len(r.Params) == 0 {
@@ -97,15 +97,19 @@ func (f *Flow) admitsAll(t *Trigger) bool {
 	return !evaluates && len(f.Params) == 0 && len(f.payloadsOf(t)) == 0
 }
 
-func compacted(raw json.RawMessage) (json.RawMessage, error) {
-	if len(raw) == 0 {
+// checkedPayload is the payload without white space, nil for none.
+func checkedPayload(payload json.RawMessage) (json.RawMessage, error) {
+	if len(payload) == 0 {
 		return nil, nil
 	}
-	out := bytes.NewBuffer(make([]byte, 0, len(raw)))
-	if err := json.Compact(out, raw); err != nil {
-		return nil, run.Requestf(run.RequestPayload, "the message is not JSON: %s", err)
+	compact, err := run.CompactPayload(payload)
+	switch {
+	case errors.Is(err, run.ErrPayloadSyntax):
+		return nil, run.Requestf(run.RequestPayload, "the message is %s", err)
+	case err != nil:
+		return nil, run.Requestf(run.RequestPayload, "the payload is refused: %s", err)
 	}
-	return out.Bytes(), nil
+	return compact, nil
 }
 
 func expressionError(f *run.Failure) error {

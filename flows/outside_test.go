@@ -51,13 +51,13 @@ func TestOneNumberOfThreeMillionDigits(t *testing.T) {
 	f := listenFlow(t, "    input = trigger.payload.name")
 	within(t, func() {
 		_, err := f.Admit(request("m", `{"n":`+strings.Repeat("7", 3_000_000)+`,"name":"x"}`))
-		if err == nil || !strings.Contains(err.Error(), "digits") {
+		if err == nil || !strings.Contains(err.Error(), "a number is longer") {
 			t.Errorf("%.200v", err)
 		}
 	})
 	within(t, func() { // in a value that is not even looked at
 		_, err := f.Admit(request("m", `{"name":"x","n":1e600000000}`))
-		if err == nil || !strings.Contains(err.Error(), "range") {
+		if err == nil || !strings.Contains(err.Error(), "the exponent") {
 			t.Errorf("%.200v", err)
 		}
 	})

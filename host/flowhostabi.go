@@ -167,5 +167,5 @@ func take(mem api.Memory, ptr, length uint32, limit int64) ([]byte, abi.Errno) {
 }
 
 func isObject(text []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) && json.Valid(text) && run.CheckPayload(text) == nil
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) && run.CheckPayload(text) == nil
 }

@@ -187,12 +187,12 @@ func (inv *invocation) checkOutput() (json.RawMessage, *run.Failure) {
 	if len(output) == 0 {
 		return json.RawMessage("null"), nil
 	}
-	if json.Valid(output) {
-		if err := run.CheckPayload(output); err != nil {
-			return nil, rejected(run.CodeOutputFormat, "the output is refused: %v", err)
-		}
-		return output, nil
+	err := run.CheckPayload(output)
+	switch {
+	case errors.Is(err, run.ErrPayloadSyntax):
+		return nil, rejected(run.CodeOutputFormat, "the output is %v", err)
+	case err != nil:
+		return nil, rejected(run.CodeOutputFormat, "the output is refused: %v", err)
 	}
-	err := json.Unmarshal(output, new(json.RawMessage)) // for its words
-	return nil, rejected(run.CodeOutputFormat, "the output is not JSON: %v", err)
+	return output, nil
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/flowhost/flowhost/internal/jsonscan"
 )
 
 // AppendJSON appends the record's JSON form on one line: what [EncodeJSON] makes of
@@ -36,7 +37,7 @@ func (r *Record) AppendJSON(out []byte) ([]byte, error) {
 		w.value("parent", r.Parent)
 	}
 	w.params(r.Params)
-	w.value("trigger", r.Trigger)
+	w.trigger(&r.Trigger)
 	w.raw("output", r.Output)
 	w.failure(r.Error)
 	w.time("created_at", &r.CreatedAt)
@@ -96,6 +97,27 @@ func (w *recordWriter) task(t *TaskRecord) {
 	w.failure(t.Error)
 	if t.Reason != "" {
 		w.text("reason", t.Reason)
+	}
+	w.out = append(w.out, '}')
+}
+
+// trigger is written by hand: its payload may be large, and the encoder would read it twice.
+func (w *recordWriter) trigger(t *Trigger) {
+	w.name("trigger")
+	w.out = append(w.out, '{')
+	w.text("kind", string(t.Kind))
+	if t.Name != "" {
+		w.text("name", t.Name)
+	}
+	w.time("time", &t.Time)
+	if t.Subject != "" {
+		w.text("subject", t.Subject)
+	}
+	if len(t.Headers) > 0 {
+		w.value("headers", t.Headers)
+	}
+	if len(t.Payload) > 0 {
+		w.raw("payload", t.Payload)
 	}
 	w.out = append(w.out, '}')
 }
@@ -224,14 +246,16 @@ func (w *recordWriter) json(data json.RawMessage) {
 		w.out = append(w.out, "null"...)
 	case len(data) == 0 || data[0] == refMark:
 		w.fail(errors.New("a value is not JSON"))
-	case bytes.ContainsAny(data, " \t\r\n"):
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, data); err != nil {
-			w.fail(err)
-		}
-		w.out = append(w.out, compact.Bytes()...)
 	default:
-		w.out = append(w.out, data...)
+		form, _, err := jsonscan.Check(data)
+		switch {
+		case errors.Is(err, jsonscan.ErrSyntax):
+			w.fail(errors.New("a value is not JSON"))
+		case form.Spaced:
+			w.out = jsonscan.AppendCompact(w.out, data)
+		default:
+			w.out = append(w.out, data...)
+		}
 	}
 }
 

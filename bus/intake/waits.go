@@ -2,7 +2,6 @@ package intake
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -207,7 +206,7 @@ func (f *awaiting) arrive(m *nats.Msg) {
 	}
 	for _, w := range s.waits {
 		if !w.enough && len(w.pending) < waitPending {
-			w.enough = len(m.Data) == 0 || json.Valid(m.Data) && run.CheckPayload(m.Data) == nil
+			w.enough = len(m.Data) == 0 || run.CheckPayload(m.Data) == nil
 			w.pending = append(w.pending, inbound{subject: m.Subject, header: m.Header, data: m.Data})
 		}
 		f.schedule(w)

@@ -50,9 +50,9 @@ func clients() []attack {
 	}
 }
 
-// largeStop is how long 50 messages of 3 MiB that come at once may stop others: the engine
-// looks into each of them on its loop, and the disk takes them before the next commit.
-const largeStop = time.Second
+// largeStop is how long 50 messages of 3 MiB that come at once may stop others: all of
+// them pass through the processors and to the disk before the next commit.
+const largeStop = 500 * time.Millisecond
 
 // waitsOfADay asks for results that never come and goes away.
 func waitsOfADay(ctx context.Context, s *stage, n int) error {
