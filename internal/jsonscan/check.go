@@ -30,7 +30,7 @@ type Form struct {
 // allocating and without recursion. at is the index of the byte that an error is about.
 //
 // One function with labels for states: the calls of a recursive descent take twice as
-// long (BenchmarkCheck). What is usual is asked first, white space last.
+// long (BenchmarkJSON in internal/bench). What is usual is asked first, white space last.
 func Check(data []byte) (f Form, at int, err error) {
 	var (
 		depth  int

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -82,6 +83,15 @@ func seeds(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Add(orders(3))
+}
+
+// orders is a document of many short names, texts and numbers.
+func orders(items int) []byte {
+	var list []string
+	for i := range items {
+		list = append(list, fmt.Sprintf(`{"sku":"KB-%d","quantity":%d,"price":12.5}`, i, i%7+1))
+	}
+	return []byte(`{"id":"o-1001","customer":"ada","items":[` + strings.Join(list, ",") + `],"total":154.9}`)
 }
 
 // bounded are the errors of what encoding/json accepts.
