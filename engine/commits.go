@@ -52,7 +52,8 @@ type commitLog struct {
 	toCommitter   chan *batch
 	fromCommitter chan *batch
 	toNotifier    chan *batch
-	sweeps        chan sweep // to the committer
+	fromNotifier  chan []run.Notice // emptied, for their memory
+	sweeps        chan sweep        // to the committer
 	toCompactor   chan finishedSnapshot
 	compacted     chan struct{} // from the compactor
 	notified      atomic.Uint64 // the revision up to which the observers were notified
@@ -79,7 +80,7 @@ type commitLog struct {
 func newCommitLog(config *Config) *commitLog {
 	l := &commitLog{
 		config: config, log: config.Log,
-		toCommitter: make(chan *batch, 1), fromCommitter: make(chan *batch, 1), toNotifier: make(chan *batch),
+		toCommitter: make(chan *batch, 1), fromCommitter: make(chan *batch, 1), toNotifier: make(chan *batch), fromNotifier: make(chan []run.Notice, maxSpare),
 		sweeps: make(chan sweep), toCompactor: make(chan finishedSnapshot, 1), compacted: make(chan struct{}),
 		shard: run.NewShard(), generation: firstGeneration,
 	}
@@ -135,6 +136,9 @@ func (l *commitLog) record(events ...run.Event) error {
 		l.events++
 		l.applied(r, event)
 		if l.observed(event.Data) {
+			if b.notices == nil {
+				b.notices = l.spareNotices()
+			}
 			b.notices = append(b.notices, l.notice(r, event, index+i))
 		}
 	}
@@ -248,9 +252,6 @@ func (l *commitLog) committed(b *batch) {
 	l.recycle(b.commit)
 	b.commit = nil
 	if l.hasListeners() {
-		for i := range b.notices {
-			b.notices[i].Revision, b.notices[i].Sum = b.revision, b.sum
-		}
 		l.outbox = append(l.outbox, b)
 		l.unnotified += len(b.notices)
 	}

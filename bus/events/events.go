@@ -69,6 +69,7 @@ type Publisher struct {
 	live      []*nats.Msg // guarded by mu, as is what follows
 	liveSize  int
 	open      map[run.ID]*bundle // that take further events
+	last      *bundle            // of open, which took the last event; nil for none
 	ready     []*bundle          // that do not
 	id        []byte             // of the event that is taken
 	usual     int                // size of the message that was closed last
@@ -163,7 +164,10 @@ func (e *Publisher) collect(n *run.Notice) error {
 		e.lost.stored++
 		return nil
 	}
-	b := e.open[n.Event.Run]
+	b := e.last // of most events, the one before is of the same run
+	if b == nil || b.run != n.Event.Run {
+		b = e.open[n.Event.Run]
+	}
 	if b == nil {
 		b = e.begin(n)
 	}
@@ -181,9 +185,10 @@ func (e *Publisher) collect(n *run.Notice) error {
 		b = e.begin(n)
 		b.body, before = append(b.body, further...), 0
 	}
+	e.last = b
 	if err != nil {
 		if b.body = b.body[:before]; before == 1 {
-			delete(e.open, b.run)
+			e.drop(b)
 		}
 		return err
 	}
@@ -202,12 +207,18 @@ func (e *Publisher) begin(n *run.Notice) *bundle {
 	return b
 }
 
-// close ends the collecting of a message.
+// close has a message sent.
 func (e *Publisher) close(b *bundle) {
-	delete(e.open, b.run)
+	e.drop(b)
 	e.ready = append(e.ready, b)
 	e.usual = len(b.body) + len("]")
 	signal(e.readyCome)
+}
+
+// drop ends the collecting of a message.
+func (e *Publisher) drop(b *bundle) {
+	delete(e.open, b.run)
+	e.last = nil
 }
 
 func signal(c chan struct{}) {

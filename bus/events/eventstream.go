@@ -57,6 +57,7 @@ func (e *Publisher) closeAll() {
 		e.ready = append(e.ready, b)
 	}
 	clear(e.open)
+	e.last = nil
 }
 
 // logDropped logs the number of dropped events, if there are any.
