@@ -27,6 +27,7 @@ const (
 type batch struct {
 	commit   *wire.Commit
 	closed   bool // takes no further events
+	awaited  bool // somebody waits for it
 	follows  int  // the generation of the snapshot that it follows
 	size     int  // bytes, with what its events refer to
 	notices  []run.Notice
@@ -64,6 +65,8 @@ type commitLog struct {
 	pending    []*batch       // not given to the committer yet; the last one is still growing
 	inFlight   *batch         // at the committer
 	unsaved    int            // bytes in pending and inFlight
+	hold       *time.Timer    // fires when the growing batch has taken events for long enough
+	holdOver   bool           // it has
 	spare      []*wire.Commit // emptied
 	outbox     []*batch       // durable, not given to the notifier yet
 	unnotified int            // events in outbox
@@ -82,8 +85,9 @@ func newCommitLog(config *Config) *commitLog {
 		config: config, log: config.Log,
 		toCommitter: make(chan *batch, 1), fromCommitter: make(chan *batch, 1), toNotifier: make(chan *batch), fromNotifier: make(chan []run.Notice, maxSpare),
 		sweeps: make(chan sweep), toCompactor: make(chan finishedSnapshot, 1), compacted: make(chan struct{}),
-		shard: run.NewShard(), generation: firstGeneration,
+		shard: run.NewShard(), generation: firstGeneration, hold: time.NewTimer(time.Hour),
 	}
+	l.hold.Stop()
 	for _, o := range config.Observers {
 		l.taskObservers = l.taskObservers || !o.RunsOnly
 	}
@@ -164,6 +168,10 @@ func (l *commitLog) enroll(events []run.Event) (*batch, error) {
 		return nil, l.tooLarge(b.commit, events)
 	}
 	l.pending = append(l.pending, b)
+	if l.config.CommitHold > 0 {
+		l.hold.Reset(l.config.CommitHold)
+		l.holdOver = false
+	}
 	return b, l.enrolled(b, err)
 }
 
@@ -208,8 +216,17 @@ func (l *commitLog) recycle(c *wire.Commit) {
 	}
 }
 
-// afterCommit runs f on the loop once everything recorded so far is durable.
+// afterCommit runs f on the loop once everything recorded so far is durable. Somebody waits
+// for that.
 func (l *commitLog) afterCommit(f func()) {
+	if n := len(l.pending); n > 0 {
+		l.pending[n-1].awaited = true
+	}
+	l.onCommit(f)
+}
+
+// onCommit is afterCommit when nobody waits.
+func (l *commitLog) onCommit(f func()) {
 	switch {
 	case len(l.pending) > 0:
 		last := l.pending[len(l.pending)-1]
@@ -227,13 +244,27 @@ func (l *commitLog) congested() bool {
 }
 
 // nextCommit gives the committer's channel and the batch to send, or nil while a
-// commit is being written: events collect meanwhile, so that commits grow with the
+// commit is being written, or held: events collect meanwhile, so that commits grow with the
 // load.
 func (l *commitLog) nextCommit() (chan<- *batch, *batch) {
-	if l.inFlight != nil || len(l.pending) == 0 {
+	if l.inFlight != nil || len(l.pending) == 0 || l.held() {
 		return nil, nil
 	}
 	return l.toCommitter, l.pending[0]
+}
+
+// held reports whether the next commit takes further events, since nobody waits for it.
+func (l *commitLog) held() bool {
+	return l.config.CommitHold > 0 && !l.holdOver && len(l.pending) == 1 && !l.pending[0].awaited && !l.pending[0].closed
+}
+
+// holding gives the channel on which the end of the hold arrives, nil while no commit is
+// held.
+func (l *commitLog) holding() <-chan time.Time {
+	if len(l.pending) == 0 || l.inFlight != nil || !l.held() {
+		return nil
+	}
+	return l.hold.C
 }
 
 func (l *commitLog) sent(b *batch) {

@@ -60,6 +60,12 @@ func (s *Starter) Submit(_ context.Context, r run.Request) (run.Receipt, error) 
 	return run.Receipt{Run: RunID, Accepted: true}, nil
 }
 
+func (s *Starter) Begin(ctx context.Context, r run.Request) (run.Receipt, error) {
+	return s.Submit(ctx, r)
+}
+
+func (s *Starter) Sync(ctx context.Context) error { return ctx.Err() }
+
 func (s *Starter) SubmitBatch(ctx context.Context, requests []run.Request) (int, error) {
 	s.Mu.Lock()
 	s.Batches = append(s.Batches, len(requests))
