@@ -117,7 +117,8 @@ type loader struct {
 	// that was searched for flow files.
 	unsearched hcl.Diagnostics
 
-	set *Set
+	set    *Set
+	parsed parsedFiles
 
 	runFunctions map[string]function.Function // what runs may call
 

@@ -61,6 +61,7 @@ func realPath(file string) string {
 // loadAll loads modules, outer directories first: they state what guests may write.
 func (l *loader) loadAll(sources []*source) {
 	slices.SortStableFunc(sources, func(a, b *source) int { return cmp.Compare(depth(a.folder), depth(b.folder)) })
+	l.parsed = parseAll(sources)
 	for _, s := range sources {
 		if l.writable.holds(s.folder) {
 			l.leaveOut(s)
