@@ -11,9 +11,6 @@ import (
 )
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcOfCommands)
-	}
 	os.Exit(realMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -26,6 +23,9 @@ const gcOfCommands = 400
 func realMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, asked := serve.CompileChild(args, stdin, stderr); asked {
 		return code
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcOfCommands)
 	}
 	a := cli.NewApp(stdin, stdout, stderr)
 	root := rootCommand(a)
