@@ -71,8 +71,8 @@ func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, 
 }
 
 // Begin is Submit for who waits for the end of the run: it returns before the run is durable.
-// Nobody may be told of the run before [Engine.Wait] or [Engine.Sync] has returned without
-// an error.
+// The caller names the run to nobody before [Engine.Wait] or [Engine.Sync] has returned
+// without an error.
 func (e *Engine) Begin(ctx context.Context, request run.Request) (run.Receipt, error) {
 	return e.receive(ctx, func(f func()) { f() }, e.submission(request))
 }

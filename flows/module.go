@@ -97,7 +97,7 @@ func (m *module) parse() map[string][]*hcl.Block {
 	for _, f := range m.src.files {
 		m.def.Files[f.name] = f.bytes
 		m.budget.Grant(loadCostPerByte * len(f.bytes))
-		parsed, diags := m.parsed.file(f)
+		parsed, diags := m.parsed.File(f.bytes, f.display)
 		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
 		if m.diags.Take(RuleSyntax, diags) {
 			m.broken, m.unread = true, true

@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -118,7 +119,7 @@ type loader struct {
 	unsearched hcl.Diagnostics
 
 	set    *Set
-	parsed parsedFiles
+	parsed syntax.Ahead
 
 	runFunctions map[string]function.Function // what runs may call
 
