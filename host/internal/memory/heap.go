@@ -28,7 +28,7 @@ func (h *heap) freeze(_ context.Context, size int) (*Image, error) {
 	return copied(h.bytes[:size]), nil
 }
 
-func (h *heap) adopt(image *Image) error {
+func (h *heap) adopt(image *Image, _ int) error {
 	h.grow(len(h.bytes), image.size)
 	return h.reset(image, len(h.bytes))
 }

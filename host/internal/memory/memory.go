@@ -26,8 +26,9 @@ type backing interface {
 	// which ctx ended.
 	freeze(ctx context.Context, size int) (*Image, error)
 
-	// adopt makes the image's bytes the first ones.
-	adopt(image *Image) error
+	// adopt makes the image's bytes the first ones, and forgets those from there up
+	// to used.
+	adopt(image *Image, used int) error
 
 	// reset undoes what was written to the image's bytes, and forgets those
 	// from there up to used. The image is the one that was adopted.
@@ -77,7 +78,7 @@ func (m *Memory) Freeze(ctx context.Context) (*Image, error) {
 
 // Adopt gives the memory size and content of the image.
 func (m *Memory) Adopt(image *Image) error {
-	if err := m.adopt(image); err != nil {
+	if err := m.adopt(image, m.size); err != nil {
 		return err
 	}
 	m.image, m.size = image, image.size

@@ -43,7 +43,7 @@ func (r *region) grow(_, size int) []byte {
 	return r.all[:size:size]
 }
 
-func (r *region) adopt(image *Image) error {
+func (r *region) adopt(image *Image, used int) error {
 	if image.size > len(r.all) {
 		return fmt.Errorf("an image of %d bytes is larger than the memory's limit of %d", image.size, len(r.all))
 	}
@@ -52,7 +52,7 @@ func (r *region) adopt(image *Image) error {
 	}
 	if !image.Shared() {
 		r.copy(image)
-		return r.forget(image.size, len(r.all))
+		return r.forget(image.size, used)
 	}
 	_, err := unix.MmapPtr(image.file, 0, unsafe.Pointer(unsafe.SliceData(r.all)), uintptr(image.size),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
@@ -60,7 +60,7 @@ func (r *region) adopt(image *Image) error {
 		return fmt.Errorf("mapping the image: %w", err)
 	}
 	r.retained, r.usual = 0, -1
-	return r.forget(image.size, len(r.all))
+	return r.forget(image.size, used)
 }
 
 func (r *region) reset(image *Image, used int) error {
