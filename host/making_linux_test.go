@@ -46,13 +46,13 @@ func (l *looks) note() {
 // heavy is a module of which an instance is much work for the host. It has a table of
 // 65 536 elements and one function, run.
 type heavy struct {
-	pages                 int // of memory
-	segments, size, apart int // of data: how many, and the bytes of each and from each to the next one
-	first                 int // where the first one begins
+	pages                 int  // of memory
+	segments, size, apart int  // of data: how many, and the bytes of each and from each to the next one
+	first                 int  // where the first one begins
 	named                 bool // code names them
-	active, each          int // segments of elements, and the elements of each
-	globals               int // with references to functions
-	references            int // instructions that refer to functions, of one function each
+	active, each          int  // segments of elements, and the elements of each
+	globals               int  // with references to functions
+	references            int  // instructions that refer to functions, of one function each
 }
 
 func (m heavy) bytes() []byte {
