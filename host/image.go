@@ -191,7 +191,7 @@ func (i *image) another(ctx context.Context, l *lease, inv *invocation, s *state
 }
 
 func (i *image) inState(ctx context.Context, linear *linearMemory, s *state) (*instance, error) {
-	if err := linear.Adopt(s.memory); err != nil {
+	if err := linear.Adopt(ctx, s.memory); err != nil {
 		return nil, newInstanceTrap(linear, err)
 	}
 	linear.settled = true
