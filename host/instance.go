@@ -25,9 +25,10 @@ type instance struct {
 	stack     int64                     // bytes of native stack that it keeps while it is idle
 }
 
-// call runs an export of type () -> i32, a command's _start or an initializer, if there is one,
-// and gives what it returned. It fails with errInterrupted, errFuel, errDepth,
-// errStack, errOutputSize, *exitError or *trapError and never panics.
+// call runs an export of type () -> i32, a command's _start or an initializer, and gives
+// what it returned; where there is no such export it does nothing. It fails with
+// errInterrupted, errFuel, errDepth, errStack, errOutputSize, *exitError or *trapError
+// and never panics.
 func (i *instance) call(ctx context.Context, inv *invocation, export string) (status int32, err error) {
 	function := i.function(export)
 	if function == nil {

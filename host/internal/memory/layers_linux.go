@@ -63,7 +63,13 @@ func (r *region) freezeOver(ctx context.Context, size int, below *Image) (*Image
 		extents = append(extents, own...)
 		slices.SortFunc(extents, func(a, b extent) int { return a.start - b.start })
 	}
-	return r.image(size, extents, layers), nil
+	image := r.image(size, extents, layers)
+	if way, timings := below.Way(); way != WayCopy || size <= mostCopied {
+		if timings != nil { // measuring takes longer than all of this
+			image.choice.Store(&timings)
+		}
+	}
+	return image, nil
 }
 
 // changes finds the pages that are others than those of the image.

@@ -162,6 +162,33 @@ func scatter(m *Memory, pages, apart int) {
 	}
 }
 
+// TestLayersGoBackAsThoseBelow: what was measured for an image holds for one over it,
+// unless that is too large to be copied as a whole.
+func TestLayersGoBackAsThoseBelow(t *testing.T) {
+	t.Parallel()
+	const limit, size = mostCopied + wasmPage, 40 * wasmPage
+	for _, way := range []Way{WayScan, WayDrop, WayCopy} {
+		m, below := layered(t, limit, size)
+		if below.pagemap < 0 {
+			return // nothing is shared
+		}
+		m.Bytes()[0]++
+		if _, timings := freeze(t, m).Way(); timings != nil {
+			t.Errorf("nothing was measured, and the image has %v", timings)
+		}
+		must(t, m.Adopt(t.Context(), below))
+		below.Choose(way)
+		m.Bytes()[0]++
+		if got, timings := freeze(t, m).Way(); got != way || timings == nil {
+			t.Errorf("%v became %v", way, got)
+		}
+		m.Grow(limit)
+		if _, timings := freeze(t, m).Way(); (timings == nil) != (way == WayCopy) {
+			t.Errorf("%v of a large image became %v", way, timings)
+		}
+	}
+}
+
 // TestImagesOutliveThoseBelow closes an image before those that share its file.
 func TestImagesOutliveThoseBelow(t *testing.T) {
 	t.Parallel()

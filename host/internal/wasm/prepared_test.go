@@ -78,10 +78,16 @@ func FuzzUnmarshalPrepared(f *testing.F) {
 	f.Add([]byte("{}\n"))
 	f.Add([]byte(`{"Module":null}` + "\n"))
 	f.Add([]byte(`{"Module":{},"DataLen":1}` + "\nab"))
+	f.Add([]byte(`{"Module":{},"DataLen":5}` + "\n\x02\x03abc"))
 	f.Add([]byte(`{"Module":{},"CustomLen":9223372036854775807,"NamesLen":2,"HasCustom":true}` + "\nab"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		if p, err := UnmarshalPrepared(content); err == nil && len(p.Custom)+len(p.Data)+len(p.Binary) > len(content) {
+		p, err := UnmarshalPrepared(content)
+		if err != nil {
+			return
+		}
+		if len(p.Custom)+len(p.Data)+len(p.Binary) > len(content) {
 			t.Error("it has more than was stored")
 		}
+		_ = p.Data.Lay(t.Context(), make([]byte, 1<<10)) // whatever it is
 	})
 }
