@@ -72,18 +72,18 @@ func (r *region) address() uint64 {
 	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(r.mapping))))
 }
 
-// eachPrivate gives the runs of private pages, as offsets, until yield wants no
-// more.
-func (r *region) eachPrivate(image *Image, yield func(start, end int) bool) error {
-	end := roundUp(image.size)
+// eachPrivate gives the runs of private pages in the first size bytes, as offsets, until
+// yield wants no more.
+func (r *region) eachPrivate(pagemap, size int, yield func(start, end int) bool) error {
+	end := roundUp(size)
 	for from := 0; from < end; {
-		found, err := r.findPrivate(image.pagemap, from, end)
+		found, err := r.findPrivate(pagemap, from, end)
 		if err != nil {
 			return err
 		}
 		for _, f := range found {
 			from = int(f.end - r.address())
-			if !yield(int(f.start-r.address()), min(from, image.size)) {
+			if !yield(int(f.start-r.address()), min(from, size)) {
 				return nil
 			}
 		}
@@ -105,12 +105,12 @@ func (r *region) scan(image *Image) error {
 	if r.usual >= 0 {
 		most = min(most, 2*r.usual+slack)
 	}
-	err := r.eachPrivate(image, func(start, end int) bool {
+	err := r.eachPrivate(image.pagemap, image.size, func(start, end int) bool {
 		pages += (end - start + page - 1) / page
 		if pages > most {
 			return false
 		}
-		r.restore(image, start, end)
+		image.restore(r.all, start, end)
 		return true
 	})
 	if err != nil {
