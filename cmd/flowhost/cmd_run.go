@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -14,12 +13,6 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 )
-
-// gcPercent is the heap growth between two collections unless GOGC is set. The live
-// heap is small, 10 to 100 MB, and a task produces much garbage: with Go's default of
-// 100, collections take a fifth of the CPU under load; with more than 200, the heap
-// grows to gigabytes.
-const gcPercent = 200
 
 // service is run with its flags.
 type service struct {
@@ -82,7 +75,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 		return settings.Show(s.App, err)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		defer serve.TuneCollector()()
 	}
 	serve.LimitMemory(merged.Memory)
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
