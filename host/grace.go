@@ -96,6 +96,7 @@ const shortSleep = 100 * time.Microsecond
 // When the call is canceled it comes back early with its time up, and when the
 // call is over it unwinds the guest.
 func (inv *invocation) sleep(ctx context.Context, d time.Duration) {
+	inv.leaveThread()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	own := timeOf(ctx)

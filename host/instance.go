@@ -33,7 +33,7 @@ func (i *instance) call(ctx context.Context, inv *invocation, export string) (st
 	if function == nil {
 		return 0, nil
 	}
-	inv.units, inv.running = i.units, function
+	inv.units, inv.running, inv.memory = i.units, function, i.memory
 	inv.process.Sleep = func(ns int64) { inv.sleep(ctx, time.Duration(ns)) }
 	inv.process.Pause = func() { inv.pause(ctx) }
 	i.units.Set(uint64(inv.meter.first(len(i.memory.Bytes()))))

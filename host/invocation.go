@@ -23,6 +23,7 @@ type invocation struct {
 	lease    *lease
 	refused  bool              // its memory was refused a growth
 	running  *guestFunction    // of its instance; nil while none runs
+	memory   *linearMemory     // of its instance; nil before an export runs
 	units    api.MutableGlobal // of its instance: what is left of the grant
 	meter    meter
 	fuel     int64 // units that were used

@@ -17,7 +17,14 @@ type region struct {
 	usual    int    // pages that one call writes to; -1: unknown until the next scan
 	retained int    // bytes of private pages in the image's range
 
-	found [batch]scanRegion // scratch of a scan
+	found    [batch]scanRegion // of the last scan
+	known    []scanRegion      // of them, what its last batch has found
+	complete bool              // known is all private pages of the image's range
+
+	man     *watchman
+	watched bool // the goroutine of the call stays on its thread
+	counted bool // the thread's page faults are known, as is their number when the call began
+	faults  int64
 }
 
 // reserve takes address space for limit bytes.
@@ -28,7 +35,7 @@ func reserve(limit int) (backing, error) {
 	}
 	// One byte that is written must not take a page of 2 MB.
 	_ = unix.Madvise(mapping, unix.MADV_NOHUGEPAGE) // kernels without huge pages refuse it
-	return &region{mapping: mapping, all: mapping[:limit:limit], usual: -1}, nil
+	return &region{mapping: mapping, all: mapping[:limit:limit], usual: -1, man: &process}, nil
 }
 
 func roundUp(size int) int {
@@ -59,11 +66,12 @@ func (r *region) adopt(image *Image) error {
 	if err != nil {
 		return fmt.Errorf("mapping the image: %w", err)
 	}
-	r.retained, r.usual = 0, -1
+	r.retained, r.usual, r.complete = 0, -1, false
 	return r.forget(image.size, len(r.all))
 }
 
 func (r *region) reset(image *Image, used int) error {
+	defer r.release()
 	if used > image.size {
 		if err := r.forget(image.size, used); err != nil {
 			return err
@@ -81,6 +89,8 @@ func (r *region) reset(image *Image, used int) error {
 
 func (r *region) resetBy(way Way, image *Image) error {
 	switch way {
+	case WayWatch:
+		return r.resetWatched(image)
 	case WayScan:
 		return r.scan(image)
 	case WayDrop:
@@ -92,7 +102,7 @@ func (r *region) resetBy(way Way, image *Image) error {
 
 // drop gives all private pages of the image's range back.
 func (r *region) drop(image *Image) error {
-	r.retained, r.usual = 0, -1
+	r.retained, r.usual, r.complete = 0, -1, false
 	return r.forget(0, image.size)
 }
 
@@ -111,7 +121,7 @@ func (r *region) forget(start, end int) error {
 // copy writes all of the image.
 func (r *region) copy(image *Image) {
 	r.restore(image, 0, image.size)
-	r.retained = image.size
+	r.retained, r.complete = image.size, false
 }
 
 // restore writes the image's bytes from start to end, some at a time: nothing can
@@ -133,6 +143,7 @@ func (r *region) restore(image *Image, start, end int) {
 func (r *region) private() int { return r.retained }
 
 func (r *region) close() error {
+	r.release()
 	r.all = nil
 	return unix.Munmap(r.mapping)
 }
