@@ -52,13 +52,13 @@ type work struct {
 // finish ends a call's context and keeps its work for another call, with nothing left
 // in it but what belongs to none.
 func (h *Host) finish(w *work) {
-	unknown := w.time.stop()
-	fixed := w.inv.fixed
-	if unknown {
-		*w = work{}
-		w.inv.fixed = fixed
-		h.works.Put(w)
+	if unknown := w.time.stop(); !unknown {
+		return // somebody may still have its context
 	}
+	fixed := w.inv.fixed
+	*w = work{}
+	w.inv.fixed = fixed
+	h.works.Put(w)
 }
 
 func (h *Host) invoke(w *work) (run.Result, error) {
