@@ -172,10 +172,10 @@ func (t task) lookAt() func() {
 	return func() { t.scope.Each(nil) }
 }
 
-func (e *executor) recordStart(t task, started *run.AttemptStarted) *run.Failure {
+func (e *executor) recordStart(t task, started *run.AttemptStarted, also ...run.Event) *run.Failure {
 	err := errors.Join(fits(started.Input), fits(started.Config))
 	if err == nil {
-		err = e.commits.record(t.event(started))
+		err = e.commits.record(append([]run.Event{t.event(started)}, also...)...)
 	}
 	if size := (*SizeError)(nil); errors.As(err, &size) {
 		return &run.Failure{Outcome: run.OutcomeRejected, Code: run.CodeInputSize, Message: "the input: " + size.Error()}
@@ -277,7 +277,7 @@ func concludeLater(e *executor, t task, r run.Result) {
 // concludeAttempt records the result of an attempt and advances the run.
 func (e *executor) concludeAttempt(t task, r run.Result) {
 	if r.Failure == nil {
-		e.attemptConcluded(t, t.endWith(r))
+		e.attemptConcluded(t, t.endWith(t.state().Attempts, r))
 	} else {
 		concludeFailed(e, t, r)
 	}
@@ -342,34 +342,40 @@ func (e *executor) recordAttemptEnd(t task, end *run.AttemptFinished) {
 
 // endWith is the event for the end of an attempt with that result, before anything is
 // decided.
-func (t task) endWith(r run.Result) *run.AttemptFinished {
+func (t task) endWith(attempt int, r run.Result) *run.AttemptFinished {
 	return &run.AttemptFinished{
-		TaskRef: t.ref(), Attempt: t.state().Attempts,
+		TaskRef: t.ref(), Attempt: attempt,
 		Outcome: r.Outcome, Output: r.Output, Failure: r.Failure, Duration: r.Duration, Queued: r.Queued,
 	}
 }
 
-// endOf gives the event for the end of an attempt, with the time of the next one if there
-// is one. A retry condition that cannot be evaluated replaces the failure.
+// endOf gives the event for the end of the attempt under way.
 func (e *executor) endOf(t task, r run.Result, then func(*run.AttemptFinished)) {
-	state, end := t.state(), t.endWith(r)
+	state := t.state()
+	e.endOfAttempt(t, state.Attempts, state.Lost, r, then)
+}
+
+// endOfAttempt gives the event for the end of an attempt, with the time of the next one if
+// there is one. A retry condition that cannot be evaluated replaces the failure.
+func (e *executor) endOfAttempt(t task, spent, lost int, r run.Result, then func(*run.AttemptFinished)) {
+	end := t.endWith(spent, r)
 	if r.Failure == nil {
 		then(end)
 		return
 	}
 	r.Failure.At, end.Output = t.spec.At(), nil
-	spent, lost := state.Attempts, state.Lost
+	gone := lost
 	if end.Outcome == run.OutcomeLost {
-		lost++
+		gone++
 	}
-	decide := func(s *flows.Scope) (bool, *run.Failure) { return t.spec.Again(s, r.Failure, spent, lost) }
+	decide := func(s *flows.Scope) (bool, *run.Failure) { return t.spec.Again(s, r.Failure, spent, gone) }
 	decided := func(again bool, broken *run.Failure) {
 		if broken != nil {
 			end.Failure = t.locate(broken)
 			end.Outcome = broken.Outcome
 		}
 		if again {
-			end.RetryAt = e.nextDue(t, end, spent-lost)
+			end.RetryAt = e.nextDue(t, end, spent-gone)
 		}
 		then(end)
 	}
@@ -377,7 +383,7 @@ func (e *executor) endOf(t task, r run.Result, then func(*run.AttemptFinished)) 
 	case t.stopped() != nil:
 		then(end)
 	case t.spec.DecidesRetries(r.Failure):
-		evaluateTask(e, t, decide, decided, func() { e.endOf(t, r, then) })
+		evaluateTask(e, t, decide, decided, func() { e.endOfAttempt(t, spent, lost, r, then) })
 	default:
 		decided(decide(t.scope))
 	}

@@ -67,10 +67,32 @@ func (e *executor) deploy(set *flows.Set, done func()) {
 // error does not; the caller decides the position with [Engine.Decide] once the
 // message is stored elsewhere.
 func (e *Engine) Submit(ctx context.Context, request run.Request) (run.Receipt, error) {
-	return e.receive(ctx, func() ask {
+	return e.receive(ctx, e.exec.commits.afterCommit, e.submission(request))
+}
+
+// Begin is Submit for who waits for the end of the run: it returns before the run is durable.
+// The caller names the run to nobody before [Engine.Wait] or [Engine.Sync] has returned
+// without an error.
+func (e *Engine) Begin(ctx context.Context, request run.Request) (run.Receipt, error) {
+	return e.receive(ctx, func(f func()) { f() }, e.submission(request))
+}
+
+func (e *Engine) submission(request run.Request) func() ask {
+	return func() ask {
 		a := e.admit(request)
 		return func(answer answerRequest) { answer(e.exec.submit(request, a)) }
-	})
+	}
+}
+
+// Sync returns once everything is durable that was recorded before.
+func (e *Engine) Sync(ctx context.Context) error {
+	synced := make(chan struct{}, 1)
+	err := e.command(ctx, func() { e.exec.commits.afterCommit(func() { synced <- struct{}{} }) })
+	if err != nil {
+		return err
+	}
+	_, err = await(ctx, e, synced)
+	return err
 }
 
 // SubmitBatch requests runs, one after the other, until one is refused, and returns
@@ -123,10 +145,10 @@ type (
 	answerRequest func(run.Receipt, error)
 )
 
-// receive requests a run and returns its receipt once it is durable. prepare admits the
+// receive requests a run and returns its receipt when settled calls back. prepare admits the
 // request, on this goroutine, and gives what the loop does with that. It is called again
 // when the flow was deployed again in between.
-func (e *Engine) receive(ctx context.Context, prepare func() ask) (run.Receipt, error) {
+func (e *Engine) receive(ctx context.Context, settled func(func()), prepare func() ask) (run.Receipt, error) {
 	type answer struct {
 		receipt run.Receipt
 		err     error
@@ -135,7 +157,7 @@ func (e *Engine) receive(ctx context.Context, prepare func() ask) (run.Receipt, 
 		ask, answers := prepare(), make(chan answer, 1)
 		err := e.command(ctx, func() {
 			ask(func(receipt run.Receipt, err error) {
-				e.exec.commits.afterCommit(func() { answers <- answer{receipt, err} })
+				settled(func() { answers <- answer{receipt, err} })
 			})
 		})
 		if err != nil {

@@ -27,6 +27,7 @@ const (
 type batch struct {
 	commit   *wire.Commit
 	closed   bool // takes no further events
+	awaited  bool // somebody waits for it
 	follows  int  // the generation of the snapshot that it follows
 	size     int  // bytes, with what its events refer to
 	notices  []run.Notice
@@ -52,7 +53,8 @@ type commitLog struct {
 	toCommitter   chan *batch
 	fromCommitter chan *batch
 	toNotifier    chan *batch
-	sweeps        chan sweep // to the committer
+	fromNotifier  chan []run.Notice // emptied, for their memory
+	sweeps        chan sweep        // to the committer
 	toCompactor   chan finishedSnapshot
 	compacted     chan struct{} // from the compactor
 	notified      atomic.Uint64 // the revision up to which the observers were notified
@@ -63,6 +65,8 @@ type commitLog struct {
 	pending    []*batch       // not given to the committer yet; the last one is still growing
 	inFlight   *batch         // at the committer
 	unsaved    int            // bytes in pending and inFlight
+	hold       *time.Timer    // fires when the growing batch has taken events for long enough
+	holdOver   bool           // it has
 	spare      []*wire.Commit // emptied
 	outbox     []*batch       // durable, not given to the notifier yet
 	unnotified int            // events in outbox
@@ -79,10 +83,11 @@ type commitLog struct {
 func newCommitLog(config *Config) *commitLog {
 	l := &commitLog{
 		config: config, log: config.Log,
-		toCommitter: make(chan *batch, 1), fromCommitter: make(chan *batch, 1), toNotifier: make(chan *batch),
+		toCommitter: make(chan *batch, 1), fromCommitter: make(chan *batch, 1), toNotifier: make(chan *batch), fromNotifier: make(chan []run.Notice, maxSpare),
 		sweeps: make(chan sweep), toCompactor: make(chan finishedSnapshot, 1), compacted: make(chan struct{}),
-		shard: run.NewShard(), generation: firstGeneration,
+		shard: run.NewShard(), generation: firstGeneration, hold: time.NewTimer(time.Hour),
 	}
+	l.hold.Stop()
 	for _, o := range config.Observers {
 		l.taskObservers = l.taskObservers || !o.RunsOnly
 	}
@@ -135,6 +140,9 @@ func (l *commitLog) record(events ...run.Event) error {
 		l.events++
 		l.applied(r, event)
 		if l.observed(event.Data) {
+			if b.notices == nil {
+				b.notices = l.spareNotices()
+			}
 			b.notices = append(b.notices, l.notice(r, event, index+i))
 		}
 	}
@@ -160,6 +168,10 @@ func (l *commitLog) enroll(events []run.Event) (*batch, error) {
 		return nil, l.tooLarge(b.commit, events)
 	}
 	l.pending = append(l.pending, b)
+	if l.config.CommitHold > 0 {
+		l.hold.Reset(l.config.CommitHold)
+		l.holdOver = false
+	}
 	return b, l.enrolled(b, err)
 }
 
@@ -204,8 +216,17 @@ func (l *commitLog) recycle(c *wire.Commit) {
 	}
 }
 
-// afterCommit runs f on the loop once everything recorded so far is durable.
+// afterCommit runs f on the loop once everything recorded so far is durable. Somebody waits
+// for that.
 func (l *commitLog) afterCommit(f func()) {
+	if n := len(l.pending); n > 0 {
+		l.pending[n-1].awaited = true
+	}
+	l.onCommit(f)
+}
+
+// onCommit is afterCommit when nobody waits.
+func (l *commitLog) onCommit(f func()) {
 	switch {
 	case len(l.pending) > 0:
 		last := l.pending[len(l.pending)-1]
@@ -223,13 +244,27 @@ func (l *commitLog) congested() bool {
 }
 
 // nextCommit gives the committer's channel and the batch to send, or nil while a
-// commit is being written: events collect meanwhile, so that commits grow with the
+// commit is being written, or held: events collect meanwhile, so that commits grow with the
 // load.
 func (l *commitLog) nextCommit() (chan<- *batch, *batch) {
-	if l.inFlight != nil || len(l.pending) == 0 {
+	if l.inFlight != nil || len(l.pending) == 0 || l.held() {
 		return nil, nil
 	}
 	return l.toCommitter, l.pending[0]
+}
+
+// held reports whether the next commit takes further events, since nobody waits for it.
+func (l *commitLog) held() bool {
+	return l.config.CommitHold > 0 && !l.holdOver && len(l.pending) == 1 && !l.pending[0].awaited && !l.pending[0].closed
+}
+
+// holding gives the channel on which the end of the hold arrives, nil while no commit is
+// held.
+func (l *commitLog) holding() <-chan time.Time {
+	if len(l.pending) == 0 || l.inFlight != nil || !l.held() {
+		return nil
+	}
+	return l.hold.C
 }
 
 func (l *commitLog) sent(b *batch) {
@@ -248,9 +283,6 @@ func (l *commitLog) committed(b *batch) {
 	l.recycle(b.commit)
 	b.commit = nil
 	if l.hasListeners() {
-		for i := range b.notices {
-			b.notices[i].Revision, b.notices[i].Sum = b.revision, b.sum
-		}
 		l.outbox = append(l.outbox, b)
 		l.unnotified += len(b.notices)
 	}

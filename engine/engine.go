@@ -52,6 +52,11 @@ type Config struct {
 	Definitions    int // kept although no open run needs them, so that finished runs can be repeated with them; default 32, negative for none
 	SnapshotEvents int // events after which a snapshot is made; default 50 000
 
+	// CommitHold is how long a commit that nobody waits for takes further events. A short run
+	// then needs one commit and not two, the second of which waits for the first. Default:
+	// not at all.
+	CommitHold time.Duration
+
 	// AcceptLoss resumes with a journal that has lost its end, for which Run otherwise
 	// returns a *TruncatedError. A power loss may cause it where commits are acknowledged
 	// before they are synced.
@@ -242,6 +247,8 @@ func (e *Engine) loop(ctx context.Context) error {
 			}
 		case commits <- commit:
 			x.commits.sent(commit)
+		case <-x.commits.holding():
+			x.commits.holdOver = true
 		case b := <-x.commits.fromCommitter:
 			x.watchdog.Begin("what waits for a commit")
 			x.commits.committed(b)

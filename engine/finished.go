@@ -171,7 +171,11 @@ func (e *executor) close(o *openRun) {
 	e.clock.stopCountdown(&o.parentDeadline)
 	e.finished.add(o.completion, e.commits.notifiedUpTo())
 	end := o.completion
-	e.commits.afterCommit(func() { end.settle(e.commits.revision) })
+	durable := e.commits.onCommit
+	if len(end.waiting) > 0 {
+		durable = e.commits.afterCommit
+	}
+	durable(func() { end.settle(e.commits.revision) })
 	delete(e.open, o.run.ID)
 	e.shard.Forget(o.run.ID)
 	e.runLimits.release(o)
@@ -294,6 +298,9 @@ func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (
 	err := e.command(ctx, func() {
 		if end = find(); end != nil {
 			end.wait(answers)
+			if end.record != nil && !end.durable {
+				e.exec.commits.afterCommit(func() {})
+			}
 		}
 	})
 	switch {

@@ -70,7 +70,7 @@ func (c *client) submit(request run.Request, tag string) {
 		c.mu.Lock()
 		c.asked[tag]++
 		c.mu.Unlock()
-		receipt, err := e.Submit(context.Background(), request)
+		receipt, err := c.receipt(e, request)
 		if err == nil {
 			c.accepted(request, tag, receipt)
 			return
@@ -84,6 +84,27 @@ func (c *client) submit(request run.Request, tag string) {
 		}
 		time.Sleep(time.Second)
 	}
+}
+
+// receipt asks for a run in one of the ways after which it is durable.
+func (c *client) receipt(e *Engine, request run.Request) (run.Receipt, error) {
+	ctx := context.Background()
+	if !chance(c.rng, 3) {
+		return e.Submit(ctx, request)
+	}
+	receipt, err := e.Begin(ctx, request)
+	if err != nil || receipt.Run == "" {
+		return receipt, err
+	}
+	if chance(c.rng, 2) {
+		return receipt, e.Sync(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := e.Wait(limited, receipt.Run); err == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return receipt, err
+	}
+	return receipt, e.Sync(ctx)
 }
 
 func (c *client) accepted(request run.Request, tag string, receipt run.Receipt) {

@@ -331,15 +331,25 @@ func (w *world) judgeChildren(stories map[run.ID]*story) {
 			w.t.Errorf("run %s of %+v is %d attempts", id, parent, calls[id])
 		}
 		if parent != nil && s.run.Cancel != nil {
-			if err := s.checkCanceled(stories[parent.Run], w.asked[string(id)] > 0); err != nil {
+			if err := s.checkCanceled(stories[parent.Run], w.asked[string(id)] > 0, w.replaces(s.plan.name)); err != nil {
 				w.t.Errorf("run %s: %v\n%s", id, err, s)
 			}
 		}
 	}
 }
 
+// replaces reports whether a version of a flow cancels running runs, also those of other
+// versions, for new ones.
+func (w *world) replaces(flow string) bool {
+	return slices.ContainsFunc(w.plans, func(p *setPlan) bool {
+		return slices.ContainsFunc(p.flows, func(f *flowPlan) bool {
+			return f.name == flow && f.limit > 0 && f.onLimit == flows.LimitCancelRunning
+		})
+	})
+}
+
 // checkCanceled looks for the reason for which the run of a sub-flow was canceled.
-func (s *story) checkCanceled(above *story, asked bool) error {
+func (s *story) checkCanceled(above *story, asked, replaced bool) error {
 	why, at := s.run.Cancel, s.events[s.canceled].At
 	ref := s.submitted.Parent.TaskRef
 	t := above.plan.task(ref.Task)
@@ -353,7 +363,7 @@ func (s *story) checkCanceled(above *story, asked bool) error {
 		return nil
 	case why.Outcome == run.OutcomeCanceled && asked:
 		return nil
-	case why.Outcome == run.OutcomeCanceled && s.plan.limit > 0 && s.plan.onLimit == flows.LimitCancelRunning:
+	case why.Outcome == run.OutcomeCanceled && replaced:
 		return nil
 	}
 	return fmt.Errorf("it was canceled without a reason: %v", why)

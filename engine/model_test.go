@@ -148,6 +148,7 @@ func (w *world) start(deeds int, done, moody bool) (*Engine, context.CancelFunc,
 		Journal: mortalJournal{w.ledger, f}, Snapshots: mortalStore{w.shelf, f}, Blobs: mortalStore{w.vault, f},
 		Invoker: w, Restore: restore, History: w.told[0],
 		Workers: 1 + w.rng.IntN(6), OpenRuns: pick(w.rng, 3, 100), SnapshotEvents: 1 + w.rng.IntN(50),
+		CommitHold: pick(w.rng, 0, time.Millisecond, time.Minute),
 	}
 	for _, o := range w.told {
 		config.Observers = append(config.Observers, Observation{Observer: mortalObserver{o, f}, CatchUp: true, Seen: o.seen()})

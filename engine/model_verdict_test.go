@@ -364,7 +364,8 @@ func (s *story) checkEnd(f *flowPlan) error {
 	canceled := s.run.Cancel != nil && s.run.Cancel.Outcome == run.OutcomeCanceled
 	bad := canceled || s.run.Cancel != nil || mainBad || f.broken
 	endsCanceled := canceled || mainBad && s.run.Cancel == nil && first.canceled(s.run.Failure)
-	if s.run.Cancel != nil && !canceled && s.canceled > mainDone {
+	inTime := s.events[mainDone].At.Before(s.run.StartedAt.Add(f.timeout)) // otherwise both happened at one moment
+	if s.run.Cancel != nil && !canceled && s.canceled > mainDone && inTime {
 		return fmt.Errorf("its time was up after its main tasks had ended")
 	}
 	// A cancellation that came after the main tasks found them all done: whether

@@ -71,6 +71,7 @@ func (l *commitLog) noticed(b *batch) {
 func (l *commitLog) notifier(ctx context.Context) {
 	for b := range l.toNotifier {
 		for _, n := range b.notices {
+			n.Revision, n.Sum = b.revision, b.sum
 			if n.Record != nil {
 				n.RecordJSON, _ = n.Record.AppendJSON(nil) // who needs it meets the error again
 			}
@@ -82,6 +83,22 @@ func (l *commitLog) notifier(ctx context.Context) {
 		}
 		l.notified.Store(b.revision)
 		l.durable(b.revision)
+		clear(b.notices)
+		select {
+		case l.fromNotifier <- b.notices[:0]:
+		default:
+		}
+	}
+}
+
+// spareNotices is memory for the notices of a batch: growing it for each costs more than
+// making the notices.
+func (l *commitLog) spareNotices() []run.Notice {
+	select {
+	case spare := <-l.fromNotifier:
+		return spare
+	default:
+		return make([]run.Notice, 0, 16)
 	}
 }
 

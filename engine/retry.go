@@ -38,7 +38,7 @@ func (e *Engine) Retry(ctx context.Context, id run.ID, how run.RerunOptions) (ru
 	if err != nil {
 		return run.Receipt{}, err
 	}
-	return e.receive(ctx, func() ask {
+	return e.receive(ctx, e.exec.commits.afterCommit, func() ask {
 		again := e.plan(f, before, how)
 		return func(answer answerRequest) {
 			e.exec.watchdog.Doing("making a run again", string(id))

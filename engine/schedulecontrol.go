@@ -117,7 +117,7 @@ func (e *Engine) Fire(ctx context.Context, ref run.ScheduleRef, request run.Requ
 		return run.Receipt{}, err
 	}
 	request.Flow, request.Trigger = ref.Flow, run.Trigger{Kind: run.TriggerManual, Name: ref.Trigger, Time: e.exec.clock.now()}
-	return e.receive(ctx, func() ask {
+	return e.receive(ctx, e.exec.commits.afterCommit, func() ask {
 		a := e.admit(request)
 		return func(answer answerRequest) {
 			s, err := e.exec.schedules.deployed(ref)

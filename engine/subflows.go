@@ -84,9 +84,7 @@ func (c *children) admitted(t task, next *childStart) {
 		return
 	case failure != nil:
 	case c.exec.overLimit(t.spec.Child, t.backfill, next.child.Concurrency):
-		t.begun()
 		c.refuse(t, next.started)
-		c.exec.advance(t.openRun)
 		return
 	case !t.begins(): // withdrawn, by the end of a run that was canceled in favor of this one
 		return
@@ -189,17 +187,28 @@ func (c *children) record(t task, next *childStart) *run.Failure {
 	return nil
 }
 
-// refuse records an attempt that found the flow at its limit.
+// refuse records, in one commit, an attempt that found the flow at its limit.
 func (c *children) refuse(t task, would *run.ChildStarted) {
-	started := &run.AttemptStarted{TaskRef: would.TaskRef, Attempt: would.Attempt, Input: would.Input}
-	if failure := c.exec.recordStart(t, started); failure != nil {
-		c.exec.end(t, run.Failed, failure)
-		return
+	lost := 0
+	if state := t.state(); state != nil {
+		lost = state.Lost
 	}
-	c.exec.recordEnd(t, run.Result{Outcome: run.OutcomeRejected, Failure: &run.Failure{
+	c.exec.endOfAttempt(t, would.Attempt, lost, run.Result{Outcome: run.OutcomeRejected, Failure: &run.Failure{
 		Outcome: run.OutcomeRejected, Code: run.CodeConcurrency, Retryable: true,
 		Message: fmt.Sprintf("flow %s is at its concurrency limit, and its on_limit is %s", t.spec.Flow, flows.LimitSkip),
-	}})
+	}}, func(end *run.AttemptFinished) {
+		if !t.begins() { // withdrawn
+			return
+		}
+		t.begun()
+		started := &run.AttemptStarted{TaskRef: would.TaskRef, Attempt: would.Attempt, Input: would.Input}
+		if failure := c.exec.recordStart(t, started, t.event(end)); failure != nil {
+			c.exec.end(t, run.Failed, failure)
+		} else if c.exec.fault == nil {
+			c.exec.attemptOver(t, end)
+		}
+		c.exec.advance(t.openRun)
+	})
 }
 
 // armDeadline bounds the time of a run by the timeout of its task.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/lang"
-	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -98,7 +97,7 @@ func (m *module) parse() map[string][]*hcl.Block {
 	for _, f := range m.src.files {
 		m.def.Files[f.name] = f.bytes
 		m.budget.Grant(loadCostPerByte * len(f.bytes))
-		parsed, diags := syntax.ParseFile(f.bytes, f.display)
+		parsed, diags := m.parsed.File(f.bytes, f.display)
 		m.set.files[f.display] = &hcl.File{Bytes: f.bytes}
 		if m.diags.Take(RuleSyntax, diags) {
 			m.broken, m.unread = true, true

@@ -13,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/flows/internal/budget"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 	"github.com/flowhost/flowhost/flows/internal/funcs"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -117,7 +118,8 @@ type loader struct {
 	// that was searched for flow files.
 	unsearched hcl.Diagnostics
 
-	set *Set
+	set    *Set
+	parsed syntax.Ahead
 
 	runFunctions map[string]function.Function // what runs may call
 

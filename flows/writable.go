@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/syntax"
 )
 
 // A guest that could write flow files would get at whatever flows get at, such
@@ -61,6 +62,13 @@ func realPath(file string) string {
 // loadAll loads modules, outer directories first: they state what guests may write.
 func (l *loader) loadAll(sources []*source) {
 	slices.SortStableFunc(sources, func(a, b *source) int { return cmp.Compare(depth(a.folder), depth(b.folder)) })
+	files := map[string][]byte{}
+	for _, s := range sources {
+		for _, f := range s.files {
+			files[f.display] = f.bytes
+		}
+	}
+	l.parsed = syntax.ParseAhead(files)
 	for _, s := range sources {
 		if l.writable.holds(s.folder) {
 			l.leaveOut(s)

@@ -13,7 +13,8 @@ const (
 	opGlobalGet, opGlobalSet, opI32Const, opI32Add     = 0x23, 0x24, 0x41, 0x6a
 	opMemoryGrow, noBlockType                          = 0x40, 0x40
 
-	secType, secImport, secFunction, secMemory, secGlobal, secExport, secStart, secCode = 1, 2, 3, 5, 6, 7, 8, 10
+	secType, secImport, secFunction, secTable, secMemory, secGlobal = 1, 2, 3, 4, 5, 6
+	secExport, secStart, secElement, secCode, secData               = 7, 8, 9, 10, 11
 )
 
 var (
@@ -32,6 +33,7 @@ type program struct {
 	noMemory  bool
 	vector    bool   // it has a global of which no image can be made
 	start     uint64 // index of the function that is run first; 0: none
+	data      [][]byte
 }
 
 type importEntry struct {
@@ -75,7 +77,7 @@ func (p program) bytes() []byte {
 	}
 	return concat([]byte("\x00asm\x01\x00\x00\x00"),
 		section(secType, types), section(secImport, imports), section(secFunction, functions),
-		section(secMemory, memories), section(secGlobal, globals), section(secExport, exports), start, section(secCode, code))
+		section(secMemory, memories), section(secGlobal, globals), section(secExport, exports), start, section(secCode, code), section(secData, p.data))
 }
 
 func (s signature) bytes() []byte {

@@ -1,11 +1,13 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 
 	"github.com/flowhost/flowhost/host/internal/memory"
 	"github.com/flowhost/flowhost/host/internal/wasm"
+	"github.com/flowhost/flowhost/run"
 )
 
 // CompilesInProcess reports whether the host compiles the module in its own
@@ -26,4 +28,26 @@ func LeftOfACall(h *Host) string {
 		return ""
 	}
 	return fmt.Sprintf("%+v", w)
+}
+
+// WithPlace runs fn in a place of the host's pool, as a call of a module that the host has
+// initialized. another makes an instance of the module and closes it, as for a call
+// that finds no idle one.
+func WithPlace(ctx context.Context, h *Host, digest string, fn func(another func() error)) error {
+	image := h.modules.entries[digest].module.image
+	if err := h.ready(ctx, image); err != nil {
+		return err
+	}
+	limits := h.tuning.Load().Limits
+	return h.calls.call(ctx, image, limits, func(l *lease) {
+		inv := newInvocation(&run.Call{}, ABIFlowhost, "run", limits)
+		inv.lease = l
+		fn(func() error {
+			made, err := image.another(ctx, l, inv, image.state.Load())
+			if err == nil {
+				made.close()
+			}
+			return err
+		})
+	})
 }

@@ -8,7 +8,7 @@ import (
 // Bytes that an instance takes beside its linear memory, see
 // TestFootprintCoversInstances.
 const (
-	bytesOfInstance = 24 << 10 // with its first native stack
+	bytesOfInstance = 19 << 10 // with its first native stack
 	bytesOfElement  = 56       // of an element segment: each is a function
 	bytesOfEntry    = 8        // of a table
 	bytesOfGrowth   = 18       // of an entry that a table may grow by, with the copy that growing makes
@@ -26,7 +26,7 @@ func footprint(m *wasm.Prepared) int64 {
 	f := m.Figures
 	return bytesOfInstance + bytesOfElement*int64(f.Elements+m.References) +
 		bytesOfEntry*int64(m.TableMinimum) + bytesOfGrowth*int64(m.TableMaximum-m.TableMinimum) +
-		bytesOfGlobal*int64(f.Globals+m.References) + bytesOfSegment*int64(f.DataSegments+f.ElementSegments) + bytesOfImport*int64(f.Imports)
+		bytesOfGlobal*int64(f.Globals+m.References) + bytesOfSegment*int64(m.DataSegments+f.ElementSegments) + bytesOfImport*int64(f.Imports)
 }
 
 // beside is what a call holds beside linear memory and native stack: its instance,

@@ -86,7 +86,8 @@ func TestFootprintCoversInstances(t *testing.T) {
 		"elements":           {tables: 1, table: "\x70\x00\xe0\xd4\x03", elements: 60_000, element: "\x00\x41\x00\x0b"},
 		"passive elements":   {elements: 100_000, element: "\x01\x00"},
 		"declared elements":  {elements: 100_000, element: "\x03\x00"},
-		"data segments":      {data: 100_000},
+		"data segments":      {data: 100_000, body: "\xfc\x09\x00\x41\x00"},
+		"unnamed data":       {data: 100_000},
 		"table.grow":         {tables: 1, table: "\x70\x00\x00", body: "\xd0\x70\x41\xc0\x84\x3d\xfc\x0f\x00\x1a\x41\x00"},
 		"table.grow by ones": {tables: 1, table: "\x70\x00\x00", body: "\x03\x40\xd0\x70\x41\x01\xfc\x0f\x00\x41\x00\x4e\x0d\x00\x0b\x41\x00"},
 	} {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +29,9 @@ type image struct {
 	depth   int32
 	checks  Checks
 	names   wasm.Names
+	data    wasm.Data  // of an initialization; nil after the last one
 	binary  int64      // bytes of the rewritten module
+	laid    int64      // bytes of its data
 	unfit   string     // why no state can be taken; "" when it can
 	asks    bool       // it can ask whether it should stop
 	limits  run.Limits // of an initialization, whichever call waits for it
@@ -79,15 +82,14 @@ func (i *image) need() int64 {
 	return i.form.memory.Min
 }
 
-// weight is about the bytes of native code, of what wazero keeps of the module to
-// make instances, and of the image.
+// weight is about the bytes of native code, of what wazero and the host keep of the
+// module to make instances, and of the image.
 func (i *image) weight() int64 {
-	const each = 5 // for a byte of the module, in Go guests
-	bytes := each * i.binary
+	const each = 8 // for a byte of the module, in Go guests
 	if s := i.state.Load(); s != nil && s.memory != nil {
-		bytes += int64(s.memory.Size())
+		return each*i.binary + int64(s.memory.Size())
 	}
-	return bytes
+	return each*i.binary + i.laid
 }
 
 // run calls an export in an instance that is as if no other call had ever
@@ -176,55 +178,56 @@ func (i *image) fresh(ctx context.Context, l *lease, inv *invocation) (*instance
 	return made, nil
 }
 
-// another makes an instance and puts it into the state of the first one,
-// without running anything of it.
+// another makes an instance in the state of the first one, without running anything of
+// the module: its memory is the image from the beginning.
 func (i *image) another(ctx context.Context, l *lease, inv *invocation, s *state) (*instance, error) {
-	before := newSetup(i.abi(), i.limits, l)
-	linear := i.newLinear(before)
-	made, err := i.unprepared(ctx, before, linear)
+	linear := i.newLinear(l, inv.limits.Memory)
+	made, err := i.inState(ctx, linear, s)
 	if err != nil {
-		inv.blame(before)
 		_ = linear.Close() // what went wrong before counts
 		return nil, err
 	}
-	linear.bind(l, inv.limits.Memory)
-	err = linear.Adopt(s.memory)
-	if err == nil && !linear.settle(made.module.Memory()) {
-		err = errGrown
-	}
-	if err != nil {
-		made.close()
-		return nil, newInstanceTrap(linear, err)
-	}
-	made.globals.values = s.globals
-	made.globals.restore()
-	made.depth.Set(uint64(i.depth))
 	i.tally.made.Add(1)
 	return made, nil
 }
 
-// newLinear makes a memory for an initialization. It reserves as many addresses
-// as any call of this host may use bytes, because calls have other limits.
-func (i *image) newLinear(inv *invocation) *linearMemory {
-	limit := inv.lease.pool.memory
-	if m := i.form.memory; m != nil && m.Max > 0 {
-		limit = min(limit, m.Max)
+func (i *image) inState(ctx context.Context, linear *linearMemory, s *state) (*instance, error) {
+	if err := linear.Adopt(ctx, s.memory); err != nil {
+		return nil, newInstanceTrap(linear, err)
 	}
-	linear := &linearMemory{Memory: memory.New(int(limit))}
-	linear.bind(inv.lease, inv.limits.Memory)
+	linear.settled = true
+	defer func() { linear.settled = false }()
+	made, err := i.empty(ctx, linear)
+	if err != nil {
+		return nil, err
+	}
+	made.globals.values = s.globals
+	made.globals.restore()
+	return made, nil
+}
+
+// newLinear makes a memory for an instance, which may grow to limit at first. It
+// reserves as many addresses as any call of this host may use bytes, because calls
+// have other limits.
+func (i *image) newLinear(l *lease, limit int64) *linearMemory {
+	reserved := l.pool.memory
+	if m := i.form.memory; m != nil && m.Max > 0 {
+		reserved = min(reserved, m.Max)
+	}
+	linear := &linearMemory{Memory: memory.New(int(reserved))}
+	linear.bind(l, limit)
 	return linear
 }
 
-// instantiate makes an instance of wazero's. Whatever it is granted comes with
-// each call.
-func (i *image) instantiate(ctx context.Context, inv *invocation, memory *linearMemory) (api.Module, error) {
-	inv.meter.granted = wasm.LeastGrant // with which the module's code is written
-	ctx = experimental.WithMemoryAllocator(ctx, memory)
-	ctx = context.WithValue(ctx, invocationKey{}, inv)
-	config := wazero.NewModuleConfig().
-		WithName(""). // anonymous: any number of them at a time
-		WithStartFunctions()
-	return i.runtime.InstantiateModule(ctx, i.code, config)
+// instanceConfig makes instances anonymous, so that there can be any number of them at a
+// time. Of wazero's own system, nothing is ever used: its source of random numbers would
+// take as long to make as a small instance.
+var instanceConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(strings.NewReader(""))
+
+// instantiate makes an instance of wazero's, on which nothing of the module runs.
+// Whatever it is granted comes with each call.
+func (i *image) instantiate(ctx context.Context, memory *linearMemory) (api.Module, error) {
+	return i.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory), i.code, instanceConfig)
 }
 
 // close frees the state. No instance of it may be left.

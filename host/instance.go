@@ -27,9 +27,10 @@ type instance struct {
 	rest      rest
 }
 
-// call runs an export of type () -> i32, a command's _start or an initializer,
-// and gives what it returned. It fails with errInterrupted, errFuel, errDepth,
-// errStack, errOutputSize, *exitError or *trapError and never panics.
+// call runs an export of type () -> i32, a command's _start or an initializer, and gives
+// what it returned; where there is no such export it does nothing. It fails with
+// errInterrupted, errFuel, errDepth, errStack, errOutputSize, *exitError or *trapError
+// and never panics.
 func (i *instance) call(ctx context.Context, inv *invocation, export string) (status int32, err error) {
 	function := i.function(export)
 	if function == nil {
@@ -173,9 +174,8 @@ func (i *instance) close() {
 	_ = i.memory.Close()
 }
 
-// unprepared is a new instance of the module, on which nothing ran but the
-// module's start function. inv is what that sees.
-func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linearMemory) (made *instance, err error) {
+// empty is a new instance of the module, without its data, on which nothing ran.
+func (i *image) empty(ctx context.Context, memory *linearMemory) (made *instance, err error) {
 	defer func() {
 		// wazero recovers what happens while a guest runs, but not while it makes
 		// an instance, where an allocator that refuses is a panic.
@@ -183,7 +183,7 @@ func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linearM
 			made, err = nil, newInstanceTrap(memory, r)
 		}
 	}()
-	module, err := i.instantiate(ctx, inv, memory)
+	module, err := i.instantiate(ctx, memory)
 	if err != nil {
 		return nil, i.guestError(err)
 	}
@@ -194,10 +194,17 @@ func (i *image) unprepared(ctx context.Context, inv *invocation, memory *linearM
 	}, nil
 }
 
-// initialize runs what a reactor runs before its first call.
+// initialize lays the module's data into an empty instance and runs what comes before
+// the first call: its start function, and what a reactor exports for that.
 func (i *instance) initialize(ctx context.Context, inv *invocation) error {
-	if i.image.command() {
-		return nil
+	if err := i.image.data.Lay(ctx, i.memory.Bytes()); err != nil {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		return err
+	}
+	if _, err := i.call(ctx, inv, wasm.ExportStart); err != nil || i.image.command() {
+		return err
 	}
 	_, err := i.call(ctx, inv, abi.ExportInit)
 	return err

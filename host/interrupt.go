@@ -68,9 +68,6 @@ func interrupt(ctx context.Context, module api.Module, stack []uint64) {
 	}
 	inv := ctx.Value(invocationKey{}).(*invocation)
 	units := inv.units
-	if units == nil { // the module's start function
-		units = mutable(module, wasm.ExportUnits)
-	}
 	grant, ok := inv.meter.next(int64(units.Get()), int(module.Memory().Size()))
 	if !ok {
 		units.Set(0)

@@ -110,8 +110,9 @@ func (p *preparation) image() *image {
 	s := p.sandbox
 	img := &image{
 		base: s.base, runtime: s.runtime, code: p.code, form: shapeOf(p.module, p.code),
-		globals: p.module.Globals, names: p.module.Names, depth: s.depth,
+		globals: p.module.Globals, names: p.module.Names, data: p.module.Data, depth: s.depth,
 		binary:    int64(len(p.module.Binary)),
+		laid:      int64(len(p.module.Data)),
 		footprint: footprint(p.module),
 		checks:    Checks{Loops: p.module.Loops, Functions: p.module.Entries},
 	}

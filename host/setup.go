@@ -128,6 +128,9 @@ func (i *image) build(ctx context.Context, l *lease) error {
 		s = &state{fresh: "its initialization fails: " + err.Error()}
 	}
 	s.took = time.Since(started)
+	if s.memory != nil {
+		i.data = nil // only initializations read it, and there is none besides this one
+	}
 	i.state.Store(s)
 	if first != nil {
 		l.keep(first)
@@ -179,8 +182,8 @@ func (i *image) takeState(ctx context.Context, l *lease, warm bool) (*instance, 
 // initialized makes an instance and runs its initialization, for which before is the
 // guest's view.
 func (i *image) initialized(ctx context.Context, before *invocation) (*instance, error) {
-	linear := i.newLinear(before)
-	made, err := i.unprepared(ctx, before, linear)
+	linear := i.newLinear(before.lease, before.limits.Memory)
+	made, err := i.empty(ctx, linear)
 	if err == nil {
 		err = made.initialize(ctx, before)
 	}

@@ -85,6 +85,9 @@ func shapeOf(m *wasm.Prepared, code wazero.CompiledModule) shape {
 		}
 	}
 	for name, def := range code.ExportedFunctions() {
+		if name == wasm.ExportStart {
+			continue
+		}
 		form.exports = append(form.exports, Extern{Name: name, Kind: KindFunction, Type: functionType(def)})
 	}
 	for name, def := range code.ExportedMemories() {

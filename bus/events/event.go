@@ -19,47 +19,57 @@ import (
 // ID names an event for good: a revision alone is given to another commit when
 // the journal has lost its end.
 func ID(shard int, revision uint64, index int, sum uint32) string {
-	id := make([]byte, 0, 32)
-	id = append(strconv.AppendInt(id, int64(shard), 10), '-')
-	id = append(strconv.AppendUint(id, revision, 10), '-')
-	id = append(strconv.AppendInt(id, int64(index), 10), '-')
-	return string(append(id, hexadecimal(sum)...))
+	return string(appendID(make([]byte, 0, 32), shard, revision, index, sum))
 }
 
-// hexadecimal gives eight digits.
-func hexadecimal(sum uint32) []byte {
-	return hex.AppendEncode(nil, binary.BigEndian.AppendUint32(nil, sum))
+func appendID(out []byte, shard int, revision uint64, index int, sum uint32) []byte {
+	out = append(strconv.AppendInt(out, int64(shard), 10), '-')
+	out = append(strconv.AppendUint(out, revision, 10), '-')
+	out = append(strconv.AppendInt(out, int64(index), 10), '-')
+	return appendHex(out, sum)
 }
 
-// encodeWithRecord gives an event's JSON in at most limit bytes where that can be had
-// by leaving parts of the record out.
-func encodeWithRecord(n *run.Notice, id string, limit int) ([]byte, error) {
-	event, err := Encode(n, id)
+// appendHex appends eight digits.
+func appendHex(out []byte, n uint32) []byte {
+	var digits [4]byte
+	return hex.AppendEncode(out, binary.BigEndian.AppendUint32(digits[:0], n))
+}
+
+// appendWithRecord appends an event's JSON, in at most limit bytes where that can be had by
+// leaving parts of the record out.
+func appendWithRecord(out []byte, n *run.Notice, id []byte, limit int) ([]byte, error) {
+	from := len(out)
+	out, err := appendEvent(out, n, id)
 	if err != nil || n.Record == nil {
-		return event, err
+		return out, err
 	}
+	const member = `,"record":`
 	record, err := recordjson.Of(*n)
-	if err == nil && len(event)+len(record)+len(`,"record":`) <= limit {
-		return Extend(event, `,"record":`, record), nil
+	if err == nil && len(out)-from+len(record)+len(member) <= limit {
+		return extend(out, member, record), nil
 	}
-	event = Extend(event, `,"truncated":true`, nil)
+	out = extend(out, `,"truncated":true`, nil)
+	left := limit - (len(out) - from) - len(member)
 	if err == nil {
-		record, err = recordjson.Fit(n.Record, nil, limit-len(event)-len(`,"record":`), recordjson.Folded, recordjson.Slim)
+		record, err = recordjson.Fit(n.Record, nil, left, recordjson.Folded, recordjson.Slim)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("event %s: %w", id, err)
+		return out[:from], fmt.Errorf("event %s: %w", id, err)
 	}
-	if len(event)+len(record)+len(`,"record":`) > limit {
-		return event, nil
+	if len(record) > left {
+		return out, nil
 	}
-	return Extend(event, `,"record":`, record), nil
+	return extend(out, member, record), nil
 }
 
 // Encode gives an event's JSON without its record.
 func Encode(n *run.Notice, id string) ([]byte, error) {
-	w := objectWriter{out: make([]byte, 0, 320)}
-	w.out = append(w.out, '{')
-	w.text("id", id)
+	return appendEvent(make([]byte, 0, 320), n, []byte(id))
+}
+
+// appendEvent appends an event's JSON without its record. After an error it returns out.
+func appendEvent(out []byte, n *run.Notice, id []byte) ([]byte, error) {
+	w := objectWriter{out: append(append(append(out, `{"id":"`...), id...), '"')}
 	w.text("kind", n.Event.Data.Kind())
 	w.text("flow", n.Flow)
 	w.text("run", string(n.Event.Run))
@@ -67,7 +77,7 @@ func Encode(n *run.Notice, id string) ([]byte, error) {
 	w.data(n.Event.Data)
 	w.out = append(w.out, '}')
 	if w.err != nil {
-		return nil, fmt.Errorf("event %s: %w", id, w.err)
+		return out, fmt.Errorf("event %s: %w", id, w.err)
 	}
 	return w.out, nil
 }
@@ -191,8 +201,10 @@ func (w *objectWriter) value(value any) {
 // an encoded value again.
 func Extend(object []byte, member string, value []byte) []byte {
 	longer := make([]byte, 0, len(object)+len(member)+len(value))
-	longer = append(longer, object[:len(object)-1]...)
-	longer = append(longer, member...)
-	longer = append(longer, value...)
-	return append(longer, '}')
+	return extend(append(longer, object...), member, value)
+}
+
+// extend adds a member to the object at the end of out.
+func extend(out []byte, member string, value []byte) []byte {
+	return append(append(append(out[:len(out)-1], member...), value...), '}')
 }

@@ -69,7 +69,10 @@ type Publisher struct {
 	live      []*nats.Msg // guarded by mu, as is what follows
 	liveSize  int
 	open      map[run.ID]*bundle // that take further events
+	last      *bundle            // of open, which took the last event; nil for none
 	ready     []*bundle          // that do not
+	id        []byte             // of the event that is taken
+	usual     int                // size of the message that was closed last
 	collected int                // bytes of open and ready, and of those under way
 	sending   int                // bundles under way
 	lost      dropped
@@ -115,10 +118,9 @@ func (e *Publisher) Committed(_ context.Context, n run.Notice) error {
 		return nil
 	}
 	stored := e.cfg.Of.has(n.Event.Data)
-	subject, live := "", stored
+	live := stored
 	if e.cfg.Listened != nil {
-		subject = bus.EventSubject(n.Flow, n.Event.Run, n.Event.Data.Kind())
-		live = e.cfg.Listened(subject)
+		live = e.cfg.Listened(bus.EventSubject(n.Flow, n.Event.Run, n.Event.Data.Kind()))
 	}
 	if !stored && !live {
 		return nil
@@ -126,21 +128,19 @@ func (e *Publisher) Committed(_ context.Context, n run.Notice) error {
 	if err := bus.CheckToken(n.Flow); err != nil {
 		return fmt.Errorf("event of run %s: flow: %w", n.Event.Run, err)
 	}
-	id := ID(e.shard, n.Revision, n.Index, n.Sum)
-	body, err := encodeWithRecord(&n, id, e.limit-len("[]"))
-	if err != nil {
-		return err
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.id = appendID(e.id[:0], e.shard, n.Revision, n.Index, n.Sum)
 	if live {
-		if subject == "" {
-			subject = bus.EventSubject(n.Flow, n.Event.Run, n.Event.Data.Kind())
+		body, err := appendWithRecord(nil, &n, e.id, e.limit)
+		if err != nil {
+			return err
 		}
+		subject := bus.EventSubject(n.Flow, n.Event.Run, n.Event.Data.Kind())
 		e.addLive(&nats.Msg{Subject: subject, Data: body, Header: nats.Header{run.HeaderHops: {hopsOf(&n)}}})
 	}
 	if stored {
-		e.collect(&n, id, body)
+		return e.collect(&n)
 	}
 	return nil
 }
@@ -159,35 +159,66 @@ func (e *Publisher) addLive(msg *nats.Msg) {
 }
 
 // collect adds an event to the message of its run.
-func (e *Publisher) collect(n *run.Notice, id string, body []byte) {
-	if e.collected > 0 && e.collected+len(body) > storedBytes {
+func (e *Publisher) collect(n *run.Notice) error {
+	if e.collected >= storedBytes {
 		e.lost.stored++
-		return
+		return nil
 	}
-	b := e.open[n.Event.Run]
-	if b != nil && len(b.body)+len(body) > min(bundleBytes, e.limit-len("[,]")) {
-		e.close(b)
-		b = nil
+	b := e.last // of most events, the one before is of the same run
+	if b == nil || b.run != n.Event.Run {
+		b = e.open[n.Event.Run]
 	}
 	if b == nil {
-		b = &bundle{flow: n.Flow, run: n.Event.Run, id: id, hops: hopsOf(n), body: make([]byte, 0, max(1024, len(body)+2))}
-		b.body = append(b.body, '[')
-		e.open[b.run] = b
-	} else {
+		b = e.begin(n)
+	}
+	whole := min(bundleBytes, e.limit)
+	before := len(b.body)
+	if before > 1 {
 		b.body = append(b.body, ',')
 	}
-	b.body = append(b.body, body...)
-	e.collected += len(body) + 1
+	var err error
+	b.body, err = appendWithRecord(b.body, n, e.id, e.limit-len("[]"))
+	if err == nil && before > 1 && len(b.body)+len("]") > whole {
+		further := b.body[before+len(","):]
+		b.body = b.body[:before]
+		e.close(b)
+		b = e.begin(n)
+		b.body, before = append(b.body, further...), 0
+	}
+	e.last = b
+	if err != nil {
+		if b.body = b.body[:before]; before == 1 {
+			e.drop(b)
+		}
+		return err
+	}
+	e.collected += len(b.body) - before
 	if _, ended := n.Event.Data.(*run.Finished); ended {
 		e.close(b)
 	}
+	return nil
 }
 
-// close ends the collecting of a message.
+// begin makes the message in which the events of a run are collected from this one on.
+func (e *Publisher) begin(n *run.Notice) *bundle {
+	b := &bundle{flow: n.Flow, run: n.Event.Run, id: string(e.id), hops: hopsOf(n), body: make([]byte, 0, max(1<<10, e.usual))}
+	b.body = append(b.body, '[')
+	e.open[b.run] = b
+	return b
+}
+
+// close has a message sent.
 func (e *Publisher) close(b *bundle) {
-	delete(e.open, b.run)
+	e.drop(b)
 	e.ready = append(e.ready, b)
+	e.usual = len(b.body) + len("]")
 	signal(e.readyCome)
+}
+
+// drop ends the collecting of a message.
+func (e *Publisher) drop(b *bundle) {
+	delete(e.open, b.run)
+	e.last = nil
 }
 
 func signal(c chan struct{}) {

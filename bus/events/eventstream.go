@@ -57,6 +57,7 @@ func (e *Publisher) closeAll() {
 		e.ready = append(e.ready, b)
 	}
 	clear(e.open)
+	e.last = nil
 }
 
 // logDropped logs the number of dropped events, if there are any.
@@ -136,9 +137,16 @@ func (e *Publisher) send(ctx context.Context, batch []*bundle) (failed []*bundle
 			first = err
 		}
 	}
+	messages := make([]*nats.Msg, len(batch))
+	for i, b := range batch {
+		messages[i] = b.message()
+	}
+	if jskit.Burst(ctx, e.js, messages) != nil {
+		return nil, nil
+	}
 	futures := make([]jetstream.PubAckFuture, len(batch))
 	for i, b := range batch {
-		future, err := e.js.PublishMsgAsync(b.message(), jetstream.WithRetryAttempts(0))
+		future, err := e.js.PublishMsgAsync(messages[i], jetstream.WithRetryAttempts(0))
 		if err != nil {
 			fail(b, err)
 		}

@@ -24,6 +24,10 @@ type Starter interface {
 	// no. A *run.RequestError refuses the request for good; any other error is taken
 	// to pass.
 	Submit(ctx context.Context, request run.Request) (run.Receipt, error)
+	// Begin is Submit for who waits for the end of the run: it returns before the commit.
+	Begin(ctx context.Context, request run.Request) (run.Receipt, error)
+	// Sync returns after the commit of everything that was recorded before.
+	Sync(ctx context.Context) error
 	// SubmitBatch submits requests of one source in the given order and returns after
 	// the commit. It ends at the first that Submit would return an error for, with that
 	// error, and gives the number of those that were decided before it.

@@ -133,6 +133,24 @@ func TestIntakeWaitEnds(t *testing.T) {
 	}
 }
 
+// Nobody is told of a run that may not be durable.
+func TestIntakeDoesNotNameWhatIsNotDurable(t *testing.T) {
+	t.Parallel()
+	nc := bustest.Connect(t, bustest.StartServer(t, natsd.Config{}))
+	s := &bustest.Starter{
+		OnWait: func(ctx context.Context, _ run.ID) (*run.Record, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		OnSync: func() error { return errors.New("the engine has ended") },
+	}
+	bustest.RunIntake(t, nc, s, nil, intake.Config{})
+	answer, code := bustest.Request(t, nc, "fh.v1.api.run.orders", "", nats.Header{bus.HeaderWait: {"1ms"}})
+	if code != api.CodeUnavailable || strings.Contains(answer, string(bustest.RunID)) {
+		t.Errorf("answer %s, %q", answer, code)
+	}
+}
+
 // A record that is too large for a message loses its tasks' bytes first.
 func TestIntakeLargeRecord(t *testing.T) {
 	t.Parallel()

@@ -230,12 +230,18 @@ func ownHeaders(h nats.Header) map[string][]string {
 }
 
 func (d *requests) submit(hard context.Context, m inbound, req run.Request) {
-	d.start(hard, m, func() (run.Receipt, error) { return d.starter.Submit(hard, req) }, func(err error) { d.refuse(hard, m, req, err) })
+	submit := func(waits bool) (run.Receipt, error) {
+		if waits {
+			return d.starter.Begin(hard, req)
+		}
+		return d.starter.Submit(hard, req)
+	}
+	d.start(hard, m, submit, func(err error) { d.refuse(hard, m, req, err) })
 }
 
 // start answers with the receipt of a new run, or with its record when the sender
 // waits for that.
-func (d *requests) start(hard context.Context, m inbound, submit func() (run.Receipt, error), refuse func(error)) {
+func (d *requests) start(hard context.Context, m inbound, submit func(waits bool) (run.Receipt, error), refuse func(error)) {
 	wait, waiter, ok := d.reserveWait(m)
 	if !ok {
 		return
@@ -243,7 +249,7 @@ func (d *requests) start(hard context.Context, m inbound, submit func() (run.Rec
 	var receipt run.Receipt
 	err := d.unready()
 	if err == nil {
-		receipt, err = submit()
+		receipt, err = submit(waiter != nil)
 	}
 	m.slot.leave()
 	if waiter != nil {
@@ -318,12 +324,21 @@ func (d *requests) await(hard context.Context, m inbound, id run.ID, s *waiter, 
 	switch {
 	case err == nil:
 		d.respond(m, d.finished(record))
+	case hard.Err() == nil && errors.Is(context.Cause(ctx), errGone):
+	case d.unrecorded(hard):
+		d.respond(m, fault("", api.CodeUnavailable, "flowhost is stopping, and it is not known whether the run is recorded: ask again, with a header "+bus.HeaderKey))
 	case hard.Err() != nil:
 		d.respond(m, fault(id, api.CodeUnavailable, "flowhost is stopping; the run is recorded and resumes later"))
-	case errors.Is(context.Cause(ctx), errGone):
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		d.respond(m, fault(id, api.CodeTimeout, fmt.Sprintf("the run has not ended within %s and continues", wait)))
 	default:
 		d.respond(m, d.faultOf(id, err))
 	}
+}
+
+// unrecorded reports whether a run that was begun may not be durable, before others learn of it.
+func (d *requests) unrecorded(hard context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(hard), jskit.APITimeout)
+	defer cancel()
+	return d.starter.Sync(ctx) != nil
 }

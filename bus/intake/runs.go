@@ -122,6 +122,6 @@ func (d *requests) retry(hard context.Context, m inbound) {
 		return
 	}
 	d.start(hard, m,
-		func() (run.Receipt, error) { return d.config.Control.Retry(hard, body.Run, body.Again()) },
+		func(bool) (run.Receipt, error) { return d.config.Control.Retry(hard, body.Run, body.Again()) },
 		func(err error) { d.respond(m, d.faultOf(body.Run, err)) })
 }

@@ -80,7 +80,7 @@ func (d *requests) fire(hard context.Context, m inbound) {
 		return
 	}
 	d.start(hard, m,
-		func() (run.Receipt, error) {
+		func(bool) (run.Receipt, error) {
 			return d.config.Schedules.Fire(hard, body.ScheduleRef, run.Request{Params: body.Params, Key: keyOf(body.Key)})
 		},
 		func(err error) { d.respond(m, d.faultOf("", err)) })

@@ -19,28 +19,56 @@ const (
 	backlogEvery = 25 * time.Millisecond
 )
 
+// The server is asked less often while nothing waits and this process sends and receives
+// next to nothing: that is half of what an idle host costs.
+const (
+	backlogIdle  = 8        // of so many looks one is taken
+	backlogBytes = 64 << 10 // since the last look, from which on it is not idle
+)
+
 // watchBacklogs closes connections that do not read what comes for them, until ctx ends.
 func (s *Server) watchBacklogs(ctx context.Context) {
 	tick := time.NewTicker(backlogEvery)
 	defer tick.Stop()
 	var logged time.Time
-	closed := 0
+	closed, passed, moved := 0, 0, uint64(0)
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		if closed += s.closeBacklogs(); closed > 0 && time.Since(logged) >= clientLinesTime {
+		passed++
+		now := s.moved()
+		if passed < backlogIdle && now-moved < backlogBytes {
+			continue
+		}
+		gone, waiting := s.closeBacklogs()
+		moved = now
+		if passed = 0; waiting {
+			passed = backlogIdle
+		}
+		if closed += gone; closed > 0 && time.Since(logged) >= clientLinesTime {
 			s.log.Warn("connections were closed that do not read what comes for them", "connections", closed)
 			closed, logged = 0, time.Now()
 		}
 	}
 }
 
+// moved is how many bytes this process has sent and received.
+func (s *Server) moved() (bytes uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, nc := range s.conns {
+		stats := nc.Stats()
+		bytes += stats.InBytes + stats.OutBytes
+	}
+	return bytes
+}
+
 // closeBacklogs closes the connections that are over their bound, and of the others those
-// with the most until all together are within theirs.
-func (s *Server) closeBacklogs() (closed int) {
+// with the most until all together are within theirs. It reports whether anything waits.
+func (s *Server) closeBacklogs() (closed int, waits bool) {
 	ns := s.current()
 	waiting := s.backlogs(ns)
 	all := 0
@@ -56,7 +84,7 @@ func (s *Server) closeBacklogs() (closed int) {
 			closed++
 		}
 	}
-	return closed
+	return closed, len(waiting) > 0
 }
 
 // backlogs are the connections of other programs for which something waits, those with

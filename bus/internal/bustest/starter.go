@@ -19,6 +19,7 @@ import (
 type Starter struct {
 	OnSubmit func(run.Request) error // refuses a request; may block
 	OnWait   func(context.Context, run.ID) (*run.Record, error)
+	OnSync   func() error
 
 	Mu         sync.Mutex
 	requests   []run.Request // accepted
@@ -58,6 +59,17 @@ func (s *Starter) Submit(_ context.Context, r run.Request) (run.Receipt, error) 
 	}
 	s.requests = append(s.requests, r)
 	return run.Receipt{Run: RunID, Accepted: true}, nil
+}
+
+func (s *Starter) Begin(ctx context.Context, r run.Request) (run.Receipt, error) {
+	return s.Submit(ctx, r)
+}
+
+func (s *Starter) Sync(ctx context.Context) error {
+	if s.OnSync != nil {
+		return s.OnSync()
+	}
+	return ctx.Err()
 }
 
 func (s *Starter) SubmitBatch(ctx context.Context, requests []run.Request) (int, error) {

@@ -4,5 +4,6 @@
 // stream of flowhost's.
 //
 // To read it: backoff.go, errors.go (which errors are permanent), reader.go,
-// publisher.go with unsynced.go (acknowledged messages that the server may still lose).
+// publisher.go with burst.go (few acknowledgements for many messages) and unsynced.go
+// (acknowledged messages that the server may still lose).
 package jskit

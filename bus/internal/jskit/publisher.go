@@ -215,7 +215,7 @@ func (p *Publisher) settle(msg *nats.Msg, seq uint64) {
 }
 
 // send publishes messages without waiting in between, and then waits for what
-// became of each. It returns the acknowledgements of the first ones, which are
+// became of them. It returns the acknowledgements of the first ones, which are
 // stored, and why the next one is not.
 //
 // Each message but the first names the one before it as the stream's last, so that
@@ -225,8 +225,6 @@ func (p *Publisher) send(ctx context.Context, flight []*nats.Msg) ([]*jetstream.
 	if err := Usable(p.nc); err != nil {
 		return nil, err
 	}
-	var futures []jetstream.PubAckFuture
-	var failed error
 	previous := ""
 	for _, msg := range flight {
 		msg.Header.Del(jetstream.ExpectedLastMsgIDHeader)
@@ -234,6 +232,18 @@ func (p *Publisher) send(ctx context.Context, flight []*nats.Msg) ([]*jetstream.
 			msg.Header.Set(jetstream.ExpectedLastMsgIDHeader, previous)
 		}
 		previous = msg.Header.Get(jetstream.MsgIDHeader)
+	}
+	if stored := Burst(ctx, p.js, flight); stored != nil {
+		return stored, nil
+	}
+	return p.sendEach(ctx, flight)
+}
+
+// sendEach has each message acknowledged.
+func (p *Publisher) sendEach(ctx context.Context, flight []*nats.Msg) ([]*jetstream.PubAck, error) {
+	var futures []jetstream.PubAckFuture
+	var failed error
+	for _, msg := range flight {
 		future, err := p.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
 		if err != nil {
 			failed = err

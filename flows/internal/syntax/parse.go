@@ -16,10 +16,18 @@ func ParseFile(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 		}
 		return hcljson.Parse(src, filename)
 	}
-	if diags := checkNative(src, filename, hclsyntax.LexConfig); diags.HasErrors() {
-		return nil, diags
+	if !withinBounds(src) {
+		if diags := checkNative(src, filename, hclsyntax.LexConfig); diags.HasErrors() {
+			return nil, diags
+		}
 	}
 	return hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+}
+
+// withinBounds spares most files a second lexing.
+func withinBounds(src []byte) bool {
+	depth, plain := plainDepth(src)
+	return plain && depth <= MaxNesting && len(src) <= MaxSource && !couldBeLong(src)
 }
 
 // ParseExpression parses an expression in the native syntax.

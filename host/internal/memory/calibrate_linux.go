@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"os"
 	"slices"
 	"time"
@@ -70,16 +69,11 @@ func (r *region) measure(way Way, image *Image, pages []int) (time.Duration, err
 func (r *region) pagesWritten(image *Image) []int {
 	const most, looks = 1024, 16 << 10
 	page := os.Getpagesize()
-	zeros := make([]byte, page)
 	step := max(image.size/page/looks, 1) * page
 	var pages []int
 	for at := 0; at < image.size && len(pages) < most; at += step {
 		end := min(at+page, image.size)
-		if zero, _ := image.zeros(at); zero {
-			if !bytes.Equal(r.all[at:end], zeros[:end-at]) {
-				pages = append(pages, at)
-			}
-		} else if !bytes.Equal(r.all[at:end], image.bytes[at:end]) {
+		if image.differs(r.all, extent{start: at, end: end}) {
 			pages = append(pages, at)
 		}
 	}

@@ -12,6 +12,10 @@
 // on the pages that its first call wrote to, and keeps the fastest. Elsewhere,
 // and where the kernel refuses, memories are slices that are copied back.
 //
+// An image of a memory that is based on another image is over that one: it shares what has
+// not changed, and its memories map its own pages over those of the other. It costs what
+// has changed. [Image.Flatten] writes it as a whole when there is time for that.
+//
 // The package imports the standard library and golang.org/x/sys only and starts
 // no goroutines.
 package memory

@@ -24,17 +24,17 @@ func (h *heap) grow(used, size int) []byte {
 	return h.bytes[:size:size]
 }
 
-func (h *heap) freeze(_ context.Context, size int) (*Image, error) {
+func (h *heap) freeze(_ context.Context, size int, _ *Image) (*Image, error) {
 	return copied(h.bytes[:size]), nil
 }
 
-func (h *heap) adopt(image *Image) error {
+func (h *heap) adopt(_ context.Context, image *Image, _ int) error {
 	h.grow(len(h.bytes), image.size)
 	return h.reset(image, len(h.bytes))
 }
 
 func (h *heap) reset(image *Image, used int) error {
-	copy(h.bytes, image.bytes)
+	image.restore(h.bytes, 0, image.size)
 	clear(h.bytes[image.size:used])
 	h.bytes = h.bytes[:image.size]
 	return nil

@@ -37,30 +37,43 @@ func (w Way) String() string {
 // Image is what memories go back to. It is safe for concurrent use.
 type Image struct {
 	size    int
-	bytes   []byte   // content; not to be read outside of the extents
-	extents []extent // the pages that are not all zeros, in order
+	extents []extent // what is not zero, in order
 	close   func() error
 
 	// Of images that are mapped.
-	file    int                      // descriptor; -1 of copies
+	layers  []layer                  // the lowest one first; none of copies
+	flat    flat                     // all of them as one
 	pagemap int                      // descriptor; -1 where the kernel cannot scan
 	choice  atomic.Pointer[[]Timing] // nil until one memory has measured
 }
 
-// extent is a range of bytes.
-type extent struct{ start, end int }
-
-// zeros reports whether the image is zero from start on, and up to where that
-// is so.
-func (i *Image) zeros(start int) (zero bool, end int) {
+// from gives the content from start on, nil for zeros, and up to where that is.
+func (i *Image) from(start int) (content []byte, end int) {
 	next := sort.Search(len(i.extents), func(n int) bool { return i.extents[n].end > start })
-	switch {
-	case next == len(i.extents):
-		return true, i.size
-	case start < i.extents[next].start:
-		return true, i.extents[next].start
+	if next == len(i.extents) {
+		return nil, i.size
 	}
-	return false, i.extents[next].end
+	e := i.extents[next]
+	if start < e.start {
+		return nil, e.start
+	}
+	return e.of[start:e.end], e.end
+}
+
+// restore writes the content from start to end to a memory, some at a time: nothing can
+// interrupt a copy, and Go's garbage collector would wait for it.
+func (i *Image) restore(memory []byte, start, end int) {
+	const most = 1 << 20
+	for start < end {
+		content, stop := i.from(start)
+		stop = min(stop, end, start+most)
+		if content == nil {
+			clear(memory[start:stop])
+		} else {
+			copy(memory[start:stop], content)
+		}
+		start = stop
+	}
 }
 
 // Timing is what one way costs.
@@ -74,7 +87,7 @@ func (i *Image) Size() int { return i.size }
 
 // Shared reports whether memories of the image share the pages that they have
 // not written to.
-func (i *Image) Shared() bool { return i.file >= 0 }
+func (i *Image) Shared() bool { return len(i.layers) > 0 }
 
 // Way is the one that is used. Timings is what was measured to choose it, best
 // first; it is empty before the first reset and where there is nothing to choose.
@@ -92,8 +105,8 @@ func (i *Image) Choose(way Way) { i.choice.Store(&[]Timing{{Way: way}}) }
 // copied is an image that memories cannot map.
 func copied(content []byte) *Image {
 	return &Image{
-		size: len(content), bytes: bytes.Clone(content), extents: []extent{{0, len(content)}},
-		close: func() error { return nil }, file: -1, pagemap: -1,
+		size: len(content), extents: []extent{{0, len(content), bytes.Clone(content)}},
+		close: func() error { return nil }, pagemap: -1,
 	}
 }
 

@@ -22,12 +22,13 @@ type backing interface {
 	// zero, and gives them. nil means that there are no more.
 	grow(used, size int) []byte
 
-	// freeze makes an image of the first size bytes. It fails with the cause with
-	// which ctx ended.
-	freeze(ctx context.Context, size int) (*Image, error)
+	// freeze makes an image of the first size bytes. below is the image that was
+	// adopted, nil without. It fails with the cause with which ctx ended.
+	freeze(ctx context.Context, size int, below *Image) (*Image, error)
 
-	// adopt makes the image's bytes the first ones.
-	adopt(image *Image) error
+	// adopt makes the image's bytes the first ones, and forgets those from there up
+	// to used. It fails with the cause with which ctx ended.
+	adopt(ctx context.Context, image *Image, used int) error
 
 	// reset undoes what was written to the image's bytes, and forgets those
 	// from there up to used. The image is the one that was adopted.
@@ -65,30 +66,33 @@ func (m *Memory) Grow(size int) []byte {
 	return bytes
 }
 
-// Freeze makes an image of the memory, which is based on it from now on. Whoever
-// calls it closes the image when no memory uses it any more. It fails with the cause
-// with which ctx ended.
+// Freeze makes an image of the memory, which is based on it from now on. Where the memory
+// was based on another image, the new one shares with that what has not changed, and
+// costs as little as the rest; each of them can be closed before the other. Whoever calls
+// Freeze closes the image when no memory uses it any more. It fails with the cause with
+// which ctx ended.
 func (m *Memory) Freeze(ctx context.Context) (*Image, error) {
-	image, err := m.freeze(ctx, m.size)
+	image, err := m.freeze(ctx, m.size, m.image)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Adopt(image); err != nil {
+	if err := m.Adopt(ctx, image); err != nil {
 		return nil, errors.Join(err, image.Close())
 	}
 	return image, nil
 }
 
-// Adopt gives the memory size and content of the image.
-func (m *Memory) Adopt(image *Image) error {
-	if err := m.adopt(image); err != nil {
+// Adopt gives the memory size and content of the image. It fails with the cause with
+// which ctx ended; the memory is of no use any more then.
+func (m *Memory) Adopt(ctx context.Context, image *Image) error {
+	if err := m.adopt(ctx, image, m.size); err != nil {
 		return err
 	}
 	m.image, m.size = image, image.size
 	return nil
 }
 
-// Watch begins a call: from now on until [Memory.Release], [Memory.Reset] or
+// Watch begins a call, right after [Memory.Adopt] or [Memory.Reset]: from now on until [Memory.Release], [Memory.Reset] or
 // [Memory.Close], which the same goroutine calls, nobody but this goroutine writes to
 // the memory. The goroutine may be bound to its thread meanwhile. Without Watch a reset
 // finds out by other means what was written.

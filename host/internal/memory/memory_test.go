@@ -105,13 +105,13 @@ func TestResetUndoesEverything(t *testing.T) {
 				image := freeze(t, first)
 				if name == "region" && way == WayCopy { // as where there are no files in memory
 					image = copied(want)
-					must(t, first.Adopt(image))
+					must(t, first.Adopt(t.Context(), image))
 				}
 				if image.pagemap >= 0 || way == WayDrop || way == WayCopy {
 					image.choice.Store(&[]Timing{{Way: way}})
 				}
 				other := backings(t, limit)[name]
-				must(t, other.Adopt(image))
+				must(t, other.Adopt(t.Context(), image))
 				for round := range 300 {
 					m := []*Memory{first, other}[round%2]
 					if got := m.Bytes(); !bytes.Equal(got, want) {

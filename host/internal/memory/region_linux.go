@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"unsafe"
@@ -16,6 +17,8 @@ type region struct {
 	all      []byte // as much of it as may be used
 	usual    int    // pages that one call writes to; -1: unknown until the next scan
 	retained int    // bytes of private pages in the image's range
+	mapped   int    // bytes that files are mapped to
+	taken    int64  // mappings, for layers
 
 	found    [batch]scanRegion // of the last scan
 	known    []scanRegion      // of them, what its last batch has found
@@ -50,24 +53,52 @@ func (r *region) grow(_, size int) []byte {
 	return r.all[:size:size]
 }
 
-func (r *region) adopt(image *Image) error {
+func (r *region) adopt(ctx context.Context, image *Image, used int) error {
 	if image.size > len(r.all) {
 		return fmt.Errorf("an image of %d bytes is larger than the memory's limit of %d", image.size, len(r.all))
 	}
-	if image.size == 0 {
-		return nil
+	layers, taken, err := image.mappable(ctx)
+	if err == nil {
+		err = r.mapFiles(layers, taken)
 	}
-	if !image.Shared() {
-		r.copy(image)
-		return r.forget(image.size, len(r.all))
-	}
-	_, err := unix.MmapPtr(image.file, 0, unsafe.Pointer(unsafe.SliceData(r.all)), uintptr(image.size),
-		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
 	if err != nil {
 		return fmt.Errorf("mapping the image: %w", err)
 	}
-	r.retained, r.usual, r.complete = 0, -1, false
-	return r.forget(image.size, len(r.all))
+	if !image.Shared() {
+		r.copy(image)
+	}
+	return r.forget(image.size, used)
+}
+
+// mapFiles maps layers, and nothing of the files that were mapped before. So many mappings
+// are taken for that.
+func (r *region) mapFiles(layers []layer, taken int64) error {
+	mappings.Add(-r.taken)
+	r.taken, r.retained, r.usual, r.complete = taken, 0, -1, false
+	end := 0
+	for _, l := range layers {
+		end = max(end, roundUp(l.end))
+	}
+	if r.mapped > end {
+		_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(&r.mapping[end]), uintptr(r.mapped-end),
+			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE|unix.MAP_FIXED)
+		if err != nil {
+			return err
+		}
+		_ = unix.Madvise(r.mapping[end:r.mapped], unix.MADV_NOHUGEPAGE) // as in reserve
+	}
+	r.mapped = end
+	for _, l := range layers {
+		if l.start == l.end { // of a memory without bytes
+			continue
+		}
+		_, err := unix.MmapPtr(l.file.descriptor, int64(l.start), unsafe.Pointer(&r.all[l.start]), uintptr(l.end-l.start),
+			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *region) reset(image *Image, used int) error {
@@ -79,6 +110,9 @@ func (r *region) reset(image *Image, used int) error {
 	}
 	if image.size == 0 {
 		return nil
+	}
+	if r.taken > 0 && image.flat.file.Load() != nil {
+		return r.mapFiles(image.flattened(), 0)
 	}
 	way, timings := image.Way()
 	if timings == nil && image.Shared() {
@@ -120,24 +154,8 @@ func (r *region) forget(start, end int) error {
 
 // copy writes all of the image.
 func (r *region) copy(image *Image) {
-	r.restore(image, 0, image.size)
+	image.restore(r.all, 0, image.size)
 	r.retained, r.complete = image.size, false
-}
-
-// restore writes the image's bytes from start to end, some at a time: nothing can
-// interrupt a copy, and Go's garbage collector would wait for it.
-func (r *region) restore(image *Image, start, end int) {
-	const most = 1 << 20
-	for start < end {
-		zero, stop := image.zeros(start)
-		stop = min(stop, end, start+most)
-		if zero {
-			clear(r.all[start:stop])
-		} else {
-			copy(r.all[start:stop], image.bytes[start:stop])
-		}
-		start = stop
-	}
 }
 
 func (r *region) private() int { return r.retained }
@@ -145,5 +163,6 @@ func (r *region) private() int { return r.retained }
 func (r *region) close() error {
 	r.release()
 	r.all = nil
+	mappings.Add(-r.taken)
 	return unix.Munmap(r.mapping)
 }

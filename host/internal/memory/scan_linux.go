@@ -78,12 +78,12 @@ func (r *region) offsets(run scanRegion) (start, end int) {
 	return int(run.start - base), int(run.end - base)
 }
 
-// eachPrivate gives the runs of private pages, as offsets, until yield wants no
-// more. All of them are known afterwards if one batch has room for them.
-func (r *region) eachPrivate(image *Image, yield func(start, end int) bool) error {
-	end := roundUp(image.size)
+// eachPrivate gives the runs of private pages in the first size bytes, as offsets, until
+// yield wants no more. All of them are known afterwards if one batch has room for them.
+func (r *region) eachPrivate(pagemap, size int, yield func(start, end int) bool) error {
+	end := roundUp(size)
 	for from := 0; from < end; {
-		found, err := r.findPrivate(image.pagemap, from, end)
+		found, err := r.findPrivate(pagemap, from, end)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (r *region) eachPrivate(image *Image, yield func(start, end int) bool) erro
 		for _, f := range found {
 			var start int
 			start, from = r.offsets(f)
-			if !yield(start, min(from, image.size)) {
+			if !yield(start, min(from, size)) {
 				return nil
 			}
 		}
@@ -113,12 +113,12 @@ func (r *region) scan(image *Image) error {
 	if r.usual >= 0 {
 		most = min(most, 2*r.usual+slack)
 	}
-	err := r.eachPrivate(image, func(start, end int) bool {
+	err := r.eachPrivate(image.pagemap, image.size, func(start, end int) bool {
 		pages += (end - start + page - 1) / page
 		if pages > most {
 			return false
 		}
-		r.restore(image, start, end)
+		image.restore(r.all, start, end)
 		return true
 	})
 	if err != nil {

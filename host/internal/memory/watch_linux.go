@@ -73,7 +73,7 @@ func (r *region) resetWatched(image *Image) error {
 	}
 	for _, run := range r.known {
 		start, end := r.offsets(run)
-		r.restore(image, start, min(end, image.size))
+		image.restore(r.all, start, min(end, image.size))
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (r *region) audit(image *Image) error {
 		known[i] = scanRegion{start: uint64(start), end: uint64(end)}
 	}
 	unknown := false
-	err := r.eachPrivate(image, func(start, end int) bool {
+	err := r.eachPrivate(image.pagemap, image.size, func(start, end int) bool {
 		unknown = unknown || !covered(known, uint64(start), uint64(end))
 		return true
 	})

@@ -266,7 +266,7 @@ func TestPagesAreKnownCompletely(t *testing.T) {
 			t.Errorf("%d runs: complete is %v", runs, r.complete)
 		}
 	}
-	must(t, r.adopt(image))
+	must(t, r.adopt(t.Context(), image, image.size))
 	if r.complete {
 		t.Error("known after an adoption")
 	}

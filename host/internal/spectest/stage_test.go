@@ -26,8 +26,8 @@ var (
 )
 
 // rewrite is what happens to a module that [wasm.Decode] accepts.
-func rewrite(m *wasm.Module) []byte {
-	return m.Rewrite(wasm.RewriteOptions{Units: quantum, Depth: maxDepth}).Binary
+func rewrite(m *wasm.Module) *wasm.Rewritten {
+	return m.Rewrite(wasm.RewriteOptions{Units: quantum, Depth: maxDepth})
 }
 
 // stage is where one script runs: a runtime, with the instances that the script
@@ -73,25 +73,44 @@ func set(guest api.Module, global string, value uint64) {
 // instantiate makes an instance, without a name: scripts give names later on. It
 // fails with errRefused or errUnlinked.
 func (s *stage) instantiate(ctx context.Context, binary []byte) (api.Module, error) {
+	form := &wasm.Rewritten{Binary: binary}
 	if s.rewritten {
 		decoded, err := wasm.Decode(binary, wasm.Options{})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errRefused, err)
 		}
-		binary = rewrite(decoded)
+		form = rewrite(decoded)
 	}
-	code, err := s.runtime.CompileModule(ctx, binary)
+	code, err := s.runtime.CompileModule(ctx, form.Binary)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errRefused, err)
 	}
 	ctx = experimental.WithImportResolver(ctx, func(name string) api.Module { return s.registered[name] })
 	instance, err := s.runtime.InstantiateModule(ctx, code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err == nil {
+		s.instances = append(s.instances, instance)
+		err = begin(ctx, instance, form)
+	}
 	if err != nil {
 		s.recover()
 		return nil, fmt.Errorf("%w: %w", errUnlinked, err)
 	}
-	s.instances = append(s.instances, instance)
 	return instance, nil
+}
+
+// begin does what the rewrite leaves to the host.
+func begin(ctx context.Context, instance api.Module, form *wasm.Rewritten) error {
+	if len(form.Data) > 0 {
+		memory, _ := instance.Memory().Read(0, instance.Memory().Size())
+		if err := form.Data.Lay(ctx, memory); err != nil {
+			return err
+		}
+	}
+	if start := instance.ExportedFunction(wasm.ExportStart); start != nil {
+		_, err := start.Call(ctx)
+		return err
+	}
+	return nil
 }
 
 // call calls an exported function.

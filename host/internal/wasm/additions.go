@@ -12,6 +12,7 @@ type rewriter struct {
 	writer
 	options  RewriteOptions
 	analysis *analysis
+	plan     dataPlan
 	result   Rewritten
 
 	added [sectionTag]addition // to each section
@@ -68,6 +69,7 @@ func (r *rewriter) layOut() {
 		r.copy = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.copyBody())
 	}
 	r.addInits()
+	r.addStart()
 	r.addBlockTypes()
 	r.addReferences()
 	r.exportGlobals()
@@ -83,10 +85,27 @@ func (r *rewriter) addInits() {
 	}
 	d := r.again(s)
 	for segment := range d.u32() {
-		if size := d.readDataSegment(); size > piece && r.analysis.inits[segment] {
+		if size := len(d.readDataSegment().content); size > piece && r.analysis.inits[segment] {
 			r.inits[segment] = r.addFunction([]byte{typeI32, typeI32, typeI32}, nil, r.initBody(segment, size))
 		}
 	}
+}
+
+// addStart adds a function that calls the start function, whose type the runtime checks
+// as it would have done: it must be () -> ().
+func (r *rewriter) addStart() {
+	s := r.find(sectionStart)
+	if s.id != sectionStart {
+		return
+	}
+	start := r.again(s).u32()
+	if start >= r.imported.functions {
+		start++ // the host's import is before it
+	}
+	var w writer
+	w.call(start)
+	w.bytes(opEnd)
+	r.addExport(ExportStart, KindFunction, r.addFunction(nil, nil, w))
 }
 
 // addReferences adds a global for each function that code refers to, with the
@@ -130,15 +149,15 @@ func (r *rewriter) addGlobal(typ byte, export string, value int64) int {
 		w.i64Const(value)
 	}
 	w.bytes(opEnd)
-	r.addExport(export, index)
+	r.addExport(export, KindGlobal, index)
 	return index
 }
 
-func (r *rewriter) addExport(name string, global int) {
+func (r *rewriter) addExport(name string, kind byte, index int) {
 	w := r.added[sectionExport].next()
 	w.name(name)
-	w.bytes(KindGlobal)
-	w.uvarint(global)
+	w.bytes(kind)
+	w.uvarint(index)
 }
 
 // addFunction adds a function without locals and gives its index, which comes
@@ -208,7 +227,7 @@ func (r *rewriter) exportGlobals() {
 	for i := r.imported.globals; i < len(r.globals); i++ {
 		if g := r.globals[i]; g.mutable {
 			name := exportGlobal + strconv.Itoa(i)
-			r.addExport(name, i)
+			r.addExport(name, KindGlobal, i)
 			r.result.Globals = append(r.result.Globals, Global{name, g.typ})
 		}
 	}

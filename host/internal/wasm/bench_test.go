@@ -76,7 +76,11 @@ func BenchmarkInterruptible(b *testing.B) {
 			s := newSandbox(b, wazero.NewRuntimeConfigCompiler())
 			binary := bb.binary()
 			plain := timed(b, s.instance(b, binary).ExportedFunction(bb.export), bb.args)
-			rewritten := timed(b, s.instance(b, rewrite(b, binary).Binary).ExportedFunction(bb.export), bb.args)
+			guest, err := s.begin(b.Context(), rewrite(b, binary))
+			if err != nil {
+				b.Fatal(err)
+			}
+			rewritten := timed(b, guest.ExportedFunction(bb.export), bb.args)
 			var before, after []time.Duration
 			for b.Loop() {
 				before = append(before, plain())

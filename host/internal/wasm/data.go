@@ -1,133 +1,115 @@
 package wasm
 
-import "slices"
-
-const (
-	// maxGap is how many zeros between two data segments are written out to make
-	// one of them. Go's linker leaves out each run of zeros: a small guest has 40 000
-	// segments, for each of which a runtime keeps a record in each instance. With 32
-	// some 200 are left, and the section grows by a tenth.
-	maxGap = 32
-
-	// maxData is the bytes of one data segment. A runtime copies a segment in one go,
-	// and nothing can interrupt it.
-	maxData = 1 << 20
-
-	// maxRuns is how many merged segments are remembered to find out whether the
-	// bytes between two others are still zero.
-	maxRuns = 1000
+import (
+	"context"
+	"errors"
+	"slices"
 )
 
-// dataRun is segments that have become one.
-type dataRun struct {
-	start, end int // in memory
-	content    []byte
+// Data is what active data segments write into a memory, in their order: of each one the
+// address, the length, both in unsigned LEB128, and the bytes.
+type Data []byte
+
+// errData is for data that Rewrite has not made, or that another memory is for.
+var errData = errors.New("the data segments of the module are damaged, or do not fit into its memory")
+
+// Lay writes the segments into a new memory. It fails with the cause with which ctx
+// ended, or when a segment does not fit.
+func (d Data) Lay(ctx context.Context, memory []byte) error {
+	const (
+		each  = 4 << 10 // in bytes: what a segment costs, as it may be the first one in its page
+		pause = 1 << 20 // bytes between two looks at ctx, and of one copy, which nothing can interrupt
+	)
+	work := pause // a context that has ended is noticed at once
+	for r := (reader{module: d, end: len(d)}); r.left() > 0; {
+		start, size := r.u32(), r.u32()
+		content := d[r.pos:]
+		if r.skip(size); r.err != nil || start+size > len(memory) {
+			return errData
+		}
+		for part := range slices.Chunk(content[:size], pause) {
+			if work >= pause {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				work = 0
+			}
+			work += len(part)
+			start += copy(memory[start:], part)
+		}
+		work += each
+	}
+	return nil
 }
 
-// dataMerger writes data segments, those that lie behind each other as one, and
-// large ones as several.
-type dataMerger struct {
-	writer
+// dataPlan is what becomes of the data section.
+type dataPlan struct {
+	moved bool // it changes at all
+	taken Data
+	left  writer // its entries now
 	count int
-	run   dataRun
-	done  []dataRun // earlier ones, without content
-	blind bool      // a segment has come of which it is not known where it writes
-
-	scratch []byte // for the content of the next run
 }
 
-// numbered reports whether code uses the numbers of data segments.
-func (a *analysis) numbered() bool { return a.drops || len(a.inits) > 0 }
+// passiveNothing is a passive data segment without bytes. Code cannot distinguish it
+// from an active one, which is dropped while its instance is made.
+const passiveNothing = "\x01\x00"
 
-// mergeable reports whether segments may be merged: their numbers are not used, and
-// memory is zero before them.
-func (r *rewriter) mergeable() bool {
-	return !r.analysis.numbered() &&
+// planData takes the active segments out of the module, and all that no code can
+// name. If one does not fit into the memory, it stays, alone, for the runtime to fail
+// as it would have done. A module whose segments depend on what it imports, or that
+// lacks a memory, stays as it is.
+func (r *rewriter) planData() dataPlan {
+	s := r.find(sectionData)
+	if s.id != sectionData {
+		return dataPlan{}
+	}
+	defines := r.find(sectionMemory).id == sectionMemory &&
 		!slices.ContainsFunc(r.Imports, func(i Import) bool { return i.Kind == KindMemory })
-}
-
-// data writes the data section with fewer segments.
-func (r *rewriter) data(s span) {
-	if !r.mergeable() {
-		r.bytes(r.binary[s.start:s.end]...)
-		return
-	}
+	named := r.analysis.drops || len(r.analysis.inits) > 0
+	p, taken, fits := dataPlan{moved: true}, writer{make([]byte, 0, s.end-s.body)}, true
 	d := r.again(s)
-	m := dataMerger{scratch: make([]byte, 0, s.end-s.body)}
-	m.out = make([]byte, 0, (s.end-s.body)*5/4)
 	for range d.u32() {
-		m.segment(d)
+		at := d.pos
+		segment := d.readDataSegment()
+		p.count++
+		if !segment.passive && !(defines && segment.known) {
+			return dataPlan{}
+		}
+		beyond := !segment.passive && segment.start+len(segment.content) > r.memory*memoryPage
+		switch {
+		case fits && (beyond || segment.passive && named):
+			p.left.bytes(d.module[at:d.pos]...)
+			fits = !beyond
+			continue
+		case fits && !segment.passive:
+			taken.uvarint(segment.start)
+			taken.uvarint(len(segment.content))
+			taken.bytes(segment.content...)
+		}
+		p.left.bytes([]byte(passiveNothing)...)
 	}
-	m.flush()
-	r.bytes(sectionData)
-	size := r.reserve()
-	r.uvarint(m.count)
-	r.bytes(m.out...)
-	r.patch(size)
+	if !fits {
+		return p
+	}
+	if !named {
+		p.left, p.count = writer{}, 0
+	}
+	if len(taken.out) > 0 {
+		p.taken = taken.out
+	}
+	return p
 }
 
-// segment reads the next segment.
-func (m *dataMerger) segment(d *decoder) {
-	at := d.pos
-	if d.u32() != 0 || d.module[d.pos] != opI32Const {
-		d.pos = at
-		d.readDataSegment()
-		m.flush()
-		m.bytes(d.module[at:d.pos]...)
-		m.count++
-		m.blind = true
-		return
+// data writes the data section.
+func (r *rewriter) data(s span) {
+	switch {
+	case !r.plan.moved:
+		r.bytes(r.binary[s.start:s.end]...)
+	case r.plan.count > 0:
+		r.bytes(sectionData)
+		size := r.reserve()
+		r.uvarint(r.plan.count)
+		r.bytes(r.plan.left.out...)
+		r.patch(size)
 	}
-	d.pos++
-	start := int(uint32(d.signed(32)))
-	d.pos++ // the end of the expression
-	size := d.u32()
-	content := d.module[d.pos : d.pos+size]
-	d.skip(size)
-	if m.run.content == nil || start < m.run.end || start > m.run.end+maxGap || !m.zero(m.run.end, start) {
-		m.flush()
-		m.run = dataRun{start: start, end: start, content: m.scratch[:0]}
-	}
-	var zeros [maxGap]byte
-	m.run.content = append(m.run.content, zeros[:start-m.run.end]...)
-	m.run.content = append(m.run.content, content...)
-	m.run.end = start + size
-}
-
-// zero reports whether no earlier segment has written between two addresses.
-func (m *dataMerger) zero(start, end int) bool {
-	if start == end {
-		return true
-	}
-	return !m.blind && len(m.done) < maxRuns && !slices.ContainsFunc(m.done, func(r dataRun) bool {
-		return start < r.end && r.start < end
-	})
-}
-
-// flush writes the segment that was merged so far.
-func (m *dataMerger) flush() {
-	if m.run.content == nil {
-		return
-	}
-	start := m.run.start
-	for part := range slices.Chunk(m.run.content, maxData) {
-		m.active(start, part)
-		start += len(part)
-	}
-	if len(m.run.content) == 0 { // its address may be beyond the memory
-		m.active(start, nil)
-	}
-	if len(m.done) < maxRuns {
-		m.done = append(m.done, dataRun{start: m.run.start, end: m.run.end})
-	}
-	m.scratch, m.run = m.run.content, dataRun{}
-}
-
-func (m *dataMerger) active(start int, content []byte) {
-	m.uvarint(0)
-	m.i32Const(int64(int32(start)))
-	m.bytes(opEnd)
-	m.uvarint(len(content))
-	m.bytes(content...)
-	m.count++
 }

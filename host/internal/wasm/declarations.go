@@ -36,7 +36,10 @@ const (
 	typeFunction                                 = 0x60
 )
 
-const maxPages = 1 << 16 // of a 32-bit memory
+const (
+	maxPages   = 1 << 16 // of a 32-bit memory
+	memoryPage = 1 << 16 // bytes
+)
 
 func (d *decoder) readTypes() {
 	n := d.count("types", 3, d.limits.Types, "Types")
@@ -206,16 +209,18 @@ func (d *decoder) readMemories() {
 		d.unsupported(at, "the module", memories)
 	}
 	for range min(n, 1) {
-		d.readMemory()
+		d.memory = d.readMemory()
 	}
 }
 
-func (d *decoder) readMemory() {
+// readMemory gives the pages with which a memory begins.
+func (d *decoder) readMemory() int {
 	at := d.pos
 	low, high, bounded := d.readLimits("a memory")
 	if low > maxPages || bounded && high > maxPages {
 		d.malformed(at, "a memory has more than %d pages", maxPages)
 	}
+	return low
 }
 
 // readLimits reads the bounds of a table or memory.

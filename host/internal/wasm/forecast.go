@@ -115,5 +115,5 @@ var unlimited = Limits{
 	Tables: math.MaxInt32, TableMinimum: math.MaxInt32, TableMaximum: math.MaxInt32,
 	Functions: math.MaxInt32, FunctionBody: math.MaxInt32, Locals: math.MaxInt32, ModuleLocals: math.MaxInt32,
 	Nesting: math.MaxInt32, Operands: math.MaxInt32,
-	DataSegments: math.MaxInt32, DataPages: math.MaxInt32, ElementSegments: math.MaxInt32, Elements: math.MaxInt32,
+	DataSegments: math.MaxInt32, ElementSegments: math.MaxInt32, Elements: math.MaxInt32,
 }

@@ -82,6 +82,28 @@ func (s *sandbox) instance(t testing.TB, binary []byte) api.Module {
 	return guest
 }
 
+// begin makes an instance of a rewritten module, as its host does.
+func (s *sandbox) begin(ctx context.Context, r *Rewritten) (api.Module, error) {
+	guest, err := s.InstantiateWithConfig(ctx, r.Binary, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Data) > 0 {
+		memory, _ := guest.Memory().Read(0, guest.Memory().Size())
+		if err := r.Data.Lay(ctx, memory); err != nil {
+			return nil, err
+		}
+	}
+	for _, export := range [...]string{ExportStart, "_initialize"} {
+		if f := guest.ExportedFunction(export); f != nil {
+			if _, err := f.Call(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return guest, nil
+}
+
 // rewrite rewrites a module with the units and depth of tests.
 func rewrite(t testing.TB, binary []byte) *Rewritten {
 	t.Helper()
@@ -96,7 +118,11 @@ func rewrite(t testing.TB, binary []byte) *Rewritten {
 func rewrittenGuest(t testing.TB, binary []byte) (*sandbox, api.Module) {
 	t.Helper()
 	s := newSandbox(t, wazero.NewRuntimeConfigCompiler())
-	return s, s.instance(t, rewrite(t, binary).Binary)
+	guest, err := s.begin(context.Background(), rewrite(t, binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, guest
 }
 
 // eachEngine runs a test on all engines.
@@ -122,7 +148,11 @@ func newTwins(t testing.TB, config wazero.RuntimeConfig, binary []byte) *twins {
 	t.Helper()
 	s := newSandbox(t, config)
 	r := rewrite(t, binary)
-	return &twins{s, s.instance(t, binary), s.instance(t, r.Binary), r.Globals}
+	guest, err := s.begin(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &twins{s, s.instance(t, binary), guest, r.Globals}
 }
 
 // call calls an export of both, and gives what they return and the kind of their

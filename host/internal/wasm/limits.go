@@ -31,7 +31,6 @@ type Limits struct {
 	Operands int
 
 	DataSegments    int // default 250 000 [55 774]
-	DataPages       int // of 4 KiB that data segments are written to, in the order of the segments; default 32 768 [1 200]
 	ElementSegments int // default 10 000 [65]
 	Elements        int // of all element segments; default 100 000 [3 217], as each instance makes all of them
 }
@@ -56,7 +55,6 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Nesting, 4_000)
 	set(&l.Operands, 1<<18)
 	set(&l.DataSegments, 250_000)
-	set(&l.DataPages, 1<<15)
 	set(&l.ElementSegments, 10_000)
 	set(&l.Elements, 100_000)
 	return l

@@ -56,6 +56,7 @@ type Module struct {
 	functions []int    // types of imported and defined functions
 	globals   []global // imported and defined ones
 	imported  struct{ functions, globals int }
+	memory    int // pages with which the memory begins that the module defines; 0 without
 }
 
 // span is where a section is: its id at start, its content from body to end.
@@ -102,7 +103,6 @@ type decoder struct {
 	options   Options
 	bodies    int
 	dataCount int // -1 without that section
-	dataEnd   int // the page behind the data segment that was read last
 
 	// What is to be called with each index of a function and each label of a
 	// branch, and the offset where it begins; nil for nothing.

@@ -26,7 +26,7 @@ func TestCompleteModule(t *testing.T) {
 	figures := Limits{
 		Types: 2, Parameters: 1, TypeValues: 2, Imports: 4, Exports: 2, NameBytes: 12, Globals: 2, Tables: 2, TableMinimum: 7,
 		Functions: 1, FunctionBody: 8, Locals: 2, ModuleLocals: 2, Operands: 1,
-		DataSegments: 2, DataPages: 1, ElementSegments: 2, Elements: 2,
+		DataSegments: 2, ElementSegments: 2, Elements: 2,
 	}
 	if m.Figures != figures {
 		t.Errorf("figures %+v\nwant    %+v", m.Figures, figures)
@@ -70,9 +70,6 @@ func TestEachLimitHolds(t *testing.T) {
 		{"Operands", valued, Limits{Operands: 3}, true},
 		{"Operands", valued, Limits{Operands: 4}, false},
 		{"DataSegments", complete(), Limits{DataSegments: 1}, true},
-		{"DataPages", withData(active(4094, []byte("abc")), active(8191, nil)), Limits{DataPages: 1}, true},
-		{"DataPages", withData(active(4094, []byte("abc")), active(5000, []byte("d")), active(0, nil)), Limits{DataPages: 2}, false},
-		{"DataPages", withData(active(0, []byte("a")), active(-1, []byte("b"))), Limits{DataPages: 1}, true},
 		{"ElementSegments", complete(), Limits{ElementSegments: 1}, true},
 		{"Elements", complete(), Limits{Elements: 1}, true},
 		{"Elements", complete(), Limits{Elements: 2}, false},

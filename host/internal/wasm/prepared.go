@@ -9,7 +9,7 @@ import (
 // RewriteVersion is raised with each change of what Decode accepts or Rewrite writes, so
 // that no host uses what an older version has stored. TestRewriteVersion notices most of
 // these changes.
-const RewriteVersion = 2
+const RewriteVersion = 3
 
 // Prepared is a rewritten module and what its host needs to know of the original.
 type Prepared struct {
@@ -31,22 +31,23 @@ func (m *Module) Prepare(options RewriteOptions) *Prepared {
 }
 
 // preparedHead is the first line, in JSON, of a stored Prepared. The custom section, the
-// names and the rewritten module follow.
+// names, the data and the rewritten module follow.
 type preparedHead struct {
 	Module    *Prepared
 	HasCustom bool
 	CustomLen int
 	NamesLen  int
+	DataLen   int
 }
 
 // AppendBinary appends the stored form, which [UnmarshalPrepared] reads.
 func (p *Prepared) AppendBinary(out []byte) ([]byte, error) {
-	head, err := json.Marshal(preparedHead{p, p.Custom != nil, len(p.Custom), len(p.Names.section)})
+	head, err := json.Marshal(preparedHead{p, p.Custom != nil, len(p.Custom), len(p.Names.section), len(p.Data)})
 	if err != nil {
 		return nil, err
 	}
 	out = append(append(out, head...), '\n')
-	out = append(append(out, p.Custom...), p.Names.section...)
+	out = append(append(append(out, p.Custom...), p.Names.section...), p.Data...)
 	return append(out, p.Binary...), nil
 }
 
@@ -60,15 +61,19 @@ func UnmarshalPrepared(stored []byte) (*Prepared, error) {
 	if !found || json.Unmarshal(line, &head) != nil || head.Module == nil {
 		return nil, errPrepared
 	}
-	custom, names := head.CustomLen, head.NamesLen
-	if custom < 0 || names < 0 || custom > len(rest) || names > len(rest)-custom {
-		return nil, errPrepared
+	var parts [3][]byte
+	for i, size := range [...]int{head.CustomLen, head.NamesLen, head.DataLen} {
+		if size < 0 || size > len(rest) {
+			return nil, errPrepared
+		}
+		parts[i], rest = rest[:size], rest[size:]
 	}
 	p := head.Module
 	if head.HasCustom {
-		p.Custom = append([]byte{}, rest[:custom]...)
+		p.Custom = append([]byte{}, parts[0]...)
 	}
-	p.Names.section = bytes.Clone(rest[custom : custom+names])
-	p.Binary = rest[custom+names:]
+	p.Names.section = bytes.Clone(parts[1])
+	p.Data = append(Data(nil), parts[2]...)
+	p.Binary = rest
 	return p, nil
 }

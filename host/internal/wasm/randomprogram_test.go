@@ -72,6 +72,13 @@ func (r *randomizer) module() []byte {
 	for i := range byte(randomGlobals) {
 		export("g"+string(rune('0'+i)), KindGlobal, i)
 	}
+	declared = append(declared, uleb(typeNothing))
+	start := r.startFunction()
+	bodies = append(bodies, append(uleb(len(start)), start...))
+	data := [][]byte{[]byte("\x01\x0aabcdefghij")}
+	for range r.random(5) { // over each other, and over what the start function writes to
+		data = append(data, active(r.random(64), []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZ")[:r.random(27)]))
+	}
 	elements := "\x00\x41\x00\x0b\x06\x00\x01\x02\x00\x01\x02"
 	return module(
 		section(sectionType, vector(types...)),
@@ -81,11 +88,26 @@ func (r *randomizer) module() []byte {
 		section(sectionMemory, []byte("\x01\x01\x01\x03")),
 		section(sectionGlobal, []byte("\x03\x7f\x01\x41\x05\x0b\x7e\x01\x42\x06\x0b\x7f\x01\x41\x90\x03\x0b")),
 		section(sectionExport, vector(exports...)),
+		section(sectionStart, uleb(len(r.functions))),
 		section(sectionElement, []byte("\x02"+elements+"\x01\x00\x02\x01\x02")),
-		section(sectionDataCount, []byte{1}),
+		section(sectionDataCount, uleb(len(data))),
 		section(sectionCode, vector(bodies...)),
-		section(sectionData, []byte("\x01\x01\x0aabcdefghij")),
+		section(sectionData, vector(data...)),
 	)
+}
+
+// startFunction gives the body of a function that nothing else calls: it puts what it
+// finds in the memory into a global, and something else into the memory.
+func (r *randomizer) startFunction() []byte {
+	r.out = []byte{0}
+	r.i32Const(int64(r.random(64)))
+	r.bytes(0x29, 0, 0) // i64.load
+	r.global(opGlobalSet, 1)
+	r.i32Const(int64(r.random(64)))
+	r.global(opGlobalGet, 0)
+	r.bytes(0x36, 0, 0) // i32.store
+	r.bytes(opEnd)
+	return r.out
 }
 
 // function gives the body of a function of that type: its parameters, then

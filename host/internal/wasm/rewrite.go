@@ -29,6 +29,10 @@ const (
 	// that [Rewritten].Changes reports. Only modules that have any export it.
 	ExportChanged = SandboxModule + "/changed"
 
+	// ExportStart is a function () -> () that does what the module's start function
+	// does. Only modules with a start function export it; see [Rewritten].
+	ExportStart = SandboxModule + "/start"
+
 	exportGlobal = SandboxModule + "/global/" // and the global's index
 )
 
@@ -42,19 +46,25 @@ const (
 // RewriteOptions of [Module.Rewrite].
 type RewriteOptions struct {
 	TableMaximum int   // elements of all tables, as Limits.TableMaximum, with the same default
-	Units        int64 // initial value of ExportUnits, counts for the start function
+	Units        int64 // initial value of ExportUnits
 	Depth        int32 // initial value of ExportDepth
 }
 
 // Rewritten is a module that can be interrupted and brought back to its first state.
+//
+// An instance of Binary becomes one of the module when its host has laid Data into the
+// memory and then has called ExportStart, if there is one. An instance that gets the
+// memory and the globals of another one needs neither.
 type Rewritten struct {
 	Binary  []byte   `json:"-"`
+	Data    Data     `json:"-"` // the active data segments, which Binary does not have
 	Globals []Global // mutable ones that the module defines, in its order
 	Changes bool     // it has table.set/grow/init/fill/copy, data.drop or elem.drop
 	Loops   int      // that have a check
 	Entries int      // of functions that have a check
 
-	References int // functions that code refers to, each of which has a global
+	References   int // functions that code refers to, each of which has a global
+	DataSegments int // that Binary has
 
 	// Elements of all tables, at the start and at most.
 	TableMinimum, TableMaximum int
@@ -80,8 +90,8 @@ type Global struct {
 //     within the specification;
 //   - gets references to functions from added globals, of which an instance
 //     has as many as the code refers to;
-//   - has no custom sections, and one data segment for several that lie behind
-//     each other, none of them longer than 1 MiB, unless code uses their numbers.
+//   - leaves its active data segments and its start function to the host;
+//   - has no custom sections.
 //
 // A unit is about an instruction. The same module gives the same binary and the
 // same counts. Any module that Decode accepts can be rewritten; types that are
@@ -90,14 +100,18 @@ type Global struct {
 func (m *Module) Rewrite(options RewriteOptions) *Rewritten {
 	options.TableMaximum = Limits{TableMaximum: options.TableMaximum}.withDefaults().TableMaximum
 	r := &rewriter{Module: m, options: options, analysis: m.analyze()}
+	r.plan = r.planData()
+	if r.result.DataSegments = m.Figures.DataSegments; r.plan.moved {
+		r.result.DataSegments = r.plan.count
+	}
 	r.layOut()
 	r.out = make([]byte, 0, r.size())
 	r.out = append(r.out, m.binary[:headerSize]...)
 	for _, id := range [...]byte{sectionType, sectionImport, sectionFunction, sectionTable, sectionMemory, sectionGlobal,
-		sectionExport, sectionStart, sectionElement, sectionDataCount, sectionCode, sectionData} {
+		sectionExport, sectionElement, sectionDataCount, sectionCode, sectionData} {
 		r.section(id)
 	}
-	r.result.Binary = r.out
+	r.result.Binary, r.result.Data = r.out, r.plan.taken
 	r.result.Changes = r.analysis.changes
 	return &r.result
 }
@@ -114,7 +128,7 @@ func (r *rewriter) size() int {
 // section writes the section of that id, if there is one or something is added.
 func (r *rewriter) section(id byte) {
 	s, added := r.find(id), r.added[id]
-	if s.id != id && added.count == 0 || id == sectionDataCount && r.mergeable() {
+	if s.id != id && added.count == 0 || id == sectionDataCount && r.plan.moved && r.plan.count == 0 {
 		return
 	}
 	switch id {
@@ -177,12 +191,10 @@ func (r *rewriter) content(s span, added addition) {
 	}
 	d := r.again(s)
 	c := &copier{writer: &r.writer, from: d, copied: s.body}
-	if s.id != sectionStart {
-		r.uvarint(d.u32() + added.count)
-		c.copied, d.pos = d.pos, s.body
-	}
+	r.uvarint(d.u32() + added.count)
+	c.copied, d.pos = d.pos, s.body
 	switch s.id {
-	case sectionGlobal, sectionExport, sectionStart, sectionElement:
+	case sectionGlobal, sectionExport, sectionElement:
 		d.onFunction = c.shiftFunction
 		d.readContent(s.id)
 	case sectionCode:

@@ -90,7 +90,7 @@ func TestRewrittenModule(t *testing.T) {
 	if n := len(compiled.ImportedFunctions()); n != 2 {
 		t.Errorf("%d imported functions", n)
 	}
-	if names := exports(compiled); !slices.Equal(names, []string{"run"}) {
+	if names := exports(compiled); !slices.Equal(names, []string{ExportStart, "run"}) {
 		t.Errorf("functions %v", names)
 	}
 	if again := rewrite(t, complete()); !bytes.Equal(again.Binary, r.Binary) {
@@ -100,7 +100,7 @@ func TestRewrittenModule(t *testing.T) {
 
 func TestSectionsThatWereNotThere(t *testing.T) {
 	t.Parallel()
-	guest := newSandbox(t, wazero.NewRuntimeConfigCompiler()).instance(t, rewrite(t, module()).Binary)
+	_, guest := rewrittenGuest(t, module())
 	if units, depth := mutable(guest, ExportUnits).Get(), mutable(guest, ExportDepth).Get(); units != testUnits || depth != testDepth {
 		t.Errorf("units %d, depth %d", units, depth)
 	}

@@ -70,53 +70,41 @@ func (d *decoder) readDataCount() {
 func (d *decoder) readDataSegments() {
 	n := d.count("data segments", 2, d.limits.DataSegments, "DataSegments")
 	for i := 0; i < n && d.err == nil; i++ {
-		at := d.pos
 		d.readDataSegment()
-		if pages := d.Figures.DataPages; d.err == nil && pages > d.limits.DataPages {
-			d.over(at, d.limits.DataPages, "DataPages", "the data segments are written to %d pages of 4 KiB or more", pages)
-		}
 	}
 	d.Figures.DataSegments = n
 }
 
-// readDataSegment gives the bytes of the segment.
-func (d *decoder) readDataSegment() (size int) {
+// dataSegment is one entry of the data section. Its content is the module's bytes.
+type dataSegment struct {
+	passive bool
+	known   bool // an active one whose address is start, and not that of a global
+	start   int
+	content []byte
+}
+
+func (d *decoder) readDataSegment() (s dataSegment) {
 	at := d.pos
-	form := d.u32()
-	address := d.reader
-	switch form {
-	case 0:
+	switch form := d.u32(); form {
+	case 0, 2:
+		if form == 2 {
+			d.onlyMemory("a data segment")
+		}
+		address := d.reader
 		d.constant()
-	case 1: // passive
-	case 2:
-		d.onlyMemory("a data segment")
-		address = d.reader
-		d.constant()
+		if d.err == nil && address.byte() == opI32Const {
+			s.known, s.start = true, int(uint32(address.signed(32)))
+		}
+	case 1:
+		s.passive = true
 	default:
 		d.malformed(at, "a data segment has the form %d", form)
 	}
-	size = d.u32()
-	d.skip(size)
-	if form != 1 && size > 0 && d.err == nil {
-		d.countPages(address, size)
+	size := d.u32()
+	if d.skip(size); d.err == nil {
+		s.content = d.module[d.pos-size : d.pos]
 	}
-	return size
-}
-
-// countPages counts the pages that a segment of that size is written to, but for one
-// to which the segment before it was written.
-func (d *decoder) countPages(address reader, size int) {
-	const page = 4096
-	start := 0
-	if address.byte() == opI32Const {
-		start = int(uint32(address.signed(32)))
-	}
-	first, end := start/page, (start+size-1)/page+1
-	d.Figures.DataPages += end - first
-	if first+1 == d.dataEnd {
-		d.Figures.DataPages--
-	}
-	d.dataEnd = end
+	return s
 }
 
 // onlyMemory reads the index of a memory.

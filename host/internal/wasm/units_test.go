@@ -151,8 +151,8 @@ func TestStartFunctionIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t, wazero.NewRuntimeConfigCompiler())
 	s.patience = 1
-	binary := rewrite(t, programWith(map[byte][]byte{sectionStart: {0}}, endless["empty loop"])).Binary
-	if _, err := s.Instantiate(t.Context(), binary); !errors.Is(err, errUnwound) {
+	r := rewrite(t, programWith(map[byte][]byte{sectionStart: {0}}, endless["empty loop"]))
+	if _, err := s.begin(t.Context(), r); !errors.Is(err, errUnwound) {
 		t.Errorf("error %v", err)
 	}
 }

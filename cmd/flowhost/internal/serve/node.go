@@ -73,12 +73,15 @@ func NewNode(ctx context.Context, c NodeConfig) (*Node, error) {
 			return nil, err
 		}
 		config.Journal, config.Snapshots, config.Blobs = c.Link.journal, c.Link.snapshots, c.Link.blobs
-		config.History, config.SnapshotEvents = c.Link.history, c.SnapshotEvery
+		config.History, config.SnapshotEvents, config.CommitHold = c.Link.history, c.SnapshotEvery, commitHold
 		config.AcceptLoss = c.AcceptLoss || c.Durability == natsd.SyncRelaxed
 	}
 	n.Engine = engine.New(config)
 	return n, nil
 }
+
+// commitHold is five times what a commit takes on a good disk.
+const commitHold = time.Millisecond
 
 // restore loads a recorded definition for runs that began before the flow files were
 // changed.
