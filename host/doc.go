@@ -35,6 +35,8 @@
 //
 // An instance holds nothing of a call but its memory and globals, which the host resets
 // when the call has ended, in whatever way. It closes an instance that cannot be reset.
+// Only the goroutine of the call writes to the memory, on one thread unless the memory is
+// released first: the reset may rely on that thread's count of page faults.
 // Descriptors, streams, clocks and files belong to the call.
 //
 // # Stopping

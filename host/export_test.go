@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 
 	"github.com/flowhost/flowhost/host/internal/memory"
 	"github.com/flowhost/flowhost/host/internal/wasm"
@@ -16,6 +18,16 @@ func CompilesInProcess(r *wasm.Rewritten) bool { return fits(r.Forecast()) }
 // their image in that way.
 func ChooseWay(h *Host, digest string, way memory.Way) {
 	h.modules.entries[digest].module.image.state.Load().memory.Choose(way)
+}
+
+// LeftOfACall is what the work that the next call would use holds of earlier ones.
+func LeftOfACall(h *Host) string {
+	w := h.works.Get().(*work)
+	w.inv.fixed = fixed{}
+	if reflect.ValueOf(w).Elem().IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%+v", w)
 }
 
 // WithPlace runs fn in a place of the host's pool, as a call of a module that the host has

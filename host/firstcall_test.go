@@ -200,7 +200,7 @@ func TestInitializationKnowsNothingOfTheFirstCall(t *testing.T) {
 	t.Parallel()
 	ways := map[string]memory.Way{"copy": memory.WayCopy}
 	if runtime.GOOS == "linux" {
-		ways["drop"], ways["scan"] = memory.WayDrop, memory.WayScan
+		ways["drop"], ways["scan"], ways["watch"] = memory.WayDrop, memory.WayScan, memory.WayWatch
 	}
 	for engineName, engine := range map[string]host.Engine{"compiler": host.Compiler, "interpreter": host.Interpreter} {
 		for kind, command := range map[string]bool{"reactor": false, "command": true} {

@@ -44,7 +44,7 @@ func (g *grace) lasts(ctx context.Context) bool {
 }
 
 func (g *grace) begin(ctx context.Context) bool {
-	if g.host == nil || g.host.tuning.Load().Grace == 0 || !g.open || !errors.Is(context.Cause(ctx), run.ErrCanceled) {
+	if g.host == nil || g.host.tuning.Load().Grace == 0 || !g.open || !errors.Is(causeOf(ctx), run.ErrCanceled) {
 		return false
 	}
 	now := time.Now()
@@ -81,6 +81,9 @@ func (inv *invocation) pause(ctx context.Context) {
 // ended reports whether ctx has ended, or would have if the timer of its deadline
 // were exact: a guest that reads its time is not a millisecond late.
 func ended(ctx context.Context) bool {
+	if t, ok := ctx.(*callTime); ok {
+		return t.Err() != nil
+	}
 	deadline, limited := ctx.Deadline()
 	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
@@ -96,6 +99,7 @@ const shortSleep = 100 * time.Microsecond
 // When the call is canceled it comes back early with its time up, and when the
 // call is over it unwinds the guest.
 func (inv *invocation) sleep(ctx context.Context, d time.Duration) {
+	inv.leaveThread()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	own := timeOf(ctx)

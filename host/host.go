@@ -21,13 +21,13 @@ type Host struct {
 	modules moduleCache
 	calls   *pool
 	private privateDirs
+	works   sync.Pool // of *work
 
 	life context.Context // ends with ErrClosed
 	end  context.CancelCauseFunc
 
 	mu     sync.Mutex
 	closed bool
-	active map[*activeCall]struct{}
 	busy   sync.WaitGroup // calls and preparations; grows only under mu, or when it is not zero
 }
 
@@ -46,7 +46,7 @@ func New(ctx context.Context, config Config) (*Host, error) {
 		modules: moduleCache{entries: map[string]*entry{}, room: config.ModuleMemory, lifetime: config.ModuleTime, forget: calls.forget},
 		calls:   calls,
 		private: privateDirs(append(slices.Clip(config.Private), box.compiler.Dir())),
-		active:  map[*activeCall]struct{}{},
+		works:   sync.Pool{New: func() any { return new(work) }},
 		life:    life,
 		end:     end,
 	}
@@ -60,9 +60,6 @@ func New(ctx context.Context, config Config) (*Host, error) {
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
-	for e := range h.active {
-		e.cancel(ErrClosed)
-	}
 	h.mu.Unlock()
 	h.end(ErrClosed)
 
@@ -80,29 +77,30 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 }
 
-// enter registers a call. Its context ends with ctx, and when the host closes.
-func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
+// register adds a method call, which Close awaits until it calls h.busy.Done.
+func (h *Host) register() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, nil, ErrClosed
+		return ErrClosed
 	}
 	h.busy.Add(1)
+	return nil
+}
+
+// enter registers a method call. Its context ends with ctx, and when the host closes.
+func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
+	if err := h.register(); err != nil {
+		return nil, nil, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	e := &activeCall{cancel}
-	h.active[e] = struct{}{}
+	unhook := context.AfterFunc(h.life, func() { cancel(ErrClosed) })
 	return ctx, func() {
-		h.mu.Lock()
-		delete(h.active, e)
-		h.mu.Unlock()
+		unhook()
 		cancel(nil)
 		h.busy.Done()
 	}, nil
 }
-
-// activeCall is a method call that Close cuts off. Keeping a list of
-// them costs a third of what it costs to derive their contexts from the host's.
-type activeCall struct{ cancel context.CancelCauseFunc }
 
 // module returns a prepared module. If it is not in the cache, its bytes come from open.
 // It is called between enter and leave, and the module is released before leave.

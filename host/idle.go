@@ -1,15 +1,53 @@
 package host
 
 import (
-	"container/list"
 	"time"
 )
 
-// rest is an idle instance.
+// rest is what the pool notes of an idle instance.
 type rest struct {
-	*instance
+	links [2]struct{ before, after *instance } // in pool.idle and line.idle
+	line  *line
 	bytes int64 // that it holds for itself
 	since time.Time
+}
+
+// idleList is a list of idle instances that takes no memory: each has its links in itself.
+type idleList struct {
+	link        int // which of the links are this list's
+	front, back *instance
+	length      int
+}
+
+const (
+	linkOfPool = iota
+	linkOfLine
+)
+
+func (l *idleList) add(i *instance) {
+	i.rest.links[l.link].before = l.back
+	if l.back == nil {
+		l.front = i
+	} else {
+		l.back.rest.links[l.link].after = i
+	}
+	l.back = i
+	l.length++
+}
+
+func (l *idleList) remove(i *instance) {
+	own := i.rest.links[l.link]
+	if own.before == nil {
+		l.front = own.after
+	} else {
+		own.before.rest.links[l.link].after = own.after
+	}
+	if own.after == nil {
+		l.back = own.before
+	} else {
+		own.after.rest.links[l.link].before = own.before
+	}
+	l.length--
 }
 
 // take gives an idle instance of the lease's image, nil when there is none. The
@@ -18,11 +56,11 @@ func (l *lease) take() *instance {
 	p := l.pool
 	p.mu.Lock()
 	defer p.unlock()
-	own := p.lineOf(l.image)
-	if len(own.idle) == 0 {
-		return nil
+	last := l.line.idle.back
+	if last != nil {
+		p.remove(last)
 	}
-	return p.remove(own.idle[len(own.idle)-1]).instance
+	return last
 }
 
 // keep lays an instance by for later calls, if there is room for it.
@@ -35,36 +73,32 @@ func (l *lease) keep(i *instance) {
 		p.doomed = append(p.doomed, i)
 		return
 	}
-	if p.idle.Len() == p.spare {
-		p.evict(p.idle.Front())
+	if p.idle.length == p.spare {
+		p.evict(p.idle.front)
 	}
 	p.bytes -= bytes
 	p.idleBytes += bytes
-	own := p.lineOf(l.image)
-	own.idle = append(own.idle, p.idle.PushBack(&rest{i, bytes, time.Now()}))
+	i.rest = rest{line: l.line, bytes: bytes, since: time.Now()}
+	p.idle.add(i)
+	l.line.idle.add(i)
 	if p.sweeper == nil {
 		p.sweeper = time.AfterFunc(p.lifetime, p.sweep)
 	}
 }
 
 // evict closes an idle instance, once the lock is free.
-func (p *pool) evict(place *list.Element) {
-	p.doomed = append(p.doomed, p.remove(place).instance)
+func (p *pool) evict(i *instance) {
+	p.remove(i)
+	p.doomed = append(p.doomed, i)
 }
 
 // remove takes an instance from the idle ones.
-func (p *pool) remove(place *list.Element) *rest {
-	r := p.idle.Remove(place).(*rest)
-	p.bytes += r.bytes
-	p.idleBytes -= r.bytes
-	own := p.lineOf(r.image)
-	for n, other := range own.idle {
-		if other == place {
-			own.idle = append(own.idle[:n], own.idle[n+1:]...)
-			break
-		}
-	}
-	return r
+func (p *pool) remove(i *instance) {
+	p.idle.remove(i)
+	i.rest.line.idle.remove(i)
+	p.bytes += i.rest.bytes
+	p.idleBytes -= i.rest.bytes
+	i.rest = rest{}
 }
 
 // forget closes the idle instances of an image that nobody uses any more.
@@ -75,8 +109,8 @@ func (p *pool) forget(image *image) {
 	if own == nil {
 		return
 	}
-	for len(own.idle) > 0 {
-		p.evict(own.idle[0])
+	for own.idle.front != nil {
+		p.evict(own.idle.front)
 	}
 	delete(p.lines, image)
 	p.advance()
@@ -90,13 +124,13 @@ func (p *pool) sweep() {
 	if p.closed {
 		return
 	}
-	for front := p.idle.Front(); front != nil; front = p.idle.Front() {
-		left := p.lifetime - time.Since(front.Value.(*rest).since)
+	for first := p.idle.front; first != nil; first = p.idle.front {
+		left := p.lifetime - time.Since(first.rest.since)
 		if left > 0 {
 			p.sweeper = time.AfterFunc(left, p.sweep)
 			return
 		}
-		p.evict(front)
+		p.evict(first)
 	}
 	p.advance()
 }
@@ -110,7 +144,7 @@ func (p *pool) close() {
 	if p.sweeper != nil {
 		p.sweeper.Stop()
 	}
-	for p.idle.Len() > 0 {
-		p.evict(p.idle.Front())
+	for p.idle.front != nil {
+		p.evict(p.idle.front)
 	}
 }

@@ -106,6 +106,7 @@ func (i *image) run(ctx context.Context, l *lease, inv *invocation, export strin
 		return 0, errInterrupted
 	}
 	inv.grace.open = true
+	made.memory.Watch()
 	status, err = made.call(ctx, inv, export)
 	inv.refused = inv.refused || made.memory.refused
 	return status, err

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"time"
+	"slices"
+	"unsafe"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -20,9 +21,10 @@ type instance struct {
 	globals   globals
 	units     api.MutableGlobal
 	depth     api.MutableGlobal
-	changed   api.MutableGlobal         // nil where nothing can change beside memory and globals
-	functions map[string]*guestFunction // by export; to look one up costs more than to call it
-	stack     int64                     // bytes of native stack that it keeps while it is idle
+	changed   api.MutableGlobal // nil where nothing can change beside memory and globals
+	functions []*guestFunction  // that were called; to look one up costs more than to call it
+	stack     int64             // bytes of native stack that it keeps while it is idle
+	rest      rest
 }
 
 // call runs an export of type () -> i32, a command's _start or an initializer, and gives
@@ -34,34 +36,43 @@ func (i *instance) call(ctx context.Context, inv *invocation, export string) (st
 	if function == nil {
 		return 0, nil
 	}
-	inv.units, inv.running = i.units, function
-	inv.process.Sleep = func(ns int64) { inv.sleep(ctx, time.Duration(ns)) }
-	inv.process.Pause = func() { inv.pause(ctx) }
+	inv.units, inv.running, inv.memory = i.units, function, i.memory
+	inv.process.Sleep, inv.process.Pause = inv.asleep, inv.paused
 	i.units.Set(uint64(inv.meter.first(len(i.memory.Bytes()))))
-	var stack [1]uint64
-	err = function.CallWithStack(context.WithValue(ctx, invocationKey{}, inv), stack[:])
+	if t, ok := ctx.(*callTime); ok {
+		t.guest = inv
+	} else {
+		ctx = context.WithValue(ctx, invocationKey{}, inv)
+	}
+	inv.context = ctx
+	err = function.CallWithStack(ctx, inv.results[:])
 	inv.running = nil
 	inv.fuel = inv.meter.total(int64(i.units.Get()))
 	if err != nil {
 		return 0, i.image.guestError(err)
 	}
-	if len(function.Definition().ResultTypes()) == 0 {
+	if !function.returns {
 		return 0, nil
 	}
-	return api.DecodeI32(stack[0]), nil
+	return api.DecodeI32(inv.results[0]), nil
 }
 
 // function finds an export, nil where there is none.
 func (i *instance) function(export string) *guestFunction {
-	if f, ok := i.functions[export]; ok {
-		return f
+	for _, f := range i.functions {
+		if f.export == export {
+			return f
+		}
 	}
 	found := i.module.ExportedFunction(export)
 	if found == nil {
 		return nil
 	}
-	f := &guestFunction{found, stackOf(found)}
-	i.functions[export] = f
+	f := &guestFunction{
+		Function: found, export: export, stack: stackOf(found),
+		returns: len(found.Definition().ResultTypes()) > 0,
+	}
+	i.functions = append(i.functions, f)
 	return f
 }
 
@@ -80,9 +91,9 @@ func (i *instance) reset() error {
 	i.globals.restore()
 	i.depth.Set(uint64(i.image.depth))
 	i.stack = 0
-	for export, f := range i.functions {
-		if size := f.stackSize(); size > maxStack {
-			delete(i.functions, export)
+	for n := len(i.functions) - 1; n >= 0; n-- {
+		if size := i.functions[n].stackSize(); size > maxStack {
+			i.functions = slices.Delete(i.functions, n, n+1)
 		} else {
 			i.stack += int64(size)
 		}
@@ -104,27 +115,30 @@ const maxStack = 256 << 10
 // function is interrupted.
 type guestFunction struct {
 	api.Function
-	stack reflect.Value // the slice that wazero keeps; invalid where that cannot be known
+	export  string
+	returns bool
+	stack   *[]byte // the slice that wazero keeps; nil where that cannot be known
 }
 
 // stackOf finds the native stack of a function: there is no other way to ask.
-func stackOf(f api.Function) reflect.Value {
+func stackOf(f api.Function) *[]byte {
 	engine := reflect.Indirect(reflect.ValueOf(f))
 	if engine.Kind() != reflect.Struct {
-		return reflect.Value{}
+		return nil
 	}
-	if stack := engine.FieldByName("stack"); stack.IsValid() && stack.Kind() == reflect.Slice && stack.Type().Elem().Size() == 1 {
-		return stack
+	stack := engine.FieldByName("stack")
+	if stack.IsValid() && stack.Type() == reflect.TypeFor[[]byte]() && stack.CanAddr() {
+		return (*[]byte)(unsafe.Pointer(stack.UnsafeAddr()))
 	}
-	return reflect.Value{}
+	return nil
 }
 
 // stackSize is the bytes of its native stack, 0 where that cannot be known.
 func (f *guestFunction) stackSize() int {
-	if !f.stack.IsValid() {
+	if f.stack == nil {
 		return 0
 	}
-	return f.stack.Cap()
+	return cap(*f.stack)
 }
 
 // coverStack charges the call for the native stack that the running function has
@@ -176,7 +190,7 @@ func (i *image) empty(ctx context.Context, memory *linearMemory) (made *instance
 	return &instance{
 		image: i, module: module, memory: memory, globals: globalsOf(module, i.globals),
 		units: mutable(module, wasm.ExportUnits), depth: mutable(module, wasm.ExportDepth),
-		changed: mutable(module, wasm.ExportChanged), functions: map[string]*guestFunction{},
+		changed: mutable(module, wasm.ExportChanged),
 	}, nil
 }
 

@@ -79,6 +79,14 @@ func interrupt(ctx context.Context, module api.Module, stack []uint64) {
 	}
 	inv.coverStack(module)
 	if inv.lease != nil && inv.lease.pool.crowded.Load() {
+		inv.leaveThread() // to yield from a thread of its own takes much longer
 		runtime.Gosched() // wakes a processor if one is idle, which costs some microseconds
+	}
+}
+
+// leaveThread is called before the goroutine of the call waits or yields.
+func (inv *invocation) leaveThread() {
+	if inv.memory != nil {
+		inv.memory.Release()
 	}
 }

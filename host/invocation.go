@@ -18,15 +18,19 @@ import (
 // has written so far. It belongs to the goroutine on which the guest runs.
 type invocation struct {
 	*request // nil while an instance is initialized: there is no call to know of
-	abi      string
-	limits   run.Limits
-	lease    *lease
-	refused  bool              // its memory was refused a growth
-	running  *guestFunction    // of its instance; nil while none runs
-	units    api.MutableGlobal // of its instance: what is left of the grant
-	meter    meter
-	fuel     int64 // units that were used
-	grace    grace
+	fixed
+	abi     string
+	limits  run.Limits
+	lease   *lease
+	refused bool              // its memory was refused a growth
+	running *guestFunction    // of its instance; nil while none runs
+	memory  *linearMemory     // of its instance; nil before an export runs
+	units   api.MutableGlobal // of its instance: what is left of the grant
+	meter   meter
+	fuel    int64 // units that were used
+	grace   grace
+	context context.Context // of the export that runs
+	results [1]uint64       // of it
 
 	clock   clock
 	random  random
@@ -58,8 +62,13 @@ type request struct {
 // all set. The memory is given to it when it has a lease.
 func newInvocation(call *run.Call, abiName, function string, limits run.Limits) *invocation {
 	inv := newGuest(abiName, limits)
-	inv.request = &request{call: call, function: function, input: jsonOrNull(call.Input)}
+	r := requestOf(call, function)
+	inv.request = &r
 	return inv
+}
+
+func requestOf(call *run.Call, function string) request {
+	return request{call: call, function: function, input: jsonOrNull(call.Input)}
 }
 
 // newSetup is what a guest sees while an instance is initialized: the same for
@@ -73,11 +82,32 @@ func newSetup(abiName string, limits run.Limits, l *lease) *invocation {
 }
 
 func newGuest(abiName string, limits run.Limits) *invocation {
-	inv := &invocation{abi: abiName, limits: limits, log: logBuffer{limit: limits.Log}}
+	inv := new(invocation)
+	inv.set(abiName, limits)
+	return inv
+}
+
+// fixed is what an invocation has however often it is used.
+type fixed struct {
+	walltime func() (sec int64, nsec int32)
+	nanotime func() int64
+	asleep   func(ns int64)
+	paused   func()
+}
+
+// set prepares an invocation that is zero but for what is fixed.
+func (inv *invocation) set(abiName string, limits run.Limits) {
+	if inv.walltime == nil {
+		inv.fixed = fixed{
+			walltime: inv.clock.walltime, nanotime: inv.clock.nanotime,
+			asleep: func(ns int64) { inv.sleep(inv.context, time.Duration(ns)) },
+			paused: func() { inv.pause(inv.context) },
+		}
+	}
+	inv.abi, inv.limits, inv.log.limit = abiName, limits, limits.Log
 	inv.stdout = lineWriter{max: inv.log.maxText(), sink: (*logSink)(inv)}
 	inv.stderr = lineWriter{max: inv.log.maxText(), sink: (*stderrSink)(inv)}
 	inv.written.limit = limits.Output
-	return inv
 }
 
 // start begins a process of the guest, which sees these files.
@@ -85,7 +115,7 @@ func (inv *invocation) start(files *guestfs.FS) {
 	inv.process = wasi.Process{
 		Args:  processArgs,
 		Stdin: &inv.stdin, Stdout: &inv.stdout, Stderr: &inv.stderr,
-		Random: &inv.random, Walltime: inv.clock.walltime, Nanotime: inv.clock.nanotime,
+		Random: &inv.random, Walltime: inv.walltime, Nanotime: inv.nanotime,
 		Resolution: int64(clockStep), FS: files,
 	}
 	if inv.abi == ABIWASI {

@@ -18,28 +18,51 @@ import (
 // [run.ErrDeadline], [run.ErrCanceled] or [context.DeadlineExceeded], or the
 // host is closed.
 func (h *Host) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
-	started := time.Now()
+	if err := h.register(); err != nil {
+		return run.Result{}, err
+	}
+	defer h.busy.Done()
 	timeout := call.Timeout
 	if timeout <= 0 {
 		timeout = h.tuning.Load().Timeout
 	}
-	ctx, leave, err := h.enter(ctx)
-	if err != nil {
-		return run.Result{}, err
-	}
-	defer leave()
-	own := newCallTime(ctx, timeout)
-	defer own.stop()
+	w := h.works.Get().(*work)
+	w.call = call
+	w.time.begin(ctx, h.life, timeout)
+	defer h.finish(w)
 
-	result, err := h.invoke(own, &call)
+	result, err := h.invoke(w)
 	if err != nil {
 		return run.Result{}, fmt.Errorf("run %s, task %s, attempt %d: %w", call.Run, call.Task, call.Attempt, err)
 	}
-	result.Duration, result.Queued = time.Since(started)-own.stood, own.stood
+	result.Duration, result.Queued = time.Since(w.time.began)-w.time.stood, w.time.stood
 	return result, nil
 }
 
-func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
+// work is all that a call needs of the host while it runs, in one piece that another
+// call may use afterwards.
+type work struct {
+	call    run.Call
+	time    callTime
+	request request
+	inv     invocation
+	lease   lease
+}
+
+// finish ends a call's context and keeps its work for another call, with nothing left
+// in it but what belongs to none.
+func (h *Host) finish(w *work) {
+	if unknown := w.time.stop(); !unknown {
+		return // somebody may still have its context
+	}
+	fixed := w.inv.fixed
+	*w = work{}
+	w.inv.fixed = fixed
+	h.works.Put(w)
+}
+
+func (h *Host) invoke(w *work) (run.Result, error) {
+	ctx, call := &w.time, &w.call
 	m, err := h.stored(ctx, call.Module)
 	if err != nil {
 		return rejectedResult(ctx, err)
@@ -64,14 +87,18 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 
 	var result run.Result
 	var lost error
-	inv := newInvocation(call, m.signature.ABI, function, limits)
+	inv := &w.inv
+	inv.set(m.signature.ABI, limits)
+	w.request = requestOf(call, function)
+	inv.request = &w.request
 	if m.image.asks {
 		inv.grace.host = h
 	}
 	if h.config.Lines != nil {
-		inv.log.follow = follower{hand: func(at time.Time, line run.LogLine) { h.config.Lines(call, at, line) }}
+		call := *call // which others may keep
+		inv.log.follow = follower{hand: func(at time.Time, line run.LogLine) { h.config.Lines(&call, at, line) }}
 	}
-	err = h.calls.call(ctx, m.image, limits, func(l *lease) {
+	err = h.calls.lend(ctx, &w.lease, m.image, limits, func(l *lease) {
 		if failure := inv.open(ctx, h.private); failure != nil {
 			result = failed(failure)
 			return
@@ -88,6 +115,9 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 
 // stored returns the module that the source keeps under the digest. The caller releases it.
 func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
+	if m := h.modules.use(digest); m != nil {
+		return m, nil
+	}
 	m, err := h.module(ctx, digest, func(ctx context.Context) ([]byte, error) {
 		binary, err := h.config.Modules.Open(ctx, digest)
 		if err != nil {

@@ -20,7 +20,7 @@ type moduleCache struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	unused  list.List // of *entry, the one used longest ago first
+	unused  list.List // of *entry, the one used longest ago first; those with users are passed over
 	bytes   int64     // of all that are prepared
 	sweeper *time.Timer
 	closed  bool
@@ -33,9 +33,10 @@ type entry struct {
 	ready  chan struct{} // closed once module and err are set
 	module *module
 	err    error
+	usable bool // the module is set and has no fault; guarded by the cache's lock
 
 	users int           // that wait for it or use it
-	place *list.Element // in moduleCache.unused; nil while it has users
+	place *list.Element // in moduleCache.unused; nil until its first user has left
 	since time.Time     // that nobody uses it
 	bytes int64
 }
@@ -60,6 +61,19 @@ func (c *moduleCache) get(ctx context.Context, digest string, spawn func(func())
 	return e.module, nil
 }
 
+// use returns the module of that digest if it can be called at once, nil if not. It has
+// one user more then.
+func (c *moduleCache) use(digest string) *module {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[digest]
+	if e == nil || !e.usable {
+		return nil
+	}
+	e.users++
+	return e.module
+}
+
 // prepared waits until the module is. It fails with the cause with which ctx ended.
 func (e *entry) prepared(ctx context.Context) error {
 	own := timeOf(ctx)
@@ -68,7 +82,7 @@ func (e *entry) prepared(ctx context.Context) error {
 	case <-e.ready:
 		return own.back()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return causeOf(ctx)
 	}
 }
 
@@ -106,10 +120,6 @@ func (c *moduleCache) enter(digest string, spawn func(func()), prepare func() (*
 		})
 	}
 	e.users++
-	if e.place != nil {
-		c.unused.Remove(e.place)
-		e.place = nil
-	}
 	return e
 }
 
@@ -122,6 +132,7 @@ func (c *moduleCache) settle(e *entry) {
 	}
 	if e.module != nil {
 		e.module.image.entry = e
+		e.usable = e.err == nil && e.module.fault == nil
 	}
 	c.mu.Unlock()
 	close(e.ready)
@@ -133,7 +144,12 @@ func (c *moduleCache) leave(e *entry) {
 	c.mu.Lock()
 	e.users--
 	if e.users == 0 && c.entries[e.digest] == e {
-		e.since, e.place = time.Now(), c.unused.PushBack(e)
+		e.since = time.Now()
+		if e.place == nil {
+			e.place = c.unused.PushBack(e)
+		} else {
+			c.unused.MoveToBack(e.place)
+		}
 		c.bytes += e.module.weight() - e.bytes
 		e.bytes = e.module.weight()
 		if c.sweeper == nil && !c.closed {
@@ -154,15 +170,19 @@ func (c *moduleCache) sweep() {
 // returns true, unlocks the cache and closes them.
 func (c *moduleCache) unlock(expired func(*entry) bool) {
 	var removed []*entry
-	for front := c.unused.Front(); front != nil && !c.closed; front = c.unused.Front() {
-		e := front.Value.(*entry)
+	for place := c.unused.Front(); place != nil && !c.closed; {
+		e := place.Value.(*entry)
+		place = place.Next()
+		if e.users > 0 {
+			continue
+		}
 		if !expired(e) {
 			if c.sweeper == nil {
 				c.sweeper = time.AfterFunc(max(c.lifetime-time.Since(e.since), 0), c.sweep)
 			}
 			break
 		}
-		c.unused.Remove(front)
+		c.unused.Remove(e.place)
 		delete(c.entries, e.digest)
 		c.bytes -= e.bytes
 		removed = append(removed, e)

@@ -60,3 +60,34 @@ func TestModuleCacheForgetsFailures(t *testing.T) {
 	}
 	workers.Wait()
 }
+
+// A module in use stays, whatever became of those that were used after it.
+func TestModuleCacheKeepsWhatIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := moduleCache{entries: map[string]*entry{}, room: 1 << 30, lifetime: time.Minute}
+		var workers sync.WaitGroup
+		get := func(digest string) *entry {
+			if _, err := c.get(t.Context(), digest, workers.Go, func() (*module, error) { return nil, nil }); err != nil {
+				t.Fatal(err)
+			}
+			workers.Wait()
+			return c.entries[digest]
+		}
+		for _, digest := range []string{"a", "b", "c"} {
+			c.leave(get(digest))
+			time.Sleep(time.Second)
+		}
+		used := get("a")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if len(c.entries) != 1 || c.entries["a"] != used || c.unused.Len() != 1 {
+			t.Errorf("%d modules are cached, want the one in use", len(c.entries))
+		}
+		c.leave(used)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(c.entries) != 0 || c.unused.Len() != 0 || c.bytes != 0 {
+			t.Errorf("%d modules of %d bytes are cached a minute after their last use", len(c.entries), c.bytes)
+		}
+	})
+}

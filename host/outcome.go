@@ -40,6 +40,9 @@ func (inv *invocation) conclude(ctx context.Context, status int32, err error) (r
 
 // judge gives the failure of the call, nil when the guest reports that it succeeded.
 func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run.Failure, error) {
+	if err == nil {
+		return inv.judgeEnd(ctx, status)
+	}
 	var exit *exitError
 	var inadequate *inadequateError
 	switch {
@@ -58,8 +61,15 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 		return &run.Failure{Outcome: run.OutcomeTrapped, Code: run.CodeDepth, Message: err.Error()}, nil
 	case errors.As(err, &exit) && (exit.status != 0 || exit.early):
 		return inv.exited(exit), nil
-	case err != nil && exit == nil:
+	case exit == nil:
 		return inv.broke(err), nil
+	}
+	return inv.judgeEnd(ctx, status)
+}
+
+// judgeEnd gives the failure of a call whose guest has come to an end of its own.
+func (inv *invocation) judgeEnd(ctx context.Context, status int32) (*run.Failure, error) {
+	switch {
 	case inv.oversized: // also when the guest fails because of it, as the SDK does
 		return inv.tooLarge(), nil
 	case inv.failure != nil && inv.over(ctx) && !inv.grace.begun(): // the guest saw it and gave up
@@ -77,7 +87,7 @@ func (inv *invocation) judge(ctx context.Context, status int32, err error) (*run
 
 // stopped is the failure of a call whose context has ended.
 func stopped(ctx context.Context) (*run.Failure, error) {
-	cause := context.Cause(ctx)
+	cause := causeOf(ctx)
 	if cause == nil || errors.Is(cause, context.DeadlineExceeded) {
 		cause = run.ErrDeadline
 	}
@@ -93,7 +103,7 @@ func stopped(ctx context.Context) (*run.Failure, error) {
 // canceled is the failure of a call that had its grace. Whatever the guest made of
 // it, the call was to end; the guest's own words about its end are kept.
 func (inv *invocation) canceled(ctx context.Context, own *run.Failure, err error) *run.Failure {
-	failure := &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: context.Cause(ctx).Error()}
+	failure := &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: causeOf(ctx).Error()}
 	switch {
 	case errors.Is(err, errInterrupted) && !inv.grace.asked:
 		failure.Message += "; the guest never asked whether to stop"

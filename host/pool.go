@@ -44,7 +44,7 @@ type pool struct {
 	bytes     int64     // free
 	waiting   list.List // of *ticket, in order of arrival
 	lines     map[*image]*line
-	idle      list.List // of *rest, the one used longest ago first
+	idle      idleList // the one used longest ago first
 	idleBytes int64
 	doomed    []*instance // to be closed once the lock is free
 	sweeper   *time.Timer // nil while nothing is idle
@@ -55,7 +55,7 @@ type pool struct {
 type line struct {
 	running int
 	waiting int
-	idle    []*list.Element // in pool.idle, the one used last at the end
+	idle    idleList // those of pool.idle that are its own, in the same order
 }
 
 // ticket is a call that waits.
@@ -70,6 +70,7 @@ type ticket struct {
 type lease struct {
 	pool     *pool
 	image    *image
+	line     *line // of the image
 	bytes    int64 // in all
 	overhead int64 // of them, for what is neither linear memory nor stack
 	stack    int64 // of them, for the native stack beyond its first size
@@ -82,35 +83,44 @@ func newPool(config *Config) *pool {
 		places: config.Instances, bytes: config.Memory,
 		processors: runtime.GOMAXPROCS(0),
 		lines:      map[*image]*line{},
+		idle:       idleList{link: linkOfPool},
 	}
 }
 
 // call runs fn as use does, with the memory with which a call of the image begins.
 func (p *pool) call(ctx context.Context, image *image, limits run.Limits, fn func(*lease)) error {
+	return p.lend(ctx, new(lease), image, limits, fn)
+}
+
+// lend does so with a lease of the caller's.
+func (p *pool) lend(ctx context.Context, l *lease, image *image, limits run.Limits, fn func(*lease)) error {
 	overhead := image.overhead(limits)
-	return p.lend(ctx, image, image.need()+overhead, overhead, fn)
+	*l = lease{pool: p, image: image, bytes: image.need() + overhead, overhead: overhead}
+	return l.use(ctx, fn)
 }
 
 // use runs fn with a place and so many bytes of memory for a call of the image,
 // and takes back all that the lease holds when fn returns, or panics. It fails
 // without running fn with errBusy, or with the cause with which ctx ended.
 func (p *pool) use(ctx context.Context, image *image, bytes int64, fn func(*lease)) error {
-	return p.lend(ctx, image, bytes, 0, fn)
+	l := &lease{pool: p, image: image, bytes: bytes}
+	return l.use(ctx, fn)
 }
 
-func (p *pool) lend(ctx context.Context, image *image, bytes, overhead int64, fn func(*lease)) error {
-	if err := p.admit(ctx, image, bytes); err != nil {
+func (l *lease) use(ctx context.Context, fn func(*lease)) error {
+	if err := l.admit(ctx); err != nil {
 		return err
 	}
-	l := &lease{pool: p, image: image, bytes: bytes, overhead: overhead}
 	defer l.release()
 	fn(l)
 	return nil
 }
 
-func (p *pool) admit(ctx context.Context, image *image, bytes int64) error {
+func (l *lease) admit(ctx context.Context) error {
+	p, bytes := l.pool, l.bytes
 	p.mu.Lock()
-	own := p.lineOf(image)
+	own := p.lineOf(l.image)
+	l.line = own
 	if p.waiting.Len() == 0 && p.admits(bytes) {
 		p.hand(own, bytes)
 		p.unlock()
@@ -139,7 +149,7 @@ func (p *pool) admit(ctx context.Context, image *image, bytes int64) error {
 		own.waiting--
 	}
 	p.advance() // the next one may need less
-	return context.Cause(ctx)
+	return causeOf(ctx)
 }
 
 // wait lets others compute until the call is admitted. It fails with the cause with which
@@ -156,7 +166,7 @@ func (t *ticket) wait(ctx context.Context) error {
 	case <-t.admitted:
 		return own.back()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return causeOf(ctx)
 	}
 }
 
@@ -164,7 +174,7 @@ func (t *ticket) wait(ctx context.Context) error {
 func (p *pool) lineOf(image *image) *line {
 	own := p.lines[image]
 	if own == nil {
-		own = &line{}
+		own = &line{idle: idleList{link: linkOfLine}}
 		p.lines[image] = own
 	}
 	return own
@@ -195,7 +205,7 @@ func (p *pool) room(bytes int64) bool {
 		return false
 	}
 	for p.bytes < bytes {
-		p.evict(p.idle.Front())
+		p.evict(p.idle.front)
 	}
 	return true
 }
@@ -269,7 +279,7 @@ func (l *lease) release() {
 	p := l.pool
 	p.mu.Lock()
 	defer p.unlock()
-	p.put(p.lineOf(l.image), l.bytes)
+	p.put(l.line, l.bytes)
 	l.bytes = 0
 	p.advance()
 }

@@ -102,7 +102,8 @@ func TestTimeStandsStillWhileACallWaitsForMemory(t *testing.T) {
 		p, one, release := newTestPool(8, 100, 10), &image{}, make(chan struct{})
 		hold(t, p, one, 60, release, func() {})
 		at := &place{free: make(chan struct{})}
-		own := newCallTime(context.WithValue(t.Context(), run.PlaceKey{}, at), time.Second)
+		own := new(callTime)
+		own.begin(context.WithValue(t.Context(), run.PlaceKey{}, at), t.Context(), time.Second)
 		defer own.stop()
 		began := time.Now()
 		time.Sleep(400 * time.Millisecond)
@@ -133,7 +134,8 @@ func TestCallsThatAreCanceledOnTheirWayBack(t *testing.T) {
 		p, one, release := newTestPool(8, 100, 10), &image{}, make(chan struct{})
 		hold(t, p, one, 60, release, func() {})
 		ctx, cancel := context.WithCancelCause(t.Context())
-		own := newCallTime(context.WithValue(ctx, run.PlaceKey{}, &place{}), time.Second)
+		own := new(callTime)
+		own.begin(context.WithValue(ctx, run.PlaceKey{}, &place{}), t.Context(), time.Second)
 		defer own.stop()
 		go func() {
 			time.Sleep(time.Minute)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/host/internal/memory"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -36,6 +37,8 @@ func TestEveryCallSeesTheWorldOfAFirstCall(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			v := &visitor{host: h, world: w, module: load(t, h, w.path(t)), first: firstWorld(t, w)}
+			invoke(t, h, callOf(v.module, "mutate", `"return 1"`))
+			chooseWay(t, h, v.module, memory.WayWatch) // which relies on more than the others
 			const goroutines = 3
 			var calls sync.WaitGroup
 			for g := range goroutines {

@@ -45,7 +45,7 @@ func (h *Host) ready(ctx context.Context, i *image) error {
 		case <-s.done:
 		case <-ctx.Done():
 			i.setup.leave(s)
-			return context.Cause(ctx)
+			return causeOf(ctx)
 		}
 		if s.err != nil && !errors.Is(s.err, errAbandoned) {
 			return s.err

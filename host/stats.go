@@ -71,11 +71,11 @@ func (h *Host) Stats() Stats {
 	p.mu.Lock()
 	defer p.unlock()
 	stats := Stats{
-		Running: p.instances - p.places, Waiting: p.waiting.Len(), Idle: p.idle.Len(), Memory: p.memory - p.bytes,
+		Running: p.instances - p.places, Waiting: p.waiting.Len(), Idle: p.idle.length, Memory: p.memory - p.bytes,
 	}
 	for image, l := range p.lines {
 		stats.Modules = append(stats.Modules, ModuleStats{
-			Digest: image.digest, Running: l.running, Waiting: l.waiting, Idle: len(l.idle),
+			Digest: image.digest, Running: l.running, Waiting: l.waiting, Idle: l.idle.length,
 			Made: image.tally.made.Load(), Reused: image.tally.reused.Load(),
 			Discarded: image.tally.reasons(), Sandbox: image.sandbox(),
 		})

@@ -120,6 +120,17 @@ func TestInits(t *testing.T) {
 	places(t, got, "sdk/a.go:3")
 }
 
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	const source = "package p\n\nimport \"sync\"\n\nfunc f(g *sync.WaitGroup) {\n\tgo f(nil)\n\tg.Go(nil)\n\tg.Wait()\n}\n"
+	got := archtest.CheckThreads(read(t, map[string]string{
+		"a/b/a.go":      source,
+		"a/b/a_test.go": source,
+		"c/c.go":        source,
+	}), []string{"a"})
+	places(t, got, "a/b/a.go:6", "a/b/a.go:7")
+}
+
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}

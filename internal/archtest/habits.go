@@ -58,6 +58,30 @@ func CheckInits(packages []*Package) []Violation {
 	})
 }
 
+// OneThread is the directories of packages that write to the memory of guests.
+var OneThread = []string{"host/internal/memory", "host/internal/wasi", "host/internal/guestfs"}
+
+// CheckThreads finds goroutines that packages in the given directories start, also those
+// that run a function later.
+func CheckThreads(packages []*Package, folders []string) []Violation {
+	return checkFiles(packages, nil, func(f *File) []Violation {
+		if !slices.ContainsFunc(folders, func(folder string) bool { return within(path.Dir(f.Path), folder) }) {
+			return nil
+		}
+		var found []Violation
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
+			s, selects := n.(*ast.SelectorExpr)
+			_, starts := n.(*ast.GoStmt)
+			if starts || selects && (s.Sel.Name == "Go" || s.Sel.Name == "AfterFunc") {
+				found = append(found, Violation{fmt.Sprintf("%s:%d", f.Path, f.line(n)), "a goroutine",
+					"only the thread of a call may write to its guest's memory: the kernel's count of that thread's page faults decides what is restored"})
+			}
+			return true
+		})
+		return found
+	})
+}
+
 // checkFiles runs a check over all files that are not tests, outside the given
 // directories.
 func checkFiles(packages []*Package, exempt []string, check func(*File) []Violation) []Violation {

@@ -34,6 +34,7 @@ func TestModule(t *testing.T) {
 		"docs":     archtest.CheckDocs(packages),
 		"contexts": archtest.CheckContexts(packages),
 		"inits":    archtest.CheckInits(packages),
+		"threads":  archtest.CheckThreads(packages, archtest.OneThread),
 		"writes":   archtest.CheckWrites(packages, archtest.Layers, archtest.Writes),
 		"sizes":    archtest.CheckSizes(packages, archtest.Larger),
 		"embedded": archtest.CheckEmbedding(packages, archtest.Nested),

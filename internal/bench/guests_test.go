@@ -24,8 +24,14 @@ func keptGuest(b *testing.B, name string) []byte {
 // goGuest builds the Go guest, with the given build tag.
 func goGuest(b *testing.B, tag string) []byte {
 	b.Helper()
+	return buildGuest(b, tag, "./host/testdata/guests/go")
+}
+
+// buildGuest builds a Go guest of this repository, with the given build tag.
+func buildGuest(b *testing.B, tag, source string) []byte {
+	b.Helper()
 	path := filepath.Join(b.TempDir(), "go.wasm")
-	cmd := exec.Command("go", "build", "-tags", tag, "-trimpath", "-ldflags=-s -w", "-buildmode=c-shared", "-o", path, "./host/testdata/guests/go")
+	cmd := exec.Command("go", "build", "-tags", tag, "-trimpath", "-ldflags=-s -w", "-buildmode=c-shared", "-o", path, source)
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -21,6 +21,9 @@ func (r *region) calibrate(image *Image) error {
 	ways := []Way{WayDrop}
 	if image.pagemap >= 0 {
 		ways = []Way{WayScan, WayDrop}
+		if countsFaults() {
+			ways = append(ways, WayWatch)
+		}
 	}
 	if image.size <= mostCopied {
 		ways = append(ways, WayCopy)
@@ -43,6 +46,9 @@ func (r *region) measure(way Way, image *Image, pages []int) (time.Duration, err
 	var costs [7]time.Duration
 	for round := range len(costs) + 1 { // the first one is the memory's, not the way's
 		started := time.Now()
+		if way == WayWatch {
+			r.beginWatch()
+		}
 		for _, at := range pages {
 			r.all[at] ^= 0xff
 		}

@@ -8,7 +8,7 @@
 // On Linux a memory is address space that is reserved once, so that it never
 // moves when it grows, and an image is a sealed file in memory (memfd) that all
 // its memories map privately: pages that nobody writes to exist once. There are
-// three ways back, see [Way]; each image measures those that the kernel offers
+// four ways back, see [Way]; each image measures those that the kernel offers
 // on the pages that its first call wrote to, and keeps the fastest. Elsewhere,
 // and where the kernel refuses, memories are slices that are copied back.
 //

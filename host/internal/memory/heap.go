@@ -40,6 +40,9 @@ func (h *heap) reset(image *Image, used int) error {
 	return nil
 }
 
+func (h *heap) watch(*Image) {} // all of it is copied
+func (h *heap) release()     {}
+
 func (h *heap) private() int { return cap(h.bytes) }
 
 func (h *heap) close() error {

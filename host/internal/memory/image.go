@@ -24,10 +24,14 @@ const (
 	// 6.7) and copies those. They stay where they are, so that the next call
 	// has no page faults.
 	WayScan
+
+	// WayWatch does as WayScan, but does not ask when the thread of the call took
+	// no page fault: the call has then written to no other pages than earlier ones.
+	WayWatch
 )
 
 func (w Way) String() string {
-	return [...]string{"copy", "drop", "scan"}[w]
+	return [...]string{"copy", "drop", "scan", "watch"}[w]
 }
 
 // Image is what memories go back to. It is safe for concurrent use.

@@ -92,6 +92,7 @@ func (r *region) changes(ctx context.Context, size int, image *Image) (changed [
 		}
 		return true
 	})
+	r.complete = false // what is found is not restored
 	if err == nil {
 		err = scanned
 	}

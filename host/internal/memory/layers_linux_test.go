@@ -83,7 +83,7 @@ func TestImagesOverImages(t *testing.T) {
 			}
 			random.Shuffle(len(states), func(a, b int) { states[a], states[b] = states[b], states[a] })
 			for _, s := range states {
-				for _, way := range []Way{WayScan, WayDrop, WayCopy} {
+				for _, way := range []Way{WayWatch, WayScan, WayDrop, WayCopy} {
 					s.image.Choose(way)
 					other := New(limit)
 					must(t, other.Adopt(t.Context(), s.image))
@@ -91,6 +91,7 @@ func TestImagesOverImages(t *testing.T) {
 						if !bytes.Equal(other.Bytes(), s.want) {
 							t.Fatalf("%v: another memory is not as the first one", way)
 						}
+						other.Watch()
 						scribble(random, other.Grow(min(len(s.want)+wasmPage, limit)), 50)
 						must(t, other.Reset())
 					}
@@ -167,7 +168,7 @@ func scatter(m *Memory, pages, apart int) {
 func TestLayersGoBackAsThoseBelow(t *testing.T) {
 	t.Parallel()
 	const limit, size = mostCopied + wasmPage, 40 * wasmPage
-	for _, way := range []Way{WayScan, WayDrop, WayCopy} {
+	for _, way := range []Way{WayWatch, WayScan, WayDrop, WayCopy} {
 		m, below := layered(t, limit, size)
 		if below.pagemap < 0 {
 			return // nothing is shared
@@ -278,7 +279,7 @@ func TestFlatImages(t *testing.T) {
 	t.Parallel()
 	const limit, size = 64 * wasmPage, 40 * wasmPage
 	random := rand.New(rand.NewPCG(7, 7))
-	for _, way := range []Way{WayScan, WayDrop, WayCopy} {
+	for _, way := range []Way{WayWatch, WayScan, WayDrop, WayCopy} {
 		m, lowest := layered(t, limit, size)
 		if lowest.pagemap < 0 {
 			return // nothing is shared
@@ -293,6 +294,7 @@ func TestFlatImages(t *testing.T) {
 				must(t, image.Flatten(t.Context()))
 				must(t, image.Flatten(t.Context()))
 			}
+			m.Watch()
 			scribble(random, m.Grow(limit), 20)
 			must(t, m.Reset())
 			if !bytes.Equal(m.Bytes(), want) || !bytes.Equal(whole(t, image, limit), want) {

@@ -34,6 +34,10 @@ type backing interface {
 	// from there up to used. The image is the one that was adopted.
 	reset(image *Image, used int) error
 
+	// watch begins a call, whose goroutine stays on its thread until release or reset.
+	watch(image *Image)
+	release()
+
 	// private is the bytes that this memory holds for itself.
 	private() int
 
@@ -87,6 +91,20 @@ func (m *Memory) Adopt(ctx context.Context, image *Image) error {
 	m.image, m.size = image, image.size
 	return nil
 }
+
+// Watch begins a call, right after [Memory.Adopt] or [Memory.Reset]: from now on until [Memory.Release], [Memory.Reset] or
+// [Memory.Close], which the same goroutine calls, nobody but this goroutine writes to
+// the memory. The goroutine may be bound to its thread meanwhile. Without Watch a reset
+// finds out by other means what was written.
+func (m *Memory) Watch() {
+	if m.image != nil {
+		m.watch(m.image)
+	}
+}
+
+// Release is for a call that waits or makes way for others: its goroutine may go to
+// another thread. The call may write to the memory afterwards, as ever.
+func (m *Memory) Release() { m.release() }
 
 // Reset gives the memory size and content of its image again. After an error
 // the memory is of no use any more.

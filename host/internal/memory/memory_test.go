@@ -95,7 +95,7 @@ func TestResetUndoesEverything(t *testing.T) {
 	t.Parallel()
 	const limit = 24 * wasmPage
 	for name := range backings(t, limit) {
-		for _, way := range []Way{WayScan, WayDrop, WayCopy} {
+		for _, way := range []Way{WayWatch, WayScan, WayDrop, WayCopy} {
 			t.Run(name+" "+way.String(), func(t *testing.T) {
 				t.Parallel()
 				random := rand.New(rand.NewPCG(1, uint64(way)))
@@ -107,7 +107,7 @@ func TestResetUndoesEverything(t *testing.T) {
 					image = copied(want)
 					must(t, first.Adopt(t.Context(), image))
 				}
-				if image.pagemap >= 0 || way != WayScan {
+				if image.pagemap >= 0 || way == WayDrop || way == WayCopy {
 					image.choice.Store(&[]Timing{{Way: way}})
 				}
 				other := backings(t, limit)[name]
@@ -117,7 +117,9 @@ func TestResetUndoesEverything(t *testing.T) {
 					if got := m.Bytes(); !bytes.Equal(got, want) {
 						t.Fatalf("round %d: the memory is not as it was", round)
 					}
-					scribble(random, m.Bytes(), random.IntN(100))
+					if m.Watch(); random.IntN(2) == 0 {
+						scribble(random, m.Bytes(), random.IntN(100))
+					}
 					if random.IntN(3) == 0 {
 						grown := m.Grow(8*wasmPage + random.IntN(16)*wasmPage)
 						if !isZero(grown[8*wasmPage:]) {
@@ -209,7 +211,7 @@ func BenchmarkReset(b *testing.B) {
 		{"Go guest", 54 * wasmPage, 29, 9 * 4096},
 		{"large", 1600 * wasmPage, 500, 7 * 4096},
 	} {
-		for _, way := range []Way{WayScan, WayDrop, WayCopy} {
+		for _, way := range []Way{WayWatch, WayScan, WayDrop, WayCopy} {
 			b.Run(bb.name+"/"+way.String(), func(b *testing.B) {
 				m := backings(b, bb.size)["region"]
 				for i := range m.Grow(bb.size) {
@@ -220,6 +222,7 @@ func BenchmarkReset(b *testing.B) {
 				image := freeze(b, m)
 				image.choice.Store(&[]Timing{{Way: way}})
 				for b.Loop() {
+					m.Watch()
 					for n := range bb.written {
 						m.Bytes()[n*bb.stride]++
 					}

@@ -20,7 +20,14 @@ type region struct {
 	mapped   int    // bytes that files are mapped to
 	taken    int64  // mappings, for layers
 
-	found [batch]scanRegion // scratch of a scan
+	found    [batch]scanRegion // of the last scan
+	known    []scanRegion      // of them, what its last batch has found
+	complete bool              // known is all private pages of the image's range
+
+	man     *watchman
+	watched bool // the goroutine of the call stays on its thread
+	counted bool // the thread's page faults are known, as is their number when the call began
+	faults  int64
 }
 
 // reserve takes address space for limit bytes.
@@ -31,7 +38,7 @@ func reserve(limit int) (backing, error) {
 	}
 	// One byte that is written must not take a page of 2 MB.
 	_ = unix.Madvise(mapping, unix.MADV_NOHUGEPAGE) // kernels without huge pages refuse it
-	return &region{mapping: mapping, all: mapping[:limit:limit], usual: -1}, nil
+	return &region{mapping: mapping, all: mapping[:limit:limit], usual: -1, man: &process}, nil
 }
 
 func roundUp(size int) int {
@@ -67,7 +74,7 @@ func (r *region) adopt(ctx context.Context, image *Image, used int) error {
 // are taken for that.
 func (r *region) mapFiles(layers []layer, taken int64) error {
 	mappings.Add(-r.taken)
-	r.taken, r.retained, r.usual = taken, 0, -1
+	r.taken, r.retained, r.usual, r.complete = taken, 0, -1, false
 	end := 0
 	for _, l := range layers {
 		end = max(end, roundUp(l.end))
@@ -95,6 +102,7 @@ func (r *region) mapFiles(layers []layer, taken int64) error {
 }
 
 func (r *region) reset(image *Image, used int) error {
+	defer r.release()
 	if used > image.size {
 		if err := r.forget(image.size, used); err != nil {
 			return err
@@ -115,6 +123,8 @@ func (r *region) reset(image *Image, used int) error {
 
 func (r *region) resetBy(way Way, image *Image) error {
 	switch way {
+	case WayWatch:
+		return r.resetWatched(image)
 	case WayScan:
 		return r.scan(image)
 	case WayDrop:
@@ -126,7 +136,7 @@ func (r *region) resetBy(way Way, image *Image) error {
 
 // drop gives all private pages of the image's range back.
 func (r *region) drop(image *Image) error {
-	r.retained, r.usual = 0, -1
+	r.retained, r.usual, r.complete = 0, -1, false
 	return r.forget(0, image.size)
 }
 
@@ -145,12 +155,13 @@ func (r *region) forget(start, end int) error {
 // copy writes all of the image.
 func (r *region) copy(image *Image) {
 	image.restore(r.all, 0, image.size)
-	r.retained = image.size
+	r.retained, r.complete = image.size, false
 }
 
 func (r *region) private() int { return r.retained }
 
 func (r *region) close() error {
+	r.release()
 	r.all = nil
 	mappings.Add(-r.taken)
 	return unix.Munmap(r.mapping)

@@ -72,8 +72,14 @@ func (r *region) address() uint64 {
 	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(r.mapping))))
 }
 
+// offsets are where a run of pages begins and ends.
+func (r *region) offsets(run scanRegion) (start, end int) {
+	base := r.address()
+	return int(run.start - base), int(run.end - base)
+}
+
 // eachPrivate gives the runs of private pages in the first size bytes, as offsets, until
-// yield wants no more.
+// yield wants no more. All of them are known afterwards if one batch has room for them.
 func (r *region) eachPrivate(pagemap, size int, yield func(start, end int) bool) error {
 	end := roundUp(size)
 	for from := 0; from < end; {
@@ -81,9 +87,11 @@ func (r *region) eachPrivate(pagemap, size int, yield func(start, end int) bool)
 		if err != nil {
 			return err
 		}
+		r.known, r.complete = found, from == 0 && len(found) < batch
 		for _, f := range found {
-			from = int(f.end - r.address())
-			if !yield(int(f.start-r.address()), min(from, size)) {
+			var start int
+			start, from = r.offsets(f)
+			if !yield(start, min(from, size)) {
 				return nil
 			}
 		}

@@ -3,6 +3,7 @@ package guest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -24,11 +25,23 @@ type leaf struct {
 func TestFillReachesTypesWithinTypes(t *testing.T) {
 	t.Parallel()
 	var v tree
-	fill(reflect.ValueOf(&v).Elem(), 5)
+	fill(reflect.ValueOf(&v).Elem(), 5, 3)
+	leaves := func(depth int) map[string]*leaf {
+		all := map[string]*leaf{}
+		for i := range 3 {
+			all[fmt.Sprint(100001+i)] = nil
+			if depth > 1 {
+				all[fmt.Sprint(100001+i)] = &leaf{Weights: [2]float64{}}
+			}
+		}
+		return all
+	}
+	child := &tree{Name: "100001", Children: []*tree{nil}, Index: map[string]*leaf{"100001": nil}}
 	want := tree{
-		Children: []*tree{{Children: []*tree{nil}, Index: map[string]*leaf{"": nil}}},
+		Name:     "100001",
+		Children: []*tree{child, child, child},
 		hidden:   nil, // nobody outside of the package could fill it
-		Index:    map[string]*leaf{"": {}},
+		Index:    leaves(2),
 	}
 	if diff := cmp.Diff(want, v, cmp.AllowUnexported(tree{})); diff != "" {
 		t.Error(diff)
@@ -60,5 +73,20 @@ func TestWarmUp(t *testing.T) {
 	h := &scripted{}
 	if status := p.RunWarmUp(h); status != statusFailed || h.fail == "" {
 		t.Errorf("a warm-up that fails: status %d, told %q", status, h.fail)
+	}
+}
+
+// TestRehearsal has the functions of a call made up, and none of an author's.
+func TestRehearsal(t *testing.T) {
+	t.Parallel()
+	var p Plugin
+	p.Add("counts", Typed(func(*Call, tree) (tree, error) {
+		t.Error("the function has run")
+		return tree{}, nil
+	}))
+	AddTypes[tree, tree](&p)
+	p.rehearse()
+	if id := newCall(rehearsal{}).Call(); id.Flow == "" || id.Scheduled.IsZero() {
+		t.Errorf("identity %+v", id)
 	}
 }
