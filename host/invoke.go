@@ -88,16 +88,7 @@ func (h *Host) invoke(ctx context.Context, call *run.Call) (run.Result, error) {
 
 // stored returns the module that the source keeps under the digest. The caller releases it.
 func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
-	m, err := h.module(ctx, digest, func(ctx context.Context) ([]byte, error) {
-		binary, err := h.config.Modules.Open(ctx, digest)
-		if err != nil {
-			return nil, err
-		}
-		if have := digestOf(binary); have != digest {
-			return nil, &ModuleError{Reason: "the stored bytes have the digest " + have, Hint: "store the module again"}
-		}
-		return binary, nil
-	})
+	m, err := h.module(ctx, digest, false, func(ctx context.Context) ([]byte, error) { return h.open(ctx, digest) })
 	if err == nil && m.fault != nil {
 		h.modules.release(m)
 		err = m.fault
@@ -106,6 +97,18 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 		return nil, locate(err, digest)
 	}
 	return m, nil
+}
+
+// open reads the module of that digest from the source.
+func (h *Host) open(ctx context.Context, digest string) ([]byte, error) {
+	binary, err := h.config.Modules.Open(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	if have := digestOf(binary); have != digest {
+		return nil, &ModuleError{Reason: "the stored bytes have the digest " + have, Hint: "store the module again"}
+	}
+	return binary, nil
 }
 
 // rejectedResult is the result of a call that did not run.

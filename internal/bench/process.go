@@ -70,12 +70,16 @@ func newSite(binary string, files map[string][]byte) (*site, error) {
 	return &site{binary: binary, dir: dir}, err
 }
 
+// log is the file of what the program prints.
+func (s *site) log() string { return filepath.Join(s.dir, "log") }
+
 // process is a started program that answers.
 type process struct {
-	data string
-	cmd  *exec.Cmd
-	nc   *nats.Conn
-	took time.Duration // from its start to its first answer
+	data  string
+	cmd   *exec.Cmd
+	nc    *nats.Conn
+	began time.Time
+	took  time.Duration // from its start to its first answer
 }
 
 // start runs the program until its micro service answers a ping: flows are
@@ -85,23 +89,23 @@ func (s *site) start(ctx context.Context) (*process, error) {
 	os.Remove(filepath.Join(data, "nats-context.json"))
 	p := &process{data: data, cmd: exec.CommandContext(ctx, s.binary, "run", filepath.Join(s.dir, "flows"), "--data", data, "--nats-listen", "127.0.0.1:0")}
 	p.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"))
-	log, err := os.Create(filepath.Join(s.dir, "log"))
+	log, err := os.Create(s.log())
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	begin := time.Now()
+	p.began = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	for deadline := begin.Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := p.began.Add(10 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if p.nc == nil {
 			p.nc = connect(data)
 		}
 		if p.nc != nil {
 			if _, err := p.nc.Request("$SRV.PING.flowhost", nil, time.Second); err == nil {
-				p.took = time.Since(begin)
+				p.took = time.Since(p.began)
 				return p, nil
 			}
 		}

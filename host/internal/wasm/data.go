@@ -43,7 +43,7 @@ func (a *analysis) numbered() bool { return a.drops || len(a.inits) > 0 }
 // memory is zero before them.
 func (r *rewriter) mergeable() bool {
 	return !r.analysis.numbered() &&
-		!slices.ContainsFunc(r.Imports, func(i Import) bool { return i.Kind == KindMemory })
+		!slices.ContainsFunc(r.Interface.Imports, func(i Import) bool { return i.Kind == KindMemory })
 }
 
 // data writes the data section with fewer segments.

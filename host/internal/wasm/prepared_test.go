@@ -11,7 +11,7 @@ import (
 
 // rewriteSum is of what 200 random programs become. A change of it needs another
 // RewriteVersion.
-const rewriteSum = "2 fa6139f296b75937"
+const rewriteSum = "4 b7bf381c18b49af9"
 
 func TestRewriteVersion(t *testing.T) {
 	t.Parallel()
