@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/flowhost/flowhost/host/internal/compile"
 	"github.com/flowhost/flowhost/run"
@@ -12,6 +13,8 @@ import (
 
 // Modules is what is known of modules. It is safe for concurrent use.
 type Modules struct {
+	Now func() time.Time // the present; default: the machine's clock
+
 	store *compile.Store // nil: memory instead
 	rules string
 	seen  seen
@@ -34,7 +37,7 @@ type Facts struct {
 // New makes a Modules. Only what was found under the same rules and by the same program is
 // known.
 func New(store *compile.Store, rules string) *Modules {
-	m := &Modules{store: store, rules: rules + program(), memory: map[string][]byte{}}
+	m := &Modules{Now: time.Now, store: store, rules: rules + program(), memory: map[string][]byte{}}
 	m.seen.modules = m
 	return m
 }

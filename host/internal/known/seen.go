@@ -70,7 +70,7 @@ func (m *Modules) Digest(path string, now Identity) (string, bool) {
 // KeepDigest records the digest of the module at an absolute path, whose identity was
 // before when reading it began, and is now.
 func (m *Modules) KeepDigest(path, digest string, before, now Identity) {
-	if before.text == "" || before.text != now.text || time.Since(before.changed) < settled {
+	if before.text == "" || before.text != now.text || m.Now().Sub(before.changed) < settled {
 		return
 	}
 	s := &m.seen
