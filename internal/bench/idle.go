@@ -91,6 +91,31 @@ func measureIdleGuest(ctx context.Context, binary, name string, module []byte) (
 	return nil
 }
 
+// measureFlows measures what a host of the flows in a directory has in memory before any
+// call: after a start that compiles all modules, and after another one.
+func measureFlows(ctx context.Context, binary, dir string) error {
+	site, err := newSite(binary, nil)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(site.dir)
+	site.flows, site.args = dir, []string{"--workers", "0"} // schedules make no calls
+	for _, compiled := range []bool{false, true} {
+		m, err := site.measured(ctx, func(*process, *started) error {
+			if compiled {
+				return nil
+			}
+			return site.logs(ctx, allCompiled)
+		})
+		if err != nil {
+			return err
+		}
+		what := map[bool]string{false: "start that compiled", true: "warm start"}[compiled]
+		fmt.Printf("resident memory, idle after a %-20s %8.1f MB, %.1f MB of it in no file\n", what, mb(m.idle.resident), mb(m.idle.own))
+	}
+	return nil
+}
+
 // share is how much of one processor the process uses for some time, 1 for all.
 func (p *process) share(ctx context.Context, watch time.Duration) (float64, error) {
 	begin := time.Now()

@@ -27,6 +27,7 @@ func measureAll(ctx context.Context) error {
 	asks := flag.Int("asks", 2000, "how many results to wait for, one at a time")
 	idle := flag.Bool("idle", false, "measure instead what a host of 100 flows costs while nothing happens; takes two minutes")
 	modules := flag.String("modules", "", "measure instead starts with these numbers of different Go modules, such as 1,10,100; 100 take minutes and 3 GB of disk")
+	flows := flag.String("flows", "", "measure instead the memory of a host of the flows in this directory, before any call")
 	flag.Parse()
 	counts, err := numbers(*modules)
 	if err != nil {
@@ -36,6 +37,9 @@ func measureAll(ctx context.Context) error {
 	module, err := os.ReadFile(*plugin)
 	if err != nil {
 		return fmt.Errorf("%w: run make build first", err)
+	}
+	if *flows != "" {
+		return measureFlows(ctx, *binary, *flows)
 	}
 	if len(counts) > 0 {
 		return measureStarts(ctx, *binary, module, counts, *starts)

@@ -19,6 +19,8 @@ import (
 // site is a directory with one flow, and what serves it.
 type site struct {
 	binary, dir string
+	flows       string
+	args        []string // further ones of the program
 }
 
 const benchFlows = `
@@ -67,7 +69,7 @@ func newSite(binary string, files map[string][]byte) (*site, error) {
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "flows", name), content, 0o600))
 	}
-	return &site{binary: binary, dir: dir}, err
+	return &site{binary: binary, dir: dir, flows: filepath.Join(dir, "flows")}, err
 }
 
 // log is the file of what the program prints.
@@ -87,7 +89,7 @@ type process struct {
 func (s *site) start(ctx context.Context) (*process, error) {
 	data := filepath.Join(s.dir, "data")
 	os.Remove(filepath.Join(data, "nats-context.json"))
-	p := &process{data: data, cmd: exec.CommandContext(ctx, s.binary, "run", filepath.Join(s.dir, "flows"), "--data", data, "--nats-listen", "127.0.0.1:0")}
+	p := &process{data: data, cmd: exec.CommandContext(ctx, s.binary, append([]string{"run", s.flows, "--data", data, "--nats-listen", "127.0.0.1:0"}, s.args...)...)}
 	p.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"))
 	log, err := os.Create(s.log())
 	if err != nil {
