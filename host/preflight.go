@@ -50,8 +50,8 @@ func (h *Host) check(ctx context.Context, binary []byte) (run.Signature, error) 
 // errUndescribed is for a module that has to run to state its manifest.
 var errUndescribed = errors.New("only a call states the manifest of the module")
 
-// examine checks a module of which nothing is known, as many at a time as there are
-// processors: whoever loads flows waits for it.
+// examine checks a module of which nothing is known, on all processors if there are many:
+// whoever loads flows waits for it.
 func (h *Host) examine(ctx context.Context, digest string, binary []byte) (run.Signature, error) {
 	if err := h.sandbox.checks.Acquire(ctx, 1); err != nil {
 		return run.Signature{}, context.Cause(ctx)

@@ -32,6 +32,10 @@ type sandbox struct {
 	offered  offers
 }
 
+// maxChecks bounds the modules that are checked at a time, each of which may take 300 MB
+// for as long as it is.
+const maxChecks = 8
+
 // offers is the types of the functions that can be imported, by module and name.
 type offers map[string]map[string]string
 
@@ -56,7 +60,7 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 		limits:   config.Preflight, depth: int32(config.Depth),
 		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, store: store, compiler: compiler, offered: offers{},
 		places: semaphore.NewWeighted(int64(max(goruntime.GOMAXPROCS(0)/2, 1))),
-		checks: semaphore.NewWeighted(int64(goruntime.GOMAXPROCS(0))),
+		checks: semaphore.NewWeighted(int64(min(goruntime.GOMAXPROCS(0), maxChecks))),
 	}
 	if err := s.provide(ctx); err != nil {
 		return nil, errors.Join(err, s.close(ctx))

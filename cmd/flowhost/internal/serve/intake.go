@@ -62,7 +62,7 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader, control *hos
 			loading.Go(func() { r.run(taking) })
 			loading.Go(func() {
 				compileModules(taking, c.Host.Compile, c.Set, time.Now(), c.Log)
-				runtime.GC()         // finalizers free native code, which the next collection's memory depends on
+				runtime.GC()         // its finalizers unmap native code, and let the next collection have what refers to it
 				debug.FreeOSMemory() // an idle host would keep the garbage of loading flows and compiling modules
 			})
 			continue
