@@ -61,18 +61,18 @@ func measureAll(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("start, empty cache of compiled modules   %8.1f ms\n", ms(cold.took))
-	var took []time.Duration
+	var took, used []time.Duration
 	for range *starts {
 		p, err := site.start(ctx)
 		if err != nil {
 			return err
 		}
-		took = append(took, p.took)
+		took, used = append(took, p.took), append(used, p.used)
 		if err := p.stop(); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("start, warm cache                        %8.1f ms median of %d\n", ms(quantile(took, 0.5)), len(took))
+	fmt.Printf("start, warm cache                        %8.1f ms median of %d, %.1f ms of processors\n", ms(quantile(took, 0.5)), len(took), ms(quantile(used, 0.5)))
 	return measureRunning(ctx, site, *asks)
 }
 

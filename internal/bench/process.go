@@ -82,6 +82,7 @@ type process struct {
 	nc    *nats.Conn
 	began time.Time
 	took  time.Duration // from its start to its first answer
+	used  time.Duration // of processors until then
 }
 
 // start runs the program until its micro service answers a ping: flows are
@@ -108,7 +109,8 @@ func (s *site) start(ctx context.Context) (*process, error) {
 		if p.nc != nil {
 			if _, err := p.nc.Request("$SRV.PING.flowhost", nil, time.Second); err == nil {
 				p.took = time.Since(p.began)
-				return p, nil
+				p.used, err = p.processor()
+				return p, err
 			}
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
