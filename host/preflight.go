@@ -32,7 +32,7 @@ func preflight(binary []byte, limits PreflightLimits) (*wasm.Module, *ModuleErro
 // *ModuleError that has no path yet, or with the cause with which ctx ended.
 func (h *Host) check(ctx context.Context, binary []byte) (run.Signature, error) {
 	digest := digestOf(binary)
-	if facts, known := h.facts(digest); known {
+	if facts, ok := h.facts(digest); ok {
 		return facts.Signature, nil
 	}
 	within := ""

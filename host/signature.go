@@ -24,7 +24,7 @@ type Catalog struct {
 // It fails with a *[ModuleError] when the file cannot be hosted; nothing is stored then. A
 // *[StorageError] reports that the module is right and cannot be stored.
 func (c Catalog) Signature(ctx context.Context, path string) (run.Signature, error) {
-	if signature, known := c.Known(ctx, path); known {
+	if signature, ok := c.Known(ctx, path); ok {
 		return signature, nil
 	}
 	ctx, leave, err := c.Host.enter(ctx)
@@ -98,7 +98,7 @@ func (h *Host) SignatureOf(ctx context.Context, digest string) (run.Signature, e
 		return run.Signature{}, err
 	}
 	defer leave()
-	if facts, known := h.facts(digest); known && h.keeps(ctx, &facts) {
+	if facts, ok := h.facts(digest); ok && h.keeps(ctx, &facts) {
 		return facts.Signature, nil
 	}
 	var signature run.Signature
@@ -122,8 +122,8 @@ func (h *Host) closedOr(err error) error {
 
 // facts returns what is known of a module, if a check by this host would find the same.
 func (h *Host) facts(digest string) (known.Facts, bool) {
-	facts, known := h.known.Facts(digest)
-	return facts, known && facts.Size <= h.config.ModuleSize && (facts.Within == "" || facts.Within == h.within())
+	facts, ok := h.known.Facts(digest)
+	return facts, ok && facts.Size <= h.config.ModuleSize && (facts.Within == "" || facts.Within == h.within())
 }
 
 // within is the limits of calls that state manifests.

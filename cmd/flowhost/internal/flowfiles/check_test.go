@@ -14,7 +14,7 @@ import (
 
 // catalog knows some modules, and checks others.
 type catalog struct {
-	known, checked, faulty map[string]bool
+	known, faulty map[string]bool
 
 	mu    sync.Mutex
 	asked []string // to be checked
