@@ -40,7 +40,8 @@ const idleFlow = `flow "idle_NUMBER" {
   }
   task "second" {
     plugin = "./guest.wasm"
-    input  = task.first.output
+    input  = { name = "bench" }
+    after  = [task.first]
   }
 }
 `

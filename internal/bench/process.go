@@ -79,6 +79,7 @@ func (s *site) log() string { return filepath.Join(s.dir, "log") }
 type process struct {
 	data  string
 	cmd   *exec.Cmd
+	ended chan error // what Wait has returned
 	nc    *nats.Conn
 	began time.Time
 	took  time.Duration // from its start to its first answer
@@ -102,6 +103,8 @@ func (s *site) start(ctx context.Context) (*process, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
+	p.ended = make(chan error, 1)
+	go func() { p.ended <- p.cmd.Wait() }()
 	for deadline := p.began.Add(10 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if p.nc == nil {
 			p.nc = connect(data)
@@ -113,7 +116,7 @@ func (s *site) start(ctx context.Context) (*process, error) {
 				return p, err
 			}
 		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
+		if time.Now().After(deadline) || ctx.Err() != nil || len(p.ended) > 0 {
 			text, _ := os.ReadFile(log.Name())
 			return nil, fmt.Errorf("the program does not answer: %s", text)
 		}
@@ -140,7 +143,7 @@ func connect(data string) *nats.Conn {
 func (p *process) stop() error {
 	p.nc.Close()
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	return p.cmd.Wait()
+	return <-p.ended
 }
 
 // memoryUse is what a process has of the machine's memory, in bytes (proc(5),
