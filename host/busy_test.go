@@ -2,6 +2,8 @@ package host_test
 
 import (
 	"context"
+	"crypto/rand"
+	"os"
 	"sync"
 	"testing"
 
@@ -14,7 +16,11 @@ func TestModuleThatComesToABusyHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{Instances: 1, Queue: -1})
 	spinning := callOf(loadBytes(t, h, endless().bytes()), "", "1")
-	path := guest(t, "dispatcher") // its manifest is in an export
+	dispatcher, err := os.ReadFile(guest(t, "dispatcher")) // its manifest is in an export
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeFile(t, "unknown.wasm", withCustomSection(dispatcher, "n", rand.Text())) // nothing is known of it
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var calls sync.WaitGroup
 	calls.Go(func() { h.Invoke(ctx, spinning) })

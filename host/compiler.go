@@ -62,6 +62,31 @@ func (s *sandbox) compileInChild(ctx context.Context, module []byte, f *estimate
 	return err
 }
 
+// Compile leaves native code of the stored module of that digest in the cache, unless it
+// is there, so that the module's first call need not wait for it. The host keeps nothing
+// of the module in memory unless a call wants it meanwhile. Compile fails with a
+// *[ModuleError], with fs.ErrNotExist when the module is not stored, or with the cause with
+// which ctx ended. It reports whether there was anything to do.
+func (h *Host) Compile(ctx context.Context, digest string) (done bool, err error) {
+	if h.known.Compiled(digest) {
+		return false, nil
+	}
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	m, err := h.module(ctx, digest, true, func(ctx context.Context) ([]byte, error) { return h.open(ctx, digest) })
+	if err != nil {
+		return true, locate(err, digest)
+	}
+	defer h.modules.release(m)
+	if m.fault != nil {
+		return true, m.fault.at(digest)
+	}
+	return true, nil
+}
+
 // estimate is the forecast of a module, for messages to its author.
 type estimate struct {
 	wasm.Forecast

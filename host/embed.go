@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/flowhost/flowhost/host/internal/manifest"
 	"github.com/flowhost/flowhost/host/internal/wasm"
@@ -45,7 +44,7 @@ func (h *Host) Embed(ctx context.Context, path string, options EmbedOptions) ([]
 	if err != nil {
 		return nil, err
 	}
-	embedded, err := h.embed(ctx, binary, cmp.Or(options.Sidecar, filepath.Join(filepath.Dir(path), ManifestFile)))
+	embedded, err := h.embed(ctx, binary, cmp.Or(options.Sidecar, sidecarOf(path)))
 	if err != nil {
 		return nil, locate(err, name)
 	}
@@ -104,7 +103,7 @@ func (h *Host) described(ctx context.Context, plain, stated []byte) ([]byte, err
 
 // moduleOf prepares a module whose bytes are at hand, to be released.
 func (h *Host) moduleOf(ctx context.Context, binary []byte) (*module, error) {
-	return h.module(ctx, digestOf(binary), func(context.Context) ([]byte, error) { return binary, nil })
+	return h.module(ctx, digestOf(binary), false, func(context.Context) ([]byte, error) { return binary, nil })
 }
 
 // statedBy returns the output of the manifest export of a module without the section,

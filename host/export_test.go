@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/flowhost/flowhost/host/internal/memory"
 	"github.com/flowhost/flowhost/host/internal/wasm"
@@ -50,4 +51,16 @@ func WithPlace(ctx context.Context, h *Host, digest string, fn func(another func
 			return err
 		})
 	})
+}
+
+// Settle makes the host take files for unchanged long enough to know them by their
+// identities.
+func Settle(h *Host) { h.known.Now = func() time.Time { return time.Now().Add(time.Hour) } }
+
+// Prepared is how many modules the host keeps in memory, once no goroutine prepares any.
+func Prepared(h *Host) int {
+	h.busy.Wait()
+	h.modules.mu.Lock()
+	defer h.modules.mu.Unlock()
+	return len(h.modules.entries)
 }

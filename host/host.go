@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/flowhost/flowhost/host/internal/known"
 )
 
 // manifestTimeout bounds a module's export that writes its manifest.
@@ -19,6 +21,7 @@ type Host struct {
 	tuning  atomic.Pointer[Tuning]
 	sandbox *sandbox
 	modules moduleCache
+	known   *known.Modules
 	calls   *pool
 	private privateDirs
 	works   sync.Pool // of *work
@@ -43,6 +46,7 @@ func New(ctx context.Context, config Config) (*Host, error) {
 	h := &Host{
 		config:  config,
 		sandbox: box,
+		known:   known.New(box.store, fmt.Sprint(box.rules(), config.Engine, " ")),
 		modules: moduleCache{entries: map[string]*entry{}, room: config.ModuleMemory, lifetime: config.ModuleTime, forget: calls.forget},
 		calls:   calls,
 		private: privateDirs(append(slices.Clip(config.Private), box.compiler.Dir())),
@@ -104,8 +108,8 @@ func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
 
 // module returns a prepared module. If it is not in the cache, its bytes come from open.
 // It is called between enter and leave, and the module is released before leave.
-func (h *Host) module(ctx context.Context, digest string, open func(context.Context) ([]byte, error)) (*module, error) {
-	return h.modules.get(ctx, digest, h.busy.Go, func() (*module, error) {
+func (h *Host) module(ctx context.Context, digest string, brief bool, open func(context.Context) ([]byte, error)) (*module, error) {
+	return h.modules.get(ctx, digest, brief, h.busy.Go, func() (*module, error) {
 		m, err := h.makeModule(digest, open)
 		if h.life.Err() != nil { // whatever went wrong, that is why
 			return nil, errors.Join(ErrClosed, m.close())
@@ -122,10 +126,9 @@ func (h *Host) makeModule(digest string, open func(context.Context) ([]byte, err
 		return nil, err
 	}
 	img.digest, img.limits = digest, setupLimits(h.tuning.Load().Limits, h.config.Memory, &img.form)
-	m := &module{image: img, exports: map[string]string{}}
-	m.signature.Digest = digest
-	form := img.form
-	if m.signature.ABI, m.fault = inferABI(&form, h.sandbox.offered); m.fault != nil {
+	h.known.KeepCompiled(digest)
+	m := newModule(digest, img)
+	if m.signature.ABI, m.fault = inferABI(&img.form, h.sandbox.offered); m.fault != nil {
 		return m, nil
 	}
 	m.fault = m.describe(h.life, h)

@@ -154,6 +154,7 @@ func TestInstancesOfOneImage(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.Config{Instances: 8})
 	digest := load(t, h, guest(t, "tasks"))
+	wantOutput(t, invoke(t, h, callOf(digest, "counter", "1")), "1") // so that the others do not wait for the module
 	var calls sync.WaitGroup
 	for range 200 {
 		calls.Go(func() {

@@ -39,7 +39,7 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 		return nil, err
 	}
 	defer leave()
-	m, _, err := h.loadFile(ctx, path)
+	m, err := h.loadFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (h *Host) Inspect(ctx context.Context, path string) (*Inspection, error) {
 		return nil, err
 	}
 	defer leave()
-	m, _, err := h.loadFile(ctx, path)
+	m, err := h.loadFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -118,16 +118,7 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 	if m := h.modules.use(digest); m != nil {
 		return m, nil
 	}
-	m, err := h.module(ctx, digest, func(ctx context.Context) ([]byte, error) {
-		binary, err := h.config.Modules.Open(ctx, digest)
-		if err != nil {
-			return nil, err
-		}
-		if have := digestOf(binary); have != digest {
-			return nil, &ModuleError{Reason: "the stored bytes have the digest " + have, Hint: "store the module again"}
-		}
-		return binary, nil
-	})
+	m, err := h.module(ctx, digest, false, func(ctx context.Context) ([]byte, error) { return h.open(ctx, digest) })
 	if err == nil && m.fault != nil {
 		h.modules.release(m)
 		err = m.fault
@@ -136,6 +127,18 @@ func (h *Host) stored(ctx context.Context, digest string) (*module, error) {
 		return nil, locate(err, digest)
 	}
 	return m, nil
+}
+
+// open reads the module of that digest from the source.
+func (h *Host) open(ctx context.Context, digest string) ([]byte, error) {
+	binary, err := h.config.Modules.Open(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	if have := digestOf(binary); have != digest {
+		return nil, &ModuleError{Reason: "the stored bytes have the digest " + have, Hint: "store the module again"}
+	}
+	return binary, nil
 }
 
 // rejectedResult is the result of a call that did not run.

@@ -32,9 +32,15 @@ func (m *module) describe(ctx context.Context, h *Host) *ModuleError {
 		}
 		origin = ManifestExport
 	}
+	return m.bindAll(&form, text, origin)
+}
+
+// bindAll makes the functions of the manifest in text or, without one, those of the
+// exports.
+func (m *module) bindAll(form *shape, text []byte, origin string) *ModuleError {
 	if text == nil {
 		m.origin = ManifestExports
-		return m.bindExports(&form)
+		return m.bindExports(form)
 	}
 	m.origin = origin
 	parsed, err := manifest.Parse(text)
@@ -45,7 +51,7 @@ func (m *module) describe(ctx context.Context, h *Host) *ModuleError {
 	for _, c := range parsed.Capabilities {
 		m.signature.Wants = append(m.signature.Wants, run.Want(c))
 	}
-	return m.bindManifest(&form)
+	return m.bindManifest(form)
 }
 
 // askForManifest runs the module's own export that writes its manifest.

@@ -32,6 +32,12 @@ type module struct {
 	fault     *ModuleError      // why it cannot be called; nil for a good one
 }
 
+func newModule(digest string, img *image) *module {
+	m := &module{image: img, exports: map[string]string{}}
+	m.signature.Digest = digest
+	return m
+}
+
 // minMemory is the bytes of linear memory that an instance starts with.
 func (m *module) minMemory() int64 { return m.image.need() }
 

@@ -170,6 +170,7 @@ var errDisk = errors.New("disk on fire")
 type brokenSource struct{}
 
 func (brokenSource) Open(context.Context, string) ([]byte, error) { return nil, errDisk }
+func (brokenSource) Size(context.Context, string) (int64, error)  { return 0, errDisk }
 func (brokenSource) Keep(context.Context, string, []byte) error   { return errDisk }
 
 func TestModuleErrorReadsAsOneLine(t *testing.T) {

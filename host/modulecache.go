@@ -36,6 +36,7 @@ type entry struct {
 	usable bool // the module is set and has no fault; guarded by the cache's lock
 
 	users int           // that wait for it or use it
+	brief bool          // nobody has asked for it but those who wanted it to be prepared: it goes with its last user
 	place *list.Element // in moduleCache.unused; nil until its first user has left
 	since time.Time     // that nobody uses it
 	bytes int64
@@ -43,9 +44,10 @@ type entry struct {
 
 // get returns the module of that digest, which prepare makes if it is not cached. prepare
 // runs in a goroutine that spawn starts: it continues when ctx ends, for others who wait.
-// The cache keeps the module until every caller has released it.
-func (c *moduleCache) get(ctx context.Context, digest string, spawn func(func()), prepare func() (*module, error)) (*module, error) {
-	e := c.enter(digest, spawn, prepare)
+// The cache keeps the module until every caller has released it, and longer unless it is
+// asked for briefly.
+func (c *moduleCache) get(ctx context.Context, digest string, brief bool, spawn func(func()), prepare func() (*module, error)) (*module, error) {
+	e := c.enter(digest, brief, spawn, prepare)
 	select {
 	case <-e.ready: // the usual case does not check ctx
 	default:
@@ -70,7 +72,7 @@ func (c *moduleCache) use(digest string) *module {
 	if e == nil || !e.usable {
 		return nil
 	}
-	e.users++
+	e.users, e.brief = e.users+1, false
 	return e.module
 }
 
@@ -107,12 +109,12 @@ func (c *moduleCache) hold(i *image) (release func()) {
 }
 
 // enter finds or adds an entry, and adds a user.
-func (c *moduleCache) enter(digest string, spawn func(func()), prepare func() (*module, error)) *entry {
+func (c *moduleCache) enter(digest string, brief bool, spawn func(func()), prepare func() (*module, error)) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[digest]
 	if e == nil {
-		e = &entry{digest: digest, ready: make(chan struct{}), users: 1} // the goroutine that prepares it
+		e = &entry{digest: digest, ready: make(chan struct{}), users: 1, brief: brief} // the goroutine that prepares it
 		c.entries[digest] = e
 		spawn(func() {
 			e.module, e.err = prepare()
@@ -120,6 +122,7 @@ func (c *moduleCache) enter(digest string, spawn func(func()), prepare func() (*
 		})
 	}
 	e.users++
+	e.brief = e.brief && brief
 	return e
 }
 
@@ -127,8 +130,11 @@ func (c *moduleCache) enter(digest string, spawn func(func()), prepare func() (*
 // attempt may succeed, unless the failure was expensive: an exceeded budget.
 func (c *moduleCache) settle(e *entry) {
 	c.mu.Lock()
-	if e.err != nil && !errors.Is(e.err, ErrCompileBudget) {
-		delete(c.entries, e.digest)
+	if e.err != nil {
+		e.brief = false // it is short
+		if !errors.Is(e.err, ErrCompileBudget) {
+			delete(c.entries, e.digest)
+		}
 	}
 	if e.module != nil {
 		e.module.image.entry = e
@@ -145,9 +151,14 @@ func (c *moduleCache) leave(e *entry) {
 	e.users--
 	if e.users == 0 && c.entries[e.digest] == e {
 		e.since = time.Now()
-		if e.place == nil {
+		switch {
+		case e.place == nil && e.brief:
+			e.place = c.unused.PushFront(e) // to be removed now
+		case e.place == nil:
 			e.place = c.unused.PushBack(e)
-		} else {
+		case e.brief:
+			c.unused.MoveToFront(e.place)
+		default:
 			c.unused.MoveToBack(e.place)
 		}
 		c.bytes += e.module.weight() - e.bytes
@@ -156,7 +167,7 @@ func (c *moduleCache) leave(e *entry) {
 			c.sweeper = time.AfterFunc(c.lifetime, c.sweep)
 		}
 	}
-	c.unlock(func(*entry) bool { return c.bytes > c.room })
+	c.unlock(func(e *entry) bool { return e.brief || c.bytes > c.room })
 }
 
 // sweep removes the modules that nobody has used for their lifetime.

@@ -26,11 +26,7 @@ type preparation struct {
 // begin walks and rewrites the module, and loads its native code or compiles
 // it, unless that takes a child.
 func (p *preparation) begin(ctx context.Context, open func(context.Context) ([]byte, error)) error {
-	binary, err := open(ctx)
-	if err != nil {
-		return err
-	}
-	if err := p.rewrite(binary); err != nil {
+	if err := p.rewrite(ctx, open); err != nil {
 		return err
 	}
 	if p.sandbox.cache != nil {
@@ -45,15 +41,19 @@ func (p *preparation) begin(ctx context.Context, open func(context.Context) ([]b
 	return p.compile(context.WithoutCancel(ctx))
 }
 
-// rewrite walks and rewrites a module, unless the cache has the result.
-func (p *preparation) rewrite(binary []byte) error {
-	options := wasm.RewriteOptions{TableMaximum: p.sandbox.limits.TableMaximum, Units: wasm.LeastGrant, Depth: p.sandbox.depth}
-	key := fmt.Sprint(wasm.RewriteVersion, " ", p.sandbox.limits, options, p.digest)
-	if stored := p.sandbox.rewrites.Load(key); stored != nil {
+// rewrite opens, walks and rewrites a module, unless the cache has the result.
+func (p *preparation) rewrite(ctx context.Context, open func(context.Context) ([]byte, error)) error {
+	options := p.sandbox.rewriting()
+	key := p.sandbox.rules() + p.digest
+	if stored := p.sandbox.store.Load(compile.Rewritten, key); stored != nil {
 		var err error
 		if p.module, err = wasm.UnmarshalPrepared(stored); err == nil {
 			return nil
 		}
+	}
+	binary, err := open(ctx)
+	if err != nil {
+		return err
 	}
 	walked, fault := preflight(binary, p.sandbox.limits)
 	if fault != nil {
@@ -61,6 +61,17 @@ func (p *preparation) rewrite(binary []byte) error {
 	}
 	p.module, p.unstored = walked.Prepare(options), key
 	return nil
+}
+
+// rewriting is how modules are rewritten.
+func (s *sandbox) rewriting() wasm.RewriteOptions {
+	return wasm.RewriteOptions{TableMaximum: s.limits.TableMaximum, Units: wasm.LeastGrant, Depth: s.depth}
+}
+
+// rules are those by which modules are checked and rewritten: what other ones have led to
+// is not used.
+func (s *sandbox) rules() string {
+	return fmt.Sprint(wasm.RewriteVersion, " ", s.limits, s.rewriting(), " ")
 }
 
 // errNotCompiled is for a valid module of which the cache has no native code.
@@ -76,13 +87,32 @@ func (p *preparation) load() error {
 	return p.compile(experimental.WithCompilationWorkers(ctx, 2))
 }
 
+// validate lets wazero validate a module that was not rewritten, and compile nothing. It
+// fails with a *ModuleError.
+func (s *sandbox) validate(walked *wasm.Module) (err error) {
+	defer recovered(&err)
+	ctx, cancel := context.WithCancelCause(s.base)
+	cancel(errNotCompiled)
+	code, err := s.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, 2), walked.Plain())
+	if errors.Is(err, errNotCompiled) {
+		return nil
+	}
+	if err != nil {
+		return compileFault(err)
+	}
+	return code.Close(s.base) // it has no code, or the interpreter took it
+}
+
+// recovered turns a panic of wazero into an error: no module may end the host.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = &ModuleError{Reason: fmt.Sprintf("compiling it broke the compiler: %v", r), Hint: "build it with another version of its toolchain"}
+	}
+}
+
 // compile lets wazero validate the module, and load or compile its code.
 func (p *preparation) compile(ctx context.Context) (err error) {
-	defer func() {
-		if r := recover(); r != nil { // in wazero: no module may end the host
-			err = &ModuleError{Reason: fmt.Sprintf("compiling it broke the compiler: %v", r), Hint: "build it with another version of its toolchain"}
-		}
-	}()
+	defer recovered(&err)
 	p.code, err = p.sandbox.runtime.CompileModule(ctx, p.module.Binary)
 	if err != nil && compile.IsStorageFault(err) {
 		p.sandbox.compiler.Mend(err)
@@ -96,7 +126,7 @@ func (p *preparation) compile(ctx context.Context) (err error) {
 		return compileFault(err)
 	}
 	if p.unstored != "" { // only now: modules that are refused take no room
-		p.sandbox.rewrites.Store(p.unstored, p.module.AppendBinary)
+		p.sandbox.store.Store(compile.Rewritten, p.unstored, p.module.AppendBinary)
 		p.unstored = ""
 	}
 	return nil
@@ -109,7 +139,7 @@ func (p *preparation) image() *image {
 	}
 	s := p.sandbox
 	img := &image{
-		base: s.base, runtime: s.runtime, code: p.code, form: shapeOf(p.module, p.code),
+		base: s.base, runtime: s.runtime, code: p.code, form: shapeOf(p.module.Size, &p.module.Interface, p.module.Custom),
 		globals: p.module.Globals, names: p.module.Names, data: p.module.Data, depth: s.depth,
 		binary:    int64(len(p.module.Binary)),
 		laid:      int64(len(p.module.Data)),

@@ -25,11 +25,16 @@ type sandbox struct {
 	runtime  wazero.Runtime
 	compiles bool                    // to native code
 	cache    wazero.CompilationCache // nil without a directory
-	rewrites *compile.RewriteCache   // nil without a directory that outlives the process
+	store    *compile.Store          // nil without a directory that outlives the process
 	compiler *compile.Compiler
 	places   *semaphore.Weighted // of modules that are prepared in this process
+	checks   *semaphore.Weighted // of modules that are checked
 	offered  offers
 }
+
+// maxChecks bounds the modules that are checked at a time, each of which may take 300 MB
+// for as long as it is.
+const maxChecks = 8
 
 // offers is the types of the functions that can be imported, by module and name.
 type offers map[string]map[string]string
@@ -39,7 +44,7 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 	if config.Engine == Interpreter {
 		settings, command = compile.WithFeatures(wazero.NewRuntimeConfigInterpreter()), nil
 	}
-	cache, rewrites := compile.OpenCache(config.CacheDir, config.Log)
+	cache, store := compile.OpenCache(config.CacheDir, config.Log)
 	compiler, cache, err := compile.New(compile.Config{
 		Command: command, CacheDir: config.CacheDir, Time: config.CompileTime, Memory: config.CompileMemory, Log: config.Log,
 	}, cache)
@@ -53,8 +58,9 @@ func newSandbox(ctx context.Context, config Config) (*sandbox, error) {
 		compiles: config.Engine == Compiler,
 		base:     context.WithoutCancel(ctx),
 		limits:   config.Preflight, depth: int32(config.Depth),
-		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, rewrites: rewrites, compiler: compiler, offered: offers{},
+		runtime: wazero.NewRuntimeWithConfig(ctx, settings), cache: cache, store: store, compiler: compiler, offered: offers{},
 		places: semaphore.NewWeighted(int64(max(goruntime.GOMAXPROCS(0)/2, 1))),
+		checks: semaphore.NewWeighted(int64(min(goruntime.GOMAXPROCS(0), maxChecks))),
 	}
 	if err := s.provide(ctx); err != nil {
 		return nil, errors.Join(err, s.close(ctx))

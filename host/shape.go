@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/flowhost/flowhost/host/internal/wasm"
@@ -73,51 +72,40 @@ type Memory struct {
 	Max  int64  `json:"max,omitempty"` // that the module declares; 0 without
 }
 
-// shapeOf describes a module as its author knows it: what the rewrite added is
-// left out.
-func shapeOf(m *wasm.Prepared, code wazero.CompiledModule) shape {
-	form := shape{size: int64(m.Size), imports: importsOf(m.Imports), manifest: m.Custom}
-	functions := code.ImportedFunctions() // in the module's order, then those that were added
-	for i := range form.imports {
-		if form.imports[i].Kind == KindFunction {
-			form.imports[i].Type = functionType(functions[0])
-			functions = functions[1:]
-		}
+// shapeOf describes a module of that many bytes, with that manifest.
+func shapeOf(size int, outside *wasm.Interface, manifest []byte) shape {
+	kinds := [...]string{
+		wasm.KindFunction: KindFunction, wasm.KindTable: KindTable,
+		wasm.KindMemory: KindMemory, wasm.KindGlobal: KindGlobal,
 	}
-	for name, def := range code.ExportedFunctions() {
-		if name == wasm.ExportStart {
-			continue
+	form := shape{size: int64(size), manifest: manifest}
+	for _, i := range outside.Imports {
+		extern := Extern{Module: i.Module, Name: i.Name, Kind: kinds[i.Kind]}
+		if i.Kind == wasm.KindFunction {
+			extern.Type = outside.Types[i.Type]
 		}
-		form.exports = append(form.exports, Extern{Name: name, Kind: KindFunction, Type: functionType(def)})
+		form.imports = append(form.imports, extern)
 	}
-	for name, def := range code.ExportedMemories() {
-		form.exports = append(form.exports, Extern{Name: name, Kind: KindMemory})
-		form.memory = memoryOf(name, def)
+	for _, e := range outside.Exports {
+		switch {
+		case e.Kind == wasm.KindFunction:
+			form.exports = append(form.exports, Extern{Name: e.Name, Kind: KindFunction, Type: outside.Types[e.Type]})
+		case e.Kind == wasm.KindMemory && e.Index < len(outside.Memories):
+			form.exports = append(form.exports, Extern{Name: e.Name, Kind: KindMemory})
+			form.memory = memoryOf(e.Name, outside.Memories[e.Index])
+		}
 	}
 	slices.SortFunc(form.exports, func(a, b Extern) int { return strings.Compare(a.Name, b.Name) })
 	return form
 }
 
-// importsOf lists all imports, without types.
-func importsOf(declared []wasm.Import) []Extern {
-	kinds := [...]string{
-		wasm.KindFunction: KindFunction, wasm.KindTable: KindTable,
-		wasm.KindMemory: KindMemory, wasm.KindGlobal: KindGlobal,
-	}
-	var imports []Extern
-	for _, i := range declared {
-		imports = append(imports, Extern{Module: i.Module, Name: i.Name, Kind: kinds[i.Kind]})
-	}
-	return imports
-}
-
 // wasmPage is the unit of a linear memory's size.
 const wasmPage = 64 << 10
 
-func memoryOf(name string, def api.MemoryDefinition) *Memory {
-	m := &Memory{Name: name, Min: int64(def.Min()) * wasmPage}
-	if limit, ok := def.Max(); ok {
-		m.Max = int64(limit) * wasmPage
+func memoryOf(name string, size wasm.Memory) *Memory {
+	m := &Memory{Name: name, Min: int64(size.Min) * wasmPage}
+	if size.Bounded {
+		m.Max = int64(size.Max) * wasmPage
 	}
 	return m
 }

@@ -21,7 +21,7 @@ const ManifestFile = "plugin.json"
 // as the custom section that it could have: the manifest then is part of what is
 // stored, of its digest, and of every run that recorded it.
 func withManifest(path string, module []byte, limits PreflightLimits) ([]byte, error) {
-	sidecar := filepath.Join(filepath.Dir(path), ManifestFile)
+	sidecar := sidecarOf(path)
 	text, err := readSidecar(sidecar)
 	if text == nil || err != nil {
 		return module, err
@@ -38,6 +38,9 @@ func withManifest(path string, module []byte, limits PreflightLimits) ([]byte, e
 	}
 	return wasm.AppendCustom(module, abi.ManifestSection, text), nil
 }
+
+// sidecarOf is the path of the manifest beside a module.
+func sidecarOf(path string) string { return filepath.Join(filepath.Dir(path), ManifestFile) }
 
 // readSidecar gives nil where there is no manifest. It reads no more than one may
 // be long, and a byte with which it is too long.

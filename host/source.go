@@ -19,6 +19,10 @@ type Source interface {
 	// fails with fs.ErrNotExist when the source does not have it.
 	Open(ctx context.Context, digest string) ([]byte, error)
 
+	// Size gives the bytes of a module without reading it. It fails with
+	// fs.ErrNotExist when the source does not have it.
+	Size(ctx context.Context, digest string) (int64, error)
+
 	// Keep stores a module under its digest, "sha256:" and 64 hex digits. To
 	// keep one again changes nothing.
 	Keep(ctx context.Context, digest string, module []byte) error
@@ -53,6 +57,12 @@ func (s *MemorySource) Open(_ context.Context, digest string) ([]byte, error) {
 	return module, nil
 }
 
+// Size implements [Source].
+func (s *MemorySource) Size(ctx context.Context, digest string) (int64, error) {
+	module, err := s.Open(ctx, digest)
+	return int64(len(module)), err
+}
+
 // Keep implements [Source].
 func (s *MemorySource) Keep(_ context.Context, digest string, module []byte) error {
 	s.mu.Lock()
@@ -82,6 +92,19 @@ func (f Folder) Open(_ context.Context, digest string) ([]byte, error) {
 		return nil, fmt.Errorf("module %s is damaged: its content has the digest %s; delete it and deploy its flow again", path, have)
 	}
 	return module, nil
+}
+
+// Size implements [Source].
+func (f Folder) Size(_ context.Context, digest string) (int64, error) {
+	path, err := f.path(digest)
+	if err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 // Keep implements [Source]. A file that is damaged is replaced.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"testing"
@@ -214,4 +215,5 @@ func (s stuck) Open(context.Context, string) ([]byte, error) {
 	return nil, nil
 }
 
-func (s stuck) Keep(context.Context, string, []byte) error { return nil }
+func (s stuck) Size(context.Context, string) (int64, error) { return 0, fs.ErrNotExist }
+func (s stuck) Keep(context.Context, string, []byte) error  { return nil }

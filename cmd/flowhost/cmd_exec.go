@@ -16,6 +16,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -87,7 +88,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer serve.CloseHost(h)
-	options, err := x.files.Options(cmd, x.Environ, h)
+	options, err := x.files.Options(cmd, x.Environ, host.Catalog{Host: h, Compile: true})
 	if err != nil {
 		return err
 	}

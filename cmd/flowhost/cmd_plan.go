@@ -15,6 +15,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -85,7 +86,7 @@ func loadWithModules(a *cli.App, cmd *cobra.Command, files *flowfiles.Flags, pat
 		return nil, err
 	}
 	defer serve.CloseHost(h)
-	options, err := files.Allowed(cmd, a, paths[0], h)
+	options, err := files.Allowed(cmd, a, paths[0], host.Catalog{Host: h, Discard: true})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/host"
 )
 
 // service is run with its flags.
@@ -91,7 +92,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	defer serve.CloseHost(h)
-	options, err := s.files.Options(cmd, s.Environ, h)
+	options, err := s.files.Options(cmd, s.Environ, host.Catalog{Host: h}) // serve compiles while the flows are served
 	if err != nil {
 		return err
 	}

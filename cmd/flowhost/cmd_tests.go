@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
@@ -18,6 +19,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/testreport"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/internal/flowtest"
 )
 
@@ -73,11 +75,13 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	defer serve.CloseHost(h)
-	options, err := t.files.Allowed(cmd, t.App, paths[0], h)
+	options, err := t.files.Allowed(cmd, t.App, paths[0], host.Catalog{Host: h, Compile: true})
 	if err != nil {
 		return err
 	}
-	suite, diags := flows.LoadTests(soft, paths, options)
+	var suite *flows.Suite
+	var diags hcl.Diagnostics
+	flowfiles.Checked(soft, options, nil, func(options flows.Options) { suite, diags = flows.LoadTests(soft, paths, options) })
 	switch {
 	case soft.Err() != nil:
 		return context.Cause(soft) // unread modules are not errors

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
@@ -12,6 +13,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
 )
 
 func validateCommand(a *cli.App) *cobra.Command {
@@ -44,11 +46,13 @@ func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowfil
 		return err
 	}
 	defer serve.CloseHost(h)
-	options, err := files.Allowed(cmd, a, paths[0], h)
+	options, err := files.Allowed(cmd, a, paths[0], host.Catalog{Host: h, Compile: true, Discard: true})
 	if err != nil {
 		return err
 	}
-	suite, diags := flows.LoadTests(ctx, paths, options)
+	var suite *flows.Suite
+	var diags hcl.Diagnostics
+	flowfiles.Checked(ctx, options, nil, func(options flows.Options) { suite, diags = flows.LoadTests(ctx, paths, options) })
 	set := suite.Set
 	if asJSON {
 		if err := a.PrintJSON(flows.DiagnosticsJSON(diags, set.Files())); err != nil {

@@ -40,7 +40,8 @@ const idleFlow = `flow "idle_NUMBER" {
   }
   task "second" {
     plugin = "./guest.wasm"
-    input  = task.first.output
+    input  = { name = "bench" }
+    after  = [task.first]
   }
 }
 `
@@ -88,6 +89,31 @@ func measureIdleGuest(ctx context.Context, binary, name string, module []byte) (
 	fmt.Printf("%-11s resident memory, %d idle flows   %8.1f MB\n", name, idleFlows, mb(has.resident))
 	fmt.Printf("%-11s of it in no file                 %8.1f MB\n", name, mb(has.own))
 	fmt.Printf("%-11s share of a processor             %8.2f %%\n", name, 100*share)
+	return nil
+}
+
+// measureFlows measures what a host of the flows in a directory has in memory before any
+// call: after a start that compiles all modules, and after another one.
+func measureFlows(ctx context.Context, binary, dir string) error {
+	site, err := newSite(binary, nil)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(site.dir)
+	site.flows, site.args = dir, []string{"--workers", "0"} // schedules make no calls
+	for _, compiled := range []bool{false, true} {
+		m, err := site.measured(ctx, func(*process, *started) error {
+			if compiled {
+				return nil
+			}
+			return site.logs(ctx, allCompiled)
+		})
+		if err != nil {
+			return err
+		}
+		what := map[bool]string{false: "start that compiled", true: "warm start"}[compiled]
+		fmt.Printf("resident memory, idle after a %-20s %8.1f MB, %.1f MB of it in no file\n", what, mb(m.idle.resident), mb(m.idle.own))
+	}
 	return nil
 }
 

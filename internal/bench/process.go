@@ -19,6 +19,8 @@ import (
 // site is a directory with one flow, and what serves it.
 type site struct {
 	binary, dir string
+	flows       string
+	args        []string // further ones of the program
 }
 
 const benchFlows = `
@@ -67,15 +69,21 @@ func newSite(binary string, files map[string][]byte) (*site, error) {
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "flows", name), content, 0o600))
 	}
-	return &site{binary: binary, dir: dir}, err
+	return &site{binary: binary, dir: dir, flows: filepath.Join(dir, "flows")}, err
 }
+
+// log is the file of what the program prints.
+func (s *site) log() string { return filepath.Join(s.dir, "log") }
 
 // process is a started program that answers.
 type process struct {
-	data string
-	cmd  *exec.Cmd
-	nc   *nats.Conn
-	took time.Duration // from its start to its first answer
+	data  string
+	cmd   *exec.Cmd
+	ended chan error // what Wait has returned
+	nc    *nats.Conn
+	began time.Time
+	took  time.Duration // from its start to its first answer
+	used  time.Duration // of processors until then
 }
 
 // start runs the program until its micro service answers a ping: flows are
@@ -83,29 +91,32 @@ type process struct {
 func (s *site) start(ctx context.Context) (*process, error) {
 	data := filepath.Join(s.dir, "data")
 	os.Remove(filepath.Join(data, "nats-context.json"))
-	p := &process{data: data, cmd: exec.CommandContext(ctx, s.binary, "run", filepath.Join(s.dir, "flows"), "--data", data, "--nats-listen", "127.0.0.1:0")}
+	p := &process{data: data, cmd: exec.CommandContext(ctx, s.binary, append([]string{"run", s.flows, "--data", data, "--nats-listen", "127.0.0.1:0"}, s.args...)...)}
 	p.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"))
-	log, err := os.Create(filepath.Join(s.dir, "log"))
+	log, err := os.Create(s.log())
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	begin := time.Now()
+	p.began = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	for deadline := begin.Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	p.ended = make(chan error, 1)
+	go func() { p.ended <- p.cmd.Wait() }()
+	for deadline := p.began.Add(10 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if p.nc == nil {
 			p.nc = connect(data)
 		}
 		if p.nc != nil {
 			if _, err := p.nc.Request("$SRV.PING.flowhost", nil, time.Second); err == nil {
-				p.took = time.Since(begin)
-				return p, nil
+				p.took = time.Since(p.began)
+				p.used, err = p.processor()
+				return p, err
 			}
 		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
+		if time.Now().After(deadline) || ctx.Err() != nil || len(p.ended) > 0 {
 			text, _ := os.ReadFile(log.Name())
 			return nil, fmt.Errorf("the program does not answer: %s", text)
 		}
@@ -132,7 +143,7 @@ func connect(data string) *nats.Conn {
 func (p *process) stop() error {
 	p.nc.Close()
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	return p.cmd.Wait()
+	return <-p.ended
 }
 
 // memoryUse is what a process has of the machine's memory, in bytes (proc(5),

@@ -15,9 +15,9 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// maxCache is the bytes of native code that a cache keeps from one process to
-// the next.
-const maxCache = 1 << 30
+// maxCache is the bytes of files that a cache keeps from one process to the next: about
+// 230 Go modules.
+const maxCache = 4 << 30
 
 // cacheName is the directory that a host makes below [Config].CacheDir. It alone
 // is written to and pruned: what else lies beside it belongs to the user.
@@ -39,12 +39,12 @@ func CachePath(dir string) string {
 	return filepath.Join(dir, cacheName)
 }
 
-// OpenCache keeps native code, and what it was compiled from, in a directory below the given one, unless that is
-// "". A cache saves time and nothing else, so one that cannot be used is reported
+// OpenCache keeps native code, and what else is derived from modules, in a directory below
+// the given one, unless that is "". A cache saves time and nothing else, so one that cannot be used is reported
 // and left alone. wazero gives each of its versions, and each kind of machine, a
 // directory in there; the code's name is a digest of the module and of the features
 // in force.
-func OpenCache(dir string, log *slog.Logger) (wazero.CompilationCache, *RewriteCache) {
+func OpenCache(dir string, log *slog.Logger) (wazero.CompilationCache, *Store) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ func OpenCache(dir string, log *slog.Logger) (wazero.CompilationCache, *RewriteC
 		log.Warn("compiled modules are kept in memory only: their directory cannot be used", "error", err)
 		return nil, nil
 	}
-	return cache, openRewrites(own, log)
+	return cache, openStore(own, log)
 }
 
 // claimCache makes the directory for compiled modules, or checks that it is one
@@ -132,13 +132,17 @@ func notOurs(own string) error {
 	return fmt.Errorf("%s has no file %s of flowhost's, so something else has made it: set another cache, or move it away", own, cacheTagFile)
 }
 
-// Names that wazero gives, and a RewriteCache: a directory for each version, in there
+// Names that wazero gives, and a Store: a directory for each version, in there
 // files of modules, and those that are being written.
 var (
-	cacheVersion = regexp.MustCompile(`^(wazero|rewritten)-[^/]+$`)
+	cacheVersion = regexp.MustCompile(`^(wazero|rewritten|known)-[^/]+$`)
 	cacheModule  = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	cacheWritten = regexp.MustCompile(`^[0-9a-f]{64}\.[0-9]+\.tmp$`)
 )
+
+// leastSize is the bytes that each file counts for, so that the limit bounds the number
+// of small ones, too.
+const leastSize = 256 << 10
 
 // staleWrite is the age of a file that a process has left behind half written.
 const staleWrite = time.Hour
@@ -191,7 +195,7 @@ func modulesIn(at *os.Root) ([]cacheFile, error) {
 		}
 		switch {
 		case cacheModule.MatchString(e.Name()):
-			files = append(files, cacheFile{at, e.Name(), info.Size(), info.ModTime()})
+			files = append(files, cacheFile{at, e.Name(), max(info.Size(), leastSize), info.ModTime()})
 		case cacheWritten.MatchString(e.Name()) && time.Since(info.ModTime()) > staleWrite:
 			err = errors.Join(err, ignoreMissing(at.Remove(e.Name())))
 		}

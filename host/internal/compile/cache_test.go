@@ -63,13 +63,13 @@ func TestCacheIsPrunedFromTheOldestOn(t *testing.T) {
 	for age := range 6 {
 		writeFile(t, filepath.Join(own, versions[age%2], moduleName(age)), 100, time.Duration(age+1)*time.Hour)
 	}
-	if err := pruneCache(own, 600); err != nil {
+	if err := pruneCache(own, 6*leastSize); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(filesIn(t, own)); n != 7 {
 		t.Errorf("%d files are left of 6 that fit and the tag", n)
 	}
-	if err := pruneCache(own, 250); err != nil {
+	if err := pruneCache(own, 5*leastSize/2); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{cacheTagFile, moduleName(0), moduleName(1)}, filesIn(t, own)); diff != "" {

@@ -49,6 +49,16 @@ func WithoutCustom(module []byte, name string) ([]byte, error) {
 	return rest, nil
 }
 
+// Plain gives the module without custom sections, which decoders of others may trust.
+func (m *Module) Plain() []byte {
+	plain := make([]byte, headerSize, len(m.binary))
+	copy(plain, m.binary)
+	for _, s := range m.sections {
+		plain = append(plain, m.binary[s.start:s.end]...)
+	}
+	return plain
+}
+
 // frame passes over a section, and gives the name of a custom one.
 func (r *reader) frame() (name string, custom bool) {
 	id := r.byte()

@@ -35,6 +35,26 @@ func TestWithCustom(t *testing.T) {
 	}
 }
 
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	types, other := section(sectionType, uleb(0)), custom("name", "\x00")
+	for name, binary := range map[string][]byte{
+		"no section": module(), "custom only": module(other, other), "around": module(other, types, other), "none": module(types),
+	} {
+		m, err := Decode(binary, Options{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		want := module()
+		if len(m.sections) > 0 {
+			want = module(types)
+		}
+		if got := m.Plain(); !bytes.Equal(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestWithCustomIsFoundByDecode(t *testing.T) {
 	t.Parallel()
 	content := []byte(strings.Repeat("{}", 300)) // more than one byte of length

@@ -64,7 +64,7 @@ func (r *rewriter) planData() dataPlan {
 		return dataPlan{}
 	}
 	defines := r.find(sectionMemory).id == sectionMemory &&
-		!slices.ContainsFunc(r.Imports, func(i Import) bool { return i.Kind == KindMemory })
+		!slices.ContainsFunc(r.Interface.Imports, func(i Import) bool { return i.Kind == KindMemory })
 	named := r.analysis.drops || len(r.analysis.inits) > 0
 	p, taken, fits := dataPlan{moved: true}, writer{make([]byte, 0, s.end-s.body)}, true
 	d := r.again(s)

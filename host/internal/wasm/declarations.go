@@ -14,12 +14,6 @@ const (
 	kindTag // of the exceptions proposal
 )
 
-// Import is one import of a module.
-type Import struct {
-	Module, Name string
-	Kind         byte // one of the Kind constants
-}
-
 // Table is a table that the module defines.
 type Table struct {
 	Type     byte // of its elements, as the binary format states it
@@ -48,9 +42,15 @@ func (d *decoder) readTypes() {
 		at := d.pos
 		switch form := d.byte(); form {
 		case typeFunction:
-			t := arity{params: d.readValueTypes("parameters"), results: d.readValueTypes("results")}
+			t := arity{params: d.readValueTypes("parameters")}
+			paramsEnd := d.pos
+			t.results = d.readValueTypes("results")
+			if d.err != nil {
+				return
+			}
 			t.at = d.pos - t.results // each takes a byte
 			d.types = append(d.types, t)
+			d.Interface.Types = append(d.Interface.Types, typeText(d.module[paramsEnd-t.params:paramsEnd], d.module[t.at:d.pos]))
 		case 0x4e, 0x4f, 0x50, 0x5e, 0x5f: // recursive, final, sub, array, struct
 			d.unsupported(at, "a type", collector)
 		default:
@@ -114,14 +114,15 @@ func (r *reader) wrongType(at int, t byte) {
 
 func (d *decoder) readImports() {
 	n := d.count("imports", 4, d.limits.Imports, "Imports")
-	d.Imports = make([]Import, 0, n)
+	d.Interface.Imports = make([]Import, 0, n)
 	for range n {
 		i := Import{Module: string(d.freeName()), Name: string(d.freeName())}
 		at := d.pos
 		i.Kind = d.byte()
 		switch i.Kind {
 		case KindFunction:
-			d.functions = append(d.functions, d.readTypeIndex())
+			i.Type = d.readTypeIndex()
+			d.functions = append(d.functions, i.Type)
 		case KindTable:
 			d.readTable()
 		case KindMemory:
@@ -136,7 +137,7 @@ func (d *decoder) readImports() {
 		if d.err != nil {
 			return
 		}
-		d.Imports = append(d.Imports, i)
+		d.Interface.Imports = append(d.Interface.Imports, i)
 	}
 	d.Figures.Imports = n
 	d.imported.functions, d.imported.globals = len(d.functions), len(d.globals)
@@ -220,6 +221,7 @@ func (d *decoder) readMemory() int {
 	if low > maxPages || bounded && high > maxPages {
 		d.malformed(at, "a memory has more than %d pages", maxPages)
 	}
+	d.Interface.Memories = append(d.Interface.Memories, Memory{low, high, bounded})
 	return low
 }
 
@@ -271,11 +273,13 @@ func (d *decoder) readGlobalType() global {
 
 // globalIndex reads which global is used. There must be one, for the host adds
 // its own behind the module's.
-func (d *decoder) globalIndex() {
+func (d *decoder) globalIndex() int {
 	at := d.pos
-	if i := d.u32(); d.err == nil && i >= len(d.globals) {
+	i := d.u32()
+	if d.err == nil && i >= len(d.globals) {
 		d.malformed(at, "global %d is used and there are %d", i, len(d.globals))
 	}
+	return i
 }
 
 // functionIndex reads which function is used. There must be one, see globalIndex.
@@ -293,7 +297,7 @@ func (d *decoder) functionIndex() int {
 }
 
 // declare reads which function is used, outside of code: code may refer to it.
-func (d *decoder) declare() {
+func (d *decoder) declare() int {
 	i := d.functionIndex()
 	if d.err == nil {
 		if d.declared == nil {
@@ -301,6 +305,7 @@ func (d *decoder) declare() {
 		}
 		d.declared[i] = true
 	}
+	return i
 }
 
 // reference reads to which function code refers. It must be declared, because
@@ -315,21 +320,25 @@ func (b *body) reference(at int) {
 func (d *decoder) readExports() {
 	n := d.count("exports", 3, d.limits.Exports, "Exports")
 	for i := 0; i < n && d.err == nil; i++ {
-		name := d.freeName()
-		d.HasExport = d.HasExport || d.options.Export != "" && string(name) == d.options.Export
+		e := Export{Name: string(d.freeName())}
+		d.HasExport = d.HasExport || d.options.Export != "" && e.Name == d.options.Export
 		at := d.pos
-		switch kind := d.byte(); kind {
+		switch e.Kind = d.byte(); e.Kind {
 		case KindFunction:
-			d.declare()
+			e.Index = d.declare()
+			if d.err == nil {
+				e.Type = d.functions[e.Index]
+			}
 		case KindGlobal:
-			d.globalIndex()
+			e.Index = d.globalIndex()
 		case KindTable, KindMemory:
-			d.u32()
+			e.Index = d.u32()
 		case kindTag:
 			d.unsupported(at, "an export", exceptions)
 		default:
-			d.malformed(at, "no export has the kind %d", kind)
+			d.malformed(at, "no export has the kind %d", e.Kind)
 		}
+		d.Interface.Exports = append(d.Interface.Exports, e)
 	}
 	d.Figures.Exports = n
 }

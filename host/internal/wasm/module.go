@@ -41,11 +41,11 @@ type Options struct {
 // Module is what is known of a module that is within the limits. It refers to
 // the decoded bytes, which must not change.
 type Module struct {
-	Imports []Import
-	Tables  []Table
-	Custom  []byte // content of the first custom section of the asked name; nil without
-	Names   Names  // of functions
-	Figures Limits // what the module has of each; the largest one of what is limited singly
+	Interface Interface
+	Tables    []Table
+	Custom    []byte // content of the first custom section of the asked name; nil without
+	Names     Names  // of functions
+	Figures   Limits // what the module has of each; the largest one of what is limited singly
 
 	HasExport bool // there is one of the asked name
 

@@ -13,9 +13,14 @@ func TestCompleteModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imports := []Import{{"a", "f", KindFunction}, {"a", "t", KindTable}, {"a", "m", KindMemory}, {"a", "g", KindGlobal}}
-	if !reflect.DeepEqual(m.Imports, imports) {
-		t.Errorf("imports %+v", m.Imports)
+	outside := Interface{
+		Types:    []string{"() -> ()", "(i32) -> i32"},
+		Imports:  []Import{{"a", "f", KindFunction, 0}, {"a", "t", KindTable, 0}, {"a", "m", KindMemory, 0}, {"a", "g", KindGlobal, 0}},
+		Exports:  []Export{{"run", KindFunction, 1, 1}, {"m", KindMemory, 0, 0}},
+		Memories: []Memory{{1, 2, true}},
+	}
+	if !reflect.DeepEqual(m.Interface, outside) {
+		t.Errorf("%+v", m.Interface)
 	}
 	if tables := []Table{{Type: typeFuncref, Min: 5}, {typeExternref, 1, 2, true}}; !reflect.DeepEqual(m.Tables, tables) {
 		t.Errorf("tables %+v", m.Tables)

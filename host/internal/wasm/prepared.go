@@ -9,15 +9,16 @@ import (
 // RewriteVersion is raised with each change of what Decode accepts or Rewrite writes, so
 // that no host uses what an older version has stored. TestRewriteVersion notices most of
 // these changes.
-const RewriteVersion = 3
+const RewriteVersion = 5
 
 // Prepared is a rewritten module and what its host needs to know of the original.
 type Prepared struct {
-	Size    int // bytes of the original
-	Imports []Import
+	Size    int    // bytes of the original
 	Figures Limits // as in Module
 	Custom  []byte `json:"-"` // as in Module
 	Names   Names  `json:"-"`
+
+	Interface Interface
 
 	Rewritten
 }
@@ -25,7 +26,7 @@ type Prepared struct {
 // Prepare rewrites a module.
 func (m *Module) Prepare(options RewriteOptions) *Prepared {
 	return &Prepared{
-		Size: len(m.binary), Imports: m.Imports, Figures: m.Figures, Custom: m.Custom, Names: m.Names,
+		Size: len(m.binary), Interface: m.Interface, Figures: m.Figures, Custom: m.Custom, Names: m.Names,
 		Rewritten: *m.Rewrite(options),
 	}
 }

@@ -9,8 +9,10 @@
 //	reload.go       applies changed settings (livesettings.go) and flows when files change
 //	                (filewatch.go)
 //	guestlog.go     the logs of guests
+//	compilemodules.go
+//	                compiles modules while the flows are served
 //	startup.go      what the host prints when it is ready
 //
-// Goroutines: those of Node.Start, which Node.Stop waits for; the intake and the
-// reloader, which Node.intake waits for.
+// Goroutines: those of Node.Start, which Node.Stop waits for; the intake, the
+// reloader and the one that compiles modules, which Node.intake waits for.
 package serve

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"time"
 
 	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/bus/intake"
@@ -59,7 +60,11 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader, control *hos
 				reportStart(c.Out, n.link, c.Set, schedules, n.Engine.Stats().Pause)
 			}
 			loading.Go(func() { r.run(taking) })
-			debug.FreeOSMemory() // an idle host would keep the garbage of loading modules and flows
+			loading.Go(func() {
+				compileModules(taking, c.Host.Compile, c.Set, time.Now(), c.Log)
+				runtime.GC()         // its finalizers unmap native code, and let the next collection have what refers to it
+				debug.FreeOSMemory() // an idle host would keep the garbage of loading flows and compiling modules
+			})
 			continue
 		case err := <-ended:
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/plan"
 	"github.com/flowhost/flowhost/flows"
 )
@@ -138,7 +139,9 @@ func (r *reloader) load(ctx context.Context) {
 	}
 	options := r.flows
 	options.Opened, options.Ceilings = next.Opened, next.Ceilings
-	set, diags := flows.Load(ctx, r.paths, options)
+	var set *flows.Set
+	var diags hcl.Diagnostics
+	flowfiles.Checked(ctx, options, nil, func(options flows.Options) { set, diags = flows.Load(ctx, r.paths, options) })
 	if ctx.Err() != nil {
 		return
 	}

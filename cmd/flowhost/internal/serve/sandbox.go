@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/flowhost/flowhost/bus/natsd"
@@ -46,11 +47,15 @@ type keptModules struct {
 	host.Folder
 	settings settings.Settings
 	log      *slog.Logger
+	claiming sync.Mutex
 }
 
 // Keep implements host.Source.
 func (k *keptModules) Keep(ctx context.Context, digest string, module []byte) error {
-	if err := claimData(&k.settings, k.log); err != nil {
+	k.claiming.Lock()
+	err := claimData(&k.settings, k.log)
+	k.claiming.Unlock()
+	if err != nil {
 		return err
 	}
 	if err := k.Folder.Keep(ctx, digest, module); err != nil {

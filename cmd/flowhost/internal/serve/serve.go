@@ -51,8 +51,10 @@ func Run(soft, hard context.Context, c Config) error {
 		return errors.Join(err, l.Close())
 	}
 	n.Start(hard)
+	reloading := c.Flows
+	reloading.Catalog = host.Catalog{Host: c.Host, Compile: true} // before the switch, while the old flows are served
 	r := &reloader{
-		paths: c.Paths, flows: c.Flows, leave: []string{c.Settings.Data, host.CachePath(c.Settings.Cache)},
+		paths: c.Paths, flows: reloading, leave: []string{c.Settings.Data, host.CachePath(c.Settings.Cache)},
 		watch: !c.Settings.Unwatched, asked: c.Reloads, log: c.Log,
 		settings: liveSettings{
 			file: c.SettingsFile, reread: c.Reread, started: c.Settings, last: c.Settings,

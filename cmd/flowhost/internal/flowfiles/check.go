@@ -1,0 +1,89 @@
+package flowfiles
+
+import (
+	"context"
+	"errors"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/run"
+)
+
+// informed is a catalog that has the signatures of most modules without reading them.
+type informed interface {
+	flows.Catalog
+	Known(ctx context.Context, path string) (run.Signature, bool)
+}
+
+// Checked calls load once if all modules of the catalog are known. Otherwise it checks the
+// others first, concurrently, and calls load again: a load asks for one module after the
+// other. fail, if not nil, is called when modules cannot be stored: the data directory is
+// to blame then, and not each plugin.
+func Checked(ctx context.Context, options flows.Options, fail func(error), load func(flows.Options)) {
+	all, ok := options.Catalog.(informed)
+	if !ok {
+		load(options)
+		return
+	}
+	c := &checkedCatalog{informed: all, found: map[string]checked{}, fail: fail}
+	options.Catalog = c
+	load(options)
+	if len(c.unknown) == 0 {
+		return
+	}
+	c.checkUnknown(ctx)
+	load(options)
+}
+
+// checkedCatalog belongs to one goroutine.
+type checkedCatalog struct {
+	informed
+	found   map[string]checked // by path
+	unknown []string           // paths of modules that were asked for and not checked
+	fail    func(error)
+}
+
+type checked struct {
+	signature run.Signature
+	err       error
+}
+
+var errUnchecked = errors.New("the module is not checked yet")
+
+// Signature implements flows.Catalog.
+func (c *checkedCatalog) Signature(ctx context.Context, path string) (run.Signature, error) {
+	found, ok := c.found[path]
+	if !ok {
+		if found.signature, ok = c.Known(ctx, path); !ok {
+			found.err = errUnchecked
+			c.unknown = append(c.unknown, path)
+		}
+		c.found[path] = found
+	}
+	return found.signature, found.err
+}
+
+// checkUnknown checks the modules that were asked for.
+func (c *checkedCatalog) checkUnknown(ctx context.Context) {
+	results := make([]checked, len(c.unknown))
+	var checks errgroup.Group
+	checks.SetLimit(max(runtime.GOMAXPROCS(0), 2)) // a check may wait for a child that compiles
+	for i, path := range c.unknown {
+		checks.Go(func() error {
+			results[i].signature, results[i].err = c.informed.Signature(ctx, path)
+			return nil
+		})
+	}
+	_ = checks.Wait() // each result has its error
+	for i, path := range c.unknown {
+		c.found[path] = results[i]
+		if fault := (*host.StorageError)(nil); c.fail != nil && errors.As(results[i].err, &fault) {
+			c.fail(cli.WithCode(cli.ExitInvalid, fault.Err))
+		}
+	}
+	c.unknown = nil
+}
