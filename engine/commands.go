@@ -84,14 +84,17 @@ func (e *Engine) submission(request run.Request) func() ask {
 	}
 }
 
-// Sync returns once everything is durable that was recorded before.
+// Sync returns once everything is durable that was recorded before. An engine that was
+// drained has left nothing.
 func (e *Engine) Sync(ctx context.Context) error {
 	synced := make(chan struct{}, 1)
 	err := e.command(ctx, func() { e.exec.commits.afterCommit(func() { synced <- struct{}{} }) })
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = await(ctx, e, synced)
 	}
-	_, err = await(ctx, e, synced)
+	if errors.Is(err, ErrStopped) && e.drained {
+		return nil
+	}
 	return err
 }
 

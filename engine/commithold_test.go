@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -76,6 +77,9 @@ func TestCommitHold(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(hold)
 			synctest.Wait()
+			if err := r.Sync(t.Context()); err != nil {
+				t.Errorf("after the end: %v", err)
+			}
 		}, 1, hold},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +117,9 @@ func TestBegunIsNotDurable(t *testing.T) {
 		id := r.begin(run.Request{Flow: "f", Trigger: run.Trigger{Kind: run.TriggerManual, Payload: []byte("1")}})
 		synctest.Wait()
 		r.crash()
+		if err := r.Sync(t.Context()); !errors.Is(err, ErrStopped) {
+			t.Errorf("Sync after a crash: %v", err)
+		}
 		again := boot(t, Config{Journal: r.journal}, set)
 		if _, err := again.Get(t.Context(), id); err == nil {
 			t.Error("the run is there")

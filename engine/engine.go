@@ -118,6 +118,7 @@ type Engine struct {
 	drainOnce sync.Once
 	ready     chan struct{}
 	stopped   chan struct{}
+	drained   bool // everything recorded is durable; read it once stopped is closed
 }
 
 // New makes an engine that does nothing until Run is called.
@@ -190,6 +191,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	close(x.commits.toNotifier) // after a graceful stop the notifier still delivers what it has received
 	notifying.Wait()
+	e.drained = err == nil
 	return err
 }
 
