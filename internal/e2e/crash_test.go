@@ -115,6 +115,9 @@ func TestKill(t *testing.T) {
 	for round := range rounds {
 		c := h.client()
 		follow := c.subscribe("fh.v1.run.patient.>")
+		for id := range held { // another kill would lose its attempt again
+			c.follow(`{"run":"` + id + `"}`).finished(id)
+		}
 		id := c.submit("fh.v1.api.run.patient", `{"hold":true}`)
 		held[id] = fmt.Sprint(round)
 		follow.attempt("hold", 1)

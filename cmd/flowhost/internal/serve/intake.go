@@ -75,7 +75,7 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader, control *hos
 			if errors.Is(context.Cause(soft), errDrained) {
 				again = "twice" // the first signal requests what is under way
 			}
-			c.Log.Info("shutting down: running attempts finish first; interrupt "+again+" to stop immediately", "running_attempts", c.Host.Stats().Running)
+			c.Log.Info("shutting down: running attempts finish first; interrupt "+again+" to stop immediately", "running_attempts", n.Engine.Stats().Running)
 			if err := intake.Decline(); err != nil {
 				c.Log.Warn("requests get no answer while the host stops", "error", err)
 			}
