@@ -180,6 +180,18 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, err := l.publish(ctx, nil, l.seq)
+	if !jskit.IsConflict(err) {
+		return err
+	}
+	// A renewal whose acknowledgement nobody waited for, or the lease was lost.
+	entry, err := l.read(ctx)
+	switch {
+	case err != nil || entry.free:
+		return err
+	case entry.owner.ID != l.cfg.Owner.ID:
+		return &LostError{entry.owner}
+	}
+	_, err = l.publish(ctx, nil, entry.seq)
 	return err
 }
 

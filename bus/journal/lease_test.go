@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/bus/internal/bustest"
@@ -169,5 +171,33 @@ func TestLeaseOutlivesTheServer(t *testing.T) {
 	}
 	if err := done(); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run = %v", err)
+	}
+}
+
+// A lease is released although the owner does not know of its last renewal: it was stopped
+// before the acknowledgement came.
+func TestLeaseIsReleasedAfterAnUnknownRenewal(t *testing.T) {
+	t.Parallel()
+	_, _, connect := leaseServer(t)
+	nc := connect()
+	l := acquire(t, nc, anOwner("first", new(bustest.LogLines)))
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewal, err := json.Marshal(anOwner("first", nil).Owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), bus.OwnerSubject(0), renewal); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var log bustest.LogLines
+	acquire(t, nc, anOwner("second", &log))
+	if log.Count("the journal has an owner") != 0 {
+		t.Errorf("the log has %s", log.All())
 	}
 }
