@@ -79,6 +79,7 @@ type Publisher struct {
 
 	liveCome  chan struct{} // one place: live has something
 	readyCome chan struct{} // one place: ready has something
+	openCome  chan struct{} // one place: open has something again, or something was dropped
 	sent      chan struct{} // one place: nothing is left of what was collected
 }
 
@@ -107,7 +108,7 @@ func New(nc *nats.Conn, shard int, cfg Config) (*Publisher, error) {
 	}
 	return &Publisher{
 		cfg: cfg, nc: nc, js: js, shard: shard, limit: int(nc.MaxPayload()) - jskit.Overhead, log: jskit.Logger(cfg.Log),
-		open: map[run.ID]*bundle{}, liveCome: make(chan struct{}, 1), readyCome: make(chan struct{}, 1), sent: make(chan struct{}, 1),
+		open: map[run.ID]*bundle{}, liveCome: make(chan struct{}, 1), readyCome: make(chan struct{}, 1), openCome: make(chan struct{}, 1), sent: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -151,6 +152,7 @@ func hopsOf(n *run.Notice) string { return strconv.Itoa(n.Hops + run.HopsOfEvent
 func (e *Publisher) addLive(msg *nats.Msg) {
 	if e.liveSize > 0 && e.liveSize+len(msg.Data) > liveBytes {
 		e.lost.live++
+		signal(e.openCome)
 		return
 	}
 	e.live = append(e.live, msg)
@@ -162,6 +164,7 @@ func (e *Publisher) addLive(msg *nats.Msg) {
 func (e *Publisher) collect(n *run.Notice) error {
 	if e.collected >= storedBytes {
 		e.lost.stored++
+		signal(e.openCome)
 		return nil
 	}
 	b := e.last // of most events, the one before is of the same run
@@ -203,7 +206,9 @@ func (e *Publisher) collect(n *run.Notice) error {
 func (e *Publisher) begin(n *run.Notice) *bundle {
 	b := &bundle{flow: n.Flow, run: n.Event.Run, id: string(e.id), hops: hopsOf(n), body: make([]byte, 0, max(1<<10, e.usual))}
 	b.body = append(b.body, '[')
-	e.open[b.run] = b
+	if e.open[b.run] = b; len(e.open) == 1 {
+		signal(e.openCome)
+	}
 	return b
 }
 
@@ -270,7 +275,9 @@ func (e *Publisher) publishLive(ctx context.Context) error {
 		}
 		e.mu.Lock()
 		e.liveSize -= size
-		e.lost.live += failed
+		if e.lost.live += failed; failed > 0 {
+			signal(e.openCome)
+		}
 		e.mu.Unlock()
 	}
 }

@@ -23,15 +23,25 @@ const droppedEvery = 10 * time.Second
 // publishStored sends the messages of the stream: those of runs that have ended at
 // once, the others when they have collected for a while.
 func (e *Publisher) publishStored(ctx context.Context) error {
-	tick := time.NewTicker(bundleTime)
-	defer tick.Stop()
+	collecting := time.NewTimer(bundleTime) // not while nothing is open: an idle host costs what wakes it
+	defer collecting.Stop()
+	armed := true
 	var logged time.Time
 	for {
 		select {
-		case <-tick.C:
+		case <-e.openCome:
+			if !armed {
+				collecting.Reset(bundleTime)
+				armed = true
+			}
+		case <-collecting.C:
+			armed = false
 			e.closeAll()
-			if time.Since(logged) >= droppedEvery && e.logDropped() {
+			switch due := time.Since(logged) >= droppedEvery; {
+			case due && e.logDropped():
 				logged = time.Now()
+			case !due && e.dropped():
+				signal(e.openCome) // to be logged later
 			}
 		case <-e.readyCome:
 		case <-ctx.Done():
@@ -58,6 +68,12 @@ func (e *Publisher) closeAll() {
 	}
 	clear(e.open)
 	e.last = nil
+}
+
+func (e *Publisher) dropped() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lost != dropped{}
 }
 
 // logDropped logs the number of dropped events, if there are any.

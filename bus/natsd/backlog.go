@@ -20,38 +20,36 @@ const (
 )
 
 // The server is asked less often while nothing waits and this process sends and receives
-// next to nothing: that is half of what an idle host costs.
+// next to nothing: an idle host costs what wakes it.
 const (
-	backlogIdle  = 8        // of so many looks one is taken
+	backlogIdle  = 4 * backlogEvery
 	backlogBytes = 64 << 10 // since the last look, from which on it is not idle
 )
 
 // watchBacklogs closes connections that do not read what comes for them, until ctx ends.
 func (s *Server) watchBacklogs(ctx context.Context) {
-	tick := time.NewTicker(backlogEvery)
-	defer tick.Stop()
+	next := time.NewTimer(backlogEvery)
+	defer next.Stop()
 	var logged time.Time
-	closed, passed, moved := 0, 0, uint64(0)
+	closed, moved := 0, uint64(0)
 	for {
 		select {
-		case <-tick.C:
+		case <-next.C:
 		case <-ctx.Done():
 			return
 		}
-		passed++
-		now := s.moved()
-		if passed < backlogIdle && now-moved < backlogBytes {
-			continue
-		}
 		gone, waiting := s.closeBacklogs()
-		moved = now
-		if passed = 0; waiting {
-			passed = backlogIdle
-		}
 		if closed += gone; closed > 0 && time.Since(logged) >= clientLinesTime {
 			s.log.Warn("connections were closed that do not read what comes for them", "connections", closed)
 			closed, logged = 0, time.Now()
 		}
+		now := s.moved()
+		if waiting || now-moved >= backlogBytes {
+			next.Reset(backlogEvery)
+		} else {
+			next.Reset(backlogIdle)
+		}
+		moved = now
 	}
 }
 
