@@ -19,9 +19,9 @@ type informed interface {
 	Known(ctx context.Context, path string) (run.Signature, bool)
 }
 
-// Checked calls load once if all modules of the catalog are known. Otherwise it checks the
-// others first, concurrently, and calls load again: a load asks for one module after the
-// other. fail, if not nil, is called when modules cannot be stored: the data directory is
+// Checked calls load once if all modules of the catalog but one are known. Otherwise it
+// checks the others first, concurrently, and calls load again: a load asks for one module
+// after the other. fail, if not nil, is called when modules cannot be stored: the data directory is
 // to blame then, and not each plugin.
 func Checked(ctx context.Context, options flows.Options, fail func(error), load func(flows.Options)) {
 	all, ok := options.Catalog.(informed)
@@ -43,7 +43,8 @@ func Checked(ctx context.Context, options flows.Options, fail func(error), load 
 type checkedCatalog struct {
 	informed
 	found   map[string]checked // by path
-	unknown []string           // paths of modules that were asked for and not checked
+	first   bool               // the first unknown module was checked, while the load waited
+	unknown []string           // paths of the others
 	fail    func(error)
 }
 
@@ -58,7 +59,14 @@ var errUnchecked = errors.New("the module is not checked yet")
 func (c *checkedCatalog) Signature(ctx context.Context, path string) (run.Signature, error) {
 	found, ok := c.found[path]
 	if !ok {
-		if found.signature, ok = c.Known(ctx, path); !ok {
+		found.signature, ok = c.Known(ctx, path)
+		switch {
+		case ok:
+		case !c.first:
+			c.first = true
+			found = c.check(ctx, path)
+			c.report(found)
+		default:
 			found.err = errUnchecked
 			c.unknown = append(c.unknown, path)
 		}
@@ -74,16 +82,26 @@ func (c *checkedCatalog) checkUnknown(ctx context.Context) {
 	checks.SetLimit(max(runtime.GOMAXPROCS(0), 2)) // a check may wait for a child that compiles
 	for i, path := range c.unknown {
 		checks.Go(func() error {
-			results[i].signature, results[i].err = c.informed.Signature(ctx, path)
+			results[i] = c.check(ctx, path)
 			return nil
 		})
 	}
 	_ = checks.Wait() // each result has its error
 	for i, path := range c.unknown {
 		c.found[path] = results[i]
-		if fault := (*host.StorageError)(nil); c.fail != nil && errors.As(results[i].err, &fault) {
-			c.fail(cli.WithCode(cli.ExitInvalid, fault.Err))
-		}
+		c.report(results[i])
 	}
 	c.unknown = nil
+}
+
+func (c *checkedCatalog) check(ctx context.Context, path string) (found checked) {
+	found.signature, found.err = c.informed.Signature(ctx, path)
+	return found
+}
+
+// report reports a module that cannot be stored.
+func (c *checkedCatalog) report(found checked) {
+	if fault := (*host.StorageError)(nil); c.fail != nil && errors.As(found.err, &fault) {
+		c.fail(cli.WithCode(cli.ExitInvalid, fault.Err))
+	}
 }
