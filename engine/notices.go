@@ -67,13 +67,18 @@ func (l *commitLog) noticed(b *batch) {
 	l.unnotified -= len(b.notices)
 }
 
+// usualRecord is how much memory the JSON of a record is given at once at most.
+const usualRecord = 64 << 10
+
 // notifier notifies the observers, one event after the other.
 func (l *commitLog) notifier(ctx context.Context) {
+	usual := 0 // bytes of a record
 	for b := range l.toNotifier {
 		for _, n := range b.notices {
 			n.Revision, n.Sum = b.revision, b.sum
 			if n.Record != nil {
-				n.RecordJSON, _ = n.Record.AppendJSON(nil) // who needs it meets the error again
+				n.RecordJSON, _ = n.Record.AppendJSON(make([]byte, 0, min(usual+usual/8, usualRecord))) // who needs it meets the error again
+				usual = len(n.RecordJSON)
 			}
 			for _, o := range l.config.Observers {
 				if o.wants(n.Event.Data) {

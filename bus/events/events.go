@@ -73,6 +73,7 @@ type Publisher struct {
 	ready     []*bundle          // that do not
 	id        []byte             // of the event that is taken
 	usual     int                // size of the message that was closed last
+	spare     [][]byte           // bodies of messages that the stream has, emptied
 	collected int                // bytes of open and ready, and of those under way
 	sending   int                // bundles under way
 	lost      dropped
@@ -204,12 +205,21 @@ func (e *Publisher) collect(n *run.Notice) error {
 
 // begin makes the message in which the events of a run are collected from this one on.
 func (e *Publisher) begin(n *run.Notice) *bundle {
-	b := &bundle{flow: n.Flow, run: n.Event.Run, id: string(e.id), hops: hopsOf(n), body: make([]byte, 0, max(1<<10, e.usual))}
-	b.body = append(b.body, '[')
+	b := &bundle{flow: n.Flow, run: n.Event.Run, id: string(e.id), hops: hopsOf(n), body: append(e.memory(), '[')}
 	if e.open[b.run] = b; len(e.open) == 1 {
 		signal(e.openCome)
 	}
 	return b
+}
+
+// memory is for the body of a message.
+func (e *Publisher) memory() []byte {
+	if n := len(e.spare); n > 0 {
+		body := e.spare[n-1]
+		e.spare = e.spare[:n-1]
+		return body
+	}
+	return make([]byte, 0, min(max(1<<10, e.usual+e.usual/8), bundleBytes))
 }
 
 // close has a message sent.

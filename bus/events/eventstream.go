@@ -135,6 +135,12 @@ func (e *Publisher) settle(batch []*bundle) {
 	defer e.mu.Unlock()
 	e.collected = max(e.collected-size, 0)
 	e.sending = 0
+	for _, b := range batch {
+		if len(e.spare) < eventWindow && cap(b.body) <= bundleBytes {
+			e.spare = append(e.spare, b.body[:0])
+		}
+		b.body = nil
+	}
 }
 
 // send publishes messages, and gives those that are not stored and why the first of
