@@ -101,6 +101,48 @@ func TestKnownModules(t *testing.T) {
 	wants("checked again", all, true)
 }
 
+// Who leaves the code of functions to the compiler neither hides from others that it is
+// unchecked nor gets past the compiler.
+func TestDeferredCode(t *testing.T) {
+	t.Parallel()
+	h := hostOn(t, t.TempDir(), host.Config{Modules: host.NewMemorySource()})
+	later, now, compiled := host.Catalog{Host: h, Defer: true}, host.Catalog{Host: h}, host.Catalog{Host: h, Compile: true, Defer: true}
+	wrong, right := writeFile(t, "wrong.wasm", task(opI32Add).bytes()), writeFile(t, "right.wasm", noop().bytes())
+	signature, err := later.Signature(t.Context(), wrong)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range []host.Catalog{now, compiled} {
+		if _, known := all.Known(t.Context(), wrong); known {
+			t.Errorf("%+v: it is known", all)
+		}
+		if _, err := all.Signature(t.Context(), wrong); !isModuleError(err) {
+			t.Errorf("%+v: %v", all, err)
+		}
+	}
+	if _, err := h.Compile(t.Context(), signature.Digest); !isModuleError(err) {
+		t.Errorf("compiled: %v", err)
+	}
+	wantFailure(t, invoke(t, h, callOf(signature.Digest, "", "1")), run.OutcomeRejected, run.CodeModule)
+
+	for _, all := range []host.Catalog{later, now, compiled} {
+		if _, known := all.Known(t.Context(), right); known {
+			t.Errorf("%+v: what nobody has checked is known", all)
+		}
+		if _, err := all.Signature(t.Context(), right); err != nil {
+			t.Error(err)
+		}
+		if _, known := all.Known(t.Context(), right); !known {
+			t.Errorf("%+v: it is not known", all)
+		}
+	}
+}
+
+func isModuleError(err error) bool {
+	_, ok := errors.AsType[*host.ModuleError](err)
+	return ok
+}
+
 // Modules that are refused are checked each time.
 func TestRefusedModulesAreNotKnown(t *testing.T) {
 	t.Parallel()

@@ -28,31 +28,33 @@ func preflight(binary []byte, limits PreflightLimits) (*wasm.Module, *ModuleErro
 }
 
 // check states what a module offers. It checks all but whether the module can be compiled
-// within the budget, unless only a compiled module states its manifest. It fails with a
-// *ModuleError that has no path yet, or with the cause with which ctx ended.
-func (h *Host) check(ctx context.Context, binary []byte) (run.Signature, error) {
+// within the budget, and, unless that is asked for, whether the code of its functions is
+// valid; except that it compiles a module which states its manifest by a call. It fails
+// with a *ModuleError that has no path yet, or with the cause with which ctx ended.
+func (h *Host) check(ctx context.Context, binary []byte, code bool) (run.Signature, error) {
 	digest := digestOf(binary)
-	if facts, ok := h.facts(digest); ok {
+	if facts, ok := h.facts(digest); ok && (facts.Code || !code) {
 		return facts.Signature, nil
 	}
-	within := ""
-	signature, err := h.examine(ctx, digest, binary)
+	facts := known.Facts{Size: int64(len(binary)), Code: code}
+	var err error
+	facts.Signature, err = h.examine(ctx, digest, binary, code)
 	if errors.Is(err, errUndescribed) {
-		within = h.within()
-		signature, err = h.prepared(ctx, binary)
+		facts.Code, facts.Within = true, h.within()
+		facts.Signature, err = h.prepared(ctx, binary)
 	}
 	if err == nil {
-		h.known.Keep(&known.Facts{Size: int64(len(binary)), Within: within, Signature: signature})
+		h.known.Keep(&facts)
 	}
-	return signature, err
+	return facts.Signature, err
 }
 
 // errUndescribed is for a module that has to run to state its manifest.
 var errUndescribed = errors.New("only a call states the manifest of the module")
 
 // examine checks a module of which nothing is known, on all processors if there are many:
-// whoever loads flows waits for it.
-func (h *Host) examine(ctx context.Context, digest string, binary []byte) (run.Signature, error) {
+// whoever loads flows waits for it. Validating code takes two thirds of the time.
+func (h *Host) examine(ctx context.Context, digest string, binary []byte, code bool) (run.Signature, error) {
 	if err := h.sandbox.checks.Acquire(ctx, 1); err != nil {
 		return run.Signature{}, context.Cause(ctx)
 	}
@@ -61,8 +63,10 @@ func (h *Host) examine(ctx context.Context, digest string, binary []byte) (run.S
 	if fault != nil {
 		return run.Signature{}, fault
 	}
-	if err := h.sandbox.validate(walked); err != nil {
-		return run.Signature{}, err
+	if code {
+		if err := h.sandbox.validate(walked); err != nil {
+			return run.Signature{}, err
+		}
 	}
 	form := shapeOf(len(binary), &walked.Interface, walked.Custom)
 	m := newModule(digest, nil)

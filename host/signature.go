@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ type Catalog struct {
 	Host *Host
 
 	Compile bool // a module is usable only when it is compiled; default: the first call compiles it, or Host.Compile
+	Defer   bool // without Compile: whether the code of functions is valid is left to who compiles it
 	Discard bool // modules are not stored, so they cannot be called
 }
 
@@ -64,15 +66,20 @@ func (c Catalog) Known(ctx context.Context, path string) (run.Signature, bool) {
 		return run.Signature{}, false
 	}
 	facts, known := c.Host.facts(digest)
-	if !known || c.Compile && !c.Host.known.Compiled(digest) {
+	if !known || !c.suffice(&facts) {
 		return run.Signature{}, false
 	}
 	return facts.Signature, c.Discard || c.Host.keeps(ctx, &facts)
 }
 
+// suffice reports whether all that is asked for was found before.
+func (c Catalog) suffice(facts *known.Facts) bool {
+	return c.Defer && !c.Compile || facts.Code && !c.Compile || c.Host.known.Compiled(facts.Signature.Digest)
+}
+
 // check checks a module, and compiles it if that is part of it.
 func (c Catalog) check(ctx context.Context, binary []byte) (run.Signature, error) {
-	signature, err := c.Host.check(ctx, binary)
+	signature, err := c.Host.check(ctx, binary, !c.Defer && !c.Compile) // compiling validates code
 	if err != nil || !c.Compile || c.Host.known.Compiled(signature.Digest) {
 		return signature, err
 	}
@@ -104,7 +111,7 @@ func (h *Host) SignatureOf(ctx context.Context, digest string) (run.Signature, e
 	var signature run.Signature
 	binary, err := h.open(ctx, digest)
 	if err == nil {
-		signature, err = h.check(ctx, binary)
+		signature, err = h.check(ctx, binary, false)
 	}
 	if err != nil {
 		return run.Signature{}, locate(h.closedOr(err), digest)
@@ -178,15 +185,15 @@ func readModule(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	binary, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
+	binary := bytes.NewBuffer(make([]byte, 0, min(info.Size(), limit)+bytes.MinRead))
+	if _, err := binary.ReadFrom(io.LimitReader(file, limit+1)); err != nil {
 		return nil, err
 	}
-	if int64(len(binary)) > limit {
+	if int64(binary.Len()) > limit {
 		return nil, &ModuleError{
 			Path: path, Reason: fmt.Sprintf("larger than %d bytes", limit),
 			Hint: "strip it (go build -ldflags='-s -w'), or raise the limit",
 		}
 	}
-	return binary, nil
+	return binary.Bytes(), nil
 }

@@ -92,7 +92,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	defer serve.CloseHost(h)
-	options, err := s.files.Options(cmd, s.Environ, host.Catalog{Host: h}) // serve compiles while the flows are served
+	options, err := s.files.Options(cmd, s.Environ, host.Catalog{Host: h, Defer: true}) // serve compiles while the flows are served
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ const maxHeld = 16 << 20
 // Facts is what is known of a module that has passed all checks but compiling.
 type Facts struct {
 	Size      int64  // bytes
+	Code      bool   // the code of its functions is valid
 	Within    string // limits of a host within which a call has stated the signature; "" when no call was needed
 	Signature run.Signature
 }
