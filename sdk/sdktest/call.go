@@ -48,7 +48,7 @@ type Result[Out any] struct {
 func Call[In, Out any](ctx context.Context, fn func(sdk.Context, In) (Out, error), in In, o Options) Result[Out] {
 	var value Out
 	handler := guest.Typed(func(c *guest.Call, in In) (Out, error) {
-		out, err := fn(c, in)
+		out, err := fn(sdk.ContextOf(c), in)
 		value = out
 		return out, err
 	})

@@ -63,6 +63,11 @@ func (h *host) Canceled() (left time.Duration, canceled bool) {
 	return max(h.grace-time.Since(h.canceled), time.Millisecond), true
 }
 
+// Operate has a test's own answer to an operation.
+func (h *host) Operate(_ context.Context, kind string, _, _ []byte) (guest.Reply, error) {
+	return guest.Reply{}, &abi.Fault{Code: "denied", Message: kind + ": the test has no fake for it"}
+}
+
 // Wait waits for the end of the context, which nobody has to look for here.
 func (h *host) Wait(stop <-chan struct{}) bool {
 	select {
