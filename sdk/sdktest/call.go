@@ -35,6 +35,9 @@ type Options struct {
 	// Grace is the time that the function has left when it first learns that the
 	// call is canceled. Nothing ends one that takes longer. Default: DefaultGrace.
 	Grace time.Duration
+
+	// Outside is what the function reaches. Default: nothing.
+	Outside *Outside
 }
 
 // Result is how a call ended, as a host reports it, with the function's typed
@@ -107,7 +110,7 @@ func newHost(ctx context.Context, input any, o Options) (*host, error) {
 	}
 	return &host{
 		ctx: ctx, fields: fields,
-		limit: cmp.Or(o.OutputLimit, DefaultOutputLimit), grace: cmp.Or(o.Grace, DefaultGrace),
+		limit: cmp.Or(o.OutputLimit, DefaultOutputLimit), grace: cmp.Or(o.Grace, DefaultGrace), outside: o.Outside,
 	}, nil
 }
 
