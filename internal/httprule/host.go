@@ -47,8 +47,14 @@ func canonicalIPv6(text string) (string, error) {
 	return addr.String(), nil
 }
 
+// maxHost bounds a host as it is written; in ASCII it is 253 bytes at most (RFC 1035).
+const maxHost = 1 << 10
+
 // asciiName is a name in lower case, in ASCII and without its final dot.
 func asciiName(host string) (string, error) {
+	if len(host) > maxHost { // before the work of IDNA, which grows faster than its input
+		return "", fmt.Errorf("the host %s is longer than %d bytes", quote(host), maxHost)
+	}
 	name := strings.ToLower(host)
 	if !isASCII(host) || strings.Contains("."+name, ".xn--") {
 		ascii, err := idna.Lookup.ToASCII(host)
