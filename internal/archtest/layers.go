@@ -61,6 +61,9 @@ var Layers = []Layer{
 	{Folder: "sdk/sdktest", Imports: []string{"sdk", "run"},
 		Reason: "sdktest runs natively in tests and shows outcomes as the host has them, without needing one"},
 
+	{Folder: "internal/reach/httpreach", Imports: []string{"run", "internal/httprule"}, Outside: true,
+		Reason: "httpreach performs requests that are handed to it, and knows neither guests nor flows, only what they may reach"},
+
 	// L2
 	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows", "internal/fairq", "engine/memory", "engine/internal/rerun"}, Never: []string{"net/http"},
 		Reason: "engine reaches hosts, journals and observers through its own seams only"},
@@ -124,6 +127,8 @@ var Owners = []Owner{
 		Reason: "a host has one canonical form: whoever needs it asks httprule"},
 	{Module: "golang.org/x/net/publicsuffix", Folders: []string{"internal/httprule"},
 		Reason: "which hosts a wildcard may match is decided in httprule alone"},
+	{Module: "code.dny.dev/ssrf", Folders: []string{"internal/reach/httpreach"},
+		Reason: "which addresses are public is decided where they are dialed"},
 	{Module: "github.com/spf13", Folders: []string{"cmd"},
 		Reason: "flags and commands belong to the program"},
 }

@@ -31,11 +31,14 @@ func ParseTarget(raw string) (*Target, error) {
 
 // ParseBase is ParseTarget for the base URL of a connection, which has no query.
 func ParseBase(raw string) (*Target, error) {
-	t, err := ParseTarget(raw)
+	t, err := parseTarget(raw)
 	if err == nil && strings.Contains(raw, "?") {
-		return nil, fmt.Errorf("base URL %s: a base URL has no query: write it with each request", quote(raw))
+		err = errors.New("a base URL has no query: write it with each request")
 	}
-	return t, err
+	if err != nil {
+		return nil, fmt.Errorf("base URL %s: %w", quote(raw), err)
+	}
+	return t, nil
 }
 
 func parseTarget(raw string) (*Target, error) {
