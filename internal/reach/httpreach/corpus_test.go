@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/flowhost/flowhost/internal/reach/httpreach"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -325,6 +327,9 @@ func TestRefusedHeaders(t *testing.T) {
 		"Expect":                   {"Expect": {"100-continue"}},
 		"Accept-Encoding":          {"Accept-Encoding": {"br"}},
 		"traceparent":              {"traceparent": {"00-0-0-00"}},
+		"another method":           {"X-HTTP-Method-Override": {"DELETE"}},
+		"another path":             {"X-Original-URL": {"/admin"}},
+		"another host":             {"X-Forwarded-Host": {"localhost"}},
 		"CRLF in a value":          {"X-A": {"1\r\nHost: localhost"}},
 		"LF in a value":            {"X-A": {"1\nX-B: 2"}},
 		"CR in a value":            {"X-A": {"1\rX-B: 2"}},
@@ -598,4 +603,84 @@ func TestClose(t *testing.T) {
 	wantFault(t, <-answer, access.CodeCanceled)
 	wantFault(t, r.get(r.origin()+"/"), access.CodeCanceled, "stopping")
 	r.client.Close()
+}
+
+// TestCloseDuringHandshake has a server that accepts and never speaks TLS.
+func TestCloseDuringHandshake(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	r := newRig(t, nil)
+	c := r.connection()
+	c.Private = []string{listener.Addr().String()}
+	c.HTTP.BaseURL = strings.Replace("https://"+listener.Addr().String(), "127.0.0.1", apiHost, 1)
+	r.policy.Allow.Private = c.Private
+	answer := make(chan access.Answer, 1)
+	go func() { answer <- r.do(c, fields{"url": "/"}, "") }()
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	r.client.Close()
+	wantFault(t, <-answer, access.CodeCanceled)
+	if _, err := io.Copy(io.Discard, server); err != nil {
+		t.Errorf("the end of the network connection: %v", err)
+	}
+}
+
+// TestDialEndsWithOperation has a name whose lookup does not end by itself.
+func TestDialEndsWithOperation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	ended := make(chan struct{})
+	client, err := httpreach.New(httpreach.Config{Secrets: r.secrets, Resolver: slowResolver(ended)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	r.client = client
+	wantFault(t, r.do(nil, fields{"url": r.origin() + "/", "timeout_ms": 20}, ""), access.CodeTimeout)
+	<-ended
+}
+
+type slowResolver chan struct{}
+
+func (s slowResolver) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) {
+	<-ctx.Done()
+	close(s)
+	return nil, ctx.Err()
+}
+
+func TestIPv6(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("this machine has no IPv6")
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	serve(t, address, func(w http.ResponseWriter, request *http.Request) { _, _ = io.WriteString(w, request.Host) })
+	r := newRig(t, nil)
+	grant := &access.HTTPGrant{Allow: []string{"GET http://" + address + "/"}, Private: []string{address}}
+	r.policy.Grants.HTTP, r.policy.Allow.HTTP = grant, grant
+	if got := wantStatus(t, r.get("http://"+address+"/"), 200); got.Body != address {
+		t.Errorf("host %s", got.Body)
+	}
+}
+
+// FuzzHead holds that whatever a guest sends is answered, and what is refused is invalid.
+func FuzzHead(f *testing.F) {
+	f.Add([]byte(`{"connection":"api","method":"GET","url":"/a","headers":{"A":["1"]},"idempotency_key":true,"timeout_ms":1,"redirects":1}`))
+	f.Add([]byte(`{"url":"http://a/","URL":"http://b/","url":"http://c/"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		err := httpreach.ParseHead(text)
+		fault, ok := err.(*access.Fault)
+		if err != nil && (!ok || fault.Code != access.CodeInvalid || len(fault.Message) > 1000) {
+			t.Fatalf("%q: %v", text, err)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,12 +25,26 @@ type dialer struct {
 	resolver Resolver
 	guard    *guard
 	only     string // host:port of the proxy, if everything goes through one
+
+	mu     sync.Mutex
+	closed bool
+	open   map[*conn]struct{}
 }
+
+// tryKey is the key of a try's context among the values of the one that net/http dials with,
+// which outlives the request.
+type tryKey struct{}
+
+// withTry returns the context of a request.
+func withTry(ctx context.Context) context.Context { return context.WithValue(ctx, tryKey{}, ctx) }
 
 // DialContext is that of [net/http.Transport].
 func (d *dialer) DialContext(ctx context.Context, network, host string) (net.Conn, error) {
 	if d.only != "" && host != d.only {
 		return nil, &access.Fault{Code: access.CodeInternal, Message: "the request was about to go past its proxy"}
+	}
+	if try, ok := ctx.Value(tryKey{}).(context.Context); ok {
+		ctx = try
 	}
 	all, err := d.resolve(ctx, host)
 	if err != nil {
@@ -44,9 +59,9 @@ func (d *dialer) DialContext(ctx context.Context, network, host string) (net.Con
 		all = all[:maxAddresses]
 	}
 	for i, address := range all {
-		var conn net.Conn
-		if conn, err = d.connect(ctx, network, host, address, len(all)-i); err == nil {
-			return conn, nil
+		var raw net.Conn
+		if raw, err = d.connect(ctx, network, host, address, len(all)-i); err == nil {
+			return d.keep(raw)
 		}
 	}
 	return nil, err
@@ -70,6 +85,46 @@ func (d *dialer) connect(ctx context.Context, network, host string, address neti
 		},
 	}
 	return one.DialContext(ctx, network, address.String())
+}
+
+// conn is a network connection that its dialer can close.
+type conn struct {
+	net.Conn
+	dialer *dialer
+}
+
+func (d *dialer) keep(raw net.Conn) (net.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		_ = raw.Close()
+		return nil, net.ErrClosed
+	}
+	if d.open == nil {
+		d.open = map[*conn]struct{}{}
+	}
+	c := &conn{Conn: raw, dialer: d}
+	d.open[c] = struct{}{}
+	return c, nil
+}
+
+// Close is that of [net.Conn].
+func (c *conn) Close() error {
+	c.dialer.mu.Lock()
+	delete(c.dialer.open, c)
+	c.dialer.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// close ends what net/http would keep after its last request: handshakes that nobody waits
+// for, and streams of HTTP/2.
+func (d *dialer) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for c := range d.open {
+		_ = c.Conn.Close()
+	}
 }
 
 // resolve returns the addresses of host:port, at least one.

@@ -175,7 +175,7 @@ func (x *exchange) redirect(from *httprule.Target, location string) (*httprule.T
 
 // send makes one round trip under the policy that the target was checked with.
 func (x *exchange) send(ctx context.Context, method string, target *httprule.Target, headers http.Header, body []byte) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, target.URL(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(withTry(ctx), method, target.URL(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -18,10 +18,13 @@ const (
 	maxHeaderValues = 256
 )
 
-// hostHeaders belong to the host, and so do all that begin with Proxy-.
+// hostHeaders belong to the host, and so do all that begin with Proxy-. The last line has
+// those by which some servers take another method, host or path than the rules were matched
+// with.
 var hostHeaders = []string{
 	"Accept-Encoding", "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Traceparent",
 	"Tracestate", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Forwarded", "X-Forwarded-Host", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url",
 }
 
 // removed are headers of a response that belong to one network connection, or would be a

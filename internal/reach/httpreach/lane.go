@@ -21,6 +21,7 @@ const (
 type lane struct {
 	key       [sha256.Size]byte
 	transport *http.Transport
+	dialer    *dialer
 	made      time.Time
 	used      uint64 // when it was last taken, as a count
 	users     int
@@ -36,7 +37,10 @@ type lanes struct {
 
 // take returns the lane of a policy and a connection. It must be given back.
 func (all *lanes) take(c *Client, policy *access.Policy, connection *access.Connection, permit *permit, proxy *proxy) (*lane, error) {
-	key := laneKey(policy, connection, proxy)
+	key, err := laneKey(policy, connection, proxy)
+	if err != nil {
+		return nil, err
+	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	l := all.table[key]
@@ -45,12 +49,12 @@ func (all *lanes) take(c *Client, policy *access.Policy, connection *access.Conn
 		l = nil
 	}
 	if l == nil {
-		transport, err := newTransport(c.config.Resolver, connection, permit, proxy)
+		transport, dialer, err := newTransport(c.config.Resolver, connection, permit, proxy)
 		if err != nil {
 			return nil, err
 		}
 		all.shrink()
-		l = &lane{key: key, transport: transport, made: c.now()}
+		l = &lane{key: key, transport: transport, dialer: dialer, made: c.now()}
 		if all.table == nil {
 			all.table = map[[sha256.Size]byte]*lane{}
 		}
@@ -67,7 +71,7 @@ func (all *lanes) give(l *lane) {
 	defer all.mu.Unlock()
 	l.users--
 	if l.dropped && l.users == 0 {
-		l.transport.CloseIdleConnections()
+		l.close()
 	}
 }
 
@@ -89,8 +93,13 @@ func (all *lanes) drop(l *lane) {
 	delete(all.table, l.key)
 	l.dropped = true
 	if l.users == 0 {
-		l.transport.CloseIdleConnections()
+		l.close()
 	}
+}
+
+func (l *lane) close() {
+	l.transport.CloseIdleConnections()
+	l.dialer.close()
 }
 
 // close ends the lanes, none of which has a user.
@@ -103,14 +112,14 @@ func (all *lanes) close() {
 }
 
 // laneKey is the digest of all that decides on a network connection.
-func laneKey(policy *access.Policy, connection *access.Connection, proxy *proxy) [sha256.Size]byte {
+func laneKey(policy *access.Policy, connection *access.Connection, proxy *proxy) (key [sha256.Size]byte, err error) {
 	parts := []any{policy, connection, ""}
 	if proxy != nil {
 		parts[2] = proxy.url.String()
 	}
 	text, err := json.Marshal(parts)
 	if err != nil {
-		panic(err) // strings, numbers and maps of strings
+		return key, err // a rate that is no number
 	}
-	return sha256.Sum256(text)
+	return sha256.Sum256(text), nil
 }

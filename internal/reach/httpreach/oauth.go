@@ -89,7 +89,7 @@ func (x *exchange) fetchToken(ctx context.Context, auth *access.Auth, t *token) 
 	if auth.Audience != "" {
 		form.Set("audience", auth.Audience)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, x.permit.tokenURL.URL(), strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(withTry(ctx), http.MethodPost, x.permit.tokenURL.URL(), strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,16 +42,11 @@ func newSecure(t testing.TB, handler http.HandlerFunc) *secure {
 	tlsServer.Config.ErrorLog = silent
 	tlsServer.StartTLS()
 	t.Cleanup(tlsServer.Close)
-	s.server, s.port = tlsServer, portOf2(counting)
+	s.server, s.port = tlsServer, portOf(tlsServer)
 	s.write("ca.pem", "CERTIFICATE", tlsServer.Certificate().Raw)
 	s.policy.Grants.HTTP, s.policy.Allow.HTTP = s.grant(), s.grant()
 	s.policy.Allow.Private = []string{s.address()}
 	return s
-}
-
-func portOf2(l net.Listener) string {
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 func (s *secure) write(name, kind string, content []byte) {
@@ -111,6 +108,25 @@ func TestHTTP2(t *testing.T) {
 	s := newSecure(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })
 	if got := wantStatus(t, s.do(s.connection(), fields{"url": "/"}, ""), 200); got.Body != "HTTP/2.0" {
 		t.Errorf("got %s", got.Body)
+	}
+}
+
+// TestHeadersOfHTTP2 has the bounds of the other protocol, which ends the network connection.
+func TestHeadersOfHTTP2(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(http.Header){
+		"1 MB of one": func(h http.Header) { h.Set("X-A", strings.Repeat("x", 1<<20)) },
+		"32 769 headers": func(h http.Header) {
+			for i := range 32_769 {
+				h.Set(fmt.Sprint("X-", i), "1")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSecure(t, func(w http.ResponseWriter, _ *http.Request) { write(w.Header()) })
+			wantFault(t, s.do(s.connection(), fields{"url": "/"}, ""), access.CodeUnreachable)
+		})
 	}
 }
 

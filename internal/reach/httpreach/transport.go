@@ -17,10 +17,10 @@ import (
 const maxPEM = 1 << 20
 
 // newTransport has nothing from the environment.
-func newTransport(resolver Resolver, connection *access.Connection, permit *permit, proxy *proxy) (*http.Transport, error) {
+func newTransport(resolver Resolver, connection *access.Connection, permit *permit, proxy *proxy) (*http.Transport, *dialer, error) {
 	config, err := tlsConfig(connection)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	guard := permit.guard
 	dialer := &dialer{resolver: resolver, guard: &guard}
@@ -42,7 +42,7 @@ func newTransport(resolver Resolver, connection *access.Connection, permit *perm
 			guard.own = []string{proxy.host}
 		}
 	}
-	return transport, nil
+	return transport, dialer, nil
 }
 
 func tlsConfig(connection *access.Connection) (*tls.Config, error) {
