@@ -340,7 +340,7 @@ func FuzzEchoes(f *testing.F) {
 		}
 		for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(before + value + after)), url.QueryEscape(value)} {
 			text := httpreach.Clean(before+form+after, value)
-			if contains(text, value) && !contains(strings.ReplaceAll(text, value, ""), "***") && !contains(value, "*") {
+			if contains(text, value) && !contains(value, "*") {
 				t.Fatalf("%q is in %q", value, text)
 			}
 			if !contains(text, "***") {

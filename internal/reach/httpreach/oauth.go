@@ -77,22 +77,17 @@ func (x *exchange) useToken(ctx context.Context, refused string) error {
 	return nil
 }
 
+// fetchToken asks the token server, under the policy of the connection.
 func (x *exchange) fetchToken(ctx context.Context, auth *access.Auth, t *token) error {
-	name := describe(http.MethodPost, x.permit.tokenURL)
-	if err := x.permit.guard.checkLiteral(hostPort(x.permit.tokenURL.Host, x.permit.tokenURL.Port)); err != nil {
+	from := x.permit.tokenURL
+	if err := x.permit.guard.checkLiteral(hostPort(from.Host, from.Port)); err != nil {
 		return err
 	}
-	form := url.Values{"grant_type": {"client_credentials"}}
-	if len(auth.Scopes) > 0 {
-		form.Set("scope", strings.Join(auth.Scopes, " "))
-	}
-	if auth.Audience != "" {
-		form.Set("audience", auth.Audience)
-	}
-	request, err := http.NewRequestWithContext(withTry(ctx), http.MethodPost, x.permit.tokenURL.URL(), strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(withTry(ctx), http.MethodPost, from.URL(), strings.NewReader(tokenForm(auth)))
 	if err != nil {
 		return err
 	}
+	// RFC 6749, section 2.3.1, has both encoded.
 	request.SetBasicAuth(url.QueryEscape(x.credential.clientID), url.QueryEscape(x.credential.secret))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "application/json")
@@ -106,27 +101,51 @@ func (x *exchange) fetchToken(ctx context.Context, auth *access.Auth, t *token) 
 	if err != nil {
 		return err
 	}
-	refused := func(what string) error {
-		return &access.Fault{
-			Code: access.CodeRefused, Message: name + " failed: the token server of connection " + x.connection.Name + " answered " + what,
-			Target: name, Detail: strconv.Itoa(response.StatusCode), Retryable: response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests,
-		}
-	}
 	if response.StatusCode != http.StatusOK {
-		return refused(strconv.Itoa(response.StatusCode) + ": check client_id, client_secret and scopes")
+		return x.tokenFault(response.StatusCode, strconv.Itoa(response.StatusCode)+": check client_id, client_secret and scopes")
 	}
+	value, lifetime, ok := parseToken(body)
+	if !ok {
+		return x.tokenFault(response.StatusCode, "without a bearer token")
+	}
+	t.value, t.expires = value, x.client.now().Add(lifetime-min(tokenMargin, lifetime/2))
+	return nil
+}
+
+func tokenForm(auth *access.Auth) string {
+	form := url.Values{"grant_type": {"client_credentials"}}
+	if len(auth.Scopes) > 0 {
+		form.Set("scope", strings.Join(auth.Scopes, " "))
+	}
+	if auth.Audience != "" {
+		form.Set("audience", auth.Audience)
+	}
+	return form.Encode()
+}
+
+// parseToken reads the answer of RFC 6749, section 5.1.
+func parseToken(body []byte) (value string, lifetime time.Duration, ok bool) {
 	var answer struct {
 		Token   string      `json:"access_token"`
 		Type    string      `json:"token_type"`
 		Expires json.Number `json:"expires_in"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Token == "" || !isHeaderValue(answer.Token) || !strings.EqualFold(answer.Type, "bearer") {
-		return refused("without a bearer token")
+		return "", 0, false
 	}
-	lifetime := tokenLifetime
 	if seconds, err := answer.Expires.Int64(); err == nil && seconds > 0 {
-		lifetime = time.Duration(min(seconds, 24*60*60)) * time.Second
+		return answer.Token, time.Duration(min(seconds, 24*60*60)) * time.Second, true
 	}
-	t.value, t.expires = answer.Token, x.client.now().Add(lifetime-min(tokenMargin, lifetime/2))
-	return nil
+	return answer.Token, tokenLifetime, true
+}
+
+func (x *exchange) tokenFault(status int, what string) error {
+	name := describe(http.MethodPost, x.permit.tokenURL)
+	return &access.Fault{
+		Code:      access.CodeRefused,
+		Message:   name + " failed: the token server of connection " + x.connection.Name + " answered " + what,
+		Target:    name,
+		Detail:    strconv.Itoa(status),
+		Retryable: status >= 500 || status == http.StatusTooManyRequests,
+	}
 }
