@@ -37,6 +37,9 @@ var Layers = []Layer{
 	{Folder: "sdk/abi",
 		Reason: "sdk/abi is the contract that guests and the host share: it holds numbers and names only"},
 
+	{Folder: "internal/mask", Imports: []string{"internal/jsonscan"}, Never: []string{"net/http"},
+		Reason: "mask knows values and text: whoever writes logs, outputs, errors or events may import it"},
+
 	{Folder: "internal/suggest",
 		Reason: "suggest compares strings: every package that reports an unknown name may import it"},
 
