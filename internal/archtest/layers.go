@@ -61,6 +61,9 @@ var Layers = []Layer{
 	{Folder: "sdk/sdktest", Imports: []string{"sdk", "run"},
 		Reason: "sdktest runs natively in tests and shows outcomes as the host has them, without needing one"},
 
+	{Folder: "internal/reach/secrets", Imports: []string{"run"}, Outside: true,
+		Reason: "secrets reads values for the host: flows, connections and masking reach it through run/access and its Config"},
+
 	// L2
 	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows", "internal/fairq", "engine/memory", "engine/internal/rerun"}, Never: []string{"net/http"},
 		Reason: "engine reaches hosts, journals and observers through its own seams only"},
@@ -120,6 +123,8 @@ var Owners = []Owner{
 		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
 	{Module: "github.com/zclconf", Folders: []string{"flows", "flows/internal", "internal"},
 		Reason: "cty values stay inside flows: everything after it speaks JSON"},
+	{Module: "filippo.io/age", Folders: []string{"internal/reach/secrets"},
+		Reason: "the form of encrypted files and of the operator's identities is known to secrets alone"},
 	{Module: "github.com/spf13", Folders: []string{"cmd"},
 		Reason: "flags and commands belong to the program"},
 }
