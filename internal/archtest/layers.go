@@ -64,6 +64,9 @@ var Layers = []Layer{
 	{Folder: "internal/reach/secrets", Imports: []string{"run"}, Outside: true,
 		Reason: "secrets reads values for the host: flows, connections and masking reach it through run/access and its Config"},
 
+	{Folder: "internal/reach/mail", Imports: []string{"run", "internal/mask"}, Outside: true, Never: []string{"net/http"},
+		Reason: "mail sends one message for an operation: policies, secrets and the dialer reach it through run/access and its Config"},
+
 	// L2
 	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows", "internal/fairq", "engine/memory", "engine/internal/rerun"}, Never: []string{"net/http"},
 		Reason: "engine reaches hosts, journals and observers through its own seams only"},
