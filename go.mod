@@ -3,7 +3,10 @@ module github.com/flowhost/flowhost
 go 1.26.0
 
 require (
+	filippo.io/age v1.3.2
 	github.com/agext/levenshtein v1.2.1
+	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
+	github.com/emersion/go-smtp v0.25.1
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/go-cty-funcs v0.1.0
@@ -30,6 +33,11 @@ require code.dny.dev/ssrf v0.3.0
 require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.62.0
+)
+
+require (
+	filippo.io/hpke v0.4.0 // indirect
+	golang.org/x/crypto v0.58.0 // indirect
 )
 
 require (

@@ -37,6 +37,9 @@ var Layers = []Layer{
 	{Folder: "sdk/abi",
 		Reason: "sdk/abi is the contract that guests and the host share: it holds numbers and names only"},
 
+	{Folder: "internal/mask", Imports: []string{"internal/jsonscan"}, Never: []string{"net/http"},
+		Reason: "mask knows values and text: whoever writes logs, outputs, errors or events may import it"},
+
 	{Folder: "internal/suggest",
 		Reason: "suggest compares strings: every package that reports an unknown name may import it"},
 
@@ -63,6 +66,11 @@ var Layers = []Layer{
 
 	{Folder: "internal/reach/httpreach", Imports: []string{"run", "internal/httprule"}, Outside: true,
 		Reason: "httpreach performs requests that are handed to it, and knows neither guests nor flows, only what they may reach"},
+	{Folder: "internal/reach/secrets", Imports: []string{"run"}, Outside: true,
+		Reason: "secrets reads values for the host: flows, connections and masking reach it through run/access and its Config"},
+
+	{Folder: "internal/reach/mail", Imports: []string{"run", "internal/mask"}, Outside: true, Never: []string{"net/http"},
+		Reason: "mail sends one message for an operation: policies, secrets and the dialer reach it through run/access and its Config"},
 
 	// L2
 	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows", "internal/fairq", "engine/memory", "engine/internal/rerun"}, Never: []string{"net/http"},
@@ -129,6 +137,8 @@ var Owners = []Owner{
 		Reason: "which hosts a wildcard may match is decided in httprule alone"},
 	{Module: "code.dny.dev/ssrf", Folders: []string{"internal/reach/httpreach"},
 		Reason: "which addresses are public is decided where they are dialed"},
+	{Module: "filippo.io/age", Folders: []string{"internal/reach/secrets"},
+		Reason: "the form of encrypted files and of the operator's identities is known to secrets alone"},
 	{Module: "github.com/spf13", Folders: []string{"cmd"},
 		Reason: "flags and commands belong to the program"},
 }
