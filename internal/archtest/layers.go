@@ -58,6 +58,9 @@ var Layers = []Layer{
 	{Folder: "sdk/sdktest", Imports: []string{"sdk", "run"},
 		Reason: "sdktest runs natively in tests and shows outcomes as the host has them, without needing one"},
 
+	{Folder: "internal/reach/sqlreach", Imports: []string{"run"}, Outside: true, Never: []string{"net/http"},
+		Reason: "sqlreach performs operations of the vocabulary on databases, and knows neither guests nor flows"},
+
 	// L2
 	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows", "internal/fairq", "engine/memory", "engine/internal/rerun"}, Never: []string{"net/http"},
 		Reason: "engine reaches hosts, journals and observers through its own seams only"},
@@ -117,6 +120,12 @@ var Owners = []Owner{
 		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
 	{Module: "github.com/zclconf", Folders: []string{"flows", "flows/internal", "internal"},
 		Reason: "cty values stay inside flows: everything after it speaks JSON"},
+	{Module: "github.com/jackc/pgx", Folders: []string{"internal/reach/sqlreach"},
+		Reason: "how PostgreSQL is spoken to is known to sqlreach alone"},
+	{Module: "github.com/go-sql-driver", Folders: []string{"internal/reach/sqlreach"},
+		Reason: "how MySQL is spoken to is known to sqlreach alone"},
+	{Module: "modernc.org/sqlite", Folders: []string{"internal/reach/sqlreach"},
+		Reason: "SQLite is one more database of flows: what the host stores itself is not in it"},
 	{Module: "github.com/spf13", Folders: []string{"cmd"},
 		Reason: "flags and commands belong to the program"},
 }
