@@ -2,7 +2,6 @@ package sqlreach
 
 import "database/sql"
 
-
 var (
 	AppendValue = appendValue
 	DecodeArg   = decodeArg

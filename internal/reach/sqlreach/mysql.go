@@ -97,6 +97,8 @@ func formMySQL(name string) form {
 	switch name {
 	case "DATETIME", "TIMESTAMP":
 		return formTimestamp
+	case "UNSIGNED BIGINT":
+		return formInt
 	case "BIT", "BINARY", "VARBINARY", "BLOB", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "GEOMETRY", "VECTOR":
 		return formPlain
 	}

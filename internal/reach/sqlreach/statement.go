@@ -51,7 +51,6 @@ var verdicts = map[string]verdict{
 	"RENAME":   {mode: access.ReadWrite, only: access.TypeMySQL},
 	"REFRESH":  {mode: access.ReadWrite, only: access.TypePostgres},
 	"CLUSTER":  {mode: access.ReadWrite, only: access.TypePostgres},
-	"VACUUM":   {mode: access.ReadWrite, only: access.TypePostgres},
 	"LOCK":     {mode: access.ReadWrite, only: access.TypePostgres, in: true},
 	"CALL":     {mode: access.ReadWrite, changes: true},
 	"DO":       {mode: access.ReadWrite, changes: true},
@@ -72,7 +71,7 @@ var instead = map[string]string{
 	"PRAGMA":  "read the schema with SELECT from pragma_table_info and the like",
 	"COPY":    "use INSERT and SELECT, which carry their rows in the operation",
 	"LOAD":    "use INSERT, which carries its rows in the operation",
-	"VACUUM":  "the operator runs it on the file",
+	"VACUUM":  "the operator of the database runs it",
 	"PREPARE": "statements are prepared by the host", "EXECUTE": "pass the statement and its arguments", "DEALLOCATE": "statements are prepared by the host",
 	"LISTEN": "trigger the flow by a message", "UNLISTEN": "trigger the flow by a message", "NOTIFY": "publish a message",
 	"DECLARE": "pages of sql.query are the cursor", "FETCH": "pages of sql.query are the cursor", "HANDLER": "pages of sql.query are the cursor",
@@ -86,6 +85,11 @@ var leaves = []string{"SYSTEM", "SUBSCRIPTION", "PUBLICATION", "SERVER", "FOREIG
 // judge decides whether a connection may run a statement. within says that a transaction
 // of the guest is open.
 func judge(kind string, mode access.Mode, within bool, text string) (statement, *access.Fault) {
+	if kind == access.TypeMySQL {
+		if f := refuseMySQL(text); f != nil {
+			return statement{}, f
+		}
+	}
 	words, several := scan(kind, text)
 	if len(words) == 0 {
 		return statement{}, invalid("the statement is empty: pass one")
@@ -115,9 +119,6 @@ func judge(kind string, mode access.Mode, within bool, text string) (statement, 
 		return statement{}, readOnly(keyword)
 	}
 	if kind == access.TypeMySQL {
-		if f := refuseMySQL(text); f != nil {
-			return statement{}, f
-		}
 		v.changes = v.changes || touchesSession(text)
 	}
 	return statement{keyword: keyword, writes: v.mode == access.ReadWrite || words[0] == "WITH", changes: v.changes}, nil

@@ -35,7 +35,9 @@ func conformance(t *testing.T, newRig func(testing.TB) *rig, d dialect) {
 	t.Run("corpus", func(t *testing.T) { t.Parallel(); testCorpus(t, newRig(t)) })
 }
 
-func (d dialect) insert() string { return "INSERT INTO things (id, name) VALUES (" + d.arg(1) + ", " + d.arg(2) + ")" }
+func (d dialect) insert() string {
+	return "INSERT INTO things (id, name) VALUES (" + d.arg(1) + ", " + d.arg(2) + ")"
+}
 
 func table(a *attempt) {
 	a.t.Helper()

@@ -23,6 +23,7 @@ const (
 	formPlain     form = iota // as the driver returns them; bytes are bytes
 	formText                  // bytes are text
 	formDate                  // a time is a date
+	formInt                   // text is an integer that is too large for the driver
 	formTimestamp             // bytes are "2006-01-02 15:04:05.999999", in UTC
 )
 
@@ -39,8 +40,7 @@ func appendValue(b []byte, v any, f form) []byte {
 		if v <= math.MaxInt64 {
 			return appendInt(b, int64(v))
 		}
-		b = append(b, `{"int":"`...)
-		return append(strconv.AppendUint(b, v, 10), `"}`...)
+		return appendLarge(b, strconv.FormatUint(v, 10))
 	case float32:
 		return appendFloat(b, float64(v), 32)
 	case float64:
@@ -51,9 +51,14 @@ func appendValue(b []byte, v any, f form) []byte {
 		}
 		return append(v.UTC().AppendFormat(append(b, '"'), time.RFC3339Nano), '"')
 	case string:
+		if f == formInt {
+			return appendLarge(b, v)
+		}
 		return appendText(b, v)
 	case []byte:
 		switch f {
+		case formInt:
+			return appendLarge(b, string(v))
 		case formText, formDate:
 			return appendText(b, string(v))
 		case formTimestamp:
@@ -68,8 +73,13 @@ func appendInt(b []byte, v int64) []byte {
 	if v <= maxPlain && v >= -maxPlain {
 		return strconv.AppendInt(b, v, 10)
 	}
+	return appendLarge(b, strconv.FormatInt(v, 10))
+}
+
+func appendLarge(b []byte, digits string) []byte {
 	b = append(b, `{"int":"`...)
-	return append(strconv.AppendInt(b, v, 10), `"}`...)
+	b = append(b, digits...)
+	return append(b, `"}`...)
 }
 
 func appendFloat(b []byte, v float64, bits int) []byte {
