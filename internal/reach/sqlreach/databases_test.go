@@ -272,7 +272,7 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestDeferredFailure commits a transaction that failed before.
+// TestFailedTransactionIsNotCommitted commits a transaction that failed before.
 func TestFailedTransactionIsNotCommitted(t *testing.T) {
 	t.Parallel()
 	r := newPostgres(t)
@@ -392,7 +392,7 @@ func TestConnecting(t *testing.T) {
 		"postgres password":       {dsn: wrong(pg.postgresDSN(), ":s3cret", ":guess"), code: access.CodeRefused},
 		"postgres database":       {dsn: wrong(pg.postgresDSN(), database, "nowhere_q"), code: access.CodeRefused},
 		"postgres port":           {dsn: wrong(pg.postgresDSN(), fmt.Sprint(pg.port), "1"), code: access.CodeUnreachable},
-		"postgres default TLS":    {dsn: pg.postgresDSN(), flow: true, code: access.CodeRefused, says: "authority"},
+		"postgres default TLS":    {dsn: pg.postgresDSN(), flow: true, code: access.CodeRefused, says: "certificate"},
 		"postgres authority":      {dsn: pg.postgresDSN(), tls: &access.TLS{CA: "ca.pem"}, code: access.CodeRefused, says: "server_name"},
 		"postgres verified":       {dsn: pg.postgresDSN(), tls: verified, flow: true},
 		"postgres require":        {dsn: pg.postgresDSN(), tls: &access.TLS{Mode: access.TLSRequire}, flow: true},
@@ -405,7 +405,7 @@ func TestConnecting(t *testing.T) {
 		"mariadb password":        {dsn: wrong(maria.mariaDSN(), ":s3cret", ":guess"), kind: access.TypeMySQL, code: access.CodeRefused},
 		"mariadb database":        {dsn: wrong(maria.mariaDSN(), database, "nowhere_q"), kind: access.TypeMySQL, code: access.CodeRefused},
 		"mariadb port":            {dsn: wrong(maria.mariaDSN(), fmt.Sprint(maria.port), "1"), kind: access.TypeMySQL, code: access.CodeUnreachable},
-		"mariadb default TLS":     {dsn: maria.mariaDSN(), kind: access.TypeMySQL, flow: true, code: access.CodeRefused, says: "authority"},
+		"mariadb default TLS":     {dsn: maria.mariaDSN(), kind: access.TypeMySQL, flow: true, code: access.CodeRefused, says: "certificate"},
 		"mariadb verified":        {dsn: maria.mariaDSN(), kind: access.TypeMySQL, tls: verified, flow: true},
 		"mariadb require":         {dsn: maria.mariaDSN(), kind: access.TypeMySQL, tls: &access.TLS{Mode: access.TLSRequire}, flow: true},
 		"mariadb multiStatements": {dsn: maria.mariaDSN() + "?multiStatements=true", kind: access.TypeMySQL},

@@ -1,6 +1,9 @@
 package sqlreach
 
-import "database/sql"
+import (
+	"database/sql"
+	"fmt"
+)
 
 var (
 	AppendValue = appendValue
@@ -39,4 +42,9 @@ func (p *Pools) Taken() int {
 		one.mu.Unlock()
 	}
 	return n
+}
+
+// String shows all of a DSN.
+func (d *dsn) String() string {
+	return fmt.Sprint(d.user, " ", d.password, " ", d.host, " ", d.port, " ", d.socket, " ", d.database, " ", d.params)
 }

@@ -35,13 +35,14 @@ const pristine = "SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET 
 // everySetting keeps the parser of connection strings from every setting of the host's
 // environment and of its user's files. The values are replaced afterwards.
 const everySetting = "host=localhost port=5432 user=x password=x dbname=x sslmode=disable passfile='' connect_timeout=0 " +
-	"target_session_attrs=any min_protocol_version=3.0 max_protocol_version=3.0"
+	"target_session_attrs=any min_protocol_version=3.0 max_protocol_version=3.0 channel_binding=prefer require_auth='' " +
+	"sslrootcert='' sslcert='' sslkey='' sslpassword='' sslnegotiation='' sslcertmode=disable"
 
 func postgres(d *dsn, mode access.Mode, config *tls.Config, dial dialer) (*engine, *access.Fault) {
 	cfg, err := pgx.ParseConfig(everySetting)
 	if err != nil {
 		return nil, &access.Fault{Code: access.CodeInternal,
-			Message: "the environment of the host has a setting of PostgreSQL that cannot be used: unset PGSERVICE and the like"}
+			Message: "the environment of the host has a setting of PostgreSQL that cannot be used: unset PGSERVICE"}
 	}
 	cfg.Host, cfg.Port, cfg.User, cfg.Password, cfg.Database = d.host, uint16(d.port), d.user, d.password, d.database
 	if d.socket != "" {

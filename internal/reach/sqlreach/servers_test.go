@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // Parts of the DSNs of the servers, which no text may contain.
@@ -54,6 +56,10 @@ var (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Println(err)
+		code = 1
+	}
 	for _, s := range servers.all {
 		s.kill()
 		_ = os.RemoveAll(s.dir)
