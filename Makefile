@@ -122,6 +122,16 @@ test-defects: MINUTES = 2
 test-defects: ## Run known defects of the NATS server, all or DEFECT (its issue's number), for MINUTES (2) each.
 	$(CRASHTEST) -tags defects -run '^Test$(DEFECT)' ./internal/crashtest/defects -args -minutes $(MINUTES)
 
+.PHONY: test-databases
+test-databases: need-databases ## Run the tests of SQL connections on PostgreSQL and MariaDB, which it starts in temporary directories; Linux.
+	go test -race -count=1 -timeout 20m -tags databases ./internal/reach/sqlreach
+
+.PHONY: need-databases
+need-databases:
+	@command -v postgres >/dev/null || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { echo 'postgres is missing (apt-get install postgresql)' >&2; exit 1; }
+	@command -v mariadb-install-db >/dev/null && { command -v mariadbd >/dev/null || [[ -x /usr/sbin/mariadbd ]]; } || \
+	  { echo 'mariadbd or mariadb-install-db is missing (apt-get install mariadb-server)' >&2; exit 1; }
+
 .PHONY: need-disks
 need-disks:
 	@[[ $$(uname -s) == Linux && $$(id -u) == 0 && -e /dev/loop-control ]] || \
@@ -170,12 +180,14 @@ check-format:
 check-vet:
 	go vet ./...
 	go vet -tags powerloss,faults,soak,defects ./internal/crashtest/...
+	go vet -tags databases ./internal/reach/sqlreach
 	GOOS=wasip1 GOARCH=wasm go vet ./sdk/... ./examples/...
 
 .PHONY: check-lint
 check-lint:
 	$(STATICCHECK) ./...
 	$(STATICCHECK) -tags powerloss,faults,soak,defects ./internal/crashtest/...
+	$(STATICCHECK) -tags databases ./internal/reach/sqlreach
 
 .PHONY: check-layers
 check-layers:

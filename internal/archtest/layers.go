@@ -71,6 +71,8 @@ var Layers = []Layer{
 
 	{Folder: "internal/reach/mail", Imports: []string{"run", "internal/mask"}, Outside: true, Never: []string{"net/http"},
 		Reason: "mail sends one message for an operation: policies, secrets and the dialer reach it through run/access and its Config"},
+	{Folder: "internal/reach/sqlreach", Imports: []string{"run"}, Outside: true, Never: []string{"net/http"},
+		Reason: "sqlreach performs operations of the vocabulary on databases, and knows neither guests nor flows"},
 
 	// L2
 	{Folder: "engine", Imports: []string{"run", "dag", "scheduler", "flows", "internal/fairq", "engine/memory", "engine/internal/rerun"}, Never: []string{"net/http"},
@@ -139,6 +141,12 @@ var Owners = []Owner{
 		Reason: "which addresses are public is decided where they are dialed"},
 	{Module: "filippo.io/age", Folders: []string{"internal/reach/secrets"},
 		Reason: "the form of encrypted files and of the operator's identities is known to secrets alone"},
+	{Module: "github.com/jackc/pgx", Folders: []string{"internal/reach/sqlreach"},
+		Reason: "how PostgreSQL is spoken to is known to sqlreach alone"},
+	{Module: "github.com/go-sql-driver", Folders: []string{"internal/reach/sqlreach"},
+		Reason: "how MySQL is spoken to is known to sqlreach alone"},
+	{Module: "modernc.org/sqlite", Folders: []string{"internal/reach/sqlreach"},
+		Reason: "SQLite is one more database of flows: what the host stores itself is not in it"},
 	{Module: "github.com/spf13", Folders: []string{"cmd"},
 		Reason: "flags and commands belong to the program"},
 }
