@@ -84,7 +84,7 @@ func (f *Files) start() error {
 		f.log.Info("artifacts that were never finished are removed", "count", len(left))
 	}
 	return f.each(func(_ string, info fs.FileInfo) error {
-		f.quota.used += info.Size()
+		f.quota.used += charge(info.Size())
 		return nil
 	})
 }
@@ -162,11 +162,15 @@ func (r *fileReader) ReadAt(_ context.Context, p []byte, offset int64) (int, err
 	return n, err
 }
 
-// Create implements [Store].
-func (f *Files) Create(context.Context) (Writer, error) {
+// Begin implements [Store].
+func (f *Files) Begin(context.Context) (Writer, error) {
+	if !f.quota.take(charge(0)) {
+		return nil, ErrFull
+	}
 	n := path.Join(partial, rand.Text())
 	file, err := f.root.OpenFile(n, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
+		f.quota.add(-charge(0))
 		return nil, full(err)
 	}
 	return &fileWriter{files: f, name: n, file: file}, nil
@@ -176,14 +180,15 @@ type fileWriter struct {
 	files *Files
 	name  string
 	file  *os.File // nil once it has ended
-	size  int64    // that the quota counts
+	size  int64
 }
 
 func (w *fileWriter) Write(_ context.Context, p []byte) error {
-	if !w.files.quota.take(int64(len(p))) {
+	size := w.size + int64(len(p))
+	if !w.files.quota.take(charge(size) - charge(w.size)) {
 		return ErrFull
 	}
-	w.size += int64(len(p))
+	w.size = size
 	_, err := w.file.Write(p)
 	return full(err)
 }
@@ -198,14 +203,11 @@ func (w *fileWriter) Commit(_ context.Context, digest string, info Info, now tim
 		return full(err)
 	}
 	stored, err := w.files.adopt(w.name, n, info, now)
-	if stored {
-		w.size = 0 // it is the artifact's
-	}
-	if err != nil {
+	if err != nil && !stored {
 		return full(err)
 	}
-	w.end()
-	return nil
+	w.end(stored)
+	return full(err)
 }
 
 func (w *fileWriter) Discard(context.Context) {
@@ -213,13 +215,16 @@ func (w *fileWriter) Discard(context.Context) {
 		return
 	}
 	_ = w.file.Close() // what it holds is removed
-	w.end()
+	w.end(false)
 }
 
 // end removes the file, unless it has become an artifact.
-func (w *fileWriter) end() {
+func (w *fileWriter) end(artifact bool) {
 	w.file = nil
-	w.files.quota.add(-w.size)
+	if artifact {
+		return
+	}
+	w.files.quota.add(-charge(w.size))
 	if err := w.files.root.Remove(w.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.files.log.Warn("a file that is not needed any more cannot be removed, the next start removes it", "file", w.name, "error", err)
 	}
@@ -329,7 +334,7 @@ func (f *Files) carryOut(what decision, name string, seen fs.FileInfo, now time.
 	if err := f.root.Remove(place(name)); err != nil {
 		return err
 	}
-	f.quota.add(-info.Size())
+	f.quota.add(-charge(info.Size()))
 	f.log.Info("an artifact is removed that no run refers to", "digest", prefix+name, "bytes", info.Size())
 	if err := f.root.Remove(place(name) + typed); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

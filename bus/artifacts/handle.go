@@ -32,6 +32,16 @@ func newWriting(w Writer, name, contentType string) *handle {
 	return &handle{writing: &writing{writer: w, name: name, info: Info{ContentType: contentType}, digest: sha256.New()}}
 }
 
+// fail ends the artifact with a fault, which every later operation on it has as well. The
+// room that it took is free again for others, at the latest when the attempt ends.
+func (w *writing) fail(ctx context.Context, fault *access.Fault) *access.Fault {
+	w.failure = fault
+	if ctx.Err() == nil {
+		w.writer.Discard(ctx)
+	}
+	return fault
+}
+
 // close releases what the handle holds.
 func (h *handle) close(ctx context.Context) error {
 	h.mu.Lock()

@@ -18,8 +18,8 @@ import (
 // partBytes is the size of an object's messages where the server takes them.
 const partBytes = 256 << 10
 
-// Create implements [Store].
-func (o *Objects) Create(context.Context) (Writer, error) {
+// Begin implements [Store].
+func (o *Objects) Begin(context.Context) (Writer, error) {
 	return &objectWriter{objects: o, id: rand.Text(), part: min(partBytes, int(o.nc.MaxPayload())-jskit.Overhead)}, nil
 }
 

@@ -65,7 +65,7 @@ func (s *Session) create(ctx context.Context, op *access.Operation) (access.Answ
 		return access.Answer{}, ops.Invalid("%s failed: name or content_type is longer than 256 bytes or has characters that are not visible", op.Kind)
 	}
 	number, fault := s.add(ctx, op.Kind, func() (*handle, error) {
-		w, err := s.cfg.Store.Create(ctx)
+		w, err := s.cfg.Store.Begin(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -90,12 +90,10 @@ func (s *Session) write(ctx context.Context, op *access.Operation) (access.Answe
 			return access.Answer{}, fault
 		}
 		if w.info.Size+int64(len(op.Body)) > s.cfg.Max {
-			w.failure = ops.TooLarge("%s failed: an artifact has at most %d bytes: write several", op.Kind, s.cfg.Max)
-			return access.Answer{}, w.failure
+			return access.Answer{}, w.fail(ctx, ops.TooLarge("%s failed: an artifact has at most %d bytes: write several", op.Kind, s.cfg.Max))
 		}
 		if err := w.writer.Write(ctx, op.Body); err != nil {
-			w.failure = s.fault(ctx, op.Kind, err)
-			return access.Answer{}, w.failure
+			return access.Answer{}, w.fail(ctx, s.fault(ctx, op.Kind, err))
 		}
 		w.digest.Write(op.Body)
 		w.info.Size += int64(len(op.Body))
@@ -120,8 +118,7 @@ func (s *Session) commit(ctx context.Context, op *access.Operation) (access.Answ
 		}
 		digest := Digest(w.digest.Sum(nil))
 		if err := w.writer.Commit(ctx, digest, w.info, s.cfg.Now()); err != nil {
-			w.failure = s.fault(ctx, op.Kind, err)
-			return access.Answer{}, w.failure
+			return access.Answer{}, w.fail(ctx, s.fault(ctx, op.Kind, err))
 		}
 		at.closed = true
 		s.handles.free(h.Handle)

@@ -2,6 +2,12 @@ package artifacts
 
 import "sync"
 
+// block is the unit in which a file system hands out its room.
+const block = 4 << 10
+
+// charge is what a file of a size counts: an empty one needs room as well.
+func charge(size int64) int64 { return max((size+block-1)/block, 1) * block }
+
 // quota bounds the bytes of all files, also of those that are being written.
 type quota struct {
 	most int64

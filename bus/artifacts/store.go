@@ -29,8 +29,8 @@ var (
 // Store is where artifacts are. Digests have the form of [Digest]. Implementations are safe
 // for concurrent use; a Writer and a Reader are not.
 type Store interface {
-	// Create begins an artifact.
-	Create(ctx context.Context) (Writer, error)
+	// Begin starts an artifact.
+	Begin(ctx context.Context) (Writer, error)
 
 	// Open fails with ErrNotFound. The caller closes the reader.
 	Open(ctx context.Context, digest string) (Reader, error)
