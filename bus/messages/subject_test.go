@@ -1,9 +1,9 @@
 package messages_test
 
 import (
-	"flag"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,26 +12,28 @@ import (
 	"github.com/flowhost/flowhost/bus/messages"
 )
 
-// model is the meaning of a pattern as a regular expression. It reports false for one that
-// is not well-formed.
-func model(pattern string) (*regexp.Regexp, bool) {
-	tokens := strings.Split(pattern, ".")
-	for i, token := range tokens {
-		switch {
-		case token == "":
-			return nil, false
-		case token == "*":
-			tokens[i] = `[^.]+`
-		case token == ">" && i == len(tokens)-1:
-			tokens[i] = `[^.]+(\.[^.]+)*`
-		case token == ">":
-			return nil, false
-		default:
-			tokens[i] = regexp.QuoteMeta(token)
+// model is the meaning of a pattern, token by token. A pattern that is not well-formed
+// includes nothing.
+func model(pattern, subject string) bool {
+	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
+	for i, token := range p {
+		if token == "" || token == ">" && i < len(p)-1 {
+			return false
 		}
 	}
-	return regexp.MustCompile(`^(?s:` + strings.Join(tokens, `\.`) + `)$`), true
+	if p[len(p)-1] == ">" {
+		if len(s) < len(p) {
+			return false
+		}
+		p = p[:len(p)-1]
+		s = s[:len(p)]
+	}
+	return slices.EqualFunc(p, s, func(p, s string) bool { return p == "*" || p == s })
 }
+
+// mixed finds tokens with a wildcard and something else, which the server's function takes for
+// a wildcard when it comes first, and its subscriptions do not.
+var mixed = regexp.MustCompile(`[*>][^.]|[^.][*>]`)
 
 // agree holds Matches against the model, and against the server where that has an opinion.
 func agree(t *testing.T, pattern, subject string) {
@@ -43,17 +45,13 @@ func agree(t *testing.T, pattern, subject string) {
 		return
 	}
 	got := messages.Matches(pattern, subject)
-	expression, formed := model(pattern)
-	want := formed && expression.MatchString(subject)
-	if got != want {
+	if want := model(pattern, subject); got != want {
 		t.Errorf("Matches(%q, %q) = %t, and the model has %t", pattern, subject, got, want)
 	}
-	if server.IsValidSubject(pattern) && got != server.SubjectMatchesFilter(subject, pattern) {
+	if server.IsValidSubject(pattern) && !mixed.MatchString(pattern) && got != server.SubjectMatchesFilter(subject, pattern) {
 		t.Errorf("Matches(%q, %q) = %t, and the server has the opposite", pattern, subject, got)
 	}
 }
-
-var million = flag.Int("subjects", 1_000_000, "pairs of a pattern and a subject in TestMatches")
 
 // TestMatches has a million pairs of a few tokens, so that many match.
 func TestMatches(t *testing.T) {
@@ -67,15 +65,9 @@ func TestMatches(t *testing.T) {
 		}
 		return strings.Join(tokens, ".")
 	}
-	compiled := map[string]bool{} // what the model says about the pairs that came before
 	matches := 0
-	for range *million {
+	for range 1_000_000 {
 		pattern, subject := join(), join()
-		pair := pattern + " " + subject
-		if compiled[pair] {
-			continue
-		}
-		compiled[pair] = true
 		agree(t, pattern, subject)
 		if messages.Matches(pattern, subject) {
 			matches++
