@@ -76,12 +76,13 @@ func (f *Files) start() error {
 		return err
 	}
 	for _, entry := range left {
+		if !entry.Type().IsRegular() || len(entry.Name()) != len(rand.Text()) {
+			continue // somebody else's
+		}
 		if err := f.root.Remove(path.Join(partial, entry.Name())); err != nil {
 			return err
 		}
-	}
-	if len(left) > 0 {
-		f.log.Info("artifacts that were never finished are removed", "count", len(left))
+		f.log.Info("an artifact that was never finished is removed", "file", entry.Name())
 	}
 	return f.each(func(_ string, info fs.FileInfo) error {
 		f.quota.used += charge(info.Size())

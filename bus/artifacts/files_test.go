@@ -52,7 +52,7 @@ func TestFilesLayout(t *testing.T) {
 func TestFilesOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	foreign := []string{"notes.txt", "ab/notes.txt", "abc/x", "ab/" + digestOf([]byte("elsewhere"))[7:], "zz/" + string(bytes.Repeat([]byte("z"), 64))}
+	foreign := []string{"notes.txt", "tmp/notes.txt", "tmp/deeper/notes.txt", "ab/notes.txt", "abc/x", "ab/" + digestOf([]byte("elsewhere"))[7:], "zz/" + string(bytes.Repeat([]byte("z"), 64))}
 	for _, name := range foreign {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -57,6 +57,11 @@ func (h *handle) close(ctx context.Context) error {
 	return h.reader.Close()
 }
 
+// ended is the fault of an operation that comes after the attempt's end.
+func ended(kind string) *access.Fault {
+	return &access.Fault{Code: access.CodeCanceled, Message: kind + " failed: the attempt has ended"}
+}
+
 // handles are those of an attempt, by number.
 type handles struct {
 	mu     sync.Mutex
@@ -71,7 +76,7 @@ func (a *handles) reserve(kind string) (int, *access.Fault) {
 	defer a.mu.Unlock()
 	switch {
 	case a.closed:
-		return 0, &access.Fault{Code: access.CodeCanceled, Message: kind + " failed: the attempt has ended"}
+		return 0, ended(kind)
 	case len(a.open) >= MaxHandles:
 		return 0, &access.Fault{Code: access.CodeBudget,
 			Message: kind + " failed: 16 artifacts are open, and that is the most of an attempt: close or commit one"}
@@ -107,6 +112,9 @@ func (a *handles) get(kind string, number int) (*handle, *access.Fault) {
 	defer a.mu.Unlock()
 	if h := a.open[number]; h != nil {
 		return h, nil
+	}
+	if a.closed {
+		return nil, ended(kind)
 	}
 	return nil, ops.Invalid("%s failed: the attempt has no open artifact with handle %d", kind, number)
 }

@@ -55,6 +55,10 @@ func TestDamagedObject(t *testing.T) {
 	if _, err := r.ReadAt(t.Context(), make([]byte, 700<<10), 0); !errors.Is(err, artifacts.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
+	put(t, o, noise(1, 700<<10), "", time.Now())
+	if got, _ := get(t, o, digest); !bytes.Equal(got, noise(1, 700<<10)) {
+		t.Error("stored again, the artifact still lacks a part")
+	}
 }
 
 // TestQuotaOfObjects changes the size of the bucket, but not below what it holds.

@@ -85,28 +85,31 @@ func (w *objectWriter) Commit(ctx context.Context, digest string, info Info, _ t
 		description.Metadata = map[string]string{contentType: info.ContentType}
 	}
 	stored, err := w.objects.adopt(ctx, &description)
-	if err != nil {
+	if err != nil || stored {
+		w.ended = true // after an error the parts may be the artifact's: a sweep knows
 		return err
-	}
-	if stored {
-		w.ended = true
-		return nil
 	}
 	w.Discard(ctx) // the same artifact is there already
 	return nil
 }
 
-// complete reports that all parts are there: a sweep may have taken them for leftovers.
+// complete fails when parts are missing: a sweep may have taken them for leftovers.
 func (w *objectWriter) complete(ctx context.Context) error {
-	subjects, err := w.objects.subjects(ctx, content(w.id))
-	if err == nil && subjects[content(w.id)] != uint64(w.parts) {
+	whole, err := w.objects.whole(ctx, w.id, w.parts)
+	if err == nil && !whole {
 		return fmt.Errorf("nothing was written for too long: %w", ErrDamaged)
 	}
 	return err
 }
 
-// adopt describes parts as an artifact. It reports false when the artifact is there already,
-// and retains it.
+// whole reports whether the bucket has all parts of an object.
+func (o *Objects) whole(ctx context.Context, id string, parts uint32) (bool, error) {
+	subjects, err := o.subjects(ctx, content(id))
+	return subjects[content(id)] == uint64(parts), err
+}
+
+// adopt describes parts as an artifact, also in place of one that has lost its own. It reports
+// false when the artifact is there already, and retains it.
 func (o *Objects) adopt(ctx context.Context, description *jetstream.ObjectInfo) (bool, error) {
 	for range maxContention {
 		found, err := o.find(ctx, description.Name)
@@ -115,12 +118,20 @@ func (o *Objects) adopt(ctx context.Context, description *jetstream.ObjectInfo) 
 			if done, err := o.describe(ctx, description, found.sequence); done || err != nil {
 				return done, err
 			}
+			continue
 		case err != nil:
 			return false, err
-		default:
-			if done, err := o.refresh(ctx, found); done || err != nil {
-				return false, err
-			}
+		}
+		whole, err := o.whole(ctx, found.NUID, found.Chunks)
+		if err != nil {
+			return false, err
+		}
+		next := description
+		if whole {
+			next = &found.ObjectInfo
+		}
+		if done, err := o.describe(ctx, next, found.sequence); done || err != nil {
+			return !whole && err == nil, err
 		}
 	}
 	return false, errContention

@@ -223,7 +223,7 @@ func (s *Session) add(ctx context.Context, kind string, open func() (*handle, er
 		if err := h.close(ctx); err != nil {
 			s.cfg.Log.Warn("an artifact could not be closed", "error", err)
 		}
-		return 0, &access.Fault{Code: access.CodeCanceled, Message: kind + " failed: the attempt has ended"}
+		return 0, ended(kind)
 	}
 	return number, nil
 }

@@ -1,9 +1,11 @@
 package artifacts
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,6 +60,14 @@ type Session struct {
 // input or configuration. The caller closes the session.
 func (a *Artifacts) Session(policy access.Policy, readable func(digest string) bool) *Session {
 	return &Session{cfg: a.cfg, policy: policy, readable: readable, made: map[string]string{}, name: map[string]string{}}
+}
+
+// Mentioned is the rule of what an attempt may read for the JSON of its input and
+// configuration: the digests that occur there.
+func Mentioned(texts ...[]byte) func(digest string) bool {
+	return func(digest string) bool {
+		return slices.ContainsFunc(texts, func(text []byte) bool { return bytes.Contains(text, []byte(digest)) })
+	}
 }
 
 // Close closes all handles and removes what is not committed. It waits for operations on

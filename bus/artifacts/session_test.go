@@ -136,7 +136,8 @@ func TestReadable(t *testing.T) {
 		if opened, _ := must(t, s, "artifact.open", open(there), nil); opened.ContentType != "" {
 			t.Errorf("%+v: the guest learns that another flow has stored this", opened)
 		}
-		given := session(t, artifacts.Config{Store: store}, granted, func(digest string) bool { return digest == there || digest == missing })
+		input := []byte(`{"report":"` + there + `","other":["` + missing + `"]}`)
+		given := session(t, artifacts.Config{Store: store}, granted, artifacts.Mentioned([]byte("{}"), input))
 		if opened, _ := must(t, given, "artifact.open", open(there), nil); opened.ContentType != "text/secret" {
 			t.Errorf("%+v", opened)
 		}
@@ -240,6 +241,7 @@ func TestBounds(t *testing.T) {
 		fails(t, s, access.CodeTooLarge, "artifact.commit", of(last.Handle), nil)
 		s.Close(t.Context())
 		fails(t, s, access.CodeCanceled, "artifact.create", `{}`, nil)
+		fails(t, s, access.CodeCanceled, "artifact.write", of(last.Handle), nil)
 		if after := where.room(t); after != before {
 			t.Errorf("%d files or messages are left at the end of the attempt, want %d", after, before)
 		}

@@ -465,6 +465,16 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+// TestLineToAdd has a subject that is a template in a flow file.
+func TestLineToAdd(t *testing.T) {
+	t.Parallel()
+	s := open(t, messages.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{}))}).Session(caller, access.Policy{})
+	f := s.Do(t.Context(), operation(access.KindPublish, subject(`a.${file("x")}.%{b}`), nil)).Fault
+	if f == nil || f.Add != `publish = ["a.$${file(\"x\")}.%%{b}"]` {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -87,7 +88,7 @@ func check(kind, subject string, policy *access.Policy) *access.Fault {
 	if kind == access.KindRequest {
 		granted = policy.Grants.Request
 	}
-	target, add := kind+" "+subject, kind+` = ["`+subject+`"]`
+	target, add := kind+" "+subject, kind+" = ["+quoted.Replace(strconv.Quote(subject))+"]"
 	if !includes(granted, subject) {
 		return ops.NotGranted(target, add)
 	}
@@ -103,6 +104,9 @@ func check(kind, subject string, policy *access.Policy) *access.Fault {
 	}
 	return nil
 }
+
+// quoted makes a Go string one of HCL, which has templates in it.
+var quoted = strings.NewReplacer("${", "$${", "%{", "%%{")
 
 // includes reports whether one of the patterns includes a subject.
 func includes(patterns []string, subject string) bool {
