@@ -10,6 +10,9 @@
 //	tasklog   lines that tasks write
 //	api       requests, answers and the client
 //	intake    triggers and requests, handed to the engine
+//	kv        buckets of tasks
+//	messages  what tasks publish and ask for
+//	artifacts blobs of tasks that are larger than a message
 //
 // To read this package: subjects.go, streams.go and keeper.go (which creates the streams
 // and looks after them), connect.go. To read how a run comes in: package intake.
@@ -25,6 +28,7 @@
 //	FH_LOGS        fh.v1.log.<flow>.<c>             lines that tasks write while they run
 //	FH_HISTORY     fh.v1.history.<flow>.<state>     records of finished runs
 //	               fh.v1.historypart.<flow>.<state>.<n>   parts of the large ones
+//	KV_FH_KV_<bucket>   OBJ_FH_ARTIFACTS            buckets of tasks; artifacts, on external servers
 //	FH_DEADLETTER  fh.v1.deadletter.<flow>          messages that cannot make a run
 //	               fh.v1.api.run.<flow>, fh.v1.api.<verb>   requests, micro service "flowhost"
 //

@@ -29,6 +29,7 @@ const (
 	KindArtifactCommit = "artifact.commit"
 	KindArtifactOpen   = "artifact.open"
 	KindArtifactRead   = "artifact.read"
+	KindArtifactClose  = "artifact.close" // what is open, or not committed
 
 	KindMail = "mail"
 

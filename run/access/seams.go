@@ -24,6 +24,7 @@ type Caller struct {
 	Attempt              int
 	IdempotencyKey       string
 	Traceparent          string // of the operation, for the other side; empty for none
+	Hops                 int    // of the message that started the run, see run.HeaderHops
 }
 
 // Resolve returns the value for use, with its secret resolved.

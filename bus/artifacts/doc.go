@@ -1,0 +1,30 @@
+// Package artifacts keeps blobs that are larger than a message, by the SHA-256 digest of
+// their bytes, and performs the operations of guests on them.
+//
+// There are two stores: [Files] in a data directory, beside an embedded server, and
+// [Objects], a bucket of objects on an external one, which several hosts may share. An
+// artifact is in a store as a whole or not at all: what is being written has no digest yet.
+// The same bytes are stored once; the content type is that of whoever stored them first, or
+// the attempt's own.
+//
+// # Who may read
+//
+// An attempt reads what it has made itself, and the digests that its [Config] says it may
+// know, those in its input and configuration. For any other digest the answer is the same
+// whether the artifact exists or not.
+//
+// # How long an artifact is kept
+//
+// As long as a run refers to it, and at least [Grace] longer: [Store.Sweep] asks for each
+// artifact whether it is referenced. Whoever records a new reference to an old artifact
+// calls [Store.Retain] first, so that no sweep comes between.
+//
+// # Memory
+//
+// Independent of the size of artifacts: an open handle has at most two parts of 256 KiB
+// with Objects, and none with Files.
+//
+// To read it: store.go (what a store is), session.go with handle.go and operations.go (what
+// guests may do), files.go with quota.go, objects.go with objectwriter.go, objectreader.go
+// and objectsweep.go. The package starts no goroutines.
+package artifacts

@@ -1,0 +1,84 @@
+package artifacts_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flowhost/flowhost/bus/artifacts"
+	"github.com/flowhost/flowhost/bus/internal/bustest"
+)
+
+// TestObjectsLayout has nats.go read what Objects has written, as the NATS tools do.
+func TestObjectsLayout(t *testing.T) {
+	t.Parallel()
+	nc := connect(t)
+	o := openObjects(t, nc, 0)
+	data := noise(1, 700<<10)
+	digest := put(t, o, data, "text/csv", time.Now())
+	bucket, err := bustest.JetStream(t, nc).ObjectStore(t.Context(), artifacts.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := bucket.GetBytes(t.Context(), strings.TrimPrefix(digest, "sha256:")) // which checks the digest
+	if err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	info, err := bucket.GetInfo(t.Context(), strings.TrimPrefix(digest, "sha256:"))
+	if err != nil || info.Metadata["content_type"] != "text/csv" {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+// TestDamagedObject removes a part.
+func TestDamagedObject(t *testing.T) {
+	t.Parallel()
+	nc := connect(t)
+	o := openObjects(t, nc, 0)
+	digest := put(t, o, noise(1, 700<<10), "", time.Now())
+	stream, err := bustest.JetStream(t, nc).Stream(t.Context(), "OBJ_"+artifacts.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	r, err := o.Open(t.Context(), digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.ReadAt(t.Context(), make([]byte, 700<<10), 0); !errors.Is(err, artifacts.ErrDamaged) {
+		t.Errorf("%v, want ErrDamaged", err)
+	}
+	put(t, o, noise(1, 700<<10), "", time.Now())
+	if got, _ := get(t, o, digest); !bytes.Equal(got, noise(1, 700<<10)) {
+		t.Error("stored again, the artifact still lacks a part")
+	}
+}
+
+// TestQuotaOfObjects changes the size of the bucket, but not below what it holds.
+func TestQuotaOfObjects(t *testing.T) {
+	t.Parallel()
+	nc := connect(t)
+	o := openObjects(t, nc, 8<<20)
+	put(t, o, noise(1, 3<<20), "", time.Now())
+	openObjects(t, nc, 16<<20)
+	if _, err := artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc, Quota: 2 << 20}); err == nil || !strings.Contains(err.Error(), "larger quota") {
+		t.Errorf("%v, want a larger quota asked for", err)
+	}
+	if _, err := artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc}); err != nil {
+		t.Error(err)
+	}
+	stream, err := bustest.JetStream(t, nc).Stream(t.Context(), "OBJ_"+artifacts.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config := stream.CachedInfo().Config; config.MaxBytes != 16<<20 || config.Discard != jetstream.DiscardNew {
+		t.Errorf("%+v, want 16 MiB, full for those who write", config)
+	}
+}
