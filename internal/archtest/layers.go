@@ -40,6 +40,9 @@ var Layers = []Layer{
 	{Folder: "internal/suggest",
 		Reason: "suggest compares strings: every package that reports an unknown name may import it"},
 
+	{Folder: "internal/httprule", Outside: true,
+		Reason: "httprule is the one reader of hosts and paths: the flow language and the dialer share it, and it knows neither"},
+
 	// L1
 	{Folder: "flows/internal", Imports: []string{"internal/suggest"}, Outside: true,
 		Reason: "the leaves of flows know HCL, JSON and cty values, and nothing of flows and runs"},
@@ -117,6 +120,10 @@ var Owners = []Owner{
 		Reason: "HCL is how flows are written, not how they run: everything after flows speaks JSON"},
 	{Module: "github.com/zclconf", Folders: []string{"flows", "flows/internal", "internal"},
 		Reason: "cty values stay inside flows: everything after it speaks JSON"},
+	{Module: "golang.org/x/net/idna", Folders: []string{"internal/httprule"},
+		Reason: "a host has one canonical form: whoever needs it asks httprule"},
+	{Module: "golang.org/x/net/publicsuffix", Folders: []string{"internal/httprule"},
+		Reason: "which hosts a wildcard may match is decided in httprule alone"},
 	{Module: "github.com/spf13", Folders: []string{"cmd"},
 		Reason: "flags and commands belong to the program"},
 }
