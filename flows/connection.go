@@ -100,7 +100,7 @@ func (s *exprContext) secret(x *secret) {
 	x.Env, x.File = d.checked("env", reachspec.Variable), d.checked("file", reachspec.File)
 	x.Age, x.Vault = d.checked("age", reachspec.File), d.checked("vault", reachspec.VaultPath)
 	x.Key, _ = s.text(c.Arg("key"))
-	source := d.oneOf("secret", reachspec.Sources())
+	source := d.oneOf(reachspec.Sources())
 	if source == "" {
 		return
 	}
@@ -229,6 +229,25 @@ func (d reachDecoder) own(name string, at hcl.Range) access.Value {
 	return access.Value{Secret: name}
 }
 
+// url is the beginning of URLs.
+func (d reachDecoder) url(name string) string {
+	a := d.content.Arg(name)
+	text, ok := d.text(a)
+	if !ok {
+		return ""
+	}
+	if err := reachspec.BaseURL(text); err != nil {
+		d.unfit(a, err)
+		return ""
+	}
+	return text
+}
+
+// unfit reports a text that may hold a credential: it is not repeated.
+func (d reachDecoder) unfit(a *hcl.Attribute, err error) {
+	d.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be used: %s.", a.Name, err)
+}
+
 // textOrSecret is an argument that is shown in lists as far as it is a text.
 func (d reachDecoder) textOrSecret(name string, check func(string) error) access.Value {
 	a := d.content.Arg(name)
@@ -240,15 +259,15 @@ func (d reachDecoder) textOrSecret(name string, check func(string) error) access
 	}
 	text, ok := d.text(a)
 	if ok && check != nil {
-		if err := check(text); err != nil { // the text may hold a credential
-			d.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "%q cannot be used: %s.", name, err)
+		if err := check(text); err != nil {
+			d.unfit(a, err)
 		}
 	}
 	return access.Value{Text: text}
 }
 
 // oneOf is the one word of several that the block has, reported if that is not so.
-func (d reachDecoder) oneOf(what string, words []string) string {
+func (d reachDecoder) oneOf(words []string) string {
 	found := ""
 	for _, word := range words {
 		at := d.content.At
@@ -260,13 +279,13 @@ func (d reachDecoder) oneOf(what string, words []string) string {
 			continue
 		}
 		if found != "" {
-			d.diags.Add(RuleConflict, at, "Arguments exclude each other", "This %s has %q already: leave one of the two out.", what, found)
+			d.diags.Add(RuleConflict, at, "Arguments exclude each other", "%s has one of these: leave %q or %q out.", diag.Sentence(d.schema.Title), found, word)
 			return ""
 		}
 		found = word
 	}
 	if found == "" {
-		d.diags.Add(RuleMissing, d.content.At, "Missing argument", "A %s needs one of %s.", what, diag.Join(words, "and"))
+		d.diags.Add(RuleMissing, d.content.At, "Missing argument", "%s needs one of %s.", diag.Sentence(d.schema.Title), diag.Join(words, "and"))
 	}
 	return found
 }
@@ -312,14 +331,14 @@ func (d reachDecoder) ofType(typ string) {
 	}
 	for _, word := range reachspec.Required[typ] {
 		if d.content.Arg(word) == nil {
-			d.diags.Add(RuleMissing, d.content.At, "Missing argument", "A connection of type %q needs the argument %q (%s).", typ, word, d.schema.Argument(word).About)
+			d.diags.Add(RuleMissing, d.content.At, "Missing argument", "A connection of type %q needs the argument %q: write %s = …", typ, word, word)
 		}
 	}
 }
 
 func (d reachDecoder) http() *access.HTTPConnection {
 	x := &access.HTTPConnection{
-		BaseURL: d.checked("base_url", reachspec.BaseURL), Allow: d.list("allow", reachspec.PathRule),
+		BaseURL: d.url("base_url"), Allow: d.list("allow", reachspec.PathRule),
 		Headers: d.headers(), Redirects: d.redirects(), MaxBody: d.maxBody(),
 	}
 	x.Timeout, _ = d.duration(d.content.Arg("timeout"))
@@ -344,7 +363,7 @@ func (d reachDecoder) emptyAllow() {
 		return
 	}
 	if items, diags := hcl.ExprList(a.Expr); !diags.HasErrors() && len(items) == 0 {
-		d.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "\"allow\" is empty, and nothing could be requested: %s.", d.schema.Argument("allow").About)
+		d.diags.Add(RuleValue, a.Expr.Range(), "Value not allowed", "\"allow\" is empty, and nothing could be requested: name what may be, or leave the block out.")
 	}
 }
 
@@ -418,7 +437,7 @@ func (s *exprContext) key(e hcl.Expression) (string, bool) {
 }
 
 func (d reachDecoder) auth() *access.Auth {
-	kind := d.oneOf("auth block", reachspec.Kinds)
+	kind := d.oneOf(reachspec.Kinds)
 	x := &access.Auth{Kind: kind, Token: d.handle("bearer")}
 	inner, ok := d.inner(kind)
 	if !ok {
@@ -432,7 +451,7 @@ func (d reachDecoder) auth() *access.Auth {
 	case access.AuthQuery:
 		x.Name, x.Value = inner.checked("name", reachspec.NotEmpty), inner.handle("value")
 	case access.AuthOAuth2:
-		x.TokenURL = inner.checked("token_url", reachspec.BaseURL)
+		x.TokenURL = inner.url("token_url")
 		x.ClientID, x.ClientSecret = inner.textOrSecret("client_id", nil), inner.handle("client_secret")
 		x.Scopes = inner.list("scopes", as(reachspec.NotEmpty))
 		x.Audience, _ = inner.text(inner.content.Arg("audience"))

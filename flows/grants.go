@@ -341,7 +341,7 @@ func (s *exprContext) checkWants(own *grant, p *plugin, named *hcl.Attribute) {
 		if line == "" {
 			continue
 		}
-		d := s.diags.Add(RuleGrant, at, "Wanted and not granted", "%s wants %s%s. Write grant { %s } with what it may use, or grant {} to do without.",
+		d := s.diags.Add(RuleGrant, at, "Wanted and not granted", "%s wants %s%s. Write a grant block with what it may use, such as %s, or grant {} to do without.",
 			who, want.Name, reason(want.Why), line)
 		d.Severity = hcl.DiagWarning
 	}

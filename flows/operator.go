@@ -263,10 +263,10 @@ func (s *exprContext) notAllowed(allow *access.Allow, flow string, at hcl.Range,
 	var detail string
 	switch {
 	case allow == nil:
-		detail = fmt.Sprintf("Flow %q is granted %s, which the operator of the host must allow, too. Write allow %q { %s } into %s; that block then decides on all grants of the flow, so name there whatever else it may use.",
-			flow, entry, flow, line, settings)
+		detail = fmt.Sprintf("Flow %q is granted %s, which the operator of the host must allow, too. Add a block allow %q to %s, with %s; it then decides on all grants of the flow, so name there whatever else the flow may use.",
+			flow, entry, flow, settings, line)
 	case allow.From == "":
-		detail = fmt.Sprintf("Flow %q is granted %s, and no allow block of %s matches the flow, so that it may use nothing. Write allow %q { %s } there, or leave the grant out.",
+		detail = fmt.Sprintf("Flow %q is granted %s, and no allow block of %s matches the flow, so that it may use nothing. Add a block allow %q there, with %s, or leave the grant out.",
 			flow, entry, settings, flow, line)
 	default:
 		detail = fmt.Sprintf("Flow %q is granted %s, and allow %q (%s) does not have it. Add %s there, or leave the grant out.",

@@ -26,7 +26,7 @@ func TestWantsCanBeGranted(t *testing.T) {
 		Publish: []string{"orders.>"}, Request: []string{"pricing.>"}, Env: []string{"*"}, From: "x"}}}
 	for name, line := range reachspec.Examples {
 		load(t, map[string]string{"data/x": "", "f.hcl": fmt.Sprintf(
-			"secret \"NAME\" {\n  env = \"TOKEN\"\n}\nconnection \"NAME\" {\n  type = \"postgres\"\n  dsn = secret.NAME\n}\nplugin \"p\" {\n  source = \"./wanting.wasm\"\n  grant { %s }\n}\nflow \"f\" {\n  task \"t\" {\n    plugin = plugin.p\n  }\n}\n", line)}, Options{Operator: operator})
+			"secret \"NAME\" {\n  env = \"TOKEN\"\n}\nconnection \"NAME\" {\n  type = \"postgres\"\n  dsn = secret.NAME\n}\nplugin \"p\" {\n  source = \"./wanting.wasm\"\n  grant {\n    %s\n  }\n}\nflow \"f\" {\n  task \"t\" {\n    plugin = plugin.p\n  }\n}\n", line)}, Options{Operator: operator})
 		if !strings.HasPrefix(line, name+" ") {
 			t.Errorf("%s: %s", name, line)
 		}
@@ -39,7 +39,7 @@ func TestWantsOfARecordedFlow(t *testing.T) {
 	t.Parallel()
 	src := folder(t, map[string]string{"f.hcl": "flow \"f\" {\n  task \"t\" {\n    plugin = \"./wanting.wasm\"\n  }\n}\n"})
 	set, diags := Load(t.Context(), []string{src}, Options{Catalog: modules})
-	if len(diags) != 2 || diags.HasErrors() {
+	if len(diags) != 3 || diags.HasErrors() {
 		t.Fatal(text(set, diags))
 	}
 	if again, diags := Restore(t.Context(), onlyFlow(t, set).Definition, Options{Catalog: modules}); len(diags) > 0 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Excess is an entry of a grant that a bound does not include.
@@ -107,8 +106,8 @@ func (c *comparison) compare(g *Grants) {
 			c.add("kv", fmt.Sprintf("bucket %q as %q", bucket, mode), fmt.Sprintf("kv = { %q = %q }", bucket, mode))
 		}
 	}
-	c.subjects("publish", c.bound.Publish, g.Publish)
-	c.subjects("request", c.bound.Request, g.Request)
+	c.subjects("publish", "messages", c.bound.Publish, g.Publish)
+	c.subjects("request", "requests", c.bound.Request, g.Request)
 	for _, guest := range slices.Sorted(maps.Keys(g.Secrets)) {
 		if name := g.Secrets[guest]; !Names(c.bound.Secrets, name) {
 			c.add("secrets", fmt.Sprintf("secret %q, handed to the guest", name), fmt.Sprintf("secrets = [%q]", name))
@@ -145,8 +144,15 @@ func (c *comparison) http(g *HTTPGrant) {
 		c.add("http", fmt.Sprintf("%d redirects", g.Redirects), httpLine(fmt.Sprintf("redirects = %d", g.Redirects)))
 	}
 	if body := g.Body(); body > bound.Body() {
-		c.add("http", fmt.Sprintf("responses of %d bytes", body), httpLine(fmt.Sprintf("max_body = %d", body)))
+		c.add("http", "responses of "+bodySize(body), httpLine(fmt.Sprintf("max_body = %q", bodySize(body))))
 	}
+}
+
+func bodySize(n int64) string {
+	if n%(1<<20) == 0 {
+		return fmt.Sprintf("%dMiB", n>>20)
+	}
+	return fmt.Sprintf("%dB", n)
 }
 
 func httpLine(argument string) string { return "http { " + argument + " }" }
@@ -164,16 +170,13 @@ func (c *comparison) private(bound, addresses []string, key, block, of string) {
 	}
 }
 
-func (c *comparison) subjects(key string, bound, subjects []string) {
+func (c *comparison) subjects(key, what string, bound, subjects []string) {
 	for _, subject := range subjects {
 		if !slices.ContainsFunc(bound, func(outer string) bool { return SubjectIncludes(outer, subject) }) {
-			c.add(key, fmt.Sprintf("%s to %q", key, subject), fmt.Sprintf("%s = [%q]", key, subject))
+			c.add(key, fmt.Sprintf("%s to %q", what, subject), fmt.Sprintf("%s = [%q]", key, subject))
 		}
 	}
 }
 
 // Body is the size up to which a response is read.
 func (g *HTTPGrant) Body() int64 { return cmp.Or(g.MaxBody, DefaultBody) }
-
-// String is the excess for messages: `connection "github"`.
-func (e Excess) String() string { return strings.TrimSpace(e.Entry) }

@@ -1,6 +1,10 @@
 package reachspec
 
-import "github.com/flowhost/flowhost/internal/httprule"
+import (
+	"errors"
+
+	"github.com/flowhost/flowhost/internal/httprule"
+)
 
 // BaseURL checks the beginning of the URLs of a connection.
 func BaseURL(text string) error {
@@ -12,13 +16,17 @@ func BaseURL(text string) error {
 }
 
 // RequestRule returns the canonical form of METHOD[,METHOD] scheme://host[:port]/path.
-func RequestRule(text string) (string, error) {
-	r, err := httprule.Parse(text)
-	return r.String(), err
-}
+func RequestRule(text string) (string, error) { return canonical(httprule.Parse(text)) }
 
 // PathRule returns the canonical form of METHOD[,METHOD] /path, a rule of a connection.
-func PathRule(text string) (string, error) {
-	r, err := httprule.ParsePath(text)
-	return r.String(), err
+func PathRule(text string) (string, error) { return canonical(httprule.ParsePath(text)) }
+
+func canonical(r httprule.Rule, err error) (string, error) {
+	if err == nil {
+		return r.String(), nil
+	}
+	if inner := errors.Unwrap(err); inner != nil { // the rest quotes the rule
+		return "", inner
+	}
+	return "", err
 }
