@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/flowhost/flowhost/host/door"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -54,6 +55,16 @@ type Config struct {
 	// named: the host's data and its cache, which is added if it is not there. One
 	// that is not there yet is private as well.
 	Private []string
+
+	// Reach opens what a call may reach beside its files, with the call's first operation. Default: nothing can be reached.
+	Reach func(*run.Call) door.Session
+
+	// Operations takes each operation of a guest and how it ended, in the order in which the
+	// guest sees their ends, on the call's goroutine, so it must not block. Default: nobody
+	// is interested.
+	Operations func(*run.Call, door.Report)
+
+	Doors door.Limits // of the operations of one call; the defaults are stated there
 
 	// Lines takes the lines of guests' logs while the guests run, with the time
 	// at which the host took each. They come in order within a call, one at a
@@ -138,4 +149,19 @@ func limitsOr(l, def run.Limits) run.Limits {
 		Log:    cmp.Or(max(l.Log, 0), def.Log),
 		Fuel:   cmp.Or(max(l.Fuel, 0), def.Fuel),
 	}
+}
+
+// Tuning is the part of a [Config] that may change while the host runs. Its fields and
+// their defaults are those of the same names there.
+type Tuning struct {
+	Limits  run.Limits
+	Timeout time.Duration
+	Grace   time.Duration
+}
+
+// Tune replaces the tuning for calls that begin, and the grace also of those that run. A
+// module that is prepared already keeps the limits of its initialization.
+func (h *Host) Tune(t Tuning) {
+	t = t.withDefaults()
+	h.tuning.Store(&t)
 }

@@ -32,7 +32,7 @@ type taskImport struct {
 type taskImportFunc func(ctx context.Context, inv *invocation, mem api.Memory, args arguments) int64
 
 func taskImports() []taskImport {
-	return []taskImport{
+	return append([]taskImport{
 		{abi.ImportSize, 1, api.ValueTypeI32, answerSize},
 		{abi.ImportRead, 3, api.ValueTypeI32, answerRead},
 		{abi.ImportOutput, 2, api.ValueTypeI32, answerOutput},
@@ -40,7 +40,7 @@ func taskImports() []taskImport {
 		{abi.ImportLog, 5, api.ValueTypeI32, answerLog},
 		{abi.ImportTimeLeft, 0, api.ValueTypeI64, answerTimeLeft},
 		{abi.ImportShouldStop, 0, api.ValueTypeI32, answerShouldStop},
-	}
+	}, operationImports()...)
 }
 
 // provideTaskModule makes flowhost:task/v1 importable.

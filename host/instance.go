@@ -37,7 +37,7 @@ func (i *instance) call(ctx context.Context, inv *invocation, export string) (st
 		return 0, nil
 	}
 	inv.units, inv.running, inv.memory = i.units, function, i.memory
-	inv.process.Sleep, inv.process.Pause = inv.asleep, inv.paused
+	inv.process.Sleep, inv.process.Await, inv.process.Pause = inv.asleep, inv.awaited, inv.paused
 	i.units.Set(uint64(inv.meter.first(len(i.memory.Bytes()))))
 	if t, ok := ctx.(*callTime); ok {
 		t.guest = inv

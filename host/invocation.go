@@ -8,6 +8,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/flowhost/flowhost/host/internal/doorfile"
 	"github.com/flowhost/flowhost/host/internal/guestfs"
 	"github.com/flowhost/flowhost/host/internal/wasi"
 	"github.com/flowhost/flowhost/run"
@@ -29,6 +30,7 @@ type invocation struct {
 	meter   meter
 	fuel    int64 // units that were used
 	grace   grace
+	outside outside
 	context context.Context // of the export that runs
 	results [1]uint64       // of it
 
@@ -92,6 +94,8 @@ type fixed struct {
 	walltime func() (sec int64, nsec int32)
 	nanotime func() int64
 	asleep   func(ns int64)
+	awaited  func(ns int64) int64
+	opened   func() *doorfile.File
 	paused   func()
 }
 
@@ -100,8 +104,10 @@ func (inv *invocation) set(abiName string, limits run.Limits) {
 	if inv.walltime == nil {
 		inv.fixed = fixed{
 			walltime: inv.clock.walltime, nanotime: inv.clock.nanotime,
-			asleep: func(ns int64) { inv.sleep(inv.context, time.Duration(ns)) },
-			paused: func() { inv.pause(inv.context) },
+			asleep:  func(ns int64) { inv.sleep(inv.context, time.Duration(ns)) },
+			awaited: func(ns int64) int64 { return int64(inv.await(inv.context, time.Duration(ns))) },
+			opened:  func() *doorfile.File { return inv.openDoorFile() },
+			paused:  func() { inv.pause(inv.context) },
 		}
 	}
 	inv.abi, inv.limits, inv.log.limit = abiName, limits, limits.Log
@@ -117,6 +123,10 @@ func (inv *invocation) start(files *guestfs.FS) {
 		Stdin: &inv.stdin, Stdout: &inv.stdout, Stderr: &inv.stderr,
 		Random: &inv.random, Walltime: inv.walltime, Nanotime: inv.nanotime,
 		Resolution: int64(clockStep), FS: files,
+	}
+	if inv.outside.host != nil {
+		inv.outside.files = doorfile.FS{FS: files, Open: inv.opened}
+		inv.process.FS = &inv.outside.files
 	}
 	if inv.abi == ABIWASI {
 		inv.process.Stdout = &inv.written
@@ -163,6 +173,7 @@ func (inv *invocation) end() {
 	inv.stdout.close()
 	inv.stderr.close()
 	inv.process.Close()
+	inv.leaveDoor()
 	if inv.files == nil {
 		return
 	}

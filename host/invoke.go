@@ -91,6 +91,7 @@ func (h *Host) invoke(w *work) (run.Result, error) {
 	inv.set(m.signature.ABI, limits)
 	w.request = requestOf(call, function)
 	inv.request = &w.request
+	inv.outside.host = h
 	if m.image.asks {
 		inv.grace.host = h
 	}

@@ -275,6 +275,31 @@ func (l *lease) extend(missing int64) bool {
 	return true
 }
 
+// reserve makes sure that so many bytes are reserved under held, beside all leases. Like
+// cover, it never waits.
+func (p *pool) reserve(held *atomic.Int64, bytes int64) bool {
+	p.mu.Lock()
+	defer p.unlock()
+	missing := bytes - held.Load()
+	if missing <= 0 {
+		return true
+	}
+	if !p.room(missing) {
+		return false
+	}
+	p.bytes -= missing
+	held.Add(missing)
+	return true
+}
+
+// unreserve gives back what is reserved under held.
+func (p *pool) unreserve(held *atomic.Int64) {
+	p.mu.Lock()
+	defer p.unlock()
+	p.bytes += held.Swap(0)
+	p.advance()
+}
+
 func (l *lease) release() {
 	p := l.pool
 	p.mu.Lock()

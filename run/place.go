@@ -12,10 +12,12 @@ const (
 	WaitMemory WaitReason = "memory" // free memory of the host
 	WaitModule WaitReason = "module" // the preparation of its module
 	WaitSleep  WaitReason = "sleep"  // the end of a sleep of its own
+
+	WaitOperation WaitReason = "operation" // the answer to a request that it sent: HTTP, SQL, a message
 )
 
 // Timed reports whether the timeout of a call counts the time of such a wait.
-func (w WaitReason) Timed() bool { return w == WaitSleep }
+func (w WaitReason) Timed() bool { return w == WaitSleep || w == WaitOperation }
 
 // Place is the computing place that an engine has given to a call. A host that lets the
 // call wait gives it back meanwhile. Its methods are called one at a time.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/sdk/abi"
+	"github.com/flowhost/flowhost/sdk/internal/guest"
 )
 
 // Identity identifies a call: flow, run, task, attempt. Its
@@ -43,4 +44,59 @@ type Context interface {
 	// fields of the line. Every level is passed on; what is kept is the host's
 	// decision.
 	Log() *slog.Logger
+
+	// Fetch makes an HTTP request by a connection of the flow, whose base URL and
+	// credentials the host adds. The connection "" is the task's http grant: URLs are
+	// whole then. A response is one whatever its status is.
+	Fetch(connection string, r Request) (*Response, error)
+
+	// KV is a bucket of keys and values that the flow grants.
+	KV(bucket string) KV
+
+	// Publish sends a message to a subject that the flow grants. It returns once the
+	// server has it; where a stream stores the subject, once the stream has it. A retry of the attempt
+	// publishes the same message once.
+	Publish(subject string, data []byte) error
+
+	// Request sends a message to a subject that the flow grants, and waits for the answer.
+	Request(subject string, data []byte) ([]byte, error)
+
+	// Artifact stores what is too large for an output. See [Artifact] for how it becomes
+	// part of one.
+	Artifact(name string) (*ArtifactWriter, error)
+
+	// OpenArtifact reads an artifact that the input names.
+	OpenArtifact(a Artifact) (*ArtifactReader, error)
+
+	// Secret returns a secret that the flow hands to the task under that name. A connection
+	// keeps credentials out of the plugin: prefer one.
+	Secret(name string) (string, error)
+
+	// Mail sends a message by a connection of type smtp.
+	Mail(connection string, m Mail) error
+
+	// Progress reports how far the attempt has come, from 0 to 1, with a few words for people.
+	Progress(fraction float64, message string)
+}
+
+// guestCall is embedded under a name of its own: Call is a method.
+type guestCall = guest.Call
+
+// call is a Context.
+type call struct{ *guestCall }
+
+// ContextOf is the context of a call, for package sdktest.
+func ContextOf(c *guest.Call) Context { return call{c} }
+
+// operate performs an operation of the call and decodes the head of its answer into out,
+// unless that is nil.
+func (c call) operate(kind string, head any, body []byte, out any) ([]byte, error) {
+	reply, err := c.Operate(c.guestCall, kind, head, body)
+	if err == nil && out != nil {
+		err = reply.Decode(out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reply.Body, nil
 }

@@ -24,7 +24,7 @@ func Function[In, Out any](name string, fn func(Context, In) (Out, error)) Regis
 		panic("flowhost: function " + name + " is nil")
 	}
 	guest.Registered.Add(name, guest.Typed(func(c *guest.Call, in In) (Out, error) {
-		return fn(c, in)
+		return fn(ContextOf(c), in)
 	}))
 	guest.AddTypes[In, Out](&guest.Registered)
 	guest.Registered.SetTypes(name, reflect.TypeFor[In](), reflect.TypeFor[Out]())

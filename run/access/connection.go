@@ -97,7 +97,7 @@ const DefaultConcurrency = 16
 // SQLConnection is a database.
 type SQLConnection struct {
 	DSN     Value  // postgres, mysql: as a URL or in the driver's form
-	Path    string // sqlite: relative to the connection's Folder, with slashes
+	Path    string // sqlite: relative to the directory of the file, with slashes
 	Access  Mode
 	MaxOpen int           // connections at once; default DefaultMaxOpen
 	MaxIdle time.Duration // after which an unused connection is closed; default 5m
@@ -124,7 +124,7 @@ const (
 )
 
 // TLS is how a server is recognized and what the host shows it. Paths are relative to the
-// connection's Folder.
+// directory of the connection's file.
 type TLS struct {
 	CA         string // PEM file; default: the system's
 	Cert, Key  string // PEM files of the host's own certificate
@@ -136,8 +136,8 @@ type TLS struct {
 type Secret struct {
 	Name   string
 	Env    string // environment variable of the host
-	File   string // path, relative to Folder
-	Age    string // path of a file encrypted by age, relative to Folder; holds an object of texts
+	File   string // path, relative to the directory of its file
+	Age    string // path of a file encrypted by age, likewise; holds an object of texts
 	Vault  string // path of a KV v2 secret, "kv/data/stripe"
 	Key    string // of the object in Age or Vault
 	Folder string // absolute path of the directory of its file

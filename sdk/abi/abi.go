@@ -81,10 +81,20 @@ type Errno int32
 
 // Error numbers that imports return, negated.
 const (
-	E2BIG  Errno = 1
-	EACCES Errno = 2
-	EINVAL Errno = 28
-	ENOSPC Errno = 51
+	E2BIG        Errno = 1
+	EACCES       Errno = 2
+	EAGAIN       Errno = 6
+	EBADF        Errno = 8
+	ECANCELED    Errno = 11
+	EEXIST       Errno = 20
+	EFBIG        Errno = 22
+	EHOSTUNREACH Errno = 23
+	EINVAL       Errno = 28
+	EIO          Errno = 29
+	EMFILE       Errno = 33
+	ENOENT       Errno = 44
+	ENOSPC       Errno = 51
+	ETIMEDOUT    Errno = 73
 )
 
 // Level is the severity of a log line.

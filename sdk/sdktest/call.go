@@ -35,6 +35,9 @@ type Options struct {
 	// Grace is the time that the function has left when it first learns that the
 	// call is canceled. Nothing ends one that takes longer. Default: DefaultGrace.
 	Grace time.Duration
+
+	// Outside is what the function reaches. Default: nothing.
+	Outside *Outside
 }
 
 // Result is how a call ended, as a host reports it, with the function's typed
@@ -48,7 +51,7 @@ type Result[Out any] struct {
 func Call[In, Out any](ctx context.Context, fn func(sdk.Context, In) (Out, error), in In, o Options) Result[Out] {
 	var value Out
 	handler := guest.Typed(func(c *guest.Call, in In) (Out, error) {
-		out, err := fn(c, in)
+		out, err := fn(sdk.ContextOf(c), in)
 		value = out
 		return out, err
 	})
@@ -107,7 +110,7 @@ func newHost(ctx context.Context, input any, o Options) (*host, error) {
 	}
 	return &host{
 		ctx: ctx, fields: fields,
-		limit: cmp.Or(o.OutputLimit, DefaultOutputLimit), grace: cmp.Or(o.Grace, DefaultGrace),
+		limit: cmp.Or(o.OutputLimit, DefaultOutputLimit), grace: cmp.Or(o.Grace, DefaultGrace), outside: o.Outside,
 	}, nil
 }
 

@@ -14,10 +14,11 @@ import (
 
 // host is a [guest.Host] for one call, without limits on the log.
 type host struct {
-	ctx    context.Context // the attempt's: the fake is what the context ends
-	fields map[abi.Field][]byte
-	limit  int
-	grace  time.Duration
+	ctx     context.Context // the attempt's: the fake is what the context ends
+	fields  map[abi.Field][]byte
+	limit   int
+	grace   time.Duration
+	outside *Outside
 
 	canceled time.Time // that the call is canceled, first; zero: the function did not ask since
 
@@ -61,6 +62,17 @@ func (h *host) Canceled() (left time.Duration, canceled bool) {
 		h.canceled = time.Now()
 	}
 	return max(h.grace-time.Since(h.canceled), time.Millisecond), true
+}
+
+// Operate has the test's own outside answer. Its end is that of ctx or of the call.
+func (h *host) Operate(ctx context.Context, kind string, head, body []byte) (guest.Reply, error) {
+	if err := h.ctx.Err(); err != nil {
+		return guest.Reply{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	return h.outside.operate(ctx, kind, head, body)
 }
 
 // Wait waits for the end of the context, which nobody has to look for here.

@@ -28,8 +28,8 @@ func (s subscription) clock() uint32    { return binary.LittleEndian.Uint32(s[16
 func (s subscription) timeout() uint64  { return binary.LittleEndian.Uint64(s[24:]) }
 func (s subscription) flags() uint16    { return binary.LittleEndian.Uint16(s[40:]) }
 
-// pollOneoff waits for the first of what is subscribed to. Nothing but a clock
-// takes time: streams and files are ready at once.
+// pollOneoff waits for the first of what is subscribed to. Only a clock and a file that is
+// pending take time: streams and other files are ready at once.
 func (p *Process) pollOneoff(m memory, a []uint64) errno {
 	count, result := uint32(a[2]), uint32(a[3])
 	if count == 0 || count > maxSubscriptions {
@@ -47,20 +47,50 @@ func (p *Process) pollOneoff(m memory, a []uint64) errno {
 		return e
 	}
 	now := instant{process: p}
-	wait, e := now.nearest(in)
-	if e != 0 {
-		return e
+	for {
+		wait, e := now.nearest(in)
+		if e != 0 {
+			return e
+		}
+		switch {
+		case wait == 0:
+		case p.Await != nil && p.pending(in):
+			if wait == math.MaxInt64 {
+				wait = -1
+			}
+			now.passed += p.Await(wait)
+			continue
+		case p.Sleep != nil:
+			p.Sleep(wait)
+		}
+		return m.putUint32(result, now.report(in, out, wait))
 	}
-	if wait > 0 && p.Sleep != nil {
-		p.Sleep(wait)
-	}
-	return m.putUint32(result, now.report(in, out, wait))
 }
 
-// instant is when a poll began. Each clock is read at most once, when a
-// subscription is about it.
+// pending reports whether a file is waited for that is not ready.
+func (p *Process) pending(in []byte) bool {
+	for ; len(in) > 0; in = in[subscriptionSize:] {
+		if s := subscription(in); s.event() == eventRead && p.isPending(s.fd()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Process) isPending(fd uint32) bool {
+	d, e := p.lookup(fd)
+	if e != 0 {
+		return false
+	}
+	file, ok := d.file.(Pending)
+	return ok && file.Pending()
+}
+
+// instant is when a poll began, and what has passed since. Each clock is read at most once,
+// when a subscription is about it.
 type instant struct {
 	process *Process
+	passed  int64 // nanoseconds
 	known   [clocks]bool
 	value   [clocks]int64
 }
@@ -77,7 +107,12 @@ func (i *instant) until(s subscription) (int64, errno) {
 	const absolute = 1
 	switch s.event() {
 	case eventClock:
-	case eventRead, eventWrite:
+	case eventRead:
+		if i.process.isPending(s.fd()) {
+			return math.MaxInt64, 0
+		}
+		return 0, 0
+	case eventWrite:
 		return 0, 0
 	default:
 		return 0, einval
@@ -86,11 +121,11 @@ func (i *instant) until(s subscription) (int64, errno) {
 	case s.clock() >= clocks || s.flags()&^absolute != 0:
 		return 0, einval
 	case s.flags() == 0: // any clock does: all of them go equally fast
-		return int64(min(s.timeout(), math.MaxInt64)), 0
+		return max(int64(min(s.timeout(), math.MaxInt64))-i.passed, 0), 0
 	case !i.process.hasClock(s.clock()):
 		return 0, einval
 	}
-	now := uint64(max(i.of(s.clock()), 0))
+	now := uint64(max(i.of(s.clock())+i.passed, 0))
 	if s.timeout() <= now {
 		return 0, 0
 	}

@@ -30,6 +30,11 @@ type Process struct {
 	// Sleep waits. It may panic to unwind the guest. Nil: sleeping takes no time.
 	Sleep func(ns int64)
 
+	// Await waits until a file that is [Pending] may have become ready, or for so many
+	// nanoseconds; negative: without a bound. It returns how many have passed on the clocks.
+	// It may panic to unwind the guest. Nil: no file is ever pending.
+	Await func(ns int64) int64
+
 	// Pause is called between the steps of long transfers. It may panic to unwind
 	// the guest. Nil: nothing to check.
 	Pause func()
@@ -45,6 +50,9 @@ type Process struct {
 
 	table table
 }
+
+// Pending is implemented by files that are not always ready to be read.
+type Pending interface{ Pending() bool }
 
 // Defaults of Process.
 const (

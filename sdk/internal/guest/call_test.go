@@ -34,6 +34,10 @@ func (h *scripted) Output(data []byte) error         { h.output = string(data); 
 func (h *scripted) Fail(failure []byte)              { h.fail = string(failure) }
 func (h *scripted) TimeLeft() (time.Duration, bool)  { return h.left, h.limited }
 func (h *scripted) Canceled() (time.Duration, bool)  { return h.grace, h.stop }
+func (h *scripted) Operate(_ context.Context, kind string, head, body []byte) (Reply, error) {
+	return Reply{}, &abi.Fault{Code: "denied", Message: kind}
+}
+
 func (h *scripted) Wait(stop <-chan struct{}) bool {
 	select {
 	case <-h.wake:

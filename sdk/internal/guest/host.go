@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -31,6 +32,10 @@ type Host interface {
 	// Canceled reports whether the call is being canceled, and the time until it
 	// is ended.
 	Canceled() (left time.Duration, canceled bool)
+
+	// Operate performs an operation, with its head as a JSON object. It fails with an
+	// *abi.Fault, or with the cause with which ctx ended. It is safe for concurrent use.
+	Operate(ctx context.Context, kind string, head, body []byte) (Reply, error)
 
 	// Wait returns true when it is time to look again whether the call continues,
 	// and false when stop was closed before.

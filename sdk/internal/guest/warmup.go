@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"context"
 	"reflect"
 	"runtime"
 	"strconv"
@@ -106,6 +107,9 @@ func (rehearsal) Log(abi.Level, string, []byte)   {}
 func (rehearsal) TimeLeft() (time.Duration, bool) { return 0, false }
 func (rehearsal) Canceled() (time.Duration, bool) { return 0, false }
 func (rehearsal) Wait(<-chan struct{}) bool       { return false }
+func (rehearsal) Operate(context.Context, string, []byte, []byte) (Reply, error) {
+	return Reply{}, &abi.Fault{Code: "denied", Message: "there is no call yet"}
+}
 
 // Bounds of the values that are made to warm up. Types may be recursive.
 const (

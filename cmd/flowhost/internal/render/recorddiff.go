@@ -97,7 +97,7 @@ func (r *RecordDiff) showTaskWait(t *run.TaskRecord) {
 		return
 	}
 	switch t.WaitsFor.Reason {
-	case run.WaitUpstream, run.WaitRetry, run.WaitSleep, run.WaitMaxParallel:
+	case run.WaitUpstream, run.WaitRetry, run.WaitSleep, run.WaitOperation, run.WaitMaxParallel:
 		return
 	}
 	r.showWait(t.Ref(), t.WaitsFor, t.Ref().Label(), string(t.State), TaskWaits(t))

@@ -17,6 +17,8 @@ func TaskWaits(t *run.TaskRecord) string {
 		return "next attempt at " + LocalTime(*t.Due)
 	case w.Reason == run.WaitSleep:
 		return "asleep"
+	case w.Reason == run.WaitOperation:
+		return "waits for the answer to a request of its own"
 	case t.Counts != nil:
 		return "items wait " + waitsForText(w)
 	case t.State == run.Waiting: // which the line states

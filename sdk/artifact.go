@@ -1,0 +1,137 @@
+package sdk
+
+import (
+	"io"
+
+	"github.com/flowhost/flowhost/sdk/abi"
+)
+
+// Artifact names stored bytes. As a part of an output it is passed on to other tasks, and
+// keeps the bytes for as long as a run has it.
+type Artifact struct {
+	Digest      string `json:"$artifact"` // "sha256:…" of the bytes
+	Size        int64  `json:"size"`
+	Name        string `json:"name,omitempty"`
+	ContentType string `json:"content_type,omitempty"`
+}
+
+// artifactPart is how much is sent or read at a time.
+const artifactPart = 1 << 20
+
+type artifactHead struct {
+	Handle      int    `json:"handle,omitempty"`
+	Name        string `json:"name,omitempty"`
+	ContentType string `json:"content_type,omitempty"`
+	Digest      string `json:"digest,omitempty"`
+	Offset      int64  `json:"offset,omitempty"`
+	Length      int    `json:"length,omitempty"`
+}
+
+type artifactReply struct {
+	Handle int    `json:"handle"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// ArtifactWriter stores an artifact piece by piece. What is not committed is gone when the
+// call ends.
+type ArtifactWriter struct {
+	call    call
+	own     Artifact
+	handle  int
+	pending []byte
+}
+
+// Artifact implements Context.
+func (c call) Artifact(name string) (*ArtifactWriter, error) {
+	var reply artifactReply
+	_, err := c.operate("artifact.create", artifactHead{Name: name}, nil, &reply)
+	if err != nil {
+		return nil, err
+	}
+	return &ArtifactWriter{call: c, own: Artifact{Name: name}, handle: reply.Handle}, nil
+}
+
+// Write implements io.Writer.
+func (w *ArtifactWriter) Write(p []byte) (int, error) {
+	n := 0
+	for len(p) > 0 {
+		if w.pending == nil {
+			w.pending = make([]byte, 0, artifactPart)
+		}
+		part := min(len(p), artifactPart-len(w.pending))
+		w.pending = append(w.pending, p[:part]...)
+		p, n = p[part:], n+part
+		if len(w.pending) == artifactPart {
+			if err := w.flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+func (w *ArtifactWriter) flush() error {
+	if len(w.pending) == 0 {
+		return nil
+	}
+	_, err := w.call.operate("artifact.write", artifactHead{Handle: w.handle}, w.pending, nil)
+	w.pending = w.pending[:0]
+	return err
+}
+
+// Commit stores what was written and returns its name for the output.
+func (w *ArtifactWriter) Commit() (Artifact, error) {
+	if err := w.flush(); err != nil {
+		return Artifact{}, err
+	}
+	var reply artifactReply
+	if _, err := w.call.operate("artifact.commit", artifactHead{Handle: w.handle}, nil, &reply); err != nil {
+		return Artifact{}, err
+	}
+	w.own.Digest, w.own.Size = reply.Digest, reply.Size
+	return w.own, nil
+}
+
+// ArtifactReader reads an artifact piece by piece.
+type ArtifactReader struct {
+	call   call
+	handle int
+	size   int64
+	offset int64
+	rest   []byte
+}
+
+// OpenArtifact implements Context.
+func (c call) OpenArtifact(a Artifact) (*ArtifactReader, error) {
+	var reply artifactReply
+	_, err := c.operate("artifact.open", artifactHead{Digest: a.Digest}, nil, &reply)
+	if err != nil {
+		return nil, err
+	}
+	return &ArtifactReader{call: c, handle: reply.Handle, size: reply.Size}, nil
+}
+
+// Size is the number of bytes.
+func (r *ArtifactReader) Size() int64 { return r.size }
+
+// Read implements io.Reader.
+func (r *ArtifactReader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.offset >= r.size {
+			return 0, io.EOF
+		}
+		part, err := r.call.operate("artifact.read", artifactHead{Handle: r.handle, Offset: r.offset, Length: artifactPart}, nil, nil)
+		if err == nil && len(part) == 0 {
+			err = &abi.Fault{Code: "internal", Message: "the artifact is shorter than its size"}
+		}
+		if err != nil {
+			return 0, err
+		}
+		r.rest = part
+		r.offset += int64(len(part))
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
