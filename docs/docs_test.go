@@ -409,15 +409,16 @@ func command(t *testing.T, dir string, env []string, args ...string) {
 	}
 }
 
-// TestListsAreComplete checks that flow-language.md names everything that the
+// TestListsAreComplete checks that flow-language.md and connections.md name everything that the
 // tables of package flows contain.
 func TestListsAreComplete(t *testing.T) {
 	t.Parallel()
-	page := read(t, "flow-language.md")
+	page := read(t, "flow-language.md") + read(t, "connections.md")
 	for _, table := range []struct{ what, file, pattern string }{
 		{"rule", "internal/diag/rules.go", `Rule = "([a-z-]+)"`},
 		{"word", "language.go", `{Name: "([a-z_]+)"`},
 		{"word", "testlanguage.go", `{Name: "([a-z_]+)"`},
+		{"word", "internal/reachspec/tables.go", `{Name: "([a-z_]+)"`},
 		{"function", "internal/funcs/table.go", `(?m)^\t+"([a-z0-9]+)": +(?:\w+\.\w+|\w+Func|guarded)\b`},
 		{"file function", "functions_files.go", `all\["([a-z0-9]+)"\]`},
 	} {
@@ -427,18 +428,18 @@ func TestListsAreComplete(t *testing.T) {
 		}
 		for _, name := range names {
 			if !regexp.MustCompile("`" + name[1] + "\\b").MatchString(page) {
-				t.Errorf("flow-language.md does not name the %s %q", table.what, name[1])
+				t.Errorf("the pages do not name the %s %q", table.what, name[1])
 			}
 		}
 	}
 }
 
-// TestTablesAgree compares each table of arguments and of blocks in flow-language.md
-// with the tables that decode flow files: the same keywords, types, phases and
+// TestTablesAgree compares each table of arguments and of blocks in flow-language.md and
+// connections.md with the tables that decode flow files: the same keywords, types, phases and
 // defaults.
 func TestTablesAgree(t *testing.T) {
 	t.Parallel()
-	page := read(t, "flow-language.md")
+	page := read(t, "flow-language.md") + read(t, "connections.md")
 	language := flows.Schema()
 	for _, body := range slices.Concat(language.Bodies, language.TestBodies) {
 		want := map[string]string{}
@@ -524,7 +525,7 @@ func tables(page, title string) []map[string]string {
 			if title == "argument" && len(cells) > 3 {
 				rest = strings.ReplaceAll(strings.Join(cells[1:4], " | "), "`", "")
 			}
-			for _, word := range regexp.MustCompile("`([a-z_]+)").FindAllStringSubmatch(cells[0], -1) {
+			for _, word := range regexp.MustCompile("`([a-z0-9_]+)").FindAllStringSubmatch(cells[0], -1) {
 				found[len(found)-1][word[1]] = rest
 			}
 		}

@@ -62,6 +62,9 @@ func (s *exprContext) evaluate(a *hcl.Attribute) (cty.Value, bool) {
 
 // usable is what an argument evaluated in that phase may refer to here.
 func (s *exprContext) usable(at lang.Phase) roots {
+	if s.module.settings {
+		return 0
+	}
 	usable := usableIn(at, s.part == PartOnFailure || s.part == PartFinally)
 	if at == lang.Retry && s.shared {
 		usable &^= settledRoots

@@ -177,6 +177,7 @@ func (m *module) decodeFlows(blocks []*hcl.Block) {
 	for _, f := range flows {
 		f.DefinitionDigest = digest
 		if !m.src.lends(f.Range.Filename) {
+			m.set.reachOf[f.Name] = m.reach
 			m.publish(f)
 		}
 	}

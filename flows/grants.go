@@ -16,8 +16,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/reachspec"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/access"
 )
 
 // Words for what a guest may do with a directory.
@@ -29,7 +31,19 @@ const (
 // grant is a grant block.
 type grant struct {
 	folders []grantedFolder // by path
-	broken  bool            // something in it is wrong, and reported
+	access.Grants
+	broken bool // something in it is wrong, and reported
+
+	at     hcl.Range            // of the block's header
+	places map[string]hcl.Range // of its arguments and blocks
+}
+
+// place is where something is granted.
+func (g *grant) place(key string) hcl.Range {
+	if at, ok := g.places[key]; ok {
+		return at
+	}
+	return g.at
 }
 
 // grantedFolder is a directory below that of the flow file.
@@ -46,9 +60,16 @@ func (s *exprContext) grant(b *hcl.Block) *grant {
 		return nil
 	}
 	from := s.diags.Count()
-	s, c := s.decodeAt(b, grantSchema)
-	g := &grant{folders: s.folders(c.Arg("files"))}
+	s, c := s.decodeAt(b, reachspec.Grant)
+	d := reachDecoder{s, c}
+	g := &grant{folders: s.folders(c.Arg("files")), Grants: d.grants(), at: b.DefRange, places: map[string]hcl.Range{}}
 	g.broken = s.diags.Failed(from)
+	for name, a := range c.Args {
+		g.places[name] = a.Expr.Range()
+	}
+	for name, blocks := range c.Blocks {
+		g.places[name] = blocks[0].DefRange
+	}
 	for _, f := range g.folders {
 		if f.write && s.module.restored == nil {
 			s.module.written = append(s.module.written, f)
@@ -64,13 +85,10 @@ func (s *exprContext) folders(a *hcl.Attribute) []grantedFolder {
 	if !ok {
 		return nil
 	}
-	places, values := s.keyPlaces(a), v.AsValueMap()
+	places, values := s.keyPlaces(a, "directory"), v.AsValueMap()
 	var out []grantedFolder
 	for _, key := range keys(values) {
-		f := grantedFolder{path: path.Clean(key), source: key, at: a.Expr.Range()}
-		if at, known := places[key]; known {
-			f.at = at
-		}
+		f := grantedFolder{path: path.Clean(key), source: key, at: placeOf(places, key, a)}
 		write, ok := s.folderMode(key, values[key], f.at)
 		if f.write = write; ok && s.checkFolder(f) && s.apart(f, out) {
 			out = append(out, f)
@@ -85,7 +103,7 @@ func (s *exprContext) folders(a *hcl.Attribute) []grantedFolder {
 // snippets of diagnostics; from says where it was given.
 func ParseGrant(ctx context.Context, text, folder, from string) (run.Grants, *Set, hcl.Diagnostics) {
 	l := newLoader(ctx, Options{})
-	m := &module{loader: l, src: &source{folder: folder}, def: new(run.Definition), base: &hcl.EvalContext{}}
+	m := &module{loader: l, src: &source{folder: folder}, def: new(run.Definition), base: &hcl.EvalContext{}, reach: newReach("")}
 	name := from
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		name += ".json"
@@ -96,14 +114,14 @@ func ParseGrant(ctx context.Context, text, folder, from string) (run.Grants, *Se
 		return run.Grants{}, l.set, l.diags.Sorted()
 	}
 	l.set.files[name] = parsed
-	own := m.exprContext(grantSchema).grant(&hcl.Block{Type: "grant", Body: parsed.Body, DefRange: diag.StartOf(name)})
+	own := m.exprContext(reachspec.Grant).grant(&hcl.Block{Type: "grant", Body: parsed.Body, DefRange: diag.StartOf(name)})
 	m.checkMissing()
-	return m.record(own.folders), l.set, l.diags.Sorted()
+	return m.record(own), l.set, l.diags.Sorted()
 }
 
 // keyPlaces finds where the keys of an object are written, as far as they are
 // written out.
-func (s *exprContext) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
+func (s *exprContext) keyPlaces(a *hcl.Attribute, what string) map[string]hcl.Range {
 	pairs, _ := hcl.ExprMap(a.Expr) // nothing for an expression of another form
 	places := make(map[string]hcl.Range, len(pairs))
 	for _, p := range pairs {
@@ -113,7 +131,7 @@ func (s *exprContext) keyPlaces(a *hcl.Attribute) map[string]hcl.Range {
 		}
 		name, at := key.AsString(), p.Key.Range()
 		if first, twice := places[name]; twice {
-			s.diags.Add(RuleDuplicate, at, "Duplicate directory", "%q is granted already, at %s. Leave one of the two out.", name, diag.Place(first))
+			s.diags.Add(RuleDuplicate, at, "Duplicate "+what, "%q is granted already, at %s. Leave one of the two out.", name, diag.Place(first))
 			continue
 		}
 		places[name] = at
@@ -228,17 +246,18 @@ func (f grantedFolder) in(o grantedFolder) bool {
 // granted. A plugin that is named by its path has no block, and the task's is
 // all there is.
 func (s *exprContext) granted(own *grant, p *plugin) run.Grants {
+	from := own
 	switch {
 	case p == nil:
 		return run.Grants{}
-	case own == nil && p.grant == nil:
-		return run.Grants{}
 	case own == nil:
-		return s.module.record(p.grant.folders)
+		from = p.grant
 	case p.Name != "":
 		s.narrows(own, p)
 	}
-	return s.module.record(own.folders)
+	g := s.module.record(from)
+	s.checkAllowed(&g, from)
+	return g
 }
 
 func (s *exprContext) narrows(own *grant, p *plugin) {
@@ -260,6 +279,10 @@ func (s *exprContext) narrows(own *grant, p *plugin) {
 				"A task's grant narrows that of its plugin, and plugin %q is granted %q as \"ro\" only. Grant it as \"rw\" there, or as \"ro\" here.", p.Name, of.folders[i].source)
 		}
 	}
+	for _, x := range of.Excess(&own.Grants) {
+		s.diags.Add(RuleGrant, own.place(x.Key), "Not granted to the plugin",
+			"A task's grant narrows that of its plugin, and plugin %q is not granted %s. Grant it there first, or leave it out.", p.Name, x.Entry)
+	}
 }
 
 // listed ends half a sentence with what there is.
@@ -274,17 +297,17 @@ func listed(folders []grantedFolder) string {
 	return ", only " + diag.Join(names, "and")
 }
 
-// record gives directories the form of calls, and notes in the definition where
-// they are: the run may continue when the flow files are somewhere else.
-func (m *module) record(folders []grantedFolder) run.Grants {
-	if len(folders) == 0 {
+// record gives a grant the form of calls, and notes in the definition where its
+// directories are: the run may continue when the flow files are somewhere else.
+func (m *module) record(from *grant) run.Grants {
+	if from == nil {
 		return run.Grants{}
 	}
-	if m.def.Folder == "" {
+	g := run.Grants{Grants: from.Grants}
+	if len(from.folders) > 0 && m.def.Folder == "" {
 		m.def.Folder = m.home()
 	}
-	var g run.Grants
-	for _, f := range folders {
+	for _, f := range from.folders {
 		g.Files = append(g.Files, run.FileGrant{Folder: m.def.Folder, Path: f.path, Guest: "/" + f.path, Write: f.write})
 	}
 	return g
@@ -302,10 +325,6 @@ func (m *module) home() string {
 	return abs
 }
 
-// grantable is what this version grants, by the word of the grant block, each as
-// it is written there. A plugin's other wants come true with later versions.
-var grantable = map[string]string{"files": `files = { "./data" = "ro" }`}
-
 // checkWants warns of what a task's plugin wants where no grant block holds for the
 // task. One that grants less is an answer, and so is an empty one: a plugin may do
 // without.
@@ -318,11 +337,11 @@ func (s *exprContext) checkWants(own *grant, p *plugin, named *hcl.Attribute) {
 		who, at = fmt.Sprintf("Plugin %q has no grant block and", p.Name), p.block.DefRange
 	}
 	for _, want := range p.signature.Wants {
-		line := grantable[want.Name]
+		line := reachspec.Examples[want.Name]
 		if line == "" {
 			continue
 		}
-		d := s.diags.Add(RuleGrant, at, "Wanted and not granted", "%s wants %s%s. Write grant { %s } with what it may use, or grant {} to do without.",
+		d := s.diags.Add(RuleGrant, at, "Wanted and not granted", "%s wants %s%s. Write a grant block with what it may use, such as %s, or grant {} to do without.",
 			who, want.Name, reason(want.Why), line)
 		d.Severity = hcl.DiagWarning
 	}

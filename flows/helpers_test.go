@@ -39,7 +39,7 @@ var modules = catalog{
 var wants = map[string][]run.Want{
 	"wanting.wasm": {
 		{Name: "files", Why: "reads \x1b[31m\u202eword\n lists, " + strings.Repeat("and more lists ", 10)},
-		{Name: "http", Why: "a later version grants it"}, {Name: "moon"}, {Name: "files"},
+		{Name: "http", Why: "looks prices up"}, {Name: "moon"}, {Name: "files"},
 	},
 }
 

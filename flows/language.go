@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/flowhost/flowhost/flows/internal/lang"
+	"github.com/flowhost/flowhost/flows/internal/reachspec"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -13,7 +14,7 @@ const (
 	writePlugin    = "A task calls a function of a WebAssembly module: write plugin = \"./NAME.wasm\", with function and input. To make one of a program, see flowhost plugin build."
 	writeNoImage   = "There are no containers: a task calls a function of a WebAssembly module. Write plugin = \"./NAME.wasm\"."
 	writeInput     = "Write input = { … }, which the function receives as JSON."
-	writeNoEnv     = "A module sees no environment: pass values in input, or in config for the plugin as a whole."
+	writeNoEnv     = "Pass values in input, or in config for the plugin as a whole. A program that reads its environment gets it by grant { env = { NAME = … } }."
 	writeWhen      = "Write when = …, a condition."
 	writeForEach   = "Write for_each = LIST; for a number of times, range(N)."
 	writeGroup     = "The order of tasks follows from their references; to put some together, write group \"NAME\" { … }."
@@ -42,8 +43,9 @@ var fileSchema = &lang.Schema{
 		{Name: "plugin", Labels: aName, Body: pluginSchema, About: "a module, with its config, limits and grants"},
 		{Name: "defaults", Body: defaultsSchema, Single: true, About: "timeout and retries for the tasks of the module"},
 		{Name: "limit", Labels: aName, Body: limitSchema, About: "a bound that tasks of several flows share"},
+		{Name: "connection", Labels: aName, Body: reachspec.Connection, About: "a named way out, whose credentials stay in the host"},
+		{Name: "secret", Labels: aName, Body: reachspec.Secret, About: "where a secret is"},
 		{Name: "flow", Labels: aName, Body: flowSchema, About: "a flow"},
-		{Name: "secret", Labels: aName, Later: true},
 	},
 	Foreign: map[string]string{
 		"task": writeInFlow, "step": writeInFlow, "trigger": writeInFlow, "param": writeInFlow, "schedule": writeInFlow,
@@ -82,22 +84,8 @@ var pluginSchema = &lang.Schema{
 	},
 	Blocks: []lang.Block{
 		{Name: "limits", Body: limitsSchema, Single: true, About: "bounds of each call"},
-		{Name: "grant", Body: grantSchema, Single: true, About: "what the module may use"},
+		{Name: "grant", Body: reachspec.Grant, Single: true, About: "what the module may use"},
 		{Name: "pool", Later: true},
-	},
-}
-
-var grantSchema = &lang.Schema{
-	Title: "a grant block",
-	Arguments: []lang.Argument{
-		{Name: "files", Phase: lang.Load, Kind: lang.StringMap, Default: "none", About: `directories, each "ro" or "rw": { "./data" = "ro" }`},
-		{Name: "http", Later: true},
-		{Name: "env", Later: true},
-		{Name: "kv", Later: true},
-		{Name: "publish", Later: true},
-		{Name: "secrets", Later: true},
-		{Name: "clock", Later: true},
-		{Name: "random", Later: true},
 	},
 }
 
@@ -300,7 +288,7 @@ var taskSchema = &lang.Schema{
 	Blocks: []lang.Block{
 		{Name: "retry", Body: retrySchema, Single: true, About: "when and how often to try again"},
 		{Name: "limits", Body: limitsSchema, Single: true, About: "bounds of each call, before the plugin's"},
-		{Name: "grant", Body: grantSchema, Single: true, About: "what the task may use, of what its plugin may"},
+		{Name: "grant", Body: reachspec.Grant, Single: true, About: "what the task may use, of what its plugin may"},
 		{Name: "cache", Later: true},
 		{Name: "placement", Later: true},
 	},

@@ -25,6 +25,8 @@ type module struct {
 	plugins   map[string]*plugin
 
 	limitBlocks map[string]*declaredLimit
+	reach       *reach // connections and secrets
+	settings    bool   // it is the settings of a host, in which nothing is declared to refer to
 
 	defaults policy
 	decoders map[string]*flowDecoder // flows by short name
@@ -40,6 +42,8 @@ type module struct {
 
 	resolvingNow []*local // the locals that are being resolved, outermost first
 
+	refused map[string]bool // diagnostics about allow blocks that are there already
+
 	tests map[string]hcl.Range // by name, of all files of tests
 }
 
@@ -54,6 +58,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 		decoders:  map[string]*flowDecoder{},
 
 		limitBlocks: map[string]*declaredLimit{},
+		reach:       newReach(s.prefix),
 	}
 	m.base = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: m.deployFunctions()}
 	m.checkPrefix()
@@ -65,6 +70,7 @@ func (l *loader) load(s *source, restored *run.Definition) {
 	m.declare(blocks)
 	m.assignVariables(m.values())
 	m.evaluateLocals()
+	m.decodeReach()
 	m.decodePlugins()
 	m.decodeLimits()
 	m.decodeDefaults(blocks["defaults"])
@@ -128,6 +134,7 @@ func (m *module) declare(blocks map[string][]*hcl.Block) {
 	for _, b := range blocks["limit"] {
 		m.declareLimit(b)
 	}
+	m.declareReach(blocks)
 	for _, b := range blocks["flow"] {
 		m.declareFlow(b)
 	}

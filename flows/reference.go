@@ -88,6 +88,10 @@ func (b *binding) declares(word *root, name string) bool {
 		return b.module.plugins[name] != nil
 	case rootLimit:
 		return b.module.limitBlocks[name] != nil
+	case rootConnection:
+		return b.module.reach.connections[name] != nil || b.module.options.Operator.connection(name) != nil
+	case rootSecret:
+		return b.module.reach.secrets[name] != nil || b.module.options.Operator.secret(name) != nil
 	case rootLocal:
 		return b.module.locals[name] != nil || b.decoder != nil && b.decoder.locals[name] != nil
 	case rootParam:
@@ -109,6 +113,10 @@ func (b *binding) declaredNames(word *root) []string {
 		return keys(b.module.plugins)
 	case rootLimit:
 		return keys(b.module.limitBlocks)
+	case rootConnection:
+		return append(keys(b.module.reach.connections), b.module.options.Operator.connectionNames()...)
+	case rootSecret:
+		return keys(b.module.reach.secrets)
 	case rootLocal:
 		names := keys(b.module.locals)
 		if b.decoder != nil {
@@ -127,7 +135,7 @@ func (b *binding) declaredNames(word *root) []string {
 
 func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 	b.incomplete = true
-	if b.module.broken && word.bit&(rootVar|rootLocal|rootPlugin|rootLimit) != 0 {
+	if b.module.broken && word.bit&(rootVar|rootLocal|rootPlugin|rootLimit|rootConnection|rootSecret) != 0 {
 		return // it may be declared in the file that could not be read
 	}
 	hint := ""
@@ -317,6 +325,11 @@ func (b *binding) misplaced(t hcl.Traversal, word *root) {
 	switch {
 	case word.bit == rootLimit:
 		b.diags.Add(RuleMisplaced, at, "A limit is not a value", "limit.NAME can be used only as the argument \"limit\" of a task.")
+	case word.bit == rootConnection:
+		b.diags.Add(RuleMisplaced, at, "A connection is not a value", "connection.NAME can be used only in the list \"connections\" of a grant block: grant { connections = [connection.NAME] }.")
+	case word.bit == rootSecret:
+		b.diags.Add(RuleMisplaced, at, "A secret is not a value",
+			"The host resolves secret.NAME right before it is used, and expressions never see it. It can be used, alone, in the arguments of a connection block and in grant { secrets = { NAME = secret.NAME } }.")
 	case b.usable == 0:
 		b.diags.Add(RuleMisplaced, at, "A constant is required", "%q must be written out: it cannot refer to %s.", argument, word.name)
 	case word.bit == rootPlugin:

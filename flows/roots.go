@@ -22,6 +22,8 @@ const (
 	rootGroup
 	rootEach
 	rootLimit
+	rootConnection
+	rootSecret
 
 	runRoots = rootTrigger | rootParam | rootRun | rootTask | rootError | rootGroup | rootWait | rootEach
 
@@ -43,6 +45,8 @@ var rootWords = []root{
 	{name: "local", bit: rootLocal},
 	{name: "plugin", bit: rootPlugin},
 	{name: "limit", bit: rootLimit},
+	{name: "connection", bit: rootConnection},
+	{name: "secret", bit: rootSecret},
 	{name: "flow", bit: rootFlow, has: []string{"name"}},
 	{name: "param", bit: rootParam},
 	{name: "trigger", bit: rootTrigger, has: []string{"headers", "kind", "name", "payload", "subject", "time"}},
@@ -52,7 +56,6 @@ var rootWords = []root{
 	{name: "error", bit: rootError, has: []string{"attempt", "code", "message", "outcome", "task"}},
 	{name: "group", bit: rootGroup},
 	{name: "each", bit: rootEach, has: []string{"index", "key", "value"}},
-	{name: "secret", later: true},
 }
 
 // taskAttributes are what a reference to a task can end in.

@@ -55,6 +55,7 @@ const (
 	RulePlugin           = diag.RulePlugin
 	RuleDigest           = diag.RuleDigest
 	RuleGrant            = diag.RuleGrant
+	RuleAllow            = diag.RuleAllow
 	RuleFunction         = diag.RuleFunction
 	RuleSchedule         = diag.RuleSchedule
 	RuleSubject          = diag.RuleSubject

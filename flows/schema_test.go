@@ -15,24 +15,40 @@ import (
 
 // surroundings are files in which a line may be put into each body.
 var surroundings = map[string]string{
-	"variable":         "variable \"v\" {\n%s}\n" + smallFlow("f"),
-	"validation":       "variable \"v\" {\n  default = 1\n  validation {\n%s  }\n}\n" + smallFlow("f"),
-	"plugin":           "plugin \"p\" {\n%s}\n" + smallFlow("f"),
-	"grant":            "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f"),
-	"limits":           "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f"),
-	"limit":            "limit \"l\" {\n%s}\n" + smallFlow("f"),
-	"defaults":         "defaults {\n%s}\n" + smallFlow("f"),
-	"retry":            "defaults {\n  retry {\n%s  }\n}\n" + smallFlow("f"),
-	"flow":             "flow \"f\" {\n%s  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n}\n",
-	"schedule trigger": inFlow("trigger \"schedule\" \"s\" {\n%s}"),
-	"message trigger":  inFlow("trigger \"message\" \"m\" {\n%s}"),
-	"flow trigger":     inFlow("trigger \"flow\" \"a\" {\n%s}"),
-	"concurrency":      inFlow("concurrency {\n%s}"),
-	"finally":          inFlow("finally {\n%s}"),
-	"task":             inFlow("task \"u\" {\n%s}"),
-	"group":            inFlow("group \"g\" {\n%s  task \"u\" {\n    plugin = \"./greet.wasm\"\n  }\n}"),
-	"wait":             inFlow("wait \"w\" {\n%s}"),
-	"output":           inFlow("output \"o\" {\n%s}"),
+	"variable":           "variable \"v\" {\n%s}\n" + smallFlow("f"),
+	"validation":         "variable \"v\" {\n  default = 1\n  validation {\n%s  }\n}\n" + smallFlow("f"),
+	"plugin":             "plugin \"p\" {\n%s}\n" + smallFlow("f"),
+	"grant":              "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f"),
+	"http":               "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n    http {\n%s    }\n  }\n}\n" + smallFlow("f"),
+	"secret":             "secret \"s\" {\n%s}\n" + smallFlow("f"),
+	"connection":         "connection \"c\" {\n%s}\n" + smallFlow("f"),
+	"auth":               inConnection("auth {\n%s  }"),
+	"basic":              inConnection("auth {\n basic {\n%s  }\n}"),
+	"header":             inConnection("auth {\n header {\n%s  }\n}"),
+	"query":              inConnection("auth {\n query {\n%s  }\n}"),
+	"oauth2":             inConnection("auth {\n oauth2 {\n%s  }\n}"),
+	"aws_sigv4":          inConnection("auth {\n aws_sigv4 {\n%s  }\n}"),
+	"connection's retry": inConnection("retry {\n%s  }"),
+	"connection's limit": inConnection("limit {\n%s  }"),
+	"tls":                inConnection("tls {\n%s  }"),
+	"limits":             "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f"),
+	"limit":              "limit \"l\" {\n%s}\n" + smallFlow("f"),
+	"defaults":           "defaults {\n%s}\n" + smallFlow("f"),
+	"retry":              "defaults {\n  retry {\n%s  }\n}\n" + smallFlow("f"),
+	"flow":               "flow \"f\" {\n%s  task \"t\" {\n    plugin = \"./greet.wasm\"\n  }\n}\n",
+	"schedule trigger":   inFlow("trigger \"schedule\" \"s\" {\n%s}"),
+	"message trigger":    inFlow("trigger \"message\" \"m\" {\n%s}"),
+	"flow trigger":       inFlow("trigger \"flow\" \"a\" {\n%s}"),
+	"concurrency":        inFlow("concurrency {\n%s}"),
+	"finally":            inFlow("finally {\n%s}"),
+	"task":               inFlow("task \"u\" {\n%s}"),
+	"group":              inFlow("group \"g\" {\n%s  task \"u\" {\n    plugin = \"./greet.wasm\"\n  }\n}"),
+	"wait":               inFlow("wait \"w\" {\n%s}"),
+	"output":             inFlow("output \"o\" {\n%s}"),
+}
+
+func inConnection(block string) string {
+	return "connection \"c\" {\n  type = \"http\"\n  base_url = \"https://example.com\"\n  allow = [\"GET /x\"]\n  " + block + "\n}\n" + smallFlow("f")
 }
 
 func inFlow(block string) string {
@@ -110,6 +126,7 @@ func isLine(s string) bool {
 // unfit are values that no argument of a kind takes.
 var unfit = map[lang.Kind]string{
 	lang.String: "[1]", lang.Bool: "[1]", lang.Number: `"x"`, lang.Integer: "1.5", lang.Duration: "5", lang.Size: `"x"`, lang.Time: `"x"`, lang.Scalar: "[1]",
+	lang.Secret: `"x"`, lang.SecretText: "[1]", lang.SecretTexts: `"x"`, lang.Secrets: `"x"`, lang.Connections: `"x"`,
 	lang.Object: `"x"`, lang.StringMap: "[1]", lang.Type: "1 + 1", lang.Plugin: "[1]", lang.Flow: "[1]", lang.Tasks: "1", lang.Items: "1", lang.Limits: "1", lang.Strings: `"x"`,
 }
 

@@ -31,6 +31,9 @@ type Options struct {
 	// Ceilings are the operator's bounds on what flows may state.
 	Ceilings Ceilings
 
+	// Operator is what the host's settings declare; nil for nothing.
+	Operator *Operator
+
 	// Catalog knows the modules of plugins. Without one, digests stay empty and
 	// functions are not checked.
 	Catalog Catalog
@@ -68,6 +71,10 @@ type Catalog interface {
 type Set struct {
 	Flows  []*Flow  // sorted by name
 	Limits []*Limit // of all directories, sorted by name
+
+	operator *Operator
+	reach    []*reach          // of each directory
+	reachOf  map[string]*reach // by the full name of a flow
 
 	byName map[string]*Flow
 	limits map[string]*Limit
@@ -141,7 +148,10 @@ const (
 func newLoader(ctx context.Context, options Options) *loader {
 	return &loader{
 		diags: new(diag.Report), ctx: ctx, options: options,
-		set:          &Set{byName: map[string]*Flow{}, limits: map[string]*Limit{}, files: map[string]*hcl.File{}},
+		set: &Set{
+			operator: options.Operator, reachOf: map[string]*reach{},
+			byName: map[string]*Flow{}, limits: map[string]*Limit{}, files: map[string]*hcl.File{},
+		},
 		runFunctions: funcs.Table(),
 		signatures:   map[string]*signature{},
 		declared:     map[string]bool{},

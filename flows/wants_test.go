@@ -9,19 +9,25 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/flowhost/flowhost/flows/internal/diag"
+	"github.com/flowhost/flowhost/flows/internal/reachspec"
+	"github.com/flowhost/flowhost/run/access"
 )
 
-// TestWantsCanBeGranted holds that the advice is about all that a grant block of
-// this version grants, and that it can be followed.
+// TestWantsCanBeGranted holds that the advice is about all that a grant block
+// grants, and that it can be followed.
 func TestWantsCanBeGranted(t *testing.T) {
 	t.Parallel()
-	if arguments, _ := grantSchema.Names(); !slices.Equal(slices.Sorted(slices.Values(arguments)), keys(grantable)) {
-		t.Errorf("a grant block takes %v, and there is advice on %v", arguments, keys(grantable))
+	arguments, blocks := reachspec.Grant.Names()
+	if words := slices.Sorted(slices.Values(slices.Concat(arguments, blocks))); !slices.Equal(words, keys(reachspec.Examples)) {
+		t.Errorf("a grant block has %v, and there is advice on %v", words, keys(reachspec.Examples))
 	}
-	for name, line := range grantable {
+	operator := &Operator{Allow: []access.Allow{{Pattern: "f", Secrets: []string{"*"}, Connections: []string{"*"}, Clock: "real", Random: "real", Artifacts: true,
+		HTTP: &access.HTTPGrant{Allow: []string{"GET https://example.com/data/**"}}, Files: map[string]access.Mode{".": "rw"}, KV: map[string]access.Mode{"*": "rw"},
+		Publish: []string{"orders.>"}, Request: []string{"pricing.>"}, Env: []string{"*"}, From: "x"}}}
+	for name, line := range reachspec.Examples {
 		load(t, map[string]string{"data/x": "", "f.hcl": fmt.Sprintf(
-			"plugin \"p\" {\n  source = \"./wanting.wasm\"\n  grant { %s }\n}\nflow \"f\" {\n  task \"t\" {\n    plugin = plugin.p\n  }\n}\n", line)}, Options{})
-		if !strings.HasPrefix(line, name+" = ") {
+			"secret \"NAME\" {\n  env = \"TOKEN\"\n}\nconnection \"NAME\" {\n  type = \"postgres\"\n  dsn = secret.NAME\n}\nplugin \"p\" {\n  source = \"./wanting.wasm\"\n  grant {\n    %s\n  }\n}\nflow \"f\" {\n  task \"t\" {\n    plugin = plugin.p\n  }\n}\n", line)}, Options{Operator: operator})
+		if !strings.HasPrefix(line, name+" ") {
 			t.Errorf("%s: %s", name, line)
 		}
 	}
@@ -33,7 +39,7 @@ func TestWantsOfARecordedFlow(t *testing.T) {
 	t.Parallel()
 	src := folder(t, map[string]string{"f.hcl": "flow \"f\" {\n  task \"t\" {\n    plugin = \"./wanting.wasm\"\n  }\n}\n"})
 	set, diags := Load(t.Context(), []string{src}, Options{Catalog: modules})
-	if len(diags) != 2 || diags.HasErrors() {
+	if len(diags) != 3 || diags.HasErrors() {
 		t.Fatal(text(set, diags))
 	}
 	if again, diags := Restore(t.Context(), onlyFlow(t, set).Definition, Options{Catalog: modules}); len(diags) > 0 {

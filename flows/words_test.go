@@ -22,7 +22,6 @@ func TestLaterWords(t *testing.T) {
 	}{
 		"file":     {fileSchema, "%s" + smallFlow("f")},
 		"plugin":   {pluginSchema, "plugin \"p\" {\n  source = \"./greet.wasm\"\n%s}\n" + smallFlow("f")},
-		"grant":    {grantSchema, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  grant {\n%s  }\n}\n" + smallFlow("f")},
 		"limits":   {limitsSchema, "plugin \"p\" {\n  source = \"./greet.wasm\"\n  limits {\n%s  }\n}\n" + smallFlow("f")},
 		"flow":     {flowSchema, "flow \"f\" {\n" + plain + "%s}\n"},
 		"schedule": {scheduleSchema, "flow \"f\" {\n" + plain + "  trigger \"schedule\" \"s\" {\n    every = \"1h\"\n%s  }\n}\n"},

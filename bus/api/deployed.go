@@ -24,13 +24,17 @@ type DeployedFlow struct {
 	Blocks     map[string]string `json:"blocks"`            // digests of its parts: "task load", "variable region"
 	Modules    map[string]string `json:"modules,omitempty"` // digests by source
 	Rights     []Right           `json:"rights,omitempty"`  // that grants give to its tasks
+
+	// Connections are those that its tasks are granted, by name, each in words and
+	// without credentials: "http https://api.example.com".
+	Connections map[string]string `json:"connections,omitempty"`
 }
 
 // Right is something that a task may do beside computing.
 type Right struct {
 	Task  string `json:"task"`
-	Right string `json:"right"` // "read" or "write"
-	To    string `json:"to"`    // a directory below that of the flow file, "./data"
+	Right string `json:"right"` // a verb: "read", "write", "request", "publish to"; followed by "with connection.NAME" for one by way of it
+	To    string `json:"to"`    // its object: a directory below that of the flow file, "./data", a rule, a subject
 }
 
 // DeployedRequest asks for what is deployed.

@@ -93,7 +93,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 		return err
 	}
 	options.Opened = s.Opened
-	options.Ceilings = s.Ceilings
+	options.Ceilings, options.Operator = s.Ceilings, s.Operator
 	set, err := flowfiles.Load(soft, x.App, []string{path}, options)
 	if err != nil {
 		return err

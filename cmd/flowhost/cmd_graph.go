@@ -40,7 +40,7 @@ func drawGraphs(a *cli.App, cmd *cobra.Command, paths []string, files flowfiles.
 	if formats[format] == nil && format != "json" {
 		return cli.Usage(cmd, "--format %q: text, mermaid, dot or json is expected", format)
 	}
-	options, err := files.Options(cmd, a.Environ, nil)
+	options, err := files.Allowed(cmd, a, paths[0], nil)
 	if err != nil {
 		return err
 	}

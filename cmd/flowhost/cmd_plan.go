@@ -33,8 +33,9 @@ func planCommand(a *cli.App) *cobra.Command {
 		Use:   "plan PATH...",
 		Short: "Show what flow files would change on a running host",
 		Long: `Compares the flows of PATH, flow files and directories, with the flows that a host has
-deployed: added, changed and removed flows with their blocks, modules by digest,
+deployed: added, changed and removed flows with their blocks, modules by digest, connections,
 growing grants, and the next times of changed schedules. The command changes nothing.
+If a task gets a right that it does not have, the exit code is 7.
 Pass the same PATHs and variables as to the host: a flow that no PATH contains counts
 as removed. Values of sensitive variables are not compared.`,
 		Example: `  flowhost plan flows/
@@ -42,10 +43,10 @@ as removed. Values of sensitive variables are not compared.`,
   flowhost plan flows/ --json | jq '.changes[] | select(.grants) | .flow'`,
 		Args: cli.AtLeast(1, "PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return p.plan(cmd, paths) },
-	}, cli.ExitInvalid, cli.ExitDifference, cli.ExitUnreachable, cli.ExitInterrupted)
+	}, cli.ExitInvalid, cli.ExitDifference, cli.ExitUnreachable, cli.ExitGrowth, cli.ExitInterrupted)
 	flags := cmd.Flags()
 	flags.BoolVar(&p.asJSON, "json", false, "print one JSON object with everything")
-	flags.BoolVar(&p.detailed, "detailed-exitcode", false, "exit with code 3 if something would change")
+	flags.BoolVar(&p.detailed, "detailed-exitcode", false, "exit with code 3 if something would change, and no grant grows")
 	p.files.AddFlags(flags)
 	p.files.AddConfig(flags)
 	p.AddFlags(flags)
@@ -72,10 +73,15 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 		} else {
 			d.Show(p.App.Out, p.App.Errout, len(set.Flows))
 		}
-		if err == nil && p.detailed && len(d.Changes) > 0 {
-			err = cli.Quiet(cli.ExitDifference)
+		switch {
+		case err != nil:
+			return err
+		case d.Grows():
+			return cli.Quiet(cli.ExitGrowth)
+		case p.detailed && len(d.Changes) > 0:
+			return cli.Quiet(cli.ExitDifference)
 		}
-		return err
+		return nil
 	})
 }
 

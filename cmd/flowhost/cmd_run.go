@@ -97,7 +97,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	options.Opened = merged.Opened
-	options.Ceilings = merged.Ceilings
+	options.Ceilings, options.Operator = merged.Ceilings, merged.Operator
 	set, err := flowfiles.Load(soft, s.App, paths, options)
 	if err != nil {
 		return err

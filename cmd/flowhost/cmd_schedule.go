@@ -141,7 +141,7 @@ func (n *nextTimes) ofTrigger(cmd *cobra.Command, what string, paths []string) (
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	options, err := n.files.Options(cmd, n.Environ, nil)
+	options, err := n.files.Allowed(cmd, n.App, paths[0], nil)
 	if err != nil {
 		return nil, err
 	}

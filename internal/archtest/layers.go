@@ -49,6 +49,8 @@ var Layers = []Layer{
 	// L1
 	{Folder: "flows/internal", Imports: []string{"internal/suggest"}, Outside: true,
 		Reason: "the leaves of flows know HCL, JSON and cty values, and nothing of flows and runs"},
+	{Folder: "flows/internal/reachspec", Imports: []string{"run", "internal/httprule", "flows/internal"},
+		Reason: "reachspec knows the words and texts of what calls may reach, and gives them to flows alone"},
 	{Folder: "flows", Imports: []string{"run", "dag", "scheduler", "flows/internal", "internal/suggest"}, Outside: true,
 		Reason: "flows turns files into checked flows, without a host, a bus or an engine: it asks its Catalog"},
 	{Folder: "host", Imports: []string{"run", "sdk/abi", "internal/suggest"}, Outside: true, Never: []string{"net/http"},

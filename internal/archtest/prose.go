@@ -45,6 +45,7 @@ type Allowance struct {
 // have none; a row with no findings left is removed.
 var Allowances = []Allowance{
 	{"bus", 1},                    // the description of a stream, which is stored
+	{"docs/connections.md", 6},    // the names of types in the schema, which flows defines
 	{"docs/flow-language.md", 15}, // the names of types in the schema, which flows defines
 	{"flows", 2},                  // the same names
 	{"host", 1},                   // the name of a type

@@ -26,7 +26,7 @@ const (
 	RuleNull             Rule = "null"              // a value in a template that may be null
 	RuleReference        Rule = "reference"         // not the form of a reference
 	RuleUnknownRoot      Rule = "unknown-root"      // var, task, … is expected at the beginning
-	RuleUnknownName      Rule = "unknown-name"      // no such task, wait, group, param, var, local, plugin, limit or flow
+	RuleUnknownName      Rule = "unknown-name"      // no such task, wait, group, param, var, local, plugin, limit, connection, secret or flow
 	RuleUnknownAttribute Rule = "unknown-attribute" // no such attribute of a reference, or of a value whose type is known
 	RuleRunValue         Rule = "run-value"         // a value of a run where none exists yet
 	RuleMisplaced        Rule = "misplaced"         // a reference that this argument cannot use
@@ -37,6 +37,7 @@ const (
 	RulePlugin           Rule = "plugin"            // a module that cannot be used
 	RuleDigest           Rule = "digest"            // a module that is not the one pinned
 	RuleGrant            Rule = "grant"             // what cannot be granted, is not granted to the task's plugin, or is wanted by it
+	RuleAllow            Rule = "allow"             // what is granted and the operator of the host does not allow
 	RuleFunction         Rule = "function"          // no such function in the module, or none chosen
 	RuleSchedule         Rule = "schedule"          // not a schedule
 	RuleSubject          Rule = "subject"           // not a NATS subject

@@ -65,7 +65,7 @@ func Decode(r *diag.Report, body hcl.Body, w *Schema, at hcl.Range) *Content {
 }
 
 func decodeBlock(r *diag.Report, c *Content, w *Schema, b *hcl.Block) {
-	word := w.block(b.Type)
+	word := w.Block(b.Type)
 	switch {
 	case word.Later:
 		NotYet(r, b.Type, w.Title, b.TypeRange)
@@ -96,9 +96,9 @@ func reportUnknown(r *diag.Report, body *hclsyntax.Body, w *Schema) {
 	for _, a := range body.Attributes {
 		switch {
 		case w.Argument(a.Name) != nil:
-		case w.block(a.Name) != nil:
+		case w.Block(a.Name) != nil:
 			r.Add(diag.RuleBlockWithEquals, a.NameRange, "A block is written without =",
-				"%q is a block in %s: write %s { … } without the equals sign.", a.Name, w.Title, header(w.block(a.Name)))
+				"%q is a block in %s: write %s { … } without the equals sign.", a.Name, w.Title, header(w.Block(a.Name)))
 		default:
 			r.Add(diag.RuleUnknownArgument, a.NameRange, "Unknown argument",
 				"%s has no argument %q.%s", diag.Sentence(w.Title), a.Name, w.hint(a.Name, slices.Concat(arguments, blocks)))
@@ -106,7 +106,7 @@ func reportUnknown(r *diag.Report, body *hclsyntax.Body, w *Schema) {
 	}
 	for _, b := range body.Blocks {
 		switch {
-		case w.block(b.Type) != nil:
+		case w.Block(b.Type) != nil:
 		case w.Argument(b.Type) != nil:
 			r.Add(diag.RuleArgumentAsBlock, b.TypeRange, "An argument is written with =",
 				"%q is an argument in %s: write %s = … with an equals sign.", b.Type, w.Title, b.Type)

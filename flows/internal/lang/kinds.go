@@ -26,11 +26,18 @@ const (
 	Items     Kind = "list, set or object"
 	Flow      Kind = "flow or text"
 	Strings   Kind = "list of texts"
+
+	Secret      Kind = "secret"                  // secret.NAME, which has no value in flow files
+	SecretText  Kind = "text or secret"          //
+	SecretTexts Kind = "map of texts or secrets" //
+	Secrets     Kind = "map of secrets"          //
+	Connections Kind = "list of connections"     // connection.NAME
 )
 
 // Kinds are all of them, for those who must know each.
 var Kinds = []Kind{
 	AnyValue, String, Bool, Number, Integer, Duration, Size, Time, Scalar, Object, StringMap, Type, Plugin, Flow, Tasks, Limits, Items, Strings,
+	Secret, SecretText, SecretTexts, Secrets, Connections,
 }
 
 // Phrase spells a kind for messages: "a map of strings".

@@ -60,7 +60,8 @@ func (w *Schema) Argument(name string) *Argument {
 	return nil
 }
 
-func (w *Schema) block(name string) *Block {
+// Block is the block of that name, or nil.
+func (w *Schema) Block(name string) *Block {
 	for i := range w.Blocks {
 		if w.Blocks[i].Name == name {
 			return &w.Blocks[i]

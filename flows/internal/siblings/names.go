@@ -12,7 +12,7 @@ import (
 )
 
 // kinds are the blocks that other files can use, each with the root of references to it.
-var kinds = map[string]string{"variable": "var", "plugin": "plugin", "limit": "limit", "flow": "flow"}
+var kinds = map[string]string{"variable": "var", "plugin": "plugin", "limit": "limit", "flow": "flow", "connection": "connection", "secret": "secret"}
 
 // defaults is the block without a name, which holds for all tasks.
 var defaults = name{"defaults", ""}
@@ -89,7 +89,7 @@ func needsOf(node hclsyntax.Node) []name {
 func needing(all []name, root, of string) []name {
 	switch {
 	case root == "flow" && of == "name": // of the flow itself
-	case root == "var", root == "local", root == "plugin", root == "limit", root == "flow":
+	case root == "var", root == "local", root == "plugin", root == "limit", root == "flow", root == "connection", root == "secret":
 		all = append(all, name{root, of})
 	}
 	return all
@@ -97,7 +97,7 @@ func needing(all []name, root, of string) []name {
 
 // In the JSON syntax references are in strings of many forms.
 var (
-	referenceInJSON = regexp.MustCompile(`\b(var|local|plugin|limit|flow)\.([\pL_][\pL\pN_-]*)`)
+	referenceInJSON = regexp.MustCompile(`\b(var|local|plugin|limit|flow|connection|secret)\.([\pL_][\pL\pN_-]*)`)
 	flowInJSON      = regexp.MustCompile(`"(?:flow|after)"\s*:\s*"([\w-]+)"`)
 )
 

@@ -23,7 +23,7 @@ plugin "wrong" {
       (true ? var.home : "x") = "rw"
       "./null"                = null
     }
-    http = ["GET https://example.com/*"]
+    http = ["GET https://example.com/*"] # a block
   }
 }
 

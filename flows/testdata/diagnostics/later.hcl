@@ -1,7 +1,3 @@
-secret "token" {
-  from_env = "TOKEN"
-}
-
 flow "a" {
   trigger "schedule" "s" {
     every    = "1h"
@@ -20,7 +16,7 @@ flow "a" {
   task "t" {
     plugin   = "./greet.wasm"
     for_each = ["a"]
-    input    = { key = each.key, token = secret.token, at = run.previous_success_at, bad = task.u.errors }
+    input    = { key = each.key, at = run.previous_success_at, bad = task.u.errors }
     cache {
       ttl = "1h"
     }

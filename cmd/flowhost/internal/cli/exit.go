@@ -21,6 +21,7 @@ const (
 	ExitUnreachable = 4
 	ExitTimeout     = 5
 	ExitCanceled    = 6
+	ExitGrowth      = 7
 	ExitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
 
@@ -36,6 +37,7 @@ var exitMeanings = []struct {
 	{ExitUnreachable, "host or NATS unreachable"},
 	{ExitTimeout, "timed out while waiting"},
 	{ExitCanceled, "canceled"},
+	{ExitGrowth, "grants grow"},
 	{ExitInterrupted, "interrupted"},
 }
 

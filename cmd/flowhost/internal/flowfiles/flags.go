@@ -35,7 +35,7 @@ func (f *Flags) Allowed(cmd *cobra.Command, a *cli.App, path string, catalog flo
 		return flows.Options{}, err
 	}
 	options, err := f.Options(cmd, a.Environ, catalog)
-	options.Ceilings = s.Ceilings
+	options.Ceilings, options.Operator = s.Ceilings, s.Operator
 	return options, err
 }
 

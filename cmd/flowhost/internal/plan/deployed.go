@@ -12,34 +12,32 @@ import (
 func DeployedFlows(set *flows.Set) []api.DeployedFlow {
 	all, blocks := make([]api.DeployedFlow, len(set.Flows)), set.Blocks()
 	for i, f := range set.Flows {
-		all[i] = deployedFlow(f, blocks[f.Name])
+		all[i] = deployedFlow(set, f, blocks[f.Name])
 	}
 	return all
 }
 
-func deployedFlow(f *flows.Flow, blocks map[string]string) api.DeployedFlow {
+func deployedFlow(set *flows.Set, f *flows.Flow, blocks map[string]string) api.DeployedFlow {
 	d := api.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: blocks, Modules: map[string]string{}}
 	for _, t := range f.AllTasks() {
 		if t.Child == nil && t.Wait == nil {
 			d.Modules[t.Plugin.Source] = t.Plugin.Digest
 		}
-		for _, g := range t.Grants.Files {
-			right := api.Right{Task: t.Name, Right: rightRead, To: "./" + g.Path}
-			d.Rights = append(d.Rights, right)
-			if g.Write {
-				right.Right = rightWrite
-				d.Rights = append(d.Rights, right)
+		r := rights{task: t.Name}
+		r.files(t.Grants.Files)
+		r.grants(&t.Grants.Grants)
+		for _, name := range t.Grants.Connections {
+			c := set.Connection(f.Name, name)
+			r.through(name, c)
+			if d.Connections == nil {
+				d.Connections = map[string]string{}
 			}
+			d.Connections[name] = describe(c)
 		}
+		d.Rights = append(d.Rights, r.all...)
 	}
 	return d
 }
-
-// Rights that a grant gives a task to a directory.
-const (
-	rightRead  = "read"
-	rightWrite = "write"
-)
 
 // ChangedFlows names the flows in which two deployments differ. A flow does not differ
 // only because another flow in its directory has changed.
@@ -54,7 +52,7 @@ func ChangedFlows(before, after []api.DeployedFlow) (added, changed, removed []s
 		switch {
 		case !known:
 			added = append(added, f.Flow)
-		case !maps.Equal(was.Blocks, f.Blocks) || !maps.Equal(was.Modules, f.Modules):
+		case !maps.Equal(was.Blocks, f.Blocks) || !maps.Equal(was.Modules, f.Modules) || !maps.Equal(was.Connections, f.Connections):
 			changed = append(changed, f.Flow)
 		}
 	}

@@ -31,12 +31,14 @@ type (
 
 	// flowChange is about one flow. Its parts are those that change.
 	flowChange struct {
-		Flow      string           `json:"flow"`
-		Action    action           `json:"action"`
-		Blocks    []blockChange    `json:"blocks,omitempty"`
-		Modules   []moduleChange   `json:"modules,omitempty"`
-		Grants    []grantChange    `json:"grants,omitempty"`
-		Schedules []scheduleChange `json:"schedules,omitempty"`
+		Flow    string         `json:"flow"`
+		Action  action         `json:"action"`
+		Blocks  []blockChange  `json:"blocks,omitempty"`
+		Modules []moduleChange `json:"modules,omitempty"`
+		Grants  []grantChange  `json:"grants,omitempty"`
+
+		Connections []connectionChange `json:"connections,omitempty"`
+		Schedules   []scheduleChange   `json:"schedules,omitempty"`
 	}
 
 	blockChange struct {
@@ -48,6 +50,14 @@ type (
 		Source string `json:"source"`
 		Before string `json:"before,omitempty"` // digests
 		After  string `json:"after,omitempty"`
+	}
+
+	// connectionChange is about a connection that tasks of the flow are granted, in words
+	// and without credentials.
+	connectionChange struct {
+		Connection string `json:"connection"`
+		Before     string `json:"before,omitempty"`
+		After      string `json:"after,omitempty"`
 	}
 
 	// grantChange is a right that a task gets or loses.
@@ -76,7 +86,8 @@ func Compare(host api.Deployment, schedules []run.ScheduleStatus, set *flows.Set
 			before, after := flowNamed(host.Flows, name), flowNamed(after, name)
 			c := flowChange{
 				Flow: name, Action: a, Modules: moduleChanges(before.Modules, after.Modules),
-				Grants: grantChanges(before.Rights, after.Rights), Schedules: scheduleChanges(name, schedules, set.Flow(name), now),
+				Connections: connectionChanges(before.Connections, after.Connections),
+				Grants:      grantChanges(before.Rights, after.Rights), Schedules: scheduleChanges(name, schedules, set.Flow(name), now),
 			}
 			if a == actionChange {
 				c.Blocks = blockChanges(before.Blocks, after.Blocks)
@@ -152,11 +163,22 @@ func grantChanges(before, after []api.Right) []grantChange {
 	return all
 }
 
-// covered reports whether a right is among others, or part of one.
-func covered(r api.Right, by []api.Right) bool {
-	return slices.ContainsFunc(by, func(o api.Right) bool {
-		return o.Task == r.Task && o.Right == r.Right && (o.To == r.To || strings.HasPrefix(r.To, o.To+"/"))
-	})
+// connectionChanges are the connections of a flow that are added, removed, or lead elsewhere.
+func connectionChanges(before, after map[string]string) []connectionChange {
+	var all []connectionChange
+	for _, name := range eitherOf(before, after) {
+		if before[name] != after[name] {
+			all = append(all, connectionChange{name, before[name], after[name]})
+		}
+	}
+	return all
+}
+
+// Grows reports whether a task gets a right that it does not have.
+func (d *Difference) Grows() bool { return slices.ContainsFunc(d.Changes, flowChange.grows) }
+
+func (c flowChange) grows() bool {
+	return slices.ContainsFunc(c.Grants, func(g grantChange) bool { return g.Grows })
 }
 
 // scheduleChanges are the schedules of a flow that fire at other times; f is nil

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +57,16 @@ func (p planText) showFlow(c flowChange) {
 		}
 		p.line("    ", a, "module %s  %s", render.Printable(m.Source), text)
 	}
+	for _, x := range c.Connections {
+		switch {
+		case x.Before == "":
+			p.line("    ", actionAdd, "connection %s  %s", x.Connection, render.Printable(x.After))
+		case x.After == "":
+			p.line("    ", actionRemove, "connection %s  %s", x.Connection, render.Printable(x.Before))
+		default:
+			p.line("    ", actionChange, "connection %s  %s -> %s", x.Connection, render.Printable(x.Before), render.Printable(x.After))
+		}
+	}
 	for _, s := range c.Schedules {
 		p.line("    ", s.Action, "schedule %s  %s", s.Trigger, fires(s))
 	}
@@ -108,7 +117,7 @@ func totals(d *Difference) string {
 	number, growing := map[action]int{}, 0
 	for _, c := range d.Changes {
 		number[c.Action]++
-		if slices.ContainsFunc(c.Grants, func(g grantChange) bool { return g.Grows }) {
+		if c.grows() {
 			growing++
 		}
 	}

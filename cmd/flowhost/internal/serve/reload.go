@@ -138,7 +138,7 @@ func (r *reloader) load(ctx context.Context) {
 		return
 	}
 	options := r.flows
-	options.Opened, options.Ceilings = next.Opened, next.Ceilings
+	options.Opened, options.Ceilings, options.Operator = next.Opened, next.Ceilings, next.Operator
 	var set *flows.Set
 	var diags hcl.Diagnostics
 	flowfiles.Checked(ctx, options, nil, func(options flows.Options) { set, diags = flows.Load(ctx, r.paths, options) })

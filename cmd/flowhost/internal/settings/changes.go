@@ -2,6 +2,8 @@ package settings
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -60,6 +62,15 @@ var table = []setting{
 	{"limits.max_log", true, func(s *Settings) string { return size(s.Ceilings.Log, unbounded) }},
 	{"limits.max_fuel", true, func(s *Settings) string { return number(s.Ceilings.Fuel, unbounded) }},
 	{"limits.opened", true, func(s *Settings) string { return size(int64(s.Opened), byDefault) }},
+	{"connection", true, func(s *Settings) string { return declared(s, "connection") }},
+	{"secret", true, func(s *Settings) string { return declared(s, "secret") }},
+	{"allow", true, func(s *Settings) string { return declared(s, "allow") }},
+	{"secrets.age_identities", true, func(s *Settings) string { return cmp.Or(strings.Join(s.Secrets.Identities, ", "), unbounded) }},
+	{"secrets.vault.address", true, func(s *Settings) string { return cmp.Or(s.Secrets.Vault.Address, unbounded) }},
+	{"secrets.vault.token_file", true, func(s *Settings) string { return cmp.Or(s.Secrets.Vault.TokenFile, unbounded) }},
+	{"secrets.vault.namespace", true, func(s *Settings) string { return cmp.Or(s.Secrets.Vault.Namespace, unbounded) }},
+	{"secrets.vault.ca", true, func(s *Settings) string { return cmp.Or(s.Secrets.Vault.CA, byDefault) }},
+	{"egress.proxy", true, func(s *Settings) string { return cmp.Or(s.Proxy, unbounded) }},
 	{"log_level", true, func(s *Settings) string { return strings.ToLower(s.LogLevel.String()) }},
 	{"journal.size", true, func(s *Settings) string { return size(s.Streams.JournalBytes, Unset) }},
 	{"triggers.size", true, func(s *Settings) string { return size(s.Streams.TriggerBytes, Unset) }},
@@ -83,6 +94,35 @@ var table = []setting{
 	{"nats.replicas", false, func(s *Settings) string { return number(s.Streams.Replicas, Unset) }},
 	{"journal.snapshot_every", false, func(s *Settings) string { return number(s.SnapshotEvery, byDefault) }},
 	{"events.of", false, func(s *Settings) string { return cmp.Or(s.EventsOf, "tasks") }},
+}
+
+// declared are the blocks of a type by name, each with a digest of what it states: values are
+// not shown.
+func declared(s *Settings, block string) string {
+	if s.Operator == nil {
+		return unbounded
+	}
+	var all []string
+	note := func(name string, content any) {
+		text, _ := json.Marshal(content) // strings, numbers, lists and maps of these
+		sum := sha256.Sum256(text)
+		all = append(all, fmt.Sprintf("%s (%x)", name, sum[:4]))
+	}
+	switch block {
+	case "connection":
+		for _, c := range s.Operator.Connections {
+			note(c.Name, c)
+		}
+	case "secret":
+		for _, x := range s.Operator.Secrets {
+			note(x.Name, x)
+		}
+	case "allow":
+		for _, a := range s.Operator.Allow {
+			note(fmt.Sprintf("%q", a.Pattern), a)
+		}
+	}
+	return cmp.Or(strings.Join(all, ", "), unbounded)
 }
 
 // optional is a value for which 0 is one.

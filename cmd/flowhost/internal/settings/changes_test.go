@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowhost/flowhost/flows"
 )
 
 func decoded(t *testing.T, source string) Settings {
@@ -79,13 +81,14 @@ func TestTableHasEverySetting(t *testing.T) {
 		for i := range block.NumField() {
 			name, kind, _ := strings.Cut(block.Field(i).Tag.Get("hcl"), ",")
 			if kind == "block" {
-				collect(name+".", block.Field(i).Type.Elem())
+				collect(prefix+name+".", block.Field(i).Type.Elem())
 				continue
 			}
 			want = append(want, prefix+name)
 		}
 	}
 	collect("", reflect.TypeFor[settingsFile]())
+	want = append(want, flows.OperatorBlocks()...)
 	for _, s := range table {
 		got = append(got, s.name)
 	}

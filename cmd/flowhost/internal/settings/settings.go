@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -40,6 +42,24 @@ type Settings struct {
 	Opened     int            // bytes of JSON that expressions may open; default flows.DefaultOpened
 	LogLevel   slog.Level     // default info
 	Unwatched  bool           // flow files are reloaded only on request
+
+	Operator *flows.Operator // connections, secrets and bounds on grants; nil without any
+	Secrets  Secrets         // where the host reads secrets
+	Proxy    string          // URL of the proxy that all connections use which state none; never from the environment
+}
+
+// Secrets is where the host reads secrets that are not in its environment or in files.
+type Secrets struct {
+	Identities []string // files with identities of age
+	Vault      Vault
+}
+
+// Vault is a server of Vault or OpenBao. Without an address there is none.
+type Vault struct {
+	Address   string // "https://vault.internal:8200"
+	TokenFile string
+	Namespace string
+	CA        string // PEM file; empty: the system's authorities
 }
 
 // settingsFile is the schema of flowhost.hcl. Paths are relative to its directory.
@@ -62,6 +82,24 @@ type settingsFile struct {
 	MaxTimeout *hcl.Attribute `hcl:"max_timeout,optional"`
 	LogLevel   *hcl.Attribute `hcl:"log_level,optional"`
 	Watch      *hcl.Attribute `hcl:"watch,optional"`
+	Secrets    *secretsBlock  `hcl:"secrets,block"`
+	Egress     *egressBlock   `hcl:"egress,block"`
+}
+
+type secretsBlock struct {
+	AgeIdentities []string    `hcl:"age_identities,optional"`
+	Vault         *vaultBlock `hcl:"vault,block"`
+}
+
+type vaultBlock struct {
+	Address   *hcl.Attribute `hcl:"address,optional"`
+	TokenFile string         `hcl:"token_file,optional"`
+	Namespace string         `hcl:"namespace,optional"`
+	CA        string         `hcl:"ca,optional"`
+}
+
+type egressBlock struct {
+	Proxy *hcl.Attribute `hcl:"proxy,optional"`
 }
 
 type natsBlock struct {
@@ -117,7 +155,8 @@ func decodeSettings(source []byte, name string) (Settings, hcl.Diagnostics) {
 		return Settings{}, diags
 	}
 	var f settingsFile
-	diags = append(diags, gohcl.DecodeBody(file.Body, nil, &f)...)
+	own, declared := split(file.Body.(*hclsyntax.Body))
+	diags = append(diags, gohcl.DecodeBody(own, nil, &f)...)
 	r := settingsReader{diags: diags}
 	s := Settings{
 		Data: inDir(name, f.Data), Cache: inDir(name, f.Cache),
@@ -140,7 +179,43 @@ func decodeSettings(source []byte, name string) (Settings, hcl.Diagnostics) {
 	r.streams(&f, &s)
 	r.bounds(&f, &s)
 	s.Ceilings.From = name
+	r.reach(&f, &s, name)
+	if len(declared) > 0 {
+		s.Operator, diags = flows.ReadOperator(context.Background(), declared, name)
+		r.diags = append(r.diags, diags...)
+	}
 	return s, r.diags
+}
+
+// split separates the blocks that are in the flow language from the host's own settings.
+func split(body *hclsyntax.Body) (own *hclsyntax.Body, declared hclsyntax.Blocks) {
+	rest := *body
+	rest.Blocks = nil
+	for _, b := range body.Blocks {
+		if slices.Contains(flows.OperatorBlocks(), b.Type) {
+			declared = append(declared, b)
+			continue
+		}
+		rest.Blocks = append(rest.Blocks, b)
+	}
+	return &rest, declared
+}
+
+// reach reads how the host reaches secrets and other machines.
+func (r *settingsReader) reach(f *settingsFile, s *Settings, name string) {
+	if b := f.Secrets; b != nil {
+		for _, file := range b.AgeIdentities {
+			s.Secrets.Identities = append(s.Secrets.Identities, inDir(name, file))
+		}
+		if v := b.Vault; v != nil {
+			s.Secrets.Vault = Vault{
+				Address: r.url(v.Address, "https", "http"), TokenFile: inDir(name, v.TokenFile), Namespace: v.Namespace, CA: inDir(name, v.CA),
+			}
+		}
+	}
+	if b := f.Egress; b != nil {
+		s.Proxy = r.url(b.Proxy, "http", "https")
+	}
 }
 
 // streams reads the sizes and ages of streams.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -176,4 +177,22 @@ func (r *settingsReader) memory(a *hcl.Attribute) int64 {
 		return 0
 	}
 	return n
+}
+
+// url is the address of a server, without credentials: settings are logged when they change.
+func (r *settingsReader) url(a *hcl.Attribute, schemes ...string) string {
+	text, ok := r.text(a)
+	if !ok {
+		return ""
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		r.wrong(a, "%q must be the URL of a server, %s://HOST:PORT.", a.Name, schemes[0])
+	case u.User != nil:
+		r.wrong(a, "%q must not contain credentials: a settings file is readable, and its changes are logged.", a.Name)
+	default:
+		return text
+	}
+	return ""
 }

@@ -124,7 +124,7 @@ func (s *Command) assumeFlow(ctx context.Context, cmd *cobra.Command, a *trialAs
 	if t.last < 1 {
 		return cli.Usage(cmd, "--last %d: an integer of at least 1 is expected", t.last)
 	}
-	options, err := s.files.Options(cmd, s.Environ, nil)
+	options, err := s.files.Allowed(cmd, s.App, paths[0], nil)
 	if err != nil {
 		return err
 	}

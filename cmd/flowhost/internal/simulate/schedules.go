@@ -61,7 +61,7 @@ func (s *Command) Run(cmd *cobra.Command, paths []string) error {
 	if ofFlow {
 		return s.tryFlow(cmd, paths)
 	}
-	options, err := s.files.Options(cmd, s.Environ, nil)
+	options, err := s.files.Allowed(cmd, s.App, paths[0], nil)
 	if err != nil {
 		return err
 	}
