@@ -49,15 +49,9 @@ require (
 
 require code.dny.dev/ssrf v0.3.0
 
-require (
-	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/net v0.62.0
-)
+require golang.org/x/net v0.62.0
 
-require (
-	filippo.io/hpke v0.4.0 // indirect
-	golang.org/x/crypto v0.58.0 // indirect
-)
+require filippo.io/hpke v0.4.0 // indirect
 
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
@@ -73,6 +67,5 @@ require (
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0
-	golang.org/x/tools v0.51.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 )
