@@ -134,7 +134,7 @@ func (e *executor) startAttempt(t task, place fairq.Place, started *run.AttemptS
 	state := t.state()
 	a := &attempt{task: t, place: attemptPlace{places: e.places, clock: e.clock, place: place}, call: run.Call{
 		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Key: t.ref().Key, Attempt: state.Attempts,
-		Scheduled: t.run.Trigger.Time, Module: state.Module, Function: state.Function,
+		Scheduled: t.run.Trigger.Time, Hops: hopsOf(t.run), Module: state.Module, Function: state.Function,
 		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
@@ -459,4 +459,10 @@ func failureAttr(f *run.Failure) slog.Attr {
 		return slog.Attr{}
 	}
 	return slog.Group("error", "outcome", f.Outcome, "code", f.Code, "message", f.Message, "at", f.At)
+}
+
+// hopsOf is how many messages have led to a run.
+func hopsOf(r *run.Run) int {
+	hops, _ := r.Trigger.Hops() // it has started
+	return hops
 }

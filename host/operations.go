@@ -3,7 +3,9 @@ package host
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/flowhost/flowhost/host/door"
 	"github.com/flowhost/flowhost/host/internal/doorfile"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/access"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
@@ -40,12 +43,36 @@ func (inv *invocation) entrance() *door.Door {
 	if h.config.Reach != nil {
 		config.Open = func() door.Session { return h.config.Reach(call) }
 	}
-	if h.config.Operations != nil {
-		config.Report = func(r door.Report) { h.config.Operations(call, r) }
+	config.Report = func(r door.Report) {
+		inv.logOperation(r)
+		if h.config.Operations != nil {
+			h.config.Operations(call, r)
+		}
 	}
 	o.held = held
 	o.door = door.New(operationTime{h.life, timeOf(inv.context)}, config)
 	return o.door
+}
+
+// logOperation writes what people want to know of an operation to the attempt's log: that
+// it was denied, and how the denial is lifted; or the progress of the attempt.
+func (inv *invocation) logOperation(r door.Report) {
+	switch fault := r.Answer.Fault; {
+	case fault != nil && fault.Code == access.CodeDenied:
+		fields, err := json.Marshal(map[string]string{"target": fault.Target, "rule": fault.Rule, "add": fault.Add})
+		if err != nil { // a map of strings
+			return
+		}
+		inv.log.add(abi.LevelWarn, "denied: "+fault.Message, fields)
+	case fault == nil && r.Operation.Kind == access.KindProgress:
+		var head struct {
+			Fraction float64
+			Message  string
+		}
+		if err := json.Unmarshal(r.Operation.Head, &head); err == nil {
+			inv.log.add(abi.LevelInfo, "progress: "+head.Message, fmt.Appendf(nil, `{"fraction":%g}`, head.Fraction))
+		}
+	}
 }
 
 // operationTime is the context of a call's operations: the call's end cancels them by

@@ -12,9 +12,10 @@ type Call struct {
 	Run       ID        `json:"run"`
 	Flow      string    `json:"flow"`
 	Task      string    `json:"task"`
-	Key       string    `json:"key,omitempty"` // the item's key in a fan-out
-	Attempt   int       `json:"attempt"`       // from 1
-	Scheduled time.Time `json:"scheduled"`     // the run's nominal time; the guest's clock starts here
+	Key       string    `json:"key,omitempty"`  // the item's key in a fan-out
+	Attempt   int       `json:"attempt"`        // from 1
+	Scheduled time.Time `json:"scheduled"`      // the run's nominal time; the guest's clock starts here
+	Hops      int       `json:"hops,omitempty"` // of the run's trigger, see [HeaderHops]
 
 	Module   string          `json:"module"`             // digest, "sha256:..."
 	Function string          `json:"function,omitempty"` // export to call; empty for the module's only one

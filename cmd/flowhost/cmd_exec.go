@@ -83,7 +83,12 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
 	log := x.Log(slog.LevelError) // the progress shows the rest
-	h, err := serve.NewHost(soft, s, nil, log)
+	outside, err := serve.NewOutside(s, log)
+	if err != nil {
+		return err
+	}
+	defer outside.Close()
+	h, err := serve.NewHost(soft, s, outside, nil, log)
 	if err != nil {
 		return err
 	}
@@ -98,19 +103,24 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	outside.Deploy(set)
 	request, err := x.request(cmd, set)
 	if err != nil {
 		return err
 	}
 	config := serve.NodeConfig{
 		Settings: s, Host: h, Flows: options, Log: log,
-		Observers: []engine.Observer{p}, Invoker: keepLogs(p),
+		Observers: []engine.Observer{p},
+		Invoker:   func(next engine.Invoker) engine.Invoker { return keepLogs(p)(outside.MaskResults(next)) },
 	}
 	if s.Data != "" {
 		if config.Link, err = serve.OpenLink(soft, s, false, set, log); err != nil {
 			return err
 		}
 		defer config.Link.Close()
+		if err := outside.Connect(config.Link, &s); err != nil {
+			return err
+		}
 	}
 	record, why, err := x.perform(soft, hard, config, set, request)
 	if err != nil {

@@ -87,7 +87,7 @@ func (p *planner) plan(cmd *cobra.Command, paths []string) error {
 
 // loadWithModules loads flow files with the modules that they name.
 func loadWithModules(a *cli.App, cmd *cobra.Command, files *flowfiles.Flags, paths []string) (*flows.Set, error) {
-	h, err := serve.NewHost(cmd.Context(), settings.Settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := serve.NewHost(cmd.Context(), settings.Settings{}, nil, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (b *pluginBuild) build(ctx context.Context, source string) error {
 	if err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}
-	h, err := serve.NewHost(soft, settings.Settings{}, nil, b.Log(slog.LevelWarn))
+	h, err := serve.NewHost(soft, settings.Settings{}, nil, nil, b.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,13 @@ func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
 	}
 	soft, hard, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	h, err := serve.NewHost(soft, settings.Settings{}, nil, c.Log(slog.LevelWarn))
+	log := c.Log(slog.LevelWarn)
+	outside, err := serve.NewOutside(settings.Settings{}, log)
+	if err != nil {
+		return err
+	}
+	defer outside.Close()
+	h, err := serve.NewHost(soft, settings.Settings{}, outside, nil, log)
 	if err != nil {
 		return err
 	}

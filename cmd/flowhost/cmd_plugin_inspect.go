@@ -47,7 +47,7 @@ type inspection struct {
 }
 
 func inspectModule(ctx context.Context, a *cli.App, file string, asJSON, verbose bool) error {
-	h, err := serve.NewHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := serve.NewHost(ctx, settings.Settings{}, nil, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

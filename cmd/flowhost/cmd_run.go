@@ -87,7 +87,12 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 	level.Set(merged.LogLevel)
 	log := s.Log(level)
 	lines := new(serve.GuestLines)
-	h, err := serve.NewHost(soft, merged, lines.Write, log)
+	outside, err := serve.NewOutside(merged, log)
+	if err != nil {
+		return err
+	}
+	defer outside.Close()
+	h, err := serve.NewHost(soft, merged, outside, lines.Write, log)
 	if err != nil {
 		return err
 	}
@@ -103,7 +108,7 @@ func (s *service) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	return serve.Run(soft, hard, serve.Config{
-		Settings: merged, Paths: paths, Host: h, Flows: options, Set: set, Lines: lines, Reloads: asked, Out: s.Out, Log: log, Level: level,
+		Settings: merged, Paths: paths, Host: h, Outside: outside, Flows: options, Set: set, Lines: lines, Reloads: asked, Out: s.Out, Log: log, Level: level,
 		SettingsFile: settings.File(s.config, paths[0]),
 		Reread:       func() (settings.Settings, error) { return s.merge(cmd, paths[0]) },
 	})

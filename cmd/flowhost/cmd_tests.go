@@ -70,7 +70,7 @@ func (t *tester) test(cmd *cobra.Command, paths []string) error {
 	}
 	soft, _, stopListening := cli.ListenSignals(cmd.Context())
 	defer stopListening()
-	h, err := serve.NewHost(soft, settings.Settings{}, nil, t.Log(slog.LevelError))
+	h, err := serve.NewHost(soft, settings.Settings{}, nil, nil, t.Log(slog.LevelError))
 	if err != nil {
 		return err
 	}

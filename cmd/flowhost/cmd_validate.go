@@ -41,7 +41,7 @@ the flows. No plugin is called.`,
 
 func validateFiles(a *cli.App, cmd *cobra.Command, paths []string, files flowfiles.Flags, asJSON bool) error {
 	ctx := cmd.Context()
-	h, err := serve.NewHost(ctx, settings.Settings{}, nil, a.Log(slog.LevelWarn))
+	h, err := serve.NewHost(ctx, settings.Settings{}, nil, nil, a.Log(slog.LevelWarn))
 	if err != nil {
 		return err
 	}

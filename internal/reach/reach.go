@@ -42,7 +42,8 @@ func New(config Config) *Reach { return &Reach{config} }
 // Attempt is what drivers know of an attempt.
 type Attempt struct {
 	access.Caller
-	Policy access.Policy
+	Policy   access.Policy
+	Mentions func(digest string) bool // whether the attempt's input or config has it
 
 	reach *Reach
 	mu    sync.Mutex
@@ -50,8 +51,11 @@ type Attempt struct {
 }
 
 // Open begins an attempt with the grants that are recorded for it.
-func (r *Reach) Open(caller access.Caller, grants access.Grants) *Attempt {
-	a := &Attempt{Caller: caller, Policy: access.Policy{Grants: grants}, reach: r}
+func (r *Reach) Open(caller access.Caller, grants access.Grants, mentions func(digest string) bool) *Attempt {
+	a := &Attempt{Caller: caller, Policy: access.Policy{Grants: grants}, Mentions: mentions, reach: r}
+	if caller.Traceparent == "" {
+		a.Traceparent = traceparent(&caller)
+	}
 	if r.config.Allow != nil {
 		a.Policy.Allow = r.config.Allow(caller.Flow)
 	}
@@ -60,7 +64,6 @@ func (r *Reach) Open(caller access.Caller, grants access.Grants) *Attempt {
 
 // Do performs an operation.
 func (a *Attempt) Do(ctx context.Context, op *access.Operation) access.Answer {
-	op.Traceparent = a.traceparent(op.Number)
 	word, _, _ := strings.Cut(op.Kind, ".")
 	if word == access.KindSecret {
 		return a.secret(ctx, op)
@@ -111,6 +114,16 @@ func (a *Attempt) Connection(name string, types ...string) (*access.Connection, 
 		f.Retryable = true
 		return nil, f
 	}
+	if !c.Operator && len(c.Private) > 0 {
+		own := *c // with the addresses that have both keys
+		own.Private = nil
+		for _, address := range c.Private {
+			if allow := a.Policy.Allow; allow != nil && slices.Contains(allow.Private, address) {
+				own.Private = append(own.Private, address)
+			}
+		}
+		c = &own
+	}
 	if !slices.Contains(types, c.Type) {
 		return nil, &access.Fault{Code: access.CodeInvalid, Target: name, Message: fmt.Sprintf("connection %q is of type %s, not %s", name, c.Type, strings.Join(types, " or "))}
 	}
@@ -122,9 +135,9 @@ func denied(rule, target, add, format string, args ...any) access.Answer {
 	return access.Answer{Fault: &access.Fault{Code: access.CodeDenied, Rule: rule, Target: target, Add: add, Message: fmt.Sprintf(format, args...)}}
 }
 
-// traceparent is the W3C trace context of an operation: all of a run are of one trace.
-func (a *Attempt) traceparent(number int) string {
-	trace := sha256.Sum256([]byte("flowhost run " + a.Run))
-	span := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %d %d", a.Run, a.Task, a.Key, a.Attempt, number))
+// traceparent is the W3C trace context of an attempt: all of a run are of one trace.
+func traceparent(c *access.Caller) string {
+	trace := sha256.Sum256([]byte("flowhost run " + c.Run))
+	span := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %d", c.Run, c.Task, c.Key, c.Attempt))
 	return "00-" + hex.EncodeToString(trace[:16]) + "-" + hex.EncodeToString(span[:8]) + "-01"
 }

@@ -31,6 +31,24 @@ type dialer struct {
 	open   map[*conn]struct{}
 }
 
+// Dial opens the network connection of another driver, of a database or a mail server, under
+// the same rules: only public addresses are dialed, those that c.Private names, and, for a
+// connection of the operator, those of the host that it names itself. A socket of the system
+// is for connections of the operator.
+func (c *Client) Dial(ctx context.Context, to *access.Connection, network, address string) (net.Conn, error) {
+	if network == "unix" {
+		if !to.Operator {
+			return nil, &access.Fault{Code: access.CodeDenied, Rule: "socket", Target: address, Message: "a socket of the system is for connections in the operator's settings"}
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	g := &guard{private: addresses(to.Private), missing: "private needs it in the connection " + to.Name + " and in the operator's allow block"}
+	if to.Operator {
+		g.own = []string{address}
+	}
+	return (&dialer{resolver: c.config.Resolver, guard: g}).DialContext(ctx, network, address)
+}
+
 // tryKey is the key of a try's context among the values of the one that net/http dials with,
 // which outlives the request.
 type tryKey struct{}

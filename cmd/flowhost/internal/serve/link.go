@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/bus/api"
+	"github.com/flowhost/flowhost/bus/artifacts"
 	"github.com/flowhost/flowhost/bus/events"
 	"github.com/flowhost/flowhost/bus/feed"
 	"github.com/flowhost/flowhost/bus/health"
@@ -60,6 +61,7 @@ type Link struct {
 	journal   *journal.Journal
 	snapshots *journal.Objects
 	blobs     *journal.Objects
+	artifacts artifacts.Store
 	tail      *journal.Journal // read by followers
 	events    *events.Publisher
 	mark      *journal.Mark
@@ -68,6 +70,8 @@ type Link struct {
 	logs      *tasklog.Store
 	health    *health.Watcher
 	keeper    *bus.Keeper
+
+	closing []func() error // what else is to be closed
 
 	url     string // where other programs connect; empty without a listener
 	context string // file with address and credentials for them; empty with an external server
@@ -218,7 +222,8 @@ func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) 
 		objects.Grace = -1
 		config.Listened = l.server.Listened
 	}
-	var errs [8]error
+	var errs [9]error
+	l.artifacts, errs[8] = l.openArtifacts(ctx, s, log)
 	l.journal, errs[0] = journal.New(ctx, l.engine, shard, journal.Config{Log: log})
 	l.snapshots, errs[1] = journal.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
 	l.blobs, errs[2] = journal.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
@@ -234,6 +239,20 @@ func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) 
 	}
 	l.health = health.New(health.Config{Server: l.server, Journals: []*journal.Journal{l.journal}, Log: log})
 	return nil
+}
+
+// openArtifacts opens the store of artifacts: files of the data directory, or a bucket of an
+// external server, which others may share.
+func (l *Link) openArtifacts(ctx context.Context, s settings.Settings, log *slog.Logger) (artifacts.Store, error) {
+	if l.server == nil {
+		return artifacts.OpenObjects(ctx, artifacts.ObjectsConfig{Conn: l.records, Replicas: max(s.Streams.Replicas, 1), Log: log})
+	}
+	files, err := artifacts.OpenFiles(artifacts.FilesConfig{Dir: filepath.Join(s.Data, "artifacts"), Log: log})
+	if err != nil {
+		return nil, err
+	}
+	l.closing = append(l.closing, files.Close)
+	return files, nil
 }
 
 // markFile is the file that records how far the journal went. A journal in memory has
@@ -312,12 +331,16 @@ func (l *Link) Close() error {
 			nc.Close()
 		}
 	}
+	var errs []error
+	for _, end := range l.closing {
+		errs = append(errs, end())
+	}
 	if l.server == nil {
-		return nil
+		return errors.Join(errs...)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	return l.server.Shutdown(ctx)
+	return errors.Join(append(errs, l.server.Shutdown(ctx))...)
 }
 
 // allow lets the client user of the embedded server publish on other subjects. The

@@ -23,11 +23,12 @@ type liveSettings struct {
 	started settings.Settings // in force where a restart is needed
 	last    settings.Settings // read and applied last
 
-	engine *engine.Engine
-	host   *host.Host
-	keeper *bus.Keeper
-	level  *slog.LevelVar
-	log    *slog.Logger
+	engine  *engine.Engine
+	host    *host.Host
+	outside *Outside
+	keeper  *bus.Keeper
+	level   *slog.LevelVar
+	log     *slog.Logger
 }
 
 // changeStreams applies the sizes and ages of streams, which the server may refuse.
@@ -46,6 +47,9 @@ func (l *liveSettings) apply(next settings.Settings) bool {
 	changes := settings.Changes(l.last, next)
 	l.engine.Tune(engineTuning(&next))
 	l.host.Tune(hostTuning(&next))
+	if err := l.outside.Configure(next); err != nil {
+		l.log.Error("the settings of secrets and the proxy do not apply", "error", err)
+	}
 	l.level.Set(min(l.last.LogLevel, next.LogLevel)) // the lines below belong to both levels
 	for _, c := range changes {
 		l.report(c, next)

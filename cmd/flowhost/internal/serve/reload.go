@@ -165,6 +165,7 @@ func (r *reloader) load(ctx context.Context) {
 		return
 	}
 	r.flows = options
+	r.settings.outside.Deploy(set)
 	tuned := r.settings.apply(next)
 	if !r.replaced(set) && !tuned {
 		r.log.Info("flows and settings reloaded, no changes")

@@ -18,12 +18,16 @@ import (
 )
 
 // NewHost creates the sandbox host. It is also the catalog with which flows are
-// loaded, and so exists before the logs that the lines of guests go to.
-func NewHost(ctx context.Context, s settings.Settings, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
+// loaded, and so exists before the logs that the lines of guests go to. Without an outside,
+// calls reach nothing.
+func NewHost(ctx context.Context, s settings.Settings, outside *Outside, lines func(*run.Call, time.Time, run.LogLine), log *slog.Logger) (*host.Host, error) {
 	tuned := hostTuning(&s)
 	config := host.Config{
 		CacheDir: s.Cache, Limits: tuned.Limits, Timeout: tuned.Timeout, Grace: tuned.Grace, Lines: lines, Log: log,
 		Memory: guestMemory(s.Memory, availableMemory(os.DirFS("/"))), CompileCommand: CompileCommand(),
+	}
+	if outside != nil {
+		config.Reach, config.Operations, config.Lines = outside.Open, outside.Operation, outside.maskLines(lines)
 	}
 	if config.CacheDir == "" {
 		if cache, err := os.UserCacheDir(); err == nil {

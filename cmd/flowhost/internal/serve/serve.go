@@ -22,6 +22,7 @@ type Config struct {
 	Settings settings.Settings
 	Paths    []string      // flow files and directories, as they were given
 	Host     *host.Host    // with lines as its Lines
+	Outside  *Outside      // of that host
 	Flows    flows.Options // with which set was loaded
 	Set      *flows.Set
 	Lines    *GuestLines
@@ -44,8 +45,13 @@ func Run(soft, hard context.Context, c Config) error {
 		return err
 	}
 	c.Lines.Logs.Store(l.logs)
+	if err := c.Outside.Connect(l, &c.Settings); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	c.Outside.Deploy(c.Set)
 	n, err := NewNode(soft, NodeConfig{
-		Settings: c.Settings, Host: c.Host, Link: l, Flows: c.Flows, limits: c.Set.Limits, Invoker: logGuests(c.Log), Log: c.Log,
+		Settings: c.Settings, Host: c.Host, Link: l, Flows: c.Flows, limits: c.Set.Limits, Log: c.Log,
+		Invoker: func(next engine.Invoker) engine.Invoker { return logGuests(c.Log)(c.Outside.MaskResults(next)) },
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -58,7 +64,7 @@ func Run(soft, hard context.Context, c Config) error {
 		watch: !c.Settings.Unwatched, asked: c.Reloads, log: c.Log,
 		settings: liveSettings{
 			file: c.SettingsFile, reread: c.Reread, started: c.Settings, last: c.Settings,
-			engine: n.Engine, host: c.Host, keeper: l.keeper, level: c.Level, log: c.Log,
+			engine: n.Engine, host: c.Host, outside: c.Outside, keeper: l.keeper, level: c.Level, log: c.Log,
 		},
 	}
 	r.settings.warnOfNoWorkers()

@@ -70,7 +70,7 @@ func (s *sampled) close() {
 func (s *sampled) of(t *flows.Task) json.RawMessage {
 	if s.host == nil && !s.broken {
 		var err error
-		s.host, err = serve.NewHost(s.ctx, settings.Settings{}, nil, s.Log(slog.LevelError))
+		s.host, err = serve.NewHost(s.ctx, settings.Settings{}, nil, nil, s.Log(slog.LevelError))
 		s.broken = err != nil
 	}
 	if s.broken || t.Plugin.Source == "" {

@@ -1,0 +1,335 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flowhost/flowhost/bus/artifacts"
+	"github.com/flowhost/flowhost/bus/kv"
+	"github.com/flowhost/flowhost/bus/messages"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/engine"
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host/door"
+	"github.com/flowhost/flowhost/internal/mask"
+	"github.com/flowhost/flowhost/internal/reach"
+	"github.com/flowhost/flowhost/internal/reach/httpreach"
+	"github.com/flowhost/flowhost/internal/reach/mail"
+	"github.com/flowhost/flowhost/internal/reach/secrets"
+	"github.com/flowhost/flowhost/internal/reach/sqlreach"
+	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/access"
+)
+
+// Outside is all that calls reach beside their files: pools and clients that live as long as
+// the host, and the connections and secrets that are deployed now. It exists before anything
+// is connected, because flows are checked with the host first.
+type Outside struct {
+	masker *mask.Masker
+	log    *slog.Logger
+	sql    *sqlreach.Pools
+	mail   *mail.Client
+	reach  *reach.Reach
+	set    atomic.Pointer[flows.Set]
+	nats   atomic.Pointer[natsDrivers] // nil while there is no server
+
+	mu      sync.Mutex // held by who changes what follows
+	current settings.Settings
+	inUse   atomic.Pointer[clients]
+	former  []*clients // whose operations may still be under way
+}
+
+// clients are what depends on the settings.
+type clients struct {
+	secrets *secrets.Store
+	http    *httpreach.Client
+}
+
+// natsDrivers perform operations on NATS, and those on artifacts, which are beside it.
+type natsDrivers struct {
+	kv        *kv.Store
+	messages  *messages.Messages
+	artifacts *artifacts.Artifacts
+}
+
+// NewOutside makes an outside in which nothing is deployed.
+func NewOutside(s settings.Settings, log *slog.Logger) (*Outside, error) {
+	o := &Outside{masker: mask.New(), log: log}
+	if err := o.Configure(s); err != nil {
+		return nil, err
+	}
+	dial := o.inUse.Load().http.Dial // which depends on no setting
+	o.sql = sqlreach.New(sqlreach.Config{Secrets: o, Dial: dial, Log: log})
+	o.mail = mail.New(mail.Config{Secrets: o, Dial: dial})
+	o.reach = reach.New(reach.Config{
+		Deployed: o, Secrets: o, Allow: o.allow,
+		Drivers: map[string]reach.Driver{
+			"http":     driver(func(a *reach.Attempt) reach.Session { return byConnection{a, o.inUse.Load().http.Do} }),
+			"mail":     driver(func(a *reach.Attempt) reach.Session { return byConnection{a, o.mail.Do} }),
+			"sql":      driver(o.sqlSession),
+			"kv":       driver(o.kvSession),
+			"publish":  driver(o.messageSession),
+			"request":  driver(o.messageSession),
+			"artifact": driver(o.artifactSession),
+			"progress": driver(func(*reach.Attempt) reach.Session { return doing(answerNothing) }),
+		},
+	})
+	return o, nil
+}
+
+// Configure applies settings: where secrets are, and the proxy.
+func (o *Outside) Configure(s settings.Settings) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if before := o.inUse.Load(); before != nil {
+		if equalReach(&o.current, &s) {
+			return nil
+		}
+		o.former = append(o.former, before)
+	}
+	vault := s.Secrets.Vault
+	next := &clients{secrets: secrets.New(secrets.Config{
+		Deployed: o, AgeIdentities: s.Secrets.Identities, Seen: o.masker.Add, Log: o.log,
+		Vault: secrets.VaultConfig{Address: vault.Address, TokenFile: vault.TokenFile, TokenEnv: "VAULT_TOKEN", Namespace: vault.Namespace, CA: vault.CA},
+	})}
+	var err error
+	if next.http, err = httpreach.New(httpreach.Config{Secrets: o, Proxy: s.Proxy}); err != nil {
+		return err
+	}
+	o.current = s
+	o.inUse.Store(next)
+	return nil
+}
+
+func equalReach(a, b *settings.Settings) bool {
+	one, _ := json.Marshal([]any{a.Secrets, a.Proxy}) // strings and lists of them
+	other, _ := json.Marshal([]any{b.Secrets, b.Proxy})
+	return bytes.Equal(one, other)
+}
+
+// Deploy makes the connections and secrets of a set those that calls reach. Pools of databases
+// that did not change stay.
+func (o *Outside) Deploy(set *flows.Set) {
+	o.set.Store(set)
+	o.inUse.Load().secrets.Invalidate()
+}
+
+// Connect adds what is reached by a link.
+func (o *Outside) Connect(l *Link, s *settings.Settings) error {
+	d := new(natsDrivers)
+	var err error
+	if d.kv, err = kv.New(kv.Config{Conn: l.records, Replicas: max(s.Streams.Replicas, 1), Log: o.log}); err != nil {
+		return err
+	}
+	if d.messages, err = messages.New(messages.Config{Conn: l.app}); err != nil {
+		return err
+	}
+	if l.artifacts != nil {
+		d.artifacts = artifacts.New(artifacts.Config{Store: l.artifacts, Log: o.log})
+	}
+	o.nats.Store(d)
+	return nil
+}
+
+// Close ends everything. No call runs anymore.
+func (o *Outside) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range append(o.former, o.inUse.Load()) {
+		c.http.Close()
+		c.secrets.Close()
+	}
+	o.mail.Close()
+	o.sql.Close()
+}
+
+// Connection implements access.Deployed.
+func (o *Outside) Connection(flow, name string) *access.Connection {
+	if set := o.set.Load(); set != nil {
+		return set.Connection(flow, name)
+	}
+	return nil
+}
+
+// Secret implements access.Deployed.
+func (o *Outside) Secret(flow, name string) *access.Secret {
+	if set := o.set.Load(); set != nil {
+		return set.Secret(flow, name)
+	}
+	return nil
+}
+
+// Resolve implements access.Secrets.
+func (o *Outside) Resolve(ctx context.Context, flow, name string) (string, error) {
+	return o.inUse.Load().secrets.Resolve(ctx, flow, name)
+}
+
+// allow is what the operator allows a flow now. Where that cannot be decided, it is nothing.
+func (o *Outside) allow(flow string) *access.Allow {
+	set := o.set.Load()
+	if set == nil {
+		return &access.Allow{}
+	}
+	a, err := set.Allow(flow)
+	if err != nil {
+		o.log.Error("allow blocks of the settings contradict each other, the flow is allowed nothing", "flow", flow, "error", err)
+		return &access.Allow{}
+	}
+	return a
+}
+
+// Open is for [host.Config].Reach.
+func (o *Outside) Open(call *run.Call) door.Session {
+	caller := access.Caller{
+		Flow: call.Flow, Run: string(call.Run), Task: call.Task, Key: call.Key, Attempt: call.Attempt,
+		IdempotencyKey: call.IdempotencyKey(), Hops: call.Hops,
+	}
+	mentions := func(digest string) bool {
+		return bytes.Contains(call.Input, []byte(digest)) || bytes.Contains(call.Config, []byte(digest))
+	}
+	return o.reach.Open(caller, call.Grants.Grants, mentions)
+}
+
+// Operation is for [host.Config].Operations: denials are for the operator to see.
+func (o *Outside) Operation(call *run.Call, r door.Report) {
+	log := o.log.With("run", call.Run, "flow", call.Flow, "task", run.TaskRef{Task: call.Task, Key: call.Key}.Label(), "attempt", call.Attempt,
+		"operation", r.Operation.Number, "kind", r.Operation.Kind)
+	switch fault := r.Answer.Fault; {
+	case fault == nil:
+		log.Debug("operation performed", "took", r.Took)
+	case fault.Code == access.CodeDenied:
+		log.Warn("operation denied", "target", fault.Target, "rule", fault.Rule, "add", fault.Add, "error", fault.Message)
+	default:
+		log.Debug("operation failed", "code", fault.Code, "target", fault.Target, "error", fault.Message, "took", r.Took)
+	}
+}
+
+// MaskResults masks secrets in what calls return. What guests write while they run is masked
+// by maskLines.
+func (o *Outside) MaskResults(next engine.Invoker) engine.Invoker {
+	return InvokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
+		result, err := next.Invoke(ctx, call)
+		result.Output = o.masker.JSON(result.Output)
+		if f := result.Failure; f != nil {
+			masked := *f
+			masked.Message, masked.Details = o.masker.String(f.Message), o.masker.JSON(f.Details)
+			result.Failure = &masked
+		}
+		for i, line := range result.Log.Lines {
+			result.Log.Lines[i] = o.maskLine(line)
+		}
+		return result, err
+	})
+}
+
+func (o *Outside) maskLine(line run.LogLine) run.LogLine {
+	line.Message, line.Fields = o.masker.String(line.Message), o.masker.JSON(line.Fields)
+	return line
+}
+
+// maskLines passes lines of guests on with secrets masked.
+func (o *Outside) maskLines(next func(*run.Call, time.Time, run.LogLine)) func(*run.Call, time.Time, run.LogLine) {
+	if next == nil {
+		return nil
+	}
+	return func(call *run.Call, at time.Time, line run.LogLine) { next(call, at, o.maskLine(line)) }
+}
+
+// driver is a function as a reach.Driver.
+type driver func(*reach.Attempt) reach.Session
+
+// Open implements reach.Driver.
+func (d driver) Open(a *reach.Attempt) reach.Session { return d(a) }
+
+// doing is a session that has nothing to close.
+type doing func(context.Context, *access.Operation) access.Answer
+
+// Do implements reach.Session.
+func (d doing) Do(ctx context.Context, op *access.Operation) access.Answer { return d(ctx, op) }
+
+// Close implements reach.Session.
+func (d doing) Close() {}
+
+func answerNothing(context.Context, *access.Operation) access.Answer {
+	return access.Answer{Head: []byte("{}")}
+}
+
+// byConnection performs operations whose head names a connection, or none.
+type byConnection struct {
+	attempt *reach.Attempt
+	do      func(context.Context, access.Caller, access.Policy, *access.Connection, *access.Operation) access.Answer
+}
+
+// Do implements reach.Session.
+func (b byConnection) Do(ctx context.Context, op *access.Operation) access.Answer {
+	var head struct {
+		Connection string `json:"connection"`
+	}
+	_ = json.Unmarshal(op.Head, &head) // the driver reports what is wrong with it
+	var connection *access.Connection
+	if head.Connection != "" {
+		var fault *access.Fault
+		if connection, fault = b.attempt.Connection(head.Connection, access.TypeHTTP, access.TypeSMTP); fault != nil {
+			return access.Answer{Fault: fault}
+		}
+	}
+	return b.do(ctx, b.attempt.Caller, b.attempt.Policy, connection, op)
+}
+
+// Close implements reach.Session.
+func (b byConnection) Close() {}
+
+func (o *Outside) sqlSession(a *reach.Attempt) reach.Session {
+	return o.sql.Session(a.Caller, func(name string) (*access.Connection, *access.Fault) {
+		return a.Connection(name, access.TypePostgres, access.TypeMySQL, access.TypeSQLite)
+	})
+}
+
+var errNoServer = errors.New("no NATS server is connected")
+
+// withNATS makes a session of a server, or one that answers that there is none.
+func (o *Outside) withNATS(open func(*natsDrivers) reach.Session) reach.Session {
+	if d := o.nats.Load(); d != nil {
+		if s := open(d); s != nil {
+			return s
+		}
+	}
+	return doing(func(context.Context, *access.Operation) access.Answer {
+		return access.Answer{Fault: &access.Fault{Code: access.CodeUnreachable, Message: errNoServer.Error(), Retryable: true}}
+	})
+}
+
+func (o *Outside) kvSession(a *reach.Attempt) reach.Session {
+	return o.withNATS(func(d *natsDrivers) reach.Session { return doing(d.kv.Session(a.Policy).Do) })
+}
+
+func (o *Outside) messageSession(a *reach.Attempt) reach.Session {
+	return o.withNATS(func(d *natsDrivers) reach.Session { return doing(d.messages.Session(a.Caller, a.Policy).Do) })
+}
+
+func (o *Outside) artifactSession(a *reach.Attempt) reach.Session {
+	return o.withNATS(func(d *natsDrivers) reach.Session {
+		if d.artifacts == nil {
+			return nil
+		}
+		return artifactSession{d.artifacts.Session(a.Policy, a.Mentions)}
+	})
+}
+
+type artifactSession struct{ *artifacts.Session }
+
+// Close implements reach.Session.
+func (s artifactSession) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), discardTime)
+	defer cancel()
+	s.Session.Close(ctx)
+}
+
+// discardTime bounds the removal of artifacts that an attempt has not committed.
+const discardTime = 10 * time.Second
