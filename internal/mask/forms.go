@@ -52,14 +52,24 @@ func formsOf(value string) []form {
 	return forms
 }
 
-// partsOf returns what is secret by itself within a value: the password of a URL.
+// partsOf returns what is secret by itself within a value: the password of a URL, and of the
+// other forms in which databases are named, user:password@tcp(host)/name and
+// "host=… password=…".
 func partsOf(value string) []string {
+	var parts []string
 	if u, err := url.Parse(value); err == nil && u.User != nil {
-		if password, _ := u.User.Password(); len(password) >= MinLength {
-			return []string{password}
+		password, _ := u.User.Password()
+		parts = append(parts, password)
+	} else if at := strings.LastIndexByte(value, '@'); at >= 0 && strings.Contains(value[at:], "/") && !strings.ContainsAny(value, " \r\n") {
+		_, password, _ := strings.Cut(value[:at], ":")
+		parts = append(parts, password)
+	}
+	for field := range strings.FieldsSeq(value) {
+		if password, ok := strings.CutPrefix(field, "password="); ok {
+			parts = append(parts, strings.Trim(password, "'"))
 		}
 	}
-	return nil
+	return slices.DeleteFunc(parts, func(part string) bool { return len(part) < MinLength })
 }
 
 // base64Forms returns the characters that a value determines when 0, 1 or 2 bytes precede

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -19,6 +20,9 @@ func (m *Masker) JSON(raw json.RawMessage) json.RawMessage {
 	f := m.finder.Load()
 	if f == nil {
 		return raw
+	}
+	if len(f.find(raw)) == 0 && bytes.IndexByte(raw, '\\') < 0 {
+		return raw // the usual case: what is not in the whole is in no part
 	}
 	if _, _, err := jsonscan.Check(raw); err != nil {
 		return m.Bytes(raw)

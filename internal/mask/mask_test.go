@@ -108,7 +108,9 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 	key := "-----BEGIN KEY-----\r\nMIIEowIBAAKCAQEA7bq\r\nabc\r\n-----END KEY-----\n"
 	m := masker("postgres://loader:p%40ss-w0rd@db.internal/x?sslmode=require", key, "  padded-token \n", "short")
+	m.Add("loader:p@ss:w/rd-2@tcp(db.internal:3306)/x?tls=true", "host=db.internal user=loader password='p4ssw0rd-3' dbname=x")
 	for text, want := range map[string]string{
+		"p@ss:w/rd-2, p4ssw0rd-3":              "***, ***",
 		"password p@ss-w0rd refused":           "password *** refused",
 		"p%40ss-w0rd":                          "***",
 		"user loader of db.internal":           "user loader of db.internal",

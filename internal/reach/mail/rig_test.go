@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net"
@@ -16,8 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"encoding/pem"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"

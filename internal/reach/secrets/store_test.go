@@ -21,12 +21,12 @@ func TestValuesAreKeptForAMinute(t *testing.T) {
 		r.setenv("TOKEN", "first")
 		r.wants("token", "first")
 		r.setenv("TOKEN", "second")
-		time.Sleep(time.Minute - 1)
+		time.Sleep(time.Minute - time.Nanosecond)
 		r.wants("the same", "first")
 		if n := r.lookups(); n != 1 {
 			t.Errorf("%d lookups", n)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		r.wants("token", "second")
 
 		r.setenv("TOKEN", "third")
@@ -55,7 +55,7 @@ func TestValuesLeaveMemory(t *testing.T) {
 		for _, step := range []struct {
 			wait time.Duration
 			want int
-		}{{30*time.Second - 1, 3}, {1, 2}, {10 * time.Second, 1}, {10 * time.Second, 0}} {
+		}{{30*time.Second - time.Nanosecond, 3}, {time.Nanosecond, 2}, {10 * time.Second, 1}, {10 * time.Second, 0}} {
 			time.Sleep(step.wait)
 			synctest.Wait()
 			if n := secrets.Cached(r.Store); n != step.want {
@@ -78,7 +78,7 @@ func TestFailuresAreKeptForSeconds(t *testing.T) {
 		}
 		failing(1)
 		r.setenv("TOKEN", "value")
-		time.Sleep(5*time.Second - 1)
+		time.Sleep(5*time.Second - time.Nanosecond)
 		failing(1)
 		if err := r.Check(t.Context(), "flow", "token"); err != nil || r.lookups() != 2 {
 			t.Errorf("a check does not look again: %v", err)
