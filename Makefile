@@ -124,7 +124,8 @@ test-defects: ## Run known defects of the NATS server, all or DEFECT (its issue'
 
 .PHONY: test-databases
 test-databases: need-databases ## Run the tests of SQL connections on PostgreSQL and MariaDB, which it starts in temporary directories; Linux.
-	go test -race -count=1 -timeout 20m -tags databases ./internal/reach/sqlreach
+	go test -race -short -count=1 -timeout 20m -tags databases ./internal/reach/sqlreach
+	go test -count=1 -timeout 20m -tags databases -run TestMillions -v ./internal/reach/sqlreach | grep -v '^=== '
 
 .PHONY: need-databases
 need-databases:

@@ -81,6 +81,9 @@ func TestMariaDB(t *testing.T) {
 }
 
 func TestMillions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under the race detector")
+	}
 	t.Run("postgres", func(t *testing.T) { testMillions(t, newPostgres(t), postgresDialect, 10_000_000) })
 	t.Run("mariadb", func(t *testing.T) { testMillions(t, newMariaDB(t), mariaDialect, 10_000_000) })
 	t.Run("sqlite", func(t *testing.T) { testMillions(t, sqliteRig(t), sqliteDialect, 10_000_000) })
@@ -467,7 +470,8 @@ func TestRotation(t *testing.T) {
 	if n := pools.Count(); n != 1 {
 		t.Errorf("%d pools", n)
 	}
-	c.want("[[0]]", "SELECT count(*) FROM pg_stat_activity WHERE pid = "+strings.Trim(pid, "[]"))
+	for c.rows("SELECT count(*) FROM pg_stat_activity WHERE pid = "+strings.Trim(pid, "[]")) != "[[0]]" { // the server ends it by itself
+	}
 }
 
 // BenchmarkServers is the cost of a query beside the same one by database/sql.
