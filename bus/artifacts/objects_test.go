@@ -82,3 +82,51 @@ func TestQuotaOfObjects(t *testing.T) {
 		t.Errorf("%+v, want 16 MiB, full for those who write", config)
 	}
 }
+
+// TestObjectsSurviveKills has the server end in the middle of whatever a writer does: an
+// artifact that exists afterwards is whole.
+func TestObjectsSurviveKills(t *testing.T) {
+	t.Parallel()
+	external := bustest.NewExternal(t)
+	external.Start()
+	nc := external.Connect(&bustest.LogLines{}, external.Address())
+	o, err := artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc, Quota: 1 << 30, Timeout: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := func(i int) []byte { return noise(uint64(i), 300<<10) }
+	tried := 0
+	for range 6 {
+		failed, begun := make(chan int), make(chan struct{}, 1)
+		go func() {
+			for i := tried; ; i++ {
+				_, err := store(t.Context(), o, data(i), "", time.Now())
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
+				if err != nil {
+					failed <- i + 1
+					return
+				}
+			}
+		}()
+		<-begun
+		external.Stop()
+		tried = <-failed
+		external.Start()
+		bustest.Eventually(t, "connected again", nc.IsConnected)
+	}
+	there := 0
+	for i := range tried {
+		if exists(t, o, digestOf(data(i))) {
+			there++
+			if got, _ := get(t, o, digestOf(data(i))); !bytes.Equal(got, data(i)) {
+				t.Errorf("artifact %d of %d is changed", i, tried)
+			}
+		}
+	}
+	if there < tried-6 {
+		t.Errorf("%d of %d artifacts exist: more are missing than were interrupted", there, tried)
+	}
+}

@@ -296,10 +296,10 @@ func isText(text string) bool {
 	return len(text) <= maxName && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
 
-// isFile reports whether an error is one of the file system.
+// isFile reports whether an error is one of the file system. Those of system calls are also
+// of connections.
 func isFile(err error) bool {
 	var atPath *fs.PathError
 	var link *os.LinkError
-	var call *os.SyscallError
-	return errors.As(err, &atPath) || errors.As(err, &link) || errors.As(err, &call)
+	return errors.As(err, &atPath) || errors.As(err, &link)
 }
