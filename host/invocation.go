@@ -124,10 +124,8 @@ func (inv *invocation) start(files *guestfs.FS) {
 		Random: &inv.random, Walltime: inv.walltime, Nanotime: inv.nanotime,
 		Resolution: int64(clockStep), FS: files,
 	}
-	if inv.outside.host != nil {
-		inv.outside.files = doorfile.FS{FS: files, Open: inv.opened}
-		inv.process.FS = &inv.outside.files
-	}
+	inv.outside.files = doorfile.FS{FS: files, Open: inv.opened}
+	inv.process.FS = &inv.outside.files
 	if inv.abi == ABIWASI {
 		inv.process.Stdout = &inv.written
 	}

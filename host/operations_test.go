@@ -25,7 +25,8 @@ type web struct {
 	open     atomic.Int32 // sessions
 	running  atomic.Int32 // operations
 	together chan struct{}
-	wanted   int32 // operations that must be under way at once before any is answered
+	began    chan struct{} // closed when one for /never is under way; nil: nobody waits
+	wanted   int32         // operations that must be under way at once before any is answered
 
 	mu   sync.Mutex
 	seen []string
@@ -55,10 +56,15 @@ func (w *web) Do(ctx context.Context, op *access.Operation) access.Answer {
 		return access.Answer{Fault: &access.Fault{Code: access.CodeInvalid, Message: err.Error()}}
 	}
 	w.mu.Lock()
-	w.seen = append(w.seen, fmt.Sprint(op.Number, " ", op.Kind, " ", head.URL, " ", string(op.Body)))
+	if len(w.seen) < 1000 {
+		w.seen = append(w.seen, fmt.Sprint(op.Number, " ", op.Kind, " ", head.URL, " ", string(op.Body)))
+	}
 	w.mu.Unlock()
 	switch head.URL {
 	case "/never":
+		if w.began != nil {
+			close(w.began)
+		}
 		<-ctx.Done()
 		return access.Answer{Fault: &access.Fault{Code: access.CodeCanceled, Message: "canceled"}}
 	case "/slow":
@@ -205,6 +211,22 @@ func TestOperationsEndWithTheCall(t *testing.T) {
 	}
 }
 
+// A function that waits for an operation learns that it is canceled, and may still tidy up.
+func TestOperationsOfACanceledCall(t *testing.T) {
+	t.Parallel()
+	w := &web{began: make(chan struct{})}
+	h, module := outsideHost(t, w, host.Config{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-w.began
+		cancel(run.ErrCanceled)
+	}()
+	result, err := h.Invoke(ctx, callOf(module, "tidies", `{}`))
+	if err != nil || result.Outcome != run.OutcomeCanceled || !strings.Contains(result.Failure.Message, "context canceled, then 200 b body of /slow <nil>") {
+		t.Errorf("%v %v %v", result.Outcome, result.Failure, err)
+	}
+}
+
 func TestOperationsByFile(t *testing.T) {
 	t.Parallel()
 	h, module := outsideHost(t, &web{}, host.Config{})
@@ -260,4 +282,28 @@ func TestNothingIsReachedByDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFailure(t, invoke(t, h, callOf(signature.Digest, "fetch", `"/x"`)), run.OutcomeDenied, "denied")
+}
+
+// BenchmarkOperation compares a call with an operation that costs nothing itself with the
+// same call without one.
+func BenchmarkOperation(b *testing.B) {
+	h, module := outsideHost(b, &web{}, host.Config{})
+	small, err := h.Signature(b.Context(), "testdata/guests/wat/operations.wasm")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct{ name, module, function, input string }{
+		{"small/nothing", small.Digest, "nothing", `null`}, {"small/once", small.Digest, "once", `null`},
+		{"go/nothing", module, "flood", `{"N":0}`}, {"go/once", module, "fetch", `"/x"`},
+		{"go/ten", module, "sequence", `10`}, {"go/hundred", module, "sequence", `100`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			call := callOf(c.module, c.function, c.input)
+			for b.Loop() {
+				if result := invoke(b, h, call); result.Outcome != run.OutcomeSucceeded {
+					b.Fatal(result.Failure)
+				}
+			}
+		})
+	}
 }

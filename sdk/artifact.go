@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/flowhost/flowhost/sdk/abi"
+	"github.com/flowhost/flowhost/sdk/internal/guest"
 )
 
 // Artifact names stored bytes. As a part of an output it is passed on to other tasks, and
@@ -18,19 +19,27 @@ type Artifact struct {
 // artifactPart is how much is sent or read at a time.
 const artifactPart = 1 << 20
 
-type artifactHead struct {
-	Handle      int    `json:"handle,omitempty"`
-	Name        string `json:"name,omitempty"`
-	ContentType string `json:"content_type,omitempty"`
-	Digest      string `json:"digest,omitempty"`
-	Offset      int64  `json:"offset,omitempty"`
-	Length      int    `json:"length,omitempty"`
+// artifactReply is the members of the heads of answers.
+type artifactReply struct {
+	handle, size int64
+	digest       string
 }
 
-type artifactReply struct {
-	Handle int    `json:"handle"`
-	Digest string `json:"digest"`
-	Size   int64  `json:"size"`
+func (r *artifactReply) member(name string, value []byte) {
+	switch name {
+	case "handle":
+		r.handle = guest.IntOf(value)
+	case "size":
+		r.size = guest.IntOf(value)
+	case "digest":
+		r.digest = guest.TextOf(value)
+	}
+}
+
+func handleHead(handle int64) *guest.Head {
+	head := new(guest.Head)
+	head.Int("handle", handle)
+	return head
 }
 
 // ArtifactWriter stores an artifact piece by piece. What is not committed is gone when the
@@ -38,18 +47,20 @@ type artifactReply struct {
 type ArtifactWriter struct {
 	call    call
 	own     Artifact
-	handle  int
+	handle  int64
 	pending []byte
 }
 
 // Artifact implements Context.
 func (c call) Artifact(name string) (*ArtifactWriter, error) {
+	var head guest.Head
+	head.Text("name", name)
 	var reply artifactReply
-	_, err := c.operate("artifact.create", artifactHead{Name: name}, nil, &reply)
+	_, err := c.operate("artifact.create", &head, nil, reply.member)
 	if err != nil {
 		return nil, err
 	}
-	return &ArtifactWriter{call: c, own: Artifact{Name: name}, handle: reply.Handle}, nil
+	return &ArtifactWriter{call: c, own: Artifact{Name: name}, handle: reply.handle}, nil
 }
 
 // Write implements io.Writer.
@@ -75,7 +86,7 @@ func (w *ArtifactWriter) flush() error {
 	if len(w.pending) == 0 {
 		return nil
 	}
-	_, err := w.call.operate("artifact.write", artifactHead{Handle: w.handle}, w.pending, nil)
+	_, err := w.call.operate("artifact.write", handleHead(w.handle), w.pending, nil)
 	w.pending = w.pending[:0]
 	return err
 }
@@ -86,17 +97,17 @@ func (w *ArtifactWriter) Commit() (Artifact, error) {
 		return Artifact{}, err
 	}
 	var reply artifactReply
-	if _, err := w.call.operate("artifact.commit", artifactHead{Handle: w.handle}, nil, &reply); err != nil {
+	if _, err := w.call.operate("artifact.commit", handleHead(w.handle), nil, reply.member); err != nil {
 		return Artifact{}, err
 	}
-	w.own.Digest, w.own.Size = reply.Digest, reply.Size
+	w.own.Digest, w.own.Size = reply.digest, reply.size
 	return w.own, nil
 }
 
 // ArtifactReader reads an artifact piece by piece.
 type ArtifactReader struct {
 	call   call
-	handle int
+	handle int64
 	size   int64
 	offset int64
 	rest   []byte
@@ -104,12 +115,14 @@ type ArtifactReader struct {
 
 // OpenArtifact implements Context.
 func (c call) OpenArtifact(a Artifact) (*ArtifactReader, error) {
+	var head guest.Head
+	head.Text("digest", a.Digest)
 	var reply artifactReply
-	_, err := c.operate("artifact.open", artifactHead{Digest: a.Digest}, nil, &reply)
+	_, err := c.operate("artifact.open", &head, nil, reply.member)
 	if err != nil {
 		return nil, err
 	}
-	return &ArtifactReader{call: c, handle: reply.Handle, size: reply.Size}, nil
+	return &ArtifactReader{call: c, handle: reply.handle, size: reply.size}, nil
 }
 
 // Size is the number of bytes.
@@ -121,7 +134,10 @@ func (r *ArtifactReader) Read(p []byte) (int, error) {
 		if r.offset >= r.size {
 			return 0, io.EOF
 		}
-		part, err := r.call.operate("artifact.read", artifactHead{Handle: r.handle, Offset: r.offset, Length: artifactPart}, nil, nil)
+		head := handleHead(r.handle)
+		head.Int("offset", r.offset)
+		head.Int("length", artifactPart)
+		part, err := r.call.operate("artifact.read", head, nil, nil)
 		if err == nil && len(part) == 0 {
 			err = &abi.Fault{Code: "internal", Message: "the artifact is shorter than its size"}
 		}

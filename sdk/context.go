@@ -88,15 +88,12 @@ type call struct{ *guestCall }
 // ContextOf is the context of a call, for package sdktest.
 func ContextOf(c *guest.Call) Context { return call{c} }
 
-// operate performs an operation of the call and decodes the head of its answer into out,
-// unless that is nil.
-func (c call) operate(kind string, head any, body []byte, out any) ([]byte, error) {
+// operate performs an operation of the call. It calls member for each member of the head of
+// its answer, unless that is nil.
+func (c call) operate(kind string, head *guest.Head, body []byte, member func(name string, value []byte)) ([]byte, error) {
 	reply, err := c.Operate(c.guestCall, kind, head, body)
-	if err == nil && out != nil {
-		err = reply.Decode(out)
+	if err == nil && member != nil {
+		guest.Members(reply.Head, member)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return reply.Body, nil
+	return reply.Body, err
 }

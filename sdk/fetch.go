@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/flowhost/flowhost/sdk/internal/guest"
 )
 
 // Header is the headers of a message, by their names as in http.Header.
@@ -43,33 +45,48 @@ type Response struct {
 	Body   []byte
 }
 
-type requestHead struct {
-	Connection string `json:"connection"`
-	Method     string `json:"method"`
-	URL        string `json:"url"`
-	Headers    Header `json:"headers,omitempty"`
-	Timeout    int64  `json:"timeout_ms,omitempty"`
-	Idempotent bool   `json:"idempotency_key,omitempty"`
-	Redirects  int    `json:"redirects,omitempty"`
-}
-
-type responseHead struct {
-	Status  int    `json:"status"`
-	Headers Header `json:"headers"`
-	URL     string `json:"url"`
-}
+var _ = guest.Rehearse(func(c *guest.Call) {
+	if r, err := (call{c}).Fetch("rehearsal", Request{URL: "/", Header: Header{"Accept": {"*/*"}}}); err == nil {
+		var body map[string]any
+		_ = r.JSON(&body) // for what it touches
+	}
+})
 
 // Fetch implements Context.
 func (c call) Fetch(connection string, r Request) (*Response, error) {
 	if r.Method == "" {
 		r.Method = "GET"
 	}
-	var head responseHead
-	body, err := c.operate("http", requestHead{connection, r.Method, r.URL, r.Header, ceilMilliseconds(r.Timeout), r.Idempotent, r.Redirects}, r.Body, &head)
+	var head guest.Head
+	head.Text("connection", connection)
+	head.Text("method", r.Method)
+	head.Text("url", r.URL)
+	head.Lists("headers", r.Header)
+	head.Int("timeout_ms", ceilMilliseconds(r.Timeout))
+	head.Bool("idempotency_key", r.Idempotent)
+	head.Int("redirects", int64(r.Redirects))
+	response := new(Response)
+	var err error
+	response.Body, err = c.operate("http", &head, r.Body, response.member)
 	if err != nil {
 		return nil, err
 	}
-	return &Response{Status: head.Status, Header: head.Headers, URL: head.URL, Body: body}, nil
+	return response, nil
+}
+
+// member takes a member of the head of the answer.
+func (r *Response) member(name string, value []byte) {
+	switch name {
+	case "status":
+		r.Status = int(guest.IntOf(value))
+	case "url":
+		r.URL = guest.TextOf(value)
+	case "headers":
+		r.Header = Header{}
+		guest.Members(value, func(name string, list []byte) {
+			guest.Elements(list, func(value []byte) { r.Header[name] = append(r.Header[name], guest.TextOf(value)) })
+		})
+	}
 }
 
 // OK returns an error for a status that is not a success: one that may heal, such as 429

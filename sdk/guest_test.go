@@ -68,6 +68,10 @@ func (h *wasmHost) exports() map[string]any {
 			h.log = append(h.log, strings.Join(line, "|"))
 			return 0
 		},
+		abi.ImportOpStart: func(_ context.Context, _ api.Module, _, _, _, _, _, _ uint32) int32 { return -int32(abi.EINVAL) },
+		abi.ImportOpWait:  func(_ context.Context, _ api.Module, _, _, _ uint32) int32 { return -int32(abi.EINVAL) },
+		abi.ImportOpRead:  func(_ context.Context, _ api.Module, _, _, _, _, _ uint32) int32 { return -int32(abi.EINVAL) },
+		abi.ImportOpClose: func(_ context.Context, _ api.Module, _ uint32) int32 { return -int32(abi.EBADF) },
 		abi.ImportTimeLeft: func(context.Context, api.Module) int64 {
 			if len(h.timeLeft) == 0 {
 				return -1

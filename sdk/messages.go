@@ -1,12 +1,10 @@
 package sdk
 
-import "time"
+import (
+	"time"
 
-type messageHead struct {
-	Subject string `json:"subject"`
-	Headers Header `json:"headers,omitempty"`
-	Timeout int64  `json:"timeout_ms,omitempty"`
-}
+	"github.com/flowhost/flowhost/sdk/internal/guest"
+)
 
 // Publish implements Context.
 func (c call) Publish(subject string, data []byte) error {
@@ -20,8 +18,15 @@ type Message struct {
 	Data    []byte
 }
 
+func (m *Message) head() *guest.Head {
+	head := new(guest.Head)
+	head.Text("subject", m.Subject)
+	head.Lists("headers", m.Header)
+	return head
+}
+
 func (c call) publish(m Message) error {
-	_, err := c.operate("publish", messageHead{Subject: m.Subject, Headers: m.Header}, m.Data, nil)
+	_, err := c.operate("publish", m.head(), m.Data, nil)
 	return err
 }
 
@@ -31,5 +36,7 @@ func (c call) Request(subject string, data []byte) ([]byte, error) {
 }
 
 func (c call) request(m Message, timeout time.Duration) ([]byte, error) {
-	return c.operate("request", messageHead{Subject: m.Subject, Headers: m.Header, Timeout: ceilMilliseconds(timeout)}, m.Data, nil)
+	head := m.head()
+	head.Int("timeout_ms", ceilMilliseconds(timeout))
+	return c.operate("request", head, m.Data, nil)
 }

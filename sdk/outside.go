@@ -1,6 +1,11 @@
 package sdk
 
-import "github.com/flowhost/flowhost/sdk/abi"
+import (
+	"strconv"
+
+	"github.com/flowhost/flowhost/sdk/abi"
+	"github.com/flowhost/flowhost/sdk/internal/guest"
+)
 
 // OperationError is why something outside could not be reached. Returned by a function, it
 // fails the call with its code, and retryable if it is.
@@ -18,37 +23,39 @@ var (
 
 // Progress implements Context.
 func (c call) Progress(fraction float64, message string) {
-	_, _ = c.operate("progress", progressHead{fraction, message}, nil, nil) // for people only
-}
-
-type progressHead struct {
-	Fraction float64 `json:"fraction"`
-	Message  string  `json:"message,omitempty"`
+	var head guest.Head
+	head.Raw("fraction", strconv.FormatFloat(min(max(fraction, 0), 1), 'g', -1, 64))
+	head.Text("message", message)
+	_, _ = c.operate("progress", &head, nil, nil) // for people only
 }
 
 // Secret implements Context.
 func (c call) Secret(name string) (string, error) {
-	value, err := c.operate("secret", struct {
-		Name string `json:"name"`
-	}{name}, nil, nil)
+	var head guest.Head
+	head.Text("name", name)
+	value, err := c.operate("secret", &head, nil, nil)
 	return string(value), err
 }
 
 // Mail is a message to be sent.
 type Mail struct {
-	To          []string `json:"to"`
-	CC          []string `json:"cc,omitempty"`
-	ReplyTo     string   `json:"reply_to,omitempty"`
-	Subject     string   `json:"subject"`
-	ContentType string   `json:"content_type,omitempty"` // default: text/plain; charset=utf-8
-	Body        []byte   `json:"-"`
+	To          []string
+	CC          []string
+	ReplyTo     string
+	Subject     string
+	ContentType string // default: text/plain; charset=utf-8
+	Body        []byte
 }
 
 // Mail implements Context.
 func (c call) Mail(connection string, m Mail) error {
-	_, err := c.operate("mail", struct {
-		Connection string `json:"connection"`
-		Mail
-	}{connection, m}, m.Body, nil)
+	var head guest.Head
+	head.Text("connection", connection)
+	head.Texts("to", m.To)
+	head.Texts("cc", m.CC)
+	head.Text("reply_to", m.ReplyTo)
+	head.Text("subject", m.Subject)
+	head.Text("content_type", m.ContentType)
+	_, err := c.operate("mail", &head, m.Body, nil)
 	return err
 }

@@ -38,10 +38,11 @@ const (
 // Operation is one effect on the world that a guest asks for. It is a plain message, so that
 // a worker elsewhere can forward it.
 type Operation struct {
-	Number int             // within the attempt, from 1
-	Kind   string          //
-	Head   json.RawMessage // an object of the form that the kind documents
-	Body   []byte
+	Number      int             // within the attempt, from 1
+	Kind        string          //
+	Head        json.RawMessage // an object of the form that the kind documents
+	Traceparent string          // W3C trace context for the other side
+	Body        []byte
 }
 
 // Answer is what became of an operation.

@@ -5,6 +5,7 @@ package sdkhttp
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,20 +38,6 @@ type Transport struct {
 	Idempotent bool
 }
 
-type requestHead struct {
-	Connection string              `json:"connection"`
-	Method     string              `json:"method"`
-	URL        string              `json:"url"`
-	Headers    map[string][]string `json:"headers,omitempty"`
-	Timeout    int64               `json:"timeout_ms,omitempty"`
-	Idempotent bool                `json:"idempotency_key,omitempty"`
-}
-
-type responseHead struct {
-	Status  int         `json:"status"`
-	Headers http.Header `json:"headers"`
-}
-
 // own are headers that belong to the host, and that libraries set nevertheless.
 var own = []string{"Accept-Encoding", "Connection", "Content-Length", "Host", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
@@ -64,28 +51,41 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := requestHead{Connection: t.Connection, Method: r.Method, URL: r.URL.String(), Idempotent: t.Idempotent, Headers: map[string][]string{}}
+	headers := map[string][]string{}
 	for name, values := range r.Header {
 		if !slices.Contains(own, http.CanonicalHeaderKey(name)) {
-			head.Headers[name] = values
+			headers[name] = values
 		}
 	}
+	var head guest.Head
+	head.Text("connection", t.Connection)
+	head.Text("method", cmp.Or(r.Method, http.MethodGet))
+	head.Text("url", r.URL.String())
+	head.Lists("headers", headers)
+	head.Bool("idempotency_key", t.Idempotent)
 	if at, limited := r.Context().Deadline(); limited {
-		head.Timeout = max(time.Until(at).Milliseconds(), 1)
+		head.Int("timeout_ms", max(time.Until(at).Milliseconds(), 1))
 	}
-	reply, err := operator.Operate(r.Context(), "http", head, body)
+	reply, err := operator.Operate(r.Context(), "http", &head, body)
 	if err != nil {
 		return nil, err
 	}
-	var response responseHead
-	if err := reply.Decode(&response); err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		Status: fmt.Sprintf("%d %s", response.Status, http.StatusText(response.Status)), StatusCode: response.Status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: response.Headers,
+	response := &http.Response{
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
 		Body: io.NopCloser(bytes.NewReader(reply.Body)), ContentLength: int64(len(reply.Body)), Request: r,
-	}, nil
+	}
+	guest.Members(reply.Head, func(name string, value []byte) {
+		switch name {
+		case "status":
+			response.StatusCode = int(guest.IntOf(value))
+			response.Status = fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
+		case "headers":
+			guest.Members(value, func(name string, list []byte) {
+				guest.Elements(list, func(value []byte) { response.Header.Add(name, guest.TextOf(value)) })
+			})
+		}
+	})
+	return response, nil
 }
 
 // bodyOf reads and closes the body of a request, as a transport must.

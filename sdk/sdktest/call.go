@@ -83,6 +83,7 @@ func serve(ctx context.Context, fn guest.Handler, input any, o Options) run.Resu
 	}
 	start := time.Now()
 	guest.Serve(h, fn)
+	o.Outside.rollBack()
 	result := h.result()
 	result.Duration = time.Since(start)
 	return result

@@ -75,6 +75,14 @@ func (h *host) Operate(ctx context.Context, kind string, head, body []byte) (gue
 	return h.outside.operate(ctx, kind, head, body)
 }
 
+// Alone implements guest.Host.
+func (h *host) Alone(kind string, head, body []byte, windsDown bool) (guest.Reply, error) {
+	if windsDown {
+		return h.outside.operate(context.WithoutCancel(h.ctx), kind, head, body)
+	}
+	return h.Operate(context.WithoutCancel(h.ctx), kind, head, body)
+}
+
 // Wait waits for the end of the context, which nobody has to look for here.
 func (h *host) Wait(stop <-chan struct{}) bool {
 	select {

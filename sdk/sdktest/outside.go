@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,9 @@ type Outside struct {
 	// HTTP answers the requests of connections, by name; "" is the http grant.
 	HTTP map[string]http.Handler
 
+	// SQL is the databases of connections, by name, opened by the test.
+	SQL map[string]*sql.DB
+
 	// Buckets are those of KV, by name, with their keys.
 	Buckets map[string]map[string][]byte
 
@@ -46,10 +50,11 @@ type Outside struct {
 	// Artifacts are stored bytes by digest; nil: artifacts are not granted.
 	Artifacts map[string][]byte
 
-	mu        sync.Mutex
-	revision  uint64
-	revisions map[string]uint64 // by bucket and key
-	handles   map[int]*handle
+	mu           sync.Mutex
+	revision     uint64
+	revisions    map[string]uint64 // by bucket and key
+	handles      map[int]*handle
+	transactions map[string]*sql.Tx // that are open, by connection
 }
 
 // handle is an artifact that is written or read.
@@ -86,6 +91,8 @@ func (o *Outside) operate(ctx context.Context, kind string, head, body []byte) (
 		return o.progress(head)
 	case "artifact":
 		return o.artifact(kind, head, body)
+	case "sql":
+		return o.sql(ctx, kind, head)
 	}
 	return guest.Reply{}, denied("%s: sdktest has no fake for it", kind)
 }

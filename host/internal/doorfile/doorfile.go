@@ -24,7 +24,7 @@ const maxLine = 320 << 10
 type File struct {
 	sys.UnimplementedFile
 
-	Door  *door.Door
+	Door  *door.Door // nil while there is no call: everything is denied
 	Await func() // waits until an operation of the door may have ended; it may panic to unwind the guest
 
 	request  []byte // that was written and has not been started
@@ -44,6 +44,8 @@ func (f *File) Write(p []byte) (int, sys.Errno) {
 		return 0, sys.EBADF
 	case f.started():
 		return 0, sys.EINVAL
+	case f.Door == nil:
+		return len(p), 0
 	case !f.Door.Hold(len(p)):
 		return 0, sys.EIO
 	}
@@ -56,6 +58,10 @@ func (f *File) started() bool { return f.ticket != 0 || f.refused != nil }
 // start starts the operation that was written.
 func (f *File) start() {
 	if f.started() {
+		return
+	}
+	if f.Door == nil {
+		f.refused = answerLine("fault", 0, []byte(`{"code":"denied","message":"there is no call yet"}`))
 		return
 	}
 	kind, head, body, err := parse(f.request)
@@ -165,6 +171,9 @@ func (f *File) Close() sys.Errno {
 		return 0
 	}
 	f.closed = true
+	if f.Door == nil {
+		return 0
+	}
 	f.Door.Free(len(f.request))
 	f.request = nil
 	if f.ticket != 0 {

@@ -48,18 +48,18 @@ func (p *Process) pollOneoff(m memory, a []uint64) errno {
 	}
 	now := instant{process: p}
 	for {
-		wait, e := now.nearest(in)
+		wait, pending, e := now.nearest(in)
 		if e != 0 {
 			return e
 		}
 		switch {
 		case wait == 0:
-		case p.Await != nil && p.pending(in):
+		case pending && p.Await != nil:
 			if wait == math.MaxInt64 {
 				wait = -1
 			}
 			now.passed += p.Await(wait)
-			continue
+			continue // a file may be ready, or the time is up
 		case p.Sleep != nil:
 			p.Sleep(wait)
 		}
@@ -67,16 +67,7 @@ func (p *Process) pollOneoff(m memory, a []uint64) errno {
 	}
 }
 
-// pending reports whether a file is waited for that is not ready.
-func (p *Process) pending(in []byte) bool {
-	for ; len(in) > 0; in = in[subscriptionSize:] {
-		if s := subscription(in); s.event() == eventRead && p.isPending(s.fd()) {
-			return true
-		}
-	}
-	return false
-}
-
+// isPending reports whether a file is not ready to be read.
 func (p *Process) isPending(fd uint32) bool {
 	d, e := p.lookup(fd)
 	if e != 0 {
@@ -132,16 +123,20 @@ func (i *instant) until(s subscription) (int64, errno) {
 	return int64(min(s.timeout()-now, math.MaxInt64)), 0
 }
 
-func (i *instant) nearest(in []byte) (int64, errno) {
-	wait := int64(math.MaxInt64)
+// nearest reports when the first thing happens, and whether a file is among those that have
+// not: of that, nothing is known.
+func (i *instant) nearest(in []byte) (wait int64, pending bool, e errno) {
+	wait = math.MaxInt64
 	for ; len(in) > 0; in = in[subscriptionSize:] {
-		w, e := i.until(subscription(in))
+		s := subscription(in)
+		w, e := i.until(s)
 		if e != 0 {
-			return 0, e
+			return 0, false, e
 		}
 		wait = min(wait, w)
+		pending = pending || s.event() == eventRead && w > 0
 	}
-	return wait, 0
+	return wait, pending, 0
 }
 
 // report writes an event for each subscription that has come true and reports how

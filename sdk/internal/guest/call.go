@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type Call struct {
 	log      *slog.Logger
 	identity func() abi.Identity
 	deadline func() (time.Time, bool)
+
+	goroutines int // when the call began
 
 	mu       sync.Mutex
 	done     chan struct{} // closed under mu, when err is set
@@ -41,7 +44,8 @@ func newCall(h Host) *Call {
 			}
 			return time.Now().Add(left), true
 		}),
-		done: make(chan struct{}),
+		done:       make(chan struct{}),
+		goroutines: runtime.NumGoroutine(),
 	}
 }
 

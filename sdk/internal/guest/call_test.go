@@ -38,6 +38,10 @@ func (h *scripted) Operate(_ context.Context, kind string, head, body []byte) (R
 	return Reply{}, &abi.Fault{Code: "denied", Message: kind}
 }
 
+func (h *scripted) Alone(kind string, head, body []byte, _ bool) (Reply, error) {
+	return h.Operate(context.TODO(), kind, head, body)
+}
+
 func (h *scripted) Wait(stop <-chan struct{}) bool {
 	select {
 	case <-h.wake:

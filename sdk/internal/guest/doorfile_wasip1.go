@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,9 +12,14 @@ import (
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
-// Operate performs an operation by the host's file for them, on which a goroutine can wait
-// while others run: an import that waits would stop all of them.
+// Operate implements [Host].
 func (Imports) Operate(ctx context.Context, kind string, head, body []byte) (Reply, error) {
+	return askHost(ctx, kind, head, body)
+}
+
+// askHost performs an operation by the host's file for them, on which a goroutine can wait
+// while others run: an import that waits would stop all of them.
+func askHost(ctx context.Context, kind string, head, body []byte) (Reply, error) {
 	door, err := os.OpenFile(abi.DoorFile, os.O_RDWR, 0)
 	if err != nil {
 		return Reply{}, &abi.Fault{Code: "budget", Message: "no further operation can be started: " + err.Error()}
@@ -57,11 +61,7 @@ func parseAnswer(line []byte, rest io.Reader) (Reply, error) {
 		return Reply{}, fmt.Errorf("the host's answer: %w", err)
 	}
 	if string(word) != "ok" {
-		fault := new(abi.Fault)
-		if err := json.Unmarshal(head, fault); err != nil {
-			return Reply{}, fmt.Errorf("the host's answer: %w", err)
-		}
-		return Reply{}, fault
+		return Reply{}, faultOf(head)
 	}
 	reply := Reply{Head: head, Body: make([]byte, size)}
 	if _, err := io.ReadFull(rest, reply.Body); err != nil {

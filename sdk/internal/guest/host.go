@@ -37,6 +37,10 @@ type Host interface {
 	// *abi.Fault, or with the cause with which ctx ended. It is safe for concurrent use.
 	Operate(ctx context.Context, kind string, head, body []byte) (Reply, error)
 
+	// Alone does so when no other goroutine could run meanwhile. Unless the function winds
+	// down already, it fails with context.Canceled when the call is canceled.
+	Alone(kind string, head, body []byte, windsDown bool) (Reply, error)
+
 	// Wait returns true when it is time to look again whether the call continues,
 	// and false when stop was closed before.
 	Wait(stop <-chan struct{}) bool

@@ -2,40 +2,73 @@ package guest
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"runtime"
 
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
 // Reply is the answer to an operation that was performed.
 type Reply struct {
-	Head json.RawMessage
+	Head []byte // an object of JSON, see [Members]
 	Body []byte
 }
 
 // Operator performs operations: a call does.
 type Operator interface {
-	Operate(ctx context.Context, kind string, head any, body []byte) (Reply, error)
+	Operate(ctx context.Context, kind string, head *Head, body []byte) (Reply, error)
 }
 
 // Operate performs an operation. It fails with an *[abi.Fault], or with the error of ctx,
-// which is the call or derived from it, when that ended before.
-func (c *Call) Operate(ctx context.Context, kind string, head any, body []byte) (Reply, error) {
-	text, err := Encode(head)
-	if err != nil {
-		return Reply{}, &abi.Fault{Code: "invalid", Message: fmt.Sprintf("%s: %v", kind, err)}
+// which is the call or derived from it, when that ends before. A function that has seen the
+// end of its call can still perform operations, to tidy up.
+func (c *Call) Operate(ctx context.Context, kind string, head *Head, body []byte) (Reply, error) {
+	own := ctx == context.Context(c)
+	if !own && ctx.Done() != nil {
+		return c.host.Operate(ctx, kind, head.JSON(), body)
 	}
-	if ctx == context.Context(c) {
-		ctx = context.WithoutCancel(ctx) // the host ends the operations of a call with it
+	windsDown := c.known() != nil
+	if runtime.NumGoroutine() > c.goroutines {
+		if windsDown {
+			ctx = context.WithoutCancel(ctx)
+		}
+		return c.host.Operate(ctx, kind, head.JSON(), body)
 	}
-	return c.host.Operate(ctx, kind, text, body)
+	reply, err := c.host.Alone(kind, head.JSON(), body, windsDown)
+	if err == context.Canceled {
+		return reply, c.Err()
+	}
+	return reply, err
 }
 
-// Decode decodes the head of a reply.
-func (r *Reply) Decode(v any) error {
-	if err := json.Unmarshal(r.Head, v); err != nil {
-		return &abi.Fault{Code: "internal", Message: "the host's answer: " + err.Error()}
-	}
-	return nil
+// known is why the call has ended, as far as the function has looked.
+func (c *Call) known() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// faultOf is the head of an answer as the error that it is.
+func faultOf(head []byte) *abi.Fault {
+	f := new(abi.Fault)
+	Members(head, func(name string, value []byte) {
+		switch name {
+		case "code":
+			f.Code = TextOf(value)
+		case "message":
+			f.Message = TextOf(value)
+		case "target":
+			f.Target = TextOf(value)
+		case "rule":
+			f.Rule = TextOf(value)
+		case "add":
+			f.Add = TextOf(value)
+		case "detail":
+			f.Detail = TextOf(value)
+		case "retryable":
+			f.Retryable = string(value) == "true"
+		case "retry_after_ms":
+			f.RetryAfterMS = IntOf(value)
+		}
+	})
+	return f
 }

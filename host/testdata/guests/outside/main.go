@@ -28,6 +28,7 @@ func opClose(ticket int32) int32
 func init() {
 	sdk.Function("fetch", fetch)
 	sdk.Function("several", several)
+	sdk.Function("sequence", sequence)
 	sdk.Function("goroutines", goroutines)
 	sdk.Function("unread", unread)
 	sdk.Function("imports", imports)
@@ -35,6 +36,7 @@ func init() {
 	sdk.Function("flood", flood)
 	sdk.Function("forever", forever)
 	sdk.Function("files", files)
+	sdk.Function("tidies", tidies)
 }
 
 func main() {}
@@ -46,6 +48,16 @@ func fetch(ctx sdk.Context, url string) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%d %s %s", r.Status, r.Header.Get("x-a"), r.Body), nil
+}
+
+// sequence makes so many requests one after the other.
+func sequence(ctx sdk.Context, n int) (int, error) {
+	for i := range n {
+		if _, err := ctx.Fetch("api", sdk.Request{URL: "/x"}); err != nil {
+			return i, err
+		}
+	}
+	return n, nil
 }
 
 // several has so many requests under way at once.
@@ -192,6 +204,13 @@ func forever(ctx sdk.Context, how string) (string, error) {
 		_ = child
 	}
 	return fetch(ctx, "/never")
+}
+
+// tidies is canceled while it waits, and then tidies up.
+func tidies(ctx sdk.Context, _ struct{}) (string, error) {
+	_, err := fetch(ctx, "/never")
+	text, after := fetch(ctx, "/slow")
+	return "", fmt.Errorf("%v, then %s %v", err, text, after)
 }
 
 // files speaks to the file of operations as a language without imports does.
