@@ -37,7 +37,8 @@
 // Loading: [Load] (set.go) finds the files (source.go), and module.load (module.go)
 // decodes them: variables and locals, plugins and limits, then the flows
 // (flowdecoder.go, tasks.go, triggers.go, group.go), by the tables of blocks and
-// arguments in language.go. An expression is bound to what it refers to in reference.go
+// arguments in language.go. What tasks may reach is in connection.go and grants.go, and
+// [ReadOperator] (operator.go) reads what the settings of a host have of it. An expression is bound to what it refers to in reference.go
 // and tried out in exprcontext.go; graph.go makes edges of its references, and infer.go
 // and typing.go compare its type with what plugins take.
 //
@@ -46,6 +47,6 @@
 // of known JSON (template.go, render.go) where that is cheaper. Tests of flows begin in
 // testfile.go.
 //
-// The leaves are in flows/internal: ctyjson, diag, syntax, budget, funcs, jsonschema and
-// lang, each with its own duty in its package comment.
+// The leaves are in flows/internal: ctyjson, diag, syntax, budget, funcs, jsonschema, lang
+// and reachspec, each with its own duty in its package comment.
 package flows

@@ -44,8 +44,6 @@ func (b *binding) reference(t hcl.Traversal) {
 		// The second argument of convert; anywhere else evaluation complains.
 	case word == nil:
 		b.unknownRoot(t)
-	case word.later:
-		lang.NotYet(b.diags, word.name, "a reference", t.SourceRange())
 	case b.usable&word.bit == 0:
 		b.misplaced(t, word)
 	default:

@@ -33,10 +33,9 @@ const (
 
 // root is one beginning of references.
 type root struct {
-	name  string
-	bit   roots
-	has   []string // its attributes, for roots whose names are not declared
-	later bool
+	name string
+	bit  roots
+	has  []string // its attributes, for roots whose names are not declared
 }
 
 // rootWords are all beginnings of references of the language.

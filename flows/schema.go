@@ -45,7 +45,8 @@ type Argument struct {
 	// Type is "text", "bool", "number", "whole number", "duration", "size", "time",
 	// "text, number or bool", "object", "map of texts", "list of tasks",
 	// "list, set or object", "limit or list of limits", "plugin or text",
-	// "flow or text", "type" or "any value".
+	// "flow or text", "list of texts", "secret", "text or secret", "map of texts or
+	// secrets", "map of secrets", "list of connections", "type" or "any value".
 	Type   string   `json:"type,omitempty"`
 	Bounds string   `json:"bounds,omitempty"` // of numbers: "from 0 to 1"
 	OneOf  []string `json:"one_of,omitempty"` // the strings that it may be

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowhost/flowhost/flows/internal/lang"
 )
 
@@ -51,20 +49,6 @@ func laterWords(w *lang.Schema) []string {
 		}
 	}
 	return out
-}
-
-func TestLaterRoots(t *testing.T) {
-	t.Parallel()
-	for _, r := range rootWords {
-		if !r.later {
-			continue
-		}
-		src := strings.Replace(smallFlow("f"), `"./greet.wasm"`, "\"./greet.wasm\"\n    input  = "+r.name+".x", 1)
-		_, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": src})}, Options{Catalog: modules})
-		if diff := cmp.Diff([]string{"f.hcl:5 later"}, complaints(diags)); diff != "" {
-			t.Errorf("%s: %s", r.name, diff)
-		}
-	}
 }
 
 func TestSubjectsAndTokens(t *testing.T) {

@@ -33,9 +33,9 @@ func planCommand(a *cli.App) *cobra.Command {
 		Use:   "plan PATH...",
 		Short: "Show what flow files would change on a running host",
 		Long: `Compares the flows of PATH, flow files and directories, with the flows that a host has
-deployed: added, changed and removed flows with their blocks, modules by digest, connections,
-growing grants, and the next times of changed schedules. The command changes nothing.
-If a task gets a right that it does not have, the exit code is 7.
+deployed: added, changed and removed flows with their blocks, modules by digest,
+connections, growing grants, and the next times of changed schedules. If a task gets a
+right that it does not have, the exit code is 7. The command changes nothing.
 Pass the same PATHs and variables as to the host: a flow that no PATH contains counts
 as removed. Values of sensitive variables are not compared.`,
 		Example: `  flowhost plan flows/

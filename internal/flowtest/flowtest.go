@@ -165,6 +165,8 @@ func (t *trial) script(call *run.Call, _ time.Time) virtual.ScriptedCall {
 		return t.refuse(called, t.unmocked(called, "There are no modules here to be called."))
 	case len(call.Grants.Files) > 0:
 		return t.refuse(called, t.unmocked(called, "Its module is granted files, and a test must not touch them."))
+	case !call.Grants.IsZero():
+		return t.refuse(called, t.unmocked(called, "Its module is granted more than to compute, and a test reaches nothing."))
 	}
 	return virtual.ScriptedCall{Call: t.config.Invoker.Invoke}
 }

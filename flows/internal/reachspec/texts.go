@@ -179,7 +179,7 @@ func File(text string) error {
 
 // VaultPath checks the path of a secret, "kv/data/stripe".
 func VaultPath(text string) error {
-	if strings.Trim(text, "/") != text || path.Clean("/"+text) != "/"+text || strings.ContainsAny(text, "?#%\\ ") ||
+	if text == "" || strings.Trim(text, "/") != text || path.Clean("/"+text) != "/"+text || strings.ContainsAny(text, "?#%\\ ") ||
 		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return errors.New("it must be a path below the API of the server, such as \"kv/data/stripe\"")
 	}

@@ -22,9 +22,10 @@ type (
 		Flow        string        `json:"flow,omitempty"`   // that the task runs, in place of a function
 		Wait        flows.WaitFor `json:"wait,omitempty"`   // what ends a wait
 		Function    string        `json:"function,omitempty"`
-		Limits      []string      `json:"limits,omitempty"` // full names
-		At          string        `json:"at"`               // "orders.hcl:14"
-		Group       string        `json:"group,omitempty"`  // that contains it
+		Limits      []string      `json:"limits,omitempty"`      // full names
+		Connections []string      `json:"connections,omitempty"` // that the task is granted
+		At          string        `json:"at"`                    // "orders.hcl:14"
+		Group       string        `json:"group,omitempty"`       // that contains it
 		ForEach     bool          `json:"for_each,omitempty"`
 		MaxParallel int           `json:"max_parallel,omitempty"`
 	}
@@ -81,6 +82,7 @@ func taskJSON(t *flows.Task, after []string) graphTask {
 	for _, l := range t.LimitedBy {
 		out.Limits = append(out.Limits, l.Name)
 	}
+	out.Connections = t.Grants.Connections
 	if t.Wait != nil {
 		out.Wait = t.Wait.For
 	}

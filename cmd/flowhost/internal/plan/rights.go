@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/flowhost/flowhost/bus/api"
@@ -21,9 +20,9 @@ const (
 	mayUse       = "use"     // a connection
 	mayRequest   = "request" // by rules of HTTP
 	mayReach     = "reach"   // addresses that are not public
-	mayFollow    = "follow redirects, up to"
-	mayReceive   = "receive responses of MiB, up to"
-	mayMail      = "mail to"
+	mayFollow    = "follow"
+	mayReceive   = "receive"
+	mayMail      = "mail"
 	mayReadKeys  = "read keys of"
 	mayWriteKeys = "write keys of"
 	mayPublish   = "publish to"
@@ -95,10 +94,10 @@ func (r *rights) each(right string, to []string) {
 func (r *rights) http(rules []string, redirects int, body int64) {
 	r.each(mayRequest, rules)
 	if redirects > 0 {
-		r.add(mayFollow, strconv.Itoa(redirects))
+		r.add(mayFollow, fmt.Sprintf("up to %d redirects", redirects))
 	}
 	if size := cmp.Or(body, access.DefaultBody); size > access.DefaultBody {
-		r.add(mayReceive, strconv.FormatInt((size+1<<20-1)>>20, 10))
+		r.add(mayReceive, fmt.Sprintf("up to %d MiB in a response", (size+1<<20-1)>>20))
 	}
 }
 
@@ -185,9 +184,10 @@ func covered(r api.Right, by []api.Right) bool {
 		case verb == mayPublish || verb == maySend:
 			return access.SubjectIncludes(o, r.To)
 		case verb == mayFollow || verb == mayReceive:
-			most, _ := strconv.Atoi(o)
-			n, err := strconv.Atoi(r.To)
-			return err == nil && n <= most
+			var most, n int
+			_, unknown := fmt.Sscanf(o, "up to %d", &most)
+			_, err := fmt.Sscanf(r.To, "up to %d", &n)
+			return unknown == nil && err == nil && n <= most
 		case verb == mayMail:
 			return mailIncludes(o, r.To)
 		}
