@@ -72,6 +72,8 @@ var Layers = []Layer{
 	{Folder: "sdk/sdktest", Imports: []string{"sdk", "run"},
 		Reason: "sdktest runs natively in tests and shows outcomes as the host has them, without needing one"},
 
+	{Folder: "internal/reach", Imports: []string{"run"},
+		Reason: "reach decides by policies and hands operations on, whatever performs them"},
 	{Folder: "internal/reach/httpreach", Imports: []string{"run", "internal/httprule"}, Outside: true,
 		Reason: "httpreach performs requests that are handed to it, and knows neither guests nor flows, only what they may reach"},
 	{Folder: "internal/reach/secrets", Imports: []string{"run"}, Outside: true,

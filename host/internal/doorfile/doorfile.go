@@ -25,7 +25,7 @@ type File struct {
 	sys.UnimplementedFile
 
 	Door  *door.Door // nil while there is no call: everything is denied
-	Await func() // waits until an operation of the door may have ended; it may panic to unwind the guest
+	Await func()     // waits until an operation of the door may have ended; it may panic to unwind the guest
 
 	request  []byte // that was written and has not been started
 	ticket   int32  // 0 before it is started
