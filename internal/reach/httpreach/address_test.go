@@ -3,6 +3,8 @@ package httpreach_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -162,6 +164,35 @@ func TestSocketCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
+}
+
+// TestEndOfDialer closes what net/http would still hold, and what is dialed too late.
+func TestEndOfDialer(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	address := listener.Addr().String()
+	dial, end := httpreach.NewDialer(netip.MustParseAddrPort(address))
+	conn, err := dial(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	end()
+	if _, err := io.Copy(io.Discard, server); err != nil {
+		t.Errorf("the end of the network connection: %v", err)
+	}
+	if _, err := dial(t.Context(), "tcp", address); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a late dial: %v, want %v", err, net.ErrClosed)
+	}
 }
 
 func TestPrivateByAddressAndPort(t *testing.T) {

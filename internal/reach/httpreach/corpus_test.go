@@ -19,8 +19,7 @@ import (
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
 
-// TestNames has hosts that are near an allowed one. ORIGIN is the allowed one with its scheme
-// and port.
+// TestNames has hosts that are near the allowed one. PORT is that of its server.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -19,7 +19,7 @@
 // is checked again right before it connects. What is dialed is the URL that was matched. An
 // address that is not public opens by address and port, and only when author and operator
 // both name it. Names with a dot are looked up as they are, without the search domains of the
-// host. No variable of the environment is read.
+// host. No proxy is taken from the environment.
 //
 // Requests of different policies never share a network connection. Redirects are off unless
 // granted, and each is checked like the first request; one to another origin takes along only

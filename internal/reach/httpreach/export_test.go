@@ -62,3 +62,9 @@ func ParseHead(text []byte) error {
 	_, err := parseHead(&access.Operation{Kind: access.KindHTTP, Head: text})
 	return err
 }
+
+// NewDialer returns how a transport dials an opened address, and how its lane ends that.
+func NewDialer(private netip.AddrPort) (dial func(ctx context.Context, network, host string) (net.Conn, error), end func()) {
+	d := &dialer{guard: &guard{private: []netip.AddrPort{private}}}
+	return d.DialContext, d.close
+}

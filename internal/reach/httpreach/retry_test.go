@@ -165,12 +165,13 @@ func TestConcurrency(t *testing.T) {
 			}
 			var under, peak atomic.Int64
 			full := make(chan struct{})
+			var once sync.Once
 			r := newRig(t, func(http.ResponseWriter, *http.Request) {
 				n := under.Add(1)
 				for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
 				}
 				if n == int64(most) {
-					close(full) // more than that would close it twice
+					once.Do(func() { close(full) })
 				}
 				<-full
 				under.Add(-1)
@@ -178,7 +179,7 @@ func TestConcurrency(t *testing.T) {
 			c := r.connection()
 			c.Limit.Concurrency = limit
 			var all sync.WaitGroup
-			for range most {
+			for range 3 * most {
 				all.Go(func() { wantNoFault(t, r.do(c, fields{"url": "/"}, "")) })
 			}
 			all.Wait()
