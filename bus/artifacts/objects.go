@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus"
 	"github.com/flowhost/flowhost/bus/internal/jskit"
+	"github.com/flowhost/flowhost/bus/internal/ops"
 )
 
 // Bucket is the bucket of objects that [Objects] uses.
@@ -173,9 +174,7 @@ func (o *Objects) publish(ctx context.Context, msg *nats.Msg, opts ...jetstream.
 	if err := jskit.Usable(o.nc); err != nil {
 		return err
 	}
-	ctx, cancel := o.timed(ctx)
-	defer cancel()
-	_, err := o.js.PublishMsg(ctx, msg, append(opts, jetstream.WithRetryAttempts(0))...)
+	_, err := ops.Publish(ctx, o.js, msg, o.cfg.Timeout, opts...)
 	if jskit.IsFull(err) {
 		return fmt.Errorf("%w (%w)", ErrFull, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -391,6 +392,24 @@ func TestCorpus(t *testing.T) {
 	if got := seen(nc); len(got) == 0 {
 		t.Error("a put is not seen: the test would prove nothing")
 	}
+}
+
+// TestBurst puts more at once than the server keeps waiting for a stream.
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	store := open(t, kv.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{})), Timeout: bustest.Patience})
+	value := make([]byte, ops.MaxBody)
+	var puts sync.WaitGroup
+	for i := range 80 {
+		puts.Go(func() {
+			head := fmt.Sprintf(`{"bucket":"counters","key":"k.%d","revision":0}`, i)
+			a := store.Session(granted).Do(t.Context(), &access.Operation{Kind: access.KindKVPut, Head: json.RawMessage(head), Body: value})
+			if a.Fault != nil {
+				t.Errorf("%+v", a.Fault)
+			}
+		})
+	}
+	puts.Wait()
 }
 
 func TestFullBucket(t *testing.T) {

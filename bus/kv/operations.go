@@ -141,12 +141,8 @@ func (s *Store) write(ctx context.Context, b *bucket, h *head, msg *nats.Msg, op
 	return revision, err
 }
 
-// publish does not repeat: a put that was performed and repeated would conflict with
-// itself.
 func (s *Store) publish(ctx context.Context, msg *nats.Msg, opts []jetstream.PublishOpt) (uint64, error) {
-	timed, cancel := s.timed(ctx)
-	defer cancel()
-	ack, err := s.js.PublishMsg(timed, msg, append(opts, jetstream.WithRetryAttempts(0))...)
+	ack, err := ops.Publish(ctx, s.js, msg, s.cfg.Timeout, opts...)
 	if err != nil {
 		return 0, err
 	}

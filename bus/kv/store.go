@@ -112,7 +112,8 @@ func (s *Store) openOrCreate(ctx context.Context, name string) (*bucket, error) 
 func (s *Store) create(ctx context.Context, name string) error {
 	cfg := jetstream.KeyValueConfig{
 		Bucket: natsName(name), Description: "what tasks store by their grant kv",
-		History: 1, MaxValueSize: ops.MaxBody, MaxBytes: s.cfg.BucketBytes, Replicas: s.cfg.Replicas,
+		History: 1, MaxValueSize: ops.MaxBody + jskit.Overhead, // of a message with its headers
+		MaxBytes: s.cfg.BucketBytes, Replicas: s.cfg.Replicas,
 		Storage: jetstream.FileStorage, LimitMarkerTTL: markerAge,
 	}
 	shared := cfg.MaxBytes <= 0

@@ -203,12 +203,41 @@ func TestFullStream(t *testing.T) {
 	stream(t, nc, jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"audit.>"}, MaxMsgs: 1, Discard: jetstream.DiscardNew, MaxMsgSize: 1000})
 	m := open(t, messages.Config{Conn: nc})
 	s := m.Session(caller, granted)
-	if f := s.Do(t.Context(), operation(access.KindPublish, subject("audit.a"), make([]byte, 2000))).Fault; f == nil || f.Code != access.CodeRefused || f.Retryable || f.Detail == "" {
-		t.Errorf("%+v, want refused with the code of NATS", f)
+	if f := s.Do(t.Context(), operation(access.KindPublish, subject("audit.a"), make([]byte, 2000))).Fault; f == nil || f.Code != access.CodeTooLarge {
+		t.Errorf("%+v, want too_large", f)
 	}
 	publish(t, s, subject("audit.a"), "one")
 	if f := s.Do(t.Context(), operation(access.KindPublish, subject("audit.a"), nil)).Fault; f == nil || f.Code != access.CodeTooLarge {
 		t.Errorf("%+v, want too_large", f)
+	}
+}
+
+// TestPublishAgain has an attempt publish again what has failed: it is the same message, and
+// not a second one.
+func TestPublishAgain(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
+	stream(t, nc, jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"audit.>"}, MaxMsgs: 1, Discard: jetstream.DiscardNew})
+	m := open(t, messages.Config{Conn: nc})
+	s := m.Session(caller, granted)
+	publish(t, s, subject("audit.a"), "in the way")
+	for range 2 {
+		if f := s.Do(t.Context(), operation(access.KindPublish, subject("audit.a"), []byte("one"))).Fault; f == nil || f.Code != access.CodeTooLarge {
+			t.Fatalf("%+v, want too_large", f)
+		}
+	}
+	audit, err := bustest.JetStream(t, nc).Stream(t.Context(), "AUDIT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := audit.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := publish(t, s, subject("audit.a"), "one"); !got.Stored || got.Duplicate {
+		t.Errorf("got %+v, want stored", got)
+	}
+	if got := publish(t, m.Session(caller, granted), subject("audit.a"), "one"); !got.Duplicate {
+		t.Errorf("by the next attempt: got %+v, want a duplicate", got)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *Session) send(ctx context.Context, msg *nats.Msg) (published, error) {
 		if stream == "" {
 			return published{}, s.sendOnly(ctx, msg)
 		}
-		ack, err := s.store(ctx, msg)
+		ack, err := ops.Publish(ctx, s.js, msg, s.timeout)
 		if err == nil {
 			return published{true, ack.Stream, ack.Sequence, ack.Duplicate}, nil
 		}
@@ -85,12 +85,6 @@ func (s *Session) stream(ctx context.Context, subject string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.streams.find(ctx, subject)
-}
-
-func (s *Session) store(ctx context.Context, msg *nats.Msg) (*jetstream.PubAck, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 }
 
 // sendOnly returns when the server has the message.

@@ -18,6 +18,7 @@ const (
 	codeWrongLastID     = 10070 // "wrong last msg ID: {id}"
 	codeStoreFailed     = 10077 // several things, which the description distinguishes
 	codeDuplicateStored = 10158 // "duplicate message id is in process"
+	codeTooManyRequests = 10167 // "too many requests": messages that wait to be stored in the stream fill its buffer
 )
 
 // ErrNoRoom reports that the disk of the embedded server is full.
@@ -52,6 +53,13 @@ func IsFull(err error) bool {
 	return false
 }
 
+// IsBusy reports whether a message was refused because too many others wait to be stored. It
+// has not been stored, and can be sent again.
+func IsBusy(err error) bool {
+	code, _ := apiCode(err)
+	return code == codeTooManyRequests
+}
+
 // Permanent reports whether a repetition would fail as well. Whatever is not known
 // to last is taken to pass: a server that is away, without a leader, or stuck.
 func Permanent(err error) bool {
@@ -67,7 +75,7 @@ func Permanent(err error) bool {
 		return false
 	}
 	switch int(api.ErrorCode) {
-	case codeDuplicateStored, codeWrongLastID, int(jetstream.JSErrCodeStreamNotFound), int(jetstream.JSErrCodeConsumerNotFound):
+	case codeDuplicateStored, codeTooManyRequests, codeWrongLastID, int(jetstream.JSErrCodeStreamNotFound), int(jetstream.JSErrCodeConsumerNotFound):
 		return false
 	case codeStoreFailed:
 		return true

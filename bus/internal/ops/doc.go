@@ -1,5 +1,5 @@
 // Package ops has what operations of every kind share: reading a head, writing an answer,
-// and the fault that an error of NATS becomes.
+// the fault that an error of NATS becomes, and storing a message in a busy stream.
 //
-// To read it: head.go, then faults.go.
+// To read it: head.go, faults.go, publish.go.
 package ops

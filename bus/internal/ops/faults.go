@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flowhost/flowhost/bus/internal/jskit"
@@ -70,8 +69,8 @@ func Wire(ctx context.Context, what string, err error) *access.Fault {
 	if f := Ended(ctx, what); f != nil {
 		return f
 	}
-	if errors.Is(err, nats.ErrMaxPayload) {
-		return TooLarge("%s failed: the message is larger than the NATS server takes: make it smaller, or raise max_payload there", what)
+	if jskit.Unstorable(err) {
+		return TooLarge("%s failed: the message is larger than the NATS server or the stream takes: make it smaller, or raise max_payload there", what)
 	}
 	if jskit.IsFull(err) {
 		return TooLarge("%s failed: the storage is full: delete what is not needed, or raise its size", what)

@@ -78,7 +78,9 @@ func TestWire(t *testing.T) {
 		{"the stream is full", t.Context(), api(503, 10077, "maximum bytes exceeded"), access.CodeTooLarge, false, ""},
 		{"the disk is full", t.Context(), api(500, 10047, "insufficient storage"), access.CodeTooLarge, false, ""},
 		{"no leader", t.Context(), api(503, 10008, "temporarily unavailable"), access.CodeUnreachable, true, "NATS 10008"},
-		{"too large for a stream", t.Context(), api(400, 10054, "message size exceeds maximum allowed"), access.CodeRefused, false, "NATS 10054"},
+		{"too many wait", t.Context(), api(429, 10167, "too many requests"), access.CodeUnreachable, true, "NATS 10167"},
+		{"too large for a stream", t.Context(), api(400, 10054, "message size exceeds maximum allowed"), access.CodeTooLarge, false, ""},
+		{"a sealed stream", t.Context(), api(400, 10109, "invalid operation on sealed stream"), access.CodeRefused, false, "NATS 10109"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
