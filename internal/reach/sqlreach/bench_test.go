@@ -1,10 +1,12 @@
 package sqlreach_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/flowhost/flowhost/run/access"
 )
@@ -21,8 +23,11 @@ func BenchmarkSQLite(b *testing.B) {
 }
 
 // benchmark compares: natively, by one attempt with all queries, and by an attempt for
-// each.
+// each. Operations have a deadline, as those of attempts do: the server is given the time
+// that is left whenever an attempt gets a connection.
 func benchmark(b *testing.B, db *sql.DB, r *rig, query string) {
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
 	for _, rows := range []int{1, 1000} {
 		text := fmt.Sprintf(query, rows)
 		b.Run(fmt.Sprintf("rows=%d/native", rows), func(b *testing.B) {
@@ -36,14 +41,18 @@ func benchmark(b *testing.B, db *sql.DB, r *rig, query string) {
 				a := one.attempt()
 				a.t = b
 				for b.Loop() {
-					a.must(access.KindSQLQuery, object{"sql": text})
+					if f := a.do(ctx, access.KindSQLQuery, object{"sql": text}).Fault; f != nil {
+						b.Fatal(f)
+					}
 				}
 				a.Close()
 			})
 			b.Run(fmt.Sprintf("rows=%d/%s/attempts", rows, mode), func(b *testing.B) {
 				for b.Loop() {
 					a := one.attempt()
-					a.must(access.KindSQLQuery, object{"sql": text})
+					if f := a.do(ctx, access.KindSQLQuery, object{"sql": text}).Fault; f != nil {
+						b.Fatal(f)
+					}
 					a.Close()
 				}
 			})

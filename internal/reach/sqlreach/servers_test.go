@@ -56,13 +56,13 @@ var (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Println(err)
-		code = 1
-	}
 	for _, s := range servers.all {
 		s.kill()
 		_ = os.RemoveAll(s.dir)
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Println(err)
+		code = 1
 	}
 	os.Exit(code)
 }
