@@ -189,8 +189,8 @@ func as(check func(string) error) func(string) (string, error) {
 
 // secretIn is the handle of a secret that an expression is; ok is false for any other.
 func (s *exprContext) secretIn(e hcl.Expression) (string, bool) {
-	t, diags := hcl.AbsTraversalForExpr(e)
-	if diags.HasErrors() || t.RootName() != "secret" {
+	t, ok := syntax.Reference(e)
+	if !ok || t.RootName() != "secret" {
 		return "", false
 	}
 	name, at, ok := syntax.Step(t, 1)

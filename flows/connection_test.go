@@ -201,8 +201,8 @@ func TestConnectionsInJSON(t *testing.T) {
 	set := load(t, map[string]string{"f.hcl.json": `{
 		"secret": {"dsn": {"env": "DSN"}, "token": {"env": "TOKEN"}},
 		"connection": {"db": {"type": "postgres", "dsn": "secret.dsn"}, "api": {"type": "http", "base_url": "https://example.com", "allow": ["GET /x"],
-			"headers": {"X-Key": "secret.token", "Accept": "secretly"}, "auth": {"bearer": "secret.token"}}},
-		"flow": {"f": {"task": {"t": {"plugin": "./greet.wasm", "grant": {"connections": ["connection.db", "connection.api"], "http": {"allow": ["GET https://example.com/"]}}}}}}
+			"headers": {"X-Key": "${secret.token}", "Accept": "secretly"}, "auth": {"bearer": "secret.token"}}},
+		"flow": {"f": {"task": {"t": {"plugin": "./greet.wasm", "grant": {"connections": ["connection.db", "${connection.api}"], "http": {"allow": ["GET https://example.com/"]}}}}}}
 	}`}, Options{})
 	f := onlyFlow(t, set)
 	if diff := cmp.Diff([]string{"api", "db"}, f.Tasks[0].Grants.Connections); diff != "" {

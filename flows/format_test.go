@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"slices"
@@ -116,7 +117,7 @@ func plan(f *Flow) []string {
 	slices.SortStableFunc(tasks, func(a, b *Task) int { return strings.Compare(a.kind(), b.kind()) })
 	for _, task := range tasks {
 		when, failed := task.When(s)
-		say("task %s %q %+v %s %s %s %s %+v %+v %d %+v", task.Name, task.Description, task.Plugin, task.Flow, task.Function, task.RunOn, task.Timeout, task.Retry, task.Limits, task.Priority, task.Grants)
+		say("task %s %q %+v %s %s %s %s %+v %+v %d %s", task.Name, task.Description, task.Plugin, task.Flow, task.Function, task.RunOn, task.Timeout, task.Retry, task.Limits, task.Priority, grantsText(&task.Grants))
 		say("  when %v %s each %v continue %v parallel %d", when, messageOf(failed), task.FanOut, task.Continue, task.MaxParallel)
 		failed, _ = play(s, r, task, payload, func() {
 			input, wrong := task.Input(s)
@@ -146,4 +147,12 @@ func messageOf(f *run.Failure) string {
 		return ""
 	}
 	return f.Message
+}
+
+func grantsText(g *run.Grants) string {
+	text, err := json.Marshal(g)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }

@@ -51,9 +51,9 @@ func (d reachDecoder) connections() []string {
 // connectionIn is the name of a connection that is referred to; ok is false when that has been
 // reported as wrong.
 func (d reachDecoder) connectionIn(e hcl.Expression) (name string, ok bool) {
-	t, diags := hcl.AbsTraversalForExpr(e)
+	t, refers := syntax.Reference(e)
 	name, at, ok := syntax.Step(t, 1)
-	if diags.HasErrors() || len(t) != 2 || t.RootName() != "connection" || !ok {
+	if !refers || len(t) != 2 || t.RootName() != "connection" || !ok {
 		d.diags.Add(RuleReference, e.Range(), "A reference to a connection is required", "Write connection.NAME, with the name of a connection block, without quotes.")
 		return "", false
 	}

@@ -143,7 +143,7 @@ func twinBody(body *hclsyntax.Body, src []byte) string {
 	for _, a := range attributes {
 		value := ""
 		switch source := string(a.Expr.Range().SliceBytes(src)); {
-		case a.Name == "type":
+		case a.Name == "type" && !strings.HasPrefix(source, `"`): // that of a connection is a string
 			value = quoted(source)
 		case a.Name == "after" && strings.HasPrefix(source, "flow."):
 			value = quoted(source)

@@ -63,3 +63,13 @@ func StepName(t hcl.Traverser) (string, hcl.Range, bool) {
 	}
 	return "", hcl.Range{}, false
 }
+
+// Reference is the reference that an expression is, without being evaluated. In the JSON
+// syntax that is a string, "secret.NAME" or "${secret.NAME}".
+func Reference(e hcl.Expression) (hcl.Traversal, bool) {
+	t, diags := hcl.AbsTraversalForExpr(e)
+	if diags.HasErrors() {
+		t, diags = hcl.AbsTraversalForExpr(Native(e))
+	}
+	return t, !diags.HasErrors()
+}
