@@ -43,8 +43,9 @@ endef
 $(foreach dir,$(PLUGIN_DIRS),$(eval $(call PLUGIN_RULE,$(dir),$(call wasm,$(dir)))))
 
 .PHONY: run
-run: build ## Build, then serve the examples.
-	bin/flowhost run examples
+run: build ## Build, then serve the examples, and the API that one of them reads.
+	go build -o bin/etl-api ./examples/etl/api
+	@bin/etl-api & api=$$!; trap "kill $$api" EXIT; trap : INT TERM; bin/flowhost run examples
 
 .PHONY: test
 test: plugins ## Run all tests.

@@ -91,6 +91,16 @@ func (w *ArtifactWriter) flush() error {
 	return err
 }
 
+// Close discards what was not committed.
+func (w *ArtifactWriter) Close() error {
+	if w.handle == 0 {
+		return nil
+	}
+	_, err := w.call.operate("artifact.close", handleHead(w.handle), nil, nil)
+	w.handle = 0
+	return err
+}
+
 // Commit stores what was written and returns its name for the output.
 func (w *ArtifactWriter) Commit() (Artifact, error) {
 	if err := w.flush(); err != nil {
@@ -100,7 +110,7 @@ func (w *ArtifactWriter) Commit() (Artifact, error) {
 	if _, err := w.call.operate("artifact.commit", handleHead(w.handle), nil, reply.member); err != nil {
 		return Artifact{}, err
 	}
-	w.own.Digest, w.own.Size = reply.digest, reply.size
+	w.own.Digest, w.own.Size, w.handle = reply.digest, reply.size, 0
 	return w.own, nil
 }
 
@@ -123,6 +133,16 @@ func (c call) OpenArtifact(a Artifact) (*ArtifactReader, error) {
 		return nil, err
 	}
 	return &ArtifactReader{call: c, handle: reply.handle, size: reply.size}, nil
+}
+
+// Close frees the artifact for others: a call has a few open at once.
+func (r *ArtifactReader) Close() error {
+	if r.handle == 0 {
+		return nil
+	}
+	_, err := r.call.operate("artifact.close", handleHead(r.handle), nil, nil)
+	r.handle = 0
+	return err
 }
 
 // Size is the number of bytes.

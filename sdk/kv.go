@@ -92,11 +92,14 @@ func (k KV) Keys(prefix string, limit int) ([]string, error) {
 	head := k.head("")
 	head.Text("prefix", prefix)
 	head.Int("limit", int64(limit))
+	body, err := k.call.operate("kv.list", head, nil, nil)
 	var keys []string
-	_, err := k.call.operate("kv.list", head, nil, func(name string, value []byte) {
-		if name == "keys" {
-			guest.Elements(value, func(key []byte) { keys = append(keys, guest.TextOf(key)) })
-		}
+	guest.Elements(body, func(entry []byte) {
+		guest.Members(entry, func(name string, value []byte) {
+			if name == "key" {
+				keys = append(keys, guest.TextOf(value))
+			}
+		})
 	})
 	return keys, err
 }

@@ -174,7 +174,15 @@ func (o *Outside) kv(kind string, head, body []byte) (guest.Reply, error) {
 	if in.Limit > 0 {
 		keys = keys[:min(len(keys), in.Limit)]
 	}
-	return replyOf(map[string]any{"keys": keys}, nil)
+	list := []map[string]any{}
+	for _, key := range keys {
+		list = append(list, map[string]any{"key": key, "revision": o.revisions[in.Bucket+"/"+key]})
+	}
+	text, err := guest.Encode(list)
+	if err != nil {
+		return guest.Reply{}, err
+	}
+	return replyOf(map[string]any{"count": len(keys), "more": false}, text)
 }
 
 func (o *Outside) publish(head, body []byte) (guest.Reply, error) {
@@ -274,6 +282,9 @@ func (o *Outside) artifact(kind string, head, body []byte) (guest.Reply, error) 
 		return guest.Reply{}, &abi.Fault{Code: "invalid", Message: fmt.Sprintf("there is no handle %d", in.Handle)}
 	}
 	switch kind {
+	case "artifact.close":
+		delete(o.handles, in.Handle)
+		return replyOf(map[string]any{}, nil)
 	case "artifact.write":
 		h.data = append(h.data, body...)
 		return replyOf(map[string]any{"size": len(h.data)}, nil)

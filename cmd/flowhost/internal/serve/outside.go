@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/flowhost/flowhost/bus/artifacts"
 	"github.com/flowhost/flowhost/bus/kv"
 	"github.com/flowhost/flowhost/bus/messages"
+	"github.com/flowhost/flowhost/bus/natsd"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
@@ -31,13 +33,16 @@ import (
 // the host, and the connections and secrets that are deployed now. It exists before anything
 // is connected, because flows are checked with the host first.
 type Outside struct {
-	masker *mask.Masker
-	log    *slog.Logger
-	sql    *sqlreach.Pools
-	mail   *mail.Client
-	reach  *reach.Reach
-	set    atomic.Pointer[flows.Set]
-	nats   atomic.Pointer[natsDrivers] // nil while there is no server
+	masker    *mask.Masker
+	log       *slog.Logger
+	sql       *sqlreach.Pools
+	mail      *mail.Client
+	reach     *reach.Reach
+	set       atomic.Pointer[flows.Set]
+	nats      atomic.Pointer[natsDrivers] // nil while there is no server
+	alone     sync.Mutex                  // held while one is started
+	server    *Link                       // that was started for want of another one
+	temporary string                      // directory of that server
 
 	mu      sync.Mutex // held by who changes what follows
 	current settings.Settings
@@ -130,9 +135,7 @@ func (o *Outside) Connect(l *Link, s *settings.Settings) error {
 	if d.messages, err = messages.New(messages.Config{Conn: l.app}); err != nil {
 		return err
 	}
-	if l.artifacts != nil {
-		d.artifacts = artifacts.New(artifacts.Config{Store: l.artifacts, Log: o.log})
-	}
+	d.artifacts = artifacts.New(artifacts.Config{Store: l.artifacts, Log: o.log})
 	o.nats.Store(d)
 	return nil
 }
@@ -147,6 +150,14 @@ func (o *Outside) Close() {
 	}
 	o.mail.Close()
 	o.sql.Close()
+	if o.server != nil {
+		if err := o.server.Close(); err != nil {
+			o.log.Error("ending the server in memory failed", "error", err)
+		}
+	}
+	if o.temporary != "" {
+		os.RemoveAll(o.temporary)
+	}
 }
 
 // Connection implements access.Deployed.
@@ -193,7 +204,27 @@ func (o *Outside) Open(call *run.Call) door.Session {
 	mentions := func(digest string) bool {
 		return bytes.Contains(call.Input, []byte(digest)) || bytes.Contains(call.Config, []byte(digest))
 	}
-	return o.reach.Open(caller, call.Grants.Grants, mentions)
+	return masked{o.reach.Open(caller, call.Grants.Grants, mentions), o.masker}
+}
+
+// masked masks secrets in what the host keeps or passes on for guests. What they send to a
+// server by themselves is not touched: it would not be what the server expects.
+type masked struct {
+	door.Session
+	masker *mask.Masker
+}
+
+// Do implements door.Session.
+func (m masked) Do(ctx context.Context, op *access.Operation) access.Answer {
+	switch op.Kind {
+	case access.KindKVPut, access.KindPublish, access.KindArtifactWrite, access.KindProgress:
+		op.Body, op.Head = m.masker.Bytes(op.Body), m.masker.JSON(op.Head)
+	}
+	answer := m.Session.Do(ctx, op)
+	if f := answer.Fault; f != nil {
+		f.Message, f.Target, f.Detail = m.masker.String(f.Message), m.masker.String(f.Target), m.masker.String(f.Detail)
+	}
+	return answer
 }
 
 // Operation is for [host.Config].Operations: denials are for the operator to see.
@@ -291,19 +322,44 @@ func (o *Outside) sqlSession(a *reach.Attempt) reach.Session {
 	})
 }
 
-var errNoServer = errors.New("no NATS server is connected")
-
-// withNATS makes a session of a server, or one that answers that there is none.
+// withNATS makes a session of the server that the host has. A single run, which has none, gets
+// one of its own with the first operation that needs it.
 func (o *Outside) withNATS(open func(*natsDrivers) reach.Session) reach.Session {
-	if d := o.nats.Load(); d != nil {
-		if s := open(d); s != nil {
-			return s
-		}
+	d, err := o.natsOrAlone()
+	if err != nil {
+		return doing(func(context.Context, *access.Operation) access.Answer {
+			return access.Answer{Fault: &access.Fault{Code: access.CodeUnreachable, Message: "no NATS server is connected: " + err.Error(), Retryable: true}}
+		})
 	}
-	return doing(func(context.Context, *access.Operation) access.Answer {
-		return access.Answer{Fault: &access.Fault{Code: access.CodeUnreachable, Message: errNoServer.Error(), Retryable: true}}
-	})
+	return open(d)
 }
+
+func (o *Outside) natsOrAlone() (*natsDrivers, error) {
+	if d := o.nats.Load(); d != nil {
+		return d, nil
+	}
+	o.alone.Lock()
+	defer o.alone.Unlock()
+	if d := o.nats.Load(); d != nil {
+		return d, nil
+	}
+	dir, err := os.MkdirTemp("", "flowhost-")
+	if err != nil {
+		return nil, err
+	}
+	o.temporary = dir
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	s := settings.Settings{Data: filepath.Join(dir, "data"), Durability: natsd.SyncMemory}
+	if o.server, err = OpenLink(ctx, s, false, new(flows.Set), o.log); err != nil {
+		return nil, err
+	}
+	err = o.Connect(o.server, &s)
+	return o.nats.Load(), err
+}
+
+// startTime bounds the start of a server in memory.
+const startTime = 30 * time.Second
 
 func (o *Outside) kvSession(a *reach.Attempt) reach.Session {
 	return o.withNATS(func(d *natsDrivers) reach.Session { return doing(d.kv.Session(a.Policy).Do) })
@@ -315,9 +371,6 @@ func (o *Outside) messageSession(a *reach.Attempt) reach.Session {
 
 func (o *Outside) artifactSession(a *reach.Attempt) reach.Session {
 	return o.withNATS(func(d *natsDrivers) reach.Session {
-		if d.artifacts == nil {
-			return nil
-		}
 		return artifactSession{d.artifacts.Session(a.Policy, a.Mentions)}
 	})
 }

@@ -1,0 +1,251 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+// site is a directory with the guest reach, flows and settings.
+func site(t *testing.T, flows, settings string) string {
+	t.Helper()
+	dir := writeFlows(t, flows)
+	for name, text := range map[string][]byte{"flowhost.hcl": []byte(settings), "reach.wasm": module(t, "reach")} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func module(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(built.guests, name+".wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// apiOf is the settings of a connection to a server of the test.
+func apiOf(server *httptest.Server, more string) string {
+	return fmt.Sprintf("connection \"api\" {\n  type = \"http\"\n  base_url = %q\n  allow = [\"GET /**\"]\n%s\n}\n", server.URL, more)
+}
+
+// The example reads its API page by page, within its rate limit, into a database, and says
+// so.
+func TestETL(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	api := filepath.Join(dir, "api")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", api, root+"/examples/etl/api").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	shop := startShop(t, api)
+	flows := filepath.Join(dir, "flows")
+	if err := os.CopyFS(filepath.Join(flows, "etl"), os.DirFS(filepath.Join(built.examples, "etl"))); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := os.ReadFile(filepath.Join(root, "examples/flowhost.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings = bytes.ReplaceAll(settings, []byte("http://127.0.0.1:8321"), []byte(shop))
+	if err := os.WriteFile(filepath.Join(flows, "flowhost.hcl"), settings, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := serve(t, flows, "--nats-listen", "127.0.0.1:0")
+	c, operator := h.client(), h.operator()
+	loaded, err := operator.nc.SubscribeSync("etl.loaded")
+	if err == nil {
+		err = operator.nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second run replaces what the first has written
+		r := c.result("etl.load", "")
+		if r.State != "succeeded" || string(r.Output) != `{"loaded":{"orders":86,"cents":172500}}` {
+			t.Fatalf("%s %s %s", r.State, r.Output, r.Error)
+		}
+		m, err := loaded.NextMsg(patience)
+		if err != nil || string(m.Data) != `{"orders":86,"cents":172500}` {
+			t.Errorf("the message was %+v, %v", m, err)
+		}
+	}
+}
+
+// Tasks that wait for an answer hold no computing place: all are at the server at once,
+// although only two may compute.
+func TestWaitingIsNotComputing(t *testing.T) {
+	t.Parallel()
+	const tasks = 200
+	var mu sync.Mutex
+	waiting, all := 0, make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		if waiting++; waiting == tasks {
+			close(all)
+		}
+		mu.Unlock()
+		select {
+		case <-all:
+			fmt.Fprint(w, "all")
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(server.Close)
+	h := serve(t, site(t, fmt.Sprintf(`
+flow "wait" {
+  task "ask" {
+    plugin   = "./reach.wasm"
+    function = "fetch"
+    for_each = range(%d)
+    input    = { connection = "api", url = "/wait" }
+
+    grant {
+      connections = [connection.api]
+    }
+    limits {
+      memory = "8MiB"
+    }
+  }
+}
+`, tasks), "workers = 2\nin_flight = 300\n"+apiOf(server, fmt.Sprintf("limit {\n concurrency = %d\n}", tasks))), "--nats-listen", "127.0.0.1:0")
+	r := h.client().result("fh.v1.api.run.wait", "")
+	if r.State != "succeeded" || strings.Count(string(r.Output), `"all"`) != tasks {
+		t.Errorf("%s %s", r.State, r.Error)
+	}
+}
+
+// A secret that is used in every kind of place is nowhere to be found afterwards, in no form,
+// but where it was sent.
+func TestCanary(t *testing.T) {
+	t.Parallel()
+	const canary = "c4nary-Zq8/vW+2mK"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Echo", r.Header.Get("Authorization"))
+		fmt.Fprint(w, "you sent ", r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(server.Close)
+	secret := filepath.Join(t.TempDir(), "canary")
+	if err := os.WriteFile(secret, []byte(canary+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := func(name, how string) string {
+		return fmt.Sprintf(`
+  task %q {
+    plugin   = "./reach.wasm"
+    function = "leak"
+    input    = %q
+    on_error = "continue"
+
+    grant {
+      connections = [connection.api]
+      secrets     = { token = secret.canary }
+      kv          = { bin = "rw" }
+      publish     = ["leaks.*"]
+      artifacts   = true
+    }
+  }
+`, name, how)
+	}
+	settings := fmt.Sprintf("secret \"canary\" {\n  file = %q\n}\n", secret) + apiOf(server, "auth {\n  bearer = secret.canary\n}") + `
+allow "*" {
+  connections = ["*"]
+  secrets     = ["canary"]
+  kv          = { bin = "rw" }
+  publish     = ["leaks.*"]
+  artifacts   = true
+}
+`
+	dir := site(t, "flow \"leak\" {\n"+task("output", "")+task("fails", "error")+task("panics", "panic")+"}\n", settings)
+	h := serve(t, dir, "--nats-listen", "127.0.0.1:0", "--log-level", "debug")
+	c, operator := h.client(), h.operator()
+	var messages bytes.Buffer
+	var mu sync.Mutex
+	if _, err := operator.nc.Subscribe(">", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(&messages, m.Subject, m.Header, string(m.Data))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	r := c.result("fh.v1.api.run.leak", "")
+	if r.State != "succeeded" && r.State != "failed" || !strings.Contains(string(r.Output), `***`) {
+		t.Fatalf("%s %s %s", r.State, r.Output, r.Error)
+	}
+	for _, args := range [][]string{{"show", r.Run}, {"logs", r.Run}, {"runs"}} {
+		text, _ := runToEnd(t, append(args, "--data", h.data)...)
+		wantNoCanary(t, strings.Join(args, " "), canary, []byte(text))
+	}
+	wantNoCanary(t, "the result", canary, fmt.Append(nil, r))
+	if err := operator.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	wantNoCanary(t, "messages", canary, messages.Bytes())
+	mu.Unlock()
+	h.stop()
+	wantNoCanary(t, "the log of the host", canary, []byte(h.output.all()))
+	err := filepath.WalkDir(h.data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		wantNoCanary(t, path, canary, content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantNoCanary(t *testing.T, where, canary string, text []byte) {
+	t.Helper()
+	inner := base64.StdEncoding.EncodeToString([]byte("x" + canary))
+	for _, form := range []string{canary, strings.ReplaceAll(canary, "/", `\/`), inner[4 : len(inner)-4], hex.EncodeToString([]byte(canary))} {
+		if bytes.Contains(text, []byte(form)) {
+			t.Errorf("%s: %q was found", where, form)
+		}
+	}
+}
+
+// startShop starts the API of the example, and gives its URL.
+func startShop(t *testing.T, program string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, "-listen", "127.0.0.1:0")
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait() // it was killed
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, url, _ := strings.Cut(strings.TrimSpace(line), "serves ")
+	return strings.TrimSuffix(url, "/orders")
+}
