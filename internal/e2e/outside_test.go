@@ -120,7 +120,7 @@ flow "wait" {
       connections = [connection.api]
     }
     limits {
-      memory = "8MiB"
+      memory = "14MiB"
     }
   }
 }
