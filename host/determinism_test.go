@@ -182,7 +182,7 @@ func results(t *testing.T, h *host.Host, calls []namedCall) map[string]string {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if result.Outcome != run.OutcomeSucceeded && result.Outcome != run.OutcomeFailed {
+		if denied := result.Outcome == run.OutcomeDenied && strings.HasPrefix(c.name, "etl/"); !denied && result.Outcome != run.OutcomeSucceeded && result.Outcome != run.OutcomeFailed {
 			t.Errorf("%s: %s %v", c.name, result.Outcome, result.Failure)
 		}
 		result.Duration, result.Queued = 0, 0
