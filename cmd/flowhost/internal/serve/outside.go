@@ -234,6 +234,8 @@ func (o *Outside) Operation(call *run.Call, r door.Report) {
 	switch fault := r.Answer.Fault; {
 	case fault == nil:
 		log.Debug("operation performed", "took", r.Took)
+	case r.Late:
+		log.Error("operation does not end", "error", fault.Message, "took", r.Took)
 	case fault.Code == access.CodeDenied:
 		log.Warn("operation denied", "target", fault.Target, "rule", fault.Rule, "add", fault.Add, "error", fault.Message)
 	default:
