@@ -79,6 +79,7 @@ type Report struct {
 	Started   time.Time
 	Took      time.Duration
 	Late      bool // it was canceled and did not end: its driver is at fault
+	Denied    int  // how many operations of the attempt were denied, this one included if it was
 }
 
 // Door is the operations of one attempt. Its methods are called on one goroutine.
@@ -93,6 +94,7 @@ type Door struct {
 	late    []*ticket     // that were closed, canceled, and did not end within the patience
 	waits   time.Duration // patience that is left for operations that the guest closes
 	last    int           // number of the operation that was started last
+	denied  int           // reported operations that were denied
 	ended   bool
 
 	mu    sync.Mutex
@@ -193,6 +195,7 @@ func (d *Door) perform(ctx context.Context, t *ticket) {
 		answer = access.Answer{Fault: access.NoRoom()}
 	}
 	if answer.Fault != nil {
+		answer.Fault = bounded(answer.Fault)
 		answer.Head = faultHead(answer.Fault)
 	}
 	t.answer, t.took = answer, time.Since(t.started)
@@ -354,8 +357,11 @@ func (d *Door) report(t *ticket) {
 		return
 	}
 	t.reported = true
+	if f := t.answer.Fault; f != nil && f.Code == access.CodeDenied {
+		d.denied++
+	}
 	if d.config.Report != nil {
-		d.config.Report(Report{Operation: &t.operation, Answer: &t.answer, Started: t.started, Took: t.took})
+		d.config.Report(Report{Operation: &t.operation, Answer: &t.answer, Started: t.started, Took: t.took, Denied: d.denied})
 	}
 }
 
@@ -413,7 +419,7 @@ func (d *Door) leave(t *ticket) {
 	d.config.Report(Report{
 		Operation: &access.Operation{Number: t.number, Kind: t.operation.Kind}, // the driver may change the rest
 		Answer:    &access.Answer{Fault: &access.Fault{Code: access.CodeInternal, Message: "the operation was canceled and does not end: it is left behind"}},
-		Started:   t.started, Took: time.Since(t.started), Late: true,
+		Started:   t.started, Took: time.Since(t.started), Late: true, Denied: d.denied,
 	})
 }
 
