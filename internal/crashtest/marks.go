@@ -139,14 +139,14 @@ func (m *Marks) load(ctx context.Context) {
 	var all sync.WaitGroup
 	for range markers {
 		all.Go(func() {
-			for range markRuns / markers {
+			for made := 0; made < markRuns/markers && ctx.Err() == nil; {
 				n := m.take()
-				if err := m.request(ctx, nc, n); err != nil {
-					m.giveBack(n)
-					if ctx.Err() != nil || nc.IsClosed() {
-						return
-					}
+				if err := m.request(ctx, nc, n); err == nil {
+					made++
+					continue
 				}
+				m.giveBack(n)
+				sleep(ctx, 2*time.Millisecond) // the host does not serve yet
 			}
 		})
 	}
@@ -265,7 +265,7 @@ func countMessages(ctx context.Context, nc *nats.Conn, into map[int]int) error {
 	}
 	stream, err := js.Stream(ctx, "MARKS")
 	if err != nil {
-		return err
+		return fmt.Errorf("the stream: %w", err)
 	}
 	info := stream.CachedInfo()
 	for at := max(info.State.FirstSeq, 1); at <= info.State.LastSeq; at++ {
@@ -317,7 +317,7 @@ func (m *Marks) counted(ctx context.Context) (n int, err error) {
 		}
 		stream, err := js.Stream(ctx, "KV_FH_KV_marks")
 		if err != nil {
-			return err
+			return fmt.Errorf("the bucket: %w", err)
 		}
 		msg, err := stream.GetLastMsgForSubject(ctx, "$KV.FH_KV_marks.made")
 		if err != nil {
