@@ -30,9 +30,15 @@ type Marks struct {
 	Killed map[KillPoint]int
 
 	mu       sync.Mutex
-	waiting  []int          // numbers of runs that were not acknowledged; guarded by mu, as is what follows
+	waiting  []unanswered   // guarded by mu, as is what follows
 	next     int            // number that was not requested yet
 	accepted map[int]string // runs by their numbers
+}
+
+// unanswered is a request that was not acknowledged: the run may have begun or not.
+type unanswered struct {
+	n     int
+	first time.Time
 }
 
 // markers is how many clients of Marks there are at once, and markRuns how many runs they
@@ -140,12 +146,12 @@ func (m *Marks) load(ctx context.Context) {
 	for range markers {
 		all.Go(func() {
 			for made := 0; made < markRuns/markers && ctx.Err() == nil; {
-				n := m.take()
-				if err := m.request(ctx, nc, n); err == nil {
+				u := m.take()
+				if err := m.request(ctx, nc, u.n); err == nil {
 					made++
 					continue
 				}
-				m.giveBack(n)
+				m.giveBack(u)
 				sleep(ctx, 2*time.Millisecond) // the host does not serve yet
 			}
 		})
@@ -153,22 +159,26 @@ func (m *Marks) load(ctx context.Context) {
 	all.Wait()
 }
 
-func (m *Marks) take() int {
+// take gives a number that is to be requested, first those that may have been requested
+// before, as long as the host remembers their keys.
+func (m *Marks) take() unanswered {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if last := len(m.waiting) - 1; last >= 0 {
-		n := m.waiting[last]
-		m.waiting = m.waiting[:last]
-		return n
+	for len(m.waiting) > 0 {
+		u := m.waiting[0]
+		m.waiting = m.waiting[1:]
+		if time.Since(u.first) < again {
+			return u
+		}
 	}
 	m.next++
-	return m.next
+	return unanswered{m.next, time.Now()}
 }
 
-func (m *Marks) giveBack(n int) {
+func (m *Marks) giveBack(u unanswered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.waiting = append(m.waiting, n)
+	m.waiting = append(m.waiting, u)
 }
 
 // request requests a run under a key, so that it may be repeated.

@@ -491,6 +491,82 @@ func TestDenialsDoNotFillTheLog(t *testing.T) {
 	}
 }
 
+// TestBodiesAreBoundedTogether has 64 requests under way at once whose answers never end, and
+// requests with the largest bodies: the host takes no more memory than one call may hold.
+func TestBodiesAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for part := make([]byte, 1<<20); r.Context().Err() == nil; {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	s := newOutsideStage(ctx, t, newOutside(t), `
+flow "endless" {
+  task "do" {
+    plugin   = "./door.wasm"
+    function = "together"
+    input    = trigger.payload
+
+    grant {
+      connections = [connection.endless]
+    }
+    limits {
+      memory = "64MiB"
+    }
+  }
+}
+`, `
+connection "endless" {
+  type     = "http"
+  base_url = "`+server.URL+`"
+  allow    = ["GET,POST /**"]
+  max_body = "64MiB"
+
+  limit {
+    concurrency = 1000
+  }
+}
+`)
+	if _, err := s.honest(ctx, s.operator, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []operation{
+		{Kind: "http", Head: `{"connection":"endless","url":"/x"}`, Times: 64},
+		{Kind: "http", Head: `{"connection":"endless","url":"/x","method":"POST"}`, Filler: 16 << 20, Times: 64},
+	} {
+		s.resetPeak()
+		payload, _ := json.Marshal(o)
+		r, err := ask[struct {
+			State  string
+			Output struct{ Do []string }
+		}](ctx, s.operator, "fh.v1.api.run.endless", string(payload), nats.Header{"Fh-Wait": {"60s"}})
+		if err != nil || r.State != "succeeded" || len(r.Output.Do) != 64 {
+			t.Fatalf("%+v %v", r, err)
+		}
+		codes := map[string]int{}
+		for _, answer := range r.Output.Do {
+			code, _ := codeOf(answer)
+			codes[code]++
+		}
+		if codes["budget"]+codes["-51"]+codes["too_large"] != 64 {
+			t.Errorf("answers: %v", codes)
+		}
+		peak := s.resident("VmHWM")
+		t.Logf("%v, %d MiB of memory", codes, peak)
+		if peak > 700 {
+			t.Errorf("%d MiB of memory", peak)
+		}
+		if _, err := s.honest(ctx, s.operator, 2); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // keys are the arguments of a grant of which each opens something, with an operation that
 // shows it.
 var keys = []struct {

@@ -8,7 +8,10 @@ import (
 	"github.com/flowhost/flowhost/sdk"
 )
 
-func init() { sdk.Function("operations", operations) }
+func init() {
+	sdk.Function("operations", operations)
+	sdk.Function("together", together)
+}
 
 func main() {}
 
@@ -47,13 +50,36 @@ func operations(_ sdk.Context, all []operation) ([]string, error) {
 	return answers, nil
 }
 
+// together has one operation under way many times at once, and gives the answer to each.
+func together(_ sdk.Context, o operation) ([]string, error) {
+	o.Body += string(make([]byte, o.Filler))
+	var tickets []int32
+	for range o.Times {
+		tickets = append(tickets, start(o))
+	}
+	var answers []string
+	for _, ticket := range tickets {
+		answers = append(answers, await(ticket))
+	}
+	return answers, nil
+}
+
 func operate(o operation) string {
+	ticket := start(o)
+	defer opClose(ticket)
+	return await(ticket)
+}
+
+// start gives a ticket, or a negative number.
+func start(o operation) int32 {
 	pointer := func(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(s)) }
-	ticket := opStart(pointer(o.Kind), int32(len(o.Kind)), pointer(o.Head), int32(len(o.Head)), pointer(o.Body), int32(len(o.Body)))
+	return opStart(pointer(o.Kind), int32(len(o.Kind)), pointer(o.Head), int32(len(o.Head)), pointer(o.Body), int32(len(o.Body)))
+}
+
+func await(ticket int32) string {
 	if ticket < 0 {
 		return fmt.Sprint(ticket)
 	}
-	defer opClose(ticket)
 	opWait(unsafe.Pointer(&ticket), 1, -1)
 	head := make([]byte, opRead(ticket, 0, 0, nil, 0))
 	if len(head) > 0 {
