@@ -16,7 +16,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	_ "modernc.org/sqlite"
 )
 
 //go:embed testdata/marks.hcl
@@ -24,6 +23,7 @@ var marksFile []byte
 
 // Marks is a host whose runs leave marks outside: each publishes a message to a stream,
 // writes a row of an SQLite database, and counts in a bucket. It is killed again and again.
+// The test links the driver "sqlite" of database/sql.
 type Marks struct {
 	Host   *Host
 	Rand   *rand.Rand

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	_ "modernc.org/sqlite"
+
 	"github.com/flowhost/flowhost/internal/crashtest"
 )
 

@@ -491,10 +491,9 @@ func TestDenialsDoNotFillTheLog(t *testing.T) {
 	}
 }
 
-// TestBodiesAreBoundedTogether has 64 requests under way at once whose answers never end, and
+// TestBodiesAreBoundedTogether is measured, and so not beside other tests. It has 64 requests under way at once whose answers never end, and
 // requests with the largest bodies: the host takes no more memory than one call may hold.
 func TestBodiesAreBoundedTogether(t *testing.T) {
-	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -556,9 +555,9 @@ connection "endless" {
 		if codes["budget"]+codes["-51"]+codes["too_large"] != 64 {
 			t.Errorf("answers: %v", codes)
 		}
-		peak := s.resident("VmHWM")
+		peak := s.resident("VmHWM:") // 0 elsewhere than on Linux
 		t.Logf("%v, %d MiB of memory", codes, peak)
-		if peak > 700 {
+		if peak > 1_000 { // without the bound it is nine times as much
 			t.Errorf("%d MiB of memory", peak)
 		}
 		if _, err := s.honest(ctx, s.operator, 2); err != nil {
