@@ -107,6 +107,11 @@ CRASHTEST := go test -count=1 -v -timeout 24h
 test-kill: ## Kill the host KILLS (500) times under load, in MODE (strict, relaxed, replicas).
 	$(CRASHTEST) -run '^TestKill$$/^$(MODE)$$' ./internal/crashtest -args -kills $(KILLS)
 
+.PHONY: test-marks
+test-marks: KILLS = 100
+test-marks: ## Kill the host KILLS (100) times while tasks publish, count and write to a database.
+	$(CRASHTEST) -run '^TestMarks$$' ./internal/crashtest -args -kills $(KILLS)
+
 .PHONY: test-powerloss
 test-powerloss: need-disks ## Cut the power CUTS (100) times under load, in each mode; Linux, needs root and loop devices.
 	$(CRASHTEST) -tags powerloss -run '^TestPowerLoss$$' ./internal/crashtest -args -cuts $(CUTS)
@@ -156,6 +161,11 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m).
 	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$(dirname "$$file")" </dev/null; \
 	  done; \
 	done
+
+.PHONY: fuzz-door
+fuzz-door: ## Run the fuzz targets of operations, and of the file of operations, for FUZZTIME (1m) each.
+	go test -run '^$$' -fuzz '^FuzzDoor$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s ./host/door
+	go test -run '^$$' -fuzz '^FuzzFile$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s ./host/internal/doorfile
 
 .PHONY: bench
 bench: build ## Run the benchmarks that match BENCH (.), each for BENCHTIME (1s), and measure the program.

@@ -96,8 +96,16 @@ func (inv *invocation) leaveDoor() {
 	if o.door == nil {
 		return
 	}
-	o.door.End(errCallEnded)
-	inv.lease.pool.unreserve(o.held)
+	pool, held := inv.lease.pool, o.held
+	late := o.door.End(errCallEnded)
+	if late == nil {
+		pool.unreserve(held)
+		return
+	}
+	o.host.busy.Go(func() { // it is not zero: the call is among them
+		<-late
+		pool.unreserve(held)
+	})
 }
 
 // openDoorFile is what opening [abi.DoorFile] gives.

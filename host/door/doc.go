@@ -4,5 +4,7 @@
 // [Session] performs them.
 //
 // A door belongs to the goroutine of its call, which starts one goroutine for each
-// operation; End waits for all of them.
+// operation; End waits for all of them. A driver that ignores the end of its context holds up
+// nobody: its operation is reported and left behind, and whoever ends the door waits for it
+// on another goroutine.
 package door

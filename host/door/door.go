@@ -24,6 +24,8 @@ type Limits struct {
 	InFlight   int   // started and not closed; default 64
 	Held       int64 // bytes of heads and bodies of those; default 64 MiB
 	Total      int64 // bytes of heads and bodies of all; default 16 GiB
+
+	Patience time.Duration // for operations that were canceled to end; default 5s
 }
 
 // Defaults of Limits, and bounds of one operation.
@@ -32,6 +34,7 @@ const (
 	defaultInFlight   = 64
 	defaultHeld       = 64 << 20
 	defaultTotal      = 16 << 30
+	defaultPatience   = 5 * time.Second
 
 	maxKind = 32
 	maxHead = 256 << 10
@@ -50,6 +53,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Total <= 0 {
 		l.Total = defaultTotal
+	}
+	if l.Patience <= 0 {
+		l.Patience = defaultPatience
 	}
 	return l
 }
@@ -72,6 +78,8 @@ type Report struct {
 	Answer    *access.Answer
 	Started   time.Time
 	Took      time.Duration
+	Late      bool // it was canceled and did not end: its driver is at fault
+	Denied    int  // how many operations of the attempt were denied, this one included if it was
 }
 
 // Door is the operations of one attempt. Its methods are called on one goroutine.
@@ -83,7 +91,10 @@ type Door struct {
 	running sync.WaitGroup
 	ready   chan struct{} // one place: an operation has ended
 	open    []*ticket     // in the order of their numbers
+	late    []*ticket     // that were closed, canceled, and did not end within the patience
+	waits   time.Duration // patience that is left for operations that the guest closes
 	last    int           // number of the operation that was started last
+	denied  int           // reported operations that were denied
 	ended   bool
 
 	mu    sync.Mutex
@@ -100,16 +111,19 @@ type ticket struct {
 	done      chan struct{} // closed when the following are set
 	answer    access.Answer
 	took      time.Duration
-	size      int64 // held for it; guarded by the door's mu
-	visible   bool  // the guest may see that it has ended
-	reported  bool
-	cancel    context.CancelFunc
+	size      int64 // held for it; guarded by the door's mu, as is what follows
+	collected int64 // part of it that the driver has reserved for the answer
+	late      bool  // its end gives back what is held
+
+	visible  bool // the guest may see that it has ended
+	reported bool
+	cancel   context.CancelFunc
 }
 
 // New makes a door whose operations end with ctx.
 func New(ctx context.Context, config Config) *Door {
 	config.Limits = config.Limits.withDefaults()
-	d := &Door{config: config, ready: make(chan struct{}, 1)}
+	d := &Door{config: config, ready: make(chan struct{}, 1), waits: config.Limits.Patience}
 	d.ctx, d.cancel = context.WithCancelCause(ctx)
 	return d
 }
@@ -125,7 +139,7 @@ func (d *Door) Start(kind string, head, body []byte) (int32, abi.Errno) {
 		return 0, abi.EINVAL
 	case len(head) > maxHead || len(body) > maxBody:
 		return 0, abi.E2BIG
-	case len(d.open) >= d.config.Limits.InFlight:
+	case d.crowded():
 		return 0, abi.EMFILE
 	case d.last >= d.config.Limits.Operations || !d.take(size):
 		return 0, abi.ENOSPC
@@ -144,6 +158,12 @@ func (d *Door) Start(kind string, head, body []byte) (int32, abi.Errno) {
 	return int32(t.number), 0
 }
 
+// crowded reports whether as many operations are open or under way as may be.
+func (d *Door) crowded() bool {
+	d.late = slices.DeleteFunc(d.late, (*ticket).ended)
+	return len(d.open)+len(d.late) >= d.config.Limits.InFlight
+}
+
 // CheckSizes reports whether an operation of these sizes could be started, before anything
 // is copied for it.
 func (d *Door) CheckSizes(kind, head, body uint32) abi.Errno {
@@ -152,7 +172,7 @@ func (d *Door) CheckSizes(kind, head, body uint32) abi.Errno {
 		return abi.EINVAL
 	case head > maxHead || body > maxBody:
 		return abi.E2BIG
-	case len(d.open) >= d.config.Limits.InFlight:
+	case d.crowded():
 		return abi.EMFILE
 	case d.last >= d.config.Limits.Operations:
 		return abi.ENOSPC
@@ -164,30 +184,64 @@ func (d *Door) perform(ctx context.Context, t *ticket) {
 	defer t.cancel()
 	answer := access.Answer{Fault: &access.Fault{Code: access.CodeDenied, Message: "nothing can be reached here"}}
 	if d.session != nil {
-		answer = d.session.Do(ctx, &t.operation)
+		answer = d.session.Do(access.WithRoom(ctx, func(n int) bool { return d.collect(t, int64(n)) }), &t.operation)
 	}
 	if answer.Fault == nil && ctx.Err() != nil && answer.Head == nil {
 		answer.Fault = &access.Fault{Code: access.CodeCanceled, Message: "the operation was canceled"}
 	}
-	size := int64(len(answer.Head) + len(answer.Body))
-	if !d.take(size) {
-		size = 0
-		answer = access.Answer{Fault: &access.Fault{
-			Code: access.CodeBudget, Message: "the answer does not fit: the call holds too many bytes of operations, or the host is short of memory; close operations that are read",
-		}}
+	if answer.Fault != nil {
+		answer.Head, answer.Body = nil, nil
+	}
+	if !d.settle(t, int64(len(answer.Head)+len(answer.Body))) {
+		answer = access.Answer{Fault: access.NoRoom()}
 	}
 	if answer.Fault != nil {
-		answer.Head, answer.Body = faultHead(answer.Fault), nil
+		answer.Fault = bounded(answer.Fault)
+		answer.Head = faultHead(answer.Fault)
 	}
-	d.mu.Lock()
-	t.size += size
-	d.mu.Unlock()
 	t.answer, t.took = answer, time.Since(t.started)
+	d.mu.Lock()
 	close(t.done)
+	if t.late {
+		d.held -= t.size
+	}
+	d.mu.Unlock()
 	select {
 	case d.ready <- struct{}{}:
 	default:
 	}
+}
+
+// collect reserves, or gives back, bytes of an answer that its driver does not have as a
+// whole.
+func (d *Door) collect(t *ticket, n int64) bool {
+	if n > 0 && !d.take(n) {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n < 0 {
+		n = max(n, -t.collected)
+		d.held, d.total = d.held+n, d.total+n
+	}
+	t.collected += n
+	t.size += n
+	return true
+}
+
+// settle accounts for the answer instead of what was reserved for it.
+func (d *Door) settle(t *ticket, size int64) bool {
+	d.mu.Lock()
+	missing := size - t.collected
+	d.mu.Unlock()
+	fits := d.collect(t, missing)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !fits {
+		d.held, d.total, t.size = d.held-t.collected, d.total-t.collected, t.size-t.collected
+	}
+	t.collected = 0
+	return fits
 }
 
 // take accounts for bytes that are held from now on.
@@ -313,12 +367,16 @@ func (d *Door) report(t *ticket) {
 		return
 	}
 	t.reported = true
+	if f := t.answer.Fault; f != nil && f.Code == access.CodeDenied {
+		d.denied++
+	}
 	if d.config.Report != nil {
-		d.config.Report(Report{Operation: &t.operation, Answer: &t.answer, Started: t.started, Took: t.took})
+		d.config.Report(Report{Operation: &t.operation, Answer: &t.answer, Started: t.started, Took: t.took, Denied: d.denied})
 	}
 }
 
-// Close gives a ticket back. An operation that has not ended is canceled.
+// Close gives a ticket back. An operation that has not ended is canceled. One whose driver
+// does not end it in time is left behind: it counts as open until it ends.
 // It fails with EBADF for a ticket that is not open.
 func (d *Door) Close(number int32) abi.Errno {
 	t := d.find(number)
@@ -326,31 +384,90 @@ func (d *Door) Close(number int32) abi.Errno {
 		return abi.EBADF
 	}
 	t.cancel()
-	<-t.done // soon: its context has ended
-	d.report(t)
 	d.open = slices.DeleteFunc(d.open, func(o *ticket) bool { return o == t })
+	began := time.Now()
+	if !t.endsWithin(d.waits) {
+		d.waits -= time.Since(began)
+		d.leave(t)
+		return 0
+	}
+	d.report(t)
 	d.mu.Lock()
 	d.held -= t.size
 	d.mu.Unlock()
 	return 0
 }
 
+// endsWithin waits for the end of an operation that is canceled.
+func (t *ticket) endsWithin(patience time.Duration) bool {
+	if t.ended() || patience <= 0 {
+		return t.ended()
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-t.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// leave reports an operation that does not end, although it is canceled. Its driver is at
+// fault.
+func (d *Door) leave(t *ticket) {
+	d.mu.Lock()
+	if t.late = !t.ended(); !t.late {
+		d.held -= t.size
+	}
+	d.mu.Unlock()
+	d.late = append(d.late, t)
+	if t.reported || d.config.Report == nil {
+		return
+	}
+	t.reported = true
+	d.config.Report(Report{
+		Operation: &access.Operation{Number: t.number, Kind: t.operation.Kind}, // the driver may change the rest
+		Answer:    &access.Answer{Fault: &access.Fault{Code: access.CodeInternal, Message: "the operation was canceled and does not end: it is left behind"}},
+		Started:   t.started, Took: time.Since(t.started), Late: true, Denied: d.denied,
+	})
+}
+
 // Used is how many operations were started.
 func (d *Door) Used() int { return d.last }
 
 // End cancels what is under way, waits for it, and closes the session. A door that has
-// ended starts nothing.
-func (d *Door) End(cause error) {
+// ended starts nothing. Where a driver does not end its operations in time, End returns a
+// channel that is closed when it has done so and the session is closed, otherwise nil.
+func (d *Door) End(cause error) (late <-chan struct{}) {
 	if d.ended {
-		return
+		return nil
 	}
 	d.ended = true
 	d.cancel(cause)
-	d.running.Wait()
+	until := time.Now().Add(d.config.Limits.Patience)
 	for _, t := range d.open {
-		d.report(t)
+		if t.endsWithin(time.Until(until)) {
+			d.report(t)
+		} else {
+			d.leave(t)
+		}
 	}
 	d.open = nil
+	if !slices.ContainsFunc(d.late, func(t *ticket) bool { return !t.ended() }) {
+		d.close()
+		return nil
+	}
+	ended := make(chan struct{})
+	go func() { // the caller waits for it
+		defer close(ended)
+		d.close()
+	}()
+	return ended
+}
+
+func (d *Door) close() {
+	d.running.Wait()
 	if d.session != nil {
 		d.session.Close()
 	}

@@ -3,10 +3,26 @@ package door
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/flowhost/flowhost/run/access"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
+
+// maxText bounds each text of a fault in bytes. They repeat what guests and servers have
+// written, and go into logs.
+const maxText = 2 << 10
+
+// bounded is a fault with its long texts cut.
+func bounded(f *access.Fault) *access.Fault {
+	cut := *f
+	for _, text := range []*string{&cut.Code, &cut.Message, &cut.Target, &cut.Rule, &cut.Add, &cut.Detail} {
+		if len(*text) > maxText {
+			*text = strings.ToValidUTF8((*text)[:maxText], "") + "…"
+		}
+	}
+	return &cut
+}
 
 // faultHead is the head of an answer to an operation that was not performed.
 func faultHead(f *access.Fault) []byte {

@@ -23,6 +23,7 @@ var (
 var built struct {
 	program crashtest.Program
 	module  string // the guest of the sites
+	marks   string // the guest of [crashtest.Marks]
 }
 
 func TestMain(m *testing.M) {
@@ -36,5 +37,6 @@ func build(ctx context.Context, dir string) error {
 	binary, err := gobuild.Flowhost(ctx, *program, dir)
 	built.program = crashtest.Program{Path: binary, Cache: gobuild.ModuleCache(), Log: *logFile}
 	built.module = filepath.Join(dir, "chores.wasm")
-	return errors.Join(err, gobuild.Guest(ctx, "testdata/guests/chores", built.module))
+	built.marks = filepath.Join(dir, "marks.wasm")
+	return errors.Join(err, gobuild.Guest(ctx, "testdata/guests/chores", built.module), gobuild.Guest(ctx, "testdata/guests/marks", built.marks))
 }

@@ -13,6 +13,10 @@
 // is tried again on a new host, and only what comes each time is reported. What got
 // lost, and an attack that ends the process, is reported at once.
 //
+// The attacks of guests on the ways outside are in TestDoor: operations that are not
+// granted, or not well-formed. Each must be refused with its code and logged, and nothing
+// may leave the host, which a proxy and a listener count.
+//
 // go test runs a sample; go test -args -all runs every attack in every size and
 // prints a table, see the make target test-hostile; -only runs those with a text in
 // their name.

@@ -54,7 +54,7 @@ func build(ctx context.Context, dir string) error {
 		built.program.Path, err = gobuild.Flowhost(ctx, *program, dir)
 		return err
 	})
-	for _, guest := range []string{"../e2e/testdata/guests/unruly", "testdata/guests/flood-cmd"} {
+	for _, guest := range []string{"../e2e/testdata/guests/unruly", "testdata/guests/flood-cmd", "testdata/guests/door"} {
 		g.Go(func() error {
 			return gobuild.Guest(ctx, guest, filepath.Join(built.guests, filepath.Base(guest)+".wasm"))
 		})

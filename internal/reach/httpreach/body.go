@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func readBody(target string, response *http.Response, most int64, echoes *echoes
 	case response.ContentLength > most:
 		return nil, tooLarge(target, bound)
 	}
-	body, err := readUpTo(response.Body, most, max(response.ContentLength, 0))
+	body, err := readUpTo(response.Request.Context(), response.Body, most, max(response.ContentLength, 0))
 	if errors.Is(err, errTooLong) {
 		return nil, tooLarge(target, bound)
 	}
@@ -54,7 +55,7 @@ func readGzip(target string, response *http.Response, most int64, bound string) 
 	reader, err := gzip.NewReader(packed)
 	var body []byte
 	if err == nil {
-		body, err = readUpTo(reader, most, 0)
+		body, err = readUpTo(response.Request.Context(), reader, most, 0)
 	}
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
@@ -74,16 +75,36 @@ const maxHint = 1 << 20
 
 var errTooLong = errors.New("too long")
 
-// readUpTo reads to the end, or fails with errTooLong. The size is a hint.
-func readUpTo(from io.Reader, most, size int64) ([]byte, error) {
+// readUpTo reads to the end, or fails with errTooLong. The size is a hint. What it returns is
+// reserved.
+func readUpTo(ctx context.Context, from io.Reader, most, size int64) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(int(min(size, most, maxHint)) + bytes.MinRead)
-	n, err := out.ReadFrom(io.LimitReader(from, most+1))
-	switch {
-	case n > most:
-		return nil, errTooLong
-	case err != nil:
+	counted := &reserved{ctx: ctx, from: io.LimitReader(from, most+1)}
+	n, err := out.ReadFrom(counted)
+	if n > most {
+		err = errTooLong
+	}
+	if err != nil {
+		access.Reserve(ctx, -counted.bytes)
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// reserved reserves room for what it reads: many bodies at once are bounded together.
+type reserved struct {
+	ctx   context.Context
+	from  io.Reader
+	bytes int
+}
+
+// Read implements io.Reader.
+func (r *reserved) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if n > 0 && !access.Reserve(r.ctx, n) {
+		return 0, access.NoRoom()
+	}
+	r.bytes += n
+	return n, err
 }

@@ -27,6 +27,7 @@ type exchange struct {
 	lane       *lane
 	credential *credential
 	echoes     *echoes
+	kept       int // bytes that are reserved for the last response
 }
 
 // result is a response that was read to its end.
@@ -198,10 +199,13 @@ func (x *exchange) send(ctx context.Context, method string, target *httprule.Tar
 func (x *exchange) read(method string, target *httprule.Target, response *http.Response) (*result, error) {
 	defer response.Body.Close()
 	name := describe(method, target)
+	access.Reserve(response.Request.Context(), -x.kept) // of an earlier try
+	x.kept = 0
 	body, err := readBody(name, response, x.permit.maxBody, x.echoes)
 	if err != nil {
 		return nil, err
 	}
+	x.kept = len(body)
 	headers, err := responseHeaders(name, response.Header, method != http.MethodHead, x.echoes)
 	if err != nil {
 		return nil, err

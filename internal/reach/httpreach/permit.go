@@ -26,7 +26,7 @@ type permit struct {
 func newPermit(policy *access.Policy, connection *access.Connection, name string) (*permit, error) {
 	switch {
 	case connection != nil && connection.Name != name:
-		return nil, &access.Fault{Code: access.CodeInternal, Message: "the request names another connection than the host has looked up"}
+		return nil, invalid("the head of the request states its connection in several ways: write the member connection once")
 	case name == "":
 		return grantPermit(policy)
 	}

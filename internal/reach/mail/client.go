@@ -151,7 +151,7 @@ func permit(policy *access.Policy, connection *access.Connection, name string) *
 		fault.Retryable = true
 		return fault
 	case connection.Name != name:
-		return &access.Fault{Code: access.CodeInternal, Message: "the mail names another connection than the host has looked up"}
+		return invalid("the head of the mail states its connection in several ways: write the member connection once")
 	case connection.SMTP == nil:
 		return invalid("connection %q is of type %s, not smtp", name, connection.Type)
 	}

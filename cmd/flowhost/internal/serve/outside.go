@@ -227,6 +227,9 @@ func (m masked) Do(ctx context.Context, op *access.Operation) access.Answer {
 	return answer
 }
 
+// mostDenials of one attempt are logged for everybody to see: a guest could fill the log.
+const mostDenials = 20
+
 // Operation is for [host.Config].Operations: denials are for the operator to see.
 func (o *Outside) Operation(call *run.Call, r door.Report) {
 	log := o.log.With("run", call.Run, "flow", call.Flow, "task", run.TaskRef{Task: call.Task, Key: call.Key}.Label(), "attempt", call.Attempt,
@@ -234,7 +237,14 @@ func (o *Outside) Operation(call *run.Call, r door.Report) {
 	switch fault := r.Answer.Fault; {
 	case fault == nil:
 		log.Debug("operation performed", "took", r.Took)
+	case r.Late:
+		log.Error("operation does not end", "error", fault.Message, "took", r.Took)
+	case fault.Code == access.CodeDenied && r.Denied > mostDenials:
+		log.Debug("operation denied", "target", fault.Target, "rule", fault.Rule, "add", fault.Add, "error", fault.Message)
 	case fault.Code == access.CodeDenied:
+		if r.Denied == mostDenials {
+			log = log.With("further", "those of this attempt are logged at the level debug")
+		}
 		log.Warn("operation denied", "target", fault.Target, "rule", fault.Rule, "add", fault.Add, "error", fault.Message)
 	default:
 		log.Debug("operation failed", "code", fault.Code, "target", fault.Target, "error", fault.Message, "took", r.Took)

@@ -39,6 +39,7 @@ func init() {
 	sdk.Function("files", files)
 	sdk.Function("tidies", tidies)
 	sdk.Function("world", world)
+	sdk.Function("polls", polls)
 }
 
 func main() {}
@@ -248,4 +249,36 @@ func files(_ sdk.Context, requests []string) ([]string, error) {
 		f.Close()
 	}
 	return out, nil
+}
+
+//go:wasmimport wasi_snapshot_preview1 poll_oneoff
+func pollOneoff(in, out unsafe.Pointer, n int32, events unsafe.Pointer) int32
+
+// polls waits for operations of so many files with so many subscriptions each, and gives how
+// many have ended and the error number.
+func polls(_ sdk.Context, in struct{ Files, Each int }) ([2]int32, error) {
+	var subscriptions []byte
+	for range in.Files {
+		f, err := os.OpenFile("/.door", os.O_RDWR, 0)
+		if err != nil {
+			return [2]int32{-1}, nil // there are enough
+		}
+		if _, err := f.WriteString(`http {"url":"/x"}`); err != nil {
+			return [2]int32{}, err
+		}
+		subscription := make([]byte, 48)
+		subscription[8] = 1 // fd_read
+		fd := uint32(f.Fd())
+		for i := range 4 {
+			subscription[16+i] = byte(fd >> (8 * i))
+		}
+		for range in.Each {
+			subscriptions = append(subscriptions, subscription...)
+		}
+	}
+	n := len(subscriptions) / 48
+	events := make([]byte, 32*n)
+	var ended int32
+	errno := pollOneoff(unsafe.Pointer(unsafe.SliceData(subscriptions)), unsafe.Pointer(unsafe.SliceData(events)), int32(n), unsafe.Pointer(&ended))
+	return [2]int32{ended, errno}, nil
 }
