@@ -109,7 +109,7 @@ func TestAnswersAreBoundedWhileTheyArrive(t *testing.T) {
 	session := operations(func(ctx context.Context, op *access.Operation) access.Answer {
 		switch op.Kind {
 		case "too.much":
-			refused <- !access.Reserve(ctx, 60) || !access.Reserve(ctx, 60)
+			refused <- !access.Reserve(ctx, 60) || !access.Reserve(ctx, 61)
 			return access.Answer{Fault: access.NoRoom()}
 		case "again": // what was dropped does not count, nor does more than was reserved
 			refused <- !access.Reserve(ctx, 90) || !access.Reserve(ctx, -1000) || !access.Reserve(ctx, 50)
