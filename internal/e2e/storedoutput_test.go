@@ -35,8 +35,8 @@ flow "big" {
       artifacts = true
     }
     retry {
-      max   = 1
-      delay = "1ms"
+      attempts = 2
+      delay    = "1ms"
     }
   }
 
@@ -45,9 +45,6 @@ flow "big" {
   }
   output "rows" {
     value = task.rows.output
-  }
-  output "size" {
-    value = task.rows.output.size
   }
 }
 
