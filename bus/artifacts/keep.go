@@ -4,7 +4,40 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"time"
 )
+
+// Sweep is [Store.Sweep] that also keeps what attempts have made that still run.
+func (a *Artifacts) Sweep(ctx context.Context, referenced func(digest string) (bool, error), now time.Time) (Swept, error) {
+	return a.cfg.Store.Sweep(ctx, func(digest string) (bool, error) {
+		if a.held(digest) {
+			return true, nil
+		}
+		return referenced(digest)
+	}, now)
+}
+
+func (a *Artifacts) hold(digest string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.made[digest]++
+}
+
+func (a *Artifacts) held(digest string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.made[digest] > 0
+}
+
+func (a *Artifacts) release(digests []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, digest := range digests {
+		if a.made[digest]--; a.made[digest] == 0 {
+			delete(a.made, digest)
+		}
+	}
+}
 
 // Keep stores bytes that the host itself has, and returns their digest. Bytes that are
 // stored already are kept for another Grace.

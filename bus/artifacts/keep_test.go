@@ -47,7 +47,7 @@ func TestKeep(t *testing.T) {
 			if _, err := a.Keep(ended, []byte("x"), ""); name == "objects" && err == nil {
 				t.Error("kept although nobody waits any more")
 			}
-			if err := store.Sweep(t.Context(), func(string) (bool, error) { return true, nil }, time.Now()); err != nil {
+			if _, err := store.Sweep(t.Context(), func(string) (bool, error) { return true, nil }, time.Now()); err != nil {
 				t.Error(err)
 			}
 		})
