@@ -18,7 +18,7 @@
 //   - schedules.go, schedulecontrol.go, fires.go, backfills.go, flowtriggers.go: what
 //     starts runs without a request;
 //   - recover.go, resume.go, snapshots.go, compactor.go, blobs.go: restarts;
-//   - read.go, payloads.go, waitreasons.go: what can be asked for;
+//   - read.go, waitreasons.go: what can be asked for;
 //   - seams.go, sim.go: the world outside.
 //
 // # Ownership

@@ -54,6 +54,8 @@ var Writes = []Write{
 		Reason: "a temporary directory of its own"},
 	{File: "cmd/flowhost/internal/serve/filewatch.go", Calls: "Remove",
 		Reason: "of a watch, not of a file"},
+	{File: "cmd/flowhost/internal/serve/outside.go", Calls: "MkdirTemp RemoveAll",
+		Reason: "a temporary directory of its own, for the server of a single run"},
 	{File: "host/internal/compile/cache.go", Calls: "MkdirAll MkdirTemp NewCompilationCacheWithDir Remove Remove RemoveAll Rename WriteFile",
 		Reason: "a directory that the host has made and marked; only files with names that wazero and Store give are removed"},
 	{File: "host/internal/compile/child.go", Calls: "NewCompilationCacheWithDir",
