@@ -112,7 +112,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 		Settings: s, Host: h, Flows: options, Log: log,
 		Observers: []engine.Observer{p},
 		Invoker: func(next engine.Invoker) engine.Invoker {
-			return keepLogs(p)(outside.StoreOutputs(outside.MaskResults(next)))
+			return keepLogs(p)(outside.StoreOutputs(outside.Guard(next)))
 		},
 	}
 	if s.Data != "" {

@@ -280,8 +280,8 @@ func (w *artifactWorld) exists(digest string) bool {
 // history has noticed what its stream has dropped.
 func (w *artifactWorld) wantOnly(when string) {
 	w.t.Helper()
-	w.advance(3 * artifacts.Grace)
 	for {
+		w.advance(2 * artifacts.Grace) // also after a sweep that found a reference for the last time
 		w.check(w.node.sweeps.sweep(w.t.Context(), w.clock()))
 		kept := w.wantKept(when)
 		left := 0

@@ -52,7 +52,7 @@ func Run(soft, hard context.Context, c Config) error {
 	n, err := NewNode(soft, NodeConfig{
 		Settings: c.Settings, Host: c.Host, Link: l, Flows: c.Flows, limits: c.Set.Limits, Log: c.Log,
 		Invoker: func(next engine.Invoker) engine.Invoker {
-			return logGuests(c.Log)(c.Outside.StoreOutputs(c.Outside.MaskResults(next)))
+			return logGuests(c.Log)(c.Outside.StoreOutputs(c.Outside.Guard(next)))
 		},
 	})
 	if err != nil {
