@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowhost/flowhost/bus/artifacts"
+	"github.com/flowhost/flowhost/run/access"
 )
 
 func TestKeep(t *testing.T) {
@@ -52,4 +53,37 @@ func TestKeep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an attempt has made stays while it runs, however long, and for the grace after its end.
+func TestSweepKeepsWhatRunningAttemptsHaveMade(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	store := openFiles(t, t.TempDir(), 0)
+	a := artifacts.New(artifacts.Config{Store: store, Now: func() time.Time { return now }})
+	s := a.Session(access.Policy{Grants: access.Grants{Artifacts: true}}, nil)
+	handle := `{"handle":1}`
+	for _, op := range []*access.Operation{
+		{Kind: access.KindArtifactCreate, Head: []byte(`{}`)},
+		{Kind: access.KindArtifactWrite, Head: []byte(handle), Body: []byte("x")},
+		{Kind: access.KindArtifactCommit, Head: []byte(handle)},
+	} {
+		if answer := s.Do(t.Context(), op); answer.Fault != nil {
+			t.Fatal(answer.Fault)
+		}
+	}
+	sweep := func(want int) {
+		t.Helper()
+		now = now.Add(2 * artifacts.Grace)
+		swept, err := a.Sweep(t.Context(), func(string) (bool, error) { return false, nil }, now)
+		if err != nil || swept.Artifacts != want {
+			t.Errorf("%+v, %v, want %d artifacts", swept, err, want)
+		}
+	}
+	sweep(0)
+	now = now.Add(artifacts.Grace)
+	s.Close(t.Context())
+	now = now.Add(-2*artifacts.Grace + artifacts.Grace/2) // half of the grace after the end
+	sweep(0)
+	sweep(1)
 }

@@ -382,3 +382,39 @@ func (w *artifactWorld) emptyHistory() {
 	w.start()
 	w.wantOnly("without a history")
 }
+
+// A sweep makes no bucket, and sweeps one that an earlier process has made.
+func TestLateStoreSweep(t *testing.T) {
+	t.Parallel()
+	l, err := OpenLink(t.Context(), settings.Settings{Data: t.TempDir()}, false, new(flows.Set), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sweep := func() artifacts.Swept {
+		t.Helper()
+		store := &lateStore{objects: artifacts.ObjectsConfig{Conn: l.records, Quota: 1 << 30}}
+		swept, err := store.Sweep(t.Context(), func(string) (bool, error) { return false, nil }, time.Now().Add(2*artifacts.Grace))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return swept
+	}
+	if swept := sweep(); swept.Artifacts != 0 {
+		t.Errorf("%+v without a bucket", swept)
+	}
+	js, err := jetstream.New(l.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Stream(t.Context(), bus.BucketStream(artifacts.Bucket)); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("a sweep has made the bucket: %v", err)
+	}
+	made := &lateStore{objects: artifacts.ObjectsConfig{Conn: l.records, Quota: 1 << 30}}
+	if _, err := artifacts.New(artifacts.Config{Store: made}).Keep(t.Context(), []byte("x"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if swept := sweep(); swept != (artifacts.Swept{Artifacts: 1, Bytes: 1}) {
+		t.Errorf("%+v of one artifact", swept)
+	}
+}
