@@ -48,22 +48,23 @@ const (
 
 // Headers of messages, beside those of NATS.
 const (
-	HeaderWait     = "Fh-Wait"     // of a request: answer with the run's record, wait at most this long ("30s")
-	HeaderKey      = "Fh-Key"      // of what asks for a run: the same key for the same flow makes one run within a day
-	HeaderParams   = "Fh-Params"   // of a request for a run: values of its params, a JSON object
-	HeaderReason   = "Fh-Reason"   // of a dead letter: what is wrong and what to do
-	HeaderCode     = "Fh-Code"     // of a dead letter: one of the run.Request codes
-	HeaderSubject  = "Fh-Subject"  // of a dead letter: where the message was published
-	HeaderNoBody   = "Fh-No-Body"  // of a dead letter: the size in bytes of a body too large to be kept with it
-	HeaderTrigger  = "Fh-Trigger"  // of a dead letter: the trigger of the flow that the message was for
-	HeaderForWait  = "Fh-For-Wait" // of a dead letter: the wait that the message was for, as "<run>/<wait>"
-	HeaderRevision = "Fh-Revision" // of a finished run's record: the journal's revision that holds the run's end
-	HeaderIndex    = "Fh-Index"    // of a finished run's record: the place of the run's end in the commit, from 0
-	HeaderRun      = "Fh-Run"      // of lines of a log, and of a finished run's record: the run
-	HeaderSummary  = "Fh-Summary"  // of a finished run's record: its run.Summary, JSON
-	HeaderParts    = "Fh-Parts"    // of a record that is cut short: the Nats-Msg-Id of the last of the parts that hold it whole
-	HeaderTask     = "Fh-Task"     // of lines of a log: the task that wrote them
-	HeaderAttempt  = "Fh-Attempt"  // of lines of a log: its attempt, from 1
+	HeaderWait      = "Fh-Wait"      // of a request: answer with the run's record, wait at most this long ("30s")
+	HeaderKey       = "Fh-Key"       // of what asks for a run: the same key for the same flow makes one run within a day
+	HeaderParams    = "Fh-Params"    // of a request for a run: values of its params, a JSON object
+	HeaderReason    = "Fh-Reason"    // of a dead letter: what is wrong and what to do
+	HeaderCode      = "Fh-Code"      // of a dead letter: one of the run.Request codes
+	HeaderSubject   = "Fh-Subject"   // of a dead letter: where the message was published
+	HeaderNoBody    = "Fh-No-Body"   // of a dead letter: the size in bytes of a body too large to be kept with it
+	HeaderTrigger   = "Fh-Trigger"   // of a dead letter: the trigger of the flow that the message was for
+	HeaderForWait   = "Fh-For-Wait"  // of a dead letter: the wait that the message was for, as "<run>/<wait>"
+	HeaderRevision  = "Fh-Revision"  // of a finished run's record: the journal's revision that holds the run's end
+	HeaderIndex     = "Fh-Index"     // of a finished run's record: the place of the run's end in the commit, from 0
+	HeaderRun       = "Fh-Run"       // of lines of a log, and of a finished run's record: the run
+	HeaderSummary   = "Fh-Summary"   // of a finished run's record: its run.Summary, JSON
+	HeaderParts     = "Fh-Parts"     // of a record that is cut short: the Nats-Msg-Id of the last of the parts that hold it whole
+	HeaderArtifacts = "Fh-Artifacts" // of a finished run's record: how many artifacts it refers to; absent for none
+	HeaderTask      = "Fh-Task"      // of lines of a log: the task that wrote them
+	HeaderAttempt   = "Fh-Attempt"   // of lines of a log: its attempt, from 1
 )
 
 // SourceTriggers is the source of positions in FH_TRIGGERS.

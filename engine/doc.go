@@ -18,7 +18,8 @@
 //   - schedules.go, schedulecontrol.go, fires.go, backfills.go, flowtriggers.go: what
 //     starts runs without a request;
 //   - recover.go, resume.go, snapshots.go, compactor.go, blobs.go: restarts;
-//   - read.go, waitreasons.go: what can be asked for; seams.go, sim.go: the world outside.
+//   - read.go, waitreasons.go: what can be asked for;
+//   - seams.go, sim.go: the world outside.
 //
 // # Ownership
 //

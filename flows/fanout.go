@@ -145,8 +145,12 @@ func (t *Task) Items(s *Scope) (json.RawMessage, *run.Failure) {
 
 // largeItems are those of a value that is too large to be decoded as a whole.
 func (s *Scope) largeItems(t *Task) (json.RawMessage, *run.Failure) {
+	recorded := s.recorded(t.eachOf.ref)
+	if size, stored := run.StoredSize(recorded); stored {
+		return nil, reject(t.each.Range(), fmt.Sprintf("%s: %s is %v", t.each.argument, t.eachOf.ref, &storedError{size}))
+	}
 	defer s.end(s.begin())
-	items, err := ctyjson.Extract(nil, s.recorded(t.eachOf.ref), t.eachOf.steps, s.budget)
+	items, err := ctyjson.Extract(nil, recorded, t.eachOf.steps, s.budget)
 	if err == nil {
 		err = countItems(items)
 	}

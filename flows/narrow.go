@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/flows/internal/syntax"
+	"github.com/flowhost/flowhost/run"
 )
 
 // DefaultOpened is how many bytes of JSON of one value expressions look into, unless
@@ -23,6 +24,13 @@ type sizeError struct{ size, bound int }
 
 func (e *sizeError) Error() string {
 	return fmt.Sprintf("too large for an expression: it has %d bytes of JSON, and expressions open %d at most; pass it on whole, name a part of it by its path, give it to for_each, or let a task compute this", e.size, e.bound)
+}
+
+// storedError is why an expression gets no value of an output that is stored as an artifact.
+type storedError struct{ size int }
+
+func (e *storedError) Error() string {
+	return fmt.Sprintf("stored as an artifact, which expressions do not open: it has %d bytes of JSON, and %d are the most that are recorded; pass it on whole, read it in a task with ctx.OpenArtifact, or return less from the task", e.size, run.MaxRecorded)
 }
 
 // narrowing is what a scope does for values that are too large to be opened.
@@ -39,6 +47,9 @@ func (s *Scope) narrowed(w ref, x *expression) (cty.Value, bool, error) {
 	paths, ok := x.paths(w)
 	if !ok {
 		return cty.NilVal, false, nil // it is refused where it is opened
+	}
+	if err := storedBeyond(s.recorded(w), paths); err != nil {
+		return cty.NilVal, true, fmt.Errorf("%s is %w", w, err)
 	}
 	defer s.end(s.begin())
 	whole := new(narrowedPart)
@@ -60,7 +71,22 @@ func (s *Scope) large(w ref) bool {
 		w.root.bit == rootTrigger && len(s.payloadTypes()) > 0 {
 		return false
 	}
-	return len(s.recorded(w)) > s.flow.opened
+	recorded := s.recorded(w)
+	_, stored := run.StoredSize(recorded)
+	return stored || len(recorded) > s.flow.opened
+}
+
+// storedBeyond refuses paths that lead into what is stored as an artifact. Those to its
+// digest, size and content type do not.
+func storedBeyond(recorded json.RawMessage, paths [][]ctyjson.Step) error {
+	size, stored := run.StoredSize(recorded)
+	beyond := func(path []ctyjson.Step) bool {
+		return len(path) == 0 || !slices.Contains([]string{"$artifact", "size", "content_type"}, path[0].Name)
+	}
+	if stored && slices.ContainsFunc(paths, beyond) {
+		return &storedError{size}
+	}
+	return nil
 }
 
 // paths are where the expression's references to a value lead to in it.

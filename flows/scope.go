@@ -317,6 +317,9 @@ func (s *Scope) decodeOrNull(src json.RawMessage) (cty.Value, error) {
 	if len(src) == 0 {
 		return cty.NullVal(cty.DynamicPseudoType), nil
 	}
+	if size, stored := run.StoredSize(src); stored {
+		return cty.NilVal, &storedError{size}
+	}
 	bound := DefaultOpened
 	if s.flow != nil { // tests of flows have values without one
 		bound = s.flow.opened

@@ -125,7 +125,11 @@ func rejected(code, format string, args ...any) *run.Failure {
 }
 
 func (inv *invocation) tooLarge() *run.Failure {
-	return rejected(run.CodeOutputSize, "the output is larger than %d bytes: return less, or raise the limit", inv.limits.Output)
+	const store = "store the bytes with ctx.Artifact and return what its Commit returns"
+	if inv.limits.Output >= run.MaxOutput {
+		return rejected(run.CodeOutputSize, "the output is larger than %d bytes, the highest limit: %s", run.MaxOutput, store)
+	}
+	return rejected(run.CodeOutputSize, "the output is larger than %d bytes: raise the limit of the task, limits { output = \"SIZE\" }, at most 16MiB, or %s", inv.limits.Output, store)
 }
 
 // broke is the failure of a guest that trapped. The message of its own runtime contains

@@ -39,6 +39,7 @@ const (
 	CodeGrant        = "grant"         // a granted directory cannot be opened on this machine
 	CodeInputSize    = "input_size"    // the input is over its limit
 	CodeOutputSize   = "output_size"   // the output is over its limit
+	CodeOutputStore  = "output_store"  // the output could not be stored as an artifact
 	CodeOutputFormat = "output_format" // the output is not JSON
 	CodeMemory       = "memory"        // the memory limit was reached
 	CodeFuel         = "fuel"          // the units of the call were used up

@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 
 	"github.com/flowhost/flowhost/sdk/abi"
@@ -8,7 +10,9 @@ import (
 )
 
 // Artifact names stored bytes. As a part of an output it is passed on to other tasks, and
-// keeps the bytes for as long as a run has it.
+// keeps the bytes for as long as a run has it. An output over 4 MiB becomes an artifact by
+// itself: the tasks that it is passed on to get an Artifact as input, and [OpenJSON] reads
+// either form.
 type Artifact struct {
 	Digest      string `json:"$artifact"` // "sha256:…" of the bytes
 	Size        int64  `json:"size"`
@@ -133,6 +137,27 @@ func (c call) OpenArtifact(a Artifact) (*ArtifactReader, error) {
 		return nil, err
 	}
 	return &ArtifactReader{call: c, handle: reply.handle, size: reply.size}, nil
+}
+
+// OpenJSON reads JSON of the input that may have become an artifact because it is large, as
+// [Artifact] describes. It takes the same grant as OpenArtifact, if it has. The caller closes
+// the reader:
+//
+//	func total(ctx sdk.Context, in json.RawMessage) (int, error) {
+//		r, err := sdk.OpenJSON(ctx, in)
+//		if err != nil {
+//			return 0, err
+//		}
+//		defer r.Close()
+//		d := json.NewDecoder(r)
+//		…
+//	}
+func OpenJSON(ctx Context, value json.RawMessage) (io.ReadCloser, error) {
+	var stored Artifact
+	if json.Unmarshal(value, &stored) == nil && stored.Digest != "" && stored.ContentType == "application/json" {
+		return ctx.OpenArtifact(stored)
+	}
+	return io.NopCloser(bytes.NewReader(value)), nil
 }
 
 // Close frees the artifact for others: a call has a few open at once.

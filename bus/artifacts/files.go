@@ -300,8 +300,9 @@ func (f *Files) Retain(_ context.Context, digests []string, now time.Time) error
 }
 
 // Sweep implements [Store].
-func (f *Files) Sweep(ctx context.Context, referenced func(digest string) (bool, error), now time.Time) error {
+func (f *Files) Sweep(ctx context.Context, referenced func(digest string) (bool, error), now time.Time) (Swept, error) {
 	var unknown error
+	var swept Swept
 	err := f.each(func(n string, info fs.FileInfo) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -310,37 +311,42 @@ func (f *Files) Sweep(ctx context.Context, referenced func(digest string) (bool,
 		if err != nil && unknown == nil {
 			unknown = fmt.Errorf("artifact %s is kept: %w", prefix+n, err)
 		}
-		return f.carryOut(what, n, info, now)
+		removed, err := f.carryOut(what, n, info, now)
+		if removed {
+			swept.add(info.Size())
+		}
+		return err
 	})
-	return errors.Join(err, unknown)
+	return swept, errors.Join(err, unknown)
 }
 
-// carryOut does what a sweep has decided, unless the artifact was retained meanwhile.
-func (f *Files) carryOut(what decision, name string, seen fs.FileInfo, now time.Time) error {
+// carryOut does what a sweep has decided, unless the artifact was retained meanwhile. It
+// reports whether the artifact is removed.
+func (f *Files) carryOut(what decision, name string, seen fs.FileInfo, now time.Time) (bool, error) {
 	if what == keep {
-		return nil
+		return false, nil
 	}
 	f.names.Lock()
 	defer f.names.Unlock()
 	info, err := f.root.Stat(place(name))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.ModTime().Equal(seen.ModTime()) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	if what == touch {
-		return f.root.Chtimes(place(name), now, now)
+		return false, f.root.Chtimes(place(name), now, now)
 	}
 	if err := f.root.Remove(place(name)); err != nil {
-		return err
+		return false, err
 	}
 	f.quota.add(-charge(info.Size()))
 	f.log.Info("an artifact is removed that no run refers to", "digest", prefix+name, "bytes", info.Size())
 	if err := f.root.Remove(place(name) + typed); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return true, err
 	}
-	return nil
+	return true, nil
 }
 
 // full is ErrFull for the error of a disk that is full.

@@ -63,7 +63,7 @@ func TestFilesOfOthers(t *testing.T) {
 		}
 	}
 	f := openFiles(t, dir, 0)
-	if err := f.Sweep(t.Context(), func(string) (bool, error) { return false, nil }, time.Now().Add(10*artifacts.Grace)); err != nil {
+	if _, err := f.Sweep(t.Context(), func(string) (bool, error) { return false, nil }, time.Now().Add(10*artifacts.Grace)); err != nil {
 		t.Fatal(err)
 	}
 	if got := allFiles(t, dir); len(got) != len(foreign) {
@@ -97,7 +97,7 @@ func TestFilesSweptBesideWriters(t *testing.T) {
 	var sweeps sync.WaitGroup
 	sweeps.Go(func() {
 		for ctx.Err() == nil {
-			err := opened.Sweep(ctx, func(string) (bool, error) { return false, nil }, time.Now())
+			_, err := opened.Sweep(ctx, func(string) (bool, error) { return false, nil }, time.Now())
 			if err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}

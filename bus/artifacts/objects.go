@@ -32,6 +32,7 @@ type ObjectsConfig struct {
 	Conn     *nats.Conn    // stays the caller's
 	Quota    int64         // of the bucket in bytes; 0: an existing one stays as it is, and a new one gets DefaultQuota
 	Replicas int           // of a new bucket; default 1
+	Existing bool          // a bucket that is missing is ErrNotFound, and not made
 	Leftover time.Duration // default DefaultLeftover
 	Timeout  time.Duration // of one request to the server; default 5s
 	Log      *slog.Logger  // default: none
@@ -82,6 +83,9 @@ func (o *Objects) provision(ctx context.Context) error {
 	ctx, cancel := o.timed(ctx)
 	defer cancel()
 	stream, err := o.js.Stream(ctx, bus.BucketStream(Bucket))
+	if errors.Is(err, jetstream.ErrStreamNotFound) && o.cfg.Existing {
+		return ErrNotFound
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		size := o.cfg.Quota
 		if size <= 0 {

@@ -16,10 +16,10 @@ import (
 )
 
 // Sweep implements [Store].
-func (o *Objects) Sweep(ctx context.Context, referenced func(digest string) (bool, error), now time.Time) error {
+func (o *Objects) Sweep(ctx context.Context, referenced func(digest string) (bool, error), now time.Time) (swept Swept, err error) {
 	names, err := o.names(ctx)
 	if err != nil {
-		return fmt.Errorf("bucket %s: %w", Bucket, err)
+		return swept, fmt.Errorf("bucket %s: %w", Bucket, err)
 	}
 	var unknown error
 	for _, n := range names {
@@ -33,37 +33,43 @@ func (o *Objects) Sweep(ctx context.Context, referenced func(digest string) (boo
 		}
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
-				return fmt.Errorf("bucket %s: %w", Bucket, cause)
+				return swept, fmt.Errorf("bucket %s: %w", Bucket, cause)
 			}
 			if unknown == nil {
 				unknown = fmt.Errorf("artifact %s is kept: %w", prefix+n, err)
 			}
 		}
-		if err := o.carryOut(ctx, what, found); err != nil {
-			return fmt.Errorf("bucket %s: %w", Bucket, err)
+		removed, err := o.carryOut(ctx, what, found)
+		if err != nil {
+			return swept, fmt.Errorf("bucket %s: %w", Bucket, err)
+		}
+		if removed {
+			swept.add(int64(found.Size))
 		}
 	}
-	return errors.Join(o.sweepLeftovers(ctx), unknown)
+	return swept, errors.Join(o.sweepLeftovers(ctx), unknown)
 }
 
-// carryOut does what a sweep has decided, unless the artifact was retained meanwhile.
-func (o *Objects) carryOut(ctx context.Context, what decision, found *object) error {
+// carryOut does what a sweep has decided, unless the artifact was retained meanwhile. It
+// reports whether the artifact is removed.
+func (o *Objects) carryOut(ctx context.Context, what decision, found *object) (bool, error) {
 	switch what {
 	case touch:
 		_, err := o.refresh(ctx, found)
-		return err
+		return false, err
 	case remove:
 		// Whoever stores it again meanwhile expects this message, and writes new parts.
 		done, err := o.describe(ctx, &jetstream.ObjectInfo{
 			ObjectMeta: jetstream.ObjectMeta{Name: found.Name}, Bucket: Bucket, Deleted: true,
 		}, found.sequence)
 		if !done || err != nil {
-			return err
+			return false, err
 		}
 		o.cfg.Log.Info("an artifact is removed that no run refers to", "digest", prefix+found.Name, "bytes", found.Size)
 		o.purge(ctx, content(found.NUID))
+		return true, nil
 	}
-	return nil
+	return false, nil
 }
 
 // subjects counts the messages of the subjects that match.

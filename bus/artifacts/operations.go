@@ -121,8 +121,8 @@ func (s *Session) commit(ctx context.Context, op *access.Operation) (access.Answ
 			return access.Answer{}, w.fail(ctx, s.fault(ctx, op.Kind, err))
 		}
 		at.closed = true
+		s.note(digest, w) // before Close no longer waits for this handle
 		s.handles.free(h.Handle)
-		s.note(digest, w)
 		return ops.Done(committed{digest, w.info.Size}, nil), nil
 	})
 }
@@ -280,6 +280,9 @@ func (s *Session) find(kind string, h *openHead) (digest, contentType string, ow
 func (s *Session) note(digest string, w *writing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, known := s.made[digest]; !known {
+		s.of.hold(digest)
+	}
 	s.made[digest] = w.info.ContentType
 	if w.name != "" {
 		s.name[w.name] = digest

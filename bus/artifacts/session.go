@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -29,7 +30,12 @@ type Config struct {
 }
 
 // Artifacts performs operations on a store. Its methods are safe for concurrent use.
-type Artifacts struct{ cfg Config }
+type Artifacts struct {
+	cfg Config
+
+	mu   sync.Mutex
+	made map[string]int // by digest, how many open sessions have committed it
+}
 
 // New returns the artifacts of a store.
 func New(cfg Config) *Artifacts {
@@ -40,12 +46,14 @@ func New(cfg Config) *Artifacts {
 		cfg.Now = time.Now
 	}
 	cfg.Log = jskit.Logger(cfg.Log)
-	return &Artifacts{cfg}
+	return &Artifacts{cfg: cfg, made: map[string]int{}}
 }
 
 // Session performs the operations of one attempt. Do is safe for concurrent use.
 type Session struct {
+	of       *Artifacts
 	cfg      Config
+	begun    time.Time
 	policy   access.Policy
 	readable func(digest string) bool
 	handles  handles
@@ -59,7 +67,7 @@ type Session struct {
 // read the digests for which readable returns true, nil for none: those that occur in its
 // input or configuration. The caller closes the session.
 func (a *Artifacts) Session(policy access.Policy, readable func(digest string) bool) *Session {
-	return &Session{cfg: a.cfg, policy: policy, readable: readable, made: map[string]string{}, name: map[string]string{}}
+	return &Session{of: a, cfg: a.cfg, begun: a.cfg.Now(), policy: policy, readable: readable, made: map[string]string{}, name: map[string]string{}}
 }
 
 // Mentioned is the rule of what an attempt may read for the JSON of its input and
@@ -71,13 +79,24 @@ func Mentioned(texts ...[]byte) func(digest string) bool {
 }
 
 // Close closes all handles and removes what is not committed. It waits for operations on
-// them; operations that begin later fail as canceled.
+// them; operations that begin later fail as canceled. What the attempt has committed long
+// ago is retained: its result is recorded only now.
 func (s *Session) Close(ctx context.Context) {
 	for _, h := range s.handles.end() {
 		if err := h.close(ctx); err != nil {
 			s.cfg.Log.Warn("an artifact could not be closed", "error", err)
 		}
 	}
+	s.mu.Lock()
+	made := slices.Collect(maps.Keys(s.made))
+	clear(s.made)
+	s.mu.Unlock()
+	if now := s.cfg.Now(); len(made) > 0 && now.Sub(s.begun) > Grace/2 {
+		if err := s.cfg.Store.Retain(ctx, made, now); err != nil {
+			s.cfg.Log.Warn("artifacts of an attempt could not be retained", "error", err)
+		}
+	}
+	s.of.release(made)
 }
 
 // Do performs an operation.

@@ -42,7 +42,18 @@ type Store interface {
 	// Sweep removes what no run refers to and was not retained within Grace, and what was
 	// left by writers that crashed. An artifact about which referenced fails is kept; the
 	// first such error is returned when the others have been looked at.
-	Sweep(ctx context.Context, referenced func(digest string) (bool, error), now time.Time) error
+	Sweep(ctx context.Context, referenced func(digest string) (bool, error), now time.Time) (Swept, error)
+}
+
+// Swept is what a sweep has removed of artifacts.
+type Swept struct {
+	Artifacts int
+	Bytes     int64
+}
+
+func (s *Swept) add(size int64) {
+	s.Artifacts++
+	s.Bytes += size
 }
 
 // Info describes an artifact.

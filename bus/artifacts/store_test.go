@@ -306,7 +306,7 @@ func TestStoreQuota(t *testing.T) {
 			t.Fatalf("%v, want ErrFull", err)
 		}
 		none := func(digest string) (bool, error) { return digest != first, nil }
-		if err := opened.Sweep(t.Context(), none, time.Now().Add(26*time.Hour)); err != nil {
+		if _, err := opened.Sweep(t.Context(), none, time.Now().Add(26*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		put(t, opened, noise(2, 2<<20), "", time.Now())
@@ -330,7 +330,7 @@ func TestStoreSweep(t *testing.T) {
 			return digest == used, nil
 		}
 		for _, early := range []time.Duration{0, 30 * time.Minute, artifacts.Grace} {
-			if err := store.Sweep(t.Context(), referenced, now.Add(early)); !errors.Is(err, failure) {
+			if _, err := store.Sweep(t.Context(), referenced, now.Add(early)); !errors.Is(err, failure) {
 				t.Fatalf("%v, want the error of the history", err)
 			}
 			if !exists(t, store, unused) {
@@ -348,8 +348,9 @@ func TestStoreSweep(t *testing.T) {
 			}
 			return referenced(digest)
 		}
-		if err := store.Sweep(t.Context(), asked, late); !errors.Is(err, failure) {
-			t.Fatalf("%v, want the error of the history", err)
+		swept, err := store.Sweep(t.Context(), asked, late)
+		if want := (artifacts.Swept{Artifacts: 1, Bytes: 300 << 10}); !errors.Is(err, failure) || swept != want {
+			t.Fatalf("%+v, %v, want %+v and the error of the history", swept, err, want)
 		}
 		for digest, want := range map[string]bool{used: true, unused: false, unknown: true, retained: true} {
 			if got := exists(t, store, digest); got != want {

@@ -22,6 +22,11 @@ var finalStates = []run.State{run.Succeeded, run.Failed, run.Canceled}
 type indexEntry struct {
 	seq uint64
 	run.Summary
+
+	// Of what is not indexed yet: the artifacts that the record refers to, which are read
+	// from it when only its headers are there.
+	artifacts    []string
+	hasArtifacts bool
 }
 
 // parseEntry reads the headers of a message of the stream. Messages that
@@ -31,6 +36,7 @@ func parseEntry(seq uint64, subject string, header nats.Header) (e indexEntry, o
 	if json.Unmarshal([]byte(header.Get(bus.HeaderSummary)), &e.Summary) != nil {
 		return e, false
 	}
+	e.hasArtifacts = header.Get(bus.HeaderArtifacts) != ""
 	_, err := run.ParseID(string(e.Run))
 	return e, err == nil && bus.CheckToken(e.Flow) == nil && slices.Contains(finalStates, e.State) &&
 		subject == bus.HistorySubject(e.Flow, e.State)

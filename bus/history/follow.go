@@ -107,6 +107,7 @@ func (f *follower) check(ctx context.Context, info *jetstream.StreamInfo) error 
 		place.created = info.Created
 	}
 	f.created, f.next = place.created, place.next
+	f.reached(f.next)
 	if !f.isOf(info) {
 		return errOtherStream
 	}
@@ -233,6 +234,7 @@ func (f *follower) add(entries []indexEntry, next uint64) error {
 		return err
 	}
 	f.next = next
+	f.reached(next)
 	for _, e := range entries {
 		f.grown[laneName{e.Flow, e.State}] = true
 	}
@@ -245,6 +247,7 @@ func (f *follower) read(ctx context.Context, upTo uint64) error {
 	r.Headers, r.Pull = true, readPull
 	defer r.Close(ctx)
 	var entries []indexEntry
+	loaded := 0 // of these, up to where the artifacts are known
 	for r.Next <= upTo {
 		first, err := f.firstFrom(ctx, r.Next, bus.HistorySubjects)
 		if err != nil {
@@ -263,6 +266,10 @@ func (f *follower) read(ctx context.Context, upTo uint64) error {
 			}
 			return nil
 		})
+		if err == nil {
+			err = f.loadArtifacts(ctx, entries[loaded:])
+			loaded = len(entries)
+		}
 		if err != nil {
 			return err
 		}
@@ -270,7 +277,7 @@ func (f *follower) read(ctx context.Context, upTo uint64) error {
 			if err := f.add(entries, r.Next); err != nil {
 				return err
 			}
-			entries = nil
+			entries, loaded = nil, 0
 		}
 	}
 	if r.Next == f.next {

@@ -71,7 +71,8 @@ type Store struct {
 	fresh  map[run.ID]*freshRecord // given, and not in the index yet
 	stored []*freshRecord          // of these, in the stream: in its order
 	index  *recordIndex            // nil while it is not up to date
-	change chan struct{}           // closed when index is set, or ended
+	next   uint64                  // sequence up to which the last index that was in use had come
+	change chan struct{}           // closed when index, next or ended is set
 	ended  error                   // why Run has ended
 }
 
@@ -145,6 +146,11 @@ func (h *Store) messages(n run.Notice) (*freshRecord, []*nats.Msg, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	record := body
+	if whole != nil {
+		record = whole
+	}
+	entry.artifacts = artifactsOf(record)
 	r := &freshRecord{entry: entry, body: body}
 	msg := &nats.Msg{
 		Subject: bus.HistorySubject(entry.Flow, entry.State),
@@ -157,6 +163,9 @@ func (h *Store) messages(n run.Notice) (*freshRecord, []*nats.Msg, error) {
 			bus.HeaderSummary:     {string(summary)},
 			run.HeaderHops:        {strconv.Itoa(n.Hops + run.HopsOfEvent)},
 		},
+	}
+	if n := len(entry.artifacts); n > 0 {
+		msg.Header.Set(bus.HeaderArtifacts, strconv.Itoa(n))
 	}
 	if whole == nil {
 		return r, []*nats.Msg{msg}, nil

@@ -35,7 +35,7 @@ var (
 )
 
 // indexVersion is of the format of the file; an index of another one is rebuilt.
-const indexVersion = 2
+const indexVersion = 3
 
 // recordIndex finds records of stream FH_HISTORY without reading them, in a file.
 // It follows the stream by sequence and can be rebuilt at any time. Its methods
@@ -94,7 +94,7 @@ func (x *recordIndex) prepare(path string) error {
 		if info.Size() < tx.Size() {
 			return errIndexDamaged
 		}
-		for _, name := range [][]byte{bucketRuns, bucketOrder} {
+		for _, name := range [][]byte{bucketRuns, bucketOrder, bucketArtifacts, bucketMentions} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
@@ -175,7 +175,8 @@ func (x *recordIndex) add(entries []indexEntry, next uint64) error {
 				replace(runs, e),
 				runs.Put(runKey(e.over(), e.State, e.Run), value),
 				runs.Put(runKey(e.Flow, e.State, e.Run), value),
-				order.Put(orderKey(e.Flow, e.State, e.seq), []byte(e.Run)))
+				order.Put(orderKey(e.Flow, e.State, e.seq), []byte(e.Run)),
+				mention(tx, e))
 			if err != nil {
 				return fmt.Errorf("run %s: %w", e.Run, err)
 			}
@@ -257,7 +258,7 @@ func (x *recordIndex) drop(l laneName, below uint64, limit int) (n int, err erro
 		old, err := oldest(order, lane(l.flow, l.state), below, limit)
 		n = len(old)
 		for _, e := range old {
-			err = errors.Join(err, order.Delete(orderKey(l.flow, l.state, e.seq)), forget(runs, l, e))
+			err = errors.Join(err, order.Delete(orderKey(l.flow, l.state, e.seq)), forget(runs, l, e), unmention(tx, e.seq))
 		}
 		return err
 	})

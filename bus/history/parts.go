@@ -74,19 +74,24 @@ func partID(id string, number int) string { return id + "/" + strconv.Itoa(numbe
 
 // decode reads the record.
 func (w *wholeRecord) decode(id run.ID) (*run.Record, error) {
+	body, err := w.inflate()
+	if err != nil {
+		return nil, fmt.Errorf("record of run %s: %w", id, err)
+	}
+	return decodeRecord(id, body)
+}
+
+// inflate gives the JSON of the record.
+func (w *wholeRecord) inflate() ([]byte, error) {
 	readers := make([]io.Reader, len(w.parts))
 	for i, part := range w.parts {
 		readers[i] = bytes.NewReader(part)
 	}
 	zip, err := gzip.NewReader(io.MultiReader(readers...))
 	if err != nil {
-		return nil, fmt.Errorf("record of run %s: %w", id, err)
+		return nil, err
 	}
-	body, err := io.ReadAll(zip)
-	if err != nil {
-		return nil, fmt.Errorf("record of run %s: %w", id, err)
-	}
-	return decodeRecord(id, body)
+	return io.ReadAll(zip)
 }
 
 // loadWhole gives the record whose message names parts; nil when they are gone or

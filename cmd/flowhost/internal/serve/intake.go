@@ -33,7 +33,7 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader, control *hos
 		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
 		Flows:    func() []api.FlowInfo { return r.served.Load().infos },
 		Deployed: func() api.Deployment { return r.served.Load().deployed },
-		Stats:    func() any { return statsOf(c.Host, n.Engine) }, Code: codeOfEngine, Log: c.Log,
+		Stats:    func() any { return statsOf(c.Host, n) }, Code: codeOfEngine, Log: c.Log,
 	})
 	if err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
@@ -179,13 +179,14 @@ func codeOfEngine(err error) string {
 // stats are the figures of the process that the micro service returns.
 type stats struct {
 	host.Stats
-	Engine     engine.Stats `json:"engine"`
-	Goroutines int          `json:"goroutines"`
-	HeapBytes  uint64       `json:"heap_bytes"` // in use or not collected yet
+	Engine     engine.Stats  `json:"engine"`
+	Artifacts  ArtifactStats `json:"artifacts"`
+	Goroutines int           `json:"goroutines"`
+	HeapBytes  uint64        `json:"heap_bytes"` // in use or not collected yet
 }
 
-func statsOf(h *host.Host, e *engine.Engine) stats {
+func statsOf(h *host.Host, n *Node) stats {
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(heap)
-	return stats{Stats: h.Stats(), Engine: e.Stats(), Goroutines: runtime.NumGoroutine(), HeapBytes: heap[0].Value.Uint64()}
+	return stats{Stats: h.Stats(), Engine: n.Engine.Stats(), Artifacts: n.sweeps.stats(), Goroutines: runtime.NumGoroutine(), HeapBytes: heap[0].Value.Uint64()}
 }

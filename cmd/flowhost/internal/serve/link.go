@@ -61,7 +61,7 @@ type Link struct {
 	journal   *journal.Journal
 	snapshots *journal.Objects
 	blobs     *journal.Objects
-	artifacts artifacts.Store
+	artifacts *artifacts.Artifacts
 	tail      *journal.Journal // read by followers
 	events    *events.Publisher
 	mark      *journal.Mark
@@ -243,18 +243,20 @@ func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) 
 
 // openArtifacts opens the store of artifacts: files of the data directory, or a bucket of an
 // external server, which others may share.
-func (l *Link) openArtifacts(s settings.Settings, log *slog.Logger) (artifacts.Store, error) {
+func (l *Link) openArtifacts(s settings.Settings, log *slog.Logger) (*artifacts.Artifacts, error) {
+	config := artifacts.Config{Max: s.Artifacts.Max, Log: log}
 	if l.server == nil {
-		return &lateStore{open: func(ctx context.Context) (artifacts.Store, error) {
-			return artifacts.OpenObjects(ctx, artifacts.ObjectsConfig{Conn: l.records, Replicas: max(s.Streams.Replicas, 1), Log: log})
-		}}, nil
+		objects := artifacts.ObjectsConfig{Conn: l.records, Quota: s.Artifacts.Size, Replicas: max(s.Streams.Replicas, 1), Log: log}
+		config.Store = &lateStore{objects: objects}
+		return artifacts.New(config), nil
 	}
-	files, err := artifacts.OpenFiles(artifacts.FilesConfig{Dir: filepath.Join(s.Data, "artifacts"), Log: log})
+	files, err := artifacts.OpenFiles(artifacts.FilesConfig{Dir: filepath.Join(s.Data, "artifacts"), Quota: s.Artifacts.Size, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	l.closing = append(l.closing, files.Close)
-	return files, nil
+	config.Store = files
+	return artifacts.New(config), nil
 }
 
 // markFile is the file that records how far the journal went. A journal in memory has

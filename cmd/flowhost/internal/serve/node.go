@@ -42,6 +42,7 @@ type NodeConfig struct {
 type Node struct {
 	Engine *engine.Engine
 	link   *Link
+	sweeps *artifactSweeper // nil without a link
 
 	options atomic.Pointer[flows.Options] // with which recorded definitions are loaded
 
@@ -77,6 +78,9 @@ func NewNode(ctx context.Context, c NodeConfig) (*Node, error) {
 		config.AcceptLoss = c.AcceptLoss || c.Durability == natsd.SyncRelaxed
 	}
 	n.Engine = engine.New(config)
+	if c.Link != nil {
+		n.sweeps = &artifactSweeper{store: c.Link.artifacts, runs: n.Engine, history: c.Link.history, log: c.Log}
+	}
 	return n, nil
 }
 
@@ -112,6 +116,7 @@ func (n *Node) Start(ctx context.Context) {
 	})
 	if n.link != nil {
 		n.link.serve(ctx, n.working.Go, n.abandon)
+		n.working.Go(func() { n.sweeps.Run(ctx) })
 	}
 }
 

@@ -135,7 +135,7 @@ func (o *Outside) Connect(l *Link, s *settings.Settings) error {
 	if d.messages, err = messages.New(messages.Config{Conn: l.app}); err != nil {
 		return err
 	}
-	d.artifacts = artifacts.New(artifacts.Config{Store: l.artifacts, Log: o.log})
+	d.artifacts = l.artifacts
 	o.nats.Store(d)
 	return nil
 }

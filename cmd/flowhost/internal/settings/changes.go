@@ -93,6 +93,8 @@ var table = []setting{
 	{"nats.listen", false, func(s *Settings) string { return cmp.Or(s.NATSListen, byDefault) }},
 	{"nats.replicas", false, func(s *Settings) string { return number(s.Streams.Replicas, Unset) }},
 	{"journal.snapshot_every", false, func(s *Settings) string { return number(s.SnapshotEvery, byDefault) }},
+	{"artifacts.size", false, func(s *Settings) string { return size(s.Artifacts.Size, byDefault) }},
+	{"artifacts.max", false, func(s *Settings) string { return size(s.Artifacts.Max, byDefault) }},
 	{"events.of", false, func(s *Settings) string { return cmp.Or(s.EventsOf, "tasks") }},
 }
 

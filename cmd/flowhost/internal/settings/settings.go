@@ -24,6 +24,8 @@ type Settings struct {
 	NATSAppCreds string // file with those for the account of clients; empty: one account for both
 	NATSListen   string // where the embedded server listens; default natsd.DefaultListen
 
+	Artifacts Artifacts
+
 	Streams       bus.StreamConfig // sizes and ages; Replicas is for an external cluster
 	EventsOf      string           // what FH_EVENTS has a copy of: "tasks" (default), "runs" or "none"
 	SnapshotEvery int              // events of the journal; default 50 000
@@ -54,6 +56,12 @@ type Secrets struct {
 	Vault      Vault
 }
 
+// Artifacts bounds the store of artifacts in bytes; 0 is the default of package artifacts.
+type Artifacts struct {
+	Size int64 // of all; default 10 GiB; with an external server, what its bucket has
+	Max  int64 // of one; default 1 GiB
+}
+
 // Vault is a server of Vault or OpenBao. Without an address there is none.
 type Vault struct {
 	Address   string // "https://vault.internal:8200"
@@ -64,26 +72,27 @@ type Vault struct {
 
 // settingsFile is the schema of flowhost.hcl. Paths are relative to its directory.
 type settingsFile struct {
-	NATS       *natsBlock     `hcl:"nats,block"`
-	Limits     *limitsBlock   `hcl:"limits,block"`
-	Journal    *journalBlock  `hcl:"journal,block"`
-	Events     *eventsBlock   `hcl:"events,block"`
-	History    *historyBlock  `hcl:"history,block"`
-	Logs       *keptBlock     `hcl:"logs,block"`
-	Triggers   *triggersBlock `hcl:"triggers,block"`
-	Data       string         `hcl:"data,optional"`
-	Cache      string         `hcl:"cache,optional"`
-	Memory     *hcl.Attribute `hcl:"memory,optional"`
-	Workers    *hcl.Attribute `hcl:"workers,optional"`
-	InFlight   *hcl.Attribute `hcl:"in_flight,optional"`
-	Grace      *hcl.Attribute `hcl:"cancel_grace,optional"`
-	Durability *hcl.Attribute `hcl:"durability,optional"`
-	Timeout    *hcl.Attribute `hcl:"timeout,optional"`
-	MaxTimeout *hcl.Attribute `hcl:"max_timeout,optional"`
-	LogLevel   *hcl.Attribute `hcl:"log_level,optional"`
-	Watch      *hcl.Attribute `hcl:"watch,optional"`
-	Secrets    *secretsBlock  `hcl:"secrets,block"`
-	Egress     *egressBlock   `hcl:"egress,block"`
+	NATS       *natsBlock      `hcl:"nats,block"`
+	Limits     *limitsBlock    `hcl:"limits,block"`
+	Journal    *journalBlock   `hcl:"journal,block"`
+	Events     *eventsBlock    `hcl:"events,block"`
+	History    *historyBlock   `hcl:"history,block"`
+	Logs       *keptBlock      `hcl:"logs,block"`
+	Triggers   *triggersBlock  `hcl:"triggers,block"`
+	Artifacts  *artifactsBlock `hcl:"artifacts,block"`
+	Data       string          `hcl:"data,optional"`
+	Cache      string          `hcl:"cache,optional"`
+	Memory     *hcl.Attribute  `hcl:"memory,optional"`
+	Workers    *hcl.Attribute  `hcl:"workers,optional"`
+	InFlight   *hcl.Attribute  `hcl:"in_flight,optional"`
+	Grace      *hcl.Attribute  `hcl:"cancel_grace,optional"`
+	Durability *hcl.Attribute  `hcl:"durability,optional"`
+	Timeout    *hcl.Attribute  `hcl:"timeout,optional"`
+	MaxTimeout *hcl.Attribute  `hcl:"max_timeout,optional"`
+	LogLevel   *hcl.Attribute  `hcl:"log_level,optional"`
+	Watch      *hcl.Attribute  `hcl:"watch,optional"`
+	Secrets    *secretsBlock   `hcl:"secrets,block"`
+	Egress     *egressBlock    `hcl:"egress,block"`
 }
 
 type secretsBlock struct {
@@ -125,6 +134,11 @@ type limitsBlock struct {
 type journalBlock struct {
 	Size          *hcl.Attribute `hcl:"size,optional"`
 	SnapshotEvery *hcl.Attribute `hcl:"snapshot_every,optional"`
+}
+
+type artifactsBlock struct {
+	Size *hcl.Attribute `hcl:"size,optional"`
+	Max  *hcl.Attribute `hcl:"max,optional"`
 }
 
 type triggersBlock struct {
@@ -226,6 +240,9 @@ func (r *settingsReader) streams(f *settingsFile, s *Settings) {
 	}
 	if b := f.Triggers; b != nil {
 		c.TriggerBytes = r.size(b.Size)
+	}
+	if b := f.Artifacts; b != nil {
+		s.Artifacts = Artifacts{Size: r.size(b.Size), Max: r.size(b.Max)}
 	}
 	if b := f.Events; b != nil {
 		c.EventBytes, c.EventAge, s.EventsOf = r.size(b.Size), r.duration(b.Age), r.oneOf(b.Of, "tasks", "runs", "none")

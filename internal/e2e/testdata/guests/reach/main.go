@@ -3,6 +3,8 @@ package main
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -19,6 +21,8 @@ func init() {
 	sdk.Function("publish", publish)
 	sdk.Function("artifact", artifact)
 	sdk.Function("length", length)
+	sdk.Function("rows", rows)
+	sdk.Function("sum", sum)
 }
 
 func main() {}
@@ -134,4 +138,43 @@ func length(ctx sdk.Context, a sdk.Artifact) (int64, error) {
 	}
 	defer r.Close()
 	return io.Copy(io.Discard, r)
+}
+
+type row struct {
+	Number int    `json:"number"`
+	Text   string `json:"text"`
+}
+
+// rows returns so many rows of 1 KiB or more.
+func rows(_ sdk.Context, n int) ([]row, error) {
+	all := make([]row, n)
+	for i := range all {
+		all[i] = row{i, strings.Repeat("x", 1<<10)}
+	}
+	return all, nil
+}
+
+// sum reads rows as a stream, one after the other. Its first attempt fails in the middle.
+func sum(ctx sdk.Context, in json.RawMessage) (int, error) {
+	r, err := sdk.OpenJSON(ctx, in)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	d := json.NewDecoder(r)
+	if _, err := d.Token(); err != nil {
+		return 0, err
+	}
+	total := 0
+	for d.More() {
+		var one row
+		if err := d.Decode(&one); err != nil {
+			return 0, err
+		}
+		total += one.Number
+		if one.Number == 100 && ctx.Call().Attempt == 1 {
+			return 0, sdk.Retry(errors.New("not yet"), 0)
+		}
+	}
+	return total, nil
 }
