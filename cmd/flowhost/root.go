@@ -39,6 +39,7 @@ function of a WebAssembly plugin in its own sandbox.`,
 		cancelCommand(a), retryCommand(a), rerunCommand(a), approveCommand(a), signalCommand(a),
 		pauseCommand(a), resumeCommand(a), drainCommand(a),
 		scheduleCommand(a), backfillCommand(a), limitCommand(a), deadletterCommand(a),
+		kvCommand(a), artifactCommand(a),
 		validateCommand(a), testCommand(a), planCommand(a), graphCommand(a), fmtCommand(a), simulateCommand(a),
 		pluginCommand(a), natsCommand(a), schemaCommand(a), versionCommand(a),
 	)
