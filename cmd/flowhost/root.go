@@ -41,6 +41,7 @@ function of a WebAssembly plugin in its own sandbox.`,
 		scheduleCommand(a), backfillCommand(a), limitCommand(a), deadletterCommand(a),
 		kvCommand(a), artifactCommand(a),
 		validateCommand(a), testCommand(a), planCommand(a), graphCommand(a), fmtCommand(a), simulateCommand(a),
+		connectionCommand(a), secretCommand(a),
 		pluginCommand(a), natsCommand(a), schemaCommand(a), versionCommand(a),
 	)
 	root.InitDefaultHelpCmd()
