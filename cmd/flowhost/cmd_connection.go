@@ -75,9 +75,9 @@ func connectionTestCommand(a *cli.App) *cobra.Command {
 http requests the base URL with its credentials, databases are asked for one row, mail
 servers get a login and no mail. Nothing is changed.
 
-What is reported: a secret that cannot be read, a name that does not resolve, an address
-that is refused and the line that allows it, a certificate that is not accepted,
-credentials that are refused, a database that does not exist.
+It reports a secret that cannot be read, a name that does not resolve, an address that
+is refused and the line that allows it, a certificate that is not accepted, credentials
+that are refused, a database that does not exist.
 
 The secrets are read here: run the command where the host runs, with its environment.`,
 		Example: `  flowhost connection test flows/ warehouse

@@ -38,8 +38,8 @@ func secretListCommand(a *cli.App) *cobra.Command {
 		Use:   "list PATH...",
 		Short: "List secrets, their sources and who uses them",
 		Long: `Lists the secrets of flow files and of the settings beside them: where the value is
-read from, where the secret is declared, the connections that use it, and the flows whose
-tasks it is handed to. Nothing is read.`,
+read from, where the secret is declared, the connections that use it, and the flows
+whose tasks it is handed to. Nothing is read.`,
 		Example: `  flowhost secret list flows/
   flowhost secret list flows/ --json | jq 'select(.flows != [])'`,
 		Args: cli.AtLeast(1, "PATH"),
@@ -84,8 +84,8 @@ func secretCheckCommand(a *cli.App) *cobra.Command {
 		Use:   "check PATH... [NAME]",
 		Short: "Check that secrets can be read, without showing them",
 		Long: `Reads the secrets of flow files and of the settings beside them, all or one, and states
-which can be read and why the others cannot. Values are never shown. The last argument is
-a NAME if no file or directory has it.
+which can be read and why the others cannot. Values are never shown. The last argument
+is a NAME if no file or directory has it.
 
 The secrets are read here: run the command where the host runs, with its environment.`,
 		Example: `  flowhost secret check flows/

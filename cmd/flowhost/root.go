@@ -22,6 +22,7 @@ function of a WebAssembly plugin in its own sandbox.`,
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry, rerun them
   flowhost approve order@latest manager    approve or refuse what a run waits for
   flowhost plan flows/                     show what changed files would change on the host
+  flowhost connection test flows/ NAME     try a connection, and report what is wrong
   flowhost schedule list                   list schedules, then pause, resume, fire, backfill them
   flowhost pause --host --reason TEXT      start no attempt until 'flowhost resume --host'
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
