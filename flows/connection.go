@@ -529,6 +529,48 @@ func (s *Set) Connections() []*Connection {
 	return all
 }
 
+// Declared is a connection or a secret with the place of its block.
+type Declared[T any] struct {
+	Block    *T
+	Prefix   string    // of the names of the flows that see it
+	Operator bool      // it is of the settings of the host, and all flows see it
+	Range    hcl.Range // of the block's header
+}
+
+// DeclaredConnections returns the connections of all directories, by prefix and name, and then
+// those of the settings of the host.
+func (s *Set) DeclaredConnections() []Declared[access.Connection] {
+	var all []Declared[access.Connection]
+	for _, c := range s.Connections() {
+		all = append(all, Declared[access.Connection]{Block: &c.Connection, Prefix: c.Prefix, Range: c.Range})
+	}
+	if s.operator != nil {
+		for _, c := range s.operator.Connections {
+			at, _ := s.operator.place("connection", c.Name)
+			all = append(all, Declared[access.Connection]{Block: c, Operator: true, Range: at})
+		}
+	}
+	return all
+}
+
+// DeclaredSecrets returns the secrets in the same order.
+func (s *Set) DeclaredSecrets() []Declared[access.Secret] {
+	var all []Declared[access.Secret]
+	for _, r := range s.reach {
+		for _, name := range keys(r.secrets) {
+			x := r.secrets[name]
+			all = append(all, Declared[access.Secret]{Block: &x.Secret, Prefix: r.prefix, Range: x.at})
+		}
+	}
+	if s.operator != nil {
+		for _, x := range s.operator.Secrets {
+			at, _ := s.operator.place("secret", x.Name)
+			all = append(all, Declared[access.Secret]{Block: x, Operator: true, Range: at})
+		}
+	}
+	return all
+}
+
 // Connection implements [access.Deployed]: a connection of the flow's directory or of the
 // settings of the host.
 func (s *Set) Connection(flow, name string) *access.Connection {

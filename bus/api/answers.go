@@ -32,6 +32,11 @@ const (
 	CodeUnknownDeadLetter = "unknown_deadletter" // no such dead letter, or not any more
 	CodeNotSendable       = "not_sendable"       // what is left of the dead letter can start no run
 	CodeDenied            = "denied"             // the request is for the operator
+
+	CodeUnknownKey      = "unknown_key"      // the bucket has no such key
+	CodeConflict        = "conflict"         // the key has another revision
+	CodeFull            = "full"             // the value is too large, or there is no room for it
+	CodeUnknownArtifact = "unknown_artifact" // no task of the run names it, or it is not kept any more
 )
 
 // ReasonLimit is the reason of an answer when the flow's concurrency rejects a request.

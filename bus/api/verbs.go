@@ -34,6 +34,14 @@ const (
 	VerbBackfills      = "backfills"       // how far these have come
 	VerbCancelBackfill = "cancel_backfill" // stop one
 
+	VerbKVBuckets = "kv_buckets" // key-value buckets
+	VerbKVList    = "kv_list"    // keys of one
+	VerbKVGet     = "kv_get"     // the value of a key
+	VerbKVPut     = "kv_put"     // write one
+	VerbKVDelete  = "kv_delete"  // remove one
+
+	VerbArtifact = "artifact" // a part of an artifact that a run names
+
 	VerbHost       = "host"        // the state of the host as a whole
 	VerbPauseHost  = "pause_host"  // start no attempt until it is resumed
 	VerbResumeHost = "resume_host" // resume it

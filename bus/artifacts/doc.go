@@ -26,5 +26,6 @@
 //
 // To read it: store.go (what a store is), session.go with handle.go and operations.go (what
 // guests may do), files.go with quota.go, objects.go with objectwriter.go, objectreader.go
-// and objectsweep.go. The package starts no goroutines.
+// and objectsweep.go, parts.go (reading in parts, beside attempts). The package starts no
+// goroutines but those of timers of Parts, which [Parts.Close] stops.
 package artifacts

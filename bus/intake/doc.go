@@ -9,7 +9,8 @@
 // listening.go subscribes to the subjects of flows, consumer.go reads streams of others.
 // waits.go and waitreader.go end waits of runs with messages. deadletterstore.go stores what
 // cannot make a run, deadletterlist.go shows it, and deadlettersend.go makes the request
-// again. host.go pauses and drains the host, decline.go answers while it stops.
+// again. artifacts.go hands out what tasks have stored, buckets.go lets the operator read and
+// write their keys. host.go pauses and drains the host, decline.go answers while it stops.
 //
 // A message of a stream is taken as decided only after the engine's commit, or after it
 // is stored as a dead letter. A request that names a reply subject gets an answer.

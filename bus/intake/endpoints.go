@@ -68,6 +68,16 @@ func (d *requests) endpoints() []endpoint {
 	if d.config.Control != nil && d.config.Logs != nil {
 		add(d.reading, maxAsked, api.VerbLogs, d.logs)
 	}
+	if d.config.Control != nil && d.config.Artifacts != nil {
+		add(d.reading, maxAsked, api.VerbArtifact, d.artifact)
+	}
+	if d.config.Buckets != nil {
+		add(d.reading, maxAsked, api.VerbKVBuckets, d.operatorOnly(aboutBuckets, d.kvBuckets))
+		add(d.reading, maxAsked, api.VerbKVList, d.operatorOnly(aboutBuckets, d.kvList))
+		add(d.reading, maxAsked, api.VerbKVGet, d.operatorOnly(aboutBuckets, d.kvGet))
+		add(d.submitting, jskit.MaxPayload, api.VerbKVPut, d.operatorOnly(aboutBuckets, d.kvPut))
+		add(d.submitting, maxAsked, api.VerbKVDelete, d.operatorOnly(aboutBuckets, d.kvDelete))
+	}
 	add(d.reading, maxAsked, api.VerbDeadLetters, d.operatorOnly(aboutDeadLetters, d.deadLetters))
 	add(d.submitting, maxAsked, api.VerbSendDeadLetter, d.operatorOnly(aboutDeadLetters, d.sendDeadLetter))
 	add(d.submitting, maxAsked, api.VerbDiscardDeadLetter, d.operatorOnly(aboutDeadLetters, d.discardDeadLetter))
@@ -111,6 +121,7 @@ func (d *requests) ask(hard context.Context, e endpoint, m inbound) {
 const (
 	aboutDeadLetters = "dead letters hold messages of others"
 	aboutHost        = "it affects the flows of all clients"
+	aboutBuckets     = "buckets hold what flows have stored"
 )
 
 // operatorOnly refuses requests of clients, whatever the server lets them publish on.

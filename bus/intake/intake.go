@@ -80,6 +80,14 @@ type Config struct {
 	// request is not served.
 	Logs LogReader
 
+	// Artifacts are what the request "artifact" reads, which needs Control too. Default: that
+	// request is not served.
+	Artifacts ArtifactReader
+
+	// Buckets are those of tasks, for the operator. Default: requests about them are not
+	// served.
+	Buckets Buckets
+
 	// Feed is what the request "follow" reads. Default: that request is not served.
 	Feed *feed.Feed
 
@@ -141,6 +149,7 @@ type Intake struct {
 
 	waiting   *waitList     // of requests that wait for something to happen
 	following *waitList     // of requests for events
+	named     named         // artifacts that were asked for
 	ready     chan struct{} // closed by Run
 	listening *listening    // set by NewIntake; empty until Run
 }

@@ -15,5 +15,6 @@
 // put with a revision is decided by the leader.
 //
 // To read it: store.go (buckets), session.go (who may do what), operations.go, list.go,
-// names.go. The package starts no goroutines; a list has one of nats.go, which ends with it.
+// names.go, buckets.go (which buckets there are). The package starts no goroutines; a list has
+// one of nats.go, which ends with it.
 package kv

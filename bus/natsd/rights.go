@@ -40,12 +40,13 @@ func rightsOf(user string, subjects []string) rights {
 	return rights{}
 }
 
-// operatorOnly are the requests that clients may not send: about messages of others, and
-// those that stop the flows of all.
+// operatorOnly are the requests that clients may not send: about messages of others, about
+// what flows keep in buckets, and those that stop the flows of all.
 func operatorOnly() []string {
 	var subjects []string
 	for _, verb := range []string{
 		api.VerbDeadLetters, api.VerbSendDeadLetter, api.VerbDiscardDeadLetter, api.VerbPauseHost, api.VerbResumeHost, api.VerbDrain,
+		api.VerbKVBuckets, api.VerbKVList, api.VerbKVGet, api.VerbKVPut, api.VerbKVDelete,
 	} {
 		subjects = append(subjects, bus.APISubject(verb))
 	}

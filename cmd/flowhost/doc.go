@@ -10,6 +10,7 @@
 //	internal/flowfiles  loading of flow files, variables, --param
 //	internal/remote     the connection to a running host, selectors, waiting for runs
 //	internal/serve      host, journal and engine of exec and run
+//	internal/declared   connections and secrets of flow files and settings
 //	internal/plan       differences between sets of flows
 //	internal/simulate   simulations of schedules and of runs
 //	internal/timetable  times of schedules

@@ -114,6 +114,9 @@ func TestForeignFilesStayAsTheyAre(t *testing.T) {
 		"plugin build -o": {func(t *testing.T, s *foreignSite) []string {
 			return []string{"plugin", "build", module, "-o", s.notWasm(t)}
 		}, cli.ExitInvalid},
+		"artifact get -o": {func(t *testing.T, s *foreignSite) []string {
+			return []string{"artifact", "get", "@latest", "make", "-o", s.file(t)}
+		}, cli.ExitInvalid},
 		"test --junit": {func(t *testing.T, s *foreignSite) []string {
 			return []string{"test", s.flows, "--junit", s.file(t)}
 		}, cli.ExitInvalid},

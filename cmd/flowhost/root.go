@@ -22,6 +22,7 @@ function of a WebAssembly plugin in its own sandbox.`,
   flowhost runs --state failed             list runs, then show, watch, logs, cancel, retry, rerun them
   flowhost approve order@latest manager    approve or refuse what a run waits for
   flowhost plan flows/                     show what changed files would change on the host
+  flowhost connection test flows/ NAME     try a connection, and report what is wrong
   flowhost schedule list                   list schedules, then pause, resume, fire, backfill them
   flowhost pause --host --reason TEXT      start no attempt until 'flowhost resume --host'
   flowhost plugin call greet.wasm greet '{"name":"world"}'`,
@@ -39,7 +40,9 @@ function of a WebAssembly plugin in its own sandbox.`,
 		cancelCommand(a), retryCommand(a), rerunCommand(a), approveCommand(a), signalCommand(a),
 		pauseCommand(a), resumeCommand(a), drainCommand(a),
 		scheduleCommand(a), backfillCommand(a), limitCommand(a), deadletterCommand(a),
+		kvCommand(a), artifactCommand(a),
 		validateCommand(a), testCommand(a), planCommand(a), graphCommand(a), fmtCommand(a), simulateCommand(a),
+		connectionCommand(a), secretCommand(a),
 		pluginCommand(a), natsCommand(a), schemaCommand(a), versionCommand(a),
 	)
 	root.InitDefaultHelpCmd()

@@ -47,7 +47,7 @@ var Writes = []Write{
 	{File: "bus/natsd/server.go", Calls: "MkdirTemp NewServer RemoveAll",
 		Reason: "streams in a data directory that is marked, or in a temporary directory that goes with the server"},
 	{File: "cmd/flowhost/internal/outfile/outfile.go", Calls: "Chmod Chmod CreateTemp OpenFile Remove Rename",
-		Reason: "what fmt, plugin build and test are asked to write: a file of another kind is refused"},
+		Reason: "what fmt, plugin build, test and artifact get are asked to write: a file of another kind is refused, and for an artifact each that is not empty"},
 	{File: "cmd/flowhost/internal/outfile/outfile_unix.go", Calls: "Chown",
 		Reason: "a temporary file gets the owner of the one that it replaces"},
 	{File: "cmd/flowhost/cmd_plugin_build.go", Calls: "MkdirTemp RemoveAll WriteFile",

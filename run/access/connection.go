@@ -106,10 +106,13 @@ type SQLConnection struct {
 // DefaultMaxOpen is how many connections to a database are open at once.
 const DefaultMaxOpen = 8
 
+// DefaultMailPort is the one for submission (RFC 6409).
+const DefaultMailPort = 587
+
 // SMTPConnection is a mail server.
 type SMTPConnection struct {
 	Host           string
-	Port           int      // default 587
+	Port           int      // default DefaultMailPort
 	From           string   // the only sender
 	To             []string // recipients that may be addressed: an address, or *@domain; required
 	User, Password Value    // both empty: no authentication

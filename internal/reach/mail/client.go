@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,6 +66,39 @@ func (c *Client) Do(ctx context.Context, caller access.Caller, policy access.Pol
 		return failed(fault)
 	}
 	return access.Answer{Head: encode(sent)}
+}
+
+// notSent begins faults of operations.
+const notSent = "the mail was not sent: "
+
+// Test tries a connection as the given flow sees it: address, TLS and credentials. It sends no
+// mail. Its error is an [access.Fault].
+func (c *Client) Test(ctx context.Context, flow string, connection *access.Connection) error {
+	ctx, done, fault := c.begin(ctx)
+	if fault != nil {
+		return fault
+	}
+	defer done()
+	from, ok := parseAddress(connection.SMTP.From)
+	if !ok {
+		return invalid("from of connection %q is no address: write flows@example.com", connection.Name)
+	}
+	l, fault := c.credentials(ctx, flow, connection.SMTP)
+	if fault != nil {
+		return fault
+	}
+	_, fault = c.converse(ctx, connection, l, from.domain, func(s *session) (string, *access.Fault) {
+		if err := s.Quit(); err != nil {
+			return "", s.fault("QUIT", err)
+		}
+		return "", nil
+	})
+	if fault == nil {
+		return nil
+	}
+	found := *fault
+	found.Message = strings.TrimPrefix(found.Message, notSent)
+	return &found
 }
 
 // answer is the head of an operation that was performed.

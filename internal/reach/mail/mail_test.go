@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -368,5 +369,40 @@ func TestLimits(t *testing.T) {
 	r.connection.Limit = access.Limit{Concurrency: 1}
 	for range 3 {
 		r.sends(simple, "")
+	}
+}
+
+// TestTest tries connections: no mail is sent, and no fault speaks of one.
+func TestTest(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	if err := r.Test(t.Context(), "orders", r.connection); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.dialed()); n != 1 || len(r.server.got()) != 0 {
+		t.Errorf("%d dials, %d mails", n, len(r.server.got()))
+	}
+	for name, test := range map[string]struct {
+		change        func(*access.Connection)
+		code, message string
+	}{
+		"wrong password": {func(c *access.Connection) { c.SMTP.Password = access.Value{Text: password + "!"} }, access.CodeRefused, "example.com:587 refused the credentials: 535"},
+		"no secret":      {func(c *access.Connection) { c.SMTP.Password = access.Value{Secret: "missing"} }, access.CodeDenied, "no secret missing"},
+		"another name":   {func(c *access.Connection) { c.TLS.ServerName = "other.example.org" }, access.CodeUnreachable, "STARTTLS with example.com:587 failed: tls: failed to verify certificate"},
+		"no sender":      {func(c *access.Connection) { c.SMTP.From = "" }, access.CodeInvalid, "from of connection"},
+	} {
+		own, inner, tls := *r.connection, *r.connection.SMTP, *r.connection.TLS
+		own.SMTP, own.TLS = &inner, &tls
+		test.change(&own)
+		wrong := newRig(t, nil)
+		own.Folder, wrong.connection = wrong.connection.Folder, &own
+		fault, ok := errors.AsType[*access.Fault](wrong.Test(t.Context(), "orders", &own))
+		if !ok || fault.Code != test.code || !strings.HasPrefix(fault.Message, test.message) || strings.Contains(fault.Message, password) {
+			t.Errorf("%s: %+v", name, fault)
+		}
+	}
+	r.Close()
+	if err := r.Test(t.Context(), "orders", r.connection); err == nil {
+		t.Error("a closed client tests")
 	}
 }

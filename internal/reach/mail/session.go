@@ -25,9 +25,6 @@ const (
 	tlsImplicit = "implicit"
 )
 
-// defaultPort is the one for submission (RFC 6409).
-const defaultPort = 587
-
 // maxAnswers bounds what a server may send during a session.
 const maxAnswers = 1 << 20
 
@@ -42,9 +39,14 @@ type session struct {
 
 // send delivers a message in a session of its own, and returns the server's last reply.
 func (c *Client) send(ctx context.Context, connection *access.Connection, l *login, m *message) (string, *access.Fault) {
+	return c.converse(ctx, connection, l, m.from.domain, func(s *session) (string, *access.Fault) { return s.deliver(m) })
+}
+
+// converse opens a session under the host's name, with TLS and credentials, and talks in it.
+func (c *Client) converse(ctx context.Context, connection *access.Connection, l *login, name string, talk func(*session) (string, *access.Fault)) (string, *access.Fault) {
 	settings, port := connection.SMTP, connection.SMTP.Port
 	if port == 0 {
-		port = defaultPort
+		port = access.DefaultMailPort
 	}
 	mode := settings.StartTLS
 	switch mode {
@@ -83,10 +85,10 @@ func (c *Client) send(ctx context.Context, connection *access.Connection, l *log
 	if s.Client, err = smtp.NewClient(conn, settings.Host); err != nil {
 		return "", s.fault("the session", err)
 	}
-	if fault := s.open(m.from.domain, mode, config, l); fault != nil {
+	if fault := s.open(name, mode, config, l); fault != nil {
 		return "", fault
 	}
-	return s.deliver(m)
+	return talk(s)
 }
 
 // open introduces the host, changes to TLS and logs in.

@@ -18,17 +18,9 @@ const maxInput = 8 << 20
 
 // ReadJSON returns the JSON of an argument: the argument itself, @FILE or - for stdin.
 func (a *App) ReadJSON(arg string) (json.RawMessage, error) {
-	text, from := []byte(arg), "the input"
-	var err error
-	if name, isFile := strings.CutPrefix(arg, "@"); isFile {
-		text, err = readFile(name)
-		from = name
-	} else if arg == "-" {
-		text, err = ReadAll(a.Stdin)
-		from = "stdin"
-	}
+	text, from, err := a.readArgument(arg)
 	if err != nil {
-		return nil, Exitf(ExitInvalid, "%w", err)
+		return nil, err
 	}
 	text = bytes.TrimSpace(text)
 	if err := checkJSON(text); err != nil {
@@ -38,6 +30,28 @@ func (a *App) ReadJSON(arg string) (json.RawMessage, error) {
 		return nil, Exitf(ExitInvalid, "%s is not accepted: %w", from, err)
 	}
 	return text, nil
+}
+
+// ReadBytes returns the bytes of an argument: the argument itself, @FILE or - for stdin.
+func (a *App) ReadBytes(arg string) ([]byte, error) {
+	text, _, err := a.readArgument(arg)
+	return text, err
+}
+
+// readArgument reads what an argument stands for, and names where that comes from.
+func (a *App) readArgument(arg string) (text []byte, from string, err error) {
+	text, from = []byte(arg), "the input"
+	if name, isFile := strings.CutPrefix(arg, "@"); isFile {
+		text, err = readFile(name)
+		from = name
+	} else if arg == "-" {
+		text, err = ReadAll(a.Stdin)
+		from = "stdin"
+	}
+	if err != nil {
+		return nil, from, Exitf(ExitInvalid, "%w", err)
+	}
+	return text, from, nil
 }
 
 func readFile(name string) ([]byte, error) {

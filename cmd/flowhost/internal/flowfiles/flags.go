@@ -30,13 +30,19 @@ func (f *Flags) AddConfig(flags *pflag.FlagSet) {
 
 // Allowed are the load options with the ceilings of the host of these files.
 func (f *Flags) Allowed(cmd *cobra.Command, a *cli.App, path string, catalog flows.Catalog) (flows.Options, error) {
+	_, options, err := f.WithSettings(cmd, a, path, catalog)
+	return options, err
+}
+
+// WithSettings is Allowed for a command that needs the settings of the host, too.
+func (f *Flags) WithSettings(cmd *cobra.Command, a *cli.App, path string, catalog flows.Catalog) (settings.Settings, flows.Options, error) {
 	s, err := settings.Read(a, f.config, path)
 	if err != nil {
-		return flows.Options{}, err
+		return s, flows.Options{}, err
 	}
 	options, err := f.Options(cmd, a.Environ, catalog)
 	options.Ceilings, options.Operator = s.Ceilings, s.Operator
-	return options, err
+	return s, options, err
 }
 
 // AddFlags adds --var and --var-file.

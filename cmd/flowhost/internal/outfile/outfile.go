@@ -25,6 +25,8 @@ var (
 	JUnit = Kind{what: "a JUnit report", flag: "--junit", is: func(head []byte) bool {
 		return bytes.HasPrefix(head, []byte("<?xml")) && bytes.Contains(head, []byte("<testsuites"))
 	}}
+	// Artifact is a file with any content, of which none is overwritten.
+	Artifact = Kind{what: "empty", flag: "--output", is: func([]byte) bool { return false }}
 )
 
 // Check rejects a path whose file must not be overwritten. Empty files, devices and
@@ -70,30 +72,45 @@ func isDir(path string) bool {
 
 // Write writes a file, unless check rejects its path.
 func (k Kind) Write(path string, content []byte) error {
+	return k.Stream(path, all(content))
+}
+
+// Stream is Write for content that is too large for memory. When write fails, the file is as
+// it was; a device or a pipe has what was written before.
+func (k Kind) Stream(path string, write func(io.Writer) error) error {
 	if err := k.Check(path); err != nil {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeStream(path, content)
+		return writeStream(path, write)
 	}
-	return Replace(path, content)
+	return replace(path, write)
+}
+
+// all writes content.
+func all(content []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	}
 }
 
 // writeStream writes to a device or a pipe. A pipe without a reader is an error:
 // the write would block forever.
-func writeStream(path string, content []byte) error {
+func writeStream(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|openNow, 0)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(content)
-	return errors.Join(err, file.Close())
+	return errors.Join(write(file), file.Close())
 }
 
 // Replace writes a file in one step, so that an interrupted run never leaves
 // half of it. A symbolic link remains one, and a file keeps its permissions and its
 // owner; a read-only file is not changed.
-func Replace(name string, content []byte) error {
+func Replace(name string, content []byte) error { return replace(name, all(content)) }
+
+func replace(name string, write func(io.Writer) error) error {
 	target, err := filepath.EvalSymlinks(name)
 	var before fs.FileInfo
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +129,7 @@ func Replace(name string, content []byte) error {
 		return err
 	}
 	defer os.Remove(temporary.Name()) // fails once it is renamed
-	_, err = temporary.Write(content)
-	err = errors.Join(err, likeBefore(temporary, before), temporary.Close())
+	err = errors.Join(write(temporary), likeBefore(temporary, before), temporary.Close())
 	if err == nil {
 		err = os.Rename(temporary.Name(), target)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -119,13 +118,13 @@ func (r *rights) through(name string, c *access.Connection) {
 		}
 		r.http(rules, c.HTTP.Redirects, c.HTTP.MaxBody)
 	case c.SQL != nil:
-		r.add(mayRead, target(c))
+		r.add(mayRead, c.Target())
 		if c.SQL.Access == access.ReadWrite {
-			r.add(mayWrite, target(c))
+			r.add(mayWrite, c.Target())
 		}
 	case c.SMTP != nil:
 		for _, to := range c.SMTP.To {
-			r.add(mayMail, to+" through "+target(c))
+			r.add(mayMail, to+" through "+c.Target())
 		}
 	}
 }
@@ -138,31 +137,9 @@ func describe(c *access.Connection) string {
 	case c.Operator:
 		return c.Type + ", of the settings of the host"
 	case c.SQL != nil:
-		return fmt.Sprintf("%s %s, %s", c.Type, target(c), c.SQL.Access)
+		return fmt.Sprintf("%s %s, %s", c.Type, c.Target(), c.SQL.Access)
 	}
-	return c.Type + " " + target(c)
-}
-
-// target is where a connection leads, without credentials.
-func target(c *access.Connection) string {
-	switch {
-	case c.HTTP != nil:
-		return c.HTTP.BaseURL
-	case c.SMTP != nil:
-		return fmt.Sprintf("%s:%d", c.SMTP.Host, c.SMTP.Port)
-	case c.SQL == nil:
-		return "nowhere"
-	case c.SQL.Path != "":
-		return c.SQL.Path
-	case c.SQL.DSN.Secret != "":
-		return "secret." + c.SQL.DSN.Secret
-	}
-	if u, err := url.Parse(c.SQL.DSN.Text); err == nil && u.Host != "" {
-		return u.Host + u.Path
-	}
-	_, server, _ := strings.Cut(c.SQL.DSN.Text, "@") // user@tcp(db.example.com:3306)/shop?tls=true
-	server, _, _ = strings.Cut(server, "?")
-	return cmp.Or(server, "a database")
+	return c.Type + " " + c.Target()
 }
 
 // covered reports whether a right is among others, or part of them.

@@ -91,7 +91,7 @@ func codeOfAnswer(code string) int {
 	case api.CodeTimeout:
 		return cli.ExitTimeout
 	case api.CodeFinished, api.CodeUnfinished, api.CodeNotWaiting, api.CodeWaitKind, api.CodeSucceeded, api.CodeTooLarge,
-		api.CodeDisabled, api.CodePaused, api.CodeNotPaused, api.CodeOverlap:
+		api.CodeDisabled, api.CodePaused, api.CodeNotPaused, api.CodeOverlap, api.CodeUnknownKey, api.CodeConflict, api.CodeFull:
 		return cli.ExitFailed
 	}
 	return cli.ExitInvalid // an unknown name or an invalid request
@@ -262,10 +262,15 @@ func UnknownFlow(ctx context.Context, client *api.Client, flow string) error {
 	return cli.Exitf(cli.ExitInvalid, "the host serves no flow %q%s", flow, cli.Suggest(flow, FlowNames(ctx, client)))
 }
 
-// Complete completes arguments in the shell, with nothing if no host answers.
+// Complete completes the first argument in the shell, with nothing if no host answers.
 func (r *Host) Complete(words func(context.Context, *api.Client) []string) cobra.CompletionFunc {
+	return r.CompleteEach(func(ctx context.Context, client *api.Client, _ []string) []string { return words(ctx, client) })
+}
+
+// CompleteEach completes each argument by a function of its own, which knows those before it.
+func (r *Host) CompleteEach(words ...func(ctx context.Context, client *api.Client, before []string) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
+		if len(args) >= len(words) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
@@ -279,7 +284,7 @@ func (r *Host) Complete(words func(context.Context, *api.Client) []string) cobra
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		defer client.Close()
-		return words(ctx, client), cobra.ShellCompDirectiveNoFileComp
+		return words[len(args)](ctx, client, args), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

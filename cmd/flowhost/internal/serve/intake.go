@@ -27,10 +27,16 @@ func (n *Node) intake(soft context.Context, c *Config, r *reloader, control *hos
 		return err
 	}
 	r.deployed(c.Set)
+	buckets, err := openBuckets(n.link.records, c.Settings.Streams.Replicas)
+	if err != nil {
+		return err
+	}
+	parts := n.link.artifacts.Parts()
+	defer parts.Close()
 	intake, err := intake.New(n.link.intake, n.Engine, subscriptions(c.Set), intake.Config{
 		App: n.link.app, Operator: n.link.operator, Connected: n.link.connected,
 		Version: buildinfo.This().Semantic(), Control: n.Engine, Waits: n.Engine, Schedules: n.Engine, Backfills: n.Engine, Limits: n.Engine.Limits, Host: control,
-		Logs: n.link.logs, Feed: n.link.feed, Ready: n.link.health.Ready,
+		Logs: n.link.logs, Artifacts: parts, Buckets: buckets, Feed: n.link.feed, Ready: n.link.health.Ready,
 		Flows:    func() []api.FlowInfo { return r.served.Load().infos },
 		Deployed: func() api.Deployment { return r.served.Load().deployed },
 		Stats:    func() any { return statsOf(c.Host, n) }, Code: codeOfEngine, Log: c.Log,
