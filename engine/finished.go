@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -37,7 +38,7 @@ func (e *executor) finish(o *openRun, failure *run.Failure) {
 
 // prepareRecord builds the record of a large run before the run ends, beside the loop.
 func prepareRecord(e *executor, o *openRun, then func()) {
-	build := func() { o.completion.record = o.run.Record(taskNames(o.flow)) }
+	build := func() { o.completion.record = recordUnder(o.flow, o.run, taskNames(o.flow)) }
 	if e.evaluations.inline {
 		build()
 		then()
@@ -191,7 +192,7 @@ func (e *executor) recordOf(r *run.Run) *run.Record {
 		return r.Record(nil)
 	}
 	if o.completion.record == nil {
-		o.completion.record = r.Record(taskNames(o.flow))
+		o.completion.record = recordUnder(o.flow, r, taskNames(o.flow))
 	}
 	o.completion.record.Conclude(r)
 	return o.completion.record
@@ -316,4 +317,13 @@ func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (
 		e.cleanUp(func() { end.leave(answers) })
 	}
 	return record, err
+}
+
+// recordUnder is the record of a run with the policy of its flow.
+func recordUnder(f *flows.Flow, r *run.Run, order []string) *run.Record {
+	record := r.Record(order)
+	if f != nil && f.Definition != nil {
+		record.Policy = f.Definition.Policies[r.Flow]
+	}
+	return record
 }

@@ -129,7 +129,7 @@ func (w *watchers) changed(r *run.Run) {
 
 func (w *watchers) updateOf(o *openRun) update {
 	o.shown = w.clock.now()
-	record := o.run.Record(o.shownTasks())
+	record := recordUnder(o.flow, o.run, o.shownTasks())
 	if !o.run.State.Done() {
 		w.explain(o, record)
 	}

@@ -173,6 +173,7 @@ func (m *module) decodeFlows(blocks []*hcl.Block) {
 		}
 	}
 	m.checkFlows(flows)
+	m.notePolicies(flows)
 	digest := m.def.Digest()
 	for _, f := range flows {
 		f.DefinitionDigest = digest

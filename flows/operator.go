@@ -3,8 +3,11 @@ package flows
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 
@@ -286,4 +289,37 @@ func (s *exprContext) refuse(at hcl.Range, summary, detail string) {
 	}
 	s.module.refused[key] = true
 	s.diags.Add(RuleAllow, at, summary, "%s", detail)
+}
+
+// notePolicies records a digest of what the tasks of each flow are granted, and of what the
+// operator allows the flow. A definition that is loaded again keeps those that it has.
+func (m *module) notePolicies(flows []*Flow) {
+	if m.restored != nil {
+		return
+	}
+	for _, f := range flows {
+		hash, granted := sha256.New(), false
+		for _, t := range f.AllTasks() {
+			if !t.Grants.IsZero() {
+				granted = true
+				writeJSON(hash, t.Name)
+				writeJSON(hash, t.Grants)
+			}
+		}
+		if !granted {
+			continue
+		}
+		if allow, err := m.options.Operator.allow(f.Name); err == nil { // else it is reported
+			writeJSON(hash, allow)
+		}
+		if m.def.Policies == nil {
+			m.def.Policies = map[string]string{}
+		}
+		m.def.Policies[f.Name] = "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	}
+}
+
+// writeJSON writes a value of strings, numbers, lists and maps of these.
+func writeJSON(w io.Writer, v any) {
+	_ = json.NewEncoder(w).Encode(v)
 }

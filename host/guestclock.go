@@ -1,12 +1,14 @@
 package host
 
 import (
+	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/rand/v2"
 	"time"
 
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/access"
 )
 
 // clockStep is how far a guest's clocks move with each read. Equal calls read
@@ -18,6 +20,7 @@ const clockStep = time.Millisecond
 type clock struct {
 	start   time.Time // on the wall, when nothing has elapsed
 	elapsed time.Duration
+	real    time.Time // when the call began, of a call that is granted the real time; zero for others
 }
 
 // set lets the wall show the call's nominal time when so much has elapsed on the
@@ -30,29 +33,40 @@ func (c *clock) set(scheduled time.Time, elapsed time.Duration) {
 }
 
 func (c *clock) walltime() (sec int64, nsec int32) {
+	if !c.real.IsZero() {
+		now := time.Now()
+		return now.Unix(), int32(now.Nanosecond())
+	}
 	c.elapsed += clockStep
 	now := c.start.Add(c.elapsed)
 	return now.Unix(), int32(now.Nanosecond())
 }
 
 func (c *clock) nanotime() int64 {
+	if !c.real.IsZero() {
+		return int64(c.elapsed + time.Since(c.real))
+	}
 	c.elapsed += clockStep
 	return int64(c.elapsed)
 }
 
 // random is the source of a guest's random numbers: the same for all attempts
-// of a task run. The zero value is that of initialization.
+// of a task run, unless it is granted real ones. The zero value is that of initialization.
 type random struct {
 	run, task, key string
+	real           bool
 	source         *rand.ChaCha8 // made when the first one is asked for
 }
 
 func randomOf(call *run.Call) random {
-	return random{run: string(call.Run), task: call.Task, key: call.Key}
+	return random{run: string(call.Run), task: call.Task, key: call.Key, real: call.Grants.Random == access.Real}
 }
 
 // Read never fails.
 func (r *random) Read(p []byte) (int, error) {
+	if r.real {
+		return crand.Read(p)
+	}
 	if r.source == nil {
 		r.source = r.seeded()
 	}

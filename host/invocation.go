@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -12,6 +14,7 @@ import (
 	"github.com/flowhost/flowhost/host/internal/guestfs"
 	"github.com/flowhost/flowhost/host/internal/wasi"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/access"
 	"github.com/flowhost/flowhost/sdk/abi"
 )
 
@@ -200,6 +203,9 @@ func processOf(ctx context.Context) *wasi.Process { return &invocationOf(ctx).pr
 func (inv *invocation) begin(elapsed time.Duration) {
 	inv.meter = meter{limit: inv.limits.Fuel}
 	inv.clock.set(inv.call.Scheduled, elapsed)
+	if inv.call.Grants.Clock == access.Real {
+		inv.clock.real = time.Now()
+	}
 	files := &inv.none
 	if inv.files != nil {
 		files = inv.files
@@ -209,6 +215,17 @@ func (inv *invocation) begin(elapsed time.Duration) {
 	}
 	inv.start(files)
 	inv.random = randomOf(inv.call)
+	inv.process.Env = environment(inv.call.Grants.Env)
+}
+
+// environment is the variables that a call was granted. A runtime that was initialized before
+// the call has read its environment already, and sees none of them.
+func environment(granted map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(granted)) {
+		all = append(all, name+"="+granted[name])
+	}
+	return all
 }
 
 // blame adopts the guest's log of an initialization that failed: nothing

@@ -115,6 +115,9 @@ func (inv *invocation) await(ctx context.Context, bound time.Duration) time.Dura
 		defer timer.Stop()
 		expired = timer.C
 	}
+	if inv.outside.door.Look() {
+		return 0
+	}
 	inv.leaveThread()
 	began := time.Now()
 	own := timeOf(ctx)
@@ -136,6 +139,7 @@ func (inv *invocation) await(ctx context.Context, bound time.Duration) time.Dura
 	if own.back() != nil && inv.over(ctx) || inv.over(ctx) {
 		panic(errInterrupted) // the instance recovers it
 	}
+	inv.outside.door.Look()
 	if passed < 0 {
 		passed = time.Since(began)
 	}
@@ -193,6 +197,7 @@ func answerOpWait(ctx context.Context, inv *invocation, mem api.Memory, args arg
 	left := time.Duration(args.i32(2)) * time.Millisecond
 	bounded := left >= 0
 	for {
+		d.Look()
 		index, errno := d.Poll(tickets)
 		switch {
 		case errno == 0:

@@ -307,3 +307,39 @@ func BenchmarkOperation(b *testing.B) {
 		})
 	}
 }
+
+// What is granted of the real world is what a guest sees, and nothing else.
+func TestRealTimeAndRandomNumbers(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, host.Config{})
+	signature, err := h.Signature(t.Context(), guest(t, "outside"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := func(grants access.Grants) (now time.Time, random string) {
+		t.Helper()
+		call := callOf(signature.Digest, "world", `{}`)
+		call.Grants.Grants = grants
+		var out struct {
+			Now    time.Time
+			Random string
+		}
+		result := invoke(t, h, call)
+		if err := json.Unmarshal(result.Output, &out); err != nil {
+			t.Fatal(result.Failure, err)
+		}
+		return out.Now, out.Random
+	}
+	virtual, random := world(access.Grants{})
+	if again, other := world(access.Grants{}); !again.Equal(virtual) || other != random || virtual.Year() != 2026 || virtual.Month() != time.March {
+		t.Errorf("%v and %v, %s and %s", virtual, again, random, other)
+	}
+	began := time.Now()
+	now, real := world(access.Grants{Clock: access.Real, Random: access.Real})
+	if now.Before(began) || now.After(time.Now()) {
+		t.Errorf("the guest's time is %v", now)
+	}
+	if _, other := world(access.Grants{Random: access.Real}); real == random || real == other {
+		t.Errorf("%s, %s and %s", random, real, other)
+	}
+}

@@ -18,6 +18,10 @@ type Definition struct {
 	Files   map[string][]byte          `json:"files"`            // flow files and files read by file functions, by path in the directory
 	Vars    map[string]json.RawMessage `json:"vars,omitempty"`   // values given from outside, without those of sensitive variables
 	Plugins map[string]string          `json:"plugins"`          // module digest by source as the files name it
+
+	// Policies are digests of what the tasks of flows are granted and the operator allowed
+	// when the definition was loaded, by the name of the flow; none for flows without grants.
+	Policies map[string]string `json:"policies,omitempty"`
 }
 
 // Digest identifies the definition's content, "sha256:...".
@@ -43,6 +47,10 @@ func (d *Definition) Digest() string {
 	for _, source := range slices.Sorted(maps.Keys(d.Plugins)) {
 		field([]byte("plugin " + source))
 		field([]byte(d.Plugins[source]))
+	}
+	for _, flow := range slices.Sorted(maps.Keys(d.Policies)) {
+		field([]byte("policy " + flow))
+		field([]byte(d.Policies[flow]))
 	}
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
 }

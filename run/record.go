@@ -16,6 +16,7 @@ type Record struct {
 	State      State                      `json:"state"`
 	WaitsFor   *WaitsFor                  `json:"waits_for,omitempty"`  // why it is pending; in the record of an open run
 	Definition string                     `json:"definition,omitempty"` // digest of the flow's files, as they were
+	Policy     string                     `json:"policy,omitempty"`     // digest of what its tasks were granted and the operator allowed; empty without grants
 	RetryOf    ID                         `json:"retry_of,omitempty"`   // the run that this one continues
 	Attempt    int                        `json:"attempt,omitempty"`    // position in its chain of reruns; none for the first run
 	Parent     *Parent                    `json:"parent,omitempty"`     // the task of which this is a run of a sub-flow

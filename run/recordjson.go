@@ -26,6 +26,9 @@ func (r *Record) AppendJSON(out []byte) ([]byte, error) {
 	if r.Definition != "" {
 		w.text("definition", r.Definition)
 	}
+	if r.Policy != "" {
+		w.text("policy", r.Policy)
+	}
 	if r.RetryOf != "" {
 		w.text("retry_of", string(r.RetryOf))
 	}

@@ -69,6 +69,13 @@
 // nothing has struct{} in that place; json.RawMessage takes any input and keeps
 // its bytes.
 //
+// # Outside
+//
+// A [Context] reaches what the flow grants to the task: web APIs (Fetch, and package sdkhttp
+// for libraries that take an *http.Client), databases (package sdksql), buckets of keys and
+// values, subjects of NATS, artifacts, mail. The host makes the requests and has the
+// credentials. A denial is an error with the line that would grant it.
+//
 // # Failure
 //
 // A function that cannot succeed returns an error. A plain error may succeed on

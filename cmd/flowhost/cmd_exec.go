@@ -111,7 +111,7 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	config := serve.NodeConfig{
 		Settings: s, Host: h, Flows: options, Log: log,
 		Observers: []engine.Observer{p},
-		Invoker:   func(next engine.Invoker) engine.Invoker { return keepLogs(p)(outside.MaskResults(next)) },
+		Invoker:   func(next engine.Invoker) engine.Invoker { return keepLogs(p)(outside.Guard(next)) },
 	}
 	if s.Data != "" {
 		if config.Link, err = serve.OpenLink(soft, s, false, set, log); err != nil {

@@ -101,6 +101,7 @@ type ticket struct {
 	answer    access.Answer
 	took      time.Duration
 	size      int64 // held for it; guarded by the door's mu
+	visible   bool  // the guest may see that it has ended
 	reported  bool
 	cancel    context.CancelFunc
 }
@@ -228,6 +229,19 @@ func (d *Door) find(number int32) *ticket {
 	return d.open[i]
 }
 
+// Look lets the guest see the ends of operations that have ended, and reports whether there
+// are new ones. It is called where the guest waits: so what it sees elsewhere does not depend on
+// how fast an answer came.
+func (d *Door) Look() bool {
+	found := false
+	for _, t := range d.open {
+		if !t.visible && t.ended() {
+			t.visible, found = true, true
+		}
+	}
+	return found
+}
+
 func (t *ticket) ended() bool {
 	select {
 	case <-t.done:
@@ -237,7 +251,8 @@ func (t *ticket) ended() bool {
 	}
 }
 
-// Poll returns the index of the first of the tickets whose operation has ended. It fails
+// Poll returns the index of the first of the tickets whose operation has ended, as far as
+// [Door.Look] has seen. It fails
 // with EBADF for a ticket that is not open, and with EAGAIN when none has ended.
 func (d *Door) Poll(tickets []int32) (int, abi.Errno) {
 	first := -1
@@ -246,7 +261,7 @@ func (d *Door) Poll(tickets []int32) (int, abi.Errno) {
 		if t == nil {
 			return 0, abi.EBADF
 		}
-		if first < 0 && t.ended() {
+		if first < 0 && t.visible {
 			first = i
 		}
 	}
@@ -260,11 +275,6 @@ func (d *Door) Poll(tickets []int32) (int, abi.Errno) {
 // Ready has a value when an operation may have ended since it was read last.
 func (d *Door) Ready() <-chan struct{} { return d.ready }
 
-// Idle reports whether no operation is under way, so that waiting for one would be in vain.
-func (d *Door) Idle() bool {
-	return !slices.ContainsFunc(d.open, func(t *ticket) bool { return !t.ended() })
-}
-
 // Part returns a part of an answer: 0 its head, 1 its body. The caller must not change it.
 // It fails with EBADF for a ticket that is not open, EAGAIN for an operation that has not
 // ended, EINVAL for another part, and for the body of an operation that was not performed
@@ -274,7 +284,7 @@ func (d *Door) Part(number int32, part int32) ([]byte, abi.Errno) {
 	switch {
 	case t == nil:
 		return nil, abi.EBADF
-	case !t.ended():
+	case !t.visible:
 		return nil, abi.EAGAIN
 	}
 	d.report(t)
@@ -292,7 +302,7 @@ func (d *Door) Part(number int32, part int32) ([]byte, abi.Errno) {
 
 // Fault is why the operation of a ticket was not performed, nil if it was or has not ended.
 func (d *Door) Fault(number int32) *access.Fault {
-	if t := d.find(number); t != nil && t.ended() {
+	if t := d.find(number); t != nil && t.visible {
 		return t.answer.Fault
 	}
 	return nil

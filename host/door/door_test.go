@@ -46,9 +46,9 @@ func (c *controlled) Close() { c.closed++ }
 
 // state of an operation in the model.
 type modeled struct {
-	ended, reported bool
-	body            int // bytes of the answer; -1: it failed
-	size            int // bytes that are held for it
+	ended, visible, reported bool
+	body                     int // bytes of the answer; -1: it failed
+	size                     int // bytes that are held for it
 }
 
 // Random guests against a model: what each call returns, what is held, and that each
@@ -133,9 +133,15 @@ func playGuest(t *testing.T, seed uint64) {
 			session.end(int(ticket)) <- answer
 			synctest.Wait()
 		case 3:
-			all := open()
+			all, found := open(), false
+			for _, n := range all {
+				if m := model[int(n)]; m.ended && !m.visible {
+					m.visible, found = true, true
+				}
+			}
+			check("look", d.Look(), found)
 			index, errno := d.Poll(all)
-			first := slices.IndexFunc(all, func(n int32) bool { return model[int(n)].ended })
+			first := slices.IndexFunc(all, func(n int32) bool { return model[int(n)].visible })
 			if first < 0 {
 				check("poll", errno, abi.EAGAIN)
 			} else {
@@ -147,7 +153,7 @@ func playGuest(t *testing.T, seed uint64) {
 			switch {
 			case m == nil:
 				check("part", errno, abi.EBADF)
-			case !m.ended:
+			case !m.visible:
 				check("part", errno, abi.EAGAIN)
 			case m.body < 0:
 				check("part of a fault", errno == 0, false)
@@ -196,6 +202,7 @@ func TestFaultOfTheABI(t *testing.T) {
 	}
 	session.end(1) <- access.Answer{Fault: new(access.Fault(want))}
 	<-d.Ready()
+	d.Look()
 	head, errno := d.Part(ticket, abi.PartHead)
 	var got abi.Fault
 	if err := json.Unmarshal(head, &got); err != nil || errno != 0 || got != want {
@@ -233,7 +240,7 @@ func BenchmarkDoor(b *testing.B) {
 			b.Fatal(errno)
 		}
 		for {
-			if _, errno := d.Part(ticket, abi.PartHead); errno == 0 {
+			if d.Look() {
 				break
 			}
 			<-d.Ready()

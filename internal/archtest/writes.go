@@ -53,7 +53,7 @@ var Writes = []Write{
 	{File: "cmd/flowhost/cmd_plugin_build.go", Calls: "MkdirTemp RemoveAll WriteFile",
 		Reason: "a temporary directory of its own"},
 	{File: "cmd/flowhost/internal/serve/outside.go", Calls: "MkdirTemp RemoveAll",
-		Reason: "a temporary directory of its own, of a server in memory"},
+		Reason: "a new temporary directory, for the server in memory of a single run"},
 	{File: "cmd/flowhost/internal/serve/filewatch.go", Calls: "Remove",
 		Reason: "of a watch, not of a file"},
 	{File: "host/internal/compile/cache.go", Calls: "MkdirAll MkdirTemp NewCompilationCacheWithDir Remove Remove RemoveAll Rename WriteFile",

@@ -70,6 +70,9 @@ func copyExamples() error {
 	if err != nil {
 		return err
 	}
+	if err := copyFile(filepath.Join(root, "examples/flowhost.hcl"), filepath.Join(built.examples, "flowhost.hcl")); err != nil {
+		return err
+	}
 	for _, from := range files {
 		info, err := os.Stat(from)
 		if err != nil {

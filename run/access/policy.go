@@ -1,11 +1,6 @@
 package access
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"slices"
-)
+import "slices"
 
 // Policy is what decides on the operations of a call: the grant of its flow and what the
 // operator allows that flow. An operation needs both.
@@ -32,16 +27,6 @@ type Allow struct {
 	Random      string          `json:"random,omitempty"`
 	Artifacts   bool            `json:"artifacts,omitempty"`
 	From        string          `json:"-"` // where it is written, "flowhost.hcl:12"
-}
-
-// Digest names a policy: equal policies have equal digests.
-func (p *Policy) Digest() string {
-	text, err := json.Marshal(p)
-	if err != nil {
-		panic(err) // texts, numbers and maps of texts
-	}
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Names reports whether a list has a name, or all.

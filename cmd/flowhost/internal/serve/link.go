@@ -223,7 +223,7 @@ func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) 
 		config.Listened = l.server.Listened
 	}
 	var errs [9]error
-	l.artifacts, errs[8] = l.openArtifacts(ctx, s, log)
+	l.artifacts, errs[8] = l.openArtifacts(s, log)
 	l.journal, errs[0] = journal.New(ctx, l.engine, shard, journal.Config{Log: log})
 	l.snapshots, errs[1] = journal.NewObjects(ctx, l.engine, bus.BucketSnapshots, objects)
 	l.blobs, errs[2] = journal.NewObjects(ctx, l.engine, bus.BucketBlobs, objects)
@@ -243,9 +243,11 @@ func (l *Link) open(ctx context.Context, s settings.Settings, log *slog.Logger) 
 
 // openArtifacts opens the store of artifacts: files of the data directory, or a bucket of an
 // external server, which others may share.
-func (l *Link) openArtifacts(ctx context.Context, s settings.Settings, log *slog.Logger) (artifacts.Store, error) {
+func (l *Link) openArtifacts(s settings.Settings, log *slog.Logger) (artifacts.Store, error) {
 	if l.server == nil {
-		return artifacts.OpenObjects(ctx, artifacts.ObjectsConfig{Conn: l.records, Replicas: max(s.Streams.Replicas, 1), Log: log})
+		return &lateStore{open: func(ctx context.Context) (artifacts.Store, error) {
+			return artifacts.OpenObjects(ctx, artifacts.ObjectsConfig{Conn: l.records, Replicas: max(s.Streams.Replicas, 1), Log: log})
+		}}, nil
 	}
 	files, err := artifacts.OpenFiles(artifacts.FilesConfig{Dir: filepath.Join(s.Data, "artifacts"), Log: log})
 	if err != nil {

@@ -241,10 +241,52 @@ func (o *Outside) Operation(call *run.Call, r door.Report) {
 	}
 }
 
-// MaskResults masks secrets in what calls return. What guests write while they run is masked
-// by maskLines.
-func (o *Outside) MaskResults(next engine.Invoker) engine.Invoker {
+// narrow takes from a call what the operator does not allow anymore. What is left out here is
+// denied by what is missing; operations are decided one by one.
+func (o *Outside) narrow(call *run.Call) {
+	allow, g := o.allow(call.Flow), &call.Grants
+	var connections []*access.Connection
+	for _, name := range g.Connections {
+		if c := o.Connection(call.Flow, name); c != nil {
+			connections = append(connections, c)
+		}
+	}
+	for _, x := range allow.Excess(&g.Grants, connections) {
+		switch x.Key {
+		case "clock":
+			g.Clock = ""
+		case "random":
+			g.Random = ""
+		}
+	}
+	if allow == nil {
+		return
+	}
+	env := map[string]string{}
+	for name, value := range g.Env {
+		if access.Names(allow.Env, name) {
+			env[name] = value
+		}
+	}
+	g.Env = env
+	var files []run.FileGrant
+	for _, f := range g.Files {
+		mode := access.ReadOnly
+		if f.Write {
+			mode = access.ReadWrite
+		}
+		if allow.IncludesFiles(f.Path, mode) {
+			files = append(files, f)
+		}
+	}
+	g.Files = files
+}
+
+// Guard narrows what calls are granted to what the operator allows now, and masks secrets in
+// what they return. What guests write while they run is masked by maskLines.
+func (o *Outside) Guard(next engine.Invoker) engine.Invoker {
 	return InvokerFunc(func(ctx context.Context, call run.Call) (run.Result, error) {
+		o.narrow(&call)
 		result, err := next.Invoke(ctx, call)
 		result.Output = o.masker.JSON(result.Output)
 		if f := result.Failure; f != nil {

@@ -51,7 +51,7 @@ func Run(soft, hard context.Context, c Config) error {
 	c.Outside.Deploy(c.Set)
 	n, err := NewNode(soft, NodeConfig{
 		Settings: c.Settings, Host: c.Host, Link: l, Flows: c.Flows, limits: c.Set.Limits, Log: c.Log,
-		Invoker: func(next engine.Invoker) engine.Invoker { return logGuests(c.Log)(c.Outside.MaskResults(next)) },
+		Invoker: func(next engine.Invoker) engine.Invoker { return logGuests(c.Log)(c.Outside.Guard(next)) },
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -37,6 +38,7 @@ func init() {
 	sdk.Function("forever", forever)
 	sdk.Function("files", files)
 	sdk.Function("tidies", tidies)
+	sdk.Function("world", world)
 }
 
 func main() {}
@@ -211,6 +213,15 @@ func tidies(ctx sdk.Context, _ struct{}) (string, error) {
 	_, err := fetch(ctx, "/never")
 	text, after := fetch(ctx, "/slow")
 	return "", fmt.Errorf("%v, then %s %v", err, text, after)
+}
+
+// world is what a guest sees of time and chance.
+func world(_ sdk.Context, _ struct{}) (out struct {
+	Now    time.Time
+	Random string
+}, err error) {
+	out.Now, out.Random = time.Now().UTC(), rand.Text()
+	return out, nil
 }
 
 // files speaks to the file of operations as a language without imports does.
