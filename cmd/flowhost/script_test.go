@@ -198,7 +198,7 @@ func connectTo(ts *testscript.TestScript, host string, end time.Time) *nats.Conn
 func serverCommand(ts *testscript.TestScript, _ bool, _ []string) {
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: ts.MkAbs("nats"), NoSigs: true,
-		JetStreamMaxStore: 16 << 30,
+		JetStreamMaxStore: 64 << 30,
 	})
 	ts.Check(err)
 	s.Start()
