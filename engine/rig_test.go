@@ -159,7 +159,11 @@ func (r *rig) stop() {
 		for _, task := range end.record.Tasks {
 			order = append(order, task.Task)
 		}
-		if diff := cmp.Diff(asJSON(r.t, end.record), asJSON(r.t, replayed.Runs[id].Record(order))); diff != "" {
+		record := replayed.Runs[id].Record(order)
+		if d := replayed.Definitions[record.Definition]; d != nil {
+			record.Policy = d.Policies[record.Flow]
+		}
+		if diff := cmp.Diff(asJSON(r.t, end.record), asJSON(r.t, record)); diff != "" {
 			r.t.Errorf("finished run %s differs between memory and journal:\n%s", id, diff)
 		}
 	}

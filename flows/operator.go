@@ -295,6 +295,7 @@ func (s *exprContext) refuse(at hcl.Range, summary, detail string) {
 // operator allows the flow. A definition that is loaded again keeps those that it has.
 func (m *module) notePolicies(flows []*Flow) {
 	if m.restored != nil {
+		m.def.Policies = m.restored.Policies
 		return
 	}
 	for _, f := range flows {
