@@ -221,6 +221,9 @@ func (inv *invocation) begin(elapsed time.Duration) {
 // environment is the variables that a call was granted. A runtime that was initialized before
 // the call has read its environment already, and sees none of them.
 func environment(granted map[string]string) []string {
+	if len(granted) == 0 {
+		return nil // most calls: they allocate nothing
+	}
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(granted)) {
 		all = append(all, name+"="+granted[name])
