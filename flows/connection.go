@@ -270,7 +270,7 @@ func (d reachDecoder) textOrSecret(name string, check func(string) error) access
 func (d reachDecoder) oneOf(words []string) string {
 	found := ""
 	for _, word := range words {
-		at := d.content.At
+		var at hcl.Range
 		if a := d.content.Arg(word); a != nil {
 			at = a.NameRange
 		} else if b := d.content.One(word); b != nil {

@@ -121,13 +121,12 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 // rows is a result, of which a page is here.
 type rows struct {
-	conn    *conn
-	ctx     context.Context
-	names   []string
-	types   []string
-	cursor  int64    // of the rest; 0 when there is none
-	page    [][]byte // rows that were not read
-	decoded []driver.Value
+	conn   *conn
+	ctx    context.Context
+	names  []string
+	types  []string
+	cursor int64    // of the rest; 0 when there is none
+	page   [][]byte // rows that were not read
 }
 
 // take takes a page.

@@ -82,7 +82,7 @@ func URL(text string, schemes ...string) error {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#"):
 		return errors.New("it must have no query and no fragment")
 	case path.Clean("/"+u.Path) != "/"+strings.Trim(u.Path, "/"):
-		return errors.New("its path must be in canonical form: without empty segments, . and ..")
+		return errors.New("its path must be in canonical form: without empty segments and without dots as segments")
 	}
 	return nil
 }

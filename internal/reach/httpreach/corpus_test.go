@@ -204,8 +204,7 @@ func TestRedirectAcrossOrigins(t *testing.T) {
 	headers := make(chan http.Header, 1)
 	other, _ := serve(t, "127.0.0.1:0", func(_ http.ResponseWriter, request *http.Request) { headers <- request.Header })
 	port := portOf(other)
-	var r *rig
-	r = newRig(t, func(w http.ResponseWriter, request *http.Request) {
+	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
 		if request.URL.Path == "/" {
 			http.Redirect(w, request, "/same", http.StatusTemporaryRedirect)
 			return

@@ -117,8 +117,8 @@ func TestMissingConnection(t *testing.T) {
 		t.Error("the next deployment may declare it")
 	}
 	wantFault(t, r.do(nil, fields{"connection": "none", "url": "/"}, ""), access.CodeDenied, "not granted")
-	wantFault(t, r.do(r.connection(), fields{"connection": "", "url": "/"}, ""), access.CodeInternal)
-	wantFault(t, r.do(r.connection(), fields{"connection": "other", "url": "/"}, ""), access.CodeInternal)
+	wantFault(t, r.do(r.connection(), fields{"connection": "", "url": "/"}, ""), access.CodeInvalid)
+	wantFault(t, r.do(r.connection(), fields{"connection": "other", "url": "/"}, ""), access.CodeInvalid)
 	r.untouched()
 }
 

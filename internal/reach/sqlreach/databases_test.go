@@ -494,3 +494,12 @@ func BenchmarkServers(b *testing.B) {
 		}
 	}
 }
+
+func (s *secrets) set(name, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values == nil {
+		s.values = map[string]string{}
+	}
+	s.values[name] = value
+}

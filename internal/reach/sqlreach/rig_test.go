@@ -37,15 +37,6 @@ func (s *secrets) Resolve(_ context.Context, _, name string) (string, error) {
 	return value, nil
 }
 
-func (s *secrets) set(name, value string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.values == nil {
-		s.values = map[string]string{}
-	}
-	s.values[name] = value
-}
-
 func newPools(t testing.TB, s access.Secrets) *sqlreach.Pools {
 	t.Helper()
 	if s == nil {

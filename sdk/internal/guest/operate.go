@@ -3,8 +3,6 @@ package guest
 import (
 	"context"
 	"runtime"
-
-	"github.com/flowhost/flowhost/sdk/abi"
 )
 
 // Reply is the answer to an operation that was performed.
@@ -45,30 +43,4 @@ func (c *Call) known() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
-}
-
-// faultOf is the head of an answer as the error that it is.
-func faultOf(head []byte) *abi.Fault {
-	f := new(abi.Fault)
-	Members(head, func(name string, value []byte) {
-		switch name {
-		case "code":
-			f.Code = TextOf(value)
-		case "message":
-			f.Message = TextOf(value)
-		case "target":
-			f.Target = TextOf(value)
-		case "rule":
-			f.Rule = TextOf(value)
-		case "add":
-			f.Add = TextOf(value)
-		case "detail":
-			f.Detail = TextOf(value)
-		case "retryable":
-			f.Retryable = string(value) == "true"
-		case "retry_after_ms":
-			f.RetryAfterMS = IntOf(value)
-		}
-	})
-	return f
 }

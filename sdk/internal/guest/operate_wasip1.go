@@ -83,3 +83,29 @@ func refusal(errno abi.Errno) *abi.Fault {
 	}
 	return &abi.Fault{Code: "invalid", Message: fmt.Sprintf("the host does not start the operation: errno %d", errno)}
 }
+
+// faultOf is the head of an answer as the error that it is.
+func faultOf(head []byte) *abi.Fault {
+	f := new(abi.Fault)
+	Members(head, func(name string, value []byte) {
+		switch name {
+		case "code":
+			f.Code = TextOf(value)
+		case "message":
+			f.Message = TextOf(value)
+		case "target":
+			f.Target = TextOf(value)
+		case "rule":
+			f.Rule = TextOf(value)
+		case "add":
+			f.Add = TextOf(value)
+		case "detail":
+			f.Detail = TextOf(value)
+		case "retryable":
+			f.Retryable = string(value) == "true"
+		case "retry_after_ms":
+			f.RetryAfterMS = IntOf(value)
+		}
+	})
+	return f
+}
