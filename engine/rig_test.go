@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +21,13 @@ import (
 	"github.com/flowhost/flowhost/run/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain collects garbage a quarter as often: a collection charges turns of the loop, which
+// brisk bounds, for what the tests beside them allocate.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(3 << 30)
+	goleak.VerifyTestMain(m)
+}
 
 // catalog knows every module: it has the one function "run".
 type catalog struct{}
