@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -326,6 +327,37 @@ func TestHistoryIndexBreaks(t *testing.T) {
 		h.Take(more)
 		indexSettled(t, h)
 		h.Gets(more, records[0])
+	}
+}
+
+// A damaged length of the list of free pages is noticed before the library frees them.
+func TestHistoryIndexBreaksInItsFreeList(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.index")
+	var log bustest.LogLines
+	h := bustest.OpenHistory(t, bustest.Connect(t, bustest.StartServer(t, natsd.Config{})), history.Config{Index: path, Log: log.Logger()})
+	records := endedRuns(600)
+	h.Take(records...)
+	indexSettled(t, h)
+	text, err := os.ReadFile(path)
+	check(t, err)
+	lists := 0
+	for at := 0; at < len(text); at += os.Getpagesize() {
+		const freeList = 0x10
+		if binary.NativeEndian.Uint16(text[at+8:]) == freeList {
+			overwrite(t, path, at+12, "\x00\x00\x40\x00")
+			lists++
+		}
+	}
+	if lists == 0 {
+		t.Fatal("the index has no list of free pages")
+	}
+	more := bustest.EndedRun(time.Now(), "orders", run.Failed)
+	h.Take(more)
+	indexSettled(t, h)
+	bustest.SameRuns(t, "runs", bustest.Newest(append(records, more), run.Query{}), h.All(run.Query{Limit: 1000}))
+	if log.Count("damaged") == 0 || log.Count("already freed") > 0 {
+		t.Error("the library came upon the damage first")
 	}
 }
 

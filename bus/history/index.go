@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -86,7 +87,7 @@ func passing(err error) bool {
 // prepare makes the buckets of a new file. An old one that was cut short passes
 // every check of the library and breaks only when the missing part is touched.
 func (x *recordIndex) prepare(path string) error {
-	return x.db.Update(func(tx *bbolt.Tx) error {
+	return x.update(func(tx *bbolt.Tx) error {
 		info, err := os.Stat(path)
 		if err != nil {
 			return err
@@ -130,7 +131,56 @@ func (x *recordIndex) view(read func(*bbolt.Tx) error) error {
 }
 
 func (x *recordIndex) update(write func(*bbolt.Tx) error) error {
-	return protect(func() error { return x.db.Update(write) })
+	return protect(func() error {
+		return x.db.Update(func(tx *bbolt.Tx) error {
+			if err := checkFreeList(tx); err != nil {
+				return err
+			}
+			return write(tx)
+		})
+	})
+}
+
+// checkFreeList checks the length of the list of free pages, which the library does not: with
+// the commit it frees the pages of the list one by one, and a damaged length takes all memory.
+func checkFreeList(tx *bbolt.Tx) error {
+	const (
+		metaFreeList = 48 // offsets in a meta page, which page 0 and 1 are in turns
+		metaTx       = 64
+		none         = math.MaxUint64
+	)
+	file, err := os.Open(tx.DB().Path())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	size := tx.DB().Info().PageSize
+	pages := tx.Size() / int64(size)
+	for meta := range 2 {
+		var head [metaTx + 8]byte
+		if _, err := file.ReadAt(head[:], int64(meta*size)); err != nil {
+			return err
+		}
+		if binary.NativeEndian.Uint64(head[metaTx:]) != uint64(tx.ID()-1) {
+			continue
+		}
+		list := binary.NativeEndian.Uint64(head[metaFreeList:])
+		if list == none {
+			return nil
+		}
+		if list >= uint64(pages) {
+			return errIndexDamaged
+		}
+		page, err := tx.Page(int(list))
+		if err != nil {
+			return err
+		}
+		if page.Type != "freelist" || int64(page.OverflowCount) >= pages {
+			return errIndexDamaged
+		}
+		return nil
+	}
+	return errIndexDamaged
 }
 
 // place gives how far the index has come.
