@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
 // Bounds of what the embedded server keeps for connections of other programs, in bytes.
@@ -55,9 +56,7 @@ func (s *Server) watchBacklogs(ctx context.Context) {
 
 // moved is how many bytes this process has sent and received.
 func (s *Server) moved() (bytes uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, nc := range s.conns {
+	for _, nc := range s.connections() {
 		stats := nc.Stats()
 		bytes += stats.InBytes + stats.OutBytes
 	}
@@ -107,13 +106,19 @@ func (s *Server) backlogs(ns *server.Server) server.ConnInfos {
 
 // ownConnections are the ids that the server has given to this process's connections.
 func (s *Server) ownConnections() map[uint64]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	ids := map[uint64]bool{}
-	for _, nc := range s.conns {
+	for _, nc := range s.connections() {
 		if id, err := nc.GetClientID(); err == nil {
 			ids[id] = true
 		}
 	}
 	return ids
+}
+
+// connections are this process's. Whoever asks one of them must not hold the server's lock:
+// a connection that comes back holds its own while it asks for the server of the moment.
+func (s *Server) connections() []*nats.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conns
 }

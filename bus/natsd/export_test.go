@@ -1,12 +1,13 @@
 package natsd
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // DisableJetStream does what a NATS server does by itself when it may not write its
 // files: it stops storing messages and goes on otherwise.
 func (s *Server) DisableJetStream() error { return s.current().ShutdownJetStream() }
+
+// LookAtConnections is what the server does with them while it looks for backlogs.
+func (s *Server) LookAtConnections() { s.moved(); s.ownConnections() }
 
 // MendStreams is what StartServer does with the files of streams.
 var MendStreams = mendStreams

@@ -109,3 +109,30 @@ func TestServerRestartKeepsAddressAndUsers(t *testing.T) {
 		t.Error("a server that was shut down was restarted")
 	}
 }
+
+// The server may look at its connections, for backlogs, while they come back to the next server.
+func TestServerRestartsWhileItLooksAtItsConnections(t *testing.T) {
+	t.Parallel()
+	s := bustest.StartServer(t, natsd.Config{Dir: t.TempDir()})
+	nc := bustest.Connect(t, s)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				s.LookAtConnections()
+			}
+		}
+	}()
+	for n := range uint64(5) {
+		if err := s.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		bustest.Eventually(t, "the connection comes back", func() bool { return nc.Stats().Reconnects > n })
+	}
+	close(stop)
+	<-stopped
+}
