@@ -2,6 +2,7 @@ package artifacts_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -90,7 +91,7 @@ func TestObjectsSurviveKills(t *testing.T) {
 	external := bustest.NewExternal(t)
 	external.Start()
 	nc := external.Connect(&bustest.LogLines{}, external.Address())
-	o, err := artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc, Quota: 1 << 30, Timeout: 300 * time.Millisecond})
+	o, err := artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc, Quota: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +99,10 @@ func TestObjectsSurviveKills(t *testing.T) {
 	tried := 0
 	for range 6 {
 		failed, begun := make(chan int), make(chan struct{}, 1)
+		ctx, giveUp := context.WithCancel(t.Context())
 		go func() {
 			for i := tried; ; i++ {
-				_, err := store(t.Context(), o, data(i), "", time.Now())
+				_, err := store(ctx, o, data(i), "", time.Now())
 				select {
 				case begun <- struct{}{}:
 				default:
@@ -113,6 +115,7 @@ func TestObjectsSurviveKills(t *testing.T) {
 		}()
 		<-begun
 		external.Stop()
+		giveUp()
 		tried = <-failed
 		external.Start()
 		bustest.Eventually(t, "connected again", nc.IsConnected)

@@ -314,7 +314,7 @@ func TestServerGone(t *testing.T) {
 	external := bustest.NewExternal(t)
 	external.Start()
 	nc := external.Connect(&bustest.LogLines{}, external.Address())
-	store, err := artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc, Quota: 1 << 30, Timeout: 500 * time.Millisecond})
+	store, err := artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc, Quota: 1 << 30, Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

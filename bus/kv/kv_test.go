@@ -487,7 +487,7 @@ func TestServerGone(t *testing.T) {
 	external.Start()
 	log := &bustest.LogLines{}
 	nc := external.Connect(log, external.Address())
-	s := open(t, kv.Config{Conn: nc, Timeout: 500 * time.Millisecond}).Session(granted)
+	s := open(t, kv.Config{Conn: nc, Timeout: 2 * time.Second}).Session(granted)
 	must(t, s, "kv.put", `{"bucket":"counters","key":"k"}`, []byte("x"))
 	faults := make(chan *access.Fault)
 	kinds := map[string]string{

@@ -305,7 +305,7 @@ func TestRestartedServer(t *testing.T) {
 	external.Start()
 	nc := external.Connect(&bustest.LogLines{}, external.Address())
 	stream(t, nc, jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"audit.>"}})
-	m := open(t, messages.Config{Conn: nc, Timeout: 500 * time.Millisecond})
+	m := open(t, messages.Config{Conn: nc, Timeout: 2 * time.Second})
 	const crashes, total = 3, 60
 	pass := func(from int) *access.Fault {
 		s := m.Session(caller, granted)
