@@ -147,6 +147,8 @@ func (b *binding) unknownName(word *root, name string, at hcl.Range) {
 		hint = " It is a " + other + ": write " + other + "." + name + "."
 	} else if other := b.elsewhere(word, name); other != "" {
 		hint = " It exists in flow \"" + other + "\", and a flow sees only what is its own."
+	} else if word.bit == rootConnection && b.module.options.Operator == nil && !strings.Contains(hint, "Did you mean") {
+		hint += " No settings were read: if flowhost.hcl declares it, name the directory that has this file."
 	}
 	b.diags.Add(RuleUnknownName, at, "Unknown "+word.name, "There is no %s.%s here.%s", word.name, name, hint)
 }
