@@ -69,7 +69,10 @@ func NewMarks(ctx context.Context, program Program, dir, module string, random *
 	return m, m.served(ctx, func(ctx context.Context, nc *nats.Conn) error {
 		js, err := jetstream.New(nc)
 		if err == nil {
-			_, err = js.CreateStream(ctx, jetstream.StreamConfig{Name: "MARKS", Subjects: []string{"marks.>"}})
+			_, err = js.CreateStream(ctx, jetstream.StreamConfig{
+				Name: "MARKS", Subjects: []string{"marks.>"},
+				Duplicates: time.Hour, // a slow machine may take longer than two minutes for an attempt
+			})
 		}
 		return err
 	})
@@ -208,7 +211,7 @@ func request(ctx context.Context, nc *nats.Conn, subject, body string, header na
 // Settle lets everything end that was acknowledged and returns what is missing, or is there
 // too often. runs is how many there were.
 func (m *Marks) Settle(ctx context.Context) (runs int, found []string, err error) {
-	published := map[int]int{}
+	published := map[int][]string{}
 	lost := map[int]bool{}
 	err = m.served(ctx, func(ctx context.Context, nc *nats.Conn) error {
 		for n, run := range m.accepted {
@@ -226,9 +229,9 @@ func (m *Marks) Settle(ctx context.Context) (runs int, found []string, err error
 	if err != nil {
 		return 0, nil, err
 	}
-	for n, times := range published {
-		if times > 1 {
-			found = append(found, fmt.Sprintf("%d was published %d times", n, times))
+	for n, messages := range published {
+		if len(messages) > 1 {
+			found = append(found, fmt.Sprintf("%d, known as run %q, was published %d times: %s", n, m.accepted[n], len(messages), messages))
 		}
 	}
 	rows, attempts, err := m.rows(ctx)
@@ -236,8 +239,8 @@ func (m *Marks) Settle(ctx context.Context) (runs int, found []string, err error
 		return 0, nil, fmt.Errorf("the database cannot be written and read: %w", err)
 	}
 	for n := range m.accepted {
-		if !lost[n] && (published[n] == 0 || !rows[n]) {
-			found = append(found, fmt.Sprintf("%d has succeeded: %d messages, a row: %t", n, published[n], rows[n]))
+		if !lost[n] && (len(published[n]) == 0 || !rows[n]) {
+			found = append(found, fmt.Sprintf("%d has succeeded: %d messages, a row: %t", n, len(published[n]), rows[n]))
 		}
 	}
 	counted, err := m.counted(ctx)
@@ -267,8 +270,8 @@ func endOf(ctx context.Context, nc *nats.Conn, run string) (state, outcome strin
 	}
 }
 
-// countMessages counts the messages of the stream by what they say.
-func countMessages(ctx context.Context, nc *nats.Conn, into map[int]int) error {
+// countMessages finds the messages of the stream by what they say: ids and times.
+func countMessages(ctx context.Context, nc *nats.Conn, into map[int][]string) error {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return err
@@ -287,7 +290,7 @@ func countMessages(ctx context.Context, nc *nats.Conn, into map[int]int) error {
 		if err != nil {
 			return err
 		}
-		into[n]++
+		into[n] = append(into[n], fmt.Sprintf("%s at %s", msg.Header.Get(nats.MsgIdHdr), msg.Time.UTC().Format(time.RFC3339Nano)))
 	}
 	return nil
 }
