@@ -50,8 +50,10 @@ type key [sha256.Size]byte
 // identity is a connection as flows name it.
 type identity struct{ flow, folder, name string }
 
-// New makes pools, without opening a connection.
+// New makes pools, without opening a connection. It comes before any other use of SQLite in
+// the process, whose memory it bounds.
 func New(config Config) *Pools {
+	boundMemory()
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}

@@ -27,6 +27,9 @@ const maxLength = 8 << 20
 const busyMost = time.Minute
 
 func sqliteEngine(c *access.Connection) (*engine, *access.Fault) {
+	if !boundMemory() {
+		return nil, &access.Fault{Code: access.CodeInternal, Message: "SQLite was used before its memory could be bounded"}
+	}
 	write := c.SQL.Access == access.ReadWrite
 	path := filepath.Join(c.Folder, filepath.FromSlash(c.SQL.Path))
 	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
@@ -180,6 +183,9 @@ func faultSQLite(err error) *access.Fault {
 	case sqlite3.SQLITE_TOOBIG:
 		f.Code = access.CodeTooLarge
 		f.Message = fmt.Sprintf("a text, a blob or a row is larger than %d bytes", maxLength)
+	case sqlite3.SQLITE_NOMEM:
+		f.Code, f.Retryable = access.CodeTooLarge, true // others may have taken the memory
+		f.Message = fmt.Sprintf("the statement needs more memory than the %d MiB that SQLite has for all connections: sort, group or join less at once", maxMemory>>20)
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL:
 		f.Code, f.Retryable = access.CodeUnreachable, true
 		f.Message = "the file of the database cannot be read or written"

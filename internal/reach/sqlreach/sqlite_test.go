@@ -184,3 +184,12 @@ func TestSessionsAreApart(t *testing.T) {
 	a.Close()
 	r.attempt().fails(access.CodeRefused, access.KindSQLQuery, object{"sql": "SELECT * FROM mine"})
 }
+
+// A statement that needs much memory fails, and those after it have it again. Others that run
+// meanwhile could fail, too, so this test runs alone.
+func TestSQLiteMemory(t *testing.T) {
+	a := sqliteRig(t).attempt()
+	a.fails(access.CodeTooLarge, access.KindSQLQuery, object{"sql": `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 10000000)
+		SELECT count(*) FROM (SELECT DISTINCT hex(randomblob(10000)) FROM c)`})
+	a.want("[[1]]", "SELECT 1")
+}
