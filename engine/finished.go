@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -38,7 +37,7 @@ func (e *executor) finish(o *openRun, failure *run.Failure) {
 
 // prepareRecord builds the record of a large run before the run ends, beside the loop.
 func prepareRecord(e *executor, o *openRun, then func()) {
-	build := func() { o.completion.record = recordUnder(o.flow, o.run, taskNames(o.flow)) }
+	build := func() { o.completion.record = o.newRecord(taskNames(o.flow)) }
 	if e.evaluations.inline {
 		build()
 		then()
@@ -189,13 +188,23 @@ func (e *executor) close(o *openRun) {
 func (e *executor) recordOf(r *run.Run) *run.Record {
 	o := e.open[r.ID]
 	if o == nil {
-		return r.Record(nil)
+		return e.recordOfThePast(r)
 	}
 	if o.completion.record == nil {
-		o.completion.record = recordUnder(o.flow, r, taskNames(o.flow))
+		o.completion.record = o.newRecord(taskNames(o.flow))
 	}
 	o.completion.record.Conclude(r)
 	return o.completion.record
+}
+
+// recordOfThePast is the record of a run that finished before a restart, while the journal is
+// being read. Its tasks are in the order in which they began if its flow can no longer be loaded.
+func (e *executor) recordOfThePast(r *run.Run) *run.Record {
+	var order []string
+	if f, err := e.restore(e.ctx, r); err == nil {
+		order = taskNames(f)
+	}
+	return recordUnder(e.commits.shard.Definitions[r.Definition], r, order)
 }
 
 // maxFinishedBytes bounds the records of finished runs that are kept so that a Wait
@@ -319,11 +328,20 @@ func (e *Engine) wait(ctx context.Context, id run.ID, find func() *completion) (
 	return record, err
 }
 
-// recordUnder is the record of a run with the policy of its flow.
-func recordUnder(f *flows.Flow, r *run.Run, order []string) *run.Record {
+// newRecord is the run's record of now, its tasks in the given order.
+func (o *openRun) newRecord(order []string) *run.Record {
+	var definition *run.Definition
+	if o.flow != nil {
+		definition = o.flow.Definition
+	}
+	return recordUnder(definition, o.run, order)
+}
+
+// recordUnder is the record of a run with the policy that its definition states.
+func recordUnder(d *run.Definition, r *run.Run, order []string) *run.Record {
 	record := r.Record(order)
-	if f != nil && f.Definition != nil {
-		record.Policy = f.Definition.Policies[r.Flow]
+	if d != nil {
+		record.Policy = d.Policies[r.Flow]
 	}
 	return record
 }

@@ -130,7 +130,7 @@ func (w *watchers) changed(r *run.Run) {
 
 func (w *watchers) updateOf(o *openRun) update {
 	o.shown = w.clock.now()
-	record := recordUnder(o.flow, o.run, o.shownTasks())
+	record := o.newRecord(o.shownTasks())
 	if !o.run.State.Done() {
 		w.explain(o, record)
 	}

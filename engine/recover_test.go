@@ -28,6 +28,9 @@ flow "f" {
   task "split" {
     plugin = "./m.wasm"
     input  = trigger.payload
+    grant {
+      publish = ["parts.made"]
+    }
   }
   task "left" {
     plugin = "./m.wasm"
@@ -222,8 +225,16 @@ func TestObserversAreToldWhatTheyMissed(t *testing.T) {
 			}, set)
 			<-r.Ready()
 			r.stop()
-			if got, want := len(second.all()), len(all)-1-seen; got != want {
-				t.Errorf("after notice %d the observer is told %d more, want %d", seen, got, want)
+			missed := second.all()
+			if got, want := len(missed), len(all)-1-seen; got != want {
+				t.Fatalf("after notice %d the observer is told %d more, want %d", seen, got, want)
+			}
+			if len(missed) == 0 {
+				continue
+			}
+			last := missed[len(missed)-1].Record
+			if diff := cmp.Diff(asJSON(t, all[len(all)-1].Record), asJSON(t, last)); diff != "" || last.Policy == "" {
+				t.Errorf("the record changed:\n%s", diff)
 			}
 		}
 	})

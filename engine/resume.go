@@ -115,7 +115,7 @@ func (e *executor) keepLarge(ctx context.Context, r *run.Run) error {
 func (e *executor) restore(ctx context.Context, r *run.Run) (*flows.Flow, error) {
 	set := e.sets[r.Definition]
 	if set == nil {
-		definition := e.shard.Definitions[r.Definition]
+		definition := e.commits.shard.Definitions[r.Definition]
 		if definition == nil {
 			return nil, fmt.Errorf("the journal does not hold definition %s", r.Definition)
 		}
