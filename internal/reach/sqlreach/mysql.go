@@ -118,6 +118,8 @@ var classes = map[uint16]string{
 func faultMySQL(err error) *access.Fault {
 	var own *mysql.MySQLError
 	switch {
+	case errors.Is(err, mysql.ErrNoTLS):
+		return noTLS()
 	case errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, mysql.ErrMalformPkt), errors.Is(err, mysql.ErrPktSync):
 		return unreachable("the connection to the database broke: another attempt gets a new one")
 	case errors.Is(err, mysql.ErrPktTooLarge):

@@ -228,13 +228,25 @@ func (p *pool) connectFault(ctx context.Context, err error) *access.Fault {
 
 // connectRefused words the server's refusal by its code.
 func connectRefused(f *access.Fault) *access.Fault {
-	switch f.Code {
-	case access.CodeRefused:
+	switch {
+	case f.Rule == ruleTLS:
+	case f.Detail == "": // no code of a database
+		return unreachable("the server does not speak the protocol of this type of database: check host, port and type")
+	case f.Code == access.CodeRefused:
 		f.Message = "the database refused the connection: check user, password, database and permissions"
-	case access.CodeUnreachable:
+	case f.Code == access.CodeUnreachable:
 		f.Message = "the database accepts no connection right now: it starts, stops, or has too many"
 	}
 	return f
+}
+
+// ruleTLS is the rule of faults of TLS.
+const ruleTLS = "tls"
+
+// noTLS is the fault of a server that offers no TLS.
+func noTLS() *access.Fault {
+	return &access.Fault{Code: access.CodeRefused, Rule: ruleTLS,
+		Message: `the database offers no TLS, which the connection requires: enable TLS on the server, or write tls { mode = "disable" } to connect without encryption`}
 }
 
 // certificateFault words what was wrong with a certificate.
@@ -250,15 +262,17 @@ func certificateFault(err error) *access.Fault {
 	case errors.As(err, &unknown):
 		message = "is signed by an authority that the host does not know: name it in tls { ca }"
 	case errors.As(err, &host):
-		message = "is for another name: write it as tls { server_name }"
+		message = "is for another name than the host in the DSN: write the name of the certificate as tls { server_name }"
+	case errors.As(err, &validity) && validity.Reason == x509.Expired:
+		message = "has expired or is not valid yet: renew it on the server, and check the clock of the host"
 	case errors.As(err, &validity):
-		message = "is not valid: renew it"
+		message = "is not valid: replace it on the server"
 	case errors.As(err, &verify):
 		message = "cannot be verified"
 	default:
 		return nil
 	}
-	return &access.Fault{Code: access.CodeRefused, Rule: "tls", Message: "the certificate of the database " + message}
+	return &access.Fault{Code: access.CodeRefused, Rule: ruleTLS, Message: "the certificate of the database " + message}
 }
 
 func secretFault(err error) *access.Fault {
