@@ -135,6 +135,7 @@ DATABASES := ./internal/reach/sqlreach ./cmd/flowhost/internal/serve ./internal/
 test-databases: need-databases ## Run the tests of SQL connections on PostgreSQL and MariaDB, which it starts in temporary directories; Linux.
 	go test -race -short -count=1 -timeout 20m -tags databases ./internal/reach/sqlreach
 	go test -race -count=1 -timeout 20m -tags databases -run TestProbeDatabases ./cmd/flowhost/internal/serve
+	go test -count=1 -timeout 20m -tags databases -run 'Database' ./internal/e2e
 	go test -count=1 -timeout 20m -tags databases -run TestMillions -v ./internal/reach/sqlreach | grep -v '^=== '
 
 .PHONY: need-databases
