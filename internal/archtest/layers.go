@@ -33,7 +33,7 @@ var Layers = []Layer{
 	{Folder: "scheduler",
 		Reason: "scheduler hands out values when they are due and must not know whose they are"},
 	{Folder: "internal/fairq",
-		Reason: "fairq knows flows, priorities and limits by name and count only, so that the engine, the host, the simulation and the gates of connections can share it"},
+		Reason: "fairq knows flows, priorities and limits by name and count only, so that the engine, the host and the simulation can share it"},
 	{Folder: "sdk/abi",
 		Reason: "sdk/abi is the contract that guests and the host share: it holds numbers and names only"},
 
@@ -74,7 +74,7 @@ var Layers = []Layer{
 
 	{Folder: "internal/reach", Imports: []string{"run"},
 		Reason: "reach decides by policies and hands operations on, whatever performs them"},
-	{Folder: "internal/reach/gate", Imports: []string{"run", "internal/fairq"}, Outside: true, Never: []string{"net/http"},
+	{Folder: "internal/reach/gate", Imports: []string{"run"}, Outside: true, Never: []string{"net/http"},
 		Reason: "gate decides when an operation of a flow passes, whatever the operation does"},
 	{Folder: "internal/reach/httpreach", Imports: []string{"run", "internal/httprule", "internal/reach/gate"}, Outside: true,
 		Reason: "httpreach performs requests that are handed to it, and knows neither guests nor flows, only what they may reach"},

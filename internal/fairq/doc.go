@@ -1,5 +1,5 @@
-// Package fairq decides whose turn it is: it is the one admission of the engine, the host
-// and the simulations, and orders what waits at the limit of a connection.
+// Package fairq decides what computes next: it is the one admission of the engine, the
+// host and the simulations.
 //
 // A [Queue] holds items that wait for a place and for limits that many of them share.
 // Items of higher priority come first. Among items of one priority the flows take turns,
