@@ -52,6 +52,13 @@ func startPostgres(t *testing.T) *observed {
 	return o
 }
 
+// kill ends the server as a crash does.
+func (o *observed) kill() {
+	o.Kill()
+	o.watch.SetMaxIdleConns(0) // which closes those that break with it
+	o.watch.SetMaxIdleConns(1)
+}
+
 // ask gives the first column of a query.
 func (o *observed) ask(query string) []string {
 	o.t.Helper()
@@ -101,7 +108,7 @@ func TestDatabaseKilled(t *testing.T) {
 	follow := c.subscribe("fh.v1.run.again.>")
 	again, once := c.submit("fh.v1.api.run.again", ""), c.submit("fh.v1.api.run.once", "")
 	db.until("both attempts sleep", "active", "active")
-	db.Kill()
+	db.kill()
 	if failed := ended(c, once).task(t, "store"); failed.Outcome != "failed" || failed.Attempts != 1 || failed.Error == nil || failed.Error.Code != "unreachable" {
 		t.Errorf("%+v %+v", failed, failed.Error)
 	}

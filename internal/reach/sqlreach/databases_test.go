@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/flowhost/flowhost/internal/testkit/dbserver"
 	"github.com/flowhost/flowhost/run/access"
@@ -367,6 +368,106 @@ func TestKilledServer(t *testing.T) {
 			r.returned()
 		})
 	}
+}
+
+// TestIdleConnectionsBreak has a server end the connections that nobody uses, at once and by a
+// restart: the next attempt gets another one, and does not notice.
+func TestIdleConnectionsBreak(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		start  func() (*dbserver.Server, error)
+		newRig func(testing.TB, *dbserver.Server) *rig
+		admin  func(*dbserver.Server) (*sql.DB, error)
+		list   string // statements that end connections
+	}{
+		"postgres": {dbserver.StartPostgres, postgresRig, func(s *dbserver.Server) (*sql.DB, error) { return sql.Open("pgx", s.PostgresDSN()+"?sslmode=disable") },
+			"SELECT 'SELECT pg_terminate_backend(' || pid || ')' FROM pg_stat_activity WHERE application_name = 'flowhost'"},
+		"mariadb": {dbserver.StartMariaDB, mariaRig, func(s *dbserver.Server) (*sql.DB, error) { return sql.Open("mysql", s.MariaDSN()) },
+			"SELECT CONCAT('KILL ', id) FROM information_schema.processlist WHERE user = '" + user + "' AND id <> CONNECTION_ID()"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := c.start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			r := c.newRig(t, s)
+			unused := func() {
+				var all []*attempt
+				for range 5 {
+					a := r.attempt()
+					a.want("[[1]]", "SELECT 1")
+					all = append(all, a)
+				}
+				for _, a := range all {
+					a.Close()
+				}
+			}
+			admin, err := c.admin(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unused()
+			unused() // the driver trusts a connection that was looked at within a second
+			if n := endAll(t, admin, c.list); n < 5 {
+				t.Errorf("%d connections were ended, want 5 or more", n)
+			}
+			if err := admin.Close(); err != nil {
+				t.Error(err)
+			}
+			next(t, r)
+			unused()
+			s.Kill()
+			if err := s.Start(); err != nil {
+				t.Fatal(err)
+			}
+			next(t, r)
+		})
+	}
+}
+
+// next is an attempt with a deadline, as they have.
+func next(t *testing.T, r *rig) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if answer := r.attempt().do(ctx, access.KindSQLQuery, object{"sql": "SELECT 1"}); answer.Fault != nil {
+		t.Errorf("%+v", answer.Fault)
+	}
+}
+
+// endAll runs the statements that a query lists.
+func endAll(t *testing.T, admin *sql.DB, list string) (n int) {
+	t.Helper()
+	admin.SetMaxOpenConns(1)
+	var all []string
+	rows, err := admin.QueryContext(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range all {
+		if _, err := admin.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for left := 1; left > 0; { // servers end them soon
+		if err := admin.QueryRowContext(t.Context(), "SELECT count(*) FROM ("+list+") AS x").Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(all)
 }
 
 // TestConnecting has what goes wrong before a statement runs, and TLS.

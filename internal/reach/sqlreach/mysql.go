@@ -75,7 +75,7 @@ func isName(text string) bool {
 func readyMySQL(ctx context.Context, conn *sql.Conn) error {
 	left := leftMS(ctx)
 	if left == 0 {
-		return nil
+		return conn.PingContext(ctx)
 	}
 	_, err := conn.ExecContext(ctx, fmt.Sprintf("SET SESSION time_zone = '+00:00' /*M!100101 , max_statement_time = %d.%03d */ /*!50708 , max_execution_time = %d */",
 		left/1000, left%1000, left))

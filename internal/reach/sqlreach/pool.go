@@ -120,7 +120,7 @@ func (p *pool) take(ctx context.Context, flow string) (*lease, *access.Fault) {
 	}
 	l, err := p.open(ctx)
 	// Connections that broke while nobody used them show now, one after the other.
-	for tries := 0; err != nil && broken(err) && ctx.Err() == nil && l != nil && tries < p.maxOpen; tries++ {
+	for tries := 0; err != nil && p.ended(err) && ctx.Err() == nil && l != nil && tries < p.maxOpen; tries++ {
 		l, err = p.open(ctx)
 	}
 	if err != nil {
@@ -128,6 +128,15 @@ func (p *pool) take(ctx context.Context, flow string) (*lease, *access.Fault) {
 		return nil, p.connectFault(ctx, err)
 	}
 	return l, nil
+}
+
+// ended reports whether an error means that the connection or its session has ended.
+func (p *pool) ended(err error) bool {
+	if broken(err) {
+		return true
+	}
+	f := p.engine.fault(err)
+	return f != nil && f.Code == access.CodeUnreachable
 }
 
 // leave lets the next session have a connection.

@@ -91,7 +91,7 @@ func socketFile(d *dsn) string {
 func readyPostgres(ctx context.Context, conn *sql.Conn) error {
 	left := leftMS(ctx)
 	if left == 0 {
-		return nil
+		return conn.PingContext(ctx)
 	}
 	_, err := conn.ExecContext(ctx, fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %[1]d", left))
 	return err
