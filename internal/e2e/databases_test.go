@@ -86,7 +86,7 @@ func (o *observed) until(what string, sessions ...string) {
 	o.t.Helper()
 	var got []string
 	for end := time.Now().Add(patience); time.Now().Before(end); {
-		got = o.ask("SELECT state FROM pg_stat_activity WHERE application_name = 'flowhost' ORDER BY state")
+		got = o.ask("SELECT coalesce(state, 'starting') FROM pg_stat_activity WHERE application_name = 'flowhost' ORDER BY 1")
 		if slices.Equal(got, sessions) {
 			return
 		}
@@ -183,7 +183,7 @@ func TestDatabaseBounds(t *testing.T) {
 		}
 	}
 	for end := time.Now().Add(patience); ; {
-		busy := db.ask("SELECT state FROM pg_stat_activity WHERE application_name = 'flowhost' AND state <> 'idle'")
+		busy := db.ask("SELECT coalesce(state, 'starting') FROM pg_stat_activity WHERE application_name = 'flowhost' AND state IS DISTINCT FROM 'idle'")
 		if len(busy) == 0 {
 			break
 		}
