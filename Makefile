@@ -128,9 +128,14 @@ test-defects: MINUTES = 2
 test-defects: ## Run known defects of the NATS server, all or DEFECT (its issue's number), for MINUTES (2) each.
 	$(CRASHTEST) -tags defects -run '^Test$(DEFECT)' ./internal/crashtest/defects -args -minutes $(MINUTES)
 
+# Packages with tests on databases.
+DATABASES := ./internal/reach/sqlreach ./cmd/flowhost/internal/serve ./internal/e2e
+
 .PHONY: test-databases
 test-databases: need-databases ## Run the tests of SQL connections on PostgreSQL and MariaDB, which it starts in temporary directories; Linux.
 	go test -race -short -count=1 -timeout 20m -tags databases ./internal/reach/sqlreach
+	go test -race -count=1 -timeout 20m -tags databases -run TestProbeDatabases ./cmd/flowhost/internal/serve
+	go test -count=1 -timeout 20m -tags databases -run 'Database' ./internal/e2e
 	go test -count=1 -timeout 20m -tags databases -run TestMillions -v ./internal/reach/sqlreach | grep -v '^=== '
 
 .PHONY: need-databases
@@ -192,14 +197,14 @@ check-format:
 check-vet:
 	go vet ./...
 	go vet -tags powerloss,faults,soak,defects ./internal/crashtest/...
-	go vet -tags databases ./internal/reach/sqlreach
+	go vet -tags databases $(DATABASES)
 	GOOS=wasip1 GOARCH=wasm go vet ./sdk/... ./examples/...
 
 .PHONY: check-lint
 check-lint:
 	$(STATICCHECK) ./...
 	$(STATICCHECK) -tags powerloss,faults,soak,defects ./internal/crashtest/...
-	$(STATICCHECK) -tags databases ./internal/reach/sqlreach
+	$(STATICCHECK) -tags databases $(DATABASES)
 
 .PHONY: check-layers
 check-layers:

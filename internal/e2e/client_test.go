@@ -73,6 +73,7 @@ type event struct {
 	Task    string    `json:"task"`
 	Attempt int       `json:"attempt"`
 	Outcome string    `json:"outcome"`
+	Error   *failure  `json:"error"`
 	State   string    `json:"state"`
 	Record  *record   `json:"record"`
 }

@@ -19,25 +19,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// site is a directory with the guest reach, flows and settings.
+// site is a directory with flows, settings and the modules that flows use.
 func site(t *testing.T, flows, settings string) string {
 	t.Helper()
 	dir := writeFlows(t, flows)
-	for name, text := range map[string][]byte{"flowhost.hcl": []byte(settings), "reach.wasm": module(t, "reach")} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func module(t *testing.T, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(built.guests, name+".wasm"))
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "flowhost.hcl"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return text
+	return dir
 }
 
 // apiOf is the settings of a connection to a server of the test.

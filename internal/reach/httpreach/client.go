@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowhost/flowhost/internal/reach/gate"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -34,7 +35,7 @@ type Client struct {
 	config Config
 	proxy  *proxy // of the operator; nil: none
 	lanes  lanes
-	gates  gates
+	gates  *gate.Table
 	tokens tokens
 
 	now   func() time.Time
@@ -51,7 +52,7 @@ func New(config Config) (*Client, error) {
 	if config.Resolver == nil {
 		config.Resolver = net.DefaultResolver
 	}
-	c := &Client{config: config, now: time.Now, sleep: sleep, cancel: map[*context.CancelFunc]struct{}{}}
+	c := &Client{config: config, gates: gate.NewTable("the request was not sent"), now: time.Now, sleep: sleep, cancel: map[*context.CancelFunc]struct{}{}}
 	if config.Proxy != "" {
 		var err error
 		if c.proxy, err = parseProxy(config.Proxy); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/flowhost/flowhost/internal/httprule"
+	"github.com/flowhost/flowhost/internal/reach/gate"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -46,18 +47,18 @@ func (x *exchange) perform(ctx context.Context) (access.Answer, error) {
 		ctx, cancel = context.WithTimeout(ctx, x.head.Timeout)
 		defer cancel()
 	}
-	gate := x.client.gates.take(x)
-	defer x.client.gates.give(gate)
-	if err := gate.enter(ctx); err != nil {
-		return access.Answer{}, err
+	g := x.client.gates.Take(gate.KeyOf(x.connection, x.caller.Flow))
+	defer x.client.gates.Give(g)
+	if fault := g.Enter(ctx, x.caller.Flow); fault != nil {
+		return access.Answer{}, fault
 	}
-	defer gate.leave()
+	defer g.Leave()
 	var err error
 	if x.credential, err = x.resolveCredential(ctx); err != nil {
 		return access.Answer{}, err
 	}
 	x.echoes = newEchoes(x.credential.values)
-	r, err := x.withRetries(ctx, gate)
+	r, err := x.withRetries(ctx, g)
 	if err != nil {
 		return access.Answer{}, x.cleanFault(ctx, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/flowhost/flowhost/internal/reach/gate"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -23,7 +24,7 @@ var repeatable = []int{
 }
 
 // withRetries tries as often as the connection says.
-func (x *exchange) withRetries(ctx context.Context, gate *gate) (*result, error) {
+func (x *exchange) withRetries(ctx context.Context, g *gate.Gate) (*result, error) {
 	attempts, delay := 1, retryDelay
 	if x.connection != nil && x.connection.HTTP.Retry != nil && x.isIdempotent() {
 		attempts = x.connection.HTTP.Retry.Attempts
@@ -32,8 +33,8 @@ func (x *exchange) withRetries(ctx context.Context, gate *gate) (*result, error)
 		}
 	}
 	for n := 1; ; n++ {
-		if err := gate.wait(ctx); err != nil {
-			return nil, err
+		if fault := g.Start(ctx, x.caller.Flow); fault != nil {
+			return nil, fault
 		}
 		r, err := x.once(ctx)
 		if err != nil {

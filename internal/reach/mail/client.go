@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowhost/flowhost/internal/reach/gate"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -29,7 +30,7 @@ type Config struct {
 // Client sends mail. It is safe for concurrent use.
 type Client struct {
 	config Config
-	gates  gates
+	gates  *gate.Table
 
 	mu      sync.Mutex
 	busy    sync.WaitGroup
@@ -39,7 +40,7 @@ type Client struct {
 
 // New returns a Client.
 func New(config Config) *Client {
-	return &Client{config: config, cancels: map[*context.CancelFunc]struct{}{}}
+	return &Client{config: config, gates: gate.NewTable("the mail was not sent"), cancels: map[*context.CancelFunc]struct{}{}}
 }
 
 // Close cancels the operations under way and waits for them. Later ones fail.
@@ -155,12 +156,15 @@ func (c *Client) do(ctx context.Context, caller *access.Caller, policy *access.P
 	if fault != nil {
 		return nil, fault
 	}
-	gate := c.gates.take(connection)
-	defer c.gates.give(gate)
-	if fault := gate.enter(ctx); fault != nil {
+	g := c.gates.Take(gate.KeyOf(connection, caller.Flow))
+	defer c.gates.Give(g)
+	if fault := g.Enter(ctx, caller.Flow); fault != nil {
 		return nil, fault
 	}
-	defer gate.leave()
+	defer g.Leave()
+	if fault := g.Start(ctx, caller.Flow); fault != nil {
+		return nil, fault
+	}
 	reply, fault := c.send(ctx, connection, login, m)
 	if fault != nil {
 		return nil, fault

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/flowhost/flowhost/internal/testkit/dbserver"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -26,37 +28,29 @@ var mariaDialect = dialect{
 	arg:    func(int) string { return "?" },
 }
 
-func (s *server) postgresDSN() string {
-	return (&url.URL{Scheme: "postgres", User: url.UserPassword(user, password), Host: fmt.Sprintf("127.0.0.1:%d", s.port), Path: database}).String()
-}
-
-func (s *server) mariaDSN() string {
-	return fmt.Sprintf("%s:%s@tcp(127.0.0.1:%d)/%s", user, password, s.port, database)
-}
-
 var names atomic.Int64
 
 // postgresRig has a schema of its own, which the DSN names.
-func (s *server) postgresRig(t testing.TB) *rig {
+func postgresRig(t testing.TB, s *dbserver.Server) *rig {
 	t.Helper()
 	schema := fmt.Sprintf("s%d", names.Add(1))
-	r := serverRig(t, access.TypePostgres, s.postgresDSN())
+	r := serverRig(t, access.TypePostgres, s.PostgresDSN())
 	a := r.attempt()
 	a.exec("CREATE SCHEMA " + schema)
 	a.Close()
-	r.conn.SQL = &access.SQLConnection{DSN: access.Value{Text: s.postgresDSN() + "?search_path=" + schema}, Access: access.ReadWrite}
+	r.conn.SQL = &access.SQLConnection{DSN: access.Value{Text: s.PostgresDSN() + "?search_path=" + schema}, Access: access.ReadWrite}
 	return r
 }
 
 // mariaRig has a database of its own.
-func (s *server) mariaRig(t testing.TB) *rig {
+func mariaRig(t testing.TB, s *dbserver.Server) *rig {
 	t.Helper()
 	name := fmt.Sprintf("d%d", names.Add(1))
-	r := serverRig(t, access.TypeMySQL, s.mariaDSN())
+	r := serverRig(t, access.TypeMySQL, s.MariaDSN())
 	a := r.attempt()
 	a.exec("CREATE DATABASE " + name)
 	a.Close()
-	r.conn.SQL = &access.SQLConnection{DSN: access.Value{Text: strings.ReplaceAll(s.mariaDSN(), database, name)}, Access: access.ReadWrite}
+	r.conn.SQL = &access.SQLConnection{DSN: access.Value{Text: strings.ReplaceAll(s.MariaDSN(), database, name)}, Access: access.ReadWrite}
 	return r
 }
 
@@ -67,8 +61,8 @@ func serverRig(t testing.TB, kind, dsn string) *rig {
 	}}
 }
 
-func newPostgres(t testing.TB) *rig { return shared(t, postgresServer).postgresRig(t) }
-func newMariaDB(t testing.TB) *rig  { return shared(t, mariaServer).mariaRig(t) }
+func newPostgres(t testing.TB) *rig { return postgresRig(t, postgresServer.get(t)) }
+func newMariaDB(t testing.TB) *rig  { return mariaRig(t, mariaServer.get(t)) }
 
 func TestPostgres(t *testing.T) {
 	t.Parallel()
@@ -317,18 +311,22 @@ func TestCanceledOnServer(t *testing.T) {
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		start   func() (*server, error)
-		newRig  func(*server, testing.TB) *rig
+		start   func() (*dbserver.Server, error)
+		newRig  func(testing.TB, *dbserver.Server) *rig
 		d       dialect
 		running string
 	}{
-		"postgres": {startPostgres, (*server).postgresRig, postgresDialect, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()"},
-		"mariadb":  {startMariaDB, (*server).mariaRig, mariaDialect, "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%SLEEP(60)%' AND id <> CONNECTION_ID()"},
+		"postgres": {dbserver.StartPostgres, postgresRig, postgresDialect, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()"},
+		"mariadb":  {dbserver.StartMariaDB, mariaRig, mariaDialect, "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%SLEEP(60)%' AND id <> CONNECTION_ID()"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := shared(t, c.start)
-			r := c.newRig(s, t)
+			s, err := c.start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			r := c.newRig(t, s)
 			inQuery, inTx, inRows, watch := r.attempt(), r.attempt(), r.attempt(), r.attempt()
 			table(watch)
 			inTx.must(access.KindSQLBegin, nil)
@@ -338,14 +336,14 @@ func TestKilledServer(t *testing.T) {
 			go func() { answers <- inQuery.do(t.Context(), access.KindSQLQuery, object{"sql": c.d.sleep}) }()
 			for watch.rows(c.running) == "[[0]]" {
 			}
-			s.kill()
+			s.Kill()
 			check := func(f *access.Fault) {
 				t.Helper()
 				if f == nil || f.Code != access.CodeUnreachable || !f.Retryable {
 					t.Errorf("%+v", f)
 					return
 				}
-				hidden(t, f.Message+f.Detail+f.Target+f.Add, user, password, database, "127.0.0.1", fmt.Sprint(s.port))
+				hidden(t, f.Message+f.Detail+f.Target+f.Add, user, password, database, "127.0.0.1", fmt.Sprint(s.Port))
 			}
 			check((<-answers).Fault)
 			check(inTx.do(t.Context(), access.KindSQLExec, object{"sql": c.d.insert(), "args": []any{2, "two"}}).Fault)
@@ -361,7 +359,7 @@ func TestKilledServer(t *testing.T) {
 				a.Close()
 			}
 			r.returned()
-			if err := s.start(); err != nil {
+			if err := s.Start(); err != nil {
 				t.Fatal(err)
 			}
 			next := r.attempt()
@@ -372,10 +370,110 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
+// TestIdleConnectionsBreak has a server end the connections that nobody uses, at once and by a
+// restart: the next attempt gets another one, and does not notice.
+func TestIdleConnectionsBreak(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		start  func() (*dbserver.Server, error)
+		newRig func(testing.TB, *dbserver.Server) *rig
+		admin  func(*dbserver.Server) (*sql.DB, error)
+		list   string // statements that end connections
+	}{
+		"postgres": {dbserver.StartPostgres, postgresRig, func(s *dbserver.Server) (*sql.DB, error) { return sql.Open("pgx", s.PostgresDSN()+"?sslmode=disable") },
+			"SELECT 'SELECT pg_terminate_backend(' || pid || ')' FROM pg_stat_activity WHERE application_name = 'flowhost'"},
+		"mariadb": {dbserver.StartMariaDB, mariaRig, func(s *dbserver.Server) (*sql.DB, error) { return sql.Open("mysql", s.MariaDSN()) },
+			"SELECT CONCAT('KILL ', id) FROM information_schema.processlist WHERE user = '" + user + "' AND id <> CONNECTION_ID()"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := c.start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			r := c.newRig(t, s)
+			unused := func() {
+				var all []*attempt
+				for range 5 {
+					a := r.attempt()
+					a.want("[[1]]", "SELECT 1")
+					all = append(all, a)
+				}
+				for _, a := range all {
+					a.Close()
+				}
+			}
+			admin, err := c.admin(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unused()
+			unused() // the driver trusts a connection that was looked at within a second
+			if n := endAll(t, admin, c.list); n < 5 {
+				t.Errorf("%d connections were ended, want 5 or more", n)
+			}
+			if err := admin.Close(); err != nil {
+				t.Error(err)
+			}
+			next(t, r)
+			unused()
+			s.Kill()
+			if err := s.Start(); err != nil {
+				t.Fatal(err)
+			}
+			next(t, r)
+		})
+	}
+}
+
+// next is an attempt with a deadline, as they have.
+func next(t *testing.T, r *rig) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if answer := r.attempt().do(ctx, access.KindSQLQuery, object{"sql": "SELECT 1"}); answer.Fault != nil {
+		t.Errorf("%+v", answer.Fault)
+	}
+}
+
+// endAll runs the statements that a query lists.
+func endAll(t *testing.T, admin *sql.DB, list string) (n int) {
+	t.Helper()
+	admin.SetMaxOpenConns(1)
+	var all []string
+	rows, err := admin.QueryContext(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range all {
+		if _, err := admin.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for left := 1; left > 0; { // servers end them soon
+		if err := admin.QueryRowContext(t.Context(), "SELECT count(*) FROM ("+list+") AS x").Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(all)
+}
+
 // TestConnecting has what goes wrong before a statement runs, and TLS.
 func TestConnecting(t *testing.T) {
 	t.Parallel()
-	pg, maria := shared(t, postgresServer), shared(t, mariaServer)
+	pg, maria := postgresServer.get(t), mariaServer.get(t)
 	pools := newPools(t, nil)
 	wrong := func(dsn, old, new string) string { return strings.Replace(dsn, old, new, 1) }
 	verified := &access.TLS{CA: "ca.pem", ServerName: "db.test"}
@@ -388,38 +486,38 @@ func TestConnecting(t *testing.T) {
 		code string
 		says string
 	}{
-		"postgres":                {dsn: pg.postgresDSN()},
-		"postgres pairs":          {dsn: fmt.Sprintf(`host=127.0.0.1 port=%d user=%s password='%s' dbname = %s sslmode=disable`, pg.port, user, password, database)},
-		"postgres socket":         {dsn: fmt.Sprintf("host=%s port=%d user=%s password='%s' dbname=%s", pg.dir, pg.port, user, password, database)},
-		"postgres socket of flow": {dsn: fmt.Sprintf("host=%s port=%d user=%s password='%s' dbname=%s", pg.dir, pg.port, user, password, database), flow: true, code: access.CodeDenied},
-		"postgres password":       {dsn: wrong(pg.postgresDSN(), ":s3cret", ":guess"), code: access.CodeRefused},
-		"postgres database":       {dsn: wrong(pg.postgresDSN(), database, "nowhere_q"), code: access.CodeRefused},
-		"postgres port":           {dsn: wrong(pg.postgresDSN(), fmt.Sprint(pg.port), "1"), code: access.CodeUnreachable},
-		"postgres default TLS":    {dsn: pg.postgresDSN(), flow: true, code: access.CodeRefused, says: "certificate"},
-		"postgres authority":      {dsn: pg.postgresDSN(), tls: &access.TLS{CA: "ca.pem"}, code: access.CodeRefused, says: "server_name"},
-		"postgres verified":       {dsn: pg.postgresDSN(), tls: verified, flow: true},
-		"postgres require":        {dsn: pg.postgresDSN(), tls: &access.TLS{Mode: access.TLSRequire}, flow: true},
-		"postgres require in DSN": {dsn: pg.postgresDSN() + "?sslmode=require", code: access.CodeInvalid, says: `mode = "require"`},
-		"postgres prefer":         {dsn: pg.postgresDSN() + "?sslmode=prefer", code: access.CodeInvalid},
-		"postgres ca outside":     {dsn: pg.postgresDSN(), tls: &access.TLS{CA: "../ca.pem"}, flow: true, code: access.CodeInternal},
-		"mariadb":                 {dsn: maria.mariaDSN(), kind: access.TypeMySQL},
-		"mariadb URL":             {dsn: fmt.Sprintf("mysql://%s:%s@127.0.0.1:%d/%s?tls=false", user, escaped, maria.port, database), kind: access.TypeMySQL},
-		"mariadb socket":          {dsn: fmt.Sprintf("%s:%s@unix(%s/sock)/%s", user, password, maria.dir, database), kind: access.TypeMySQL},
-		"mariadb password":        {dsn: wrong(maria.mariaDSN(), ":s3cret", ":guess"), kind: access.TypeMySQL, code: access.CodeRefused},
-		"mariadb database":        {dsn: wrong(maria.mariaDSN(), database, "nowhere_q"), kind: access.TypeMySQL, code: access.CodeRefused},
-		"mariadb port":            {dsn: wrong(maria.mariaDSN(), fmt.Sprint(maria.port), "1"), kind: access.TypeMySQL, code: access.CodeUnreachable},
-		"mariadb default TLS":     {dsn: maria.mariaDSN(), kind: access.TypeMySQL, flow: true, code: access.CodeRefused, says: "certificate"},
-		"mariadb verified":        {dsn: maria.mariaDSN(), kind: access.TypeMySQL, tls: verified, flow: true},
-		"mariadb require":         {dsn: maria.mariaDSN(), kind: access.TypeMySQL, tls: &access.TLS{Mode: access.TLSRequire}, flow: true},
-		"mariadb multiStatements": {dsn: maria.mariaDSN() + "?multiStatements=true", kind: access.TypeMySQL},
-		"mariadb allowAllFiles":   {dsn: maria.mariaDSN() + "?allowAllFiles=true", kind: access.TypeMySQL, code: access.CodeInvalid},
-		"mariadb cleartext":       {dsn: maria.mariaDSN() + "?allowCleartextPasswords=true", kind: access.TypeMySQL, code: access.CodeInvalid},
+		"postgres":                {dsn: pg.PostgresDSN()},
+		"postgres pairs":          {dsn: fmt.Sprintf(`host=127.0.0.1 port=%d user=%s password='%s' dbname = %s sslmode=disable`, pg.Port, user, password, database)},
+		"postgres socket":         {dsn: fmt.Sprintf("host=%s port=%d user=%s password='%s' dbname=%s", pg.Dir, pg.Port, user, password, database)},
+		"postgres socket of flow": {dsn: fmt.Sprintf("host=%s port=%d user=%s password='%s' dbname=%s", pg.Dir, pg.Port, user, password, database), flow: true, code: access.CodeDenied},
+		"postgres password":       {dsn: wrong(pg.PostgresDSN(), ":s3cret", ":guess"), code: access.CodeRefused},
+		"postgres database":       {dsn: wrong(pg.PostgresDSN(), database, "nowhere_q"), code: access.CodeRefused},
+		"postgres port":           {dsn: wrong(pg.PostgresDSN(), fmt.Sprint(pg.Port), "1"), code: access.CodeUnreachable},
+		"postgres default TLS":    {dsn: pg.PostgresDSN(), flow: true, code: access.CodeRefused, says: "certificate"},
+		"postgres authority":      {dsn: pg.PostgresDSN(), tls: &access.TLS{CA: "ca.pem"}, code: access.CodeRefused, says: "server_name"},
+		"postgres verified":       {dsn: pg.PostgresDSN(), tls: verified, flow: true},
+		"postgres require":        {dsn: pg.PostgresDSN(), tls: &access.TLS{Mode: access.TLSRequire}, flow: true},
+		"postgres require in DSN": {dsn: pg.PostgresDSN() + "?sslmode=require", code: access.CodeInvalid, says: `mode = "require"`},
+		"postgres prefer":         {dsn: pg.PostgresDSN() + "?sslmode=prefer", code: access.CodeInvalid},
+		"postgres ca outside":     {dsn: pg.PostgresDSN(), tls: &access.TLS{CA: "../ca.pem"}, flow: true, code: access.CodeInternal},
+		"mariadb":                 {dsn: maria.MariaDSN(), kind: access.TypeMySQL},
+		"mariadb URL":             {dsn: fmt.Sprintf("mysql://%s:%s@127.0.0.1:%d/%s?tls=false", user, escaped, maria.Port, database), kind: access.TypeMySQL},
+		"mariadb socket":          {dsn: fmt.Sprintf("%s:%s@unix(%s/sock)/%s", user, password, maria.Dir, database), kind: access.TypeMySQL},
+		"mariadb password":        {dsn: wrong(maria.MariaDSN(), ":s3cret", ":guess"), kind: access.TypeMySQL, code: access.CodeRefused},
+		"mariadb database":        {dsn: wrong(maria.MariaDSN(), database, "nowhere_q"), kind: access.TypeMySQL, code: access.CodeRefused},
+		"mariadb port":            {dsn: wrong(maria.MariaDSN(), fmt.Sprint(maria.Port), "1"), kind: access.TypeMySQL, code: access.CodeUnreachable},
+		"mariadb default TLS":     {dsn: maria.MariaDSN(), kind: access.TypeMySQL, flow: true, code: access.CodeRefused, says: "certificate"},
+		"mariadb verified":        {dsn: maria.MariaDSN(), kind: access.TypeMySQL, tls: verified, flow: true},
+		"mariadb require":         {dsn: maria.MariaDSN(), kind: access.TypeMySQL, tls: &access.TLS{Mode: access.TLSRequire}, flow: true},
+		"mariadb multiStatements": {dsn: maria.MariaDSN() + "?multiStatements=true", kind: access.TypeMySQL},
+		"mariadb allowAllFiles":   {dsn: maria.MariaDSN() + "?allowAllFiles=true", kind: access.TypeMySQL, code: access.CodeInvalid},
+		"mariadb cleartext":       {dsn: maria.MariaDSN() + "?allowCleartextPasswords=true", kind: access.TypeMySQL, code: access.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			kind, dir := c.kind, maria.dir
+			kind, dir := c.kind, maria.Dir
 			if kind == "" {
-				kind, dir = access.TypePostgres, pg.dir
+				kind, dir = access.TypePostgres, pg.Dir
 			}
 			conn := &access.Connection{Name: "db", Type: kind, Folder: dir, Operator: !c.flow, TLS: c.tls, SQL: &access.SQLConnection{DSN: access.Value{Text: c.dsn}}}
 			err := pools.Test(t.Context(), "flow", conn)
@@ -436,7 +534,7 @@ func TestConnecting(t *testing.T) {
 			if f.Code != c.code || !strings.Contains(f.Message, c.says) {
 				t.Errorf("%+v", f)
 			}
-			hidden(t, fmt.Sprintf("%+v", *f), user, "s3cret", "guess", database, "nowhere_q", "127.0.0.1", pg.dir, maria.dir, fmt.Sprint(pg.port), fmt.Sprint(maria.port))
+			hidden(t, fmt.Sprintf("%+v", *f), user, "s3cret", "guess", database, "nowhere_q", "127.0.0.1", pg.Dir, maria.Dir, fmt.Sprint(pg.Port), fmt.Sprint(maria.Port))
 		})
 	}
 }
@@ -445,9 +543,9 @@ func TestConnecting(t *testing.T) {
 // connection, and the old pool goes with them.
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	pg := shared(t, postgresServer)
+	pg := postgresServer.get(t)
 	s := &secrets{}
-	s.set("dsn", pg.postgresDSN())
+	s.set("dsn", pg.PostgresDSN())
 	pools := newPools(t, s)
 	r := &rig{t: t, pools: pools, conn: access.Connection{Name: "db", Type: access.TypePostgres, Operator: true, Folder: t.TempDir(),
 		SQL: &access.SQLConnection{DSN: access.Value{Secret: "dsn"}}}}
@@ -459,7 +557,7 @@ func TestRotation(t *testing.T) {
 	if n := pools.Count(); n != 1 {
 		t.Errorf("%d pools", n)
 	}
-	s.set("dsn", pg.postgresDSN()+"?application_name=rotated")
+	s.set("dsn", pg.PostgresDSN()+"?application_name=rotated")
 	c := r.attempt()
 	c.want(`[["rotated"]]`, "SELECT current_setting('application_name')")
 	a.want(pid, "SELECT pg_backend_pid()")
@@ -476,13 +574,13 @@ func TestRotation(t *testing.T) {
 
 // BenchmarkServers is the cost of a query beside the same one by database/sql.
 func BenchmarkServers(b *testing.B) {
-	pg, maria := shared(b, postgresServer), shared(b, mariaServer)
+	pg, maria := postgresServer.get(b), mariaServer.get(b)
 	for _, c := range []struct {
 		name, driver, dsn, query string
 		rig                      *rig
 	}{
-		{"postgres", "pgx", pg.postgresDSN() + "?sslmode=disable", "SELECT n, 'text of row', n * 1.5::float8 FROM generate_series(1, %d) AS s(n)", pg.postgresRig(b)},
-		{"mariadb", "mysql", maria.mariaDSN(), "SELECT seq, 'text of row', seq * 1.5 FROM seq_1_to_1000 WHERE seq <= %d", maria.mariaRig(b)},
+		{"postgres", "pgx", pg.PostgresDSN() + "?sslmode=disable", "SELECT n, 'text of row', n * 1.5::float8 FROM generate_series(1, %d) AS s(n)", postgresRig(b, pg)},
+		{"mariadb", "mysql", maria.MariaDSN(), "SELECT seq, 'text of row', seq * 1.5 FROM seq_1_to_1000 WHERE seq <= %d", mariaRig(b, maria)},
 	} {
 		db, err := sql.Open(c.driver, c.dsn)
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 type engine struct {
 	connector driver.Connector
 
-	// ready prepares a connection for an attempt: it tells the server how much time is left.
+	// ready prepares a connection for an attempt: it gives the server the time that is left, and
+	// fails if the server has ended the connection meanwhile.
 	ready func(ctx context.Context, conn *sql.Conn) error
 	// reset makes a connection pristine for the next attempt. Nil: one on which a statement
 	// may have changed the session is closed.

@@ -75,7 +75,7 @@ func isName(text string) bool {
 func readyMySQL(ctx context.Context, conn *sql.Conn) error {
 	left := leftMS(ctx)
 	if left == 0 {
-		return nil
+		return conn.PingContext(ctx)
 	}
 	_, err := conn.ExecContext(ctx, fmt.Sprintf("SET SESSION time_zone = '+00:00' /*M!100101 , max_statement_time = %d.%03d */ /*!50708 , max_execution_time = %d */",
 		left/1000, left%1000, left))
@@ -118,6 +118,8 @@ var classes = map[uint16]string{
 func faultMySQL(err error) *access.Fault {
 	var own *mysql.MySQLError
 	switch {
+	case errors.Is(err, mysql.ErrNoTLS):
+		return noTLS()
 	case errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, mysql.ErrMalformPkt), errors.Is(err, mysql.ErrPktSync):
 		return unreachable("the connection to the database broke: another attempt gets a new one")
 	case errors.Is(err, mysql.ErrPktTooLarge):

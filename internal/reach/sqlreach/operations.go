@@ -28,11 +28,7 @@ func (s *Session) admit(ctx context.Context, h *hold, r *request) ([]any, statem
 	if f != nil {
 		return nil, what, f
 	}
-	if limit := h.lease.pool.limit; limit != nil && limit.Wait(ctx) != nil {
-		if f = ended(ctx); f == nil {
-			f = timedOut()
-			f.Message = "the rate limit of the connection leaves no time for the statement"
-		}
+	if f = h.lease.pool.gate.Start(ctx, s.caller.Flow); f != nil {
 		return nil, what, f
 	}
 	h.lease.changed = h.lease.changed || what.changes

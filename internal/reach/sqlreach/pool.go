@@ -14,8 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
+	"github.com/flowhost/flowhost/internal/reach/gate"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -30,7 +29,7 @@ type pool struct {
 	db      *sql.DB
 	maxOpen int
 	maxIdle time.Duration
-	limit   *rate.Limiter // nil: no bound
+	gate    *gate.Gate // of leases; statements start at its rate
 	hide    []*regexp.Regexp
 
 	// Guarded by the lock of Pools.
@@ -57,9 +56,9 @@ func (p *Pools) open(c *access.Connection, found parts) (*pool, *access.Fault) {
 	if c.Limit.Concurrency > 0 {
 		one.maxOpen = min(one.maxOpen, c.Limit.Concurrency)
 	}
-	if c.Limit.Rate > 0 {
-		one.limit = rate.NewLimiter(rate.Limit(c.Limit.Rate), max(1, c.Limit.Burst))
-	}
+	limit := c.Limit
+	limit.Concurrency = one.maxOpen
+	one.gate = gate.New(limit, "the statement was not run")
 	e, f := p.engineOf(c, found, one)
 	if f != nil {
 		return nil, f
@@ -102,8 +101,9 @@ func (p *pool) close() {
 	_ = p.db.Close() // connections are closed whatever they answer
 }
 
-// take waits for a connection. When all are in use, a parked one is taken from its session.
-func (p *pool) take(ctx context.Context) (*lease, *access.Fault) {
+// take waits for a connection, at which flows take turns. When all are in use, a parked one is
+// taken from its session.
+func (p *pool) take(ctx context.Context, flow string) (*lease, *access.Fault) {
 	p.mu.Lock()
 	p.taken++
 	var idle *lease
@@ -114,16 +114,35 @@ func (p *pool) take(ctx context.Context) (*lease, *access.Fault) {
 	if idle != nil {
 		idle.giveBack()
 	}
+	if f := p.gate.Enter(ctx, flow); f != nil {
+		p.count(-1)
+		return nil, f
+	}
 	l, err := p.open(ctx)
 	// Connections that broke while nobody used them show now, one after the other.
-	for tries := 0; err != nil && broken(err) && ctx.Err() == nil && l != nil && tries < p.maxOpen; tries++ {
+	for tries := 0; err != nil && p.ended(err) && ctx.Err() == nil && l != nil && tries < p.maxOpen; tries++ {
 		l, err = p.open(ctx)
 	}
 	if err != nil {
-		p.count(-1)
+		p.leave()
 		return nil, p.connectFault(ctx, err)
 	}
 	return l, nil
+}
+
+// ended reports whether an error means that the connection or its session has ended.
+func (p *pool) ended(err error) bool {
+	if broken(err) {
+		return true
+	}
+	f := p.engine.fault(err)
+	return f != nil && f.Code == access.CodeUnreachable
+}
+
+// leave lets the next session have a connection.
+func (p *pool) leave() {
+	p.count(-1)
+	p.gate.Leave()
 }
 
 // open gets a connection of the pool or a new one. With an error, the lease is nil when no
@@ -188,7 +207,7 @@ func (l *lease) giveBack() {
 	} else {
 		_ = l.conn.Close() // which gives it back
 	}
-	l.pool.count(-1)
+	l.pool.leave()
 }
 
 // drop closes the connection.
@@ -213,7 +232,7 @@ func (p *pool) connectFault(ctx context.Context, err error) *access.Fault {
 	if ended(ctx) != nil {
 		f := ended(ctx)
 		if f.Code == access.CodeTimeout {
-			f.Message = "no connection to the database was opened in time: the server does not answer, or all connections that max_open allows are in use"
+			f.Message = "no connection to the database was opened in time: the server does not answer"
 		}
 		return f
 	}
@@ -228,13 +247,25 @@ func (p *pool) connectFault(ctx context.Context, err error) *access.Fault {
 
 // connectRefused words the server's refusal by its code.
 func connectRefused(f *access.Fault) *access.Fault {
-	switch f.Code {
-	case access.CodeRefused:
+	switch {
+	case f.Rule == ruleTLS:
+	case f.Detail == "": // no code of a database
+		return unreachable("the server does not speak the protocol of this type of database: check host, port and type")
+	case f.Code == access.CodeRefused:
 		f.Message = "the database refused the connection: check user, password, database and permissions"
-	case access.CodeUnreachable:
+	case f.Code == access.CodeUnreachable:
 		f.Message = "the database accepts no connection right now: it starts, stops, or has too many"
 	}
 	return f
+}
+
+// ruleTLS is the rule of faults of TLS.
+const ruleTLS = "tls"
+
+// noTLS is the fault of a server that offers no TLS.
+func noTLS() *access.Fault {
+	return &access.Fault{Code: access.CodeRefused, Rule: ruleTLS,
+		Message: `the database offers no TLS, which the connection requires: enable TLS on the server, or write tls { mode = "disable" } to connect without encryption`}
 }
 
 // certificateFault words what was wrong with a certificate.
@@ -250,15 +281,17 @@ func certificateFault(err error) *access.Fault {
 	case errors.As(err, &unknown):
 		message = "is signed by an authority that the host does not know: name it in tls { ca }"
 	case errors.As(err, &host):
-		message = "is for another name: write it as tls { server_name }"
+		message = "is for another name than the host in the DSN: write the name of the certificate as tls { server_name }"
+	case errors.As(err, &validity) && validity.Reason == x509.Expired:
+		message = "has expired or is not valid yet: renew it on the server, and check the clock of the host"
 	case errors.As(err, &validity):
-		message = "is not valid: renew it"
+		message = "is not valid: replace it on the server"
 	case errors.As(err, &verify):
 		message = "cannot be verified"
 	default:
 		return nil
 	}
-	return &access.Fault{Code: access.CodeRefused, Rule: "tls", Message: "the certificate of the database " + message}
+	return &access.Fault{Code: access.CodeRefused, Rule: ruleTLS, Message: "the certificate of the database " + message}
 }
 
 func secretFault(err error) *access.Fault {

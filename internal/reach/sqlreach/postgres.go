@@ -91,7 +91,7 @@ func socketFile(d *dsn) string {
 func readyPostgres(ctx context.Context, conn *sql.Conn) error {
 	left := leftMS(ctx)
 	if left == 0 {
-		return nil
+		return conn.PingContext(ctx)
 	}
 	_, err := conn.ExecContext(ctx, fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %[1]d", left))
 	return err
@@ -152,6 +152,8 @@ func faultPostgres(err error) *access.Fault {
 	var own *pgconn.PgError
 	var long *pgproto3.ExceededMaxBodyLenErr
 	switch {
+	case strings.HasSuffix(err.Error(), "server refused TLS connection"): // the driver has no value for it
+		return noTLS()
 	case errors.As(err, &long):
 		return &access.Fault{Code: access.CodeTooLarge, Message: "a row of the result is larger than a page: select fewer columns, or parts of the long ones"}
 	case !errors.As(err, &own):

@@ -75,8 +75,13 @@ type attempt struct {
 
 func (r *rig) attempt() *attempt {
 	r.t.Helper()
+	return r.attemptOf("flow")
+}
+
+func (r *rig) attemptOf(flow string) *attempt {
+	r.t.Helper()
 	conn := r.conn
-	s := r.pools.Session(access.Caller{Flow: "flow"}, func(name string) (*access.Connection, *access.Fault) {
+	s := r.pools.Session(access.Caller{Flow: flow}, func(name string) (*access.Connection, *access.Fault) {
 		if name != conn.Name {
 			return nil, &access.Fault{Code: access.CodeDenied, Message: "not granted"}
 		}

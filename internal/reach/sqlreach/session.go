@@ -226,7 +226,7 @@ func (s *Session) leaseFor(ctx context.Context, h *hold, c *access.Connection, n
 	if f != nil {
 		return f
 	}
-	if h.lease, f = p.take(ctx); f != nil {
+	if h.lease, f = p.take(ctx, s.caller.Flow); f != nil {
 		s.pools.put(p)
 		h.lease = nil
 	}

@@ -2,9 +2,12 @@ package sqlreach_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flowhost/flowhost/internal/reach/sqlreach"
 	"github.com/flowhost/flowhost/run/access"
@@ -90,7 +93,7 @@ func TestAdvice(t *testing.T) {
 }
 
 // FuzzSeveral appends a second statement to any text: it is refused, or SQLite takes it
-// for a part of the first.
+// for a part of the first. No text knows the name of the table that the second one drops.
 func FuzzSeveral(f *testing.F) {
 	for _, seed := range []string{
 		"SELECT 1", "SELECT '", "SELECT \"", "SELECT [", "SELECT `", "SELECT 1 --", "SELECT 1 /*", "SELECT 1 /* /* */ */", "SELECT '\\'", "SELECT $$", "SELECT $a$", "SELECT 1;",
@@ -102,19 +105,18 @@ func FuzzSeveral(f *testing.F) {
 	}
 	r := sqliteRig(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		if strings.Contains(strings.ToLower(text), "canary") || len(text) > 1000 || strings.Contains(strings.ToUpper(text), "RECURSIVE") {
-			t.Skip()
-		}
+		canary := fmt.Sprintf("canary_%x", sha256.Sum256([]byte(text)))
 		one := *r
 		one.t = t
 		a := one.attempt()
-		a.exec("CREATE TABLE IF NOT EXISTS canary (x)")
-		ctx, cancel := context.WithCancel(t.Context())
+		a.exec("CREATE TABLE " + canary + " (x)")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of a statement that does not end
 		defer cancel()
-		a.do(ctx, access.KindSQLExec, object{"sql": text + "; DROP TABLE canary"})
+		a.do(ctx, access.KindSQLExec, object{"sql": text + "; DROP TABLE " + canary})
 		a.Close()
 		b := one.attempt()
-		b.rows("SELECT * FROM canary")
+		b.rows("SELECT * FROM " + canary)
+		b.exec("DROP TABLE " + canary)
 		b.Close()
 	})
 }

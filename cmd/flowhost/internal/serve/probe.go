@@ -216,7 +216,7 @@ func (t *trial) blame(fault *access.Fault) {
 	switch {
 	case errors.As(t.lookup, &unknown):
 		t.Problem = problemName
-		t.Message = fmt.Sprintf("the name %s does not resolve: %s", strings.TrimSuffix(unknown.Name, "."), unknown.Err)
+		t.Message = fmt.Sprintf("the name %s does not resolve: check its spelling and the DNS of this machine: %s", strings.TrimSuffix(unknown.Name, "."), unknown.Err)
 	case fault.Rule == "private address":
 		t.Problem, t.Message, t.Add = problemAddress, fault.Message, fault.Add
 	case fault.Rule == "tls", strings.Contains(text, "x509: "), strings.Contains(text, "tls: "):
@@ -224,17 +224,20 @@ func (t *trial) blame(fault *access.Fault) {
 	case fault.Code == access.CodeTimeout, fault.Code == access.CodeCanceled:
 		t.Problem = problemTimeout
 		t.Message = "the server did not answer in time: --timeout waits longer"
-	case isCode(fault.Detail, "28P01", "28000", "1045", "535", "534", "530"):
+	case isCode(fault.Detail, "28P01", "28000", "1044", "1045"):
+		t.Problem = problemCredentials
+		t.Message = "the database refuses the user or the password of the DSN: check user and password, and that the server admits this user from this host, with or without TLS as the connection has it"
+	case isCode(fault.Detail, "535", "534", "530"):
 		t.Problem = problemCredentials
 	case fault.Code == access.CodeNotFound: // the file of one
 		t.Problem = problemDatabase
 	case isCode(fault.Detail, "3D000", "1049"):
 		t.Problem = problemDatabase
-		t.Message = "the database server has no database of the name in the DSN"
+		t.Message = "the database server has no database of the name in the DSN: create it, or correct the name"
 	case errors.Is(t.failed, syscall.ECONNREFUSED), strings.Contains(text, "connection refused"):
 		t.Problem = problemUnreachable
 		if t.failed != nil {
-			t.Message = fmt.Sprintf("nothing accepts connections there: %v", t.failed)
+			t.Message = fmt.Sprintf("nothing accepts connections there: check the address, and that the server runs: %v", t.failed)
 		}
 	case fault.Code == access.CodeUnreachable:
 		t.Problem = problemUnreachable

@@ -26,7 +26,12 @@ import (
 // outsideOf is what flow files and settings declare.
 func outsideOf(t *testing.T, flow, config string) *Outside {
 	t.Helper()
-	dir := t.TempDir()
+	return outsideIn(t, t.TempDir(), flow, config)
+}
+
+// outsideIn is the same in a directory that has other files.
+func outsideIn(t *testing.T, dir, flow, config string) *Outside {
+	t.Helper()
 	for name, text := range map[string]string{"flow.hcl": flow, settings.FileName: config} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -178,7 +183,7 @@ func TestProbe(t *testing.T) {
 		"secret":             {"", web(public, "auth {\n bearer = secret.token\n }\n}\nsecret \"token\" {\n env = \"FLOWHOST_PROBE_NOWHERE\"\n"), "secret", "FLOWHOST_PROBE_NOWHERE", "", ""},
 		"sqlite":             {"", "connection \"c\" {\n type = \"sqlite\"\n path = \"./new.db\"\n access = \"rw\"\n}\n", "", "", "", "sqlite database ./new.db"},
 		"sqlite, no file":    {"", "connection \"c\" {\n type = \"sqlite\"\n path = \"./new.db\"\n}\n", "database", "the file of the database is missing", "", ""},
-		"postgres, password": {"", withPassword(postgres(t, "28P01", "no "+password)), "credentials", "check user, password", "", ""},
+		"postgres, password": {"", withPassword(postgres(t, "28P01", "no "+password)), "credentials", "check user and password", "", ""},
 		"postgres, database": {"", withPassword(postgres(t, "3D000", "no such database")), "database", "no database of the name", "", ""},
 		"postgres, nobody":   {"", database("postgres://app@" + nobody + "/shop"), "unreachable", "nothing accepts connections there", "", ""},
 		"postgres, closes":   {"", database("postgres://app@" + closed + "/shop"), "unreachable", closed + " answers, but not as expected", "", ""},
@@ -214,7 +219,7 @@ func TestProbeOfUnknownNames(t *testing.T) {
 	t.Parallel()
 	p := &trial{lookup: fmt.Errorf("lookup: %w", &net.DNSError{Err: "no such host", Name: "db.example.com."}), failed: errors.New("lookup failed")}
 	p.blame(&access.Fault{Code: access.CodeUnreachable, Message: "the database cannot be reached"})
-	if p.Problem != problemName || p.Message != "the name db.example.com does not resolve: no such host" {
+	if p.Problem != problemName || p.Message != "the name db.example.com does not resolve: check its spelling and the DNS of this machine: no such host" {
 		t.Errorf("%+v", p.Probe)
 	}
 }
