@@ -187,24 +187,18 @@ func (e *executor) close(o *openRun) {
 // where the flow is known. It is built once for all who need it.
 func (e *executor) recordOf(r *run.Run) *run.Record {
 	o := e.open[r.ID]
-	if o == nil {
-		return e.recordOfThePast(r)
+	if o == nil { // it finished before a restart
+		var order []string
+		if f, err := e.restore(e.ctx, r); err == nil {
+			order = taskNames(f)
+		}
+		return recordUnder(e.commits.shard.Definitions[r.Definition], r, order)
 	}
 	if o.completion.record == nil {
 		o.completion.record = o.newRecord(taskNames(o.flow))
 	}
 	o.completion.record.Conclude(r)
 	return o.completion.record
-}
-
-// recordOfThePast is the record of a run that finished before a restart, while the journal is
-// being read. Its tasks are in the order in which they began if its flow can no longer be loaded.
-func (e *executor) recordOfThePast(r *run.Run) *run.Record {
-	var order []string
-	if f, err := e.restore(e.ctx, r); err == nil {
-		order = taskNames(f)
-	}
-	return recordUnder(e.commits.shard.Definitions[r.Definition], r, order)
 }
 
 // maxFinishedBytes bounds the records of finished runs that are kept so that a Wait
