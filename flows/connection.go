@@ -57,7 +57,7 @@ func (m *module) declareReach(blocks map[string][]*hcl.Block) {
 		if first := m.reach.secrets[name]; ok && first != nil {
 			m.diags.Duplicate("secret", name, at, first.at)
 		} else if ok && m.free("secret", name, at) {
-			m.reach.secrets[name] = &secret{Secret: access.Secret{Name: name}, at: b.DefRange, block: b}
+			m.reach.secrets[name] = &secret{Secret: access.Secret{Name: name, Operator: m.settings}, at: b.DefRange, block: b}
 		}
 	}
 }

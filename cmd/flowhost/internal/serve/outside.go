@@ -100,7 +100,7 @@ func (o *Outside) Configure(s settings.Settings) error {
 	}
 	vault := s.Secrets.Vault
 	next := &clients{secrets: secrets.New(secrets.Config{
-		Deployed: o, AgeIdentities: s.Secrets.Identities, Seen: o.masker.Add, Log: o.log,
+		Deployed: o, Allow: o.allow, AgeIdentities: s.Secrets.Identities, Seen: o.masker.Add, Log: o.log,
 		Vault: secrets.VaultConfig{Address: vault.Address, TokenFile: vault.TokenFile, TokenEnv: "VAULT_TOKEN", Namespace: vault.Namespace, CA: vault.CA},
 	})}
 	var err error
@@ -362,7 +362,7 @@ func (b byConnection) Do(ctx context.Context, op *access.Operation) access.Answe
 			return access.Answer{Fault: fault}
 		}
 	}
-	return b.do(ctx, b.attempt.Caller, b.attempt.Policy, connection, op)
+	return b.do(ctx, b.attempt.Caller, b.attempt.Policy(), connection, op)
 }
 
 // Close implements reach.Session.

@@ -85,7 +85,7 @@ func (t *trial) run(ctx context.Context) *access.Fault {
 	c, fault := attempt.Connection(t.Connection, access.TypeHTTP, access.TypePostgres, access.TypeMySQL, access.TypeSQLite, access.TypeSMTP)
 	if fault != nil {
 		t.Problem = problemDeclared
-		if fault.Rule == "operator" {
+		if fault.Rule == access.RuleOperator {
 			t.Problem = problemAllowed
 		}
 		return fault
@@ -108,7 +108,7 @@ func (t *trial) run(ctx context.Context) *access.Fault {
 	defer t.http.Close()
 	switch {
 	case c.HTTP != nil:
-		return t.request(ctx, attempt.Policy, c)
+		return t.request(ctx, attempt.Policy(), c)
 	case c.SMTP != nil:
 		client := mail.New(mail.Config{Secrets: o, Dial: t.dial})
 		defer client.Close()
