@@ -221,8 +221,10 @@ func (m masked) Do(ctx context.Context, op *access.Operation) access.Answer {
 		op.Body, op.Head = m.masker.Bytes(op.Body), m.masker.JSON(op.Head)
 	}
 	answer := m.Session.Do(ctx, op)
-	if f := answer.Fault; f != nil {
-		f.Message, f.Target, f.Detail = m.masker.String(f.Message), m.masker.String(f.Target), m.masker.String(f.Detail)
+	for _, f := range []*access.Fault{answer.Fault, answer.Fault.Full()} {
+		if f != nil {
+			f.Message, f.Target, f.Detail = m.masker.String(f.Message), m.masker.String(f.Target), m.masker.String(f.Detail)
+		}
 	}
 	return answer
 }
@@ -234,7 +236,7 @@ const mostDenials = 20
 func (o *Outside) Operation(call *run.Call, r door.Report) {
 	log := o.log.With("run", call.Run, "flow", call.Flow, "task", run.TaskRef{Task: call.Task, Key: call.Key}.Label(), "attempt", call.Attempt,
 		"operation", r.Operation.Number, "kind", r.Operation.Kind)
-	switch fault := r.Answer.Fault; {
+	switch fault := r.Answer.Fault.Full(); {
 	case fault == nil:
 		log.Debug("operation performed", "took", r.Took)
 	case r.Late:
