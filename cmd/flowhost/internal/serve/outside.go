@@ -39,6 +39,7 @@ type Outside struct {
 	mail      *mail.Client
 	reach     *reach.Reach
 	set       atomic.Pointer[flows.Set]
+	bound     atomic.Pointer[[]access.Allow] // of the settings that were read last; nil: those of the set
 	nats      atomic.Pointer[natsDrivers] // nil while there is no server
 	alone     sync.Mutex                  // held while one is started
 	server    *Link                       // that was started for want of another one
@@ -122,7 +123,18 @@ func equalReach(a, b *settings.Settings) bool {
 // that did not change stay.
 func (o *Outside) Deploy(set *flows.Set) {
 	o.set.Store(set)
+	o.bound.Store(nil)
 	o.inUse.Load().secrets.Invalidate()
+}
+
+// Bound makes the allow blocks of settings decide on operations from now on, also before, and
+// without, the deployment of flows that were loaded with them.
+func (o *Outside) Bound(operator *flows.Operator) {
+	var blocks []access.Allow
+	if operator != nil {
+		blocks = operator.Allow
+	}
+	o.bound.Store(&blocks)
 }
 
 // Connect adds what is reached by a link.
@@ -188,6 +200,9 @@ func (o *Outside) allow(flow string) *access.Allow {
 		return &access.Allow{}
 	}
 	a, err := set.Allow(flow)
+	if bound := o.bound.Load(); bound != nil {
+		a, err = access.Select(*bound, flow)
+	}
 	if err != nil {
 		o.log.Error("allow blocks of the settings contradict each other, the flow is allowed nothing", "flow", flow, "error", err)
 		return &access.Allow{}

@@ -139,6 +139,8 @@ func (r *reloader) load(ctx context.Context) {
 	}
 	options := r.flows
 	options.Opened, options.Ceilings, options.Operator = next.Opened, next.Ceilings, next.Operator
+	// What the operator takes away is denied although flows that are granted it may not load.
+	r.settings.outside.Bound(next.Operator)
 	var set *flows.Set
 	var diags hcl.Diagnostics
 	flowfiles.Checked(ctx, options, nil, func(options flows.Options) { set, diags = flows.Load(ctx, r.paths, options) })
@@ -190,7 +192,7 @@ func (r *reloader) refuse(problems []string) {
 	for _, problem := range problems {
 		r.log.Error("loading a file failed", "problem", problem)
 	}
-	r.log.Error("reload failed, keeping the current flows and settings", "problems", len(problems))
+	r.log.Error("reload failed, keeping the current flows and settings, except that allow blocks apply if the settings could be read", "problems", len(problems))
 	failed := *r.served.Load()
 	failed.deployed.Fault = &api.LoadFault{At: time.Now().UTC(), Problems: problems}
 	r.served.Store(&failed)
