@@ -153,6 +153,7 @@ func (r *reloader) load(ctx context.Context) {
 		}
 	}
 	if diags.HasErrors() {
+		r.log.Info("allow blocks apply as they are now, whether or not the flows load")
 		r.refuse(problemsOf(diags))
 		return
 	}
@@ -192,7 +193,7 @@ func (r *reloader) refuse(problems []string) {
 	for _, problem := range problems {
 		r.log.Error("loading a file failed", "problem", problem)
 	}
-	r.log.Error("reload failed, keeping the current flows and settings, except that allow blocks apply if the settings could be read", "problems", len(problems))
+	r.log.Error("reload failed, keeping the current flows and settings", "problems", len(problems))
 	failed := *r.served.Load()
 	failed.deployed.Fault = &api.LoadFault{At: time.Now().UTC(), Problems: problems}
 	r.served.Store(&failed)
