@@ -40,10 +40,10 @@ type Outside struct {
 	reach     *reach.Reach
 	set       atomic.Pointer[flows.Set]
 	bound     atomic.Pointer[[]access.Allow] // of the settings that were read last; nil: those of the set
-	nats      atomic.Pointer[natsDrivers] // nil while there is no server
-	alone     sync.Mutex                  // held while one is started
-	server    *Link                       // that was started for want of another one
-	temporary string                      // directory of that server
+	nats      atomic.Pointer[natsDrivers]    // nil while there is no server
+	alone     sync.Mutex                     // held while one is started
+	server    *Link                          // that was started for want of another one
+	temporary string                         // directory of that server
 
 	mu      sync.Mutex // held by who changes what follows
 	current settings.Settings
