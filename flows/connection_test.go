@@ -289,6 +289,12 @@ allow "billing/*" {
     allow     = ["POST,GET https://Example.com/a"]
     redirects = 3
   }
+  sources {
+    env   = ["BILLING_*"]
+    file  = ["/run/credentials/**", "keys/"]
+    age   = ["./secrets.age"]
+    vault = ["kv/data/billing/*"]
+  }
 }
 allow "*" {
 }
@@ -297,7 +303,8 @@ allow "*" {
 		Pattern: "billing/*", Connections: []string{"*"}, Files: map[string]access.Mode{"data": "rw", ".": "ro"}, KV: map[string]access.Mode{"*": "ro", "counters": "rw"},
 		Publish: []string{"orders.>"}, Request: []string{"pricing.*"}, Secrets: []string{"legacy"}, Env: []string{"*"}, Private: []string{"10.0.0.9:443"},
 		Clock: access.Real, Artifacts: true, HTTP: &access.HTTPGrant{Allow: []string{"GET,POST https://example.com/a"}, Redirects: 3}, From: "flowhost.hcl:11",
-	}, {Pattern: "*", From: "flowhost.hcl:28"}}
+		Sources: &access.Sources{Env: []string{"BILLING_*"}, File: []string{"/run/credentials/**", here + "/keys"}, Age: []string{here + "/secrets.age"}, Vault: []string{"kv/data/billing/*"}},
+	}, {Pattern: "*", From: "flowhost.hcl:34"}}
 	if diff := cmp.Diff(want, o.Allow); diff != "" {
 		t.Error(diff)
 	}
@@ -306,7 +313,7 @@ allow "*" {
 	if diff := cmp.Diff([]*access.Connection{&connection}, o.Connections); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]*access.Secret{{Name: "shared", Env: "SHARED", Folder: here}}, o.Secrets); diff != "" {
+	if diff := cmp.Diff([]*access.Secret{{Name: "shared", Env: "SHARED", Folder: here, Operator: true}}, o.Secrets); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -314,23 +321,27 @@ allow "*" {
 func TestWrongSettingsOfTheOperator(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
-		"allow \"\" {\n}":                                                   "flowhost.hcl:1 name",
-		"allow \"a b\" {\n}":                                                "flowhost.hcl:1 name",
-		"allow \"a**\" {\n}":                                                "flowhost.hcl:1 name",
-		"allow \"/a\" {\n}":                                                 "flowhost.hcl:1 name",
-		"allow \"a\" {\n}\nallow \"a\" {\n}":                                "flowhost.hcl:3 duplicate",
-		"allow \"a\" {\n  connection = [\"x\"]\n}":                          "flowhost.hcl:2 unknown-argument",
-		"allow \"a\" {\n  connections = [connection.x]\n}":                  "flowhost.hcl:2 misplaced",
-		"allow \"a\" {\n  secrets = [secret.x]\n}":                          "flowhost.hcl:2 misplaced",
-		"allow \"a\" {\n  publish = [\">\"]\n}":                             "flowhost.hcl:2 value",
-		"allow \"a\" {\n  private = [\"localhost:80\"]\n}":                  "flowhost.hcl:2 value",
-		"allow \"a\" {\n  files = { \"../x\" = \"ro\" }\n}":                 "flowhost.hcl:2 value",
-		"allow \"a\" {\n  kv = { x = \"all\" }\n}":                          "flowhost.hcl:2 value",
-		"allow \"a\" {\n  clock = \"wall\"\n}":                              "flowhost.hcl:2 value",
-		"allow \"a\" {\n  http {\n  }\n}":                                   "flowhost.hcl:2 missing",
-		"secret \"s\" {\n  env = var.name\n}":                               "flowhost.hcl:2 misplaced",
-		"connection \"c\" {\n  type = \"postgres\"\n  dsn = secret.lost\n}": "flowhost.hcl:3 unknown-name",
-		"connection \"c\" {\n  type = \"postgres\"\n}":                      "flowhost.hcl:1 missing",
+		"allow \"\" {\n}":                                                    "flowhost.hcl:1 name",
+		"allow \"a b\" {\n}":                                                 "flowhost.hcl:1 name",
+		"allow \"a**\" {\n}":                                                 "flowhost.hcl:1 name",
+		"allow \"/a\" {\n}":                                                  "flowhost.hcl:1 name",
+		"allow \"a\" {\n}\nallow \"a\" {\n}":                                 "flowhost.hcl:3 duplicate",
+		"allow \"a\" {\n  connection = [\"x\"]\n}":                           "flowhost.hcl:2 unknown-argument",
+		"allow \"a\" {\n  connections = [connection.x]\n}":                   "flowhost.hcl:2 misplaced",
+		"allow \"a\" {\n  secrets = [secret.x]\n}":                           "flowhost.hcl:2 misplaced",
+		"allow \"a\" {\n  publish = [\">\"]\n}":                              "flowhost.hcl:2 value",
+		"allow \"a\" {\n  private = [\"localhost:80\"]\n}":                   "flowhost.hcl:2 value",
+		"allow \"a\" {\n  files = { \"../x\" = \"ro\" }\n}":                  "flowhost.hcl:2 value",
+		"allow \"a\" {\n  kv = { x = \"all\" }\n}":                           "flowhost.hcl:2 value",
+		"allow \"a\" {\n  clock = \"wall\"\n}":                               "flowhost.hcl:2 value",
+		"allow \"a\" {\n  http {\n  }\n}":                                    "flowhost.hcl:2 missing",
+		"allow \"a\" {\n  sources {\n    env = [\"A*B\"]\n  }\n}":            "flowhost.hcl:3 value",
+		"allow \"a\" {\n  sources {\n    file = [\"/run/../etc/*\"]\n  }\n}": "flowhost.hcl:3 value",
+		"allow \"a\" {\n  sources {\n    vault = [\"kv/**/x\"]\n  }\n}":      "flowhost.hcl:3 value",
+		"allow \"a\" {\n  sources {\n    path = [\"/run/*\"]\n  }\n}":        "flowhost.hcl:3 unknown-argument",
+		"secret \"s\" {\n  env = var.name\n}":                                "flowhost.hcl:2 misplaced",
+		"connection \"c\" {\n  type = \"postgres\"\n  dsn = secret.lost\n}":  "flowhost.hcl:3 unknown-name",
+		"connection \"c\" {\n  type = \"postgres\"\n}":                       "flowhost.hcl:1 missing",
 	} {
 		if _, diags := readOperator(t, src); !slices.Equal(complaints(diags), []string{want}) {
 			t.Errorf("%s: %v, want %s", src, complaints(diags), want)
@@ -410,7 +421,8 @@ func TestWhatAFlowSees(t *testing.T) {
 // TestAllow has an operator bound what a flow is granted.
 func TestAllow(t *testing.T) {
 	t.Parallel()
-	const own = "connection \"inner\" {\n  type    = \"sqlite\"\n  path    = \"a.db\"\n}\nsecret \"s\" {\n  env = \"S\"\n}\n"
+	const own = "connection \"inner\" {\n  type    = \"sqlite\"\n  path    = \"a.db\"\n}\nsecret \"s\" {\n  env = \"S\"\n}\n" +
+		"connection \"web\" {\n  type = \"http\"\n  base_url = \"https://example.com\"\n  allow = [\"GET /\"]\n  auth {\n    bearer = secret.web\n  }\n}\nsecret \"web\" {\n  vault = \"kv/data/web\"\n  key = \"token\"\n}\n"
 	for name, tt := range map[string]struct {
 		operator, grant string
 		want            []string // lines to add
@@ -425,7 +437,11 @@ func TestAllow(t *testing.T) {
 		"a tie":                  {"allow \"f*\" {\n}\nallow \"*f\" {\n}", `publish = ["a.b"]`, []string{"both match flow \"f\""}},
 		"a directory":            {"allow \"f\" {\n  files = { \"./data\" = \"ro\" }\n}", `files = { "./data" = "rw" }`, []string{`files = { "./data" = "rw" }`}},
 		"a directory below":      {"allow \"f\" {\n  files = { \".\" = \"rw\" }\n}", `files = { "./data" = "rw" }`, nil},
-		"a secret with its key":  {"allow \"f\" {\n  secrets = [\"*\"]\n}", `secrets = { token = secret.s }`, nil},
+		"a secret with its key":  {"allow \"f\" {\n  secrets = [\"*\"]\n  sources {\n    env = [\"S\"]\n  }\n}", `secrets = { token = secret.s }`, nil},
+		"a secret's source":      {"allow \"f\" {\n  secrets = [\"*\"]\n}", `secrets = { token = secret.s }`, []string{`sources { env = ["S"] }`}},
+		"another source":         {"allow \"f\" {\n  secrets = [\"*\"]\n  sources {\n    env = [\"T*\"]\n    file = [\"/**\"]\n  }\n}", `secrets = { token = secret.s }`, []string{`sources { env = ["S"] }`}},
+		"a connection's source":  {"allow \"f\" {\n  connections = [\"*\"]\n}", `connections = [connection.web]`, []string{`sources { vault = ["kv/data/web"] }`}},
+		"all sources of Vault":   {"allow \"f\" {\n  connections = [\"*\"]\n  sources {\n    vault = [\"kv/data/**\"]\n  }\n}", `connections = [connection.web]`, nil},
 		"a clock with its key":   {"allow \"f\" {\n  clock = \"real\"\n  publish = [\"a\"]\n}", "clock = \"real\"\n      publish = [\"a\"]", nil},
 		"a clock without a key":  {"", "clock = \"real\"\n      publish = [\"a\"]", []string{`clock = "real"`}},
 		"a clock without a net":  {"", "clock = \"real\"\n      connections = [connection.inner]", nil},

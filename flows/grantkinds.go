@@ -57,6 +57,10 @@ func (d reachDecoder) connectionIn(e hcl.Expression) (name string, ok bool) {
 		d.diags.Add(RuleReference, e.Range(), "A reference to a connection is required", "Write connection.NAME, with the name of a connection block, without quotes.")
 		return "", false
 	}
+	if d.module.alone {
+		d.undeclarable(e, "connection", name)
+		return "", false
+	}
 	b := &binding{exprContext: d.exprContext, x: new(expression)}
 	if !b.declares(rootWord("connection"), name) && d.module.restored == nil {
 		b.unknownName(rootWord("connection"), name, at)

@@ -103,7 +103,7 @@ func (s *exprContext) folders(a *hcl.Attribute) []grantedFolder {
 // snippets of diagnostics; from says where it was given.
 func ParseGrant(ctx context.Context, text, folder, from string) (run.Grants, *Set, hcl.Diagnostics) {
 	l := newLoader(ctx, Options{})
-	m := &module{loader: l, src: &source{folder: folder}, def: new(run.Definition), base: &hcl.EvalContext{}, reach: newReach("")}
+	m := &module{loader: l, src: &source{folder: folder}, def: new(run.Definition), base: &hcl.EvalContext{}, reach: newReach(""), alone: true}
 	name := from
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		name += ".json"

@@ -27,6 +27,7 @@ type module struct {
 	limitBlocks map[string]*declaredLimit
 	reach       *reach // connections and secrets
 	settings    bool   // it is the settings of a host, in which nothing is declared to refer to
+	alone       bool   // it is one grant, beside which nothing is declared
 
 	defaults policy
 	decoders map[string]*flowDecoder // flows by short name

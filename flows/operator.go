@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 
@@ -88,7 +89,7 @@ func (s *exprContext) allow(b *hcl.Block) access.Allow {
 		Secrets: d.list("secrets", as(reachspec.NotEmpty)), Env: d.list("env", as(reachspec.AnyVariable)),
 		Private: d.list("private", as(reachspec.Address)),
 		Clock:   d.real("clock"), Random: d.real("random"),
-		HTTP: d.httpGrant(),
+		HTTP: d.httpGrant(), Sources: d.sources(),
 	}
 	a.Artifacts, _ = d.flag(c.Arg("artifacts"))
 	if len(a.Files) > 0 {
@@ -99,6 +100,19 @@ func (s *exprContext) allow(b *hcl.Block) access.Allow {
 		a.Files = clean
 	}
 	return a
+}
+
+// sources reads a sources block; nil without one.
+func (d reachDecoder) sources() *access.Sources {
+	inner, ok := d.inner("sources")
+	if !ok {
+		return nil
+	}
+	files := reachspec.FilePattern(d.module.src.folder)
+	return &access.Sources{
+		Env: inner.list("env", as(reachspec.VariablePattern)), Vault: inner.list("vault", as(reachspec.VaultPattern)),
+		File: inner.list("file", files), Age: inner.list("age", files),
+	}
 }
 
 // modes reads an object whose values are "ro" or "rw".
@@ -238,6 +252,27 @@ func (s *exprContext) checkAllowed(g *run.Grants, from *grant) {
 			key = "connections"
 		}
 		s.notAllowed(allow, flow, from.place(key), x.Entry, x.Line)
+	}
+	s.checkSources(allow, flow, g)
+}
+
+// checkSources reports secrets that a task would use or be handed, and that the operator does
+// not allow from where they are.
+func (s *exprContext) checkSources(allow *access.Allow, flow string, g *run.Grants) {
+	m := s.module
+	names := slices.Collect(maps.Values(g.Secrets))
+	for _, c := range m.granted(g.Connections) {
+		if !c.Operator {
+			names = append(names, c.Secrets()...)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if x := m.reach.secrets[name]; x != nil {
+			if excess := allow.SourceExcess(&x.Secret); excess != nil {
+				s.notAllowed(allow, flow, x.at, fmt.Sprintf("%s, of secret.%s", excess.Entry, name), excess.Line)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -342,3 +343,15 @@ func (t *typing) report(rule Rule, at hcl.Range, summary, detail string, args ..
 		t.diags.Add(rule, at, summary, detail, args...)
 	}
 }
+
+// TypeText spells a JSON Schema as the types of variables are spelled, "list(string)"
+// or "object({ id = string, note = optional(string) })". What the schema leaves
+// open, and what this package does not understand of it, is "any".
+func TypeText(schema json.RawMessage) string { return jsonschema.TypeText(schema) }
+
+// CheckSchema finds what in a JSON Schema cannot be what its author meant: types
+// that do not exist, references to nothing, fields that are required and cannot be
+// there, and values of these keywords that are of the wrong kind. When a flow is
+// checked they make a type wider, and mistakes pass. Each fault is a sentence with its
+// place, a JSON pointer. Keywords that are not known here are not looked at.
+func CheckSchema(schema json.RawMessage) []string { return jsonschema.Check(schema) }

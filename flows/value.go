@@ -1,8 +1,10 @@
 package flows
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -14,6 +16,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flowhost/flowhost/flows/internal/budget"
+	"github.com/flowhost/flowhost/flows/internal/ctyjson"
 	"github.com/flowhost/flowhost/flows/internal/diag"
 )
 
@@ -237,3 +241,11 @@ func misfit(v cty.Value, err error) string {
 	}
 	return ", and this is " + kindOf(v)
 }
+
+// decodeJSON is [ctyjson.Decode] with a budget of its own.
+func decodeJSON(src []byte) (cty.Value, error) { return ctyjson.Decode(src, budget.New()) }
+
+// encodeJSON is [ctyjson.Encode] with a budget of its own.
+func encodeJSON(v cty.Value) (json.RawMessage, error) { return ctyjson.Encode(v, budget.New()) }
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -23,7 +23,7 @@ func TestWantsCanBeGranted(t *testing.T) {
 	}
 	operator := &Operator{Allow: []access.Allow{{Pattern: "f", Secrets: []string{"*"}, Connections: []string{"*"}, Clock: "real", Random: "real", Artifacts: true,
 		HTTP: &access.HTTPGrant{Allow: []string{"GET https://example.com/data/**"}}, Files: map[string]access.Mode{".": "rw"}, KV: map[string]access.Mode{"*": "rw"},
-		Publish: []string{"orders.>"}, Request: []string{"pricing.>"}, Env: []string{"*"}, From: "x"}}}
+		Publish: []string{"orders.>"}, Request: []string{"pricing.>"}, Env: []string{"*"}, Sources: &access.Sources{Env: []string{"TOKEN"}}, From: "x"}}}
 	for name, line := range reachspec.Examples {
 		load(t, map[string]string{"data/x": "", "f.hcl": fmt.Sprintf(
 			"secret \"NAME\" {\n  env = \"TOKEN\"\n}\nconnection \"NAME\" {\n  type = \"postgres\"\n  dsn = secret.NAME\n}\nplugin \"p\" {\n  source = \"./wanting.wasm\"\n  grant {\n    %s\n  }\n}\nflow \"f\" {\n  task \"t\" {\n    plugin = plugin.p\n  }\n}\n", line)}, Options{Operator: operator})

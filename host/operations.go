@@ -55,9 +55,10 @@ func (inv *invocation) entrance() *door.Door {
 }
 
 // logOperation writes what people want to know of an operation to the attempt's log: that
-// it was denied, and how the denial is lifted; or the progress of the attempt.
+// it was denied, and how the denial is lifted; or the progress of the attempt. Guests do not
+// read it.
 func (inv *invocation) logOperation(r door.Report) {
-	switch fault := r.Answer.Fault; {
+	switch fault := r.Answer.Fault.Full(); {
 	case fault != nil && fault.Code == access.CodeDenied:
 		fields, err := json.Marshal(map[string]string{"target": fault.Target, "rule": fault.Rule, "add": fault.Add})
 		if err != nil { // a map of strings

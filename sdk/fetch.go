@@ -41,7 +41,7 @@ type Request struct {
 type Response struct {
 	Status int
 	Header Header
-	URL    string // after redirects, without credentials
+	URL    string // after redirects; below the connection's base URL, or whole without a connection
 	Body   []byte
 }
 

@@ -61,7 +61,7 @@ func TestSweepKeepsWhatRunningAttemptsHaveMade(t *testing.T) {
 	now := time.Now()
 	store := openFiles(t, t.TempDir(), 0)
 	a := artifacts.New(artifacts.Config{Store: store, Now: func() time.Time { return now }})
-	s := a.Session(access.Policy{Grants: access.Grants{Artifacts: true}}, nil)
+	s := a.Session(access.Policy{Grants: access.Grants{Artifacts: true}}.Always, nil)
 	handle := `{"handle":1}`
 	for _, op := range []*access.Operation{
 		{Kind: access.KindArtifactCreate, Head: []byte(`{}`)},

@@ -54,7 +54,7 @@ type Session struct {
 	of       *Artifacts
 	cfg      Config
 	begun    time.Time
-	policy   access.Policy
+	policy   func() access.Policy // that decides on an operation that begins now
 	readable func(digest string) bool
 	handles  handles
 
@@ -66,7 +66,7 @@ type Session struct {
 // Session returns a session under a policy. Besides what it makes itself, the attempt may
 // read the digests for which readable returns true, nil for none: those that occur in its
 // input or configuration. The caller closes the session.
-func (a *Artifacts) Session(policy access.Policy, readable func(digest string) bool) *Session {
+func (a *Artifacts) Session(policy func() access.Policy, readable func(digest string) bool) *Session {
 	return &Session{of: a, cfg: a.cfg, begun: a.cfg.Now(), policy: policy, readable: readable, made: map[string]string{}, name: map[string]string{}}
 }
 
@@ -135,8 +135,9 @@ func (s *Session) Do(ctx context.Context, op *access.Operation) access.Answer {
 // check holds the use of artifacts against the policy.
 func (s *Session) check() *access.Fault {
 	const target, add = "artifacts", "artifacts = true"
-	switch allow := s.policy.Allow; {
-	case !s.policy.Grants.Artifacts:
+	policy := s.policy()
+	switch allow := policy.Allow; {
+	case !policy.Grants.Artifacts:
 		return ops.NotGranted(target, add)
 	case allow != nil && !allow.Artifacts:
 		return ops.NotAllowed(target, add, allow)

@@ -15,7 +15,7 @@ import (
 // bytes; list reads a page of 100 of 1000 keys, natively all names.
 func BenchmarkOperations(b *testing.B) {
 	nc := connect(b, bustest.StartServer(b, natsd.Config{}))
-	s := open(b, kv.Config{Conn: nc}).Session(granted)
+	s := open(b, kv.Config{Conn: nc}).Session(granted.Always)
 	value := make([]byte, 256)
 	for i := range 1000 {
 		must(b, s, "kv.put", fmt.Sprintf(`{"bucket":"counters","key":"k.%d"}`, i), value)

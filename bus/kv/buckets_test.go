@@ -21,7 +21,7 @@ func TestBuckets(t *testing.T) {
 	if all, err := store.Buckets(t.Context()); err != nil || len(all) != 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	s := store.Session(access.Policy{Grants: access.Grants{KV: map[string]access.Mode{"counters": access.ReadWrite, "b-2": access.ReadWrite}}})
+	s := store.Session(access.Policy{Grants: access.Grants{KV: map[string]access.Mode{"counters": access.ReadWrite, "b-2": access.ReadWrite}}}.Always)
 	for _, head := range []string{`{"bucket":"counters","key":"a"}`, `{"bucket":"counters","key":"b"}`, `{"bucket":"b-2","key":"a"}`} {
 		must(t, s, "kv.put", head, []byte("value"))
 	}

@@ -45,7 +45,7 @@ func open(t testing.TB, cfg kv.Config) *kv.Store {
 // session gives a session on a server of its own.
 func session(t testing.TB, policy access.Policy) *kv.Session {
 	t.Helper()
-	return open(t, kv.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{}))}).Session(policy)
+	return open(t, kv.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{}))}).Session(policy.Always)
 }
 
 func do(t testing.TB, s *kv.Session, kind, head string, body []byte) access.Answer {
@@ -124,7 +124,7 @@ func TestCompareAndSetCounts(t *testing.T) {
 	const sessions, each = 8, 25
 	done := make(chan error, sessions)
 	for range sessions {
-		s := store.Session(granted)
+		s := store.Session(granted.Always)
 		go func() { done <- count(t.Context(), s, each) }()
 	}
 	for range sessions {
@@ -132,7 +132,7 @@ func TestCompareAndSetCounts(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, value := must(t, store.Session(granted), "kv.get", `{"bucket":"counters","key":"n"}`, nil); string(value) != fmt.Sprint(sessions*each) {
+	if _, value := must(t, store.Session(granted.Always), "kv.get", `{"bucket":"counters","key":"n"}`, nil); string(value) != fmt.Sprint(sessions*each) {
 		t.Errorf("counted to %s, want %d", value, sessions*each)
 	}
 }
@@ -167,7 +167,7 @@ func count(ctx context.Context, s *kv.Session, times int) error {
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
-	s := open(t, kv.Config{Conn: nc}).Session(granted)
+	s := open(t, kv.Config{Conn: nc}).Session(granted.Always)
 	must(t, s, "kv.put", `{"bucket":"counters","key":"stays"}`, []byte("x"))
 	must(t, s, "kv.put", `{"bucket":"counters","key":"goes","ttl_ms":1}`, []byte("x"))
 	bucket, err := bustest.JetStream(t, nc).KeyValue(t.Context(), "FH_KV_counters")
@@ -312,7 +312,7 @@ func TestPolicy(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := store.Session(access.Policy{Grants: access.Grants{KV: test.grant}, Allow: test.allow})
+			s := store.Session(access.Policy{Grants: access.Grants{KV: test.grant}, Allow: test.allow}.Always)
 			for kind, head := range map[string]string{
 				"kv.get": `{"bucket":"a","key":"k"}`, "kv.list": `{"bucket":"a"}`,
 				"kv.put": `{"bucket":"a","key":"k"}`, "kv.delete": `{"bucket":"a","key":"k"}`,
@@ -376,7 +376,7 @@ func TestCorpus(t *testing.T) {
 	t.Parallel()
 	server := bustest.StartServer(t, natsd.Config{})
 	nc := connect(t, server)
-	s := open(t, kv.Config{Conn: nc}).Session(granted)
+	s := open(t, kv.Config{Conn: nc}).Session(granted.Always)
 	seen := bustest.ListenAll(t, server)
 	for _, c := range corpus {
 		fails(t, s, access.CodeInvalid, c.kind, c.head, nil)
@@ -403,7 +403,7 @@ func TestBurst(t *testing.T) {
 	for i := range 80 {
 		puts.Go(func() {
 			head := fmt.Sprintf(`{"bucket":"counters","key":"k.%d","revision":0}`, i)
-			a := store.Session(granted).Do(t.Context(), &access.Operation{Kind: access.KindKVPut, Head: json.RawMessage(head), Body: value})
+			a := store.Session(granted.Always).Do(t.Context(), &access.Operation{Kind: access.KindKVPut, Head: json.RawMessage(head), Body: value})
 			if a.Fault != nil {
 				t.Errorf("%+v", a.Fault)
 			}
@@ -414,7 +414,7 @@ func TestBurst(t *testing.T) {
 
 func TestFullBucket(t *testing.T) {
 	t.Parallel()
-	s := open(t, kv.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{})), BucketBytes: 3 << 20}).Session(granted)
+	s := open(t, kv.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{})), BucketBytes: 3 << 20}).Session(granted.Always)
 	value := make([]byte, ops.MaxBody)
 	for _, key := range []string{"a", "b"} {
 		must(t, s, "kv.put", fmt.Sprintf(`{"bucket":"counters","key":%q}`, key), value)
@@ -434,7 +434,7 @@ func TestRoomIsShared(t *testing.T) {
 	for i := range 6 {
 		policy.Grants.KV[fmt.Sprint("b", i)] = access.ReadWrite
 	}
-	s := open(t, kv.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{MaxStore: 3 << 30}))}).Session(policy)
+	s := open(t, kv.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{MaxStore: 3 << 30}))}).Session(policy.Always)
 	for name := range policy.Grants.KV {
 		must(t, s, "kv.put", fmt.Sprintf(`{"bucket":%q,"key":"k"}`, name), []byte("x"))
 	}
@@ -444,7 +444,7 @@ func TestBucketIsResized(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
 	for _, want := range []int64{4 << 20, 8 << 20, 2 << 20} {
-		s := open(t, kv.Config{Conn: nc, BucketBytes: want}).Session(granted)
+		s := open(t, kv.Config{Conn: nc, BucketBytes: want}).Session(granted.Always)
 		must(t, s, "kv.put", `{"bucket":"counters","key":"k"}`, nil)
 		stream, err := bustest.JetStream(t, nc).Stream(t.Context(), "KV_FH_KV_counters")
 		if err != nil {
@@ -460,7 +460,7 @@ func TestBucketIsResized(t *testing.T) {
 func TestRemovedBucket(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
-	s := open(t, kv.Config{Conn: nc}).Session(granted)
+	s := open(t, kv.Config{Conn: nc}).Session(granted.Always)
 	remove := func() {
 		t.Helper()
 		must(t, s, "kv.put", `{"bucket":"counters","key":"k"}`, []byte("x"))
@@ -487,7 +487,7 @@ func TestServerGone(t *testing.T) {
 	external.Start()
 	log := &bustest.LogLines{}
 	nc := external.Connect(log, external.Address())
-	s := open(t, kv.Config{Conn: nc, Timeout: 2 * time.Second}).Session(granted)
+	s := open(t, kv.Config{Conn: nc, Timeout: 2 * time.Second}).Session(granted.Always)
 	must(t, s, "kv.put", `{"bucket":"counters","key":"k"}`, []byte("x"))
 	faults := make(chan *access.Fault)
 	kinds := map[string]string{

@@ -62,7 +62,7 @@ func FuzzOperation(f *testing.F) {
 func TestOtherAccounts(t *testing.T) {
 	t.Parallel()
 	server := bustest.StartServer(t, natsd.Config{})
-	s := open(t, kv.Config{Conn: connect(t, server)}).Session(granted)
+	s := open(t, kv.Config{Conn: connect(t, server)}).Session(granted.Always)
 	must(t, s, "kv.put", `{"bucket":"counters","key":"k"}`, []byte("own"))
 	app, err := server.ConnectApp()
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 // There is nothing to close.
 type Session struct {
 	store  *Store
-	policy access.Policy
+	policy func() access.Policy // that decides on an operation that begins now
 }
 
 // Session returns a session under a policy.
-func (s *Store) Session(policy access.Policy) *Session { return &Session{s, policy} }
+func (s *Store) Session(policy func() access.Policy) *Session { return &Session{s, policy} }
 
 // work performs one operation on a bucket.
 type work func(ctx context.Context, b *bucket) (access.Answer, error)
@@ -105,10 +105,11 @@ func (s *Session) plan(op *access.Operation) (bucket string, todo work, create b
 // check holds a bucket against the policy.
 func (s *Session) check(bucket string, mode access.Mode) *access.Fault {
 	target, add := "kv "+bucket, "kv = { "+quoted(bucket)+` = "`+string(mode)+`" }`
-	if !s.policy.Grants.KV[bucket].Includes(mode) {
+	policy := s.policy()
+	if !policy.Grants.KV[bucket].Includes(mode) {
 		return ops.NotGranted(target, add)
 	}
-	allow := s.policy.Allow
+	allow := policy.Allow
 	if allow == nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ func BenchmarkOperations(b *testing.B) {
 	}
 	m := open(b, messages.Config{Conn: nc})
 	body := make([]byte, 256)
-	s := m.Session(caller, granted)
+	s := m.Session(caller, granted.Always)
 	own := func(kind, name string) func(*testing.B) error {
 		op := operation(kind, subject(name), body)
 		return func(b *testing.B) error {

@@ -94,7 +94,7 @@ func TestPublishToAStream(t *testing.T) {
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
 	stream(t, nc, jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"audit.>"}})
 	m := open(t, messages.Config{Conn: nc})
-	first := m.Session(caller, granted)
+	first := m.Session(caller, granted.Always)
 	head := map[string]any{"subject": "audit.a", "headers": map[string][]string{"Content-Type": {"text/plain"}, "X": {"1", "2"}}}
 	if got, want := publish(t, first, head, "one"), (published{true, "AUDIT", 1, false}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -104,7 +104,7 @@ func TestPublishToAStream(t *testing.T) {
 	}
 	retry := caller
 	retry.Attempt = 2
-	second := m.Session(retry, granted)
+	second := m.Session(retry, granted.Always)
 	for _, sequence := range []uint64{1, 2} {
 		if got, want := publish(t, second, head, "one"), (published{true, "AUDIT", sequence, true}); got != want {
 			t.Errorf("by the next attempt: got %+v, want %+v", got, want)
@@ -138,7 +138,7 @@ func TestIDs(t *testing.T) {
 	for i, c := range callers {
 		for _, name := range []string{"audit.a", "audit.b"} {
 			for _, body := range []string{"", "x"} {
-				if got := publish(t, m.Session(c, granted), subject(name), body); got.Duplicate != (i == 4) {
+				if got := publish(t, m.Session(c, granted.Always), subject(name), body); got.Duplicate != (i == 4) {
 					t.Errorf("caller %d, %s, body %q: %+v", i, name, body, got)
 				}
 			}
@@ -154,7 +154,7 @@ func TestPublishWithoutAStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := publish(t, m.Session(caller, granted), subject("audit.a"), "one"); got != (published{}) {
+	if got := publish(t, m.Session(caller, granted.Always), subject("audit.a"), "one"); got != (published{}) {
 		t.Errorf("got %+v, want not stored", got)
 	}
 	msg, err := sub.NextMsg(bustest.Patience)
@@ -164,7 +164,7 @@ func TestPublishWithoutAStream(t *testing.T) {
 	if msg.Reply != "" || string(msg.Data) != "one" || msg.Header.Get(jetstream.MsgIDHeader) == "" {
 		t.Errorf("received %q with reply %q and %v", msg.Data, msg.Reply, msg.Header)
 	}
-	if got := publish(t, m.Session(caller, granted), subject("orders.priced.a"), "nobody listens"); got.Stored {
+	if got := publish(t, m.Session(caller, granted.Always), subject("orders.priced.a"), "nobody listens"); got.Stored {
 		t.Errorf("got %+v, want not stored", got)
 	}
 }
@@ -174,7 +174,7 @@ func TestStreamWithoutAcknowledgement(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
 	stream(t, nc, jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"audit.>"}, NoAck: true})
-	s := open(t, messages.Config{Conn: nc}).Session(caller, granted)
+	s := open(t, messages.Config{Conn: nc}).Session(caller, granted.Always)
 	if got := publish(t, s, subject("audit.a"), "one"); got.Stored {
 		t.Errorf("got %+v, want not stored", got)
 	}
@@ -185,7 +185,7 @@ func TestRemovedStream(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
 	stream(t, nc, jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"audit.>"}})
-	s := open(t, messages.Config{Conn: nc}).Session(caller, granted)
+	s := open(t, messages.Config{Conn: nc}).Session(caller, granted.Always)
 	if got := publish(t, s, subject("audit.a"), "one"); !got.Stored {
 		t.Errorf("got %+v, want stored", got)
 	}
@@ -202,7 +202,7 @@ func TestFullStream(t *testing.T) {
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
 	stream(t, nc, jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"audit.>"}, MaxMsgs: 1, Discard: jetstream.DiscardNew, MaxMsgSize: 1000})
 	m := open(t, messages.Config{Conn: nc})
-	s := m.Session(caller, granted)
+	s := m.Session(caller, granted.Always)
 	if f := s.Do(t.Context(), operation(access.KindPublish, subject("audit.a"), make([]byte, 2000))).Fault; f == nil || f.Code != access.CodeTooLarge {
 		t.Errorf("%+v, want too_large", f)
 	}
@@ -219,7 +219,7 @@ func TestPublishAgain(t *testing.T) {
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
 	stream(t, nc, jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"audit.>"}, MaxMsgs: 1, Discard: jetstream.DiscardNew})
 	m := open(t, messages.Config{Conn: nc})
-	s := m.Session(caller, granted)
+	s := m.Session(caller, granted.Always)
 	publish(t, s, subject("audit.a"), "in the way")
 	for range 2 {
 		if f := s.Do(t.Context(), operation(access.KindPublish, subject("audit.a"), []byte("one"))).Fault; f == nil || f.Code != access.CodeTooLarge {
@@ -236,7 +236,7 @@ func TestPublishAgain(t *testing.T) {
 	if got := publish(t, s, subject("audit.a"), "one"); !got.Stored || got.Duplicate {
 		t.Errorf("got %+v, want stored", got)
 	}
-	if got := publish(t, m.Session(caller, granted), subject("audit.a"), "one"); !got.Duplicate {
+	if got := publish(t, m.Session(caller, granted.Always), subject("audit.a"), "one"); !got.Duplicate {
 		t.Errorf("by the next attempt: got %+v, want a duplicate", got)
 	}
 }
@@ -253,7 +253,7 @@ func TestCrashes(t *testing.T) {
 	for round := range rounds {
 		c := caller
 		c.Run = fmt.Sprintf("run%d", round)
-		for c.Attempt = 1; !attempt(t, m.Session(c, granted), round, random.Perm(each), random.IntN(each+2)); c.Attempt++ {
+		for c.Attempt = 1; !attempt(t, m.Session(c, granted.Always), round, random.Perm(each), random.IntN(each+2)); c.Attempt++ {
 		}
 	}
 	stored := map[string]int{}
@@ -308,7 +308,7 @@ func TestRestartedServer(t *testing.T) {
 	m := open(t, messages.Config{Conn: nc, Timeout: 2 * time.Second})
 	const crashes, total = 3, 60
 	pass := func(from int) *access.Fault {
-		s := m.Session(caller, granted)
+		s := m.Session(caller, granted.Always)
 		for i := from; i < total; i++ {
 			if f := s.Do(t.Context(), operation(access.KindPublish, subject("audit.a"), []byte(body(0, i)))).Fault; f != nil {
 				return f
@@ -347,7 +347,7 @@ func TestRestartedServer(t *testing.T) {
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
-	s := open(t, messages.Config{Conn: nc}).Session(caller, granted)
+	s := open(t, messages.Config{Conn: nc}).Session(caller, granted.Always)
 	sub, err := nc.Subscribe("pricing.v2.*", func(m *nats.Msg) {
 		reply := &nats.Msg{Data: append([]byte("price of "), m.Data...), Header: nats.Header{"Hops": m.Header[run.HeaderHops]}}
 		if bytes.Equal(m.Data, []byte("large")) {
@@ -399,7 +399,7 @@ func TestServerGone(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, messages.Config{Conn: nc}).Session(caller, granted)
+	s := open(t, messages.Config{Conn: nc}).Session(caller, granted.Always)
 	answer := make(chan access.Answer, 1)
 	go func() {
 		answer <- s.Do(t.Context(), operation(access.KindRequest, `{"subject":"pricing.v2.a","timeout_ms":500}`, nil))
@@ -445,8 +445,8 @@ func TestCorpus(t *testing.T) {
 	t.Parallel()
 	server := bustest.StartServer(t, natsd.Config{})
 	nc := connect(t, server)
-	s := open(t, messages.Config{Conn: nc}).Session(caller, everything)
-	narrow := open(t, messages.Config{Conn: nc}).Session(caller, granted)
+	s := open(t, messages.Config{Conn: nc}).Session(caller, everything.Always)
+	narrow := open(t, messages.Config{Conn: nc}).Session(caller, granted.Always)
 	seen := bustest.ListenAll(t, server)
 	refused := func(s *messages.Session, code, kind string, head any, body []byte) {
 		t.Helper()
@@ -497,7 +497,7 @@ func TestCorpus(t *testing.T) {
 // TestLineToAdd has a subject that is a template in a flow file.
 func TestLineToAdd(t *testing.T) {
 	t.Parallel()
-	s := open(t, messages.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{}))}).Session(caller, access.Policy{})
+	s := open(t, messages.Config{Conn: connect(t, bustest.StartServer(t, natsd.Config{}))}).Session(caller, access.Policy{}.Always)
 	f := s.Do(t.Context(), operation(access.KindPublish, subject(`a.${file("x")}.%{b}`), nil)).Fault
 	if f == nil || f.Add != `publish = ["a.$${file(\"x\")}.%%{b}"]` {
 		t.Errorf("%+v", f)
@@ -530,7 +530,7 @@ func TestPolicy(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := m.Session(caller, access.Policy{Grants: access.Grants{Publish: test.grant}, Allow: test.allow})
+			s := m.Session(caller, access.Policy{Grants: access.Grants{Publish: test.grant}, Allow: test.allow}.Always)
 			f := s.Do(t.Context(), operation(access.KindPublish, subject("a.b"), nil)).Fault
 			switch {
 			case test.rule == "" && f != nil:
@@ -546,7 +546,7 @@ func TestPolicy(t *testing.T) {
 func TestManyHeaders(t *testing.T) {
 	t.Parallel()
 	nc := connect(t, bustest.StartServer(t, natsd.Config{}))
-	s := open(t, messages.Config{Conn: nc}).Session(caller, granted)
+	s := open(t, messages.Config{Conn: nc}).Session(caller, granted.Always)
 	sub, err := nc.SubscribeSync("audit.a")
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (s *Session) publish(ctx context.Context, op *access.Operation) (access.Ans
 		fault = ops.CheckBody(op)
 	}
 	if fault == nil {
-		fault = check(op.Kind, h.Subject, &s.policy)
+		fault = check(op.Kind, h.Subject, s.policy())
 	}
 	if fault != nil {
 		return access.Answer{}, fault

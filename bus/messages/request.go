@@ -38,7 +38,7 @@ func (s *Session) request(ctx context.Context, op *access.Operation) (access.Ans
 		fault = ops.CheckBody(op)
 	}
 	if fault == nil {
-		fault = check(op.Kind, h.Subject, &s.policy)
+		fault = check(op.Kind, h.Subject, s.policy())
 	}
 	if fault == nil && (h.Timeout < 0 || h.Timeout > MaxRequestTimeout.Milliseconds()) {
 		fault = ops.Invalid("request failed: timeout_ms is negative or more than an hour: leave it out for %s", DefaultRequestTimeout)

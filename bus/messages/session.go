@@ -44,12 +44,12 @@ func New(cfg Config) (*Messages, error) {
 type Session struct {
 	*Messages
 	caller access.Caller
-	policy access.Policy
+	policy func() access.Policy // that decides on an operation that begins now
 	places places
 }
 
 // Session returns a session of an attempt under a policy.
-func (m *Messages) Session(caller access.Caller, policy access.Policy) *Session {
+func (m *Messages) Session(caller access.Caller, policy func() access.Policy) *Session {
 	return &Session{Messages: m, caller: caller, policy: policy}
 }
 

@@ -80,7 +80,7 @@ func literal(subject string) bool {
 
 // check holds the subject of an operation against the patterns of the grant and of the
 // operator.
-func check(kind, subject string, policy *access.Policy) *access.Fault {
+func check(kind, subject string, policy access.Policy) *access.Fault {
 	if why := CheckSubject(subject); why != "" {
 		return ops.Invalid("%s failed: %s", kind, why)
 	}

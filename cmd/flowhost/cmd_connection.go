@@ -29,29 +29,15 @@ The commands need no running host.`,
 }
 
 func connectionListCommand(a *cli.App) *cobra.Command {
-	files := declared.Files{App: a}
-	asJSON := false
-	cmd := cli.Exits(&cobra.Command{
-		Use:   "list PATH...",
+	columns := &render.Columns{Names: []string{"CONNECTION", "TYPE", "TARGET", "ACCESS", "DECLARED", "FLOWS"}, States: -1, Narrow: []int{3, 4}}
+	return declared.ListCommand(a, "connection", (*declared.Site).Connections, columns, connectionRow, &cobra.Command{
 		Short: "List connections and the flows to which they are granted",
 		Long: `Lists the connections of flow files and of the settings beside them: type, target,
 where they are declared, and the flows to which they are granted. Credentials are
 never shown.`,
 		Example: `  flowhost connection list flows/
   flowhost connection list flows/ --json | jq 'select(.flows == [])'`,
-		Args: cli.AtLeast(1, "PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
-			site, err := files.Load(cmd, paths)
-			if err != nil {
-				return err
-			}
-			columns := &render.Columns{Names: []string{"CONNECTION", "TYPE", "TARGET", "ACCESS", "DECLARED", "FLOWS"}, States: -1, Narrow: []int{3, 4}}
-			return render.List(a.Out, site.Connections(), asJSON, columns, connectionRow)
-		},
-	}, cli.ExitInvalid)
-	files.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line, for each connection")
-	return cmd
+	})
 }
 
 func connectionRow(c declared.Connection) []string {
@@ -84,7 +70,7 @@ The secrets are read here: run the command where the host runs, with its environ
   flowhost connection test flows/ github --flow billing/sync --timeout 30s
   flowhost connection test flows/ mail --json | jq -r .problem`,
 		Args:              cli.AtLeast(2, "PATH or NAME"),
-		ValidArgsFunction: t.complete,
+		ValidArgsFunction: declared.Complete(&t.Files, (*declared.Site).Connections, func(c declared.Connection) string { return c.Name }),
 		RunE:              func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -181,18 +167,4 @@ func (t *connectionTest) report(found *serve.Probe) error {
 		text += "\nadd " + found.Add
 	}
 	return cli.Exitf(cli.ExitFailed, "%s", text)
-}
-
-// complete completes the name of a connection after a path.
-func (t *connectionTest) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	return t.Names(cmd, args, func(s *declared.Site) []string {
-		var names []string
-		for _, c := range s.Connections() {
-			names = append(names, c.Name)
-		}
-		return names
-	})
 }

@@ -32,29 +32,15 @@ value is never shown. The commands need no running host.`,
 }
 
 func secretListCommand(a *cli.App) *cobra.Command {
-	files := declared.Files{App: a}
-	asJSON := false
-	cmd := cli.Exits(&cobra.Command{
-		Use:   "list PATH...",
+	columns := &render.Columns{Names: []string{"SECRET", "SOURCE", "DECLARED", "CONNECTIONS", "HANDED TO"}, States: -1, Narrow: []int{2}}
+	return declared.ListCommand(a, "secret", (*declared.Site).Secrets, columns, secretRow, &cobra.Command{
 		Short: "List secrets, their sources and who uses them",
 		Long: `Lists the secrets of flow files and of the settings beside them: where the value is
 read from, where the secret is declared, the connections that use it, and the flows
 whose tasks it is handed to. Nothing is read.`,
 		Example: `  flowhost secret list flows/
   flowhost secret list flows/ --json | jq 'select(.flows != [])'`,
-		Args: cli.AtLeast(1, "PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
-			site, err := files.Load(cmd, paths)
-			if err != nil {
-				return err
-			}
-			columns := &render.Columns{Names: []string{"SECRET", "SOURCE", "DECLARED", "CONNECTIONS", "HANDED TO"}, States: -1, Narrow: []int{2}}
-			return render.List(a.Out, site.Secrets(), asJSON, columns, secretRow)
-		},
-	}, cli.ExitInvalid)
-	files.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line, for each secret")
-	return cmd
+	})
 }
 
 func secretRow(x declared.Secret) []string {
@@ -92,7 +78,7 @@ The secrets are read here: run the command where the host runs, with its environ
   flowhost secret check flows/ github_token
   flowhost secret check flows/ --json | jq 'select(.resolves | not)'`,
 		Args:              cli.AtLeast(1, "PATH"),
-		ValidArgsFunction: c.complete,
+		ValidArgsFunction: declared.Complete(&c.Files, (*declared.Site).Secrets, func(x declared.Secret) string { return x.Name }),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -169,18 +155,4 @@ func checkedRow(x checkedSecret) []string {
 		result = "fails"
 	}
 	return []string{x.Prefix + x.Name, render.Printable(x.Source), result, render.Printable(x.Reason)}
-}
-
-// complete completes the name of a secret after a path.
-func (c *secretCheck) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	return c.Names(cmd, args, func(s *declared.Site) []string {
-		var names []string
-		for _, x := range s.Secrets() {
-			names = append(names, x.Name)
-		}
-		return names
-	})
 }

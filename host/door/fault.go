@@ -16,6 +16,9 @@ const maxText = 2 << 10
 // bounded is a fault with its long texts cut.
 func bounded(f *access.Fault) *access.Fault {
 	cut := *f
+	if f.Inside != nil {
+		cut.Inside = bounded(f.Inside)
+	}
 	for _, text := range []*string{&cut.Code, &cut.Message, &cut.Target, &cut.Rule, &cut.Add, &cut.Detail} {
 		if len(*text) > maxText {
 			*text = strings.ToValidUTF8((*text)[:maxText], "") + "…"

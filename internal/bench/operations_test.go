@@ -130,7 +130,7 @@ func newWorld(b *testing.B) *world {
 				if fault != nil {
 					return access.Answer{Fault: fault}
 				}
-				return client.Do(ctx, a.Caller, a.Policy, c, op)
+				return client.Do(ctx, a.Caller, a.Policy(), c, op)
 			})
 		}),
 		"sql": opener(func(a *reach.Attempt) reach.Session {

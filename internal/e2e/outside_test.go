@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -203,6 +204,67 @@ allow "*" {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A settings file that allows less is in force with the next operation of an attempt that is
+// under way, although the flow could not be loaded with it anymore.
+func TestNarrowedWhileARunIsOpen(t *testing.T) {
+	t.Parallel()
+	arrived, goOn := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(arrived) // the guest makes one request
+		select {
+		case <-goOn:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(server.Close)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("value-1234"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const wide = "allow \"*\" {\n  connections = [\"*\"]\n  secrets = [\"own\"]\n  kv = { bin = \"rw\" }\n  publish = [\"leaks.*\"]\n  artifacts = true\n  sources {\n    file = [\"**\"]\n  }\n}\n"
+	settings := apiOf(server, "") + strings.Replace(wide, "**", secret, 1)
+	dir := site(t, fmt.Sprintf(`
+secret "own" {
+  file = %q
+}
+flow "leak" {
+  task "do" {
+    plugin   = "./reach.wasm"
+    function = "leak"
+    input    = "output"
+
+    grant {
+      connections = [connection.api]
+      secrets     = { token = secret.own }
+      kv          = { bin = "rw" }
+      publish     = ["leaks.*"]
+      artifacts   = true
+    }
+  }
+}
+`, secret), settings)
+	h := serve(t, dir, "--nats-listen", "127.0.0.1:0")
+	ended := make(chan *record, 1)
+	c := h.client()
+	go func() { ended <- c.result("fh.v1.api.run.leak", "") }()
+	within(t, "the guest's request", arrived)
+	narrow := strings.Replace(settings, "kv = { bin = \"rw\" }", "kv = { bin = \"ro\" }", 1)
+	if err := os.WriteFile(filepath.Join(dir, "flowhost.hcl"), []byte(narrow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.signal(syscall.SIGHUP)
+	h.await("allow blocks apply")
+	close(goOn)
+	r := within(t, "the run's end", ended)
+	if r.State != "failed" || !strings.Contains(fmt.Sprint(r.Error), "bin") {
+		t.Errorf("%s %s %s", r.State, r.Output, r.Error)
+	}
+	h.await(`msg="operation denied"`)
+	if text := h.output.all(); !strings.Contains(text, `target="kv bin"`) || !strings.Contains(text, `add="kv = { bin = \"rw\" }"`) {
+		t.Errorf("the log does not name what was denied:\n%s", text)
 	}
 }
 

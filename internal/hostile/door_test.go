@@ -202,6 +202,7 @@ allow "*" {
   request     = ["pricing.>"]
   secrets     = ["legacy"]
   artifacts   = true
+  sources { file = ["SECRET"] }
 
   http {
     allow = ["GET,POST http://*.example.com/**", "GET http://127.0.0.1:PORT/**", "GET http://169.254.169.254/**"]

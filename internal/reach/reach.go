@@ -42,7 +42,7 @@ func New(config Config) *Reach { return &Reach{config} }
 // Attempt is what drivers know of an attempt.
 type Attempt struct {
 	access.Caller
-	Policy   access.Policy
+	Grants   access.Grants            // that are recorded for it
 	Mentions func(digest string) bool // whether the attempt's input or config has it
 
 	reach *Reach
@@ -52,14 +52,21 @@ type Attempt struct {
 
 // Open begins an attempt with the grants that are recorded for it.
 func (r *Reach) Open(caller access.Caller, grants access.Grants, mentions func(digest string) bool) *Attempt {
-	a := &Attempt{Caller: caller, Policy: access.Policy{Grants: grants}, Mentions: mentions, reach: r}
+	a := &Attempt{Caller: caller, Grants: grants, Mentions: mentions, reach: r}
 	if caller.Traceparent == "" {
 		a.Traceparent = traceparent(&caller)
 	}
-	if r.config.Allow != nil {
-		a.Policy.Allow = r.config.Allow(caller.Flow)
-	}
 	return a
+}
+
+// Policy is what decides on an operation that begins now: the operator may have changed the
+// settings since the attempt began.
+func (a *Attempt) Policy() access.Policy {
+	p := access.Policy{Grants: a.Grants}
+	if a.reach.config.Allow != nil {
+		p.Allow = a.reach.config.Allow(a.Flow)
+	}
+	return p
 }
 
 // Do performs an operation.
@@ -102,11 +109,12 @@ func (a *Attempt) Close() {
 
 // Connection is a connection that the attempt may use, as it is deployed now.
 func (a *Attempt) Connection(name string, types ...string) (*access.Connection, *access.Fault) {
-	if !slices.Contains(a.Policy.Grants.Connections, name) {
+	policy := a.Policy()
+	if !slices.Contains(policy.Grants.Connections, name) {
 		return nil, denied("not granted", name, fmt.Sprintf("grant { connections = [connection.%s] }", name), "connection %q is not granted to the task", name).Fault
 	}
-	if allow := a.Policy.Allow; allow != nil && !access.Names(allow.Connections, name) {
-		return nil, denied("operator", name, fmt.Sprintf("connections = [%q], in allow %q { … } of the settings", name, allow.Pattern), "the operator does not allow connection %q to flow %s", name, a.Flow).Fault
+	if allow := policy.Allow; allow != nil && !access.Names(allow.Connections, name) {
+		return nil, denied(access.RuleOperator, name, fmt.Sprintf("connections = [%q], in allow %q { … } of the settings", name, allow.Pattern), "the operator does not allow connection %q to flow %s", name, a.Flow).Fault
 	}
 	c := a.reach.config.Deployed.Connection(a.Flow, name)
 	if c == nil {
@@ -114,11 +122,14 @@ func (a *Attempt) Connection(name string, types ...string) (*access.Connection, 
 		f.Retryable = true
 		return nil, f
 	}
+	if f := a.sources(policy.Allow, c.Secrets()); f != nil {
+		return nil, f
+	}
 	if !c.Operator && len(c.Private) > 0 {
 		own := *c // with the addresses that have both keys
 		own.Private = nil
 		for _, address := range c.Private {
-			if allow := a.Policy.Allow; allow != nil && slices.Contains(allow.Private, address) {
+			if allow := policy.Allow; allow != nil && slices.Contains(allow.Private, address) {
 				own.Private = append(own.Private, address)
 			}
 		}
@@ -128,6 +139,21 @@ func (a *Attempt) Connection(name string, types ...string) (*access.Connection, 
 		return nil, &access.Fault{Code: access.CodeInvalid, Target: name, Message: fmt.Sprintf("connection %q is of type %s, not %s", name, c.Type, strings.Join(types, " or "))}
 	}
 	return c, nil
+}
+
+// sources refuses secrets from where the operator allows none. It is decided for each
+// operation, although the host may have the values, or a connection that it opened with them.
+func (a *Attempt) sources(allow *access.Allow, names []string) *access.Fault {
+	for _, name := range names {
+		s := a.reach.config.Deployed.Secret(a.Flow, name)
+		if s == nil {
+			continue // which is reported where it is read
+		}
+		if x := allow.SourceExcess(s); x != nil {
+			return allow.SourceFault(a.Flow, name, x)
+		}
+	}
+	return nil
 }
 
 // denied is the answer to an operation that the policy refuses.

@@ -18,12 +18,13 @@ func (a *Attempt) secret(ctx context.Context, op *access.Operation) access.Answe
 	if err := DecodeHead(op, &head); err != nil {
 		return access.Answer{Fault: err}
 	}
-	name, granted := a.Policy.Grants.Secrets[head.Name]
+	policy := a.Policy()
+	name, granted := policy.Grants.Secrets[head.Name]
 	if !granted {
 		return denied("not granted", head.Name, fmt.Sprintf("grant { secrets = { %s = secret.NAME } }", head.Name), "secret %q is not granted to the task", head.Name)
 	}
-	if allow := a.Policy.Allow; allow == nil || !access.Names(allow.Secrets, name) {
-		return denied("operator", name, fmt.Sprintf("secrets = [%q], in allow %q { … } of the settings", name, a.Flow),
+	if allow := policy.Allow; allow == nil || !access.Names(allow.Secrets, name) {
+		return denied(access.RuleOperator, name, fmt.Sprintf("secrets = [%q], in allow %q { … } of the settings", name, a.Flow),
 			"secret %q is handed to a task only if the operator allows it, too", name)
 	}
 	if a.reach.config.Secrets == nil {

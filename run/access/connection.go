@@ -144,4 +144,6 @@ type Secret struct {
 	Vault  string // path of a KV v2 secret, "kv/data/stripe"
 	Key    string // of the object in Age or Vault
 	Folder string // absolute path of the directory of its file
+
+	Operator bool // it is of the host's settings
 }

@@ -67,8 +67,11 @@ const (
 	CodeInternal    = "internal"
 )
 
+// RuleOperator is the rule of a fault when the operator's allow block refuses.
+const RuleOperator = "operator"
+
 // Fault is why an operation was not performed, or what went wrong. Its texts contain no
-// secret.
+// secret, and of a connection no address.
 type Fault struct {
 	Code         string `json:"code"`
 	Message      string `json:"message"`
@@ -78,6 +81,18 @@ type Fault struct {
 	Detail       string `json:"detail,omitempty"`         // of the other side: an SQLSTATE, a NATS code
 	Retryable    bool   `json:"retryable,omitempty"`      // another attempt may succeed
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"` // and not sooner
+
+	// Inside is the same fault for the operator, with addresses and paths. It never leaves
+	// the host. Nil: the fault leaves nothing out.
+	Inside *Fault `json:"-"`
 }
 
 func (f *Fault) Error() string { return f.Message }
+
+// Full is the fault for the operator.
+func (f *Fault) Full() *Fault {
+	if f == nil || f.Inside == nil {
+		return f
+	}
+	return f.Inside
+}

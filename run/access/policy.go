@@ -21,6 +21,7 @@ type Allow struct {
 	Publish     []string        `json:"publish,omitempty"`
 	Request     []string        `json:"request,omitempty"`
 	Secrets     []string        `json:"secrets,omitempty"` // that may be handed to guests
+	Sources     *Sources        `json:"sources,omitempty"` // of secrets in flow files
 	Env         []string        `json:"env,omitempty"`
 	Private     []string        `json:"private,omitempty"` // of connections in flow files, ADDRESS:PORT
 	Clock       string          `json:"clock,omitempty"`
@@ -28,6 +29,10 @@ type Allow struct {
 	Artifacts   bool            `json:"artifacts,omitempty"`
 	From        string          `json:"-"` // where it is written, "flowhost.hcl:12"
 }
+
+// Always returns the policy: it is one that does not change, for sessions that ask for that of
+// each operation.
+func (p Policy) Always() Policy { return p }
 
 // Names reports whether a list has a name, or all.
 func Names(list []string, name string) bool {

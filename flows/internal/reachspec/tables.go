@@ -275,5 +275,8 @@ var Allow = &lang.Schema{
 		{Name: "random", Phase: lang.Load, Kind: lang.String, OneOf: clocks, Default: `"virtual"`, About: "real allows the machine's random numbers"},
 		{Name: "artifacts", Phase: lang.Load, Kind: lang.Bool, Default: "false", About: "outputs and inputs larger than a message"},
 	},
-	Blocks: []lang.Block{{Name: "http", Body: http, Single: true, About: "requests without credentials"}},
+	Blocks: []lang.Block{
+		{Name: "http", Body: http, Single: true, About: "requests without credentials"},
+		{Name: "sources", Body: allowSources, Single: true, About: "where the secrets of flow files may be"},
+	},
 }

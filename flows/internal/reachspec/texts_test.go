@@ -2,6 +2,7 @@ package reachspec
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +41,12 @@ func TestTexts(t *testing.T) {
 		"vault":     {VaultPath, []string{"kv/data/stripe"}, []string{"", "/kv", "kv/", "kv/../sys", "kv?x", "kv#x", "kv//x", "kv/%2e%2e", "a b"}},
 		"proxy":     {Proxy, []string{"http://proxy.example.com:3128"}, []string{"", "socks5://proxy", "http://u:p@proxy", "proxy:3128"}},
 		"directory": {Directory, []string{".", "./", "a", "./a/"}, []string{"..", "/", "../a"}},
-		"any":       {AnyVariable, []string{"*", "A"}, []string{"**", "A*"}},
+		"variables": {VariablePattern, []string{"A", "A_*", "*"}, []string{"", "**", "*A", "A*B", "A-*", "9*"}},
+		"files": {func(text string) error { _, err := FilePattern("/srv")(text); return err }, []string{"/run/x", "/run/*/x", "/run/**", "a", "./a/**", "/**"}, []string{
+			"", "/run/../etc/x", "..", "../x", "/run/**/x", "/run/a*", "/run/***", "/a\x00", "/a\n/b",
+		}},
+		"paths of vault": {VaultPattern, []string{"kv/data/a", "kv/data/*/b", "kv/data/**"}, []string{"", "/kv", "kv/../sys", "kv/**/a", "kv/a*", "kv//a"}},
+		"any":            {AnyVariable, []string{"*", "A"}, []string{"**", "A*"}},
 	} {
 		for _, text := range tt.right {
 			if err := tt.check(text); err != nil {
@@ -114,8 +120,12 @@ func TestAllowHasTheKeysOfGrant(t *testing.T) {
 			t.Errorf("an allow block has no %q", word)
 		}
 	}
-	if len(allow) != len(grant)+1 || !allow["private"] {
-		t.Errorf("beside the keys of grant there is private only: %v", allow)
+	if len(allow) != len(grant)+2 || !allow["private"] || !allow["sources"] {
+		t.Errorf("beside the keys of grant there are private and sources only: %v", allow)
+	}
+	bounded, _ := allowSources.Names()
+	if !slices.Equal(bounded, Sources()) {
+		t.Errorf("a sources block has %v, and secrets have %v", bounded, Sources())
 	}
 }
 

@@ -79,12 +79,13 @@ func (c *Client) Close() {
 func (c *Client) Do(ctx context.Context, caller access.Caller, policy access.Policy, connection *access.Connection, op *access.Operation) access.Answer {
 	ctx, done, err := c.begin(ctx)
 	if err != nil {
-		return faultAnswer(err)
+		return faultAnswer(asFault(err))
 	}
 	defer done()
-	answer, err := c.do(ctx, &caller, &policy, connection, op)
+	x := &exchange{client: c, caller: &caller, connection: connection, cover: newCover(connection), op: op}
+	answer, err := x.do(ctx, &policy)
 	if err != nil {
-		return faultAnswer(err)
+		return faultAnswer(x.cover.fault(asFault(err)))
 	}
 	return answer
 }
@@ -109,10 +110,10 @@ func (c *Client) begin(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-func (c *Client) do(ctx context.Context, caller *access.Caller, policy *access.Policy, connection *access.Connection, op *access.Operation) (access.Answer, error) {
-	x := &exchange{client: c, caller: caller, connection: connection, op: op}
+func (x *exchange) do(ctx context.Context, policy *access.Policy) (access.Answer, error) {
+	c, connection := x.client, x.connection
 	var err error
-	if x.head, err = parseHead(op); err != nil {
+	if x.head, err = parseHead(x.op); err != nil {
 		return access.Answer{}, err
 	}
 	if x.permit, err = newPermit(policy, connection, x.head.Connection); err != nil {
@@ -127,7 +128,7 @@ func (c *Client) do(ctx context.Context, caller *access.Caller, policy *access.P
 	if x.headers, err = x.requestHeaders(); err != nil {
 		return access.Answer{}, err
 	}
-	proxy, err := c.proxyOf(ctx, caller, connection)
+	proxy, err := c.proxyOf(ctx, x.caller, connection)
 	if err != nil {
 		return access.Answer{}, err
 	}

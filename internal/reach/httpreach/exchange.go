@@ -23,6 +23,7 @@ type exchange struct {
 	op         *access.Operation
 	head       *head
 	permit     *permit
+	cover      *cover
 	target     *httprule.Target
 	headers    http.Header // without credentials
 	lane       *lane
@@ -72,10 +73,19 @@ func (x *exchange) perform(ctx context.Context) (access.Answer, error) {
 // cleanFault removes credentials that a server has placed in an error or a redirect.
 func (x *exchange) cleanFault(ctx context.Context, err error) error {
 	fault := *networkFault(ctx, describe(x.head.Method, x.target), err)
-	for _, text := range []*string{&fault.Message, &fault.Target, &fault.Rule, &fault.Add, &fault.Detail} {
+	if fault.Inside != nil {
+		inside := *fault.Inside
+		x.cleanTexts(&inside)
+		fault.Inside = &inside
+	}
+	x.cleanTexts(&fault)
+	return &fault
+}
+
+func (x *exchange) cleanTexts(f *access.Fault) {
+	for _, text := range []*string{&f.Message, &f.Target, &f.Rule, &f.Add, &f.Detail} {
 		*text = x.echoes.cleanText(*text)
 	}
-	return &fault
 }
 
 // once tries a request with its redirects. A token that is refused is replaced once.
@@ -207,12 +217,12 @@ func (x *exchange) read(method string, target *httprule.Target, response *http.R
 		return nil, err
 	}
 	x.kept = len(body)
-	headers, err := responseHeaders(name, response.Header, method != http.MethodHead, x.echoes)
+	headers, err := x.responseHeaders(name, target, response.Header, method != http.MethodHead)
 	if err != nil {
 		return nil, err
 	}
 	return &result{
 		status: response.StatusCode, headers: headers, header: response.Header,
-		body: x.echoes.clean(body), url: x.echoes.cleanText(target.URL()),
+		body: x.echoes.clean(body), url: x.echoes.cleanText(x.cover.url(target)),
 	}, nil
 }

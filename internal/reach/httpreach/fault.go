@@ -10,17 +10,23 @@ import (
 	"strings"
 
 	"github.com/flowhost/flowhost/internal/httprule"
+	"github.com/flowhost/flowhost/internal/reach/netreason"
 	"github.com/flowhost/flowhost/run/access"
 )
 
 // maxMessage bounds the text of a network error in a fault.
 const maxMessage = 500
 
-func faultAnswer(err error) access.Answer {
+// asFault is the fault that an error is, or wraps.
+func asFault(err error) *access.Fault {
 	var fault *access.Fault
 	if !errors.As(err, &fault) {
 		fault = &access.Fault{Code: access.CodeInternal, Message: "the request failed within the host"}
 	}
+	return fault
+}
+
+func faultAnswer(fault *access.Fault) access.Answer {
 	head, err := json.Marshal(fault)
 	if err != nil {
 		panic(err) // strings, a number and a flag
@@ -69,7 +75,9 @@ func networkFault(operation context.Context, target string, err error) *access.F
 		if len(text) > maxMessage {
 			text = text[:maxMessage] + "…"
 		}
-		fault.Message = target + " failed: " + strings.ToValidUTF8(text, "?")
+		inside := *fault
+		inside.Message = target + " failed: " + strings.ToValidUTF8(text, "?")
+		fault.Message, fault.Inside = target+" failed: "+netreason.Of(err), &inside
 	}
 	return fault
 }

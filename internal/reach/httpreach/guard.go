@@ -22,6 +22,9 @@ type guard struct {
 	missing string           // what a refused address would need
 }
 
+// rulePrivate is the rule of faults for addresses that are not public.
+const rulePrivate = "private address"
+
 // check refuses an address that a host, "example.com:443", has been resolved to.
 func (g *guard) check(host string, address netip.AddrPort) error {
 	address = netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
@@ -36,7 +39,7 @@ func (g *guard) check(host string, address netip.AddrPort) error {
 		Code:    access.CodeDenied,
 		Message: fmt.Sprintf("%s refused: its address %s is not public: %s", host, ip, g.missing),
 		Target:  host,
-		Rule:    "private address",
+		Rule:    rulePrivate,
 		Add:     fmt.Sprintf("private = [%q]", address),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flowhost/flowhost/internal/httprule"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -165,21 +166,26 @@ func acrossOrigins(headers http.Header) http.Header {
 
 // responseHeaders are those that a guest gets. The length of a body is that of the answer's,
 // which may be another one than was sent.
-func responseHeaders(target string, headers http.Header, body bool, echoes *echoes) (map[string][]string, error) {
+func (x *exchange) responseHeaders(name string, target *httprule.Target, headers http.Header, body bool) (map[string][]string, error) {
 	kept := map[string][]string{}
 	values := 0
-	for name, list := range headers {
+	for key, list := range headers {
 		if values += len(list); values > maxHeaderValues {
-			return nil, tooLarge(target, "the response has more than "+strconv.Itoa(maxHeaderValues)+" headers")
+			return nil, tooLarge(name, "the response has more than "+strconv.Itoa(maxHeaderValues)+" headers")
 		}
-		if slices.Contains(removed, name) || strings.HasPrefix(name, "Proxy-") || body && name == "Content-Length" {
+		if slices.Contains(removed, key) || strings.HasPrefix(key, "Proxy-") || body && key == "Content-Length" {
 			continue
 		}
-		clean := make([]string, len(list))
-		for i, value := range list {
-			clean[i] = echoes.cleanText(value)
+		clean := make([]string, 0, len(list))
+		for _, value := range list {
+			// Cleaned first: a URL in its canonical form escapes a credential in another way.
+			if shown, ok := x.cover.header(key, x.echoes.cleanText(value), target); ok {
+				clean = append(clean, x.echoes.cleanText(shown))
+			}
 		}
-		kept[echoes.cleanText(name)] = clean
+		if key = x.echoes.cleanText(key); len(clean) > 0 && !x.cover.hides(key) {
+			kept[key] = clean
+		}
 	}
 	return kept, nil
 }

@@ -3,6 +3,7 @@ package httpreach
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/flowhost/flowhost/internal/httprule"
 	"github.com/flowhost/flowhost/run/access"
@@ -178,7 +179,7 @@ func (p *permit) target(raw string) (*httprule.Target, error) {
 
 // check decides on a request or on a hop of it, before anything is looked up.
 func (p *permit) check(method string, t *httprule.Target) error {
-	if p.base != nil && t.Origin() != p.base.Origin() {
+	if p.base != nil && !isBelow(p.base, t) {
 		return &access.Fault{
 			Code: access.CodeDenied, Message: describe(method, t) + " refused: it is not below the base URL of connection " + p.name,
 			Target: describe(method, t), Rule: "base URL",
@@ -195,6 +196,11 @@ func (p *permit) check(method string, t *httprule.Target) error {
 		return ruleFault(method, t, httprule.Exact(method, t).String(), p.block, p.block)
 	}
 	return p.guard.checkLiteral(hostPort(t.Host, t.Port))
+}
+
+// isBelow reports whether a target is below a base URL.
+func isBelow(base, t *httprule.Target) bool {
+	return t.Origin() == base.Origin() && strings.HasPrefix(t.Path, strings.TrimSuffix(base.Path, "/")+"/")
 }
 
 func anyMatches(rules []httprule.Rule, method string, t *httprule.Target) bool {

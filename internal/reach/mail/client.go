@@ -73,7 +73,7 @@ func (c *Client) Do(ctx context.Context, caller access.Caller, policy access.Pol
 const notSent = "the mail was not sent: "
 
 // Test tries a connection as the given flow sees it: address, TLS and credentials. It sends no
-// mail. Its error is an [access.Fault].
+// mail. Its error is an [access.Fault] with addresses, for the operator.
 func (c *Client) Test(ctx context.Context, flow string, connection *access.Connection) error {
 	ctx, done, fault := c.begin(ctx)
 	if fault != nil {
@@ -97,7 +97,7 @@ func (c *Client) Test(ctx context.Context, flow string, connection *access.Conne
 	if fault == nil {
 		return nil
 	}
-	found := *fault
+	found := *fault.Full()
 	found.Message = strings.TrimPrefix(found.Message, notSent)
 	return &found
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/textproto"
+	"regexp"
 	"strings"
 
+	"github.com/flowhost/flowhost/internal/reach/netreason"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -55,8 +57,49 @@ func (s *session) fault(step string, err error) *access.Fault {
 		fault.Code, fault.Message = access.CodeTimeout, fmt.Sprintf("the mail was not sent: %s did not answer in time: %s", s.server, step)
 		return fault
 	}
-	fault.Message = fmt.Sprintf("the mail was not sent: %s with %s failed: %s", step, s.server, s.quote(err.Error()))
+	full := *fault
+	full.Message = fmt.Sprintf("the mail was not sent: %s with %s failed: %s", step, s.server, s.quote(err.Error()))
+	fault.Message, fault.Inside = fmt.Sprintf("the mail was not sent: %s with %s failed: %s", step, s.server, netreason.Of(err)), &full
 	return fault
+}
+
+// concealed is a fault for the guest, which sees the name of the connection instead of the
+// server's address.
+func (s *session) concealed(fault *access.Fault) *access.Fault {
+	if fault == nil {
+		return nil
+	}
+	guest, full := *fault, *fault.Full()
+	full.Inside = nil
+	guest.Target, guest.Inside = s.name, &full
+	if guest.Rule == "private address" {
+		guest.Message = fmt.Sprintf("the mail was not sent: the address of connection %q is not public, and the connection or the operator does not name it", s.name)
+		guest.Add = ""
+	}
+	for _, text := range []*string{&guest.Message, &guest.Add, &guest.Detail} {
+		*text = s.conceal(*text)
+	}
+	return &guest
+}
+
+// conceal takes the server's address and the user out of a text.
+func (s *session) conceal(text string) string {
+	text = strings.ReplaceAll(text, s.server, "the server")
+	for _, hide := range s.hide {
+		text = hide.ReplaceAllString(text, "…")
+	}
+	return text
+}
+
+// hiding makes patterns that find names as whole words.
+func hiding(names ...string) []*regexp.Regexp {
+	var all []*regexp.Regexp
+	for _, name := range names {
+		if name != "" {
+			all = append(all, regexp.MustCompile(`(?i)(^|\b)`+regexp.QuoteMeta(name)+`(\b|$)`))
+		}
+	}
+	return all
 }
 
 // errLogin stands for an error that may have what was sent.

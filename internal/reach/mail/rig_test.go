@@ -271,7 +271,7 @@ func (r *rig) refuses(head, body, code, message string) *access.Fault {
 	r.t.Helper()
 	before := len(r.server.got())
 	a := r.do(head, body)
-	if a.Fault == nil || a.Fault.Code != code || !strings.Contains(a.Fault.Message, message) {
+	if a.Fault == nil || a.Fault.Code != code || !strings.Contains(a.Fault.Full().Message, message) {
 		r.t.Errorf("%s: %+v, want %s with %q", head, a.Fault, code, message)
 		return &access.Fault{}
 	}

@@ -10,6 +10,7 @@ import (
 	"net/smtp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,9 @@ const maxAnswers = 1 << 20
 type session struct {
 	*smtp.Client
 	ctx       context.Context
-	server    string       // host and port
+	name      string // of the connection
+	server    string // host and port
+	hide      []*regexp.Regexp
 	secrets   *mask.Masker // of the session: the server may repeat them
 	encrypted bool
 }
@@ -43,7 +46,7 @@ func (c *Client) send(ctx context.Context, connection *access.Connection, l *log
 }
 
 // converse opens a session under the host's name, with TLS and credentials, and talks in it.
-func (c *Client) converse(ctx context.Context, connection *access.Connection, l *login, name string, talk func(*session) (string, *access.Fault)) (string, *access.Fault) {
+func (c *Client) converse(ctx context.Context, connection *access.Connection, l *login, name string, talk func(*session) (string, *access.Fault)) (reply string, fault *access.Fault) {
 	settings, port := connection.SMTP, connection.SMTP.Port
 	if port == 0 {
 		port = access.DefaultMailPort
@@ -64,13 +67,18 @@ func (c *Client) converse(ctx context.Context, connection *access.Connection, l 
 		return "", fault
 	}
 	server := net.JoinHostPort(settings.Host, strconv.Itoa(port))
-	s := &session{ctx: ctx, server: server, secrets: mask.New(), encrypted: mode == tlsImplicit}
+	s := &session{ctx: ctx, name: connection.Name, server: server, hide: append(hiding(settings.Host), regexp.MustCompile(fmt.Sprintf(`:%d\b`, port))), secrets: mask.New(), encrypted: mode == tlsImplicit}
 	if l != nil {
 		s.secrets.Add(l.password)
+		s.hide = append(s.hide, hiding(l.user)...)
 	}
+	defer func() { reply, fault = s.conceal(reply), s.concealed(fault) }()
 	dialed, err := c.config.Dial(ctx, connection, "tcp", server)
 	if err != nil {
 		return "", s.fault("the connection", err)
+	}
+	if at, ok := dialed.RemoteAddr().(*net.TCPAddr); ok {
+		s.hide = append(s.hide, hiding(at.IP.String())...)
 	}
 	defer dialed.Close() // which ends the session however far it came
 	defer context.AfterFunc(ctx, func() { dialed.Close() })()

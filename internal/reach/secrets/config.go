@@ -11,6 +11,10 @@ import (
 type Config struct {
 	Deployed access.Deployed // required
 
+	// Allow is the operator's bound on a flow, now; nil: no allow block was written. Default:
+	// there is none.
+	Allow func(flow string) *access.Allow
+
 	// Env reads an environment variable of the host; default os.LookupEnv.
 	Env func(name string) (string, bool)
 

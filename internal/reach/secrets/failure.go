@@ -14,17 +14,27 @@ type failure struct {
 	cause     string // for the operator: paths, addresses, errors
 	detail    string // of a server's answer
 	retryable bool   // the source may recover without a change of the flow
+	denied    bool   // the operator does not allow it
 }
 
 // fault is the failure for the secret of that name.
 func (f *failure) fault(name string) *access.Fault {
-	return &access.Fault{
+	fault := &access.Fault{
 		Code:      access.CodeUnreachable,
 		Message:   fmt.Sprintf("secret %q cannot be read: %s", name, f.text),
 		Target:    name,
 		Detail:    f.detail,
 		Retryable: f.retryable,
 	}
+	if f.denied {
+		fault.Code, fault.Rule = access.CodeDenied, access.RuleOperator
+	}
+	if f.cause != "" {
+		inside := *fault
+		inside.Message += " (" + f.cause + ")"
+		fault.Inside = &inside
+	}
+	return fault
 }
 
 // ended is the fault of a caller whose context has ended.

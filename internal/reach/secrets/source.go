@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -13,24 +14,48 @@ import (
 type source struct {
 	env, file, age, vault string // one of them is set
 	key                   string
+	links                 string // patterns of where links in the path may lead, each on a line; empty: anywhere
 }
 
-func sourceOf(s *access.Secret) source {
+// sourceOf is where a secret is, for a flow with this bound; nil is none.
+func sourceOf(s *access.Secret, allow *access.Allow) source {
 	from := source{env: s.Env, vault: s.Vault, key: s.Key}
-	if s.File != "" {
-		from.file = absolute(s.Folder, s.File)
-	}
-	if s.Age != "" {
-		from.age = absolute(s.Folder, s.Age)
+	bounded := allow != nil && allow.Sources != nil && !s.Operator
+	switch {
+	case s.File != "":
+		if from.file = s.Path(); bounded {
+			from.links = strings.Join(allow.Sources.File, "\n")
+		}
+	case s.Age != "":
+		if from.age = s.Path(); bounded {
+			from.links = strings.Join(allow.Sources.Age, "\n")
+		}
 	}
 	return from
 }
 
-func absolute(dir, path string) string {
-	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
-		return filepath.Clean(path)
+// follow resolves the links of a path. They must not lead out of what the operator allows: a
+// link is as easily made as a declaration is written.
+func (from source) follow(path string) (string, *failure) {
+	if from.links == "" {
+		return path, nil
 	}
-	return filepath.Join(dir, path)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fileFailure(err)
+	}
+	if !access.IncludesPath(strings.Split(from.links, "\n"), real) {
+		kind := "file"
+		if from.age != "" {
+			kind = "age"
+		}
+		return "", &failure{
+			text:   "its file is a link that leads to where the operator allows no secrets",
+			cause:  fmt.Sprintf("%s leads to %s: add %s to the allow block, or put the file itself there", path, real, access.SourceLine(kind, filepath.ToSlash(real))),
+			denied: true,
+		}
+	}
+	return real, nil
 }
 
 // place names the source for the operator.
@@ -60,10 +85,18 @@ func (s *Store) read(ctx context.Context, from source) (string, *failure) {
 		}
 		return value, nil
 	case from.file != "":
-		content, failed := s.readPrivate(from.file, maxValue+2)
+		path, failed := from.follow(from.file)
+		if failed != nil {
+			return "", failed
+		}
+		content, failed := s.readPrivate(path, maxValue+2)
 		return withoutNewline(content), failed
 	case from.age != "":
-		return s.readAge(from.age, from.key)
+		path, failed := from.follow(from.age)
+		if failed != nil {
+			return "", failed
+		}
+		return s.readAge(path, from.key)
 	case from.vault != "":
 		return s.vault.read(ctx, from.vault, from.key)
 	}

@@ -3,6 +3,7 @@ package secrets
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -58,6 +59,9 @@ func New(config Config) *Store {
 	if config.Seen == nil {
 		config.Seen = func(...string) {}
 	}
+	if config.Allow == nil {
+		config.Allow = func(string) *access.Allow { return nil }
+	}
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
 	s := &Store{
 		config:  config,
@@ -81,19 +85,17 @@ func (s *Store) Resolve(ctx context.Context, flow, name string) (string, error) 
 	return found.value, nil
 }
 
-// Check reports why a secret cannot be resolved now, for the operator: the error wraps an
-// [*access.Fault] and names paths and addresses. It does not use what is cached.
+// Check reports why a secret cannot be resolved now, for the operator: the error is an
+// [*access.Fault] that names paths and addresses. It does not use what is cached.
 func (s *Store) Check(ctx context.Context, flow, name string) error {
 	found, err := s.resolve(ctx, flow, name, true)
-	switch {
-	case err != nil:
-		return err
+	switch fault := (*access.Fault)(nil); {
+	case errors.As(err, &fault):
+		return fault.Full()
 	case found.failure == nil:
 		return nil
-	case found.failure.cause == "":
-		return found.failure.fault(name)
 	}
-	return fmt.Errorf("%w (%s)", found.failure.fault(name), found.failure.cause)
+	return found.failure.fault(name).Full()
 }
 
 // Invalidate drops all values: each is looked up again when it is needed. Lookups under way
@@ -141,7 +143,11 @@ func (s *Store) resolve(ctx context.Context, flow, name string, fresh bool) (res
 			Retryable: true, // the next deployment may declare it
 		}
 	}
-	from := sourceOf(declared)
+	allow := s.config.Allow(flow)
+	if x := allow.SourceExcess(declared); x != nil {
+		return result{}, allow.SourceFault(flow, name, x)
+	}
+	from := sourceOf(declared, allow)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()

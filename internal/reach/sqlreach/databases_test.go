@@ -534,8 +534,36 @@ func TestConnecting(t *testing.T) {
 			if f.Code != c.code || !strings.Contains(f.Message, c.says) {
 				t.Errorf("%+v", f)
 			}
-			hidden(t, fmt.Sprintf("%+v", *f), user, "s3cret", "guess", database, "nowhere_q", "127.0.0.1", pg.Dir, maria.Dir, fmt.Sprint(pg.Port), fmt.Sprint(maria.Port))
+			hidden(t, fmt.Sprintf("%+v", withoutInside(f)), user, "s3cret", "guess", database, "nowhere_q", "127.0.0.1", pg.Dir, maria.Dir, fmt.Sprint(pg.Port), fmt.Sprint(maria.Port))
 		})
+	}
+}
+
+// TestErrorsOfServersHideTheDSN has statements fail with messages that quote the database and
+// the user.
+func TestErrorsOfServersHideTheDSN(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		rig        *rig
+		statements []string
+		quotes     string
+	}{
+		"postgres": {newPostgres(t), []string{"SELECT * FROM " + database + "_x.public.t", "SELECT current_user::int", "SELECT (current_database())::int", "SELECT inet_server_port()::text::date", "CREATE DATABASE " + database}, "…"},
+		"mariadb":  {newMariaDB(t), []string{"SELECT * FROM nowhere", "DROP TABLE nowhere"}, "…"},
+	} {
+		a, quoted := tt.rig.attempt(), false
+		for _, text := range tt.statements {
+			answer := a.do(t.Context(), access.KindSQLExec, object{"sql": text})
+			if answer.Fault == nil {
+				t.Errorf("%s: %s succeeds", name, text)
+				continue
+			}
+			quoted = quoted || strings.Contains(answer.Fault.Message, tt.quotes)
+			hidden(t, strings.ReplaceAll(string(answer.Head), database+"_x", ""), user, "s3cret", database, "127.0.0.1")
+		}
+		if !quoted {
+			t.Errorf("%s: no message has quoted the DSN", name)
+		}
 	}
 }
 

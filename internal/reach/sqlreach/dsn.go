@@ -271,7 +271,8 @@ func (d *dsn) local() bool {
 
 // parts are the texts that no message may contain.
 func (d *dsn) parts(text string) []string {
-	return []string{text, d.user, d.password, d.host, d.socket, d.database}
+	port := strconv.Itoa(int(d.port))
+	return []string{text, d.user, d.password, d.host, d.socket, d.database, ":" + port, "port " + port, "port=" + port}
 }
 
 // connectTimeout is how long a connection may take to open, for those who set nothing.

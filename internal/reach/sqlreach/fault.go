@@ -74,18 +74,18 @@ func (p *pool) statementFault(ctx context.Context, err error) *access.Fault {
 		return f
 	}
 	if f := p.engine.fault(err); f != nil {
-		f.Message = p.scrub(f.Message)
+		f.Message = scrub(p.hide, f.Message)
 		return f
 	}
 	if broken(err) {
 		return unreachable("the connection to the database broke: another attempt gets a new one")
 	}
-	return &access.Fault{Code: access.CodeRefused, Message: "the statement failed: " + p.scrub(err.Error())}
+	return &access.Fault{Code: access.CodeRefused, Message: "the statement failed: " + scrub(p.hide, err.Error())}
 }
 
-// scrub takes the parts of the DSN out of a message of the database, and bounds it.
-func (p *pool) scrub(text string) string {
-	for _, hide := range p.hide {
+// scrub takes parts of the DSN out of a message of the database, and bounds it.
+func scrub(parts []*regexp.Regexp, text string) string {
+	for _, hide := range parts {
 		text = hide.ReplaceAllString(text, "…")
 	}
 	text = strings.ToValidUTF8(text, "�")

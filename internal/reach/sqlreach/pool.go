@@ -9,6 +9,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -29,8 +30,9 @@ type pool struct {
 	db      *sql.DB
 	maxOpen int
 	maxIdle time.Duration
-	gate    *gate.Gate // of leases; statements start at its rate
-	hide    []*regexp.Regexp
+	gate    *gate.Gate       // of leases; statements start at its rate
+	hide    []*regexp.Regexp // what guests may not see
+	secret  []*regexp.Regexp // what nobody may
 
 	// Guarded by the lock of Pools.
 	uses, names int
@@ -73,7 +75,7 @@ func (p *Pools) open(c *access.Connection, found parts) (*pool, *access.Fault) {
 
 func (p *Pools) engineOf(c *access.Connection, found parts, one *pool) (*engine, *access.Fault) {
 	if c.Type == access.TypeSQLite {
-		one.hide = hiding([]string{c.Folder})
+		one.hide = hiding([]string{c.Folder, c.SQL.Path, filepath.Join(c.Folder, filepath.FromSlash(c.SQL.Path))})
 		return sqliteEngine(c)
 	}
 	d, f := parseDSN(c.Type, found.DSN)
@@ -83,7 +85,7 @@ func (p *Pools) engineOf(c *access.Connection, found parts, one *pool) (*engine,
 	if d.socket != "" && !c.Operator {
 		return nil, denied("private address", "the DSN names a unix socket, which only connections of the operator's settings may use")
 	}
-	one.hide = hiding(d.parts(found.DSN))
+	one.hide, one.secret = hiding(d.parts(found.DSN)), hiding([]string{found.DSN, d.password})
 	config, f := tlsConfig(c, d, found.Files)
 	if f != nil {
 		return nil, f
@@ -221,28 +223,41 @@ func (l *lease) drop() {
 func (p *pool) connectFault(ctx context.Context, err error) *access.Fault {
 	var own *access.Fault
 	if errors.As(err, &own) {
-		f := *own
-		f.Message = p.scrub(f.Message)
-		f.Target = p.name
-		if p.scrub(f.Add) != f.Add {
-			f.Add = "" // it names what only the DSN may
+		return p.concealed(own)
+	}
+	f := ended(ctx)
+	if f != nil && f.Code == access.CodeTimeout {
+		f.Message = "no connection to the database was opened in time: the server does not answer"
+	}
+	if f == nil {
+		f = certificateFault(err)
+	}
+	if f == nil {
+		if f = p.engine.fault(err); f != nil {
+			f = connectRefused(f)
 		}
-		return &f
 	}
-	if ended(ctx) != nil {
-		f := ended(ctx)
-		if f.Code == access.CodeTimeout {
-			f.Message = "no connection to the database was opened in time: the server does not answer"
-		}
-		return f
+	if f == nil {
+		f = unreachable("the database cannot be reached: check the address in the DSN, and that the server is running and accepts TLS as the connection declares it")
 	}
-	if f := certificateFault(err); f != nil {
-		return f
+	f.Target = p.name
+	inside := *f
+	inside.Message += ": " + scrub(p.secret, err.Error())
+	f.Inside = &inside
+	return f
+}
+
+// concealed is a fault of the dialer without the address that it refuses.
+func (p *pool) concealed(own *access.Fault) *access.Fault {
+	guest, inside := *own, *own.Full()
+	inside.Inside = nil
+	guest.Target, guest.Inside = p.name, &inside
+	if guest.Rule == "private address" {
+		guest.Message = "connection " + p.name + " refused: its address is not public, and the connection or the operator does not name it"
+		guest.Add = ""
 	}
-	if f := p.engine.fault(err); f != nil {
-		return connectRefused(f)
-	}
-	return unreachable("the database cannot be reached: check the address in the DSN, and that the server is running and accepts TLS as the connection declares it")
+	guest.Message, guest.Add = scrub(p.hide, guest.Message), scrub(p.hide, guest.Add)
+	return &guest
 }
 
 // connectRefused words the server's refusal by its code.

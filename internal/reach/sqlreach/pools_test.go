@@ -2,8 +2,10 @@ package sqlreach_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -128,14 +130,68 @@ func TestDial(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			want := access.Fault{Code: access.CodeDenied, Rule: "private address", Message: "… leads to 10.0.0.5", Target: "db", Add: `private = ["10.0.0.5:5432"]`}
-			if got := faultOf(t, err); *got != want {
+			got := faultOf(t, err)
+			if got.Code != access.CodeDenied || got.Rule != "private address" || got.Target != "db" || got.Full().Add != `private = ["10.0.0.5:5432"]` {
 				t.Errorf("%+v", got)
 			}
+			hidden(t, fmt.Sprintf("%+v", withoutInside(got)), "10.0.0.5", "db.test", "5432")
 			if len(dialed) != 1 || dialed[0] != "db tcp db.test:5432" {
 				t.Errorf("dialed %q", dialed)
 			}
 		})
+	}
+}
+
+// TestFaultsHideTheAddress has connections fail in each way: the guest sees neither host, port,
+// user nor database, and the operator sees the reason.
+func TestFaultsHideTheAddress(t *testing.T) {
+	t.Parallel()
+	const host, port, user, password, database = "db.hidden.test", "5439", "flowuser_q", "s3cret_q", "flowdata_q"
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 5439}, Err: syscall.ECONNREFUSED}
+	for name, tt := range map[string]struct {
+		dial func(ctx context.Context) (net.Conn, error)
+		code string
+		full string // what the operator sees
+	}{
+		"connection refused": {func(context.Context) (net.Conn, error) { return nil, refused }, access.CodeUnreachable, "192.0.2.7:5439"},
+		"no such name": {func(context.Context) (net.Conn, error) {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}, access.CodeUnreachable, host},
+		"private": {func(context.Context) (net.Conn, error) {
+			return nil, &access.Fault{Code: access.CodeDenied, Rule: "private address", Target: host + ":" + port, Message: host + " leads to 192.0.2.7", Add: `private = ["192.0.2.7:5439"]`}
+		}, access.CodeDenied, "192.0.2.7"},
+		"time is over": {func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }, access.CodeTimeout, "deadline"},
+		"not a server": {func(context.Context) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() { // ends with the pipe, which the driver closes
+				_, _ = there.Write([]byte("HTTP/1.1 400 Bad Request\r\nServer: " + host + "\r\n\r\n"))
+				_ = there.Close()
+			}()
+			return here, nil
+		}, access.CodeUnreachable, ""},
+	} {
+		for kind, dsn := range map[string]string{
+			access.TypePostgres: "postgres://" + user + ":" + password + "@" + host + ":" + port + "/" + database,
+			access.TypeMySQL:    user + ":" + password + "@tcp(" + host + ":" + port + ")/" + database,
+		} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				r := &rig{t: t, conn: access.Connection{Name: "db", Type: kind, Folder: t.TempDir(), SQL: &access.SQLConnection{DSN: access.Value{Text: dsn}}}}
+				r.pools = sqlreach.New(sqlreach.Config{Secrets: &secrets{}, Dial: func(ctx context.Context, _ *access.Connection, _, _ string) (net.Conn, error) { return tt.dial(ctx) }})
+				t.Cleanup(r.pools.Close)
+				ctx := t.Context()
+				if tt.code == access.CodeTimeout {
+					ctx = soon(t)
+				}
+				answer := r.attempt().do(ctx, access.KindSQLQuery, object{"sql": "SELECT 1"})
+				f := answer.Fault
+				if f == nil || f.Code != tt.code || !strings.Contains(f.Full().Message, tt.full) {
+					t.Fatalf("%+v, of which the operator sees %+v", f, f.Full())
+				}
+				hidden(t, string(answer.Head)+fmt.Sprintf("%+v", withoutInside(f)), host, port, user, password, database, "192.0.2.7")
+				hidden(t, f.Full().Message, password)
+			})
+		}
 	}
 }
 

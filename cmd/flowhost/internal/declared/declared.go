@@ -138,10 +138,10 @@ type Secret struct {
 	Declared    string   `json:"declared"`
 	Connections []string `json:"connections"` // that use it
 	Flows       []string `json:"flows"`       // whose tasks it is handed to
-	flow        string   // that sees it
+	flow        string   // that uses it, or sees it
 }
 
-// Flow is one that sees the secret.
+// Flow is one that uses the secret, or else one that sees it.
 func (x *Secret) Flow() string {
 	if x.flow == "" {
 		return x.Prefix
@@ -166,14 +166,27 @@ func (s *Site) Secrets() []Secret {
 			if s.Secret(f.Name, x.Name) != d.Block {
 				continue
 			}
-			x.flow = f.Name
-			if slices.ContainsFunc(f.AllTasks(), func(t *flows.Task) bool { return hands(&t.Grants.Grants, x.Name) }) {
+			handed := slices.ContainsFunc(f.AllTasks(), func(t *flows.Task) bool { return hands(&t.Grants.Grants, x.Name) })
+			if handed {
 				x.Flows = append(x.Flows, f.Name)
+			}
+			if x.flow == "" || handed || s.connects(f, x.Name) {
+				x.flow = f.Name
 			}
 		}
 		all = append(all, x)
 	}
 	return all
+}
+
+// connects reports whether a flow is granted a connection that uses a secret.
+func (s *Site) connects(f *flows.Flow, secret string) bool {
+	return slices.ContainsFunc(f.AllTasks(), func(t *flows.Task) bool {
+		return slices.ContainsFunc(t.Grants.Connections, func(name string) bool {
+			c := s.Connection(f.Name, name)
+			return c != nil && slices.Contains(c.Secrets(), secret)
+		})
+	})
 }
 
 // hands reports whether a grant hands a secret to the guest.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowhost/flowhost/bus/api"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/run/access"
 )
 
 // DeployedFlows describes the flows of a set so that they can be compared.
@@ -19,6 +20,7 @@ func DeployedFlows(set *flows.Set) []api.DeployedFlow {
 
 func deployedFlow(set *flows.Set, f *flows.Flow, blocks map[string]string) api.DeployedFlow {
 	d := api.DeployedFlow{Flow: f.Name, Definition: f.DefinitionDigest, Blocks: blocks, Modules: map[string]string{}}
+	secret := func(name string) *access.Secret { return set.Secret(f.Name, name) }
 	for _, t := range f.AllTasks() {
 		if t.Child == nil && t.Wait == nil {
 			d.Modules[t.Plugin.Source] = t.Plugin.Digest
@@ -26,9 +28,10 @@ func deployedFlow(set *flows.Set, f *flows.Flow, blocks map[string]string) api.D
 		r := rights{task: t.Name}
 		r.files(t.Grants.Files)
 		r.grants(&t.Grants.Grants)
+		r.sources(slices.Sorted(maps.Values(t.Grants.Secrets)), secret)
 		for _, name := range t.Grants.Connections {
 			c := set.Connection(f.Name, name)
-			r.through(name, c)
+			r.through(name, c, secret)
 			if d.Connections == nil {
 				d.Connections = map[string]string{}
 			}
@@ -52,7 +55,7 @@ func ChangedFlows(before, after []api.DeployedFlow) (added, changed, removed []s
 		switch {
 		case !known:
 			added = append(added, f.Flow)
-		case !maps.Equal(was.Blocks, f.Blocks) || !maps.Equal(was.Modules, f.Modules) || !maps.Equal(was.Connections, f.Connections):
+		case !maps.Equal(was.Blocks, f.Blocks) || !maps.Equal(was.Modules, f.Modules) || !maps.Equal(was.Connections, f.Connections), !slices.Equal(was.Rights, f.Rights):
 			changed = append(changed, f.Flow)
 		}
 	}

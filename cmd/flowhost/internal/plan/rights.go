@@ -27,6 +27,7 @@ const (
 	mayPublish   = "publish to"
 	maySend      = "send requests to"
 	mayGet       = "get the value of"
+	mayUseSecret = "use secrets" // from a source
 	maySee       = "see"
 	mayStore     = "store"
 )
@@ -102,13 +103,14 @@ func (r *rights) http(rules []string, redirects int, body int64) {
 
 // through adds what a connection of the flow's files opens. One of the settings of the host
 // is the operator's to change.
-func (r *rights) through(name string, c *access.Connection) {
+func (r *rights) through(name string, c *access.Connection, secret func(name string) *access.Secret) {
 	if c == nil || c.Operator {
 		return
 	}
 	r.via = " with connection." + name
 	defer func() { r.via = "" }()
 	r.each(mayReach, c.Private)
+	r.sources(c.Secrets(), secret)
 	switch {
 	case c.HTTP != nil:
 		var rules []string
@@ -125,6 +127,16 @@ func (r *rights) through(name string, c *access.Connection) {
 	case c.SMTP != nil:
 		for _, to := range c.SMTP.To {
 			r.add(mayMail, to+" through "+c.Target())
+		}
+	}
+}
+
+// sources adds where secrets are that the task uses or is handed. Those of the settings of the
+// host are the operator's to change.
+func (r *rights) sources(names []string, secret func(name string) *access.Secret) {
+	for _, name := range names {
+		if s := secret(name); s != nil && !s.Operator {
+			r.add(mayUseSecret, "from "+s.Source())
 		}
 	}
 }

@@ -15,6 +15,11 @@ import (
 func TestRightsOfEveryKind(t *testing.T) {
 	t.Parallel()
 	r := rights{task: "t"}
+	secrets := func(name string) *access.Secret {
+		return map[string]*access.Secret{
+			"dsn": {Name: "dsn", Vault: "kv/data/dsn", Key: "url"}, "legacy": {Name: "legacy", Env: "LEGACY"}, "shared": {Name: "shared", Env: "SHARED", Operator: true},
+		}[name]
+	}
 	r.files([]run.FileGrant{{Path: "in"}, {Path: "out", Write: true}})
 	r.grants(&access.Grants{
 		Connections: []string{"github"},
@@ -22,11 +27,12 @@ func TestRightsOfEveryKind(t *testing.T) {
 		KV:          map[string]access.Mode{"a": "ro", "b": "rw"}, Publish: []string{"o.>"}, Request: []string{"p"},
 		Secrets: map[string]string{"token": "legacy"}, Env: map[string]string{"REGION": "eu"}, Clock: access.Real, Random: access.Real, Artifacts: true,
 	})
-	r.through("github", &access.Connection{Type: access.TypeHTTP, Private: []string{"10.0.0.6:443"}, HTTP: &access.HTTPConnection{BaseURL: "https://api.example.com/v1/", Allow: []string{"GET,POST /a"}, Redirects: 1}})
-	r.through("db", &access.Connection{Type: access.TypePostgres, SQL: &access.SQLConnection{DSN: access.Value{Secret: "dsn"}, Access: access.ReadWrite}})
-	r.through("mail", &access.Connection{Type: access.TypeSMTP, SMTP: &access.SMTPConnection{Host: "mail.example.com", Port: 587, To: []string{"*@example.com"}}})
-	r.through("shared", &access.Connection{Type: access.TypePostgres, Operator: true, SQL: &access.SQLConnection{DSN: access.Value{Text: "x"}}})
-	r.through("gone", nil)
+	r.sources([]string{"legacy", "shared", "gone"}, secrets)
+	r.through("github", &access.Connection{Type: access.TypeHTTP, Private: []string{"10.0.0.6:443"}, HTTP: &access.HTTPConnection{BaseURL: "https://api.example.com/v1/", Allow: []string{"GET,POST /a"}, Redirects: 1}}, secrets)
+	r.through("db", &access.Connection{Type: access.TypePostgres, SQL: &access.SQLConnection{DSN: access.Value{Secret: "dsn"}, Access: access.ReadWrite}}, secrets)
+	r.through("mail", &access.Connection{Type: access.TypeSMTP, SMTP: &access.SMTPConnection{Host: "mail.example.com", Port: 587, To: []string{"*@example.com"}}}, secrets)
+	r.through("shared", &access.Connection{Type: access.TypePostgres, Operator: true, SQL: &access.SQLConnection{DSN: access.Value{Text: "x"}}}, secrets)
+	r.through("gone", nil, secrets)
 	var got []string
 	for _, right := range r.all {
 		got = append(got, right.Right+" "+right.To)
@@ -35,8 +41,9 @@ func TestRightsOfEveryKind(t *testing.T) {
 		"read ./in", "read ./out", "write ./out", "use connection.github", "request GET https://example.com/", "follow up to 2 redirects",
 		"receive up to 32 MiB in a response", "reach 10.0.0.5:80", "read keys of bucket a", "read keys of bucket b", "write keys of bucket b",
 		"publish to o.>", "send requests to p", "get the value of secret.legacy", "see variable REGION", "see the real clock", "see real random numbers", "store artifacts",
+		"use secrets from env LEGACY",
 		"reach with connection.github 10.0.0.6:443", "request with connection.github GET,POST https://api.example.com/v1/a", "follow with connection.github up to 1 redirects",
-		"read with connection.db secret.dsn", "write with connection.db secret.dsn", "mail with connection.mail *@example.com through mail.example.com:587",
+		"use secrets with connection.db from vault kv/data/dsn, key url", "read with connection.db secret.dsn", "write with connection.db secret.dsn", "mail with connection.mail *@example.com through mail.example.com:587",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

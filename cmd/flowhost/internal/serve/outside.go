@@ -39,10 +39,11 @@ type Outside struct {
 	mail      *mail.Client
 	reach     *reach.Reach
 	set       atomic.Pointer[flows.Set]
-	nats      atomic.Pointer[natsDrivers] // nil while there is no server
-	alone     sync.Mutex                  // held while one is started
-	server    *Link                       // that was started for want of another one
-	temporary string                      // directory of that server
+	bound     atomic.Pointer[[]access.Allow] // of the settings that were read last; nil: those of the set
+	nats      atomic.Pointer[natsDrivers]    // nil while there is no server
+	alone     sync.Mutex                     // held while one is started
+	server    *Link                          // that was started for want of another one
+	temporary string                         // directory of that server
 
 	mu      sync.Mutex // held by who changes what follows
 	current settings.Settings
@@ -100,7 +101,7 @@ func (o *Outside) Configure(s settings.Settings) error {
 	}
 	vault := s.Secrets.Vault
 	next := &clients{secrets: secrets.New(secrets.Config{
-		Deployed: o, AgeIdentities: s.Secrets.Identities, Seen: o.masker.Add, Log: o.log,
+		Deployed: o, Allow: o.allow, AgeIdentities: s.Secrets.Identities, Seen: o.masker.Add, Log: o.log,
 		Vault: secrets.VaultConfig{Address: vault.Address, TokenFile: vault.TokenFile, TokenEnv: "VAULT_TOKEN", Namespace: vault.Namespace, CA: vault.CA},
 	})}
 	var err error
@@ -122,7 +123,18 @@ func equalReach(a, b *settings.Settings) bool {
 // that did not change stay.
 func (o *Outside) Deploy(set *flows.Set) {
 	o.set.Store(set)
+	o.bound.Store(nil)
 	o.inUse.Load().secrets.Invalidate()
+}
+
+// Bound makes the allow blocks of settings decide on operations from now on, also before, and
+// without, the deployment of flows that were loaded with them.
+func (o *Outside) Bound(operator *flows.Operator) {
+	var blocks []access.Allow
+	if operator != nil {
+		blocks = operator.Allow
+	}
+	o.bound.Store(&blocks)
 }
 
 // Connect adds what is reached by a link.
@@ -188,6 +200,9 @@ func (o *Outside) allow(flow string) *access.Allow {
 		return &access.Allow{}
 	}
 	a, err := set.Allow(flow)
+	if bound := o.bound.Load(); bound != nil {
+		a, err = access.Select(*bound, flow)
+	}
 	if err != nil {
 		o.log.Error("allow blocks of the settings contradict each other, the flow is allowed nothing", "flow", flow, "error", err)
 		return &access.Allow{}
@@ -221,8 +236,10 @@ func (m masked) Do(ctx context.Context, op *access.Operation) access.Answer {
 		op.Body, op.Head = m.masker.Bytes(op.Body), m.masker.JSON(op.Head)
 	}
 	answer := m.Session.Do(ctx, op)
-	if f := answer.Fault; f != nil {
-		f.Message, f.Target, f.Detail = m.masker.String(f.Message), m.masker.String(f.Target), m.masker.String(f.Detail)
+	for _, f := range []*access.Fault{answer.Fault, answer.Fault.Full()} {
+		if f != nil {
+			f.Message, f.Target, f.Detail = m.masker.String(f.Message), m.masker.String(f.Target), m.masker.String(f.Detail)
+		}
 	}
 	return answer
 }
@@ -234,7 +251,7 @@ const mostDenials = 20
 func (o *Outside) Operation(call *run.Call, r door.Report) {
 	log := o.log.With("run", call.Run, "flow", call.Flow, "task", run.TaskRef{Task: call.Task, Key: call.Key}.Label(), "attempt", call.Attempt,
 		"operation", r.Operation.Number, "kind", r.Operation.Kind)
-	switch fault := r.Answer.Fault; {
+	switch fault := r.Answer.Fault.Full(); {
 	case fault == nil:
 		log.Debug("operation performed", "took", r.Took)
 	case r.Late:
@@ -362,7 +379,7 @@ func (b byConnection) Do(ctx context.Context, op *access.Operation) access.Answe
 			return access.Answer{Fault: fault}
 		}
 	}
-	return b.do(ctx, b.attempt.Caller, b.attempt.Policy, connection, op)
+	return b.do(ctx, b.attempt.Caller, b.attempt.Policy(), connection, op)
 }
 
 // Close implements reach.Session.

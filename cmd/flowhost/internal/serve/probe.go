@@ -54,7 +54,7 @@ func (o *Outside) Test(ctx context.Context, flow, name string) Probe {
 	started := time.Now()
 	t := &trial{outside: o, flow: flow}
 	t.Connection, t.Flow = name, flow
-	fault := t.run(ctx)
+	fault := t.run(ctx).Full()
 	if fault != nil {
 		t.blame(fault)
 	}
@@ -85,7 +85,7 @@ func (t *trial) run(ctx context.Context) *access.Fault {
 	c, fault := attempt.Connection(t.Connection, access.TypeHTTP, access.TypePostgres, access.TypeMySQL, access.TypeSQLite, access.TypeSMTP)
 	if fault != nil {
 		t.Problem = problemDeclared
-		if fault.Rule == "operator" {
+		if fault.Rule == access.RuleOperator {
 			t.Problem = problemAllowed
 		}
 		return fault
@@ -108,7 +108,7 @@ func (t *trial) run(ctx context.Context) *access.Fault {
 	defer t.http.Close()
 	switch {
 	case c.HTTP != nil:
-		return t.request(ctx, attempt.Policy, c)
+		return t.request(ctx, attempt.Policy(), c)
 	case c.SMTP != nil:
 		client := mail.New(mail.Config{Secrets: o, Dial: t.dial})
 		defer client.Close()
@@ -152,7 +152,7 @@ func (t *trial) request(ctx context.Context, policy access.Policy, c *access.Con
 	}
 	answer := t.http.Do(ctx, access.Caller{Flow: t.flow}, policy, &own, &access.Operation{Kind: access.KindHTTP, Head: head})
 	if answer.Fault != nil && answer.Fault.Code != access.CodeTooLarge {
-		return answer.Fault
+		return answer.Fault.Full()
 	}
 	t.Reached = c.HTTP.BaseURL
 	if answer.Fault != nil { // there is a server

@@ -139,6 +139,8 @@ func (r *reloader) load(ctx context.Context) {
 	}
 	options := r.flows
 	options.Opened, options.Ceilings, options.Operator = next.Opened, next.Ceilings, next.Operator
+	// What the operator takes away is denied although flows that are granted it may not load.
+	r.settings.outside.Bound(next.Operator)
 	var set *flows.Set
 	var diags hcl.Diagnostics
 	flowfiles.Checked(ctx, options, nil, func(options flows.Options) { set, diags = flows.Load(ctx, r.paths, options) })
@@ -151,6 +153,7 @@ func (r *reloader) load(ctx context.Context) {
 		}
 	}
 	if diags.HasErrors() {
+		r.log.Info("allow blocks apply as they are now, whether or not the flows load")
 		r.refuse(problemsOf(diags))
 		return
 	}
