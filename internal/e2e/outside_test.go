@@ -20,7 +20,7 @@ import (
 )
 
 // site is a directory with the guest reach, flows and settings.
-func site(t *testing.T, flows, settings string) string {
+func site(t testing.TB, flows, settings string) string {
 	t.Helper()
 	dir := writeFlows(t, flows)
 	for name, text := range map[string][]byte{"flowhost.hcl": []byte(settings), "reach.wasm": module(t, "reach")} {
@@ -31,7 +31,7 @@ func site(t *testing.T, flows, settings string) string {
 	return dir
 }
 
-func module(t *testing.T, name string) []byte {
+func module(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(built.guests, name+".wasm"))
 	if err != nil {
@@ -217,7 +217,7 @@ allow "*" {
 	}
 }
 
-func wantNoCanary(t *testing.T, where, canary string, text []byte) {
+func wantNoCanary(t testing.TB, where, canary string, text []byte) {
 	t.Helper()
 	inner := base64.StdEncoding.EncodeToString([]byte("x" + canary))
 	for _, form := range []string{canary, strings.ReplaceAll(canary, "/", `\/`), inner[4 : len(inner)-4], hex.EncodeToString([]byte(canary))} {
@@ -228,7 +228,7 @@ func wantNoCanary(t *testing.T, where, canary string, text []byte) {
 }
 
 // startShop starts the API of the example, and gives its URL.
-func startShop(t *testing.T, program string) string {
+func startShop(t testing.TB, program string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, "-listen", "127.0.0.1:0")
 	out, err := cmd.StderrPipe()
