@@ -162,8 +162,8 @@ func (w *ArtifactWriter) Commit() (Artifact, error) {
 }
 
 // ArtifactReader reads an artifact piece by piece. The host reads a part while the function
-// uses the one before. It compares the bytes with the digest: the last Read of a damaged
-// artifact fails.
+// uses the one before. It compares the bytes with the digest: reading a
+// damaged artifact to its end fails with [ErrDamaged].
 type ArtifactReader struct {
 	call   call
 	handle int64
@@ -265,7 +265,7 @@ func (r *ArtifactReader) fill() error {
 	}
 	reply, err := r.call.Await(&r.ahead, r.part)
 	if err == nil && len(reply.Body) == 0 {
-		err = &abi.Fault{Code: "internal", Message: "the artifact is shorter than its size"}
+		err = &abi.Fault{Code: "damaged", Message: "the artifact is shorter than its size"}
 	}
 	if err != nil {
 		return err
