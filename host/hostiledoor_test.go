@@ -1,9 +1,12 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -145,4 +148,41 @@ func TestPollsOfDoorFiles(t *testing.T) {
 		}
 	}
 	wantOutput(t, invoke(t, h, callOf(module, "fetch", `"/x"`)), `"200 b body of /x"`)
+}
+
+// faulty is a driver that panics at its first operation.
+type faulty struct{ operations atomic.Int32 }
+
+func (f *faulty) Do(context.Context, *access.Operation) access.Answer {
+	if f.operations.Add(1) == 1 {
+		panic("hunter2")
+	}
+	return access.Answer{Head: []byte(`{"status":200}`)}
+}
+
+func (f *faulty) Close() {}
+
+// A driver that panics fails the operation. The host logs it and serves the next call.
+func TestDriverPanics(t *testing.T) {
+	t.Parallel()
+	driver, log := new(faulty), new(bytes.Buffer)
+	h := newHost(t, host.Config{
+		Reach: func(*run.Call) door.Session { return driver },
+		Log:   slog.New(slog.NewTextHandler(log, nil)),
+	})
+	signature, err := h.Signature(t.Context(), guest(t, "outside"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := callOf(signature.Digest, "fetch", `"/x"`)
+	result, err := h.Invoke(t.Context(), call)
+	if err != nil || result.Failure == nil || result.Failure.Code != access.CodeInternal || !result.Failure.Retryable {
+		t.Fatalf("%+v, %v", result.Failure, err)
+	}
+	if text := log.String(); !strings.Contains(text, "operation=http") || !strings.Contains(text, "faulty") || strings.Contains(text, "hunter2") {
+		t.Errorf("the log is %s", text)
+	}
+	if result, err = h.Invoke(t.Context(), call); err != nil || result.Failure != nil {
+		t.Errorf("the next call: %+v, %v", result.Failure, err)
+	}
 }

@@ -43,6 +43,10 @@ func (inv *invocation) entrance() *door.Door {
 	if h.config.Reach != nil {
 		config.Open = func() door.Session { return h.config.Reach(call) }
 	}
+	config.Panicked = func(what string, p door.Panic) {
+		h.config.Log.Error("an operation panicked: the host has a defect", "run", call.Run, "flow", call.Flow, "task", call.Task,
+			"attempt", call.Attempt, "operation", what, "reason", p.Reason, "trace", p.Stack)
+	}
 	config.Report = func(r door.Report) {
 		inv.logOperation(r)
 		if h.config.Operations != nil {

@@ -44,6 +44,33 @@ func StoredSize(src []byte) (int, bool) {
 	return size, head && tail && err == nil && size >= 0
 }
 
+// Expand replaces each [StoredOutput] in JSON by the output that load returns for its digest.
+func Expand(src json.RawMessage, load func(digest string) (json.RawMessage, error)) (json.RawMessage, error) {
+	var all json.RawMessage
+	for rest := src; ; {
+		at := bytes.Index(rest, []byte(storedHead))
+		if at < 0 {
+			return append(all, rest...), nil
+		}
+		end := bytes.IndexByte(rest[at:], storedTail[0]) // neither a digest nor a size contains it
+		if end < 0 {
+			return append(all, rest...), nil
+		}
+		end += at + len(storedTail)
+		if _, stored := StoredSize(rest[at:end]); stored {
+			digest := rest[at+len(storedHead):][:digestSize]
+			output, err := load(string(digest))
+			if err != nil {
+				return nil, err
+			}
+			all = append(append(all, rest[:at]...), output...)
+		} else {
+			all = append(all, rest[:end]...)
+		}
+		rest = rest[end:]
+	}
+}
+
 // Digests are all digests that occur in a text, "sha256:" and 64 digits, in its order and
 // each as often as it occurs. What a call may open is among those in its input and config.
 func Digests(text []byte) iter.Seq[string] {

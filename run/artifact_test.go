@@ -1,7 +1,10 @@
 package run_test
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,5 +60,35 @@ func TestDigests(t *testing.T) {
 	}
 	for range run.Digests([]byte(a + b)) {
 		break // does not panic
+	}
+}
+
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	digest := "sha256:" + strings.Repeat("5", 64)
+	stored := string(run.StoredOutput(digest, 3))
+	load := func(got string) (json.RawMessage, error) {
+		if got != digest {
+			return nil, errors.New("unexpected " + got)
+		}
+		return json.RawMessage(`[1]`), nil
+	}
+	tests := map[string]string{
+		``:     ``,
+		`7`:    `7`,
+		stored: `[1]`,
+		`{"a":` + stored + `,"b":[` + stored + `,2]}`: `{"a":[1],"b":[[1],2]}`,
+		`{"$artifact":"` + digest + `","size":3}`:     `{"$artifact":"` + digest + `","size":3}`,
+		`{"$artifact":"` + digest + `"`:               `{"$artifact":"` + digest + `"`,
+		strconv.Quote(stored):                         strconv.Quote(stored),
+	}
+	for src, want := range tests {
+		if got, err := run.Expand(json.RawMessage(src), load); err != nil || string(got) != want {
+			t.Errorf("%s becomes %s, %v; want %s", src, got, err, want)
+		}
+	}
+	failed := errors.New("gone")
+	if _, err := run.Expand(json.RawMessage(stored), func(string) (json.RawMessage, error) { return nil, failed }); !errors.Is(err, failed) {
+		t.Errorf("%v", err)
 	}
 }

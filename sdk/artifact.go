@@ -46,13 +46,16 @@ func handleHead(handle int64) *guest.Head {
 	return head
 }
 
-// ArtifactWriter stores an artifact piece by piece. What is not committed is gone when the
-// call ends.
+// ArtifactWriter stores an artifact piece by piece. The host stores a part while the function
+// makes the next one, so an error may be that of an earlier Write. What is not committed is
+// gone when the call ends.
 type ArtifactWriter struct {
 	call    call
 	own     Artifact
 	handle  int64
-	pending []byte
+	pending []byte        // that was not sent
+	sent    guest.Pending // the part that the host stores; nil: none
+	failed  error         // of a part: nothing can follow
 }
 
 // Artifact implements Context.
@@ -71,6 +74,13 @@ func (c call) Artifact(name string) (*ArtifactWriter, error) {
 func (w *ArtifactWriter) Write(p []byte) (int, error) {
 	n := 0
 	for len(p) > 0 {
+		if len(w.pending) == 0 && len(p) >= artifactPart { // it need not be collected
+			if err := w.send(p[:artifactPart]); err != nil {
+				return n, err
+			}
+			p, n = p[artifactPart:], n+artifactPart
+			continue
+		}
 		if w.pending == nil {
 			w.pending = make([]byte, 0, artifactPart)
 		}
@@ -86,12 +96,38 @@ func (w *ArtifactWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// flush sends what was collected.
 func (w *ArtifactWriter) flush() error {
 	if len(w.pending) == 0 {
 		return nil
 	}
-	_, err := w.call.operate("artifact.write", handleHead(w.handle), w.pending, nil)
+	if err := w.send(w.pending); err != nil {
+		return err
+	}
 	w.pending = w.pending[:0]
+	return nil
+}
+
+// send has the host store a part after the ones before, of which it waits for the last.
+func (w *ArtifactWriter) send(part []byte) error {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	var err error
+	w.sent, err = w.call.Begin("artifact.write", handleHead(w.handle), part)
+	return err
+}
+
+// settle waits until the host has stored what was sent. When the call is canceled before, it
+// can be called again.
+func (w *ArtifactWriter) settle() error {
+	if w.sent == nil || w.failed != nil {
+		return w.failed
+	}
+	_, err := w.call.Await(&w.sent, nil)
+	if w.sent == nil {
+		w.failed = err
+	}
 	return err
 }
 
@@ -99,6 +135,10 @@ func (w *ArtifactWriter) flush() error {
 func (w *ArtifactWriter) Close() error {
 	if w.handle == 0 {
 		return nil
+	}
+	if w.sent != nil {
+		w.sent.Close()
+		w.sent = nil
 	}
 	_, err := w.call.operate("artifact.close", handleHead(w.handle), nil, nil)
 	w.handle = 0
@@ -110,6 +150,9 @@ func (w *ArtifactWriter) Commit() (Artifact, error) {
 	if err := w.flush(); err != nil {
 		return Artifact{}, err
 	}
+	if err := w.settle(); err != nil {
+		return Artifact{}, err
+	}
 	var reply artifactReply
 	if _, err := w.call.operate("artifact.commit", handleHead(w.handle), nil, reply.member); err != nil {
 		return Artifact{}, err
@@ -118,13 +161,17 @@ func (w *ArtifactWriter) Commit() (Artifact, error) {
 	return w.own, nil
 }
 
-// ArtifactReader reads an artifact piece by piece.
+// ArtifactReader reads an artifact piece by piece. The host reads a part while the function
+// uses the one before. It compares the bytes with the digest: reading a
+// damaged artifact to its end fails with [ErrDamaged].
 type ArtifactReader struct {
 	call   call
 	handle int64
 	size   int64
-	offset int64
-	rest   []byte
+	offset int64         // after rest
+	rest   []byte        // of part, not read yet
+	part   []byte        // memory for parts
+	ahead  guest.Pending // the part at offset; nil: not asked for
 }
 
 // OpenArtifact implements Context.
@@ -165,6 +212,10 @@ func (r *ArtifactReader) Close() error {
 	if r.handle == 0 {
 		return nil
 	}
+	if r.ahead != nil {
+		r.ahead.Close()
+		r.ahead = nil
+	}
 	_, err := r.call.operate("artifact.close", handleHead(r.handle), nil, nil)
 	r.handle = 0
 	return err
@@ -175,24 +226,65 @@ func (r *ArtifactReader) Size() int64 { return r.size }
 
 // Read implements io.Reader.
 func (r *ArtifactReader) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 {
-		if r.offset >= r.size {
-			return 0, io.EOF
-		}
-		head := handleHead(r.handle)
-		head.Int("offset", r.offset)
-		head.Int("length", artifactPart)
-		part, err := r.call.operate("artifact.read", head, nil, nil)
-		if err == nil && len(part) == 0 {
-			err = &abi.Fault{Code: "internal", Message: "the artifact is shorter than its size"}
-		}
-		if err != nil {
-			return 0, err
-		}
-		r.rest = part
-		r.offset += int64(len(part))
+	if err := r.fill(); err != nil {
+		return 0, err
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
+}
+
+// WriteTo implements io.WriterTo: it writes whole parts.
+func (r *ArtifactReader) WriteTo(w io.Writer) (int64, error) {
+	written := int64(0)
+	for {
+		if err := r.fill(); err == io.EOF {
+			return written, nil
+		} else if err != nil {
+			return written, err
+		}
+		n, err := w.Write(r.rest)
+		r.rest, written = r.rest[n:], written+int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+}
+
+// fill has rest contain something, and the host read the next part. It fails with io.EOF at
+// the end.
+func (r *ArtifactReader) fill() error {
+	if len(r.rest) > 0 {
+		return nil
+	}
+	if err := r.ask(); err != nil {
+		return err
+	}
+	if r.ahead == nil {
+		return io.EOF
+	}
+	reply, err := r.call.Await(&r.ahead, r.part)
+	if err == nil && len(reply.Body) == 0 {
+		err = &abi.Fault{Code: "damaged", Message: "the artifact is shorter than its size"}
+	}
+	if err != nil {
+		return err
+	}
+	r.part, r.rest = reply.Body, reply.Body
+	r.offset += int64(len(reply.Body))
+	_ = r.ask() // it is asked again, with the same error, when the part is needed
+	return nil
+}
+
+// ask has the host read the next part, if there is one and nobody has asked for it.
+func (r *ArtifactReader) ask() error {
+	if r.ahead != nil || r.offset >= r.size {
+		return nil
+	}
+	head := handleHead(r.handle)
+	head.Int("offset", r.offset)
+	head.Int("length", artifactPart)
+	var err error
+	r.ahead, err = r.call.Begin("artifact.read", head, nil)
+	return err
 }

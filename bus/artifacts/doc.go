@@ -13,6 +13,13 @@
 // know, those in its input and configuration. For any other digest the answer is the same
 // whether the artifact exists or not.
 //
+// # Damage
+//
+// A session compares what it reads with the digest: the last part of a damaged artifact is
+// ErrDamaged, and parts that are read in another order come after the whole was compared.
+// Stores do not compare; whoever reads a [Store] or [Parts] directly does. Storing an artifact
+// again replaces one that is damaged.
+//
 // # How long an artifact is kept
 //
 // As long as a run refers to it, and at least [Grace] longer: [Store.Sweep] asks for each
@@ -25,7 +32,7 @@
 // with Objects, and none with Files.
 //
 // To read it: store.go (what a store is), session.go with handle.go and operations.go (what
-// guests may do), files.go with quota.go, objects.go with objectwriter.go, objectreader.go
+// guests may do), checked.go (comparing digests), files.go with quota.go, objects.go with objectwriter.go, objectreader.go
 // and objectsweep.go, parts.go (reading in parts, beside attempts). The package starts no
 // goroutines but those of timers of Parts, which [Parts.Close] stops.
 package artifacts

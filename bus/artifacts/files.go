@@ -203,12 +203,11 @@ func (w *fileWriter) Commit(_ context.Context, digest string, info Info, now tim
 	if err != nil {
 		return full(err)
 	}
-	stored, err := w.files.adopt(w.name, n, info, now)
-	if err != nil && !stored {
+	if err := w.files.adopt(w.name, n, info, now); err != nil {
 		return full(err)
 	}
-	w.end(stored)
-	return full(err)
+	w.file = nil
+	return full(errors.Join(w.files.sync(n[:2]), w.files.sync(".")))
 }
 
 func (w *fileWriter) Discard(context.Context) {
@@ -216,43 +215,40 @@ func (w *fileWriter) Discard(context.Context) {
 		return
 	}
 	_ = w.file.Close() // what it holds is removed
-	w.end(false)
-}
-
-// end removes the file, unless it has become an artifact.
-func (w *fileWriter) end(artifact bool) {
 	w.file = nil
-	if artifact {
-		return
-	}
 	w.files.quota.add(-charge(w.size))
 	if err := w.files.root.Remove(w.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.files.log.Warn("a file that is not needed any more cannot be removed, the next start removes it", "file", w.name, "error", err)
 	}
 }
 
-// adopt gives a file its name among the artifacts. It reports false when the artifact is
-// there already, and retains it.
-func (f *Files) adopt(file, name string, info Info, now time.Time) (bool, error) {
+// adopt gives a file its name among the artifacts. Where there is one already, it takes its
+// place, since that one may be damaged, and its content type stays.
+func (f *Files) adopt(file, name string, info Info, now time.Time) error {
 	f.names.Lock()
 	defer f.names.Unlock()
-	err := f.root.Chtimes(place(name), now, now)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	if err := f.root.MkdirAll(name[:2], 0o700); err != nil {
-		return false, err
-	}
-	if err := f.describe(name, info); err != nil {
-		return false, err
+	former, err := f.root.Stat(place(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err = f.root.MkdirAll(name[:2], 0o700); err == nil {
+			err = f.describe(name, info)
+		}
+		if err != nil {
+			return err
+		}
+	case err != nil:
+		return err
 	}
 	if err := f.root.Chtimes(file, now, now); err != nil {
-		return false, err
+		return err
 	}
 	if err := f.root.Rename(file, place(name)); err != nil {
-		return false, err
+		return err
 	}
-	return true, errors.Join(f.sync(name[:2]), f.sync("."))
+	if former != nil {
+		f.quota.add(-charge(former.Size()))
+	}
+	return nil
 }
 
 // describe stores the content type beside the artifact, before it.

@@ -16,7 +16,7 @@ type handle struct {
 	mu      sync.Mutex
 	closed  bool
 	writing *writing
-	reader  Reader
+	reader  *checked
 }
 
 // writing is an artifact that is not committed yet.

@@ -57,3 +57,16 @@ func (a *Artifacts) Keep(ctx context.Context, content []byte, contentType string
 	}
 	return digest, w.Commit(ctx, digest, Info{Size: int64(len(content)), ContentType: contentType}, a.cfg.Now())
 }
+
+// Load returns all bytes of an artifact that [Artifacts.Keep] has stored.
+func (a *Artifacts) Load(ctx context.Context, digest string) ([]byte, error) {
+	found, err := a.cfg.Store.Open(ctx, digest)
+	r, err := check(found, err, digest)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	content := make([]byte, r.Info().Size)
+	_, err = r.ReadAt(ctx, content, 0)
+	return content, err
+}

@@ -19,7 +19,11 @@ func (o *Objects) Open(ctx context.Context, digest string) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &objectReader{objects: o, subject: content(found.NUID), next: 1, info: Info{int64(found.Size), found.Metadata[contentType]}}, nil
+	return o.reader(found), nil
+}
+
+func (o *Objects) reader(found *object) *objectReader {
+	return &objectReader{objects: o, subject: content(found.NUID), next: 1, info: Info{int64(found.Size), found.Metadata[contentType]}}
 }
 
 // objectReader reads forward, and remembers where parts were that it has passed.

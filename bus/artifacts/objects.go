@@ -23,6 +23,10 @@ const Bucket = "FH_ARTIFACTS"
 // contentType is the key of the content type in the metadata of an object.
 const contentType = "content_type"
 
+// minQuota is the least size of a bucket that the settings give none: several of the largest
+// outputs.
+const minQuota = 64 << 20
+
 // DefaultLeftover is how long nothing may have been written of an artifact that is not
 // committed, before it is taken for what a crash has left.
 const DefaultLeftover = time.Hour
@@ -30,7 +34,7 @@ const DefaultLeftover = time.Hour
 // ObjectsConfig configures [Objects]. Its zero value works, but for Conn.
 type ObjectsConfig struct {
 	Conn     *nats.Conn    // stays the caller's
-	Quota    int64         // of the bucket in bytes; 0: an existing one stays as it is, and a new one gets DefaultQuota
+	Quota    int64         // of the bucket in bytes; 0: an existing one stays as it is, and a new one gets DefaultQuota, or half of the room that the server has left
 	Replicas int           // of a new bucket; default 1
 	Existing bool          // a bucket that is missing is ErrNotFound, and not made
 	Leftover time.Duration // default DefaultLeftover
@@ -87,14 +91,7 @@ func (o *Objects) provision(ctx context.Context) error {
 		return ErrNotFound
 	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		size := o.cfg.Quota
-		if size <= 0 {
-			size = DefaultQuota
-		}
-		_, err = o.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: Bucket, Description: "artifacts of tasks, by digest", MaxBytes: size, Replicas: o.cfg.Replicas, Storage: jetstream.FileStorage,
-		})
-		if err == nil || errors.Is(err, jetstream.ErrBucketExists) {
+		if err = o.create(ctx); err == nil || errors.Is(err, jetstream.ErrBucketExists) {
 			stream, err = o.js.Stream(ctx, bus.BucketStream(Bucket))
 		}
 	}
@@ -114,6 +111,29 @@ func (o *Objects) provision(ctx context.Context) error {
 	}
 	o.stream = stream
 	return nil
+}
+
+// create makes the bucket. The server reserves its size, so that without a setting it has
+// what fits.
+func (o *Objects) create(ctx context.Context) error {
+	cfg := jetstream.ObjectStoreConfig{Bucket: Bucket, Description: "artifacts of tasks, by digest", Replicas: o.cfg.Replicas, Storage: jetstream.FileStorage}
+	create := func(bytes int64) error {
+		cfg.MaxBytes = bytes
+		_, err := o.js.CreateObjectStore(ctx, cfg)
+		return err
+	}
+	if o.cfg.Quota > 0 {
+		return create(o.cfg.Quota)
+	}
+	return jskit.Fit(DefaultQuota, minQuota, create, func(bytes int64) error {
+		if bytes < DefaultQuota {
+			o.cfg.Log.Warn("the server has no room for a bucket of artifacts of the usual size: give the server more, and set artifacts.size",
+				"bucket", Bucket, "bytes", bytes, "usual", int64(DefaultQuota))
+		}
+		cfg.MaxBytes = bytes
+		_, err := o.js.UpdateObjectStore(ctx, cfg)
+		return err
+	})
 }
 
 func (o *Objects) timed(ctx context.Context) (context.Context, context.CancelFunc) {

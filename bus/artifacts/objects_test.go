@@ -120,6 +120,9 @@ func TestObjectsSurviveKills(t *testing.T) {
 		external.Start()
 		bustest.Eventually(t, "connected again", nc.IsConnected)
 	}
+	if o, err = artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc}); err != nil { // more patient
+		t.Fatal(err)
+	}
 	there := 0
 	for i := range tried {
 		if exists(t, o, digestOf(data(i))) {

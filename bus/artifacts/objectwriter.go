@@ -108,7 +108,23 @@ func (o *Objects) whole(ctx context.Context, id string, parts uint32) (bool, err
 	return subjects[content(id)] == uint64(parts), err
 }
 
-// adopt describes parts as an artifact, also in place of one that has lost its own. It reports
+// intact reports whether the bucket has all bytes of an object, and no others.
+func (o *Objects) intact(ctx context.Context, found *object) (bool, error) {
+	whole, err := o.whole(ctx, found.NUID, found.Chunks)
+	if err != nil || !whole {
+		return false, err
+	}
+	r, err := check(o.reader(found), nil, prefix+found.Name)
+	if err == nil {
+		err = r.compare(ctx)
+	}
+	if errors.Is(err, ErrDamaged) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// adopt describes parts as an artifact, also in place of one that is damaged. It reports
 // false when the artifact is there already, and retains it.
 func (o *Objects) adopt(ctx context.Context, description *jetstream.ObjectInfo) (bool, error) {
 	for range maxContention {
@@ -122,16 +138,16 @@ func (o *Objects) adopt(ctx context.Context, description *jetstream.ObjectInfo) 
 		case err != nil:
 			return false, err
 		}
-		whole, err := o.whole(ctx, found.NUID, found.Chunks)
+		intact, err := o.intact(ctx, found)
 		if err != nil {
 			return false, err
 		}
 		next := description
-		if whole {
+		if intact {
 			next = &found.ObjectInfo
 		}
 		if done, err := o.describe(ctx, next, found.sequence); done || err != nil {
-			return !whole && err == nil, err
+			return !intact && err == nil, err
 		}
 	}
 	return false, errContention

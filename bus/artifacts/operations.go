@@ -139,7 +139,8 @@ func (s *Session) open(ctx context.Context, op *access.Operation) (access.Answer
 	}
 	answer := opened{}
 	answer.Handle, fault = s.add(ctx, op.Kind, func() (*handle, error) {
-		reader, err := s.cfg.Store.Open(ctx, digest)
+		found, err := s.cfg.Store.Open(ctx, digest)
+		reader, err := check(found, err, digest)
 		if err != nil {
 			return nil, err
 		}
@@ -173,9 +174,6 @@ func (s *Session) read(ctx context.Context, op *access.Operation) (access.Answer
 		size := at.reader.Info().Size
 		part := make([]byte, max(min(h.Length, size-h.Offset), 0))
 		n, err := at.reader.ReadAt(ctx, part, h.Offset)
-		if err == nil && n < len(part) {
-			err = ErrDamaged
-		}
 		if err != nil {
 			return access.Answer{}, s.fault(ctx, op.Kind, err)
 		}

@@ -155,7 +155,7 @@ func (s *Session) fault(ctx context.Context, kind string, err error) *access.Fau
 		return &access.Fault{Code: access.CodeNotFound, Message: kind + " failed: " + ErrNotFound.Error()}
 	case errors.Is(err, ErrDamaged):
 		s.cfg.Log.Error("an artifact is damaged", "operation", kind, "error", err)
-		return &access.Fault{Code: access.CodeInternal, Message: kind + " failed: " + ErrDamaged.Error()}
+		return &access.Fault{Code: access.CodeDamaged, Message: kind + " failed: " + ErrDamaged.Error() + ": run the task again that has made it"}
 	case isFile(err):
 		s.cfg.Log.Error("an artifact's file cannot be used", "operation", kind, "error", err)
 		return &access.Fault{Code: access.CodeInternal, Retryable: true, Message: kind + " failed: the host cannot use its directory of artifacts, its log has the reason"}

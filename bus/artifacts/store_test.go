@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +25,8 @@ import (
 type site struct {
 	open func(t testing.TB, quota int64) artifacts.Store
 	room func(t testing.TB) uint64 // bytes and messages or files that are there, one number of the kind
+
+	damage func(t testing.TB, digest string, bytes []byte) // puts other bytes in the place of an artifact
 }
 
 // sites are the implementations of a store.
@@ -31,6 +36,12 @@ var sites = map[string]func(t testing.TB) site{
 		return site{
 			open: func(t testing.TB, quota int64) artifacts.Store { return openFiles(t, dir, quota) },
 			room: func(t testing.TB) uint64 { return uint64(len(allFiles(t, dir))) },
+			damage: func(t testing.TB, digest string, bytes []byte) {
+				digits := strings.TrimPrefix(digest, "sha256:")
+				if err := os.WriteFile(filepath.Join(dir, digits[:2], digits), bytes, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			},
 		}
 	},
 	"objects": func(t testing.TB) site {
@@ -43,6 +54,15 @@ var sites = map[string]func(t testing.TB) site{
 					t.Fatal(err)
 				}
 				return stream.CachedInfo().State.Msgs
+			},
+			damage: func(t testing.TB, digest string, bytes []byte) {
+				bucket, err := bustest.JetStream(t, nc).ObjectStore(t.Context(), artifacts.Bucket)
+				if err == nil {
+					_, err = bucket.PutBytes(t.Context(), strings.TrimPrefix(digest, "sha256:"), bytes)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
 			},
 		}
 	},

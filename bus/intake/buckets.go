@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -130,7 +131,7 @@ func (d *requests) operate(ctx context.Context, kind string, body *api.KVRequest
 		if f.Target != "" {
 			message = f.Target + ": " + message
 		}
-		failed := fault("", codeOfFault(f.Code), message)
+		failed := fault("", cmp.Or(answerCodes[f.Code], api.CodeUnavailable), message)
 		return nil, &failed
 	}
 	if err := json.Unmarshal(done.Head, head); err != nil {
@@ -140,17 +141,12 @@ func (d *requests) operate(ctx context.Context, kind string, body *api.KVRequest
 	return done.Body, nil
 }
 
-// codeOfFault is the code of an answer for that of an operation.
-func codeOfFault(code string) string {
-	switch code {
-	case access.CodeInvalid, access.CodeRefused:
-		return run.RequestParams
-	case access.CodeNotFound:
-		return api.CodeUnknownKey
-	case access.CodeConflict:
-		return api.CodeConflict
-	case access.CodeTooLarge:
-		return api.CodeFull
-	}
-	return api.CodeUnavailable
+// answerCodes are the codes of answers for those of operations; the others are
+// api.CodeUnavailable.
+var answerCodes = map[string]string{
+	access.CodeInvalid:  run.RequestParams,
+	access.CodeRefused:  run.RequestParams,
+	access.CodeNotFound: api.CodeUnknownKey,
+	access.CodeConflict: api.CodeConflict,
+	access.CodeTooLarge: api.CodeFull,
 }

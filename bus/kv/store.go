@@ -107,41 +107,47 @@ func (s *Store) openOrCreate(ctx context.Context, name string) (*bucket, error) 
 	return s.open(ctx, name)
 }
 
-// create makes a bucket. The server reserves its size, so that without a setting a bucket
-// takes at most half of the room that is left: the next ones find some, too.
+// create makes a bucket. The server reserves its size, so that without a setting it has what
+// fits.
 func (s *Store) create(ctx context.Context, name string) error {
 	cfg := jetstream.KeyValueConfig{
 		Bucket: natsName(name), Description: "what tasks store by their grant kv",
 		History: 1, MaxValueSize: ops.MaxBody + jskit.Overhead, // of a message with its headers
-		MaxBytes: s.cfg.BucketBytes, Replicas: s.cfg.Replicas,
-		Storage: jetstream.FileStorage, LimitMarkerTTL: markerAge,
+		Replicas: s.cfg.Replicas, Storage: jetstream.FileStorage, LimitMarkerTTL: markerAge,
 	}
-	shared := cfg.MaxBytes <= 0
-	if shared {
-		cfg.MaxBytes = 2 * DefaultBucketBytes
+	create := func(bytes int64) error {
+		cfg.MaxBytes = bytes
+		err := s.createAs(ctx, cfg)
+		if errors.Is(err, jetstream.ErrLimitMarkerTTLNotSupported) {
+			cfg.LimitMarkerTTL = 0
+			err = s.createAs(ctx, cfg)
+		}
+		return err
 	}
-	for {
-		err := s.request(ctx, func(ctx context.Context) error {
-			_, err := s.js.CreateKeyValue(ctx, cfg)
+	resize := func(bytes int64) error {
+		cfg.MaxBytes = bytes
+		return s.request(ctx, func(ctx context.Context) error {
+			_, err := s.js.UpdateKeyValue(ctx, cfg)
 			return err
 		})
-		switch {
-		case err == nil && shared:
-			cfg.MaxBytes /= 2
-			return s.request(ctx, func(ctx context.Context) error {
-				_, err := s.js.UpdateKeyValue(ctx, cfg)
-				return err
-			})
-		case err == nil, errors.Is(err, jetstream.ErrBucketExists): // another flow was first
-			return nil
-		case errors.Is(err, jetstream.ErrLimitMarkerTTLNotSupported) && cfg.LimitMarkerTTL > 0:
-			cfg.LimitMarkerTTL = 0
-		case jskit.IsFull(err) && shared && cfg.MaxBytes/2 >= minBucketBytes:
-			cfg.MaxBytes /= 2
-		default:
-			return err
-		}
 	}
+	var err error
+	if s.cfg.BucketBytes > 0 {
+		err = create(s.cfg.BucketBytes)
+	} else {
+		err = jskit.Fit(DefaultBucketBytes, minBucketBytes, create, resize)
+	}
+	if errors.Is(err, jetstream.ErrBucketExists) { // another flow was first
+		return nil
+	}
+	return err
+}
+
+func (s *Store) createAs(ctx context.Context, cfg jetstream.KeyValueConfig) error {
+	return s.request(ctx, func(ctx context.Context) error {
+		_, err := s.js.CreateKeyValue(ctx, cfg)
+		return err
+	})
 }
 
 // request bounds one request to the server.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -44,7 +45,10 @@ func execCommand(a *cli.App) *cobra.Command {
 		Short: "Run one flow now and print its output",
 		Long: `Runs one flow of PATH, a flow file or a directory, in this process, waits for it to
 finish and prints its output as JSON. The flow's triggers do not fire. Ctrl-C cancels
-the run, a second one ends the program immediately.`,
+the run, a second one ends the program immediately.
+
+Without --data, artifacts are removed at the end. Outputs over 4 MiB, which are stored as
+artifacts, are printed whole where they are part of the run's output.`,
 		Example: `  flowhost exec hello.hcl
   flowhost exec flows/ --flow orders --param region=eu --input @order.json
   echo '{"total":5}' | flowhost exec orders.hcl --input - --json | jq .tasks`,
@@ -127,6 +131,11 @@ func (x *execution) exec(cmd *cobra.Command, path string) error {
 	record, why, err := x.perform(soft, hard, config, set, request)
 	if err != nil {
 		return err
+	}
+	if x.data == "" {
+		if err := x.keepWhole(hard, outside, record); err != nil {
+			return err
+		}
 	}
 	return x.show(record, why, set.Flow(request.Flow), p)
 }
@@ -212,6 +221,21 @@ func (x *execution) submit(soft, hard context.Context, e *engine.Engine, set *fl
 	}
 	record, err = e.Wait(hard, receipt.Run)
 	return record, why, err
+}
+
+// keepWhole puts stored outputs into the output of the run: artifacts end with the process. It
+// warns of others.
+func (x *execution) keepWhole(ctx context.Context, outside *serve.Outside, record *run.Record) error {
+	output, err := outside.Expand(ctx, record.Output)
+	if err != nil {
+		return fmt.Errorf("reading a large output: %w", err)
+	}
+	record.Output = output
+	for range run.ArtifactDigests(output) {
+		x.Say("Warning: the output names artifacts, which are removed now. To keep them, use --data DIRECTORY;\n'flowhost run PATH --data DIRECTORY' serves them to 'flowhost artifact get'.")
+		break
+	}
+	return nil
 }
 
 // show prints the result of the run and returns the exit code for it.

@@ -64,6 +64,11 @@ func (l Limits) withDefaults() Limits {
 type Config struct {
 	Open   func() Session // called with the first operation; nil: every operation is denied
 	Limits Limits
+	// Panicked is called when the session panics, with what it was doing, the kind of an
+	// operation or "close", and with the panic. It is called by several goroutines. Default:
+	// nobody is interested.
+	Panicked func(what string, p Panic)
+
 	Report func(Report) // called on the call's goroutine for each operation, when the guest sees its end or the door ends; default: nobody is interested
 
 	// Room reserves memory of the host for so many more bytes that the door is about to
@@ -184,7 +189,7 @@ func (d *Door) perform(ctx context.Context, t *ticket) {
 	defer t.cancel()
 	answer := access.Answer{Fault: &access.Fault{Code: access.CodeDenied, Message: "nothing can be reached here"}}
 	if d.session != nil {
-		answer = d.session.Do(access.WithRoom(ctx, func(n int) bool { return d.collect(t, int64(n)) }), &t.operation)
+		answer = d.do(access.WithRoom(ctx, func(n int) bool { return d.collect(t, int64(n)) }), &t.operation)
 	}
 	if answer.Fault == nil && ctx.Err() != nil && answer.Head == nil {
 		answer.Fault = &access.Fault{Code: access.CodeCanceled, Message: "the operation was canceled"}
@@ -469,6 +474,7 @@ func (d *Door) End(cause error) (late <-chan struct{}) {
 func (d *Door) close() {
 	d.running.Wait()
 	if d.session != nil {
+		defer d.recover("close")
 		d.session.Close()
 	}
 }

@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -36,30 +37,21 @@ func faultHead(f *access.Fault) []byte {
 	return head
 }
 
-// errnoOf is the number that fits a fault best.
-func errnoOf(f *access.Fault) abi.Errno {
-	switch f.Code {
-	case access.CodeDenied:
-		return abi.EACCES
-	case access.CodeInvalid:
-		return abi.EINVAL
-	case access.CodeUnreachable:
-		return abi.EHOSTUNREACH
-	case access.CodeTimeout:
-		return abi.ETIMEDOUT
-	case access.CodeTooLarge:
-		return abi.EFBIG
-	case access.CodeConflict:
-		return abi.EEXIST
-	case access.CodeNotFound:
-		return abi.ENOENT
-	case access.CodeBudget:
-		return abi.ENOSPC
-	case access.CodeCanceled:
-		return abi.ECANCELED
-	}
-	return abi.EIO
+// errnos are the numbers that fit the codes of faults best; EIO fits the others.
+var errnos = map[string]abi.Errno{
+	access.CodeDenied:      abi.EACCES,
+	access.CodeInvalid:     abi.EINVAL,
+	access.CodeUnreachable: abi.EHOSTUNREACH,
+	access.CodeTimeout:     abi.ETIMEDOUT,
+	access.CodeTooLarge:    abi.EFBIG,
+	access.CodeConflict:    abi.EEXIST,
+	access.CodeNotFound:    abi.ENOENT,
+	access.CodeBudget:      abi.ENOSPC,
+	access.CodeCanceled:    abi.ECANCELED,
 }
+
+// errnoOf is the number of a fault.
+func errnoOf(f *access.Fault) abi.Errno { return cmp.Or(errnos[f.Code], abi.EIO) }
 
 func isObject(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("{")) && json.Valid(text)

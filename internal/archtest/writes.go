@@ -20,7 +20,7 @@ type Write struct {
 // needs a row, and a case in TestForeignFilesStayAsTheyAre of cmd/flowhost when a
 // flag or a setting leads to it.
 var Writes = []Write{
-	{File: "bus/artifacts/files.go", Calls: "Chtimes Chtimes Chtimes Chtimes MkdirAll MkdirAll MkdirAll OpenFile OpenFile Remove Remove Remove Remove Remove Rename",
+	{File: "bus/artifacts/files.go", Calls: "Chtimes Chtimes Chtimes MkdirAll MkdirAll MkdirAll OpenFile OpenFile Remove Remove Remove Remove Remove Rename",
 		Reason: "artifacts, files named by digest in the artifacts of a data directory that is marked, through its os.Root, and its directory tmp"},
 	{File: "bus/natsd/credentials.go", Calls: "CreateTemp Remove Rename",
 		Reason: "the two files with credentials in a data directory that is marked"},

@@ -32,14 +32,15 @@ type record struct {
 }
 
 type taskRecord struct {
-	Key       *string         `json:"key"`
-	Task      string          `json:"task"`
-	State     string          `json:"state"`
-	Outcome   string          `json:"outcome"`
-	Attempts  int             `json:"attempts"`
-	StartedAt time.Time       `json:"started_at"`
-	Output    json.RawMessage `json:"output"`
-	Error     *failure        `json:"error"`
+	Key        *string         `json:"key"`
+	Task       string          `json:"task"`
+	State      string          `json:"state"`
+	Outcome    string          `json:"outcome"`
+	Attempts   int             `json:"attempts"`
+	StartedAt  time.Time       `json:"started_at"`
+	FinishedAt time.Time       `json:"finished_at"`
+	Output     json.RawMessage `json:"output"`
+	Error      *failure        `json:"error"`
 }
 
 type failure struct {
@@ -52,7 +53,7 @@ type failure struct {
 }
 
 // task gives the record of a task.
-func (r *record) task(t *testing.T, name string) taskRecord {
+func (r *record) task(t testing.TB, name string) taskRecord {
 	t.Helper()
 	for _, task := range r.Tasks {
 		if task.Task == name {
@@ -80,7 +81,7 @@ type event struct {
 
 // client is another system's connection.
 type client struct {
-	t    *testing.T
+	t    testing.TB
 	nc   *nats.Conn
 	js   jetstream.JetStream
 	host *host // nil: an external server
@@ -98,7 +99,7 @@ func (h *host) operator() *client {
 	return h.connect(h.t, "nats-operator-context.json")
 }
 
-func (h *host) connect(t *testing.T, file string) *client {
+func (h *host) connect(t testing.TB, file string) *client {
 	t.Helper()
 	at := h.credentials(file)
 	c := connect(t, at.URL, nats.UserInfo(at.User, at.Password), nats.CustomInboxPrefix(at.Inbox), nats.NoReconnect())
@@ -126,7 +127,7 @@ func (h *host) credentials(file string) credentials {
 	return at
 }
 
-func connect(t *testing.T, url string, options ...nats.Option) *client {
+func connect(t testing.TB, url string, options ...nats.Option) *client {
 	t.Helper()
 	nc, err := nats.Connect(url, options...)
 	if err != nil {
@@ -141,7 +142,7 @@ func connect(t *testing.T, url string, options ...nats.Option) *client {
 }
 
 // with is the same connection for a subtest.
-func (c *client) with(t *testing.T) *client { return &client{t: t, nc: c.nc, js: c.js, host: c.host} }
+func (c *client) with(t testing.TB) *client { return &client{t: t, nc: c.nc, js: c.js, host: c.host} }
 
 // request asks and gives the answer, whatever it is.
 func (c *client) request(subject, body string, header nats.Header) *nats.Msg {
@@ -200,7 +201,7 @@ func (c *client) submit(subject, body string) string {
 	return id
 }
 
-func decode[T any](t *testing.T, text []byte) T {
+func decode[T any](t testing.TB, text []byte) T {
 	t.Helper()
 	var v T
 	if err := json.Unmarshal(text, &v); err != nil {
@@ -211,7 +212,7 @@ func decode[T any](t *testing.T, text []byte) T {
 
 // events gives events one after the other.
 type events struct {
-	t    *testing.T
+	t    testing.TB
 	next func() ([]byte, error)
 }
 

@@ -190,7 +190,7 @@ func collect(c *client, book *ledger, more []string) map[string]*record {
 	return ends
 }
 
-func markerOf(t *testing.T, r *record) string {
+func markerOf(t testing.TB, r *record) string {
 	t.Helper()
 	return decode[struct{ Marker string }](t, r.Trigger.Payload).Marker
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // site is a directory with flows, settings and the modules that flows use.
-func site(t *testing.T, flows, settings string) string {
+func site(t testing.TB, flows, settings string) string {
 	t.Helper()
 	dir := writeFlows(t, flows)
 	if err := os.WriteFile(filepath.Join(dir, "flowhost.hcl"), []byte(settings), 0o600); err != nil {
@@ -268,7 +268,7 @@ flow "leak" {
 	}
 }
 
-func wantNoCanary(t *testing.T, where, canary string, text []byte) {
+func wantNoCanary(t testing.TB, where, canary string, text []byte) {
 	t.Helper()
 	inner := base64.StdEncoding.EncodeToString([]byte("x" + canary))
 	for _, form := range []string{canary, strings.ReplaceAll(canary, "/", `\/`), inner[4 : len(inner)-4], hex.EncodeToString([]byte(canary))} {
@@ -279,7 +279,7 @@ func wantNoCanary(t *testing.T, where, canary string, text []byte) {
 }
 
 // startShop starts the API of the example, and gives its URL.
-func startShop(t *testing.T, program string) string {
+func startShop(t testing.TB, program string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, "-listen", "127.0.0.1:0")
 	out, err := cmd.StderrPipe()

@@ -19,7 +19,7 @@ const patience = 2 * time.Minute
 // host is the program serving flows: one process after the other on the same
 // data directory.
 type host struct {
-	t     *testing.T
+	t     testing.TB
 	flows string // directory of the flow files
 	data  string
 	args  []string
@@ -31,7 +31,7 @@ type host struct {
 
 // serve starts a host for the flows of a directory and returns when it reports that it
 // serves them. At the end of the test the host must stop in order.
-func serve(t *testing.T, flows string, args ...string) *host {
+func serve(t testing.TB, flows string, args ...string) *host {
 	t.Helper()
 	h := &host{t: t, flows: flows, data: filepath.Join(t.TempDir(), "data"), args: args}
 	t.Cleanup(h.finish)
@@ -69,7 +69,7 @@ func command(args ...string) *exec.Cmd {
 
 // runToEnd runs the program, which is to end by itself, and gives what it says and
 // its exit code.
-func runToEnd(t *testing.T, args ...string) (text string, code int) {
+func runToEnd(t testing.TB, args ...string) (text string, code int) {
 	t.Helper()
 	cmd, out := command(args...), newOutput()
 	cmd.Stdout, cmd.Stderr = out, out
@@ -98,7 +98,7 @@ func (h *host) await(text string) {
 }
 
 // within waits for a channel to be closed or to give something.
-func within[T any](t *testing.T, what string, c <-chan T) T {
+func within[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-c:
@@ -225,7 +225,7 @@ func (o *output) String() string {
 }
 
 // writeFlows makes a directory with a flow file and the guests' modules.
-func writeFlows(t *testing.T, text string) string {
+func writeFlows(t testing.TB, text string) string {
 	t.Helper()
 	dir := t.TempDir()
 	modules, err := filepath.Glob(filepath.Join(built.guests, "*.wasm"))
@@ -242,7 +242,7 @@ func writeFlows(t *testing.T, text string) string {
 }
 
 // rewrite replaces the flow file of such a directory.
-func rewrite(t *testing.T, dir, text string) {
+func rewrite(t testing.TB, dir, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "flows.hcl"), []byte(strings.TrimSpace(text)+"\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -64,6 +64,7 @@ const (
 	CodeRefused     = "refused"     // the other side refused it: credentials, a constraint, SQL syntax
 	CodeBudget      = "budget"      // the operations of the attempt are used up
 	CodeCanceled    = "canceled"    // the attempt ended meanwhile
+	CodeDamaged     = "damaged"     // what is stored is not what was stored
 	CodeInternal    = "internal"
 )
 

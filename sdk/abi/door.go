@@ -32,7 +32,7 @@ const DoorFile = "/.door"
 
 // Fault is the head of the answer to an operation that was not performed.
 type Fault struct {
-	Code         string `json:"code"` // denied, invalid, unreachable, timeout, too_large, conflict, not_found, refused, budget, canceled, internal
+	Code         string `json:"code"` // denied, invalid, unreachable, timeout, too_large, conflict, not_found, refused, budget, canceled, damaged, internal
 	Message      string `json:"message"`
 	Target       string `json:"target,omitempty"` // what was asked for, without credentials
 	Rule         string `json:"rule,omitempty"`   // that refused it

@@ -83,6 +83,26 @@ func (h *host) Alone(kind string, head, body []byte, windsDown bool) (guest.Repl
 	return h.Operate(context.WithoutCancel(h.ctx), kind, head, body)
 }
 
+// Begin implements guest.Host.
+func (h *host) Begin(kind string, head, body []byte) (guest.Pending, error) {
+	return &pending{h, kind, head, bytes.Clone(body)}, nil
+}
+
+// pending is an operation that is performed when the function waits for it.
+type pending struct {
+	host       *host
+	kind       string
+	head, body []byte
+}
+
+// Wait implements guest.Pending.
+func (p *pending) Wait(_ []byte, windsDown bool) (guest.Reply, error) {
+	return p.host.Alone(p.kind, p.head, p.body, windsDown)
+}
+
+// Close implements guest.Pending.
+func (*pending) Close() {}
+
 // Wait waits for the end of the context, which nobody has to look for here.
 func (h *host) Wait(stop <-chan struct{}) bool {
 	select {

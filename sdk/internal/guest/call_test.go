@@ -42,6 +42,11 @@ func (h *scripted) Alone(kind string, head, body []byte, _ bool) (Reply, error) 
 	return h.Operate(context.TODO(), kind, head, body)
 }
 
+func (h *scripted) Begin(kind string, head, body []byte) (Pending, error) {
+	reply, err := h.Alone(kind, head, body, false)
+	return done(reply), err
+}
+
 func (h *scripted) Wait(stop <-chan struct{}) bool {
 	select {
 	case <-h.wake:

@@ -41,10 +41,31 @@ type Host interface {
 	// down already, it fails with context.Canceled when the call is canceled.
 	Alone(kind string, head, body []byte, windsDown bool) (Reply, error)
 
+	// Begin starts an operation and does not wait for it. The host has copied head and body
+	// when it returns.
+	Begin(kind string, head, body []byte) (Pending, error)
+
 	// Wait returns true when it is time to look again whether the call continues,
 	// and false when stop was closed before.
 	Wait(stop <-chan struct{}) bool
 }
+
+// Pending is an operation that was started.
+type Pending interface {
+	// Wait waits for the end of the operation. It fails as [Host].Alone does, and can be
+	// called again after context.Canceled. The body of the answer is in the array of into, if
+	// that is large enough.
+	Wait(into []byte, windsDown bool) (Reply, error)
+
+	// Close gives the operation back, and cancels it if it has not ended.
+	Close()
+}
+
+// done is the answer to an operation that has ended already.
+type done Reply
+
+func (d done) Wait([]byte, bool) (Reply, error) { return Reply(d), nil }
+func (done) Close()                             {}
 
 // ErrOutputSize is the answer to an output that is over its limit.
 var ErrOutputSize = errors.New("the output is over its limit")

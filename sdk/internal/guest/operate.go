@@ -38,6 +38,29 @@ func (c *Call) Operate(ctx context.Context, kind string, head *Head, body []byte
 	return reply, err
 }
 
+// Begin starts an operation whose answer [Call.Await] waits for, so that the function can
+// compute meanwhile. Where other goroutines can, it waits by itself: Await would stop them.
+func (c *Call) Begin(kind string, head *Head, body []byte) (Pending, error) {
+	if runtime.NumGoroutine() > c.goroutines {
+		reply, err := c.Operate(c, kind, head, body)
+		return done(reply), err
+	}
+	return c.host.Begin(kind, head.JSON(), body)
+}
+
+// Await waits for an operation that Begin has started, closes it and sets it to nil, unless
+// the call is canceled before: then it can be awaited once more, to tidy up. The body of the
+// answer is in the array of into, if that is large enough.
+func (c *Call) Await(p *Pending, into []byte) (Reply, error) {
+	reply, err := (*p).Wait(into, c.known() != nil)
+	if err == context.Canceled {
+		return reply, c.Err()
+	}
+	(*p).Close()
+	*p = nil
+	return reply, err
+}
+
 // known is why the call has ended, as far as the function has looked.
 func (c *Call) known() error {
 	c.mu.Lock()

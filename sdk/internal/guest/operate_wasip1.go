@@ -27,25 +27,47 @@ func (Imports) Alone(kind string, head, body []byte, windsDown bool) (Reply, err
 }
 
 func askAlone(kind string, head, body []byte, windsDown bool) (Reply, error) {
+	t, err := start(kind, head, body)
+	if err != nil {
+		return Reply{}, err
+	}
+	defer t.Close()
+	return t.Wait(nil, windsDown)
+}
+
+// Begin implements [Host].
+func (Imports) Begin(kind string, head, body []byte) (Pending, error) { return start(kind, head, body) }
+
+func start(kind string, head, body []byte) (ticket, error) {
 	headPtr, headLen := view(head)
 	bodyPtr, bodyLen := view(body)
-	ticket := importOpStart(unsafe.Pointer(unsafe.StringData(kind)), uint32(len(kind)), headPtr, headLen, bodyPtr, bodyLen)
-	if ticket < 0 {
-		return Reply{}, refusal(abi.Errno(-ticket))
+	t := importOpStart(unsafe.Pointer(unsafe.StringData(kind)), uint32(len(kind)), headPtr, headLen, bodyPtr, bodyLen)
+	if t < 0 {
+		return 0, refusal(abi.Errno(-t))
 	}
-	defer importOpClose(ticket)
-	for importOpWait(unsafe.Pointer(&ticket), 1, -1) == -int32(abi.EAGAIN) {
+	return ticket(t), nil
+}
+
+// ticket is an operation of the host.
+type ticket int32
+
+// Wait implements [Pending].
+func (t ticket) Wait(into []byte, windsDown bool) (Reply, error) {
+	for importOpWait(unsafe.Pointer(&t), 1, -1) == -int32(abi.EAGAIN) {
 		if !windsDown { // the call is being canceled
 			return Reply{}, context.Canceled
 		}
 	}
-	answer := readPart(ticket, abi.PartHead)
-	size := importOpRead(ticket, abi.PartBody, 0, nil, 0)
+	answer := readPart(int32(t), abi.PartHead)
+	size := importOpRead(int32(t), abi.PartBody, 0, nil, 0)
 	if size < 0 {
 		return Reply{}, faultOf(answer)
 	}
-	return Reply{Head: answer, Body: readSized(ticket, abi.PartBody, size)}, nil
+	return Reply{Head: answer, Body: readSized(int32(t), abi.PartBody, size, into)}, nil
 }
+
+// Close implements [Pending].
+func (t ticket) Close() { importOpClose(int32(t)) }
 
 // firstRead is the size of heads that are read without asking for it before.
 const firstRead = 512
@@ -60,14 +82,18 @@ func readPart(ticket, part int32) []byte {
 	if n < firstRead {
 		return data[:n]
 	}
-	return readSized(ticket, part, importOpRead(ticket, part, 0, nil, 0))
+	return readSized(ticket, part, importOpRead(ticket, part, 0, nil, 0), nil)
 }
 
-func readSized(ticket, part, size int32) []byte {
+// readSized reads into a buffer if it is large enough, otherwise into a new one.
+func readSized(ticket, part, size int32, into []byte) []byte {
 	if size <= 0 {
 		return nil
 	}
-	data := make([]byte, size)
+	if cap(into) < int(size) {
+		into = make([]byte, size)
+	}
+	data := into[:size]
 	ptr, length := view(data)
 	importOpRead(ticket, part, 0, ptr, length)
 	return data

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -40,6 +41,17 @@ func (o *Outside) storeOutput(ctx context.Context, output []byte) (string, error
 		return "", err
 	}
 	return d.artifacts.Keep(ctx, output, run.StoredType)
+}
+
+// Expand puts the outputs that were stored into JSON that refers to them.
+func (o *Outside) Expand(ctx context.Context, src json.RawMessage) (json.RawMessage, error) {
+	return run.Expand(src, func(digest string) (json.RawMessage, error) {
+		d, err := o.natsOrAlone()
+		if err != nil {
+			return nil, err
+		}
+		return d.artifacts.Load(ctx, digest)
+	})
 }
 
 // notStored is the failure of a call whose output has no place. Texts of the file system name

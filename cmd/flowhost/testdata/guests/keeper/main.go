@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/flowhost/flowhost/sdk"
 )
@@ -10,6 +11,7 @@ import (
 func init() {
 	sdk.Function("store", store)
 	sdk.Function("count", count)
+	sdk.Function("pages", pages)
 }
 
 func main() {}
@@ -48,4 +50,13 @@ func store(ctx sdk.Context, files []file) ([]sdk.Artifact, error) {
 // count counts calls in the bucket counters.
 func count(ctx sdk.Context, key string) (uint64, error) {
 	return ctx.KV("counters").Put(key, []byte("counted\n"))
+}
+
+// pages returns so many pages of 64 KiB, and then the word end.
+func pages(_ sdk.Context, n int) ([]string, error) {
+	all := make([]string, n, n+1)
+	for i := range all {
+		all[i] = strings.Repeat("x", 64<<10)
+	}
+	return append(all, "end"), nil
 }
