@@ -74,14 +74,14 @@ var Layers = []Layer{
 
 	{Folder: "internal/reach", Imports: []string{"run"},
 		Reason: "reach decides by policies and hands operations on, whatever performs them"},
-	{Folder: "internal/reach/httpreach", Imports: []string{"run", "internal/httprule"}, Outside: true,
+	{Folder: "internal/reach/httpreach", Imports: []string{"run", "internal/httprule", "internal/jsonscan"}, Outside: true,
 		Reason: "httpreach performs requests that are handed to it, and knows neither guests nor flows, only what they may reach"},
 	{Folder: "internal/reach/secrets", Imports: []string{"run"}, Outside: true,
 		Reason: "secrets reads values for the host: flows, connections and masking reach it through run/access and its Config"},
 
 	{Folder: "internal/reach/mail", Imports: []string{"run", "internal/mask"}, Outside: true, Never: []string{"net/http"},
 		Reason: "mail sends one message for an operation: policies, secrets and the dialer reach it through run/access and its Config"},
-	{Folder: "internal/reach/sqlreach", Imports: []string{"run"}, Outside: true, Never: []string{"net/http"},
+	{Folder: "internal/reach/sqlreach", Imports: []string{"run", "internal/jsonscan"}, Outside: true, Never: []string{"net/http"},
 		Reason: "sqlreach performs operations of the vocabulary on databases, and knows neither guests nor flows"},
 
 	// L2

@@ -13,6 +13,7 @@ func FuzzHead(f *testing.F) {
 	f.Add("a", "b", int64(1), uint64(2), true)
 	f.Add("\"\\\n", "é\x00", int64(-1), uint64(0), false)
 	f.Add("", "{}[],:", int64(0), uint64(1<<63), true)
+	f.Add(`\`, `\"\\`, int64(1), uint64(1), true)
 	f.Fuzz(func(t *testing.T, a, b string, n int64, u uint64, yes bool) {
 		if !utf8.ValidString(a) || !utf8.ValidString(b) {
 			t.Skip()
