@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/flowhost/flowhost/engine"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host/door"
-	"github.com/flowhost/flowhost/internal/jsonscan"
 	"github.com/flowhost/flowhost/internal/mask"
 	"github.com/flowhost/flowhost/internal/reach"
 	"github.com/flowhost/flowhost/internal/reach/httpreach"
@@ -353,17 +351,14 @@ type byConnection struct {
 
 // Do implements reach.Session.
 func (b byConnection) Do(ctx context.Context, op *access.Operation) access.Answer {
-	var wanted string
-	_ = jsonscan.Members(op.Head, func(name string, value []byte) error { // the driver reports what is wrong with it
-		if strings.EqualFold(name, "connection") { // as encoding/json reads it
-			_ = jsonscan.Decode(value, &wanted)
-		}
-		return nil
-	})
+	var head struct {
+		Connection string `json:"connection"`
+	}
+	_ = json.Unmarshal(op.Head, &head) // the driver reports what is wrong with it
 	var connection *access.Connection
-	if wanted != "" {
+	if head.Connection != "" {
 		var fault *access.Fault
-		if connection, fault = b.attempt.Connection(wanted, access.TypeHTTP, access.TypeSMTP); fault != nil {
+		if connection, fault = b.attempt.Connection(head.Connection, access.TypeHTTP, access.TypeSMTP); fault != nil {
 			return access.Answer{Fault: fault}
 		}
 	}
