@@ -178,7 +178,7 @@ func (p *permit) target(raw string) (*httprule.Target, error) {
 
 // check decides on a request or on a hop of it, before anything is looked up.
 func (p *permit) check(method string, t *httprule.Target) error {
-	if p.base != nil && t.Origin() != p.base.Origin() {
+	if p.base != nil && !t.SameOrigin(p.base) {
 		return &access.Fault{
 			Code: access.CodeDenied, Message: describe(method, t) + " refused: it is not below the base URL of connection " + p.name,
 			Target: describe(method, t), Rule: "base URL",
