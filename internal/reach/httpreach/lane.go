@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"net/http"
-	"reflect"
 	"sync"
 	"time"
 
@@ -33,25 +32,17 @@ type lane struct {
 type lanes struct {
 	mu    sync.Mutex
 	table map[[sha256.Size]byte]*lane
-	last  map[*access.Connection]lastKey // nil is the grant
 	taken uint64
-}
-
-// lastKey spares an operation the digest when it has the policy of the one before.
-type lastKey struct {
-	policy access.Policy
-	proxy  string
-	key    [sha256.Size]byte
 }
 
 // take returns the lane of a policy and a connection. It must be given back.
 func (all *lanes) take(c *Client, policy *access.Policy, connection *access.Connection, permit *permit, proxy *proxy) (*lane, error) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	key, err := all.key(policy, connection, proxy)
+	key, err := laneKey(policy, connection, proxy)
 	if err != nil {
 		return nil, err
 	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	l := all.table[key]
 	if l != nil && c.now().Sub(l.made) > laneAge {
 		all.drop(l)
@@ -120,30 +111,13 @@ func (all *lanes) close() {
 	}
 }
 
-// key is laneKey, remembered. Policies and connections do not change: others take their place.
-func (all *lanes) key(policy *access.Policy, connection *access.Connection, proxy *proxy) ([sha256.Size]byte, error) {
-	through := ""
-	if proxy != nil {
-		through = proxy.url.String()
-	}
-	last, found := all.last[connection]
-	if found && last.proxy == through && reflect.DeepEqual(&last.policy, policy) {
-		return last.key, nil
-	}
-	key, err := laneKey(policy, connection, through)
-	if err != nil {
-		return key, err
-	}
-	if all.last == nil || len(all.last) >= maxLanes {
-		all.last = map[*access.Connection]lastKey{}
-	}
-	all.last[connection] = lastKey{*policy, through, key}
-	return key, nil
-}
-
 // laneKey is the digest of all that decides on a network connection.
-func laneKey(policy *access.Policy, connection *access.Connection, proxy string) (key [sha256.Size]byte, err error) {
-	text, err := json.Marshal([]any{policy, connection, proxy})
+func laneKey(policy *access.Policy, connection *access.Connection, proxy *proxy) (key [sha256.Size]byte, err error) {
+	parts := []any{policy, connection, ""}
+	if proxy != nil {
+		parts[2] = proxy.url.String()
+	}
+	text, err := json.Marshal(parts)
 	if err != nil {
 		return key, err // a rate that is no number
 	}
