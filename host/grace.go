@@ -123,4 +123,5 @@ func (inv *invocation) sleep(ctx context.Context, d time.Duration) {
 		}
 	}
 	inv.clock.elapsed += d
+	inv.keepThread()
 }

@@ -81,12 +81,20 @@ func interrupt(ctx context.Context, module api.Module, stack []uint64) {
 	if inv.lease != nil && inv.lease.pool.crowded.Load() {
 		inv.leaveThread() // to yield from a thread of its own takes much longer
 		runtime.Gosched() // wakes a processor if one is idle, which costs some microseconds
+		inv.keepThread()
 	}
 }
 
-// leaveThread is called before the goroutine of the call waits or yields.
+// leaveThread is called before the goroutine of the call waits or yields, and keepThread
+// before the guest continues.
 func (inv *invocation) leaveThread() {
 	if inv.memory != nil {
-		inv.memory.Release()
+		inv.memory.Pause()
+	}
+}
+
+func (inv *invocation) keepThread() {
+	if inv.memory != nil {
+		inv.memory.Resume()
 	}
 }

@@ -152,6 +152,7 @@ func (inv *invocation) await(ctx context.Context, bound time.Duration) time.Dura
 	if own.back() != nil && inv.over(ctx) || inv.over(ctx) {
 		panic(errInterrupted) // the instance recovers it
 	}
+	inv.keepThread()
 	inv.outside.door.Look()
 	if passed < 0 {
 		passed = time.Since(began)

@@ -159,7 +159,10 @@ func (d *Door) Start(kind string, head, body []byte) (int32, abi.Errno) {
 		started: time.Now(), done: make(chan struct{}), size: size, cancel: cancel,
 	}
 	d.open = append(d.open, t)
-	d.running.Go(func() { d.perform(ctx, t) })
+	d.running.Go(func() {
+		growStack()
+		d.perform(ctx, t)
+	})
 	return int32(t.number), 0
 }
 
@@ -184,6 +187,18 @@ func (d *Door) CheckSizes(kind, head, body uint32) abi.Errno {
 	}
 	return 0
 }
+
+// growStack makes the stack of a new goroutine as large as drivers need it, while there are no
+// frames on it: to grow it step by step takes a sixth of an operation.
+//
+//go:noinline
+func growStack() {
+	var room [10 << 10]byte
+	keep(&room)
+}
+
+//go:noinline
+func keep(*[10 << 10]byte) {}
 
 func (d *Door) perform(ctx context.Context, t *ticket) {
 	defer t.cancel()

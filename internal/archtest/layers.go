@@ -76,14 +76,14 @@ var Layers = []Layer{
 		Reason: "reach decides by policies and hands operations on, whatever performs them"},
 	{Folder: "internal/reach/gate", Imports: []string{"run"}, Outside: true, Never: []string{"net/http"},
 		Reason: "gate decides when an operation of a flow passes, whatever the operation does"},
-	{Folder: "internal/reach/httpreach", Imports: []string{"run", "internal/httprule", "internal/reach/gate", "internal/reach/netreason"}, Outside: true,
+	{Folder: "internal/reach/httpreach", Imports: []string{"run", "internal/httprule", "internal/jsonscan", "internal/reach/gate", "internal/reach/netreason"}, Outside: true,
 		Reason: "httpreach performs requests that are handed to it, and knows neither guests nor flows, only what they may reach"},
 	{Folder: "internal/reach/secrets", Imports: []string{"run"}, Outside: true,
 		Reason: "secrets reads values for the host: flows, connections and masking reach it through run/access and its Config"},
 
 	{Folder: "internal/reach/mail", Imports: []string{"run", "internal/mask", "internal/reach/gate", "internal/reach/netreason"}, Outside: true, Never: []string{"net/http"},
 		Reason: "mail sends one message for an operation: policies, secrets and the dialer reach it through run/access and its Config"},
-	{Folder: "internal/reach/sqlreach", Imports: []string{"run", "internal/reach/gate"}, Outside: true, Never: []string{"net/http"},
+	{Folder: "internal/reach/sqlreach", Imports: []string{"run", "internal/jsonscan", "internal/reach/gate"}, Outside: true, Never: []string{"net/http"},
 		Reason: "sqlreach performs operations of the vocabulary on databases, and knows neither guests nor flows"},
 
 	// L2

@@ -115,6 +115,11 @@ func (t *Target) URL() string {
 // out.
 func (t *Target) Origin() string { return t.Scheme + "://" + t.Authority() }
 
+// SameOrigin reports whether both have one origin.
+func (t *Target) SameOrigin(other *Target) bool {
+	return t.Scheme == other.Scheme && t.Host == other.Host && t.Port == other.Port
+}
+
 // Authority is host and port as a Host header has them.
 func (t *Target) Authority() string {
 	host := t.Host

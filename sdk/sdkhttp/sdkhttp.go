@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/flowhost/flowhost/sdk"
@@ -78,7 +79,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		switch name {
 		case "status":
 			response.StatusCode = int(guest.IntOf(value))
-			response.Status = fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
+			response.Status = strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
 		case "headers":
 			guest.Members(value, func(name string, list []byte) {
 				guest.Elements(list, func(value []byte) { response.Header.Add(name, guest.TextOf(value)) })

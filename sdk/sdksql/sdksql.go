@@ -13,6 +13,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"runtime"
 	"sync"
 
 	"github.com/flowhost/flowhost/sdk"
@@ -24,7 +25,9 @@ import (
 // Errors wrap an *[sdk.OperationError], whose Detail is the SQLSTATE or the error number.
 // The database ends with the call; closing it is not required.
 func Open(ctx sdk.Context, connection string) *sql.DB {
-	return sql.OpenDB(&connector{ctx: ctx, name: connection})
+	c := &connector{ctx: ctx, name: connection}
+	c.park(1) // OpenDB starts one that waits for connections to be missing
+	return sql.OpenDB(c)
 }
 
 // connector makes connections that all are the same one of the host.
@@ -45,6 +48,20 @@ func (c *connector) Connect(context.Context) (driver.Conn, error) {
 		return nil, errNoCall
 	}
 	return &conn{connector: c, operator: operator}, nil
+}
+
+// Close implements io.Closer, for sql.DB.
+func (c *connector) Close() error {
+	c.park(-1)
+	return nil
+}
+
+// park counts goroutines of database/sql that only wait, so that they do not make operations
+// slower, as those do that have something else to do meanwhile.
+func (c *connector) park(goroutines int) {
+	if operator, ok := c.ctx.(guest.Operator); ok {
+		operator.Park(goroutines)
+	}
 }
 
 // Driver implements driver.Connector.
@@ -79,6 +96,7 @@ func (c *conn) operate(ctx context.Context, kind string, head *guest.Head) (gues
 	if foreign {
 		return guest.Reply{}, errors.New("sdksql: a transaction is open: use its methods, or end it before")
 	}
+	runtime.Gosched() // goroutines of database/sql for earlier rows end: with them the operation would take longer
 	return c.operator.Operate(ctx, kind, head, nil)
 }
 
@@ -117,6 +135,7 @@ func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx
 	c.mu.Lock()
 	c.tx = c
 	c.mu.Unlock()
+	c.park(1) // it waits for the end of ctx
 	return transaction{c}, nil
 }
 
@@ -130,6 +149,7 @@ func (t transaction) Rollback() error { return t.end("sql.rollback") }
 
 func (t transaction) end(kind string) error {
 	_, err := t.conn.operate(t.conn.ctx, kind, t.conn.head())
+	t.conn.park(-1)
 	t.conn.mu.Lock()
 	defer t.conn.mu.Unlock()
 	t.conn.tx = nil

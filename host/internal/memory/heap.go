@@ -41,7 +41,8 @@ func (h *heap) reset(image *Image, used int) error {
 }
 
 func (h *heap) watch(*Image) {} // all of it is copied
-func (h *heap) release()     {}
+func (h *heap) pause()       {}
+func (h *heap) resume()      {}
 
 func (h *heap) private() int { return cap(h.bytes) }
 

@@ -34,9 +34,10 @@ type backing interface {
 	// from there up to used. The image is the one that was adopted.
 	reset(image *Image, used int) error
 
-	// watch begins a call, whose goroutine stays on its thread until release or reset.
+	// watch begins a call, whose goroutine stays on its thread until pause or reset.
 	watch(image *Image)
-	release()
+	pause()
+	resume()
 
 	// private is the bytes that this memory holds for itself.
 	private() int
@@ -92,7 +93,7 @@ func (m *Memory) Adopt(ctx context.Context, image *Image) error {
 	return nil
 }
 
-// Watch begins a call, right after [Memory.Adopt] or [Memory.Reset]: from now on until [Memory.Release], [Memory.Reset] or
+// Watch begins a call, right after [Memory.Adopt] or [Memory.Reset]: from now on until [Memory.Reset] or
 // [Memory.Close], which the same goroutine calls, nobody but this goroutine writes to
 // the memory. The goroutine may be bound to its thread meanwhile. Without Watch a reset
 // finds out by other means what was written.
@@ -102,9 +103,12 @@ func (m *Memory) Watch() {
 	}
 }
 
-// Release is for a call that waits or makes way for others: its goroutine may go to
-// another thread. The call may write to the memory afterwards, as ever.
-func (m *Memory) Release() { m.release() }
+// Pause is for a call that waits or makes way for others: its goroutine may go to another
+// thread. Until [Memory.Resume], or the reset, nobody writes to the memory.
+func (m *Memory) Pause() { m.pause() }
+
+// Resume lets the call, on its goroutine, write to the memory again after [Memory.Pause].
+func (m *Memory) Resume() { m.resume() }
 
 // Reset gives the memory size and content of its image again. After an error
 // the memory is of no use any more.

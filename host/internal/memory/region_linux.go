@@ -26,6 +26,7 @@ type region struct {
 
 	man     *watchman
 	watched bool // the goroutine of the call stays on its thread
+	paused  bool // it has left that, and the call had taken no page fault until then
 	counted bool // the thread's page faults are known, as is their number when the call began
 	faults  int64
 }

@@ -16,8 +16,9 @@ import (
 // not private before, and those are known from the scan after an earlier call.
 //
 // That holds because only the goroutine of the call writes to a guest's memory, and stays
-// on its thread from watch to the reset. Whoever lets that goroutine wait releases the
-// thread, and the reset scans.
+// on its thread from watch to the reset. While it waits, it may leave the thread: pause
+// compares the counts so far, and resume begins with those of the next thread. Between the
+// two nobody writes.
 
 // watchman is what all memories know of the kernel's count.
 type watchman struct {
@@ -42,6 +43,7 @@ func (r *region) watch(image *Image) {
 }
 
 func (r *region) beginWatch() {
+	r.paused = false
 	if !r.complete || r.watched || r.man.blind.Load() {
 		return
 	}
@@ -55,6 +57,23 @@ func (r *region) release() {
 	if r.watched {
 		r.watched = false
 		runtime.UnlockOSThread()
+	}
+}
+
+// pause releases the goroutine, and remembers whether the call has taken no page fault.
+func (r *region) pause() {
+	if !r.watched {
+		return
+	}
+	faults, counted := threadFaults()
+	r.paused = counted && r.counted && faults == r.faults
+	r.release()
+}
+
+// resume watches on after a pause. After a page fault there is no need: the reset scans.
+func (r *region) resume() {
+	if r.paused {
+		r.beginWatch()
 	}
 }
 

@@ -48,6 +48,15 @@ func quietly(t *testing.T, m *Memory, r *region, call func()) {
 	}
 }
 
+// elsewhere lets the goroutine of a call wait, while another one has its thread.
+func elsewhere(m *Memory) {
+	m.Pause()
+	done := make(chan struct{})
+	go func() { runtime.Gosched(); close(done) }()
+	<-done
+	m.Resume()
+}
+
 // TestFirstWritesAreCounted has each way of the self-test tried, on a page of a file
 // and on a hole.
 func TestFirstWritesAreCounted(t *testing.T) {
@@ -121,12 +130,11 @@ func TestWatchedResetUndoesFirstWrites(t *testing.T) {
 			grown[3*wasmPage] = 1
 			grown[at] = 3
 		},
-		"release": func(memory []byte, at int) {
-			m.Release()
-			done := make(chan struct{})
-			go func() { memory[at] = 9; close(done) }()
-			<-done
-		},
+		"pause at the end":      func(memory []byte, at int) { memory[at] = 9; m.Pause() },
+		"before a pause":        func(memory []byte, at int) { memory[at] = 9; elsewhere(m); memory[5*page] = 9 },
+		"after a pause":         func(memory []byte, at int) { elsewhere(m); memory[at] = 9 },
+		"between pauses":        func(memory []byte, at int) { elsewhere(m); memory[at] = 9; elsewhere(m) },
+		"before and after them": func(memory []byte, at int) { memory[at] = 9; elsewhere(m); memory[at] = 8; elsewhere(m); memory[0] = 7 },
 		"a page given back": func(memory []byte, at int) {
 			memory[at] = 9
 			must(t, unix.Madvise(memory[at:at+page], unix.MADV_DONTNEED))
@@ -152,7 +160,7 @@ func TestWatchedResetUndoesFirstWrites(t *testing.T) {
 			if target%8 == 7 { // all pages are clean again
 				must(t, r.drop(image))
 			}
-			quietly(t, m, r, func() { m.Bytes()[5*page] = 77 })
+			quietly(t, m, r, func() { m.Bytes()[5*page] = 77; elsewhere(m); m.Bytes()[5*page] = 78 })
 			if got := m.Bytes(); !bytes.Equal(got, want) {
 				t.Fatalf("%s, page %d: a quiet call was not undone", name, target)
 			}
@@ -175,13 +183,15 @@ func TestWatchedResetsOfAnyCalls(t *testing.T) {
 		go func() { // each call has a goroutine of its own
 			defer close(done)
 			m.Watch()
-			if random.IntN(10) == 0 {
-				m.Release()
-			}
-			if random.IntN(4) == 0 {
-				scribble(random, m.Grow(2*wasmPage+random.IntN(3)*wasmPage), random.IntN(20))
-			} else {
-				scribble(random, m.Bytes()[5*os.Getpagesize():][:100], 3)
+			for range random.IntN(3) {
+				if random.IntN(4) == 0 {
+					elsewhere(m)
+				}
+				if random.IntN(4) == 0 {
+					scribble(random, m.Grow(2*wasmPage+random.IntN(3)*wasmPage), random.IntN(20))
+				} else {
+					scribble(random, m.Bytes()[5*os.Getpagesize():][:100], 3)
+				}
 			}
 			if err := m.Reset(); err != nil {
 				t.Error(err)

@@ -140,7 +140,7 @@ func (x *exchange) follow(ctx context.Context) (*result, error) {
 		if err := x.permit.check(method, next); err != nil {
 			return nil, err
 		}
-		if next.Origin() != target.Origin() {
+		if !next.SameOrigin(target) {
 			headers = acrossOrigins(headers)
 		}
 		if len(body) == 0 {

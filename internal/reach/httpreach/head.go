@@ -2,12 +2,12 @@ package httpreach
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/flowhost/flowhost/internal/httprule"
+	"github.com/flowhost/flowhost/internal/jsonscan"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -48,15 +48,17 @@ func parseHead(op *access.Operation) (*head, error) {
 	if len(op.Body) > access.MaxBody {
 		return nil, tooLarge("the request", "its body has more than "+strconv.Itoa(access.MaxBody)+" bytes")
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(op.Head, &members); err != nil || members == nil {
-		return nil, invalid(`the head of the request is not a JSON object: write {"method":"GET","url":"https://example.com/"}`)
-	}
 	h := &head{Method: "GET"}
-	for name, value := range members {
-		if err := h.set(name, value); err != nil {
-			return nil, err
-		}
+	var wrong error
+	err := jsonscan.Members(op.Head, func(name string, value []byte) error {
+		wrong = h.set(name, value)
+		return wrong
+	})
+	switch {
+	case wrong != nil:
+		return nil, wrong
+	case err != nil:
+		return nil, invalid(`the head of the request is not a JSON object: write {"method":"GET","url":"https://example.com/"}`)
 	}
 	if err := httprule.CheckMethod(h.Method); err != nil {
 		return nil, invalid("the request is wrong: %v", err)
@@ -70,7 +72,7 @@ func parseHead(op *access.Operation) (*head, error) {
 	return h, nil
 }
 
-func (h *head) set(name string, value json.RawMessage) error {
+func (h *head) set(name string, value []byte) error {
 	switch name {
 	case "connection":
 		return member(name, value, "a string", &h.Connection)
@@ -79,6 +81,7 @@ func (h *head) set(name string, value json.RawMessage) error {
 	case "url":
 		return member(name, value, "a string", &h.URL)
 	case "headers":
+		h.Headers = nil // of a member of the same name: the last one counts
 		return member(name, value, "an object of lists of strings", &h.Headers)
 	case "redirects":
 		if err := member(name, value, "an integer from 0", &h.Redirects); err != nil {
@@ -104,7 +107,8 @@ func (h *head) set(name string, value json.RawMessage) error {
 	return invalid("the request has the unknown member %s: it may have connection, method, url, headers, idempotency_key, timeout_ms and redirects", quoted(name))
 }
 
-func (h *head) setKey(value json.RawMessage) error {
+func (h *head) setKey(value []byte) error {
+	h.Key, h.Idempotent = "", false
 	if !bytes.HasPrefix(value, []byte(`"`)) {
 		return member("idempotency_key", value, "true or a string", &h.Idempotent)
 	}
@@ -118,8 +122,8 @@ func (h *head) setKey(value json.RawMessage) error {
 	return nil
 }
 
-func member(name string, value json.RawMessage, what string, to any) error {
-	if err := json.Unmarshal(value, to); err != nil {
+func member(name string, value []byte, what string, to any) error {
+	if err := jsonscan.Decode(value, to); err != nil {
 		return invalid("the request's %s is not %s", name, what)
 	}
 	return nil

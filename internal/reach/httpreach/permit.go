@@ -200,7 +200,7 @@ func (p *permit) check(method string, t *httprule.Target) error {
 
 // isBelow reports whether a target is below a base URL.
 func isBelow(base, t *httprule.Target) bool {
-	return t.Origin() == base.Origin() && strings.HasPrefix(t.Path, strings.TrimSuffix(base.Path, "/")+"/")
+	return t.SameOrigin(base) && strings.HasPrefix(t.Path, strings.TrimSuffix(base.Path, "/")+"/")
 }
 
 func anyMatches(rules []httprule.Rule, method string, t *httprule.Target) bool {

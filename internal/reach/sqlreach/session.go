@@ -1,14 +1,13 @@
 package sqlreach
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"reflect"
+	"slices"
 	"sync"
 
+	"github.com/flowhost/flowhost/internal/jsonscan"
 	"github.com/flowhost/flowhost/run/access"
 )
 
@@ -42,14 +41,37 @@ type hold struct {
 
 // request is the head of every operation; each kind uses some of its members.
 type request struct {
-	Connection string            `json:"connection"`
-	SQL        string            `json:"sql"`
-	Args       []json.RawMessage `json:"args"`
-	PageRows   int               `json:"page_rows"`
-	MaxRows    int               `json:"max_rows"`
-	Cursor     int               `json:"cursor"`
-	Isolation  string            `json:"isolation"`
-	ReadOnly   bool              `json:"read_only"`
+	Connection string
+	SQL        string
+	Args       []json.RawMessage
+	PageRows   int
+	MaxRows    int
+	Cursor     int
+	Isolation  string
+	ReadOnly   bool
+}
+
+// member is where a member of the head goes, nil for one that no kind has.
+func (r *request) member(name string) any {
+	switch name {
+	case "connection":
+		return &r.Connection
+	case "sql":
+		return &r.SQL
+	case "args":
+		return &r.Args
+	case "page_rows":
+		return &r.PageRows
+	case "max_rows":
+		return &r.MaxRows
+	case "cursor":
+		return &r.Cursor
+	case "isolation":
+		return &r.Isolation
+	case "read_only":
+		return &r.ReadOnly
+	}
+	return nil
 }
 
 // operation performs a kind. The hold is locked and has a lease where needs says so.
@@ -59,22 +81,19 @@ type operation struct {
 	run     func(*Session, context.Context, *hold, *request) access.Answer
 }
 
-func operationOf(kind string) (operation, bool) {
-	o, ok := map[string]operation{
-		access.KindSQLQuery:    {[]string{"sql", "args", "page_rows", "max_rows"}, true, (*Session).query},
-		access.KindSQLExec:     {[]string{"sql", "args"}, true, (*Session).exec},
-		access.KindSQLBegin:    {[]string{"isolation", "read_only"}, true, (*Session).begin},
-		access.KindSQLNext:     {[]string{"cursor"}, false, (*Session).next},
-		access.KindSQLClose:    {[]string{"cursor"}, false, (*Session).closeCursor},
-		access.KindSQLCommit:   {nil, false, (*Session).commit},
-		access.KindSQLRollback: {nil, false, (*Session).rollback},
-	}[kind]
-	return o, ok
+var operations = map[string]operation{
+	access.KindSQLQuery:    {[]string{"sql", "args", "page_rows", "max_rows"}, true, (*Session).query},
+	access.KindSQLExec:     {[]string{"sql", "args"}, true, (*Session).exec},
+	access.KindSQLBegin:    {[]string{"isolation", "read_only"}, true, (*Session).begin},
+	access.KindSQLNext:     {[]string{"cursor"}, false, (*Session).next},
+	access.KindSQLClose:    {[]string{"cursor"}, false, (*Session).closeCursor},
+	access.KindSQLCommit:   {nil, false, (*Session).commit},
+	access.KindSQLRollback: {nil, false, (*Session).rollback},
 }
 
 // Do performs an operation.
 func (s *Session) Do(ctx context.Context, op *access.Operation) access.Answer {
-	o, ok := operationOf(op.Kind)
+	o, ok := operations[op.Kind]
 	if !ok {
 		return failed(invalid("%q is no operation on a database", op.Kind))
 	}
@@ -125,26 +144,25 @@ const maxStatement = 1 << 20
 
 // decodeRequest reads a head. Members of other kinds are refused.
 func decodeRequest(op *access.Operation, members []string) (*request, *access.Fault) {
-	var present map[string]json.RawMessage
-	if err := json.Unmarshal(op.Head, &present); err != nil {
-		return nil, invalid("the head of %s is no JSON object", op.Kind)
-	}
-	known := map[string]bool{"connection": true}
-	for _, m := range members {
-		known[m] = true
-	}
-	for name := range present {
-		if !known[name] {
-			return nil, invalid("the head of %s has an unknown member %q: it takes connection and %q", op.Kind, shortWord(name), members)
-		}
-	}
 	var r request
-	decoder := json.NewDecoder(bytes.NewReader(op.Head))
-	if err := decoder.Decode(&r); err != nil {
-		return nil, invalid("a member of the head of %s has the wrong type: %v", op.Kind, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, invalid("the head of %s is followed by something else", op.Kind)
+	var fault *access.Fault
+	err := jsonscan.Members(op.Head, func(name string, value []byte) error {
+		to := r.member(name)
+		if to == nil || name != "connection" && !slices.Contains(members, name) {
+			fault = invalid("the head of %s has an unknown member %q: it takes connection and %q", op.Kind, shortWord(name), members)
+			return fault
+		}
+		if err := jsonscan.Decode(value, to); err != nil {
+			fault = invalid("member %s of the head of %s has the wrong type: %v", name, op.Kind, err)
+			return fault
+		}
+		return nil
+	})
+	switch {
+	case fault != nil:
+		return nil, fault
+	case err != nil:
+		return nil, invalid("the head of %s is no JSON object", op.Kind)
 	}
 	switch {
 	case r.Connection == "":

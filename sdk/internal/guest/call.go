@@ -21,11 +21,12 @@ type Call struct {
 	log      *slog.Logger
 	identity func() abi.Identity
 	deadline func() (time.Time, bool)
-
-	goroutines int // when the call began
+	inFlight chan struct{} // a place for each operation of goroutines
 
 	mu       sync.Mutex
+	idle     int           // goroutines that wait for others: those when the call began, and see Park
 	done     chan struct{} // closed under mu, when err is set
+	after    map[*func()]struct{}
 	err      error
 	ended    bool          // the function has returned
 	returned chan struct{} // closed then; nil without a watcher
@@ -44,8 +45,10 @@ func newCall(h Host) *Call {
 			}
 			return time.Now().Add(left), true
 		}),
-		done:       make(chan struct{}),
-		goroutines: runtime.NumGoroutine(),
+		inFlight: make(chan struct{}, MaxInFlight),
+
+		done: make(chan struct{}),
+		idle: runtime.NumGoroutine(),
 	}
 }
 
@@ -79,13 +82,40 @@ func (c *Call) Done() <-chan struct{} {
 	defer c.mu.Unlock()
 	if c.look() == nil && c.returned == nil && !c.ended {
 		c.returned = make(chan struct{})
-		c.watcher.Go(c.watch)
+		c.idle++
+		c.watcher.Go(func() {
+			c.watch()
+			c.Park(-1)
+		})
 	}
 	return c.done
 }
 
 func (c *Call) watch() {
 	for c.host.Wait(c.returned) && c.Err() == nil {
+	}
+}
+
+// AfterFunc has f run when Done is closed, unless stop is called before. Package context asks
+// for it: without it, each context that is derived from the call would have a goroutine.
+func (c *Call) AfterFunc(f func()) (stop func() bool) {
+	c.Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	if c.after == nil {
+		c.after = map[*func()]struct{}{}
+	}
+	c.after[&f] = struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, waits := c.after[&f]
+		delete(c.after, &f)
+		return waits
 	}
 }
 
@@ -127,6 +157,10 @@ func (c *Call) look() error {
 func (c *Call) finish(err error) {
 	c.err = err
 	close(c.done)
+	for f := range c.after {
+		go (*f)()
+	}
+	c.after = nil
 }
 
 // decode reads a field into v. An error is not retryable: another attempt gets

@@ -13,6 +13,7 @@ func FuzzHead(f *testing.F) {
 	f.Add("\"\\\n", "é\x00", int64(-1), uint64(0), false)
 	f.Add("", "{}[],:", int64(0), uint64(1<<63), true)
 	f.Add("\xff\xfe", "half \xc3", int64(2), uint64(3), false)
+	f.Add(`\`, `\"\\`, int64(1), uint64(1), true)
 	f.Fuzz(func(t *testing.T, a, b string, n int64, u uint64, yes bool) {
 		type object struct {
 			A, B  string
