@@ -135,7 +135,7 @@ func (e *executor) startAttempt(t task, place fairq.Place, started *run.AttemptS
 	a := &attempt{task: t, place: attemptPlace{places: e.places, clock: e.clock, place: place}, call: run.Call{
 		Run: t.run.ID, Flow: t.run.Flow, Task: t.spec.Name, Key: t.ref().Key, Attempt: state.Attempts,
 		Scheduled: t.run.Trigger.Time, Hops: hopsOf(t.run), Module: state.Module, Function: state.Function,
-		Input: state.Input, Config: state.Config, Timeout: timeout, Limits: t.spec.Limits, Grants: t.spec.Grants,
+		Input: state.Input, Config: state.Config, Timeout: timeout, Heartbeat: t.spec.Heartbeat, Limits: t.spec.Limits, Grants: t.spec.Grants,
 	}}
 	a.ctx, a.cancel = context.WithCancelCause(e.ctx)
 	if timeout > 0 {

@@ -137,6 +137,7 @@ type Task struct {
 	RunOn       RunOn
 	Priority    int             // -100 to 100, its own or the flow's: of the tasks that are ready, higher ones start first
 	Timeout     time.Duration   // of an attempt; 0 is the host's default, and none for a sub-flow
+	Heartbeat   time.Duration   // for how long an attempt may be silent; 0: until its time is up
 	Retry       run.RetryPolicy // the zero value is one attempt
 	Limits      run.Limits      // zero fields are the host's defaults
 	Grants      run.Grants      // what its calls may touch; the zero value is nothing

@@ -277,6 +277,7 @@ var taskSchema = &lang.Schema{
 		{Name: "after", Phase: lang.Own, Kind: lang.Tasks, Default: "none", About: "order without data: [task.a, wait.b]"},
 		{Name: "run_on", Phase: lang.Load, Kind: lang.String, OneOf: []string{string(RunOnSuccess), string(RunOnFailure), string(RunAlways)}, Default: `"success"`, About: "which ends of the tasks before it let it run"},
 		{Name: "timeout", Phase: lang.Load, Kind: lang.Duration, Default: "the defaults'; none for a flow", About: "of one attempt"},
+		{Name: "heartbeat", Phase: lang.Load, Kind: lang.Duration, Default: "none", About: "from 1s: how long an attempt may report neither progress nor a heartbeat"},
 		{Name: "retries", Phase: lang.Load, Kind: lang.Integer, Bounds: "from 0 to 99999", Default: "the defaults'; 0 for a flow", About: "further attempts after the first; short for retry { attempts = n + 1 }"},
 		{Name: "limit", Phase: lang.Own, Kind: lang.Limits, Default: "none", About: "limit.NAME, or a list of these: what its attempts count for"},
 		{Name: "priority", Phase: lang.Load, Kind: lang.Integer, Bounds: "from -100 to 100", Default: "the flow's", About: "of the attempts that wait, the highest goes first"},

@@ -19,7 +19,7 @@ import (
 
 // functionOnly are the arguments and blocks of a task that concern the call of a
 // function, and nothing about a flow: its tasks have their own.
-var functionOnly = []string{"function", "config", "priority", "limit", "limits", "grant"}
+var functionOnly = []string{"function", "config", "heartbeat", "priority", "limit", "limits", "grant"}
 
 // subflow reads which flow a task runs, if it runs one, and holds that it has
 // exactly one of plugin and flow.

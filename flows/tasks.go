@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -55,6 +56,7 @@ func (s *exprContext) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 		s.attemptTimeout(c.Arg("timeout"), attempts.timeout)
 	}
 	t.Timeout, t.Retry, t.again = attempts.timeout, attempts.retry, attempts.again
+	t.Heartbeat = s.heartbeat(c.Arg("heartbeat"), t.Timeout)
 	t.Priority = s.priority(c.Arg("priority"), s.decoder.flow.Priority)
 	if limits := c.One("limits"); limits != nil {
 		t.Limits = s.limits(limits)
@@ -193,4 +195,18 @@ func (s *exprContext) after(a *hcl.Attribute) []dependency {
 		}
 	}
 	return out
+}
+
+// heartbeat reads for how long an attempt may be silent.
+func (s *exprContext) heartbeat(a *hcl.Attribute, timeout time.Duration) time.Duration {
+	d, ok := s.duration(a)
+	switch {
+	case !ok:
+		return 0
+	case d < time.Second:
+		s.diags.Add(RuleValue, a.Expr.Range(), "Heartbeat too short", "\"heartbeat\" is 1s or more: a busy host may need as long to see one.")
+	case timeout > 0 && d >= timeout:
+		s.diags.Add(RuleValue, a.Expr.Range(), "Heartbeat without effect", "The attempt ends after its timeout of %s, before it can be silent for %s: make \"heartbeat\" shorter, or leave it out.", timeout, d)
+	}
+	return d
 }

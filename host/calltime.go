@@ -26,6 +26,8 @@ type callTime struct {
 	began    time.Time
 	limit    int64        // after it began, in nanoseconds: when the caller's time is over
 	deadline atomic.Int64 // the same of the call's own; while it stands still, what it was
+	silence  atomic.Int64 // the same: when the guest has been silent for too long
+	beat     time.Duration
 	stands   atomic.Bool
 	over     atomic.Pointer[error] // the cause, once it has ended
 
@@ -39,13 +41,25 @@ type callTime struct {
 	stood time.Duration // in all
 }
 
-// begin gives a call that much time. The caller calls stop when it has ended.
-func (t *callTime) begin(caller, life context.Context, timeout time.Duration) {
+// begin gives a call that much time, in which the guest must be heard every beat; 0: it may be
+// silent. The caller calls stop when it has ended.
+func (t *callTime) begin(caller, life context.Context, timeout, beat time.Duration) {
 	t.caller, t.life, t.place = caller, life, run.PlaceOf(caller)
 	t.began, t.limit = time.Now(), math.MaxInt64
 	t.deadline.Store(int64(timeout))
+	t.beat = beat
+	t.heard()
 	if at, limited := caller.Deadline(); limited {
 		t.limit = int64(at.Sub(t.began))
+	}
+}
+
+// heard has the guest be silent for another while.
+func (t *callTime) heard() {
+	if t.beat > 0 {
+		t.silence.Store(int64(time.Since(t.began) + t.beat))
+	} else {
+		t.silence.Store(math.MaxInt64)
 	}
 }
 
@@ -87,6 +101,8 @@ func (t *callTime) Err() error {
 		return t.end(context.Cause(t.life))
 	case now >= t.limit, now >= t.deadline.Load() && !t.stands.Load():
 		return t.end(run.ErrDeadline)
+	case now >= t.silence.Load() && !t.stands.Load():
+		return t.end(run.ErrSilent)
 	}
 	return nil
 }
@@ -118,9 +134,9 @@ func (t *callTime) Done() <-chan struct{} {
 	return t.done
 }
 
-// left is the time until the deadline.
+// left is the time until the deadline, or until the guest must be heard.
 func (t *callTime) left() time.Duration {
-	return time.Duration(min(t.deadline.Load(), t.limit)) - time.Since(t.began)
+	return time.Duration(min(t.deadline.Load(), t.silence.Load(), t.limit)) - time.Since(t.began)
 }
 
 // look ends it if it is time for that.
@@ -200,6 +216,9 @@ func (t *callTime) back() error {
 	t.stood += stood
 	t.since = time.Time{}
 	t.deadline.Add(int64(stood))
+	if t.beat > 0 {
+		t.silence.Add(int64(stood))
+	}
 	t.stands.Store(false)
 	t.alarm(t.left())
 	return err

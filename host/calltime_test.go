@@ -27,7 +27,7 @@ func TestContextOfACallEnds(t *testing.T) {
 				caller, cancel := context.WithCancelCause(t.Context())
 				life, closing := context.WithCancelCause(t.Context())
 				own := new(callTime)
-				own.begin(caller, life, time.Second)
+				own.begin(caller, life, time.Second, 0)
 				var derived context.Context
 				if waits {
 					var stop context.CancelFunc
@@ -69,7 +69,7 @@ func TestContextOfACallHasTheEarlierDeadline(t *testing.T) {
 		caller, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		own := new(callTime)
-		own.begin(caller, t.Context(), time.Minute)
+		own.begin(caller, t.Context(), time.Minute, 0)
 		if deadline, _ := own.Deadline(); time.Until(deadline) != time.Second {
 			t.Errorf("%v", time.Until(deadline))
 		}
@@ -90,7 +90,7 @@ func TestContextOfACallHasTheEarlierDeadline(t *testing.T) {
 func TestContextOfACallEndsInASleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own := new(callTime)
-		own.begin(t.Context(), t.Context(), time.Second)
+		own.begin(t.Context(), t.Context(), time.Second, 0)
 		defer own.stop()
 		own.leave(run.WaitSleep)
 		<-own.Done()
@@ -104,7 +104,7 @@ func TestContextOfACallEndsInASleep(t *testing.T) {
 func TestContextOfACallThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own := new(callTime)
-		own.begin(t.Context(), t.Context(), time.Second)
+		own.begin(t.Context(), t.Context(), time.Second, 0)
 		derived, cancel := context.WithCancel(own)
 		defer cancel()
 		if own.stop() {
@@ -115,4 +115,42 @@ func TestContextOfACallThatHasEnded(t *testing.T) {
 			t.Error(own.Err())
 		}
 	})
+}
+
+// A guest must be heard now and then: what it says lets it be silent for another while, and
+// waiting for what other calls have does not count.
+func TestContextOfASilentCallEnds(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			own := new(callTime)
+			own.begin(t.Context(), t.Context(), time.Hour, time.Minute)
+			defer own.stop()
+			if waits {
+				own.Done()
+			}
+			for range 5 {
+				time.Sleep(time.Minute - 1)
+				if ended(own) {
+					t.Fatal("it ended before it was silent for too long")
+				}
+				own.heard()
+			}
+			time.Sleep(30 * time.Second)
+			own.leave(run.WaitMemory)
+			time.Sleep(time.Hour)
+			if err := own.back(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(30*time.Second - 1)
+			synctest.Wait()
+			if ended(own) {
+				t.Error("the wait was counted")
+			}
+			time.Sleep(1)
+			synctest.Wait()
+			if !ended(own) || !errors.Is(own.Err(), run.ErrSilent) {
+				t.Errorf("ended with %v", own.Err())
+			}
+		})
+	}
 }

@@ -28,7 +28,7 @@ func (h *Host) Invoke(ctx context.Context, call run.Call) (run.Result, error) {
 	}
 	w := h.works.Get().(*work)
 	w.call = call
-	w.time.begin(ctx, h.life, timeout)
+	w.time.begin(ctx, h.life, timeout, call.Heartbeat)
 	defer h.finish(w)
 
 	result, err := h.invoke(w)

@@ -48,7 +48,7 @@ func (inv *invocation) entrance() *door.Door {
 			"attempt", call.Attempt, "operation", what, "reason", p.Reason, "trace", p.Stack)
 	}
 	config.Report = func(r door.Report) {
-		inv.logOperation(r)
+		inv.noteOperation(r)
 		if h.config.Operations != nil {
 			h.config.Operations(call, r)
 		}
@@ -58,11 +58,15 @@ func (inv *invocation) entrance() *door.Door {
 	return o.door
 }
 
-// logOperation writes what people want to know of an operation to the attempt's log: that
+// noteOperation writes what people want to know of an operation to the attempt's log: that
 // it was denied, and how the denial is lifted; or the progress of the attempt. Guests do not
-// read it.
-func (inv *invocation) logOperation(r door.Report) {
-	switch fault := r.Answer.Fault.Full(); {
+// read it. What says that the guest is alive lets it be silent for another while.
+func (inv *invocation) noteOperation(r door.Report) {
+	fault := r.Answer.Fault.Full()
+	if fault == nil && (r.Operation.Kind == access.KindProgress || r.Operation.Kind == access.KindHeartbeat) {
+		timeOf(inv.context).heard()
+	}
+	switch {
 	case fault != nil && fault.Code == access.CodeDenied:
 		fields, err := json.Marshal(map[string]string{"target": fault.Target, "rule": fault.Rule, "add": fault.Add})
 		if err != nil { // a map of strings

@@ -253,6 +253,20 @@ func TestOperationsByFile(t *testing.T) {
 	}
 }
 
+// A guest that says nothing for too long is ended, whether it computes or waits.
+func TestSilentCalls(t *testing.T) {
+	t.Parallel()
+	h, module := outsideHost(t, &web{}, host.Config{})
+	for _, how := range []string{"import", "file", "context", "computing"} {
+		call := callOf(module, "forever", fmt.Sprintf("%q", how))
+		call.Heartbeat = 50 * time.Millisecond
+		wantFailure(t, invoke(t, h, call), run.OutcomeTimedOut, run.CodeHeartbeat)
+	}
+	call := callOf(module, "beats", `30`) // which takes three seconds
+	call.Heartbeat = 2 * time.Second
+	wantOutput(t, invoke(t, h, call), `30`)
+}
+
 // The hook sees each operation once, in the order in which the guest saw their ends.
 func TestOperationsAreReported(t *testing.T) {
 	t.Parallel()

@@ -94,6 +94,8 @@ func stopped(ctx context.Context) (*run.Failure, error) {
 	switch {
 	case errors.Is(cause, run.ErrDeadline):
 		return &run.Failure{Outcome: run.OutcomeTimedOut, Code: run.CodeTimeout, Message: cause.Error(), Retryable: true}, nil
+	case errors.Is(cause, run.ErrSilent):
+		return &run.Failure{Outcome: run.OutcomeTimedOut, Code: run.CodeHeartbeat, Message: cause.Error(), Retryable: true}, nil
 	case errors.Is(cause, run.ErrCanceled):
 		return &run.Failure{Outcome: run.OutcomeCanceled, Code: run.CodeCanceled, Message: cause.Error()}, nil
 	}

@@ -103,7 +103,7 @@ func TestTimeStandsStillWhileACallWaitsForMemory(t *testing.T) {
 		hold(t, p, one, 60, release, func() {})
 		at := &place{free: make(chan struct{})}
 		own := new(callTime)
-		own.begin(context.WithValue(t.Context(), run.PlaceKey{}, at), t.Context(), time.Second)
+		own.begin(context.WithValue(t.Context(), run.PlaceKey{}, at), t.Context(), time.Second, 0)
 		defer own.stop()
 		began := time.Now()
 		time.Sleep(400 * time.Millisecond)
@@ -135,7 +135,7 @@ func TestCallsThatAreCanceledOnTheirWayBack(t *testing.T) {
 		hold(t, p, one, 60, release, func() {})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		own := new(callTime)
-		own.begin(context.WithValue(ctx, run.PlaceKey{}, &place{}), t.Context(), time.Second)
+		own.begin(context.WithValue(ctx, run.PlaceKey{}, &place{}), t.Context(), time.Second, 0)
 		defer own.stop()
 		go func() {
 			time.Sleep(time.Minute)

@@ -22,9 +22,10 @@ type Call struct {
 	Input    json.RawMessage `json:"input"`
 	Config   json.RawMessage `json:"config,omitempty"`
 
-	Timeout time.Duration `json:"timeout,omitempty"` // of this attempt; 0 is the host's default
-	Limits  Limits        `json:"limits"`
-	Grants  Grants        `json:"grants,omitzero"`
+	Timeout   time.Duration `json:"timeout,omitempty"`   // of this attempt; 0 is the host's default
+	Heartbeat time.Duration `json:"heartbeat,omitempty"` // for how long the guest may be silent; 0: until its time is up
+	Limits    Limits        `json:"limits"`
+	Grants    Grants        `json:"grants,omitzero"`
 }
 
 // IdempotencyKey is the same for all attempts of a task run, so that an outside
@@ -79,9 +80,10 @@ type LogLine struct {
 }
 
 // Causes with which the context of a call ends. An Invoker turns them into the
-// outcomes timed_out and canceled; any other cause means that the host stops
+// outcomes timed_out, for the first two, and canceled; any other cause means that the host stops
 // and the attempt is lost.
 var (
 	ErrDeadline = errors.New("the attempt's time is up")
+	ErrSilent   = errors.New("neither progress nor a heartbeat came in time")
 	ErrCanceled = errors.New("canceled")
 )

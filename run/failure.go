@@ -48,6 +48,7 @@ const (
 	CodeExit         = "exit"          // the guest ended itself with a status
 	CodeStuck        = "stuck"         // the call did not end when it was interrupted
 	CodeTimeout      = "timeout"       // the attempt's or the run's time was up
+	CodeHeartbeat    = "heartbeat"     // the attempt was silent for too long
 	CodeCanceled     = "canceled"      // canceled by request
 	CodeDenied       = "denied"        // not granted
 	CodeLost         = "lost"          // the host stopped during the attempt

@@ -75,8 +75,13 @@ type Context interface {
 	// Mail sends a message by a connection of type smtp.
 	Mail(connection string, m Mail) error
 
-	// Progress reports how far the attempt has come, from 0 to 1, with a few words for people.
+	// Progress reports how far the attempt has come, from 0 to 1, with a few words for people,
+	// in the log. It is a heartbeat, too.
 	Progress(fraction float64, message string)
+
+	// Heartbeat says that the attempt is alive. A task with heartbeat = "30s" fails if nothing
+	// is heard of it for so long: it may be stuck.
+	Heartbeat()
 }
 
 // guestCall is embedded under a name of its own: Call is a method.

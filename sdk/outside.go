@@ -29,6 +29,9 @@ func (c call) Progress(fraction float64, message string) {
 	_, _ = c.operate("progress", &head, nil, nil) // for people only
 }
 
+// Heartbeat implements Context.
+func (c call) Heartbeat() { _, _ = c.operate("heartbeat", new(guest.Head), nil, nil) }
+
 // Secret implements Context.
 func (c call) Secret(name string) (string, error) {
 	var head guest.Head

@@ -97,7 +97,7 @@ func TestObjectsSurviveKills(t *testing.T) {
 	}
 	data := func(i int) []byte { return noise(uint64(i), 300<<10) }
 	tried := 0
-	for range 6 {
+	for n := range uint64(6) {
 		failed, begun := make(chan int), make(chan struct{}, 1)
 		ctx, giveUp := context.WithCancel(t.Context())
 		go func() {
@@ -118,10 +118,7 @@ func TestObjectsSurviveKills(t *testing.T) {
 		giveUp()
 		tried = <-failed
 		external.Start()
-		bustest.Eventually(t, "connected again", nc.IsConnected)
-	}
-	if o, err = artifacts.OpenObjects(t.Context(), artifacts.ObjectsConfig{Conn: nc}); err != nil { // more patient
-		t.Fatal(err)
+		bustest.Eventually(t, "connected again", func() bool { return nc.Stats().Reconnects > n && nc.IsConnected() })
 	}
 	there := 0
 	for i := range tried {

@@ -47,8 +47,8 @@ func execCommand(a *cli.App) *cobra.Command {
 finish and prints its output as JSON. The flow's triggers do not fire. Ctrl-C cancels
 the run, a second one ends the program immediately.
 
-Without --data, artifacts are removed at the end. Outputs over 4 MiB, which are stored as
-artifacts, are printed whole where they are part of the run's output.`,
+Without --data, artifacts are removed at the end. Outputs over 4 MiB, which are stored
+as artifacts, are printed whole where they are part of the run's output.`,
 		Example: `  flowhost exec hello.hcl
   flowhost exec flows/ --flow orders --param region=eu --input @order.json
   echo '{"total":5}' | flowhost exec orders.hcl --input - --json | jq .tasks`,

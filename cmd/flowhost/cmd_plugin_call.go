@@ -37,8 +37,8 @@ func pluginCallCommand(a *cli.App) *cobra.Command {
 its output. The guest's log goes to stderr. FUNCTION is optional for a module with one
 function and for commands that read stdin. Nothing is granted to the guest unless
 --grant states it, in the words of a flow's grant block; directories are below the
-current one. Connections and secrets need a declaration: write a flow beside it, and use
-"flowhost exec".`,
+current one. Connections and secrets need a declaration: write a flow beside it, and
+use "flowhost exec".`,
 		Example: `  flowhost plugin call greet.wasm greet '{"name":"world"}'
   flowhost plugin call pricing.wasm price @order.json --config '{"currency":"EUR"}'
   flowhost plugin call wc-cmd.wasm - < input.json

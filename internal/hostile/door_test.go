@@ -397,7 +397,7 @@ func doorCases() []doorCase {
 	add("connection that is not granted", "http", head("connection", "ungranted", "url", "/x"), "", "denied", "not granted", "denied")
 	add("connection in two spellings", "http", `{"connection":"api","Connection":"ungranted","url":"/open/x"}`, "", "denied", "not granted", "denied")
 	add("connection twice", "http", `{"connection":"api","connection":"ungranted","url":"/open/x"}`, "", "denied", "not granted", "denied")
-	add("connection that is null at last", "http", `{"connection":"api","connection":null,"url":"http://ungranted.example.com/"}`, "", "invalid", "", "denied")
+	add("connection that is null at last", "http", `{"connection":"api","connection":null,"url":"http://ungranted.example.com/"}`, "", "denied", "canonical form", "denied")
 	add("connection of a database", "http", head("connection", "stock", "url", "/x"), "", "invalid", "", "denied")
 	add("beside the base", "http", head("connection", "api", "url", "/../other"), "", "denied", "canonical form", "denied")
 	add("absolute for a connection", "http", head("connection", "api", "url", "http://other.example.com/base/open/x"), "", "denied", "", "denied")

@@ -34,6 +34,8 @@ const (
 	KindMail = "mail"
 
 	KindProgress = "progress" // of the attempt, for people; needs no grant
+	// KindHeartbeat says that the attempt is alive, as KindProgress does, and nothing else.
+	KindHeartbeat = "heartbeat"
 )
 
 // Operation is one effect on the world that a guest asks for. It is a plain message, so that

@@ -47,6 +47,8 @@ type Outside struct {
 	Mails     []sdk.Mail
 	Progress  []string
 
+	Heartbeats int // how often calls have said that they are alive, beside Progress
+
 	// Artifacts are stored bytes by digest; nil: artifacts are not granted.
 	Artifacts map[string][]byte
 
@@ -89,6 +91,9 @@ func (o *Outside) operate(ctx context.Context, kind string, head, body []byte) (
 		return o.mail(head, body)
 	case "progress":
 		return o.progress(head)
+	case "heartbeat":
+		o.Heartbeats++
+		return replyOf(map[string]any{}, nil)
 	case "artifact":
 		return o.artifact(kind, head, body)
 	case "sql":

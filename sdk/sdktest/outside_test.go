@@ -101,6 +101,7 @@ func TestOutside(t *testing.T) {
 		_, err = ctx.Secret("other")
 		is(err, sdk.ErrDenied)
 		ctx.Progress(0.5, "half")
+		ctx.Heartbeat()
 
 		w, err := ctx.Artifact("report.csv")
 		if err != nil {

@@ -76,14 +76,15 @@ func NewOutside(s settings.Settings, log *slog.Logger) (*Outside, error) {
 	o.reach = reach.New(reach.Config{
 		Deployed: o, Secrets: o, Allow: o.allow,
 		Drivers: map[string]reach.Driver{
-			"http":     driver(func(a *reach.Attempt) reach.Session { return byConnection{a, o.inUse.Load().http.Do} }),
-			"mail":     driver(func(a *reach.Attempt) reach.Session { return byConnection{a, o.mail.Do} }),
-			"sql":      driver(o.sqlSession),
-			"kv":       driver(o.kvSession),
-			"publish":  driver(o.messageSession),
-			"request":  driver(o.messageSession),
-			"artifact": driver(o.artifactSession),
-			"progress": driver(func(*reach.Attempt) reach.Session { return doing(answerNothing) }),
+			"http":      driver(func(a *reach.Attempt) reach.Session { return byConnection{a, o.inUse.Load().http.Do} }),
+			"mail":      driver(func(a *reach.Attempt) reach.Session { return byConnection{a, o.mail.Do} }),
+			"sql":       driver(o.sqlSession),
+			"kv":        driver(o.kvSession),
+			"publish":   driver(o.messageSession),
+			"request":   driver(o.messageSession),
+			"artifact":  driver(o.artifactSession),
+			"progress":  driver(func(*reach.Attempt) reach.Session { return doing(answerNothing) }),
+			"heartbeat": driver(func(*reach.Attempt) reach.Session { return doing(answerNothing) }),
 		},
 	})
 	return o, nil

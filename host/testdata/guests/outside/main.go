@@ -36,6 +36,7 @@ func init() {
 	sdk.Function("wrong", wrong)
 	sdk.Function("flood", flood)
 	sdk.Function("forever", forever)
+	sdk.Function("beats", beats)
 	sdk.Function("files", files)
 	sdk.Function("tidies", tidies)
 	sdk.Function("world", world)
@@ -196,11 +197,26 @@ func flood(_ sdk.Context, in struct {
 	return [2]int32{int32(in.N), 0}, nil
 }
 
-// forever waits for an operation that does not end.
+var computed int
+
+// beats says so many times that it is alive, and sleeps before.
+func beats(ctx sdk.Context, n int) (int, error) {
+	for range n {
+		time.Sleep(100 * time.Millisecond)
+		ctx.Heartbeat()
+	}
+	return n, nil
+}
+
+// forever waits for an operation that does not end, or computes.
 func forever(ctx sdk.Context, how string) (string, error) {
 	switch how {
 	case "import":
 		return fmt.Sprint(wait(-1, start("http", `{"url":"/never"}`, ""))), nil
+	case "computing":
+		for {
+			computed++
+		}
 	case "context":
 		child, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
