@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ never shown.`,
 }
 
 func connectionRow(c declared.Connection) []string {
-	return []string{c.Prefix + c.Name, c.Type, render.Printable(c.Target), c.Access, c.Declared, strings.Join(c.Flows, ", ")}
+	return []string{c.FullName(), c.Type, render.Printable(c.Target), c.Access, c.Declared, strings.Join(c.Flows, ", ")}
 }
 
 // connectionTest is connection test with its flags.
@@ -70,7 +69,7 @@ The secrets are read here: run the command where the host runs, with its environ
   flowhost connection test flows/ github --flow billing/sync --timeout 30s
   flowhost connection test flows/ mail --json | jq -r .problem`,
 		Args:              cli.AtLeast(2, "PATH or NAME"),
-		ValidArgsFunction: declared.Complete(&t.Files, (*declared.Site).Connections, func(c declared.Connection) string { return c.Name }),
+		ValidArgsFunction: declared.Complete(&t.Files, (*declared.Site).Connections, declared.Connection.FullName),
 		RunE:              func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -90,7 +89,7 @@ func (t *connectionTest) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	flow, err := t.pick(cmd, site, name)
+	flow, found, err := t.pick(cmd, site, name)
 	if err != nil {
 		return err
 	}
@@ -99,38 +98,39 @@ func (t *connectionTest) run(cmd *cobra.Command, args []string) error {
 	return site.Use(soft, func(ctx context.Context, outside *serve.Outside) error {
 		timed, cancel := context.WithTimeout(ctx, t.timeout)
 		defer cancel()
-		found := outside.Test(timed, flow, name)
+		result := outside.Test(timed, flow, found.Name)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return t.report(&found)
+		return t.report(&result)
 	})
 }
 
-// pick is the flow as which a connection is tried.
-func (t *connectionTest) pick(cmd *cobra.Command, site *declared.Site, name string) (string, error) {
-	var names, prefixes []string
+// pick is the connection of a name, with or without the directory that the list shows before
+// it, and the flow as which it is tried.
+func (t *connectionTest) pick(cmd *cobra.Command, site *declared.Site, name string) (string, *declared.Connection, error) {
+	var names, places []string
 	var found declared.Connection
 	for _, c := range site.Connections() {
-		names = append(names, c.Name)
-		if c.Name == name {
+		names = append(names, c.FullName())
+		if name == c.Name || name == c.FullName() {
 			found = c
-			prefixes = append(prefixes, c.Declared)
+			places = append(places, c.Declared)
 		}
 	}
 	switch {
-	case len(prefixes) == 0:
-		return "", cli.Exitf(cli.ExitInvalid, "the files declare no connection %q%s", name, cli.Suggest(name, slices.Compact(names)))
+	case len(places) == 0:
+		return "", nil, cli.Exitf(cli.ExitInvalid, "the files declare no connection %q%s", name, cli.Suggest(name, names))
 	case t.flow != "" && site.Flow(t.flow) == nil:
-		return "", cli.Usage(cmd, "--flow %s: the files declare no such flow", t.flow)
-	case t.flow != "" && site.Connection(t.flow, name) == nil:
-		return "", cli.Exitf(cli.ExitInvalid, "flow %s does not see connection %q, which is declared at %s", t.flow, name, prefixes[0])
+		return "", nil, cli.Usage(cmd, "--flow %s: the files declare no such flow", t.flow)
+	case t.flow != "" && site.Connection(t.flow, found.Name) == nil:
+		return "", nil, cli.Exitf(cli.ExitInvalid, "flow %s does not see connection %q, which is declared at %s", t.flow, name, places[0])
 	case t.flow != "":
-		return t.flow, nil
-	case len(prefixes) > 1:
-		return "", cli.Exitf(cli.ExitInvalid, "connection %q is declared at %s: say with --flow of which flow", name, strings.Join(prefixes, " and "))
+		return t.flow, &found, nil
+	case len(places) > 1:
+		return "", nil, cli.Exitf(cli.ExitInvalid, "connection %q is declared at %s: write it with its directory, as \"flowhost connection list\" shows it, or name a flow with --flow", name, strings.Join(places, " and "))
 	}
-	return found.Flow(), nil
+	return found.Flow(), &found, nil
 }
 
 // problemWords are the problems of connections for people.

@@ -44,7 +44,7 @@ whose tasks it is handed to. Nothing is read.`,
 }
 
 func secretRow(x declared.Secret) []string {
-	return []string{x.Prefix + x.Name, render.Printable(x.Source), x.Declared, strings.Join(x.Connections, ", "), strings.Join(x.Flows, ", ")}
+	return []string{x.FullName(), render.Printable(x.Source), x.Declared, strings.Join(x.Connections, ", "), strings.Join(x.Flows, ", ")}
 }
 
 // secretCheck is secret check with its flags.
@@ -78,7 +78,7 @@ The secrets are read here: run the command where the host runs, with its environ
   flowhost secret check flows/ github_token
   flowhost secret check flows/ --json | jq 'select(.resolves | not)'`,
 		Args:              cli.AtLeast(1, "PATH"),
-		ValidArgsFunction: declared.Complete(&c.Files, (*declared.Site).Secrets, func(x declared.Secret) string { return x.Name }),
+		ValidArgsFunction: declared.Complete(&c.Files, (*declared.Site).Secrets, declared.Secret.FullName),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}, cli.ExitFailed, cli.ExitInvalid, cli.ExitInterrupted)
 	flags := cmd.Flags()
@@ -104,9 +104,9 @@ func (c *secretCheck) run(cmd *cobra.Command, args []string) error {
 	if name != "" {
 		var names []string
 		for _, x := range all {
-			names = append(names, x.Name)
+			names = append(names, x.FullName())
 		}
-		if all = slices.DeleteFunc(all, func(x declared.Secret) bool { return x.Name != name }); len(all) == 0 {
+		if all = slices.DeleteFunc(all, func(x declared.Secret) bool { return name != x.Name && name != x.FullName() }); len(all) == 0 {
 			return cli.Exitf(cli.ExitInvalid, "the files declare no secret %q%s", name, cli.Suggest(name, names))
 		}
 	}

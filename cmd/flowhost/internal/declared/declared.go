@@ -118,6 +118,9 @@ func (s *Site) Connections() []Connection {
 	return all
 }
 
+// FullName is the name with the directory of the flows that see it.
+func (c Connection) FullName() string { return c.Prefix + c.Name }
+
 // Flow is one that sees the connection, and to which it is granted if there is one.
 func (c *Connection) Flow() string {
 	if len(c.Flows) > 0 {
@@ -140,6 +143,9 @@ type Secret struct {
 	Flows       []string `json:"flows"`       // whose tasks it is handed to
 	flow        string   // that uses it, or sees it
 }
+
+// FullName is the name with the directory of the flows that see it.
+func (x Secret) FullName() string { return x.Prefix + x.Name }
 
 // Flow is one that uses the secret, or else one that sees it.
 func (x *Secret) Flow() string {
