@@ -34,13 +34,13 @@
 //
 // # Where to start reading
 //
-// Loading: [Load] (set.go) finds the files (source.go), and module.load (module.go)
-// decodes them: variables and locals, plugins and limits, then the flows
-// (flowdecoder.go, tasks.go, triggers.go, group.go), by the tables of blocks and
-// arguments in language.go. What tasks may reach is in connection.go and grants.go, and
-// [ReadOperator] (operator.go) reads what the settings of a host have of it. An expression is bound to what it refers to in reference.go
-// and tried out in exprcontext.go; graph.go makes edges of its references, and infer.go
-// and typing.go compare its type with what plugins take.
+// Loading: [Load] (set.go) finds the files (source.go), and module.load (module.go) decodes
+// them: variables and locals, plugins and limits, then the flows (flowdecoder.go, tasks.go,
+// triggers.go, group.go), by the tables of blocks and arguments in language.go. What tasks may
+// reach is in connection.go and grants.go, and [ReadOperator] (operator.go) reads what the
+// settings of a host have of it. An expression is bound to what it refers to in reference.go
+// and tried out in exprcontext.go; graph.go makes edges of its references, and infer.go and
+// typing.go compare its type with what plugins take.
 //
 // Runs: admit.go decides about requests, [Scope] (scope.go, attributes.go) gives run
 // values to expressions, and evaluate.go makes the inputs of tasks of them, by a template

@@ -56,7 +56,8 @@ type Config struct {
 	// that is not there yet is private as well.
 	Private []string
 
-	// Reach opens what a call may reach beside its files, with the call's first operation. Default: nothing can be reached.
+	// Reach opens what a call may reach beside its files, with the call's first operation.
+	// Default: nothing can be reached.
 	Reach func(*run.Call) door.Session
 
 	// Operations takes each operation of a guest and how it ended, in the order in which the

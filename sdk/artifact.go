@@ -162,8 +162,8 @@ func (w *ArtifactWriter) Commit() (Artifact, error) {
 }
 
 // ArtifactReader reads an artifact piece by piece. The host reads a part while the function
-// uses the one before. It compares the bytes with the digest: reading a
-// damaged artifact to its end fails with [ErrDamaged].
+// uses the one before. It compares the bytes with the digest: reading a damaged artifact to
+// its end fails with [ErrDamaged].
 type ArtifactReader struct {
 	call   call
 	handle int64

@@ -53,9 +53,9 @@ type Context interface {
 	// KV is a bucket of keys and values that the flow grants.
 	KV(bucket string) KV
 
-	// Publish sends a message to a subject that the flow grants. It returns once the
-	// server has it; where a stream stores the subject, once the stream has it. A retry of the attempt
-	// publishes the same message once.
+	// Publish sends a message to a subject that the flow grants. It returns once the server
+	// has it; where a stream stores the subject, once the stream has it. A retry of the
+	// attempt publishes the same message once.
 	Publish(subject string, data []byte) error
 
 	// Request sends a message to a subject that the flow grants, and waits for the answer.

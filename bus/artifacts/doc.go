@@ -32,7 +32,8 @@
 // with Objects, and none with Files.
 //
 // To read it: store.go (what a store is), session.go with handle.go and operations.go (what
-// guests may do), checked.go (comparing digests), files.go with quota.go, objects.go with objectwriter.go, objectreader.go
-// and objectsweep.go, parts.go (reading in parts, beside attempts). The package starts no
-// goroutines but those of timers of Parts, which [Parts.Close] stops.
+// guests may do), checked.go (comparing digests), files.go with quota.go, objects.go with
+// objectwriter.go, objectreader.go and objectsweep.go, parts.go (reading in parts, beside
+// attempts). The package starts no goroutines but those of timers of Parts, which
+// [Parts.Close] stops.
 package artifacts

@@ -492,8 +492,9 @@ func TestDenialsDoNotFillTheLog(t *testing.T) {
 	}
 }
 
-// TestBodiesAreBoundedTogether is measured, and so not beside other tests. It has 64 requests under way at once whose answers never end, and
-// requests with the largest bodies: the host takes no more memory than one call may hold.
+// TestBodiesAreBoundedTogether is measured, and so not beside other tests. It has 64 requests
+// under way at once whose answers never end, and requests with the largest bodies: the host
+// takes no more memory than one call may hold.
 func TestBodiesAreBoundedTogether(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

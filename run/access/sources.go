@@ -34,7 +34,8 @@ func (s *Secret) Path() string {
 
 // SourceExcess returns what the operator does not allow of where a secret is, nil if it may be
 // there. Without an allow block, and for a secret of the settings, every source is allowed.
-// Paths are compared as they are written: where links lead is for whoever reads the file to check, by [IncludesPath].
+// Paths are compared as they are written: where links lead is for whoever reads the file to
+// check, by [IncludesPath].
 func (a *Allow) SourceExcess(s *Secret) *Excess {
 	if a == nil || s.Operator {
 		return nil

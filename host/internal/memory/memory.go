@@ -93,10 +93,10 @@ func (m *Memory) Adopt(ctx context.Context, image *Image) error {
 	return nil
 }
 
-// Watch begins a call, right after [Memory.Adopt] or [Memory.Reset]: from now on until [Memory.Reset] or
-// [Memory.Close], which the same goroutine calls, nobody but this goroutine writes to
-// the memory. The goroutine may be bound to its thread meanwhile. Without Watch a reset
-// finds out by other means what was written.
+// Watch begins a call, right after [Memory.Adopt] or [Memory.Reset]: from now on until
+// [Memory.Reset] or [Memory.Close], which the same goroutine calls, nobody but this goroutine
+// writes to the memory. The goroutine may be bound to its thread meanwhile. Without Watch a
+// reset finds out by other means what was written.
 func (m *Memory) Watch() {
 	if m.image != nil {
 		m.watch(m.image)
