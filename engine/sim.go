@@ -50,6 +50,10 @@ type Attempt struct {
 	of      *attempt
 }
 
+// Wait has the attempt compute nothing from now to its end, as one that waits for the answer to
+// an operation: others may take its place among the workers. It is called at an idle point.
+func (a *Attempt) Wait() { a.of.place.Leave(run.WaitOperation) }
+
 // CallResult is how an attempt in a [Sim] ended. With an error, it is lost.
 type CallResult struct {
 	Attempt *Attempt

@@ -68,8 +68,12 @@ func (inv *invocation) noteOperation(r door.Report) {
 	}
 	switch {
 	case fault != nil && fault.Code == access.CodeDenied:
-		fields, err := json.Marshal(map[string]string{"target": fault.Target, "rule": fault.Rule, "add": fault.Add})
-		if err != nil { // a map of strings
+		fields, err := json.Marshal(struct {
+			Add    string `json:"add,omitempty"`
+			Rule   string `json:"rule,omitempty"`
+			Target string `json:"target,omitempty"`
+		}{fault.Add, fault.Rule, fault.Target})
+		if err != nil { // strings
 			return
 		}
 		inv.log.add(abi.LevelWarn, "denied: "+fault.Message, fields)

@@ -112,11 +112,17 @@ func (t *trial) state(call *run.Call, turn *virtual.ScriptedCall, chance float64
 	if stated.Takes == nil {
 		stated.Takes = every.Takes
 	}
+	if stated.Waits == nil {
+		stated.Waits = every.Waits
+	}
 	if stated.Fails == nil {
 		stated.Fails = every.Fails
 	}
 	if stated.Takes != nil {
 		turn.Takes, turn.Hangs, sources.Takes = *stated.Takes, false, FromFlag
+	}
+	if stated.Waits != nil {
+		turn.Waits = time.Duration(*stated.Waits * float64(turn.Takes))
 	}
 	if stated.Fails == nil || turn.Result.Failure != nil && turn.Result.Failure.Code == run.CodeExpression {
 		return

@@ -60,6 +60,7 @@ const EveryTask = "*"
 // Stated is what is known of the calls of a task, in place of what is drawn.
 type Stated struct {
 	Takes *time.Duration // nil: it is drawn
+	Waits *float64       // the part of it, from 0 to 1, in which an attempt waits for answers and computes nothing; nil: none
 	Fails *float64       // the probability that an attempt fails; nil: as otherwise
 }
 

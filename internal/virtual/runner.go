@@ -56,6 +56,10 @@ type ScriptedCall struct {
 	// instant at which it began.
 	Takes time.Duration
 
+	// Waits is how much of Takes, at its end, the call waits for somebody's answer: it computes
+	// nothing then, and others take its place among the workers.
+	Waits time.Duration
+
 	// Hangs lets the call end only when it is interrupted: canceled, or timed out.
 	Hangs bool
 
@@ -158,9 +162,11 @@ func (r *Runner) Until(ctx context.Context, end time.Time, enough func() bool) e
 		}
 		now := r.Now()
 		next := r.next(rest)
-		switch ended := r.over(now); {
+		switch ended, waiting := r.over(now); {
 		case len(ended) > 0:
 			rest.End(ended)
+		case waiting:
+			rest.Leave() // others may begin
 		case !rest.Next.IsZero() && !rest.Next.After(now):
 			rest.Fire()
 		case enough != nil && enough():
@@ -172,7 +178,7 @@ func (r *Runner) Until(ctx context.Context, end time.Time, enough func() bool) e
 			return nil
 		default:
 			r.pass(next)
-			if ended := r.over(next); len(ended) > 0 {
+			if ended, _ := r.over(next); len(ended) > 0 {
 				rest.End(ended)
 			} else {
 				rest.Fire()

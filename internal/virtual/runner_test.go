@@ -200,6 +200,39 @@ func TestUntilStandsAtItsEnd(t *testing.T) {
 	s.want("f failed 1h5m0s", "  a succeeded x1 0s..1h0m0s", "  b failed x1 1h0m0s..1h5m0s timed_out")
 }
 
+// A call that waits lets another one compute, and can be canceled.
+func TestWaitingCallsLeaveTheirWorkers(t *testing.T) {
+	t.Parallel()
+	var source strings.Builder
+	source.WriteString("flow \"f\" {\n")
+	for n := range 6 {
+		fmt.Fprintf(&source, "  task \"t%d\" {\n    plugin = \"./p.wasm\"\n  }\n", n)
+	}
+	source.WriteString("}\n")
+	s := open(t, Config{Workers: 2, Script: func(*run.Call, time.Time) ScriptedCall {
+		call := lasts(10 * time.Second)
+		call.Waits = 9 * time.Second
+		return call
+	}}, source.String())
+	s.submit("f")
+	s.play(1)
+	s.want("f succeeded 12s",
+		"  t0 succeeded x1 0s..10s", "  t1 succeeded x1 0s..10s", "  t2 succeeded x1 1s..11s",
+		"  t3 succeeded x1 1s..11s", "  t4 succeeded x1 2s..12s", "  t5 succeeded x1 2s..12s")
+	s.ended = nil
+	id := s.submit("f")
+	if err := s.Until(t.Context(), s.Now().Add(5*time.Second), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Engine().Cancel(t.Context(), id, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	s.play(1)
+	if state := s.ended[0].State; state != run.Canceled {
+		t.Error(state)
+	}
+}
+
 func TestCanceledCallsEndAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, Config{Script: func(*run.Call, time.Time) ScriptedCall { return ScriptedCall{Hangs: true} }}, pair)

@@ -17,7 +17,8 @@ type pendingCall struct {
 	ScriptedCall
 	attempt *engine.Attempt
 	began   time.Time
-	due     time.Time
+	due     time.Time     // when it ends, or begins to wait
+	waits   time.Duration // from then on; 0: it has begun to, or never does
 	order   uint64 // in which it began
 	place   int    // in the heap; -1 for one that hangs
 	err     error
@@ -75,14 +76,15 @@ func (all *pendingCalls) add(t *pendingCall, now time.Time) {
 		t.Result.Failure = &own
 	}
 	all.begun++
-	t.order, t.due = all.begun, now.Add(max(t.Takes, 0))
+	t.waits = min(max(t.Waits, 0), max(t.Takes, 0))
+	t.order, t.due = all.begun, now.Add(max(t.Takes, 0)-t.waits)
 	all.open[t.attempt] = t
 	if !t.Hangs {
 		heap.Push(all, t)
 	}
 }
 
-// next is when the first call ends by itself.
+// next is when the first call ends by itself, or begins to wait.
 func (all *pendingCalls) next() (time.Time, bool) {
 	if len(all.heap) == 0 {
 		return time.Time{}, false
@@ -91,9 +93,8 @@ func (all *pendingCalls) next() (time.Time, bool) {
 }
 
 // over removes the calls that have ended by now: first the interrupted ones, then
-// those that are done.
-func (r *Runner) over(now time.Time) []engine.CallResult {
-	var ended []engine.CallResult
+// those that are done. It reports whether calls have begun to wait.
+func (r *Runner) over(now time.Time) (ended []engine.CallResult, waiting bool) {
 	for _, i := range r.interrupted {
 		t := r.pending.open[i.attempt]
 		if t == nil {
@@ -107,9 +108,16 @@ func (r *Runner) over(now time.Time) []engine.CallResult {
 		if due, ok := r.pending.next(); !ok || due.After(now) {
 			break
 		}
-		ended = append(ended, r.end(r.pending.heap[0], now))
+		t := r.pending.heap[0]
+		if t.waits > 0 {
+			t.attempt.Wait()
+			t.due, t.waits, waiting = t.due.Add(t.waits), 0, true
+			heap.Fix(&r.pending, 0)
+			continue
+		}
+		ended = append(ended, r.end(t, now))
 	}
-	return ended
+	return ended, waiting
 }
 
 // end removes a call and reports it to [Config.Ended].

@@ -48,7 +48,7 @@ func New(limit access.Limit, notDone string) *Gate {
 func (g *Gate) Enter(ctx context.Context, flow string) *access.Fault {
 	err := g.places.enter(ctx, flow)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return g.late(fmt.Sprintf("%d operations of the connection were under way all the time, as many as it allows at once: raise its bound, or start fewer", g.most))
+		return g.late(fmt.Sprintf("as many operations of the connection were under way all the time as it allows at once, %d: raise its bound, or start fewer", g.most))
 	}
 	return g.fault(err)
 }

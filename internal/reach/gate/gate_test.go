@@ -109,7 +109,7 @@ func TestGivenUp(t *testing.T) {
 		must(t, g.Enter(t.Context(), "one"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if f := g.Enter(ctx, "one"); f == nil || f.Code != access.CodeTimeout || !f.Retryable || !strings.HasPrefix(f.Message, "not done: 1 operations") {
+		if f := g.Enter(ctx, "one"); f == nil || f.Code != access.CodeTimeout || !f.Retryable || !strings.HasPrefix(f.Message, "not done: as many operations") {
 			t.Errorf("%+v", f)
 		}
 		canceled, cancel := context.WithCancel(t.Context())

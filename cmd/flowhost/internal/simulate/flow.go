@@ -49,7 +49,7 @@ func (t *flowTrial) addTo(flags *pflag.FlagSet) {
 	flags.Uint64Var(&t.seed, "seed", 1, "seed of the random numbers: the same `NUMBER` gives the same runs")
 	flags.StringArrayVar(&t.params, "param", nil, "param of the runs, as `NAME=VALUE`; may be repeated")
 	flags.StringVar(&t.input, "input", "null", "the runs' payload: `JSON`, @FILE, or - for stdin")
-	flags.StringArrayVar(&t.tasks, "task", nil, "behavior of a task's attempts, `TASK=DURATION`, TASK=fail:PROBABILITY or both, with a comma; * for all others; may be repeated")
+	flags.StringArrayVar(&t.tasks, "task", nil, "behavior of a task's attempts, `TASK=DURATION`, TASK=waits:SHARE, TASK=fail:PROBABILITY or several of these, with commas; * for all others; may be repeated")
 	flags.StringVar(&t.mocks, "mocks", "", "results of calls: the mocks that all tests of this `FILE` share")
 	flags.BoolVar(&t.history, "from-history", false, "sample durations and results from the runs of a host")
 	flags.IntVar(&t.last, "last", defaultLast, "`NUMBER` of the latest runs in the history to use")
@@ -181,7 +181,7 @@ func (t *flowTrial) stated(cmd *cobra.Command, f *flows.Flow) (map[string]flowsi
 	for _, text := range t.tasks {
 		name, what, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, cli.Usage(cmd, "--task %q: TASK=DURATION or TASK=fail:PROBABILITY is expected, such as price=2s,fail:0.1", text)
+			return nil, cli.Usage(cmd, "--task %q: TASK=DURATION, TASK=waits:SHARE or TASK=fail:PROBABILITY is expected, such as price=2s,waits:0.9,fail:0.1", text)
 		}
 		if name != flowsim.EveryTask && f.Task(name) == nil {
 			return nil, cli.Usage(cmd, "--task %q: flow %q has no task %q%s", text, f.Name, name, cli.Suggest(name, taskNames(f)))
@@ -199,11 +199,19 @@ func (t *flowTrial) stated(cmd *cobra.Command, f *flows.Flow) (map[string]flowsi
 
 func parseStated(s *flowsim.Stated, part string) error {
 	if text, fails := strings.CutPrefix(part, "fail:"); fails {
-		p, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(p >= 0 && p <= 1) {
+		p, ok := parseShare(text)
+		if !ok {
 			return errors.New("the probability of a failure must be a number from 0 to 1, such as fail:0.1")
 		}
 		s.Fails = &p
+		return nil
+	}
+	if text, waits := strings.CutPrefix(part, "waits:"); waits {
+		p, ok := parseShare(text)
+		if !ok {
+			return errors.New("the share of its time in which an attempt waits for answers must be a number from 0 to 1, such as waits:0.9")
+		}
+		s.Waits = &p
 		return nil
 	}
 	d, err := time.ParseDuration(part)
@@ -212,6 +220,11 @@ func parseStated(s *flowsim.Stated, part string) error {
 	}
 	s.Takes = &d
 	return nil
+}
+
+func parseShare(text string) (float64, bool) {
+	p, err := strconv.ParseFloat(text, 64)
+	return p, err == nil && p >= 0 && p <= 1
 }
 
 func taskNames(f *flows.Flow) []string {

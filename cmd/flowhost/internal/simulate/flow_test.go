@@ -40,8 +40,8 @@ func TestBar(t *testing.T) {
 func TestParseStated(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"2s": "2s", "0s": "0s", "fail:0": "0", "fail:1": "1", "fail:0.25": "0.25",
-		"": "error", "-2s": "error", "2": "error", "fail:": "error", "fail:1.1": "error", "fail:-0.1": "error", "fail:NaN": "error", "fail": "error",
+		"2s": "2s", "0s": "0s", "fail:0": "0", "fail:1": "1", "fail:0.25": "0.25", "waits:0": "waits 0", "waits:0.9": "waits 0.9",
+		"": "error", "-2s": "error", "2": "error", "fail:": "error", "fail:1.1": "error", "fail:-0.1": "error", "fail:NaN": "error", "fail": "error", "waits:": "error", "waits:1.1": "error", "waits:2s": "error",
 	} {
 		var s flowsim.Stated
 		got := "error"
@@ -49,6 +49,8 @@ func TestParseStated(t *testing.T) {
 		case err != nil:
 		case s.Takes != nil:
 			got = s.Takes.String()
+		case s.Waits != nil:
+			got = fmt.Sprint("waits ", *s.Waits)
 		case s.Fails != nil:
 			got = fmt.Sprint(*s.Fails)
 		}
