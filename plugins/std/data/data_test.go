@@ -37,7 +37,7 @@ func TestFunctions(t *testing.T) {
 	want(t, "jq.all", `{"query":".[]","data":[1,"a",null]}`, `[1,"a",null]`)
 
 	want(t, "template.main", `{"template":"{{range .items}}{{.name | upper}};{{end}}","data":{"items":[{"name":"a"},{"name":"b"}]}}`, `{"text":"A;B;"}`)
-	want(t, "template.main", `{"template":"<b>{{.x}}</b>","data":{"x":"<i>"},"html":true}`, `{"text":"\u003cb\u003e\u0026lt;i\u0026gt;\u003c/b\u003e"}`)
+	want(t, "template.main", `{"template":"<b>{{.x}}</b>","data":{"x":"<i>"},"html":true}`, `{"text":"<b>&lt;i&gt;</b>"}`)
 	want(t, "template.main", `{"template":"{{.nobody}}","data":{}}`, `template`)
 	want(t, "template.main", `{"template":"{{"}`, `syntax`)
 

@@ -168,7 +168,7 @@ func formOf(r *sdk.Response) string {
 	switch {
 	case media == "application/json" || strings.HasSuffix(media, "+json"):
 		return "json"
-	case strings.HasPrefix(media, "text/"), utf8.Valid(r.Body):
+	case utf8.Valid(r.Body):
 		return "text"
 	}
 	return "base64"

@@ -53,7 +53,7 @@ func TestHTTP(t *testing.T) {
 	api.HandleFunc("/bytes", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) })
 	outside := &sdktest.Outside{HTTP: map[string]http.Handler{"api": api}}
 	for _, c := range []struct{ input, body string }{
-		{`{"connection":"api","url":"/orders?a=1","query":{"n":2,"tag":["x","y z"]},"headers":{"X-Token":"t"}}`, `"body":{"q":"a=1\u0026n=2\u0026tag=x\u0026tag=y+z","token":"t"}`},
+		{`{"connection":"api","url":"/orders?a=1","query":{"n":2,"tag":["x","y z"]},"headers":{"X-Token":"t"}}`, `"body":{"q":"a=1&n=2&tag=x&tag=y+z","token":"t"}`},
 		{`{"connection":"api","url":"/orders","as":"text"}`, `"body":"{\"q\":\"\",\"token\":\"\"}"`},
 		{`{"connection":"api","url":"/orders","json":{"id":"o-1"}}`, `"body":"o-1"`},
 		{`{"connection":"api","url":"/bytes"}`, `"body":"//4="`},
