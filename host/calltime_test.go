@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowhost/flowhost/host/door"
 	"github.com/flowhost/flowhost/run"
+	"github.com/flowhost/flowhost/run/access"
 )
 
 // TestContextOfACallEnds has it end in each way, seen by those who ask and by those who
@@ -152,5 +154,25 @@ func TestContextOfASilentCallEnds(t *testing.T) {
 				t.Errorf("ended with %v", own.Err())
 			}
 		})
+	}
+}
+
+// A heartbeat that was performed is heard, and no other operation.
+func TestHeartbeatsAreHeard(t *testing.T) {
+	for kind, heard := range map[string]bool{access.KindHeartbeat: true, access.KindKVGet: false} {
+		for _, fault := range []*access.Fault{nil, {Code: access.CodeBudget}} {
+			synctest.Test(t, func(t *testing.T) {
+				own := new(callTime)
+				own.begin(t.Context(), t.Context(), time.Hour, time.Minute)
+				defer own.stop()
+				inv := &invocation{context: own}
+				time.Sleep(50 * time.Second)
+				inv.noteOperation(door.Report{Operation: &access.Operation{Kind: kind}, Answer: &access.Answer{Fault: fault}})
+				time.Sleep(50 * time.Second)
+				if want := heard && fault == nil; ended(own) == want {
+					t.Errorf("%s %v: heard %t, want %t", kind, fault, !want, want)
+				}
+			})
+		}
 	}
 }

@@ -233,12 +233,18 @@ func (o *Outside) secret(head []byte) (guest.Reply, error) {
 }
 
 func (o *Outside) mail(head, body []byte) (guest.Reply, error) {
-	var m sdk.Mail
-	if err := decode(head, &m); err != nil {
+	var in struct {
+		To, CC      []string
+		ReplyTo     string `json:"reply_to"`
+		Subject     string
+		ContentType string `json:"content_type"`
+	}
+	if err := decode(head, &in); err != nil {
 		return guest.Reply{}, err
 	}
-	m.Body = bytes.Clone(body)
-	o.Mails = append(o.Mails, m)
+	o.Mails = append(o.Mails, sdk.Mail{
+		To: in.To, CC: in.CC, ReplyTo: in.ReplyTo, Subject: in.Subject, ContentType: in.ContentType, Body: bytes.Clone(body),
+	})
 	return replyOf(map[string]any{}, nil)
 }
 

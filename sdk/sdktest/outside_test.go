@@ -42,6 +42,7 @@ func TestOutside(t *testing.T) {
 		Answer:    func(subject string, data []byte) ([]byte, error) { return []byte(subject + string(data)), nil },
 		Artifacts: map[string][]byte{},
 	}
+	mail := sdk.Mail{To: []string{"a@example.com"}, CC: []string{"b@example.com"}, ReplyTo: "c@example.com", Subject: "s", ContentType: "text/html", Body: []byte("m")}
 	must := func(got any, err error, want any) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -102,6 +103,7 @@ func TestOutside(t *testing.T) {
 		is(err, sdk.ErrDenied)
 		ctx.Progress(0.5, "half")
 		ctx.Heartbeat()
+		must(true, ctx.Mail("mail", mail), true)
 
 		w, err := ctx.Artifact("report.csv")
 		if err != nil {
@@ -129,6 +131,8 @@ func TestOutside(t *testing.T) {
 		t.Error(diff)
 	}
 	must(o.Progress, nil, []string{"0.5 half"})
+	must(o.Heartbeats, nil, 1)
+	must(o.Mails, nil, []sdk.Mail{mail})
 }
 
 // A function that returns the error of an operation fails as the host has it.
