@@ -28,19 +28,6 @@ func want(t *testing.T, function, input, output string) {
 
 func TestFunctions(t *testing.T) {
 	t.Parallel()
-	want(t, "jq.main", `{"query":".a + $b","data":{"a":1},"vars":{"b":2}}`, `3`)
-	want(t, "jq.main", `{"query":"empty"}`, `null`)
-	want(t, "jq.main", `{"query":"12345678901234567890 * 1000"}`, `12345678901234567890000`)
-	want(t, "jq.main", `{"query":"env | length"}`, `0`)
-	want(t, "jq.main", `{"query":".a"  ,"data":[1]}`, `jq`)
-	want(t, "jq.main", `{"query":".["}`, `syntax`)
-	want(t, "jq.all", `{"query":".[]","data":[1,"a",null]}`, `[1,"a",null]`)
-
-	want(t, "template.main", `{"template":"{{range .items}}{{.name | upper}};{{end}}","data":{"items":[{"name":"a"},{"name":"b"}]}}`, `{"text":"A;B;"}`)
-	want(t, "template.main", `{"template":"<b>{{.x}}</b>","data":{"x":"<i>"},"html":true}`, `{"text":"<b>&lt;i&gt;</b>"}`)
-	want(t, "template.main", `{"template":"{{.nobody}}","data":{}}`, `template`)
-	want(t, "template.main", `{"template":"{{"}`, `syntax`)
-
 	want(t, "csv.parse", `{"text":"a,b\n1,\"x,y\"\n007,\n","types":true}`, `{"columns":["a","b"],"rows":[{"a":1,"b":"x,y"},{"a":"007","b":null}],"truncated":false}`)
 	want(t, "csv.parse", `{"text":"1;2\n3;4\n","delimiter":";","columns":["x","y"],"max_rows":1}`, `{"columns":["x","y"],"rows":[{"x":"1","y":"2"}],"truncated":true}`)
 	want(t, "csv.parse", `{"text":"a,b\n1\n"}`, `csv`)

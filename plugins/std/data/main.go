@@ -3,9 +3,10 @@
 //
 // A flow names a part of it, and a function of that part:
 //
-//	task "names" {
-//	  plugin = "std/jq"
-//	  input  = { query = "[.[].name]", data = task.orders.output.items }
+//	task "rows" {
+//	  plugin   = "std/csv"
+//	  function = "parse"
+//	  input    = { text = task.download.output.body }
 //	}
 //
 // To read it: a file for each part.
@@ -16,11 +17,8 @@ import "github.com/flowhost/flowhost/sdk"
 func init() {
 	sdk.Plugin(sdk.Info{
 		Name: "std/data", Version: "1", Licence: "Apache-2.0",
-		Description: "jq, templates, CSV, lines of JSON, archives, hashes, checks and waits.",
+		Description: "CSV, lines of JSON, archives, hashes, checks and waits.",
 	})
-	sdk.Function("jq.main", jq).Describe("Runs a program of jq and returns its first result.").Idempotent()
-	sdk.Function("jq.all", jqAll).Describe("Runs a program of jq and returns all of its results.").Idempotent()
-	sdk.Function("template.main", render).Describe("Fills a template of Go with data.").Idempotent()
 	sdk.Function("csv.parse", parseCSV).Describe("Reads rows of CSV.").Idempotent()
 	sdk.Function("csv.format", formatCSV).Describe("Writes rows as CSV.").Idempotent()
 	sdk.Function("jsonl.parse", parseLines).Describe("Reads lines of JSON.").Idempotent()
