@@ -63,4 +63,3 @@ func (p *Program) run(ctx context.Context, most int) ([]any, error) {
 	}
 	return all, nil
 }
-

@@ -135,7 +135,7 @@ func TestInsertStatements(t *testing.T) {
 	in := &Insert{Table: "shop.orders", Columns: []string{"id", "total"}, Key: []string{"id"}}
 	for text, d := range map[string]dialect{
 		`INSERT INTO "shop"."orders" ("id", "total") VALUES ($1, $2), ($3, $4) ON CONFLICT ("id") DO UPDATE SET "total" = excluded."total"`: {},
-		"INSERT INTO `shop`.`orders` (`id`, `total`) VALUES (?, ?), (?, ?) ON DUPLICATE KEY UPDATE `total` = VALUES(`total`)":              {mysql: true},
+		"INSERT INTO `shop`.`orders` (`id`, `total`) VALUES (?, ?), (?, ?) ON DUPLICATE KEY UPDATE `total` = VALUES(`total`)":               {mysql: true},
 	} {
 		if got := d.insert(in, 2); got != text {
 			t.Errorf("\n got %s\nwant %s", got, text)

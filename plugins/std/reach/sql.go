@@ -17,10 +17,10 @@ import (
 
 // Statement is one statement for a database.
 type Statement struct {
-	Connection string `json:"connection"`
-	SQL        string `json:"sql"`
+	Connection string  `json:"connection"`
+	SQL        string  `json:"sql"`
 	Args       []Value `json:"args,omitempty"`     // of the placeholders, in the form of the database: $1, or ? for MySQL
-	MaxRows    int    `json:"max_rows,omitempty"` // default 10 000
+	MaxRows    int     `json:"max_rows,omitempty"` // default 10 000
 }
 
 // Rows is the result of a query.
@@ -107,10 +107,10 @@ func execute(ctx sdk.Context, in Statement) (Changed, error) {
 
 // Insert is rows for a table.
 type Insert struct {
-	Connection string           `json:"connection"`
-	Table      string           `json:"table"` // "orders", "shop.orders"
+	Connection string             `json:"connection"`
+	Table      string             `json:"table"` // "orders", "shop.orders"
 	Rows       []map[string]Value `json:"rows"`  // all with the columns of the first one; others are null
-	Columns    []string         `json:"columns,omitempty"`
+	Columns    []string           `json:"columns,omitempty"`
 
 	// Key is the columns of a unique key: rows that exist are updated. Without it, such a row
 	// is a failure.
