@@ -36,6 +36,15 @@ type plugin struct {
 	limits    run.Limits
 	grant     *grant     // nil without a grant block
 	signature *signature // nil when the module cannot be used or is not known
+	part      string     // of the module, for a standard plugin
+}
+
+// export is the name under which the module has a function of the plugin.
+func (p *plugin) export(function string) string {
+	if p == nil || p.part == "" || function == "" {
+		return function
+	}
+	return p.part + "." + function
 }
 
 // signature is what looking a module up gave, once.
@@ -122,6 +131,10 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 		lang.NotYet(m.diags, scheme+"://", "the source of a plugin", at)
 		return
 	}
+	p.part, _ = strings.CutPrefix(p.Source, standardPrefix)
+	if p.part == p.Source {
+		p.part = ""
+	}
 	if m.options.Catalog == nil {
 		if m.restored != nil {
 			p.Digest = m.restored.Plugins[p.Source]
@@ -134,6 +147,9 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 	case errors.Is(found.err, fs.ErrNotExist) && m.restored != nil:
 		m.diags.Add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
 		return
+	case errors.Is(found.err, fs.ErrNotExist) && p.part != "":
+		m.diags.Add(RulePlugin, at, "No such plugin", "There is no standard plugin %q.%s", p.Source, diag.DidYouMean(p.part, standardPrefix, m.options.Standard.Names))
+		return
 	case errors.Is(found.err, fs.ErrNotExist):
 		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the directory of this flow file: build the plugin, or correct the path.", p.Source)
 		return
@@ -145,7 +161,13 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 	m.def.Plugins[p.Source] = found.Digest
 }
 
+// standardPrefix begins the sources of standard plugins.
+const standardPrefix = "std/"
+
 func (m *module) signatureOf(source string) *signature {
+	if part, ok := strings.CutPrefix(source, standardPrefix); ok {
+		return m.standardSignature(source, part)
+	}
 	file := filepath.FromSlash(source)
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(m.src.folder, file)
@@ -165,6 +187,41 @@ func (m *module) signatureOf(source string) *signature {
 	}
 	m.signatures[key] = found
 	return found
+}
+
+// standardSignature is the signature of a part of a module.
+func (m *module) standardSignature(source, part string) *signature {
+	key := "standard " + part + m.restoredDigest(source)
+	if found := m.signatures[key]; found != nil {
+		return found
+	}
+	found := new(signature)
+	switch {
+	case m.restored != nil:
+		found.Signature, found.err = m.options.Catalog.SignatureOf(m.ctx, m.restored.Plugins[source])
+	case m.options.Standard.Signature == nil:
+		found.err = fs.ErrNotExist
+	default:
+		found.Signature, found.err = m.options.Standard.Signature(m.ctx, part)
+	}
+	var functions []run.FunctionSignature
+	for _, f := range found.Functions {
+		if name, ok := strings.CutPrefix(f.Name, part+"."); ok {
+			f.Name = name
+			functions = append(functions, f)
+		}
+	}
+	found.Functions = functions
+	m.signatures[key] = found
+	return found
+}
+
+// restoredDigest is the digest of a source in a recorded definition, "" for one of files.
+func (m *module) restoredDigest(source string) string {
+	if m.restored == nil {
+		return ""
+	}
+	return " " + m.restored.Plugins[source]
 }
 
 // plugin gives the module that a task names, by reference or by path. It is nil

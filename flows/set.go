@@ -38,6 +38,9 @@ type Options struct {
 	// functions are not checked.
 	Catalog Catalog
 
+	// Standard knows the plugins "std/NAME"; the zero value knows none.
+	Standard Standard
+
 	// Now is the present, for warnings about schedules that lie in the past; without it
 	// there are none.
 	Now time.Time
@@ -65,6 +68,15 @@ type Catalog interface {
 	Signature(ctx context.Context, path string) (run.Signature, error)
 	// SignatureOf finds a module that was read before, "sha256:...".
 	SignatureOf(ctx context.Context, digest string) (run.Signature, error)
+}
+
+// Standard is the plugins that are always at hand, "std/NAME".
+type Standard struct {
+	Names []string
+
+	// Signature is that of the module that a plugin is a part of: the functions of the part
+	// begin with its name and a dot. fs.ErrNotExist means that there is none.
+	Signature func(ctx context.Context, name string) (run.Signature, error)
 }
 
 // Set is what one Load or Restore gave.

@@ -75,6 +75,7 @@ func (s *exprContext) decodeTask(t *Task, b *hcl.Block, inherited policy) {
 	t.after = s.after(c.Arg("after"))
 	t.LimitedBy = s.limitedBy(c.Arg("limit"))
 	s.expect(t, p, c)
+	t.Function = p.export(t.Function)
 }
 
 // condition is a late argument that must be true or false.

@@ -66,7 +66,11 @@ func (f *Flags) Options(cmd *cobra.Command, environ []string, catalog flows.Cata
 		}
 		vars[name] = flows.VarValue{Text: text, From: "--var " + name}
 	}
-	return flows.Options{Vars: vars, VarFiles: f.varFiles, Catalog: catalog, Now: time.Now()}, nil
+	options := flows.Options{Vars: vars, VarFiles: f.varFiles, Catalog: catalog, Now: time.Now()}
+	if known, ok := catalog.(interface{ Standard() flows.Standard }); ok {
+		options.Standard = known.Standard()
+	}
+	return options, nil
 }
 
 func cutVar(entry, prefix string) (name, text string, ok bool) {
