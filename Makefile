@@ -42,6 +42,14 @@ $(2): $(SHARED) $(shell find $(firstword $(subst /plugins/, ,$(1))) -name '*.go'
 endef
 $(foreach dir,$(PLUGIN_DIRS),$(eval $(call PLUGIN_RULE,$(dir),$(call wasm,$(dir)))))
 
+STD := reach data jq template
+
+.PHONY: std
+std: bin/flowhost ## Build the standard plugins, whose bytes are committed.
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	for m in $(STD); do bin/flowhost plugin build plugins/std/$$m -o $$out/$$m.wasm >/dev/null; done; \
+	go run ./plugins/std/internal/pack plugins/std $(STD:%=$$out/%.wasm)
+
 .PHONY: run
 run: build ## Build, then serve the examples, and the API that one of them reads.
 	go build -o bin/etl-api ./examples/etl/api

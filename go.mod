@@ -49,11 +49,13 @@ require (
 
 require code.dny.dev/ssrf v0.3.0
 
-require golang.org/x/net v0.62.0
+require (
+	github.com/itchyny/gojq v0.12.20
+	golang.org/x/net v0.62.0
+)
 
 require (
 	filippo.io/hpke v0.4.0 // indirect
-	github.com/itchyny/gojq v0.12.20 // indirect
 	github.com/itchyny/timefmt-go v0.1.9 // indirect
 )
 
@@ -64,7 +66,7 @@ require (
 	github.com/apparentlymart/go-textseg/v17 v17.0.1 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/klauspost/compress v1.20.3
 	github.com/minio/highwayhash v1.0.4
 	github.com/mitchellh/go-wordwrap v1.0.1 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect

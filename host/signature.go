@@ -39,17 +39,45 @@ func (c Catalog) Signature(ctx context.Context, path string) (run.Signature, err
 	if err != nil {
 		return run.Signature{}, err
 	}
+	signature, err := c.accept(ctx, path, binary)
+	if err != nil {
+		return run.Signature{}, err
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		c.Host.known.KeepDigest(absolute, signature.Digest, before, identify(path))
+	}
+	return signature, nil
+}
+
+// Embedded is Signature for a module that the program has in itself, and of which it knows the
+// digest: it is opened only if no earlier check has found it good.
+func (c Catalog) Embedded(ctx context.Context, digest string, open func() ([]byte, error)) (run.Signature, error) {
+	facts, known := c.Host.facts(digest)
+	if known && c.suffice(&facts) && (c.Discard || c.Host.keeps(ctx, &facts)) {
+		return facts.Signature, nil
+	}
+	ctx, leave, err := c.Host.enter(ctx)
+	if err != nil {
+		return run.Signature{}, err
+	}
+	defer leave()
+	binary, err := open()
+	if err != nil {
+		return run.Signature{}, err
+	}
+	return c.accept(ctx, digest, binary)
+}
+
+// accept checks a module that has a name for its author, and stores it.
+func (c Catalog) accept(ctx context.Context, name string, binary []byte) (run.Signature, error) {
 	signature, err := c.check(ctx, binary)
 	if err != nil {
-		return run.Signature{}, locate(c.Host.closedOr(err), path)
+		return run.Signature{}, locate(c.Host.closedOr(err), name)
 	}
 	if !c.Discard {
 		if err := c.Host.config.Modules.Keep(ctx, signature.Digest, binary); err != nil {
 			return run.Signature{}, &StorageError{err}
 		}
-	}
-	if absolute, err := filepath.Abs(path); err == nil {
-		c.Host.known.KeepDigest(absolute, signature.Digest, before, identify(path))
 	}
 	return signature, nil
 }

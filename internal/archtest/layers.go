@@ -115,8 +115,8 @@ var Layers = []Layer{
 		Reason: "the plugins of the examples are guests, and show what an author needs: the SDK alone"},
 
 	// L4
-	{Folder: "cmd", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "internal/suggest", "internal/mask", "internal/reach", "internal/schedsim", "internal/flowtest", "internal/flowsim"}, Outside: true,
-		Reason: "cmd puts the parts of the host together; plugins and examples reach it as wasm files"},
+	{Folder: "cmd", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "internal/suggest", "internal/mask", "internal/reach", "internal/schedsim", "internal/flowtest", "internal/flowsim", "plugins"}, Outside: true,
+		Reason: "cmd puts the parts of the host together; plugins and examples reach it as wasm files, those of plugins/std as bytes of its package"},
 
 	{Folder: "internal", Imports: []string{"run", "dag", "scheduler", "flows", "host", "bus", "engine", "web", "sdk"},
 		Outside: true, TestOnly: true,

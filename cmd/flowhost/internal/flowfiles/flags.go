@@ -10,6 +10,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
 )
 
 // varPrefix begins the environment variables that give values for variables.
@@ -67,8 +68,8 @@ func (f *Flags) Options(cmd *cobra.Command, environ []string, catalog flows.Cata
 		vars[name] = flows.VarValue{Text: text, From: "--var " + name}
 	}
 	options := flows.Options{Vars: vars, VarFiles: f.varFiles, Catalog: catalog, Now: time.Now()}
-	if known, ok := catalog.(interface{ Standard() flows.Standard }); ok {
-		options.Standard = known.Standard()
+	if modules, ok := catalog.(host.Catalog); ok {
+		options.Standard = standard(modules)
 	}
 	return options, nil
 }

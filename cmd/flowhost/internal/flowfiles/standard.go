@@ -1,0 +1,25 @@
+package flowfiles
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
+	"github.com/flowhost/flowhost/plugins/std"
+	"github.com/flowhost/flowhost/run"
+)
+
+// standard is the standard plugins, whose modules the catalog takes out of this program.
+func standard(catalog host.Catalog) flows.Standard {
+	return flows.Standard{
+		Names: std.Names(),
+		Signature: func(ctx context.Context, name string) (run.Signature, error) {
+			module, ok := std.Find(name)
+			if !ok {
+				return run.Signature{}, fs.ErrNotExist
+			}
+			return catalog.Embedded(ctx, module.Digest, module.Open)
+		},
+	}
+}
