@@ -131,7 +131,7 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 		lang.NotYet(m.diags, scheme+"://", "the source of a plugin", at)
 		return
 	}
-	p.part, _ = strings.CutPrefix(p.Source, standardPrefix)
+	p.part, _ = strings.CutPrefix(p.Source, StandardPrefix)
 	if p.part == p.Source {
 		p.part = ""
 	}
@@ -148,7 +148,7 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 		m.diags.Add(RulePlugin, at, "No such module", "%s, which is %s in the recorded definition, is not stored here any more.", p.Source, m.restored.Plugins[p.Source])
 		return
 	case errors.Is(found.err, fs.ErrNotExist) && p.part != "":
-		m.diags.Add(RulePlugin, at, "No such plugin", "There is no standard plugin %q.%s", p.Source, diag.DidYouMean(p.part, standardPrefix, m.options.Standard.Names))
+		m.diags.Add(RulePlugin, at, "No such plugin", "There is no standard plugin %q.%s", p.Source, diag.DidYouMean(p.part, StandardPrefix, m.options.Standard.Names))
 		return
 	case errors.Is(found.err, fs.ErrNotExist):
 		m.diags.Add(RulePlugin, at, "No such module", "There is no file %s, as seen from the directory of this flow file: build the plugin, or correct the path.", p.Source)
@@ -161,11 +161,11 @@ func (m *module) lookUp(p *plugin, at hcl.Range) {
 	m.def.Plugins[p.Source] = found.Digest
 }
 
-// standardPrefix begins the sources of standard plugins.
-const standardPrefix = "std/"
+// StandardPrefix begins the sources of standard plugins.
+const StandardPrefix = "std/"
 
 func (m *module) signatureOf(source string) *signature {
-	if part, ok := strings.CutPrefix(source, standardPrefix); ok {
+	if part, ok := strings.CutPrefix(source, StandardPrefix); ok {
 		return m.standardSignature(source, part)
 	}
 	file := filepath.FromSlash(source)
@@ -204,16 +204,23 @@ func (m *module) standardSignature(source, part string) *signature {
 	default:
 		found.Signature, found.err = m.options.Standard.Signature(m.ctx, part)
 	}
-	var functions []run.FunctionSignature
-	for _, f := range found.Functions {
-		if name, ok := strings.CutPrefix(f.Name, part+"."); ok {
-			f.Name = name
-			functions = append(functions, f)
-		}
-	}
-	found.Functions = functions
+	found.Signature = PartOf(found.Signature, part)
 	m.signatures[key] = found
 	return found
+}
+
+// PartOf is the signature of a standard plugin, of that of the module that it is a part of. The
+// module has each of its functions under the name of the part, a dot and the function's own.
+func PartOf(module run.Signature, part string) run.Signature {
+	var own []run.FunctionSignature
+	for _, f := range module.Functions {
+		if name, ok := strings.CutPrefix(f.Name, part+"."); ok {
+			f.Name = name
+			own = append(own, f)
+		}
+	}
+	module.Functions = own
+	return module
 }
 
 // restoredDigest is the digest of a source in a recorded definition, "" for one of files.

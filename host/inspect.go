@@ -67,12 +67,21 @@ func (h *Host) Sandbox(ctx context.Context, path string) (*Sandbox, error) {
 // Inspect describes the module at path, also one that fits no ABI. It fails
 // with a *[ModuleError] for a file that is no module at all.
 func (h *Host) Inspect(ctx context.Context, path string) (*Inspection, error) {
+	return h.inspect(ctx, path, func(ctx context.Context) (*module, error) { return h.loadFile(ctx, path) })
+}
+
+// InspectEmbedded is Inspect for a module that the program has in itself.
+func (h *Host) InspectEmbedded(ctx context.Context, name string, binary []byte) (*Inspection, error) {
+	return h.inspect(ctx, name, func(ctx context.Context) (*module, error) { return h.moduleOf(ctx, binary) })
+}
+
+func (h *Host) inspect(ctx context.Context, path string, load func(context.Context) (*module, error)) (*Inspection, error) {
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	m, err := h.loadFile(ctx, path)
+	m, err := load(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -42,6 +43,7 @@ use "flowhost exec".`,
 		Example: `  flowhost plugin call greet.wasm greet '{"name":"world"}'
   flowhost plugin call pricing.wasm price @order.json --config '{"currency":"EUR"}'
   flowhost plugin call wc-cmd.wasm - < input.json
+  flowhost plugin call std/jq '{"query":".a + 1","data":{"a":1}}'
   flowhost plugin call count.wasm '"/data/words.txt"' --grant 'files = { "./data" = "ro" }'`,
 		Args: cli.Between(1, 3, "MODULE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.call(cmd, args) },
@@ -87,7 +89,7 @@ func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
 
 // prepare returns the call that the arguments describe.
 func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (run.Call, error) {
-	signature, err := h.Signature(ctx, args[0])
+	signature, part, err := pluginSignature(ctx, h, args[0])
 	if ctx.Err() != nil {
 		return run.Call{}, context.Cause(ctx)
 	}
@@ -95,6 +97,9 @@ func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (
 		return run.Call{}, cli.WithCode(cli.ExitInvalid, err)
 	}
 	function, input := splitCall(signature, args[1:])
+	if part != "" {
+		function = part + "." + cmp.Or(function, signature.Default())
+	}
 	now := time.Now().UTC()
 	call := run.Call{
 		Run: run.NewID(now), Flow: "call", Task: "call", Attempt: 1, Scheduled: now,

@@ -29,7 +29,8 @@ func pluginInspectCommand(a *cli.App) *cobra.Command {
 imports, and its problems. With --verbose it creates an instance and measures how the
 host provides each call with a pristine one, and at what cost.`,
 		Example: `  flowhost plugin inspect greet.wasm
-  flowhost plugin inspect --json greet.wasm | jq .signature.functions`,
+  flowhost plugin inspect --json greet.wasm | jq .signature.functions
+  flowhost plugin inspect std/csv`,
 		Args: cli.Between(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return inspectModule(cmd.Context(), a, args[0], asJSON, verbose)
@@ -52,7 +53,7 @@ func inspectModule(ctx context.Context, a *cli.App, file string, asJSON, verbose
 		return err
 	}
 	defer serve.CloseHost(h)
-	found, err := h.Inspect(ctx, file)
+	found, err := inspectPlugin(ctx, h, file)
 	if err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}

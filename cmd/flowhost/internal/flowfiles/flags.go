@@ -69,7 +69,7 @@ func (f *Flags) Options(cmd *cobra.Command, environ []string, catalog flows.Cata
 	}
 	options := flows.Options{Vars: vars, VarFiles: f.varFiles, Catalog: catalog, Now: time.Now()}
 	if modules, ok := catalog.(host.Catalog); ok {
-		options.Standard = standard(modules)
+		options.Standard = Standard(modules)
 	}
 	return options, nil
 }

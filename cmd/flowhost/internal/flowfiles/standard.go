@@ -10,8 +10,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// standard is the standard plugins, whose modules the catalog takes out of this program.
-func standard(catalog host.Catalog) flows.Standard {
+// Standard is the standard plugins, whose modules the catalog takes out of this program.
+func Standard(catalog host.Catalog) flows.Standard {
 	return flows.Standard{
 		Names: std.Names(),
 		Signature: func(ctx context.Context, name string) (run.Signature, error) {
