@@ -50,6 +50,12 @@ std: bin/flowhost ## Build the standard plugins, whose bytes are committed.
 	for m in $(STD); do bin/flowhost plugin build plugins/std/$$m -o $$out/$$m.wasm >/dev/null; done; \
 	go run ./plugins/std/internal/pack plugins/std $(STD:%=$$out/%.wasm)
 
+.PHONY: test-std
+test-std: bin/flowhost ## Build the standard plugins again and compare them with the committed bytes.
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	for m in $(STD); do bin/flowhost plugin build plugins/std/$$m -o $$out/$$m.wasm >/dev/null; done; \
+	while read -r m digest; do echo "$${digest#sha256:}  $$out/$$m.wasm"; done < plugins/std/digests | sha256sum --check --quiet
+
 .PHONY: run
 run: build ## Build, then serve the examples, and the API that one of them reads.
 	go build -o bin/etl-api ./examples/etl/api

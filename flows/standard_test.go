@@ -9,14 +9,14 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// parts has a module with two standard plugins.
-var parts = catalog{"data.wasm": {"csv.parse", "csv.format", "hash.main"}}
+// partsModule is a catalog with a module of two standard plugins.
+var partsModule = catalog{"data.wasm": {"csv.parse", "csv.format", "hash.main"}}
 
 var standardPlugins = Standard{Names: []string{"csv", "hash"}, Signature: func(ctx context.Context, name string) (run.Signature, error) {
 	if name != "csv" && name != "hash" {
 		return run.Signature{}, fs.ErrNotExist
 	}
-	return parts.Signature(ctx, "data.wasm")
+	return partsModule.Signature(ctx, "data.wasm")
 }}
 
 const standardFlow = `flow "f" {
@@ -39,7 +39,7 @@ plugin "sums" {
 // a flow that was recorded.
 func TestStandardPlugins(t *testing.T) {
 	t.Parallel()
-	set := load(t, map[string]string{"f.hcl": standardFlow}, Options{Catalog: parts, Standard: standardPlugins})
+	set := load(t, map[string]string{"f.hcl": standardFlow}, Options{Catalog: partsModule, Standard: standardPlugins})
 	check := func(set *Set) {
 		t.Helper()
 		f := onlyFlow(t, set)
@@ -49,17 +49,17 @@ func TestStandardPlugins(t *testing.T) {
 		}
 	}
 	check(set)
-	again, diags := Restore(t.Context(), onlyFlow(t, set).Definition, Options{Catalog: byDigest{parts}})
+	again, diags := Restore(t.Context(), onlyFlow(t, set).Definition, Options{Catalog: byDigest{partsModule}})
 	if len(diags) > 0 {
 		t.Fatal(text(again, diags))
 	}
 	check(again)
 	for wrong, says := range map[string]string{
-		strings.Replace(standardFlow, "std/csv", "std/cvs", 1):  "There is no standard plugin \"std/cvs\". Did you mean std/csv?",
-		strings.Replace(standardFlow, "\"parse\"", "\"read\"", 1): "std/csv has no function \"read\"",
+		strings.Replace(standardFlow, "std/csv", "std/cvs", 1):             "There is no standard plugin \"std/cvs\". Did you mean std/csv?",
+		strings.Replace(standardFlow, "\"parse\"", "\"read\"", 1):          "std/csv has no function \"read\"",
 		strings.Replace(standardFlow, "    function = \"parse\"\n", "", 1): "There is parse and format.",
 	} {
-		set, diags := tryLoad(t, map[string]string{"f.hcl": wrong}, Options{Catalog: parts, Standard: standardPlugins})
+		set, diags := Load(t.Context(), []string{folder(t, map[string]string{"f.hcl": wrong})}, Options{Catalog: partsModule, Standard: standardPlugins})
 		if out := text(set, diags); !strings.Contains(out, says) {
 			t.Errorf("%s\nwant %s", out, says)
 		}
