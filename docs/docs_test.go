@@ -6,19 +6,23 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/flowhost/flowhost/flows"
+	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/internal/flowtest"
+	"github.com/flowhost/flowhost/plugins/std"
 	"github.com/flowhost/flowhost/run"
 )
 
@@ -135,9 +139,25 @@ func load(t *testing.T, name, content string) hcl.Diagnostics {
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, diags := flows.Load(t.Context(), []string{file}, flows.Options{Catalog: known})
+	_, diags := flows.Load(t.Context(), []string{file}, flows.Options{Catalog: known, Standard: standard})
 	return diags
 }
+
+// standard is the standard plugins as the program has them.
+var standard = flows.Standard{Names: std.Names(), Signature: func(ctx context.Context, name string) (run.Signature, error) {
+	module, ok := std.Find(name)
+	if !ok {
+		return run.Signature{}, fs.ErrNotExist
+	}
+	h, err := reader()
+	if err != nil {
+		return run.Signature{}, err
+	}
+	return host.Catalog{Host: h, Defer: true, Discard: true}.Embedded(ctx, module.Digest, module.Open)
+}}
+
+// reader is a host that reads modules and calls none; it ends with the tests.
+var reader = sync.OnceValues(func() (*host.Host, error) { return host.New(context.Background(), host.Config{}) })
 
 func TestFlowFiles(t *testing.T) {
 	t.Parallel()
