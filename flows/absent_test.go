@@ -106,10 +106,7 @@ func paths(path string, schema *lang.Schema) []string {
 // TestEveryArgumentIsStated holds that the property below covers each argument of each block.
 func TestEveryArgumentIsStated(t *testing.T) {
 	t.Parallel()
-	var all []string
-	for _, path := range slices.Concat(paths("grant", reachspec.Grant), paths("allow", reachspec.Allow)) {
-		all = append(all, path)
-	}
+	all := slices.Concat(paths("grant", reachspec.Grant), paths("allow", reachspec.Allow))
 	for _, path := range paths("connection", reachspec.Connection) {
 		word := strings.TrimPrefix(path, "connection.")
 		outer, _, _ := strings.Cut(word, ".")

@@ -143,12 +143,12 @@ func TestContextOfASilentCallEnds(t *testing.T) {
 			if err := own.back(); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(30*time.Second - 1)
+			time.Sleep(30*time.Second - time.Nanosecond)
 			synctest.Wait()
 			if ended(own) {
 				t.Error("the wait was counted")
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if !ended(own) || !errors.Is(own.Err(), run.ErrSilent) {
 				t.Errorf("ended with %v", own.Err())

@@ -64,14 +64,13 @@ func bulk(t testing.TB, mib int) (*record, int64) {
 	begun := peakMemory(t, h.cmd.Process.Pid)
 	c := h.client()
 	id := c.submit("fh.v1.api.run.bulk", fmt.Sprintf(`{"mib":%d}`, mib))
-	var r *record
 	for _, name := range []string{"write", "read", "hash", "compute"} {
-		r = c.watched(id, func(r *record) bool {
+		c.watched(id, func(r *record) bool {
 			state := r.task(t, name).State
 			return state != "pending" && state != "running"
 		})
 	}
-	r = c.watched(id, func(r *record) bool { return r.State != "running" })
+	r := c.watched(id, func(r *record) bool { return r.State != "running" })
 	var stored struct {
 		Digest string `json:"$artifact"`
 		Size   int64  `json:"size"`

@@ -19,8 +19,8 @@ type pendingCall struct {
 	began   time.Time
 	due     time.Time     // when it ends, or begins to wait
 	waits   time.Duration // from then on; 0: it has begun to, or never does
-	order   uint64 // in which it began
-	place   int    // in the heap; -1 for one that hangs
+	order   uint64        // in which it began
+	place   int           // in the heap; -1 for one that hangs
 	err     error
 }
 
