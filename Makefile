@@ -44,17 +44,18 @@ $(foreach dir,$(PLUGIN_DIRS),$(eval $(call PLUGIN_RULE,$(dir),$(call wasm,$(dir)
 
 STD := reach data jq template
 
+# With one toolchain, so that the same source gives the same bytes everywhere.
+BUILD_STD = out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	for m in $(STD); do GOTOOLCHAIN=go1.26.8 bin/flowhost plugin build plugins/std/$$m -o $$out/$$m.wasm >/dev/null; done
+
 .PHONY: std
 std: bin/flowhost ## Build the standard plugins, whose bytes are committed.
-	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
-	for m in $(STD); do bin/flowhost plugin build plugins/std/$$m -o $$out/$$m.wasm >/dev/null; done; \
-	go run ./plugins/std/internal/pack plugins/std $(STD:%=$$out/%.wasm)
+	@$(BUILD_STD); go run ./plugins/std/internal/pack plugins/std $(STD:%=$$out/%.wasm)
 
-.PHONY: test-std
-test-std: bin/flowhost ## Build the standard plugins again and compare them with the committed bytes.
-	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
-	for m in $(STD); do bin/flowhost plugin build plugins/std/$$m -o $$out/$$m.wasm >/dev/null; done; \
-	while read -r m digest; do echo "$${digest#sha256:}  $$out/$$m.wasm"; done < plugins/std/digests | sha256sum --check --quiet
+.PHONY: check-std
+check-std: bin/flowhost ## Build the standard plugins again and compare them with the committed bytes.
+	@$(BUILD_STD); while read -r m digest; do echo "$${digest#sha256:}  $$out/$$m.wasm"; done < plugins/std/digests \
+	| sha256sum --check --quiet || { echo 'plugins/std: the source has changed, run make std' >&2; exit 1; }
 
 .PHONY: run
 run: build ## Build, then serve the examples, and the API that one of them reads.
@@ -193,9 +194,9 @@ bench: build ## Run the benchmarks that match BENCH (.), each for BENCHTIME (1s)
 
 # The first recipe line notes the state of the tree, the last compares with it.
 .PHONY: check
-check: ## Check format, vet, lint, layering and build; ends with "nothing changed in git".
+check: ## Check format, vet, lint, layering, build and committed modules; ends with "nothing changed in git".
 	@mkdir -p bin && $(TREE_STATE) > bin/.tree-before
-	@$(MAKE) --no-print-directory check-format check-vet check-lint check-layers check-build
+	@$(MAKE) --no-print-directory check-format check-vet check-lint check-layers check-build check-std
 	@$(TREE_STATE) | diff bin/.tree-before - || { echo 'the checks changed files of the tree' >&2; exit 1; }
 	@rm bin/.tree-before
 	@echo 'nothing changed in git'
@@ -212,7 +213,7 @@ check-vet:
 	go vet ./...
 	go vet -tags powerloss,faults,soak,defects ./internal/crashtest/...
 	go vet -tags databases $(DATABASES)
-	GOOS=wasip1 GOARCH=wasm go vet ./sdk/... ./examples/...
+	GOOS=wasip1 GOARCH=wasm go vet ./sdk/... ./examples/... ./plugins/...
 
 .PHONY: check-lint
 check-lint:

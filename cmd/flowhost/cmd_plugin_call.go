@@ -15,6 +15,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/standard"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -89,7 +90,7 @@ func (c *pluginCall) call(cmd *cobra.Command, args []string) error {
 
 // prepare returns the call that the arguments describe.
 func (c *pluginCall) prepare(ctx context.Context, h *host.Host, args []string) (run.Call, error) {
-	signature, part, err := pluginSignature(ctx, h, args[0])
+	signature, part, err := standard.Signature(ctx, h, args[0])
 	if ctx.Err() != nil {
 		return run.Call{}, context.Cause(ctx)
 	}

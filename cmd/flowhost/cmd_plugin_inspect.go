@@ -15,6 +15,7 @@ import (
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/render"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/serve"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/standard"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/run"
@@ -53,7 +54,7 @@ func inspectModule(ctx context.Context, a *cli.App, file string, asJSON, verbose
 		return err
 	}
 	defer serve.CloseHost(h)
-	found, err := inspectPlugin(ctx, h, file)
+	found, err := standard.Inspect(ctx, h, file)
 	if err != nil {
 		return cli.WithCode(cli.ExitInvalid, err)
 	}

@@ -4,7 +4,7 @@
 //
 // The modules are guests like any other, built from the directories beside this file. Their
 // compressed bytes are committed, so that a build of flowhost needs no build for wasm before:
-// `make std` makes them, and `make test-std` checks that they are what their source gives.
+// `make std` makes them, and `make check` checks that they are what their source gives.
 package std
 
 import (

@@ -121,7 +121,7 @@ func count(ctx sdk.Context, in Addition) (Sum, error) {
 			return Sum{}, err
 		default:
 			if err := json.Unmarshal(entry.Value, &n); err != nil {
-				return Sum{}, sdk.Fail("not_a_number", "key %q of bucket %q is not a whole number", in.Key.Key, in.Bucket)
+				return Sum{}, sdk.Fail("not_a_number", "key %q of bucket %q is not an integer", in.Key.Key, in.Bucket)
 			}
 		}
 		text, _ := json.Marshal(n + in.By)

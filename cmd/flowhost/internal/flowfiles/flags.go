@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/settings"
+	"github.com/flowhost/flowhost/cmd/flowhost/internal/standard"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 )
@@ -69,7 +70,7 @@ func (f *Flags) Options(cmd *cobra.Command, environ []string, catalog flows.Cata
 	}
 	options := flows.Options{Vars: vars, VarFiles: f.varFiles, Catalog: catalog, Now: time.Now()}
 	if modules, ok := catalog.(host.Catalog); ok {
-		options.Standard = Standard(modules)
+		options.Standard = standard.Plugins(modules)
 	}
 	return options, nil
 }

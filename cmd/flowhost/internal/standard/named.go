@@ -1,4 +1,4 @@
-package main
+package standard
 
 import (
 	"context"
@@ -7,37 +7,36 @@ import (
 	"strings"
 
 	"github.com/flowhost/flowhost/cmd/flowhost/internal/cli"
-	"github.com/flowhost/flowhost/cmd/flowhost/internal/flowfiles"
 	"github.com/flowhost/flowhost/flows"
 	"github.com/flowhost/flowhost/host"
 	"github.com/flowhost/flowhost/plugins/std"
 	"github.com/flowhost/flowhost/run"
 )
 
-// pluginSignature is that of a module's file or of a standard plugin, of which part is the name
-// in its module; it is empty for a file.
-func pluginSignature(ctx context.Context, h *host.Host, name string) (s run.Signature, part string, err error) {
+// Signature is that of a module's file or of a standard plugin, of which part is the name in its
+// module; it is empty for a file.
+func Signature(ctx context.Context, h *host.Host, name string) (s run.Signature, part string, err error) {
 	part, standard := strings.CutPrefix(name, flows.StandardPrefix)
 	if !standard {
 		s, err = h.Signature(ctx, name)
 		return s, "", err
 	}
-	s, err = flowfiles.Standard(host.Catalog{Host: h, Compile: true}).Signature(ctx, part)
+	s, err = Plugins(host.Catalog{Host: h, Compile: true}).Signature(ctx, part)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, "", noStandardPlugin(name)
+		return s, "", unknown(name)
 	}
 	return flows.PartOf(s, part), part, err
 }
 
-// inspectPlugin inspects a module's file or a standard plugin.
-func inspectPlugin(ctx context.Context, h *host.Host, name string) (*host.Inspection, error) {
+// Inspect inspects a module's file or a standard plugin.
+func Inspect(ctx context.Context, h *host.Host, name string) (*host.Inspection, error) {
 	part, standard := strings.CutPrefix(name, flows.StandardPrefix)
 	if !standard {
 		return h.Inspect(ctx, name)
 	}
 	module, ok := std.Find(part)
 	if !ok {
-		return nil, noStandardPlugin(name)
+		return nil, unknown(name)
 	}
 	binary, err := module.Open()
 	if err != nil {
@@ -62,7 +61,7 @@ func inspectPlugin(ctx context.Context, h *host.Host, name string) (*host.Inspec
 	return found, nil
 }
 
-func noStandardPlugin(name string) error {
+func unknown(name string) error {
 	var names []string
 	for _, n := range std.Names() {
 		names = append(names, flows.StandardPrefix+n)

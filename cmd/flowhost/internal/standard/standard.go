@@ -1,4 +1,6 @@
-package flowfiles
+// Package standard finds plugins by the names that a user gives them: a module's file, or one of
+// the standard plugins, which are in this program.
+package standard
 
 import (
 	"context"
@@ -10,8 +12,8 @@ import (
 	"github.com/flowhost/flowhost/run"
 )
 
-// Standard is the standard plugins, whose modules the catalog takes out of this program.
-func Standard(catalog host.Catalog) flows.Standard {
+// Plugins is the standard plugins, whose modules the catalog takes out of this program.
+func Plugins(catalog host.Catalog) flows.Standard {
 	return flows.Standard{
 		Names: std.Names(),
 		Signature: func(ctx context.Context, name string) (run.Signature, error) {
