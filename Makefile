@@ -28,7 +28,7 @@ build: bin/flowhost plugins ## Build bin/flowhost and the examples' plugins.
 .PHONY: bin/flowhost
 bin/flowhost:
 	@mkdir -p bin
-	go build -trimpath -ldflags='-X github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo.version=$(VERSION)' -o $@ ./cmd/flowhost
+	go build -trimpath -ldflags='-s -w -X github.com/flowhost/flowhost/cmd/flowhost/internal/buildinfo.version=$(VERSION)' -o $@ ./cmd/flowhost
 
 .PHONY: plugins
 plugins: $(PLUGINS) ## Build the examples' plugins.

@@ -52,6 +52,7 @@ func (c Catalog) Signature(ctx context.Context, path string) (run.Signature, err
 // Embedded is Signature for a module that the program has in itself, and of which it knows the
 // digest: it is opened only if no earlier check has found it good.
 func (c Catalog) Embedded(ctx context.Context, digest string, open func() ([]byte, error)) (run.Signature, error) {
+	c.Compile, c.Defer = false, true // it compiles: who builds the program sees to that
 	facts, known := c.Host.facts(digest)
 	if known && c.suffice(&facts) && (c.Discard || c.Host.keeps(ctx, &facts)) {
 		return facts.Signature, nil

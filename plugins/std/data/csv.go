@@ -19,6 +19,7 @@ type CSV struct {
 	Source
 	Delimiter string   `json:"delimiter,omitempty"` // default ","
 	Columns   []string `json:"columns,omitempty"`   // default: those of the first line
+	Header    bool     `json:"header,omitempty"`    // with columns: the first line has others, and is left out
 	Types     bool     `json:"types,omitempty"`     // what looks like a number, true or false becomes one; an empty field null
 	MaxRows   int      `json:"max_rows,omitempty"`  // default 100 000
 }
@@ -46,18 +47,23 @@ func parseCSV(ctx sdk.Context, in CSV) (Table, error) {
 	r := csv.NewReader(source)
 	r.Comma, r.ReuseRecord = comma, true
 	out := Table{Columns: in.Columns, Rows: []map[string]any{}}
-	if len(in.Columns) == 0 {
+	if len(in.Columns) == 0 || in.Header {
 		first, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			out.Columns = []string{}
+			out.Columns = append([]string{}, in.Columns...)
 			return out, nil
 		}
 		if err != nil {
 			return out, wrongCSV(err)
 		}
-		out.Columns = slices.Clone(first)
-		if len(first) > 0 {
+		if len(in.Columns) == 0 {
+			out.Columns = slices.Clone(first)
 			out.Columns[0] = string(bytes.TrimPrefix([]byte(first[0]), []byte("\uFEFF")))
+		}
+	}
+	for i, name := range out.Columns {
+		if slices.Contains(out.Columns[:i], name) {
+			return out, sdk.Fail("csv", "there are two columns %q, and a row has one value of a name: name them in columns, with header = true", name)
 		}
 	}
 	r.FieldsPerRecord = len(out.Columns)

@@ -31,6 +31,8 @@ func TestFunctions(t *testing.T) {
 	want(t, "csv.parse", `{"text":"a,b\n1,\"x,y\"\n007,\n","types":true}`, `{"columns":["a","b"],"rows":[{"a":1,"b":"x,y"},{"a":"007","b":null}],"truncated":false}`)
 	want(t, "csv.parse", `{"text":"1;2\n3;4\n","delimiter":";","columns":["x","y"],"max_rows":1}`, `{"columns":["x","y"],"rows":[{"x":"1","y":"2"}],"truncated":true}`)
 	want(t, "csv.parse", `{"text":"a,b\n1\n"}`, `csv`)
+	want(t, "csv.parse", `{"text":"a,a\n1,2\n"}`, `csv`)
+	want(t, "csv.parse", `{"text":"a,a\n1,2\n","columns":["x","y"],"header":true}`, `{"columns":["x","y"],"rows":[{"x":"1","y":"2"}],"truncated":false}`)
 	want(t, "csv.parse", `{"text":""}`, `{"columns":[],"rows":[],"truncated":false}`)
 	want(t, "csv.parse", `{}`, `input`)
 	want(t, "csv.format", `{"rows":[{"b":"x,y","a":1.5},{"a":null,"b":true}]}`, `{"text":"a,b\n1.5,\"x,y\"\n,true\n"}`)
